@@ -36,11 +36,11 @@ std::string rows_text(const Tensor& tensor) {
   const auto values = as_int64(tensor, "values");
   const Index rank = tensor.rank();
   const auto columns = static_cast<std::size_t>(rank > 1 ? tensor.extent(rank - 1) : 1);
-  fmt::memory_buffer out;
+  std::string out;
   for (std::size_t i = 0; i < values.size(); ++i) {
-    fmt::format_to(std::back_inserter(out), "{}{}", values[i], (i + 1) % columns ? ' ' : '\n');
+    out += fmt::format("{}{}", values[i], (i + 1) % columns ? ' ' : '\n');
   }
-  return fmt::to_string(out);
+  return out;
 }
 
 }  // namespace maskctl::app

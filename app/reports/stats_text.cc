@@ -20,7 +20,7 @@ std::string columns_text(const PlaneStats& stats, Index columns) {
 std::string blocks_text(const PlaneStats& stats) {
   std::size_t width = 12;
   for (const BlockStats& block : stats.blocks) {
-    width = std::max(width, fmt::formatted_size("  {}", block.executed));
+    width = std::max(width, fmt::format("  {}", block.executed).size());
   }
   const auto line = [width](std::string_view name, const auto&... cells) {
     return fmt::format("{:<12}", name) + (fmt::format("{:>{}}", cells, width) + ...) + "\n";

@@ -18,10 +18,6 @@ constexpr std::array<std::string_view, 14> kNames = {"Left", "Right", "Up",     
                                                      "Esc",  "BS",    "Del",    "F1"};
 constexpr std::array<std::string_view, 4> kMouseNames = {"Mouse", "Drag", "WheelUp", "WheelDown"};
 
-bool one_of(std::span<const std::string_view> names, std::string_view name) {
-  return std::ranges::find(names, name) != names.end();
-}
-
 bool is_control(std::string_view name) {
   return name.size() == 3 && name.starts_with("C-") && name[2] >= 'a' && name[2] <= 'z';
 }

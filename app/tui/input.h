@@ -1,6 +1,8 @@
 // Keys, clicks and changes of size, as text: what scripts hold and the table of keys names.
 #pragma once
 
+#include <algorithm>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -19,6 +21,10 @@ struct Input {
 
   friend bool operator==(const Input&, const Input&) = default;
 };
+
+inline bool one_of(std::span<const std::string_view> names, std::string_view name) {
+  return std::ranges::find(names, name) != names.end();
+}
 
 /// Not from a person: a report is finished.
 inline constexpr std::string_view kDone = "<Done>";

@@ -6,7 +6,7 @@ namespace maskctl::app::tui {
 namespace {
 
 constexpr Index kMostRows = 12;
-constexpr Index kEnoughUnits = 4;
+constexpr Index kEnoughTiles = 4;
 /// Lines of the side panel that the overview leaves to the others.
 constexpr Index kOtherLines = 16;
 
@@ -38,7 +38,7 @@ Overview overview(const State& state, const Geometry& geometry) {
   const Plane& plane = *state.facts().panel.plane;
   const Index most = std::clamp<Index>(state.screen.rows - 2 - kOtherLines, 4, kMostRows);
   out.block = fitting_block(plane.queries(), plane.keys(), most * shape.rows,
-                            (kSideColumns - 2) / shape.characters * shape.columns, kEnoughUnits);
+                            (kSideColumns - 2) / shape.characters * shape.columns, kEnoughTiles);
   out.rows = ceil_div(plane.queries(), out.block.q * shape.rows);
   out.columns = ceil_div(plane.keys(), out.block.k * shape.columns) * shape.characters;
   return out;

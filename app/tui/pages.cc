@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "app/tui/help.h"
+#include "app/tui/input.h"
 #include "app/tui/report_rows.h"
 #include "app/tui/words.h"
 #include "maskctl/render/figure/words.h"
@@ -19,10 +20,6 @@ constexpr std::array<std::string_view, 8> kNextKeys = {"?",     "<F1>", " ",    
                                                        "<C-f>", "j",    "<Down>", "<WheelDown>"};
 constexpr std::array<std::string_view, 5> kPreviousKeys = {"<PageUp>", "<C-b>", "k", "<Up>",
                                                            "<WheelUp>"};
-
-bool one_of(std::span<const std::string_view> names, std::string_view name) {
-  return std::ranges::find(names, name) != names.end();
-}
 
 /// Lines of a report that are too long go on below, as far in as they begin.
 std::vector<std::string> fitted(const std::vector<std::string>& lines, Index width) {

@@ -46,22 +46,22 @@ void declare(OptionList& list, SeqOptions& seq) {
   list.json("maskctl.seq/1", seq.json);
 }
 
-[[noreturn]] void refuse(const std::string& message) {
+[[noreturn]] void refuse_seq(const std::string& message) {
   throw Error(Errc::kInvalidArgument, "seq: " + message);
 }
 
 void check_options(const SeqOptions& options, What what) {
   const bool chunks = what == kChunks || what == kChunkOffsets;
-  if (options.name.empty()) refuse("no SOURCE; name a file, - for standard input, or gen:STEP");
-  if (chunks && !options.chunk) refuse(fmt::format("{} needs --chunk N", kWhats[what]));
-  if (!chunks && options.chunk) refuse(fmt::format("{} takes no --chunk", kWhats[what]));
+  if (options.name.empty()) refuse_seq("no SOURCE; name a file, - for standard input, or gen:STEP");
+  if (chunks && !options.chunk) refuse_seq(fmt::format("{} needs --chunk N", kWhats[what]));
+  if (!chunks && options.chunk) refuse_seq(fmt::format("{} takes no --chunk", kWhats[what]));
   const bool numbers = what == kSequences || what == kTokens || what == kChunks;
   if (options.keep_empty && !numbers) {
-    refuse(fmt::format("--keep-empty is for numbers of sequences, which {} does not have",
-                       kWhats[what]));
+    refuse_seq(fmt::format("--keep-empty is for numbers of sequences, which {} does not have",
+                           kWhats[what]));
   }
-  if (what == kCuSeqlens && !options.from_mask) refuse("cu-seqlens reads a mask: --as padding");
-  if (options.json && !options.output.dest.empty()) refuse("--json and -o exclude each other");
+  if (what == kCuSeqlens && !options.from_mask) refuse_seq("cu-seqlens reads a mask: --as padding");
+  if (options.json && !options.output.dest.empty()) refuse_seq("--json and -o exclude each other");
 }
 
 /// Checks what the functions assume: 0 first, never decreasing.

@@ -24,7 +24,7 @@ struct Unit {
   std::string_view name;
   Index bytes;
 };
-constexpr Unit kUnits[] = {
+constexpr Unit kByteUnits[] = {
     {"", 1},
     {"B", 1},
     {"K", 1 << 10},
@@ -66,7 +66,7 @@ Index parse_size(std::string_view text, std::string_view option) {
   const std::size_t digits = std::min(text.find_first_not_of("0123456789"), text.size());
   const auto number = number_from<Index>(text.substr(0, digits));
   if (!number) refuse(option, text, kWanted);
-  for (const Unit& unit : kUnits) {
+  for (const Unit& unit : kByteUnits) {
     if (unit.name != text.substr(digits)) continue;
     if (const auto bytes = checked_mul(*number, unit.bytes)) return *bytes;
   }

@@ -16,14 +16,14 @@ namespace {
 
 // Reading text.
 
-[[noreturn]] void refuse(const Field& field, std::string_view seen, std::string_view wanted) {
+[[noreturn]] void refuse_field(const Field& field, std::string_view seen, std::string_view wanted) {
   throw Error(Errc::kInvalidArgument, fmt::format("{}: '{}' is not {}", field.name, seen, wanted));
 }
 
 template <class T>
 void read_number(const Field& field, std::string_view text, std::string_view wanted, T& target) {
   const std::optional<T> number = number_from<T>(text);
-  if (!number) refuse(field, text, wanted);
+  if (!number) refuse_field(field, text, wanted);
   target = *number;
 }
 
@@ -33,15 +33,15 @@ void read(const Field& field, std::string_view text, T& target) {
 }
 void read(const Field& field, std::string_view text, double& target) {
   read_number(field, text, "a number", target);
-  if (std::isnan(target)) refuse(field, text, "a number");
+  if (std::isnan(target)) refuse_field(field, text, "a number");
 }
 void read(const Field& field, std::string_view text, bool& target) {
-  if (text != "true" && text != "false") refuse(field, text, "true or false");
+  if (text != "true" && text != "false") refuse_field(field, text, "true or false");
   target = text == "true";
 }
 void read(const Field& field, std::string_view text, DType& target) {
   const auto type = dtype_from_name(text);
-  if (!type) refuse(field, text, "a dtype");
+  if (!type) refuse_field(field, text, "a dtype");
   target = *type;
 }
 /// "2" is "2+2", and so is "2,2"; "none" on a side: no limit.
@@ -55,7 +55,7 @@ void read(const Field& field, std::string_view text, Window& target) {
   const std::size_t mark = text.find_first_of(kMarks);
   const std::string_view left = text.substr(0, mark);
   const std::string_view right = mark == text.npos ? left : text.substr(mark + 1);
-  if (right.find_first_of(kMarks) != right.npos) refuse(field, text, "a window as 4 or 4+0");
+  if (right.find_first_of(kMarks) != right.npos) refuse_field(field, text, "a window as 4 or 4+0");
   target = Window(side(left), side(right));
 }
 void read(const Field&, std::string_view text, std::string& target) { target = text; }
@@ -63,7 +63,7 @@ void read(const Field&, std::string_view text, std::string& target) { target = t
 void read(const Field& field, std::string_view text, std::uint8_t& target) {
   const auto found = std::ranges::find(field.words, text);
   if (found == field.words.end()) {
-    refuse(field, text, fmt::format("one of {}", fmt::join(field.words, ", ")));
+    refuse_field(field, text, fmt::format("one of {}", fmt::join(field.words, ", ")));
   }
   target = static_cast<std::uint8_t>(found - field.words.begin());
 }
@@ -77,7 +77,7 @@ void read(const Field& field, std::string_view text, std::optional<T>& target) {
 }
 template <class T>
 void read(const Field& field, std::string_view text, T&) {
-  refuse(field, text, "an option; it is an array or a mask");
+  refuse_field(field, text, "an option; it is an array or a mask");
 }
 
 // Keys.

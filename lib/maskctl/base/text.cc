@@ -28,8 +28,6 @@ constexpr Suffix kSuffixes[] = {
     {"Ki", 1 << 10}, {"Mi", 1 << 20}, {"Gi", 1 << 30},
 };
 
-bool is_digit(char c) { return c >= '0' && c <= '9'; }
-
 /// The digits without underscores; nothing when one does not stand between digits.
 std::optional<std::string> digits_of(std::string_view text) {
   std::string out;

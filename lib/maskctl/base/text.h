@@ -12,6 +12,8 @@
 
 namespace maskctl {
 
+inline bool is_digit(char c) { return c >= '0' && c <= '9'; }
+
 /// What stands between the marks, in order: one part more than there are marks, empty ones too. The
 /// parts are views of `text`.
 std::vector<std::string_view> split(std::string_view text, char mark);

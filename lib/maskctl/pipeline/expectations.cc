@@ -26,12 +26,12 @@ constexpr std::array kInfos = std::to_array<ExpectationInfo>({
     {"equals:PIPELINE", "the mask equals the steps applied to an all-open mask"},
 });
 
-struct Split {
+struct NameAndRest {
   std::string_view name, rest;
   bool has_rest = false;
 };
 
-Split split(std::string_view text) {
+NameAndRest name_and_rest(std::string_view text) {
   const std::size_t end = text.find_first_of(": |{");
   const bool has_rest = end != std::string_view::npos && text[end] == ':';
   return {text.substr(0, end), has_rest ? text.substr(end + 1) : "", has_rest};
@@ -145,7 +145,7 @@ expect::Rule parse_step(const std::string& text, const ExpectationContext& conte
 }
 
 expect::Rule parse_rule(const std::string& text, const ExpectationContext& context) {
-  const auto [name, rest, has_rest] = split(text);
+  const auto [name, rest, has_rest] = name_and_rest(text);
   if (name == "no-empty-rows" || name == "symmetric") {
     if (has_rest) refuse(text, fmt::format("{} takes no arguments", name));
     if (name == "symmetric") return expect::Symmetric{};

@@ -17,22 +17,22 @@ std::string value_text(bool value) { return value ? "true" : "false"; }
 std::string value_text(Index value) { return fmt::format("{}", value); }
 
 template <class T>
-bool take(const std::optional<T>& value, T& out) {
+bool take_value(const std::optional<T>& value, T& out) {
   if (value) out = *value;
   return value.has_value();
 }
 bool read_value(std::string_view text, Platform& out) {
-  return take(platform_from_name(text), out);
+  return take_value(platform_from_name(text), out);
 }
 bool read_value(std::string_view text, DeviceKind& out) {
-  return take(device_kind_from_name(text), out);
+  return take_value(device_kind_from_name(text), out);
 }
 bool read_value(std::string_view text, bool& out) {
   out = text == "true";
   return out || text == "false";
 }
 bool read_value(std::string_view text, Index& out) {
-  return take(number_from<Index>(text), out) && out >= 0;
+  return take_value(number_from<Index>(text), out) && out >= 0;
 }
 bool read_value(std::string_view text, std::optional<Index>& out) {
   return read_value(text, out.emplace());
@@ -76,10 +76,10 @@ std::string text_of(const Config& config) {
 template <class Config>
 bool read_field(std::string_view field, std::string_view text, Config& config) {
   bool read = false;
-  const auto take = [&](const std::string& own, auto& value) {
+  const auto take_value = [&](const std::string& own, auto& value) {
     if (own == field) read = read_value(text, value);
   };
-  visit_plain(config, take, [&](std::string_view own, auto& params) {
+  visit_plain(config, take_value, [&](std::string_view own, auto& params) {
     const bool inner = field.starts_with(own) && field.substr(own.size()).starts_with('.');
     const bool empty = field == own && text == "{}";
     if ((inner || empty) && !params) params.emplace();

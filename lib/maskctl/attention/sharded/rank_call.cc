@@ -41,7 +41,7 @@ class SubRing final : public Communicator {
   std::vector<Index> members_;
 };
 
-class Clock {
+class Stopwatch {
  public:
   double seconds() const {
     return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin_).count();
@@ -293,7 +293,7 @@ void RankCall::Impl::add_gradients(CutCall& cut, void* output, const NamedResult
   OwnedArrays random;
   const Cotangents d = cotangents(output, parts, random);
   if (!d.out) return;
-  const Clock clock;
+  const Stopwatch clock;
   const AnyValue gradients = operation.backward(cut.call.get(), output, d);
   for (const ResultArray& array : arrays_of(operation.gradients, gradients.get())) {
     const Field& field = input(array.name);
@@ -319,7 +319,7 @@ PlacedResults RankCall::run(NamedResults parts) {
   impl.ring_place.steps = &impl.steps;
   impl.steps.clear();
   CutCall cut(impl.operation, impl.call.get(), impl.shard, impl.plan, by_pointer);
-  const Clock clock;
+  const Stopwatch clock;
   const AnyValue output = impl.operation.forward(cut.call.get());
   impl.times = {clock.seconds(), 0};
   PlacedResults results;

@@ -13,7 +13,7 @@
 namespace maskctl {
 namespace {
 
-constexpr std::size_t kMostPairs = 256, kCellsInWords = 4;
+constexpr std::size_t kMostPlanePairs = 256, kCellsInWords = 4;
 
 /// The planes of both masks at every batch and head of the common shape; distinct pairs are
 /// numbered.
@@ -104,7 +104,7 @@ class Claim {
       PlanePair& pair = pairs_[pair_of_[index(plane.batch, plane.head)]];
       if (pair.differs) continue;
       pair.differs = true;
-      if (++explained > kMostPairs) continue;
+      if (++explained > kMostPlanePairs) continue;
       recognise_pair(pair.a, pair.b);
       pair.cause = explain_pair(pair.a, pair.b, plane, recognised(pair.a), recognised(pair.b));
     }

@@ -156,13 +156,15 @@ std::string_view text_of(const Tensor& tensor) {
   return {bytes.data(), bytes.size()};
 }
 
-[[noreturn]] void fail(const std::string& message) { throw Error(Errc::kFormat, message); }
+[[noreturn]] void fail_mask_info(const std::string& message) {
+  throw Error(Errc::kFormat, message);
+}
 
 AxisName axis_of(std::int32_t kind, std::vector<std::string> names) {
   if (kind == kNone && names.empty()) return std::monostate();
   if (kind == kName && names.size() == 1) return std::move(names.front());
   if (kind == kTuple) return names;
-  fail(
+  fail_mask_info(
       fmt::format("an axis of kind {} with {} names; expected 0 (None) with none, 1 with one, or "
                   "2 (a tuple)",
                   kind, names.size()));
@@ -177,18 +179,19 @@ AxisNames read_axes(Fields& fields) {
   for (std::size_t i = 0; i < 4; ++i) {
     const std::int32_t count = counts.as<std::int32_t>()[i];
     if (count < 0 || count > kMostNames) {
-      fail(fmt::format("axes.count holds {}; expected 0 to {}", count, kMostNames));
+      fail_mask_info(fmt::format("axes.count holds {}; expected 0 to {}", count, kMostNames));
     }
     std::vector<std::string> names;
     for (std::int32_t n = 0; n < count; ++n) {
       const std::size_t end = rest.find('\0');
-      if (end == std::string_view::npos) fail("axes.names holds fewer names than axes.count says");
+      if (end == std::string_view::npos)
+        fail_mask_info("axes.names holds fewer names than axes.count says");
       names.emplace_back(rest.substr(0, end));
       rest.remove_prefix(end + 1);
     }
     axes.*kAxes[i] = axis_of(kinds.as<std::int32_t>()[i], std::move(names));
   }
-  if (!rest.empty()) fail("axes.names holds more names than axes.count says");
+  if (!rest.empty()) fail_mask_info("axes.names holds more names than axes.count says");
   return axes;
 }
 
@@ -201,7 +204,7 @@ MaskArray read_runs(Fields& fields) {
   const Index rank =
       fields.take_list("attention_mask.rank", DType::kInt32, 1).as<std::int32_t>().front();
   if (rank < 2 || rank > 4 || (rank < 4 && mask.batch() != 1) || (rank < 3 && mask.heads() != 1)) {
-    fail(
+    fail_mask_info(
         fmt::format("attention_mask.rank is {} for a mask {}; expected 2 to 4, and extents of 1 "
                     "on the axes left out",
                     rank, shape_text(mask)));
@@ -209,8 +212,9 @@ MaskArray read_runs(Fields& fields) {
   const Tensor dtype_text = fields.take_list("attention_mask.dtype", DType::kUInt8, std::nullopt);
   const auto dtype = dtype_from_name(text_of(dtype_text));
   if (!dtype) {
-    fail(fmt::format("attention_mask.dtype is '{}'; expected the name of a dtype, as bool",
-                     printable(text_of(dtype_text))));
+    fail_mask_info(
+        fmt::format("attention_mask.dtype is '{}'; expected the name of a dtype, as bool",
+                    printable(text_of(dtype_text))));
   }
   return MaskArray(std::move(mask), rank, *dtype);
 }
@@ -219,7 +223,7 @@ MaskInfoFields read_fields(Fields& fields) {
   const std::int32_t version =
       fields.take_list(kVersionKey, DType::kInt32, 1).as<std::int32_t>().front();
   if (version != kVersion) {
-    fail(fmt::format("a MaskInfo of version {}; expected {}", version, kVersion));
+    fail_mask_info(fmt::format("a MaskInfo of version {}; expected {}", version, kVersion));
   }
   MaskInfoFields out;
   for (const auto& [key, field] : kArrays) {
@@ -228,7 +232,7 @@ MaskInfoFields read_fields(Fields& fields) {
   const bool dense = fields.has("attention_mask");
   if (dense) out.attention_mask = MaskArray(fields.take("attention_mask"));
   if (fields.has("attention_mask.indptr")) {
-    if (dense) fail("both a dense attention mask and runs of one; expected one of them");
+    if (dense) fail_mask_info("both a dense attention mask and runs of one; expected one of them");
     out.attention_mask = read_runs(fields);
   }
   const Tensor flags = fields.take_list("baked_in", DType::kBool, 4);

@@ -18,7 +18,7 @@ std::string text(const std::optional<Index>& part) {
 std::string text(const Tensor& array) {
   const std::vector<std::int64_t> values = as_int64(array, "the index array");
   std::size_t width = 0;
-  for (const std::int64_t v : values) width = std::max(width, fmt::formatted_size("{}", v));
+  for (const std::int64_t v : values) width = std::max(width, fmt::format("{}", v).size());
   std::size_t next = 0;
   const auto axis_text = [&](const auto& self, Index axis) -> std::string {
     if (axis == array.rank()) return fmt::format("{:>{}}", values[next++], width);

@@ -8,11 +8,11 @@
 namespace maskctl {
 namespace {
 
-constexpr Index kLeastBlock = 64, kMostBlocks = 1024;
+constexpr Index kLeastBlock = 64, kMostBlocksAcross = 1024;
 
 Index block_for(Index extent) {
   Index block = kLeastBlock;
-  while (ceil_div(extent, block) > kMostBlocks) block *= 2;
+  while (ceil_div(extent, block) > kMostBlocksAcross) block *= 2;
   return block;
 }
 

@@ -7,6 +7,7 @@
 #include <cctype>
 
 #include "maskctl/base/checked.h"
+#include "maskctl/base/text.h"
 #include "maskctl/pipeline/parse/diagnostic.h"
 #include "maskctl/pipeline/parse/values.h"
 
@@ -16,14 +17,13 @@ namespace {
 constexpr std::size_t kMaxBytes = std::size_t{64} << 10;
 constexpr int kMaxLevels = 64;
 
-bool is_letter(char c) { return std::isalpha(static_cast<unsigned char>(c)) != 0 || c == '_'; }
-bool is_digit(char c) { return c >= '0' && c <= '9'; }
+bool is_word_letter(char c) { return std::isalpha(static_cast<unsigned char>(c)) != 0 || c == '_'; }
 
 using Kind = Python::Kind;
 
-class Parser {
+class PythonParser {
  public:
-  Parser(std::string_view text, std::string_view subject) : text_(text), subject_(subject) {
+  PythonParser(std::string_view text, std::string_view subject) : text_(text), subject_(subject) {
     if (text.size() > kMaxBytes) fail(0, fmt::format("more than {} bytes", kMaxBytes));
   }
 
@@ -69,7 +69,7 @@ class Parser {
   std::string_view word_ahead() {
     skip(false);
     std::size_t end = at_;
-    while (end < text_.size() && (is_letter(text_[end]) || is_digit(text_[end]))) ++end;
+    while (end < text_.size() && (is_word_letter(text_[end]) || is_digit(text_[end]))) ++end;
     return text_.substr(at_, end - at_);
   }
   bool ends() { return peek() == '\0' || peek() == '\n' || peek() == ';'; }
@@ -357,7 +357,7 @@ std::optional<Index> arithmetic(std::string_view sign, Index a, Index b) {
 }  // namespace
 
 PythonText parse_python(std::string_view text, std::string_view subject) {
-  return Parser(text, subject).read();
+  return PythonParser(text, subject).read();
 }
 
 namespace {

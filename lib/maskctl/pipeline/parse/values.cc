@@ -9,8 +9,6 @@
 namespace maskctl {
 namespace {
 
-bool is_digit(char c) { return c >= '0' && c <= '9'; }
-
 std::optional<Index> natural_from(std::string_view text) {
   return !text.empty() && is_digit(text.front()) ? integer_from(text) : std::nullopt;
 }

@@ -14,7 +14,7 @@ namespace {
 
 constexpr std::int32_t kPad = -1;
 constexpr std::int32_t kMix = -2;
-constexpr Index kMaxCells = Index{1} << 26;
+constexpr Index kMaxPanelCells = Index{1} << 26;
 
 /// One axis: blocks of elements, and steps of blocks that are averaged in one display cell.
 struct Axis {
@@ -189,10 +189,10 @@ std::string visualize_text(const Plane& plane, std::optional<std::span<const std
   const bool fit = options.fit_in_screen;
   const Axis q = make_axis(plane.queries(), options.q_block, fit, options.max_rows);
   const Axis k = make_axis(plane.keys(), options.kv_block, fit, options.max_cols);
-  if (q.cells() * k.cells() > kMaxCells) {
+  if (q.cells() * k.cells() > kMaxPanelCells) {
     throw Error(Errc::kLimit, fmt::format("{}x{} blocks to print: at most {}; use larger blocks or "
                                           "fit them into the screen",
-                                          q.cells(), k.cells(), kMaxCells));
+                                          q.cells(), k.cells(), kMaxPanelCells));
   }
   const Classes classes(plane, q, k);
 

@@ -84,9 +84,9 @@ std::string svg_cells(const InkGrid& grid, const std::vector<InkRect>& rects, Pa
   std::vector<std::string> paths(table.size());
   for (const InkRect& rect : rects) {
     const Index width = rect.columns.size() * unit.width;
-    fmt::format_to(std::back_inserter(paths[rect.ink]), "M{} {}h{}v{}h-{}z",
-                   rect.columns.begin * unit.width, rect.rows.begin * unit.height, width,
-                   rect.rows.size() * unit.height, width);
+    paths[rect.ink] +=
+        fmt::format("M{} {}h{}v{}h-{}z", rect.columns.begin * unit.width,
+                    rect.rows.begin * unit.height, width, rect.rows.size() * unit.height, width);
   }
   std::string out =
       fmt::format("<rect width=\"{}\" height=\"{}\" fill=\"{}\"/>\n", grid.columns * unit.width,

@@ -9,7 +9,7 @@
 namespace maskctl {
 namespace {
 
-constexpr std::int16_t kGridColor = 240, kWhite = 231;
+constexpr std::int16_t kGridColor = 240, kMarkColor = 231;
 
 /// The pixels of one character: which are on, and how much they hold together.
 struct Group {
@@ -132,7 +132,7 @@ class Cells {
   void tint(std::uint8_t number, Glyph& glyph) const {
     if (!options_.color || glyph.code == U' ') return;
     const bool mark = is_mark(grid_.set, number);
-    glyph.fg = mark ? kWhite : colors_[number];
+    glyph.fg = mark ? kMarkColor : colors_[number];
     if (mark) glyph.bg = colors_[number];
     glyph.bold = mark;
   }

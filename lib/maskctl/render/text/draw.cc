@@ -70,7 +70,7 @@ Index place_panels(const std::vector<Drawn>& panels, Index row, Index columns,
 }
 
 /// Captions of several panels are as wide as these, or a little wider.
-constexpr Index kLeastCaption = 28;
+constexpr Index kLeastCaptionWidth = 28;
 
 struct Prepared {
   Layout layout;
@@ -96,7 +96,7 @@ std::vector<Drawn> drawn_panels(const Figure& figure, const Prepared& prepared, 
     const InkGrid& grid = prepared.grids[i];
     Drawn drawn{{}, draw_panel(figure, panel, prepared.layout, grid, used)};
     const bool alone = figure.panels.size() == 1;
-    const Index width = alone ? alone_width : std::max(kLeastCaption, drawn.canvas.columns());
+    const Index width = alone ? alone_width : std::max(kLeastCaptionWidth, drawn.canvas.columns());
     if (prepared.layout.options.title) {
       drawn.caption = fill_lines(caption_words(figure, panel, grid), 1, width);
     }
