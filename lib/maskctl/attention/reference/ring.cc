@@ -7,26 +7,26 @@
 namespace maskctl::attention {
 namespace {
 
-constexpr Index kTimeAxis = 1;
+constexpr Index kShardAxis = 1;
 
 /// The shards of all ranks along the time axis, in f32.
 Tensor collected(Communicator& ring, const RingShard& shard, const Tensor& own) {
   const std::vector<Tensor> parts = gathered(ring, astype(own, DType::kFloat32));
   std::vector<Index> shape = own.shape();
-  shape[kTimeAxis] = shard.all_keys().size();
+  shape[kShardAxis] = shard.all_keys().size();
   Tensor whole(DType::kFloat32, shape);
   for (Index rank = 0; rank < shard.ranks(); ++rank) {
-    write_slice(parts[as_size(rank)], kTimeAxis, shard.keys(rank).begin, whole);
+    write_slice(parts[as_size(rank)], kShardAxis, shard.keys(rank).begin, whole);
   }
   return whole;
 }
 
 /// Each rank has a gradient of all keys: gives the sum over the ranks, of the own keys.
 Tensor sum_of_own(Communicator& ring, const RingShard& shard, const Tensor& mine) {
-  Tensor sum = slice_of(mine, kTimeAxis, shard.keys(shard.rank()));
+  Tensor sum = slice_of(mine, kShardAxis, shard.keys(shard.rank()));
   Tensor theirs(DType::kFloat32, sum.shape());
   for (Index t = 1; t < shard.ranks() && sum.elements() > 0; ++t) {
-    const Tensor part = slice_of(mine, kTimeAxis, shard.keys(shard.owner(t)));
+    const Tensor part = slice_of(mine, kShardAxis, shard.keys(shard.owner(t)));
     ring.send(shard.owner(t), part.bytes());
     ring.receive(shard.reader(t), theirs.bytes());
     ring.finish();
