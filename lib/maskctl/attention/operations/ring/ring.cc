@@ -14,14 +14,14 @@
 namespace maskctl::attention {
 namespace {
 
-constexpr Index kTime = 1;  // axis of queries and keys
-constexpr Index kLseTime = 2;   // axis of queries in the lse
+constexpr Index kSequenceAxis = 1;  // axis of queries and keys
+constexpr Index kLseTime = 2;       // axis of queries in the lse
 
 void check_time(const char* what, const Tensor& x, Index ranks, bool even) {
   if (ranks < 1) {
     refuse(fmt::format("ring_size {} is below 1", ranks));
   }
-  if (x.rank() != 4 || (even && x.extent(kTime) % ranks != 0)) {
+  if (x.rank() != 4 || (even && x.extent(kSequenceAxis) % ranks != 0)) {
     refuse_shape(
         fmt::format("{} is {}, expected 4 axes and a length that {} ranks "
                     "share evenly",
@@ -35,8 +35,13 @@ Dims checked_whole(const Tensor& query, const Tensor& key, const Tensor& value,
   check_time("query", query, o.ring_size, o.assign == Assign::kContiguous);
   check_time("key", key, o.ring_size, true);
   check_time("value", value, o.ring_size, true);
-  return {query.extent(0), query.extent(kTime), key.extent(kTime), query.extent(2),
-          key.extent(2),   query.extent(3),         value.extent(3)};
+  return {query.extent(0),
+          query.extent(kSequenceAxis),
+          key.extent(kSequenceAxis),
+          query.extent(2),
+          key.extent(2),
+          query.extent(3),
+          value.extent(3)};
 }
 
 /// Arrays of the whole call, cut for the ranks of a ring inside the process.
@@ -50,15 +55,16 @@ class Cut {
   }
   /// Of one rank.
   const RingAttentionOptions& options() const { return options_; }
-  Tensor queries(const Tensor& x, Index rank, Index axis = kTime) const {
+  Tensor queries(const Tensor& x, Index rank, Index axis = kSequenceAxis) const {
     return take(x, along(x, axis, shares_[as_size(rank)]));
   }
-  void put_queries(const Tensor& part, Index rank, Tensor& whole, Index axis = kTime) const {
+  void put_queries(const Tensor& part, Index rank, Tensor& whole,
+                   Index axis = kSequenceAxis) const {
     put(part, along(whole, axis, shares_[as_size(rank)]), whole);
   }
-  Tensor keys(const Tensor& x, Index rank) const { return slice_of(x, kTime, range(rank)); }
+  Tensor keys(const Tensor& x, Index rank) const { return slice_of(x, kSequenceAxis, range(rank)); }
   void put_keys(const Tensor& part, Index rank, Tensor& whole) const {
-    write_slice(part, kTime, range(rank).begin, whole);
+    write_slice(part, kSequenceAxis, range(rank).begin, whole);
   }
 
  private:
