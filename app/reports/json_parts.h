@@ -1,17 +1,14 @@
-// What all JSON reports share. Include it only where JSON is made, because nlohmann-json is slow to
-// compile.
+// What all JSON reports share.
 #pragma once
 
-#include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
 
+#include "app/reports/json_value.h"
 #include "maskctl/inspect/diff/diff.h"
 #include "maskctl/mask/mask.h"
 
 namespace maskctl::app {
-
-using Json = nlohmann::ordered_json;
 
 /// The JSON text with a newline; flat values that are short take one line.
 std::string text_of(const Json& json);

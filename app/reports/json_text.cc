@@ -2,33 +2,74 @@
 #include "app/reports/json_text.h"
 
 #include <algorithm>
+#include <nlohmann/json.hpp>
 
 #include "app/reports/json_parts.h"
 
 namespace maskctl::app {
 namespace {
 
+using Parsed = nlohmann::ordered_json;
+
 constexpr std::size_t kWidth = 100;
 
-/// The text of a value on one line. Bytes of a file name that are not UTF-8 become the replacement
+Json value_of(const Parsed& parsed) {
+  if (parsed.is_null()) return nullptr;
+  if (parsed.is_boolean()) return parsed.get<bool>();
+  if (parsed.is_number_integer()) return parsed.get<std::int64_t>();
+  if (parsed.is_number()) return parsed.get<double>();
+  if (parsed.is_string()) return parsed.get_ref<const std::string&>();
+  Json out = parsed.is_array() ? Json::array() : Json::object();
+  for (const auto& [key, item] : parsed.items()) {
+    if (parsed.is_array()) {
+      out.push_back(value_of(item));
+    } else {
+      out[key] = value_of(item);
+    }
+  }
+  return out;
+}
+
+/// A text, number, bool or null. Bytes of a file name that are not UTF-8 become the replacement
 /// character.
-std::string line_of(const Json& value) {
-  return value.dump(-1, ' ', false, Json::error_handler_t::replace);
+std::string scalar_text(const Json& scalar) {
+  const auto text = [](const auto& value) -> std::string {
+    if constexpr (!std::is_class_v<std::decay_t<decltype(value)>>) return Parsed(value).dump();
+    if constexpr (std::is_same_v<std::decay_t<decltype(value)>, std::string>) {
+      return Parsed(value).dump(-1, ' ', false, Parsed::error_handler_t::replace);
+    }
+    return "";  // items and members are no scalars
+  };
+  return std::visit(text, scalar.value());
+}
+
+bool is_structured(const Json& value) { return value.items() || value.members(); }
+
+/// visit(label, item) for each item of an array, with an empty label, or each member of an object.
+template <class Visit>
+void for_each_part(const Json& value, Visit&& visit) {
+  if (value.items()) {
+    for (const Json& item : *value.items()) visit(std::string(), item);
+    return;
+  }
+  for (const auto& [key, item] : *value.members()) visit(scalar_text(key) + ": ", item);
 }
 
 bool is_flat(const Json& value) {
-  return std::ranges::none_of(value, [](const Json& item) { return item.is_structured(); });
+  bool flat = true;
+  for_each_part(value, [&](const auto&, const Json& item) { flat = flat && !is_structured(item); });
+  return flat;
 }
 
 void newline(std::string& out, std::size_t indent) { out.append("\n").append(indent, ' '); }
 
 /// Numbers, words and the like, as many on a line as fit.
-void write_filled(std::string& out, const Json& array, std::size_t indent) {
+void write_filled(std::string& out, const Json::Items& items, std::size_t indent) {
   out += '[';
   std::size_t column = kWidth;
-  for (const Json& item : array) {
-    const std::string text = line_of(item);
-    if (&item != &array.front()) out += ',';
+  for (const Json& item : items) {
+    const std::string text = scalar_text(item);
+    if (&item != &items.front()) out += ',';
     if (column + text.size() + 2 > kWidth) {
       newline(out, indent + 2);
       column = indent + 2;
@@ -44,47 +85,40 @@ void write_filled(std::string& out, const Json& array, std::size_t indent) {
 
 void write(std::string& out, const Json& value, std::size_t indent);
 
-void write_items(std::string& out, const Json& value, std::size_t indent) {
-  const bool object = value.is_object();
-  out += object ? '{' : '[';
-  bool first = true;
-  for (const auto& [key, item] : value.items()) {
-    if (!first) out += ',';
-    first = false;
+void write_parts(std::string& out, const Json& value, std::size_t indent) {
+  char before = value.items() ? '[' : '{';
+  for_each_part(value, [&](const std::string& label, const Json& item) {
+    out += std::exchange(before, ',');
     newline(out, indent + 2);
-    if (object) out.append(line_of(key)).append(": ");
+    out += label;
     write(out, item, indent + 2);
-  }
+  });
   newline(out, indent);
-  out += object ? '}' : ']';
+  out += value.items() ? ']' : '}';
 }
 
 /// "[1, 2]" and {"q": 1, "k": 2}: as Python writes them.
 std::string spaced(const Json& flat) {
-  std::string out = flat.is_object() ? "{" : "[";
-  bool first = true;
-  for (const auto& [key, item] : flat.items()) {
-    if (!first) out += ", ";
-    first = false;
-    if (flat.is_object()) out.append(line_of(key)).append(": ");
-    out += line_of(item);
-  }
-  return out + (flat.is_object() ? "}" : "]");
+  std::string out;
+  for_each_part(flat, [&](const std::string& label, const Json& item) {
+    out += (out.empty() ? "" : ", ") + label + scalar_text(item);
+  });
+  return flat.items() ? "[" + out + "]" : "{" + out + "}";
 }
 
 void write(std::string& out, const Json& value, std::size_t indent) {
-  if (!value.is_structured()) {
-    out += line_of(value);
+  if (!is_structured(value)) {
+    out += scalar_text(value);
     return;
   }
-  if (!is_flat(value)) return write_items(out, value, indent);
+  if (!is_flat(value)) return write_parts(out, value, indent);
   const std::string line = spaced(value);
   if (indent > 0 && indent + line.size() <= kWidth) {
     out += line;
-  } else if (value.is_array()) {
-    write_filled(out, value, indent);
+  } else if (value.items()) {
+    write_filled(out, *value.items(), indent);
   } else {
-    write_items(out, value, indent);
+    write_parts(out, value, indent);
   }
 }
 
@@ -102,7 +136,8 @@ std::string error_json(std::string_view source, std::string_view message) {
 
 std::string json_list(std::span<const std::string> reports) {
   Json out{{"schema", "maskctl.list/1"}, {"reports", Json::array()}};
-  for (const std::string& report : reports) out["reports"].push_back(Json::parse(report));
+  for (const std::string& report : reports)
+    out["reports"].push_back(value_of(Parsed::parse(report)));
   return text_of(out);
 }
 

@@ -1,0 +1,70 @@
+// JSON to be written, as a value that is quick to compile, which nlohmann-json is not.
+#pragma once
+
+#include <array>
+#include <concepts>
+#include <cstddef>
+#include <cstdint>
+#include <initializer_list>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+namespace maskctl::app {
+
+/// null, a bool, a number, a text, an array, or an object whose members keep the order in which
+/// they were added. A list in braces is an object when each of its items is a pair that begins with
+/// a text, as in {{"q", 1}, {"k", 2}}; else it is an array.
+class Json {
+ public:
+  struct Member;
+  using Items = std::vector<Json>;
+  using Members = std::vector<Member>;
+  using Value =
+      std::variant<std::nullptr_t, bool, std::int64_t, double, std::string, Items, Members>;
+
+  Json(std::nullptr_t = nullptr);
+  Json(bool value);
+  Json(std::int64_t value);
+  template <std::integral Integer>
+  Json(Integer value) : Json(static_cast<std::int64_t>(value)) {}
+  Json(double value);
+  Json(std::string_view text);
+  Json(const std::string& text) : Json(std::string_view(text)) {}
+  Json(const char* text) : Json(std::string_view(text)) {}
+  template <typename Item>
+  Json(const std::vector<Item>& items) : Json(Items(items.begin(), items.end())) {}
+  template <typename Item, std::size_t n>
+  Json(const std::array<Item, n>& items) : Json(Items(items.begin(), items.end())) {}
+  Json(Items items);
+  Json(std::initializer_list<Json> list);
+  Json(const Json&);
+  Json(Json&&) noexcept;
+  Json& operator=(const Json&);
+  Json& operator=(Json&&) noexcept;
+  ~Json();
+
+  static Json array(std::initializer_list<Json> items = {});
+  static Json object();
+
+  /// The member of an object; one that is absent is added as null. null becomes an object.
+  Json& operator[](std::string_view key);
+  /// Adds an item to an array. null becomes an array.
+  void push_back(Json item);
+
+  const Value& value() const { return value_; }
+  /// Those of an array, or of an object; null for other values.
+  const Items* items() const;
+  const Members* members() const;
+
+ private:
+  Value value_;
+};
+
+struct Json::Member {
+  std::string key;
+  Json value;
+};
+
+}  // namespace maskctl::app
