@@ -1,48 +1,68 @@
 #!/usr/bin/env bash
-# Everything that must hold, from a fresh clone: installs what is missing, checks the format,
-# builds, runs all tests, runs clang-tidy on what changed, tries the samples, the documentation and an
-# installed copy, runs tests again under sanitizers. The last line is "N passed, N failed"; exit 1 when anything failed.
+# Everything that must hold, from a fresh clone: installs what is missing, builds, runs the tests.
+# The last line is "N passed, N failed"; exit 1 when anything failed.
+#
+#     tests/run.sh               all lanes: what continuous integration runs
+#     tests/run.sh --quick       what to run before a commit
+#     tests/run.sh --lane NAME   one lane; may be repeated
+#
+# A lane builds its programs and lists its tasks. All programs of the chosen lanes are built first,
+# then their tasks run, one on each core, the longest first.
 set -uo pipefail
 exec </dev/null
 cd "$(dirname "$0")/.." || exit
 export CTEST_OUTPUT_ON_FAILURE=1 PYTHONDONTWRITEBYTECODE=1
-filter=  # the cases that run_programs runs, as Catch2 names them
 export MALLOC_PERTURB_=165  # fresh memory holds garbage: what reads it unwritten shows
 
 source tests/tally.sh
 
-# run_programs BUILD SUFFIX PROGRAM...: runs test programs, one on each core, and tallies them. The
-# slowest come first, so that no core waits for one at the end.
-run_programs() {
-  local build=$1 suffix=$2 program
-  shift 2
-  rm -f "$build"/tests/*_tests.{log,status}
-  printf '%s\n' "$@" | xargs -P "$(nproc)" -I{} \
-    sh -c "$build/tests/{} ${filter:+'$filter'} >$build/tests/{}.log 2>&1; echo \$? >$build/tests/{}.status"
-  for program in "$@"; do
-    tally "$program$suffix" "$build/tests/$program.log" "$(cat "$build/tests/$program.status" || echo 1)"
-  done
+kLanes=(quick isa gpu mpi package tidy asan tsan fuzz)
+declare -A about=(
+  [quick]="format, the release build, each program once, golden data, layers, documentation"
+  [isa]="vector code on older instruction sets"
+  [gpu]="kernels of the GPU, which the CPU emulates; with nvcc they are compiled too"
+  [mpi]="calls over ranks that mpirun starts"
+  [package]="headers, benchmarks, the installed package and command, quickstart"
+  [tidy]="clang-tidy on what changed"
+  [asan]="address and undefined behaviour sanitizers"
+  [tsan]="thread sanitizer"
+  [fuzz]="fuzz targets, 30 seconds in all"
+)
+
+usage() {
+  sed -n '5,7s/^# \{0,5\}//p' "$0" >&2
+  for lane in "${kLanes[@]}"; do printf '  %-9s%s\n' "$lane" "${about[$lane]}" >&2; done
+  exit 2
 }
 
-# run_conformance BUILD SUFFIX [PROGRAM [ARGUMENT...]]: replays the golden data.
-run_conformance() {
-  local log=$1/tests/conformance.log
-  "$1/tests/${3:-conformance}" "${@:4}" >"$log" 2>&1
-  tally_lines "conformance$2" "$log"
-}
+lanes=()
+while [ $# -gt 0 ]; do
+  case $1 in
+    --quick) lanes+=(quick) ;;
+    --lane) [ -n "${2:-}" ] && [ -n "${about[$2]:-}" ] || usage; lanes+=("$2"); shift ;;
+    *) usage ;;
+  esac
+  shift
+done
+[ ${#lanes[@]} -gt 0 ] || lanes=("${kLanes[@]}")
+wants() { [[ " ${lanes[*]} " == *" $1 "* ]]; }
 
-# test_programs BUILD PROGRAM...: the names that CMake knows, these first.
-test_programs() {
-  { printf '%s\n' "${@:2}" && ctest --test-dir "$1" -N | sed -n 's/^ *Test *#[0-9]*: //p'; } |
-    awk '!seen[$0]++'
-}
+release=build/release asan=build/asan tsan=build/tsan
+all_layers=(app_tests mask_tests io_tests inspect_tests pipeline_tests render_tests project_tests base_tests
+  golden_layer_tests tensor_tests)
+# The layers that read files or work on raw memory; the others only call them.
+raw_layers=(attention_tests gpu_tests mask_tests io_tests tensor_tests base_tests)
+mapfile -t fuzzers < <(basename -s .cc tests/fuzz/fuzz_*.cc)
 
-# build FOLDER TARGET...
-build() { cmake --build "$1" --target "${@:2}"; }
+# build FOLDER PRESET NAME TARGET...: configures and builds, all cores busy; stops where it fails.
+build() {
+  check "configure $2" cmake --preset "$2" -DMASKCTL_TESTS=ON || finish
+  check "$3 without warnings" cmake --build "$1" --target "${@:4}" || finish
+}
 
 format_is_kept() {
   find lib app tests \( -name '*.cc' -o -name '*.h' -o -name '*.cu' -o -name '*.cuh' \) -print0 |
-    xargs -0 clang-format --dry-run -Werror --style=file
+    xargs -0 -n 64 -P "$(nproc)" clang-format --dry-run -Werror --style=file
 }
 
 # A shared library that links ours exports nothing of it.
@@ -60,87 +80,97 @@ package_is_usable() {
     plugin_exports_its_own build/package/libplugin.so
 }
 
+samples_are_made() {
+  /usr/bin/python3 samples/make_samples.py --check && /usr/bin/python3 samples/make_containers.py --check
+}
+
 headline "packages"
 check "packages are installed" bash tests/install-deps.sh --tests || finish
 
-headline "format"
-check "clang-format has nothing to change" format_is_kept
+targets=()
+if wants quick; then
+  headline "format"
+  check "clang-format has nothing to change" format_is_kept
+  targets+=(maskctl_command maskctl_pages conformance attention_tests gpu_tests "${all_layers[@]}")
+  for program in gpu_tests attention_tests "${all_layers[@]}"; do
+    # emulated_attention_tests is attention_tests, object by object, with the kernels of the GPU.
+    [ "$program" = attention_tests ] && wants gpu || cases "$program" "$release/tests/$program"
+  done
+  golden "conformance" "$release/tests/conformance"
+  task "samples are what their scripts make" samples_are_made
+  task "samples are what their manifest says" $release/app/maskctl golden check samples/golden.toml
+  task "documentation shows what the command prints" /usr/bin/python3 tests/check_docs.py $release/app/maskctl
+fi
+if wants isa; then
+  targets+=(attention_tests mask_tests conformance)
+  for target in $(grep -qw avx2 /proc/cpuinfo && echo AVX2) baseline; do
+    limit=(env "MASKCTL_TEST_CPU_TARGET=$target")
+    for program in attention_tests mask_tests; do
+      cases "$program ($target)" "${limit[@]}" "$release/tests/$program"
+    done
+    # Golden masks have no vector code that mask_tests does not try exhaustively.
+    golden "conformance of operations ($target)" "${limit[@]}" \
+      "MASKCTL_GOLDEN_OPS=$PWD/tests/data/golden/ops" "$release/tests/conformance"
+  done
+fi
+if wants gpu; then
+  targets+=(emulated_attention_tests emulated_conformance emulated_rank_checks race_gpu_tests)
+  cases "emulated_attention_tests" "$release/tests/emulated_attention_tests"
+  # To the thread sanitizer each thread of an emulated block is one.
+  cases "race_gpu_tests (inside blocks)" env MASKCTL_GPU_CALLS=1 "$release/tests/race_gpu_tests" '~[slow]~[big]'
+  golden "conformance on the emulated GPU" env "MASKCTL_GOLDEN_OPS=$PWD/tests/data/golden/ops" \
+    "$release/tests/emulated_conformance" --backend cuda
+  for n in 1 2 3 4; do
+    task "$n emulated GPUs: operations over a mesh, the ring under every mask of samples" \
+      "$release/tests/emulated_rank_checks" threads "$n" cuda
+  done
+fi
+if wants mpi; then targets+=(maskctl_command rank_checks emulated_maskctl_command); fi
+if wants package; then
+  targets+=(maskctl_command maskctl_pages benchmarks all_verify_interface_header_sets)
+  task "the installed package serves another project" package_is_usable
+  task "the command works where it is installed, and from its Debian package" \
+    bash tests/package/use_command.sh $release
+  task "quickstart runs" bash samples/quickstart.sh
+fi
+if wants tidy && [ ${#targets[@]} -eq 0 ]; then targets+=(maskctl_command); fi
+sanitized=()
+if wants asan; then
+  sanitized+=("${raw_layers[@]}")
+  for program in "${raw_layers[@]}"; do
+    # Fibers of emulated kernels change places slowly there.
+    cases "$program with sanitizers" env MASKCTL_GPU_CALLS=1 "$asan/tests/$program" '~[slow]'
+  done
+fi
+if wants fuzz; then sanitized+=("${fuzzers[@]}"); fi
+if wants tsan; then cases "race_tests with the thread sanitizer" "$tsan/tests/race_tests"; fi
 
-headline "release build"
-check "configure" cmake --preset release -DMASKCTL_TESTS=ON || finish
-check "library and command build without warnings" build build/release maskctl maskctl_command || finish
-check "tests and benchmarks build without warnings" build build/release all || finish
-# emulated_attention_tests is attention_tests, object by object, with the kernels of the GPU, which
-# the CPU runs; attention_tests itself runs below, on the other instruction sets.
-mapfile -t programs < <(test_programs build/release emulated_attention_tests app_tests mask_tests gpu_tests |
-  grep -vx attention_tests)
-run_programs build/release "" "${programs[@]}"
-run_conformance build/release ""
-
-headline "the other instruction sets of vector code"
-for target in $(grep -qw avx2 /proc/cpuinfo && echo AVX2) baseline; do
-  export MASKCTL_TEST_CPU_TARGET=$target
-  run_programs build/release " ($target)" mask_tests attention_tests
-  run_conformance build/release " ($target)"
-done
-unset MASKCTL_TEST_CPU_TARGET
-
-headline "ranks over MPI"
-bash tests/distributed/run.sh build/release >build/release/tests/distributed.log 2>&1
-check "calls over ranks: every operation, the command, failures" \
-  grep -q ' 0 failed$' build/release/tests/distributed.log || cat build/release/tests/distributed.log
-
-headline "kernels of the GPU"
-MASKCTL_GOLDEN_OPS=$PWD/tests/data/golden/ops \
-  run_conformance build/release " on the emulated GPU" emulated_conformance --backend cuda
-for n in 1 2 3 4; do
-  check "$n emulated GPUs: operations over a mesh, the ring under every mask of samples" \
-    build/release/tests/emulated_rank_checks threads "$n" cuda
-done
-# To the thread sanitizer each thread of an emulated block is one.
-check "kernels compile with the thread sanitizer" build build/release race_gpu_tests || finish
-MASKCTL_GPU_CALLS=1 filter='~[slow]~[big]' run_programs build/release " (inside blocks)" race_gpu_tests
-if command -v nvcc >/dev/null; then
+headline "builds"
+[ ${#targets[@]} -eq 0 ] || build $release release "the release build" "${targets[@]}"
+[ ${#sanitized[@]} -eq 0 ] || build $asan asan "the build with sanitizers" "${sanitized[@]}"
+! wants tsan || build $tsan tsan "the build with the thread sanitizer" race_tests
+if wants gpu && command -v nvcc >/dev/null; then
   check "configure for CUDA" cmake --preset cuda -DMASKCTL_TESTS=OFF || finish
-  check "kernels compile without warnings" build build/cuda maskctl_cuda maskctl_hopper
+  check "kernels compile without warnings" cmake --build build/cuda --target maskctl_cuda maskctl_hopper
   check "kernels for tensor cores keep their registers" tests/gpu/check_reports.sh build/cuda
 fi
 
-headline "clang-tidy on what changed"
-check "clang-tidy has nothing to say" bash tests/tidy.sh build/release
+headline "tests"
+run_tasks
 
-headline "headers"
-check "each header compiles alone" build build/release all_verify_interface_header_sets
-
-# Each of these keeps one core busy.
-check_package_and_documentation() {
-  check "the installed package serves another project" package_is_usable
-  check "the command works where it is installed, and from its Debian package" \
-    bash tests/package/use_command.sh build/release
-  check "quickstart runs" bash samples/quickstart.sh
-  check "samples are what their scripts make" sh -c \
-    "/usr/bin/python3 samples/make_samples.py --check && /usr/bin/python3 samples/make_containers.py --check"
-  check "samples are what their manifest says" \
-    build/release/app/maskctl golden check samples/golden.toml
-  check "documentation shows what the command prints" \
-    /usr/bin/python3 tests/check_docs.py build/release/app/maskctl
-}
-
-headline "address and undefined behaviour sanitizers; package, samples, documentation"
-start_beside check_package_and_documentation
-check "configure with sanitizers" cmake --preset asan -DMASKCTL_TESTS=ON || finish
-# The layers that read files or work on raw memory; the others only call them.
-programs=(gpu_tests attention_tests mask_tests io_tests tensor_tests base_tests)
-mapfile -t fuzzers < <(basename -s .cc tests/fuzz/fuzz_*.cc)
-check "build with sanitizers" build build/asan "${programs[@]}" "${fuzzers[@]}" || finish
-join_beside
-# Fibers of emulated kernels change places slowly there.
-MASKCTL_GPU_CALLS=1 filter='~[slow]' run_programs build/asan " with sanitizers" "${programs[@]}"
-check "fuzz targets find nothing in 30 seconds" bash tests/fuzz/run.sh build/asan 30
-
-headline "thread sanitizer"
-check "configure with the thread sanitizer" cmake --preset tsan -DMASKCTL_TESTS=ON || finish
-check "build with the thread sanitizer" build build/tsan race_tests || finish
-run_programs build/tsan " with the thread sanitizer" race_tests
+# These have a process for each core.
+if wants mpi; then
+  headline "ranks over MPI"
+  golden "calls over ranks: every operation, the command, failures" bash tests/distributed/run.sh $release
+  run_tasks
+fi
+if wants tidy; then
+  headline "clang-tidy"
+  check "clang-tidy has nothing to say" bash tests/tidy.sh $release
+fi
+if wants fuzz; then
+  headline "fuzz targets"
+  check "fuzz targets find nothing in 30 seconds" bash tests/fuzz/run.sh $asan 30
+fi
 
 finish

@@ -10,13 +10,14 @@
 namespace maskctl::test {
 namespace {
 
-const fs::path kCases = fs::path(MASKCTL_SOURCE_DIR) / "tests" / "cases";
+const fs::path kCaseFolder = fs::path(MASKCTL_SOURCE_DIR) / "tests" / "cases";
 
 /// The folders of the makers, in the working folder.
 std::string make_cases() {
   std::string lines;
   for (const char* maker : {"real_masks", "mask_pairs", "user_arrays"}) {
-    lines += "/usr/bin/python3 -W ignore '" + (kCases / maker).string() + ".py' " + maker + "\n";
+    lines +=
+        "/usr/bin/python3 -W ignore '" + (kCaseFolder / maker).string() + ".py' " + maker + "\n";
   }
   return lines;
 }
@@ -30,12 +31,12 @@ TEST_CASE("cases: info says what every array is") {
                   "user_arrays/batch.h5 2>&1");
   CHECK(outcome.status == 0);
   CHECK_FALSE(contains(outcome.out, "error"));
-  if (std::getenv("MASKCTL_UPDATE_GOLDEN") != nullptr) spit(kCases / "info.txt", outcome.out);
-  CHECK(outcome.out == slurp(kCases / "info.txt"));
+  if (std::getenv("MASKCTL_UPDATE_GOLDEN") != nullptr) spit(kCaseFolder / "info.txt", outcome.out);
+  CHECK(outcome.out == slurp(kCaseFolder / "info.txt"));
 }
 
 /// Arrays that fit several kinds, and how each is read.
-constexpr const char* kKinds = R"sh(
+constexpr const char* kRealKinds = R"sh(
 kind() {
   case $1 in
     */cu.npy) echo cu_seqlens ;;
@@ -61,10 +62,10 @@ done
 
 TEST_CASE("cases: check finds what is wrong with every array, and nothing else") {
   const Sandbox sandbox;
-  const Outcome outcome = sandbox.run(make_cases() + "export LC_ALL=C" + kKinds);
+  const Outcome outcome = sandbox.run(make_cases() + "export LC_ALL=C" + kRealKinds);
   INFO(outcome.err);
-  if (std::getenv("MASKCTL_UPDATE_GOLDEN") != nullptr) spit(kCases / "check.txt", outcome.out);
-  CHECK(outcome.out == slurp(kCases / "check.txt"));
+  if (std::getenv("MASKCTL_UPDATE_GOLDEN") != nullptr) spit(kCaseFolder / "check.txt", outcome.out);
+  CHECK(outcome.out == slurp(kCaseFolder / "check.txt"));
 }
 
 TEST_CASE("cases: recognise and diff say what holds, or that they do not know") {
@@ -82,8 +83,9 @@ for a in mask_pairs/*_a.npy; do
 done
 )sh");
   INFO(outcome.err);
-  if (std::getenv("MASKCTL_UPDATE_GOLDEN") != nullptr) spit(kCases / "causes.txt", outcome.out);
-  CHECK(outcome.out == slurp(kCases / "causes.txt"));
+  if (std::getenv("MASKCTL_UPDATE_GOLDEN") != nullptr)
+    spit(kCaseFolder / "causes.txt", outcome.out);
+  CHECK(outcome.out == slurp(kCaseFolder / "causes.txt"));
 }
 
 }  // namespace

@@ -12,7 +12,7 @@
 namespace maskctl::test {
 namespace {
 
-const std::string kPacked = "samples/packed.npy --as segments -t causal";
+const std::string kPackedRow = "samples/packed.npy --as segments -t causal";
 const std::string kLeaked = "samples/leaked.npy --segments samples/packed.npy";
 const std::string kMillion = "gen:segments:n=1M,docs=700,seed=4 -t causal -t window:keys=3000";
 
@@ -45,7 +45,7 @@ std::string without_pipeline(const std::string& screen) {
 
 TEST_CASE("tui: undo returns to the same screen, redo to the same again", "[tui]") {
   const Sandbox sandbox;
-  for (const std::string& source : {kPacked, kMillion}) {
+  for (const std::string& source : {kPackedRow, kMillion}) {
     const std::string walk = "+jjjllll+/border<Enter>";
     const std::string edit = "a window:keys=2<Enter>";
     const std::string before = screen(sandbox, source, walk);
@@ -70,24 +70,24 @@ TEST_CASE("tui: zooming in and out, or to the end and back, returns to the same 
 
 TEST_CASE("tui: a wrong pipeline never loses the last good view", "[tui]") {
   const Sandbox sandbox;
-  const std::string good = screen(sandbox, kPacked, "jj");
+  const std::string good = screen(sandbox, kPackedRow, "jj");
   for (const char* wrong : {" | windw", " | doc:nothing.npy", "{", " | heads:7{not}"}) {
     INFO(wrong);
-    const std::string shown = screen(sandbox, kPacked, std::string("jjt") + wrong + "<Enter>");
+    const std::string shown = screen(sandbox, kPackedRow, std::string("jjt") + wrong + "<Enter>");
     CHECK(contains(shown, "pipeline> causal"));
     // What is drawn above the pipeline is as it was.
     const auto now = lines_of(shown), before = lines_of(good);
     for (std::size_t i = 0; i + 2 < before.size(); ++i) CHECK(now[i] == before[i]);
-    CHECK(screen(sandbox, kPacked, std::string("jjt") + wrong + "<Enter><Esc>") == good);
+    CHECK(screen(sandbox, kPackedRow, std::string("jjt") + wrong + "<Enter><Esc>") == good);
   }
 }
 
 TEST_CASE("tui: saving asks before it replaces a file", "[tui]") {
   const Sandbox sandbox;
-  CHECK(contains(screen(sandbox, kPacked, ":w mask.npy<Enter>"), "wrote mask.npy"));
-  CHECK(contains(screen(sandbox, kPacked, ":w mask.npy<Enter>"), "exists"));
-  CHECK(contains(screen(sandbox, kPacked, ":w! mask.npy<Enter>"), "wrote mask.npy"));
-  CHECK(contains(screen(sandbox, kPacked, "a window:keys=3<Enter>:w mask.svg<Enter>"), "wrote"));
+  CHECK(contains(screen(sandbox, kPackedRow, ":w mask.npy<Enter>"), "wrote mask.npy"));
+  CHECK(contains(screen(sandbox, kPackedRow, ":w mask.npy<Enter>"), "exists"));
+  CHECK(contains(screen(sandbox, kPackedRow, ":w! mask.npy<Enter>"), "wrote mask.npy"));
+  CHECK(contains(screen(sandbox, kPackedRow, "a window:keys=3<Enter>:w mask.svg<Enter>"), "wrote"));
   CHECK(sandbox.run("maskctl diff mask.npy samples/packed.npy --as-b segments --transform-b causal")
             .status == 0);
   CHECK(contains(slurp(sandbox.work() / "mask.svg"), "causal | window:keys=3"));
@@ -100,18 +100,18 @@ TEST_CASE("tui: steps are removed, switched and moved, and one that is off chang
   const auto drawn = [&](const std::string& source, const std::string& keys) {
     return without_pipeline(screen(sandbox, source, keys));
   };
-  const std::string without = drawn(kPacked, "");
+  const std::string without = drawn(kPackedRow, "");
   CHECK(drawn(two, "<Tab>x<Esc>") != drawn(two, ""));
   CHECK(drawn(two, "<Tab>x<Esc>") == without);
   CHECK(drawn(two, "<Tab><Space><Esc>") == without);
   CHECK(drawn(two, "<Tab><Space><Space><Esc>") == drawn(two, ""));
-  CHECK(drawn(kPacked, "a # window:keys=4<Enter>") == without);
+  CHECK(drawn(kPackedRow, "a # window:keys=4<Enter>") == without);
   CHECK(contains(screen(sandbox, two, "<Tab>h)"), "pipeline> window:keys=4 | causal"));
   CHECK(contains(screen(sandbox, two, "<Tab>e,align=nonsense"), "align"));
   // What can be undone is bounded.
   std::string often = "<Tab>";
   for (int i = 0; i < 1005; ++i) often += "<Space>";
-  CHECK(contains(screen(sandbox, kPacked, often), "undo 1000 redo 0"));
+  CHECK(contains(screen(sandbox, kPackedRow, often), "undo 1000 redo 0"));
   // The first step that is on follows those that are off, and a mistake keeps its place.
   CHECK(contains(screen(sandbox, two, "t<C-u>#causal | windw<Enter>"), "did you mean 'window'"));
 }
@@ -274,7 +274,7 @@ TEST_CASE("tui: random walks end where they can be seen", "[tui]") {
     std::string source;
     int keys, times;
   };
-  const std::vector<Walk> walks = {{kPacked, 700, 4},
+  const std::vector<Walk> walks = {{kPackedRow, 700, 4},
                                    {kLeaked, 700, 4},
                                    {"samples/heads.npy gen:causal:n=16", 700, 3},
                                    {"gen:causal:q=1,k=90_000,align=bottom-right", 500, 2},

@@ -9,7 +9,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-Value value_of(const Json& json) {
+Value value_from(const Json& json) {
   switch (json.type()) {
     case Json::value_t::null:
       return {};
@@ -24,12 +24,12 @@ Value value_of(const Json& json) {
       return json.get<std::string>();
     case Json::value_t::array: {
       Value::List list;
-      for (const Json& element : json) list.push_back(value_of(element));
+      for (const Json& element : json) list.push_back(value_from(element));
       return list;
     }
     case Json::value_t::object: {
       Value::Dict dict;
-      for (const auto& [key, element] : json.items()) dict.emplace_back(key, value_of(element));
+      for (const auto& [key, element] : json.items()) dict.emplace_back(key, value_from(element));
       return dict;
     }
     default:
@@ -41,7 +41,7 @@ Value value_of(const Json& json) {
 
 Value parse_json(const std::string& text) {
   try {
-    return value_of(Json::parse(text));
+    return value_from(Json::parse(text));
   } catch (const Json::exception& error) {
     throw Mismatch(error.what());
   }

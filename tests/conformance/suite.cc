@@ -17,14 +17,14 @@ using maskctl::DType;
 using maskctl::Index;
 using maskctl::Tensor;
 
-std::string content_of(const std::string& path) {
+std::string file_text(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
   if (!file) throw Mismatch("cannot read " + path);
   return {std::istreambuf_iterator<char>(file), {}};
 }
 
 Value manifest_of(const std::string& path) {
-  Value content = parse_json(content_of(path));
+  Value content = parse_json(file_text(path));
   if (content.at("schema") != Value(std::int64_t{1})) {
     throw Mismatch("schema " + content.at("schema").text() + "; expected 1");
   }

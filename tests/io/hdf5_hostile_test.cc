@@ -20,7 +20,7 @@ void make_hostile(const Scratch& scratch) {
          "/tests/io/make_hdf5.py', run_name='__main__')\n");
 }
 
-std::string read_error(const std::string& source) {
+std::string hostile_error(const std::string& source) {
   return error_of([&] { read_array(source); });
 }
 
@@ -51,7 +51,7 @@ TEST_CASE("hdf5: no other file is opened and no bomb goes off") {
   const Scratch scratch;
   make_hostile(scratch);
   const auto text = [&](const std::string& name) {
-    return read_error(scratch / "hostile.h5:" + name);
+    return hostile_error(scratch / "hostile.h5:" + name);
   };
   set_hdf5_helper("", 20);
   CHECK(contains(text("/external"), "external storage"));
@@ -64,9 +64,9 @@ TEST_CASE("hdf5: no other file is opened and no bomb goes off") {
   CHECK(contains(text("/chunk_bomb"), "take 2000000000 bytes each; the limit is 268435456"));
   CHECK(contains(text("/shape_bomb"), "; the limit is"));
   CHECK(contains(text("/overflow"), "is too large"));
-  CHECK(contains(read_error(scratch / "plugin.h5"), "plugins are not loaded"));
-  CHECK(contains(read_error(scratch / "deep.h5"), "nested more than 32 deep"));
-  CHECK(contains(read_error(scratch / "many.h5"), "more than 10000 objects"));
+  CHECK(contains(hostile_error(scratch / "plugin.h5"), "plugins are not loaded"));
+  CHECK(contains(hostile_error(scratch / "deep.h5"), "nested more than 32 deep"));
+  CHECK(contains(hostile_error(scratch / "many.h5"), "more than 10000 objects"));
   CHECK(read_array(scratch / "hostile.h5:/g/up/g/again/mask_again").elements() == 64);
   CHECK(contains(error_of([&] {
                    MaskReadOptions options;
@@ -90,7 +90,7 @@ TEST_CASE("hdf5: every cut of a file is an error or the array") {
   int refused = 0;
   for (std::size_t size = 0; size < whole.size(); size += whole.size() / 40) {
     spit(path, whole.substr(0, size));
-    const std::string text = read_error(path + ":/mask");
+    const std::string text = hostile_error(path + ":/mask");
     REQUIRE(text != "no error");
     REQUIRE(contains(text, path));
     ++refused;
@@ -117,7 +117,7 @@ TEST_CASE("hdf5: 200 mutated files are read or refused, each with one line") {
     const char* const names[] = {":/mask", ":/g/plain", ":/link", "", ":/half"};
     const std::string name = names[i % 5];
     CAPTURE(i, name);
-    const std::string text = read_error(path + name);
+    const std::string text = hostile_error(path + name);
     (text == "no error" ? read : refused) += 1;
     if (text == "no error") continue;
     REQUIRE(contains(text, path));
@@ -136,45 +136,45 @@ TEST_CASE("hdf5: a helper that crashes, hangs, lies or is missing is one clear e
   const std::string source = path + ":/m";
   SECTION("crash at once") {
     const OtherHelper helper(scratch, "kill -SEGV $$", 20);
-    CHECK(read_error(source) == source +
-                                    ": the HDF5 library crashed while reading it, by signal "
-                                    "11 (corrupt or hostile file)");
+    CHECK(hostile_error(source) == source +
+                                       ": the HDF5 library crashed while reading it, by signal "
+                                       "11 (corrupt or hostile file)");
   }
   SECTION("crash within the data") {
     const OtherHelper helper(
         scratch, "printf 'array\\t/m\\t|b1\\t300,300\\ndata\\n1234'\nkill -ABRT $$", 20);
-    CHECK(contains(read_error(source), "crashed while reading it, by signal 6"));
+    CHECK(contains(hostile_error(source), "crashed while reading it, by signal 6"));
   }
   SECTION("computing without end") {
     const OtherHelper helper(scratch, "kill -XCPU $$", 20);
-    CHECK(contains(read_error(source), "the HDF5 library computed for 20 s while reading it"));
+    CHECK(contains(hostile_error(source), "the HDF5 library computed for 20 s while reading it"));
   }
   SECTION("silence") {
     const OtherHelper helper(scratch, "exec sleep 30", 1);
     const double seconds =
-        seconds_of([&] { CHECK(contains(read_error(source), "made no progress for 1 s")); });
+        seconds_of([&] { CHECK(contains(hostile_error(source), "made no progress for 1 s")); });
     CHECK(seconds < 10);
   }
   SECTION("silence within the data") {
     const OtherHelper helper(scratch,
                              "printf 'array\\t/m\\t|b1\\t300,300\\ndata\\n1234'\nexec sleep 30", 1);
-    CHECK(contains(read_error(source), "made no progress for 1 s"));
+    CHECK(contains(hostile_error(source), "made no progress for 1 s"));
   }
   SECTION("too few elements") {
     const OtherHelper helper(scratch, "printf 'array\\t/m\\t|b1\\t300,300\\ndata\\n1234'", 5);
-    CHECK(contains(read_error(source), "expected 90000 bytes of data, got 4"));
+    CHECK(contains(hostile_error(source), "expected 90000 bytes of data, got 4"));
   }
   SECTION("data beyond the file") {
     const OtherHelper helper(scratch, "printf 'array\\t/m\\t|b1\\t300,300\\nat\\t1000000\\n'", 5);
-    CHECK(contains(read_error(source), "beyond the end of the file"));
+    CHECK(contains(hostile_error(source), "beyond the end of the file"));
   }
   SECTION("nonsense") {
     const OtherHelper helper(scratch, "echo hello; yes", 5);
-    CHECK(contains(read_error(source), "unexpected answer"));
+    CHECK(contains(hostile_error(source), "unexpected answer"));
   }
   SECTION("failure without a reason") {
     const OtherHelper helper(scratch, "echo oops >&2; exit 7", 5);
-    CHECK(contains(read_error(source), "failed with status 7: oops"));
+    CHECK(contains(hostile_error(source), "failed with status 7: oops"));
   }
   SECTION("a writer that is gone") {
     const OtherHelper helper(scratch, "exit 0", 5);
@@ -186,7 +186,7 @@ TEST_CASE("hdf5: a helper that crashes, hangs, lies or is missing is one clear e
   }
   SECTION("no program") {
     set_hdf5_helper(scratch / "nowhere");
-    CHECK(contains(read_error(source), "No such file"));
+    CHECK(contains(hostile_error(source), "No such file"));
     set_hdf5_helper("");
   }
 }

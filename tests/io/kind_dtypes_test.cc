@@ -18,7 +18,7 @@ bool is_float(DType dtype) {
 struct KindCase {
   ArrayKind kind;
   std::vector<Index> shape;
-  Values values;
+  Int64s values;
   bool flags;  // 0 and 1 are all that it holds
 };
 

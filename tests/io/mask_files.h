@@ -33,7 +33,7 @@ inline constexpr DType kAllTypes[] = {DType::kBool,    DType::kInt8,    DType::k
                                       DType::kFloat16, DType::kFloat32, DType::kFloat64};
 
 using Cells = std::vector<std::uint8_t>;
-using Values = std::vector<std::int64_t>;
+using Int64s = std::vector<std::int64_t>;
 
 using Folder = Scratch;  // of one test
 
@@ -49,7 +49,7 @@ inline Tensor bool_tensor(std::vector<Index> shape, const Cells& cells) {
   return tensor_of(DType::kBool, std::move(shape), cells);
 }
 
-inline Tensor int_tensor(std::vector<Index> shape, const Values& values,
+inline Tensor int_tensor(std::vector<Index> shape, const Int64s& values,
                          DType dtype = DType::kInt64) {
   return astype(tensor_of(DType::kInt64, std::move(shape), values), dtype);
 }

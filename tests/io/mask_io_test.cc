@@ -86,7 +86,7 @@ TEST_CASE("values other than 0 and 1 are an error that names the first") {
   CHECK(offers(Remedy::kReadAs, [&] { read_mask(path); }));
   save(path, bias, true, false);
   CHECK(contains(error_of(path), "the first is -inf at (0, 3)"));
-  Values many(2 * 300 * 300, 1);
+  Int64s many(2 * 300 * 300, 1);
   many[300 * 300 + 5 * 300 + 6] = -3;
   many[300 * 300 + 290 * 300] = 9;
   save(path, int_tensor({2, 300, 300}, many), false, true);
@@ -97,7 +97,7 @@ TEST_CASE("values other than 0 and 1 are an error that names the first") {
 TEST_CASE("a bad value in a pipe is an error although the writer stalls") {
   const Folder folder;
   const std::string path = folder / "m.npy";
-  Values many(8 * 300 * 300, 1);
+  Int64s many(8 * 300 * 300, 1);
   many[2] = 5;
   write_array(path, int_tensor({8, 300, 300}, many));
   const Fifo fifo(folder, path, 1 << 20);  // of 5.76 MB

@@ -76,7 +76,7 @@ TEST_CASE("each kind reads as its rule says") {
   CHECK(segments.mask.count() == 5);
   REQUIRE(segments.q_segment_ids);
   CHECK(segments.q_segment_ids->shape() == std::vector<Index>{1, 4});
-  CHECK(as_int64(*segments.kv_segment_ids, "ids") == Values{3, 3, 0, -1});
+  CHECK(as_int64(*segments.kv_segment_ids, "ids") == Int64s{3, 3, 0, -1});
   MaskReadOptions pad = as(ArrayKind::kSegments);
   pad.pad_id = 3;
   CHECK(load(int_tensor({4}, {3, 3, 0, -1}), pad).mask.count() == 2);

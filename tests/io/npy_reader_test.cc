@@ -15,7 +15,7 @@ Tensor from_memory(const std::string& bytes, const ReadOptions& options = {},
   return read_npy(ByteSource::from_memory("m.npy", as_bytes(bytes)), options, notes);
 }
 
-std::string refusal(const std::string& bytes, const ReadOptions& options = {}) {
+std::string reader_refusal(const std::string& bytes, const ReadOptions& options = {}) {
   return error_of([&] { from_memory(bytes, options); });
 }
 
@@ -110,7 +110,7 @@ TEST_CASE("npy: a pipe is read front to back only") {
 
 TEST_CASE("npy: data shorter than the shape is refused") {
   const std::string bytes = npy(dictionary("<i4", "(4,)"), std::string(15, 'x'));
-  CHECK(refusal(bytes) == "m.npy: expected 16 bytes of data, got 15");
+  CHECK(reader_refusal(bytes) == "m.npy: expected 16 bytes of data, got 15");
   const PipeSource pipe(bytes);
   CHECK(error_of([&] { read_npy(pipe.open()); }) ==
         pipe.path() + ": expected 16 bytes of data, got 15");
@@ -124,7 +124,7 @@ TEST_CASE("npy: data longer than the shape is a note, or an error when strict") 
   CHECK(text_of(from_memory(bytes, {}, &notes).bytes()) == std::string(16, 'x'));
   CHECK(notes ==
         std::vector<std::string>{"m.npy: expected 16 bytes of data, got 19; the rest is ignored"});
-  CHECK(refusal(bytes, strict) == "m.npy: expected 16 bytes of data, got 19");
+  CHECK(reader_refusal(bytes, strict) == "m.npy: expected 16 bytes of data, got 19");
   notes.clear();
   const PipeSource pipe(bytes);
   read_npy(pipe.open(), {}, &notes);
@@ -139,7 +139,7 @@ TEST_CASE("npy: arrays beyond max_bytes are refused before they are allocated") 
   ReadOptions options;
   options.max_bytes = 1000;
   const std::string bytes = npy(dictionary("|b1", "(1001,)"), std::string(1001, '\1'));
-  CHECK(refusal(bytes, options) ==
+  CHECK(reader_refusal(bytes, options) ==
         "m.npy: array (1001,) of bool has 1001 bytes; the limit is 1000");
   options.max_bytes = 1001;
   CHECK(from_memory(bytes, options).elements() == 1001);
@@ -148,7 +148,7 @@ TEST_CASE("npy: arrays beyond max_bytes are refused before they are allocated") 
 TEST_CASE("npy: a header that promises gigabytes does not allocate them") {
   const std::string bytes = npy(dictionary("|b1", "(4000000000,)"), "few bytes");
   const Index before = peak_rss_kib();
-  CHECK(refusal(bytes) == "m.npy: expected 4000000000 bytes of data, got 9");
+  CHECK(reader_refusal(bytes) == "m.npy: expected 4000000000 bytes of data, got 9");
   for (const char* order : {"False", "True"}) {
     const PipeSource pipe(npy(dictionary("|b1", "(2,2000000000)", order), "few bytes"));
     CHECK(contains(error_of([&] { read_npy(pipe.open()); }), "got 9"));
@@ -177,16 +177,16 @@ TEST_CASE("npy: data that comes in several steps from a pipe is put together") {
 TEST_CASE("npy: lengths of headers are checked before they are believed") {
   const std::string magic("\x93NUMPY\x02\0", 8);
   const std::string four_gib = magic + "\xFF\xFF\xFF\xFF{";
-  CHECK(contains(refusal(four_gib), "claims 4294967295 bytes, the file has 1 more"));
+  CHECK(contains(reader_refusal(four_gib), "claims 4294967295 bytes, the file has 1 more"));
   const PipeSource pipe(four_gib);
   CHECK(contains(error_of([&] { read_npy(pipe.open()); }), "at most 10000"));
   std::string text = dictionary("|b1", "(1,)");
   text.resize(10000, ' ');
   CHECK(from_memory(npy(text, "\1")).elements() == 1);
   text.resize(10001, ' ');
-  CHECK(contains(refusal(npy(text, "\1")), "at most 10000"));
-  CHECK(contains(refusal(npy("{}").substr(0, 9)), "truncated .npy header"));
-  CHECK(contains(refusal(npy("{}").substr(0, 7)), "truncated .npy header"));
+  CHECK(contains(reader_refusal(npy(text, "\1")), "at most 10000"));
+  CHECK(contains(reader_refusal(npy("{}").substr(0, 9)), "truncated .npy header"));
+  CHECK(contains(reader_refusal(npy("{}").substr(0, 7)), "truncated .npy header"));
   const PipeSource cut(npy(dictionary("|b1", "(1,)")).substr(0, 30));
   CHECK(contains(error_of([&] { read_npy(cut.open()); }), "truncated .npy header"));
 }
@@ -201,16 +201,16 @@ TEST_CASE("npy: versions 1.0, 2.0 and 3.0 are read and others refused") {
   }
   for (const char* version : {"\4", "\0"}) {
     const std::string bytes = std::string("\x93NUMPY", 6) + version[0] + std::string(3, '\0');
-    CHECK(contains(refusal(bytes), "expected 1.0, 2.0 or 3.0"));
+    CHECK(contains(reader_refusal(bytes), "expected 1.0, 2.0 or 3.0"));
   }
   std::string minor = npy(text, "\1\1");
   minor[7] = '\1';
-  CHECK(contains(refusal(minor), ".npy version 1.1"));
+  CHECK(contains(reader_refusal(minor), ".npy version 1.1"));
 }
 
 TEST_CASE("npy: something else is refused by what it looks like") {
   const auto looks_like = [](const std::string& bytes, const std::string& what) {
-    return refusal(bytes).starts_with("m.npy: not a .npy file; it looks like " + what);
+    return reader_refusal(bytes).starts_with("m.npy: not a .npy file; it looks like " + what);
   };
   CHECK(looks_like("", "an empty file"));
   CHECK(looks_like("PK\3\4rest", "a zip archive (.npz)"));
@@ -224,7 +224,7 @@ TEST_CASE("npy: something else is refused by what it looks like") {
 }
 
 TEST_CASE("npy: messages carry the name once") {
-  const std::string message = refusal(npy(dictionary("|O", "(2,)")));
+  const std::string message = reader_refusal(npy(dictionary("|O", "(2,)")));
   CHECK(message == "m.npy: contains Python objects (pickle); maskctl never executes pickle");
 }
 
@@ -240,6 +240,6 @@ TEST_CASE("npy: mutated files are read or refused, never worse") {
   ReadOptions options;
   options.max_bytes = 1 << 20;
   CHECK(count_refused(good, 90, 4, [&](const std::string& bytes) {
-          return refusal(bytes, options) != "no error";
+          return reader_refusal(bytes, options) != "no error";
         }) > 10000);
 }

@@ -12,8 +12,8 @@ Tensor read(const std::string& bytes, const std::string& key = "a",
   return NpzArchive(ByteSource::from_memory("m.npz", as_bytes(bytes))).read(key, options);
 }
 
-std::string refusal(const std::string& bytes, const std::string& key = "a",
-                    const ReadOptions& options = {}) {
+std::string npz_refusal(const std::string& bytes, const std::string& key = "a",
+                        const ReadOptions& options = {}) {
   return error_of([&] { read(bytes, key, options); });
 }
 
@@ -104,33 +104,33 @@ put(local + small + central + end))");
 
 TEST_CASE("npz: an unknown key lists the known ones") {
   const std::string bytes = archive("put(made([('a.npy', small), ('b.npy', small)]))");
-  CHECK(refusal(bytes, "c") == "m.npz: no array 'c'; it has a, b");
-  CHECK(refusal(archive("put(made([('x.txt', b'')]))")) == "m.npz: no array 'a'; it has none");
+  CHECK(npz_refusal(bytes, "c") == "m.npz: no array 'c'; it has a, b");
+  CHECK(npz_refusal(archive("put(made([('x.txt', b'')]))")) == "m.npz: no array 'a'; it has none");
 }
 
 TEST_CASE("npz: encryption and other methods are refused") {
-  CHECK(contains(refusal(archive(R"(
+  CHECK(contains(npz_refusal(archive(R"(
 d = made([('a.npy', small)])
 put(patch(d, d.index(b'PK\1\2') + 8, b'\1\0')))")),
                  "m.npz:a: encrypted zip member"));
-  CHECK(contains(refusal(archive("put(made([('a.npy', small)], zipfile.ZIP_BZIP2))")),
+  CHECK(contains(npz_refusal(archive("put(made([('a.npy', small)], zipfile.ZIP_BZIP2))")),
                  "m.npz:a: zip method 12; expected stored (0) or deflated (8)"));
-  CHECK(contains(refusal(archive("put(made([('a.npy', small)], zipfile.ZIP_LZMA))")),
+  CHECK(contains(npz_refusal(archive("put(made([('a.npy', small)], zipfile.ZIP_LZMA))")),
                  "zip method 14"));
 }
 
 TEST_CASE("npz: two members of one name are refused") {
-  CHECK(refusal(archive("put(made([('a.npy', small), ('a.npy', small)]))")) ==
+  CHECK(npz_refusal(archive("put(made([('a.npy', small), ('a.npy', small)]))")) ==
         "m.npz: bad zip archive: two members named a.npy");
 }
 
 TEST_CASE("npz: overlapping members are refused") {
-  CHECK(contains(refusal(archive(R"(
+  CHECK(contains(npz_refusal(archive(R"(
 d = made([('a.npy', small), ('b.npy', small)])
 second = d.rindex(b'PK\1\2')
 put(patch(d, second + 42, struct.pack('<I', 0))))")),
                  "members a.npy and b.npy overlap"));
-  CHECK(contains(refusal(archive(R"(
+  CHECK(contains(npz_refusal(archive(R"(
 d = made([('a.npy', small), ('b.npy', small)])
 first = d.index(b'PK\1\2')
 n = len(small) + 1
@@ -139,57 +139,57 @@ put(patch(d, first + 20, struct.pack('<II', n, n))))")),
 }
 
 TEST_CASE("npz: sizes and offsets beyond the file are refused") {
-  CHECK(contains(refusal(archive(R"(
+  CHECK(contains(npz_refusal(archive(R"(
 d = made([('a.npy', small)])
 put(patch(d, d.index(b'PK\1\2') + 20, struct.pack('<II', 10**6, 10**6))))")),
                  "reaches beyond the file"));
-  CHECK(contains(refusal(archive(R"(
+  CHECK(contains(npz_refusal(archive(R"(
 d = made([('a.npy', small)])
 put(patch(d, d.index(b'PK\1\2') + 42, struct.pack('<I', 10**6))))")),
                  "beyond the file"));
-  CHECK(contains(refusal(archive(R"(
+  CHECK(contains(npz_refusal(archive(R"(
 d = made([('a.npy', small)])
 put(patch(d, len(d) - 6, struct.pack('<I', 10**6))))")),
                  "central directory beyond the file"));
-  CHECK(contains(refusal(archive(R"(
+  CHECK(contains(npz_refusal(archive(R"(
 d = made([('a.npy', small)])
 put(patch(d, len(d) - 12, struct.pack('<H', 60000))))")),
                  "60000 members in a directory of"));
-  CHECK(contains(refusal(archive("put(made([('a.npy', small)])[:-30])")),
+  CHECK(contains(npz_refusal(archive("put(made([('a.npy', small)])[:-30])")),
                  "no end of central directory"));
-  CHECK(contains(refusal(archive(R"(
+  CHECK(contains(npz_refusal(archive(R"(
 d = made([('a.npy', small)])
 put(patch(d, len(d) - 18, b'\1\0')))")),
                  "split over several files"));
 }
 
 TEST_CASE("npz: damaged data is refused by its checksum") {
-  CHECK(refusal(archive(R"(
+  CHECK(npz_refusal(archive(R"(
 d = made([('a.npy', small)])
 put(patch(d, d.index(b'PK\1\2') - 1, b'\x55')))")) ==
         "m.npz:a: bad zip member: checksum (CRC-32) differs; the data is damaged");
-  CHECK(refusal(archive(R"(
+  CHECK(npz_refusal(archive(R"(
 d = made([('a.npy', npy(np.zeros((0, 4))))])
 put(patch(d, d.index(b'PK\1\2') - 2, b'\t')))")) ==
         "m.npz:a: bad zip member: checksum (CRC-32) differs; the data is damaged");
-  CHECK(contains(refusal(archive(R"(
+  CHECK(contains(npz_refusal(archive(R"(
 d = made([('a.npy', npy(np.arange(5000)))], 8)
 put(patch(d, 300, b'\xff' * 300)))")),
                  "m.npz:a: bad zip member: "));
 }
 
 TEST_CASE("npz: a member that ends early or late is refused") {
-  CHECK(contains(refusal(archive(R"(
+  CHECK(contains(npz_refusal(archive(R"(
 d = made([('a.npy', npy(np.arange(5000)))], 8)
 c = d.index(b'PK\1\2')
 size, = struct.unpack_from('<I', d, c + 20)
 put(patch(d, c + 20, struct.pack('<I', size - 40))))")),
                  "compressed data ends early"));
-  CHECK(contains(refusal(archive("put(made([('a.npy', small + b'more')]))")),
+  CHECK(contains(npz_refusal(archive("put(made([('a.npy', small + b'more')]))")),
                  "m.npz:a: expected 12 bytes of data, got 16"));
-  CHECK(contains(refusal(archive("put(made([('a.npy', small[:-1])]))")),
+  CHECK(contains(npz_refusal(archive("put(made([('a.npy', small[:-1])]))")),
                  "m.npz:a: expected 12 bytes of data, got 11"));
-  CHECK(contains(refusal(archive(R"(
+  CHECK(contains(npz_refusal(archive(R"(
 import zlib
 d = made([('a.npy', small + b'more')], 8)
 c = d.index(b'PK\1\2')
@@ -202,13 +202,13 @@ TEST_CASE("npz: bombs are refused from their first bytes") {
   REQUIRE(bomb.size() < 200000);
   ReadOptions options;
   options.max_bytes = 1 << 20;
-  CHECK(contains(refusal(bomb, "a", options), "has 67108864 bytes; the limit is 1048576"));
+  CHECK(contains(npz_refusal(bomb, "a", options), "has 67108864 bytes; the limit is 1048576"));
   // A header that agrees with a declared size that the packed bytes cannot give.
-  CHECK(contains(refusal(archive(R"(
+  CHECK(contains(npz_refusal(archive(R"(
 d = made([('a.npy', small)], 8)
 put(patch(d, d.index(b'PK\1\2') + 24, struct.pack('<I', 3 * 10**9))))")),
                  "cannot give its declared size of 3000000000"));
-  CHECK(contains(refusal(archive(R"(
+  CHECK(contains(npz_refusal(archive(R"(
 d = made([('a.npy', small)])
 put(patch(d, d.index(b'PK\1\2') + 24, struct.pack('<I', 100))))")),
                  "cannot give its declared size of 100"));
@@ -224,11 +224,11 @@ TEST_CASE("npz: a pipe is held whole only up to max_bytes") {
 }
 
 TEST_CASE("npz: other content is refused by what it looks like") {
-  CHECK(refusal("just text") == "m.npz: not an .npz file; it looks like text");
-  CHECK(refusal("") == "m.npz: not an .npz file; it looks like an empty file");
-  CHECK(contains(refusal(archive("put(made([('a.npy', b'not numpy')]))")),
+  CHECK(npz_refusal("just text") == "m.npz: not an .npz file; it looks like text");
+  CHECK(npz_refusal("") == "m.npz: not an .npz file; it looks like an empty file");
+  CHECK(contains(npz_refusal(archive("put(made([('a.npy', b'not numpy')]))")),
                  "m.npz:a: not a .npy file; it looks like text"));
-  CHECK(contains(refusal(archive("put(made([('a.npy', npy(np.array([{}, 1], object)))]))")),
+  CHECK(contains(npz_refusal(archive("put(made([('a.npy', npy(np.array([{}, 1], object)))]))")),
                  "m.npz:a: contains Python objects"));
 }
 
@@ -237,6 +237,6 @@ TEST_CASE("npz: mutated archives are read or refused, never worse") {
   ReadOptions options;
   options.max_bytes = 1 << 20;
   CHECK(count_refused(good, good.size(), 3, [&](const std::string& bytes) {
-          return refusal(bytes, "a", options) != "no error";
+          return npz_refusal(bytes, "a", options) != "no error";
         }) > 5000);
 }

@@ -32,7 +32,7 @@ SafetensorsFile open(const std::string& bytes, const ReadOptions& options = {}) 
   return SafetensorsFile(ByteSource::from_memory("x.safetensors", as_bytes(bytes)), options);
 }
 
-std::string refusal(const std::string& bytes) {
+std::string header_refusal(const std::string& bytes) {
   return error_of([&] { open(bytes); });
 }
 
@@ -149,7 +149,7 @@ TEST_CASE("safetensors: hostile files are refused") {
       {"{" + good + "}", "xxxxx", "expected 4 bytes of data, got 5"},
   }));
   CAPTURE(header, data);
-  const std::string text = refusal(file(header, data));
+  const std::string text = header_refusal(file(header, data));
   CHECK(text.starts_with("x.safetensors: "));
   CHECK(contains(text, expected));
   CHECK(text.find('\n') == std::string::npos);
@@ -161,19 +161,20 @@ TEST_CASE("safetensors: lengths that lie cost nothing") {
     for (std::size_t i = 0; i < 8; ++i) out[i] = static_cast<char>(length >> (8 * i));
     return out + rest;
   };
-  CHECK(contains(refusal("short"), "shorter than 8 bytes"));
-  CHECK(contains(refusal(with_length(~std::uint64_t{0}, "{}")), "at most 100000000 are read"));
-  CHECK(contains(refusal(with_length(100'000'001, "{}")), "at most 100000000 are read"));
-  CHECK(contains(refusal(with_length(99'999'999, "{}")), "the file has 2 more"));
+  CHECK(contains(header_refusal("short"), "shorter than 8 bytes"));
+  CHECK(
+      contains(header_refusal(with_length(~std::uint64_t{0}, "{}")), "at most 100000000 are read"));
+  CHECK(contains(header_refusal(with_length(100'000'001, "{}")), "at most 100000000 are read"));
+  CHECK(contains(header_refusal(with_length(99'999'999, "{}")), "the file has 2 more"));
   ReadOptions small;
   small.max_bytes = 10;
   CHECK(contains(error_of([&] { open(file("{             }"), small); }), "at most 10 are read"));
   const PipeSource pipe(with_length(99'999'999, "{}"));
   CHECK(contains(error_of([&] { SafetensorsFile file(pipe.open()); }), "more than there are"));
   // Deep nesting ends at the fourth level, whatever follows.
-  CHECK(contains(refusal(file(std::string(1'000'000, '{'))), "not valid JSON"));
+  CHECK(contains(header_refusal(file(std::string(1'000'000, '{'))), "not valid JSON"));
   std::string deep = "{\"a\":{\"shape\":";
-  CHECK(contains(refusal(file(deep + std::string(1'000'000, '['))), "a list in 'shape'"));
+  CHECK(contains(header_refusal(file(deep + std::string(1'000'000, '['))), "a list in 'shape'"));
 }
 
 TEST_CASE("safetensors: the limit is for the tensor that is read") {

@@ -17,7 +17,7 @@ namespace {
 
 using test::figure_of;
 
-InkGrid grid_of(const Figure& figure, Index size) {
+InkGrid svg_grid_of(const Figure& figure, Index size) {
   PictureOptions options;
   options.max_size = size;
   return picture_grids(figure, options).front();
@@ -113,7 +113,7 @@ TEST_CASE("svg: rectangles of a grid cover each coloured unit once", "[svg]") {
   for (int turn = 0; turn < 20; ++turn) {
     const Index q = 1 + random() % 40, k = 1 + random() % 40;
     const auto dense = twin::matrix(q, k, [&](Index, Index) { return random() % 4 != 0; });
-    const InkGrid grid = grid_of(figure_of(twin::plane_of_matrix(dense)), 16);
+    const InkGrid grid = svg_grid_of(figure_of(twin::plane_of_matrix(dense)), 16);
     std::vector<std::uint8_t> painted(grid.inks.size(), ink::kNone);
     for (const InkRect& rect : grid_rects(grid)) {
       REQUIRE(rect.rows.end <= grid.rows);
@@ -131,7 +131,7 @@ TEST_CASE("svg: rectangles of a grid cover each coloured unit once", "[svg]") {
 
 TEST_CASE("svg: regular masks take few rectangles", "[svg]") {
   const auto rects_of = [](PlanePtr plane) {
-    return grid_rects(grid_of(figure_of(std::move(plane)), 1024));
+    return grid_rects(svg_grid_of(figure_of(std::move(plane)), 1024));
   };
   CHECK(rects_of(full_plane(300, 500)) == std::vector<InkRect>{{{0, 300}, {0, 500}, ink::kAll}});
   CHECK(rects_of(empty_plane(300, 500)).empty());
@@ -143,7 +143,7 @@ TEST_CASE("svg: regular masks take few rectangles", "[svg]") {
 }
 
 TEST_CASE("svg: the cells of a small mask, word for word", "[svg]") {
-  const InkGrid grid = grid_of(figure_of(diagonal_band(2, 3, -kUnbounded, 1)), 16);
+  const InkGrid grid = svg_grid_of(figure_of(diagonal_band(2, 3, -kUnbounded, 1)), 16);
   CHECK(svg_cells(grid, grid_rects(grid), Palette::kGrey, {8, 10}) ==
         "<rect width=\"30\" height=\"16\" fill=\"#141414\"/>\n"
         "<path fill=\"#ffffff\" d=\"M0 0h20v8h-20zM0 8h30v8h-30z\"/>\n"

@@ -22,7 +22,7 @@ Dense dense_of(const Tensor& matrix) {
   return out;
 }
 
-Tensor tensor_of(const Dense& dense) {
+Tensor dense_tensor(const Dense& dense) {
   Tensor out(DType::kBool, {dense.q, dense.k});
   std::copy(dense.cells.begin(), dense.cells.end(), out.as<std::uint8_t>().begin());
   return out;
@@ -90,8 +90,8 @@ TEST_CASE("computed masks follow their formulas", "[lazy_mask]") {
         full_mask({q, k}), q, k, [](Index, Index) { return true; }, random);
     const Dense cells = twin::matrix(q, k, [&](Index, Index) { return random() % 2 == 0; });
     const Rule stored = [&](Index i, Index j) { return cells.get(i, j); };
-    check_matrix(numpy_mask(tensor_of(cells)), q, k, stored, random);
-    const MaskPtr causal = causal_mask({q, k}, offset), array = numpy_mask(tensor_of(cells));
+    check_matrix(numpy_mask(dense_tensor(cells)), q, k, stored, random);
+    const MaskPtr causal = causal_mask({q, k}, offset), array = numpy_mask(dense_tensor(cells));
     check_matrix(
         causal & array, q, k, [&](Index i, Index j) { return i + offset >= j && stored(i, j); },
         random);
