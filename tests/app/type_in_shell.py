@@ -1,7 +1,8 @@
 #!/usr/bin/python3
 """Types lines into an interactive bash, zsh or fish on a terminal of its own, each with TAB after
 it and then its rest, and prints the commands that the shell then runs. The completion of the
-program is loaded as a user loads it.
+program is loaded as a user loads it. The shell is at home in a folder that goes with it, so that no
+history of it stays anywhere.
 
     type_in_shell.py SHELL LINE REST [LINE REST]...
 """
@@ -9,7 +10,9 @@ import os
 import pty
 import re
 import select
+import signal
 import sys
+import tempfile
 import time
 
 START = {
@@ -29,13 +32,16 @@ SETUP = {
 
 
 class Terminal:
-    """A shell on a terminal."""
+    """A shell on a terminal, at home in a folder."""
 
-    def __init__(self, shell):
+    def __init__(self, shell, home):
         self.seen = ""
-        pid, self.fd = pty.fork()
-        if pid == 0:
-            os.environ.update(TERM="xterm", HOME=os.getcwd())
+        self.pid, self.fd = pty.fork()
+        if self.pid == 0:
+            for name in [name for name in os.environ if name.startswith("XDG_")]:
+                del os.environ[name]
+            # An empty name keeps bash from writing a history.
+            os.environ.update(TERM="xterm", HOME=home, ZDOTDIR=home, HISTFILE="")
             os.execvp(START[shell][0], START[shell])
 
     def wait(self, pattern, seconds=30):
@@ -52,10 +58,14 @@ class Terminal:
     def type(self, text):
         os.write(self.fd, text.encode())
 
+    def close(self):
+        """Ends the shell, which writes nothing more."""
+        os.kill(self.pid, signal.SIGKILL)
+        os.waitpid(self.pid, 0)
+        os.close(self.fd)
 
-def main():
-    shell, *texts = sys.argv[1:]
-    terminal = Terminal(shell)
+
+def type_lines(terminal, shell, texts):
     for command in SETUP[shell]:
         terminal.type(f"{command}\r")
         terminal.type("echo do''ne\r")
@@ -63,6 +73,16 @@ def main():
     for line, rest in zip(texts[::2], texts[1::2]):
         terminal.type(f"{line}\t{rest}\r")
         print(terminal.wait(r"\n<(maskctl[^\r\n]*)>\r?\n")[1].rstrip())
+
+
+def main():
+    shell, *texts = sys.argv[1:]
+    with tempfile.TemporaryDirectory() as home:
+        terminal = Terminal(shell, home)
+        try:
+            type_lines(terminal, shell, texts)
+        finally:
+            terminal.close()
 
 
 main()
