@@ -43,7 +43,7 @@ else()
   add_library(maskctl_cuda OBJECT ${cuda_plain} ${cuda_kernels})
   add_library(maskctl_hopper OBJECT ${hopper_kernels})
   set_target_properties(maskctl_hopper PROPERTIES CUDA_ARCHITECTURES 90a-real
-    RULE_LAUNCH_COMPILE "${CMAKE_CURRENT_SOURCE_DIR}/keep_report.sh <OBJECT>")
+    RULE_LAUNCH_COMPILE "${PROJECT_SOURCE_DIR}/tests/gpu/keep_report.sh <OBJECT>")
   target_compile_options(maskctl_hopper PRIVATE -Xptxas=-v)
   foreach(library maskctl_cuda maskctl_hopper)
     target_link_libraries(${library} PRIVATE CUDA::cudart_static)
