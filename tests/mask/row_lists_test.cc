@@ -185,5 +185,16 @@ TEST_CASE("a tile is not full when a row of it sees nothing") {
   }
 }
 
+TEST_CASE("tiles that lists keep for later calls count as their memory") {
+  std::vector<Run> runs;
+  for (std::int32_t k = 0; k < 4000; k += 2) runs.push_back({k, k + 1});
+  std::vector<RowRef> refs(64, RowRef{0, 0, 4000});
+  const PlanePtr plane = row_lists(4000, runs, {0, 2000}, refs);
+  const Index before = plane->bytes();
+  std::vector<TileRun> out;
+  plane->tiles({0, 64}, 64, out);
+  CHECK(plane->bytes() > before);
+}
+
 }  // namespace
 }  // namespace maskctl::twin

@@ -1,4 +1,4 @@
-// What must hold where something fails or a caller is wrong: planes that throw, masks put together
+// What holds where something fails or a caller is wrong: planes that throw, masks put together
 // wrongly, offsets out of range.
 #include <stdexcept>
 
@@ -93,16 +93,4 @@ TEST_CASE("window: an offset out of range is refused, whatever its sides") {
     CHECK(error_of([&] { apply(Mask(full_plane(4, 4)), {Step{rule}}); }).find("is out of range") !=
           std::string::npos);
   }
-}
-
-TEST_CASE("bytes: what a plane keeps for later calls is counted") {
-  // Two lists of many runs: their tiles are kept.
-  std::vector<Run> runs;
-  for (std::int32_t k = 0; k < 4000; k += 2) runs.push_back({k, k + 1});
-  std::vector<RowRef> refs(64, RowRef{0, 0, 4000});
-  const PlanePtr plane = row_lists(4000, runs, {0, 2000}, refs);
-  const Index before = plane->bytes();
-  std::vector<TileRun> out;
-  plane->tiles({0, 64}, 64, out);
-  CHECK(plane->bytes() > before);
 }
