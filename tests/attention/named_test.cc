@@ -34,7 +34,7 @@ std::string error_of(const Operation& operation, const NamedArguments& arguments
   return {};
 }
 
-TEST_CASE("named operations: every name of seed 003 is there, under both names") {
+TEST_CASE("named operations: every name of ejkernel is there, under both names") {
   for (const char* name : {"flash_attention",
                            "ring_attention",
                            "native_sparse_attention",

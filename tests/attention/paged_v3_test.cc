@@ -123,7 +123,7 @@ TEST_CASE("a half query is clipped to what a half holds after division by q_scal
   CHECK(static_cast<double>(get(out, 0)) == Catch::Approx((1 + 3 * e) / (1 + e)).epsilon(1e-3));
 }
 
-TEST_CASE("seed 003's call of version 3 is ragged attention with 1 / sqrt(D)") {
+TEST_CASE("ejkernel's call of version 3 is ragged attention with 1 / sqrt(D)") {
   for (unsigned seed = 0; seed < 50; ++seed) {
     INFO("seed " << seed);
     RandomTensors r(seed);

@@ -1,4 +1,4 @@
-// Config classes: defaults of the seed, equality and hashes, and their text form.
+// Config classes: defaults of ejkernel, equality and hashes, and their text form.
 #include <random>
 
 #include "maskctl/attention/runtime/config_text.h"
@@ -43,7 +43,7 @@ class Scramble {
   std::mt19937 engine_;
 };
 
-TEST_CASE("configs: defaults are the seed's", "[attention]") {
+TEST_CASE("configs: defaults are ejkernel's", "[attention]") {
   CHECK(to_text(FlashAttentionConfig{}) == "FlashAttentionConfig platform=auto backend=any");
   CHECK(to_text(NativeSparseAttentionConfig{}) ==
         "NativeSparseAttentionConfig platform=auto backend=any block_q=64 block_k=64 block_d=64 "
@@ -63,7 +63,7 @@ TEST_CASE("configs: defaults are the seed's", "[attention]") {
         "num_stages=1");
 }
 
-TEST_CASE("configs: seed 003's custom configuration", "[attention]") {
+TEST_CASE("configs: the custom configuration of ejkernel's documentation", "[attention]") {
   const FlashAttentionConfig config{
       .platform = Platform::kTriton,
       .backend = DeviceKind::kGpu,

@@ -107,7 +107,7 @@ TEST_CASE("executor: no tile size changes a result", "[attention]") {
   }
 }
 
-TEST_CASE("executor: platforms of seed 003", "[attention]") {
+TEST_CASE("executor: the platforms of ejkernel", "[attention]") {
   const Arrays a;
   const Executor executor;
   const auto with = [&](CallOptions call) {

@@ -262,7 +262,7 @@ TEST_CASE("sharded: ragged_page_attention_v3 updates the whole cache", "[attenti
         std::ranges::count(std::span(one.bytes()), std::byte{0}));
 }
 
-TEST_CASE("sharded: seed 003's call of version 3", "[attention]") {
+TEST_CASE("sharded: ejkernel's call of version 3", "[attention]") {
   Random random(19);
   const PartitionSpec heads = spec({kWhole, "tp"}), none, pages = spec({kWhole, kWhole, "tp"});
   const Tensor query = random.normal({5, 4, 8}), keys = random.normal({6, 2, 2, 8});

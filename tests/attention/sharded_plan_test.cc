@@ -18,7 +18,7 @@ using Shape = std::vector<Index>;
 PartitionSpec spec(std::vector<AxisName> axes) { return {std::move(axes)}; }
 const AxisName kWhole;
 
-TEST_CASE("plan: batches over dp and heads over tp, as seed 003", "[attention]") {
+TEST_CASE("plan: batches over dp and heads over tp, as in ejkernel's example", "[attention]") {
   ShardPlan plan("op", mesh_from_text("dp=2+tp=4"), "B Hq Hkv");
   const PartitionSpec p = spec({"dp", kWhole, "tp", kWhole});
   plan.add_input("query", Shape{4, 6, 8, 5}, "B Tq Hq D", &p);

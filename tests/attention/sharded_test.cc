@@ -12,7 +12,7 @@ namespace {
 using namespace sharded_test;
 using maskctl::test::error_of;
 
-TEST_CASE("sharded: seed 003's flash attention on a mesh of 2 x 4", "[attention]") {
+TEST_CASE("sharded: ejkernel's flash attention on a mesh of 2 x 4", "[attention]") {
   Random random(1);
   const Qkv a(random, 4, 9, 11, 8, 4);
   const Tensor per_head = random.normal({4, 8, 9, 11}), shared = random.normal({1, 1, 9, 11});
@@ -322,7 +322,7 @@ TEST_CASE("sharded: numbers of specs and incomplete calls", "[attention]") {
   options.mask.mask_info = &info;
   CHECK(error_of(masked) ==
         "sharded flash_attention: mask_info has extent 3 along axis B, expected 2");
-  // Without all of mesh, in_specs and out_specs the call is a plain one, as in the seed.
+  // Without all of mesh, in_specs and out_specs the call is a plain one, as in ejkernel.
   CallOptions call;
   call.mesh = mesh_from_text("dp=7");
   CHECK_NOTHROW(heuristics()(FlashAttention(), a.inputs(), {}, call));

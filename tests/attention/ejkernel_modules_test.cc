@@ -1,4 +1,5 @@
-// Every snippet of seed 003 (ejkernel.modules), in order, in C++, against twins in plain loops.
+// Every example of the documentation of ejkernel.modules, in its order, in C++, against twins in
+// plain loops.
 #include <algorithm>
 #include <cmath>
 #include <functional>
@@ -103,7 +104,7 @@ void check_close(const Tensor& seen, const Tensor& expected, double tolerance = 
   CHECK(worst <= tolerance);
 }
 
-// The snippets.
+// The examples.
 
 struct Qkv {
   Tensor query, key, value;
@@ -117,7 +118,7 @@ Qkv qkv(Index batch, Index time, Index heads, Index kv_heads, Index dim) {
 const Sees kAll = [](Index, Index, Index, Index) { return true; };
 const Sees kCausal = [](Index, Index, Index i, Index j) { return j <= i; };
 
-/// No tuning: the snippets that are about it have runtimes of their own.
+/// No tuning: the examples that are about it have runtimes of their own.
 Runtime& plain() {
   static Runtime runtime([] {
     RuntimeOptions options;
@@ -133,7 +134,7 @@ FlashAttentionOptions causal_flash() {
   return options;
 }
 
-TEST_CASE("seed 003: function API and module API") {
+TEST_CASE("ejkernel.modules: function API and module API") {
   const auto [query, key, value] = qkv(2, 12, 4, 2, 8);
   const Tensor expected = attention_twin(query, key, value, kCausal);
   // output = flash_attention(query, key, value, causal=True)
@@ -149,7 +150,7 @@ TEST_CASE("seed 003: function API and module API") {
   check_close(executor(attn_module, {&query, &key, &value}, causal_flash()).out, expected);
 }
 
-TEST_CASE("seed 003: the platform is chosen, or named") {
+TEST_CASE("ejkernel.modules: the platform is chosen, or named") {
   const auto [query, key, value] = qkv(1, 10, 2, 2, 8);
   // output = flash_attention(query, key, value, platform="xla")
   CallOptions call;
@@ -161,7 +162,7 @@ TEST_CASE("seed 003: the platform is chosen, or named") {
   CHECK_THROWS_AS(plain().call<FlashAttentionOp>({&query, &key, &value}, {}, call), Error);
 }
 
-TEST_CASE("seed 003: the first call tunes, the second one remembers") {
+TEST_CASE("ejkernel.modules: the first call tunes, the second one remembers") {
   const auto [query, key, value] = qkv(1, 10, 2, 2, 8);
   int tuned = 0;
   RuntimeOptions options;
@@ -178,7 +179,7 @@ TEST_CASE("seed 003: the first call tunes, the second one remembers") {
   CHECK(tuned == 1);
 }
 
-TEST_CASE("seed 003: flash_attention") {
+TEST_CASE("ejkernel.modules: flash_attention") {
   const auto [query, key, value] = qkv(1, 300, 2, 1, 8);
   const auto call = [&](const FlashAttentionOptions& options) {
     return plain().call<FlashAttentionOp>({&query, &key, &value}, options).out;
@@ -200,7 +201,7 @@ TEST_CASE("seed 003: flash_attention") {
   check_close(call(biased), attention_twin(query, key, value, kAll, &attention_bias));
 }
 
-TEST_CASE("seed 003: flash_attention with variable lengths") {
+TEST_CASE("ejkernel.modules: flash_attention with variable lengths") {
   const auto [query, key, value] = qkv(1, 512, 2, 2, 4);
   const Tensor cu_seqlens = i32({0, 128, 300, 512});
   // output = flash_attention(query, key, value, cum_seqlens_q=[0, 128, 300, 512],
@@ -215,7 +216,7 @@ TEST_CASE("seed 003: flash_attention with variable lengths") {
               }));
 }
 
-TEST_CASE("seed 003: flash_attention with a MaskInfo") {
+TEST_CASE("ejkernel.modules: flash_attention with a MaskInfo") {
   const auto [query, key, value] = qkv(2, 6, 2, 2, 8);
   const Tensor segment_ids = i32({2, 6}, {0, 0, 1, 1, 1, -1, 3, 3, 3, 4, 4, 4});
   // mask_info = MaskInfo.from_segments(segment_ids)
@@ -240,7 +241,7 @@ PartitionSpec spec(std::vector<std::string> axes) {
   return out;
 }
 
-TEST_CASE("seed 003: ring_attention") {
+TEST_CASE("ejkernel.modules: ring_attention") {
   const auto [query, key, value] = qkv(1, 16, 2, 2, 8);
   // mesh = jax.sharding.Mesh(devices, axis_names=('sp',))
   // with mesh: output = ring_attention(query, key, value, axis_name='sp', causal=True)
@@ -264,7 +265,7 @@ TEST_CASE("seed 003: ring_attention") {
               }));
 }
 
-TEST_CASE("seed 003: native_sparse_attention") {
+TEST_CASE("ejkernel.modules: native_sparse_attention") {
   const auto [query, key, value] = qkv(1, 256, 4, 2, 8);
   Tensor block_indices(DType::kInt32, {1, 256, 2, 3});
   for (Index n = 0; n < block_indices.elements(); ++n) {
@@ -314,7 +315,7 @@ Tensor gathered(const Tensor& pages, const Tensor& tables, Index tokens) {
   return out;
 }
 
-TEST_CASE("seed 003: page_attention") {
+TEST_CASE("ejkernel.modules: page_attention") {
   const Tensor query = random_normal({2, 1, 4, 8}, 1);
   const Tensor key_cache = random_normal({5, 4, 2, 8}, 2),
                value_cache = random_normal({5, 4, 2, 8}, 3);
@@ -330,7 +331,7 @@ TEST_CASE("seed 003: page_attention") {
                              [](Index b, Index, Index, Index j) { return j < (b == 0 ? 7 : 3); }));
 }
 
-TEST_CASE("seed 003: ragged_page_attention_v3") {
+TEST_CASE("ejkernel.modules: ragged_page_attention_v3") {
   const Tensor query = random_normal({5, 4, 8}, 1);
   const Tensor key_pages = random_normal({5, 4, 2, 8}, 2),
                value_pages = random_normal({5, 4, 2, 8}, 3);
@@ -350,7 +351,7 @@ TEST_CASE("seed 003: ragged_page_attention_v3") {
   check_close(out, expected);
 }
 
-TEST_CASE("seed 003: scaled_dot_product_attention") {
+TEST_CASE("ejkernel.modules: scaled_dot_product_attention") {
   const auto [query, key, value] = qkv(2, 9, 4, 4, 8);
   Tensor mask(DType::kBool, {2, 1, 9, 9});
   for (Index i = 0; i < mask.elements(); ++i) mask.as<std::uint8_t>()[as_size(i)] = i % 3 != 1;
@@ -376,7 +377,7 @@ Tensor swapped(const Tensor& t) {
   return out;
 }
 
-TEST_CASE("seed 003: blocksparse_attention") {
+TEST_CASE("ejkernel.modules: blocksparse_attention") {
   const auto [query, key, value] = qkv(1, 150, 2, 2, 8);
   Tensor block_mask(DType::kBool, {3, 3});
   for (const std::size_t open : {0, 4, 6, 8}) block_mask.as<std::uint8_t>()[open] = 1;
@@ -391,7 +392,7 @@ TEST_CASE("seed 003: blocksparse_attention") {
               }));
 }
 
-TEST_CASE("seed 003: gla_attention") {
+TEST_CASE("ejkernel.modules: gla_attention") {
   const auto [query, key, value] = qkv(2, 20, 2, 2, 4);
   Tensor gate_values = random_normal({2, 20, 2, 4}, 5);
   for (float& g : gate_values.as<float>()) g = -std::abs(g);  // logarithms of decays
@@ -407,7 +408,7 @@ TEST_CASE("seed 003: gla_attention") {
   check_close(plain().call<GLAttentionOp>(inputs).out, twin.out, 1e-4);
 }
 
-TEST_CASE("seed 003: lightning_attention") {
+TEST_CASE("ejkernel.modules: lightning_attention") {
   const auto [query, key, value] = qkv(1, 20, 4, 4, 4);
   Tensor decay_factor(DType::kFloat32, {4});
   std::ranges::copy(std::vector<float>{0, -0.5F, -1, -2}, decay_factor.as<float>().begin());
@@ -423,7 +424,7 @@ TEST_CASE("seed 003: lightning_attention") {
   check_close(plain().call<LightningAttentionOp>(inputs).out, twin.out, 1e-4);
 }
 
-TEST_CASE("seed 003: recurrent_attention") {
+TEST_CASE("ejkernel.modules: recurrent_attention") {
   const auto [query, key, value] = qkv(2, 6, 2, 2, 4);
   const Tensor previous_state = random_normal({2, 2, 4, 4}, 6);
   // output, new_state = recurrent_attention(query, key, value, state=previous_state)
@@ -440,7 +441,7 @@ TEST_CASE("seed 003: recurrent_attention") {
   check_close(*new_state, twin.state, 1e-4);
 }
 
-TEST_CASE("seed 003: grouped_matmul") {
+TEST_CASE("ejkernel.modules: grouped_matmul") {
   const Tensor inputs = random_normal({7, 5}, 1), weights = random_normal({3, 5, 4}, 2);
   const Tensor group_ids = i32({2, 0, 1, 2, 2, 0, 1});
   // output = grouped_matmul(inputs, weights, group_ids)
@@ -463,7 +464,7 @@ TEST_CASE("seed 003: grouped_matmul") {
   check_close(plain().call<GroupedMatmulOp>(in), expected);
 }
 
-TEST_CASE("seed 003: mean_pooling") {
+TEST_CASE("ejkernel.modules: mean_pooling") {
   Tensor hidden_states(DType::kFloat32, {2, 3, 2}), expected(DType::kFloat32, {2, 2});
   std::ranges::copy(std::vector<float>{1, 2, 3, 4, 100, 100, 5, 6, 7, 8, 9, 10},
                     hidden_states.as<float>().begin());
@@ -476,7 +477,7 @@ TEST_CASE("seed 003: mean_pooling") {
   check_close(plain().call<MeanPoolingOp>(in), expected, 1e-6);
 }
 
-TEST_CASE("seed 003: distributed execution") {
+TEST_CASE("ejkernel.modules: distributed execution") {
   const auto [query, key, value] = qkv(4, 10, 8, 4, 8);
   // mesh = Mesh(devices.reshape(2, 4), axis_names=('dp', 'tp'))
   CallOptions call;
@@ -490,7 +491,7 @@ TEST_CASE("seed 003: distributed execution") {
               attention_twin(query, key, value, kAll));
 }
 
-TEST_CASE("seed 003: configuration classes") {
+TEST_CASE("ejkernel.modules: configuration classes") {
   const auto [query, key, value] = qkv(1, 40, 2, 2, 8);
   // config = FlashAttentionConfig(fwd_params=FwdParams(q_blocksize=128, kv_blocksize=256,
   //     num_warps=4, num_stages=2), bwd_params=BwdParams(q_blocksize=64, kv_blocksize=128),
@@ -517,7 +518,7 @@ TEST_CASE("seed 003: configuration classes") {
               attention_twin(query, key, value, kAll));
 }
 
-TEST_CASE("seed 003: MaskInfo for complex masking") {
+TEST_CASE("ejkernel.modules: MaskInfo for complex masking") {
   const auto [query, key, value] = qkv(1, 6, 2, 2, 8);
   // mask_info = MaskInfo.from_segments(segment_ids)
   const Tensor segment_ids = i32({1, 6}, {0, 0, 0, 1, 1, 1});
