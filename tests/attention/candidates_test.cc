@@ -60,10 +60,10 @@ void check_candidates(const typename Op::Inputs& in, typename Op::Options option
   options.context.backend = Backend::kReference;
   const auto twin = Op::forward(in, options);
   const Results expected = results_of<Op>(twin);
-  Results slopes;
+  Results gradients;
   const Cotangents cotangents{.out = &expected.at("out")};
   if constexpr (Module<Op>::kHasBackward) {
-    slopes = gradients_of<Op>(Op::backward(in, twin, cotangents, options));
+    gradients = gradients_of<Op>(Op::backward(in, twin, cotangents, options));
   }
   options.context.backend = Backend::kCpu;
   const auto configs = module.candidate_cfgs(in, options);
@@ -77,7 +77,7 @@ void check_candidates(const typename Op::Inputs& in, typename Op::Options option
     if constexpr (Module<Op>::kHasBackward) {
       const Results seen =
           gradients_of<Op>(module.run_backward(in, output, cotangents, options, config));
-      check_results(seen, slopes, 10 * tolerance);
+      check_results(seen, gradients, 10 * tolerance);
       for (const auto& [name, array] : seen) bits += bits_of(array);
     }
     rounded.insert(bits);
@@ -113,14 +113,14 @@ TEST_CASE("candidates: chunks of any length, from one token on") {
   const RecurrentAttentionInputs in{.query = &q, .key = &q, .value = &q, .gk = &g, .gv = &g};
   const auto slow = on_reference<RecurrentAttentionOptions>();
   const Tensor expected = recurrent_attention(in, slow).out;
-  const LinearAttentionGradients slopes = recurrent_attention_backward(in, q, slow);
+  const LinearAttentionGradients gradients = recurrent_attention_backward(in, q, slow);
   for (const Index size : {1, 2, 5, 6, 7, 31, 32, 33, 95, 96, 97, 1 << 20}) {
     RecurrentAttentionOptions options;
     options.chunk_size = size;
     check_close(recurrent_attention(in, options).out, expected, 2e-6, "out");
     const LinearAttentionGradients seen = recurrent_attention_backward(in, q, options);
-    check_close(seen.key, slopes.key, 1e-5, "d_key");
-    check_close(*seen.gk, *slopes.gk, 1e-5, "d_gk");
+    check_close(seen.key, gradients.key, 1e-5, "d_key");
+    check_close(*seen.gk, *gradients.gk, 1e-5, "d_gk");
   }
 }
 

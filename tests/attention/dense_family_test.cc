@@ -31,12 +31,12 @@ struct Arrays {
     const SoftmaxInputs inputs{&query, &key, &value, &mask, bias, sinks};
     options.context.backend = Backend::kReference;
     const SoftmaxResult expected = softmax_forward(inputs, options);
-    const SoftmaxGradients slopes = softmax_backward(inputs, expected, d_out, options);
+    const SoftmaxGradients gradients = softmax_backward(inputs, expected, d_out, options);
     for (const Backend backend : test::usable_backends()) {
       const SoftmaxResult seen = forward(backend);
       check_close(seen.out, expected.out, 1e-5, "out");
       check_close(seen.lse, expected.lse, 1e-5, "lse");
-      check_gradients(backward(backend, seen), slopes, 3e-5);
+      check_gradients(backward(backend, seen), gradients, 3e-5);
     }
   }
 
@@ -103,10 +103,10 @@ TEST_CASE("sdpa gives 0 past query_lengths whatever empty rows give, and no grad
       if (policy == EmptyRow::kNan) continue;
       Tensor bent = a.d_out;  // cotangents of void rows have no effect
       for (Index n = (13 + 4) * 24; n < bent.elements(); ++n) bent.as<float>()[as_size(n)] = 1e6f;
-      const auto slopes = [&](const Tensor& d_out) {
+      const auto gradients = [&](const Tensor& d_out) {
         return scaled_dot_product_attention_backward(a.query, a.key, a.value, r, d_out, o);
       };
-      check_gradients(slopes(bent), slopes(a.d_out), 0);
+      check_gradients(gradients(bent), gradients(a.d_out), 0);
     }
   }
 }
@@ -131,8 +131,8 @@ TEST_CASE("attention adds its bias after the cap, for heads, key heads or all, a
       core.context.backend = Backend::kReference;
       const SoftmaxInputs inputs{&a.query, &a.key, &a.value, &mask, &whole, &sinks};
       const SoftmaxResult expected = softmax_forward(inputs, core);
-      SoftmaxGradients slopes = softmax_backward(inputs, expected, a.d_out, core);
-      slopes.bias = sum_head_groups(*slopes.bias, heads);
+      SoftmaxGradients gradients = softmax_backward(inputs, expected, a.d_out, core);
+      gradients.bias = sum_head_groups(*gradients.bias, heads);
       for (const Backend backend : test::usable_backends()) {
         o.softmax.context.backend = backend;
         const AttentionResult seen = maskctl::attention::attention(a.query, a.key, a.value, o);
@@ -150,7 +150,7 @@ TEST_CASE("attention adds its bias after the cap, for heads, key heads or all, a
         check_close(product, expected.out, 1e-5, "weights times values");
         SoftmaxGradients g = attention_backward(a.query, a.key, a.value, seen, a.d_out, o);
         if (heads == 1) g.bias = sum_head_groups(*g.bias, 1);
-        check_gradients(g, slopes, 3e-5);
+        check_gradients(g, gradients, 3e-5);
       }
     }
   }
@@ -214,7 +214,7 @@ TEST_CASE("packed sequences give what each sequence gives alone, padded ones too
   together.mask.cum_seqlens_q = &cum_q, together.mask.cum_seqlens_k = &cum_k;
   together.mask.align = Align::kUnset;
   const SoftmaxResult packed = flash_attention(query, key, value, together);
-  const SoftmaxGradients slopes =
+  const SoftmaxGradients gradients =
       flash_attention_backward(query, key, value, packed, d_out, together);
   const auto part = [](const Tensor& x, Index begin, Index n) {
     Tensor out(x.dtype(), {1, n, x.extent(2), x.extent(3)});
@@ -234,9 +234,9 @@ TEST_CASE("packed sequences give what each sequence gives alone, padded ones too
     const SoftmaxResult alone = flash_attention(q, k, v, o);
     check_close(part(packed.out, q0, nq), alone.out, 1e-5, "packed out");
     const SoftmaxGradients g = flash_attention_backward(q, k, v, alone, part(d_out, q0, nq), o);
-    check_close(part(slopes.query, q0, nq), g.query, 3e-5, "d_query");
-    check_close(part(slopes.key, k0, nk), g.key, 3e-5, "d_key");
-    check_close(part(slopes.value, k0, nk), g.value, 3e-5, "d_value");
+    check_close(part(gradients.query, q0, nq), g.query, 3e-5, "d_query");
+    check_close(part(gradients.key, k0, nk), g.key, 3e-5, "d_key");
+    check_close(part(gradients.value, k0, nk), g.value, 3e-5, "d_value");
     q0 += nq, k0 += nk;
   }
   const Tensor beyond = part(packed.out, 12, 2);

@@ -9,7 +9,7 @@
 #include "support/backends.h"
 #include "support/catch_compat.h"
 #include "support/error_of.h"
-#include "support/slopes.h"
+#include "support/finite_differences.h"
 #include "support/tensors.h"
 
 namespace {
@@ -172,15 +172,16 @@ TEST_CASE("half precision groups differ from the float64 loops by their rounding
   compare_backends(p, 8e-3);
 }
 
-TEST_CASE("the gradients of the grouped product are its slopes") {
+TEST_CASE("the gradients of the grouped product agree with finite differences") {
   for (unsigned seed = 300; seed < 320; ++seed) {
     INFO("seed " << seed);
     Problem p = problem(seed);
     const GroupedMatmulGradients g = p.backward(Backend::kReference);
-    // The product is linear in each factor, so that a step of any size gives the slope.
+    // The product is linear in each factor, so that a step of any size gives the gradient.
     const auto check = [&](Tensor& array, const Tensor& gradient, const char* what) {
-      check_slopes(array, gradient, [&] { return dot(p.forward(Backend::kReference), p.d_out); },
-                   what, {.step = 16, .epsilon = 0.001, .elements = 3});
+      check_finite_differences(array, gradient,
+                               [&] { return dot(p.forward(Backend::kReference), p.d_out); }, what,
+                               {.step = 16, .epsilon = 0.001, .elements = 3});
     };
     check(p.lhs, g.lhs, "lhs");
     check(p.rhs, g.rhs, "rhs");
@@ -202,10 +203,10 @@ TEST_CASE("the bits of the grouped product do not depend on the number of thread
   p.ids = ids_of(r, 5, 1000);
   set_threads(1);
   const Tensor out = p.forward(Backend::kCpu);
-  const GroupedMatmulGradients slopes = p.backward(Backend::kCpu);
+  const GroupedMatmulGradients gradients = p.backward(Backend::kCpu);
   set_threads(3);
   CHECK(std::ranges::equal(p.forward(Backend::kCpu).bytes(), out.bytes()));
-  CHECK(std::ranges::equal(p.backward(Backend::kCpu).rhs.bytes(), slopes.rhs.bytes()));
+  CHECK(std::ranges::equal(p.backward(Backend::kCpu).rhs.bytes(), gradients.rhs.bytes()));
   set_threads(0);
 }
 

@@ -9,8 +9,8 @@
 #include "maskctl/base/error.h"
 #include "maskctl/base/threads.h"
 #include "support/backends.h"
+#include "support/finite_differences.h"
 #include "support/rounds.h"
-#include "support/slopes.h"
 
 namespace {
 
@@ -18,13 +18,13 @@ using namespace linear_test;
 
 void compare_backends(const LinearCall& p, double tolerance) {
   const LinearAttentionResult expected = p.forward(Backend::kReference);
-  const LinearAttentionGradients slopes = p.backward(Backend::kReference);
+  const LinearAttentionGradients gradients = p.backward(Backend::kReference);
   for (const Backend backend : judged_backends()) {
     INFO(name(backend));
     const LinearAttentionResult seen = p.forward(backend);
     check_close(seen.out, expected.out, tolerance, "out");
     check_equal_or_absent(seen.final_state, expected.final_state, tolerance, "final_state");
-    check_gradients(p.backward(backend), slopes, 5 * tolerance);
+    check_gradients(p.backward(backend), gradients, 5 * tolerance);
   }
 }
 
@@ -169,14 +169,14 @@ TEST_CASE("half precision inputs of the recurrence differ from the twin by their
   }
 }
 
-TEST_CASE("the gradients of the recurrence are the slopes of its outputs") {
+TEST_CASE("the gradients of the recurrence agree with finite differences") {
   for (unsigned seed = 700; seed < 730; ++seed) {
     INFO("seed " << seed);
     LinearCall p = random_linear_call(seed, 12, -0.5f);
     const LinearAttentionGradients g = p.backward(Backend::kReference);
     const auto check = [&](Tensor& array, const Tensor& gradient, const char* what) {
-      check_slopes(array, gradient, [&] { return objective(p); }, what,
-                   {.margin = 0.02, .epsilon = 0.02});
+      check_finite_differences(array, gradient, [&] { return objective(p); }, what,
+                               {.margin = 0.02, .epsilon = 0.02});
     };
     check(p.query, g.query, "query");
     check(p.key, g.key, "key");
@@ -278,8 +278,8 @@ TEST_CASE("gated linear attention is the recurrence, with gate a name of g") {
   by_gate.gate = &g;
   CHECK(std::ranges::equal(gla_attention(by_g).out.bytes(), expected.bytes()));
   CHECK(std::ranges::equal(gla_attention(by_gate).out.bytes(), expected.bytes()));
-  const LinearAttentionGradients slopes = gla_attention_backward(by_gate, d_out);
-  check_gradients(slopes, recurrent_attention_backward(expected_in, d_out), 0);
+  const LinearAttentionGradients gradients = gla_attention_backward(by_gate, d_out);
+  check_gradients(gradients, recurrent_attention_backward(expected_in, d_out), 0);
   GlaAttentionInputs both = by_g;
   both.gate = &g;
   CHECK_THROWS_WITH(gla_attention(both), "gate and g are two names of one array; give one");
@@ -322,10 +322,10 @@ TEST_CASE("the bits of the linear family do not depend on the number of threads"
     INFO(name(backend));
     set_threads(1);
     const Tensor out = p.forward(backend).out;
-    const LinearAttentionGradients slopes = p.backward(backend);
+    const LinearAttentionGradients gradients = p.backward(backend);
     set_threads(3);
     CHECK(std::ranges::equal(p.forward(backend).out.bytes(), out.bytes()));
-    check_gradients(p.backward(backend), slopes, 0);
+    check_gradients(p.backward(backend), gradients, 0);
   }
   set_threads(0);
 }
@@ -354,9 +354,10 @@ TEST_CASE("the linear family takes calls without heads") {
     RecurrentAttentionOptions o;
     o.context.backend = backend;
     CHECK(recurrent_attention({&none, &k, &k}, o).out.elements() == 0);
-    const LinearAttentionGradients slopes = recurrent_attention_backward({&none, &k, &k}, none, o);
-    check_close(slopes.key, Tensor(DType::kFloat32, k.shape()), 0, "d_key");
-    check_close(slopes.value, Tensor(DType::kFloat32, k.shape()), 0, "d_value");
+    const LinearAttentionGradients gradients =
+        recurrent_attention_backward({&none, &k, &k}, none, o);
+    check_close(gradients.key, Tensor(DType::kFloat32, k.shape()), 0, "d_key");
+    check_close(gradients.value, Tensor(DType::kFloat32, k.shape()), 0, "d_value");
   }
 }
 

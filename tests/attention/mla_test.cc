@@ -1,4 +1,5 @@
-// Latent attention against keys and values rebuilt by hand, and against slopes of its output.
+// Latent attention against keys and values rebuilt by hand, and against finite differences of its
+// output.
 #include "maskctl/attention/operations/mla/mla.h"
 
 #include "attention/arrays.h"
@@ -6,7 +7,7 @@
 #include "maskctl/attention/runtime/modules.h"
 #include "support/backends.h"
 #include "support/error_of.h"
-#include "support/slopes.h"
+#include "support/finite_differences.h"
 
 namespace {
 
@@ -80,7 +81,7 @@ TEST_CASE("latent attention is attention over rebuilt keys and values") {
   }
 }
 
-TEST_CASE("gradients of latent attention are the slopes of its output") {
+TEST_CASE("gradients of latent attention agree with finite differences") {
   for (const bool rotary : {false, true}) {
     Problem p(rotary ? 3 : 4);
     MlaAttentionOptions o;
@@ -93,8 +94,8 @@ TEST_CASE("gradients of latent attention are the slopes of its output") {
         {&p.query, &g.query}, {&p.latent, &g.key_value}, {&p.w_kc, &g.w_kc}, {&p.w_vc, &g.w_vc}};
     if (rotary) pairs.insert(pairs.end(), {{&p.b_q, &*g.b_q}, {&p.b_k, &*g.b_k}});
     for (const auto& [array, gradient] : pairs) {
-      maskctl::test::check_slopes(*array, *gradient, [&] { return p.objective(o); }, "mla",
-                                  {.elements = 62});
+      maskctl::test::check_finite_differences(*array, *gradient, [&] { return p.objective(o); },
+                                              "mla", {.elements = 62});
     }
     for (const Backend backend : maskctl::test::judged_backends()) {
       INFO(name(backend));
@@ -143,7 +144,7 @@ TEST_CASE("every candidate config of latent attention gives its results") {
   MlaAttentionOptions o;
   o.mask.causal = true;
   const SoftmaxResult expected = mla_attention(p.query, p.latent, p.w_kc, p.w_vc, o);
-  const MlaGradients slopes =
+  const MlaGradients gradients =
       mla_attention_backward(p.query, p.latent, p.w_kc, p.w_vc, expected, p.d_out, o);
   const FlashMLA module;
   const std::vector<FlashMLAConfig> candidates = module.candidate_cfgs(inputs, o);
@@ -151,8 +152,8 @@ TEST_CASE("every candidate config of latent attention gives its results") {
   for (const FlashMLAConfig& config : candidates) {
     check_close(module.run(inputs, o, config).out, expected.out, 1e-5, "out");
     const MlaGradients g = module.run_backward(inputs, expected, {.out = &p.d_out}, o, config);
-    check_close(g.key_value, slopes.key_value, 1e-5, "key_value");
-    check_close(g.w_vc, slopes.w_vc, 1e-5, "w_vc");
+    check_close(g.key_value, gradients.key_value, 1e-5, "key_value");
+    check_close(g.w_vc, gradients.w_vc, 1e-5, "w_vc");
   }
 }
 

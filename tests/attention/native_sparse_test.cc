@@ -11,7 +11,7 @@
 #include "support/backends.h"
 #include "support/catch_compat.h"
 #include "support/error_of.h"
-#include "support/slopes.h"
+#include "support/finite_differences.h"
 #include "support/tensors.h"
 
 namespace {
@@ -147,7 +147,7 @@ TEST_CASE("selected attention is that in float64, in every dtype") {
     const Problem p = problem(seed, false, dtype);
     const SoftmaxResult slow =
         apply_native_sparse_attention(p.inputs(), p.with(Backend::kReference));
-    const SoftmaxGradients slopes = apply_native_sparse_attention_backward(
+    const SoftmaxGradients gradients = apply_native_sparse_attention_backward(
         p.inputs(), slow, p.d_out, p.with(Backend::kReference));
     for (const Backend backend : judged_backends()) {
       INFO(name(backend));
@@ -156,7 +156,7 @@ TEST_CASE("selected attention is that in float64, in every dtype") {
       check_close(fast.lse, slow.lse, 2e-6, "lse");
       check_gradients(
           apply_native_sparse_attention_backward(p.inputs(), fast, p.d_out, p.with(backend)),
-          slopes, tolerance);
+          gradients, tolerance);
     }
   }
 }
@@ -183,7 +183,7 @@ TEST_CASE("selected attention of sizes past one tile of a kernel") {
     }
     const SoftmaxResult slow =
         apply_native_sparse_attention(p.inputs(), p.with(Backend::kReference));
-    const SoftmaxGradients slopes = apply_native_sparse_attention_backward(
+    const SoftmaxGradients gradients = apply_native_sparse_attention_backward(
         p.inputs(), slow, p.d_out, p.with(Backend::kReference));
     for (const Backend backend : judged_backends()) {
       INFO(name(backend));
@@ -192,7 +192,7 @@ TEST_CASE("selected attention of sizes past one tile of a kernel") {
       check_close(fast.lse, slow.lse, 2e-6, "lse");
       check_gradients(
           apply_native_sparse_attention_backward(p.inputs(), fast, p.d_out, p.with(backend)),
-          slopes, 5e-6);
+          gradients, 5e-6);
     }
   }
 }
@@ -386,7 +386,7 @@ TEST_CASE("gradients of the gated form are differences along random directions")
     // With all blocks chosen the choice cannot flip between the two sides of the difference.
     p.options.block_counts = p.query.extent(1);
     const NativeSparseResult all = native_sparse_attention(p.inputs(), p.with(Backend::kReference));
-    const auto slopes =
+    const auto gradients =
         native_sparse_attention_backward(p.inputs(), all, p.d_out, p.with(Backend::kReference));
     RandomTensors r(seed);
     const auto check = [&](Tensor& array, const Tensor& gradient, const char* what) {
@@ -403,11 +403,11 @@ TEST_CASE("gradients of the gated form are differences along random directions")
       INFO(what);
       CHECK(seen == Catch::Approx(expected).epsilon(2e-2).margin(2e-2));
     };
-    check(p.query, slopes.query, "query");
-    check(p.key, slopes.key, "key");
-    check(p.value, slopes.value, "value");
-    check(*p.g_cmp, *slopes.g_cmp, "g_cmp");
-    if (p.g_slc) check(*p.g_slc, *slopes.g_slc, "g_slc");
+    check(p.query, gradients.query, "query");
+    check(p.key, gradients.key, "key");
+    check(p.value, gradients.value, "value");
+    check(*p.g_cmp, *gradients.g_cmp, "g_cmp");
+    if (p.g_slc) check(*p.g_slc, *gradients.g_slc, "g_slc");
   }
 }
 
@@ -468,16 +468,16 @@ TEST_CASE(
       n = static_cast<std::int32_t>(r.below(ceil_div(t, 16)));
     }
     const SoftmaxResult forward = apply_native_sparse_attention(p.inputs(), p.options);
-    const auto slopes = [&](Backend backend, int count) {
+    const auto gradients = [&](Backend backend, int count) {
       set_threads(count);
       auto found =
           apply_native_sparse_attention_backward(p.inputs(), forward, p.d_out, p.with(backend));
       set_threads(0);
       return found;
     };
-    const SoftmaxGradients one = slopes(Backend::kCpu, 1);
-    check_gradients(one, slopes(Backend::kReference, 1), 5e-6);
-    for (const int count : {2, 3, 8}) check_gradients(slopes(Backend::kCpu, count), one, 0);
+    const SoftmaxGradients one = gradients(Backend::kCpu, 1);
+    check_gradients(one, gradients(Backend::kReference, 1), 5e-6);
+    for (const int count : {2, 3, 8}) check_gradients(gradients(Backend::kCpu, count), one, 0);
   }
 }
 

@@ -24,7 +24,7 @@ void check_ring(unsigned seed, const RingAttentionOptions& options, Index keys =
   RingAttentionOptions one = options;
   one.softmax.context.backend = Backend::kReference;
   const SoftmaxResult expected = ring_attention(query, key, value, one);
-  const SoftmaxGradients slopes =
+  const SoftmaxGradients gradients =
       ring_attention_backward(query, key, value, expected, d_out, one, &d_lse);
   for (const Index ranks : {1, 2, 3, 6}) {
     INFO(ranks << " ranks");
@@ -36,7 +36,7 @@ void check_ring(unsigned seed, const RingAttentionOptions& options, Index keys =
       const SoftmaxResult seen = ring_attention(query, key, value, o);
       check_close(seen.out, expected.out, 1e-5, "out");
       check_close(seen.lse, expected.lse, 1e-5, "lse");
-      check_gradients(ring_attention_backward(query, key, value, seen, d_out, o, &d_lse), slopes,
+      check_gradients(ring_attention_backward(query, key, value, seen, d_out, o, &d_lse), gradients,
                       3e-5);
     }
     // The reference on the ring sums each row as one device does; gradients of keys over ranks.
@@ -44,7 +44,7 @@ void check_ring(unsigned seed, const RingAttentionOptions& options, Index keys =
     const SoftmaxResult again = ring_attention(query, key, value, o);
     check_close(again.out, expected.out, 0, "reference out");
     check_close(again.lse, expected.lse, 0, "reference lse");
-    check_gradients(ring_attention_backward(query, key, value, again, d_out, o, &d_lse), slopes,
+    check_gradients(ring_attention_backward(query, key, value, again, d_out, o, &d_lse), gradients,
                     2e-6);
   }
 }
@@ -126,12 +126,12 @@ TEST_CASE("a ring equals one device where balanced queries have moved") {
   o.assign = Assign::kBalanced;
   REQUIRE(assigned_queries(o.assign, mask, 2)[1].size() == 2);
   const SoftmaxResult expected = ring_attention(query, key, value, o);
-  const SoftmaxGradients slopes = ring_attention_backward(query, key, value, expected, d_out, o);
+  const SoftmaxGradients gradients = ring_attention_backward(query, key, value, expected, d_out, o);
   o.ring_size = 2;
   const SoftmaxResult seen = ring_attention(query, key, value, o);
   check_close(seen.out, expected.out, 1e-5, "out");
   check_close(seen.lse, expected.lse, 1e-5, "lse");
-  check_gradients(ring_attention_backward(query, key, value, seen, d_out, o), slopes, 3e-5);
+  check_gradients(ring_attention_backward(query, key, value, seen, d_out, o), gradients, 3e-5);
 }
 
 TEST_CASE("a ring in half precision rounds once") {

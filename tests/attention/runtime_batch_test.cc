@@ -51,15 +51,15 @@ void check_against_loop(const Batch& a, const Mapped& mapped) {
   Tensor d_key(DType::kFloat32, a.key.shape());
   for (Index i = 0; i < 3; ++i) {
     const Tensor query = element_of(a.query, 0, i), value = element_of(a.value, 2, i);
-    const Tensor bias = element_of(a.bias, 0, i), slope = element_of(d_out, 0, i);
-    const Tensor lse_slope = element_of(d_lse, 0, i);
+    const Tensor bias = element_of(a.bias, 0, i), one_d_out = element_of(d_out, 0, i);
+    const Tensor one_d_lse = element_of(d_lse, 0, i);
     FlashAttentionOptions o = options;
     o.bias = &bias;
     const SoftmaxResult one = flash_attention(query, a.key, value, o);
     check_close(element_of(seen.out, 0, i), one.out, 0, "out");
     check_close(element_of(seen.lse, 0, i), one.lse, 0, "lse");
     const SoftmaxGradients own =
-        flash_attention_backward(query, a.key, value, one, slope, o, &lse_slope);
+        flash_attention_backward(query, a.key, value, one, one_d_out, o, &one_d_lse);
     check_close(element_of(g.query, 0, i), own.query, 1e-6, "query");
     check_close(element_of(g.value, 2, i), own.value, 1e-6, "value");
     check_close(element_of(*g.bias, 0, i), *own.bias, 1e-6, "bias");

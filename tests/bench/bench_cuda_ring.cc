@@ -272,8 +272,8 @@ void bench_errors(Index gpus) {
   const auto results = [&](Backend backend, Index ranks) {
     options.softmax.context.backend = backend, options.ring_size = ranks;
     SoftmaxResult result = ring_attention(q, k, v, options);
-    SoftmaxGradients slopes = ring_attention_backward(q, k, v, result, d_out, options);
-    return std::pair(std::move(result), std::move(slopes));
+    SoftmaxGradients gradients = ring_attention_backward(q, k, v, result, d_out, options);
+    return std::pair(std::move(result), std::move(gradients));
   };
   const auto judge = results(Backend::kReference, 1), one = results(Backend::kCuda, 1),
              ring = results(Backend::kCuda, gpus);

@@ -158,8 +158,8 @@ void bench_grouped(int pairs) {
     return std::pair(numbers({rows, kInner}, -1, 1), sizes);
   };
   const auto one = inputs(kTokens), four = inputs(4 * kTokens);
-  const Tensor slope = numbers({kTokens, kColumns}, -1, 1);
-  const Tensor long_slope = numbers({4 * kTokens, kColumns}, -1, 1);
+  const Tensor d_out = numbers({kTokens, kColumns}, -1, 1);
+  const Tensor long_d_out = numbers({4 * kTokens, kColumns}, -1, 1);
   const auto in = [&](int size) {
     const auto& [lhs, sizes] = size == 1 ? one : four;
     return GroupedMatmulInputs{&lhs, &rhs, &sizes};
@@ -167,7 +167,7 @@ void bench_grouped(int pairs) {
   const double work = 2.0 * kTokens * kInner * kColumns;
   report("grouped_matmul", pairs, work, [&](int size) { bench::keep(grouped_matmul(in(size))); });
   report("grouped_matmul, backward", pairs, 2 * work, [&](int size) {
-    bench::keep(grouped_matmul_backward(in(size), size == 1 ? slope : long_slope));
+    bench::keep(grouped_matmul_backward(in(size), size == 1 ? d_out : long_d_out));
   });
 }
 

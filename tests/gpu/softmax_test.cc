@@ -102,10 +102,10 @@ TEST_CASE("gpu: gradients have the same bits in every run", "[slow][tensor cores
     call.options.context.backend = Backend::kCuda;
     call.options.deterministic = true;
     const SoftmaxResult result = softmax_forward(call.inputs(), call.options);
-    const auto slopes = [&] {
+    const auto gradients = [&] {
       return softmax_backward(call.inputs(), result, call.d_out, call.options);
     };
-    check_gradients(slopes(), slopes(), 0);
+    check_gradients(gradients(), gradients(), 0);
   }
   gpu_test::say_ran("softmax_backward, twice", "float32", 6);
   gpu_test::say_ran("softmax_backward, twice", "bfloat16", 6,

@@ -15,7 +15,7 @@ inline double dot(const Tensor& a, const Tensor& b) {
   return sum;
 }
 
-struct SlopeCheck {
+struct FiniteDifferences {
   float step = 1.0f / 64;  // exact enough where f computes in float64
   double margin = 0.01, epsilon = 0.01;
   std::size_t elements = 7;  // of the array, at most
@@ -24,8 +24,8 @@ struct SlopeCheck {
 /// gradient[i] = (f(x[i] + step) - f(x[i] - step)) / (2 step) at elements spread over the f32 array
 /// x, which f reads.
 template <class F>
-void check_slopes(Tensor& array, const Tensor& gradient, F&& f, const char* what,
-                  const SlopeCheck& how = {}) {
+void check_finite_differences(Tensor& array, const Tensor& gradient, F&& f, const char* what,
+                              const FiniteDifferences& how = {}) {
   REQUIRE(array.shape() == gradient.shape());
   const auto x = array.as<float>();
   for (std::size_t i = 0; i < x.size(); i += 1 + x.size() / how.elements) {
