@@ -45,7 +45,7 @@ np.save('hf_mask.npy',fm)
 m2=hf([64,50,33],64,64,17); np.save('hf_mask_off.npy',np.where(m2,0,np.finfo(np.float32).min).astype(np.float32))
 np.save('hf_mask_f16.npy',np.where(m,0,np.finfo(np.float16).min).astype(np.float16))
 # older HF: fully masked rows un-masked (unmask_unattended)
-mu=m.copy(); 
+mu=m.copy();
 for b in range(3):
     e=~mu[b,0].any(-1); mu[b,0][e]=True
 np.save('hf_mask_unmasked.npy',np.where(mu,0,np.finfo(np.float32).min).astype(np.float32))
