@@ -1,0 +1,65 @@
+// What lies at the root of the tree.
+#include <filesystem>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "support/catch_compat.h"
+
+namespace {
+
+namespace fs = std::filesystem;
+using Names = std::set<std::string>;
+
+/// What may be there; not all of it is.
+const Names kAtRoot = {".ci",
+                       ".clang-format",
+                       ".clang-tidy",
+                       ".editorconfig",
+                       ".gitattributes",
+                       ".gitignore",
+                       ".pre-commit-hooks.yaml",
+                       "CMakeLists.txt",
+                       "CMakePresets.json",
+                       "LICENSE",
+                       "README.md",
+                       "app",
+                       "docs",
+                       "lib",
+                       "pyproject.toml",
+                       "samples",
+                       "tests"};
+
+/// Not of the tree: .git, and what .gitignore ignores.
+bool is_ignored(const std::string& name) {
+  return name == ".git" || name == "build" || name.ends_with(".new") || name.ends_with(".new.npy");
+}
+
+std::vector<std::string> strangers(const Names& names) {
+  std::vector<std::string> found;
+  for (const std::string& name : names) {
+    if (!kAtRoot.contains(name) && !is_ignored(name)) found.push_back(name);
+  }
+  return found;
+}
+
+TEST_CASE("root: holds nothing but what is listed here", "[project]") {
+  Names names;
+  for (const auto& entry : fs::directory_iterator(MASKCTL_SOURCE_DIR)) {
+    names.insert(entry.path().filename().string());
+  }
+  CHECK(names.contains("CMakeLists.txt"));
+  for (const std::string& name : strangers(names)) {
+    FAIL_CHECK(
+        name << ": a program left it, or it belongs into a folder; if it belongs at the root, "
+                "list it in tests/root_test.cc");
+  }
+}
+
+TEST_CASE("root: a stranger is found", "[project]") {
+  CHECK(strangers({"CMakeLists.txt", "lib", ".git", "build", "m.new", "m.new.npy"}).empty());
+  CHECK(strangers({".bash_history", "README.md", "build2", "mask.npy", "nohup.out"}) ==
+        std::vector<std::string>{".bash_history", "build2", "mask.npy", "nohup.out"});
+}
+
+}  // namespace
