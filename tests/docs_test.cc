@@ -1,9 +1,11 @@
-// docs/ejkernel.md and docs/attention.md name everything that ejkernel has.
+// docs/ejkernel.md and docs/attention.md name everything that ejkernel has, docs/diagnose.md and
+// docs/changes.md lead where they should.
 #include <fstream>
 #include <sstream>
 #include <string>
 
 #include "support/catch_compat.h"
+#include "support/project_version.h"
 
 namespace maskctl::test {
 namespace {
@@ -213,6 +215,15 @@ TEST_CASE("diagnose leads from each symptom to a section with a command") {
     ++symptoms;
   }
   CHECK(symptoms >= 12);
+}
+
+TEST_CASE("changes begin with the version of the project") {
+  const std::string page = page_of("changes.md");
+  const std::size_t heading = page.find("\n## ");
+  REQUIRE(heading != std::string::npos);
+  const std::string first = page.substr(heading + 1, page.find('\n', heading + 1) - heading - 1);
+  CAPTURE(first);
+  CHECK((first + " ").starts_with("## " + project_version() + " "));
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 
 #include "app/process.h"
 #include "support/catch_compat.h"
+#include "support/project_version.h"
 
 namespace maskctl::test {
 namespace {
@@ -16,7 +17,7 @@ TEST_CASE("version and help print on stdout") {
   const Sandbox sandbox;
   const Outcome version = sandbox.run("maskctl --version");
   CHECK(version.status == 0);
-  CHECK(version.out.starts_with("maskctl 0.1.0 ("));
+  CHECK(version.out.starts_with("maskctl " + project_version() + " ("));
   CHECK(version.err.empty());
   for (const char* line : {"maskctl --help", "maskctl -h", "maskctl help"}) {
     const Outcome help = sandbox.run(line);
