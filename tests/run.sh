@@ -6,8 +6,9 @@
 #     tests/run.sh --quick       what to run before a commit
 #     tests/run.sh --lane NAME   one lane; may be repeated
 #
-# A lane builds its programs and lists its tasks. All programs of the chosen lanes are built first,
-# then their tasks run, one on each core, the longest first.
+# A lane names its programs and lists its tasks. All programs of the chosen lanes are built first,
+# then their tasks run, one on each core; lanes with long ones come first. With --quick a program that
+# passed, and has not changed since, nor the data that tests read, is not run again.
 set -uo pipefail
 exec </dev/null
 cd "$(dirname "$0")/.." || exit
@@ -30,15 +31,15 @@ declare -A about=(
 )
 
 usage() {
-  sed -n '5,7s/^# \{0,5\}//p' "$0" >&2
+  sed -n '5,7s/^# *//p' "$0" >&2
   for lane in "${kLanes[@]}"; do printf '  %-9s%s\n' "$lane" "${about[$lane]}" >&2; done
   exit 2
 }
 
-lanes=()
+lanes=() again=yes
 while [ $# -gt 0 ]; do
   case $1 in
-    --quick) lanes+=(quick) ;;
+    --quick) lanes+=(quick) again=no ;;
     --lane) [ -n "${2:-}" ] && [ -n "${about[$2]:-}" ] || usage; lanes+=("$2"); shift ;;
     *) usage ;;
   esac
@@ -48,7 +49,7 @@ done
 wants() { [[ " ${lanes[*]} " == *" $1 "* ]]; }
 
 release=build/release asan=build/asan tsan=build/tsan
-all_layers=(app_tests mask_tests io_tests inspect_tests pipeline_tests render_tests project_tests base_tests
+all_layers=(app_tests mask_tests inspect_tests io_tests pipeline_tests render_tests project_tests base_tests
   golden_layer_tests tensor_tests)
 # The layers that read files or work on raw memory; the others only call them.
 raw_layers=(attention_tests gpu_tests mask_tests io_tests tensor_tests base_tests)
@@ -84,22 +85,49 @@ samples_are_made() {
   /usr/bin/python3 samples/make_samples.py --check && /usr/bin/python3 samples/make_containers.py --check
 }
 
+# What tests read, but for sources; of no use outside a repository.
+data_key() {
+  local data=(tests samples docs README.md ':!*.cc' ':!*.h' ':!*.cu' ':!*.cuh')
+  { git ls-files -s -- "${data[@]}" && git diff HEAD -- "${data[@]}" &&
+    git ls-files -oz --exclude-standard -- "${data[@]}" | xargs -0r sha256sum; } | sha256sum
+}
+
+# once PROGRAM: runs a test program, or says what it said when it last passed if nothing has changed.
+once() {
+  local log=$1.passed key status
+  key="$(cat "$1" $release/app/maskctl $release/app/maskctl-hdf5 | sha256sum) $data"
+  if [ "$(head -n 1 "$log" 2>/dev/null)" = "$key" ]; then
+    tail -n +2 "$log" && echo "not run again"
+    return
+  fi
+  "$1" >"$log.new" 2>&1
+  status=$?
+  cat "$log.new"
+  [ $status -ne 0 ] || { echo "$key" && cat "$log.new"; } >"$log"
+  rm "$log.new"
+  return $status
+}
+
 headline "packages"
 check "packages are installed" bash tests/install-deps.sh --tests || finish
 
-targets=()
 if wants quick; then
   headline "format"
   check "clang-format has nothing to change" format_is_kept
-  targets+=(maskctl_command maskctl_pages conformance attention_tests gpu_tests "${all_layers[@]}")
-  for program in gpu_tests attention_tests "${all_layers[@]}"; do
-    # emulated_attention_tests is attention_tests, object by object, with the kernels of the GPU.
-    [ "$program" = attention_tests ] && wants gpu || cases "$program" "$release/tests/$program"
+fi
+
+targets=()
+if wants gpu; then
+  targets+=(emulated_attention_tests emulated_conformance emulated_rank_checks race_gpu_tests)
+  cases "emulated_attention_tests" "$release/tests/emulated_attention_tests"
+  # To the thread sanitizer each thread of an emulated block is one.
+  cases "race_gpu_tests (inside blocks)" env MASKCTL_GPU_CALLS=1 "$release/tests/race_gpu_tests" '~[slow]~[big]'
+  golden "conformance on the emulated GPU" env "MASKCTL_GOLDEN_OPS=$PWD/tests/data/golden/ops" \
+    "$release/tests/emulated_conformance" --backend cuda
+  for n in 1 2 3 4; do
+    task "$n emulated GPUs: operations over a mesh, the ring under every mask of samples" \
+      "$release/tests/emulated_rank_checks" threads "$n" cuda
   done
-  golden "conformance" "$release/tests/conformance"
-  task "samples are what their scripts make" samples_are_made
-  task "samples are what their manifest says" $release/app/maskctl golden check samples/golden.toml
-  task "documentation shows what the command prints" /usr/bin/python3 tests/check_docs.py $release/app/maskctl
 fi
 if wants isa; then
   targets+=(attention_tests mask_tests conformance)
@@ -113,27 +141,6 @@ if wants isa; then
       "MASKCTL_GOLDEN_OPS=$PWD/tests/data/golden/ops" "$release/tests/conformance"
   done
 fi
-if wants gpu; then
-  targets+=(emulated_attention_tests emulated_conformance emulated_rank_checks race_gpu_tests)
-  cases "emulated_attention_tests" "$release/tests/emulated_attention_tests"
-  # To the thread sanitizer each thread of an emulated block is one.
-  cases "race_gpu_tests (inside blocks)" env MASKCTL_GPU_CALLS=1 "$release/tests/race_gpu_tests" '~[slow]~[big]'
-  golden "conformance on the emulated GPU" env "MASKCTL_GOLDEN_OPS=$PWD/tests/data/golden/ops" \
-    "$release/tests/emulated_conformance" --backend cuda
-  for n in 1 2 3 4; do
-    task "$n emulated GPUs: operations over a mesh, the ring under every mask of samples" \
-      "$release/tests/emulated_rank_checks" threads "$n" cuda
-  done
-fi
-if wants mpi; then targets+=(maskctl_command rank_checks emulated_maskctl_command); fi
-if wants package; then
-  targets+=(maskctl_command maskctl_pages benchmarks all_verify_interface_header_sets)
-  task "the installed package serves another project" package_is_usable
-  task "the command works where it is installed, and from its Debian package" \
-    bash tests/package/use_command.sh $release
-  task "quickstart runs" bash samples/quickstart.sh
-fi
-if wants tidy && [ ${#targets[@]} -eq 0 ]; then targets+=(maskctl_command); fi
 sanitized=()
 if wants asan; then
   sanitized+=("${raw_layers[@]}")
@@ -145,9 +152,34 @@ fi
 if wants fuzz; then sanitized+=("${fuzzers[@]}"); fi
 if wants tsan; then cases "race_tests with the thread sanitizer" "$tsan/tests/race_tests"; fi
 
+if wants quick; then
+  targets+=(maskctl_command maskctl_pages conformance attention_tests gpu_tests "${all_layers[@]}")
+  data=$(data_key || date +%N)
+  for program in gpu_tests attention_tests "${all_layers[@]}"; do
+    # emulated_attention_tests is attention_tests, object by object, with the kernels of the GPU.
+    if [ $program = attention_tests ] && wants gpu; then continue; fi
+    if [ $again = yes ]; then cases "$program" "$release/tests/$program"; fi
+    if [ $again = no ]; then cases "$program" once "$release/tests/$program"; fi
+  done
+  golden "conformance" "$release/tests/conformance"
+  task "samples are what their scripts make" samples_are_made
+  task "samples are what their manifest says" $release/app/maskctl golden check samples/golden.toml
+  task "documentation shows what the command prints" /usr/bin/python3 tests/check_docs.py $release/app/maskctl
+fi
+if wants mpi; then targets+=(maskctl_command rank_checks emulated_maskctl_command); fi
+if wants package; then
+  targets+=(maskctl_command maskctl_pages benchmarks)
+  task "the installed package serves another project" package_is_usable
+  task "the command works where it is installed, and from its Debian package" \
+    bash tests/package/use_command.sh $release
+fi
+
 headline "builds"
 [ ${#targets[@]} -eq 0 ] || build $release release "the release build" "${targets[@]}"
 [ ${#sanitized[@]} -eq 0 ] || build $asan asan "the build with sanitizers" "${sanitized[@]}"
+if wants package; then
+  check "each header compiles alone" cmake --build $release --target all_verify_interface_header_sets
+fi
 ! wants tsan || build $tsan tsan "the build with the thread sanitizer" race_tests
 if wants gpu && command -v nvcc >/dev/null; then
   check "configure for CUDA" cmake --preset cuda -DMASKCTL_TESTS=OFF || finish
@@ -158,14 +190,16 @@ fi
 headline "tests"
 run_tasks
 
-# These have a process for each core.
+# These have a process for each core, or build.
+if wants package; then check "quickstart runs" bash samples/quickstart.sh; fi
 if wants mpi; then
   headline "ranks over MPI"
-  golden "calls over ranks: every operation, the command, failures" bash tests/distributed/run.sh $release
+  task "calls over ranks: every operation, the command, failures" bash tests/distributed/run.sh $release
   run_tasks
 fi
 if wants tidy; then
   headline "clang-tidy"
+  check "compile commands are there" cmake --preset release
   check "clang-tidy has nothing to say" bash tests/tidy.sh $release
 fi
 if wants fuzz; then

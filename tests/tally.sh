@@ -55,33 +55,54 @@ tally() {
   if [ "$status" -ne 0 ] && [ "$bad" -eq 0 ] || [ $((good + bad)) -eq 0 ]; then bad=$((bad + 1)); fi
   count "$name" "$good" "$bad"
   if [ "$bad" -eq 0 ]; then
-    printf 'ok      %s: %s test cases\n' "$name" "$good"
+    printf 'ok      %s: %s test cases%s\n' "$name" "$good" "$(sed -n '$s/^not run again$/, not run again/p' "$log")"
   else
     cat "$log"
     printf 'FAILED  %s: %s of %s test cases, exit status %d\n' "$name" "$bad" $((good + bad)) "$status"
   fi
 }
 
-# start_beside FUNCTION: runs the checks of a function while others go on. join_beside waits for
-# them, shows what they printed and adds what they counted.
-start_beside() {
-  beside_log=$(mktemp)
-  (
-    passed=0 failed=0 failures=()
-    "$1"
-    printf '%s\n' "$passed" "$failed" "${failures[@]}" >"$beside_log.counts"
-  ) >"$beside_log" 2>&1 &
-  beside=$!
+# A task is a command that run_tasks runs later: task counts its exit status as one test, cases what
+# a Catch2 program counts, golden what a last line "N passed, N failed" counts.
+#     task|cases|golden NAME COMMAND...
+task_kinds=() task_names=() task_commands=()
+add_task() {
+  task_kinds+=("$1") task_names+=("$2") task_commands+=("$(printf '%q ' "${@:3}")")
 }
-join_beside() {
-  local counts=(0 1 "checks that run beside others")  # should they have died
-  wait "$beside"
-  cat "$beside_log"
-  [ ! -s "$beside_log.counts" ] || mapfile -t counts <"$beside_log.counts"
-  passed=$((passed + counts[0]))
-  failed=$((failed + counts[1]))
-  failures+=("${counts[@]:2}")
-  rm -f "$beside_log" "$beside_log.counts"
+task() { add_task task "$@"; }
+cases() { add_task cases "$@"; }
+golden() { add_task golden "$@"; }
+
+# run_tasks: runs what was added, in that order, as many at once as there are cores; tells each when
+# it has ended, and forgets it.
+run_tasks() {
+  local logs next=0 running=0 pid status
+  local -A number=()
+  logs=$(mktemp -d)
+  while [ $next -lt ${#task_names[@]} ] || [ $running -gt 0 ]; do
+    if [ $next -lt ${#task_names[@]} ] && [ $running -lt "$(nproc)" ]; then
+      (eval "${task_commands[$next]}") >"$logs/$next" 2>&1 &
+      number[$!]=$next
+      next=$((next + 1)) running=$((running + 1))
+      continue
+    fi
+    wait -n -p pid "${!number[@]}"
+    status=$?
+    tell_task "${number[$pid]}" "$logs/${number[$pid]}" "$status"
+    unset "number[$pid]"
+    running=$((running - 1))
+  done
+  rm -rf "$logs"
+  task_kinds=() task_names=() task_commands=()
+}
+
+# tell_task NUMBER LOG STATUS
+tell_task() {
+  case ${task_kinds[$1]} in
+    task) check "${task_names[$1]}" sh -c 'cat "$1"; exit "$2"' _ "$2" "$3" ;;
+    cases) tally "${task_names[$1]}" "$2" "$3" ;;
+    golden) tally_lines "${task_names[$1]}" "$2" ;;
+  esac
 }
 
 # tally_lines NAME LOG: adds what the last line of a log counts, "N passed, N failed".

@@ -50,7 +50,7 @@ void check_matrix(const MaskPtr& mask, Index queries, Index keys, const Rule& ru
   }
 }
 
-std::string raised(const std::function<void()>& f) {
+std::string raised_type(const std::function<void()>& f) {
   try {
     f();
   } catch (const PythonError& e) {
@@ -133,7 +133,7 @@ TEST_CASE("masks without elements take two forward slices inside the mask", "[la
   for (const MaskPtr& mask : {causal_mask({6, 5}), full_mask({6, 5}), local_mask({6, 5}, {1, 1}, 0),
                               chunked_causal_mask({6, 5}, 2)}) {
     const auto text = [&](const std::vector<Subscript>& index) {
-      return raised([&] { mask->at(index); });
+      return raised_type([&] { mask->at(index); });
     };
     Tensor rows(DType::kInt32, {2});
     rows.as<std::int32_t>()[1] = 12;
@@ -150,7 +150,7 @@ TEST_CASE("masks without elements take two forward slices inside the mask", "[la
   // A stop before the start is nothing for a rule and no shape for ones.
   REQUIRE(at(causal_mask({6, 5}), {Slice{4, 2, {}}, Slice{3, 1, {}}}).shape() ==
           std::vector<Index>{0, 0});
-  REQUIRE(raised([] {
+  REQUIRE(raised_type([] {
             at(full_mask({6, 5}), {Slice{4, 2, {}}, Slice{}});
           }).starts_with("ValueError"));
   // Rows wrap a negative stop, columns count up to it.
@@ -165,7 +165,7 @@ TEST_CASE("heads are indexed as a list", "[lazy_mask]") {
       multi_head_mask({causal_mask({4, 4}), full_mask({4, 4}), causal_mask({4, 4}, 1)});
   REQUIRE(heads->shape() == std::vector<Index>{3, 4, 4});
   const auto text = [&](const std::vector<Subscript>& index) {
-    return raised([&] { heads->at(index); });
+    return raised_type([&] { heads->at(index); });
   };
   REQUIRE(at(heads, {Index{2}, Slice{}, Slice{}}).shape() == std::vector<Index>{4, 4});
   const Tensor last = at(heads, {Slice{{}, {}, -2}, Slice{0, 1, {}}, Slice{}});
@@ -239,7 +239,7 @@ TEST_CASE("masks are equal when class, shape and parameters are", "[lazy_mask]")
 }
 
 TEST_CASE("masks that cannot be built say why", "[lazy_mask]") {
-  const auto bad = [](const std::function<MaskPtr()>& f) { return raised([&] { f(); }); };
+  const auto bad = [](const std::function<MaskPtr()>& f) { return raised_type([&] { f(); }); };
   const MaskPtr small = full_mask({4, 4}), wide = full_mask({4, 5});
   REQUIRE(bad([&] { return small & wide; }) ==
           "ValueError: Invalid shape for other: (4, 5), expected: (4, 4)");
@@ -270,12 +270,12 @@ TEST_CASE("masks that cannot be built say why", "[lazy_mask]") {
   REQUIRE(bad([&] { return causal_mask({4, 4}, 0, 0); }) == "Error");
   REQUIRE(bad([&] { return full_mask({4}); }) == "Error");
   REQUIRE(bad([&] { return causal_mask({4, -1}); }) == "Error");
-  REQUIRE(raised([&] { make_chunk_attention_mask(2, 2, -1); }) ==
+  REQUIRE(raised_type([&] { make_chunk_attention_mask(2, 2, -1); }) ==
           "ValueError: chunk_size must be positive");
-  REQUIRE(raised([&] { make_random_mask(2, 2, 0.5, -1); }).starts_with("ValueError"));
-  REQUIRE(raised([&] { make_random_mask(2, 2, 1.5, 1); }).starts_with("ValueError"));
-  REQUIRE(raised([&] { make_causal_mask(-2, 2); }) == "Error");
-  REQUIRE(raised([&] { small->to_bool(); }) ==
+  REQUIRE(raised_type([&] { make_random_mask(2, 2, 0.5, -1); }).starts_with("ValueError"));
+  REQUIRE(raised_type([&] { make_random_mask(2, 2, 1.5, 1); }).starts_with("ValueError"));
+  REQUIRE(raised_type([&] { make_causal_mask(-2, 2); }) == "Error");
+  REQUIRE(raised_type([&] { small->to_bool(); }) ==
           "NotImplementedError: Conversion to bool is unsupported. Could be caused by using "
           "logical instead of bitwise operations on masks.");
 }
