@@ -6,7 +6,7 @@ set -euo pipefail
 packages=(cmake g++ ninja-build pkg-config libcli11-dev libfmt-dev libhdf5-dev libhwy-dev libmd-dev libncurses-dev libpng-dev
   libtomlplusplus-dev nlohmann-json3-dev zlib1g-dev)
 if [ "${1:-}" = --tests ]; then
-  packages+=(catch2 clang-format clang-tidy-16 dpkg-dev fish groff-base libopenmpi-dev librapidcheck-dev man-db openmpi-bin
+  packages+=(catch2 clang-format clang-tidy-16 dpkg-dev file fish groff-base libopenmpi-dev librapidcheck-dev man-db openmpi-bin
     python3-h5py python3-numpy tmux zsh)
 fi
 

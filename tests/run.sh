@@ -49,8 +49,8 @@ done
 wants() { [[ " ${lanes[*]} " == *" $1 "* ]]; }
 
 release=build/release asan=build/asan tsan=build/tsan
-all_layers=(app_tests mask_tests inspect_tests io_tests pipeline_tests render_tests project_tests base_tests
-  golden_layer_tests tensor_tests)
+all_layers=(app_tests mask_tests inspect_tests io_tests pipeline_tests render_tests base_tests golden_layer_tests
+  tensor_tests)
 # The layers that read files or work on raw memory; the others only call them.
 raw_layers=(attention_tests gpu_tests mask_tests io_tests tensor_tests base_tests)
 mapfile -t fuzzers < <(basename -s .cc tests/fuzz/fuzz_*.cc)
@@ -85,11 +85,10 @@ samples_are_made() {
   /usr/bin/python3 samples/make_samples.py --check && /usr/bin/python3 samples/make_containers.py --check
 }
 
-# What tests read, but for sources; of no use outside a repository.
+# What tests read, sources excepted; of no use outside a repository.
 data_key() {
-  local data=(tests samples docs README.md ':!*.cc' ':!*.h' ':!*.cu' ':!*.cuh')
-  { git ls-files -s -- "${data[@]}" && git diff HEAD -- "${data[@]}" &&
-    git ls-files -oz --exclude-standard -- "${data[@]}" | xargs -0r sha256sum; } | sha256sum
+  git ls-files -zco --exclude-standard -- tests samples docs README.md \
+    ':!*.cc' ':!*.h' ':!*.cu' ':!*.cuh' | xargs -0 sha256sum | sha256sum
 }
 
 # once PROGRAM: runs a test program, or says what it said when it last passed if nothing has changed.
@@ -153,7 +152,7 @@ if wants fuzz; then sanitized+=("${fuzzers[@]}"); fi
 if wants tsan; then cases "race_tests with the thread sanitizer" "$tsan/tests/race_tests"; fi
 
 if wants quick; then
-  targets+=(maskctl_command maskctl_pages conformance attention_tests gpu_tests "${all_layers[@]}")
+  targets+=(maskctl_command maskctl_pages conformance project_tests attention_tests gpu_tests "${all_layers[@]}")
   data=$(data_key || date +%N)
   for program in gpu_tests attention_tests "${all_layers[@]}"; do
     # emulated_attention_tests is attention_tests, object by object, with the kernels of the GPU.
@@ -161,6 +160,7 @@ if wants quick; then
     if [ $again = yes ]; then cases "$program" "$release/tests/$program"; fi
     if [ $again = no ]; then cases "$program" once "$release/tests/$program"; fi
   done
+  cases "project_tests" "$release/tests/project_tests"  # reads the sources
   golden "conformance" "$release/tests/conformance"
   task "samples are what their scripts make" samples_are_made
   task "samples are what their manifest says" $release/app/maskctl golden check samples/golden.toml
