@@ -401,15 +401,5 @@ TEST_CASE("an axis given to bench overrides the size") {
   CHECK(sandbox.run(decode + ":align=bottom-right").status == 0);
 }
 
-TEST_CASE("each command that runs attention has a help page with examples before options") {
-  const Sandbox sandbox;
-  for (const std::string name : {"attend", "verify", "probe", "bench", "backends"}) {
-    const Outcome help = sandbox.run("maskctl " + name + " --help");
-    INFO(name);
-    CHECK(help.status == 0);
-    CHECK(help.out.find("  maskctl " + name) < help.out.find("Options:"));
-  }
-}
-
 }  // namespace
 }  // namespace maskctl::test

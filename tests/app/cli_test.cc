@@ -1,4 +1,5 @@
 // The program as a process: streams, exit codes, wrong usage, limits, signals.
+#include <sstream>
 #include <string>
 #include <vector>
 
@@ -27,10 +28,31 @@ TEST_CASE("version and help print on stdout") {
   }
 }
 
-TEST_CASE("each command has a help page with examples before options") {
+/// The names of all commands.
+std::vector<std::string> commands(const Sandbox& sandbox) {
+  std::vector<std::string> out;
+  std::istringstream lines(sandbox.run("maskctl __complete help ''").out);
+  for (std::string line; std::getline(lines, line);) out.push_back(line.substr(0, line.find('\t')));
+  REQUIRE(out.size() == 25);
+  return out;
+}
+
+/// How many lines of a help page, examples apart, list the option, variable or command.
+std::ptrdiff_t times_listed(const std::string& page, const std::string& name) {
+  std::ptrdiff_t out = 0;
+  std::istringstream lines(page);
+  for (std::string line; std::getline(lines, line);) {
+    const std::size_t end = line.find("  ", 2);
+    const std::string label = " " + line.substr(0, end) + " ";
+    const bool entry = line.starts_with("  ") && !line.starts_with("  maskctl ");
+    if (entry && contains(label, " " + name + " ")) ++out;
+  }
+  return out;
+}
+
+TEST_CASE("help: each command has a page with examples before options") {
   const Sandbox sandbox;
-  for (const std::string name :
-       {"info", "show", "apply", "convert", "combine", "gen", "stats", "seq", "blockmap", "ops"}) {
+  for (const std::string& name : commands(sandbox)) {
     const Outcome help = sandbox.run("maskctl " + name + " --help");
     INFO(name);
     CHECK(help.status == 0);
@@ -40,11 +62,29 @@ TEST_CASE("each command has a help page with examples before options") {
   }
 }
 
+TEST_CASE("help: lists each command once, in groups") {
+  const Sandbox sandbox;
+  const std::vector<std::string> names = commands(sandbox);
+  for (const std::string line : {"maskctl --help", "maskctl 2>&1"}) {
+    const std::string page = sandbox.run(line).out;
+    INFO(line);
+    std::size_t last = 0;
+    for (const char* group : {"Look", "Ask", "Change", "Judge kernels", "CI and shell"}) {
+      const std::string heading = "\n\n" + std::string(group) + ":\n  ";
+      const std::size_t at = page.find(heading);
+      CHECK((at != page.npos && at > last));
+      CHECK(page.rfind(heading) == at);
+      last = at;
+    }
+    for (const std::string& name : names) CHECK(times_listed(page, name) == 1);
+  }
+}
+
 TEST_CASE("no arguments give the short help on stderr and exit 2") {
   const Outcome outcome = Sandbox().run("maskctl");
   CHECK(outcome.status == 2);
   CHECK(outcome.out.empty());
-  CHECK(contains(outcome.err, "Commands:"));
+  CHECK(contains(outcome.err, "`maskctl COMMAND --help` say more"));
 }
 
 TEST_CASE("mistyped names are answered with the nearest one") {

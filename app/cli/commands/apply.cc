@@ -88,6 +88,7 @@ Answer run(const ApplyOptions& options, Session& session) {
 
 const Command kApply = command<ApplyOptions, declare, run>({
     .name = "apply",
+    .group = kChange,
     .operands = "SOURCE",
     .summary = "run a pipeline on a mask and write the result",
     .examples = "  maskctl apply mask.npy -t causal -t window:keys=128 -o out.npy\n"

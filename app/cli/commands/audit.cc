@@ -62,6 +62,7 @@ Answer run(const AuditOptions& options, Session& session) {
 
 const Command kAudit = command<AuditOptions, declare, run>({
     .name = "audit",
+    .group = kJudge,
     .operands = "SOURCE MAP",
     .summary = "a kernel's map of blocks against the mask: what it drops and leaks",
     .examples = "  maskctl audit gen:window:keys=101,n=512 map.npy --block 64\n"

@@ -190,6 +190,7 @@ Answer run(const BlockmapOptions& options, Session& session) {
 
 const Command kBlockmap = command<BlockmapOptions, declare, run>({
     .name = "blockmap",
+    .group = kAsk,
     .operands = "SOURCE",
     .summary = "what a block-sparse kernel loads: block classes, prefetch order",
     .examples = "  maskctl blockmap mask.npy --block 128\n"

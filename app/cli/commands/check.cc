@@ -348,6 +348,7 @@ Answer run(const CheckOptions& options, Session& session) {
 const Command kCheck = command<CheckOptions, declare, run>({
     .name = "check",
     .alias = "lint",
+    .group = kCi,
     .operands = "SOURCE...",
     .summary = "test what a mask should be, or look for mistakes in it",
     .examples = "  maskctl check mask.npy\n"

@@ -68,6 +68,7 @@ Answer run(const CombineOptions& options, Session& session) {
 
 const Command kCombine = command<CombineOptions, declare, run>({
     .name = "combine",
+    .group = kChange,
     .operands = "SOURCE SOURCE...",
     .summary = "join masks by and, or, xor or sub",
     .examples = "  maskctl combine --op and causal.npy doc.npy -o both.npy\n"

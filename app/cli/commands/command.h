@@ -22,9 +22,14 @@ struct Answer {
 /// A command with the values of its options. Throws what the library throws.
 using Run = std::function<Answer(Session& session)>;
 
+/// What commands are for: the headings under which help lists them.
+inline constexpr std::string_view kLook = "Look", kAsk = "Ask", kChange = "Change",
+                                  kJudge = "Judge kernels", kCi = "CI and shell";
+
 struct Command {
   std::string_view name;
   std::string_view alias = {};  // a second name
+  std::string_view group;       // one of the headings above
   std::string_view operands;    // "SOURCE..."
   std::string_view summary;
   std::string_view examples;       // lines, each with a newline
@@ -36,7 +41,8 @@ struct Command {
 /// A command from `void declare(OptionList&, Options&)` and `Answer run(const Options&, Session&)`.
 template <typename Options, void (*kDeclare)(OptionList&, Options&),
           Answer (*kRun)(const Options&, Session&)>
-constexpr Command command(Command row) {
+consteval Command command(Command row) {
+  if (row.group.empty()) throw "a command needs a group";  // ends the compilation
   row.declare = [](OptionList& list) -> Run {
     auto options = std::make_shared<Options>();
     kDeclare(list, *options);
@@ -49,12 +55,13 @@ extern const Command kInfo, kShow, kTui, kApply, kConvert, kCombine, kGen, kStat
     kGolden, kWhy, kCheck, kTranslate, kAudit, kSeq, kBlockmap, kRecognise, kOps, kAttend, kVerify,
     kProbe, kBench, kBackends, kCompletions;
 
-/// In the order in which help lists them.
+/// In the order in which help lists them, group after group.
 inline constexpr const Command* kCommands[] = {
-    &kInfo,  &kShow,  &kTui,      &kApply,      &kConvert, &kCombine, &kGen,
-    &kStats, &kCost,  &kDiff,     &kGolden,     &kWhy,     &kCheck,   &kTranslate,
-    &kAudit, &kSeq,   &kBlockmap, &kRecognise,  &kOps,     &kAttend,  &kVerify,
-    &kProbe, &kBench, &kBackends, &kCompletions};
+    &kInfo,   &kShow,   &kTui,        &kStats,     &kSeq,                           // look
+    &kWhy,    &kDiff,   &kCost,       &kRecognise, &kTranslate, &kBlockmap, &kOps,  // ask
+    &kGen,    &kApply,  &kConvert,    &kCombine,                                    // change
+    &kAttend, &kVerify, &kProbe,      &kAudit,     &kBench,     &kBackends,         // judge
+    &kCheck,  &kGolden, &kCompletions};                                             // CI
 
 /// The command of that name or alias; null if there is none.
 const Command* find_command(std::string_view name);

@@ -124,6 +124,7 @@ Answer run(const CompletionsOptions& options, Session&) {
 
 const Command kCompletions = command<CompletionsOptions, declare, run>({
     .name = "completions",
+    .group = kCi,
     .operands = "bash|zsh|fish",
     .summary = "print the script with which a shell completes command lines",
     .examples = "  source <(maskctl completions bash)\n"

@@ -144,6 +144,7 @@ Answer run(const ConvertOptions& options, Session& session) {
 
 const Command kConvert = command<ConvertOptions, declare, run>({
     .name = "convert",
+    .group = kChange,
     .operands = "SOURCE",
     .summary = "write a mask in another form, exactly or with the loss counted",
     .examples = "  maskctl convert seg.npy --as segments --to cu_seqlens -o cu.npz\n"

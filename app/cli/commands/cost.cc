@@ -50,6 +50,7 @@ Answer run(const CostOptions& options, Session& session) {
 
 const Command kCost = command<CostOptions, declare, run>({
     .name = "cost",
+    .group = kAsk,
     .operands = "SOURCE",
     .summary = "what attention under a mask costs: FLOPs, tiles, bytes, balance of ranks",
     .examples =

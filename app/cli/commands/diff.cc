@@ -182,6 +182,7 @@ Answer run(const DiffOptions& options, Session& session) {
 
 const Command kDiff = command<DiffOptions, declare, run>({
     .name = "diff",
+    .group = kAsk,
     .operands = "A B",
     .summary = "compare two masks: how many cells differ, where, and why",
     .examples = "  maskctl diff have.npy want.npy\n"

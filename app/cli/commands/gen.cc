@@ -92,6 +92,7 @@ Answer run(const GenOptions& options, Session& session) {
 
 const Command kGen = command<GenOptions, declare, run>({
     .name = "gen",
+    .group = kChange,
     .operands = "STEP",
     .summary = "make a mask or segment ids from nothing",
     .examples = "  maskctl gen causal:n=1024 -o causal.npy\n"

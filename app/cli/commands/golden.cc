@@ -249,6 +249,7 @@ Answer run(const GoldenOptions& options, Session& session) {
 
 const Command kGolden = command<GoldenOptions, declare, run>({
     .name = "golden",
+    .group = kCi,
     .operands = "check|update|list|init MANIFEST [ENTRY...]",
     .summary = "test that masks are still what they were",
     .examples = "  maskctl golden check samples/golden.toml\n"

@@ -200,6 +200,7 @@ Answer run(const InfoOptions& options, Session& session) {
 
 const Command kInfo = command<InfoOptions, declare, run>({
     .name = "info",
+    .group = kLook,
     .operands = "SOURCE...",
     .summary = "shape, type, kind, density and size of masks",
     .examples = "  maskctl info mask.npy\n"

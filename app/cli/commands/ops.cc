@@ -81,6 +81,7 @@ Answer run(const OpsOptions& options, Session&) {
 
 const Command kOps = command<OpsOptions, declare, run>({
     .name = "ops",
+    .group = kAsk,
     .operands = "[NAME]",
     .summary = "list the steps of pipelines, or explain one",
     .examples = "  maskctl ops\n"

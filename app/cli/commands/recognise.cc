@@ -113,6 +113,7 @@ Answer run(const RecogniseCommand& options, Session& session) {
 const Command kRecognise = command<RecogniseCommand, declare, run>({
     .name = "recognise",
     .alias = "recognize",
+    .group = kAsk,
     .operands = "SOURCE...",
     .summary = "the short pipeline that a mask would have come from",
     .examples = "  maskctl recognise mask.npy\n"

@@ -138,6 +138,7 @@ Answer run(const SeqOptions& options, Session& session) {
 
 const Command kSeq = command<SeqOptions, declare, run>({
     .name = "seq",
+    .group = kLook,
     .operands = "WHAT SOURCE",
     .summary = "lengths, positions and chunks of packed sequences",
     .examples = "  maskctl seq lens cu.npy\n"

@@ -293,6 +293,7 @@ Answer run(const ShowOptions& options, Session& session) {
 
 const Command kShow = command<ShowOptions, declare, run>({
     .name = "show",
+    .group = kLook,
     .operands = "SOURCE...",
     .summary = "draw a mask",
     .examples = "  maskctl show mask.npy --head 3\n"

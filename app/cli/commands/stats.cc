@@ -41,6 +41,7 @@ Answer run(const StatsOptions& options, Session& session) {
 
 const Command kStats = command<StatsOptions, declare, run>({
     .name = "stats",
+    .group = kLook,
     .operands = "SOURCE...",
     .summary = "count open cells, keys per row, empty rows and columns, tiles",
     .examples = "  maskctl stats mask.npy\n"

@@ -311,6 +311,7 @@ Answer run(const TranslateOptions& options, Session& session) {
 
 const Command kTranslate = command<TranslateOptions, declare, run>({
     .name = "translate",
+    .group = kAsk,
     .operands = "[ARGUMENTS]",
     .summary = "one mask in the arguments of other libraries",
     .examples = "  maskctl translate --from hf 'sliding_window=4096' --to fa+te+cudnn+xformers\n"

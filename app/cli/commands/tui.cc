@@ -138,6 +138,7 @@ Answer run(const TuiOptions& options, Session& session) {
 
 const Command kTui = command<TuiOptions, declare, run>({
     .name = "tui",
+    .group = kLook,
     .operands = "SOURCE [OTHER]",
     .summary = "look at a mask, walk in it and change its pipeline, in the terminal",
     .examples = "  maskctl tui mask.npy\n"

@@ -114,6 +114,7 @@ Answer run(const WhyOptions& options, Session& session) {
 
 const Command kWhy = command<WhyOptions, declare, run>({
     .name = "why",
+    .group = kAsk,
     .operands = "SOURCE QUERY KEY",
     .summary = "which step opened or closed one pair, and with which numbers",
     .examples = "  maskctl why gen:full:n=1024 -t window:keys=128 -t causal 812 40\n"

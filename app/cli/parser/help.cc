@@ -38,11 +38,9 @@ constexpr Variable kVariables[] = {
 };
 
 std::string command_lines() {
-  std::string out;
-  for (const Command* command : kCommands) {
-    out += fmt::format("  {:<12}{}\n", command->name, command->summary);
-  }
-  return out;
+  return by_group(
+      [](std::string_view group) { return fmt::format("\n{}:\n", group); },
+      [](const Command& row) { return fmt::format("  {:<12}{}\n", row.name, row.summary); });
 }
 
 /// "  -o, --output DEST    words" and a newline, with the words wrapped at 80 columns.
@@ -112,6 +110,18 @@ std::string label_of(const Option& option) {
   return option.placeholder.empty() ? label : label + " " + option.placeholder;
 }
 
+std::string by_group(const std::function<std::string(std::string_view group)>& heading,
+                     const std::function<std::string(const Command& command)>& line) {
+  std::string out;
+  std::string_view last;
+  for (const Command* command : kCommands) {
+    if (command->group != last) out += heading(command->group);
+    last = command->group;
+    out += line(*command);
+  }
+  return out;
+}
+
 std::vector<std::string_view> headings(const OptionList& list) {
   std::vector<std::string_view> out = {""};
   for (const Option& option : list.options()) {
@@ -130,7 +140,7 @@ std::span<const Variable> environment_variables() { return kVariables; }
 
 std::string program_help() {
   return fmt::format(
-      "maskctl: {}\n\n{}\nUsage: maskctl COMMAND [OPTIONS]\n\nCommands:\n{}\n{}\nOptions of every "
+      "maskctl: {}\n\n{}\nUsage: maskctl COMMAND [OPTIONS]\n{}\n{}\nOptions of every "
       "command:\n{}\nEnvironment:\n{}\nExit status: {}\n",
       kTitle, kExamples, command_lines(), kConcepts, option_lines(common_options(), ""),
       variable_lines(), exit_text(kAnyNegative));
@@ -154,7 +164,7 @@ std::string command_help(const Command& command, const OptionList& own) {
 
 std::string short_help() {
   return fmt::format(
-      "maskctl: {}\n\n{}\nUsage: maskctl COMMAND [OPTIONS]\n\nCommands:\n{}\n"
+      "maskctl: {}\n\n{}\nUsage: maskctl COMMAND [OPTIONS]\n{}\n"
       "`maskctl --help` and `maskctl COMMAND --help` say more.\n",
       kTitle, kExamples, command_lines());
 }

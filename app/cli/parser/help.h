@@ -1,6 +1,7 @@
 // The texts of --help, made from the rows of the commands.
 #pragma once
 
+#include <functional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -32,6 +33,9 @@ inline constexpr std::string_view kTitle =
 extern const std::string_view kExamples;
 /// What a SOURCE and a PIPELINE are.
 extern const std::string_view kConcepts;
+/// What `heading` says of each group of commands, and `line` of each of its commands.
+std::string by_group(const std::function<std::string(std::string_view group)>& heading,
+                     const std::function<std::string(const Command& command)>& line);
 /// The headings of a list, in order, the command's own first: "".
 std::vector<std::string_view> headings(const OptionList& list);
 /// "-o, --output DEST".

@@ -78,11 +78,15 @@ std::string see_also(const std::vector<std::string>& pages) {
   return out;
 }
 
+std::string command_items() {
+  return by_group([](std::string_view group) { return fmt::format(".SS {}\n", roff(group)); },
+                  [](const Command& row) { return item(row.name, row.summary); });
+}
+
 std::string program_page() {
   std::string out = page_head("maskctl", "1", kTitle) + section("SYNOPSIS") +
                     ".B maskctl\n\\fICOMMAND\\fR [\\fIOPTIONS\\fR]\n" + section("EXAMPLES") +
-                    verbatim(kExamples) + section("COMMANDS");
-  for (const Command* command : kCommands) out += item(command->name, command->summary);
+                    verbatim(kExamples) + section("COMMANDS") + command_items();
   out += section("SOURCES AND PIPELINES") + verbatim(kConcepts) +
          section("OPTIONS OF EVERY COMMAND") + option_items(common_options(), "") +
          section("ENVIRONMENT");
@@ -153,7 +157,7 @@ std::string options_table(const OptionList& list, std::string_view heading) {
 
 std::string command_markdown(const Command& command) {
   const OptionList own = options_of(command);
-  std::string out = fmt::format("\n## {}\n\n`maskctl {} {}`: {}.\n", command.name, command.name,
+  std::string out = fmt::format("\n### {}\n\n`maskctl {} {}`: {}.\n", command.name, command.name,
                                 command.operands, command.summary);
   for (const std::string_view heading : headings(own)) {
     const std::string table = options_table(own, heading);
@@ -185,7 +189,8 @@ std::string options_markdown() {
   std::string out =
       "# Options\n\nWhat `maskctl COMMAND --help` prints, for every command. "
       "[commands.md](commands.md) says what they mean.\n";
-  for (const Command* command : kCommands) out += command_markdown(*command);
+  out += by_group([](std::string_view group) { return fmt::format("\n## {}\n", group); },
+                  command_markdown);
   return out + "\n## Every command\n\n" + options_table(common_options(), "");
 }
 

@@ -229,6 +229,7 @@ Answer run(const AttendOptions& options, Session& session) {
 
 const Command kAttend = command<AttendOptions, declare, run>({
     .name = "attend",
+    .group = kJudge,
     .operands = "OPERATION [NAME=VALUE...]",
     .summary = "attention by name: outputs, lse, weights, gradients",
     .examples =

@@ -86,6 +86,7 @@ MachineReport machine_report() {
 
 const Command kBackends = command<BackendsOptions, declare, run>({
     .name = "backends",
+    .group = kJudge,
     .operands = "[OPERATION]",
     .summary = "the kernels of each operation, and which one is used",
     .examples = "  maskctl backends\n"

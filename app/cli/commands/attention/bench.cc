@@ -336,6 +336,7 @@ Answer run(const BenchOptions& given, Session& session) {
 
 const Command kBench = command<BenchOptions, declare, run>({
     .name = "bench",
+    .group = kJudge,
     .operands = "[OPERATION...]",
     .summary = "time operations over sizes, masks and backends",
     .examples =

@@ -174,6 +174,7 @@ Answer run(const ProbeOptions& options, Session& session) {
 
 const Command kProbe = command<ProbeOptions, declare, run>({
     .name = "probe",
+    .group = kJudge,
     .operands = "make|read SOURCE [OUT]",
     .summary = "find out which mask a kernel really applies",
     .examples = "  maskctl probe make mask.npy --head-dim 64 -o probe.npz\n"

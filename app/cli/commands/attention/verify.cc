@@ -293,6 +293,7 @@ GivenReport verify_report(const VerifyOptions& options, Session& session) {
 
 const Command kVerify = command<VerifyOptions, declare, run>({
     .name = "verify",
+    .group = kJudge,
     .operands = "SOURCE|none [NAME=VALUE...]",
     .summary = "proof that a backend or an output obeys a mask",
     .examples = "  maskctl verify gen:causal:n=128\n"
