@@ -120,6 +120,7 @@ class CommandLine {
 
  private:
   void refuse_extras() const;
+  int help(HelpScope scope) const;
   int answer();
 
   Words words_;
@@ -136,6 +137,7 @@ CommandLine::CommandLine(Words words) : words_(std::move(words)) {
   if (command_) run_ = command_->declare(own_);
   app_.allow_extras();
   app_.set_help_flag("-h,--help");
+  app_.set_help_all_flag("--help-all");
   app_.set_version_flag("-V,--version", "");  // asked for below
   add_options(app_, common_);
   add_options(app_, own_);
@@ -146,6 +148,12 @@ void CommandLine::refuse_extras() const {
   Words extras = app_.remaining();
   std::erase(extras, "--");  // CLI11 leaves the "--" itself among them
   if (!extras.empty()) usage_error(unknown_word(extras.front(), command_, own_));
+}
+
+int CommandLine::help(HelpScope scope) const {
+  refuse_extras();
+  write_stdout(command_ ? command_help(*command_, own_, scope) : program_help(scope));
+  return 0;
 }
 
 /// Of several ranks, which do the same, the first speaks.
@@ -178,9 +186,9 @@ int CommandLine::run() {
   try {
     app_.parse(Words(words_.rbegin(), words_.rend()));  // the order that CLI11 expects
   } catch (const CLI::CallForHelp&) {
-    refuse_extras();
-    write_stdout(command_ ? command_help(*command_, own_) : program_help());
-    return 0;
+    return help(HelpScope::kOwn);
+  } catch (const CLI::CallForAllHelp&) {
+    return help(HelpScope::kAll);
   } catch (const CLI::CallForVersion&) {
     write_stdout(version_text());
     return 0;

@@ -1,4 +1,5 @@
 // The program as a process: streams, exit codes, wrong usage, limits, signals.
+#include <set>
 #include <sstream>
 #include <string>
 #include <vector>
@@ -65,7 +66,7 @@ TEST_CASE("help: each command has a page with examples before options") {
 TEST_CASE("help: lists each command once, in groups") {
   const Sandbox sandbox;
   const std::vector<std::string> names = commands(sandbox);
-  for (const std::string line : {"maskctl --help", "maskctl 2>&1"}) {
+  for (const std::string line : {"maskctl --help", "maskctl --help-all", "maskctl 2>&1"}) {
     const std::string page = sandbox.run(line).out;
     INFO(line);
     std::size_t last = 0;
@@ -78,6 +79,60 @@ TEST_CASE("help: lists each command once, in groups") {
     }
     for (const std::string& name : names) CHECK(times_listed(page, name) == 1);
   }
+}
+
+TEST_CASE("help: the options of every command are in --help-all") {
+  const Sandbox sandbox;
+  const std::vector<std::string> shared = {"--threads",  "--max-bytes", "--color",   "--progress",
+                                           "--strict",   "--quiet",     "--verbose", "--help",
+                                           "--help-all", "--version"};
+  std::vector<std::string> calls = {"maskctl"};
+  for (const std::string& name : commands(sandbox)) calls.push_back("maskctl " + name);
+  for (const std::string& call : calls) {
+    const Outcome own = sandbox.run(call + " --help"), all = sandbox.run(call + " --help-all");
+    INFO(call);
+    CHECK(all.status == 0);
+    CHECK(all.err.empty());
+    CHECK(contains(own.out, "`" + call + " --help-all` shows the options of every command"));
+    for (const std::string& option : shared) {
+      INFO(option);
+      CHECK(times_listed(own.out, option) == 0);
+      CHECK(times_listed(all.out, option) == 1);
+    }
+  }
+}
+
+TEST_CASE("help: what is ejkernel's stands where it applies") {
+  const Sandbox sandbox;
+  const std::set<std::string> readers = {"info", "show", "apply", "why"};
+  const std::string heading = "\nejkernel, a JAX library of attention kernels:\n";
+  for (const std::string& name : commands(sandbox)) {
+    for (const std::string option : {" --help", " --help-all"}) {
+      const std::string page = sandbox.run("maskctl " + name + option).out;
+      INFO(name << option);
+      for (const char* entry : {"--semantics", "--trace", "EJKERNEL_MASK_DEBUG"}) {
+        CHECK(times_listed(page, entry) == (readers.contains(name) ? 1 : 0));
+      }
+      CHECK(times_listed(page, "EJKERNEL_AUTOTUNE_POLICY") == (name == "attend" ? 1 : 0));
+      CHECK(contains(page, heading) == (readers.contains(name) || name == "attend"));
+    }
+  }
+  CHECK_FALSE(contains(sandbox.run("maskctl --help").out, "ejkernel"));
+  const std::string all = sandbox.run("maskctl --help-all").out;
+  CHECK(contains(all, heading));
+  CHECK(times_listed(all, "EJKERNEL_MASK_DEBUG") == 1);
+}
+
+TEST_CASE("help: options that it leaves out work") {
+  const Sandbox sandbox;
+  for (const std::string line : {"maskctl stats samples/heads.npy --trace",
+                                 "maskctl --trace -j 1 stats samples/heads.npy"}) {
+    CHECK(sandbox.run(line).out == sandbox.run("maskctl stats samples/heads.npy").out);
+  }
+  CHECK(sandbox.run("maskctl help stats --help-all").out ==
+        sandbox.run("maskctl --help-all stats").out);
+  check_refused("maskctl stats --help-al", "did you mean '--help-all'?");
+  check_refused("maskctl --help-all stats --frobnicate", "see maskctl stats --help");
 }
 
 TEST_CASE("no arguments give the short help on stderr and exit 2") {

@@ -29,17 +29,22 @@ struct InfoOptions {
   bool json = false;
 };
 
+void declare_mesh(OptionList& list, MeshOptions& mesh) {
+  list.text("--mesh", "dp=2+tp=4", "how MaskInfo's arrays are split over a mesh of devices",
+            mesh.mesh);
+  list.text("--axes", "batch=dp,heads=tp", "mesh axes of batch, heads and sequence, + joins two",
+            mesh.axes);
+  list.flag("--sequence-parallel", "split the query axis too (--mesh)", mesh.sequence_parallel);
+}
+
 void declare(OptionList& list, InfoOptions& info) {
   list.operands("SOURCE", info.sources);
   declare_source(list, info.source);
   declare_semantics(list, info.source);
-  list.text("--mesh", "dp=2+tp=4", "how MaskInfo's arrays are split over a mesh of devices",
-            info.mesh.mesh);
-  list.text("--axes", "batch=dp,heads=tp", "mesh axes of batch, heads and sequence, + joins two",
-            info.mesh.axes);
-  list.flag("--sequence-parallel", "split the query axis too (--mesh)",
-            info.mesh.sequence_parallel);
-  declare_print(list, info.print);
+  list.under(kEjkernel, [&] {
+    declare_mesh(list, info.mesh);
+    declare_print(list, info.print);
+  });
   list.json("maskctl.info/1", info.json);
 }
 

@@ -67,7 +67,8 @@ void show_style_options(OptionList& list, ShowOptions& show) {
               [&show](std::size_t i) { show.palette = static_cast<Palette>(i); });
   list.flag("--grid", "a dot where nothing is open", show.grid);
   list.flag("--ascii", "ASCII only (ejkernel: its ascii charset)", show.ascii);
-  list.flag("--no-fit", "ejkernel: draw every block", show.no_fit);
+  list.under(kEjkernel,
+             [&] { list.flag("--no-fit", "draw every block (--style ejkernel)", show.no_fit); });
 }
 
 Members parse_members(const std::string& text, std::string_view option) {
@@ -81,7 +82,6 @@ Members parse_members(const std::string& text, std::string_view option) {
 void declare(OptionList& list, ShowOptions& show) {
   list.operands("SOURCE", show.sources);
   declare_source(list, show.source);
-  declare_semantics(list, show.source);
   list.value("--batch", "N|all", "which batch to draw (0)",
              [&show](const std::string& text) { show.batch = parse_members(text, "--batch"); });
   list.value("--head", "N|all", "which head to draw; of all, equal ones once (0)",
@@ -100,6 +100,7 @@ void declare(OptionList& list, ShowOptions& show) {
   list.integer("--scale", 1, "pixels of a cell (-o)", [&show](Index n) { show.scale = n; });
   list.text("--overlay", "SOURCE", "a second mask laid over the first", show.overlay);
   show.other.declare(list);
+  declare_semantics(list, show.source);
   list.value("--tiles", "QxK", "draw the tiles of a kernel: empty, partial, full",
              [&show](const std::string& text) { show.tiles = parse_block(text, "--tiles"); });
   show_style_options(list, show);

@@ -67,25 +67,26 @@ void complete_command(const Part& part, Completions& out) {
   for (const Command* command : kCommands) out.add(part, command->name, command->summary);
 }
 
-/// The options that may still be given; a short name only when it is typed already.
-void complete_options(const Part& part, const OptionList& list, const Open& open,
-                      Completions& out) {
-  for (const Option& option : list.options()) {
-    const bool given = std::ranges::find(open.given, &option) != open.given.end();
-    if (option.operand || (given && !option.repeated)) continue;
-    for (const std::string_view name : split(option.names, ',')) {
-      if (name.starts_with("--") || name == part.text) out.add(part, name, option.help);
-    }
+/// An option if it may still be given; a short name only when it is typed already.
+void complete_option(const Part& part, const Option& option, const Open& open, Completions& out) {
+  const bool given = std::ranges::find(open.given, &option) != open.given.end();
+  if (option.operand || (given && !option.repeated)) return;
+  for (const std::string_view name : split(option.names, ',')) {
+    if (name.starts_with("--") || name == part.text) out.add(part, name, option.help);
+  }
+}
+
+void complete_options(const Part& part, const OptionList& own, const Open& open, Completions& out) {
+  for (const Option& option : own.options()) complete_option(part, option, open, out);
+  for (const Option& option : common_options().options()) {
+    if (applies(option, own)) complete_option(part, option, open, out);
   }
 }
 
 void complete_operand(const Part& part, const OptionList& own, const Open& open,
                       const LineBefore& line, Completions& out) {
   const Option* operand = operand_at(own, open.operands);
-  if (!operand) {
-    complete_options(part, own, open, out);
-    return complete_options(part, common_options(), open, out);
-  }
+  if (!operand) return complete_options(part, own, open, out);
   complete_value(operand->placeholder.empty() ? operand->names : operand->placeholder, part, line,
                  out);
 }
@@ -98,10 +99,7 @@ void complete_word(const Part& part, const OptionList& own, const OptionList& co
   if (open.ended || !part.text.starts_with('-')) {
     return complete_operand(part, own, open, line, out);
   }
-  if (equals == part.text.npos) {
-    complete_options(part, own, open, out);
-    return complete_options(part, common, open, out);
-  }
+  if (equals == part.text.npos) return complete_options(part, own, open, out);
   const Option* option = option_of(part.text, own, common);
   if (option) complete_value(option->placeholder, part.after(equals + 1), line, out);
 }

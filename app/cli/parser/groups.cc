@@ -4,10 +4,25 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
+
 #include "app/cli/parser/values.h"
 #include "maskctl/pipeline/parse/values.h"
 
 namespace maskctl::app {
+namespace {
+
+void declare_environment(OptionList& list) {
+  list.under(kEnvironment, [&] {
+    list.variable("MASKCTL_MAX_BYTES", "as --max-bytes");
+    list.variable("MASKCTL_THREADS", "as --threads");
+    list.variable("MASKCTL_COLOR", "as --color; NO_COLOR and CLICOLOR_FORCE hold where it is auto");
+    list.variable("CI", "no progress, and golden files are not updated");
+    list.variable("GITHUB_ACTIONS", "golden check prints annotations");
+  });
+}
+
+}  // namespace
 
 void declare_settings(OptionList& list, Settings& settings) {
   list.value("-j,--threads", "N", "threads to use; 0, the default: one for each core",
@@ -25,9 +40,11 @@ void declare_settings(OptionList& list, Settings& settings) {
   list.choice("--progress", kProgress, "a line on stderr during long work",
               [&settings](std::size_t i) { settings.progress = i == 0; });
   list.flag("--strict", "turn notes into errors", settings.strict);
-  list.flag("--trace", "print on stderr which functions of MaskInfo are called", settings.trace);
   list.flag("-q,--quiet", "no notes and no progress on stderr", settings.quiet);
   list.flag("-v,--verbose", "say on stderr what is read and how long it took", settings.verbose);
+  list.under(kEjkernel, [&] {
+    list.flag("--trace", "print on stderr which functions of MaskInfo are called", settings.trace);
+  });
 }
 
 const OptionList& common_options() {
@@ -36,11 +53,18 @@ const OptionList& common_options() {
     static bool asked = false;
     OptionList list;
     declare_settings(list, settings);
-    list.flag("-h,--help", "this text", asked);
+    list.flag("-h,--help", "examples and options", asked);
+    list.flag("--help-all", "these, and the options of every command", asked);
     list.flag("-V,--version", "the version and what it was built with", asked);
+    declare_environment(list);
     return list;
   }();
   return kList;
+}
+
+bool applies(const Option& common, const OptionList& own) {
+  return common.group.empty() ||
+         std::ranges::count(own.options(), common.group, &Option::group) > 0;
 }
 
 void declare_transforms(OptionList& list, SourceOptions& source) {
@@ -83,12 +107,13 @@ void declare_source(OptionList& list, SourceOptions& source) {
 }
 
 void declare_semantics(OptionList& list, SourceOptions& source) {
-  list.under(kReading, [&] {
+  list.under(kEjkernel, [&] {
     static constexpr std::string_view kSemantics[] = {"own", "ejkernel"};
-    list.choice(
-        "--semantics", kSemantics,
-        "rules to apply: ours (default), or those of ejkernel's MaskInfo, oddities included",
-        [&source](std::size_t i) { source.ejkernel = i == 1; });
+    list.choice("--semantics", kSemantics,
+                "rules to apply: ours (default), or those of ejkernel's mask type MaskInfo, "
+                "oddities included",
+                [&source](std::size_t i) { source.ejkernel = i == 1; });
+    list.variable("EJKERNEL_MASK_DEBUG", "1: as --trace");
   });
 }
 

@@ -14,15 +14,22 @@ namespace maskctl::app {
 /// The headings of help under which these stand.
 inline constexpr std::string_view kReading = "Reading and transforming";
 inline constexpr std::string_view kReadingOther = "Reading the second SOURCE, if not as the first";
+inline constexpr std::string_view kEjkernel = "ejkernel, a JAX library of attention kernels";
+inline constexpr std::string_view kEnvironment = "Environment";
 
 /// The options of every command.
 void declare_settings(OptionList& list, Settings& settings);
-/// They and those that print something and end, to be read: their values have nowhere to go.
+/// They, those that print something and end, and the variables that are not one command's; to be
+/// read: their values have nowhere to go.
 const OptionList& common_options();
+/// True if an option of every command matters to the one that has these: an option with a heading
+/// does where the command has options under it.
+bool applies(const Option& common, const OptionList& own);
 /// -t and --pad-id.
 void declare_transforms(OptionList& list, SourceOptions& source);
 /// These, and how a SOURCE is read.
 void declare_source(OptionList& list, SourceOptions& source);
+/// --semantics, and the variable that traces what it calls.
 void declare_semantics(OptionList& list, SourceOptions& source);
 /// How a second SOURCE is read where that differs from the first: --as-b, --transform-b and so on,
 /// one for each option of declare_source().

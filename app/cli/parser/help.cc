@@ -2,6 +2,7 @@
 #include "app/cli/parser/help.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <vector>
@@ -21,26 +22,55 @@ const std::string_view kConcepts =
     "input), gen:STEP (generated), or q=SOURCE,kv=SOURCE for two arrays.\n"
     "PIPELINE is STEP | STEP ...; a STEP is NAME:VALUE,KEY=VALUE. -t may be repeated instead of\n"
     "writing '|', and -t @FILE reads a file. `maskctl ops` lists the steps.\n"
-    "true (1) means may attend. ejkernel is a JAX library of attention kernels; --semantics "
-    "ejkernel\n"
-    "follows its mask type MaskInfo to the letter, oddities included.\n";
+    "true (1) means may attend.\n";
 
 namespace {
 
-constexpr Variable kVariables[] = {
-    {"MASKCTL_MAX_BYTES", "as --max-bytes"},
-    {"MASKCTL_THREADS", "as --threads"},
-    {"MASKCTL_COLOR", "as --color; NO_COLOR and CLICOLOR_FORCE hold where it is auto"},
-    {"CI", "no progress, and golden files are not updated"},
-    {"GITHUB_ACTIONS", "golden check prints annotations"},
-    {"EJKERNEL_MASK_DEBUG", "1: as --trace"},
-    {"EJKERNEL_AUTOTUNE_POLICY", "as --policy of attend"},
-};
+// What the last lines of pages say of other pages.
+constexpr std::string_view kMoreOfProgram =
+    "`maskctl --help-all` shows the options of every command and the environment variables too.\n";
+constexpr std::string_view kMoreOfCommand =
+    "`maskctl {} --help-all` shows the options of every command too.\n"
+    "`maskctl --help` says what a SOURCE is.\n";
+constexpr std::string_view kMoreOfAll =
+    "`maskctl --help-all` says what a SOURCE is, and which environment variables are read.\n";
 
 std::string command_lines() {
   return by_group(
       [](std::string_view group) { return fmt::format("\n{}:\n", group); },
       [](const Command& row) { return fmt::format("  {:<12}{}\n", row.name, row.summary); });
+}
+
+/// "-o, --output DEST".
+std::string label_of(const Option& option) {
+  std::string label = option.names;
+  if (const auto comma = label.find(','); comma != label.npos) label.insert(comma + 1, " ");
+  return option.placeholder.empty() ? label : label + " " + option.placeholder;
+}
+
+void add_options(const OptionList& list, std::string_view heading, std::vector<HelpEntry>& out) {
+  for (const Option& option : list.options()) {
+    if (!option.operand && option.group == heading) out.push_back({label_of(option), option.help});
+  }
+}
+
+/// A variable that several commands read is added once.
+void add_variables(const OptionList& list, std::string_view heading, std::vector<HelpEntry>& out) {
+  for (const Variable& variable : list.variables()) {
+    const bool known = std::ranges::count(out, variable.name, &HelpEntry::label) > 0;
+    if (variable.group != heading || known) continue;
+    out.push_back({std::string(variable.name), std::string(variable.words)});
+  }
+}
+
+/// " (show, apply)": the commands whose own help has the entry; "" if none has.
+std::string commands_with(const HelpEntry& entry, std::string_view heading) {
+  std::vector<std::string_view> names;
+  for (const Command* command : kCommands) {
+    const std::vector<HelpEntry> own = own_entries(options_of(*command), heading);
+    if (std::ranges::count(own, entry.label, &HelpEntry::label) > 0) names.push_back(command->name);
+  }
+  return names.empty() ? "" : fmt::format(" ({})", fmt::join(names, ", "));
 }
 
 /// "  -o, --output DEST    words" and a newline, with the words wrapped at 80 columns.
@@ -65,20 +95,26 @@ std::string option_help(const std::string& label, std::string_view words) {
   return out + "\n";
 }
 
-/// The options that stand under `heading`.
-std::string option_lines(const OptionList& list, std::string_view heading) {
+/// Entries below a heading, after an empty line; nothing if there are none.
+std::string help_section(std::string_view heading, std::span<const HelpEntry> entries) {
+  if (entries.empty()) return "";
+  std::string out = fmt::format("\n{}:\n", heading);
+  for (const HelpEntry& entry : entries) out += option_help(entry.label, entry.words);
+  return out;
+}
+
+std::string own_sections(const OptionList& own) {
   std::string out;
-  for (const Option& option : list.options()) {
-    if (!option.operand && option.group == heading)
-      out += option_help(label_of(option), option.help);
+  for (const std::string_view heading : headings(own)) {
+    out += help_section(heading.empty() ? "Options" : heading, own_entries(own, heading));
   }
   return out;
 }
 
-std::string variable_lines() {
+std::string shared_sections() {
   std::string out;
-  for (const Variable& variable : kVariables) {
-    out += option_help(std::string(variable.name), variable.words);
+  for (const std::string_view heading : headings(common_options())) {
+    out += help_section(heading.empty() ? kEveryCommand : heading, shared_entries(heading));
   }
   return out;
 }
@@ -104,12 +140,6 @@ std::string advice(std::string_view word, const Command* command, const OptionLi
 
 }  // namespace
 
-std::string label_of(const Option& option) {
-  std::string label = option.names;
-  if (const auto comma = label.find(','); comma != label.npos) label.insert(comma + 1, " ");
-  return option.placeholder.empty() ? label : label + " " + option.placeholder;
-}
-
 std::string by_group(const std::function<std::string(std::string_view group)>& heading,
                      const std::function<std::string(const Command& command)>& line) {
   std::string out;
@@ -124,9 +154,31 @@ std::string by_group(const std::function<std::string(std::string_view group)>& h
 
 std::vector<std::string_view> headings(const OptionList& list) {
   std::vector<std::string_view> out = {""};
-  for (const Option& option : list.options()) {
-    if (std::ranges::find(out, option.group) == out.end()) out.push_back(option.group);
+  const auto add = [&out](std::string_view heading) {
+    if (std::ranges::find(out, heading) == out.end()) out.push_back(heading);
+  };
+  for (const Option& option : list.options()) add(option.group);
+  for (const Variable& variable : list.variables()) add(variable.group);
+  return out;
+}
+
+std::vector<HelpEntry> own_entries(const OptionList& own, std::string_view heading) {
+  std::vector<HelpEntry> out;
+  add_options(own, heading, out);
+  for (const Option& option : common_options().options()) {
+    const bool here = option.group == heading && !heading.empty();
+    if (here && applies(option, own)) out.push_back({label_of(option), option.help});
   }
+  add_variables(own, heading, out);
+  return out;
+}
+
+std::vector<HelpEntry> shared_entries(std::string_view heading) {
+  std::vector<HelpEntry> out;
+  add_options(common_options(), heading, out);
+  add_variables(common_options(), heading, out);
+  for (const Command* command : kCommands) add_variables(options_of(*command), heading, out);
+  for (HelpEntry& entry : out) entry.words += commands_with(entry, heading);
   return out;
 }
 
@@ -136,30 +188,22 @@ std::string exit_text(std::string_view negative) {
   return out + "; 2 an error; 130 interrupted.";
 }
 
-std::span<const Variable> environment_variables() { return kVariables; }
-
-std::string program_help() {
+std::string program_help(HelpScope scope) {
+  const bool all = scope == HelpScope::kAll;
   return fmt::format(
-      "maskctl: {}\n\n{}\nUsage: maskctl COMMAND [OPTIONS]\n{}\n{}\nOptions of every "
-      "command:\n{}\nEnvironment:\n{}\nExit status: {}\n",
-      kTitle, kExamples, command_lines(), kConcepts, option_lines(common_options(), ""),
-      variable_lines(), exit_text(kAnyNegative));
+      "maskctl: {}\n\n{}\nUsage: maskctl COMMAND [OPTIONS]\n{}\n{}{}\nExit status: {}\n"
+      "`maskctl COMMAND --help` shows the options of a command.\n{}",
+      kTitle, kExamples, command_lines(), kConcepts, all ? shared_sections() : "",
+      exit_text(kAnyNegative), all ? "" : kMoreOfProgram);
 }
 
-std::string command_help(const Command& command, const OptionList& own) {
-  std::string out =
-      fmt::format("maskctl {}: {}\n\n{}\nUsage: maskctl {} {} [OPTIONS]\n", command.name,
-                  command.summary, command.examples, command.name, command.operands);
-  for (const std::string_view heading : headings(own)) {
-    const std::string lines = option_lines(own, heading);
-    if (lines.empty()) continue;
-    out += fmt::format("\n{}:\n{}", heading.empty() ? "Options" : heading, lines);
-  }
-  return out +
-         fmt::format(
-             "\nEvery command:\n{}\nExit status: {}\n`maskctl --help` says what a SOURCE is, and "
-             "which environment variables are read.\n",
-             option_lines(common_options(), ""), exit_text(command.negative));
+std::string command_help(const Command& command, const OptionList& own, HelpScope scope) {
+  const bool all = scope == HelpScope::kAll;
+  return fmt::format(
+      "maskctl {0}: {1}\n\n{2}\nUsage: maskctl {0} {3} [OPTIONS]\n{4}{5}\nExit status: {6}\n{7}",
+      command.name, command.summary, command.examples, command.operands, own_sections(own),
+      all ? help_section(kEveryCommand, shared_entries("")) : "", exit_text(command.negative),
+      all ? std::string(kMoreOfAll) : fmt::format(kMoreOfCommand, command.name));
 }
 
 std::string short_help() {

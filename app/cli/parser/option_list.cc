@@ -91,6 +91,10 @@ void OptionList::json(std::string_view schema, bool& target) {
   flag("--json", fmt::format("print JSON ({})", schema), target);
 }
 
+void OptionList::variable(std::string_view name, std::string_view words) {
+  variables_.push_back({name, words, group_});
+}
+
 void OptionList::under(std::string_view heading, const std::function<void()>& declare) {
   const std::string_view outer = group_;
   group_ = heading;

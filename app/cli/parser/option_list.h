@@ -28,12 +28,21 @@ struct Option {
   std::string long_name() const { return names.substr(operand ? 0 : names.rfind("--")); }
 };
 
+/// A variable of the environment.
+struct Variable {
+  std::string_view name;
+  std::string_view words;       // what it does
+  std::string_view group = {};  // as that of an option
+};
+
 /// Where a command declares its operands, in order, and its options. Targets must outlive parsing.
 class OptionList {
  public:
   using Take = std::function<void(const std::string& text)>;
 
   std::span<const Option> options() const { return options_; }
+  /// The variables that the command reads.
+  std::span<const Variable> variables() const { return variables_; }
   /// The option of that name, "-o" or "--output"; null when there is none.
   const Option* find(std::string_view name) const;
 
@@ -60,11 +69,14 @@ class OptionList {
   /// --json, for a report of this schema.
   void json(std::string_view schema, bool& target);
 
+  void variable(std::string_view name, std::string_view words);
+
   /// Calls `declare` with all that it declares under this heading.
   void under(std::string_view heading, const std::function<void()>& declare);
 
  private:
   std::vector<Option> options_;
+  std::vector<Variable> variables_;
   std::string_view group_;
 };
 

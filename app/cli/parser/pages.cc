@@ -55,11 +55,11 @@ std::string upper(std::string_view text) {
   return out;
 }
 
-std::string option_items(const OptionList& list, std::string_view heading) {
-  std::string out;
-  for (const Option& option : list.options()) {
-    if (!option.operand && option.group == heading) out += item(label_of(option), option.help);
-  }
+/// Entries below a heading; nothing if there are none.
+std::string items(std::string_view heading, std::span<const HelpEntry> entries) {
+  if (entries.empty()) return "";
+  std::string out = section(upper(heading));
+  for (const HelpEntry& entry : entries) out += item(entry.label, entry.words);
   return out;
 }
 
@@ -86,12 +86,11 @@ std::string command_items() {
 std::string program_page() {
   std::string out = page_head("maskctl", "1", kTitle) + section("SYNOPSIS") +
                     ".B maskctl\n\\fICOMMAND\\fR [\\fIOPTIONS\\fR]\n" + section("EXAMPLES") +
-                    verbatim(kExamples) + section("COMMANDS") + command_items();
-  out += section("SOURCES AND PIPELINES") + verbatim(kConcepts) +
-         section("OPTIONS OF EVERY COMMAND") + option_items(common_options(), "") +
-         section("ENVIRONMENT");
-  for (const Variable& variable : environment_variables())
-    out += item(variable.name, variable.words);
+                    verbatim(kExamples) + section("COMMANDS") + command_items() +
+                    section("SOURCES AND PIPELINES") + verbatim(kConcepts);
+  for (const std::string_view heading : headings(common_options())) {
+    out += items(heading.empty() ? kEveryCommand : heading, shared_entries(heading));
+  }
   out += section("EXIT STATUS") + roff(exit_text(kAnyNegative)) + "\n";
   std::vector<std::string> others = man_pages();
   others.erase(others.begin());
@@ -107,8 +106,7 @@ std::string command_page(const Command& command) {
                   roff(command.operands)) +
       section("EXAMPLES") + verbatim(command.examples);
   for (const std::string_view heading : headings(own)) {
-    const std::string items = option_items(own, heading);
-    if (!items.empty()) out += section(heading.empty() ? "OPTIONS" : upper(heading)) + items;
+    out += items(heading.empty() ? "OPTIONS" : heading, own_entries(own, heading));
   }
   return out + section("EXIT STATUS") + roff(exit_text(command.negative)) + "\n" +
          see_also({"maskctl.1", "maskctl-pipeline.7"});
@@ -146,13 +144,15 @@ std::string cell(std::string_view text) {
   return out;
 }
 
-std::string options_table(const OptionList& list, std::string_view heading) {
-  std::string out;
-  for (const Option& option : list.options()) {
-    if (option.operand || option.group != heading) continue;
-    out += fmt::format("| `{}` | {} |\n", cell(label_of(option)), cell(option.help));
+/// A table of entries below a heading, if it has one; nothing without entries.
+std::string table_below(std::string_view heading, std::span<const HelpEntry> entries) {
+  if (entries.empty()) return "";
+  std::string out = heading.empty() ? "\n" : fmt::format("\n{}:\n\n", heading);
+  out += "| option | meaning |\n| --- | --- |\n";
+  for (const HelpEntry& entry : entries) {
+    out += fmt::format("| `{}` | {} |\n", cell(entry.label), cell(entry.words));
   }
-  return out.empty() ? out : "| option | meaning |\n| --- | --- |\n" + out;
+  return out;
 }
 
 std::string command_markdown(const Command& command) {
@@ -160,10 +160,7 @@ std::string command_markdown(const Command& command) {
   std::string out = fmt::format("\n### {}\n\n`maskctl {} {}`: {}.\n", command.name, command.name,
                                 command.operands, command.summary);
   for (const std::string_view heading : headings(own)) {
-    const std::string table = options_table(own, heading);
-    if (table.empty()) continue;
-    out += heading.empty() ? "\n" : fmt::format("\n{}:\n\n", heading);
-    out += table;
+    out += table_below(heading, own_entries(own, heading));
   }
   return out + fmt::format("\nExit status: {}\n", exit_text(command.negative));
 }
@@ -191,7 +188,11 @@ std::string options_markdown() {
       "[commands.md](commands.md) says what they mean.\n";
   out += by_group([](std::string_view group) { return fmt::format("\n## {}\n", group); },
                   command_markdown);
-  return out + "\n## Every command\n\n" + options_table(common_options(), "");
+  out += "\n## Every command\n\nWhat `--help-all` adds.\n";
+  for (const std::string_view heading : headings(common_options())) {
+    out += table_below(heading, shared_entries(heading));
+  }
+  return out;
 }
 
 }  // namespace maskctl::app

@@ -38,10 +38,7 @@ void declare(OptionList& list, AttendOptions& attend) {
   declare_backend(list, "--backend",
                   "how to compute: float64 in plain loops, the fast path, or a GPU (cpu)",
                   attend.backend);
-  list.choice(
-      "--policy", kPolicies, "choose a config first: by measuring, or the usual one (no config)",
-      [&attend](std::size_t i) { attend.config.policy = static_cast<attention::CacheMiss>(i); });
-  list.text("--cache", "FOLDER", "keep tuned configs there", attend.config.cache);
+  declare_config_choice(list, attend.config);
   list.flag("--gradients", "compute gradients too, for random cotangents or cotangent_NAME=SOURCE",
             attend.gradients);
   declare_ranks(list, attend.ranks);

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "app/cli/environment.h"
+#include "app/cli/parser/groups.h"
 #include "app/cli/parser/values.h"
 #include "app/cli/streams.h"
 #include "maskctl/attention/runtime/config_text.h"
@@ -36,6 +37,21 @@ ExecutorOptions executor_options() {
 }
 
 }  // namespace
+
+void declare_config_choice(OptionList& list, ConfigChoice& choice) {
+  list.choice("--policy", kPolicies,
+              "choose a config first: by measuring, or the usual one (no config)",
+              [&choice](std::size_t i) { choice.policy = static_cast<CacheMiss>(i); });
+  list.text("--cache", "FOLDER", "keep tuned configs there", choice.cache);
+  list.under(kEjkernel, [&] {
+    list.variable("EJKERNEL_AUTOTUNE_POLICY", "as --policy");
+    list.variable("EJKERNEL_LOG_AUTOTUNE", "1: print on stderr how a config was chosen");
+    list.variable("EJKERNEL_OPS_RECORD", "1: print on stderr which calls had which config");
+    list.variable("EJKERNEL_OPS_STAMP",
+                  "hash or json: print on stderr a label of each call (none)");
+    list.variable("EJKERNEL_OPS_PREFIX", "what such a label begins with (ejkernel_ops#)");
+  });
+}
 
 std::unique_ptr<Runtime> make_runtime(const ConfigChoice& choice, const Session& session) {
   const std::optional<CacheMiss> policy = wanted_policy(choice);

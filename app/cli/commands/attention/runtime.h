@@ -6,6 +6,7 @@
 #include <string>
 #include <string_view>
 
+#include "app/cli/parser/option_list.h"
 #include "app/session/session.h"
 #include "maskctl/attention/runtime/runtime.h"
 #include "maskctl/attention/runtime/selector.h"
@@ -20,10 +21,11 @@ struct ConfigChoice {
   std::string cache;                           // folder of tuned configs; empty: none
 };
 
+/// --policy, --cache and the variables.
+void declare_config_choice(OptionList& list, ConfigChoice& choice);
+
 /// Null when neither an option nor EJKERNEL_AUTOTUNE_POLICY requests configs; operations then run
-/// at once. EJKERNEL_LOG_AUTOTUNE=1 prints the choice on stderr; EJKERNEL_OPS_STAMP (none, hash,
-/// json) and EJKERNEL_OPS_PREFIX label calls there; EJKERNEL_OPS_RECORD=1 keeps the calls for
-/// print_recorded. Throws Error(kInvalidArgument) naming the variable.
+/// at once. Throws Error(kInvalidArgument) naming the variable.
 std::unique_ptr<attention::Runtime> make_runtime(const ConfigChoice& choice,
                                                  const Session& session);
 
