@@ -49,16 +49,18 @@ done
 wants() { [[ " ${lanes[*]} " == *" $1 "* ]]; }
 
 release=build/release asan=build/asan tsan=build/tsan
-all_layers=(app_tests mask_tests inspect_tests io_tests pipeline_tests render_tests base_tests golden_layer_tests
-  tensor_tests)
 # The layers that read files or work on raw memory; the others only call them.
 raw_layers=(attention_tests gpu_tests mask_tests io_tests tensor_tests base_tests)
 mapfile -t fuzzers < <(basename -s .cc tests/fuzz/fuzz_*.cc)
 
-# build FOLDER PRESET NAME TARGET...: configures and builds, all cores busy; stops where it fails.
-build() {
-  check "configure $2" cmake --preset "$2" -DMASKCTL_TESTS=ON || finish
-  check "$3 without warnings" cmake --build "$1" --target "${@:4}" || finish
+# configure PRESET: into build/PRESET; stops where it fails, as build does.
+configure() { check "configure $1" cmake --preset "$1" -DMASKCTL_TESTS=ON || finish; }
+# build FOLDER NAME TARGET...
+build() { check "$2 without warnings" cmake --build "$1" --target "${@:3}" || finish; }
+
+# test_programs FIRST...: the programs that CMake knows, these first.
+test_programs() {
+  { printf '%s\n' "$@" && ctest --test-dir $release -N | sed -n 's/^ *Test *#[0-9]*: //p'; } | awk '!seen[$0]++'
 }
 
 format_is_kept() {
@@ -109,6 +111,7 @@ once() {
 
 headline "packages"
 check "packages are installed" bash tests/install-deps.sh --tests || finish
+configure release
 
 if wants quick; then
   headline "format"
@@ -152,15 +155,19 @@ if wants fuzz; then sanitized+=("${fuzzers[@]}"); fi
 if wants tsan; then cases "race_tests with the thread sanitizer" "$tsan/tests/race_tests"; fi
 
 if wants quick; then
-  targets+=(maskctl_command maskctl_pages conformance project_tests attention_tests gpu_tests "${all_layers[@]}")
+  mapfile -t programs < <(test_programs gpu_tests attention_tests app_tests mask_tests inspect_tests io_tests)
+  targets+=(maskctl_command maskctl_pages conformance "${programs[@]}")
   data=$(data_key || date +%N)
-  for program in gpu_tests attention_tests "${all_layers[@]}"; do
+  for program in "${programs[@]}"; do
     # emulated_attention_tests is attention_tests, object by object, with the kernels of the GPU.
-    if [ $program = attention_tests ] && wants gpu; then continue; fi
-    if [ $again = yes ]; then cases "$program" "$release/tests/$program"; fi
-    if [ $again = no ]; then cases "$program" once "$release/tests/$program"; fi
+    if [ "$program" = attention_tests ] && wants gpu; then continue; fi
+    # project_tests reads the sources, of which once knows nothing.
+    if [ $again = no ] && [ "$program" != project_tests ]; then
+      cases "$program" once "$release/tests/$program"
+    else
+      cases "$program" "$release/tests/$program"
+    fi
   done
-  cases "project_tests" "$release/tests/project_tests"  # reads the sources
   golden "conformance" "$release/tests/conformance"
   task "samples are what their scripts make" samples_are_made
   task "samples are what their manifest says" $release/app/maskctl golden check samples/golden.toml
@@ -175,12 +182,18 @@ if wants package; then
 fi
 
 headline "builds"
-[ ${#targets[@]} -eq 0 ] || build $release release "the release build" "${targets[@]}"
-[ ${#sanitized[@]} -eq 0 ] || build $asan asan "the build with sanitizers" "${sanitized[@]}"
+[ ${#targets[@]} -eq 0 ] || build $release "the release build" "${targets[@]}"
+if [ ${#sanitized[@]} -gt 0 ]; then
+  configure asan
+  build $asan "the build with sanitizers" "${sanitized[@]}"
+fi
 if wants package; then
   check "each header compiles alone" cmake --build $release --target all_verify_interface_header_sets
 fi
-! wants tsan || build $tsan tsan "the build with the thread sanitizer" race_tests
+if wants tsan; then
+  configure tsan
+  build $tsan "the build with the thread sanitizer" race_tests
+fi
 if wants gpu && command -v nvcc >/dev/null; then
   check "configure for CUDA" cmake --preset cuda -DMASKCTL_TESTS=OFF || finish
   check "kernels compile without warnings" cmake --build build/cuda --target maskctl_cuda maskctl_hopper
@@ -199,7 +212,6 @@ if wants mpi; then
 fi
 if wants tidy; then
   headline "clang-tidy"
-  check "compile commands are there" cmake --preset release
   check "clang-tidy has nothing to say" bash tests/tidy.sh $release
 fi
 if wants fuzz; then

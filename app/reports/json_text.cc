@@ -56,9 +56,9 @@ void for_each_part(const Json& value, Visit&& visit) {
 }
 
 bool is_flat(const Json& value) {
-  bool flat = true;
-  for_each_part(value, [&](const auto&, const Json& item) { flat = flat && !is_structured(item); });
-  return flat;
+  return value.items()
+             ? std::ranges::none_of(*value.items(), is_structured)
+             : std::ranges::none_of(*value.members(), is_structured, &Json::Member::value);
 }
 
 void newline(std::string& out, std::size_t indent) { out.append("\n").append(indent, ' '); }

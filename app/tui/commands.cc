@@ -83,8 +83,6 @@ constexpr Command kCommands[] = {
     {"q!", "q!", "quit without asking", quit_at_once},
 };
 
-bool is_digit(char c) { return c >= '0' && c <= '9'; }
-
 }  // namespace
 
 std::span<const Command> commands() { return kCommands; }

@@ -1,13 +1,15 @@
 // The recursive-descent parser of pipelines.
 #include "maskctl/pipeline/parse/grammar.h"
 
+#include "maskctl/base/text.h"
+
 #include <fmt/format.h>
 
 namespace maskctl {
 namespace {
 
 bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
-bool is_name(char c) { return is_letter(c) || (c >= '0' && c <= '9') || c == '-' || c == '_'; }
+bool is_name(char c) { return is_letter(c) || is_digit(c) || c == '-' || c == '_'; }
 bool is_blank(char c) { return c == ' ' || c == '\t' || c == '\n' || c == '\r'; }
 bool is_quote(char c) { return c == '\'' || c == '"'; }
 bool ends_bare(char c) {
