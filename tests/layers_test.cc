@@ -47,11 +47,11 @@ const std::map<std::string, Layer> kLayers = {
       {"figure/words.h", "picture/markup.h", "text/layout.h", "text/panel.h"}}},
     {"attention", {{"base", "tensor", "mask"}, {"fmt", "hwy"}, {"cpu/kernel.h", "cuda/kernels.h"}}},
     {"distributed", {{"base", "tensor", "mask", "attention"}, {"fmt", "mpi.h"}}},
-    {"pipeline", {{"base", "tensor", "mask", "inspect", "io", "render"}, {"fmt"}}},
+    {"pipeline",
+     {{"base", "tensor", "mask", "inspect", "io", "render"}, {"fmt"}, {"steps/sources.h"}}},
     {"golden",
      {{"base", "tensor", "mask", "inspect", "io", "render", "pipeline"},
-      {"fmt", "sha256.h", "toml++"},
-      {"digest.h"}}},
+      {"fmt", "sha256.h", "toml++"}}},
 };
 
 bool is_header(const std::string& path) { return path.ends_with(".h"); }

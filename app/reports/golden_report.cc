@@ -55,9 +55,14 @@ int GoldenReport::exit_status() const {
   return count(Status::kDiffers) > 0 ? 1 : 0;
 }
 
-std::string_view expect_name(GoldenEntry::Expect expect) {
+std::string expected_names(const GoldenEntry& entry) {
   constexpr std::string_view kNames[] = {"drawing", "sha256", "stats", "array", "holds", "verdict"};
-  return kNames[static_cast<std::size_t>(expect)];
+  std::string out;
+  for (const GoldenEntry::Expected& one : entry.expected) {
+    if (!out.empty()) out += '+';
+    out += kNames[static_cast<std::size_t>(one.expect)];
+  }
+  return out;
 }
 
 std::string golden_text(const GoldenReport& report) {
@@ -121,7 +126,7 @@ std::string golden_json(const GoldenReport& report) {
   for (const GoldenCase& one : report.cases) {
     out["entries"].push_back({{"name", one.entry.name},
                               {"line", one.entry.line},
-                              {"expect", expect_name(one.entry.expect)},
+                              {"expect", expected_names(one.entry)},
                               {"status", name_of(one.result.status)},
                               {"message", one.result.message},
                               {"cause", one.result.cause},
@@ -154,7 +159,7 @@ std::string golden_update_json(const std::string& manifest,
   for (const GoldenWritten& one : written) {
     out["entries"].push_back({{"name", one.entry.name},
                               {"line", one.entry.line},
-                              {"expect", expect_name(one.entry.expect)},
+                              {"expect", expected_names(one.entry)},
                               {"status", status_of(one)}});
   }
   return text_of(out);
@@ -166,7 +171,7 @@ std::string golden_list_json(const std::string& manifest, const std::vector<Gold
   for (const GoldenEntry& entry : entries) {
     out["entries"].push_back({{"name", entry.name},
                               {"line", entry.line},
-                              {"expect", expect_name(entry.expect)},
+                              {"expect", expected_names(entry)},
                               {"source", entry.source},
                               {"as", entry.as},
                               {"transforms", entry.transforms}});

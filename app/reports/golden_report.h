@@ -23,7 +23,8 @@ struct GoldenReport {
   int exit_status() const;
 };
 
-std::string_view expect_name(GoldenEntry::Expect expect);
+/// "sha256", or "sha256+holds" for several.
+std::string expected_names(const GoldenEntry& entry);
 
 std::string golden_text(const GoldenReport& report);
 /// JUnit XML, one test case per entry.

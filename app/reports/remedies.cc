@@ -7,7 +7,8 @@ namespace {
 
 struct Words {
   std::string_view verb;
-  std::string_view rest;  // {} stands for the argument
+  std::string_view rest;      // {} stands for the argument
+  std::string_view key = {};  // in place of `rest` in a manifest of golden masks
 };
 
 Words words(Remedy::Kind kind) {
@@ -27,19 +28,20 @@ Words words(Remedy::Kind kind) {
     case Remedy::kOverwrite:
       return {"use ", "--force to overwrite"};
     case Remedy::kReadAs:
-      return {"give ", "--as {}"};
+      return {"give ", "--as {}", "as = \"{}\""};
     case Remedy::kReadZeroAsOpen:
-      return {"read it with ", "--keep-value 0"};
+      return {"read it with ", "--keep-value 0", "keep_value = 0"};
     case Remedy::kReadZeroAsClosed:
-      return {"drop ", "--keep-value"};
+      return {"drop ", "--keep-value", "keep_value"};
     case Remedy::kSetClosedBelow:
-      return {"", "--closed-below X says which numbers close"};
+      return {"", "--closed-below X says which numbers close",
+              "closed_below = X says which numbers close"};
     case Remedy::kSetPadIdToZero:
-      return {"give ", "--pad-id 0"};
+      return {"give ", "--pad-id 0", "pad_id = 0"};
     case Remedy::kGiveShape:
-      return {"give ", "--shape B+H+Q+K"};
+      return {"give ", "--shape B+H+Q+K", "shape = [B, H, Q, K]"};
     case Remedy::kGiveBlockSize:
-      return {"give ", "--block QxK"};
+      return {"give ", "--block QxK", "as = \"blockmap:QxK\""};
     case Remedy::kGiveDocuments:
       return {"give ", "--segments, --positions or --cu-seqlens"};
     case Remedy::kWriteAs:
@@ -52,25 +54,32 @@ Words words(Remedy::Kind kind) {
   return {"", ""};
 }
 
-}  // namespace
-
-std::string in_words(std::span<const Remedy> remedies) {
+std::string joined(std::span<const Remedy> remedies, bool in_manifest) {
   std::string out;
   std::string_view last_verb;
   for (std::size_t i = 0; i < remedies.size(); ++i) {
-    const auto [verb, rest] = words(remedies[i].kind);
+    const auto [verb, rest, key] = words(remedies[i].kind);
     if (i > 0) out += i + 1 == remedies.size() ? " or " : ", ";
     if (verb != last_verb) out += verb;
-    out += fmt::format(fmt::runtime(rest), remedies[i].argument);
+    const std::string_view noun = in_manifest && !key.empty() ? key : rest;
+    out += fmt::format(fmt::runtime(noun), remedies[i].argument);
     last_verb = verb;
   }
   return out;
 }
 
-std::string message_of(const Error& error) {
-  const std::string remedies = in_words(error.remedies());
+std::string with_remedies(const Error& error, bool in_manifest) {
+  const std::string remedies = joined(error.remedies(), in_manifest);
   return remedies.empty() ? error.what() : fmt::format("{}; {}", error.what(), remedies);
 }
+
+}  // namespace
+
+std::string in_words(std::span<const Remedy> remedies) { return joined(remedies, false); }
+
+std::string message_of(const Error& error) { return with_remedies(error, false); }
+
+std::string manifest_message_of(const Error& error) { return with_remedies(error, true); }
 
 std::string fix_of(const LintRule& rule) {
   const std::string remedy = in_words({&rule.remedy, 1});

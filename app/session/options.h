@@ -21,6 +21,8 @@ struct SourceOptions {
   std::optional<BlockSize> block;  // tile of --as blockmap:QxK
   std::vector<std::string> transforms;
   bool ejkernel = false;  // --semantics ejkernel: through MaskInfo
+
+  friend bool operator==(const SourceOptions&, const SourceOptions&) = default;
 };
 
 struct OutputOptions {

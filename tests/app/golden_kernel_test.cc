@@ -96,7 +96,7 @@ TEST_CASE("golden: init writes a manifest of masks as they are now") {
       "samples/batch.npz:heads\n"
       "maskctl golden check ci/golden.toml");
   CHECK(made.status == 0);
-  CHECK(contains(made.out, "ci/golden.toml: 3 entries\nok      ../samples/heads.npy\n"));
+  CHECK(contains(made.out, "ci/golden.toml: 3 entries\nok      samples/heads.npy\n"));
   CHECK(contains(made.out, "3 passed, 0 differ, 0 errors"));
   const Outcome again = sandbox.run("maskctl golden init ci/golden.toml samples/heads.npy");
   CHECK(again.status == 2);
@@ -108,6 +108,107 @@ TEST_CASE("golden: init writes a manifest of masks as they are now") {
   CHECK(sandbox.run("maskctl golden init none.toml samples/padded.npy").status == 2);
   CHECK_FALSE(fs::exists(sandbox.work() / "none.toml"));
   CHECK(contains(sandbox.run("maskctl golden init none.toml").err, "which masks?"));
+}
+
+TEST_CASE("golden: the first red run of a new manifest has a cause") {
+  const Sandbox sandbox;
+  const Outcome red = sandbox.run(
+      "mkdir -p masks && maskctl gen window:keys=100,n=5000 -o masks/win.npz --to runs\n"
+      "maskctl golden init ci/golden.toml masks/win.npz samples/heads.npy\n"
+      "maskctl gen window:keys=101,n=5000 -o masks/win.npz --to runs -f\n"
+      "GITHUB_ACTIONS=true maskctl golden check ci/golden.toml");
+  CHECK(red.status == 1);
+  CHECK(contains(red.out,
+                 "differs masks/win.npz: the content differs from its sha256\n"
+                 "        0 cells only in the golden mask (A), 4900 only in this one (B)\n"
+                 "        first: batch 0, head 0, query 100, key 0: open in B only\n"
+                 "        cause: B = A with window left 100 instead of 99\n"));
+  CHECK(contains(red.out,
+                 "title=golden masks/win.npz::the content differs from its sha256: 0 cells"));
+  CHECK(contains(red.out, "ok      samples/heads.npy\n"));
+  // By its name, and by what the shell completes elsewhere.
+  CHECK(sandbox.run("cd ci && maskctl golden update golden.toml ../masks/win.npz").out ==
+        "updated   masks/win.npz\n");
+  CHECK(sandbox.run("maskctl golden check ci/golden.toml masks/win.npz").status == 0);
+}
+
+TEST_CASE("golden: init keeps how its SOURCEs are read") {
+  const Sandbox sandbox;
+  const Outcome made = sandbox.run(
+      "cp samples/packed.npy ids.npy\n"
+      "maskctl golden init ci/m.toml samples/packed.npy --as segments --pad-id 2 -t causal "
+      "-t 'doc:ids.npy | heads:0{doc:ids.npy}'\n"
+      "maskctl golden init ci/b.toml samples/alibi.npy --closed-below -1e4 && cat ci/*.toml\n"
+      "maskctl golden check ci/m.toml && maskctl golden check ci/b.toml");
+  CHECK(made.status == 0);
+  CHECK(contains(made.out,
+                 "source = \"../samples/packed.npy\"\nas = \"segments\"\npad_id = 2\n"
+                 "transforms = [\"causal\", \"doc:../ids.npy | heads:0{doc:../ids.npy}\"]\n"));
+  CHECK(contains(made.out, "closed_below = -10000\n"));
+  const Outcome stdin_refused =
+      sandbox.run("cat samples/heads.npy | maskctl golden init ci/s.toml -");
+  CHECK(stdin_refused.status == 2);
+  CHECK(contains(stdin_refused.err, "cannot read standard input again"));
+  CHECK_FALSE(fs::exists(sandbox.work() / "ci/s.toml"));
+  const Outcome elsewhere = sandbox.run("maskctl golden check ci/m.toml --pad-id 0");
+  CHECK(elsewhere.status == 2);
+  CHECK(contains(elsewhere.err, "the manifest says how a mask is read: its keys transforms, as,"));
+}
+
+TEST_CASE("golden: several expectations of one entry, and an update that cannot be leaves all") {
+  const Sandbox sandbox;
+  const std::string text =
+      "[[golden]]\nname = \"first\"\nsource = \"gen:causal:n=8\"\n"
+      "expect = { array = \"first.npz\", sha256 = \"\", holds = [\"causal\"] }\n"
+      "[[golden]]\nname = \"second\"\nsource = \"gen:full:n=8\"\nexpect.holds = [\"causal\"]\n";
+  spit(sandbox.work() / "m.toml", text);
+  const Outcome refused = sandbox.run("maskctl golden update m.toml");
+  CHECK(refused.status == 2);
+  CHECK(contains(refused.err, "'second': 1 of 1 expectations do not hold"));
+  CHECK(slurp(sandbox.work() / "m.toml") == text);
+  CHECK_FALSE(fs::exists(sandbox.work() / "first.npz"));
+  const Outcome done = sandbox.run(
+      "maskctl golden update m.toml first && maskctl golden check m.toml first && "
+      "maskctl golden list m.toml first --json");
+  CHECK(done.status == 0);
+  CHECK(contains(done.out, "updated   first\nok      first\n"));
+  CHECK(contains(done.out, "\"expect\": \"sha256+array+holds\""));
+  CHECK(fs::exists(sandbox.work() / "first.npz"));
+}
+
+TEST_CASE("golden: what a red run wrote goes when the mask is right again") {
+  const Sandbox sandbox;
+  spit(sandbox.work() / "m.toml",
+       "[[golden]]\nname = \"win\"\nsource = \"win.npy\"\nexpect.array = \"golden/win.npz\"\n");
+  const std::string make = "maskctl gen window:n=9,keys=";
+  CHECK(sandbox.run(make + "4 -o win.npy && CI= maskctl golden update m.toml").status == 0);
+  CHECK(sandbox.run(make + "5 -o win.npy -f && CI= maskctl golden check m.toml").status == 1);
+  CHECK(fs::exists(sandbox.work() / "golden/win.new.npz"));
+  CHECK(sandbox.run(make + "4 -o win.npy -f && CI= maskctl golden check m.toml").status == 0);
+  CHECK_FALSE(fs::exists(sandbox.work() / "golden/win.new.npz"));
+}
+
+TEST_CASE("golden: errors speak of keys, and a kernel has its layout") {
+  const Sandbox sandbox;
+  const auto turned = [&](const std::string& layout) {
+    std::string out = entry("turned", "8");
+    out.replace(out.find("kernel = {"), 10, "kernel = {" + layout);
+    return out;
+  };
+  spit(sandbox.work() / "m.toml", turned(""));
+  const std::string turn =
+      "python3 -c \"import numpy as np; a = np.load('run.npz'); np.savez('run.npz', **{n: "
+      "a[n].transpose(0, 2, 1, 3) for n in a})\"\n";
+  const Outcome asked = sandbox.run(kMakeRun + turn + "maskctl golden check m.toml");
+  CHECK(asked.status == 2);
+  CHECK(contains(asked.out, "give the kernel layout = \"bhtd\""));
+  spit(sandbox.work() / "m.toml", turned(" layout = \"bhtd\","));
+  CHECK(sandbox.run("maskctl golden check m.toml").status == 0);
+  spit(sandbox.work() / "m.toml", turned(" layout = \"bhdt\","));
+  CHECK(contains(sandbox.run("maskctl golden check m.toml").out, "key 'layout'"));
+  spit(sandbox.work() / "p.toml",
+       "[[golden]]\nname = \"p\"\nsource = \"samples/padded.npy\"\nexpect.sha256 = \"\"\n");
+  CHECK(contains(sandbox.run("maskctl golden check p.toml").out, "give as = \"dense\""));
 }
 
 TEST_CASE("golden: the workflow of the documentation checks a manifest") {
@@ -126,7 +227,7 @@ TEST_CASE("golden: the workflow of the documentation checks a manifest") {
       "export CI=true GITHUB_ACTIONS=true MANIFEST=ci/golden.toml\nbash -e step.sh");
   CHECK(bad.status == 1);
   CHECK(contains(bad.out, "::error file=ci/golden.toml,line=3,"));
-  CHECK(contains(bad.out, "cells open"));
+  CHECK(contains(bad.out, "golden [B 1, H 4, Q 16, K 16]"));
 }
 
 }  // namespace

@@ -35,8 +35,7 @@ GoldenContext giving(const Mask& mask) {
 GoldenEntry entry_of(Expect expect, const std::string& value) {
   GoldenEntry out;
   out.name = "one";
-  out.expect = expect;
-  out.value = value;
+  out.expected = {{.expect = expect, .value = value, .holds = {}, .place = {}}};
   return out;
 }
 
@@ -66,9 +65,10 @@ TEST_CASE("golden files are written by update, and pass then", "[golden]") {
   const std::string file = scratch / (expect == Expect::kArray ? "m.npy" : "m.txt");
   const GoldenEntry entry = entry_of(expect, file);
   CHECK(check_golden(entry, giving(causal(20))).status == Status::kDiffers);
-  CHECK(update_golden(entry, giving(causal(20))).changed);
+  CHECK(is_outdated(entry, giving(causal(20))));
+  CHECK_FALSE(update_golden(entry, giving(causal(20))));
   CHECK(check_golden(entry, giving(causal(20))).status == Status::kPassed);
-  CHECK_FALSE(update_golden(entry, giving(causal(20))).changed);
+  CHECK_FALSE(is_outdated(entry, giving(causal(20))));
   CHECK(check_golden(entry, giving(causal(20, 2))).status == Status::kDiffers);
 }
 
@@ -84,6 +84,7 @@ TEST_CASE(
   CHECK(result.detail.find("7 cells only in this one") == std::string::npos);
   CHECK(
       result.detail.starts_with("0 cells only in the golden mask (A), 7 only in this one (B)\n"
+                                "first: batch 0, head 0, query 0, key 1: open in B only\n"
                                 "cause: B = A with causal offset 1 instead of 0\n"));
   CHECK(result.detail.find("##++") != std::string::npos);
   const std::string beside = scratch / "m.new.npy";
@@ -91,17 +92,75 @@ TEST_CASE(
   CHECK(content_digest(read_mask(beside).mask) == content_digest(causal(8, 1)));
   GoldenContext quiet = giving(causal(8, 1));
   quiet.write_new = false;
-  fs::remove(beside);
-  check_golden(entry, quiet);
+  CHECK(check_golden(entry, quiet).status == Status::kDiffers);
+  GoldenContext right = giving(causal(8));
+  right.write_new = false;
+  CHECK(check_golden(entry, right).status == Status::kPassed);
+  CHECK(fs::exists(beside));
+  CHECK(check_golden(entry, giving(causal(8))).status == Status::kPassed);
+  CHECK_FALSE(fs::exists(beside));  // what it was kept for is over
+  CHECK(check_golden(entry, quiet).status == Status::kDiffers);
   CHECK_FALSE(fs::exists(beside));
 }
 
-TEST_CASE("a digest that differs gives both", "[golden]") {
+TEST_CASE("a digest alone that differs gives both", "[golden]") {
   const GoldenResult result = check_golden(entry_of(Expect::kSha256, "00"), giving(causal(4)));
   CHECK(result.status == Status::kDiffers);
   CHECK(result.detail.starts_with("golden 00\nnow    " + content_digest(causal(4)) + "\n"));
-  const GoldenUpdate update = update_golden(entry_of(Expect::kSha256, "00"), giving(causal(4)));
-  CHECK(update.digest == content_digest(causal(4)));
+  const auto update = update_golden(entry_of(Expect::kSha256, "00"), giving(causal(4)));
+  REQUIRE(update);
+  CHECK(update->digest == content_digest(causal(4)));
+  CHECK(update->was == record_of(causal(4)));
+}
+
+/// The entry of a mask as golden init writes it.
+GoldenEntry recorded_entry(const Mask& mask) {
+  GoldenEntry out = entry_of(Expect::kSha256, content_digest(mask));
+  out.was = record_of(mask);
+  return out;
+}
+
+TEST_CASE("a digest with a record gives counts, the first cell and the cause", "[golden]") {
+  for (const Mask& was : {causal(8), stored(causal(8))}) {
+    const GoldenEntry entry = recorded_entry(was);
+    CHECK(check_golden(entry, giving(causal(8))).status == Status::kPassed);
+    const GoldenResult result = check_golden(entry, giving(causal(8, 1)));
+    CHECK(result.status == Status::kDiffers);
+    CHECK(result.cause ==
+          "0 cells only in the golden mask (A), 7 only in this one (B); first: batch 0, head 0, "
+          "query 0, key 1: open in B only; cause: B = A with causal offset 1 instead of 0");
+  }
+  CHECK(check_golden(recorded_entry(causal(8)), giving(causal(9))).detail ==
+        "golden [B 1, H 1, Q 8, K 8]\nnow    [B 1, H 1, Q 9, K 9]\n");
+}
+
+TEST_CASE("a record of another mask than the digest explains nothing, and says so", "[golden]") {
+  GoldenEntry entry = recorded_entry(causal(8));
+  entry.was = record_of(causal(8, 2));
+  const GoldenResult result = check_golden(entry, giving(causal(8, 1)));
+  CHECK(result.detail.starts_with(
+      "key 'was' is of another mask; golden update writes it anew\ngolden "));
+  CHECK(is_outdated(entry, giving(causal(8))));
+  entry.was = record_of(causal(8));
+  CHECK_FALSE(is_outdated(entry, giving(causal(8))));
+  entry.was.reset();
+  CHECK(is_outdated(entry, giving(causal(8))));
+}
+
+TEST_CASE("all that an entry expects must be so", "[golden]") {
+  const test::Scratch scratch;
+  GoldenEntry entry = recorded_entry(causal(8));
+  entry.expected.push_back(
+      {.expect = Expect::kStats, .value = scratch / "m.json", .holds = {}, .place = {}});
+  update_golden(entry, giving(causal(8)));
+  CHECK(check_golden(entry, giving(causal(8))).status == Status::kPassed);
+  const GoldenResult result = check_golden(entry, giving(causal(8, 1)));
+  CHECK(result.status == Status::kDiffers);
+  CHECK(result.message ==
+        "the content differs from its sha256; " + (scratch / "m.json") + " differs");
+  entry.expected[1].value = scratch / "absent.json";
+  CHECK(check_golden(entry, giving(causal(8))).message ==
+        (scratch / "absent.json") + " is missing; `maskctl golden update` writes it");
 }
 
 TEST_CASE("what loading throws is the result of the entry", "[golden]") {

@@ -1,6 +1,8 @@
 // Manifests: what they may say, and what a mistake is called.
 #include "maskctl/golden/manifest.h"
 
+#include <map>
+
 #include "maskctl/base/error.h"
 #include "support/catch_compat.h"
 #include "support/error_of.h"
@@ -32,16 +34,19 @@ TEST_CASE("a manifest gives its entries", "[golden]") {
   CHECK(first.as == "segments");
   CHECK(first.transforms == std::vector<std::string>{"causal", "window:keys=4"});
   CHECK(first.pad_id == 0);
-  CHECK(first.expect == GoldenEntry::Expect::kSha256);
-  CHECK(first.value.substr(0, 8) == "00ff00ff");
+  REQUIRE(first.expected.size() == 1);
+  CHECK(first.expected[0].expect == GoldenEntry::Expect::kSha256);
+  CHECK(first.expected[0].value.substr(0, 8) == "00ff00ff");
+  CHECK_FALSE(first.was);
   CHECK(first.as_line == 5);
   CHECK(first.transforms_line == 6);
   CHECK(first.line == 2);
-  CHECK(first.value_line == 8);
+  CHECK(first.expected[0].place.begin_line == 8);
   const GoldenEntry& second = manifest.entries[1];
   CHECK(second.transforms == std::vector<std::string>{"not"});
-  CHECK(second.expect == GoldenEntry::Expect::kDrawing);
-  CHECK(second.value == "drawn.txt");
+  REQUIRE(second.expected.size() == 1);
+  CHECK(second.expected[0].expect == GoldenEntry::Expect::kDrawing);
+  CHECK(second.expected[0].value == "drawn.txt");
 }
 
 TEST_CASE("a manifest says how a source is read, what must hold, and what a kernel gave",
@@ -64,10 +69,10 @@ expect = { verdict = "obeys" }
   CHECK(first.shape == std::vector<Index>{3, 1, 64, 64});
   CHECK(first.closed_below == -1e4);
   CHECK(first.keep_value_is_zero);
-  CHECK(first.expect == GoldenEntry::Expect::kHolds);
-  CHECK(first.holds == std::vector<std::string>{"no-empty-rows", "causal"});
+  REQUIRE(first.find(GoldenEntry::Expect::kHolds));
+  CHECK(first.expected[0].holds == std::vector<std::string>{"no-empty-rows", "causal"});
   const GoldenEntry& second = manifest.entries[1];
-  CHECK(second.expect == GoldenEntry::Expect::kVerdict);
+  CHECK(second.find(GoldenEntry::Expect::kVerdict));
   std::map<std::string, std::string> kernel(second.kernel.begin(), second.kernel.end());
   CHECK(kernel == std::map<std::string, std::string>{{"q", "run.npz:q"},
                                                      {"out", "run.npz:out"},
@@ -91,12 +96,69 @@ expect = { verdict = "obeys" }
         "m.toml:4: key 'holds': expected expectations, as [\"causal\"]");
 }
 
-TEST_CASE("a digest is replaced where it stands and nothing else changes", "[golden]") {
+TEST_CASE("an entry may have several expectations", "[golden]") {
+  const Manifest manifest = parse_manifest("m.toml", R"([[golden]]
+name = "a"
+source = "a.npy"
+expect = { sha256 = "", holds = ["causal"], stats = "a.json" }
+)");
+  REQUIRE(manifest.entries[0].expected.size() == 3);
+  CHECK(manifest.entries[0].find(GoldenEntry::Expect::kStats)->value == "a.json");
+  CHECK(manifest.entries[0].find(GoldenEntry::Expect::kHolds)->holds.size() == 1);
+  CHECK_FALSE(manifest.entries[0].find(GoldenEntry::Expect::kArray));
+}
+
+const GoldenValue kPipeline{"abcdef", {{1, 1, 4, 4}, 10, "causal", {}}};
+const std::string kDigest(64, 'b');
+const GoldenValue kRows{kDigest, {{1, 2, 2, 4}, 3, {}, {"batch 0, head 0", "0: 0+2-3"}}};
+
+TEST_CASE("a digest is replaced where it stands, with a record, and nothing else changes",
+          "[golden]") {
   const Manifest manifest = parse_manifest("m.toml", kGood);
   std::string want = kGood;
   want.replace(want.find("00ff"), 64, "abcdef");
-  CHECK(with_digests(manifest, {{"packed", "abcdef"}, {"drawn", "no"}}) == want);
-  CHECK(with_digests(manifest, {}) == kGood);
+  want.insert(want.find("  # kept") + 8,
+              "\nwas = { shape = [1, 1, 4, 4], open = 10, pipeline = \"causal\" }");
+  CHECK(with_values(manifest, {{"packed", kPipeline}, {"drawn", kPipeline}}) == want);
+  CHECK(with_values(manifest, {}) == kGood);
+}
+
+TEST_CASE("a record is replaced where it stands, whatever its form", "[golden]") {
+  const std::string start = "# größe\n[[golden]]\nname = \"größe\"\nsource = 's'\n";
+  const std::string rows =
+      "{ shape = [1, 2, 2, 4], open = 3, rows = [\n  \"batch 0, head 0\",\n  \"0: 0+2-3\",\n] }";
+  const auto changed = [&](const std::string& text) {
+    const std::string out = with_values(parse_manifest("m.toml", start + text), {{"größe", kRows}});
+    CHECK(parse_manifest("m.toml", out).entries[0].was == kRows.was);
+    return out.substr(start.size());
+  };
+  const auto digest = std::string(64, 'a');
+  CHECK(changed("was = { shape = [1, 1, 4, 4], open = 1 }  # \xC3\xA9\nexpect.sha256 = '" + digest +
+                "'\n") == "was = " + rows + "  # \xC3\xA9\nexpect.sha256 = \"" + kDigest + "\"\n");
+  CHECK(
+      changed(
+          "expect = { sha256 = '" + digest +
+          "', holds = ['causal'] }\n"
+          "was = { shape = [1, 1, 4, 4], open = 1, rows = [\n '0: 0', # one\n ] }\nbatch = 0\n") ==
+      "expect = { sha256 = \"" + kDigest + "\", holds = ['causal'] }\nwas = " + rows +
+          "\nbatch = 0\n");
+  // A table of its own takes no further key of the entry, which then goes below the source.
+  const std::string below = with_values(
+      parse_manifest("m.toml", start + "[golden.expect]\nsha256 = ''"), {{"größe", kRows}});
+  CHECK(below == start + "was = " + rows + "\n[golden.expect]\nsha256 = \"" + kDigest + "\"");
+}
+
+TEST_CASE("an entry on one line keeps its digest only", "[golden]") {
+  const std::string text = "golden = [{ name = 'a', source = 's', expect = { sha256 = '' } }]\n";
+  CHECK(with_values(parse_manifest("m.toml", text), {{"a", kRows}}) ==
+        "golden = [{ name = 'a', source = 's', expect = { sha256 = \"" + kDigest + "\" } }]\n");
+}
+
+TEST_CASE("texts are quoted so that TOML reads them back", "[golden]") {
+  const std::string text = "a \"b\" \\ \t\x01 größe";
+  const Manifest manifest = parse_manifest(
+      "m.toml", "[[golden]]\nname = 'a'\nsource = " + toml_text(text) + "\nexpect.sha256 = ''\n");
+  CHECK(manifest.entries[0].source == text);
 }
 
 TEST_CASE("a mistake in a manifest names file, line and key", "[golden]") {
@@ -110,9 +172,19 @@ TEST_CASE("a mistake in a manifest names file, line and key", "[golden]") {
       {"[[golden]]\nname = 'a'\nsource = 's'\n", "m.toml:1: key 'expect' is missing"},
       {"[[golden]]\nname = 'a'\nsource = 's'\nexpect = 'x'\n",
        "m.toml:4: key 'expect': expected a table, as { sha256 = \"\" }"},
-      {"[[golden]]\nname = 'a'\nsource = 's'\nexpect = { sha256 = '', array = 'x' }\n",
-       "m.toml:4: key 'expect': expected exactly one of drawing, sha256, stats, array, "
+      {"[[golden]]\nname = 'a'\nsource = 's'\nexpect = {}\n",
+       "m.toml:4: key 'expect': expected one or more of drawing, sha256, stats, array, "
        "holds, verdict"},
+      {"[[golden]]\nname = 'a'\nsource = 's'\nexpect.array = 'x'\nwas = { shape = [1, 1, 2, 2], "
+       "open = 1 }\n",
+       "m.toml:5: key 'was' says of which mask expect.sha256 is"},
+      {"[[golden]]\nname = 'a'\nsource = 's'\nexpect.sha256 = ''\nwas = { shape = [1, 1, 2, 2], "
+       "open = -1 }\n",
+       "m.toml:5: key 'open': expected a number of cells"},
+      {"[[golden]]\nname = 'a'\nsource = 's'\nexpect.sha256 = ''\nwas = { open = 1 }\n",
+       "m.toml:5: key 'shape' is missing"},
+      {"[[golden]]\nname = 'a'\nsource = 's'\nexpect.sha256 = ''\nwas = 'causal'\n",
+       "m.toml:5: key 'was': expected a table, as { shape = [1, 1, 8, 8], open = 36 }"},
       {"[[golden]]\nname = 'a'\nsource = 's'\nexpect = { array = '' }\n",
        "m.toml:4: key 'array': expected a file name"},
       {"[[golden]]\nname = 'a'\nsource = 's'\nexpect = { sha256 = '00FF' }\n",

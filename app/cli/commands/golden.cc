@@ -8,18 +8,18 @@
 
 #include "app/cli/commands/command.h"
 #include "app/cli/commands/golden_kernel.h"
+#include "app/cli/commands/golden_manifest.h"
 #include "app/cli/environment.h"
+#include "app/cli/parser/groups.h"
 #include "app/cli/parser/values.h"
 #include "app/reports/golden_report.h"
+#include "app/reports/remedies.h"
 #include "app/session/loader.h"
 #include "maskctl/base/atomic_file.h"
 #include "maskctl/base/error.h"
 #include "maskctl/base/text.h"
-#include "maskctl/golden/digest.h"
-#include "maskctl/io/array_io.h"
 #include "maskctl/pipeline/expectations.h"
 #include "maskctl/pipeline/parse/diagnostic.h"
-#include "maskctl/pipeline/steps/generate.h"
 
 namespace maskctl::app {
 namespace {
@@ -28,7 +28,7 @@ struct GoldenOptions {
   std::string action;  // init, check, update or list
   std::string manifest;
   std::vector<std::string> names;  // entries (empty: all); for init, SOURCEs
-  std::string as;                  // how init reads them
+  SourceOptions source;            // how init reads them
   std::string junit;               // file to write
   bool force = false;
   bool json = false;
@@ -49,8 +49,7 @@ void declare(OptionList& list, GoldenOptions& golden) {
   list.operand("ACTION", kActions, golden.action);
   list.operand("MANIFEST", golden.manifest);
   list.operands("ENTRY", golden.names, false);
-  list.value("--as", "KIND", "how init reads its SOURCEs",
-             [&golden](const std::string& text) { golden.as = name(parse_kind(text, "--as")); });
+  declare_source(list, golden.source);
   list.text("--junit", "FILE.xml", "write the results as JUnit XML too (check)", golden.junit);
   list.flag("-f,--force", "update even where CI is set", golden.force);
   list.json("maskctl.golden/1, golden-update/1, golden-list/1", golden.json);
@@ -73,8 +72,7 @@ GoldenContext context_for(const GoldenOptions& options, Session& session) {
   const auto source_of = [&options](const GoldenEntry& entry) {
     SourceOptions source;
     if (!entry.as.empty()) {
-      source.as = at_key(options.manifest, entry.as_line, "as",
-                         [&] { return parse_kind(entry.as, "kind"); });
+      at_key(options.manifest, entry.as_line, "as", [&] { read_as(entry.as, "kind", source); });
     }
     source.pad_id = entry.pad_id;
     source.keep_value_is_zero = entry.keep_value_is_zero;
@@ -95,15 +93,16 @@ GoldenContext context_for(const GoldenOptions& options, Session& session) {
     const SourceOptions plain;
     return Loader(plain, session).read(file).mask;
   };
-  out.expectations = [&session, source_of](const GoldenEntry& entry, const Mask& mask) {
+  out.expectations = [&session, source_of](const GoldenEntry& entry, const Mask& mask,
+                                           const std::vector<std::string>& holds) {
     const SourceOptions source = source_of(entry);  // the loader refers to it
     Loader loader(source, session);
     ExpectationContext context;
     context.bind = loader.context();
     context.pad_id = entry.pad_id;
     std::vector<ExpectationResult> answers;
-    answers.reserve(entry.holds.size());
-    for (const std::string& text : entry.holds) {
+    answers.reserve(holds.size());
+    for (const std::string& text : holds) {
       answers.push_back(maskctl::check(mask, parse_expectation(text, context)));
     }
     return answers;
@@ -111,8 +110,18 @@ GoldenContext context_for(const GoldenOptions& options, Session& session) {
   out.judge = [&session, source_of](const GoldenEntry& entry) {
     return judge_kernel(entry, source_of(entry), session);
   };
+  out.message = manifest_message_of;
   out.write_new = !in_ci();
   return out;
+}
+
+/// The entry of that name, else the one whose SOURCE it is, as seen from the current folder.
+const GoldenEntry* entry_named(const Manifest& manifest, const std::string& name) {
+  const auto found = std::ranges::find(manifest.entries, name, &GoldenEntry::name);
+  if (found != manifest.entries.end()) return &*found;
+  const std::string source = seen_from(folder_of(manifest.path), name);
+  const auto read = std::ranges::find(manifest.entries, source, &GoldenEntry::source);
+  return read == manifest.entries.end() ? nullptr : &*read;
 }
 
 /// All entries, or those that are named.
@@ -123,12 +132,12 @@ std::vector<GoldenEntry> chosen(const Manifest& manifest, const std::vector<std:
   for (const GoldenEntry& entry : manifest.entries) known.push_back(entry.name);
   std::vector<GoldenEntry> out;
   for (const std::string& name : names) {
-    const auto at = std::find(known.begin(), known.end(), name);
-    if (at == known.end()) {
+    const GoldenEntry* entry = entry_named(manifest, name);
+    if (!entry) {
       throw Error(Errc::kInvalidArgument, fmt::format("{}: no entry '{}'; {}", manifest.path,
                                                       shown(name), hint(name, known)));
     }
-    out.push_back(manifest.entries[static_cast<std::size_t>(at - known.begin())]);
+    out.push_back(*entry);
   }
   return out;
 }
@@ -149,8 +158,9 @@ Answer check(const GoldenOptions& options, Session& session, const Manifest& man
   const fs::path junit = options.junit.empty() ? fs::path() : fs::absolute(options.junit);
   GoldenReport report{options.manifest, {}};
   const GoldenContext context = context_for(options, session);
+  const std::vector<GoldenEntry> entries = chosen(manifest, options.names);
   enter_folder_of(options.manifest);
-  for (const GoldenEntry& entry : chosen(manifest, options.names)) {
+  for (const GoldenEntry& entry : entries) {
     report.cases.push_back({entry, check_golden(entry, context)});
   }
   if (!junit.empty()) write_text(junit, golden_junit(report));
@@ -159,47 +169,39 @@ Answer check(const GoldenOptions& options, Session& session, const Manifest& man
   return {text, report.exit_status()};
 }
 
+/// Writes what the masks of these entries are now. Of an entry that cannot be read or whose
+/// expectations do not hold, the Error comes before anything is written.
+std::vector<GoldenWritten> write_entries(const GoldenOptions& options, Session& session,
+                                         const Manifest& manifest,
+                                         const std::vector<GoldenEntry>& entries) {
+  const fs::path path = fs::absolute(options.manifest);
+  const GoldenContext context = context_for(options, session);
+  enter_folder_of(options.manifest);
+  std::vector<GoldenWritten> written;
+  written.reserve(entries.size());
+  for (const GoldenEntry& entry : entries) written.push_back({entry, is_outdated(entry, context)});
+  std::map<std::string, GoldenValue> values;
+  for (const GoldenWritten& one : written) {
+    if (!one.changed) continue;
+    if (auto value = update_golden(one.entry, context)) values[one.entry.name] = std::move(*value);
+  }
+  if (!values.empty()) write_text(path, with_values(manifest, values));
+  return written;
+}
+
 Answer update(const GoldenOptions& options, Session& session, const Manifest& manifest) {
   if (in_ci() && !options.force) {
     throw Error(Errc::kInvalidArgument,
                 "golden update: refused because CI is set; run it where you can read the "
                 "difference, or add --force");
   }
-  const fs::path path = fs::absolute(options.manifest);
-  const GoldenContext context = context_for(options, session);
-  const std::vector<GoldenEntry> entries = chosen(manifest, options.names);
-  enter_folder_of(options.manifest);
-  std::map<std::string, std::string> digests;
-  std::vector<GoldenWritten> written;
-  for (const GoldenEntry& entry : entries) {
-    const GoldenUpdate done = update_golden(entry, context);
-    if (!done.digest.empty()) digests[entry.name] = done.digest;
-    written.push_back({entry, done.changed});
-  }
-  if (!digests.empty()) write_text(path, with_digests(manifest, digests));
+  const std::vector<GoldenWritten> written =
+      write_entries(options, session, manifest, chosen(manifest, options.names));
   return {options.json ? golden_update_json(options.manifest, written)
                        : golden_update_text(written)};
 }
 
-/// A SOURCE relative to the folder of the manifest: "../masks/a.npz:mask".
-std::string from_folder(const std::string& source, const fs::path& folder) {
-  if (!names_one_source(source)) return source;
-  const SourceName named = parse_source_name(source);
-  const std::string path =
-      fs::absolute(named.path).lexically_normal().lexically_relative(folder).string();
-  return named.member.empty() ? path : path + ":" + named.member;
-}
-
-std::string quoted(const std::string& text) {
-  std::string out = "\"";
-  for (const char c : text) {
-    if (c == '"' || c == '\\') out += '\\';
-    out += c;
-  }
-  return out + "\"";
-}
-
-/// Writes a manifest of these SOURCEs as they are now, each with the digest of its content.
+/// Writes a manifest of these SOURCEs as they are now, each with its digest and record.
 Answer init(const GoldenOptions& options, Session& session) {
   if (options.names.empty()) {
     throw Error(Errc::kInvalidArgument,
@@ -208,21 +210,19 @@ Answer init(const GoldenOptions& options, Session& session) {
   if (fs::exists(options.manifest) && !options.force) {
     throw Error(Errc::kIo, fmt::format("{} exists; use --force to overwrite", options.manifest));
   }
-  const fs::path folder = fs::absolute(options.manifest).lexically_normal().parent_path();
-  std::string text = "# maskctl golden check " + options.manifest + "\n";
-  SourceOptions how;
-  if (!options.as.empty()) how.as = parse_kind(options.as, "--as");
-  for (const std::string& source : options.names) {
-    const std::string digest = content_digest(Loader(how, session).read(source).mask);
-    text += fmt::format("\n[[golden]]\nname = {0}\nsource = {0}\n",
-                        quoted(from_folder(source, folder)));
-    if (!options.as.empty()) text += fmt::format("as = {}\n", quoted(options.as));
-    text += fmt::format("expect = {{ sha256 = \"{}\" }}\n", digest);
+  const Manifest manifest = parse_manifest(
+      options.manifest, manifest_text(options.manifest, options.names, options.source));
+  GoldenContext context;
+  context.load = [&](const GoldenEntry& entry) {  // whose name is the SOURCE as given
+    Loader loader(options.source, session);
+    return loader.transformed(loader.read(entry.name).mask);
+  };
+  std::map<std::string, GoldenValue> values;
+  for (const GoldenEntry& entry : manifest.entries) {
+    values[entry.name] = *update_golden(entry, context);
   }
-  parse_manifest(options.manifest,
-                 text);  // catches duplicate names, and names that TOML cannot hold
-  fs::create_directories(folder);
-  write_text(options.manifest, text);
+  fs::create_directories(folder_of(options.manifest));
+  write_text(options.manifest, with_values(manifest, values));
   return {fmt::format("{}: {}\n", options.manifest,
                       counted(std::ssize(options.names), "entry", "entries"))};
 }
@@ -232,7 +232,7 @@ Answer list(const GoldenOptions& options, const Manifest& manifest) {
   if (options.json) return {golden_list_json(options.manifest, entries)};
   std::string text;
   for (const GoldenEntry& entry : entries) {
-    text += fmt::format("{:<24}{:<9}{}\n", entry.name, expect_name(entry.expect), entry.source);
+    text += fmt::format("{:<24}{:<9}{}\n", entry.name, expected_names(entry), entry.source);
   }
   return {text};
 }
@@ -240,6 +240,13 @@ Answer list(const GoldenOptions& options, const Manifest& manifest) {
 Answer run(const GoldenOptions& options, Session& session) {
   const std::size_t action = parse_choice(options.action, "golden", kActions);
   if (action == 3) return init(options, session);
+  if (options.source != SourceOptions()) {
+    throw Error(Errc::kInvalidArgument,
+                fmt::format("golden {}: the manifest says how a mask is read: its keys transforms, "
+                            "as, pad_id, keep_value, closed_below, shape; options for that go with "
+                            "golden init",
+                            options.action));
+  }
   const Manifest manifest = read_manifest(options.manifest);
   if (action == 0) return check(options, session, manifest);
   return action == 1 ? update(options, session, manifest) : list(options, manifest);
@@ -255,7 +262,8 @@ const Command kGolden = command<GoldenOptions, declare, run>({
     .examples = "  maskctl golden check samples/golden.toml\n"
                 "  maskctl golden check golden.toml --junit golden.xml\n"
                 "  maskctl golden update golden.toml packed\n"
-                "  maskctl golden init ci/golden.toml masks/*.npy\n",
+                "  maskctl golden init ci/golden.toml masks/*.npy\n"
+                "  maskctl golden init seq.toml seg.npy --as segments --pad-id 0 -t causal\n",
     .negative = "a mask has changed",
 });
 

@@ -25,9 +25,12 @@ VerifyOptions verify_options(const GoldenEntry& entry, const SourceOptions& how)
   VerifyOptions out;
   out.call.source = how;
   out.call.mask = entry.source;
+  out.call.layout_spelling = "give the kernel layout = \"{}\"";
   for (const auto& [name, value] : entry.kernel) {
     if (name == "operation") {
       out.operation = value;
+    } else if (name == "layout") {
+      out.call.layout = parse_layout(value, "key 'layout'");
     } else if (is_result(name)) {
       out.given.push_back(name + "=" + value);
     } else {

@@ -83,16 +83,7 @@ void declare_source(OptionList& list, SourceOptions& source) {
     list.value("--as", "KIND",
                fmt::format("how to read the array: {}; blockmap:QxK gives its blocks too",
                            fmt::join(kind_names(), ", ")),
-               [&source](const std::string& text) {
-                 if (text == "bf16" || text == "bfloat16") {
-                   // two untyped bytes are read as bfloat16 anyway
-                 } else if (text.starts_with("blockmap:")) {
-                   source.as = ArrayKind::kBlockmap;
-                   source.block = parse_block(text.substr(9), "--as blockmap");
-                 } else {
-                   source.as = parse_kind(text, "--as");
-                 }
-               });
+               [&source](const std::string& text) { read_as(text, "--as", source); });
     static constexpr std::string_view kKeep[] = {"0", "1"};
     list.choice("--keep-value", kKeep, "the value that may attend (1)",
                 [&source](std::size_t i) { source.keep_value_is_zero = i == 0; });
@@ -115,6 +106,16 @@ void declare_semantics(OptionList& list, SourceOptions& source) {
                 [&source](std::size_t i) { source.ejkernel = i == 1; });
     list.variable("EJKERNEL_MASK_DEBUG", "1: as --trace");
   });
+}
+
+void read_as(const std::string& text, const std::string& option, SourceOptions& source) {
+  if (text == "bf16" || text == "bfloat16") return;  // two untyped bytes are so anyway
+  if (text.starts_with("blockmap:")) {
+    source.as = ArrayKind::kBlockmap;
+    source.block = parse_block(text.substr(9), option + " blockmap");
+  } else {
+    source.as = parse_kind(text, option);
+  }
 }
 
 void OtherSource::declare(OptionList& list) {

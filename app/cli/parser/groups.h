@@ -29,6 +29,8 @@ bool applies(const Option& common, const OptionList& own);
 void declare_transforms(OptionList& list, SourceOptions& source);
 /// These, and how a SOURCE is read.
 void declare_source(OptionList& list, SourceOptions& source);
+/// Sets how an array is read: "segments", "blockmap:QxK". `option` starts every message.
+void read_as(const std::string& text, const std::string& option, SourceOptions& source);
 /// --semantics, and the variable that traces what it calls.
 void declare_semantics(OptionList& list, SourceOptions& source);
 /// How a second SOURCE is read where that differs from the first: --as-b, --transform-b and so on,

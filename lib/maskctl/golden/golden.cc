@@ -17,6 +17,7 @@ namespace maskctl {
 namespace {
 
 using Expect = GoldenEntry::Expect;
+using Expected = GoldenEntry::Expected;
 using Status = GoldenResult::Status;
 
 constexpr Index kDrawnRows = 64, kDrawnColumns = 120;
@@ -40,9 +41,13 @@ std::string drawing_of(const GoldenEntry& entry, const Mask& mask) {
   return draw_text({.panels = {{.plane = mask.plane(entry.batch, entry.head)}}}, drawing_options());
 }
 
-/// The content that the golden file of an entry should have.
-std::string text_of(const GoldenEntry& entry, const Mask& mask) {
-  return entry.expect == Expect::kDrawing ? drawing_of(entry, mask) : golden_stats(mask);
+bool is_file(Expect expect) {
+  return expect == Expect::kDrawing || expect == Expect::kStats || expect == Expect::kArray;
+}
+
+/// The content that a golden file of text should have.
+std::string text_of(const GoldenEntry& entry, const Expected& expected, const Mask& mask) {
+  return expected.expect == Expect::kDrawing ? drawing_of(entry, mask) : golden_stats(mask);
 }
 
 bool is_runs(const std::string& file) { return file.ends_with(".npz"); }
@@ -59,6 +64,11 @@ std::string new_name(const std::string& file) {
   const std::filesystem::path path(file);
   const std::string name = path.stem().string() + ".new" + path.extension().string();
   return (path.parent_path() / name).string();
+}
+
+void remove_new(const std::string& file) {
+  std::error_code ignored;
+  std::filesystem::remove(new_name(file), ignored);
 }
 
 std::string line_at(const std::string& text, std::size_t number) {
@@ -81,9 +91,19 @@ std::string lines_detail(const std::string& want, const std::string& have) {
                      line_at(have, line));
 }
 
+std::string cell_words(const Cell& cell) {
+  return fmt::format("batch {}, head {}, query {}, key {}", cell.batch, cell.head, cell.query,
+                     cell.key);
+}
+
+constexpr std::size_t kDiffLines = 3;  // counts, first cell, cause
+
+/// The words of `diff`, and a drawing.
 std::string diff_detail(const Mask& want, const Mask& have, const MaskDiff& found) {
   std::string out = fmt::format("{} cells only in the golden mask (A), {} only in this one (B)\n",
                                 found.only_a, found.only_b);
+  out += fmt::format("first: {}: open in {} only\n", cell_words(*found.first),
+                     found.first_in_a ? "A" : "B");
   if (const auto cause = diff_cause(want, have, found)) {
     out += fmt::format("cause: {}\n", cause->text);
   }
@@ -108,111 +128,204 @@ GoldenResult differs(std::string message, std::string detail, std::size_t cause_
   return {Status::kDiffers, std::move(message), std::move(cause), std::move(detail)};
 }
 
-GoldenResult check_text(const GoldenEntry& entry, const Mask& mask, bool write_new) {
-  const std::string have = text_of(entry, mask);
-  const std::string want = read_text_file(entry.value);
+GoldenResult check_text(const GoldenEntry& entry, const Expected& expected, const Mask& mask,
+                        bool write_new) {
+  const std::string have = text_of(entry, expected, mask);
+  const std::string want = read_text_file(expected.value);
   if (have == want) return {};
-  if (write_new) write_text_file(new_name(entry.value), have);
-  return differs(fmt::format("{} differs", entry.value), lines_detail(want, have));
+  if (write_new) write_text_file(new_name(expected.value), have);
+  return differs(fmt::format("{} differs", expected.value), lines_detail(want, have));
 }
 
-GoldenResult check_digest(const GoldenEntry& entry, const Mask& mask) {
-  const std::string have = content_digest(mask);
-  if (have == entry.value) return {};
-  return differs("the content differs from its sha256",
-                 fmt::format("golden {}\nnow    {}\nmask   {}, {} cells open\n",
-                             entry.value.empty() ? "(none)" : entry.value, have, shape_text(mask),
-                             mask.count()));
+bool same_shape(const Mask& a, const Mask& b) {
+  return a.batch() == b.batch() && a.heads() == b.heads() && a.queries() == b.queries() &&
+         a.keys() == b.keys();
 }
 
-GoldenResult check_array(const GoldenEntry& entry, const Mask& mask, const GoldenContext& context) {
-  const Mask want = context.load_array(entry.value);
-  const bool same_shape = want.batch() == mask.batch() && want.heads() == mask.heads() &&
-                          want.queries() == mask.queries() && want.keys() == mask.keys();
-  MaskDiff found;
-  if (same_shape) found = diff(want, mask);
-  if (same_shape && found.equal()) return {};
-  if (context.write_new) write_array_file(new_name(entry.value), mask);
-  if (!same_shape) {
-    return differs(fmt::format("{} differs", entry.value),
+/// How the mask differs from the one that was wanted; passed if it does not.
+GoldenResult compared(const std::string& message, const Mask& want, const Mask& mask) {
+  if (!same_shape(want, mask)) {
+    return differs(message,
                    fmt::format("golden {}\nnow    {}\n", shape_text(want), shape_text(mask)));
   }
-  const std::string detail = diff_detail(want, mask, found);
-  const bool named = detail.find("\ncause: ") != std::string::npos;
-  return differs(fmt::format("{} differs", entry.value), detail, named ? 2 : 1);
+  const MaskDiff found = diff(want, mask);
+  if (found.equal()) return {};
+  return differs(message, diff_detail(want, mask, found), kDiffLines);
 }
 
-GoldenResult check_expectations(const GoldenEntry& entry, const Mask& mask,
-                                const GoldenContext& context) {
+/// The mask that the digest was taken of, if the record still has it.
+std::optional<Mask> mask_of_digest(const GoldenRecord& record, const std::string& digest) {
+  std::optional<Mask> out = recorded_mask(record);
+  if (out && content_digest(*out) != digest) {
+    throw Error(Errc::kFormat, "is of another mask; golden update writes it anew");
+  }
+  return out;
+}
+
+/// What is known of the mask that a digest was taken of, where the cells are not kept.
+std::string shape_and_count(const GoldenRecord& was, const Mask& mask) {
+  const auto& [batch, heads, queries, keys] = was.shape;
+  return fmt::format(
+      "golden [B {}, H {}, Q {}, K {}], {} cells open\nnow    {}, {} cells open\n"
+      "the cells are not kept: expect = {{ array = \"FILE.npz\" }} keeps them\n",
+      batch, heads, queries, keys, was.open, shape_text(mask), mask.count());
+}
+
+GoldenResult check_digest(const GoldenEntry& entry, const Expected& expected, const Mask& mask) {
+  const std::string have = content_digest(mask);
+  if (have == expected.value) return {};
+  const std::string message = "the content differs from its sha256";
+  std::string digests = fmt::format("golden {}\nnow    {}\n",
+                                    expected.value.empty() ? "(none)" : expected.value, have);
+  if (!entry.was || expected.value.empty()) {
+    return differs(message, digests + fmt::format("mask   {}, {} cells open\n", shape_text(mask),
+                                                  mask.count()));
+  }
+  try {
+    const auto want = mask_of_digest(*entry.was, expected.value);
+    return want ? compared(message, *want, mask)
+                : differs(message, shape_and_count(*entry.was, mask), 2);
+  } catch (const Error& error) {
+    if (error.code() == Errc::kCancelled) throw;
+    return differs(message, fmt::format("key 'was' {}\n", error.what()) + digests);
+  }
+}
+
+GoldenResult check_array(const Expected& expected, const Mask& mask, const GoldenContext& context) {
+  const GoldenResult out =
+      compared(fmt::format("{} differs", expected.value), context.load_array(expected.value), mask);
+  const bool passed = out.status == Status::kPassed;
+  if (!passed && context.write_new) write_array_file(new_name(expected.value), mask);
+  return out;
+}
+
+GoldenResult check_expectations(const GoldenEntry& entry, const Expected& expected,
+                                const Mask& mask, const GoldenContext& context) {
   std::string lines;
   Index failed = 0;
-  for (const ExpectationResult& one : context.expectations(entry, mask)) {
+  for (const ExpectationResult& one : context.expectations(entry, mask, expected.holds)) {
     if (one.holds) continue;
     ++failed;
-    lines += fmt::format(
-        "{}: {} {}{}{}\n", one.text, one.count, one.unit,
-        one.first ? fmt::format(", the first at batch {}, head {}, query {}, key {}",
-                                one.first->batch, one.first->head, one.first->query, one.first->key)
-                  : "",
-        one.detail.empty() ? "" : ", " + one.detail);
+    lines += fmt::format("{}: {} {}{}{}\n", one.text, one.count, one.unit,
+                         one.first ? ", the first at " + cell_words(*one.first) : "",
+                         one.detail.empty() ? "" : ", " + one.detail);
   }
   if (failed == 0) return {};
-  return differs(fmt::format("{} of {} expectations do not hold", failed, entry.holds.size()),
+  return differs(fmt::format("{} of {} expectations do not hold", failed, expected.holds.size()),
                  lines);
 }
 
-GoldenResult checked(const GoldenEntry& entry, const GoldenContext& context) {
-  if (entry.expect == Expect::kVerdict) return context.judge(entry);
-  const Mask mask = context.load(entry);
-  if (entry.expect == Expect::kSha256) return check_digest(entry, mask);
-  if (entry.expect == Expect::kHolds) return check_expectations(entry, mask, context);
-  if (!file_exists(entry.value)) {
-    return differs(fmt::format("{} is missing; `maskctl golden update` writes it", entry.value),
+GoldenResult check_file(const GoldenEntry& entry, const Expected& expected, const Mask& mask,
+                        const GoldenContext& context) {
+  if (!file_exists(expected.value)) {
+    return differs(fmt::format("{} is missing; `maskctl golden update` writes it", expected.value),
                    "");
   }
-  if (entry.expect == Expect::kArray) return check_array(entry, mask, context);
-  return check_text(entry, mask, context.write_new);
+  const GoldenResult out = expected.expect == Expect::kArray
+                               ? check_array(expected, mask, context)
+                               : check_text(entry, expected, mask, context.write_new);
+  if (out.status == Status::kPassed && context.write_new) remove_new(expected.value);
+  return out;
 }
 
-}  // namespace
+GoldenResult check_one(const GoldenEntry& entry, const Expected& expected, const Mask& mask,
+                       const GoldenContext& context) {
+  if (expected.expect == Expect::kVerdict) return context.judge(entry);
+  if (expected.expect == Expect::kSha256) return check_digest(entry, expected, mask);
+  if (expected.expect == Expect::kHolds) return check_expectations(entry, expected, mask, context);
+  return check_file(entry, expected, mask, context);
+}
 
-GoldenResult check_golden(const GoldenEntry& entry, const GoldenContext& context) {
+void append(std::string& text, const std::string& more) {
+  if (!text.empty() && !more.empty()) text += "; ";
+  text += more;
+}
+
+/// Nothing where only a kernel is judged, which reads the mask itself.
+Mask mask_of(const GoldenEntry& entry, const GoldenContext& context) {
+  const bool judged_only = entry.expected.size() == 1 && entry.find(Expect::kVerdict);
+  return judged_only ? Mask() : context.load(entry);
+}
+
+GoldenResult checked(const GoldenEntry& entry, const Mask& mask, const GoldenContext& context) {
+  GoldenResult out;
+  for (const Expected& expected : entry.expected) {
+    const GoldenResult one = check_one(entry, expected, mask, context);
+    out.status = std::max(out.status, one.status);
+    append(out.message, one.message);
+    append(out.cause, one.cause);
+    out.detail += one.detail;
+  }
+  return out;
+}
+
+/// False for a record beside a digest that is missing, or is not of the mask.
+bool is_recorded(const GoldenEntry& entry, const Mask& mask) {
+  const Expected* digest = entry.find(Expect::kSha256);
+  if (!digest) return true;
+  if (!entry.was || entry.was->open != mask.count()) return false;
   try {
-    return checked(entry, context);
+    const auto was = recorded_mask(*entry.was);
+    return !was || (same_shape(*was, mask) && differing_cells(*was, mask) == 0);
+  } catch (const Error& error) {
+    if (error.code() == Errc::kCancelled) throw;
+    return false;
+  }
+}
+
+template <typename F>
+GoldenResult or_error(const GoldenContext& context, const F& check) {
+  try {
+    return check();
   } catch (const std::bad_alloc&) {
     throw;
+  } catch (const Error& error) {
+    return {Status::kError, context.message ? context.message(error) : error.what(), "", ""};
   } catch (const std::exception& error) {
     return {Status::kError, error.what(), "", ""};
   }
 }
 
-GoldenUpdate update_golden(const GoldenEntry& entry, const GoldenContext& context) {
+}  // namespace
+
+GoldenResult check_golden(const GoldenEntry& entry, const GoldenContext& context) {
+  return or_error(context, [&] { return checked(entry, mask_of(entry, context), context); });
+}
+
+bool is_outdated(const GoldenEntry& entry, const GoldenContext& context) {
   GoldenContext quiet = context;
   quiet.write_new = false;
-  GoldenUpdate out;
-  const GoldenResult now = check_golden(entry, quiet);
-  out.changed = now.status != Status::kPassed;
-  if (!out.changed) return out;
-  if (entry.expect == Expect::kHolds || entry.expect == Expect::kVerdict) {
-    throw Error(Errc::kInvalidArgument,
-                fmt::format("'{}': {}; update writes no expectations: change the source or the "
-                            "manifest",
-                            entry.name, now.message));
-  }
-  const Mask mask = context.load(entry);
-  if (entry.expect != Expect::kSha256) make_folder_of(entry.value);
-  if (entry.expect == Expect::kSha256) {
-    out.digest = content_digest(mask);
-  } else if (entry.expect == Expect::kArray) {
-    write_array_file(entry.value, mask);
-  } else {
-    write_text_file(entry.value, text_of(entry, mask));
-  }
-  if (entry.expect != Expect::kSha256) {
-    std::error_code ignored;
-    std::filesystem::remove(new_name(entry.value), ignored);
+  const Mask mask = mask_of(entry, context);
+  bool out = !is_recorded(entry, mask);
+  for (const Expected& expected : entry.expected) {
+    const GoldenResult now =
+        or_error(context, [&] { return check_one(entry, expected, mask, quiet); });
+    if (now.status == Status::kPassed) continue;
+    if (expected.expect == Expect::kHolds || expected.expect == Expect::kVerdict) {
+      throw Error(Errc::kInvalidArgument,
+                  fmt::format("'{}': {}; update writes no expectations: change the source or the "
+                              "manifest",
+                              entry.name, now.message));
+    }
+    out = true;
   }
   return out;
+}
+
+std::optional<GoldenValue> update_golden(const GoldenEntry& entry, const GoldenContext& context) {
+  const Mask mask = mask_of(entry, context);
+  for (const Expected& expected : entry.expected) {
+    if (!is_file(expected.expect)) continue;
+    make_folder_of(expected.value);
+    if (expected.expect == Expect::kArray) {
+      write_array_file(expected.value, mask);
+    } else {
+      write_text_file(expected.value, text_of(entry, expected, mask));
+    }
+    remove_new(expected.value);
+  }
+  if (!entry.find(Expect::kSha256)) return std::nullopt;
+  return GoldenValue{content_digest(mask), record_of(mask)};
 }
 
 std::string golden_stats(const Mask& mask) {

@@ -2,9 +2,11 @@
 #pragma once
 
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "maskctl/base/error.h"
 #include "maskctl/golden/manifest.h"
 #include "maskctl/inspect/check/expect.h"
 #include "maskctl/mask/mask.h"
@@ -24,26 +26,29 @@ struct GoldenContext {
   std::function<Mask(const GoldenEntry&)> load;
   /// Loads the mask of the file in `array`.
   std::function<Mask(const std::string& file)> load_array;
-  /// Evaluates the expectations of an entry (kHolds).
-  std::function<std::vector<ExpectationResult>(const GoldenEntry&, const Mask&)> expectations;
+  /// Evaluates the expectations of `holds`.
+  std::function<std::vector<ExpectationResult>(const GoldenEntry&, const Mask&,
+                                               const std::vector<std::string>& holds)>
+      expectations;
   /// Checks whether the recorded run of a kernel obeys the mask of the entry (kVerdict).
   std::function<GoldenResult(const GoldenEntry&)> judge;
-  /// Write the current mask next to a golden file that it does not match, as FILE.new before the
-  /// suffix: mask.new.npy.
+  /// The line for an error, with its remedies in the words of a manifest.
+  std::function<std::string(const Error&)> message;
+  /// Keep, next to a golden file that the current mask does not match, that mask as FILE.new before
+  /// the suffix (mask.new.npy), and remove it where it does match.
   bool write_new = false;
 };
 
-/// Compares one entry. Errors are reported in the result; throws only std::bad_alloc.
+/// Compares one entry with all that it is expected to be. Errors are reported in the result; throws
+/// only std::bad_alloc.
 GoldenResult check_golden(const GoldenEntry& entry, const GoldenContext& context);
 
-/// Writes the golden file of an entry, or returns the digest to put into the manifest. Throws
-/// whatever loading and writing throw, and Error(kInvalidArgument) for expectations and verdicts
-/// that do not hold, as writing cannot make them hold.
-struct GoldenUpdate {
-  bool changed = false;
-  std::string digest;  // for kSha256
-};
-GoldenUpdate update_golden(const GoldenEntry& entry, const GoldenContext& context);
+/// True if update_golden() has something to write: a file, a digest or the record beside a digest.
+/// Throws whatever loading throws, and Error(kInvalidArgument) for expectations and verdicts that
+/// do not hold, as writing cannot make them hold.
+bool is_outdated(const GoldenEntry& entry, const GoldenContext& context);
+/// Writes the golden files of an entry; returns what to put into the manifest, if it has a digest.
+std::optional<GoldenValue> update_golden(const GoldenEntry& entry, const GoldenContext& context);
 
 /// The figures that `stats` compares, as JSON with one key per line.
 std::string golden_stats(const Mask& mask);

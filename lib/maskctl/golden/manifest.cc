@@ -25,14 +25,21 @@
 namespace maskctl {
 namespace {
 
-constexpr std::string_view kEntryKeys[] = {"name",   "source",     "as",           "transforms",
-                                           "pad_id", "keep_value", "closed_below", "shape",
-                                           "batch",  "head",       "kernel",       "expect"};
+constexpr std::string_view kEntryKeys[] = {
+    "name",  "source", "as",   "transforms", "pad_id", "keep_value", "closed_below",
+    "shape", "batch",  "head", "kernel",     "expect", "was"};
 constexpr std::string_view kExpectKeys[] = {"drawing", "sha256", "stats",
                                             "array",   "holds",  "verdict"};
+constexpr std::string_view kWasKeys[] = {"shape", "open", "pipeline", "rows"};
 constexpr std::string_view kTopKeys[] = {"golden"};
 
 Index line_of(const toml::node& node) { return static_cast<Index>(node.source().begin.line); }
+
+TextRegion region_of(const toml::node& node) {
+  const toml::source_region& at = node.source();
+  return {static_cast<Index>(at.begin.line), static_cast<Index>(at.begin.column),
+          static_cast<Index>(at.end.line), static_cast<Index>(at.end.column)};
+}
 
 /// Reads one table; `path` starts every message.
 class Reader {
@@ -70,6 +77,12 @@ class Reader {
     return out;
   }
 
+  /// Where the value of a key stands.
+  TextRegion place(const char* key) const {
+    const toml::node* node = table_.get(key);
+    return node ? region_of(*node) : TextRegion{};
+  }
+
   /// The line of a key; 0 if it is absent.
   Index line(const char* key) const {
     const toml::node* node = table_.get(key);
@@ -85,6 +98,14 @@ class Reader {
              fmt::format("key '{}': expected an integer from {} to {}", key, low, kMaxArgument));
     }
     return *value;
+  }
+
+  Index count(const char* key) const {
+    const toml::node* node = table_.get(key);
+    const auto value = node && node->is_integer() ? node->value<std::int64_t>() : std::nullopt;
+    if (value && *value >= 0) return *value;
+    refuse(node ? line_of(*node) : line_of(table_),
+           fmt::format("key '{}': expected a number of cells", key));
   }
 
   std::optional<double> number(const char* key) const {
@@ -104,7 +125,8 @@ class Reader {
     if (const toml::array* list = node->as_array()) {
       for (const toml::node& item : *list) out.push_back(item.value<std::int64_t>().value_or(-1));
     }
-    const bool counts = std::ranges::all_of(out, [](Index extent) { return extent >= 0; });
+    const bool counts = std::ranges::all_of(
+        out, [](Index extent) { return extent >= 0 && extent <= kMaxArgument; });
     if (out.size() == 4 && counts) return out;
     refuse(line_of(*node),
            fmt::format("key '{}': expected [B, H, Q, K], as [2, 1, 512, 512]", key));
@@ -136,8 +158,9 @@ class Reader {
     const toml::node* node = table_.get(key);
     if (!node) refuse(line_of(table_), fmt::format("key '{}' is missing", key));
     if (!node->is_table()) {
-      refuse(line_of(*node),
-             fmt::format("key '{}': expected a table, as {{ sha256 = \"\" }}", key));
+      const char* example =
+          std::string_view(key) == "was" ? "shape = [1, 1, 8, 8], open = 36" : "sha256 = \"\"";
+      refuse(line_of(*node), fmt::format("key '{}': expected a table, as {{ {} }}", key, example));
     }
     return *node->as_table();
   }
@@ -157,42 +180,59 @@ bool is_digest(std::string_view text) {
   return text.size() == 64 && text.find_first_not_of("0123456789abcdef") == text.npos;
 }
 
-void read_expect(const std::string& path, const toml::table& table, GoldenEntry& entry) {
+GoldenEntry::Expected read_expected(const Reader& reader, GoldenEntry::Expect expect,
+                                    const char* key) {
+  using Expect = GoldenEntry::Expect;
+  GoldenEntry::Expected out{expect, "", {}, reader.place(key)};
+  const Index line = out.place.begin_line;
+  if (expect == Expect::kHolds) {
+    out.holds = reader.texts(key);
+    if (out.holds.empty()) {
+      reader.refuse(line, "key 'holds': expected expectations, as [\"causal\"]");
+    }
+    return out;
+  }
+  out.value = reader.text(key, true);
+  if (expect == Expect::kVerdict && out.value != "obeys") {
+    reader.refuse(line, "key 'verdict': expected \"obeys\"");
+  }
+  if (out.value.empty() && expect != Expect::kSha256) {
+    reader.refuse(line, fmt::format("key '{}': expected a file name", key));
+  }
+  if (expect == Expect::kSha256 && !out.value.empty() && !is_digest(out.value)) {
+    reader.refuse(line,
+                  "key 'sha256': expected 64 hexadecimal digits in lower case, or \"\" for golden "
+                  "update to fill in");
+  }
+  return out;
+}
+
+std::vector<GoldenEntry::Expected> read_expect(const std::string& path, const toml::table& table) {
   const Reader reader(path, table);
   reader.only(kExpectKeys);
-  if (table.size() != 1) {
-    reader.refuse(line_of(table),
-                  "key 'expect': expected exactly one of drawing, sha256, stats, array, holds, "
-                  "verdict");
-  }
+  std::vector<GoldenEntry::Expected> out;
   for (std::size_t i = 0; i < std::size(kExpectKeys); ++i) {
-    const toml::node* node = table.get(kExpectKeys[i]);
-    if (!node) continue;
-    entry.expect = static_cast<GoldenEntry::Expect>(i);
-    entry.value_line = line_of(*node);
-    if (entry.expect == GoldenEntry::Expect::kHolds) {
-      entry.holds = reader.texts("holds");
-      if (entry.holds.empty()) {
-        reader.refuse(entry.value_line, "key 'holds': expected expectations, as [\"causal\"]");
-      }
-      continue;
-    }
-    entry.value = reader.text(kExpectKeys[i].data(), true);
-    if (entry.expect == GoldenEntry::Expect::kVerdict && entry.value != "obeys") {
-      reader.refuse(entry.value_line, "key 'verdict': expected \"obeys\"");
-    }
-    if (entry.value.empty() && entry.expect != GoldenEntry::Expect::kSha256) {
-      reader.refuse(entry.value_line,
-                    fmt::format("key '{}': expected a file name", kExpectKeys[i]));
-    }
-    if (entry.expect == GoldenEntry::Expect::kSha256 && !entry.value.empty() &&
-        !is_digest(entry.value)) {
-      reader.refuse(
-          entry.value_line,
-          "key 'sha256': expected 64 hexadecimal digits in lower case, or \"\" for golden "
-          "update to fill in");
-    }
+    if (!reader.has(kExpectKeys[i].data())) continue;
+    out.push_back(
+        read_expected(reader, static_cast<GoldenEntry::Expect>(i), kExpectKeys[i].data()));
   }
+  if (!out.empty()) return out;
+  reader.refuse(line_of(table),
+                "key 'expect': expected one or more of drawing, sha256, stats, array, holds, "
+                "verdict");
+}
+
+GoldenRecord read_record(const std::string& path, const toml::table& table) {
+  const Reader reader(path, table);
+  reader.only(kWasKeys);
+  GoldenRecord out;
+  const auto shape = reader.shape("shape");
+  if (!shape) reader.refuse(line_of(table), "key 'shape' is missing");
+  std::copy_n(shape->begin(), out.shape.size(), out.shape.begin());
+  out.open = reader.count("open");
+  if (reader.has("pipeline")) out.pipeline = reader.text("pipeline", true);
+  out.rows = reader.texts("rows");
+  return out;
 }
 
 GoldenEntry read_entry(const std::string& path, const toml::table& table) {
@@ -213,11 +253,19 @@ GoldenEntry read_entry(const std::string& path, const toml::table& table) {
   entry.shape = reader.shape("shape");
   entry.batch = reader.integer("batch", 0, 0);
   entry.head = reader.integer("head", 0, 0);
-  read_expect(path, reader.table("expect"), entry);
+  entry.expected = read_expect(path, reader.table("expect"));
+  entry.source_place = reader.place("source");
+  entry.expect_place = reader.place("expect");
   if (reader.has("kernel")) entry.kernel = Reader(path, reader.table("kernel")).words();
-  const bool judged = entry.expect == GoldenEntry::Expect::kVerdict;
+  const bool judged = entry.find(GoldenEntry::Expect::kVerdict) != nullptr;
   if (judged != reader.has("kernel")) {
     reader.refuse(entry.line, "a kernel and expect = { verdict = \"obeys\" } go together");
+  }
+  if (!reader.has("was")) return entry;
+  entry.was = read_record(path, reader.table("was"));
+  entry.was_place = reader.place("was");
+  if (!entry.find(GoldenEntry::Expect::kSha256)) {
+    reader.refuse(entry.was_place.begin_line, "key 'was' says of which mask expect.sha256 is");
   }
   return entry;
 }
@@ -271,6 +319,11 @@ toml::table parsed(const std::string& path, const std::string& text) {
 
 }  // namespace
 
+const GoldenEntry::Expected* GoldenEntry::find(Expect wanted) const {
+  const auto at = std::ranges::find(expected, wanted, &Expected::expect);
+  return at == expected.end() ? nullptr : &*at;
+}
+
 Manifest parse_manifest(const std::string& path, std::string text) {
   const toml::table root = parsed(path, text);
   const Reader reader(path, root);
@@ -297,26 +350,6 @@ Manifest parse_manifest(const std::string& path, std::string text) {
 
 Manifest read_manifest(const std::string& path) {
   return parse_manifest(path, read_text_file(path));
-}
-
-std::string with_digests(const Manifest& manifest,
-                         const std::map<std::string, std::string>& digests) {
-  std::string text = manifest.text;
-  for (const GoldenEntry& entry : manifest.entries) {
-    const auto at = digests.find(entry.name);
-    if (at == digests.end() || entry.expect != GoldenEntry::Expect::kSha256) continue;
-    std::size_t line = 0;
-    for (Index n = 1; n < entry.value_line; ++n) line = text.find('\n', line) + 1;
-    const std::size_t key = text.find("sha256", line);
-    for (const char quote : {'"', '\''}) {
-      const std::string old = quote + entry.value + quote;
-      const std::size_t found = text.find(old, key);
-      if (found == std::string::npos || found > text.find('\n', key)) continue;
-      text.replace(found + 1, entry.value.size(), at->second);
-      break;
-    }
-  }
-  return text;
 }
 
 }  // namespace maskctl

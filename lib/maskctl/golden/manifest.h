@@ -5,12 +5,20 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
 #include "maskctl/base/index.h"
+#include "maskctl/golden/record.h"
 
 namespace maskctl {
+
+/// A part of the text of a manifest, as lines and columns (code points) from 1 on; lines are 0
+/// where there is none.
+struct TextRegion {
+  Index begin_line = 0, begin_column = 0, end_line = 0, end_column = 0;  // the end is past it
+};
 
 /// One [[golden]] table: a mask, and what it must be.
 struct GoldenEntry {
@@ -23,9 +31,17 @@ struct GoldenEntry {
     kVerdict,  // a kernel's run obeys the mask
   };
 
+  /// One key of `expect`.
+  struct Expected {
+    Expect expect = Expect::kSha256;
+    std::string value;               // the digest, the file or the verdict
+    std::vector<std::string> holds;  // for kHolds
+    TextRegion place;                // of the value
+  };
+
   std::string name;                     // unique in its manifest
   std::string source;                   // as on the command line
-  std::string as;                       // kind; empty if the content decides
+  std::string as;                       // kind, or "blockmap:QxK"; empty if the content decides
   std::vector<std::string> transforms;  // pipelines, in order
   std::int32_t pad_id = -1;
   bool keep_value_is_zero = false;
@@ -33,13 +49,16 @@ struct GoldenEntry {
   std::optional<std::vector<Index>> shape;  // [B,H,Q,K], for what the array does not carry
   /// For kVerdict: NAME and value of the kernel's arguments and results, as in `verify`.
   std::vector<std::pair<std::string, std::string>> kernel;
-  std::vector<std::string> holds;  // for kHolds
   Index batch = 0, head = 0;       // the plane to draw, for kDrawing
-  Expect expect = Expect::kSha256;
-  std::string value;                       // the digest, the file or the verdict
-  Index line = 0;                          // line of the entry
-  Index value_line = 0;                    // line of `value`
-  Index as_line = 0, transforms_line = 0;  // lines of these keys; 0 if absent
+  std::vector<Expected> expected;  // at least one; all must be so
+  /// Of which mask the digest is. Explains a difference, and is never what the mask is held to.
+  std::optional<GoldenRecord> was;
+  Index line = 0;                                    // line of the entry
+  Index as_line = 0, transforms_line = 0;            // lines of these keys; 0 if absent
+  TextRegion source_place, expect_place, was_place;  // of the values
+
+  /// Null if it is not expected.
+  const Expected* find(Expect expect) const;
 };
 
 struct Manifest {
@@ -49,13 +68,21 @@ struct Manifest {
 
 /// Throws Error(kFormat) that names file, line and key ("golden.toml:3: key 'sorce' is unknown; did
 /// you mean 'source'?") for text that is not TOML, missing keys, values of another type, duplicate
-/// names, malformed digests, and entries without exactly one expectation.
+/// names, malformed digests, and entries without an expectation.
 Manifest parse_manifest(const std::string& path, std::string text);
 /// Throws Error(kIo) when it cannot be read, Error(kLimit) above 16 MiB.
 Manifest read_manifest(const std::string& path);
 
-/// The text of the manifest with the digests of these entries (by name) replaced.
-std::string with_digests(const Manifest& manifest,
-                         const std::map<std::string, std::string>& digests);
+/// What an entry now is.
+struct GoldenValue {
+  std::string digest;
+  GoldenRecord was;
+};
+/// The text of the manifest with the digests and records of these entries (by name) replaced; a
+/// record that was not there goes below what is expected. Nothing else changes.
+std::string with_values(const Manifest& manifest, const std::map<std::string, GoldenValue>& values);
+
+/// A text as TOML writes it, in double quotes.
+std::string toml_text(std::string_view text);
 
 }  // namespace maskctl

@@ -123,10 +123,10 @@ void check_layout(const Operation& operation, const CallOptions& options, const 
   const Tensor& array = query->second;
   if (array.extent(time) == mask.queries() || array.extent(heads) != mask.queries()) return;
   throw Error(Errc::kShape,
-              fmt::format("query is {}, and the {} queries of the mask are where {} has heads: "
-                          "--layout {}",
+              fmt::format("query is {}, and the {} queries of the mask are where {} has heads: {}",
                           shape_text(array.shape()), mask.queries(), operation.name,
-                          heads_first ? "bthd" : "bhtd"));
+                          fmt::format(fmt::runtime(options.layout_spelling),
+                                      heads_first ? "bthd" : "bhtd")));
 }
 
 /// Adopts the extents of a mask; one batch or head serves all. Throws when --axes says otherwise.

@@ -13,12 +13,13 @@ namespace maskctl::app {
 
 /// A call of an operation by name.
 struct CallOptions {
-  SourceOptions source;                     // how masks are read, and steps for them
-  std::string mask;                         // SOURCE; may be empty
-  std::vector<std::string> words;           // NAME=SOURCE or NAME=VALUE
-  std::string axes;                         // "Tq=64+D=128": extents of random arrays
-  std::optional<DType> random_dtype;        // of random arrays; default float32
-  std::optional<attention::Layout> layout;  // of given arrays; absent: the operation's
+  SourceOptions source;                              // how masks are read, and steps for them
+  std::string mask;                                  // SOURCE; may be empty
+  std::vector<std::string> words;                    // NAME=SOURCE or NAME=VALUE
+  std::string axes;                                  // "Tq=64+D=128": extents of random arrays
+  std::optional<DType> random_dtype;                 // of random arrays; default float32
+  std::optional<attention::Layout> layout;           // of given arrays; absent: the operation's
+  std::string_view layout_spelling = "--layout {}";  // how messages ask for it
   std::uint64_t seed = 0;
 };
 
@@ -30,6 +31,9 @@ void declare_backend(OptionList& list, const std::string& name, const std::strin
 void declare_backends(OptionList& list, std::vector<attention::Backend>& targets);
 void declare_layout(OptionList& list, const std::string& help,
                     std::optional<attention::Layout>& target);
+
+/// "bthd" or "bhtd"; `option` starts the message about any other text.
+attention::Layout parse_layout(std::string_view text, std::string_view option);
 
 /// Throws Error(kInvalidArgument) that suggests the nearest name.
 const attention::Operation& operation_named(const std::string& name);

@@ -36,6 +36,10 @@ void declare_backends(OptionList& list, std::vector<attention::Backend>& targets
              });
 }
 
+attention::Layout parse_layout(std::string_view text, std::string_view option) {
+  return static_cast<attention::Layout>(parse_choice(text, option, kLayouts));
+}
+
 void declare_layout(OptionList& list, const std::string& help,
                     std::optional<attention::Layout>& target) {
   list.choice("--layout", kLayouts, help,

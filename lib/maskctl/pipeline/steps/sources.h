@@ -1,0 +1,15 @@
+// The SOURCEs that the steps of a pipeline read.
+#pragma once
+
+#include <functional>
+#include <string>
+
+#include "maskctl/pipeline/parse/grammar.h"
+
+namespace maskctl {
+
+/// The pipeline with `rename(SOURCE)` in the place of each SOURCE, those of nested steps too.
+Pipeline with_sources(Pipeline pipeline,
+                      const std::function<std::string(const std::string& source)>& rename);
+
+}  // namespace maskctl
