@@ -8,12 +8,26 @@ set(hopper_kernels ${cuda_kernels})
 list(FILTER hopper_kernels INCLUDE REGEX "/cuda/hopper/")
 list(REMOVE_ITEM cuda_kernels ${hopper_kernels})
 
+# Compilers for GPUs fuse products into sums; where the CPU can, emulated kernels have that too, so
+# that tests find what only holds of products that are rounded first.
+include(CheckCXXSourceRuns)
+set(CMAKE_REQUIRED_FLAGS -mfma)
+check_cxx_source_runs("int main() { return !__builtin_cpu_supports(\"fma\"); }" MASKCTL_CPU_FUSES)
+unset(CMAKE_REQUIRED_FLAGS)
+option(MASKCTL_EMULATED_FUSES "Emulated kernels fuse products into sums, as a GPU does"
+  ${MASKCTL_CPU_FUSES})
+set(emulated_options -xc++)
+if(MASKCTL_EMULATED_FUSES)
+  list(APPEND emulated_options -mfma -ffp-contract=fast -fexpensive-optimizations)
+endif()
+
 # maskctl_emulated_kernels(NAME SOURCE...): an object library of kernels that the CPU runs, for tests.
 function(maskctl_emulated_kernels name)
   set(emulator ${PROJECT_SOURCE_DIR}/tests/gpu/emulator)
   set(kernels ${ARGN})
   list(FILTER kernels INCLUDE REGEX "\\.cu$")
-  set_source_files_properties(${kernels} PROPERTIES LANGUAGE CXX COMPILE_OPTIONS "-xc++")
+  set_source_files_properties(${kernels} PROPERTIES LANGUAGE CXX
+    COMPILE_OPTIONS "${emulated_options}")
   add_library(${name} OBJECT ${ARGN})
   target_include_directories(${name} BEFORE PRIVATE ${emulator})
   target_compile_definitions(${name} PRIVATE MASKCTL_CUDA_EMULATED)

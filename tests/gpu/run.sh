@@ -84,7 +84,17 @@ run_tests() {
   obeys samples/window_sinks.npy --op ring_attention ring_size=2
   obeys gen:causal:n=300 -t dilated:stride=3
   obeys gen:full:n=200 -t prefix:n=70
-  obeys gen:causal:n=700 --random-dtype bfloat16  # several tiles of keys: sums are scaled
+  # One to several tiles of keys: where maxima grow, sums are scaled, of the rows that see it alone.
+  local n dtype dim seed
+  for n in 128 300 512 700 1024; do
+    for dtype in float16 bfloat16; do
+      for dim in 64 128 256; do
+        for seed in 0 1 2 3; do
+          obeys "gen:causal:n=$n" --random-dtype "$dtype" --seed "$seed" --axes "D=$dim"
+        done
+      done
+    done
+  done
   local mask
   for mask in ${MASKCTL_CASES:+"$MASKCTL_CASES"/*.npy}; do
     # Arrays that may be several things are not said to be one here.

@@ -31,7 +31,7 @@ __device__ void weigh(const float* times, Weights& weights, Running& running,
 #pragma unroll
   for (int i = 0; i < kOwn; ++i) {
     const float top = fmaxf(running.top[i], max_of_lanes(fmaxf(x[0][i], x[1][i])));
-    const float shrink = top == running.top[i] ? 1 : expf(running.top[i] - top);
+    const float shrink = shrink_factor(running.top[i], top);
     for (int k = 0; k < 2; ++k) {
       const float count = times[lane + 32 * k];
       x[k][i] = count == 0 ? 0 : count * expf(x[k][i] - top);

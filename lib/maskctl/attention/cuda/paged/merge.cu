@@ -20,9 +20,8 @@ __device__ void merge(const PagedCall& c, const Tiling& t, const Task& task, int
   __syncthreads();
   float top = kNothing, sum = 0;
   for (Index n = 0; n < task.splits; ++n) top = fmaxf(top, tops[n]);
-  const float shift = top == kNothing ? 0 : top;
   for (Index n = threadIdx.x; n < task.splits; n += kMergeThreads) {
-    weights[n] = expf(tops[n] - shift);
+    weights[n] = shrink_factor(tops[n], top);
   }
   __syncthreads();
   for (Index n = 0; n < task.splits; ++n) sum += weights[n] * sums[n];

@@ -286,7 +286,7 @@ class Attention {
       sum = sum_of_lanes(sum);
       __syncwarp();
       if (lane != 0) continue;
-      const float shrink = expf(before - shift);
+      const float shrink = shrink_factor(before, top);
       shared_.top[v] = top, shared_.shrink[v] = shrink;
       shared_.sum[v] = shared_.sum[v] * shrink + sum;
     }
