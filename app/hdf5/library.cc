@@ -76,8 +76,8 @@ std::string last_error() {
   if (text.empty()) return "the HDF5 library gives no reason";
   if (text.find("bad version number") == std::string::npos) return text;
   return text +
-         "; if a newer HDF5 wrote it, h5py.File(name, 'w', libver=('earliest', 'v110')) "
-         "writes what is read here";
+         "; if a newer HDF5 wrote it, h5py writes what is read here: h5py.File('new.h5', 'w', "
+         "libver=('earliest', 'v110'))['m'] = h5py.File('old.h5')['m'][()]";
 }
 
 void fail(const std::string& what) {

@@ -60,7 +60,7 @@ std::string translate_json(const std::vector<TranslateReport>& reports) {
   out["masks"] = Json::array();
   for (const TranslateReport& report : reports) {
     Json mask{{"layers", report.layers.empty() ? Json(nullptr) : Json(report.layers)},
-              {"pipeline", report.pipeline},
+              {"pipeline", report.pipeline ? Json(*report.pipeline) : Json(nullptr)},
               {"meaning", report.meaning}};
     mask["libraries"] = Json::array();
     for (const Translation& one : report.translations) {
@@ -71,7 +71,7 @@ std::string translate_json(const std::vector<TranslateReport>& reports) {
                                    {"arrays", names_of(one.arrays)},
                                    {"refusal", one.ok() ? Json(nullptr) : Json(one.refusal)},
                                    {"notes", one.notes},
-                                   {"empty_row", info.empty_row}});
+                                   {"empty_row", one.empty_row}});
     }
     out["masks"].push_back(std::move(mask));
   }

@@ -1,6 +1,7 @@
 // The JSON forms of why, translate and audit.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -20,7 +21,7 @@ std::string audit_json(const std::string& source, const std::string& map, const 
 /// One mask, and the code for each library. `layers`: those of a model with this mask, else empty.
 struct TranslateReport {
   std::string layers;
-  std::string pipeline;
+  std::optional<std::string> pipeline;  // nothing: the mask of these layers is unknown
   std::string meaning;
   std::vector<Translation> translations;
 };

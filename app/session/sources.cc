@@ -35,8 +35,8 @@ std::vector<std::string> members_of(const std::string& source, const SourceOptio
   // A pipe can be opened once only: who writes into it stops when it is closed.
   std::error_code failed;
   if (!named.member.empty() || !std::filesystem::is_regular_file(named.path, failed)) return {};
-  const auto container = open_container(ByteSource(named.path),
-                                        {session.settings().max_bytes, session.settings().strict});
+  const auto container =
+      open_container(named.path, {session.settings().max_bytes, session.settings().strict});
   if (is_one_mask(container->keys()) || container->contains("maskinfo")) return {};
   return container->keys();
 }

@@ -154,7 +154,7 @@ TEST_CASE("bad input: wrong calls end with exit 2 and one line, and leave nothin
   const std::vector<std::pair<std::string, std::string>> table = {
       {attend + "query=none.npy", "cannot read none.npy: No such file"},
       {attend + "query=empty.npy", "an empty file"},
-      {attend + "query=folder", "Is a directory"},
+      {attend + "query=folder", "folder: a folder without model.safetensors"},
       {attend + "query=m.npy", "query: its axis Tq has 1, but Tq=8 was asked for"},
       {"attend flash_attention query=m.npy", "query is bool"},
       {attend + "-o none/out.npz", "cannot write none/out.npz: No such file"},
@@ -181,7 +181,7 @@ TEST_CASE("bad input: wrong calls end with exit 2 and one line, and leave nothin
       {"diff m.npy m.npy -o folder.png/x.png", "cannot write folder.png/x.png"},
       {"check m.npy --expect subset-of:other.npy", "expected equal queries and keys"},
       {"check m.npy --segments other.npy", "has the shape (S,) or (B, S)"},
-      {"recognise folder", "Is a directory"},
+      {"recognise folder", "folder: a folder without model.safetensors"},
       {"recognise gen:segments:n=60,docs=4,interleave=token --write none/x.npz", "cannot write"},
       {"why m.npy 1 8", "key 8 is outside of the mask"},
       {"why m.npy 1.5 2", "query '1.5'"},

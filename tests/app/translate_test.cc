@@ -29,6 +29,34 @@ TEST_CASE("a file given to translate is answered with the way from a file to cod
   check_refused(Sandbox(), "maskctl translate mask.npy --to hf", "maskctl recognise FILE");
 }
 
+TEST_CASE("a folder that save_pretrained wrote is read by the file that is meant") {
+  const Sandbox sandbox;
+  const std::string made =
+      R"(mkdir model; echo '{"model_type": "llama", "num_hidden_layers": 2}' > model/config.json; )";
+  const Outcome layers = sandbox.run(made + "maskctl translate --hf-config model --json");
+  CHECK(layers.status == 0);
+  CHECK(contains(layers.out, "0-1"));
+  CHECK(sandbox.run("maskctl gen --hf-config model --layer 1 n=4 -o a.npy").status == 0);
+  check_refused(sandbox, "maskctl info model", "model: a folder without model.safetensors");
+  check_refused(sandbox, "mkdir none; maskctl translate --hf-config none",
+                "none: a folder without config.json");
+  const Outcome weights = sandbox.run(
+      "maskctl convert a.npy -o model/model.safetensors; maskctl stats model; maskctl diff model "
+      "a.npy");
+  INFO(weights.out << weights.err);
+  CHECK(weights.status == 0);
+}
+
+TEST_CASE("layers of an unknown mask have no pipeline, those that see all an empty one") {
+  const Sandbox sandbox;
+  const Outcome outcome =
+      sandbox.run(R"(echo '{"model_type": "olmo_hybrid", "num_hidden_layers": 2, )"
+                  R"("layer_types": ["linear_attention", "full_attention"]}' > config.json; )"
+                  R"(maskctl translate --hf-config config.json --json)");
+  CHECK(contains(outcome.out, R"("pipeline": null)"));
+  CHECK(contains(outcome.out, R"("pipeline": "causal:align=bottom-right")"));
+}
+
 TEST_CASE("layers of a config without attention of a known kind have no mask, and say so") {
   const Sandbox sandbox;
   const Outcome outcome =

@@ -36,15 +36,15 @@ class Sized:
 
     device = 0
 
-    def __init__(self, length):
-        self.shape = {0: 1, 1: length, -2: length, -3: length}
+    def __init__(self, length, batch):
+        self.shape = {0: batch, 1: length, -2: length, -3: length}
 
 
 class Twins:
     """The names that the code uses. `mask` is what the last call would attend."""
 
-    def __init__(self, queries, keys):
-        self.queries, self.keys, self.mask = queries, keys, None
+    def __init__(self, queries, keys, batch=1):
+        self.queries, self.keys, self.batch, self.mask = queries, keys, batch, None
 
     def grid(self, bottom_right):
         i = np.arange(self.queries)[:, None] + (self.keys - self.queries if bottom_right else 0)
@@ -175,7 +175,13 @@ class Twins:
     # FlexAttention: the function, cell by cell.
     def create_block_mask(self, mask_mod, b, h, queries, keys, device):
         i, j = np.arange(queries)[:, None], np.arange(keys)[None]
-        self.mask = np.broadcast_to(mask_mod(0, 0, i, j), (queries, keys))
+        assert b in (None, self.batch)
+        self.mask = self.cells(mask_mod, i, j)
+
+    def cells(self, function, i, j):
+        """A function of b, h, q_idx and kv_idx on every cell of head 0: [batch, queries, keys]."""
+        shape = (self.queries, self.keys)
+        return np.stack([np.broadcast_to(function(b, 0, i, j), shape) for b in range(self.batch)])
 
     # splash: inclusive sides, None unbounded, offset added to the query.
     def local(self, shape, window, offset=0):
@@ -198,6 +204,9 @@ class Twins:
         def kernel(q, k, v, segment_ids=True):
             self.mask = self.mask & segment_ids
         return kernel
+
+    def segment_ids(self, q, kv):
+        return np.asarray(q)[..., :, None] == np.asarray(kv)[..., None, :]
 
     # ejkernel's MaskInfo: top-left, an offset moves the query, chunks are causal.
     class MaskInfo:
@@ -240,16 +249,34 @@ class Twins:
         self.flash_attn_func(0, 0, 0, causal=True, window_size=(
             -1 if per_layer_sliding_window is None else per_layer_sliding_window - 1, 0))
 
+    def vllm_encoder(self, num_heads, head_size, scale, attn_type, per_layer_sliding_window=None):
+        side = -1 if per_layer_sliding_window is None else per_layer_sliding_window - 1
+        self.flash_attn_func(0, 0, 0, window_size=(side, side))
+
+    def vllm_chunks(self, num_heads, head_size, scale, attention_chunk_size):
+        self.flash_attn_func(0, 0, 0, causal=True, attention_chunk=attention_chunk_size)
+
+    def open_images(self, mm_prefix_range):
+        """What vLLM's attention metadata adds: spans that see themselves, ends included."""
+        i, j = self.grid(True)
+        for start, end in mm_prefix_range[0]:
+            self.mask = self.mask | ((i >= start) & (i <= end) & (j >= start) & (j <= end))
+
     # FlashMask: one column closes rows from it on; of two the second closes rows before it.
     def flashmask(self, q, k, v, startend_row_indices=None, causal=False):
         i, j = self.grid(False)
         self.mask = (j <= i) if causal else self.full()
         if startend_row_indices is None:
             return
-        columns = startend_row_indices.reshape(self.keys, -1)
-        self.mask = self.mask & (i < columns[:, 0])
-        if columns.shape[1] == 2:
-            self.mask = self.mask & (i >= columns[:, 1])
+        assert startend_row_indices.dtype == np.int32
+        columns = np.moveaxis(startend_row_indices[:, 0], -1, 0)[:, :, None]
+        if len(columns) == 4:  # two ranges of rows
+            for start, end in (columns[:2], columns[2:]):
+                self.mask = self.mask & ~((i >= start) & (i < end))
+            return
+        self.mask = self.mask & (i < columns[0])
+        if len(columns) == 2:
+            self.mask = self.mask & (i >= columns[1])
 
     # ck_tile: coordinates (y, x) of the generic mask.
     def ck_tile(self, text):
@@ -285,39 +312,42 @@ class Twins:
         if local_window_size is not None:
             left, right = local_window_size
             self.mask = self.mask & (j >= i - left) & (j <= i + right)
-        if query_seq_lengths is not None:
-            self.mask = self.mask & (i < query_seq_lengths[0])
-        if key_value_seq_lengths is not None:
-            self.mask = self.mask & (j < key_value_seq_lengths[0])
+        for index, lengths in ((i, query_seq_lengths), (j, key_value_seq_lengths)):
+            if lengths is not None:
+                assert lengths.shape == (self.batch,)
+                self.mask = self.mask & (index < np.asarray(lengths)[:, None, None])
 
     # transformers: q_idx counts from the first cached token; position_ids that start again hide
     # other documents and count from each one's start, in causal masks only.
-    def hf(self, rule, causal, inputs_embeds, and_mask_function=None, attention_mask=None,
-           position_ids=None):
+    def hf(self, rule, causal, inputs_embeds, past_key_values, and_mask_function=None,
+           attention_mask=None, position_ids=None):
         i, j = self.grid(True)
         self.mask = self.full()
         if position_ids is not None and causal:
-            assert attention_mask is None
+            assert attention_mask is None and past_key_values is None
             place = np.asarray(position_ids)[0]
             number = np.cumsum(place == 0)
             self.mask = number[:, None] == number
             i, j = place[:, None], place[None]
         self.mask = self.mask & rule(i, j) & ((j <= i) | (not causal))
         if and_mask_function is not None:
-            self.mask = self.mask & and_mask_function(0, 0, i, j)
+            self.mask = self.mask & self.cells(and_mask_function, i, j)
         if attention_mask is not None:
-            self.mask = self.mask & np.asarray(attention_mask)[0]
+            assert attention_mask.shape == (self.batch, self.keys)
+            self.mask = self.mask & np.asarray(attention_mask)[:, None]
 
-    def names(self, config, lengths):
+    def names(self, config):
         torch = types.SimpleNamespace(
             tensor=tensor, int32=np.int32, arange=lambda n, **_: tensor(np.arange(n)), isin=np.isin,
             where=lambda *given: tensor(np.where(*given)), cat=np.concatenate,
             repeat_interleave=lambda a, n: tensor(np.repeat(a, n)))
         jnp = types.SimpleNamespace(
             array=tensor, asarray=np.asarray, arange=np.arange, isin=np.isin, where=np.where,
-            repeat=np.repeat, ones=np.ones, int32=np.int32)
+            repeat=np.repeat, ones=np.ones, zeros=np.zeros, int32=np.int32)
         paddle = types.SimpleNamespace(arange=np.arange, stack=np.stack, where=np.where,
-                                       minimum=np.minimum, full_like=np.full_like,
+                                       minimum=np.minimum, maximum=np.maximum,
+                                       full_like=np.full_like,
+                                       broadcast_tensors=lambda given: np.broadcast_arrays(*given),
                                        to_tensor=np.array, repeat_interleave=np.repeat)
         everything = lambda i, j: True
         window = lambda i, j: j > i - config.sliding_window
@@ -326,8 +356,10 @@ class Twins:
         made = lambda rule, causal: lambda **given: self.hf(rule, causal, **given)
         info = types.SimpleNamespace(
             from_attention_mask=lambda mask: self.MaskInfo(self, mask[0, 0]),
-            from_segments=lambda ids: self.MaskInfo(self, ids[0][:, None] == ids[0]))
-        q, k = Sized(self.queries), Sized(self.keys)
+            from_segments=lambda q, kv=None: self.MaskInfo(
+                self, self.segment_ids(q, q if kv is None else kv) & (q[..., None] != -1)))
+        q, k = Sized(self.queries, self.batch), Sized(self.keys, self.batch)
+        cache = types.SimpleNamespace(get_seq_length=lambda: self.keys - self.queries)
         return {
             "q": q, "k": k, "v": k, "query": q, "key": k, "value": k, "arrays": [],
             "num_qo_heads": 1, "num_kv_heads": 1, "head_dim_qk": 1, "num_heads": 1, "head_dim": 1,
@@ -351,9 +383,12 @@ class Twins:
             "CausalMask": lambda shape, offset=0: self.local(shape, (None, 0), offset),
             "FullMask": lambda shape: np.ones(shape, bool), "MultiHeadMask": list,
             "make_splash_mha": self.make_splash_mha,
-            "SegmentIds": lambda q, kv: q[:, None] == kv, "MaskInfo": info,
+            "SegmentIds": self.segment_ids, "MaskInfo": info,
+            "jax": types.SimpleNamespace(vmap=lambda kernel: kernel),
             "flash_attention": self.flash_attention, "ragged_page_attention": self.ragged,
-            "Attention": self.vllm, "flashmask_attention": self.flashmask,
+            "Attention": self.vllm, "EncoderOnlyAttention": self.vllm_encoder,
+            "ChunkedLocalAttention": self.vllm_chunks,
+            "AttentionType": types.SimpleNamespace(ENCODER_ONLY=0), "flashmask_attention": self.flashmask,
             "scaled_dot_product_attention": self.scaled_dot_product_attention,
             "causal_lower_right": lambda q, k: np.tril(np.ones((q, k), bool), k - q),
             "causal_upper_left": lambda q, k: np.tril(np.ones((q, k), bool)),
@@ -363,7 +398,7 @@ class Twins:
             "create_sliding_window_causal_mask": made(window, True),
             "create_chunked_causal_mask": made(chunk, True),
             "create_bidirectional_sliding_window_mask": made(near, False),
-            "config": config, "mask_kwargs": {"inputs_embeds": q},
+            "config": config, "mask_kwargs": {"inputs_embeds": q, "past_key_values": cache},
         }
 
 class DocumentsMask:
@@ -373,15 +408,24 @@ class DocumentsMask:
         return self.array()
 
 
-def run(library, code, queries, keys, lengths):
-    twins = Twins(queries, keys)
+def run(library, code, queries, keys, batch):
+    """The mask of head 0 that the code makes: [batch, queries, keys]."""
+    twins = Twins(queries, keys, batch)
     text = "\n".join(code)
     config = types.SimpleNamespace(sliding_window=None, attention_chunk_size=None)
     if library == "ck_tile":
         twins.ck_tile(text.split("-mask=")[1].split()[0])
-        return twins.mask
-    exec(text, twins.names(config, lengths))  # the code under test, of this program
-    return np.asarray(twins.mask).reshape(-1, queries, keys)[0]  # of the first head
+        return np.broadcast_to(twins.mask, (batch, queries, keys))
+    names = twins.names(config)
+    exec(text, names)  # the code under test, of this program
+    if "mm_prefix_range" in names:
+        twins.open_images(names["mm_prefix_range"])
+    mask = np.asarray(twins.mask)
+    if any(line.startswith("h = ") for line in code):
+        mask = mask[:1]  # [heads, queries, keys]
+    if mask.ndim == 4:
+        mask = mask[:, 0]
+    return np.broadcast_to(mask, (batch, queries, keys))
 
 
 def pipelines():
@@ -409,6 +453,21 @@ def pipelines():
                      "causal | pad:lens=6,of=both", "chunk:size=4,origin=3 | causal",
                      "window:keys=3 | heads:0{causal}"):
         yield (9, 9), pipeline, []
+    # Numbers for each batch entry, and steps on some of them: a batch of 3.
+    for pipeline in ("causal | pad:lens=6+9+2", "causal | pad:lens=6+3+9,side=left",
+                     "causal | pad:lens=6+3+9,of=both", "batch:1{causal}", "batch:0+2{window:keys=2}",
+                     "causal:offset=0+2+1", "window:keys=3 | prefix:n=1+2+3",
+                     "batch:1{chunk:size=4} | causal", "pad:lens=5", "causal | pad:lens=5,of=both",
+                     "kv-lengths:lens=5+2+8 | causal", "chunk:size=4,origin=0+1+2 | causal"):
+        yield (9, 9), pipeline, [], 3
+    for pipeline in ("batch:1{chunk:size=4,offset=3} | causal:align=bottom-right",
+                     "batch:1{dilated:stride=2} | causal:align=bottom-right", "pad:lens=5+2+8",
+                     "pad:lens=5+2+8,side=left | window:both=3,align=top-left"):
+        yield (4, 9), pipeline, [], 3
+    # Images: token types that open after causal steps.
+    for types_of in ("4+5", "2+3+1+3", "1+1+7"):
+        for head in ("causal", "window:keys=6", "window:both=2", ""):
+            yield (9, 9), " | ".join(filter(None, [head, f"tokens:'gen:segments:lens={types_of}'"])), []
     for inner in ("", "causal:align=bottom-right", "causal:align=top-left",
                   "window:keys=2,align=bottom-right", "window:both=1,align=bottom-right"):
         yield (6, 9), f"within:q-lens=2+3+1,kv-lens=4+3+2{{{inner}}}", []
@@ -429,10 +488,11 @@ def main():
     program = sys.argv[1]
     done = differ = 0
     said = {}
-    for (queries, keys), pipeline, lengths in pipelines():
-        made = command(program, "apply", f"gen:full:q={queries},k={keys}", "-t", pipeline, "-o", "-")
-        want = np.load(io.BytesIO(made.stdout))
-        want = want.reshape(want.shape[-2:])
+    for (queries, keys), pipeline, lengths, *batches in pipelines():
+        batch = batches[0] if batches else 1
+        source = f"gen:full:q={queries},k={keys},b={batch}"
+        made = command(program, "apply", source, "-t", pipeline, "-o", "-")
+        want = np.load(io.BytesIO(made.stdout))[:, 0]
         report = json.loads(command(program, "translate", "-t", pipeline, "--json").stdout)
         for entry in report["masks"][0]["libraries"]:
             name = entry["name"]
@@ -443,6 +503,8 @@ def main():
                                for note in entry["notes"])
             if queries != keys and said_in_note:
                 continue
+            if name == "hf" and queries > keys:
+                continue  # its queries are the last of the keys
             if any("batch entry" in note for note in entry["notes"]):
                 continue  # other rows: only those of valid tokens
             wanted = want
@@ -453,11 +515,11 @@ def main():
             if lengths and alone:
                 plain = pipeline.rsplit(" | ", 1)[0]
                 made = command(program, "apply", f"gen:full:n={keys}", "-t", plain, "-o", "-")
-                wanted = np.load(io.BytesIO(made.stdout)).reshape(queries, keys)
+                wanted = np.load(io.BytesIO(made.stdout))[:, 0]
             done += 1
             said[name] += 1
             try:
-                have = run(name, entry["code"], queries, keys, lengths)
+                have = run(name, entry["code"], queries, keys, batch)
             except Exception as error:  # any failure of the printed code is a difference
                 have = error
             if isinstance(have, Exception) or have.shape != wanted.shape or (have != wanted).any():

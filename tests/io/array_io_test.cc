@@ -133,7 +133,9 @@ TEST_CASE("arrays: files that cannot be read say so by name") {
   CHECK(error_of([] { read_array("no-such.npz:k"); }) ==
         "cannot read no-such.npz: No such file or directory");
   CHECK(error_of([&] { read_array(scratch.folder()); }) ==
-        "cannot read " + scratch.folder() + ": Is a directory");
+        scratch.folder() +
+            ": a folder without model.safetensors; give a file, or a folder that "
+            "save_pretrained wrote");
 }
 
 TEST_CASE("arrays: standard input may be a pipe or a file") {

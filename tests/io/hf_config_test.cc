@@ -1,9 +1,14 @@
 // The layers of Hugging Face configs, new and old, and files that are none.
 #include "maskctl/io/formats/hf/hf_config.h"
 
+#include <fmt/format.h>
+
+#include <algorithm>
 #include <string>
 #include <utility>
+#include <vector>
 
+#include "maskctl/io/formats/hf/hf_models.h"
 #include "support/catch_compat.h"
 #include "support/error_of.h"
 
@@ -47,9 +52,35 @@ TEST_CASE("layer_types name each layer") {
   CHECK(!config.layers[2].has_mask);
   CHECK(config.notes.empty());
   const HfConfig uneven = read_hf_config(
-      R"({"model_type": "llama", "num_hidden_layers": 2, "layer_types": ["full_attention"]})");
+      R"({"model_type": "olmo3", "num_hidden_layers": 2, "layer_types": ["full_attention"]})");
   REQUIRE(uneven.notes.size() == 1);
   CHECK(uneven.notes[0] == "layer_types names 1 layers, num_hidden_layers is 2");
+}
+
+TEST_CASE("layer_types count only where the class reads them") {
+  const std::string types = R"("num_hidden_layers": 2, "sliding_window": 4)"
+                            R"(, "layer_types": ["sliding_attention", "full_attention"]})";
+  const auto with = [&](std::string_view type) {
+    return fmt::format(R"({{"model_type": "{}", {})", type, types);
+  };
+  CHECK(layers(with("olmo3")) == "sf");
+  CHECK(layers(with("llama")) == "ff");
+  CHECK(layers(with("mixtral")) == "ss");
+  CHECK(layers(with("bert")) == "ee");
+  CHECK(read_hf_config(with("llama")).notes ==
+        std::vector<std::string>{"layer_types: the class of llama does not read it",
+                                 "sliding_window: the class of llama does not read it"});
+  for (const HfModel& model : hf_models()) {
+    if (reads_layer_types(model.family) || model.family == HfFamily::kOwn) continue;
+    INFO(model.type);
+    const std::string json = with(model.type);
+    const std::string without = json.substr(0, json.find(R"(, "layer_types")")) + "}";
+    const HfConfig config = read_hf_config(json);
+    CHECK(config.layers == read_hf_config(without).layers);
+    CHECK(std::ranges::any_of(config.notes, [](const std::string& note) {
+      return note.find("layer_types: the class of") == 0;
+    }));
+  }
 }
 
 TEST_CASE("each class fills in what its config leaves out") {
@@ -134,8 +165,7 @@ TEST_CASE("other files are refused in one line") {
   CHECK(refused("") == "expected a JSON object");
   CHECK(refused("[1]") == "expected a JSON object");
   CHECK(refused("{}").find("no model_type") == 0);
-  CHECK(refused(R"({"model_type": "llama"})").find("neither layer_types nor a number of layers") ==
-        0);
+  CHECK(refused(R"({"model_type": "llama"})").find("neither layer_types") == 0);
   CHECK(refused(R"({"model_type": "llama", "num_hidden_layers": 1000000})") ==
         "more than 10000 layers");
   const auto llama = [&](const std::string& keys) {
@@ -143,9 +173,13 @@ TEST_CASE("other files are refused in one line") {
   };
   CHECK(llama(R"("num_hidden_layers": -1)").find("num_hidden_layers: expected") == 0);
   CHECK(llama(R"("num_hidden_layers": 1.5)").find("whole number") != std::string::npos);
-  CHECK(llama(R"("layer_types": ["sliding_attention"])") ==
+  CHECK(llama(R"("layer_types": ["full_attention"])").find("neither layer_types") == 0);
+  const auto laguna = [&](const std::string& keys) {
+    return refused(R"({"model_type": "laguna", "sliding_window": null, )" + keys + "}");
+  };
+  CHECK(laguna(R"("layer_types": ["sliding_attention"])") ==
         "sliding_attention layers, but no sliding_window");
-  CHECK(llama(R"("layer_types": [3])").find("list of names") != std::string::npos);
+  CHECK(laguna(R"("layer_types": [3])").find("list of names") != std::string::npos);
   CHECK(refused(R"({"model_type": "gemma", "num_hidden_layers": 2,
                     "use_bidirectional_attention": true})")
             .find("its masks are unknown") != std::string::npos);

@@ -220,6 +220,11 @@ TEST_CASE("npy: something else is refused by what it looks like") {
   CHECK(looks_like("\x1f\x8b\x08rest", "a gzip file"));
   CHECK(looks_like(std::string("\x40\0\0\0\0\0\0\0{\"a\":1}", 15), "a safetensors file"));
   CHECK(looks_like("0 1 1 0\n", "text"));
+  CHECK(looks_like("GGUF\3", "a GGUF file"));
+  CHECK(looks_like("PAR1\x15", "a Parquet file"));
+  CHECK(looks_like(std::string("ARROW1\0\0", 8), "an Arrow file"));
+  CHECK(looks_like("\x08\x0a\x12\x07pytorch", "an ONNX model"));
+  CHECK(looks_like("MATLAB 5.0 MAT-file, Platform: GLNXA64", "a MATLAB file"));
   CHECK(looks_like(std::string("\0\1\2", 3), "unknown data"));
 }
 

@@ -10,6 +10,7 @@ import os
 import random
 import subprocess
 import sys
+import types
 import warnings
 
 os.environ.setdefault("TRANSFORMERS_VERBOSITY", "error")
@@ -26,20 +27,23 @@ def command(*words):
                           stderr=subprocess.PIPE, check=False)
 
 
+HEADS = 2
+
+
 def applied(pipeline, queries, keys, batch=1):
-    """The mask that the pipeline means, [batch, queries, keys]; None where it does not fit."""
+    """The mask that the pipeline means, [batch, HEADS, queries, keys]; None where it does not fit."""
     words = ["-t", pipeline] if pipeline else []
-    made = command("apply", f"gen:full:q={queries},k={keys},b={batch}", *words, "-o", "-")
+    source = f"gen:full:q={queries},k={keys},b={batch},h={HEADS}"
+    made = command("apply", source, *words, "-o", "-")
     if made.returncode != 0:
         return None
-    out = np.load(io.BytesIO(made.stdout))
-    return np.broadcast_to(out.reshape((-1,) + out.shape[-2:]), (batch, queries, keys))
+    return np.broadcast_to(np.load(io.BytesIO(made.stdout)), (batch, HEADS, queries, keys))
 
 
 def torch_names(queries, keys, batch):
-    q = torch.zeros(batch, 1, queries, keys)
-    k = torch.zeros(batch, 1, keys, keys)
-    v = torch.eye(keys).expand(batch, 1, keys, keys)
+    q = torch.zeros(batch, HEADS, queries, keys)
+    k = torch.zeros(batch, HEADS, keys, keys)
+    v = torch.eye(keys).expand(batch, HEADS, keys, keys)
     return {"torch": torch, "np": np, "q": q, "k": k, "v": v}
 
 
@@ -53,12 +57,13 @@ def run_sdpa(code, queries, keys, batch):
     names = torch_names(queries, keys, batch)
     names.update(locals())
     exec(with_result(code), names)
-    return (names["result"][:, 0] > 0).numpy()
+    return (names["result"] > 0).numpy()
 
 
 def run_mha(code, queries, keys, batch):
     names = torch_names(queries, keys, batch)
-    names["mha"] = torch.nn.MultiheadAttention(4, 1, batch_first=True)
+    made = torch.nn.MultiheadAttention(4, HEADS, batch_first=True)
+    names["mha"] = lambda *given, **named: made(*given, **named, average_attn_weights=False)
     names["query"], names["key"] = torch.zeros(batch, queries, 4), torch.zeros(batch, keys, 4)
     names["value"] = names["key"]
     exec(with_result(code), names)
@@ -70,20 +75,18 @@ def run_flex(code, queries, keys, batch):
     names = torch_names(queries, keys, batch)
     names["create_block_mask"] = create_block_mask
     exec("\n".join(code), names)
-    made = create_mask(names["mask_mod"], batch, 1, queries, keys, device="cpu")
-    return made[:, 0].numpy()
+    return create_mask(names["mask_mod"], batch, HEADS, queries, keys, device="cpu").numpy()
 
 
 def run_hf(code, queries, keys, batch):
     from transformers import DynamicCache, LlamaConfig, masking_utils
     config = LlamaConfig(num_hidden_layers=1, hidden_size=8, num_attention_heads=1)
     config._attn_implementation = "eager"
-    cache = None
+    cache = DynamicCache()  # as models have it, even without a past
     if keys > queries:
-        cache = DynamicCache()
         past = torch.zeros(batch, 1, keys - queries, 8)
         cache.update(past, past, 0)
-    names = torch_names(queries, keys, batch)
+    names = {"torch": torch, "np": np}  # its models have no q and k where masks are made
     names.update({name: getattr(masking_utils, name) for name in dir(masking_utils)
                   if name.startswith("create_")})
     names["config"] = config
@@ -94,20 +97,19 @@ def run_hf(code, queries, keys, batch):
     exec(with_result(code), names)
     made = names["result"]
     if made is None:
-        return np.ones((batch, queries, keys), bool)
-    return np.broadcast_to((made[:, 0] == 0).numpy(), (batch, queries, keys))
+        return np.ones((batch, HEADS, queries, keys), bool)
+    return np.broadcast_to((made == 0).numpy(), (batch, HEADS, queries, keys))
 
 
 def run_jax(code, queries, keys, batch):
     import jax.numpy as jnp
     from jax.nn import dot_product_attention
-    eye = jnp.broadcast_to(jnp.eye(keys)[None, :, None, :], (batch, keys, 1, keys))
+    eye = jnp.broadcast_to(jnp.eye(keys)[None, :, None, :], (batch, keys, HEADS, keys))
     names = {"jnp": jnp, "np": np, "dot_product_attention": dot_product_attention,
-             "q": jnp.zeros((batch, queries, 1, keys)), "k": jnp.zeros((batch, keys, 1, keys)),
-             "v": eye}
+             "q": jnp.zeros((batch, queries, HEADS, keys)),
+             "k": jnp.zeros((batch, keys, HEADS, keys)), "v": eye}
     exec(with_result(code), names)
-    # A row without keys is the mean of V, or 0 for queries past their length.
-    return np.asarray(names["result"])[:, :, 0, :] > 0
+    return np.asarray(names["result"]).transpose(0, 2, 1, 3) > 0
 
 
 def run_splash(code, queries, keys, batch):
@@ -122,16 +124,19 @@ def run_splash(code, queries, keys, batch):
 
         def kernel(q, k, v, segment_ids=None):
             if segment_ids is not None:
-                seen["mask"] &= np.asarray(segment_ids.q)[:, None] == np.asarray(segment_ids.kv)
+                ids = np.asarray(segment_ids.q), np.asarray(segment_ids.kv)
+                equal = ids[0][..., :, None] == ids[1][..., None, :]
+                seen["mask"] = seen["mask"] & equal.reshape(-1, 1, queries, keys)
         return kernel
 
     names = {name: getattr(masks, name) for name in dir(masks) if name.endswith("Mask")}
     names.update(np=np, jnp=jnp, SegmentIds=SegmentIds, make_splash_mha=make_splash_mha,
-                 q=np.zeros((1, queries, 4)), k=np.zeros((1, keys, 4)), v=0)
+                 q=np.zeros((HEADS, queries, 4)), k=np.zeros((HEADS, keys, 4)), v=0,
+                 jax=types.SimpleNamespace(vmap=lambda kernel: kernel))
     if not any("make_splash_mha" in line for line in code):
         code = ["mask = " + code[0], "make_splash_mha(MultiHeadMask([mask]))"]
     exec("\n".join(code), names)
-    return np.broadcast_to(seen["mask"], (batch, queries, keys))
+    return np.broadcast_to(seen["mask"], (batch, HEADS, queries, keys))
 
 
 def run_xformers(code, queries, keys, batch):
@@ -148,9 +153,9 @@ def run_xformers(code, queries, keys, batch):
         code = [f"memory_efficient_attention(q, k, v, attn_bias={code[0]})"]
     exec("\n".join(code), names)
     if seen["bias"] is None:
-        return np.ones((batch, queries, keys), bool)
+        return np.ones((batch, HEADS, queries, keys), bool)
     dense = seen["bias"].materialize((queries, keys)).numpy() == 0
-    return np.broadcast_to(dense, (batch, queries, keys))
+    return np.broadcast_to(dense, (batch, HEADS, queries, keys))
 
 
 RUN = {"sdpa": run_sdpa, "mha": run_mha, "flex": run_flex, "hf": run_hf, "jax": run_jax,
@@ -193,6 +198,29 @@ def random_pipeline(draw, queries, keys):
     return " | ".join(steps)
 
 
+def random_scope(draw, queries, keys, batch):
+    """Steps on some heads or batch entries, numbers for each batch entry, token types, inversion."""
+    tail = f"align={draw.choice(['top-left', 'bottom-right'])}"
+    numbers = lambda least: "+".join(str(draw.randint(least, keys)) for _ in range(batch))
+    inner = draw.choice([f"causal:{tail}", f"window:keys={draw.randint(1, 4)},{tail}",
+                         f"chunk:size={draw.randint(1, 5)},offset={draw.randint(0, 4)}",
+                         f"dilated:stride={draw.randint(2, 3)}", f"window:both=2,{tail}"])
+    kinds = [f"batch:{draw.randint(0, batch - 1)}{{{inner}}}", f"pad:lens={numbers(1)}",
+             f"kv-lengths:lens={numbers(1)}", f"causal:offset={numbers(0)},{tail}", f"{inner} | not",
+             f"pad:lens={draw.randint(1, keys)},side={draw.choice(['left', 'right'])}",
+             f"heads:{draw.randint(0, HEADS - 1)}{{{inner}}}",
+             f"global:tokens={draw.randint(0, min(queries, keys) - 1)}",
+             f"chunk:size=3,origin={numbers(0)},{tail}", f"prefix:n={draw.randint(1, keys)}"]
+    if queries == keys:
+        types_of = "+".join(map(str, cut(draw, keys)))
+        kinds += [f"causal | tokens:'gen:segments:lens={types_of}'", f"pad:lens={numbers(1)},of=both",
+                  f"pad:lens={draw.randint(1, keys)},of=both"]
+    steps = [draw.choice(kinds)]
+    if draw.random() < .6:
+        steps.insert(draw.randint(0, 1), f"causal:{tail}")
+    return " | ".join(steps)
+
+
 def cut(draw, total, parts=None):
     places = sorted(draw.sample(range(1, total), min(total - 1, (parts or draw.randint(1, 3)) - 1)))
     return [b - a for a, b in zip([0] + places, places + [total])]
@@ -207,8 +235,10 @@ def write_round(draw, count):
     """Pipelines to libraries."""
     keys = draw.randint(2, 10)
     queries = keys if draw.random() < .5 else draw.randint(1, keys)
-    pipeline = random_pipeline(draw, queries, keys)
-    want = applied(pipeline, queries, keys)
+    batch = draw.randint(1, 3)
+    pipeline = (random_scope(draw, queries, keys, batch) if draw.random() < .5
+                else random_pipeline(draw, queries, keys))
+    want = applied(pipeline, queries, keys, batch)
     if want is None:
         return
     words = ["-t", pipeline] if pipeline else ["--from", "fa", "causal=False"]
@@ -221,20 +251,22 @@ def write_round(draw, count):
         if told(entry["notes"], queries == keys):
             count[name]["told"] += 1
             continue
-        compare(count[name], name, f"-t {pipeline!r} on {queries}x{keys}", entry["code"], want,
-                queries, keys)
+        compare(count[name], name, f"-t {pipeline!r} on {queries}x{keys}", entry, want)
 
 
-def compare(count, name, what, code, want, queries, keys):
+def compare(count, name, what, entry, want):
+    batch, _, queries, keys = want.shape
+    code = entry["code"]
     try:
-        have = RUN[name](list(code), queries, keys, 1)
+        have = RUN[name](list(code), queries, keys, batch)
     except Exception as error:  # the printed code does not run
         count["wrong"] += 1
         print(f"{name}: {what}: {type(error).__name__}: {str(error)[:150]}\n    " + "\n    ".join(code))
         return
     # Libraries that give a row without keys the mean of V show it as open.
     dead = ~want.any(-1)
-    alike = (have == want).all(-1) | (dead & (have.all(-1) if name in ("jax", "hf") else ~have.any(-1)))
+    mean = name == "hf" or name == "jax" and entry["empty_row"].startswith("the mean")
+    alike = (have == want).all(-1) | (dead & (have.all(-1) if mean else ~have.any(-1)))
     if alike.all():
         count["same"] += 1
     else:
@@ -277,7 +309,7 @@ def random_call(draw, keys):
                "create_bidirectional_sliding_window_mask(**mask_kwargs)"),
         ("hf", "create_causal_mask(**mask_kwargs)"),
     ]
-    library, text = draw.choice(calls)
+    library, text = draw.choice([call for call in calls if call[0] in RUN])
     if "Padded" not in text and "BlockDiagonal" not in text and library == "xformers" and queries > keys:
         queries = keys
     return library, text, queries

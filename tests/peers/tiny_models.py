@@ -1,7 +1,7 @@
 """Tiny models of transformers with random weights, one for each model type, and the mask that each of
 their layers applies: the cells where a softmax weight of eager attention is not zero.
 
-    tiny_models.py DIR [TYPE...]    writes DIR/TYPE.json: the config as saved, the keys that were given
+    tiny_models.py DIR [TYPE|CONFIG.json...]    (all types without one) writes DIR/TYPE.json: the config as saved, the keys that were given
                                     to its class, and the mask of each layer as rows of 0 and 1
 """
 import json
@@ -65,6 +65,8 @@ VARIANTS = [
     ("gpt_neo", {"attention_types": [[["global", "local"], 4]]}),
     ("llama", {"sliding_window": 6}), ("cwm", {"sliding_window": 9}), ("olmo3", {"sliding_window": 9}),
 ]
+# A key that most classes do not read: each type once with it, so that the masks show which do.
+UNREAD = {"layer_types": ["sliding_attention", "full_attention"], "sliding_window": 6}
 LAYERS = ("num_hidden_layers", "n_layer", "n_layers", "num_layers", "encoder_layers",
           "decoder_layers", "num_decoder_layers", "num_encoder_layers")
 
@@ -96,7 +98,8 @@ def masks_of(model, tokens):
             continue
         layers = []
         for weights in got:
-            if weights is None or weights.ndim != 4:
+            # One more column is a sink; Longformer's weights are those of a band, not of keys.
+            if weights is None or weights.ndim != 4 or weights.shape[-1] > TOKENS + 1:
                 layers.append(None)
                 continue
             keys = weights[0][:, :, :TOKENS]
@@ -129,6 +132,24 @@ def made(model_type, layers, extra):
     raise last
 
 
+def of_file(path):
+    """The type of a config.json and the keys of its text part, made small."""
+    with open(path) as file:
+        keys = json.load(file)
+    text = keys.get("text_config", keys)
+    model_type = text.get("model_type", keys["model_type"])
+    model_type = model_type if model_type in CONFIG_MAPPING else model_type + "_text"
+    kept = {}
+    for key, value in text.items():
+        number = isinstance(value, int) and not isinstance(value, bool)
+        kept[key] = (SMALL[key] if key in SMALL and number else
+                     WINDOWS[key] if key in WINDOWS and number and value > 0 else value)
+    for key in ("architectures", "model_type", "vocab_size", "torch_dtype", "dtype", "rope_scaling",
+                "rope_parameters", "transformers_version", "quantization_config"):
+        kept.pop(key, None)
+    return model_type, kept
+
+
 def too_long(*_):
     raise TimeoutError("more than 60 s")
 
@@ -141,8 +162,12 @@ def main():
     done = failed = 0
     types = {**MODEL_FOR_CAUSAL_LM_MAPPING_NAMES, **MODEL_FOR_MASKED_LM_MAPPING_NAMES,
              **MODEL_FOR_SEQ_TO_SEQ_CAUSAL_LM_MAPPING_NAMES}
-    jobs = [(name, {}) for name in sys.argv[2:] or sorted(types)]
-    for number, (model_type, extra) in enumerate(jobs + ([] if sys.argv[2:] else VARIANTS)):
+    files = [name for name in sys.argv[2:] if name.endswith(".json")]
+    names = [name for name in sys.argv[2:] if name not in files]
+    names = names if sys.argv[2:] else sorted(types)
+    jobs = [(name, {}) for name in names] + [one for one in VARIANTS if one[0] in names]
+    jobs += [(name, UNREAD) for name in names] + [of_file(name) for name in files]
+    for number, (model_type, extra) in enumerate(jobs):
         name = model_type + (f"-{number}" if extra else "") + ".json"
         if os.path.exists(os.path.join(where, name)):
             done += 1
@@ -151,6 +176,10 @@ def main():
             signal.alarm(60)
             default = CONFIG_MAPPING[model_type]().to_dict()
             layers = 30 if "max_window_layers" in default else 8
+            layers = max([layers] + [extra[key] for key in LAYERS if isinstance(extra.get(key), int)])
+            if extra is UNREAD:
+                layers = min(layers, 8)
+                extra = dict(UNREAD, layer_types=UNREAD["layer_types"] * (layers // 2))
             model, given = made(model_type, layers, extra)
             tokens = torch.randint(3, 60, (1, TOKENS))
             kinds = masks_of(model, tokens)

@@ -70,7 +70,7 @@ TEST_CASE("transformers: documents without causal go through and_mask_function")
     CHECK(code(hf).find("position_ids") == std::string::npos);
   }
   const Translation causal = written("doc:lens=3+2 | causal", Library::kHf);
-  CHECK(code(causal).find("position_ids = torch.tensor([[0, 1, 2, 0, 1]])") != std::string::npos);
+  CHECK(code(causal).find("position_ids = torch.tensor([[0, 1, 2, 0, 1]]") != std::string::npos);
   // What bidirectional functions make of position_ids: nothing.
   CHECK(to_text(parse_library_syntax(Library::kHf,
                                      "create_bidirectional_mask(**mask_kwargs, position_ids="

@@ -157,6 +157,7 @@ TEST_CASE("the window table and the readers agree on every library's keys") {
       text = "LowerTriangularFromBottomRightLocalAttentionMask(4)";
     }
     if (row.api == "hf, bidirectional") text += ", is_causal=False";
+    if (row.api == "vllm, EncoderOnlyAttention") text = "EncoderOnlyAttention(" + text + ")";
     if (row.api.find("global and dilated") != row.api.npos) {
       text = "generate_dilated_sliding_window(4, 1)";
     }

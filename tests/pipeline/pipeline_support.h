@@ -22,6 +22,7 @@ inline const std::map<std::string, Tensor>& arrays() {
       {"ids4.npy", i32({1, 1, 2, -1})},
       {"ids6.npy", i32({1, 1, 1, 2, 2, -1})},
       {"lens.npy", i32({3, 4})},
+      {"images.npy", i32({0, 0, 0, 1, 1, 1, 1, 2, 2})},
       {"flags.npy", tensor_of<U>(DType::kBool, {4}, {1, 1, 1, 0})},
       {"flags2d.npy", i32({2, 4}, {1, 1, 0, 0, 1, 1, 1, 1})},
       {"map.npy", tensor_of<U>(DType::kUInt8, {2, 2}, {1, 0, 0, 1})},

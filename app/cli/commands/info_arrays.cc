@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <iterator>
 
 #include "app/cli/parser/values.h"
 #include "app/reports/remedies.h"
@@ -27,18 +28,22 @@ ReadOptions read_options(Session& session) {
 /// The arrays of the file `path`, from headers.
 InfoReport headers_report(const std::string& path, Container& container) {
   ContainerOutline outline = container.outline();
+  if (outline.arrays.empty()) {
+    throw Error(Errc::kFormat, outline.unreadable.empty()
+                                   ? fmt::format("{}: holds no arrays", path)
+                                   : fmt::format("{}: holds no arrays that can be read; {}", path,
+                                                 outline.unreadable.front()));
+  }
   InfoReport report;
   report.source = path;
   for (auto& [name, dtype, shape] : outline.arrays) report.arrays.push_back({name, dtype, shape});
-  report.notes = std::move(outline.notes);
+  report.notes = std::move(outline.unreadable);
+  std::ranges::move(outline.notes, std::back_inserter(report.notes));
   return report;
 }
 
 /// Nothing for a container that can be read as one mask.
 std::optional<InfoReport> if_several(InfoReport report) {
-  if (report.arrays.empty()) {
-    throw Error(Errc::kFormat, fmt::format("{}: holds no arrays", report.source));
-  }
   std::vector<std::string> names;
   names.reserve(report.arrays.size());
   for (const ArrayReport& array : report.arrays) names.push_back(array.name);
@@ -70,7 +75,7 @@ std::optional<InfoReport> one_array_report(const std::string& source, Container&
 std::optional<ArrayReport> outline(const std::string& source, const ReadOptions& options) {
   const SourceName named = parse_source_name(source);
   if (named.path == "-") return std::nullopt;
-  const auto container = open_container(ByteSource(named.path), options);
+  const auto container = open_container(named.path, options);
   InfoReport all = headers_report(named.path, *container);
   for (ArrayReport& array : all.arrays) {
     const bool wanted = named.member.empty() ? all.arrays.size() == 1
@@ -123,7 +128,7 @@ std::optional<InfoReport> arrays_only(const std::string& source, const SourceOpt
   if (!named.member.empty() || !std::filesystem::is_regular_file(named.path, failed)) {
     return std::nullopt;
   }
-  const auto container = open_container(ByteSource(named.path), options);
+  const auto container = open_container(named.path, options);
   if (container->holds_one_array()) return one_array_report(source, *container, options);
   return if_several(headers_report(source, *container));
 }

@@ -161,7 +161,7 @@ std::string lines_of(const Translation& translation) {
   for (const std::string& code : translation.code) line(code);
   if (!translation.ok()) line("cannot: " + translation.refusal);
   for (const std::string& note : translation.notes) line("# " + note);
-  if (translation.ok()) line(fmt::format("# a row without keys: {}", info.empty_row));
+  if (translation.ok()) line(fmt::format("# a row without keys: {}", translation.empty_row));
   return out;
 }
 
@@ -169,7 +169,9 @@ std::string text_of_report(const TranslateReport& report) {
   std::string out;
   if (!report.layers.empty()) out += fmt::format("{:<{}}{}\n", "layers", kNameWidth, report.layers);
   out += fmt::format("{:<{}}{}\n", "mask", kNameWidth,
-                     report.pipeline.empty() ? "(no step)" : report.pipeline);
+                     !report.pipeline           ? "(unknown)"
+                     : report.pipeline->empty() ? "(no step)"
+                                                : *report.pipeline);
   out += fmt::format("{:<{}}{}\n", "", kNameWidth, report.meaning);
   for (const Translation& translation : report.translations) out += "\n" + lines_of(translation);
   return out;

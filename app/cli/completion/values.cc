@@ -31,7 +31,7 @@ std::vector<std::string> keys_of(const std::string& path) {
   if (!fs::is_regular_file(path, failed)) return {};
   try {
     set_hdf5_helper("", 1);  // a file that takes longer is not worth waiting for
-    const auto container = open_container(ByteSource(path), {});
+    const auto container = open_container(path, {});
     return container->holds_one_array() ? std::vector<std::string>() : container->keys();
   } catch (const std::exception&) {
     return {};  // a file that cannot be read holds nothing to choose from

@@ -236,7 +236,7 @@ SourceName parse_source_name(std::string_view text) {
 Tensor read_array(const std::string& source, const ReadOptions& options,
                   std::vector<std::string>* notes) {
   const SourceName name = parse_source_name(source);
-  const auto container = open_container(ByteSource(name.path), options);
+  const auto container = open_container(name.path, options);
   std::vector<std::string> unread;
   return container->read(name.member.empty() ? container->only_key() : name.member, options,
                          notes != nullptr ? *notes : unread);

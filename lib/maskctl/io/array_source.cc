@@ -51,7 +51,7 @@ ArraySource::ArraySource(const std::string& source, const ReadOptions& options,
   const SourceName name = parse_source_name(source);
   std::vector<std::string> unread;
   impl_->options = options;
-  impl_->container = open_container(ByteSource(name.path), options);
+  impl_->container = open_container(name.path, options);
   impl_->array =
       impl_->container->open(name.member.empty() ? impl_->container->only_key() : name.member,
                              options, notes ? *notes : unread);

@@ -43,6 +43,7 @@ class CallWriter {
   std::string pair(std::string_view open) const;
   std::string mask_type() const;
   std::string numbers(const Argument& argument, const std::vector<Index>& values);
+  std::string per_batch(const Argument& argument);
   const std::vector<Index>& key_lengths() const {
     return form_.kv_lengths.empty() ? form_.lengths : form_.kv_lengths;
   }
@@ -95,17 +96,25 @@ std::string CallWriter::misfit_band() const {
   const bool moved = (form_.left && *form_.left < 0) || (form_.right && *form_.right < 0);
   if (moved) return "the band does not contain the diagonal, and sides cannot be negative";
   if (form_.right && !form_.causal() &&
-      !takes({Says::kSides, Says::kSidesOrBoth, Says::kRight, Says::kMaskType})) {
+      !takes(
+          {Says::kSides, Says::kSidesOrBoth, Says::kRight, Says::kMaskType, Says::kKeysAround})) {
     return "no right side of a window";
   }
   const bool causal = row_.causal || takes({Says::kCausal, Says::kMaskType, Says::kRight,
                                             Says::kSides, Says::kSidesOrBoth, Says::kCausalChunk});
   if (form_.causal() && !causal) return "no argument for causal";
-  if (form_.left &&
-      !takes({Says::kSides, Says::kSidesOrBoth, Says::kLeft, Says::kLeftKeys, Says::kKeys})) {
+  if (form_.left && !takes({Says::kSides, Says::kSidesOrBoth, Says::kLeft, Says::kLeftKeys,
+                            Says::kKeys, Says::kKeysAround})) {
     return "no argument for a window";
   }
   if (form_.left && !form_.causal() && takes({Says::kKeys})) return "its windows are causal";
+  if (takes({Says::kKeysAround}) && form_.left != form_.right) {
+    return "its windows are as wide after the query as before it";
+  }
+  const bool needs_chunk = std::ranges::any_of(row_.arguments, [](const Argument& argument) {
+    return argument.fallback.empty() && argument.says == Says::kChunk;
+  });
+  if (needs_chunk && !form_.chunk) return "it needs chunks";
   const bool needs_window = std::ranges::any_of(row_.arguments, [](const Argument& argument) {
     return argument.fallback.empty() &&
            (argument.says == Says::kKeys || argument.says == Says::kLeft);
@@ -158,6 +167,14 @@ std::string CallWriter::numbers(const Argument& argument, const std::vector<Inde
   return name;
 }
 
+/// The length of each batch entry; one length is that of all.
+std::string CallWriter::per_batch(const Argument& argument) {
+  const std::string name = numbers(argument, form_.padding);
+  if (form_.padding.size() == 1) lines_.back() += ".repeat(q.shape[0])";
+  note_batch(form_.padding.size(), out_);
+  return name;
+}
+
 /// An argument that the call requires but that says nothing about the mask.
 std::string CallWriter::beside(const Argument& argument) const {
   const auto longest = [](const std::vector<Index>& lengths) {
@@ -166,6 +183,7 @@ std::string CallWriter::beside(const Argument& argument) const {
   if (argument.name == "max_seqlen_q") return longest(form_.lengths);
   if (argument.name == "max_seqlen_k") return longest(key_lengths());
   if (argument.name == "qkv_format") return "\"thd\"";
+  if (argument.name == "attn_type") return "AttentionType.ENCODER_ONLY";
   if (argument.name == "use_padding_mask") return "True";
   return argument.fallback.empty() ? std::string(argument.name) : "";
 }
@@ -176,6 +194,7 @@ std::string CallWriter::value(const Argument& argument) {
     case Says::kCausal:
       return argument.name == "use_causal_mask" ? "" : python(form_.causal());
     case Says::kKeys:
+    case Says::kKeysAround:
       return form_.left ? std::to_string(*form_.left + 1) : "";
     case Says::kSides:
     case Says::kSidesOrBoth:
@@ -213,9 +232,9 @@ std::string CallWriter::value(const Argument& argument) {
     case Says::kKeyEnds:
       return numbers(argument, ends_of(key_lengths()));
     case Says::kValidQueries:
-      return form_.padded() && form_.pad_queries ? numbers(argument, form_.padding) : "";
+      return form_.padded() && form_.pad_queries ? per_batch(argument) : "";
     case Says::kValidKeys:
-      return form_.padded() ? numbers(argument, form_.padding) : "";
+      return form_.padded() ? per_batch(argument) : "";
     case Says::kKeyStride:
       return "";
     case Says::kNothing:
@@ -228,6 +247,10 @@ void CallWriter::note() {
   if (form_.left && takes({Says::kLeftKeys})) {
     out_.notes.push_back(
         fmt::format("the left bound is exclusive: {} is left={}", *form_.left + 1, *form_.left));
+  }
+  if (form_.left && takes({Says::kKeysAround})) {
+    out_.notes.push_back(
+        fmt::format("{} keys on either side: {} minus one", *form_.left, *form_.left + 1));
   }
   if (form_.left && takes({Says::kKeys})) {
     out_.notes.push_back(fmt::format("{} keys including the query's own", *form_.left + 1));
@@ -276,6 +299,9 @@ void CallWriter::write() {
   }
   if (!row_.object.empty()) out_.code.emplace_back(row_.object);
   out_.code.push_back(whole ? call : fmt::format(fmt::runtime(use), call));
+  if (form_.pad_queries && takes({Says::kValidQueries})) {
+    out_.empty_row = info_of(row_.library).padded_row;
+  }
   note();
 }
 
@@ -287,8 +313,10 @@ MaskForm unpadded(const MaskForm& form, Translation& out) {
   documents.padding.clear();
   documents.align = Align::kUnset;
   out.notes.push_back(fmt::format(
-      "for Q = K: q, k and v hold the {} tokens of each batch entry, one entry after another{}",
+      "for Q = K: q, k and v hold the {} tokens of {}, one entry after another{}",
       form.pad_left ? "last valid" : "first valid",
+      form.padding.size() == 1 ? "one batch entry; of more, repeat its length and put them"
+                               : "each batch entry",
       form.pad_queries ? "" : "; queries of padding are left out"));
   return documents;
 }
@@ -364,6 +392,7 @@ void write_call(const MaskForm& given, Translation& out) {
     if (!form.inside) return refuse(out, "documents over which steps count");
   }
   std::string why;
+  int nearest = 0;
   for (const Convention& row : conventions()) {
     if (row.library != out.library || !row.written) continue;
     CallWriter writer(row, form, out);
@@ -372,7 +401,10 @@ void write_call(const MaskForm& given, Translation& out) {
       return writer.write();
     }
     // Report the reason of the call that comes nearest.
-    if (why.empty() || row.documents == form.documents) why = misfit;
+    const int near = 2 * int{row.documents == form.documents} + int{row.causal == form.causal()};
+    if (near < nearest) continue;
+    nearest = near;
+    why = misfit;
   }
   if (!form.banded() && !form.documents && !form.chunk && !form.padded() && form.sinks == 0 &&
       form.prefix == 0 && !info.use.empty()) {
@@ -380,6 +412,65 @@ void write_call(const MaskForm& given, Translation& out) {
     return;
   }
   refuse(out, why.empty() ? "no arguments for this mask" : why);
+}
+
+namespace {
+
+/// The spans of equal types other than 0, both ends included; nothing if a type recurs later or the
+/// batch entries differ.
+std::optional<std::vector<std::pair<Index, Index>>> spans_of(const Tensor& types) {
+  if (types.rank() > 1 && types.extent(0) != 1) return std::nullopt;
+  const auto values = as_int32(types, "types");
+  std::vector<std::pair<Index, Index>> out;
+  std::set<std::int32_t> seen;
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    const auto at = static_cast<Index>(i);
+    if (values[i] == 0) continue;
+    if (i > 0 && values[i] == values[i - 1]) {
+      out.back().second = at;
+    } else if (seen.insert(values[i]).second) {
+      out.push_back({at, at});
+    } else {
+      return std::nullopt;
+    }
+  }
+  return out;
+}
+
+/// The token types that open images after the steps of a chain, or null.
+const step::Tokens* images_of(const Chain& chain) {
+  const auto* tokens = chain.empty() ? nullptr : std::get_if<step::Tokens>(&chain.back().rule);
+  const bool opens = tokens && tokens->shared && tokens->join == step::Tokens::Join::kUnion &&
+                     tokens->zero != step::Tokens::Zero::kNone;
+  return opens ? tokens : nullptr;
+}
+
+}  // namespace
+
+void write_vllm(const Chain& chain, const StepName& name, Translation& out) {
+  const step::Tokens* images = images_of(chain);
+  const auto spans = images ? spans_of(images->q.array) : std::nullopt;
+  const Chain text(chain.begin(), chain.end() - (spans ? 1 : 0));
+  const MaskForm form = mask_form(text, name);
+  if (!form.rest.empty()) return refuse(out, form.rest);
+  write_call(form, out);
+  if (!spans || !out.ok()) return;
+  std::string ranges;
+  Index longest = 0;
+  for (const auto& [first, last] : *spans) {
+    ranges += fmt::format("{}({}, {})", ranges.empty() ? "" : ", ", first, last);
+    longest = std::max(longest, last - first + 1);
+  }
+  if (form.left && longest > *form.left + 1) {
+    return refuse(out, fmt::format("mm_prefix_range leaves out spans longer than the window; one "
+                                   "has {} tokens",
+                                   longest));
+  }
+  if (!form.causal()) return refuse(out, "mm_prefix_range belongs to causal attention");
+  out.code.push_back(fmt::format("mm_prefix_range = {{0: [{}]}}", ranges));
+  out.notes.emplace_back(
+      "mm_prefix_range of the attention metadata: spans of request 0, both ends included; vLLM "
+      "fills it from the request's images");
 }
 
 }  // namespace maskctl

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <numeric>
 
 #include "maskctl/inspect/translate/formula.h"
 
@@ -12,40 +11,32 @@ namespace {
 
 constexpr std::size_t kListed = 64;  // the most numbers that are written out
 
-bool splits(const MaskForm& mask) { return mask.sinks > 0 || mask.prefix > 0; }
-
-/// What several libraries cannot express: offsets of chunks, steps inside documents, padding.
-std::string unusual(const MaskForm& mask) {
-  if (mask.chunk && (mask.chunk_offset != 0 || !mask.chunk_origins.empty())) {
-    return "no argument for the offset of chunks";
-  }
-  const bool counted = !mask.kv_lengths.empty() || mask.chunk || splits(mask);
-  if (mask.inside && counted) return "steps that count inside documents";
-  if (mask.padded()) return "no argument for padding";
-  return "";
-}
-
 bool negative(const MaskForm& mask) {
   return (mask.left && *mask.left < 0) || (mask.right && *mask.right < 0);
 }
-
-/// Code for the doc_id of every token, if the lengths are known.
-std::string document_ids(const MaskForm& mask, std::string_view repeat, std::string_view arange) {
-  return fmt::format("doc_id = {}({}({}), {}[{}]{})", repeat, arange, mask.lengths.size(),
-                     repeat.starts_with("torch") ? "torch.tensor(" : "", joined(mask.lengths, ", "),
-                     repeat.starts_with("torch") ? ")" : "");
-}
-
-constexpr const char* kLengthsLine = "Q_LEN, KV_LEN = q.shape[-2], k.shape[-2]";
 
 bool reads_lengths(const std::string& text) {
   return text.find("Q_LEN") != text.npos || text.find("KV_LEN") != text.npos;
 }
 
+/// Lines for the device and the lengths, as transformers' arguments have them; without a cache the
+/// keys are the queries.
+void add_hf_lengths(bool device, bool lengths, Translation& out) {
+  if (device) out.code.emplace_back("device = mask_kwargs[\"inputs_embeds\"].device");
+  if (!lengths) return;
+  out.code.emplace_back("Q_LEN = mask_kwargs[\"inputs_embeds\"].shape[1]");
+  out.code.emplace_back(
+      "KV_LEN = Q_LEN + getattr(mask_kwargs.get(\"past_key_values\"), \"get_seq_length\", int)()");
+}
+
 void add_formula(Formula formula, Translation& out) {
   const bool lengths =
       reads_lengths(formula.expression) || std::ranges::any_of(formula.tensors, reads_lengths);
-  if (lengths) out.code.emplace_back(kLengthsLine);
+  if (out.library == Library::kHf) {
+    add_hf_lengths(!formula.tensors.empty(), lengths, out);
+  } else if (lengths) {
+    out.code.emplace_back(kLengthsLine);
+  }
   for (std::string& line : formula.tensors) out.code.push_back(std::move(line));
   for (std::string& line : formula.notes) out.notes.push_back(std::move(line));
   for (Translation::Array& array : formula.arrays) out.arrays.push_back(std::move(array));
@@ -81,6 +72,13 @@ std::string array_code(Translation& out, const std::string& name,
   return load;
 }
 
+void note_batch(std::size_t entries, Translation& out) {
+  const std::string text = fmt::format("for a batch of {}", entries);
+  if (entries > 1 && std::ranges::find(out.notes, text) == out.notes.end()) {
+    out.notes.push_back(text);
+  }
+}
+
 void refuse(Translation& out, std::string why) { out.refusal = std::move(why); }
 void refuse_keys(Translation& out) {
   refuse(out, "no argument for keys that are open beside the window");
@@ -90,7 +88,7 @@ void write_flex(const Chain& chain, const StepName& name, Translation& out) {
   Formula formula = formula_of(chain, name, out.library);
   if (!formula.missing.empty()) return refuse(out, formula.missing);
   const std::string expression = formula.expression;
-  const std::string batch = formula.batches > 1 ? std::to_string(formula.batches) : "None";
+  const std::string batch = formula.batches ? "q.shape[0]" : "None";
   const std::string heads = formula.heads ? "q.shape[1]" : "None";
   const std::string lengths =
       formula.tokens ? fmt::format("{0}, {0}", *formula.tokens) : "Q_LEN, KV_LEN";
@@ -112,9 +110,8 @@ void write_dense(const Chain& chain, const StepName& name, Translation& out) {
   const std::string at = out.library == Library::kJax ? "" : ", device=q.device";
   out.code.push_back(fmt::format("q_idx = {}.arange(Q_LEN{})[:, None]", module, at));
   out.code.push_back(fmt::format("kv_idx = {}.arange(KV_LEN{})[None]", module, at));
-  if (formula.batches > 1) {
-    out.code.push_back(
-        fmt::format("b = {}.arange({}{})[:, None, None, None]", module, formula.batches, at));
+  if (formula.batches) {
+    out.code.push_back(fmt::format("b = {}.arange(q.shape[0]{})[:, None, None, None]", module, at));
   }
   if (formula.heads) {
     out.code.push_back(fmt::format("h = {}.arange(q.shape[{}]{})[:, None, None]", module,
@@ -135,7 +132,7 @@ void write_dense(const Chain& chain, const StepName& name, Translation& out) {
   switch (out.library) {
     case Library::kMha:
       out.code.emplace_back(
-          formula.heads || formula.batches > 1
+          formula.heads || formula.batches
               ? "mha(query, key, value, attn_mask=~mask.expand(q.shape[0], q.shape[1], -1, "
                 "-1).flatten(0, 1))"
               : "mha(query, key, value, attn_mask=~mask)");
@@ -167,12 +164,15 @@ std::string hf_causal_function(const MaskForm& mask, Translation& out) {
   return "create_sliding_window_causal_mask";
 }
 
-/// The entry of mask_kwargs that closes padding.
+/// The entry of mask_kwargs that closes padding: a row for each batch entry.
 std::string hf_padding(const MaskForm& mask, Translation& out) {
-  out.code.emplace_back("KV_LEN = k.shape[-2]");
+  add_hf_lengths(true, true, out);
+  std::string lengths = array_code(out, "length", mask.padding);
+  if (mask.padding.size() == 1) lengths += ".expand(mask_kwargs[\"inputs_embeds\"].shape[0])";
   out.code.push_back(
-      fmt::format("attention_mask = torch.arange(KV_LEN) {} torch.tensor([{}])[:, None]",
-                  mask.pad_left ? ">= KV_LEN -" : "<", joined(mask.padding, ", ")));
+      fmt::format("attention_mask = torch.arange(KV_LEN, device=device) {} {}[:, None]",
+                  mask.pad_left ? ">= KV_LEN -" : "<", lengths));
+  note_batch(mask.padding.size(), out);
   return "attention_mask=attention_mask";
 }
 
@@ -182,13 +182,21 @@ std::string hf_positions(const MaskForm& mask, Translation& out) {
   for (const Index length : mask.lengths) {
     for (Index i = 0; i < length && positions.size() <= kListed; ++i) positions.push_back(i);
   }
+  add_hf_lengths(true, false, out);
   out.code.push_back(
       positions.size() > kListed
-          ? fmt::format("position_ids = torch.cat([torch.arange(n) for n in [{}]])[None]",
+          ? fmt::format("position_ids = torch.cat([torch.arange(n, device=device) for n in "
+                        "[{}]])[None]",
                         joined(mask.lengths, ", "))
-          : fmt::format("position_ids = torch.tensor([[{}]])", joined(positions, ", ")));
-  out.notes.emplace_back("attention_mask=None: an all-ones attention_mask turns the packing off");
-  return "position_ids=position_ids, attention_mask=None";
+          : fmt::format("position_ids = torch.tensor([[{}]], device=device)",
+                        joined(positions, ", ")));
+  const Index tokens = ends_of(mask.lengths).back();
+  out.notes.push_back(
+      fmt::format("position_ids hold {0} tokens: for Q_LEN = KV_LEN = {0}", tokens));
+  out.notes.emplace_back(
+      "None: an attention_mask, even of all ones, or a cache, even an empty one, turns the packing "
+      "off");
+  return "position_ids=position_ids, attention_mask=None, past_key_values=None";
 }
 
 bool write_hf_causal(const MaskForm& mask, Translation& out) {
@@ -227,17 +235,17 @@ bool write_hf_keys(const MaskForm& mask, Translation& out) {
 
 void write_hf(const Chain& chain, const MaskForm& mask, const StepName& name, Translation& out) {
   if (write_hf_keys(mask, out)) return;
-  Formula formula = formula_in_absolute_positions(chain, name, out.library);
+  Formula formula = formula_of(chain, name, out.library);
   if (!formula.missing.empty()) return refuse(out, formula.missing);
-  const std::string expression = formula.expression;
-  if (!formula.tensors.empty()) {
-    out.code.emplace_back("device = mask_kwargs[\"inputs_embeds\"].device");
+  if (formula.heads) {
+    return refuse(out, "mask functions are evaluated for head 0, and all heads get its mask");
   }
+  const std::string expression = formula.expression;
   add_formula(std::move(formula), out);
   out.code.push_back("def pattern(b, h, q_idx, kv_idx):");
   out.code.push_back("    return " + expression);
   const bool causal = mask.rest.empty() && mask.causal() && mask.prefix == 0 &&
-                      (!mask.inside || mask.kv_lengths.empty());
+                      mask.align != Align::kTopLeft && (!mask.inside || mask.kv_lengths.empty());
   out.code.push_back(fmt::format("create_{}_mask(**mask_kwargs, and_mask_function=pattern)",
                                  causal ? "causal" : "bidirectional"));
   if (mask.documents || !mask.rest.empty()) {
@@ -245,84 +253,6 @@ void write_hf(const Chain& chain, const MaskForm& mask, const StepName& name, Tr
   }
   out.notes.emplace_back(
       "mask functions reach eager, sdpa and flex; flash_attention_2 ignores them");
-}
-
-/// Only a band that contains the diagonal, and documents given by lengths, can be expressed here.
-bool refuses_shape(const MaskForm& mask, Translation& out) {
-  if (splits(mask)) {
-    refuse_keys(out);
-  } else if (const std::string why = unusual(mask); !why.empty()) {
-    refuse(out, why);
-  } else if (negative(mask)) {
-    refuse(out, "the band does not contain the diagonal, and sides cannot be negative");
-  } else if (mask.documents && mask.lengths.empty()) {
-    refuse(out, "these ids are not lengths of consecutive documents");
-  } else {
-    return false;
-  }
-  return true;
-}
-
-void write_splash(const MaskForm& mask, Translation& out) {
-  if (refuses_shape(mask, out)) return;
-  const bool moved = mask.align == Align::kBottomRight;
-  const std::string offset = moved ? ", offset=KV_LEN - Q_LEN" : "";
-  const auto side = [](std::optional<Index> n) { return n ? std::to_string(*n) : "None"; };
-  std::string code;
-  if (mask.chunk) {
-    if (!mask.causal() || moved || mask.chunk_align == Align::kBottomRight) {
-      return refuse(out, "chunks are causal and top-left");
-    }
-    code = fmt::format("ChunkedCausalMask((Q_LEN, KV_LEN), {})", *mask.chunk);
-  }
-  if (mask.left || (mask.right && !mask.causal())) {
-    code += fmt::format("{}LocalMask((Q_LEN, KV_LEN), ({}, {}){})", code.empty() ? "" : " & ",
-                        side(mask.left), side(mask.right), moved ? offset : ", offset=0");
-  } else if (mask.causal() && !mask.chunk) {
-    code = fmt::format("CausalMask((Q_LEN, KV_LEN){})", offset);
-  }
-  if (code.empty()) code = "FullMask((Q_LEN, KV_LEN))";
-  out.code = {kLengthsLine, "mask = " + code,
-              "kernel = make_splash_mha(MultiHeadMask([mask] * q.shape[0]), head_shards=1, "
-              "q_seq_shards=1)"};
-  if (mask.documents) {
-    const Index total = std::accumulate(mask.lengths.begin(), mask.lengths.end(), Index{0});
-    out.code.push_back(document_ids(mask, "np.repeat", "np.arange"));
-    out.code.emplace_back("kernel(q, k, v, segment_ids=SegmentIds(q=doc_id, kv=doc_id))");
-    out.notes.push_back(fmt::format("doc_id holds {0} tokens: for Q_LEN = KV_LEN = {0}", total));
-  } else {
-    out.code.emplace_back("kernel(q, k, v)");
-  }
-}
-
-void write_mask_info(const MaskForm& mask, Translation& out) {
-  if (refuses_shape(mask, out)) return;
-  const bool window = mask.left || (mask.right && !mask.causal());
-  if (mask.chunk && !mask.causal()) return refuse(out, "apply_chunked is causal too");
-  const bool moved = mask.align == Align::kBottomRight;
-  if (mask.chunk && (moved || mask.chunk_align == Align::kBottomRight)) {
-    return refuse(out, "apply_chunked has no offset for the chunk number");
-  }
-  const char* offset = moved ? "offset=kv_len - q_len" : "";
-  std::string code;
-  if (mask.documents) {
-    out.code.push_back(document_ids(mask, "np.repeat", "np.arange"));
-    code = "MaskInfo.from_segments(jnp.asarray(doc_id)[None])";
-  } else {
-    out.code.emplace_back("batch, q_len, kv_len = q.shape[0], q.shape[1], k.shape[1]");
-    code = "MaskInfo.from_attention_mask(jnp.ones((batch, 1, q_len, kv_len), bool))";
-  }
-  if (mask.chunk) {
-    code += fmt::format(".apply_chunked({})", *mask.chunk);
-  } else if (mask.causal()) {
-    code += fmt::format(".apply_causal({})", offset);
-  }
-  if (window) {
-    const auto side = [](std::optional<Index> n) { return n ? std::to_string(*n) : "2**30"; };
-    code += fmt::format(".apply_sliding_window(({}, {}){})", side(mask.left), side(mask.right),
-                        moved ? fmt::format(", {}", offset) : "");
-  }
-  out.code.push_back("mask_info = " + code);
 }
 
 void write_ck_tile(const MaskForm& mask, Translation& out) {
@@ -354,54 +284,6 @@ void write_ck_tile(const MaskForm& mask, Translation& out) {
     out.code.front() += fmt::format(" -mode=1 -s={}", joined(mask.lengths, ","));
     out.notes.emplace_back("group mode: one sequence for each document");
   }
-}
-
-void write_flashmask(const MaskForm& mask, Translation& out) {
-  if (mask.chunk) return refuse(out, "chunks: give each chunk as a document");
-  if (const std::string why = unusual(mask); !why.empty()) return refuse(out, why);
-  if (negative(mask)) {
-    return refuse(out, "the band does not contain the diagonal, and sides cannot be negative");
-  }
-  if (mask.align == Align::kBottomRight) {
-    out.notes.emplace_back("written for Q = K, where both alignments agree");
-  }
-  if (mask.documents && mask.lengths.empty()) {
-    return refuse(out, "these ids are not lengths of consecutive documents");
-  }
-  if (mask.documents && !mask.causal()) return refuse(out, "documents that are not causal");
-  if (mask.documents && splits(mask)) return refuse_keys(out);
-  if (mask.banded() && !mask.right) return refuse(out, "a window without a right side");
-  std::string start =
-      mask.left ? fmt::format("j + {}", *mask.left + 1) : "paddle.full_like(j, Q_LEN)";
-  if (!mask.left && !mask.documents && mask.prefix == 0 && (mask.causal() || !mask.right)) {
-    out.code = {
-        fmt::format("flashmask_attention(q, k, v, causal={})", mask.causal() ? "True" : "False")};
-    return;
-  }
-  out.code = {"Q_LEN, KV_LEN = q.shape[1], k.shape[1]", "j = paddle.arange(KV_LEN)"};
-  if (mask.documents) {
-    std::vector<Index> ends = ends_of(mask.lengths);
-    ends.erase(ends.begin());
-    out.code.push_back(fmt::format(
-        "document_end = paddle.repeat_interleave(paddle.to_tensor([{}]), paddle.to_tensor([{}]))",
-        joined(ends, ", "), joined(mask.lengths, ", ")));
-    start = mask.left ? fmt::format("paddle.minimum({}, document_end)", start) : "document_end";
-  }
-  if (mask.sinks > 0) start = fmt::format("paddle.where(j < {}, Q_LEN, {})", mask.sinks, start);
-  const bool causal = mask.causal() && mask.prefix == 0;
-  std::string columns = start;
-  if (mask.prefix > 0) {
-    if (!mask.causal()) return refuse_keys(out);
-    columns = fmt::format("paddle.where(j < {0}, Q_LEN, {1}), paddle.where(j < {0}, 0, j)",
-                          mask.prefix, start);
-  } else if (!causal) {
-    columns = fmt::format("{}, {}", start, mask.right ? fmt::format("j - {}", *mask.right) : "0");
-  }
-  out.code.push_back(fmt::format(
-      "idx = paddle.stack([{}], -1).clip(0, Q_LEN).reshape([1, 1, KV_LEN, -1])", columns));
-  out.code.push_back(
-      fmt::format("flashmask_attention(q, k, v, startend_row_indices=idx, causal={})",
-                  causal ? "True" : "False"));
 }
 
 }  // namespace maskctl

@@ -20,6 +20,13 @@ std::vector<Index> ends_of(const std::vector<Index>& lengths);
 /// Numbers as an array of the library: written out, or in NAME.npy beside the code when many.
 std::string array_code(Translation& out, const std::string& name, const std::vector<Index>& values);
 
+/// Keys that are open beside the band: sinks, a prefix.
+inline bool splits(const MaskForm& mask) { return mask.sinks > 0 || mask.prefix > 0; }
+/// Defines the lengths for code that reads them.
+inline constexpr const char* kLengthsLine = "Q_LEN, KV_LEN = q.shape[-2], k.shape[-2]";
+/// Says that the code holds an entry for each of so many batches; nothing for one.
+void note_batch(std::size_t entries, Translation& out);
+
 /// Writes the first call of the table that can express the form; otherwise refuses with the reason.
 void write_call(const MaskForm& form, Translation& out);
 
@@ -29,7 +36,8 @@ void write_dense(const Chain& chain, const StepName& name, Translation& out);
 void write_hf(const Chain& chain, const MaskForm& mask, const StepName& name, Translation& out);
 void write_splash(const MaskForm& mask, Translation& out);
 void write_mask_info(const MaskForm& mask, Translation& out);
-void write_flashmask(const MaskForm& mask, Translation& out);
+void write_flashmask(const Chain& chain, const MaskForm& mask, Translation& out);
+void write_vllm(const Chain& chain, const StepName& name, Translation& out);
 void write_ck_tile(const MaskForm& mask, Translation& out);
 
 }  // namespace maskctl

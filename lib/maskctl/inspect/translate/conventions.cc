@@ -137,6 +137,7 @@ constexpr std::array kLibraries = {
                 .title = "jax.nn.dot_product_attention",
                 .align = Align::kTopLeft,
                 .empty_row = "the mean of V (a large negative number is added)",
+                .padded_row = "0: a query past query_seq_lengths",
                 .dense = "dot_product_attention(q, k, v, mask=mask[None, None])",
                 .array = "jnp.array([{}], jnp.int32)"},
 };
@@ -170,6 +171,8 @@ constexpr std::array kWindows = {
                      WindowRule::kInclusive, "types/mask.py, _triton_impl_fwd.py"},
     WindowConvention{"Mistral reference, prefill", "sliding_window=W", WindowRule::kInclusive,
                      "mistral-inference#60: triu(diagonal=-W)"},
+    WindowConvention{"vllm, EncoderOnlyAttention", "per_layer_sliding_window=W",
+                     WindowRule::kKeysBoth, "flash_attn.py: (W - 1, W - 1)"},
     WindowConvention{"hf, bidirectional", "sliding_window=W", WindowRule::kBoth,
                      "masking_utils.py: abs(q - kv) <= W"},
     WindowConvention{"flex, attention-gym global and dilated; fa (W, W)", "window_size=(W, W)",
@@ -192,16 +195,17 @@ std::optional<Library> library_from_name(std::string_view name) {
 }
 
 step::Window window_of(WindowRule rule, Index w) {
-  const Index least = rule == WindowRule::kKeys ? 1 : 0;
+  const bool counts_own = rule == WindowRule::kKeys || rule == WindowRule::kKeysBoth;
+  const Index least = counts_own ? 1 : 0;
   if (w < least) {
     throw Error(Errc::kInvalidArgument,
                 fmt::format("a window of {}: expected at least {}", w, least));
   }
   step::Window out;
-  out.left = rule == WindowRule::kKeys ? w - 1 : w;
-  out.right = rule == WindowRule::kBoth ? w : 0;
-  out.spelling =
-      rule == WindowRule::kBoth ? step::Window::Spelling::kBoth : step::Window::Spelling::kKeys;
+  const bool both = rule == WindowRule::kBoth || rule == WindowRule::kKeysBoth;
+  out.left = counts_own ? w - 1 : w;
+  out.right = both ? *out.left : 0;
+  out.spelling = both ? step::Window::Spelling::kBoth : step::Window::Spelling::kKeys;
   return out;
 }
 

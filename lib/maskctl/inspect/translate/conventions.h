@@ -37,7 +37,10 @@ struct LibraryInfo {
   /// Where the diagonal lies when Q != K; kUnset: an argument decides.
   Align align = Align::kUnset;
   std::string_view empty_row;  // the result of a row without keys
-  std::string_view dense;      // how to pass a mask without a formula; empty: not possible
+  /// The same for a query past the length that the call was given for its queries; empty: calls
+  /// take no such lengths.
+  std::string_view padded_row = {};
+  std::string_view dense;  // how to pass a mask without a formula; empty: not possible
   /// How an array of numbers is written, with {} for the numbers: "torch.tensor([{}],
   /// dtype=torch.int32, ...)".
   std::string_view array = "[{}]";
@@ -55,6 +58,7 @@ struct LibraryInfo {
 enum class Says : std::uint8_t {
   kCausal,       // True: no key after the query's own
   kKeys,         // W: W keys including the query's own; without causal, W on either side
+  kKeysAround,   // W: W - 1 keys on either side of the query's own
   kSides,        // (L, R): L keys before the query's own, which is open too, and R after it
   kSidesOrBoth,  // the same; a single W means (W, W)
   kLeft,         // L: L keys before the query's own
@@ -119,8 +123,10 @@ enum class WindowRule : std::uint8_t {
   kKeys,       // left = W - 1, right = 0: W keys including the query's own
   kInclusive,  // left = W, right = 0: W + 1 keys
   kBoth,       // left = right = W: 2 W + 1 keys
+  kKeysBoth,   // left = right = W - 1: 2 W - 1 keys
 };
-/// The sides of the window. Throws Error(kInvalidArgument) for W < 0, and for kKeys with W = 0.
+/// The sides of the window. Throws Error(kInvalidArgument) for W < 0, and for W = 0 where W counts
+/// the query's own key.
 step::Window window_of(WindowRule rule, Index w);
 
 /// One way to say "window" in one library.
@@ -130,7 +136,7 @@ struct WindowConvention {
   WindowRule rule = WindowRule::kKeys;
   std::string_view source;  // the line of code or the thread that settles it
 };
-/// Seventeen ways with three meanings: a query far from the start sees W, W + 1 or 2 W + 1 keys.
+/// With four meanings: a query far from both ends sees W, W + 1, 2 W - 1 or 2 W + 1 keys.
 std::span<const WindowConvention> window_conventions();
 
 }  // namespace maskctl

@@ -14,6 +14,9 @@ namespace {
 
 constexpr Index kWrittenNumbers = 64;  // the most numbers that are written out
 
+// transformers counts q_idx from the first cached token: its row.
+constexpr const char* kRowOfCache = "(q_idx + Q_LEN - KV_LEN)";
+
 /// "q_idx", "(q_idx + 3)".
 std::string plus(const std::string& term, Index offset) {
   if (offset == 0) return term;
@@ -71,13 +74,18 @@ class Arrays {
     std::ranges::copy(values, array.as<std::int64_t>().begin());
     return numbers(stem, array);
   }
-  void note_batches(Index count) { formula.batches = std::max(formula.batches, count); }
-  void note_tokens(const std::string& name, Index count) {
-    const std::string text =
-        fmt::format("{} holds {} tokens: for Q_LEN = KV_LEN = {}", name, count, count);
+  /// The formula reads an array with one entry for each of `count` batches.
+  void note_batches(Index count) {
+    formula.batches = true;
+    note(fmt::format("the arrays hold {0} batch entries: for a batch of {0}", count));
+  }
+  void note(const std::string& text) {
     if (std::ranges::find(formula.notes, text) == formula.notes.end()) {
       formula.notes.push_back(text);
     }
+  }
+  void note_tokens(const std::string& name, Index count) {
+    note(fmt::format("{} holds {} tokens: for Q_LEN = KV_LEN = {}", name, count, count));
     if (!formula.tokens) formula.tokens = count;
   }
   /// The module that has repeat_interleave, arange and isin.
@@ -114,7 +122,9 @@ class Arrays {
 
 class Writer {
  public:
-  Writer(Arrays& arrays, const StepName& name) : arrays_(arrays), name_(name) {}
+  Writer(Arrays& arrays, const StepName& name) : arrays_(arrays), name_(name) {
+    if (arrays.library() == Library::kHf) row_ = kRowOfCache;
+  }
 
   /// Appends the steps to the expression written so far; false when a step has no formula.
   bool write(const Chain& chain);
@@ -151,10 +161,21 @@ class Writer {
   /// "length[b]", or the one number.
   std::string per_batch(const char* stem, const NamedArray& array);
   std::string query_at(Align align, const std::string& offset);
-  std::string query_at(Align align, Index offset) {
-    return plus(align == Align::kBottomRight ? shifted() : q_, offset);
+  std::string query_at(Align align, Index offset) { return plus(place(align), offset); }
+  /// Where a query lies among the keys. Without an alignment Q = K, except for chunks, which count
+  /// rows then.
+  std::string place(Align align) const {
+    if (inside_) {
+      return align == Align::kBottomRight ? fmt::format("({} + {} - {})", row_, keys_, queries_)
+                                          : row_;
+    }
+    const bool absolute = row_ != "q_idx";
+    if (align == Align::kTopLeft) return row_;
+    if (align == Align::kUnset || absolute) return "q_idx";
+    return "(q_idx + KV_LEN - Q_LEN)";
   }
-  std::string shifted() const { return fmt::format("({} + {} - {})", q_, keys_, queries_); }
+  /// The index of a query in an array: with one array for both sides, that of the key beside it.
+  std::string row_of(bool shared) const { return shared && !inside_ ? "q_idx" : row_; }
   std::string indexed(const std::string& name, const Tensor& array, const std::string& at) {
     const bool batched = array.rank() > 1 && array.extent(0) > 1;
     return batched ? fmt::format("{}[b, {}]", name, at) : fmt::format("{}[{}]", name, at);
@@ -162,7 +183,9 @@ class Writer {
 
   Arrays& arrays_;
   const StepName& name_;
-  std::string q_ = "q_idx", k_ = "kv_idx", queries_ = "Q_LEN", keys_ = "KV_LEN";
+  // The row of the query, its place in its document once inside one.
+  std::string row_ = "q_idx", k_ = "kv_idx", queries_ = "Q_LEN", keys_ = "KV_LEN";
+  bool inside_ = false;
   std::string expression_;
   bool all_open_ = true;  // true while the expression is empty
   char last_ = '&';       // the outermost operator of the expression
@@ -176,7 +199,7 @@ std::string Writer::per_batch(const char* stem, const NamedArray& array) {
 }
 
 std::string Writer::query_at(Align align, const std::string& offset) {
-  return fmt::format("({} + {})", align == Align::kBottomRight ? shifted() : q_, offset);
+  return fmt::format("({} + {})", place(align), offset);
 }
 
 std::string Writer::term(const step::Causal& rule) {
@@ -201,7 +224,8 @@ std::string Writer::term(const step::Window& rule) {
 }
 
 std::string Writer::term(const step::Chunk& rule) {
-  const std::string q = query_at(rule.align, rule.offset);
+  const Align align = rule.align == Align::kUnset ? Align::kTopLeft : rule.align;
+  const std::string q = query_at(align, rule.offset);
   if (rule.origins.array.elements() == 0) {
     return fmt::format("({0} // {2} == {1} // {2})", q, k_, rule.size);
   }
@@ -210,36 +234,36 @@ std::string Writer::term(const step::Chunk& rule) {
 }
 
 std::string Writer::term(const step::Document& rule) {
-  if (q_ != "q_idx") return "";
+  if (inside_) return "";
   const NamedArray& keys = rule.shared ? rule.q : rule.kv;
   const std::string q = arrays_.numbers("doc_id", rule.q.array);
   const std::string kv = rule.shared ? q : arrays_.numbers("kv_doc_id", rule.kv.array);
   if (rule.shared) arrays_.note_tokens(q, rule.q.array.extent(rule.q.array.rank() - 1));
-  const std::string row = indexed(q, rule.q.array, q_);
+  const std::string row = indexed(q, rule.q.array, row_of(rule.shared));
   return fmt::format("({} == {}) & ({} != {})", row, indexed(kv, keys.array, k_), row, rule.pad_id);
 }
 
 std::string Writer::term(const step::DocumentLengths& rule) {
   const std::string ids = arrays_.named("doc_id", arrays_.repeated(rule.lengths));
   arrays_.note_tokens(ids, std::accumulate(rule.lengths.begin(), rule.lengths.end(), Index{0}));
-  return fmt::format("({0}[{1}] == {0}[{2}])", ids, q_, k_);
+  return fmt::format("({0}[{1}] == {0}[{2}])", ids, row_of(true), k_);
 }
 
 /// The condition for a valid key or query, given the length of the valid part.
 std::string Writer::valid(const std::string& length, bool left, bool keys) {
-  const std::string& at = keys ? k_ : q_;
+  const std::string at = keys ? k_ : row_of(true);
   return left ? fmt::format("({} >= {} - {})", at, keys_, length)
               : fmt::format("({} < {})", at, length);
 }
 
 std::string Writer::term(const step::Pad& rule) {
-  if (q_ != "q_idx") return "";
+  if (inside_) return "";
   if (!rule.is_lengths) {
     Tensor flags = astype(rule.valid.array, DType::kInt32);
     const std::string name = arrays_.numbers("valid", flags);
     arrays_.note_tokens(name, flags.extent(flags.rank() - 1));
     std::string out = fmt::format("({} != 0)", indexed(name, flags, k_));
-    if (rule.both) out += fmt::format(" & ({} != 0)", indexed(name, flags, q_));
+    if (rule.both) out += fmt::format(" & ({} != 0)", indexed(name, flags, row_of(true)));
     return out;
   }
   const std::string length = per_batch("length", rule.valid);
@@ -248,14 +272,14 @@ std::string Writer::term(const step::Pad& rule) {
 }
 
 std::string Writer::term(const step::Dilated& rule) {
-  return fmt::format("(({} - {}) % {} == 0)", k_, q_, rule.stride);
+  return fmt::format("(({} - {}) % {} == 0)", k_, row_, rule.stride);
 }
 
 std::string Writer::term(const step::Block& rule) {
   const Tensor& map = rule.map.array;
   if (map.rank() != 2) return "";
   const std::string name = arrays_.numbers("block_map", astype(map, DType::kInt32));
-  return fmt::format("({}[{} // {}, {} // {}] != 0)", name, q_, rule.q_size, k_, rule.k_size);
+  return fmt::format("({}[{} // {}, {} // {}] != 0)", name, row_, rule.q_size, k_, rule.k_size);
 }
 
 std::string Writer::first_keys(Index n, const NamedArray& each) {
@@ -278,23 +302,23 @@ std::string Writer::term(const step::Global& rule) {
       "is_global", fmt::format("{0}.isin({0}.arange(max(Q_LEN, KV_LEN){1}), {2})", module, device,
                                fmt::format(fmt::runtime(info_of(arrays_.library()).array),
                                            joined(tokens, ", "))));
-  return fmt::format("({0}[{1}] | {0}[{2}])", name, q_, k_);
+  return fmt::format("({0}[{1}] | {0}[{2}])", name, row_, k_);
 }
 
 std::string Writer::term(const step::Tokens& rule) {
-  if (q_ != "q_idx") return "";
+  if (inside_) return "";
   using Zero = step::Tokens::Zero;
   const NamedArray& keys = rule.shared ? rule.q : rule.kv;
   const std::string q = arrays_.numbers("token_type", rule.q.array);
   const std::string kv = rule.shared ? q : arrays_.numbers("kv_token_type", rule.kv.array);
   if (rule.shared) arrays_.note_tokens(q, rule.q.array.extent(rule.q.array.rank() - 1));
-  const std::string row = indexed(q, rule.q.array, q_);
+  const std::string row = indexed(q, rule.q.array, row_of(rule.shared));
   const std::string equal = fmt::format("({} == {})", row, indexed(kv, keys.array, k_));
   return rule.zero == Zero::kNone ? equal : fmt::format("({} & ({} != 0))", equal, row);
 }
 
 std::string Writer::term(const step::KvLengths& rule) {
-  if (rule.q_len || rule.window || q_ != "q_idx") return "";
+  if (rule.q_len || rule.window || inside_) return "";
   return valid(per_batch("length", rule.lengths), false, true);
 }
 
@@ -322,9 +346,7 @@ bool Writer::scoped(const step::Scoped& rule) {
   if (!inner.write(rule.chain)) return false;
   const bool heads = rule.axis == step::Scoped::Axis::kHeads;
   std::string which;
-  Index last = 0;
   for (const Range& range : rule.members) {
-    last = std::max(last, range.end);
     which += fmt::format("{1}({0} >= {2}) & ({0} < {3})", heads ? "h" : "b",
                          which.empty() ? "" : " | ", range.begin, range.end);
   }
@@ -335,11 +357,7 @@ bool Writer::scoped(const step::Scoped& rule) {
                            which.empty() ? "" : " | ", range.begin, range.end);
     }
   }
-  if (heads) {
-    arrays_.formula.heads = true;
-  } else {
-    arrays_.note_batches(last);
-  }
+  (heads ? arrays_.formula.heads : arrays_.formula.batches) = true;
   set(fmt::format("{}.where({}, {}, {})", arrays_.module(), which, inner.expression(),
                   expression()));
   return true;
@@ -347,7 +365,7 @@ bool Writer::scoped(const step::Scoped& rule) {
 
 /// Applies the chain with positions and lengths relative to the document of each token.
 bool Writer::within(const step::Within& rule) {
-  if (rule.lengths.empty() || q_ != "q_idx") return false;
+  if (rule.lengths.empty() || inside_) return false;
   const bool shared = rule.kv_lengths.empty() || rule.kv_lengths == rule.lengths;
   const std::vector<Index>& keys = shared ? rule.lengths : rule.kv_lengths;
   // Per token: its document, the place in it, and its lengths.
@@ -378,21 +396,24 @@ bool Writer::within(const step::Within& rule) {
   if (shared) {
     arrays_.note_tokens(q_doc, total_q);
   } else {
-    arrays_.formula.notes.push_back(
-        fmt::format("the arrays hold {} queries and {} keys: for Q_LEN = {}, KV_LEN = {}", total_q,
-                    total_k, total_q, total_k));
+    arrays_.note(
+        fmt::format("the arrays hold {0} queries and {1} keys: for Q_LEN = {0}, "
+                    "KV_LEN = {1}",
+                    total_q, total_k));
   }
   Writer inner = *this;
-  inner.q_ = fmt::format("{}[q_idx]", q_place);
+  const std::string row = row_of(shared);
+  inner.inside_ = true;
+  inner.row_ = fmt::format("{}[{}]", q_place, row);
   inner.k_ = fmt::format("{}[kv_idx]", k_place);
   if (!shared) {
-    inner.queries_ = fmt::format("{}[q_idx]", arrays_.numbers("q_len", q.queries));
-    inner.keys_ = fmt::format("{}[q_idx]", arrays_.numbers("kv_len", q.keys));
+    inner.queries_ = fmt::format("{}[{}]", arrays_.numbers("q_len", q.queries), row);
+    inner.keys_ = fmt::format("{}[{}]", arrays_.numbers("kv_len", q.keys), row);
   } else {
     inner.queries_ = inner.keys_ = "0";  // queries and keys are equally many
   }
   if (!inner.write(rule.chain)) return false;
-  const std::string same = fmt::format("({}[q_idx] == {}[kv_idx])", q_doc, k_doc);
+  const std::string same = fmt::format("({}[{}] == {}[kv_idx])", q_doc, row, k_doc);
   const std::string own = inner.all_open_ ? "" : inner.expression_;
   set(own.empty() ? same : fmt::format("({}) & {}", own, same));
   return true;
@@ -434,42 +455,6 @@ bool Writer::write(const Chain& chain) {
   return true;
 }
 
-/// True for steps that count rows without an alignment, which differ when Q != K.
-bool counts_rows(const Step& step) {
-  const auto* chunk = std::get_if<step::Chunk>(&step.rule);
-  return (chunk && chunk->align != Align::kBottomRight) ||
-         std::holds_alternative<step::Dilated>(step.rule) ||
-         std::holds_alternative<step::Global>(step.rule) ||
-         std::holds_alternative<step::Block>(step.rule);
-}
-
-Align* align_of(Step& step) {
-  if (auto* causal = std::get_if<step::Causal>(&step.rule)) return &causal->align;
-  if (auto* window = std::get_if<step::Window>(&step.rule)) return &window->align;
-  if (auto* chunk = std::get_if<step::Chunk>(&step.rule)) return &chunk->align;
-  return nullptr;
-}
-
-/// Drops alignments, as rows count from the first cached token; returns "" or why that fails.
-std::string absolute(Chain& chain) {
-  for (Step& step : chain) {
-    if (auto* scope = std::get_if<step::Scoped>(&step.rule)) {
-      if (const std::string why = absolute(scope->chain); !why.empty()) return why;
-    }
-    const auto* within = std::get_if<step::Within>(&step.rule);
-    const auto* ids = std::get_if<step::Document>(&step.rule);
-    const bool by_row = (within && !within->kv_lengths.empty()) || (ids && !ids->shared);
-    if (by_row) return "queries count from the first cached token; these documents name rows";
-    Align* align = align_of(step);
-    const bool chunk = std::holds_alternative<step::Chunk>(step.rule);
-    if (align && *align == Align::kTopLeft && !chunk) {
-      return "the diagonal is bottom-right; this mask is top-left";
-    }
-    if (align) *align = Align::kUnset;
-  }
-  return "";
-}
-
 }  // namespace
 
 Formula formula_of(const Chain& chain, const StepName& name, Library library) {
@@ -477,20 +462,6 @@ Formula formula_of(const Chain& chain, const StepName& name, Library library) {
   Writer writer(arrays, name);
   if (writer.write(chain)) arrays.formula.expression = writer.expression();
   return std::move(arrays.formula);
-}
-
-Formula formula_in_absolute_positions(Chain chain, const StepName& name, Library library) {
-  const bool moved = std::ranges::any_of(chain, counts_rows);
-  if (const std::string why = absolute(chain); !why.empty()) {
-    Formula none;
-    none.missing = why;
-    return none;
-  }
-  Formula out = formula_of(chain, name, library);
-  if (out.missing.empty() && moved) {
-    out.notes.push_back("written for Q = K: q_idx counts from the first cached token");
-  }
-  return out;
 }
 
 }  // namespace maskctl

@@ -16,17 +16,13 @@ struct Formula {
   std::string expression;                  // in b, h, q_idx and kv_idx
   std::vector<std::string> notes;          // what the code is written for
   std::string missing;                     // a step without a formula; empty: all have one
-  Index batches = 1;                       // how many batches the expression tells apart
-  bool heads = false;                      // whether it tells heads apart
+  bool batches = false;                    // whether it tells batches apart: reads b
+  bool heads = false;                      // whether it tells heads apart: reads h
   std::optional<Index> tokens;             // Q = K for which its arrays hold values
 };
 
-/// Code for the mask that the chain makes of an all-open one. q_idx counts rows from 0.
+/// Code for the mask that the chain makes of an all-open one. q_idx counts rows from 0, for
+/// transformers from the first cached token: q_idx = row + K - Q.
 Formula formula_of(const Chain& chain, const StepName& name, Library library);
-
-/// The same when q_idx counts from the first cached token, so that q_idx = row + K - Q: a
-/// bottom-right alignment disappears, and a top-left one is reported in `missing`. Steps that count
-/// rows without an alignment are written for Q = K, with a note.
-Formula formula_in_absolute_positions(Chain chain, const StepName& name, Library library);
 
 }  // namespace maskctl

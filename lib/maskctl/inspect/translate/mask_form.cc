@@ -52,11 +52,13 @@ class Reader {
   std::string take(const step::DocumentLengths& rule);
   std::string take(const step::Within& rule);
   std::string take(const step::Pad& rule);
+  std::string take(const step::KvLengths& rule);
   std::string take(const step::Prefix& rule) { return open(rule.n, rule.each); }
   std::string take(const step::Sinks& rule) { return open(rule.n, rule.each); }
   std::string take(const auto&) { return "has no argument of its own"; }
   std::string open(Index n, const NamedArray& each);
   std::string align(Align given);
+  std::string pad(const Tensor& lengths);
   std::string document();
   void finish();
 
@@ -163,12 +165,24 @@ std::string Reader::take(const step::Within& rule) {
 
 std::string Reader::take(const step::Pad& rule) {
   if (!rule.is_lengths) return "has flags, but lengths are required";
-  if (out_.padded()) return "is a second padding rule";
-  if (out_.documents) return "is padding beside documents";
-  const auto lengths = as_int64(rule.valid.array, "lengths");
-  out_.padding.assign(lengths.begin(), lengths.end());
+  const std::string why = pad(rule.valid.array);
+  if (!why.empty()) return why;
   out_.pad_left = rule.left;
   out_.pad_queries = rule.both;
+  return "";
+}
+
+std::string Reader::take(const step::KvLengths& rule) {
+  if (rule.q_len || rule.window) return "keeps the last queries or keys alone";
+  return pad(rule.lengths.array);
+}
+
+/// Padding of keys after these lengths.
+std::string Reader::pad(const Tensor& lengths) {
+  if (out_.padded()) return "is a second padding rule";
+  if (out_.documents) return "is padding beside documents";
+  const auto values = as_int64(lengths, "lengths");
+  out_.padding.assign(values.begin(), values.end());
   return "";
 }
 

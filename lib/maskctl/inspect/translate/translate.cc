@@ -16,6 +16,10 @@ void write(const Chain& chain, const MaskForm& mask, const StepName& name, Trans
       return write_hf(chain, mask, name, out);
     case Library::kMha:
       return write_dense(chain, name, out);
+    case Library::kFlashmask:
+      return write_flashmask(chain, mask, out);
+    case Library::kVllm:
+      return write_vllm(chain, name, out);
     default:
       break;
   }
@@ -25,8 +29,6 @@ void write(const Chain& chain, const MaskForm& mask, const StepName& name, Trans
       return write_splash(mask, out);
     case Library::kEjkernel:
       return write_mask_info(mask, out);
-    case Library::kFlashmask:
-      return write_flashmask(mask, out);
     case Library::kCkTile:
       return write_ck_tile(mask, out);
     default:
@@ -39,11 +41,13 @@ void write(const Chain& chain, const MaskForm& mask, const StepName& name, Trans
 Translation translate(const Chain& chain, Library library, const StepName& name) {
   Translation out;
   out.library = library;
+  out.empty_row = info_of(library).empty_row;
   write(chain, mask_form(chain, name), name, out);
   const bool dense = library == Library::kSdpa || library == Library::kJax;
   if (!out.ok() && dense) {  // a dense mask is an argument too
     Translation whole;
     whole.library = library;
+    whole.empty_row = out.empty_row;
     write_dense(chain, name, whole);
     if (whole.ok()) return whole;
   }

@@ -14,6 +14,7 @@ struct Translation {
   std::vector<std::string> code;   // lines; empty when refused
   std::vector<std::string> notes;  // when the code means another mask, or needs more
   std::string refusal;             // why there are no such arguments; empty when there are
+  std::string_view empty_row;      // what this code gives for a row without keys
   /// An array too long for a line: the code reads it from the file NAME.npy.
   struct Array {
     std::string name;

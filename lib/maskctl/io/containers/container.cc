@@ -6,6 +6,7 @@
 
 #include "maskctl/base/error.h"
 #include "maskctl/io/formats/formats.h"
+#include "maskctl/io/formats/hf/pretrained.h"
 #include "maskctl/io/printable.h"
 
 namespace maskctl {
@@ -76,6 +77,10 @@ std::unique_ptr<Container> open_container(ByteSource source, const ReadOptions& 
   throw Error(Errc::kFormat,
               fmt::format("{}: it looks like {}{}; expected {}", source.name(), look.description,
                           look.remedy, formats_text([](const auto& row) { return row.name; })));
+}
+
+std::unique_ptr<Container> open_container(const std::string& path, const ReadOptions& options) {
+  return open_container(ByteSource(in_pretrained(path, "model.safetensors")), options);
 }
 
 }  // namespace maskctl

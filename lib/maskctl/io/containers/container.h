@@ -38,7 +38,8 @@ struct ContainerOutline {
     std::vector<Index> shape;
   };
   std::vector<Array> arrays;
-  std::vector<std::string> notes;  // attributes, and objects that cannot be opened, a line each
+  std::vector<std::string> notes;            // attributes, a line each
+  std::vector<std::string> unreadable = {};  // objects that cannot be opened and why, a line each
 };
 
 /// The named arrays of a file, an archive or a pipe.
@@ -71,5 +72,7 @@ class Container {
 /// Opens `source` as its content says, whatever its name. Throws Error(kFormat), with what it looks
 /// like, when it holds no arrays that can be read.
 std::unique_ptr<Container> open_container(ByteSource source, const ReadOptions& options);
+/// The same for a path or "-"; a folder that save_pretrained wrote means its model.safetensors.
+std::unique_ptr<Container> open_container(const std::string& path, const ReadOptions& options);
 
 }  // namespace maskctl

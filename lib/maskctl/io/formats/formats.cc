@@ -24,6 +24,13 @@ bool is_pickle(std::string_view head) {
   return head.size() >= 2 && head[0] == '\x80' && head[1] >= 2 && head[1] <= 5;
 }
 
+/// A protocol buffer that starts with field 1, the version of the format (1 to 15 so far), and goes
+/// on with the producer's name and version, the domain or the graph.
+bool is_onnx(std::string_view head) {
+  const bool versioned = head.size() >= 3 && head[0] == '\x08' && head[1] >= 1 && head[1] < 32;
+  return versioned && std::string_view("\x12\x1a\x22\x3a\x42").find(head[2]) != head.npos;
+}
+
 /// Files that are refused by what they are.
 struct OtherFile {
   std::string_view description, remedy;
@@ -35,6 +42,25 @@ constexpr OtherFile kOtherFiles[] = {
      [](std::string_view head) { return head.starts_with("\x89PNG\r\n\x1a\n"sv); }},
     {"a gzip file", "; unpack it first (gunzip)",
      [](std::string_view head) { return head.starts_with("\x1f\x8b"sv); }},
+    {"a GGUF file",
+     ", which holds the weights of a model, no masks; in Python, np.save(\"m.npy\", "
+     "gguf.GGUFReader(\"m.gguf\").tensors[0].data) writes a tensor",
+     [](std::string_view head) { return head.starts_with("GGUF"sv); }},
+    {"a Parquet file",
+     "; in Python, np.save(\"m.npy\", pyarrow.parquet.read_table(\"m.parquet\")[\"mask\"]"
+     ".to_numpy()) writes a column, np.stack(...) one of lists",
+     [](std::string_view head) { return head.starts_with("PAR1"sv); }},
+    {"an Arrow file",
+     "; in Python, np.save(\"m.npy\", pyarrow.feather.read_table(\"m.arrow\")[\"mask\"]"
+     ".to_numpy()) writes a column, np.stack(...) one of lists",
+     [](std::string_view head) { return head.starts_with("ARROW1"sv); }},
+    {"an ONNX model",
+     "; in Python, np.save(\"m.npy\", onnx.numpy_helper.to_array(onnx.load(\"m.onnx\").graph."
+     "initializer[0])) writes a tensor",
+     is_onnx},
+    {"a MATLAB file",
+     "; in Python, np.save(\"m.npy\", scipy.io.loadmat(\"m.mat\")[\"mask\"]) writes an array",
+     [](std::string_view head) { return head.starts_with("MATLAB 5.0 MAT"sv); }},
     {"a Python pickle",
      " (pickle.dump, or an old torch.save), which is never executed; in Python, np.save or "
      "safetensors' save_file writes its arrays",

@@ -283,7 +283,7 @@ MaskInfo read_mask_info(Container& container, const std::string& member,
 
 MaskInfo read_mask_info(const std::string& source, const ReadOptions& options) {
   const SourceName named = parse_source_name(source);
-  const auto container = open_container(ByteSource(named.path), options);
+  const auto container = open_container(named.path, options);
   return read_mask_info(*container, named.member, options);
 }
 

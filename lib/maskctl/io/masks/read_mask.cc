@@ -195,7 +195,7 @@ LoadedMask load_source(const std::string& source, const MaskReadOptions& options
   if (const auto two = two_sources(source)) return load_two(*two, options);
   const SourceName name = parse_source_name(source);
   if (name.path == "-") enlarge_stdin_pipe();
-  const auto container = open_container(ByteSource(name.path), options.read);
+  const auto container = open_container(name.path, options.read);
   return load_container(*container, name.member, options);
 }
 

@@ -224,9 +224,18 @@ void Call::take_mask_type(const Python& given, ParsedArguments& parsed) {
   }
 }
 
-/// Reads a number, or KV_LEN - Q_LEN.
+/// Reads a number, or KV_LEN - Q_LEN with or without a number after it.
 void Call::take_offset(const Python& given, ParsedArguments& parsed) {
   const Python out = value(given);
+  const bool sum = out.kind == Kind::kOperator && out.items.size() == 2 &&
+                   (out.text == "+" || out.text == "-") && out.items[0].kind == Kind::kOperator &&
+                   number_in(source_.text, out.items[1]);
+  if (sum) {
+    take_offset(out.items[0], parsed);
+    const Index by = *number_in(source_.text, out.items[1]);
+    parsed.offset += out.text == "-" ? -by : by;
+    return;
+  }
   const bool moved = out.kind == Kind::kOperator && out.text == "-" && out.items.size() == 2 &&
                      (out.items[0].is_word("KV_LEN") || out.items[0].is_word("kv_len")) &&
                      (out.items[1].is_word("Q_LEN") || out.items[1].is_word("q_len"));
@@ -270,6 +279,9 @@ void Call::take(const Argument& argument, const Python& given, ParsedArguments& 
       return;
     case Says::kKeys:
       parsed.keys = is_none(given) ? std::nullopt : Side(number(given, 1));
+      return;
+    case Says::kKeysAround:
+      if (!is_none(given)) parsed.both = number(given, 1) - 1;
       return;
     case Says::kSides:
       return take_pair(given, false, parsed);

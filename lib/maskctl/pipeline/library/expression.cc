@@ -94,6 +94,11 @@ class Expression {
            (axis == "kv_idx" && (given.is_word("kv") || given.is_word("k")));
   }
   Align aligned(Index shift, Index position) const;
+  /// q is a row as dilation counts it: q_idx, or q_idx + Q_LEN - KV_LEN of transformers.
+  bool counts_rows(const Linear& form) const {
+    const bool moved = form.queries == form.q && form.keys == -form.q;
+    return (form.queries == 0 && form.keys == 0) || (moved && rows_ == Align::kBottomRight);
+  }
 
   const LibrarySource& source_;
   Align rows_;
@@ -112,7 +117,9 @@ const Python* Expression::indexed(const Python& given, std::string_view axis) co
   }
   const bool batch = given.items.size() == 3 && given.items[1].is_word("b");
   if (given.items.size() == 3 && !batch) return nullptr;
-  return is_index(index, axis) ? &given.items.front() : nullptr;
+  const auto row = axis == "q_idx" ? linear(index) : std::nullopt;
+  const bool moved = row && row->q == 1 && row->k == 0 && row->number == 0 && counts_rows(*row);
+  return is_index(index, axis) || moved ? &given.items.front() : nullptr;
 }
 
 std::optional<Linear> Expression::linear(const Python& given) const {
@@ -154,6 +161,7 @@ std::optional<Linear> Expression::linear(const Python& given) const {
 Align Expression::aligned(Index shift, Index position) const {
   if (shift == 0) return rows_;
   if (shift == 1 && rows_ != Align::kBottomRight) return Align::kBottomRight;
+  if (shift == -1 && rows_ == Align::kBottomRight) return Align::kTopLeft;
   source_.fail(position, "rows are shifted by something other than KV_LEN - Q_LEN");
 }
 
@@ -218,7 +226,7 @@ Part Expression::equal(const Python& left, const Python& right, Index position) 
   }
   const auto distance = scaled(left, "%", size);
   if (distance && number_in(source_.text, right) == Index{0} && distance->number == 0 &&
-      distance->q == -distance->k && std::abs(distance->q) == 1 && distance->keys == 0) {
+      distance->q == -distance->k && std::abs(distance->q) == 1 && counts_rows(*distance)) {
     return {{{step::Dilated{size}}}};
   }
   const Python* ids = indexed(left, "q_idx");

@@ -404,8 +404,12 @@ std::optional<std::vector<Index>> numbers_at(const PythonText& text, const Pytho
                                                  "to",     "cuda",  "to_tensor", "reshape"};
   if (out.kind == Kind::kCall && !out.items.empty()) {
     const std::string_view name = std::string_view(out.text).substr(out.text.rfind('.') + 1);
-    if (std::ranges::find(kMakers, name) == std::end(kMakers)) return std::nullopt;
-    return numbers_at(text, out.items.front(), depth + 1);
+    // One number that is repeated stands for itself: the length of every batch entry.
+    const bool repeats = name == "repeat" || name == "expand";
+    if (!repeats && std::ranges::find(kMakers, name) == std::end(kMakers)) return std::nullopt;
+    auto numbers = numbers_at(text, out.items.front(), depth + 1);
+    if (repeats && numbers && numbers->size() != 1) return std::nullopt;
+    return numbers;
   }
   if (out.kind != Kind::kList) return std::nullopt;
   std::vector<Index> numbers;

@@ -186,7 +186,7 @@ ContainerOutline Hdf5Container::outline() {
                           dataset.shape.value_or(std::vector<Index>())});
   }
   for (const auto& [path, reason] : listing().unreadable) {
-    out.notes.push_back(printable(fmt::format("{}: {}", path, reason), kLongestReason));
+    out.unreadable.push_back(printable(fmt::format("{}: {}", path, reason), kLongestReason));
   }
   for (const auto& [object, name, value] : listing().attributes) {
     out.notes.push_back(printable(fmt::format("{} @{} = {}", object, name, value)));

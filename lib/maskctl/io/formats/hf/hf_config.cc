@@ -7,6 +7,7 @@
 
 #include "maskctl/base/error.h"
 #include "maskctl/io/formats/hf/hf_models.h"
+#include "maskctl/io/formats/hf/pretrained.h"
 #include "maskctl/io/printable.h"
 #include "maskctl/io/streams/byte_source.h"
 
@@ -67,8 +68,8 @@ std::optional<Index> first_number(const Json& config, std::initializer_list<cons
 Index checked_layers(std::optional<Index> layers) {
   if (!layers) {
     refuse(
-        "neither layer_types nor a number of layers (num_hidden_layers, n_layer, n_layers, "
-        "num_layers, encoder_layers, decoder_layers)");
+        "neither layer_types, if the class reads it, nor a number of layers (num_hidden_layers, "
+        "n_layer, n_layers, num_layers, encoder_layers, decoder_layers)");
   }
   if (*layers > kMaxLayers) refuse(fmt::format("more than {} layers", kMaxLayers));
   return *layers;
@@ -125,6 +126,13 @@ class Reader {
   }
 
   void read_direction();
+  void note_unread();
+  /// The class drops its window unless use_sliding_window is set.
+  bool switched_off() const {
+    const bool switched = model_.family == F::kEvenWindow || model_.type == "qwen3_moe" ||
+                          (model_.family == F::kLateWindow && model_.type != "dots1");
+    return switched && !flag(config_, "use_sliding_window", false);
+  }
   void read_types(const std::vector<std::string>& types);
   void read_pattern();
   void read_late_window();
@@ -147,7 +155,10 @@ class Reader {
 };
 
 HfLayer Reader::sliding() const {
-  if (!window_) refuse("sliding_attention layers, but no sliding_window");
+  if (!window_) {
+    refuse(switched_off() ? "sliding_attention layers, but use_sliding_window is off"
+                          : "sliding_attention layers, but no sliding_window");
+  }
   HfLayer out{"sliding_attention", "", *window_ - 1, Index{0}, {}, true};
   if (!causal_) out.left = out.right = half_window_ ? *window_ / 2 : *window_;
   return out;
@@ -186,6 +197,20 @@ void Reader::read_direction() {
   if (!flag(config_, "is_causal", true)) {
     causal_ = false;
     note("is_causal is false: every layer looks both ways, a window of W is W on either side");
+  }
+}
+
+/// Keys that look as if they decided the masks, but that the class does not read.
+void Reader::note_unread() {
+  const auto given = [&](const char* key) {
+    return config_.contains(key) && !config_[key].is_null();
+  };
+  const bool windowless = model_.family == F::kCausal || model_.family == F::kEncoder;
+  if (given("layer_types")) {
+    note(fmt::format("layer_types: the class of {} does not read it", model_.type));
+  }
+  if (windowless && given("sliding_window")) {
+    note(fmt::format("sliding_window: the class of {} does not read it", model_.type));
   }
 }
 
@@ -386,11 +411,11 @@ void Reader::read() {
   }
   // local_attention counts both sides; a sliding_window that is given counts one.
   if (model_.family == F::kEncoderWindow) half_window_ = local && model_.type == "modernbert";
-  if (model_.family == F::kEncoderDecoder) return read_encoder_decoder();
-  const bool switched = model_.family == F::kWindow && model_.type == "qwen3_moe";
-  if (switched && !flag(config_, "use_sliding_window", false)) window_.reset();
-  const auto types = words(config_, "layer_types");
-  if (types && model_.family != F::kOwn) return read_types(*types);
+  if (switched_off()) window_.reset();
+  if (reads_layer_types(model_.family)) {
+    if (const auto types = words(config_, "layer_types")) return read_types(*types);
+  }
+  note_unread();
   switch (model_.family) {
     case F::kCausal:
     case F::kEncoder:
@@ -423,6 +448,7 @@ void Reader::read() {
       return;
     }
     case F::kEncoderDecoder:
+      return read_encoder_decoder();
     case F::kOwn:
       break;
   }
@@ -481,7 +507,8 @@ Chain chain_of(const HfLayer& layer) {
   return out;
 }
 
-HfConfig load_hf_config(const std::string& path, const HfConfigOptions& options) {
+HfConfig load_hf_config(const std::string& given, const HfConfigOptions& options) {
+  const std::string path = in_pretrained(given, "config.json");
   ByteSource source(path);
   std::vector<std::byte> bytes(kMaxBytes + 1);
   bytes.resize(static_cast<std::size_t>(source.read(bytes)));

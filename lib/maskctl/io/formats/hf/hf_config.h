@@ -39,7 +39,7 @@ struct HfConfigOptions {
 /// content, an unknown model type, and one whose masks no keys describe; at most 16 MiB, 10000
 /// layers.
 HfConfig read_hf_config(std::string_view json, const HfConfigOptions& options = {});
-/// From a file, or "-". Throws Error(kIo) too.
+/// From a file, a folder that save_pretrained wrote, or "-". Throws Error(kIo) too.
 HfConfig load_hf_config(const std::string& path, const HfConfigOptions& options = {});
 
 }  // namespace maskctl

@@ -28,6 +28,32 @@ enum class HfFamily {
   kOwn,             // a mask of its own that no keys describe
 };
 
+/// Whether the class chooses a layer's mask by its name in layer_types. The others keep the key, as
+/// any key they do not know, and never look at it.
+constexpr bool reads_layer_types(HfFamily family) {
+  switch (family) {
+    case HfFamily::kTypes:
+    case HfFamily::kLateWindow:
+    case HfFamily::kEvenWindow:
+    case HfFamily::kNoRopeWindow:
+    case HfFamily::kChunked:
+    case HfFamily::kEncoderWindow:
+    case HfFamily::kHybrid:
+      return true;
+    case HfFamily::kCausal:
+    case HfFamily::kWindow:
+    case HfFamily::kEncoder:
+    case HfFamily::kEncoderDecoder:
+    case HfFamily::kLocalLayers:
+    case HfFamily::kRecurrent:
+    case HfFamily::kLongformer:
+    case HfFamily::kNoAttention:
+    case HfFamily::kOwn:
+      break;
+  }
+  return false;
+}
+
 /// Layer i is full when (i + 1) % every == 0 shifted by `first`: i % every == first.
 struct HfPattern {
   Index every = 0;  // 0: no pattern, every layer is full

@@ -65,8 +65,8 @@ struct NpzArchive::Impl {
     if (!member.ends_with("/data.pkl")) return;
     throw Error(Errc::kUnsupported,
                 fmt::format("{}: a PyTorch file (torch.save), which holds a pickle and is never "
-                            "executed; in Python, np.save(\"m.npy\", tensor.numpy()) or "
-                            "safetensors.torch.save_file writes its tensors",
+                            "executed; in Python, np.save(\"m.npy\", tensor.numpy()) (of bf16 "
+                            "tensor.float()) or safetensors.torch.save_file writes its tensors",
                             source.name()));
   }
 
