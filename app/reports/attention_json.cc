@@ -83,12 +83,14 @@ std::string attend_json(const std::string& operation, const std::string& backend
 
 std::string verify_json(const std::string& operation, const attention::GivenReport& report) {
   const attention::Judgement& judgement = report.judgement;
-  Json out{{"schema", "maskctl.verify/1"},
-           {"operation", operation},
-           {"ok", judgement.verdict == attention::Verdict::kObeys},
-           {"verdict", name(judgement.verdict)},
-           {"text", judgement.text},
-           {"rows", judgement.where}};
+  Json out{
+      {"schema", "maskctl.verify/1"},
+      {"operation", operation},
+      {"ok", judgement.verdict == attention::Verdict::kObeys},
+      {"verdict", name(judgement.verdict)},
+      {"text", judgement.text},
+      {"rows", judgement.where},
+      {"least_cell", judgement.least_cell > 0 ? finite_or_null(judgement.least_cell) : Json()}};
   out["checks"] = Json::array();
   for (const VerifyCheck& check : report.checks) {
     out["checks"].push_back(

@@ -119,6 +119,40 @@ TEST_CASE(
   check_refused(sandbox, given + "grad_bias=a.npz:grad_key", "no result 'grad_bias'");
 }
 
+TEST_CASE("verify takes the arrays of a kernel's call from one container, by plain names") {
+  const Sandbox sandbox;
+  sandbox.run(
+      "/usr/bin/python3 -c \"import numpy as np; r = np.random.default_rng(4); "
+      "[np.save(n, r.standard_normal((1, 12, 2, 8)).astype('f4')) for n in 'qkvd']\"");
+  REQUIRE(sandbox
+              .run("maskctl attend flash_attention --mask gen:causal:n=12 --gradients q=q.npy "
+                   "k=k.npy v=v.npy d_out=d.npy -o a.npz")
+              .status == 0);
+  sandbox.run(
+      "/usr/bin/python3 -c \"import numpy as np; a = np.load('a.npz'); "
+      "x = {n: np.load(n + '.npy') for n in 'qkv'}; "
+      "np.savez('call.npz', **x, out=a['out'], step=np.arange(3)); "
+      "np.savez('all.npz', **x, d_out=np.load('d.npy'), o=a['out'], dq=a['grad_query'], "
+      "d_key=a['grad_key'], grad_value=a['grad_value'])\"");
+  for (const char* file : {"call.npz", "all.npz"}) {
+    const std::string verify = std::string(" ") + file;
+    const Outcome right = sandbox.run("maskctl verify gen:causal:n=12" + verify);
+    CHECK(right.status == 0);
+    CHECK(contains(right.out, "forward           ok"));
+    CHECK(contains(right.out, "gradients         ok") == (file == std::string("all.npz")));
+    const Outcome wrong = sandbox.run("maskctl verify gen:window:keys=6,n=12" + verify);
+    CHECK(wrong.status == 1);
+    CHECK(contains(wrong.out, "obeys another mask: window open to the left"));
+  }
+  // The command line goes before.
+  const Outcome other = sandbox.run("maskctl verify gen:causal:n=12 call.npz v=k.npy");
+  CHECK(other.status == 1);
+  CHECK(sandbox.run("maskctl verify gen:causal:n=12 call.npz --given out=a.npz:out").status == 0);
+  check_refused(sandbox, "maskctl verify gen:causal:n=12 a.npz", "give the inputs of the kernel");
+  check_refused(sandbox, "maskctl verify gen:causal:n=12 d.npy", "no array has the name");
+  check_refused(sandbox, "maskctl verify gen:causal:n=12 absent.npz", "NAME=SOURCE");
+}
+
 TEST_CASE("values have the head dim of the queries unless --axes says another") {
   const Sandbox sandbox;
   const std::string call = "maskctl attend flash_attention --axes Tq=6+Tk=6+D=8";

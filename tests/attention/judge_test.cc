@@ -5,11 +5,13 @@
 #include <string>
 
 #include "maskctl/base/error.h"
+#include "maskctl/inspect/recognise/moved_borders.h"
 #include "maskctl/mask/planes/bands.h"
 #include "maskctl/tensor/convert.h"
 #include "support/backends.h"
 #include "support/catch_compat.h"
 #include "support/judged_problem.h"
+#include "support/rounded_kernel.h"
 #include "support/rounds.h"
 
 namespace {
@@ -209,6 +211,145 @@ TEST_CASE("judge: the fast paths obey under dropout, and another dropout obeys n
   VerifyRequest other = request;
   other.arguments.options["dropout_seed"] = "9";
   CHECK(judged(request, made(other, window(50))).verdict == Verdict::kNone);
+}
+
+// Kernels of 16 bits.
+
+struct KernelCall {
+  VerifyRequest request;
+  std::mt19937_64 random;
+
+  Index below(Index n) { return static_cast<Index>(random() % static_cast<std::uint64_t>(n)); }
+  NamedResults results(const Mask& mask) const {
+    return twin::rounded_kernel(request.arguments, mask);
+  }
+};
+
+Mask documents(const std::vector<Index>& lengths, bool causal = true) {
+  Index tokens = 0;
+  for (const Index length : lengths) tokens += length;
+  Chain chain{{step::DocumentLengths{lengths}}};
+  if (causal) chain.push_back({step::Causal{}});
+  return maskctl::apply(Mask(full_plane(tokens, tokens)), chain);
+}
+
+/// Documents of 1 to 40 tokens, causal.
+KernelCall kernel_call(std::uint64_t seed, std::optional<Mask> mask = {}) {
+  KernelCall call{{}, std::mt19937_64(seed)};
+  std::vector<Index> lengths;
+  for (int n = 0; n < 4; ++n) lengths.push_back(1 + call.below(n % 2 == 0 ? 40 : 4));
+  const Mask declared = mask ? *mask : documents(lengths);
+  const Index tokens = declared.queries();
+  call.request.operation = find_operation("flash_attention");
+  call.request.declared = call.request.arguments.mask = declared;
+  add_random_arrays(
+      *call.request.operation,
+      {.extents =
+           {{"B", 1}, {"Tq", tokens}, {"Tk", tokens}, {"Hq", 2}, {"Hkv", 2}, {"D", 64}, {"Dv", 64}},
+       .seed = seed,
+       .dtype = seed % 2 == 0 ? DType::kBFloat16 : DType::kFloat16},
+      call.request.arguments);
+  call.request.arguments.arrays["cotangent_out"] = astype(
+      random_normal({1, tokens, 2, 64}, seed + 1), call.request.arguments.arrays["query"].dtype());
+  return call;
+}
+
+NamedResults only(const NamedResults& results, bool gradients) {
+  NamedResults out;
+  for (const auto& [name, array] : results) {
+    if (name.starts_with("grad_") == gradients) out.emplace(name, array);
+  }
+  return out;
+}
+
+TEST_CASE("judge: results and gradients of kernels of 16 bits obey, in rows of few keys too") {
+  for (std::uint64_t seed = 0; seed < test::rounds(30U); ++seed) {
+    KernelCall call = kernel_call(seed);
+    const NamedResults results = call.results(*call.request.declared);
+    for (const bool gradients : {false, true}) {
+      const Judgement judgement = judged(call.request, only(results, gradients));
+      INFO("seed " << seed << ", gradients " << gradients << ": " << judgement.text << " "
+                   << judgement.where);
+      CHECK((judgement.verdict == Verdict::kObeys || judgement.verdict == Verdict::kUnclear));
+    }
+  }
+}
+
+TEST_CASE("judge: where every row sees one key, gradients of it are rounding alone") {
+  for (const std::uint64_t seed : {0U, 1U}) {
+    const KernelCall call = kernel_call(seed, documents({1, 1, 1, 1, 1}));
+    const NamedResults results = call.results(*call.request.declared);
+    Judgement judgement = judged(call.request, results);
+    INFO(judgement.text << " " << judgement.where);
+    CHECK(judgement.verdict == Verdict::kObeys);
+    VerifyRequest exact = call.request;
+    exact.arguments.gradient_seed = 3;
+    exact.arguments.context.backend = Backend::kCpu;
+    judgement = judged(exact, run(*exact.operation, exact.arguments));
+    CHECK(judgement.verdict == Verdict::kObeys);
+  }
+}
+
+TEST_CASE("judge: one cell that is leaked or missing is found where it weighs more than rounding") {
+  Index tried = 0, found = 0;
+  for (std::uint64_t seed = 100; seed < 100 + test::rounds(40U); ++seed) {
+    KernelCall call = kernel_call(seed);
+    const Mask& declared = *call.request.declared;
+    const double rounding = seed % 2 == 0 ? 0x1p-8 : 0x1p-11;
+    const Index h = call.below(2), i = 1 + call.below(declared.queries() - 1);
+    const Index j = call.below(declared.keys());
+    const Mask applied =
+        Mask::make(1, 2, declared.queries(), declared.keys(), [&](Index, Index head) {
+          const Mask cell(
+              bands(declared.queries(), declared.keys(), {{{i, i + 1}, {{j, j + 1, 0, 0}}}}));
+          return head == h ? zip(Op::kXor, declared, cell).plane(0, 0) : declared.plane(0, 0);
+        });
+    const Mask both = zip(Op::kOr, declared, applied);
+    twin::RoundedHead head{twin::rows_of_head(call.request.arguments.arrays.at("query"), h),
+                           twin::rows_of_head(call.request.arguments.arrays.at("key"), h),
+                           {},
+                           {},
+                           *both.plane(0, h),
+                           DType::kFloat32};
+    const std::vector<float> p = head.powers(static_cast<std::size_t>(i));
+    float sum = 0;
+    for (const float x : p) sum += x;
+    const double weight = p[static_cast<std::size_t>(j)] / sum;
+    if (weight < rounding || weight > 1 - rounding) continue;
+    ++tried;
+    const Judgement judgement = judged(call.request, only(call.results(applied), false));
+    UNSCOPED_INFO("seed " << seed << ": " << weight << " " << name(judgement.verdict));
+    found += judgement.verdict == Verdict::kNone || judgement.verdict == Verdict::kAnother;
+  }
+  CHECK(tried >= 4);
+  CHECK(20 * found >= 19 * tried);
+}
+
+TEST_CASE("judge: an output that obeys says from which weight single cells were told") {
+  const KernelCall call = kernel_call(2);
+  const NamedResults results = call.results(*call.request.declared);
+  Judgement judgement = judged(call.request, only(results, false));
+  CHECK(judgement.text.find("% of its row's weight, lighter ones were not") != std::string::npos);
+  CHECK(judgement.least_cell > 0x1p-8);
+  CHECK(judgement.least_cell < 0.1);
+  judgement = judged(call.request, only(results, true));
+  CHECK(judgement.text.find("single cells were not told apart") != std::string::npos);
+}
+
+TEST_CASE("judge: a border of documents that has moved by a few tokens is named") {
+  for (const Index by : {-3, -1, 1, 2}) {
+    KernelCall call = kernel_call(7, documents({20, 17, 24}));
+    const NamedResults given = only(call.results(documents({20, 17 + by, 24 - by})), false);
+    const Judgement first = judged(call.request, given);
+    CHECK(first.verdict == Verdict::kNone);
+    std::vector<Alternative> moved;
+    for (const Neighbour& other : moved_borders(*call.request.declared, first.off)) {
+      moved.push_back({other.text, other.mask});
+    }
+    const Judgement judgement = verify_given(call.request, given, moved).judgement;
+    CHECK(judgement.verdict == Verdict::kAnother);
+    CHECK(judgement.text == "border 37 between documents at " + std::to_string(37 + by));
+  }
 }
 
 }  // namespace

@@ -14,13 +14,6 @@ bool is_result(std::string_view name) {
   return name == "out" || name == "lse" || name.starts_with("grad_");
 }
 
-/// Most kernels call them q, k and v.
-std::string_view full_name(std::string_view name) {
-  if (name == "q") return "query";
-  if (name == "k") return "key";
-  return name == "v" ? "value" : name;
-}
-
 VerifyOptions verify_options(const GoldenEntry& entry, const SourceOptions& how) {
   VerifyOptions out;
   out.call.source = how;
@@ -31,10 +24,10 @@ VerifyOptions verify_options(const GoldenEntry& entry, const SourceOptions& how)
       out.operation = value;
     } else if (name == "layout") {
       out.call.layout = parse_layout(value, "key 'layout'");
-    } else if (is_result(name)) {
-      out.given.push_back(name + "=" + value);
+    } else if (const std::string full(full_name(name)); is_result(full)) {
+      out.given.push_back(full + "=" + value);
     } else {
-      out.call.words.push_back(fmt::format("{}={}", full_name(name), value));
+      out.call.words.push_back(full + "=" + value);
     }
   }
   if (out.given.empty()) {

@@ -33,6 +33,7 @@ struct BenchOptions {
   std::vector<attention::Backend> backends{attention::Backend::kCpu};
   std::optional<attention::Layout> layout;  // of the arrays; absent: the operation's
   std::string axes;
+  std::optional<DType> random_dtype;  // absent: float32
   bool backward = false;
   Index repeats = 5;
   RankOptions ranks;
@@ -53,6 +54,7 @@ void declare(OptionList& list, BenchOptions& bench) {
                }
              });
   list.text("--axes", "B=2+D=128", "other extents; Tq=1 overrides --size", bench.axes);
+  declare_random_dtype(list, bench.random_dtype);
   declare_backends(list, bench.backends);
   list.flag("--backward", "time the backward pass too", bench.backward);
   declare_layout(list,
@@ -233,7 +235,11 @@ class Bench {
   }
 
   attention::RandomArrays random_arrays() const {
-    return {.extents = axes_, .seed = 1, .max_bytes = session_.settings().max_bytes, .usual = true};
+    return {.extents = axes_,
+            .seed = 1,
+            .dtype = options_.random_dtype.value_or(DType::kFloat32),
+            .max_bytes = session_.settings().max_bytes,
+            .usual = true};
   }
 
   RankBench rank_bench(const Operation& operation, Index size, const std::string& label,

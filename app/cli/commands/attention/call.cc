@@ -53,7 +53,10 @@ void add_word(const Operation& operation, const CallOptions& options, const std:
   if (mark == word.npos || mark == 0) {
     throw Error(Errc::kInvalidArgument, fmt::format("'{}' is not NAME=SOURCE or NAME=VALUE", word));
   }
-  const std::string given = word.substr(0, mark), value = word.substr(mark + 1);
+  const std::string value = word.substr(mark + 1);
+  std::string given = word.substr(0, mark);
+  const bool is_own = find(operation, given, true) || find(operation, given, false);
+  if (!is_own) given = full_name(given);
   const Field* const array = array_named(operation, given, value);
   const std::string name(array ? array->name : given);
   if (arguments.arrays.contains(name) || arguments.options.contains(name) ||
@@ -146,6 +149,30 @@ void take_extents(const Mask& mask, const AxisExtents& given, AxisExtents& exten
 }
 
 }  // namespace
+
+std::string_view full_name(std::string_view name) {
+  static constexpr std::pair<std::string_view, std::string_view> kNames[] = {
+      {"q", "query"},
+      {"k", "key"},
+      {"v", "value"},
+      {"o", "out"},
+      {"output", "out"},
+      {"given", "out"},
+      {"do", "cotangent_out"},
+      {"d_out", "cotangent_out"},
+      {"dout", "cotangent_out"},
+      {"grad_out", "cotangent_out"},
+      {"d_lse", "cotangent_lse"},
+      {"dq", "grad_query"},
+      {"dk", "grad_key"},
+      {"dv", "grad_value"},
+      {"d_query", "grad_query"},
+      {"d_key", "grad_key"},
+      {"d_value", "grad_value"}};
+  const auto found =
+      std::ranges::find(kNames, name, &std::pair<std::string_view, std::string_view>::first);
+  return found == std::end(kNames) ? name : found->second;
+}
 
 void require_backend(attention::Backend backend, std::string_view option) {
   const std::string reason = attention::unavailable(backend);

@@ -29,6 +29,8 @@ void declare_backend(OptionList& list, const std::string& name, const std::strin
                      attention::Backend& target);
 /// NAME+NAME.
 void declare_backends(OptionList& list, std::vector<attention::Backend>& targets);
+/// --random-dtype.
+void declare_random_dtype(OptionList& list, std::optional<DType>& target);
 void declare_layout(OptionList& list, const std::string& help,
                     std::optional<attention::Layout>& target);
 
@@ -37,6 +39,10 @@ attention::Layout parse_layout(std::string_view text, std::string_view option);
 
 /// Throws Error(kInvalidArgument) that suggests the nearest name.
 const attention::Operation& operation_named(const std::string& name);
+
+/// The name of an argument or a result for one that kernels and their authors use: q is query, dq
+/// grad_query, o out; others stay.
+std::string_view full_name(std::string_view name);
 
 /// Throws Error(kDevice) for a backend that cannot run here: why, and which one `option` can name.
 void require_backend(attention::Backend backend, std::string_view option);

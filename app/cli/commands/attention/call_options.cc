@@ -46,15 +46,17 @@ void declare_layout(OptionList& list, const std::string& help,
               [&target](std::size_t i) { target = static_cast<attention::Layout>(i); });
 }
 
+void declare_random_dtype(OptionList& list, std::optional<DType>& target) {
+  list.value("--random-dtype", "TYPE", "type of random arrays (float32)",
+             [&target](const std::string& text) { target = parse_dtype(text, "--random-dtype"); });
+}
+
 void declare_call(OptionList& list, CallOptions& call) {
   list.operands("NAME=VALUE", call.words, false);
   declare_source(list, call.source);
   list.text("--axes", "Tq=64+D=128", "extents of the random arrays that stand in for missing ones",
             call.axes);
-  list.value("--random-dtype", "TYPE", "type of random arrays (float32)",
-             [&call](const std::string& text) {
-               call.random_dtype = parse_dtype(text, "--random-dtype");
-             });
+  declare_random_dtype(list, call.random_dtype);
   declare_layout(list,
                  "axes of given arrays and of results: time or heads first (default: that of the "
                  "operation, bthd except for blocksparse_attention)",

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <string_view>
 
+#include "maskctl/attention/bound_call.h"
 #include "maskctl/attention/verify/compare.h"
 #include "maskctl/attention/verify/key_side.h"
 #include "maskctl/tensor/convert.h"
@@ -97,6 +98,17 @@ std::optional<NamedResults> CallVariants::with_random_signs() const {
     if (signs.as<float>()[as_size(n)] > 0) continue;
     for (float& x : value.as<float>().subspan(as_size(n * length), as_size(length))) x = -x;
   }
+  return run(changed);
+}
+
+bool CallVariants::takes_lse_cotangent() const {
+  return gradients_ && takes_cotangent(*operation_, "lse");
+}
+
+NamedResults CallVariants::gradients_of(const Tensor& d_out, const Tensor& d_lse) const {
+  NamedArguments changed = without_gradients(arguments_);
+  changed.arrays["cotangent_out"] = d_out;
+  changed.arrays["cotangent_lse"] = d_lse;
   return run(changed);
 }
 

@@ -36,6 +36,9 @@ class CallVariants {
   NamedResults under(const Mask& mask) const;
   /// The declared call with each value times 1 or -1; absent for a latent.
   std::optional<NamedResults> with_random_signs() const;
+  bool takes_lse_cotangent() const;
+  /// The gradients of given cotangents.
+  NamedResults gradients_of(const Tensor& d_out, const Tensor& d_lse) const;
   /// Other policies for rows without a key, where there are such; key heads taken in turn instead
   /// of in groups.
   std::vector<CallVariant> others() const;

@@ -24,6 +24,10 @@ constexpr double kDecisive = 15;
 constexpr double kShareSlack = 0.1;
 /// A row whose residual is this many times as large as rounding makes the others is off.
 constexpr double kOutlier = 30;
+/// The same where that is rounding to 16 bits, as the model has it: more than what the elements of
+/// a row scatter to with odds of a thousand million to 1. Gradients are sums of more roundings than
+/// the model has. (In f32 large logits make some rows much noisier than others.)
+constexpr double kModelled = 4, kRareDeviations = 6, kSlack = 1.5, kGradientSlack = 4;
 /// Noise up to which the tolerance gives way to the noise itself, and how far from it a row may be.
 constexpr double kNoisy = 16, kAlike = 6;
 constexpr double kLeastNoise = 0.05;   // squared, in units of the model: results may be exact
@@ -74,6 +78,12 @@ struct Tried {
   std::vector<RowResidual> rows;
 };
 
+/// The mean of `freedom` squares of normal numbers that is rarely exceeded (Wilson, Hilferty).
+double rare_mean_square(double freedom) {
+  const double part = 2 / (9 * freedom);
+  return std::pow(1 - part + kRareDeviations * std::sqrt(part), 3);
+}
+
 double median(std::vector<double> values) {
   if (values.empty()) return 0;
   const auto middle = values.begin() + std::ssize(values) / 2;
@@ -107,9 +117,8 @@ class Judge {
     for (const Tried& tried : tried_) compare(tried);
     const bool fits = declared_fits();
     if (fits && undecided_.empty() && preferred_.empty()) {
-      out_.text = out_.comparisons.empty()
-                      ? "no other mask was tried"
-                      : fmt::format("the other masks, {}, are rejected", out_.comparisons.size());
+      out_.least_cell = least_cell();
+      out_.text = obeys_text();
       return std::move(out_);
     }
     if (preferred_.empty() && fits) return unclear();
@@ -134,12 +143,44 @@ class Judge {
 
   /// Out of the tolerance, where not all rows are about as noisy as kernels that round their logits
   /// too; or far more off than the others.
-  bool is_off(double misfit, bool off) const {
-    const double usual = std::max(noise_, 1.0);
-    const bool as_the_rest = noise_ <= kNoisy * kNoisy && misfit <= kAlike * kAlike * usual;
-    return (off && !as_the_rest) || misfit > kOutlier * kOutlier * usual;
+  bool is_off(Index row, double misfit, bool off) const {
+    const bool as_the_rest = noise_ <= kNoisy * kNoisy && misfit <= kAlike * kAlike * usual();
+    return (off && !as_the_rest) || misfit > most_misfit(row);
   }
-  bool declared_off(Index row) const { return is_off(residuals_.misfit(row), residuals_.off(row)); }
+  bool declared_off(Index row) const {
+    return is_off(row, residuals_.misfit(row), residuals_.off(row));
+  }
+  double usual() const { return std::max(noise_, 1.0); }
+  double most_misfit(Index row) const {
+    const double most = kOutlier * kOutlier;
+    if (noise_ > kModelled || !residuals_.rounds_to_16_bits(row)) return most * usual();
+    const double slack = residuals_.cell_misfit(row) > 0 ? kSlack : kGradientSlack;
+    return std::min(most, slack * rare_mean_square(residuals_.freedom(row))) * usual();
+  }
+
+  /// The weight in its row from which one cell more or less is found wherever it is; infinite where
+  /// none is.
+  double least_cell() const {
+    std::map<std::size_t, double> most;  // of each result: that of its worst row
+    for (Index row = 0; row < residuals_.rows(); ++row) {
+      double& weight = most[residuals_.place(row).array];
+      weight = std::max(weight, std::sqrt(most_misfit(row) / residuals_.cell_misfit(row)));
+    }
+    double least = std::numeric_limits<double>::infinity();
+    for (const auto& [array, weight] : most) least = std::min(least, weight);
+    return least;
+  }
+  std::string obeys_text() const {
+    const std::string masks = tried_.empty()
+                                  ? "no other mask was tried"
+                                  : fmt::format("the other masks, {}, are rejected", tried_.size());
+    if (out_.least_cell >= 1) return masks + "; single cells were not told apart";
+    return fmt::format(
+        "{}; a leaked or missing cell shows from {:.2g} % of its row's weight, lighter ones were "
+        "not "
+        "told apart",
+        masks, 100 * out_.least_cell);
+  }
 
   Evidence evidence(const Tried& tried) const {
     Evidence out;
@@ -186,7 +227,7 @@ class Judge {
     std::vector<bool> differs(as_size(residuals_.rows()), false);
     for (const RowResidual& row : tried.rows) {
       differs[as_size(row.row)] = true;
-      if (is_off(row.misfit, row.off)) return false;
+      if (is_off(row.row, row.misfit, row.off)) return false;
     }
     for (Index row = 0; row < residuals_.rows(); ++row) {
       if (!differs[as_size(row)] && declared_off(row)) return false;
@@ -217,7 +258,7 @@ class Judge {
       for (Index row = 0; row < residuals_.rows(); ++row) good[as_size(row)] = !declared_off(row);
       for (const RowResidual& row : tried->rows) {
         if (!groups.contains(residuals_.group(row.row))) continue;
-        good[as_size(row.row)] = !is_off(row.misfit, row.off);
+        good[as_size(row.row)] = !is_off(row.row, row.misfit, row.off);
       }
       if (!groups.empty() && std::ranges::all_of(good, [](bool g) { return g; })) return tried;
     }
@@ -285,6 +326,10 @@ class Judge {
       out_.text += "; what is off is too small to be seen row by row";
       return std::move(out_);
     }
+    for (const Index row : rows) out_.off.insert(residuals_.place(row).time);
+    if (std::ranges::none_of(rows, [this](Index row) { return residuals_.off(row); })) {
+      out_.text += "; within the tolerance, but by more than rounding";
+    }
     out_.where =
         fmt::format("{} of {} rows are off: {}", rows.size(), residuals_.rows(), where_text(rows));
     if (only_noisy && 2 * std::ssize(rows) > residuals_.rows()) {
@@ -347,8 +392,8 @@ Judgement judge(const VerifyRequest& request, const NamedResults& given, const N
     variants = CallVariants(request, given, std::nullopt);
     declared = variants.declared();
   }
-  const std::optional<NamedResults> spread = variants.with_random_signs();
-  const Residuals residuals(request, given, judged, declared, spread ? &*spread : nullptr);
+  const Residuals residuals(request, given, judged, declared,
+                            Rounding(request, given, declared, variants));
   if (!variants.can_change_mask()) alternatives = {};
   std::vector<Tried> tried;
   for (const Alternative& other : alternatives) {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <optional>
+#include <set>
 #include <span>
 #include <string>
 #include <string_view>
@@ -47,6 +48,11 @@ struct Judgement {
   /// "heads 0-3, queries 31-63".
   std::string where;
   std::vector<Comparison> comparisons;  // those of `alternatives` first
+  /// Of kObeys: a single cell that was closed or opened beside the mask would have been found in
+  /// any row if it had this weight there; infinite where single cells could not be told.
+  double least_cell = 0;
+  /// Of kNone: the queries (or keys) of those rows.
+  std::set<Index> off;
   /// Of kAnother: which of them fits all heads; absent where a part of the heads alone obeys it.
   std::optional<std::size_t> fit;
   /// The mask that the results obey: of kObeys, and of kAnother where all heads obey one.

@@ -11,50 +11,10 @@
 namespace maskctl::attention {
 namespace {
 
-/// The largest error of one rounding, relative to the value.
-double roundoff(DType precision) {
-  if (precision == DType::kBFloat16) return 0x1p-8;
-  if (precision == DType::kFloat16) return 0x1p-11;
-  return 0x1p-24;
-}
-/// And of the smallest numbers, absolute.
-double least_roundoff(DType precision) { return precision == DType::kFloat16 ? 0x1p-25 : 0; }
-
-/// f32 sums of many products and the exponential: a few roundings.
-constexpr double kSums = 4 * 0x1p-24;
 /// Squared distance of two rows, in units of what sums do to one, from which it is no noise.
 constexpr double kAboveSums = 2;
 
 double square(double x) { return x * x; }
-
-std::vector<double> doubles_of(const Tensor& tensor) {
-  const Tensor converted = astype(tensor, DType::kFloat64);
-  const auto values = converted.as<double>();
-  return {values.begin(), values.end()};
-}
-
-/// The coarsest precision among the arrays that a kernel multiplies.
-DType inputs_precision(const NamedArguments& arguments) {
-  DType out = DType::kFloat32;
-  for (const char* name : {"query", "key", "value", "key_value"}) {
-    const auto found = arguments.arrays.find(name);
-    if (found == arguments.arrays.end()) continue;
-    const DType precision = precision_of(found->second);
-    if (roundoff(precision) > roundoff(out)) out = precision;
-  }
-  return out;
-}
-
-double mean_square(std::span<const double> values) {
-  double sum = 0;
-  Index count = 0;
-  for (const double x : values) {
-    if (!std::isfinite(x)) continue;
-    sum += square(x);
-    ++count;
-  }
-  return count == 0 ? 0 : sum / static_cast<double>(count);
-}
 
 bool both_nan(double a, double b) { return std::isnan(a) && std::isnan(b); }
 
@@ -67,17 +27,15 @@ bool clash(double a, double b) {
 
 Residuals::Residuals(const VerifyRequest& request, const NamedResults& given,
                      const NamedResults& judged, const NamedResults& declared,
-                     const NamedResults* spread) {
+                     const Rounding& rounding) {
   for (const auto& [name, tensor] : given) {
     if (!is_floating(tensor.dtype()) || !declared.contains(name)) continue;
-    const bool has_spread = spread && name == "out";
-    add(request, name, tensor, judged.at(name), declared.at(name),
-        has_spread ? &spread->at(name) : nullptr);
+    add(request, name, tensor, judged.at(name), declared.at(name), rounding);
   }
 }
 
 void Residuals::add(const VerifyRequest& request, const std::string& name, const Tensor& given,
-                    const Tensor& judged, const Tensor& declared, const Tensor* spread) {
+                    const Tensor& judged, const Tensor& declared, const Rounding& rounding) {
   Array array;
   array.name = name;
   array.given = doubles_of(given);
@@ -85,31 +43,12 @@ void Residuals::add(const VerifyRequest& request, const std::string& name, const
   array.length = name == "lse" || given.rank() == 0 ? 1 : given.shape().back();
   array.count = array.length == 0 ? 0 : std::ssize(array.given) / array.length;
   array.first = rows();
-  const DType precision = precision_of(given);
-  const double weights = roundoff(inputs_precision(request.arguments)),
-               stored = roundoff(precision);
-  array.element_noise = square(stored) / 3;
+  array.noise = rounding.of(name, given, array.declared, array.length);
   const std::vector<double> judge = doubles_of(judged);
   const Tolerance tolerance =
-      request.tolerance.value_or(usual_tolerance(precision, is_gradient(name)));
+      request.tolerance.value_or(usual_tolerance(precision_of(given), is_gradient(name)));
   array.relative = tolerance.relative;
   array.absolute = tolerance.absolute * std::max(1.0, largest_finite(judge));
-  // What rounds the weights of a row rounds its result as a sum of the values with random signs.
-  const std::vector<double> mixed = spread ? doubles_of(*spread) : array.declared;
-  // A gradient is a difference: where little is left of it, its terms' roundings are.
-  const double least = is_gradient(name) ? 1 : 1e-4;
-  const double floor = square(kSums) * least * mean_square(array.declared) +
-                       square(least_roundoff(precision)) / 3 + 1e-60;
-  for (Index row = 0; row < array.count; ++row) {
-    const auto part = [&](const std::vector<double>& values) {
-      return std::span(values).subspan(as_size(row * array.length), as_size(array.length));
-    };
-    const double size = mean_square(part(mixed));
-    const double logits = name == "lse" ? 1 : 0;  // an lse is a logit, and as exact
-    array.row_sums.push_back(square(kSums) * (size + mean_square(part(array.declared)) + logits));
-    array.row_noise.push_back(square(weights) / 3 * size * (1 - logits) + array.row_sums.back() +
-                              floor);
-  }
   add_places(request, given, array);
   for (Index row = 0; row < array.count; ++row) {
     double misfit = 0;
@@ -124,6 +63,7 @@ void Residuals::add(const VerifyRequest& request, const std::string& name, const
     }
     misfit_.push_back(misfit / static_cast<double>(array.length));
     off_.push_back(off);
+    add_freedom(array, row);
   }
   arrays_.push_back(std::move(array));
 }
@@ -145,9 +85,20 @@ void Residuals::add_places(const VerifyRequest& request, const Tensor& tensor, c
   batches_ = std::max(batches_, extents[0]);
 }
 
+void Residuals::add_freedom(const Array& array, Index row) {
+  const double length = static_cast<double>(array.length);
+  const auto elements = std::span(array.declared).subspan(as_size(row * array.length));
+  const double relative = array.noise.relative * mean_square(elements.first(as_size(array.length)));
+  const RowNoise& noise = array.noise.rows[as_size(row)];
+  freedom_.push_back(noise.freedom(relative, length));
+  constexpr double kMostOfSums = 1e-2;
+  rounds_to_16_bits_.push_back(noise.sums < kMostOfSums * (noise.all() + relative));
+  cell_misfit_.push_back(array.noise.cell / (noise.all() + relative));
+}
+
 double Residuals::noise(const Array& array, Index row, double value) const {
-  return array.row_noise[as_size(row)] +
-         (std::isfinite(value) ? array.element_noise * square(value) : 0);
+  return array.noise.rows[as_size(row)].all() +
+         (std::isfinite(value) ? array.noise.relative * square(value) : 0);
 }
 
 std::vector<RowResidual> Residuals::under(const NamedResults& other) const {
@@ -174,7 +125,8 @@ std::vector<RowResidual> Residuals::under(const NamedResults& other) const {
         sums.misfit += square(a - x) / s;
       }
       sums.misfit /= static_cast<double>(array.length);
-      const double sums_alone = array.row_sums[as_size(row)] * static_cast<double>(array.length);
+      const double sums_alone =
+          array.noise.rows[as_size(row)].sums * static_cast<double>(array.length);
       if (clashes || distance > kAboveSums * sums_alone) out.push_back(sums);
     }
   }

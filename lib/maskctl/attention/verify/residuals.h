@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "maskctl/attention/verify/verify.h"
+#include "maskctl/attention/verify/rounding.h"
 
 namespace maskctl::attention {
 
@@ -28,10 +28,9 @@ struct RowResidual {
 /// The results that are judged, against those under the declared mask.
 class Residuals {
  public:
-  /// `judged`: of the judge, with which tolerances are kept. `declared`, `spread`: of the fast path
-  /// in f32; `spread` with values of random signs, as large as what rounding of weights does.
+  /// `judged`: of the judge, with which tolerances are kept. `declared`: of the fast path in f32.
   Residuals(const VerifyRequest& request, const NamedResults& given, const NamedResults& judged,
-            const NamedResults& declared, const NamedResults* spread);
+            const NamedResults& declared, const Rounding& rounding);
 
   Index rows() const { return static_cast<Index>(misfit_.size()); }
   const RowPlace& place(Index row) const { return places_[as_size(row)]; }
@@ -41,6 +40,12 @@ class Residuals {
   /// Of the declared mask.
   double misfit(Index row) const { return misfit_[as_size(row)]; }
   bool off(Index row) const { return off_[as_size(row)]; }
+  /// So many independent elements would scatter as the misfit of the row does.
+  double freedom(Index row) const { return freedom_[as_size(row)]; }
+  /// Whether rounding to 16 bits makes nearly all of the noise that is expected.
+  bool rounds_to_16_bits(Index row) const { return rounds_to_16_bits_[as_size(row)]; }
+  /// The misfit that one more cell makes, or one less, of weight 1 in its row; 0: not known.
+  double cell_misfit(Index row) const { return cell_misfit_[as_size(row)]; }
 
   Index batches() const { return batches_; }
 
@@ -52,23 +57,22 @@ class Residuals {
   struct Array {
     std::string name;
     std::vector<double> given, declared;
-    std::vector<double> row_noise;  // squared, of each row
-    std::vector<double> row_sums;   // the part of it that f32 sums have
-    double element_noise = 0;       // relative to the element, squared
+    ArrayNoise noise;
     double relative = 0, absolute = 0;
     Index first = 0, count = 0, length = 0;  // rows
   };
 
   void add(const VerifyRequest& request, const std::string& name, const Tensor& given,
-           const Tensor& judged, const Tensor& declared, const Tensor* spread);
+           const Tensor& judged, const Tensor& declared, const Rounding& rounding);
   void add_places(const VerifyRequest& request, const Tensor& tensor, const Array& array);
+  void add_freedom(const Array& array, Index row);
   double noise(const Array& array, Index row, double value) const;
 
   std::vector<Array> arrays_;
   std::vector<RowPlace> places_;
   std::vector<Index> groups_;
-  std::vector<double> misfit_;
-  std::vector<bool> off_;
+  std::vector<double> misfit_, freedom_, cell_misfit_;
+  std::vector<bool> off_, rounds_to_16_bits_;
   Index group_count_ = 0, batches_ = 1;
 };
 

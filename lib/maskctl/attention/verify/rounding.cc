@@ -1,0 +1,159 @@
+#include "maskctl/attention/verify/rounding.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "maskctl/attention/verify/compare.h"
+#include "maskctl/attention/verify/key_side.h"
+#include "maskctl/tensor/convert.h"
+
+namespace maskctl::attention {
+namespace {
+
+double roundoff(DType precision) {
+  if (precision == DType::kBFloat16) return 0x1p-8;
+  if (precision == DType::kFloat16) return 0x1p-11;
+  return 0x1p-24;
+}
+/// And of the smallest numbers, absolute.
+double least_roundoff(DType precision) { return precision == DType::kFloat16 ? 0x1p-25 : 0; }
+
+double squared(double x) { return x * x; }
+
+/// The coarsest precision among the arrays that a kernel multiplies.
+double inputs_roundoff(const NamedArguments& arguments) {
+  double out = roundoff(DType::kFloat32);
+  for (const char* name : {"query", "key", "value", "key_value"}) {
+    const auto found = arguments.arrays.find(name);
+    if (found == arguments.arrays.end()) continue;
+    out = std::max(out, roundoff(precision_of(found->second)));
+  }
+  return out;
+}
+
+double results_roundoff(const NamedResults& given) {
+  double out = roundoff(DType::kFloat32);
+  for (const auto& [name, array] : given) {
+    // Zeros have no precision.
+    if (!is_floating(array.dtype()) || mean_square(doubles_of(array)) == 0) continue;
+    out = std::max(out, roundoff(precision_of(array)));
+  }
+  return out;
+}
+
+std::span<const double> row_of(std::span<const double> values, Index row, Index length) {
+  return values.subspan(as_size(row * length), as_size(length));
+}
+
+}  // namespace
+
+double mean_square(std::span<const double> values) {
+  double sum = 0;
+  Index count = 0;
+  for (const double x : values) {
+    if (!std::isfinite(x)) continue;
+    sum += squared(x);
+    ++count;
+  }
+  return count == 0 ? 0 : sum / static_cast<double>(count);
+}
+
+std::vector<double> doubles_of(const Tensor& tensor) {
+  const Tensor converted = astype(tensor, DType::kFloat64);
+  const auto values = converted.as<double>();
+  return {values.begin(), values.end()};
+}
+
+double RowNoise::freedom(double relative, double length) const {
+  const double single = own + relative;
+  const double scatter = squared(single) / length +
+                         squared(weights) / std::clamp(directions, 1.0, length) + squared(delta);
+  return scatter > 0 ? std::clamp(squared(single + weights + delta) / scatter, 1.0, length)
+                     : length;
+}
+
+Rounding::Rounding(const VerifyRequest& request, const NamedResults& given,
+                   const NamedResults& declared, const CallVariants& variants)
+    : request_(request),
+      inputs_(inputs_roundoff(request.arguments)),
+      stored_(results_roundoff(given)),
+      weights_(variants.with_random_signs()) {
+  const auto value = request.arguments.arrays.find("value");
+  if (value != request.arguments.arrays.end()) values_ = mean_square(doubles_of(value->second));
+  bool any = false;
+  for (const auto& [name, array] : declared) {
+    if (!is_gradient(name)) continue;
+    gradients_ = std::max(gradients_, mean_square(doubles_of(array)));
+    any = any || given.contains(name);
+  }
+  if (!any || !variants.takes_lse_cotangent()) return;
+  const Tensor none(DType::kFloat32, declared.at("out").shape());
+  delta_ = variants.gradients_of(none, delta_errors(declared));
+}
+
+/// A kernel's delta is made of its rounded output, so that it is off by the sum of the errors of
+/// its elements times their cotangents; with random signs.
+Tensor Rounding::delta_errors(const NamedResults& declared) const {
+  const Tensor& out = declared.at("out");
+  const auto given = request_.arguments.arrays.find("cotangent_out");
+  const std::vector<double> cotangents = doubles_of(
+      given != request_.arguments.arrays.end() ? given->second
+                                               : random_normal(out.shape(), request_.seed));
+  const Index length = out.shape().back();
+  const std::vector<double> values = doubles_of(out);
+  const ArrayNoise noise = of("out", out, values, length);
+  Tensor errors(DType::kFloat32, declared.at("lse").shape());
+  const Tensor signs = random_normal(errors.shape(), 19);
+  const Index tokens = errors.extent(2), heads = errors.extent(1);
+  for (Index row = 0; row < errors.elements(); ++row) {
+    const Index b = row / (heads * tokens), h = row / tokens % heads, t = row % tokens;
+    const Layout layout = request_.operation->heads_first() ? Layout::kBhtd : Layout::kBthd;
+    const Index from = vector_at(layout, b, t, h, tokens, heads);
+    double sum = 0;
+    for (Index e = from * length; e < (from + 1) * length; ++e) {
+      const double x = values[as_size(e)], d = cotangents[as_size(e)];
+      if (!std::isfinite(x)) continue;
+      sum += squared(d) * (noise.rows[as_size(from)].all() + squared(stored_ * x) / 3);
+    }
+    errors.as<float>()[as_size(row)] =
+        static_cast<float>(std::copysign(std::sqrt(sum), signs.as<float>()[as_size(row)]));
+  }
+  return errors;
+}
+
+ArrayNoise Rounding::of(const std::string& name, const Tensor& given,
+                        std::span<const double> declared, Index length) const {
+  const DType precision = precision_of(given);
+  const bool gradient = is_gradient(name), is_lse = name == "lse";
+  ArrayNoise out;
+  out.relative = squared(roundoff(precision)) / 3;
+  if (!gradient) out.cell = is_lse ? 1 : values_;
+  // What rounds the weights of a row rounds its result as a sum of the values with random signs.
+  const bool has_spread = weights_ && name == "out";
+  const std::vector<double> spread =
+      has_spread ? doubles_of(weights_->at(name)) : std::vector(declared.begin(), declared.end());
+  const bool has_delta = gradient && delta_ && delta_->contains(name);
+  const std::vector<double> delta =
+      has_delta ? doubles_of(delta_->at(name)) : std::vector<double>();
+  // A gradient is a difference: where little is left of it, its terms' roundings are. Those are
+  // known, or else as large as in other rows.
+  double floor = squared(kSums) * (gradient ? 1 : 1e-4) * mean_square(declared) +
+                 squared(least_roundoff(precision)) / 3 + 1e-60;
+  if (gradient && !has_delta) floor += squared(inputs_ + kSums) * gradients_;
+  const Index rows = length == 0 ? 0 : std::ssize(declared) / length;
+  for (Index n = 0; n < rows; ++n) {
+    RowNoise row;
+    const double size = mean_square(row_of(spread, n, length));
+    // An lse is a logit, and as exact.
+    row.sums =
+        squared(kSums) * (size + mean_square(row_of(declared, n, length)) + (is_lse ? 1 : 0));
+    row.own = row.sums + floor;
+    if (!is_lse) row.weights = squared(inputs_) / 3 * size;
+    row.directions = has_spread && size > 0 ? values_ / size : static_cast<double>(length);
+    if (has_delta) row.delta = mean_square(row_of(delta, n, length));
+    out.rows.push_back(row);
+  }
+  return out;
+}
+
+}  // namespace maskctl::attention

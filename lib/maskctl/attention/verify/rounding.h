@@ -1,0 +1,65 @@
+// How much rounding is expected in results that were made elsewhere; private to verify.
+#pragma once
+
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "maskctl/attention/verify/call_variants.h"
+
+namespace maskctl::attention {
+
+/// f32 sums of many products and the exponential: a few roundings.
+inline constexpr double kSums = 4 * 0x1p-24;
+
+/// Rounding of each element of a row, as a variance: independent, and together with others.
+struct RowNoise {
+  double sums = 0;     // the part of `own` that f32 sums have
+  double own = 0;      // besides what is relative to the element itself
+  double weights = 0;  // of weights in the precision of the inputs: a sum of few directions
+  double directions = 1;
+  double delta = 0;  // of sum(out * d_out), which moves a row of a gradient as a whole
+
+  double all() const { return own + weights + delta; }
+  /// How many independent normal numbers have a sum of squares that scatters as that of `length`
+  /// elements of the row does; `relative`: the variance that is relative to the elements.
+  double freedom(double relative, double length) const;
+};
+
+/// Of the rows of one result.
+struct ArrayNoise {
+  std::vector<RowNoise> rows;
+  double relative = 0;  // to the element, squared
+  /// What a cell of weight 1 changes in an element, squared: 0 where that is not known.
+  double cell = 0;
+};
+
+/// What the roundings of one call are measured by.
+class Rounding {
+ public:
+  /// `declared`: the results of the call on the fast path in f32.
+  Rounding(const VerifyRequest& request, const NamedResults& given, const NamedResults& declared,
+           const CallVariants& variants);
+
+  /// Of a result in rows of `length`.
+  ArrayNoise of(const std::string& name, const Tensor& given, std::span<const double> declared,
+                Index length) const;
+
+ private:
+  Tensor delta_errors(const NamedResults& declared) const;
+
+  const VerifyRequest& request_;
+  double inputs_, stored_;  // largest errors of one rounding, relative to the value
+  double values_ = 0;       // mean square of the values
+  double gradients_ = 0;    // and of the largest gradient
+  /// Results with values of random signs: as large as what rounding of weights does.
+  std::optional<NamedResults> weights_;
+  std::optional<NamedResults> delta_;  // gradients of an error in each row's delta
+};
+
+/// The mean of the squares of those that are finite.
+double mean_square(std::span<const double> values);
+std::vector<double> doubles_of(const Tensor& tensor);
+
+}  // namespace maskctl::attention
