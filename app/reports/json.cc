@@ -189,6 +189,7 @@ std::string diff_json(const DiffReport& report) {
   }
   out["cause"] = nullptr;
   if (report.cause) out["cause"] = json_of(*report.cause);
+  if (!report.no_cause.empty()) out["no_cause"] = report.no_cause;
   return text_of(out);
 }
 

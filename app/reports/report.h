@@ -98,6 +98,7 @@ struct DiffReport {
   std::array<Index, 4> shape{};
   MaskDiff diff;
   std::optional<CauseReport> cause;
+  std::string no_cause;  // why the masks differ and no cause is given
 };
 
 /// One object and a newline: {"schema": "maskctl.info/1", ...}.

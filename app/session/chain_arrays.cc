@@ -3,17 +3,57 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <concepts>
 
 #include "maskctl/base/error.h"
 #include "maskctl/pipeline/parse/diagnostic.h"
 
 namespace maskctl::app {
+namespace {
+
+/// An array that a step reads, and what its numbers are.
+struct ArrayOf {
+  NamedArray* array;
+  const char* kind;
+};
+
+template <typename Rule, typename... Rules>
+concept OneOf = (std::same_as<Rule, Rules> || ...);
+
+/// The arrays that stand in a file where the step is text; lists of numbers are written out. A new
+/// rule does not compile until it is here.
+struct ArraysOfRule {
+  using Arrays = std::vector<ArrayOf>;
+  Arrays operator()(step::Document& rule) const { return ids_of(rule, "ids"); }
+  Arrays operator()(step::Within& rule) const { return ids_of(rule, "ids"); }
+  Arrays operator()(step::Tokens& rule) const { return ids_of(rule, "types"); }
+  Arrays operator()(step::Block& rule) const { return {{&rule.map, "map"}}; }
+  Arrays operator()(step::Pad& rule) const {
+    return rule.is_lengths ? Arrays{} : Arrays{{&rule.valid, "valid"}};
+  }
+  template <OneOf<step::Causal, step::Window, step::Chunk, step::DocumentLengths, step::Dilated,
+                  step::Random, step::Prefix, step::Sinks, step::Global, step::Region,
+                  step::Combine, step::Not, step::Slice, step::KvLengths, step::Scoped>
+                Rule>
+  Arrays operator()(Rule&) const {
+    return {};
+  }
+
+ private:
+  static Arrays ids_of(auto& rule, const char* kind) { return {{&rule.q, kind}, {&rule.kv, kind}}; }
+};
+
+}  // namespace
 
 ChainArrays::ChainArrays(std::string_view command, std::string dest)
     : command_(command), dest_(std::move(dest)) {}
 
 void ChainArrays::name(Chain& chain) {
-  for (Step& step : chain) std::visit([this](auto& rule) { name_in(rule); }, step.rule);
+  for (Step& step : chain) {
+    if (auto* scoped = std::get_if<step::Scoped>(&step.rule)) name(scoped->chain);
+    if (auto* within = std::get_if<step::Within>(&step.rule)) name(within->chain);
+    for (const ArrayOf& one : std::visit(ArraysOfRule{}, step.rule)) add(*one.array, one.kind);
+  }
 }
 
 void ChainArrays::add(NamedArray& array, const char* kind) {
@@ -28,21 +68,6 @@ void ChainArrays::add(NamedArray& array, const char* kind) {
     array.text = source_of(*at);
   }
 }
-
-void ChainArrays::name_in(step::Document& rule) {
-  add(rule.q, "ids");
-  add(rule.kv, "ids");
-}
-void ChainArrays::name_in(step::Tokens& rule) {
-  add(rule.q, "types");
-  add(rule.kv, "types");
-}
-void ChainArrays::name_in(step::Block& rule) { add(rule.map, "map"); }
-void ChainArrays::name_in(step::Causal& rule) {
-  // A single offset is printed as a number.
-  if (rule.offsets.array.elements() > 1) add(rule.offsets, "offsets");
-}
-void ChainArrays::name_in(step::Scoped& rule) { name(rule.chain); }
 
 bool ChainArrays::is_single() const {
   return !dest_.empty() && !parse_dest_name(dest_).is_container();

@@ -10,7 +10,7 @@
 
 namespace maskctl::app {
 
-/// Names arrays so that chains can be printed. Equal arrays get one name.
+/// Names the arrays that have no name yet so that chains can be printed. Equal arrays get one name.
 class ChainArrays {
  public:
   /// `dest` is the file to write; with "" the names say that the arrays are not written.
@@ -27,13 +27,6 @@ class ChainArrays {
 
  private:
   void add(NamedArray& array, const char* kind);
-  void name_in(step::Document& rule);
-  void name_in(step::Tokens& rule);
-  void name_in(step::Block& rule);
-  void name_in(step::Causal& rule);
-  void name_in(step::Scoped& rule);
-  template <typename Rule>
-  void name_in(Rule&) {}
   bool is_single() const;
   std::string source_of(const ArrayRef& array) const;
 

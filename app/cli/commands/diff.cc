@@ -7,6 +7,7 @@
 #include "app/cli/parser/groups.h"
 #include "app/cli/terminal.h"
 #include "app/reports/figures.h"
+#include "app/reports/remedies.h"
 #include "app/reports/report.h"
 #include "app/session/chain_arrays.h"
 #include "app/session/loader.h"
@@ -93,6 +94,17 @@ std::string cause_text(const CauseReport& report) {
   return out;
 }
 
+/// Writes the arrays if a file was given. That it cannot be written changes nothing of the answer.
+bool write_arrays(const ChainArrays& arrays, const DiffOptions& options, Session& session) {
+  try {
+    return arrays.write({.force = options.force});
+  } catch (const Error& error) {
+    if (error.code() == Errc::kCancelled) throw;
+    session.note(fmt::format("the arrays of the pipelines are not written: {}", message_of(error)));
+    return false;
+  }
+}
+
 /// Names the arrays of the chains, and writes them if a file was given.
 CauseReport cause_of(const DiffOptions& options, Session& session, DiffCause cause) {
   CauseReport report{std::move(cause), false, {}, {}, {}, {}};
@@ -101,8 +113,8 @@ CauseReport cause_of(const DiffOptions& options, Session& session, DiffCause cau
     arrays.name(report.cause.pipeline_a);
     arrays.name(report.cause.pipeline_b);
   }
-  const bool written = arrays.write({.force = options.force});
-  if (!arrays.empty() && !written) {
+  const bool written = write_arrays(arrays, options, session);
+  if (!arrays.empty() && options.dest.empty()) {
     session.note("the arrays of the pipelines are not written; --write diff.npz does it");
   }
   report.by_pipelines = report.cause.by_pipelines && (written || arrays.empty());
@@ -142,6 +154,7 @@ std::string diff_text(const DiffReport& report, const SourceOptions& source) {
   out += fmt::format("blocks  {} of {} differ, {}x{} each\n", diff.blocks, blocks_of(report),
                      diff.block, diff.block);
   if (report.cause) out += cause_text(*report.cause);
+  if (!report.no_cause.empty()) out += fmt::format("cause   none found: {}\n", report.no_cause);
   if (batch * heads > 1) out += planes_text(diff);
   return out;
 }
@@ -158,14 +171,26 @@ Figure figure_of(const DiffOptions& options, const Both& masks, const DiffReport
           .panels = {panel}};
 }
 
+/// Adds the cause; where there are no words for it, the reason why.
+void explain(const Both& masks, const DiffOptions& options, Session& session, DiffReport& report) {
+  try {
+    if (auto cause = diff_cause(masks.a, masks.b, report.diff)) {
+      report.cause = cause_of(options, session, std::move(*cause));
+    }
+  } catch (const Error& error) {
+    if (error.code() == Errc::kCancelled) throw;
+    report.no_cause = message_of(error);
+  } catch (const std::bad_alloc&) {
+    report.no_cause = "not enough memory to look for it";
+  }
+}
+
 Answer run(const DiffOptions& options, Session& session) {
   if (!options.output.empty()) picture_format(options.output);  // refuse it before reading
   const Both masks = read_both(options, session);
-  DiffReport report{options.a, options.b, common_shape(masks), {}, {}};
+  DiffReport report{options.a, options.b, common_shape(masks), {}, {}, {}};
   report.diff = maskctl::diff(masks.a, masks.b, options.block);
-  if (auto cause = diff_cause(masks.a, masks.b, report.diff)) {
-    report.cause = cause_of(options, session, std::move(*cause));
-  }
+  explain(masks, options, session, report);
   const bool drawable = masks.a.cells() > 0 && masks.b.cells() > 0;
   if (!options.output.empty() && drawable) {
     write_picture(options.output, figure_of(options, masks, report), {}, {.force = options.force});

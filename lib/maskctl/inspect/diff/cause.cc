@@ -169,7 +169,10 @@ class Claim {
     out_.residue_b = claimed(b_, out_.pipeline_b);
     const Index left = out_.residue_a.cells + out_.residue_b.cells;
     // Planes without a rule leave more cells than the rules of the others explain.
-    if (left > out_.edit_residue.cells) out_.by_pipelines = false;
+    if (left <= out_.edit_residue.cells) return;
+    out_.by_pipelines = false;
+    out_.pipeline_a = out_.pipeline_b = {};
+    out_.residue_a = out_.residue_b = {};
   }
 
   /// All cells that differ. The first ones are searched from the first one on, without a plane of

@@ -47,7 +47,7 @@ struct DiffCause {
   /// "shift": the mask as a whole; "other": several of these; "irregular": no simple difference.
   std::string kind;
   std::string text;
-  bool by_pipelines = false;  // else by edit; an edit without arrays is given in both cases
+  bool by_pipelines = false;  // else by edit, and the pipelines are empty; an edit is always given
   Chain pipeline_a, pipeline_b;
   Residue residue_a, residue_b;
   Chain edit;  // applies to A broadcast to the common shape; empty when every cell is residue
