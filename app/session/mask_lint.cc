@@ -51,7 +51,7 @@ void add_pattern(const Mask& mask, MaskLint& lint) {
   if (mask.count() == 0) return;
   Recognised found;
   try {
-    found = recognise(mask, {.guess = false});
+    found = regions_as_cells(recognise(mask, {.guess = false}), mask);
   } catch (const Error& error) {
     if (error.code() != Errc::kLimit) throw;
     lint.too_large = true;

@@ -4,7 +4,7 @@
 #include <random>
 
 #include "inspect/random_masks.h"
-#include "maskctl/inspect/diff/regions.h"
+#include "maskctl/inspect/recognise/regions.h"
 #include "maskctl/inspect/recognise/cells.h"
 #include "maskctl/inspect/recognise/lone_cells.h"
 #include "maskctl/mask/planes/bands.h"

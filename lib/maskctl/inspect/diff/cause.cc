@@ -8,6 +8,7 @@
 #include "maskctl/inspect/diff/diff.h"
 #include "maskctl/inspect/diff/pair.h"
 #include "maskctl/inspect/diff/whole.h"
+#include "maskctl/inspect/recognise/description.h"
 #include "maskctl/inspect/recognise/scopes.h"
 
 namespace maskctl {
@@ -37,7 +38,7 @@ class Claim {
   }
 
   DiffCause make(const MaybeReason& whole) {
-    if (whole) {
+    if (whole && !(whole->kind == "heads" && one_plane_says_it())) {
       out_.kind = whole->kind;
       out_.text = whole->kind == "heads" ? "B = A with " + whole->words : whole->words;
       if (whole->kind == "polarity") {
@@ -48,7 +49,7 @@ class Claim {
       measure();
       return std::move(out_);
     }
-    explain();
+    if (!explained_) explain();
     chains(&PairCause::edit, out_.edit);
     if (wants_pipelines()) pipelines();
     measure();
@@ -98,7 +99,19 @@ class Claim {
     return cells > kManyCells && plane.bytes() >= cells / 16;
   }
 
+  /// True when a single batch and head differs, in a region or a few cells at most: naming these
+  /// says more than that other heads do not have them.
+  bool one_plane_says_it() {
+    if (found_.planes.size() > 1) return false;
+    explain();
+    const recognition::Description description({a_.queries(), a_.keys()});
+    const PlaneDiff& plane = found_.planes.front();
+    return pairs_[pair_of_[index(plane.batch, plane.head)]].cause.length <=
+           static_cast<Index>(kCellsInWords) * description.cell() + description.step();
+  }
+
   void explain() {
+    explained_ = true;
     std::size_t explained = 0;
     for (const PlaneDiff& plane : found_.planes) {
       PlanePair& pair = pairs_[pair_of_[index(plane.batch, plane.head)]];
@@ -311,6 +324,7 @@ class Claim {
   std::vector<PlanePair> pairs_;
   std::vector<std::uint32_t> pair_of_;
   std::map<const Plane*, std::optional<Recognised>> known_;
+  bool explained_ = false;
   DiffCause out_;
 };
 

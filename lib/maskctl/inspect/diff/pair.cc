@@ -8,10 +8,10 @@
 #include <algorithm>
 
 #include "maskctl/inspect/diff/change.h"
-#include "maskctl/inspect/diff/regions.h"
 #include "maskctl/inspect/recognise/cells.h"
 #include "maskctl/inspect/recognise/clipped.h"
 #include "maskctl/inspect/recognise/fit.h"
+#include "maskctl/inspect/recognise/regions.h"
 #include "maskctl/mask/planes/bands.h"
 
 namespace maskctl {
@@ -93,7 +93,9 @@ class Pair {
       if (!a_is.irregular) by_fit(a_is, b_is.chain, b_, false);
       if (!b_is.irregular) by_fit(b_is, a_is.chain, a_, true);
     }
+    by_whole_plane(b_is);
     if (bent_) tell(*bent_);
+    best_.length = best_length_;
     return std::move(best_);
   }
 
@@ -122,6 +124,42 @@ class Pair {
                      words_of({}, regions.chain)};
     best_.edit = regions.chain;
     name_document();
+  }
+
+  /// True if a plane has every cell, or none.
+  bool is_uniform(const Plane& plane) const {
+    const Index open = plane.count();
+    return open == 0 || open == extent_.queries * extent_.keys;
+  }
+  Step every_cell(const Plane& plane) const {
+    return {step::Region{plane.count() > 0, {{0, extent_.queries}}, {}}};
+  }
+
+  /// A plane that is all open, or all closed, is an edit of the other one, unless one step makes
+  /// the difference: what the other is made of says nothing about it.
+  void by_whole_plane(const Recognised& b_is) {
+    const Index length = description_.number() / 2 + 1;
+    if (length >= best_length_) return;
+    if (is_uniform(*b_)) {
+      const Step all = every_cell(*b_);
+      best_ = {{"region", region_words_of(all)}, {all}, std::nullopt};
+    } else if (is_uniform(*a_) && !b_is.irregular && b_is.chain.size() > 1) {
+      Chain chain = b_is.chain;
+      chain.push_back(every_cell(*a_));
+      bent_ = Bent{b_is.chain, {chain, matched(b_is.chain, chain), 0, 0}, {}, true};
+      best_length_ = length;
+      return;
+    } else {
+      return;
+    }
+    bent_.reset();
+    best_length_ = length;
+  }
+  std::string region_words_of(const Step& step) const {
+    const auto& rule = std::get<step::Region>(step.rule);
+    const bool all = rule.k.empty() && rule.q == std::vector<Range>{{0, extent_.queries}};
+    return all ? fmt::format("every cell {}", rule.open ? "open" : "closed")
+               : step_words(step, shift());
   }
 
   /// Rows that see only each other, and are seen by no other row, are a document.
@@ -219,6 +257,9 @@ class Pair {
     if (change.a && change.b)
       return step_change(*change.a, *change.b, extent_.queries, extent_.keys);
     const Step& step = change.a ? *change.a : *change.b;
+    if (std::holds_alternative<step::Region>(step.rule)) {
+      return {"region", region_words_of(step) + (change.a ? " in A only" : ""), 1};
+    }
     return {"step", fmt::format("{} {}", step_words(step, shift()), change.a ? "missing" : "added"),
             1};
   }

@@ -25,6 +25,7 @@ struct PairCause {
   Wording wording;  // describes the edit
   Chain edit;       // open: and close: steps and rules that turn A into B
   std::optional<ChainPair> chains;
+  Index length = 0;  // bits of the shorter one, with the cells that it leaves over
 };
 
 /// `found` are the differences of `a` and `b`; `a_is` and `b_is` come from recognise().

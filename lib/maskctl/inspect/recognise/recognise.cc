@@ -8,7 +8,10 @@
 #include "maskctl/inspect/recognise/fit.h"
 #include "maskctl/inspect/recognise/lone_cells.h"
 #include "maskctl/inspect/recognise/names.h"
+#include "maskctl/inspect/recognise/packed.h"
+#include "maskctl/inspect/recognise/regions.h"
 #include "maskctl/inspect/recognise/scopes.h"
+#include "maskctl/inspect/recognise/sharing.h"
 #include "maskctl/inspect/recognise/steps.h"
 #include "maskctl/mask/arrays/nearest.h"
 
@@ -16,9 +19,8 @@ namespace maskctl {
 namespace recognition {
 namespace {
 
-constexpr Index kSearchedCells = Index{1} << 24;  // few enough to read every run
-constexpr Index kLoneCells = 4;                   // the exceptions that any mask may have
-constexpr Index kFewBands = 64;                   // for planes too large to read every run
+constexpr Index kLoneCells = 4;  // the exceptions that any mask may have
+constexpr Index kFewBands = 64;  // for planes too large to read every run
 
 /// Among explanations of equal length, the one that is cheapest to evaluate.
 Chain cheapest(const PlanePtr& plane, const std::vector<Moves>& found) {
@@ -50,6 +52,14 @@ Chain plainer(const PlanePtr& plane, Chain chain, Index max_steps) {
   return has_arrays(other) || description.of(other) >= description.of(chain) ? chain : other;
 }
 
+/// True for global tokens in so many ranges that stray cells may have caused them.
+bool has_long_lists(const Chain& chain) {
+  return std::ranges::any_of(chain, [](const Step& step) {
+    const auto* global = std::get_if<step::Global>(&step.rule);
+    return global && global->tokens.size() > 2;
+  });
+}
+
 /// Chains that may describe a plane, ranked by description length: the chain plus the cells it
 /// misses.
 class Candidates {
@@ -63,6 +73,15 @@ class Candidates {
   void add(Chain chain) {
     const PlanePtr given = made(chain, extent_);
     if (given) add({std::move(chain), {}, 0, differing_cells(given, plane_)});
+  }
+  /// Adds the chain followed by the rows, columns and rectangles that it misses.
+  void add_with_regions(Chain chain) {
+    const PlanePtr given = made(chain, extent_);
+    if (!given) return;
+    const Regions regions = regions_between(given, plane_);
+    if (regions.chain.size() > kMostRegions) return;
+    chain.insert(chain.end(), regions.chain.begin(), regions.chain.end());
+    add({std::move(chain), {}, 0, regions.residue});
   }
   /// Adds the chains that result from fitting `start` to the plane.
   void fit(const Chain& start) {
@@ -81,6 +100,11 @@ class Candidates {
   Index length() const { return length_; }
   /// A rule and at most one cell: nothing shorter leaves cells over.
   bool is_short() const { return exact() && length_ <= description_.cell() + description_.step(); }
+  /// No array and hardly a cell: looking further would find nothing shorter.
+  bool is_plain() const {
+    return length_ >= 0 && !has_arrays(best_.chain) && !has_long_lists(best_.chain) &&
+           best_.residue <= kLoneCells && !irregular();
+  }
   /// True when the chain says little more than all open or all closed, or is as long as listing the
   /// cells themselves.
   bool irregular() const {
@@ -144,11 +168,6 @@ std::optional<Chain> recognise_clipped(const PlanePtr& plane, const RecogniseOpt
   return chain;
 }
 
-struct PlaneChain {
-  Chain chain;
-  bool irregular = false;
-};
-
 /// True when two rows share two keys, as with everything that types or blocks open. Lone cells do
 /// not.
 bool has_products(const Plane& cells) {
@@ -168,14 +187,6 @@ bool has_products(const Plane& cells) {
     }
   }
   return false;
-}
-
-/// True for global tokens in so many ranges that stray cells may have caused them.
-bool has_long_lists(const Chain& chain) {
-  return std::ranges::any_of(chain, [](const Step& step) {
-    const auto* global = std::get_if<step::Global>(&step.rule);
-    return global && global->tokens.size() > 2;
-  });
 }
 
 /// The largest stride that fits nearly as many isolated keys as the best stride does; 1 if there is
@@ -242,6 +253,8 @@ void search_plain(const PlanePtr& plane, const RecogniseOptions& options, Candid
   const bool large = plane->queries() * plane->keys() > kSearchedCells;
   if (out.exact()) search_inverse(plane, options, out);
   if (out.is_short() || (large && out.exact() && !has_arrays(out.chain()))) return;
+  for (const Chain& packed : packed_chains(plane)) out.add_with_regions(packed);
+  if (out.is_plain()) return;
   for (const PlanePtr& cleaned : without_lone_cells(plane)) {
     const Explained found = explain(cleaned, options.max_steps, true);
     add_found(cleaned, found, options.max_steps, out);
@@ -287,12 +300,6 @@ bool same_plane(const PlanePtr& a, const PlanePtr& b) {
   return a == b || (a->count() == b->count() && differing_cells(a, b) == 0);
 }
 
-/// Planes that were made separately may be equal; each distinct one is examined once.
-struct Planes {
-  std::vector<PlanePtr> distinct;
-  std::vector<std::uint32_t> of;  // [batch * heads + head]
-};
-
 /// The plane as few lines if such lines bound it; otherwise as shared lists, or as runs.
 PlanePtr searchable(const PlanePtr& given, Index max_cells) {
   PlanePtr plane = compacted(given, max_cells);
@@ -333,14 +340,12 @@ Recognised recognise(const Mask& mask, const RecogniseOptions& options) {
   Recognised out;
   if (mask.cells() == 0) return out;
   const Planes planes = planes_of(mask, options.max_cells);
+  std::vector<PlaneChain> found;
+  for (const PlanePtr& plane : planes.distinct) found.push_back(recognise_plane(plane, options));
+  share(planes, mask.batch(), mask.heads(), found);
   std::vector<Chain> chains;
-  Index irregular = 0;
-  for (const PlanePtr& plane : planes.distinct) {
-    PlaneChain found = recognise_plane(plane, options);
-    irregular += found.irregular;
-    chains.push_back(std::move(found.chain));
-  }
-  out.irregular = irregular == static_cast<Index>(planes.distinct.size());
+  for (const PlaneChain& one : found) chains.push_back(one.chain);
+  out.irregular = std::ranges::all_of(found, &PlaneChain::irregular);
   out.chain = scoped(std::move(chains), planes.of, mask.batch(), mask.heads(),
                      {mask.queries(), mask.keys()});
   out.residue = residue_of(mask, out.chain);

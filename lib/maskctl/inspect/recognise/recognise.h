@@ -28,12 +28,17 @@ struct Recognised {
 };
 
 /// Finds full, empty, causal, window, chunk, documents, padding, prefix, sinks, global tokens,
-/// dilated, token types, block grids and chains of up to max_steps of them, also inverted. Heads
-/// and batches that differ are given as lists, or as heads: and batch: scopes. The answer has the
-/// shortest description: numbers cost little, an array its size, a cell that the chain misses its
-/// coordinates. So a leak among documents comes out as documents and one unexplained cell, not as a
-/// rule bent around it. Every candidate is verified on lazy planes: no n^2 work for structured
-/// masks. Throws Error(kLimit) beyond max_cells.
+/// dilated, token types, block grids and chains of up to max_steps of them, also inverted; then
+/// rows, columns and rectangles that are open or closed beside. Heads and batches that differ are
+/// given as lists, or as heads: and batch: scopes. The answer has the shortest description: numbers
+/// cost little, an array its size, a cell that the chain misses its coordinates. So a leak among
+/// documents comes out as documents and one unexplained cell, or a rectangle that is opened at the
+/// end, not as a rule bent around it. Every candidate is verified on lazy planes: no n^2 work for
+/// structured masks. Throws Error(kLimit) beyond max_cells.
 Recognised recognise(const Mask& mask, const RecogniseOptions& options = {});
+
+/// The same without the rows, columns and rectangles at the end of the chain, whose cells become
+/// residue. Squares on the diagonal stay: tokens that see each other, such as those of an image.
+Recognised regions_as_cells(Recognised found, const Mask& mask);
 
 }  // namespace maskctl

@@ -307,17 +307,40 @@ Chain scopes_of(const std::vector<Chain>& chains, const std::vector<std::uint32_
   return scopes(Axis::kBatch, groups_of(by_batch, chain_of_batch));
 }
 
-}  // namespace
-
-Chain scoped(std::vector<Chain> chains, const std::vector<std::uint32_t>& of, Index batch,
+Chain joined(std::vector<Chain> chains, const std::vector<std::uint32_t>& of, Index batch,
              Index heads, const Extent& extent) {
-  if (chains.empty()) return {};
   const std::vector<std::uint32_t> numbers = numbered(chains, of);
   Chain out = taken_off(chains, false);
   const Chain end = taken_off(chains, true);
   const Chain middle = scopes_of(chains, numbers, batch, heads, extent);
   out.insert(out.end(), middle.begin(), middle.end());
   out.insert(out.end(), end.begin(), end.end());
+  return out;
+}
+
+/// Removes and returns the regions at the end of each chain.
+std::vector<Chain> regions_taken_off(std::vector<Chain>& chains) {
+  std::vector<Chain> out;
+  for (Chain& chain : chains) {
+    auto first = chain.end();
+    while (first != chain.begin() && std::holds_alternative<step::Region>((first - 1)->rule))
+      --first;
+    out.emplace_back(first, chain.end());
+    chain.erase(first, chain.end());
+  }
+  return out;
+}
+
+}  // namespace
+
+Chain scoped(std::vector<Chain> chains, const std::vector<std::uint32_t>& of, Index batch,
+             Index heads, const Extent& extent) {
+  if (chains.empty()) return {};
+  // What is odd in one plane does not keep the others from sharing their steps with it.
+  std::vector<Chain> regions = regions_taken_off(chains);
+  Chain out = joined(std::move(chains), of, batch, heads, extent);
+  const Chain odd = joined(std::move(regions), of, batch, heads, extent);
+  out.insert(out.end(), odd.begin(), odd.end());
   return out;
 }
 

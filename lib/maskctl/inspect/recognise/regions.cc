@@ -1,8 +1,9 @@
-#include "maskctl/inspect/diff/regions.h"
+#include "maskctl/inspect/recognise/regions.h"
 
 #include <algorithm>
 
 #include "maskctl/inspect/recognise/cells.h"
+#include "maskctl/inspect/recognise/recognise.h"
 #include "maskctl/mask/planes/bands.h"
 
 namespace maskctl {
@@ -54,8 +55,11 @@ class Cover {
         extent_{extra_->queries(), extra_->keys()},
         description_(extent_) {}
 
-  void run(Chain& chain) {
-    for (const bool rows : {true, false}) lines(rows, chain);
+  /// By whole lines first, or by rectangles alone.
+  void run(bool by_lines, Chain& chain) {
+    for (const bool rows : {true, false}) {
+      if (by_lines) lines(rows, chain);
+    }
     rectangles(chain);
   }
 
@@ -93,10 +97,25 @@ class Cover {
     std::vector<Piece> pieces = pieces_of(*extra_);
     grow(pieces);
     for (const Piece& piece : pieces) {
-      const Index bits = 4 * description_.number() + description_.step();
-      if (gain(piece) <= bits) continue;
-      take({open_, {piece.q}, {piece.k}}, chain);
+      const step::Region rule = widest(piece);
+      if (gain(piece) > description_.of(Step{rule})) take(rule, chain);
     }
+  }
+
+  /// The rectangle as whole rows or columns, the whole plane, or the square of tokens around it, if
+  /// these may be changed.
+  step::Region widest(const Piece& piece) const {
+    const Range all_q{0, extent_.queries}, all_k{0, extent_.keys};
+    if (against_->count(all_q, all_k) == 0) return {open_, {all_q}, {}};
+    if (against_->count(piece.q, all_k) == 0) return {open_, {piece.q}, {}};
+    if (against_->count(all_q, piece.k) == 0) return {open_, {}, {piece.k}};
+    const Range tokens = hull(piece.q, piece.k);
+    const bool meets = piece.q.begin < piece.k.end && piece.k.begin < piece.q.end;
+    if (open_ && meets && tokens.end <= std::min(extent_.queries, extent_.keys) &&
+        against_->count(tokens, tokens) == 0) {
+      return {open_, {tokens}, {tokens}};
+    }
+    return {open_, {piece.q}, {piece.k}};
   }
 
   /// Merges rectangles as long as the rectangle around both may be changed too.
@@ -133,17 +152,56 @@ class Cover {
 
 }  // namespace
 
+namespace {
+
+/// Tokens that see each other.
+bool is_diagonal(const Step& step) {
+  const auto& rule = std::get<step::Region>(step.rule);
+  return rule.open && rule.q.size() == 1 && rule.q == rule.k;
+}
+
+Chain without_regions(const Chain& chain) {
+  Chain out;
+  for (const Step& step : chain) {
+    if (std::holds_alternative<step::Region>(step.rule) && !is_diagonal(step)) continue;
+    out.push_back(step);
+    auto* scoped = std::get_if<step::Scoped>(&out.back().rule);
+    if (!scoped) continue;
+    scoped->chain = without_regions(scoped->chain);
+    if (scoped->chain.empty()) out.pop_back();
+  }
+  return out;
+}
+
+}  // namespace
+
+Recognised regions_as_cells(Recognised found, const Mask& mask) {
+  Chain chain = without_regions(found.chain);
+  if (chain == found.chain) return found;
+  found.residue = residue_of(mask, chain);
+  found.chain = std::move(chain);
+  return found;
+}
+
 Regions regions_between(const PlanePtr& from, const PlanePtr& to) {
   const Extent extent{from->queries(), from->keys()};
-  Regions out;
+  const Description description(extent);
   const PlanePtr closed = combine(Op::kSub, from, to), opened = combine(Op::kSub, to, from);
-  // A region to close may cover cells that are closed already, and likewise for opening.
-  if (closed->count() > 1) Cover(false, closed, to).run(out.chain);
-  if (opened->count() > 1) Cover(true, opened, complement(to)).run(out.chain);
-  const Mask made = maskctl::apply(Mask(from), out.chain);
-  out.residue = differing_cells(made.plane(0, 0), to);
-  out.bits = Description(extent).of(out.chain);
-  return out;
+  const auto length = [&](const Regions& one) {
+    return one.bits + one.residue * description.cell();
+  };
+  Regions best{{}, 0, closed->count() + opened->count()};
+  if (best.residue < 2) return best;
+  for (const bool by_lines : {false, true}) {
+    Regions next;
+    // A region to close may cover cells that are closed already, and likewise for opening.
+    if (closed->count() > 1) Cover(false, closed, to).run(by_lines, next.chain);
+    if (opened->count() > 1) Cover(true, opened, complement(to)).run(by_lines, next.chain);
+    next.residue = differing_cells(maskctl::apply(Mask(from), next.chain).plane(0, 0), to);
+    next.bits = description.of(next.chain);
+    if (length(next) < length(best)) best = std::move(next);
+  }
+  return best;
 }
 
 }  // namespace maskctl

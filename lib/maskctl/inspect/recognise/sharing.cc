@@ -1,0 +1,150 @@
+#include "maskctl/inspect/recognise/sharing.h"
+
+#include <algorithm>
+#include <numeric>
+#include <optional>
+#include <set>
+#include <tuple>
+
+#include "maskctl/inspect/recognise/description.h"
+#include "maskctl/inspect/recognise/fit.h"
+#include "maskctl/inspect/recognise/regions.h"
+#include "maskctl/inspect/recognise/scopes.h"
+#include "maskctl/mask/arrays/nearest.h"
+
+namespace maskctl::recognition {
+namespace {
+
+constexpr std::size_t kMostPlanes = 32;
+
+/// Says planes by what makes another one and the regions in which they differ from it, where that
+/// makes the whole shorter: the other is said anyway.
+class Borrowing {
+ public:
+  Borrowing(const Planes& planes, Index batch, Index heads, std::vector<PlaneChain>& found)
+      : planes_(planes),
+        batch_(batch),
+        heads_(heads),
+        extent_{planes.distinct.front()->queries(), planes.distinct.front()->keys()},
+        description_(extent_),
+        found_(found) {
+    for (std::size_t i = 0; i < found.size(); ++i) {
+      left_.push_back(differing_cells(made(found[i].chain, extent_), planes.distinct[i]));
+    }
+  }
+
+  void run() {
+    Index length = total();
+    for (const std::size_t borrower : longest_first()) {
+      if (lent_.contains(borrower)) continue;
+      const auto before = std::pair(found_[borrower], left_[borrower]);
+      const std::optional<std::size_t> lender = borrow(borrower);
+      if (!lender) continue;
+      if (const Index with = total(); with < length) {
+        length = with;
+        borrowed_.insert(borrower);
+        lent_.insert(*lender);
+      } else {
+        std::tie(found_[borrower], left_[borrower]) = before;
+      }
+    }
+  }
+
+ private:
+  Index total() const {
+    std::vector<Chain> chains;
+    for (const PlaneChain& one : found_) chains.push_back(one.chain);
+    const Chain all = scoped(std::move(chains), planes_.of, batch_, heads_, extent_);
+    const Index left = std::accumulate(left_.begin(), left_.end(), Index{0});
+    return description_.of(all) + left * description_.cell();
+  }
+  Index length_of(std::size_t i) const {
+    return description_.of(found_[i].chain) + left_[i] * description_.cell();
+  }
+  std::vector<std::size_t> longest_first() const {
+    std::vector<std::size_t> order(found_.size());
+    std::iota(order.begin(), order.end(), std::size_t{0});
+    std::ranges::stable_sort(order, std::greater<>(),
+                             [this](std::size_t i) { return length_of(i); });
+    return order;
+  }
+
+  /// Takes over the chain with the fewest regions to add; that chain stays as it is.
+  std::optional<std::size_t> borrow(std::size_t borrower) {
+    std::optional<std::size_t> lender;
+    Index best = length_of(borrower);
+    const PlanePtr& plane = planes_.distinct[borrower];
+    for (std::size_t other = 0; other < found_.size(); ++other) {
+      if (other == borrower || borrowed_.contains(other) || found_[other].irregular) continue;
+      const Chain& chain = found_[other].chain;
+      const Regions regions = regions_between(made(chain, extent_), plane);
+      const Index length = regions.bits + regions.residue * description_.cell();
+      if (length >= best || regions.chain.size() > kMostRegions) continue;
+      best = length;
+      lender = other;
+      found_[borrower] = {chain, false};
+      Chain& own = found_[borrower].chain;
+      own.insert(own.end(), regions.chain.begin(), regions.chain.end());
+      left_[borrower] = regions.residue;
+    }
+    return lender;
+  }
+
+  const Planes& planes_;
+  Index batch_, heads_;
+  Extent extent_;
+  Description description_;
+  std::vector<PlaneChain>& found_;
+  std::vector<Index> left_;  // cells that the chains miss
+  std::set<std::size_t> lent_, borrowed_;
+};
+
+/// Where the band of one plane would change nothing in the others, all have it: then it is said
+/// once.
+void share_band(const std::vector<PlanePtr>& planes, std::vector<PlaneChain>& found) {
+  const Extent extent{planes.front()->queries(), planes.front()->keys()};
+  const auto band_at = [](const Chain& chain) {
+    return std::ranges::find_if(chain, [](const Step& step) {
+      return std::holds_alternative<step::Causal>(step.rule) ||
+             std::holds_alternative<step::Window>(step.rule);
+    });
+  };
+  const auto with = [&](Chain chain, const Step& band) {
+    auto at = band_at(chain);
+    if (at == chain.end()) {
+      at = std::ranges::find_if(
+          chain, [](const Step& step) { return std::holds_alternative<step::Region>(step.rule); });
+      chain.insert(at, band);
+    } else {
+      chain[static_cast<std::size_t>(at - chain.begin())] = band;
+    }
+    return chain;
+  };
+  for (const PlaneChain& giver : std::vector<PlaneChain>(found)) {
+    const auto band = band_at(giver.chain);
+    if (band == giver.chain.end()) continue;
+    std::vector<PlaneChain> shared = found;
+    const bool fits = std::ranges::all_of(shared, [&](PlaneChain& one) {
+      Chain chain = with(one.chain, *band);
+      const bool same =
+          chain == one.chain || differing_cells(made(chain, extent), made(one.chain, extent)) == 0;
+      one.chain = std::move(chain);
+      return same;
+    });
+    if (!fits) continue;
+    found = std::move(shared);
+    return;
+  }
+}
+
+}  // namespace
+
+void share(const Planes& planes, Index batch, Index heads, std::vector<PlaneChain>& found) {
+  if (planes.distinct.size() < 2 || planes.distinct.size() > kMostPlanes) return;
+  const Plane& first = *planes.distinct.front();
+  if (first.queries() * first.keys() > kSearchedCells) return;
+  Borrowing(planes, batch, heads, found).run();
+  share_band(planes.distinct, found);
+}
+
+}  // namespace maskctl::recognition

@@ -1,0 +1,87 @@
+// How often recognise, and diff in both orders, name what is odd in packed masks and nothing else:
+// odd_cells_rate [--count N] [--seed N] [--first N] [--show].
+#include <fmt/format.h>
+
+#include <chrono>
+#include <string>
+
+#include "../support/odd_masks.h"
+#include "maskctl/base/text.h"
+#include "maskctl/pipeline/parse/values.h"
+
+namespace {
+
+using namespace maskctl;
+
+struct Rate {
+  const char* name;
+  Index right = 0;
+  double slowest = 0, all = 0;
+};
+
+/// Arrays have no names here.
+std::string text_of(Chain chain) {
+  const auto name = [](const auto& self, Chain& some) -> void {
+    for (Step& step : some) {
+      if (auto* ids = std::get_if<step::Document>(&step.rule)) ids->q.text = ids->kv.text = "(ids)";
+      if (auto* types = std::get_if<step::Tokens>(&step.rule)) {
+        types->q.text = types->kv.text = "(types)";
+      }
+      if (auto* map = std::get_if<step::Block>(&step.rule)) map->map.text = "(map)";
+      if (auto* scoped = std::get_if<step::Scoped>(&step.rule)) self(self, scoped->chain);
+    }
+  };
+  name(name, chain);
+  return to_text(chain);
+}
+
+template <typename F>
+auto timed(Rate& rate, F&& f) {
+  const auto start = std::chrono::steady_clock::now();
+  auto out = f();
+  const std::chrono::duration<double> spent = std::chrono::steady_clock::now() - start;
+  rate.slowest = std::max(rate.slowest, spent.count());
+  rate.all += spent.count();
+  return out;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  Index count = 2000, first = 0;
+  std::uint64_t seed = 1;
+  bool show = false;
+  for (int i = 1; i < argc; ++i) {
+    const std::string name = argv[i];
+    show |= name == "--show";
+    if (name == "--count" && i + 1 < argc) count = integer_from(argv[i + 1]).value_or(count);
+    if (name == "--first" && i + 1 < argc) first = integer_from(argv[i + 1]).value_or(first);
+    if (name == "--seed" && i + 1 < argc)
+      seed = number_from<std::uint64_t>(argv[i + 1]).value_or(seed);
+  }
+  Rate recognised{"recognise"}, forth{"diff"}, back{"diff, other order"};
+  for (Index i = first; i < first + count; ++i) {
+    const twin::OddMask made =
+        twin::OddMaskMaker(seed * 1000003 + static_cast<std::uint64_t>(i)).draw();
+    const Recognised found = timed(recognised, [&] { return recognise(made.odd); });
+    const bool named = twin::names_odd(made, found);
+    recognised.right += named;
+    if (show && !named) {
+      fmt::print("{} {}\n    recognise: {} and {} cells\n", i, made.text, text_of(found.chain),
+                 found.residue.cells);
+    }
+    const auto compare = [&](Rate& rate, const Mask& a, const Mask& b) {
+      const auto cause = timed(rate, [&] { return diff_cause(a, b); });
+      const bool right = cause && twin::names_odd(made, a, b, *cause);
+      rate.right += right;
+      if (show && !right) fmt::print("{} {}\n    {}: {}\n", i, made.text, rate.name, cause->text);
+    };
+    compare(forth, made.odd, made.sound);
+    compare(back, made.sound, made.odd);
+  }
+  for (const Rate& rate : {recognised, forth, back}) {
+    fmt::print("{}: {} of {} name what is odd and nothing else; {:.1f} ms, at most {:.0f} ms\n",
+               rate.name, rate.right, count, rate.all * 1e3 / static_cast<double>(count),
+               rate.slowest * 1e3);
+  }
+}
