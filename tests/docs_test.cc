@@ -1,8 +1,13 @@
 // docs/ejkernel.md and docs/attention.md name everything that ejkernel has, docs/diagnose.md and
 // docs/changes.md lead where they should.
+#include <algorithm>
+#include <filesystem>
 #include <fstream>
+#include <iterator>
+#include <regex>
 #include <sstream>
 #include <string>
+#include <vector>
 
 #include "support/catch_compat.h"
 #include "support/project_version.h"
@@ -193,6 +198,55 @@ TEST_CASE("every name of ejkernel's attention is mapped") {
     const bool is_listed = page.find("\n  " + name + " ") != page.npos;
     CHECK((is_told || is_listed));
   }
+}
+
+/// What stands between backticks in a cell of a table.
+std::vector<std::string> names_in(const std::string& cell) {
+  std::vector<std::string> names;
+  const std::regex name("`([^`]+)`");
+  for (std::sregex_iterator at(cell.begin(), cell.end(), name), end; at != end; ++at) {
+    names.push_back((*at)[1]);
+  }
+  return names;
+}
+
+/// All sources of the tests, one after another.
+std::string test_sources() {
+  std::string text;
+  for (const auto& entry :
+       std::filesystem::recursive_directory_iterator(MASKCTL_SOURCE_DIR "/tests")) {
+    const auto kind = entry.path().extension();
+    if (kind != ".cc" && kind != ".h") continue;
+    std::ifstream file(entry.path());
+    text.append(std::istreambuf_iterator<char>(file), {});
+  }
+  return text;
+}
+
+TEST_CASE("what only the library has is no option of a command, and a test calls it") {
+  const std::string options = page_of("options.md"), tests = test_sources();
+  int rows = 0;
+  for (const char* const page : {"ejkernel.md", "attention.md"}) {
+    std::istringstream lines(page_of(page));
+    for (std::string line; std::getline(lines, line);) {
+      if (!line.starts_with("| ") || line.find("library only") == line.npos) continue;
+      INFO(line);
+      ++rows;
+      const std::size_t second = line.find(" | ") + 3;
+      const std::string ours = line.substr(second, line.find(" | ", second) - second);
+      for (std::string name : names_in(line.substr(0, second))) {
+        std::ranges::replace(name, '_', '-');
+        for (const char* const end : {" ", "`"}) {
+          CHECK(options.find("--" + name + end) == options.npos);
+        }
+      }
+      for (const std::string& name : names_in(ours)) {
+        const bool is_name = name.find_first_of("/(") == name.npos;  // no path, no call
+        if (is_name) CHECK(tests.find(name.substr(name.rfind(':') + 1)) != tests.npos);
+      }
+    }
+  }
+  CHECK(rows > 10);
 }
 
 TEST_CASE("diagnose leads from each symptom to a section with a command") {

@@ -38,6 +38,7 @@ class Loader {
   MaskInfo transformed(MaskInfo info);
   /// How steps read their SOURCEs.
   BindContext context();
+  void print(const std::vector<std::string>& notes) const;
   Index max_bytes() const { return session_.settings().max_bytes; }
 
  private:
@@ -45,7 +46,6 @@ class Loader {
   LoadedMask read_as(const std::string& source, const MaskReadOptions& options);
   LoadedMask from_generator(const std::string& source, const MaskReadOptions& options);
   MaskReadOptions options() const;
-  void print(const std::vector<std::string>& notes) const;
 
   const SourceOptions& source_;
   Session& session_;

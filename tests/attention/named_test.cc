@@ -187,6 +187,34 @@ TEST_CASE("named operations: arguments by ejkernel's other names") {
   CHECK(find_operation("mean_pooling")->find("", true) == nullptr);
 }
 
+TEST_CASE("named operations: options may be written as in Python") {
+  const Operation& flash = *find_operation("flash_attention");
+  const auto results = [&](const std::map<std::string, std::string>& options) {
+    NamedArguments arguments = random_arguments(flash);
+    arguments.options = options;
+    return run(flash, arguments).at("out");
+  };
+  const auto equal = [&](const std::map<std::string, std::string>& a,
+                         const std::map<std::string, std::string>& b) {
+    const Tensor x = results(a), y = results(b);
+    return std::ranges::equal(x.bytes(), y.bytes());
+  };
+  CHECK(equal({{"causal", "True"}}, {{"causal", "true"}}));
+  CHECK(equal({{"normalize_output", "False"}}, {{"normalize_output", "false"}}));
+  CHECK(equal({{"sliding_window", "(4, 0)"}}, {{"sliding_window", "4+0"}}));
+  CHECK(equal({{"sliding_window", "(None, 2)"}}, {{"sliding_window", "none+2"}}));
+  CHECK(equal({{"sliding_window", "None"}, {"logits_soft_cap", "None"}}, {}));
+  // jax.random.PRNGKey(-1) is [0, 4294967295].
+  CHECK(equal({{"dropout_prob", "0.5"}, {"dropout_seed", "-1"}},
+              {{"dropout_prob", "0.5"}, {"dropout_seed", "4294967295"}}));
+  CHECK_FALSE(equal({{"causal", "True"}}, {}));
+  for (const auto& [name, text] : std::map<std::string, std::string>{
+           {"causal", "1"}, {"sliding_window", "(4, 0"}, {"dropout_seed", "-9999999999"}}) {
+    CAPTURE(name);
+    CHECK_THROWS_AS(results({{name, text}}), Error);
+  }
+}
+
 TEST_CASE("named operations: a usual call of each runs, with gradients where there are any") {
   for (const Operation* operation : operations()) {
     for (const Index batch : {1, 3}) {

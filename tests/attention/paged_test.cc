@@ -132,6 +132,7 @@ TEST_CASE("bad pages are one error before any work") {
   const Tensor query = r.normal({2, 4, 8}), cache = r.normal({3, 2, 4, 8});
   const Tensor lens = i32({5, 2}), tables = i32({2, 2}, {0, 2, 1, -1});
   const auto error = [&](PageAttentionInputs in, PageAttentionOptions options = {}) {
+    options.kv_layout = KvLayout::kHeadsFirst;
     return error_of([&] { page_attention(in, options); });
   };
   const PageAttentionInputs good{&query, &cache, &cache, &lens, &tables};

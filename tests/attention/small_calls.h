@@ -67,6 +67,7 @@ inline Settings needed_by(const Operation& form) {
     needed["context_lens"] = i32({5, 7});
     needed["block_tables"] = i32({2, 4}, {3, 1, 0, -1, 4, 2, 8, 7});
   }
+  if (has("kv_layout")) needed["kv_layout"] = "heads_first";  // as many heads as tokens of a page
   if (has("query_start_loc")) needed["query_start_loc"] = i32({0, 2, 8});
   if (has("kv_lens")) {
     needed["kv_lens"] = i32({5, 7});
@@ -80,9 +81,10 @@ inline Settings needed_by(const Operation& form) {
   if (has("sequence_start")) {
     needed["sequence_start"] = i32({1, 3}), needed["sequence_end"] = i32({6, 8});
   }
-  if (has("block_indices")) {  // for each of 8 tokens and 2 heads, blocks of 2 tokens
-    needed["block_indices"] = i32({1, 8, 2, 2}, {0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 1, 0, 0, 1, 1, 0,
-                                                 0, 2, 1, 2, 0, 2, 1, 2, 0, 3, 1, 3, 0, 3, 1, 3});
+  if (has("block_indices")) {  // for each of 8 tokens and 2 heads, three blocks of 2 tokens
+    needed["block_indices"] =
+        i32({1, 8, 2, 3}, {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 1, 0, 0, 0, 0, 1, 1, 0, 0,
+                           0, 0, 2, 1, 2, 0, 0, 0, 2, 1, 2, 0, 0, 0, 3, 1, 3, 0, 0, 0, 3, 1, 3, 2});
     needed["block_size"] = "2";
   }
   if (has("decay")) needed["decay"] = maskctl::test::f32({4}, {-0.1F, -0.2F, -0.3F, 0});

@@ -261,7 +261,7 @@ TEST_CASE("kinds: positions, bias and token types are read as they say") {
   CHECK(contains(error_of(folder / "p.npy", as(ArrayKind::kTokenTypes)), "the step tokens:"));
   CHECK(contains(error_of(folder / "p.npy", as(ArrayKind::kBias)), "a bias is float16"));
   const auto read_as_blocks = [&] { read_mask(folder / "p.npy", as(ArrayKind::kBlockmap)); };
-  CHECK(offers(Remedy::kGiveBlockSize, read_as_blocks));
+  CHECK(offers(Remedy::kReadAs, read_as_blocks));
   CHECK(offers(Remedy::kGiveShape, [&] { read_mask(folder / "p.npy", as(ArrayKind::kBits)); }));
 
   Tensor bias(DType::kFloat32, {2, 3});

@@ -44,11 +44,7 @@ BoundCall::BoundCall(const Operation& operation, const NamedArguments& arguments
   for (const auto& [name, array] : arguments.arrays) {
     if (!name.starts_with(kCotangent)) set(name, array);
   }
-  for (const auto& [name, text] : arguments.options) {
-    const Field* const field = operation.find(name, false);
-    if (!field) refuse_name(operation, name);
-    read_text(*field, text, get());
-  }
+  for (const auto& [name, text] : arguments.options) set_option(name, text);
   set_masks(arguments);
 }
 
@@ -56,6 +52,14 @@ void BoundCall::check_required() const {
   for (const Field& field : operation_.fields) {
     if (field.is(kRequired) && !array_of(field, get())) refuse_missing(field);
   }
+}
+
+std::vector<IdleArgument> BoundCall::idle(bool over_mesh) const {
+  std::vector<IdleArgument> idle = idle_arguments(operation_, given_, get(), over_mesh);
+  for (const IdleArgument& argument : idle) {
+    if (argument.field->is(kStrict)) refuse(argument.line);
+  }
+  return idle;
 }
 
 void BoundCall::move_updated(NamedResults& results) {
@@ -66,6 +70,7 @@ void BoundCall::set(const std::string& name, const Tensor& array) {
   const Field* const field = operation_.find(name, true);
   if (!field) refuse_name(operation_, name);
   if (array_of(*field, get())) refuse(fmt::format("{}: given more than once", field->name));
+  given_.push_back(field);
   visit_member(*field, get(), [&](auto& member) {
     using Member = std::decay_t<decltype(member)>;
     if constexpr (std::is_same_v<Member, const Tensor*>) {
@@ -76,6 +81,13 @@ void BoundCall::set(const std::string& name, const Tensor& array) {
   });
 }
 
+void BoundCall::set_option(const std::string& name, const std::string& text) {
+  const Field* const field = operation_.find(name, false);
+  if (!field) refuse_name(operation_, name);
+  given_.push_back(field);
+  read_text(*field, text, get());
+}
+
 void BoundCall::set_masks(const NamedArguments& arguments) {
   bool takes_mask = false, takes_lazy_mask = false;
   for (const Field& field : operation_.fields) {
@@ -83,9 +95,11 @@ void BoundCall::set_masks(const NamedArguments& arguments) {
       using Member = std::decay_t<decltype(member)>;
       if constexpr (std::is_same_v<Member, const Mask*>) {
         takes_mask = true;
+        given_.push_back(&field);
         member = arguments.mask ? &*arguments.mask : nullptr;
       } else if constexpr (std::is_same_v<Member, lazy::MaskPtr>) {
         takes_lazy_mask = true;
+        given_.push_back(&field);
         member = arguments.lazy_mask;
       }
     });

@@ -3,8 +3,10 @@
 
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "maskctl/attention/by_name.h"
+#include "maskctl/attention/effects.h"
 
 namespace maskctl::attention {
 
@@ -22,17 +24,22 @@ class BoundCall {
   BoundCall(const Operation& operation, const NamedArguments& arguments);
 
   void* get() const { return values_.get(); }
+  const std::vector<const Field*>& given() const { return given_; }
   /// Throws Error(kInvalidArgument) for a required array that is missing.
   void check_required() const;
+  /// Given arguments that change nothing; throws Error(kInvalidArgument) for a strict one of them.
+  std::vector<IdleArgument> idle(bool over_mesh) const;
   /// The arrays that the call has updated.
   void move_updated(NamedResults& results);
 
  private:
   void set(const std::string& name, const Tensor& array);
+  void set_option(const std::string& name, const std::string& text);
   void set_masks(const NamedArguments& arguments);
 
   const Operation& operation_;
   AnyValue values_;
+  std::vector<const Field*> given_;
   NamedResults updated_;
 };
 

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
+#include <limits>
 #include <numbers>
 
 #include "maskctl/attention/arrays/checks.h"
@@ -65,6 +66,24 @@ void move_results(std::span<const ResultField> fields, void* from, std::string_v
   for (const ResultArray& array : arrays_of(fields, from)) {
     results[std::string(prefix) + std::string(array.name)] = std::move(*array.tensor);
   }
+}
+
+/// Whether a query that sees no key got something else than 0.
+bool any_without_keys(const Operation& form, const NamedResults& results) {
+  const Tensor out = astype(results.at("out"), DType::kFloat32);
+  const std::span<const float> lse = results.at("lse").as<float>(), rows = out.as<float>();
+  const Index heads = results.at("lse").extent(1), queries = results.at("lse").extent(2);
+  const std::size_t width = lse.empty() ? 0 : rows.size() / lse.size();
+  for (std::size_t i = 0; i < lse.size(); ++i) {
+    if (lse[i] != -std::numeric_limits<float>::infinity()) continue;
+    const auto plane = static_cast<Index>(i) / queries, query = static_cast<Index>(i) % queries;
+    const Index row = form.heads_first()
+                          ? static_cast<Index>(i)
+                          : (plane / heads * queries + query) * heads + plane % heads;
+    const auto is_some = [](float x) { return x != 0; };
+    if (std::ranges::any_of(rows.subspan(as_size(row) * width, width), is_some)) return true;
+  }
+  return false;
 }
 
 // Random arrays.
@@ -154,6 +173,7 @@ NamedResults run(const Operation& operation, const NamedArguments& arguments) {
   check_cotangents(form, arguments);
   BoundCall call(form, arguments);
   call.check_required();
+  call.idle(false);
   const Executor* const executor =
       arguments.runtime && form.heuristic ? &arguments.runtime->executor(form) : nullptr;
   CallTimes* const times = arguments.times;
@@ -179,6 +199,7 @@ std::vector<std::string> doubts(const Operation& operation, const NamedArguments
   const Operation& form = form_of(operation, arguments);
   const BoundCall call(form, arguments);
   std::vector<std::string> out;
+  for (IdleArgument& idle : call.idle(false)) out.push_back(std::move(idle.line));
   for_each_array(form, call.get(), [&](const Field& field, const Tensor& array) {
     if (!field.is(kLogDecay) || array.elements() == 0) return;
     const Tensor values = astype(array, DType::kFloat64);
@@ -189,6 +210,21 @@ std::vector<std::string> doubts(const Operation& operation, const NamedArguments
         "= -0.105, so the state grows by e^{:.3g} a step",
         field.name, most, most));
   });
+  return out;
+}
+
+std::vector<std::string> doubts(const Operation& operation, const NamedArguments& arguments,
+                                const NamedResults& results) {
+  const Operation& form = form_of(operation, arguments);
+  const BoundCall call(form, arguments);
+  const std::vector<IdleArgument> known = call.idle(false);
+  std::vector<std::string> out;
+  for (const Field* const field : call.given()) {
+    const bool is_known = std::ranges::find(known, field, &IdleArgument::field) != known.end();
+    if (!field->is(kNoKeys) || is_known || !asks(form, *field, call.get())) continue;
+    if (any_without_keys(form, results)) continue;
+    out.push_back(fmt::format("{}: no effect: every query sees a key", field->name));
+  }
   return out;
 }
 
@@ -230,6 +266,7 @@ void add_random_arrays(const Operation& operation, const RandomArrays& random,
   if (random.usual && form.usual_call) {
     UsualCall usual = form.usual_call(std::move(extents));
     extents = std::move(usual.extents);
+    if (arguments.arrays.empty()) arguments.options.merge(usual.options);
     arguments.arrays.merge(usual.arrays);  // what is given stays
   }
   const BoundCall call(form, arguments);

@@ -46,12 +46,16 @@ const Operation& form_of(const Operation& operation,
 const Operation& form_of(const Operation& operation, const NamedArguments& arguments);
 
 /// Binds all arguments, then runs the operation. Throws Error(kInvalidArgument) for a name that the
-/// operation does not have, a required array that is missing, and text that is no value of its
-/// option; and what the operation throws.
+/// operation does not have, a required array that is missing, text that is no value of its option,
+/// and a strict argument that changes nothing; and what the operation throws.
 NamedResults run(const Operation& operation, const NamedArguments& arguments);
 
-/// What runs, but can hardly be meant, one line each: decays above 0.
+/// What runs, but can hardly be meant, one line each: arguments that change nothing, decays above
+/// 0. Throws what run() throws for its arguments.
 std::vector<std::string> doubts(const Operation& operation, const NamedArguments& arguments);
+/// Those that only the results of the call tell.
+std::vector<std::string> doubts(const Operation& operation, const NamedArguments& arguments,
+                                const NamedResults& results);
 
 /// Without the arguments that have this role.
 NamedArguments without(const Operation& operation, Role role, NamedArguments arguments);

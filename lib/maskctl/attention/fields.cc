@@ -20,6 +20,8 @@ namespace {
   throw Error(Errc::kInvalidArgument, fmt::format("{}: '{}' is not {}", field.name, seen, wanted));
 }
 
+bool is_none(std::string_view text) { return text == "none" || text == "None"; }
+
 template <class T>
 void read_number(const Field& field, std::string_view text, std::string_view wanted, T& target) {
   const std::optional<T> number = number_from<T>(text);
@@ -31,30 +33,43 @@ template <std::integral T>
 void read(const Field& field, std::string_view text, T& target) {
   read_number(field, text, "a whole number", target);
 }
+/// A seed; a negative one is the 32 bits that JAX makes of it.
+void read(const Field& field, std::string_view text, std::uint64_t& target) {
+  if (!text.starts_with('-')) return read_number(field, text, "a whole number", target);
+  std::int32_t negative = 0;
+  read_number(field, text, "a whole number of 32 bits", negative);
+  target = static_cast<std::uint32_t>(negative);
+}
 void read(const Field& field, std::string_view text, double& target) {
   read_number(field, text, "a number", target);
   if (std::isnan(target)) refuse_field(field, text, "a number");
 }
 void read(const Field& field, std::string_view text, bool& target) {
-  if (text != "true" && text != "false") refuse_field(field, text, "true or false");
-  target = text == "true";
+  const bool is_true = text == "true" || text == "True";
+  if (!is_true && text != "false" && text != "False") refuse_field(field, text, "true or false");
+  target = is_true;
 }
 void read(const Field& field, std::string_view text, DType& target) {
   const auto type = dtype_from_name(text);
   if (!type) refuse_field(field, text, "a dtype");
   target = *type;
 }
-/// "2" is "2+2", and so is "2,2"; "none" on a side: no limit.
+/// "2" is "2+2", and so are "2,2" and "(2, 2)"; "none" on a side: no limit.
 void read(const Field& field, std::string_view text, Window& target) {
   const auto side = [&](std::string_view part) {
     std::optional<Index> keys;
-    if (part != "none") read_number(field, part, "a whole number", keys.emplace());
+    if (!is_none(part)) read_number(field, part, "a whole number", keys.emplace());
     return keys;
   };
+  std::string tight(text);
+  std::erase(tight, ' ');
+  std::string_view sides = tight;
+  const bool is_tuple = sides.starts_with('(') && sides.ends_with(')');
+  if (is_tuple) sides = sides.substr(1, sides.size() - 2);
   constexpr std::string_view kMarks = "+,";
-  const std::size_t mark = text.find_first_of(kMarks);
-  const std::string_view left = text.substr(0, mark);
-  const std::string_view right = mark == text.npos ? left : text.substr(mark + 1);
+  const std::size_t mark = sides.find_first_of(kMarks);
+  const std::string_view left = sides.substr(0, mark);
+  const std::string_view right = mark == sides.npos ? left : sides.substr(mark + 1);
   if (right.find_first_of(kMarks) != right.npos) refuse_field(field, text, "a window as 4 or 4+0");
   target = Window(side(left), side(right));
 }
@@ -220,7 +235,7 @@ std::string_view axes_of(const Field& field, const void* call) {
 }
 
 void read_text(const Field& field, std::string_view text, void* call) {
-  if (text == "none") return;
+  if (is_none(text)) return;
   visit_member(field, call, [&](auto& member) { read(field, text, member); });
 }
 

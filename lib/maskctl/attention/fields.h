@@ -63,6 +63,16 @@ constexpr Field also(std::string_view name, Field row) {
   row.also = name;
   return row;
 }
+/// A row that changes nothing without what it needs.
+constexpr Field needing(std::string_view needs, Field row) {
+  row.needs = needs;
+  return row;
+}
+/// A row that may change nothing beside that: see Field::idle.
+constexpr Field idle_where(std::string_view (*idle)(const void* call), Field row) {
+  row.idle = idle;
+  return row;
+}
 
 // Rows; `path` leads from the inputs or the options of a Call to the member.
 
@@ -101,12 +111,13 @@ constexpr Field unlisted(std::string_view name, unsigned roles = 0) {
   return {.name = name, .roles = roles | kUnlisted, .slot = slot_at<Call, path...>};
 }
 
-/// A row of a shared list, under another name or with other axes or help where given.
+/// A row of a shared list, under another name or with other axes, help or needs where given.
 struct Pick {
   consteval Pick(const char* row) : Pick(row, row) {}  // NOLINT: most rows are taken as they are
-  consteval Pick(const char* row, const char* other, const char* words = "")
-      : name(row), as(other), text(words) {}
-  std::string_view name, as, text;
+  consteval Pick(const char* row, const char* other, const char* words = "",
+                 const char* conditions = "")
+      : name(row), as(other), text(words), needs(conditions) {}
+  std::string_view name, as, text, needs;
 };
 
 /// The rows of a shared list that an operation has, in this order. Does not compile for a name that
@@ -120,6 +131,7 @@ consteval std::array<Field, n> pick(const std::array<Field, all>& list, const Pi
     out[i] = list[at];
     out[i].name = picks[i].as;
     if (!picks[i].text.empty()) (out[i].is_array ? out[i].axes : out[i].help) = picks[i].text;
+    if (!picks[i].needs.empty()) out[i].needs = picks[i].needs;
   }
   return out;
 }

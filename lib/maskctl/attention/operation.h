@@ -37,6 +37,10 @@ enum Role : unsigned {
   kByRows = 32,     // an array of rows, of which each result reads only some
   kUnlisted = 64,   // for callers in C++: it cannot be written as text
   kLogDecay = 128,  // logarithms of what each step keeps of the state: at most 0, or it grows
+  kStrict = 256,    // refused in a call in which it changes nothing; others are noted
+  kParts = 512,     // says who computes which part: never changes the result
+  kBound = 1024,    // refuses calls and changes none
+  kNoKeys = 2048,   // says what queries without a key get
 };
 
 /// A member of a call, by its type. The last one is an enumeration of one byte.
@@ -64,6 +68,11 @@ struct Field {
   std::string_view config = {};                  // of a hint: the number of the config that sets it
   /// The alternative of `axes` that holds for a call, where the rank does not tell.
   std::string_view (*axes_in)(const void* call) = nullptr;
+  /// What it takes for a value to change anything, in the notation of effects.h.
+  std::string_view needs = {};
+  /// Why it changes nothing in a call that has what it needs: "as many queries as keys"; empty
+  /// where it does. Arrays may be missing. Null where needs say all.
+  std::string_view (*idle)(const void* call) = nullptr;
 
   bool is(Role role) const { return (roles & role) != 0; }
   bool listed() const { return !is(kUnlisted); }
@@ -111,6 +120,7 @@ using AxisExtents = std::map<std::string, Index>;
 struct UsualCall {
   AxisExtents extents;
   std::map<std::string, Tensor> arrays = {};
+  std::map<std::string, std::string> options = {};  // that say how those others are to be read
 };
 
 /// A call, an output or gradients, whose type the operation knows.

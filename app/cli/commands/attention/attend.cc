@@ -12,6 +12,7 @@
 #include "app/cli/parser/groups.h"
 #include "app/cli/parser/values.h"
 #include "app/reports/attention_json.h"
+#include "maskctl/attention/effects.h"
 #include "maskctl/attention/runtime/registry.h"
 #include "maskctl/base/error.h"
 
@@ -58,21 +59,23 @@ std::string operations_text() {
   return out;
 }
 
-std::string line_of(const attention::Field& field) {
-  if (!field.is_array) return fmt::format("  {:<25} {}\n", field.name, field.help);
+std::string line_of(const Operation& form, const attention::Field& field) {
+  std::string needs = attention::needs_text(form, field);
+  if (!needs.empty()) needs = "; " + needs;
+  if (!field.is_array) return fmt::format("  {:<25} {}{}\n", field.name, field.help, needs);
   std::string axes = "[" + std::string(field.axes) + "]";
   for (std::size_t at; (at = axes.find('|')) != axes.npos;) axes.replace(at, 1, "] or [");
-  return fmt::format("  {:<25} {}{}{}{}\n", field.name, axes,
+  return fmt::format("  {:<25} {}{}{}{}{}\n", field.name, axes,
                      field.is(attention::kIntegers) ? " integers" : "",
                      field.is(attention::kRequired) ? ", needed" : "",
-                     field.also.empty() ? "" : fmt::format("; ejkernel's {}", field.also));
+                     field.also.empty() ? "" : fmt::format("; ejkernel's {}", field.also), needs);
 }
 
 std::string fields_text(const Operation& operation) {
   std::string out;
   for (const bool arrays : {true, false}) {
     for (const attention::Field& field : operation.fields) {
-      if (field.listed() && field.is_array == arrays) out += line_of(field);
+      if (field.listed() && field.is_array == arrays) out += line_of(operation, field);
     }
   }
   return out;
@@ -110,12 +113,12 @@ attention::NamedResults compute(const Operation& operation, const AttendOptions&
                                 Session& session) {
   Loader loader(call.source, session);
   attention::NamedArguments arguments = read_call(operation, call, loader);
-  for (const std::string& doubt : doubts(operation, arguments)) session.note(doubt);
   arguments.context.backend = backend;
   if (options.gradients) arguments.gradient_seed = options.call.seed;
   const auto runtime = make_runtime(options.config, session);
   arguments.runtime = runtime.get();
   attention::NamedResults results = attention::run(operation, arguments);
+  for (const std::string& doubt : doubts(operation, arguments, results)) session.note(doubt);
   for (auto& [name, tensor] : results) {
     tensor = turned(operation, name, std::move(tensor), options.call.layout);
   }
@@ -175,6 +178,7 @@ Answer run_over_ranks(const Operation& operation, const AttendOptions& options,
   arguments.context.backend = backend;
   if (options.gradients) arguments.gradient_seed = options.call.seed;
   SplitCall split(operation, options.ranks, std::move(arguments), std::move(arrays), world);
+  for (const std::string& doubt : split.ranked().doubts()) session.note(doubt);
   const attention::PlacedResults results = split.ranked().run(split.read());
   if (writes_parts(options.output)) return write_parts(results, output, world);
   const std::vector<ArraySummary> summaries = summaries_of(results, world);

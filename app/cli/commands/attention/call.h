@@ -51,7 +51,8 @@ class RankArrays;
 
 /// The arrays and options of the NAME=... words, the mask after its steps, and random arrays for
 /// those that are missing; their extents are those of the mask. Operations that are causal by
-/// default are not when a mask is given, unless a word says so. Throws Error(kInvalidArgument) for
+/// default are not when a mask is given, unless a word says so. Notes what can hardly be meant, but
+/// for calls in parts. Throws Error(kInvalidArgument) for
 /// a name given twice, Error(kShape) for --axes that contradict the mask. With `parts`, arrays of
 /// floats are only opened there, and random ones not made.
 attention::NamedArguments read_call(const attention::Operation& operation,

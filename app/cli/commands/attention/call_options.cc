@@ -2,6 +2,9 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <cstdint>
+#include <limits>
+
 #include "app/cli/commands/attention/call.h"
 #include "app/cli/parser/groups.h"
 #include "app/cli/parser/values.h"
@@ -61,8 +64,11 @@ void declare_call(OptionList& list, CallOptions& call) {
                  "axes of given arrays and of results: time or heads first (default: that of the "
                  "operation, bthd except for blocksparse_attention)",
                  call.layout);
-  list.integer("--seed", 0, "seed of random arrays (0)",
-               [&call](Index n) { call.seed = static_cast<std::uint64_t>(n); });
+  // A negative seed is the 32 bits that JAX makes of it.
+  list.integer("--seed", std::numeric_limits<std::int32_t>::min(), "seed of random arrays (0)",
+               [&call](Index n) {
+                 call.seed = n < 0 ? static_cast<std::uint32_t>(n) : static_cast<std::uint64_t>(n);
+               });
 }
 
 }  // namespace maskctl::app

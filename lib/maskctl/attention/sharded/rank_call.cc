@@ -158,6 +158,7 @@ RankCall::Impl::Impl(const Operation& form, NamedArguments given, Outlines shape
       shard(plan.shard_of(rank)),
       ring(world, plan.ring_of(rank)) {
   bound.check_required();
+  bound.idle(true);
   if (ring.size() == 1) return;
   ring_place.ring = &ring;
   shard.ring = &ring_place;
@@ -196,6 +197,12 @@ PlacedArray RankCall::Impl::placed(std::string_view axes, std::vector<Index> sha
     if (shares_part(other, axes, out.shape, shared)) out.is_first = false;
   }
   return out;
+}
+
+std::vector<std::string> RankCall::doubts() const {
+  std::vector<std::string> lines;
+  for (IdleArgument& idle : impl_->bound.idle(true)) lines.push_back(std::move(idle.line));
+  return lines;
 }
 
 ArrayPlace RankCall::place(const std::string& name) const {

@@ -37,6 +37,8 @@ class RankCall {
            Communicator& world);
   ~RankCall();
 
+  /// Arguments that change nothing, one line each.
+  std::vector<std::string> doubts() const;
   /// What this rank needs of an array that was outlined.
   ArrayPlace place(const std::string& name) const;
   /// Runs the call on the parts. With a seed for gradients, missing cotangents are parts of the

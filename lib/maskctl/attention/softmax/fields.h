@@ -2,6 +2,7 @@
 #pragma once
 
 #include "maskctl/attention/fields.h"
+#include "maskctl/attention/softmax/idle.h"
 #include "maskctl/attention/softmax/masked_softmax.h"
 
 namespace maskctl::attention {
@@ -27,25 +28,32 @@ inline constexpr std::array kMaskFields = {
                                                         kIntegers | kCloses),
     array<Call, mask..., &MaskArguments::kv_segment_ids>("kv_segment_ids", "B Tk|Tk",
                                                          kIntegers | kCloses),
-    array<Call, mask..., &MaskArguments::q_positions>("q_positions", "B Tq|Tq",
-                                                      kIntegers | kCloses),
-    array<Call, mask..., &MaskArguments::kv_positions>("kv_positions", "B Tk|Tk",
-                                                       kIntegers | kCloses),
+    needing("causal|sliding_window", array<Call, mask..., &MaskArguments::q_positions>(
+                                         "q_positions", "B Tq|Tq", kIntegers | kCloses | kStrict)),
+    needing("causal|sliding_window", array<Call, mask..., &MaskArguments::kv_positions>(
+                                         "kv_positions", "B Tk|Tk", kIntegers | kCloses | kStrict)),
     option<Call, mask..., &MaskArguments::causal>("causal", "true, false (default)", kCloses),
     option<Call, mask..., &MaskArguments::window>(
         "sliding_window", "W or LEFT+RIGHT keys beside the own one", kCloses),
-    choice<Call, mask..., &MaskArguments::align>("causal_alignment", kAlignWords,
-                                                 "top-left (default), bottom-right", kCloses),
-    option<Call, mask..., &MaskArguments::sink_tokens>(
-        "attention_sink_size", "keys that stay inside the window; 0", kCloses),
+    idle_where(idle_alignment<Call, mask...>,
+               needing("causal|sliding_window", choice<Call, mask..., &MaskArguments::align>(
+                                                    "causal_alignment", kAlignWords,
+                                                    "top-left (default), bottom-right", kCloses))),
+    needing("sliding_window",
+            option<Call, mask..., &MaskArguments::sink_tokens>(
+                "attention_sink_size", "keys that stay inside the window; 0", kCloses | kStrict)),
     option<Call, mask..., &MaskArguments::chunk_size>(
         "chunk_size", "tokens of a chunk: causal inside chunks", kCloses),
-    option<Call, mask..., &MaskArguments::causal_block_size>(
-        "causal_block_size", "tokens of a block: causal between blocks; without causal", kCloses),
-    option<Call, mask..., &MaskArguments::block_size>(
-        "block_size", "tokens of a block of block_mask; 64", kCloses),
-    choice<Call, mask..., &MaskArguments::segment_padding>("segment_padding", kPaddingWords,
-                                                           "negative (default), zero", kCloses),
+    idle_where(idle_block_causal<Call, mask...>,
+               needing("!causal", option<Call, mask..., &MaskArguments::causal_block_size>(
+                                      "causal_block_size",
+                                      "tokens of a block: causal between blocks", kCloses))),
+    needing("block_mask",
+            option<Call, mask..., &MaskArguments::block_size>(
+                "block_size", "tokens of a block of block_mask; 64", kCloses | kStrict)),
+    needing("q_segment_ids",
+            choice<Call, mask..., &MaskArguments::segment_padding>(
+                "segment_padding", kPaddingWords, "negative (default), zero", kCloses)),
     unlisted<Call, mask..., &MaskArguments::mask>("mask"),
     unlisted<Call, mask..., &MaskArguments::mask_info>("mask_info", kCloses),
     unlisted<Call, mask..., &MaskArguments::block_map>("block_map", kCloses),
@@ -56,13 +64,13 @@ template <class Call, auto... softmax>
 inline constexpr std::array kSoftmaxFields = {
     option<Call, softmax..., &SoftmaxOptions::scale>("softmax_scale", "number; 1/sqrt(D)"),
     option<Call, softmax..., &SoftmaxOptions::soft_cap>("logits_soft_cap", "number above 0"),
-    choice<Call, softmax..., &SoftmaxOptions::empty_row>("empty_row", kEmptyRowWords,
-                                                         "zero (default), mean, nan"),
+    needing("!softmax_aux", choice<Call, softmax..., &SoftmaxOptions::empty_row>(
+                                "empty_row", kEmptyRowWords, "zero (default), mean, nan", kNoKeys)),
     option<Call, softmax..., &SoftmaxOptions::normalize>("normalize_output",
                                                          "true (default), false"),
     option<Call, softmax..., &SoftmaxOptions::dropout>("dropout_prob", "number in [0, 1)", kDrops),
-    option<Call, softmax..., &SoftmaxOptions::dropout_seed>("dropout_seed", "whole number; 0",
-                                                            kDrops),
+    needing("dropout_prob", option<Call, softmax..., &SoftmaxOptions::dropout_seed>(
+                                "dropout_seed", "whole number; 0", kDrops)),
     hint<Call, softmax..., &SoftmaxOptions::q_block>("q_blocksize", "q_blocksize"),
     hint<Call, softmax..., &SoftmaxOptions::k_block>("kv_blocksize", "kv_blocksize"),
 };

@@ -143,7 +143,7 @@ LoadedMask load_blockmap(OpenArray& array, const MaskReadOptions& options) {
   if (!options.block) {
     throw Error(Errc::kInvalidArgument,
                 fmt::format("{}: a block map does not carry the size of its blocks", array.name),
-                {{Remedy::kGiveBlockSize}});
+                {{Remedy::kReadAs, "blockmap:QxK"}});
   }
   std::vector<std::string> notes;
   const Tensor& map = array.load(options.read, notes);

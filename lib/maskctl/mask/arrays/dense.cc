@@ -151,7 +151,7 @@ Tensor dense_from_mask(const Mask& mask, Index max_bytes) {
     throw Error(
         Errc::kLimit,
         fmt::format("the dense array {} takes more than {} bytes", shape_text(shape), max_bytes),
-        {{Remedy::kSliceMask}, {Remedy::kWriteToFile}, {Remedy::kRaiseMemoryLimit}});
+        {{Remedy::kSliceMask}, {Remedy::kRaiseMemoryLimit}});
   }
   Tensor out = Tensor::unwritten(DType::kBool, shape);
   if (*bytes == 0) return out;

@@ -48,14 +48,18 @@ struct Writer {
   }
 };
 
-void check_limit(Index rows, std::optional<Index> runs, Index max_bytes) {
+/// `rows` of a mask of `keys`; where its cells take less, that is a way out.
+void check_limit(Index rows, Index keys, std::optional<Index> runs, Index max_bytes) {
   const auto run_bytes = runs ? checked_mul(*runs, 8) : std::nullopt;
   const auto row_bytes = checked_mul(rows, 8);
   const auto total = run_bytes && row_bytes ? checked_add(*run_bytes, *row_bytes) : std::nullopt;
   if (total && *total <= max_bytes) return;
+  std::vector<Remedy> remedies{{Remedy::kRaiseMemoryLimit}};
+  const auto cells = checked_mul(rows, keys);
+  if (cells && *cells <= max_bytes) remedies.push_back({Remedy::kWriteAs, "dense"});
   throw Error(Errc::kLimit,
               fmt::format("the runs of {} rows take more than {} bytes", rows, max_bytes),
-              {{Remedy::kRaiseMemoryLimit}, {Remedy::kWriteAs, "dense"}});
+              std::move(remedies));
 }
 
 /// The arrays of one mask, checked as a whole; each plane checks its own rows.
@@ -207,14 +211,14 @@ PlanePtr Reader::plane(Index number) const {
 RunArrays runs_from_mask(const Mask& mask, Index max_bytes) {
   const Index planes = mask.batch() * mask.heads();
   const Index rows = planes * mask.queries();
-  check_limit(rows, 0, max_bytes);
+  check_limit(rows, mask.keys(), 0, max_bytes);
   std::vector<Index> counts;
   for (const PlanePtr& plane : mask.distinct()) counts.push_back(runs_in(*plane, max_bytes / 8));
   std::optional<Index> total = 0;
   for (Index p = 0; p < planes && total; ++p) {
     total = checked_add(*total, counts[mask.index_of(p / mask.heads(), p % mask.heads())]);
   }
-  check_limit(rows, total, max_bytes);
+  check_limit(rows, mask.keys(), total, max_bytes);
   RunArrays out{Tensor(DType::kInt64, {rows + 1}), Tensor::unwritten(DType::kInt32, {*total}),
                 Tensor::unwritten(DType::kInt32, {*total}), Tensor(DType::kInt64, {4})};
   std::ranges::copy(std::vector{mask.batch(), mask.heads(), mask.queries(), mask.keys()},

@@ -213,6 +213,8 @@ constexpr Synonym kSynonyms[] = {
     {"gla", "gla_attention"},
     {"lightning", "lightning_attention"},
     {"attn", "attention"},
+    // backends
+    {"gpu", "cuda"},
     // kinds of arrays
     {"mask", "dense"},
     {"bool", "dense"},

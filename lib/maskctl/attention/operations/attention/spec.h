@@ -21,22 +21,29 @@ struct AttentionOp
     place(shard, o.softmax);
   }
 
-  static constexpr std::array kFields = join(
-      kDenseArrays<Call>, kBiasAndSinks<Call>,
-      pick(kMaskFields<Call, &Options::mask>,
-           {"attention_mask", "causal", "sliding_window", "causal_alignment", "mask", "mask_info"}),
-      pick(kSoftmaxFields<Call, &Options::softmax>,
-           {"softmax_scale", "logits_soft_cap", "empty_row"}),
-      std::array{
-          choice<Call, &Options::mask_with_bias>("mask_with_bias", kMaskWithBiasWords,
-                                                 "and (default), ignore", kCloses),
-      },
-      pick(kSoftmaxFields<Call, &Options::softmax>,
-           {"dropout_prob", {"dropout_seed", "dropout_rng"}}),
-      std::array{
-          option<Call, &Options::deterministic>("deterministic", "true (default): no dropout",
-                                                kDrops),
-      });
+  static constexpr std::array kFields =
+      join(kDenseArrays<Call>, kBiasAndSinks<Call>,
+           pick(kMaskFields<Call, &Options::mask>,
+                {{"attention_mask", "attention_mask", "", "!bias|!mask_with_bias"},
+                 "causal",
+                 "sliding_window",
+                 "causal_alignment",
+                 {"mask", "mask", "", "!bias|!mask_with_bias"},
+                 "mask_info"}),
+           pick(kSoftmaxFields<Call, &Options::softmax>,
+                {"softmax_scale", "logits_soft_cap", "empty_row"}),
+           std::array{
+               needing("bias attention_mask|mask",
+                       choice<Call, &Options::mask_with_bias>("mask_with_bias", kMaskWithBiasWords,
+                                                              "and (default), ignore", kCloses)),
+           },
+           pick(kSoftmaxFields<Call, &Options::softmax>,
+                {{"dropout_prob", "dropout_prob", "", "!deterministic"},
+                 {"dropout_seed", "dropout_rng", "", "dropout_prob !deterministic"}}),
+           std::array{
+               needing("dropout_prob", option<Call, &Options::deterministic>(
+                                           "deterministic", "true (default): no dropout", kDrops)),
+           });
 
   static constexpr Operation kRow = {
       .name = "attention",

@@ -24,30 +24,34 @@ struct BlockSparseAttentionOp : FunctionOp<blocksparse_attention, blocksparse_at
   static void localise(Inputs&, Options& o, const Shard& shard, const ShardPlan& plan,
                        OwnedArrays&);
 
+  /// A static mask and chunks take the place of rules on indices, but not on positions.
+  static constexpr const char* kByIndex = "!mask|q_positions !chunk_size|q_positions";
   static constexpr std::array kFields =
       join(pick(kDenseArrays<Call>, {{"query", "query", "B Hq Tq D"},
                                      {"key", "key", "B Hkv Tk D"},
                                      {"value", "value", "B Hkv Tk Dv"}}),
            pick(kBiasAndSinks<Call>, {"softmax_aux", "bias"}),
-           pick(kMaskFields<Call, &Options::mask>, {"q_segment_ids",
-                                                    "kv_segment_ids",
-                                                    "q_positions",
-                                                    "kv_positions",
-                                                    "block_mask",
-                                                    {"causal", "causal", "true (default), false"},
-                                                    "sliding_window",
-                                                    "chunk_size",
-                                                    "block_size",
-                                                    {"mask", "cell_mask"},
-                                                    "mask_info",
-                                                    "block_map"}),
+           pick(kMaskFields<Call, &Options::mask>,
+                {"q_segment_ids",
+                 "kv_segment_ids",
+                 "q_positions",
+                 "kv_positions",
+                 "block_mask",
+                 {"causal", "causal", "true (default), false", kByIndex},
+                 {"sliding_window", "sliding_window", "", kByIndex},
+                 {"chunk_size", "chunk_size", "", "!mask"},
+                 "block_size",
+                 {"mask", "cell_mask"},
+                 "mask_info",
+                 "block_map"}),
            std::array{
                unlisted<Call, &Options::static_mask>("mask", kCloses),
-               option<Call, &Options::sequence_parts>("sequence_parts",
-                                                      "parts of the queries, one after another; 1"),
-               option<Call, &Options::sequence_parallelism_mesh_axis_name>(
-                   "sequence_parallelism_mesh_axis_name",
-                   "the mesh axis of the sharded form; here sequence_parts says it all"),
+               needing("!mesh",
+                       option<Call, &Options::sequence_parts>(
+                           "sequence_parts", "parts of the queries, one after another; 1", kParts)),
+               needing("mesh", option<Call, &Options::sequence_parallelism_mesh_axis_name>(
+                                   "sequence_parallelism_mesh_axis_name",
+                                   "the axis of the mesh that has parts of the queries", kParts)),
            },
            pick(kSoftmaxFields<Call, &Options::softmax>,
                 {"softmax_scale", "logits_soft_cap", "empty_row", "q_blocksize", "kv_blocksize"}));

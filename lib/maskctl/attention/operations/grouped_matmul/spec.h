@@ -50,12 +50,13 @@ struct GroupedMatmulOp : FunctionOp<grouped_matmul, grouped_matmul_backward, Gro
       array<Call, &Inputs::group_ids>("group_ids", "M", kIntegers),
       option<Call, &Options::transpose_rhs>("transpose_rhs",
                                             "true: rhs is [G, N, K]; false (default)"),
-      choice<Call, &Options::existing_out_mode>("existing_out_mode", kExistingOutWords,
-                                                "add (default), keep_unprocessed"),
+      needing("existing_out", choice<Call, &Options::existing_out_mode>(
+                                  "existing_out_mode", kExistingOutWords,
+                                  "add (default), keep_unprocessed", kStrict)),
       option<Call, &Options::preferred_element_type>("preferred_element_type",
                                                      "dtype of the result; that of lhs"),
-      option<Call, &Options::group_parts>("group_parts",
-                                          "parts of the groups, one after another; 1"),
+      needing("!mesh", option<Call, &Options::group_parts>(
+                           "group_parts", "parts of the groups, one after another; 1", kParts)),
       hint<Call, &Options::block_m>("block_m", "block_m"),
       hint<Call, &Options::block_n>("block_n", "block_n"),
       hint<Call, &Options::block_k>("block_k", "block_k"),

@@ -74,7 +74,10 @@ struct RecurrentAttentionOp
                array<Call, &Inputs::gv>("gv", "B T Hq V", kLogDecay),
            },
            kLinearState<Call>, std::array{array<Call, &Inputs::state>("state", "B Hq K V")},
-           kLinearOptions<Call>);
+           pick(kLinearOptions<Call>, {"softmax_scale",
+                                       "reverse",
+                                       {"return_state", "return_state", "", "!state"},
+                                       "chunk_size"}));
 
   static constexpr Operation kRow = {
       .name = "recurrent_attention",

@@ -24,7 +24,7 @@ struct MeanPoolingOp : FunctionOp<mean_pooling, mean_pooling_backward, MeanPooli
       array<Call, &Inputs::cu_seqlens>("cu_seqlens", "N+1", kIntegers),
       array<Call, &Inputs::attention_mask>("attention_mask", "B T", kIntegers),
       choice<Call, &Options::mode>("mode", kPoolingWords, "per_sequence (default), per_chunk"),
-      option<Call, &Options::chunk_size>("chunk_size", "tokens of a chunk; 32"),
+      needing("mode", option<Call, &Options::chunk_size>("chunk_size", "tokens of a chunk; 32")),
   };
 
   static constexpr Operation kRow = {

@@ -46,7 +46,11 @@ struct FlashMLAOp : FunctionOp<mla_attention, mla_attention_backward, FlashMLACo
           array<Call, &Options::cu_seqlens>("cu_seqlens", "B+1|N+1", kIntegers | kCloses),
       },
       pick(kMaskFields<Call, &Options::mask>,
-           {"attention_mask", "causal", "causal_alignment", "mask", "mask_info"}),
+           {"attention_mask",
+            "causal",
+            {"causal_alignment", "causal_alignment", "", "causal !cu_seqlens"},
+            "mask",
+            "mask_info"}),
       pick(kSoftmaxFields<Call, &Options::softmax>,
            {{"softmax_scale", "softmax_scale", "number; 1/sqrt(D + P)"}, "empty_row"}),
       std::array{

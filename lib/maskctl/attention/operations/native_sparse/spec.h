@@ -17,15 +17,16 @@ inline constexpr std::string_view kDuplicateWords[] = {"count", "once"};
 /// `required`: whether block_indices must be given.
 template <class Call, unsigned required>
 inline constexpr std::array kSparseBlocks = {
-    array<Call, &NativeSparseInputs::block_indices>("block_indices", "B T Hkv S|B R Hkv S",
-                                                    required | kIntegers),
+    needing("!g_cmp", array<Call, &NativeSparseInputs::block_indices>(
+                          "block_indices", "B T Hkv S|B R Hkv S", required | kIntegers)),
     array<Call, &NativeSparseInputs::block_counts>("block_counts", "B T Hkv|B R Hkv", kIntegers),
     array<Call, &NativeSparseInputs::cu_seqlens>("cu_seqlens", "N+1", kIntegers),
     option<Call, &NativeSparseOptions::block_size>("block_size", "tokens of a block; 64"),
-    option<Call, &NativeSparseOptions::block_counts>("block_counts", "blocks that count; 16"),
+    needing("!block_counts", option<Call, &NativeSparseOptions::block_counts>(
+                                 "block_counts", "blocks that count; 16")),  // not the array
     option<Call, &NativeSparseOptions::softmax_scale>("softmax_scale", "number; 1/sqrt(D)"),
-    choice<Call, &NativeSparseOptions::duplicate_blocks>("duplicate_blocks", kDuplicateWords,
-                                                         "count (default), once"),
+    needing("!g_cmp", choice<Call, &NativeSparseOptions::duplicate_blocks>(
+                          "duplicate_blocks", kDuplicateWords, "count (default), once")),
 };
 
 /// For each token and key head its own block of 64 tokens and as many others before it, at random,

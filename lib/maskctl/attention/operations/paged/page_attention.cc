@@ -2,7 +2,10 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "maskctl/attention/operations/paged/paged_checks.h"
+#include "maskctl/tensor/convert.h"
 
 namespace maskctl::attention {
 namespace {
@@ -18,13 +21,38 @@ void check_hints(const PageAttentionOptions& options, std::span<const std::int32
   }
 }
 
+/// Whether a cache can have these extents: the heads share those of the queries, and its pages hold
+/// the longest sequence.
+bool fits(const PageAttentionInputs& in, Index heads, Index page_size) {
+  const Index q_heads = in.query->extent(in.query->rank() - 2);
+  if (heads < 1 || q_heads % heads != 0) return false;
+  const std::vector<std::int32_t> lengths = as_int32(*in.context_lens, "context_lens");
+  return lengths.empty() || std::ranges::max(lengths) <= in.block_tables->extent(1) * page_size;
+}
+
 }  // namespace
+
+KvLayout layout_of(const PageAttentionInputs& in, const PageAttentionOptions& options) {
+  if (options.kv_layout != KvLayout::kUnset) return options.kv_layout;
+  const bool ranked = in.query && in.query->rank() >= 3 && in.key_cache &&
+                      in.key_cache->rank() == 4 && in.context_lens && in.block_tables &&
+                      in.block_tables->rank() == 2;
+  if (!ranked) return KvLayout::kHeadsFirst;  // the operation says what is missing
+  const Index a = in.key_cache->extent(1), b = in.key_cache->extent(2);
+  const bool is_one_order = a == 1 && b == 1;
+  if (is_one_order || !fits(in, b, a)) return KvLayout::kHeadsFirst;
+  if (!fits(in, a, b)) return KvLayout::kTokensFirst;
+  refuse(
+      fmt::format("key_cache is {}: {} heads of {} tokens a page, or pages of {} tokens with {} "
+                  "heads; give kv_layout=heads_first or kv_layout=tokens_first",
+                  shape_text(in.key_cache->shape()), a, b, a, b));
+}
 
 Tensor page_attention(const PageAttentionInputs& in, const PageAttentionOptions& options) {
   check_decoding_query(in.query);
   check_cache({"query", in.query}, {"key_cache", in.key_cache}, {"value_cache", in.value_cache});
   const Index rows = in.query->extent(0);
-  const PagedCache cache = options.kv_layout == KvLayout::kHeadsFirst
+  const PagedCache cache = layout_of(in, options) == KvLayout::kHeadsFirst
                                ? heads_first_cache(*in.key_cache, *in.value_cache)
                                : tokens_first_cache(*in.key_cache, *in.value_cache);
   PagedProblem problem =

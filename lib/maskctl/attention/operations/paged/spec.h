@@ -42,7 +42,7 @@ inline constexpr std::array kRaggedOptions = {
                                                       "num_queries_per_block"),
 };
 
-inline constexpr std::string_view kLayoutWords[] = {"heads_first", "tokens_first"};
+inline constexpr std::string_view kLayoutWords[] = {"unset", "heads_first", "tokens_first"};
 
 inline constexpr ResultField kPageOutputs[] = {whole_result("out", "N Hq D|N 1 Hq D")};
 
@@ -52,7 +52,7 @@ struct PageAttentionOp : FunctionOp<page_attention, nullptr, PageAttentionConfig
   static std::vector<Config> candidates(const Inputs& in, const Options& o) {
     std::vector<Config> candidates;
     for (const Index splits : {1, 2, 4, 8}) candidates.push_back({.num_splits = splits});
-    const bool heads_first = o.kv_layout == KvLayout::kHeadsFirst;
+    const bool heads_first = o.kv_layout != KvLayout::kTokensFirst;
     for (const Index pages : page_counts(in.key_cache, heads_first ? 2 : 1)) {
       candidates.push_back({.pages_per_compute_block = pages});
     }
@@ -60,8 +60,10 @@ struct PageAttentionOp : FunctionOp<page_attention, nullptr, PageAttentionConfig
   }
   static std::string_view cache_axes(const void* call) {
     const Options& o = static_cast<const Call*>(call)->options;
-    return o.kv_layout == KvLayout::kHeadsFirst ? "pages Hkv page_size D" : "pages page_size Hkv D";
+    return o.kv_layout == KvLayout::kTokensFirst ? "pages page_size Hkv D"
+                                                 : "pages Hkv page_size D";
   }
+  static void complete(Inputs& in, Options& o, OwnedArrays&) { o.kv_layout = layout_of(in, o); }
 
   static constexpr std::array kFields = {
       array<Call, &Inputs::query>("query", "N Hq D|N 1 Hq D", kRequired),
@@ -74,9 +76,9 @@ struct PageAttentionOp : FunctionOp<page_attention, nullptr, PageAttentionConfig
       option<Call, &Options::attn_scale>("attn_scale", "number; 1/sqrt(D)"),
       option<Call, &Options::attn_logits_soft_cap>("attn_logits_soft_cap", "number above 0"),
       choice<Call, &Options::kv_layout>("kv_layout", kLayoutWords,
-                                        "heads_first (default), tokens_first"),
-      option<Call, &Options::max_context_len>("max_context_len",
-                                              "tokens; no context may be longer"),
+                                        "heads_first, tokens_first; needed where both fit"),
+      option<Call, &Options::max_context_len>("max_context_len", "tokens; no context may be longer",
+                                              kBound),
       hint<Call, &Options::num_splits>("num_splits", "num_splits"),
       hint<Call, &Options::pages_per_compute_block>("pages_per_compute_block",
                                                     "pages_per_compute_block"),

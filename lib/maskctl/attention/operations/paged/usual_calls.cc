@@ -56,7 +56,8 @@ UsualCall PageAttentionOp::usual_call(AxisExtents extents) {
   pages.add_extents(extents);
   return {std::move(extents),
           {{"context_lens", of_each(pages.sequences, pages.tokens)},
-           {"block_tables", integers({pages.sequences, pages.each}, pages.order)}}};
+           {"block_tables", integers({pages.sequences, pages.each}, pages.order)}},
+          {{"kv_layout", "heads_first"}}};
 }
 
 UsualCall RaggedPageAttentionOp::usual_call(AxisExtents extents) {

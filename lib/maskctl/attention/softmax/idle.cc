@@ -1,0 +1,35 @@
+#include "maskctl/attention/softmax/idle.h"
+
+#include <algorithm>
+
+namespace maskctl::attention {
+namespace {
+
+constexpr Index kTime = 1;  // axis of queries and keys
+
+bool is_same(const Tensor& a, const Tensor& b) {
+  return a.dtype() == b.dtype() && a.shape() == b.shape() &&
+         std::ranges::equal(a.bytes(), b.bytes());
+}
+
+}  // namespace
+
+std::string_view why_idle_alignment(const MaskArguments& mask, const Tensor* query,
+                                    const Tensor* key) {
+  if (mask.align != Align::kBottomRight) return "";
+  if (mask.cum_seqlens_q && mask.cum_seqlens_k) {
+    return is_same(*mask.cum_seqlens_q, *mask.cum_seqlens_k)
+               ? "sequences have as many queries as keys"
+               : "cumulative lengths are aligned bottom-right unless told otherwise";
+  }
+  const bool known = query && key && query->rank() > kTime && key->rank() > kTime;
+  return known && query->extent(kTime) == key->extent(kTime) ? "there are as many queries as keys"
+                                                             : "";
+}
+
+std::string_view why_idle_block_causal(const MaskArguments& mask) {
+  // In blocks of one token a query does not even see its own key.
+  return mask.chunk_size && mask.causal_block_size > 1 ? "chunk_size is causal between tokens" : "";
+}
+
+}  // namespace maskctl::attention

@@ -1,0 +1,33 @@
+// When rules of masks change nothing in a call, for their rows.
+#pragma once
+
+#include <string_view>
+
+#include "maskctl/attention/fields.h"
+#include "maskctl/attention/softmax/mask_arguments.h"
+
+namespace maskctl::attention {
+
+/// Of bottom-right beside queries and keys of the same lengths; query and key may be null.
+std::string_view why_idle_alignment(const MaskArguments& mask, const Tensor* query,
+                                    const Tensor* key);
+/// Of blocks beside chunks that are no larger.
+std::string_view why_idle_block_causal(const MaskArguments& mask);
+
+/// The same in a call, whose MaskArguments are at the end of a path from its options.
+template <class Call, auto... mask>
+std::string_view idle_alignment(const void* call) {
+  const auto& [in, options] = *static_cast<const Call*>(call);
+  const MaskArguments& arguments = member_of<mask...>(options);
+  if constexpr (requires { in.key; }) {
+    return why_idle_alignment(arguments, in.query, in.key);
+  } else {
+    return why_idle_alignment(arguments, in.query, in.key_value);
+  }
+}
+template <class Call, auto... mask>
+std::string_view idle_block_causal(const void* call) {
+  return why_idle_block_causal(member_of<mask...>(static_cast<const Call*>(call)->options));
+}
+
+}  // namespace maskctl::attention

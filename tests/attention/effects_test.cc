@@ -1,0 +1,216 @@
+// No option without effect: each optional argument and each pair of them changes a result, or a
+// note says why not, or the call is refused. The arguments are those of the tables.
+#include <map>
+#include <optional>
+#include <set>
+
+#include "attention/argument_cases.h"
+#include "maskctl/attention/bound_call.h"
+#include "maskctl/base/error.h"
+#include "maskctl/mask/arrays/dense.h"
+#include "support/catch_compat.h"
+
+namespace {
+
+using namespace maskctl;
+using namespace maskctl::attention_test;
+
+/// An argument that a caller may leave out.
+struct Option {
+  std::string name;
+  Value value;
+  Settings also;  // on which its value shows
+  bool is_mask = false;
+};
+
+/// A mask that no rule makes.
+Mask scattered() {
+  Tensor cells(DType::kBool, {kExtents.at("Tq"), kExtents.at("Tk")});
+  for (std::size_t i = 0; i < cells.bytes().size(); ++i) {
+    cells.as<std::uint8_t>()[i] = (3 * i * i + i) % 11 < 6;
+  }
+  return mask_from_dense(cells);
+}
+
+std::vector<Option> options_of(const Operation& form) {
+  static const std::vector<Case> cases = all_cases();
+  const NamedArguments call = small_call(form);
+  std::vector<Option> options;
+  for (const Field& field : form.fields) {
+    const bool is_left_out = field.is(kHint) || field.is(kParts) || field.is(kBound);
+    if (!field.listed() || field.is(kRequired) || is_left_out) continue;
+    Case row = case_of(cases, form, field, call);
+    options.push_back({row.field, std::move(row.value), std::move(row.also)});
+  }
+  if (form.takes_mask()) options.push_back({"a mask", {}, {}, true});
+  return options;
+}
+
+void give(const Option& option, NamedArguments& call) {
+  if (option.is_mask) {
+    call.mask = scattered();
+  } else {
+    set({{option.name, option.value}}, call);
+  }
+}
+
+/// What a call gives and what is noted about it; nothing where it is refused.
+struct Answer {
+  NamedResults results;
+  std::set<std::string> noted;  // arguments
+};
+
+std::optional<Answer> answer(const Operation& form, const NamedArguments& call) {
+  try {
+    Answer out{run(form, call), {}};
+    for (const auto& lines : {doubts(form, call), doubts(form, call, out.results)}) {
+      for (const std::string& line : lines) {
+        const std::size_t end = line.find(": no effect");
+        if (end != line.npos) out.noted.insert(line.substr(0, end));
+      }
+    }
+    return out;
+  } catch (const Error& error) {
+    CHECK_FALSE(std::string_view(error.what()).empty());
+    return std::nullopt;
+  }
+}
+
+bool is_same(const NamedResults& a, const NamedResults& b) {
+  return a.size() == b.size() && same_bits(a, b);
+}
+
+/// Each of the options, given on top of `base`, changes what the call gives, or is noted.
+/// Returns whether the call runs.
+bool check(const Operation& form, const NamedArguments& base, const std::vector<Option>& options) {
+  NamedArguments call = base;
+  for (const Option& option : options) give(option, call);
+  const std::optional<Answer> with = answer(form, call);
+  if (!with) return false;
+  for (const Option& left_out : options) {
+    NamedArguments less = base;
+    for (const Option& option : options) {
+      if (option.name != left_out.name) give(option, less);
+    }
+    const std::optional<Answer> without = answer(form, less);
+    INFO("left out: " << left_out.name);
+    const bool changes = !without || !is_same(with->results, without->results);
+    CHECK(changes != with->noted.contains(left_out.name));
+  }
+  return true;
+}
+
+/// A small call with what it takes for the values to show, and none of the options themselves but
+/// for other values of them.
+NamedArguments prepared(const Operation& form, const std::vector<Option>& options) {
+  const NamedArguments plain = small_call(form);
+  NamedArguments call = plain;
+  for (const Option& option : options) set(option.also, call);
+  for (const Option& option : options) {  // its own other value is not that of its neighbour
+    const auto own = option.also.find(option.name);
+    if (own != option.also.end()) set({*own}, call);
+  }
+  for (const Option& option : options) {
+    if (option.also.contains(option.name)) continue;
+    set({{option.name, {}}}, call);
+    const auto array = plain.arrays.find(option.name);
+    if (array != plain.arrays.end()) call.arrays.insert(*array);
+    const auto text = plain.options.find(option.name);
+    if (text != plain.options.end()) call.options.insert(*text);
+  }
+  return call;
+}
+
+TEST_CASE("effects: every option alone changes a result, is noted or refused") {
+  for (const Operation* const form : forms()) {
+    for (const Option& option : options_of(*form)) {
+      INFO(form->name << " " << option.name);
+      check(*form, small_call(*form), {option});
+      CHECK(check(*form, prepared(*form, {option}), {option}));
+    }
+  }
+}
+
+TEST_CASE(
+    "effects: of every pair of options each changes a result, is noted, or both are refused") {
+  for (const Operation* const form : forms()) {
+    const std::vector<Option> options = options_of(*form);
+    for (std::size_t i = 0; i < options.size(); ++i) {
+      for (std::size_t j = 0; j < i; ++j) {
+        const Option &a = options[i], &b = options[j];
+        if (a.name == b.name) continue;  // an array or a number
+        INFO(form->name << " " << a.name << " " << b.name);
+        check(*form, small_call(*form), {a, b});
+        check(*form, prepared(*form, {a, b}), {a, b});
+      }
+    }
+  }
+}
+
+/// What is said of a small call with more options: its notes, or the error.
+std::string said(const char* operation, const std::map<std::string, std::string>& options) {
+  const Operation& form = *find_operation(operation);
+  NamedArguments call = small_call(form);
+  for (const auto& [name, text] : options) call.options[name] = text;
+  std::string lines;
+  try {
+    const NamedResults results = run(form, call);
+    for (const auto& part : {doubts(form, call), doubts(form, call, results)}) {
+      for (const std::string& line : part) lines += "note " + line + "\n";
+    }
+  } catch (const Error& error) {
+    lines = error.what();
+  }
+  return lines;
+}
+
+TEST_CASE("effects: a line says what is in the way, and what to do about it") {
+  CHECK(said("ring_attention", {{"pdrop", "0.5"}}) ==
+        "note pdrop: no effect with deterministic=true; give deterministic=false\n");
+  CHECK(said("attention", {{"dropout_prob", "0.5"}}) ==
+        "note dropout_prob: no effect with deterministic=true; give deterministic=false\n");
+  CHECK(said("blocksparse_attention", {{"chunk_size", "3"}, {"sliding_window", "1"}}) ==
+        "note sliding_window: no effect with chunk_size; leave one of them out\n");
+  CHECK(said("blocksparse_attention", {{"chunk_size", "3"}, {"causal", "false"}}) ==
+        "note causal: no effect with chunk_size; leave one of them out\n");
+  CHECK(said("blocksparse_attention", {{"block_size", "64"}}) ==
+        "block_size: no effect without block_mask; give block_mask=SOURCE, or leave it out");
+  CHECK(said("ring_attention", {{"causal", "true"}, {"causal_block_size", "2"}}) ==
+        "note causal_block_size: no effect with causal=true; give causal=false\n");
+  CHECK(said("ring_attention", {{"attention_sink_size", "2"}}) ==
+        "attention_sink_size: no effect without sliding_window; give sliding_window=VALUE, or "
+        "leave it out");
+  CHECK(said("ring_attention", {{"axis_name", "nonsense"}}) ==
+        "note axis_name: no effect without a mesh; give a mesh, or leave it out\n");
+  CHECK(
+      said("mean_pooling", {{"chunk_size", "32"}}) ==
+      "note chunk_size: no effect without mode=per_chunk; give mode=per_chunk, or leave it out\n");
+  CHECK(said("flash_attention", {{"empty_row", "mean"}, {"causal", "true"}}) ==
+        "note empty_row: no effect: every query sees a key\n");
+}
+
+TEST_CASE("effects: a value that says what holds anyway is no doubt") {
+  CHECK(said("ring_attention", {{"attention_sink_size", "0"},
+                                {"pdrop", "0"},
+                                {"causal", "false"},
+                                {"deterministic", "true"},
+                                {"segment_padding", "negative"}})
+            .empty());
+  CHECK(said("flash_attention", {{"empty_row", "zero"}, {"normalize_output", "true"}}).empty());
+}
+
+TEST_CASE("effects: parts of a ring are noted over a mesh, which says them") {
+  const Operation& form = *find_operation("ring_attention");
+  NamedArguments call = small_call(form);
+  call.options = {{"ring_size", "2"}, {"axis_name", "sp"}, {"assign", "zigzag"}};
+  const BoundCall bound(form, call);
+  const auto names = [&](bool over_mesh) {
+    std::set<std::string_view> out;
+    for (const IdleArgument& idle : bound.idle(over_mesh)) out.insert(idle.field->name);
+    return out;
+  };
+  CHECK(names(true) == std::set<std::string_view>{"ring_size"});
+  CHECK(names(false) == std::set<std::string_view>{"axis_name"});
+}
+
+}  // namespace

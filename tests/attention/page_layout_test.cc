@@ -1,0 +1,64 @@
+// The order of axes in the cache of page_attention: read where one fits, asked for where both do.
+#include "attention/small_calls.h"
+#include "maskctl/base/error.h"
+#include "support/catch_compat.h"
+#include "support/contains.h"
+#include "support/error_of.h"
+
+namespace {
+
+using namespace maskctl;
+using namespace maskctl::attention_test;
+using maskctl::test::contains;
+using maskctl::test::error_of;
+
+/// Two sequences over tables of two pages, the longer one of `longest` tokens.
+NamedArguments call_on(Index q_heads, Index a, Index b, std::int32_t longest) {
+  NamedArguments call;
+  call.arrays["query"] = random_normal({2, q_heads, 8}, 1);
+  call.arrays["key_cache"] = random_normal({5, a, b, 8}, 2);
+  call.arrays["value_cache"] = random_normal({5, a, b, 8}, 3);
+  call.arrays["context_lens"] = i32({1, longest});
+  call.arrays["block_tables"] = i32({2, 2}, {1, 0, 3, 4});
+  return call;
+}
+
+const Operation& page() { return *find_operation("page_attention"); }
+
+NamedResults read_as(NamedArguments call, const char* layout) {
+  call.options["kv_layout"] = layout;
+  return run(page(), call);
+}
+
+TEST_CASE("page layout: the one that fits is read, and is what kv_layout says") {
+  struct Row {
+    Index q_heads, a, b;
+    std::int32_t longest;
+    const char* layout;
+  };
+  const Row rows[] = {
+      {4, 16, 2, 20, "tokens_first"},  // 16 heads are no groups of 4 queries
+      {4, 2, 16, 20, "heads_first"},   // nor here
+      {8, 2, 4, 7, "heads_first"},     // two pages of 2 tokens do not hold 7
+      {8, 4, 2, 7, "tokens_first"},   {4, 1, 1, 2, "heads_first"},  // where both are the same
+      {4, 1, 1, 2, "tokens_first"},
+  };
+  for (const Row& row : rows) {
+    CAPTURE(row.a, row.b, row.layout);
+    const NamedArguments call = call_on(row.q_heads, row.a, row.b, row.longest);
+    CHECK(same_bits(run(page(), call), read_as(call, row.layout)));
+  }
+}
+
+TEST_CASE("page layout: where both fit, the call names both spellings, and either helps") {
+  for (const auto& [a, b] : {std::pair<Index, Index>{2, 2}, {4, 4}, {2, 4}, {4, 2}, {1, 2}}) {
+    CAPTURE(a, b);
+    const NamedArguments call = call_on(8, a, b, 2);
+    const std::string error = error_of([&] { run(page(), call); });
+    CHECK(contains(error, "kv_layout=heads_first"));
+    CHECK(contains(error, "kv_layout=tokens_first"));
+    CHECK_FALSE(same_bits(read_as(call, "heads_first"), read_as(call, "tokens_first")));
+  }
+}
+
+}  // namespace
