@@ -48,9 +48,14 @@ def alibi():
     return np.where(k <= q, -slopes * (q - k), -np.inf).astype(np.float32)
 
 
+def leaked_ids():
+    """The documents of the first packed row."""
+    return packed_ids()[0]
+
+
 def leaked_pair():
     """The first packed row with causal attention, and one pair too many: token 17 sees token 3."""
-    ids = packed_ids()[0]
+    ids = leaked_ids()
     q, k = np.ogrid[:24, :24]
     mask = (ids[:, None] == ids[None]) & (ids[:, None] >= 0) & (k <= q)
     mask[17, 3] = True
@@ -121,6 +126,7 @@ SAMPLES = {
     "cross.npy": cross_attention,
     "window_sinks.npy": window_with_sinks,
     "leaked.npy": leaked_pair,
+    "leaked_ids.npy": leaked_ids,
     "alibi.npy": alibi,
     "hf_config.json": layers_config,
     "bugs/window_train.npy": lambda: window(32, 9),

@@ -5,16 +5,12 @@
 
 #include "app/reports/check_report.h"
 #include "app/reports/remedies.h"
+#include "maskctl/base/text.h"
 
 namespace maskctl::app {
 namespace {
 
 constexpr std::size_t kPairLines = 16;
-
-std::string plural(Index count, std::string_view unit) {
-  if (count == 1 && unit.ends_with('s')) unit.remove_suffix(1);
-  return fmt::format("{} {}", count, unit);
-}
 
 /// The pairs of documents, those with the most cells first.
 std::string pairs_text(const Leaks& leaks) {
@@ -23,12 +19,13 @@ std::string pairs_text(const Leaks& leaks) {
   for (std::size_t i = 0; i < lines; ++i) {
     const DocumentPair& pair = leaks.pairs[i];
     out += fmt::format("      batch {}: document {} sees document {}: {}, the first at {}\n",
-                       pair.batch, pair.q, pair.kv, plural(pair.count, "cells"),
+                       pair.batch, pair.q, pair.kv, counted(pair.count, "cell"),
                        to_text(where_of(pair.first)));
   }
   const Index rest = leaks.pair_count - static_cast<Index>(lines);
   if (rest > 0)
-    out += fmt::format("      {} more pairs; --json lists {}\n", rest, leaks.pairs.size());
+    out +=
+        fmt::format("      {}; --json lists {}\n", counted(rest, "more pair"), leaks.pairs.size());
   if (!leaks.pairs_complete) out += "      too many pairs: only the first were counted\n";
   return out;
 }
@@ -72,8 +69,8 @@ std::string findings_text(const CheckReport& report) {
     ++counts[static_cast<std::size_t>(finding.rule->severity)];
   }
   return out +
-         fmt::format("{}, {}, {}\n", plural(counts[0], "errors"), plural(counts[1], "warnings"),
-                     plural(counts[2], "notes")) +
+         fmt::format("{}, {}, {}\n", counted(counts[0], "error"), counted(counts[1], "warning"),
+                     counted(counts[2], "note")) +
          not_looked_at_text(report);
 }
 
@@ -95,7 +92,8 @@ Location where_of(const Cell& cell) {
 std::string counter_example(const ExpectationResult& expected) {
   std::string out;
   if (expected.first) {
-    out = fmt::format("{}, the first at {}", plural(expected.count, expected.unit),
+    out = fmt::format("{}, the first at {}",
+                      counted(expected.count, expected.unit.substr(0, expected.unit.size() - 1)),
                       to_text(where_of(*expected.first)));
   }
   if (!expected.detail.empty()) out += (out.empty() ? "" : "; ") + expected.detail;

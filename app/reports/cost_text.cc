@@ -6,12 +6,13 @@
 
 #include "app/reports/figures.h"
 #include "app/reports/report.h"
+#include "maskctl/base/grouped.h"
 #include "maskctl/inspect/count/cost.h"
 
 namespace maskctl::app {
 namespace {
 
-constexpr Index kPlaneLines = 32;
+constexpr Index kCostLines = 32;
 
 /// "1.41 TFLOP"
 std::string flops_text(double flops) {
@@ -30,7 +31,7 @@ std::string block_name(BlockSize size) { return fmt::format("{}x{}", size.q, siz
 std::string head_text(const Mask& mask, const Cost& cost) {
   std::string out = fmt::format("{:<12}{}, {} {} of {}\n", "shape", shape_text(mask), cost.heads,
                                 cost.heads == 1 ? "head" : "heads", cost.head_dim);
-  out += fmt::format("{:<12}{} of {}: {}\n", "pairs", cost.pairs, cost.cells,
+  out += fmt::format("{:<12}{} of {}: {}\n", "pairs", grouped(cost.pairs), grouped(cost.cells),
                      percent(cost.pairs, cost.cells));
   out += fmt::format("{:<12}{} forward, {} backward\n", "useful", flops_text(cost.useful.forward),
                      flops_text(cost.useful.backward));
@@ -58,25 +59,30 @@ std::string spreads_text(const Mask& mask, const Cost& cost) {
   if (cost.planes.size() < 2) return out;
   out += spread_line("pairs per head", cost.pairs_per_head);
   const Index all = mask.batch() * mask.heads();
-  for (Index i = 0; i < std::min(all, kPlaneLines); ++i) {
+  for (Index i = 0; i < std::min(all, kCostLines); ++i) {
     const Index b = i / mask.heads();
     const Index h = i % mask.heads();
     out += spread_line(fmt::format("batch {} head {}", b, h),
                        cost.planes[mask.index_of(b, h)].keys_per_row);
   }
-  if (all > kPlaneLines) out += fmt::format("  ... {} more; --json lists all\n", all - kPlaneLines);
+  if (all > kCostLines) out += fmt::format("  ... {} more; --json lists all\n", all - kCostLines);
   return out;
 }
 
 std::string blocks_text(const Cost& cost) {
-  std::string out = fmt::format("{:<12}{:>12}{:>12}{:>12}{:>9}{:>14}{:>14}{:>11}\n", "tiles",
-                                "empty", "partial", "full", "waste", "forward", "backward", "map");
+  std::size_t width = 12;
   for (const BlockCost& block : cost.blocks) {
-    out +=
-        fmt::format("  {:<10}{:>12}{:>12}{:>12}{:>9}{:>14}{:>14}{:>11}\n",
-                    block_name(block.tiles.size), block.tiles.empty, block.tiles.partial,
-                    block.tiles.full, ratio_text(block.waste), flops_text(block.executed.forward),
-                    flops_text(block.executed.backward), bytes_text(block.map_bytes));
+    width = std::max(width, grouped(block.tiles.empty).size() + 1);
+  }
+  std::string out =
+      fmt::format("{:<12}{:>{}}{:>{}}{:>{}}{:>9}{:>14}{:>14}{:>11}\n", "tiles", "empty", width,
+                  "partial", width, "full", width, "waste", "forward", "backward", "map");
+  for (const BlockCost& block : cost.blocks) {
+    out += fmt::format("  {:<10}{:>{}}{:>{}}{:>{}}{:>9}{:>14}{:>14}{:>11}\n",
+                       block_name(block.tiles.size), grouped(block.tiles.empty), width,
+                       grouped(block.tiles.partial), width, grouped(block.tiles.full), width,
+                       ratio_text(block.waste), flops_text(block.executed.forward),
+                       flops_text(block.executed.backward), bytes_text(block.map_bytes));
   }
   if (cost.best) {
     out += fmt::format("best: {}, the least executed cells * (1 + 32 / q + 32 / k)\n",
@@ -102,8 +108,8 @@ std::string balance_text(const Cost& cost) {
                                 "least pairs", "most pairs", "most/mean");
   for (const Balance& balance : cost.balance) {
     const auto [least, most] = std::ranges::minmax(balance.pairs);
-    out += fmt::format("  {:<10}{:>16}{:>16}{:>12}\n", name(balance.split), least, most,
-                       ratio_text(balance.imbalance));
+    out += fmt::format("  {:<10}{:>16}{:>16}{:>12}\n", name(balance.split), grouped(least),
+                       grouped(most), ratio_text(balance.imbalance));
   }
   return out;
 }

@@ -8,11 +8,6 @@
 
 namespace maskctl::app {
 
-std::string cell_text(const Cell& cell) {
-  return fmt::format("batch {}, head {}, query {}, key {}", cell.batch, cell.head, cell.query,
-                     cell.key);
-}
-
 std::string percent(Index part, Index whole) {
   if (whole == 0) return "-";
   if (part == 0) return "0 %";

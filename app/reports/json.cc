@@ -1,6 +1,7 @@
 // The JSON of reports.
 #include "app/reports/json_parts.h"
 #include "app/reports/report.h"
+#include "maskctl/base/text.h"
 #include "maskctl/tensor/convert.h"
 
 namespace maskctl::app {
@@ -129,6 +130,8 @@ Json json_of(const StepInfo& info) {
            {"formula", info.formula}, {"usage", usage(info)},    {"example", info.example}};
   out["arguments"] = Json::array();
   for (const ArgumentInfo& arg : info.args) out["arguments"].push_back(json_of(arg));
+  out["synonyms"] =
+      info.synonyms.empty() ? std::vector<std::string_view>() : split(info.synonyms, ' ');
   return out;
 }
 
@@ -141,12 +144,14 @@ std::string info_json(std::span<const InfoReport> reports) {
   return text_of(out);
 }
 
-std::string stats_json(std::string_view source, const Mask& mask, const Stats& stats) {
+std::string stats_json(std::string_view source, const Mask& mask, const Stats& stats,
+                       const std::optional<Leaks>& leaks) {
   Json out{{"schema", "maskctl.stats/1"}, {"source", source}, {"shape", extents(mask)}};
   out["total"] = json_of(stats.total, mask.keys());
   out["planes"] = Json::array();
   for (const PlaneStats& plane : stats.planes) out["planes"].push_back(json_of(plane, mask.keys()));
   out["plane_of"] = plane_numbers(mask);
+  out["leaks"] = leak_counts_json(leaks);
   return text_of(out);
 }
 
@@ -175,10 +180,18 @@ Json json_of(const CauseReport& report) {
 
 std::string diff_json(const DiffReport& report) {
   const MaskDiff& diff = report.diff;
-  Json out{{"schema", "maskctl.diff/1"}, {"a", report.a},         {"b", report.b},
-           {"shape", report.shape},      {"equal", diff.equal()}, {"only_a", diff.only_a},
-           {"only_b", diff.only_b},      {"both", diff.both},     {"rows", diff.rows},
-           {"block", diff.block},        {"blocks", diff.blocks}};
+  Json out{{"schema", "maskctl.diff/1"},
+           {"a", report.a},
+           {"b", report.b},
+           {"shape", report.shape},
+           {"equal", diff.equal()},
+           {"only_a", diff.only_a},
+           {"only_b", diff.only_b},
+           {"both", diff.both},
+           {"rows", diff.rows},
+           {"block", diff.block.q},
+           {"block_keys", diff.block.k},
+           {"blocks", diff.blocks}};
   out["first"] = first_difference(diff, "a", "b");
   out["planes"] = Json::array();
   for (const PlaneDiff& plane : diff.planes) {
@@ -190,6 +203,12 @@ std::string diff_json(const DiffReport& report) {
   out["cause"] = nullptr;
   if (report.cause) out["cause"] = json_of(*report.cause);
   if (!report.no_cause.empty()) out["no_cause"] = report.no_cause;
+  out["leaks"] = nullptr;
+  if (report.leaks) {
+    out["leaks"] = {{"a", leak_counts_json(report.leaks->a)},
+                    {"b", leak_counts_json(report.leaks->b)}};
+  }
+  out["documents"] = json_of(report.documents);
   return text_of(out);
 }
 

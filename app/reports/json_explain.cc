@@ -4,10 +4,12 @@
 
 namespace maskctl::app {
 
-std::string why_json(const std::string& source, const Why& why) {
+std::string why_json(const std::string& source, const Why& why,
+                     const std::optional<CellDocuments>& documents) {
   Json out{{"schema", "maskctl.why/1"},          {"source", source},
            {"cell", json_of(why.cell)},          {"open", why.open},
-           {"source_cell", json_of(why.source)}, {"source_open", why.source_open}};
+           {"source_cell", json_of(why.source)}, {"source_open", why.source_open},
+           {"documents", json_of(documents)}};
   out["decided_by"] = why.decided_by ? Json(*why.decided_by) : Json(nullptr);
   out["steps"] = Json::array();
   for (const WhyStep& step : why.steps) {

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "app/reports/documents_report.h"
 #include "maskctl/inspect/count/audit.h"
 #include "maskctl/inspect/translate/translate.h"
 #include "maskctl/inspect/why/why.h"
@@ -12,7 +13,8 @@
 namespace maskctl::app {
 
 /// {"schema": "maskctl.why/1", ...}, ended by a line feed.
-std::string why_json(const std::string& source, const Why& why);
+std::string why_json(const std::string& source, const Why& why,
+                     const std::optional<CellDocuments>& documents);
 
 /// {"schema": "maskctl.audit/1", ...}
 std::string audit_json(const std::string& source, const std::string& map, const Mask& mask,

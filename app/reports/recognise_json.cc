@@ -19,6 +19,7 @@ std::string recognise_json(const RecogniseReport& report) {
            {"rows_unexplained", report.differs.rows},
            {"only_in_mask", report.differs.only_a},
            {"only_in_pipeline", report.differs.only_b}};
+  out["leaks"] = leak_counts_json(report.leaks);
   out["residue"] = json_of(report.found.residue);
   out["planes"] = Json::array();  // batches and heads with unexplained cells
   for (const PlaneDiff& plane : report.differs.planes) {

@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "app/reports/documents_report.h"
 #include "maskctl/inspect/count/cost.h"
 #include "maskctl/inspect/count/stats.h"
 #include "maskctl/inspect/diff/diff.h"
@@ -92,25 +93,35 @@ struct CauseReport {
   std::vector<std::string> arrays;  // SOURCEs that the pipelines read
 };
 
+/// The leaks of two masks between the same documents.
+struct LeaksOfBoth {
+  Leaks a, b;
+};
+
 /// The result of `diff`.
 struct DiffReport {
-  std::string a, b;  // SOURCEs
+  std::string a, b;  // SOURCEs with their pipelines
   std::array<Index, 4> shape{};
   MaskDiff diff;
   std::optional<CauseReport> cause;
   std::string no_cause;  // why the masks differ and no cause is given
+  std::optional<LeaksOfBoth> leaks;
+  std::optional<CellDocuments> documents;  // of the first cell that differs
 };
 
 /// One object and a newline: {"schema": "maskctl.info/1", ...}.
 std::string info_json(std::span<const InfoReport> reports);
-std::string stats_json(std::string_view source, const Mask& mask, const Stats& stats);
+std::string stats_json(std::string_view source, const Mask& mask, const Stats& stats,
+                       const std::optional<Leaks>& leaks);
 std::string cost_json(std::string_view source, const Mask& mask, const Cost& cost);
 std::string diff_json(const DiffReport& report);
 std::string seq_json(std::string_view what, const Tensor& values);
 std::string blockmap_json(const BlockmapReport& report);
 std::string ops_json(std::span<const StepInfo* const> ops);
 
-std::string stats_text(const Mask& mask, const Stats& stats);
+/// `leaks`: between documents that were given.
+std::string stats_text(const Mask& mask, const Stats& stats,
+                       const std::optional<Leaks>& leaks = {});
 std::string cost_text(const Mask& mask, const Cost& cost);
 /// Leaves out sizes of tiles that hold no more of the mask than a smaller one does.
 void drop_larger_blocks(std::vector<BlockSize>& blocks, const Mask& mask);

@@ -5,6 +5,8 @@
 
 #include "app/reports/figures.h"
 #include "app/reports/report.h"
+#include "maskctl/base/grouped.h"
+#include "maskctl/base/text.h"
 #include "maskctl/inspect/count/stats.h"
 
 namespace maskctl::app {
@@ -13,14 +15,15 @@ namespace {
 constexpr Index kMostPlaneRows = 32;
 
 std::string columns_text(const PlaneStats& stats, Index columns) {
-  if (!stats.empty_columns) return fmt::format("{}: too many to mark the empty ones", columns);
-  return fmt::format("{}: {} empty", columns, *stats.empty_columns);
+  if (!stats.empty_columns)
+    return fmt::format("{}: too many to mark the empty ones", grouped(columns));
+  return fmt::format("{}: {} empty", grouped(columns), grouped(*stats.empty_columns));
 }
 
 std::string blocks_text(const PlaneStats& stats) {
   std::size_t width = 12;
   for (const BlockStats& block : stats.blocks) {
-    width = std::max(width, fmt::format("  {}", block.executed).size());
+    width = std::max(width, grouped(block.executed).size() + 2);
   }
   const auto line = [width](std::string_view name, const auto&... cells) {
     return fmt::format("{:<12}", name) + (fmt::format("{:>{}}", cells, width) + ...) + "\n";
@@ -31,8 +34,8 @@ std::string blocks_text(const PlaneStats& stats) {
                                   ? "-"
                                   : fmt::format("{:.3f}", static_cast<double>(block.executed) /
                                                               static_cast<double>(stats.open));
-    out += line(fmt::format("  {}x{}", block.size.q, block.size.k), block.empty, block.partial,
-                block.full, block.executed, waste);
+    out += line(fmt::format("  {}x{}", block.size.q, block.size.k), grouped(block.empty),
+                grouped(block.partial), grouped(block.full), grouped(block.executed), waste);
   }
   return out;
 }
@@ -48,10 +51,11 @@ std::string planes_text(const Mask& mask, const Stats& stats) {
     const Index b = i / mask.heads();
     const Index h = i % mask.heads();
     const PlaneStats& plane = stats.planes[mask.index_of(b, h)];
-    out += fmt::format("  {:<10}{:>12}{:>12}{:>12}{:>12}{:>12}{:>12}\n",
-                       fmt::format("{:>3} {:>4}", b, h),
-                       percent(plane.open, plane.rows * mask.keys()), plane.empty_rows,
-                       plane.full_rows, plane.min_keys, plane.median_keys, plane.max_keys);
+    out +=
+        fmt::format("  {:<10}{:>12}{:>12}{:>12}{:>12}{:>12}{:>12}\n",
+                    fmt::format("{:>3} {:>4}", b, h), percent(plane.open, plane.rows * mask.keys()),
+                    grouped(plane.empty_rows), grouped(plane.full_rows), grouped(plane.min_keys),
+                    plane.median_keys, grouped(plane.max_keys));
   }
   if (lines < all) out += fmt::format("  ... {} more; --json lists all\n", all - lines);
   return out;
@@ -59,19 +63,22 @@ std::string planes_text(const Mask& mask, const Stats& stats) {
 
 }  // namespace
 
-std::string stats_text(const Mask& mask, const Stats& stats) {
+std::string stats_text(const Mask& mask, const Stats& stats, const std::optional<Leaks>& leaks) {
   const PlaneStats& total = stats.total;
   const Index planes = mask.batch() * mask.heads();
   std::string out = fmt::format("{:<12}{}", "shape", shape_text(mask));
   if (planes > 1) {
     out += fmt::format(", {} of {} planes distinct", stats.planes.size(), planes);
   }
-  out += fmt::format("\n{:<12}{}: {} of {} cells open\n", "density",
-                     percent(total.open, mask.cells()), total.open, mask.cells());
-  out += fmt::format("{:<12}{}: {} empty, {} full; keys per row: min {}, median {}, max {}\n",
-                     "rows", total.rows, total.empty_rows, total.full_rows, total.min_keys,
-                     total.median_keys, total.max_keys);
-  out += fmt::format("{:<12}{}\n\n", "columns", columns_text(total, planes * mask.keys()));
+  out += fmt::format("\n{:<12}{}: {} of {} open\n", "density", percent(total.open, mask.cells()),
+                     grouped(total.open), counted(mask.cells(), "cell"));
+  out +=
+      fmt::format("{:<12}{}: {} empty, {} full; keys per row: min {}, median {}, max {}\n", "rows",
+                  grouped(total.rows), grouped(total.empty_rows), grouped(total.full_rows),
+                  grouped(total.min_keys), total.median_keys, grouped(total.max_keys));
+  out += fmt::format("{:<12}{}\n", "columns", columns_text(total, planes * mask.keys()));
+  if (leaks) out += fmt::format("{:<12}{}\n", "leaks", leaks_text(*leaks));
+  out += "\n";
   out += blocks_text(total);
   out += "executed = cells of non-empty tiles; waste = executed / open cells\n";
   if (stats.planes.size() > 1) out += fmt::format("\n{}", planes_text(mask, stats));

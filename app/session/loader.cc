@@ -134,6 +134,7 @@ BindContext Loader::context() {
     plain.read = options().read;
     return read_as(source, plain).mask;
   };
+  out.pad_id = source_.pad_id;
   out.max_bytes = session_.settings().max_bytes;
   return out;
 }

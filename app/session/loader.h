@@ -39,6 +39,8 @@ class Loader {
   /// How steps read their SOURCEs.
   BindContext context();
   void print(const std::vector<std::string>& notes) const;
+  /// Of ids that give no other.
+  std::int32_t pad_id() const { return source_.pad_id; }
   Index max_bytes() const { return session_.settings().max_bytes; }
 
  private:

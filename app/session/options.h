@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "maskctl/inspect/check/leaks.h"
 #include "maskctl/io/containers/kind.h"
 #include "maskctl/mask/block_size.h"
 #include "maskctl/tensor/dtype.h"
@@ -23,6 +24,12 @@ struct SourceOptions {
   bool ejkernel = false;  // --semantics ejkernel: through MaskInfo
 
   friend bool operator==(const SourceOptions&, const SourceOptions&) = default;
+};
+
+/// The SOURCE that says which tokens belong to one document, if one was given.
+struct DocumentOptions {
+  std::optional<DocumentForm> form;
+  std::string source;
 };
 
 struct OutputOptions {

@@ -79,7 +79,7 @@ constexpr Binding kBindings[] = {
 };
 
 constexpr TargetHelp kTargets[] = {
-    {"leak", Target::kLeak, "leak", "open cells that join two documents or touch padding"},
+    {"leak", Target::kLeak, "leak", "open cells that join two documents"},
     {"empty", Target::kEmptyRow, "empty row", "queries that see no key"},
     {"partial", Target::kPartial, "partial tile",
      "tiles of 64 x 64 cells that are neither empty nor full"},

@@ -20,27 +20,39 @@ Index number(std::string_view text, std::string_view what) {
               fmt::format("{} '{}': expected a whole number from 0 on", what, shown(text)));
 }
 
-Index member(std::string_view text, std::string_view what, Index count) {
-  const Index index = number(text, what);
+Index checked_member(Index index, std::string_view what, Index count) {
   if (index < count) return index;
   throw Error(Errc::kInvalidArgument,
               fmt::format("{} {}: the mask has 0 to {}", what, index, count - 1));
 }
 
+/// A query, or a cell in any way that cell_from() reads.
 void go_to(State& state, Workbench&, const std::string& text) {
-  const auto parts = split(text, ',');
-  Place place = state.view.cursor;
-  place.query = number(parts[0], "query");
-  if (parts.size() > 1) place.key = number(parts[1], "key");
-  state.view.cursor = place;
+  const auto query = whole_number_from(text);
+  const auto parts = query ? CellParts{{}, {}, query, {}} : cell_from(text);
+  if (!parts || parts->query.value_or(0) < 0) {
+    throw Error(Errc::kInvalidArgument, fmt::format(":{}: expected a cell, as in 37,4 or {}",
+                                                    shown(text), cell_text(state.cell())));
+  }
+  const Mask& mask = state.scene->mask;
+  View to = state.view;
+  const auto take = [](const std::optional<Index>& part, std::string_view what, Index count,
+                       Index& target) {
+    if (part) target = checked_member(*part, what, count);
+  };
+  take(parts->batch, "batch", mask.batch(), to.batch);
+  take(parts->head, "head", mask.heads(), to.head);
+  take(parts->query, "query", mask.queries(), to.cursor.query);
+  take(parts->key, "key", mask.keys(), to.cursor.key);
+  state.view = to;
 }
 
 void go_to_batch(State& state, Workbench&, const std::string& text) {
-  state.view.batch = member(text, "batch", state.scene->mask.batch());
+  state.view.batch = checked_member(number(text, "batch"), "batch", state.scene->mask.batch());
 }
 
 void go_to_head(State& state, Workbench&, const std::string& text) {
-  state.view.head = member(text, "head", state.scene->mask.heads());
+  state.view.head = checked_member(number(text, "head"), "head", state.scene->mask.heads());
 }
 
 /// Asks before a file is replaced.
@@ -70,7 +82,7 @@ void quit_at_once(State& state, Workbench&, const std::string&) { state.request 
 
 constexpr Command kCommands[] = {
     {"", "37", "query 37", go_to},
-    {"", "37,4", "query 37, key 4", go_to},
+    {"", "37,4", "query 37, key 4; or a cell as any report writes it", go_to},
     {"b", "b 2", "batch 2", go_to_batch},
     {"h", "h 5", "head 5", go_to_head},
     {"w", "w FILE",
@@ -89,7 +101,7 @@ std::span<const Command> commands() { return kCommands; }
 
 void run_command(State& state, Workbench& bench, const std::string& line) {
   if (line.empty()) return;
-  if (is_digit(line.front())) return go_to(state, bench, line);
+  if (is_digit(line.front()) || cell_from(line)) return go_to(state, bench, line);
   const std::size_t blank = std::min(line.find(' '), line.size());
   const std::string name = line.substr(0, blank);
   const auto found = std::ranges::find(kCommands, name, &Command::name);

@@ -134,6 +134,22 @@ class Counting::Work {
   Beside<Found> found_;
 };
 
+/// The counting of what is marked in all batches and heads of a scene.
+class Counting::Marking {
+ public:
+  Marking(ScenePtr scene, const std::function<void()>& done)
+      : scene_(std::move(scene)), found_([this] { return scene_->count_marks(); }, done) {}
+
+  static bool is_needed(const Scene& scene) { return scene.has_marks() && !scene.marks(); }
+  bool is_for(const ScenePtr& scene) const { return scene_ == scene; }
+  bool is_done_by(std::chrono::steady_clock::time_point end) { return found_.wait_until(end); }
+  void learn() { scene_->learn(found_.take()); }
+
+ private:
+  const ScenePtr scene_;
+  Beside<Marks> found_;
+};
+
 Counting::Counting(std::function<void()> done) : done_(std::move(done)) {}
 Counting::~Counting() = default;
 
@@ -147,6 +163,18 @@ void Counting::follow(const State& state) {
     work_->learn();
     work_.reset();
   }
+  follow_marks(state.scene, end);
+}
+
+/// What is drawn comes first.
+void Counting::follow_marks(const ScenePtr& scene, std::chrono::steady_clock::time_point end) {
+  if (marks_ && !marks_->is_for(scene)) marks_.reset();
+  if (!Marking::is_needed(*scene)) return;
+  const bool fresh = marks_ == nullptr;
+  if (fresh) marks_ = std::make_unique<Marking>(scene, done_);
+  if (!marks_->is_done_by(fresh ? end : std::chrono::steady_clock::now())) return;
+  marks_->learn();
+  marks_.reset();
 }
 
 void Counting::finish(const State& state) {
@@ -154,6 +182,9 @@ void Counting::finish(const State& state) {
     work_->learn();
     work_.reset();
   }
+  if (!marks_) return;
+  marks_->learn();
+  marks_.reset();
 }
 
 }  // namespace maskctl::app::tui

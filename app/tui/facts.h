@@ -29,9 +29,11 @@ PlaneFacts first_facts(Panel panel);
 /// What is known after counting, which may take long. `two` has both SOURCEs, if there are two.
 PlaneFacts counted_facts(PlaneFacts facts, const Panel& two, std::int32_t pad_id);
 
+class Scene;
 struct State;
 
-/// Counts what is shown beside the interface, one batch and head at a time.
+/// Counts what is shown beside the interface, one batch and head at a time, and then what is marked
+/// in the others.
 class Counting {
  public:
   /// `done` is called on another thread when something has been counted.
@@ -43,13 +45,17 @@ class Counting {
   void follow(const State& state);
   /// The same, but waits until all is counted.
   void finish(const State& state);
-  bool busy() const { return work_ != nullptr; }
+  bool busy() const { return work_ || marks_; }
 
  private:
   class Work;
+  class Marking;
+  void follow_marks(const std::shared_ptr<const Scene>& scene,
+                    std::chrono::steady_clock::time_point end);
 
   std::function<void()> done_;
   std::unique_ptr<Work> work_;
+  std::unique_ptr<Marking> marks_;
 };
 
 }  // namespace maskctl::app::tui

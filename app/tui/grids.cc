@@ -22,7 +22,7 @@ bool same_part(const GridPart& a, const GridPart& b) {
          a.queries == b.queries && a.keys == b.keys && a.block == b.block;
 }
 
-InkGrid counted(const GridPart& part, Range queries, std::int32_t pad_id) {
+InkGrid grid_of(const GridPart& part, Range queries, std::int32_t pad_id) {
   Figure figure{.pad_id = pad_id, .queries = queries, .keys = part.keys};
   figure.panels = {part.panel};
   return ink_grid(figure, figure.panels.front(), part.block);
@@ -74,7 +74,7 @@ void grow(GridPart part, std::int32_t pad_id, GrowingGrid& grid) {
   const Index step = std::max<Index>(1, grid.rows() / kBands);
   for (Index row = 0; row < grid.rows(); row += step) {
     const Range band{row, std::min(row + step, grid.rows())};
-    grid.put(band, counted(part, grid.queries(band), pad_id));
+    grid.put(band, grid_of(part, grid.queries(band), pad_id));
   }
 }
 

@@ -10,6 +10,8 @@
 #include "app/tui/report_rows.h"
 #include "app/tui/steps.h"
 #include "app/tui/words.h"
+#include "maskctl/base/grouped.h"
+#include "maskctl/base/text.h"
 #include "maskctl/pipeline/parse/diagnostic.h"
 #include "maskctl/pipeline/steps/step_infos.h"
 #include "maskctl/render/figure/words.h"
@@ -57,8 +59,7 @@ Index cells_of(const std::vector<Run>& runs) {
 void add_runs(const std::string& sees, const char* one, const char* many,
               const std::vector<Run>& runs, Lines& out) {
   const Index cells = cells_of(runs);
-  out.push_back(
-      fmt::format("{} {} {}{}", sees, cells, cells == 1 ? one : many, runs.empty() ? "" : ":"));
+  out.push_back(fmt::format("{} {}{}", sees, counted(cells, one, many), runs.empty() ? "" : ":"));
   if (!runs.empty()) out.push_back("  " + runs_text(runs, kSideColumns - 6));
 }
 
@@ -147,7 +148,7 @@ Lines tile_lines(const State& state, const Geometry&) {
   const Index all = ceil_div(plane->queries(), tile.q) * ceil_div(plane->keys(), tile.k);
   const auto [full, partial] = *counts;
   const auto count = [&](const char* what, Index n) {
-    return fmt::format("{} {} ({})", what, n, percent_text(n, all));
+    return fmt::format("{} {} ({})", what, grouped(n), percent_text(n, all));
   };
   out.insert(out.end(), {count("full", full), count("partial", partial),
                          count("empty", all - full - partial)});
@@ -197,11 +198,26 @@ Lines head_lines(const State& state, const Geometry&) {
   const PlaneFacts& facts = state.facts();
   if (!facts.counted) return {"counting ..."};
   const Plane& plane = *facts.panel.plane;
-  Lines out{fmt::format("open {} ({})", facts.open,
+  Lines out{fmt::format("open {} ({})", grouped(facts.open),
                         percent_text(facts.open, plane.queries() * plane.keys()))};
-  if (facts.panel.leaks) out.push_back(fmt::format("leaks {}", facts.leaks));
-  if (facts.different) out.push_back(fmt::format("differences {}", facts.differences));
-  out.push_back(fmt::format("empty rows {}", facts.empty_rows));
+  if (facts.panel.leaks) out.push_back(fmt::format("leaks {}", grouped(facts.leaks)));
+  if (facts.different) out.push_back(fmt::format("differences {}", grouped(facts.differences)));
+  out.push_back(fmt::format("empty rows {}", grouped(facts.empty_rows)));
+  if (const Marks* marks = state.scene->marks()) {
+    const auto elsewhere = [&](const MarkedPlanes& planes, std::string_view one) {
+      Index cells = 0, count = 0;
+      for (const PlaneMarks& marked : planes) {
+        if (marked.batch == state.view.batch && marked.head == state.view.head) continue;
+        cells += marked.count;
+        ++count;
+      }
+      if (count > 0)
+        out.push_back(
+            fmt::format("{} in {} not shown", counted(cells, one), counted(count, "plane")));
+    };
+    elsewhere(marks->leaks, "leak");
+    elsewhere(marks->differences, "difference");
+  }
   return out;
 }
 
@@ -215,9 +231,7 @@ constexpr SidePanel kPanels[] = {{"Report", report_lines},  {"Step", step_lines}
 std::span<const SidePanel> side_panels() { return kPanels; }
 
 std::string why_text(const State& state) {
-  const Cell cell = state.cell();
-  std::string out = fmt::format("batch {}, head {}, query {}, key {}: ", cell.batch, cell.head,
-                                cell.query, cell.key);
+  std::string out = cell_text(state.cell()) + ": ";
   const Lines why = why_lines(state, {});
   if (why.empty()) return out + cell_state(state);
   for (const std::string& line : why) out += (&line == why.data() ? "" : " ") + line;

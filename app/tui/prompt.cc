@@ -7,6 +7,7 @@
 #include "app/tui/find.h"
 #include "app/tui/history.h"
 #include "maskctl/base/error.h"
+#include "maskctl/mask/cell.h"
 #include "maskctl/pipeline/parse/diagnostic.h"
 
 namespace maskctl::app::tui {
@@ -56,6 +57,7 @@ void enter(State& state, Workbench& bench) {
   if (!text.empty()) state.typed[prompt].push_back(text);
   close(state);
   if (prompt == Prompt::kCommand) run_command(state, bench, text);
+  if (prompt == Prompt::kFind && cell_from(text)) return run_command(state, bench, text);
   if (prompt == Prompt::kFind) {
     if (!text.empty()) state.target = text;
     find_next(state, Way::kForward);

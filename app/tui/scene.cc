@@ -19,10 +19,6 @@ namespace {
 /// Tables of counts are large.
 constexpr std::size_t kMostCounted = 8;
 
-bool fits(const std::optional<Tensor>& ids, const Mask& mask, Index extent) {
-  return ids && ids->extent(1) == extent && (ids->extent(0) == 1 || ids->extent(0) >= mask.batch());
-}
-
 void check_cells(const Mask& mask) {
   if (mask.cells() > 0) return;
   throw Error(Errc::kInvalidArgument,
@@ -57,8 +53,10 @@ PlanePtr shown_plane(const Panel& two, Sources sources) {
   }
 }
 
-/// The steps as they were bound, those that are off as they were written.
-std::string spelled(const std::string& pipeline, const Chain& chain) {
+/// The steps as they were bound, those that are off as they were written. An id of padding that is
+/// written is the default of other commands, but need not be the one here.
+std::string spelled(const std::string& pipeline, const Chain& chain, const BindContext& context) {
+  if (context.pad_id != -1 && pipeline.find("pad-id") != std::string::npos) return pipeline;
   auto steps = split_steps(pipeline);
   const auto on = std::ranges::count_if(steps, &EditStep::on);
   if (on != std::ssize(chain)) return chain.empty() ? "" : to_text(chain);
@@ -80,6 +78,13 @@ const TileCounts* Scene::tiles(const PlanePtr& plane, Index cells) const {
 
 void Scene::learn(const PlanePtr& plane, Index cells, const TileCounts& counts) const {
   tiles_[{plane, cells}] = counts;
+}
+
+Marks Scene::count_marks() const {
+  Marks out;
+  if (has_ids()) out.leaks = marked_leaks(mask, ids, pad_id);
+  if (other) out.differences = marked_differences(mask, *other);
+  return out;
 }
 
 Panel Scene::both(Index batch, Index head) const {
@@ -117,7 +122,8 @@ void Scene::learn(Index batch, Index head, Sources sources, PlaneFacts facts) co
 }
 
 Why Scene::why(const Cell& cell) const {
-  return maskctl::why(start, chain, cell, [](const Step& step) { return to_text(Chain{step}); });
+  const Cell asked{one_for_all ? 0 : cell.batch, cell.head, cell.query, cell.key};
+  return maskctl::why(start, chain, asked, [](const Step& step) { return to_text(Chain{step}); });
 }
 
 Workbench::Workbench(Subject subject, const Settings& settings)
@@ -157,7 +163,7 @@ ScenePtr Workbench::read() {
   BufferPool buffers(kBufferBytes);
   const WorkScope scope({.pool = &buffers});
   read_start();
-  read_ids();
+  documents_ = read_documents(subject_.documents, loader_);
   const Chain chain = loader_.chain();
   const std::string pipeline = chain.empty() ? "" : to_text(chain);
   if (!subject_.other.empty()) {
@@ -166,9 +172,19 @@ ScenePtr Workbench::read() {
   }
   weights_ = std::make_shared<RowWeights>(subject_.weights, loader_);
   ScenePtr out = scene(pipeline);
-  if (subject_.segments.empty() || out->has_ids()) return out;
-  throw Error(Errc::kShape, fmt::format("--segments {}: the ids do not fit a mask of {}",
-                                        subject_.segments, shape_text(out->mask)));
+  if (documents_ && !out->has_ids()) documents_of(*documents_, out->mask);  // says what is wrong
+  return out;
+}
+
+/// Those that were given, or that the SOURCE has, if they fit.
+std::optional<Documents> Workbench::documents(const Mask& mask) const {
+  if (!documents_) return own_documents(loaded_, mask, subject_.source.pad_id);
+  try {
+    return documents_of(*documents_, mask);
+  } catch (const Error& error) {
+    if (error.code() != Errc::kShape) throw;
+    return std::nullopt;
+  }
 }
 
 void Workbench::read_start() {
@@ -187,13 +203,6 @@ void Workbench::read_start() {
   start_ = loaded_.mask;
 }
 
-void Workbench::read_ids() {
-  if (subject_.segments.empty()) return;
-  LoadedMask named = loader_.read_segments(subject_.segments);
-  loaded_.q_segment_ids = std::move(named.q_segment_ids);
-  loaded_.kv_segment_ids = std::move(named.kv_segment_ids);
-}
-
 ScenePtr Workbench::scene(const std::string& pipeline) {
   const auto found =
       std::ranges::find(recent_, pipeline, [](const auto& kept) { return kept.first; });
@@ -210,23 +219,22 @@ ScenePtr Workbench::made(const std::string& pipeline) {
   auto out = std::make_shared<Scene>();
   out->name = subject_.name;
   out->other_name = subject_.other;
-  out->pad_id = subject_.source.pad_id;
   out->weights = weights_;
   out->start = start_;
   out->chain = generated_;
   const Chain steps = load_chain(std::array{without_off_steps(pipeline)}, loader_.context());
-  out->pipeline = spelled(pipeline, steps);
+  out->pipeline = spelled(pipeline, steps, loader_.context());
   out->chain.insert(out->chain.end(), steps.begin(), steps.end());
   out->mask = maskctl::apply(start_, out->chain);
   check_cells(out->mask);
+  if (auto found = documents(out->mask)) {
+    out->one_for_all = out->mask.batch() == 1;
+    out->mask = with_batches_of(out->mask, *found);
+    out->ids = {std::move(found->q), std::move(found->kv)};
+    out->pad_id = found->pad_id;
+  }
   if (other_) check_comparable(out->mask, *other_);
   out->other = other_;
-  // Ids label the mask only while no step has changed its extents.
-  if (out->mask.batch() == start_.batch() &&
-      fits(loaded_.q_segment_ids, out->mask, out->mask.queries()) &&
-      fits(loaded_.kv_segment_ids, out->mask, out->mask.keys())) {
-    out->ids = {loaded_.q_segment_ids, loaded_.kv_segment_ids};
-  }
   return out;
 }
 

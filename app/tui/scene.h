@@ -12,6 +12,8 @@
 #include <tuple>
 #include <utility>
 
+#include "app/session/documents.h"
+#include "app/session/elsewhere.h"
 #include "app/session/loader.h"
 #include "app/session/session.h"
 #include "app/tui/arriving.h"
@@ -27,6 +29,11 @@ namespace maskctl::app::tui {
 /// has alone.
 enum class Sources : std::uint8_t { kBoth, kBeside, kA, kB, kOnlyA, kOnlyB };
 
+/// What lies in all batches and heads, those that are not drawn included.
+struct Marks {
+  MarkedPlanes leaks, differences;
+};
+
 /// A mask after some steps. Never changes, except that more becomes known about it.
 class Scene {
  public:
@@ -35,8 +42,9 @@ class Scene {
   Mask start;                    // before all steps
   Chain chain;                   // all steps, those of a generated SOURCE first
   Mask mask;                     // after them
+  bool one_for_all = false;      // the steps make one batch, which all batches of documents share
   std::optional<Mask> other;
-  SegmentTensors ids;
+  SegmentTensors ids;  // of documents; no step has changed the extents that they label
   std::int32_t pad_id = -1;
   std::shared_ptr<RowWeights> weights;
   /// While the SOURCE is being read: what has come of it. The mask is empty then.
@@ -53,6 +61,12 @@ class Scene {
   PlaneFacts count(Index batch, Index head, Sources sources) const;
   /// Takes what was counted.
   void learn(Index batch, Index head, Sources sources, PlaneFacts facts) const;
+  /// What is marked in all batches and heads; null until it is learned.
+  const Marks* marks() const { return marks_ ? &*marks_ : nullptr; }
+  /// True when that is worth counting: something can be marked where it is not seen.
+  bool has_marks() const { return mask.batch() * mask.heads() > 1 && (other || has_ids()); }
+  Marks count_marks() const;
+  void learn(Marks marks) const { marks_ = std::move(marks); }
   /// How many tiles of that many cells each way there are of each kind; null until it is learned.
   const TileCounts* tiles(const PlanePtr& plane, Index cells) const;
   void learn(const PlanePtr& plane, Index cells, const TileCounts& counts) const;
@@ -68,6 +82,7 @@ class Scene {
   Panel both(Index batch, Index head) const;
   Panel panel(Index batch, Index head, Sources sources) const;
 
+  mutable std::optional<Marks> marks_;
   mutable std::map<Shown, PlaneFacts> facts_;
   mutable std::deque<Shown> counted_;  // the oldest first
   mutable std::map<std::pair<PlanePtr, Index>, TileCounts> tiles_;
@@ -77,8 +92,8 @@ using ScenePtr = std::shared_ptr<const Scene>;
 /// What the inspector is asked to show.
 struct Subject {
   SourceOptions source, other_source;
-  std::string name, other;  // SOURCEs; the second may be empty
-  std::string segments;     // SOURCE of ids, or empty for those of the first
+  std::string name, other;    // SOURCEs; the second may be empty
+  DocumentOptions documents;  // if not those of the first
   WeightOptions weights;
 };
 
@@ -114,7 +129,7 @@ class Workbench {
   FrontEnd front_end();
   ScenePtr read();
   void read_start();
-  void read_ids();
+  std::optional<Documents> documents(const Mask& mask) const;
   ScenePtr made(const std::string& pipeline);
 
   const Subject subject_;
@@ -125,6 +140,7 @@ class Workbench {
   Chain generated_;  // the step of a generated SOURCE
   std::optional<Mask> other_;
   LoadedMask loaded_;
+  std::optional<DocumentSource> documents_;  // that were given
   std::shared_ptr<RowWeights> weights_;
   ScenePtr first_;
   std::list<std::pair<std::string, ScenePtr>> recent_;  // the most recent first

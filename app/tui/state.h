@@ -61,6 +61,13 @@ struct Question {
   std::string command;  // what y does, as typed after ':'
 };
 
+/// A cell of another batch or head, to which a search goes when it is repeated at the same place.
+struct Offer {
+  Cell from;
+  Way way = Way::kForward;
+  Cell to;
+};
+
 struct State {
   Screen screen;
   ScenePtr scene;
@@ -86,6 +93,7 @@ struct State {
   std::optional<bool> marking;  // a letter is awaited, to set (true) or go to a mark
   std::map<std::string, View> marks;
   std::string target;  // of the last search
+  std::optional<Offer> offered;
   std::vector<Version> undo, redo;
   std::string saved_pipeline;      // which need not be saved again
   std::optional<Place> dragged;    // the cell that the mouse holds

@@ -184,7 +184,7 @@ TEST_CASE("bad input: wrong calls end with exit 2 and one line, and leave nothin
       {"recognise folder", "folder: a folder without model.safetensors"},
       {"recognise gen:segments:n=60,docs=4,interleave=token --write none/x.npz", "cannot write"},
       {"why m.npy 1 8", "key 8 is outside of the mask"},
-      {"why m.npy 1.5 2", "query '1.5'"},
+      {"why m.npy 1.5 2", "cell '1.5 2'"},
       {"translate -t causal --to none", "--to 'none'"},
       {"translate --hf-config text.npy", "expected a JSON object"},
       {"cost m.npy --ranks 100000", "expected 1 to 65536"},

@@ -178,7 +178,7 @@ TEST_CASE("words of other libraries are answered with ours") {
 TEST_CASE("columns stay apart where numbers are long") {
   const Sandbox sandbox;
   const Outcome stats = sandbox.run("maskctl stats gen:causal:n=1M --block 64");
-  CHECK(contains(stats.out, " 15625     122062500  500032000000 "));
+  CHECK(contains(stats.out, " 15,625     122,062,500  500,032,000,000 "));
   const Outcome table = sandbox.run("maskctl translate --table 1M");
   CHECK(contains(table.out, "LocalAttentionFromBottomRightMask(1000000, 0) attn_bias.py"));
 }

@@ -14,7 +14,7 @@ import sys
 LIST = "maskctl.list/1"
 CELL = ("batch", "head", "query", "key")
 # What fields of these sections are the tables of another one.
-SAME_AS = {"expectations.leaks": "leaks", "planes": "total"}
+SAME_AS = {"expectations.leaks": "leaks", "planes": "total", "leaks.b": "leaks.a"}
 SPREAD = {name: ("min", "mean", "max", "quantiles", "quantiles.p", "quantiles.value")
           for name in ("keys_per_row", "pairs_per_head", "planes.keys_per_row")}
 
@@ -29,13 +29,13 @@ KERNEL = ("query=samples/bugs/kernel_q.npy key=samples/bugs/kernel_k.npy "
 COMMANDS = f"""
 info samples/padded.npy
 info samples/packed.npy --as segments --semantics ejkernel --mesh dp=2 -t causal
-stats samples/heads.npy --block 4
+stats samples/heads.npy --block 4 --segments gen:segments:lens=8+8
 stats gen:causal:n=4 missing.npy
 cost gen:causal:n=256 --ranks 4
 check samples/bugs/documents.npy --as segments {TYPES}
 check samples/bugs/documents.npy --as segments {TYPES} --expect no-leak:samples/bugs/documents.npy
 check gen:causal:n=12 -t window:both=0
-diff gen:causal:n=8 gen:window:keys=4,n=8
+diff gen:causal:n=8 gen:window:keys=4,n=8 --segments gen:segments:lens=4+4
 diff gen:random:sparsity=0.5,n=64,seed=1 gen:random:sparsity=0.5,n=64,seed=2
 recognise gen:causal:n=8
 recognise gen:random:sparsity=0.5,n=64,seed=3

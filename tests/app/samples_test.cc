@@ -38,8 +38,9 @@ TEST_CASE("README: its pictures are what the commands draw") {
     std::string name, command, how;  // `how`: what the page leaves out
   };
   const std::vector<Picture> pictures = {
-      {"leak.svg", "maskctl show samples/leaked.npy --segments samples/packed.npy -o leak.svg", ""},
-      {"tui.svg", "maskctl tui samples/leaked.npy --segments samples/packed.npy",
+      {"leak.svg", "maskctl show samples/leaked.npy --segments samples/leaked_ids.npy -o leak.svg",
+       ""},
+      {"tui.svg", "maskctl tui samples/leaked.npy --segments samples/leaked_ids.npy",
        " --script n --size 84x26 --color always --dump tui.svg"}};
   for (const Picture& picture : pictures) {
     INFO(picture.name);

@@ -34,7 +34,7 @@ start() {
   press "clear; $1; echo ended \$?, lines \$(stty -a | grep -c ' icanon .* echo ')" Enter
 }
 ends() { expect "ended $1, lines 1"; }
-leaked="$program tui samples/leaked.npy --segments samples/packed.npy"
+leaked="$program tui samples/leaked.npy --segments samples/leaked_ids.npy"
 
 tmux new-session -d -x 100 -y 30 "env PS1='ready> ' sh"
 tmux set -g set-clipboard on

@@ -13,7 +13,7 @@ namespace maskctl::test {
 namespace {
 
 const std::string kPackedRow = "samples/packed.npy --as segments -t causal";
-const std::string kLeaked = "samples/leaked.npy --segments samples/packed.npy";
+const std::string kLeaked = "samples/leaked.npy --segments samples/leaked_ids.npy";
 const std::string kMillion = "gen:segments:n=1M,docs=700,seed=4 -t causal -t window:keys=3000";
 
 /// The screen after the keys; the script is a file, so that it may hold anything.

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <limits>
 
+#include "maskctl/base/grouped.h"
 #include "support/catch_compat.h"
 
 namespace maskctl {
@@ -77,6 +78,23 @@ TEST_CASE("a number stands before its noun, singular for one only") {
   CHECK(counted(1, "query", "queries") == "1 query");
   CHECK(counted(2, "query", "queries") == "2 queries");
   CHECK(counted(0, "cell") == "0 cells");
+  CHECK(counted(12345, "cell") == "12,345 cells");
+}
+
+TEST_CASE("long numbers stand in groups of three digits") {
+  const auto slow = [](Index n) {
+    std::string digits = std::to_string(n < 0 ? -n : n), out;
+    for (std::size_t i = 0; i < digits.size(); ++i) {
+      if (digits.size() > 4 && i > 0 && (digits.size() - i) % 3 == 0) out += ',';
+      out += digits[i];
+    }
+    return (n < 0 ? "-" : "") + out;
+  };
+  for (Index n = 1; n < INT64_MAX / 11; n *= 10) {
+    for (const Index near : {n - 1, n, n + 1, 7 * n + 3, -n, 1 - n})
+      CHECK(grouped(near) == slow(near));
+  }
+  CHECK(grouped(INT64_MAX) == "9,223,372,036,854,775,807");
 }
 
 }  // namespace maskctl

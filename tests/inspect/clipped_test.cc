@@ -156,12 +156,13 @@ TEST_CASE("diff of many rows of clipped classes is that of their bits") {
   std::mt19937_64 random(11);
   const Index queries = 40000, keys = 50;
   const Drawn a = draw(random, queries, keys), b = draw(random, queries, keys);
-  check_same(diff(Mask(a.listed), Mask(b.listed), 16), diff(Mask(a.bits), Mask(b.bits), 16));
+  check_same(diff(Mask(a.listed), Mask(b.listed), {16, 16}),
+             diff(Mask(a.bits), Mask(b.bits), {16, 16}));
   auto classes = clipped_classes(*a.listed);
   REQUIRE(classes);
-  const MaskDiff equal = diff(Mask(a.listed), Mask(plane_of(*classes)), 16);
+  const MaskDiff equal = diff(Mask(a.listed), Mask(plane_of(*classes)), {16, 16});
   CHECK(equal.equal());
-  check_same(equal, diff(Mask(a.bits), Mask(a.bits), 16));
+  check_same(equal, diff(Mask(a.bits), Mask(a.bits), {16, 16}));
   for (const std::size_t row :
        {39999, 20000, 16384, 16383, 0}) {  // from the last part to the first
     const std::int32_t id = classes->k[7];
@@ -169,7 +170,8 @@ TEST_CASE("diff of many rows of clipped classes is that of their bits") {
     classes->clip[row] = {0, static_cast<std::int32_t>(keys)};
     const PlanePtr listed = plane_of(*classes);
     const PlanePtr bits = stored(*listed, Index{1} << 24);
-    check_same(diff(Mask(a.listed), Mask(listed), 16), diff(Mask(a.bits), Mask(bits), 16));
+    check_same(diff(Mask(a.listed), Mask(listed), {16, 16}),
+               diff(Mask(a.bits), Mask(bits), {16, 16}));
   }
 }
 
@@ -178,7 +180,8 @@ TEST_CASE("diff, stats and their bits agree for clipped classes") {
   for (int i = 0; i < 120; ++i) {
     const Index queries = 1 + i % 60, keys = 1 + i * 3 % 80;
     const Drawn a = draw(random, queries, keys), b = draw(random, queries, keys);
-    check_same(diff(Mask(a.listed), Mask(b.listed), 8), diff(Mask(a.bits), Mask(b.bits), 8));
+    check_same(diff(Mask(a.listed), Mask(b.listed), {8, 8}),
+               diff(Mask(a.bits), Mask(b.bits), {8, 8}));
     const BlockSize blocks[] = {{8, 8}, {64, 16}};
     const Stats ours = mask_stats(Mask(a.listed), blocks),
                 theirs = mask_stats(Mask(a.bits), blocks);

@@ -17,7 +17,7 @@ namespace {
 struct SlowDiff {
   MaskDiff out;
 
-  SlowDiff(const Mask& a, const Mask& b, Index block) {
+  SlowDiff(const Mask& a, const Mask& b, BlockSize block) {
     out.block = block;
     const Index batch = std::max(a.batch(), b.batch()), heads = std::max(a.heads(), b.heads());
     const Tensor cells_a = dense_from_mask(a, Index{1} << 30);
@@ -36,9 +36,9 @@ struct SlowDiff {
   void plane(const Mask& a, const Mask& b, const Tensor& cells_a, const Tensor& cells_b, Index n,
              Index h) {
     PlaneDiff here{n, h, 0, 0};
-    const Index blocks_wide = ceil_div(a.keys(), out.block);
+    const Index blocks_wide = ceil_div(a.keys(), out.block.k);
     std::vector<bool> blocks(
-        static_cast<std::size_t>(ceil_div(a.queries(), out.block) * blocks_wide));
+        static_cast<std::size_t>(ceil_div(a.queries(), out.block.q) * blocks_wide));
     for (Index q = 0; q < a.queries(); ++q) {
       bool row = false;
       for (Index k = 0; k < a.keys(); ++k) {
@@ -47,7 +47,7 @@ struct SlowDiff {
         if (in_a == in_b) continue;
         ++(in_a ? here.only_a : here.only_b);
         row = true;
-        blocks[static_cast<std::size_t>(q / out.block * blocks_wide + k / out.block)] = true;
+        blocks[static_cast<std::size_t>(q / out.block.q * blocks_wide + k / out.block.k)] = true;
         if (out.first) continue;
         out.first = Cell{n, h, q, k};
         out.first_in_a = in_a;
@@ -61,7 +61,7 @@ struct SlowDiff {
   }
 };
 
-void check_diff(const Mask& a, const Mask& b, Index block) {
+void check_diff(const Mask& a, const Mask& b, BlockSize block) {
   const MaskDiff found = diff(a, b, block);
   const MaskDiff slow = SlowDiff(a, b, block).out;
   CHECK(found.only_a == slow.only_a);
@@ -96,8 +96,10 @@ TEST_CASE("diff counts what looking at every cell counts", "[diff]") {
     if (queries == 0 || keys == 0) continue;
     const Mask a = chained(random, queries, keys), b = chained(random, queries, keys);
     CAPTURE(i, queries, keys);
-    check_diff(a, b, number(1, 80));
-    check_diff(a, a, 16);
+    check_diff(a, b, {number(1, 80), number(1, 80)});
+    const Index side = number(1, 80);
+    check_diff(a, b, {side, side});
+    check_diff(a, a, {16, 16});
   }
 }
 
@@ -107,9 +109,9 @@ TEST_CASE("diff broadcasts batches and heads, and reads computed planes", "[diff
   const PlanePtr odd = dilated(40, 30, 3, 1);
   const Mask heads(1, 3, {causal, window, odd}, {0, 1, 2});
   const Mask batches(2, 1, {window, odd}, {0, 1});
-  check_diff(heads, batches, 8);
-  check_diff(batches, heads, 8);
-  check_diff(Mask(causal), heads, 128);
+  check_diff(heads, batches, {8, 8});
+  check_diff(batches, heads, {8, 4});
+  check_diff(Mask(causal), heads, {128, 128});
 }
 
 TEST_CASE("masks without cells are equal", "[diff]") {
@@ -137,7 +139,7 @@ TEST_CASE("masks that cannot be compared are an error with both shapes", "[diff]
                     "equal queries and keys");
   const Mask two(2, 1, {full_plane(4, 4)}, {0, 0}), three(3, 1, {full_plane(4, 4)}, {0, 0, 0});
   CHECK_THROWS_AS(diff(two, three), Error);
-  CHECK_THROWS_AS(diff(a, a, 0), Error);
+  CHECK_THROWS_AS(diff(a, a, {0, 1}), Error);
 }
 
 }  // namespace

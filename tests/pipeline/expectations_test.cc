@@ -12,7 +12,7 @@ namespace {
 Expectation parsed(const std::string& text) {
   ExpectationContext context;
   context.bind = test::context();
-  context.pad_id = -7;
+  context.bind.pad_id = -7;
   return parse_expectation(text, context);
 }
 

@@ -10,6 +10,8 @@
 #include "app/reports/json_explain.h"
 #include "app/session/loader.h"
 #include "maskctl/base/error.h"
+#include "maskctl/base/grouped.h"
+#include "maskctl/base/text.h"
 
 namespace maskctl::app {
 namespace {
@@ -32,21 +34,24 @@ void declare(OptionList& list, AuditOptions& audit) {
 }
 
 std::string audit_text(const Mask& mask, const BlockAudit& audit) {
-  std::string out = fmt::format("{:<10}{}, {} cells open\n", "mask", shape_text(mask), audit.open);
-  out += fmt::format("{:<10}{} blocks of {}x{}: {} kept, {} left out\n", "map", audit.blocks,
-                     audit.size.q, audit.size.k, audit.kept, audit.blocks - audit.kept);
-  out +=
-      fmt::format("{:<10}{} open cells ({}), in {} blocks and {} rows\n", "dropped", audit.dropped,
-                  percent(audit.dropped, audit.open), audit.dropped_blocks, audit.dropped_rows);
+  std::string out =
+      fmt::format("{:<10}{}, {} open\n", "mask", shape_text(mask), counted(audit.open, "cell"));
+  out += fmt::format("{:<10}{} of {}x{}: {} kept, {} left out\n", "map",
+                     counted(audit.blocks, "block"), audit.size.q, audit.size.k,
+                     grouped(audit.kept), grouped(audit.blocks - audit.kept));
+  out += fmt::format("{:<10}{} ({}), in {} and {}\n", "dropped",
+                     counted(audit.dropped, "open cell"), percent(audit.dropped, audit.open),
+                     counted(audit.dropped_blocks, "block"), counted(audit.dropped_rows, "row"));
   if (audit.first_dropped) {
     out += fmt::format("{:<10}the first at {}\n", "", cell_text(*audit.first_dropped));
   }
-  out += fmt::format("{:<10}{} closed cells, in {} blocks marked full\n", "leaked", audit.leaked,
-                     audit.wrong_full);
+  out += fmt::format("{:<10}{}, in {} marked full\n", "leaked",
+                     counted(audit.leaked, "closed cell"), counted(audit.wrong_full, "block"));
   if (audit.first_leaked) {
     out += fmt::format("{:<10}the first at {}\n", "", cell_text(*audit.first_leaked));
   }
-  return out + fmt::format("{:<10}{} kept blocks without an open cell\n", "wasted", audit.wasted);
+  return out + fmt::format("{:<10}{} without an open cell\n", "wasted",
+                           counted(audit.wasted, "kept block"));
 }
 
 Answer run(const AuditOptions& options, Session& session) {

@@ -8,6 +8,7 @@
 #include "app/cli/parser/values.h"
 #include "app/cli/streams.h"
 #include "app/reports/check_report.h"
+#include "app/session/documents.h"
 #include "app/session/loader.h"
 #include "app/session/mask_lint.h"
 #include "app/session/sources.h"
@@ -25,7 +26,7 @@ struct CheckOptions {
   SourceOptions source;
   std::vector<std::string> sources;
   std::vector<std::string> expectations;
-  std::string segments, positions, cu_seqlens;  // SOURCEs of documents
+  DocumentOptions documents;
   std::string bias;
   Format format = Format::kText;
   bool json = false;
@@ -41,12 +42,7 @@ void declare(OptionList& list, CheckOptions& check) {
                 "density:MIN..MAX, subset-of:SRC, equals:PIPELINE; without it, check looks for "
                 "mistakes",
                 check.expectations);
-  list.text("--segments", "SOURCE", "segment ids: no open cell may join two documents",
-            check.segments);
-  list.text("--positions", "SOURCE", "position ids, another way to give the documents",
-            check.positions);
-  list.text("--cu-seqlens", "SOURCE", "cumulative lengths, another way to give the documents",
-            check.cu_seqlens);
+  declare_documents(list, check.documents);
   list.text("--bias", "SOURCE", "an additive bias that is used together with the mask", check.bias);
   static constexpr std::string_view kFormats[] = {"text", "json", "junit", "sarif"};
   const auto choose = [&check](std::size_t i) {
@@ -60,37 +56,6 @@ void declare(OptionList& list, CheckOptions& check) {
 bool names_two(const std::string& source) {
   return source.starts_with("q=") || source.starts_with("kv=");
 }
-
-/// The ids of a SOURCE of one or two arrays.
-DocumentSource read_segments(Loader& loader, const std::string& source, std::int32_t pad_id) {
-  LoadedMask loaded = loader.read_segments(source);
-  if (!loaded.q_segment_ids) {
-    throw Error(Errc::kInvalidArgument, fmt::format("{}: no segment ids", source));
-  }
-  return {DocumentForm::kSegments, std::move(*loaded.q_segment_ids),
-          std::move(loaded.kv_segment_ids), pad_id, source};
-}
-
-/// The arrays of --segments, --positions and --cu-seqlens, each at most once.
-struct DocumentOptions {
-  std::optional<DocumentSource> segments, positions, cu_seqlens;
-
-  DocumentOptions(const CheckOptions& options, Loader& loader) {
-    if (!options.segments.empty()) {
-      segments = read_segments(loader, options.segments, options.source.pad_id);
-    }
-    const auto one = [&loader](const std::string& source, DocumentForm form) {
-      return DocumentSource{form, loader.array(source), {}, -1, source};
-    };
-    if (!options.positions.empty()) positions = one(options.positions, DocumentForm::kPositions);
-    if (!options.cu_seqlens.empty()) cu_seqlens = one(options.cu_seqlens, DocumentForm::kCuSeqlens);
-  }
-
-  /// The one in which leaks are counted.
-  std::optional<DocumentSource> best() const {
-    return segments ? segments : cu_seqlens ? cu_seqlens : positions;
-  }
-};
 
 /// Says so when one mask is held against the documents of several batch entries.
 void note_batches(const std::optional<DocumentSource>& documents, const Mask& mask,
@@ -106,8 +71,7 @@ std::vector<ExpectationResult> check_all(const Mask& mask, const CheckOptions& o
                                          Loader& loader, const Session& session) {
   ExpectationContext context;
   context.bind = loader.context();
-  context.pad_id = options.source.pad_id;
-  context.documents = DocumentOptions(options, loader).best();
+  context.documents = read_documents(options.documents, loader);
   note_batches(context.documents, mask, session);
   std::vector<std::string> texts = options.expectations;
   const bool asked = std::ranges::find(texts, "no-leak") != texts.end();
@@ -139,7 +103,7 @@ class Lint {
         session_(session),
         source_(options.source),
         loader_(source_, session),
-        documents_(options, loader_) {}
+        given_(read_documents(options.documents, loader_)) {}
 
   CheckReport run() {
     report_.source = name_;
@@ -196,7 +160,7 @@ class Lint {
                                            mask_ = mask;
                                            return usable_documents();
                                          },
-                                         documents_.best().has_value()},
+                                         given_.has_value()},
                                         gives_nan_);
     report_.shape = {mask_.batch(), mask_.heads(), mask_.queries(), mask_.keys()};
     report_.leaks = std::move(lint.leaks);
@@ -223,11 +187,11 @@ class Lint {
 
   /// The documents that were given; else those of the SOURCE, while they still fit.
   std::optional<Documents> usable_documents() const {
-    if (const auto given = documents_.best()) {
-      const bool is_cu = given->form == DocumentForm::kCuSeqlens;
-      if (is_cu && has_error(lint_cu_seqlens(given->q, mask_.queries()))) return std::nullopt;
-      note_batches(given, mask_, session_);
-      return documents_of(*given, mask_.queries(), mask_.keys());
+    if (given_) {
+      const bool is_cu = given_->form == DocumentForm::kCuSeqlens;
+      if (is_cu && has_error(lint_cu_seqlens(given_->q, mask_.queries()))) return std::nullopt;
+      note_batches(given_, mask_, session_);
+      return documents_of(*given_, mask_);
     }
     if (!own_) return std::nullopt;
     const Tensor& kv = own_->kv ? *own_->kv : own_->q;
@@ -252,9 +216,7 @@ class Lint {
       return report_.shape ? std::optional((*report_.shape)[2]) : std::nullopt;
     };
     if (own_) lint_array(*own_, own_tokens_);
-    if (documents_.segments) lint_array(*documents_.segments, {});
-    if (documents_.positions) lint_array(*documents_.positions, {});
-    if (documents_.cu_seqlens) lint_array(*documents_.cu_seqlens, tokens());
+    if (given_) lint_array(*given_, tokens());
     compare_positions();
   }
 
@@ -269,13 +231,12 @@ class Lint {
 
   /// Compares position ids with segment ids, whichever of them the SOURCE itself is.
   void compare_positions() {
-    const auto pick = [this](const std::optional<DocumentSource>& given,
-                             DocumentForm form) -> const DocumentSource* {
-      if (given) return &*given;
+    const auto pick = [this](DocumentForm form) -> const DocumentSource* {
+      if (given_ && given_->form == form) return &*given_;
       return own_ && own_->form == form ? &*own_ : nullptr;
     };
-    const DocumentSource* positions = pick(documents_.positions, DocumentForm::kPositions);
-    const DocumentSource* segments = pick(documents_.segments, DocumentForm::kSegments);
+    const DocumentSource* positions = pick(DocumentForm::kPositions);
+    const DocumentSource* segments = pick(DocumentForm::kSegments);
     if (!positions || !segments) return;
     add(lint_positions_against_segments(positions->q, segments->q, segments->pad_id));
   }
@@ -285,7 +246,7 @@ class Lint {
   const Session& session_;
   SourceOptions source_;
   Loader loader_;
-  DocumentOptions documents_;
+  std::optional<DocumentSource> given_;
   Mask mask_;
   std::optional<DocumentSource> own_;  // documents of the SOURCE
   std::optional<Index> own_tokens_;    // number of tokens for its cu_seqlens

@@ -9,6 +9,8 @@
 #include "app/session/loader.h"
 #include "app/session/save.h"
 #include "maskctl/base/error.h"
+#include "maskctl/base/grouped.h"
+#include "maskctl/base/text.h"
 
 namespace maskctl::app {
 namespace {
@@ -82,7 +84,7 @@ MaskWriteOptions write_options(const ConvertOptions& options, ArrayKind to, Sess
 
 std::string loss_text(Index lost, const ConvertedMask& converted) {
   const Index cells = converted.source.cells();
-  return fmt::format("{} of {} cells ({})", lost, cells, percent(lost, cells));
+  return fmt::format("{} of {} ({})", grouped(lost), counted(cells, "cell"), percent(lost, cells));
 }
 
 /// Refuses to write arrays that do not mean the same mask, unless that was requested.

@@ -5,13 +5,17 @@
 
 #include "app/cli/commands/command.h"
 #include "app/cli/parser/groups.h"
+#include "app/cli/parser/values.h"
 #include "app/cli/terminal.h"
 #include "app/reports/figures.h"
 #include "app/reports/remedies.h"
 #include "app/reports/report.h"
 #include "app/session/chain_arrays.h"
+#include "app/session/documents.h"
 #include "app/session/loader.h"
 #include "maskctl/base/error.h"
+#include "maskctl/base/grouped.h"
+#include "maskctl/base/text.h"
 #include "maskctl/pipeline/picture.h"
 #include "maskctl/pipeline/steps/bind.h"
 
@@ -22,7 +26,8 @@ struct DiffOptions {
   SourceOptions source;
   std::string a, b;
   OtherSource other;  // how b is read
-  Index block = 128;
+  BlockSize block{128, 128};
+  DocumentOptions documents;
   bool show = false;
   Style style = Style::kAuto;
   std::string output;  // file of a picture
@@ -36,8 +41,9 @@ void declare(OptionList& list, DiffOptions& diff) {
   list.operand("B", diff.b);
   declare_source(list, diff.source);
   diff.other.declare(list);
-  list.integer("--block", 1, "size of the blocks that are counted (128)",
-               [&diff](Index n) { diff.block = n; });
+  declare_documents(list, diff.documents);
+  list.value("--block", "QxK", "blocks that are counted, 128 = 128x128 (128)",
+             [&diff](const std::string& text) { diff.block = parse_block(text, "--block"); });
   list.flag("--show", "draw both masks over each other, at the first difference", diff.show);
   static constexpr std::string_view kStyles[] = {"shade", "ascii"};
   list.choice("--style", kStyles, "characters of --show",
@@ -50,14 +56,34 @@ void declare(OptionList& list, DiffOptions& diff) {
 
 constexpr std::size_t kPlaneLines = 32;
 
+/// The masks, their names with their pipelines, and the documents that they should keep to.
 struct Both {
   Mask a, b;
+  std::string name_a, name_b;
+  std::optional<Documents> documents;
 };
 
 Both read_both(const DiffOptions& options, Session& session) {
   const SourceOptions how_b = options.other.after(options.source);
   Loader of_a(options.source, session), of_b(how_b, session);
-  return {of_a.transformed(of_a.read(options.a).mask), of_b.transformed(of_b.read(options.b).mask)};
+  Both out;
+  const LoadedMask a = of_a.read(options.a), b = of_b.read(options.b);
+  out.a = of_a.transformed(a.mask);
+  out.b = of_b.transformed(b.mask);
+  out.name_a = with_pipeline(options.a, options.source);
+  out.name_b = with_pipeline(options.b, how_b);
+  out.documents =
+      documents_for(read_documents(options.documents, of_a), a, out.a, options.source.pad_id);
+  if (!out.documents) out.documents = own_documents(b, out.b, how_b.pad_id);
+  return out;
+}
+
+/// The leaks of both; nothing for documents that came with a SOURCE and that both keep to.
+std::optional<LeaksOfBoth> leaks_of(const Both& masks, const DiffOptions& options) {
+  if (!masks.documents) return std::nullopt;
+  LeaksOfBoth out{leaks(masks.a, *masks.documents), leaks(masks.b, *masks.documents)};
+  const bool leak = out.a.cross > 0 || out.b.cross > 0;
+  return leak || options.documents.form ? std::optional(std::move(out)) : std::nullopt;
 }
 
 std::array<Index, 4> common_shape(const Both& masks) {
@@ -67,17 +93,21 @@ std::array<Index, 4> common_shape(const Both& masks) {
 
 Index blocks_of(const DiffReport& report) {
   const auto& [batch, heads, queries, keys] = report.shape;
-  return batch * heads * ceil_div(queries, report.diff.block) * ceil_div(keys, report.diff.block);
+  return batch * heads * ceil_div(queries, report.diff.block.q) *
+         ceil_div(keys, report.diff.block.k);
 }
 
-std::string first_text(const MaskDiff& diff) {
-  return fmt::format("{}: open in {} only", cell_text(*diff.first), diff.first_in_a ? "A" : "B");
+std::string first_text(const DiffReport& report) {
+  const MaskDiff& diff = report.diff;
+  std::string out =
+      fmt::format("{}: open in {} only", cell_text(*diff.first), diff.first_in_a ? "A" : "B");
+  return report.documents ? out + ", " + to_text(*report.documents) : out;
 }
 
 std::string chain_line(const char* label, const std::string& chain, const Residue& residue) {
   std::string out = fmt::format("{:<8}{}", label, chain.empty() ? "every cell open" : chain);
   if (residue.cells > 0) {
-    out += fmt::format(", except for {} cell{}", residue.cells, residue.cells == 1 ? "" : "s");
+    out += fmt::format(", except for {}", counted(residue.cells, "cell"));
   }
   return out + "\n";
 }
@@ -133,7 +163,7 @@ std::string planes_text(const MaskDiff& diff) {
     const PlaneDiff& plane = diff.planes[i];
     out +=
         fmt::format("  {:<10}{:>14}{:>14}\n", fmt::format("{:>3} {:>4}", plane.batch, plane.head),
-                    plane.only_a, plane.only_b);
+                    grouped(plane.only_a), grouped(plane.only_b));
   }
   if (lines < diff.planes.size()) {
     out += fmt::format("  ... {} more; --json lists all\n", diff.planes.size() - lines);
@@ -141,18 +171,25 @@ std::string planes_text(const MaskDiff& diff) {
   return out;
 }
 
-std::string diff_text(const DiffReport& report, const SourceOptions& source) {
+std::string diff_text(const DiffReport& report) {
   const MaskDiff& diff = report.diff;
   const auto& [batch, heads, queries, keys] = report.shape;
-  if (diff.equal()) return fmt::format("equal: {} cells open in both\n", diff.both);
-  std::string out = fmt::format("A       {}\nB       {}\n", with_pipeline(report.a, source),
-                                with_pipeline(report.b, source));
-  out += fmt::format("cells   {} only in A, {} only in B, {} in both\n", diff.only_a, diff.only_b,
-                     diff.both);
-  out += fmt::format("first   {}\n", first_text(diff));
-  out += fmt::format("rows    {} of {} differ\n", diff.rows, batch * heads * queries);
-  out += fmt::format("blocks  {} of {} differ, {}x{} each\n", diff.blocks, blocks_of(report),
-                     diff.block, diff.block);
+  const std::string leaks =
+      report.leaks ? fmt::format("leaks   A: {}\n        B: {}\n", leaks_text(report.leaks->a),
+                                 leaks_text(report.leaks->b))
+                   : "";
+  if (diff.equal()) {
+    return fmt::format("equal: {} open in both\n", counted(diff.both, "cell")) + leaks;
+  }
+  std::string out = fmt::format("A       {}\nB       {}\n", report.a, report.b);
+  out += fmt::format("cells   {} only in A, {} only in B, {} in both\n", grouped(diff.only_a),
+                     grouped(diff.only_b), grouped(diff.both));
+  out += fmt::format("first   {}\n", first_text(report));
+  out += fmt::format("rows    {} of {} differ\n", grouped(diff.rows),
+                     grouped(batch * heads * queries));
+  out += fmt::format("blocks  {} of {} differ, {}x{} each\n", grouped(diff.blocks),
+                     grouped(blocks_of(report)), diff.block.q, diff.block.k);
+  out += leaks;
   if (report.cause) out += cause_text(*report.cause);
   if (!report.no_cause.empty()) out += fmt::format("cause   none found: {}\n", report.no_cause);
   if (batch * heads > 1) out += planes_text(diff);
@@ -160,15 +197,13 @@ std::string diff_text(const DiffReport& report, const SourceOptions& source) {
 }
 
 /// Both masks over each other in the first batch and head that differ; 0 and 0 when none does.
-Figure figure_of(const DiffOptions& options, const Both& masks, const DiffReport& report) {
+Figure figure_of(const Both& masks, const DiffReport& report) {
   const Cell at = report.diff.first.value_or(Cell{});
   const auto [batch, heads, queries, keys] = report.shape;
   Panel panel{.plane = masks.a.plane(at.batch, at.head), .other = masks.b.plane(at.batch, at.head)};
   if (batch > 1) panel.name = fmt::format("batch {}", at.batch);
   if (heads > 1) panel.name += fmt::format("{}head {}", batch > 1 ? ", " : "", at.head);
-  return {.name = with_pipeline(options.a, options.source),
-          .other_name = with_pipeline(options.b, options.source),
-          .panels = {panel}};
+  return {.name = report.a, .other_name = report.b, .panels = {panel}};
 }
 
 /// Adds the cause; where there are no words for it, the reason why.
@@ -188,16 +223,20 @@ void explain(const Both& masks, const DiffOptions& options, Session& session, Di
 Answer run(const DiffOptions& options, Session& session) {
   if (!options.output.empty()) picture_format(options.output);  // refuse it before reading
   const Both masks = read_both(options, session);
-  DiffReport report{options.a, options.b, common_shape(masks), {}, {}, {}};
+  DiffReport report{masks.name_a, masks.name_b, common_shape(masks), {}, {}, {}, {}, {}};
   report.diff = maskctl::diff(masks.a, masks.b, options.block);
   explain(masks, options, session, report);
+  report.leaks = leaks_of(masks, options);
+  if (masks.documents && report.diff.first) {
+    report.documents = documents_at(*masks.documents, *report.diff.first);
+  }
   const bool drawable = masks.a.cells() > 0 && masks.b.cells() > 0;
   if (!options.output.empty() && drawable) {
-    write_picture(options.output, figure_of(options, masks, report), {}, {.force = options.force});
+    write_picture(options.output, figure_of(masks, report), {}, {.force = options.force});
   }
-  std::string text = options.json ? diff_json(report) : diff_text(report, options.source);
+  std::string text = options.json ? diff_json(report) : diff_text(report);
   if (options.show && !options.json && drawable) {
-    text += "\n" + draw_text(figure_of(options, masks, report),
+    text += "\n" + draw_text(figure_of(masks, report),
                              stdout_drawing(options.style, session.settings().color));
   }
   return {text, report.diff.equal() ? 0 : 1};

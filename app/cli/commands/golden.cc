@@ -99,7 +99,6 @@ GoldenContext context_for(const GoldenOptions& options, Session& session) {
     Loader loader(source, session);
     ExpectationContext context;
     context.bind = loader.context();
-    context.pad_id = entry.pad_id;
     std::vector<ExpectationResult> answers;
     answers.reserve(holds.size());
     for (const std::string& text : holds) {

@@ -15,6 +15,8 @@
 #include "app/reports/report.h"
 #include "app/session/loader.h"
 #include "maskctl/base/error.h"
+#include "maskctl/base/grouped.h"
+#include "maskctl/base/text.h"
 #include "maskctl/mask/arrays/bias.h"
 #include "maskctl/pipeline/parse/diagnostic.h"
 
@@ -151,8 +153,8 @@ std::string mask_text(const InfoReport& report) {
   out += line("kind", report.kind);
   if (!report.closed_by.empty()) out += line("closed by", report.closed_by);
   out += line("polarity", fmt::format("{} = may attend", report.polarity));
-  out += line("density", fmt::format("{}: {} of {} cells open", percent(report.open, mask.cells()),
-                                     report.open, mask.cells()));
+  out += line("density", fmt::format("{}: {} of {} open", percent(report.open, mask.cells()),
+                                     grouped(report.open), counted(mask.cells(), "cell")));
   out += line("heads", fmt::format("{} in all batches, {} distinct", mask.batch() * mask.heads(),
                                    mask.distinct().size()));
   out += line("memory", fmt::format("{} as {}", bytes_text(report.bytes),

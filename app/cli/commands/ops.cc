@@ -60,6 +60,7 @@ const StepInfo& known(const std::string& name) {
       names.push_back(info.name);
     }
   }
+  if (const StepInfo* info = step_called(name)) return *info;
   const auto near = nearest(name, names);
   throw Error(Errc::kInvalidArgument, fmt::format("ops: unknown step '{}'; {}", shown(name),
                                                   near ? fmt::format("did you mean '{}'?", *near)

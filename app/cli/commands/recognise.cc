@@ -8,8 +8,11 @@
 #include "app/reports/figures.h"
 #include "app/reports/recognise_report.h"
 #include "app/session/chain_arrays.h"
+#include "app/session/documents.h"
 #include "app/session/loader.h"
 #include "maskctl/base/error.h"
+#include "maskctl/base/grouped.h"
+#include "maskctl/base/text.h"
 #include "maskctl/pipeline/parse/diagnostic.h"
 #include "maskctl/pipeline/steps/bind.h"
 
@@ -20,6 +23,7 @@ struct RecogniseCommand {
   SourceOptions source;
   std::vector<std::string> sources;
   Index max_steps = 4;
+  DocumentOptions documents;
   std::string dest;  // file for the arrays that the pipeline reads
   bool force = false;
   int gzip = 0;
@@ -29,6 +33,7 @@ struct RecogniseCommand {
 void declare(OptionList& list, RecogniseCommand& recognise) {
   list.operands("SOURCE", recognise.sources);
   declare_source(list, recognise.source);
+  declare_documents(list, recognise.documents);
   list.integer("--max-steps", 1, "longest pipeline to look for (4)",
                [&recognise](Index n) { recognise.max_steps = n; });
   list.text("--write", "FILE", "where the arrays of the pipeline go: FILE.npz, or FILE.npy for one",
@@ -42,12 +47,12 @@ constexpr std::size_t kPlaneLines = 16;
 
 std::string where_text(const RecogniseReport& report) {
   const Recognised& found = report.found;
-  std::string out =
-      fmt::format("{:<12}{} of {} cells", "unexplained", found.residue.cells, report.mask.cells());
+  std::string out = fmt::format("{:<12}{} of {}", "unexplained", grouped(found.residue.cells),
+                                counted(report.mask.cells(), "cell"));
   if (found.residue.first.empty()) return out + "\n";
-  out += fmt::format(": {} open, {} closed in the mask, in {} rows; first at {}\n",
-                     report.differs.only_a, report.differs.only_b, report.differs.rows,
-                     cell_text(found.residue.first.front()));
+  out += fmt::format(": {} open, {} closed in the mask, in {}; first at {}\n",
+                     grouped(report.differs.only_a), grouped(report.differs.only_b),
+                     counted(report.differs.rows, "row"), cell_text(found.residue.first.front()));
   if (report.mask.batch() * report.mask.heads() == 1) return out;
   std::size_t lines = 0;
   for (const PlaneDiff& plane : report.differs.planes) {
@@ -56,7 +61,7 @@ std::string where_text(const RecogniseReport& report) {
                                report.differs.planes.size() - kPlaneLines);
     }
     out += fmt::format("{:<12}batch {}, head {}: {}\n", "", plane.batch, plane.head,
-                       plane.only_a + plane.only_b);
+                       grouped(plane.only_a + plane.only_b));
   }
   return out;
 }
@@ -70,9 +75,11 @@ std::string pipelines_found(const RecogniseReport& report) {
 
 std::string report_text(const RecogniseReport& report) {
   std::string out = fmt::format("{:<12}{}\n", "shape", shape_text(report.mask));
-  out += fmt::format("{:<12}{}: {} of {} cells open\n", "density",
-                     percent(report.open, report.mask.cells()), report.open, report.mask.cells());
+  out +=
+      fmt::format("{:<12}{}: {} of {} open\n", "density", percent(report.open, report.mask.cells()),
+                  grouped(report.open), counted(report.mask.cells(), "cell"));
   out += fmt::format("{:<12}{}\n", "pipeline", pipelines_found(report));
+  if (report.leaks) out += fmt::format("{:<12}{}\n", "leaks", leaks_text(*report.leaks));
   return out + where_text(report);
 }
 
@@ -81,6 +88,9 @@ Answer recognised(const std::string& source, const RecogniseCommand& options, Lo
   RecogniseReport report;
   report.source = source;
   report.mask = loader.transformed(loader.read(source).mask);
+  if (const auto given = read_documents(options.documents, loader)) {
+    report.leaks = leaks(report.mask, documents_of(*given, report.mask));
+  }
   report.open = report.mask.count();
   report.found = maskctl::recognise(report.mask, {.max_steps = options.max_steps});
   if (report.found.residue.cells > 0) {

@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <array>
+#include <set>
 
 #include "app/cli/commands/command.h"
 #include "app/cli/parser/groups.h"
@@ -12,16 +13,21 @@
 #include "app/session/save.h"
 #include "maskctl/base/checked.h"
 #include "maskctl/base/error.h"
+#include "maskctl/inspect/check/leaks.h"
 #include "maskctl/mask/info/packed.h"
 #include "maskctl/tensor/convert.h"
 
 namespace maskctl::app {
 namespace {
 
+/// What SOURCE holds, in the order of the words after --as.
+enum class SeqForm : std::uint8_t { kCuSeqlens, kPadding, kSegments, kPositions };
+
 struct SeqOptions {
   std::string what;  // "lens", "position-ids", ...
   std::string name;
-  bool from_mask = false;
+  SeqForm form = SeqForm::kCuSeqlens;
+  std::int32_t pad_id = -1;
   std::optional<Index> chunk;
   bool keep_empty = false;
   OutputOptions output;
@@ -36,9 +42,12 @@ constexpr std::array<std::string_view, 7> kWhats = {
 void declare(OptionList& list, SeqOptions& seq) {
   list.operand("WHAT", kWhats, seq.what);
   list.operand("SOURCE", seq.name);
-  static constexpr std::string_view kForms[] = {"cu_seqlens", "padding"};
-  list.choice("--as", kForms, "SOURCE holds cumulative lengths (default), or is a mask [B,S]",
-              [&seq](std::size_t i) { seq.from_mask = i == 1; });
+  static constexpr std::string_view kForms[] = {"cu_seqlens", "padding", "segments", "positions"};
+  list.choice("--as", kForms,
+              "SOURCE holds cumulative lengths (default), is a mask [B,S], or has an id or a "
+              "position for each token, [S] or [B,S]",
+              [&seq](std::size_t i) { seq.form = static_cast<SeqForm>(i); });
+  declare_pad_id(list, seq.pad_id);
   list.integer("--chunk", 1, "tokens in a chunk, for chunk-indices and chunk-offsets",
                [&seq](Index n) { seq.chunk = n; });
   list.flag("--keep-empty", "number sequences without tokens too", seq.keep_empty);
@@ -60,7 +69,9 @@ void check_options(const SeqOptions& options, What what) {
     refuse_seq(fmt::format("--keep-empty is for numbers of sequences, which {} does not have",
                            kWhats[what]));
   }
-  if (what == kCuSeqlens && !options.from_mask) refuse_seq("cu-seqlens reads a mask: --as padding");
+  if (what == kCuSeqlens && options.form == SeqForm::kCuSeqlens) {
+    refuse_seq("cu-seqlens are made of something else: --as padding, segments or positions");
+  }
   if (options.json && !options.output.dest.empty()) refuse_seq("--json and -o exclude each other");
 }
 
@@ -71,8 +82,8 @@ void check_cu_seqlens(const Tensor& cu, const std::string& source) {
   };
   if (cu.rank() != 1 || cu.elements() == 0 || !is_integer(cu.dtype())) {
     bad(
-        fmt::format("{} {} are not cumulative lengths; expected integers [N+1], or a mask [B,S] "
-                    "with --as padding",
+        fmt::format("{} {} are not cumulative lengths, integers [N+1]; --as padding, segments or "
+                    "positions reads other arrays",
                     name(cu.dtype()), shape_text(cu.shape())));
   }
   const auto values = as_int64(cu, "cumulative lengths");
@@ -86,18 +97,61 @@ void check_cu_seqlens(const Tensor& cu, const std::string& source) {
   }
 }
 
+Tensor cu_seqlens_of_mask(const Tensor& mask, const SeqOptions& options) {
+  if (mask.rank() != 2) {
+    throw Error(Errc::kShape, fmt::format("{}: shape {}; a padding mask is [B,S]", options.name,
+                                          shape_text(mask.shape())));
+  }
+  return prepare_cu_seqlens_from_mask(astype(mask, DType::kBool),
+                                      options.output.dtype.value_or(DType::kInt32));
+}
+
+/// The ends of the documents of one row, after `end` tokens. Padding is left out.
+void add_ends(std::span<const std::int32_t> ids, const std::string& source, std::int32_t pad_id,
+              std::vector<Index>& ends) {
+  std::set<std::int32_t> seen;
+  for (std::size_t i = 0; i < ids.size(); ++i) {
+    if (ids[i] == pad_id) continue;
+    const bool begins = i == 0 || ids[i] != ids[i - 1];
+    if (begins && !seen.insert(ids[i]).second) {
+      throw Error(
+          Errc::kInvalidArgument,
+          fmt::format("{}: id {} returns at token {}; the tokens of a sequence are adjacent",
+                      source, ids[i], i));
+    }
+    if (begins) ends.push_back(ends.back());
+    ++ends.back();
+  }
+}
+
+Tensor cu_seqlens_of_documents(DocumentForm form, Tensor array, const SeqOptions& options) {
+  const Index tokens = array.rank() == 0 ? 0 : array.extent(array.rank() - 1);
+  const DocumentSource source{form, std::move(array), {}, options.pad_id, options.name};
+  const Documents documents = documents_of(source, tokens, tokens);
+  std::vector<Index> ends{0};
+  for (Index b = 0; b < documents.q.extent(0); ++b) {
+    add_ends(ids_of_batch(documents.q, b), options.name, documents.pad_id, ends);
+  }
+  Tensor out(DType::kInt32, {std::ssize(ends)});
+  std::ranges::transform(ends, out.as<std::int32_t>().begin(),
+                         [](Index end) { return static_cast<std::int32_t>(end); });
+  return out;
+}
+
 Tensor cu_seqlens_of(Loader& loader, const SeqOptions& options) {
   Tensor array = loader.array(options.name);
-  if (!options.from_mask) {
-    check_cu_seqlens(array, options.name);
-    return array;
+  switch (options.form) {
+    case SeqForm::kPadding:
+      return cu_seqlens_of_mask(array, options);
+    case SeqForm::kSegments:
+      return cu_seqlens_of_documents(DocumentForm::kSegments, std::move(array), options);
+    case SeqForm::kPositions:
+      return cu_seqlens_of_documents(DocumentForm::kPositions, std::move(array), options);
+    case SeqForm::kCuSeqlens:
+      break;
   }
-  if (array.rank() != 2) {
-    throw Error(Errc::kShape, fmt::format("{}: shape {}; a padding mask is [B,S]", options.name,
-                                          shape_text(array.shape())));
-  }
-  return prepare_cu_seqlens_from_mask(astype(array, DType::kBool),
-                                      options.output.dtype.value_or(DType::kInt32));
+  check_cu_seqlens(array, options.name);
+  return array;
 }
 
 /// At most two columns of 8 bytes per token or chunk, both in the result and on the way.
@@ -143,6 +197,7 @@ const Command kSeq = command<SeqOptions, declare, run>({
     .summary = "lengths, positions and chunks of packed sequences",
     .examples = "  maskctl seq lens cu.npy\n"
                 "  maskctl seq cu-seqlens valid.npy --as padding -o cu.npy\n"
+                "  maskctl seq lens seg.npy --as segments\n"
                 "  maskctl seq chunk-indices cu.npy --chunk 64\n",
 });
 

@@ -8,6 +8,8 @@
 #include "app/cli/parser/groups.h"
 #include "app/cli/parser/values.h"
 #include "app/cli/terminal.h"
+#include "app/session/documents.h"
+#include "app/session/elsewhere.h"
 #include "app/session/loader.h"
 #include "maskctl/base/error.h"
 #include "maskctl/base/text.h"
@@ -31,7 +33,7 @@ struct Members {
 struct ShowOptions {
   SourceOptions source;
   std::vector<std::string> sources;
-  std::string segments;
+  DocumentOptions documents;
   Members batch, head;
   bool ejkernel = false;
   Style style = Style::kAuto;
@@ -86,8 +88,7 @@ void declare(OptionList& list, ShowOptions& show) {
              [&show](const std::string& text) { show.batch = parse_members(text, "--batch"); });
   list.value("--head", "N|all", "which head to draw; of all, equal ones once (0)",
              [&show](const std::string& text) { show.head = parse_members(text, "--head"); });
-  list.text("--segments", "SOURCE", "segment ids that label the axes and reveal leaks",
-            show.segments);
+  declare_documents(list, show.documents);
   list.flag("--no-segments", "no ids along the axes, and no leaks", show.no_segments);
   list.integer("--max-rows", 0, "lines the drawing may take; 0: any (ejkernel: block rows, 32)",
                [&show](Index n) { show.max_rows = n; });
@@ -114,21 +115,6 @@ void check_members(std::string_view axis, Members members, Index count) {
       count == 1
           ? fmt::format("--{} {} is out of range: the mask has only {} 0", axis, index, axis)
           : fmt::format("--{} {} is out of range: the mask has 0 to {}", axis, index, count - 1));
-}
-
-/// The ids that came with the mask label it only if no step has changed its extents.
-SegmentTensors ids_for(const ShowOptions& options, LoadedMask& loaded, const Mask& mask,
-                       Loader& loader) {
-  if (!options.segments.empty()) {
-    LoadedMask named = loader.read_segments(options.segments);
-    return {std::move(named.q_segment_ids), std::move(named.kv_segment_ids)};
-  }
-  const bool fits = loaded.q_segment_ids && loaded.kv_segment_ids &&
-                    loaded.q_segment_ids->extent(1) == mask.queries() &&
-                    loaded.kv_segment_ids->extent(1) == mask.keys() &&
-                    loaded.mask.batch() == mask.batch();
-  if (!fits) return {};
-  return {std::move(loaded.q_segment_ids), std::move(loaded.kv_segment_ids)};
 }
 
 std::string ejkernel_text(const ShowOptions& options, const Mask& mask, const SegmentTensors& ids) {
@@ -243,12 +229,29 @@ void write_picture_of(const ShowOptions& options, const Figure& figure) {
 }
 
 /// The steps of the first SOURCE are not those of the overlay.
-Mask overlay_of(const ShowOptions& options, Session& session) {
+SourceOptions how_overlay(const ShowOptions& options) {
   SourceOptions without_steps = options.source;
   without_steps.transforms.clear();
-  const SourceOptions how = options.other.after(without_steps);
+  return options.other.after(without_steps);
+}
+
+void add_overlay(const ShowOptions& options, Session& session, Drawing& drawing) {
+  const SourceOptions how = how_overlay(options);
   Loader loader(how, session);
-  return loader.transformed(loader.read(options.overlay).mask);
+  drawing.other = loader.transformed(loader.read(options.overlay).mask);
+  drawing.figure.other_name = with_pipeline(options.overlay, how);
+}
+
+/// What the drawing does not show; empty if it shows all that is marked.
+std::string elsewhere_of(const ShowOptions& options, const Drawing& drawing) {
+  const Mask& mask = drawing.mask;
+  const Range batches = options.batch.of(mask.batch()), heads = options.head.of(mask.heads());
+  if (batches.size() == mask.batch() && heads.size() == mask.heads()) return "";
+  const bool overlay = !options.overlay.empty();
+  if (!overlay && !(drawing.ids.q && drawing.ids.k)) return "";
+  const MarkedPlanes marked = overlay ? marked_differences(mask, drawing.other)
+                                      : marked_leaks(mask, drawing.ids, drawing.figure.pad_id);
+  return elsewhere_text(mask, marked, batches, heads, overlay ? "difference" : "leak");
 }
 
 Answer show(const std::string& source, const ShowOptions& options, Loader& loader,
@@ -263,20 +266,29 @@ Answer show(const std::string& source, const ShowOptions& options, Loader& loade
   }
   Drawing drawing;
   drawing.mask = options.source.ejkernel ? loaded.mask : loader.transformed(loaded.mask);
+  const auto documents = documents_for(read_documents(options.documents, loader), loaded,
+                                       drawing.mask, options.source.pad_id);
+  if (documents) drawing.mask = with_batches_of(drawing.mask, *documents);
   const Mask& mask = drawing.mask;
   if (mask.batch() == 0 || mask.heads() == 0) return {"(empty)\n"};
   check_members("batch", options.batch, mask.batch());
   check_members("head", options.head, mask.heads());
-  SegmentTensors ids = ids_for(options, loaded, mask, loader);
-  if (options.ejkernel && options.output.empty()) return {ejkernel_text(options, mask, ids)};
-  if (!options.no_segments) drawing.ids = std::move(ids);
-  if (!options.overlay.empty()) drawing.other = overlay_of(options, session);
+  if (documents) drawing.ids = {documents->q, documents->kv};
+  if (options.ejkernel && options.output.empty()) {
+    return {ejkernel_text(options, mask, drawing.ids)};
+  }
+  if (options.no_segments) drawing.ids = {};
+  if (!options.overlay.empty()) add_overlay(options, session, drawing);
   drawing.figure.name = with_pipeline(source, options.source);
-  drawing.figure.other_name = options.overlay;
-  drawing.figure.pad_id = options.source.pad_id;
+  drawing.figure.pad_id = documents ? documents->pad_id : -1;
   add_panels(options, drawing);
-  if (options.output.empty()) return {draw_text(drawing.figure, draw_options(options, session))};
+  const std::string elsewhere = elsewhere_of(options, drawing);
+  if (options.output.empty()) {
+    const std::string text = draw_text(drawing.figure, draw_options(options, session));
+    return {elsewhere.empty() ? text : text + elsewhere + "\n"};
+  }
   write_picture_of(options, drawing.figure);
+  if (!elsewhere.empty()) session.note(elsewhere);
   return {};
 }
 

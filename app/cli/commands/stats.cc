@@ -5,6 +5,7 @@
 #include "app/cli/parser/groups.h"
 #include "app/cli/parser/values.h"
 #include "app/reports/report.h"
+#include "app/session/documents.h"
 #include "app/session/loader.h"
 
 namespace maskctl::app {
@@ -14,6 +15,7 @@ struct StatsOptions {
   SourceOptions source;
   std::vector<std::string> sources;
   std::vector<BlockSize> blocks;
+  DocumentOptions documents;
   bool json = false;
 };
 
@@ -23,18 +25,23 @@ void declare(OptionList& list, StatsOptions& stats) {
   declare_source(list, stats.source);
   list.value("--block", "QxK+QxK", "tile sizes to count, 64 = 64x64 (64+128)",
              [&stats](const std::string& text) { stats.blocks = parse_blocks(text, "--block"); });
+  declare_documents(list, stats.documents);
   list.json("maskctl.stats/1", stats.json);
 }
 
 Answer run(const StatsOptions& options, Session& session) {
   Loader loader(options.source, session);
-  return answer_each(
-      options.sources, options.source, options.json, session,
-      [&](const std::string& source) -> Answer {
-        const Mask mask = loader.transformed(loader.read(source).mask);
-        const Stats figures = mask_stats(mask, options.blocks);
-        return {options.json ? stats_json(source, mask, figures) : stats_text(mask, figures)};
-      });
+  return answer_each(options.sources, options.source, options.json, session,
+                     [&](const std::string& source) -> Answer {
+                       const Mask mask = loader.transformed(loader.read(source).mask);
+                       const Stats figures = mask_stats(mask, options.blocks);
+                       std::optional<Leaks> found;
+                       if (const auto given = read_documents(options.documents, loader)) {
+                         found = leaks(mask, documents_of(*given, mask));
+                       }
+                       return {options.json ? stats_json(source, mask, figures, found)
+                                            : stats_text(mask, figures, found)};
+                     });
 }
 
 }  // namespace

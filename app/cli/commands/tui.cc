@@ -48,8 +48,7 @@ void declare(OptionList& list, TuiOptions& tui) {
   list.operand("OTHER", tui.subject.other, false);
   declare_source(list, tui.subject.source);
   tui.other.declare(list);
-  list.text("--segments", "SOURCE", "segment ids that label the axes and reveal leaks",
-            tui.subject.segments);
+  declare_documents(list, tui.subject.documents);
   tui::WeightOptions& weights = tui.subject.weights;
   list.text("--query", "SOURCE", "queries [B,Tq,Hq,D] for attention weights (random)",
             weights.query);

@@ -2,16 +2,17 @@
 #include "maskctl/inspect/why/why.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 
 #include "app/cli/commands/command.h"
 #include "app/cli/parser/groups.h"
-#include "app/cli/parser/values.h"
+#include "app/reports/documents_report.h"
 #include "app/reports/json_explain.h"
-#include "app/session/loader.h"
+#include "app/session/documents.h"
+#include "maskctl/base/error.h"
 #include "maskctl/pipeline/parse/diagnostic.h"
-#include "maskctl/pipeline/parse/values.h"
 #include "maskctl/pipeline/steps/generate.h"
 #include "maskctl/pipeline/why_ejkernel.h"
 
@@ -21,23 +22,22 @@ namespace {
 struct WhyOptions {
   SourceOptions source;
   std::string name;
-  Index query = 0, key = 0;
+  std::vector<std::string> cell;  // its words
+  DocumentOptions documents;
   Index batch = 0, head = 0;
   bool json = false;
 };
 
 void declare(OptionList& list, WhyOptions& why) {
   list.operand("SOURCE", why.name);
-  list.operand("QUERY", [&why](const std::string& text) {
-    why.query = parse_integer(text, "why: query", 0, kMaxArgument);
-  });
-  list.operand("KEY", [&why](const std::string& text) {
-    why.key = parse_integer(text, "why: key", 0, kMaxArgument);
-  });
+  list.operands("CELL", why.cell);
   declare_source(list, why.source);
   declare_semantics(list, why.source);
-  list.integer("--batch", 0, "which batch (0)", [&why](Index n) { why.batch = n; });
-  list.integer("--head", 0, "which head (0)", [&why](Index n) { why.head = n; });
+  declare_documents(list, why.documents);
+  list.integer("--batch", 0, "which batch, if CELL does not say (0)",
+               [&why](Index n) { why.batch = n; });
+  list.integer("--head", 0, "which head, if CELL does not say (0)",
+               [&why](Index n) { why.head = n; });
   list.json("maskctl.why/1", why.json);
 }
 
@@ -45,14 +45,33 @@ constexpr std::size_t kWidestStep = 60;
 
 const char* state(bool open) { return open ? "open" : "closed"; }
 
-std::string pair_text(const Cell& cell) {
-  return fmt::format("query {}, key {} (batch {}, head {})", cell.query, cell.key, cell.batch,
-                     cell.head);
+/// The cell that the operands spell.
+Cell cell_of(const WhyOptions& options) {
+  const std::string text = fmt::format("{}", fmt::join(options.cell, " "));
+  const auto parts = cell_from(text);
+  if (!parts || !parts->query || !parts->key) {
+    throw Error(Errc::kInvalidArgument,
+                fmt::format("why: cell '{}': expected a query and a key, as in 200 100, "
+                            "q=200,k=100 or batch 0, head 0, query 200, key 100",
+                            shown(text)));
+  }
+  return {parts->batch.value_or(options.batch), parts->head.value_or(options.head), *parts->query,
+          *parts->key};
 }
 
-std::string decided_text(const Why& why) {
+/// Why a cell is as it is, and the documents of its query and key, if they are known.
+struct Explained {
+  Why why;
+  std::optional<CellDocuments> documents;
+  bool own = false;  // the SOURCE keeps to them
+};
+
+std::string decided_text(const Explained& found) {
+  const Why& why = found.why;
   if (!why.decided_by) {
-    return fmt::format("{} in the source, and no step changed it\n", state(why.open));
+    const bool differ = found.own && !why.open && found.documents->query != found.documents->key;
+    return fmt::format("{} in the source{}, and no step changed it\n", state(why.open),
+                       differ ? ", where the documents differ" : "");
   }
   return fmt::format("{} by step {}: {}\n", why.open ? "opened" : "closed", *why.decided_by + 1,
                      shown(why.steps[*why.decided_by].text));
@@ -65,8 +84,21 @@ std::string shown_start(const std::string& source) {
   return (stepped ? "before " : "source ") + shown(source);
 }
 
-std::string why_text(const std::string& source, const Why& why) {
-  std::string out = fmt::format("{}: {}\n\n", pair_text(why.cell), state(why.open));
+std::string head_text(const Explained& found) {
+  const bool leak = found.why.open && found.documents && found.documents->crosses();
+  std::string out = fmt::format("{}: {}{}\n", cell_text(found.why.cell), state(found.why.open),
+                                leak ? ", a leak" : "");
+  return found.documents ? out + to_text(*found.documents) + "\n" : out;
+}
+
+/// A step that leaves the pair as it was must not be taken for the one that made it so.
+std::string state_text(const WhyStep& step) {
+  return fmt::format("{}{}", step.before == step.after ? "stays " : "", state(step.after));
+}
+
+std::string why_text(const std::string& source, const Explained& found) {
+  const Why& why = found.why;
+  std::string out = head_text(found) + "\n";
   std::vector<std::string> names = {shown_start(source)};
   for (const WhyStep& step : why.steps) {
     names.push_back(std::string(static_cast<std::size_t>(2 * step.depth), ' ') + shown(step.text));
@@ -75,39 +107,76 @@ std::string why_text(const std::string& source, const Why& why) {
   for (const std::string& name : names) width = std::max(width, std::min(name.size(), kWidestStep));
   const bool moved = why.source.query != why.cell.query || why.source.key != why.cell.key;
   out += fmt::format("    {:<{}}  {}{}\n", names.front(), width, state(why.source_open),
-                     moved ? fmt::format("  at {}", pair_text(why.source)) : "");
+                     moved ? fmt::format("  at {}", cell_text(why.source)) : "");
+  std::size_t states = 0;
+  for (const WhyStep& step : why.steps) states = std::max(states, state_text(step).size());
   for (std::size_t i = 0; i < why.steps.size(); ++i) {
-    out += fmt::format("{:>2}  {:<{}}  {:<6}  {}\n", i + 1, names[i + 1], width,
-                       state(why.steps[i].after), why.steps[i].reason);
+    out += fmt::format("{:>2}  {:<{}}  {:<{}}  {}\n", i + 1, names[i + 1], width,
+                       state_text(why.steps[i]), states, why.steps[i].reason);
   }
-  return out + "\n" + decided_text(why);
+  return out + "\n" + decided_text(found);
 }
 
-/// A generated mask is explained by its step too.
-Why explained(const WhyOptions& options, Loader& loader, const Cell& cell) {
-  const auto text = [](const Step& step) { return to_text(Chain{step}); };
-  Chain chain = loader.chain();
-  if (is_generator(options.name)) {
-    if (auto parts = generate_parts(options.name, loader.context())) {
-      chain.insert(chain.begin(), parts->chain.begin(), parts->chain.end());
-      return maskctl::why(parts->start, chain, cell, text);
-    }
+/// A mask before and after its steps.
+struct Made {
+  LoadedMask loaded;
+  Chain chain;
+  Mask mask;
+};
+
+/// The steps of a generated mask begin with its own.
+Made make_mask(const WhyOptions& options, Loader& loader) {
+  Made out;
+  out.chain = loader.chain();
+  auto parts =
+      is_generator(options.name) ? generate_parts(options.name, loader.context()) : std::nullopt;
+  if (parts) {
+    out.chain.insert(out.chain.begin(), parts->chain.begin(), parts->chain.end());
+    out.loaded.mask = std::move(parts->start);
+  } else {
+    out.loaded = loader.read(options.name);
   }
-  return maskctl::why(loader.read(options.name).mask, chain, cell, text);
+  out.mask = maskctl::apply(out.loaded.mask, out.chain);
+  return out;
+}
+
+/// `why` explains a cell of the mask, which has one batch for all if the documents have more.
+Explained explain(const WhyOptions& options, Loader& loader, const Mask& mask,
+                  const LoadedMask& loaded, const std::function<Why(const Cell&)>& why) {
+  const auto documents =
+      documents_for(read_documents(options.documents, loader), loaded, mask, options.source.pad_id);
+  const Mask shown = documents ? with_batches_of(mask, *documents) : mask;
+  const Cell cell = cell_of(options);
+  is_open(shown, cell);  // refuses a cell outside
+  Explained out;
+  out.why = why({mask.batch() == 1 ? 0 : cell.batch, cell.head, cell.query, cell.key});
+  out.why.cell.batch = cell.batch;
+  if (documents) out.documents = documents_at(*documents, cell);
+  out.own = documents && !options.documents.form;
+  return out;
+}
+
+Explained explained(const WhyOptions& options, Loader& loader) {
+  if (options.source.ejkernel) {
+    const MaskInfo info = loader.mask_info(options.name);
+    const Mask mask = loader.transformed(info).attention_mask().mask();
+    return explain(options, loader, mask, {}, [&](const Cell& cell) {
+      return why_ejkernel(info, options.source.transforms, loader.context(), cell);
+    });
+  }
+  const Made made = make_mask(options, loader);
+  return explain(options, loader, made.mask, made.loaded, [&](const Cell& cell) {
+    return maskctl::why(made.loaded.mask, made.chain, cell,
+                        [](const Step& step) { return to_text(Chain{step}); });
+  });
 }
 
 Answer run(const WhyOptions& options, Session& session) {
   Loader loader(options.source, session);
-  const Cell cell{options.batch, options.head, options.query, options.key};
-  Why found;
-  if (options.source.ejkernel) {
-    found = why_ejkernel(loader.mask_info(options.name), options.source.transforms,
-                         loader.context(), cell);
-  } else {
-    found = explained(options, loader, cell);
-  }
-  return {options.json ? why_json(options.name, found) : why_text(options.name, found),
-          found.open ? 0 : 1};
+  const Explained found = explained(options, loader);
+  return {options.json ? why_json(options.name, found.why, found.documents)
+                       : why_text(options.name, found),
+          found.why.open ? 0 : 1};
 }
 
 }  // namespace
@@ -115,10 +184,11 @@ Answer run(const WhyOptions& options, Session& session) {
 const Command kWhy = command<WhyOptions, declare, run>({
     .name = "why",
     .group = kAsk,
-    .operands = "SOURCE QUERY KEY",
+    .operands = "SOURCE CELL",
     .summary = "which step opened or closed one pair, and with which numbers",
     .examples = "  maskctl why gen:full:n=1024 -t window:keys=128 -t causal 812 40\n"
-                "  maskctl why seg.npy --as segments -t causal 17 3 --batch 1\n",
+                "  maskctl why seg.npy --as segments -t causal b=1,q=17,k=3\n"
+                "  maskctl why mask.npy batch 0, head 3, query 17, key 3\n",
     .negative = "the pair is closed",
 });
 

@@ -7,6 +7,7 @@
 #include <algorithm>
 
 #include "app/cli/parser/values.h"
+#include "maskctl/base/error.h"
 #include "maskctl/pipeline/parse/values.h"
 
 namespace maskctl::app {
@@ -67,13 +68,17 @@ bool applies(const Option& common, const OptionList& own) {
          std::ranges::count(own.options(), common.group, &Option::group) > 0;
 }
 
+void declare_pad_id(OptionList& list, std::int32_t& pad_id) {
+  list.integer("--pad-id", -kMaxArgument - 1, "the id of tokens in no document (-1)",
+               [&pad_id](Index n) { pad_id = static_cast<std::int32_t>(n); });
+}
+
 void declare_transforms(OptionList& list, SourceOptions& source) {
   list.under(kReading, [&] {
     list.repeated("-t,--transform", "PIPELINE",
                   "steps to apply, in the order given; may be repeated; @FILE reads a file",
                   source.transforms);
-    list.integer("--pad-id", -kMaxArgument - 1, "the segment id that sees nothing (-1)",
-                 [&source](Index n) { source.pad_id = static_cast<std::int32_t>(n); });
+    declare_pad_id(list, source.pad_id);
   });
 }
 
@@ -97,6 +102,35 @@ void declare_source(OptionList& list, SourceOptions& source) {
   });
 }
 
+namespace {
+
+constexpr struct {
+  DocumentForm form;
+  std::string_view option, help;
+} kDocumentForms[] = {
+    {DocumentForm::kSegments, "--segments",
+     "the documents: segment ids [S] or [B,S], of queries and keys as q=SOURCE,kv=SOURCE"},
+    {DocumentForm::kPositions, "--positions",
+     "the documents: position ids, which start anew with each"},
+    {DocumentForm::kCuSeqlens, "--cu-seqlens", "the documents: cumulative lengths, 0 first"}};
+
+}  // namespace
+
+void declare_documents(OptionList& list, DocumentOptions& documents) {
+  for (const auto& row : kDocumentForms) {
+    list.value(std::string(row.option), "SOURCE", std::string(row.help),
+               [&documents, row](const std::string& text) {
+                 if (documents.form) {
+                   throw Error(Errc::kInvalidArgument,
+                               fmt::format("{}: the documents are given already; one of "
+                                           "--segments, --positions and --cu-seqlens is enough",
+                                           row.option));
+                 }
+                 documents = {row.form, text};
+               });
+  }
+}
+
 void declare_semantics(OptionList& list, SourceOptions& source) {
   list.under(kEjkernel, [&] {
     static constexpr std::string_view kSemantics[] = {"own", "ejkernel"};
@@ -118,6 +152,12 @@ void read_as(const std::string& text, const std::string& option, SourceOptions& 
   }
 }
 
+namespace {
+
+constexpr std::string_view kTransform = "--transform";
+
+}  // namespace
+
 void OtherSource::declare(OptionList& list) {
   OptionList first;
   SourceOptions unused;
@@ -125,7 +165,10 @@ void OtherSource::declare(OptionList& list) {
   list.under(kReadingOther, [&] {
     for (std::size_t i = 0; i < first.options().size(); ++i) {
       const Option& option = first.options()[i];
-      list.value(option.long_name() + "-b", option.placeholder, "as " + option.long_name(),
+      const bool steps = option.long_name() == kTransform;
+      list.value(option.long_name() + "-b", option.placeholder,
+                 steps ? "steps of the second SOURCE, in place of --transform"
+                       : "as " + option.long_name(),
                  [this, i](const std::string& text) { given_.emplace_back(i, text); });
     }
   });
@@ -137,7 +180,7 @@ SourceOptions OtherSource::after(const SourceOptions& first) const {
   declare_source(list, out);
   for (const auto& [i, text] : given_) {
     const Option& option = list.options()[i];
-    if (option.long_name() == "--transform") out.transforms.clear();
+    if (option.long_name() == kTransform) out.transforms.clear();
     option.take(text);
   }
   return out;

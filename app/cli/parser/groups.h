@@ -25,12 +25,16 @@ const OptionList& common_options();
 /// True if an option of every command matters to the one that has these: an option with a heading
 /// does where the command has options under it.
 bool applies(const Option& common, const OptionList& own);
+/// --pad-id.
+void declare_pad_id(OptionList& list, std::int32_t& pad_id);
 /// -t and --pad-id.
 void declare_transforms(OptionList& list, SourceOptions& source);
 /// These, and how a SOURCE is read.
 void declare_source(OptionList& list, SourceOptions& source);
 /// Sets how an array is read: "segments", "blockmap:QxK". `option` starts every message.
 void read_as(const std::string& text, const std::string& option, SourceOptions& source);
+/// --segments, --positions and --cu-seqlens, of which one may be given.
+void declare_documents(OptionList& list, DocumentOptions& documents);
 /// --semantics, and the variable that traces what it calls.
 void declare_semantics(OptionList& list, SourceOptions& source);
 /// How a second SOURCE is read where that differs from the first: --as-b, --transform-b and so on,

@@ -4,6 +4,7 @@
 #include <string>
 
 #include "maskctl/base/checked.h"
+#include "maskctl/base/grouped.h"
 
 namespace maskctl {
 
@@ -70,7 +71,7 @@ std::optional<Index> whole_number_from(std::string_view text) {
 }
 
 std::string counted(Index n, std::string_view one, std::string_view many) {
-  std::string out = std::to_string(n) + ' ';
+  std::string out = grouped(n) + ' ';
   if (n == 1) return out.append(one);
   return many.empty() ? out.append(one) += 's' : out.append(many);
 }

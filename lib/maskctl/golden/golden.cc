@@ -6,6 +6,8 @@
 #include <filesystem>
 
 #include "maskctl/base/error.h"
+#include "maskctl/base/grouped.h"
+#include "maskctl/base/text.h"
 #include "maskctl/golden/digest.h"
 #include "maskctl/golden/text_file.h"
 #include "maskctl/inspect/count/stats.h"
@@ -91,18 +93,13 @@ std::string lines_detail(const std::string& want, const std::string& have) {
                      line_at(have, line));
 }
 
-std::string cell_words(const Cell& cell) {
-  return fmt::format("batch {}, head {}, query {}, key {}", cell.batch, cell.head, cell.query,
-                     cell.key);
-}
-
 constexpr std::size_t kDiffLines = 3;  // counts, first cell, cause
 
 /// The words of `diff`, and a drawing.
 std::string diff_detail(const Mask& want, const Mask& have, const MaskDiff& found) {
-  std::string out = fmt::format("{} cells only in the golden mask (A), {} only in this one (B)\n",
-                                found.only_a, found.only_b);
-  out += fmt::format("first: {}: open in {} only\n", cell_words(*found.first),
+  std::string out = fmt::format("{} only in the golden mask (A), {} only in this one (B)\n",
+                                counted(found.only_a, "cell"), grouped(found.only_b));
+  out += fmt::format("first: {}: open in {} only\n", cell_text(*found.first),
                      found.first_in_a ? "A" : "B");
   if (const auto cause = diff_cause(want, have, found)) {
     out += fmt::format("cause: {}\n", cause->text);
@@ -166,9 +163,10 @@ std::optional<Mask> mask_of_digest(const GoldenRecord& record, const std::string
 std::string shape_and_count(const GoldenRecord& was, const Mask& mask) {
   const auto& [batch, heads, queries, keys] = was.shape;
   return fmt::format(
-      "golden [B {}, H {}, Q {}, K {}], {} cells open\nnow    {}, {} cells open\n"
+      "golden [B {}, H {}, Q {}, K {}], {} open\nnow    {}, {} open\n"
       "the cells are not kept: expect = {{ array = \"FILE.npz\" }} keeps them\n",
-      batch, heads, queries, keys, was.open, shape_text(mask), mask.count());
+      batch, heads, queries, keys, counted(was.open, "cell"), shape_text(mask),
+      counted(mask.count(), "cell"));
 }
 
 GoldenResult check_digest(const GoldenEntry& entry, const Expected& expected, const Mask& mask) {
@@ -178,8 +176,8 @@ GoldenResult check_digest(const GoldenEntry& entry, const Expected& expected, co
   std::string digests = fmt::format("golden {}\nnow    {}\n",
                                     expected.value.empty() ? "(none)" : expected.value, have);
   if (!entry.was || expected.value.empty()) {
-    return differs(message, digests + fmt::format("mask   {}, {} cells open\n", shape_text(mask),
-                                                  mask.count()));
+    return differs(message, digests + fmt::format("mask   {}, {} open\n", shape_text(mask),
+                                                  counted(mask.count(), "cell")));
   }
   try {
     const auto want = mask_of_digest(*entry.was, expected.value);
@@ -206,8 +204,9 @@ GoldenResult check_expectations(const GoldenEntry& entry, const Expected& expect
   for (const ExpectationResult& one : context.expectations(entry, mask, expected.holds)) {
     if (one.holds) continue;
     ++failed;
-    lines += fmt::format("{}: {} {}{}{}\n", one.text, one.count, one.unit,
-                         one.first ? ", the first at " + cell_words(*one.first) : "",
+    lines += fmt::format("{}: {}{}{}\n", one.text,
+                         counted(one.count, one.unit.substr(0, one.unit.size() - 1)),
+                         one.first ? ", the first at " + cell_text(*one.first) : "",
                          one.detail.empty() ? "" : ", " + one.detail);
   }
   if (failed == 0) return {};

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 
 #include "maskctl/pipeline/load.h"
@@ -15,7 +16,7 @@ constexpr std::array kInfos = std::to_array<ExpectationInfo>({
     {"no-empty-rows", "every query sees a key"},
     {"no-leak[:SRC]",
      "no open cell joins two documents of segment ids (q=SRC,kv=SRC for two "
-     "sides), positions=SRC or cu_seqlens=SRC"},
+     "sides; ,pad-id=N for another id of padding), positions=SRC or cu_seqlens=SRC"},
     {"causal[:align=,offset=]", "no key after the query"},
     {"window:keys=N", "every open cell is inside the window; so for any step that closes cells"},
     {"symmetric", "(q, k) is open where (k, q) is"},
@@ -92,6 +93,24 @@ expect::Rule parse_density(std::string_view text, std::string_view rest) {
   return out;
 }
 
+/// The form of documents that a key of no-leak names; nothing for another key.
+std::optional<DocumentForm> form_of(std::string_view key) {
+  if (key.empty() || key == "segments") return DocumentForm::kSegments;
+  if (key == "positions") return DocumentForm::kPositions;
+  if (key == "cu_seqlens" || key == "cu-seqlens") return DocumentForm::kCuSeqlens;
+  return std::nullopt;
+}
+
+/// Takes pad-id=N off the arguments.
+std::optional<Index> take_pad_id(const std::string& text, std::vector<Arg>& args) {
+  const auto at = std::ranges::find(args, "pad-id", &Arg::key);
+  if (at == args.end()) return std::nullopt;
+  const auto id = integer_from(at->value);
+  if (!id) refuse(text, fmt::format("pad-id={}: expected a whole number", shown(at->value)));
+  args.erase(at);
+  return id;
+}
+
 /// Parses the arguments of no-leak: one SRC, two sides, or another form of documents.
 expect::Rule parse_no_leak(const std::string& text, bool has_rest,
                            const ExpectationContext& context) {
@@ -99,30 +118,33 @@ expect::Rule parse_no_leak(const std::string& text, bool has_rest,
     if (context.documents) return expect::NoLeak{*context.documents};
     refuse(text, "no documents; no-leak:SRC names some", {{Remedy::kGiveDocuments}});
   }
-  const Pipeline parsed = parse(text, "expectation");
+  Pipeline parsed = parse(text, "expectation");
   if (parsed.steps.size() != 1 || parsed.steps[0].has_nested) refuse(text, "expected no-leak:SRC");
-  const std::vector<Arg>& args = parsed.steps[0].args;
+  std::vector<Arg>& args = parsed.steps[0].args;
   DocumentSource out;
-  out.pad_id = context.pad_id;
+  const auto pad_id = take_pad_id(text, args);
+  out.pad_id = static_cast<std::int32_t>(pad_id.value_or(context.bind.pad_id));
   out.text = text.substr(text.find(':') + 1);
-  const auto read = [&](const Arg& arg) { return context.bind.read_array(arg.value); };
-  if (args.size() == 1 && args[0].key != "q" && args[0].key != "kv") {
-    const std::string& key = args[0].key;
-    if (key == "positions") {
-      out.form = DocumentForm::kPositions;
-    } else if (key == "cu_seqlens" || key == "cu-seqlens") {
-      out.form = DocumentForm::kCuSeqlens;
-    } else if (!key.empty() && key != "segments") {
-      refuse(text, "expected SRC, segments=, positions=, cu_seqlens=, or q= with kv=");
-    }
-    out.q = read(args[0]);
+  const auto value_of = [&](std::string_view key) -> const std::string* {
+    const auto at = std::ranges::find(args, key, &Arg::key);
+    return at == args.end() ? nullptr : &at->value;
+  };
+  const std::string *q = value_of("q"), *kv = value_of("kv");
+  if (q && kv && args.size() == 2) {
+    out.q = context.bind.read_array(*q);
+    out.kv = context.bind.read_array(*kv);
     return expect::NoLeak{std::move(out)};
   }
-  const bool in_order = args.size() == 2 && args[0].key == "q" && args[1].key == "kv";
-  const bool turned = args.size() == 2 && args[0].key == "kv" && args[1].key == "q";
-  if (!in_order && !turned) refuse(text, "expected one SRC, or q=SRC,kv=SRC");
-  out.q = read(args[turned ? 1 : 0]);
-  out.kv = read(args[turned ? 0 : 1]);
+  if (q || kv || args.size() != 1) refuse(text, "expected one SRC, or q=SRC,kv=SRC");
+  const auto form = form_of(args[0].key);
+  if (!form) {
+    refuse(text, "expected SRC, segments=, positions=, cu_seqlens=, or q= with kv=");
+  }
+  if (pad_id && form != DocumentForm::kSegments) {
+    refuse(text, fmt::format("pad-id= goes with segment ids, not with {}", name(*form)));
+  }
+  out.form = *form;
+  out.q = context.bind.read_array(args[0].value);
   return expect::NoLeak{std::move(out)};
 }
 

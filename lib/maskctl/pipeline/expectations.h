@@ -14,13 +14,13 @@ namespace maskctl {
 /// What the texts may refer to.
 struct ExpectationContext {
   BindContext bind;
-  std::int32_t pad_id = -1;
   /// The documents for `no-leak` without a SOURCE.
   std::optional<DocumentSource> documents;
 };
 
 ///   no-empty-rows, symmetric
-///   no-leak[:SRC], no-leak:q=SRC,kv=SRC, no-leak:positions=SRC, no-leak:cu_seqlens=SRC
+///   no-leak[:SRC], no-leak:q=SRC,kv=SRC, no-leak:positions=SRC, no-leak:cu_seqlens=SRC; ids may be
+///     followed by ,pad-id=N
 ///   block-aligned:N or QxK
 ///   row-safe:block=N or QxK
 ///   density:MIN..MAX          either may be absent; numbers from 0 to 1, or percent: 10%..50%

@@ -12,6 +12,7 @@
 #include "app/session/loader.h"
 #include "app/session/save.h"
 #include "maskctl/base/error.h"
+#include "maskctl/base/grouped.h"
 #include "maskctl/base/text.h"
 #include "maskctl/tensor/convert.h"
 
@@ -90,7 +91,8 @@ Answer make(const ProbeOptions& options, const Mask& mask, Session& session) {
 }
 
 std::string cells_text(Index open, Index cells) {
-  return fmt::format("{} of {} cells open ({})", open, cells, percent(open, cells));
+  return fmt::format("{} of {} open ({})", grouped(open), counted(cells, "cell"),
+                     percent(open, cells));
 }
 
 std::string report_text(const ProbeReport& report, const SourceOptions& source) {
@@ -107,9 +109,9 @@ std::string report_text(const ProbeReport& report, const SourceOptions& source) 
   if (report.nan_rows > 0) out += fmt::format("{:<10}{} give NaN\n", "rows", report.nan_rows);
   if (report.untold > 0) {
     out += fmt::format(
-        "{:<10}{} cells declared open weigh 0: closed, or too small for {}; only "
+        "{:<10}{} declared open weigh 0: closed, or too small for {}; only "
         "`probe make` can decide\n",
-        "untold", report.untold, name(report.precision));
+        "untold", counted(report.untold, "cell"), name(report.precision));
   }
   if (diff.equal()) {
     return out + fmt::format("{:<10}in no {}cell\n", "differ", report.untold > 0 ? "other " : "");

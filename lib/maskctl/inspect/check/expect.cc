@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include "maskctl/base/error.h"
+#include "maskctl/base/grouped.h"
+#include "maskctl/base/text.h"
 #include "maskctl/inspect/count/row_safety.h"
 #include "maskctl/inspect/count/stats_parts.h"
 #include "maskctl/mask/blocks/block_map.h"
@@ -48,7 +50,7 @@ ExpectationResult answer(const Mask& mask, const expect::Equals& rule) {
 ExpectationResult answer(const Mask& mask, const expect::NoLeak& rule) {
   ExpectationResult out;
   out.unit = "cells";
-  out.leaks = leaks(mask, documents_of(rule.documents, mask.queries(), mask.keys()));
+  out.leaks = leaks(mask, documents_of(rule.documents, mask));
   out.count = out.leaks->cross;
   out.holds = out.count == 0;
   out.first = out.leaks->first;
@@ -137,7 +139,8 @@ ExpectationResult answer(const Mask& mask, const expect::Density& rule) {
   if (mask.cells() == 0) throw Error(Errc::kShape, "density: the mask has no cells");
   const double density = static_cast<double>(out.count) / static_cast<double>(mask.cells());
   out.holds = (!rule.min || density >= *rule.min) && (!rule.max || density <= *rule.max);
-  out.detail = fmt::format("{} of {} cells open, density {:.6g}", out.count, mask.cells(), density);
+  out.detail = fmt::format("{} of {} open, density {:.6g}", grouped(out.count),
+                           counted(mask.cells(), "cell"), density);
   return out;
 }
 

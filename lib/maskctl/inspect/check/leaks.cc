@@ -242,17 +242,22 @@ void sum_up(const Mask& mask, const Documents& documents, Leaks& out) {
   if (out.cross > 0) out.first = first_cell(zip(Op::kSub, masks.real, masks.same));
 }
 
-/// The common batch count of a mask and documents; a batch of 1 on either side serves all.
-Index common_batch(const Mask& mask, const Documents& documents) {
+/// The common batch count of a mask and documents, of which one of 1 serves all; nothing if there
+/// is none.
+std::optional<Index> common_batch(const Mask& mask, const Documents& documents) {
   Index out = mask.batch();
   for (const Index batch : {documents.q.extent(0), documents.kv.extent(0)}) {
-    if (out != batch && out != 1 && batch != 1) {
-      throw Error(Errc::kShape,
-                  fmt::format("documents of {} batches do not fit {}", batch, shape_text(mask)));
-    }
+    if (out != batch && out != 1 && batch != 1) return std::nullopt;
     out = out == 1 ? batch : out;
   }
   return out;
+}
+
+Index checked_batch(const Mask& mask, const Documents& documents) {
+  if (const auto batch = common_batch(mask, documents)) return *batch;
+  throw Error(Errc::kShape, fmt::format("documents of {} batches do not fit {}",
+                                        std::max(documents.q.extent(0), documents.kv.extent(0)),
+                                        shape_text(mask)));
 }
 
 }  // namespace
@@ -282,6 +287,21 @@ Documents documents_of(const DocumentSource& source, Index queries, Index keys) 
   return out;
 }
 
+Documents documents_of(const DocumentSource& source, const Mask& mask) {
+  try {
+    Documents out = documents_of(source, mask.queries(), mask.keys());
+    checked_batch(mask, out);
+    return out;
+  } catch (const Error& error) {
+    throw source.text.empty() ? error : error.within(source.text);
+  }
+}
+
+bool fits(const Documents& documents, const Mask& mask) {
+  return documents.q.extent(1) == mask.queries() && documents.kv.extent(1) == mask.keys() &&
+         common_batch(mask, documents);
+}
+
 Mask real_queries(const Documents& documents, Index keys) {
   return per_batch(documents.q, documents.q.extent(1), keys,
                    [&](auto ids) { return query_flags(real_flags(ids, documents.pad_id), keys); });
@@ -305,7 +325,7 @@ LeakMasks leak_masks(const Mask& mask, const Documents& documents) {
 }
 
 Leaks leaks(const Mask& mask, const Documents& documents) {
-  const Index batch = common_batch(mask, documents);
+  const Index batch = checked_batch(mask, documents);
   PairCounts counts(documents);
   Leaks out;
   out.pairs_complete = count_planes(mask, batch, counts);

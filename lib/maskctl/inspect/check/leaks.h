@@ -41,6 +41,11 @@ std::span<const std::int32_t> ids_of_batch(const Tensor& ids, Index batch);
 /// the last are padding. Throws Error(kShape) when they do not fit the number of queries and keys,
 /// Error(kInvalidArgument) for cu_seqlens that decrease or do not start with 0.
 Documents documents_of(const DocumentSource& source, Index queries, Index keys);
+/// The same for a mask, whose batches they must fit too: one on either side serves all. Messages
+/// start with the text of the source.
+Documents documents_of(const DocumentSource& source, const Mask& mask);
+/// True when batches, queries and keys fit.
+bool fits(const Documents& documents, const Mask& mask);
 
 /// Open cells between one pair of documents of a batch, over all heads.
 struct DocumentPair {

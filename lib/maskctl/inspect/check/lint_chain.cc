@@ -1,6 +1,7 @@
 // Findings in steps: what each does to the mask made by the steps before it.
 #include <fmt/format.h>
 
+#include "maskctl/base/text.h"
 #include "maskctl/inspect/check/lint.h"
 #include "maskctl/inspect/count/row_safety.h"
 
@@ -124,8 +125,8 @@ class ChainLint {
       where.key = at->key;
       const bool documents = closes_documents(chain_[earlier.step]);
       out_.push_back({&lint_rule(documents ? "step-reopens" : "step-reopens-order"),
-                      fmt::format("{} reopens {} cell{} that {} (step {}) closed", texts_[i], cells,
-                                  cells == 1 ? "" : "s", texts_[earlier.step], earlier.step + 1),
+                      fmt::format("{} reopens {} that {} (step {}) closed", texts_[i],
+                                  counted(cells, "cell"), texts_[earlier.step], earlier.step + 1),
                       where, cells});
     }
   }

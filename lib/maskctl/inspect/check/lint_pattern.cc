@@ -53,16 +53,17 @@ bool is_crowded(const Residue& residue) {
   return 2 * std::min(lines(&Cell::query), lines(&Cell::key)) < residue.first.size();
 }
 
-/// For example "17,3; 17,4 and 12 more"; batch and head are named if they are not 0.
+/// For example "query 17, key 3; query 17, key 4 and 12 more"; batch and head are named if they are
+/// not 0.
 std::string cells_text(const Residue& residue) {
   std::string out;
   const std::size_t listed = std::min(residue.first.size(), kListed);
   for (std::size_t i = 0; i < listed; ++i) {
     const Cell& cell = residue.first[i];
     if (i > 0) out += "; ";
-    if (cell.batch > 0) out += fmt::format("batch {} ", cell.batch);
-    if (cell.head > 0) out += fmt::format("head {} ", cell.head);
-    out += fmt::format("{},{}", cell.query, cell.key);
+    if (cell.batch > 0) out += fmt::format("batch {}, ", cell.batch);
+    if (cell.head > 0) out += fmt::format("head {}, ", cell.head);
+    out += fmt::format("query {}, key {}", cell.query, cell.key);
   }
   const Index more = residue.cells - static_cast<Index>(listed);
   return more > 0 ? out + fmt::format(" and {} more", more) : out;

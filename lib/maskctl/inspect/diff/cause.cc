@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <map>
 
+#include "maskctl/base/grouped.h"
 #include "maskctl/inspect/diff/change.h"
 #include "maskctl/inspect/diff/diff.h"
 #include "maskctl/inspect/diff/pair.h"
@@ -274,7 +275,7 @@ class Claim {
     if (words.empty() && cells.cells > static_cast<Index>(Residue::kListed)) {
       return fmt::format(
           "irregular: no rule, row, column or rectangle explains the {} cells that differ",
-          cells.cells);
+          grouped(cells.cells));
     }
     std::string list;
     if (cells.cells <= static_cast<Index>(kCellsInWords)) {
@@ -285,7 +286,8 @@ class Claim {
                 cell_words(cells.first[i]);
       }
     } else {
-      list = fmt::format("{} cells, the first {}", cells.cells, cell_words(cells.first.front()));
+      list = fmt::format("{} cells, the first {}", grouped(cells.cells),
+                         cell_words(cells.first.front()));
     }
     return words.empty() ? "B = A with " + list : fmt::format("B = A with {}, and {}", words, list);
   }

@@ -42,10 +42,10 @@ void for_tile_rows(Index queries, Index block, const Task& task) {
 }
 
 /// Fills in the rows, blocks and first cell of `differing`, which is open where a and b differ.
-void locate(const Plane& differing, Index block, PairDiff& out) {
+void locate(const Plane& differing, BlockSize block, PairDiff& out) {
   std::mutex mutex;
   Cell first{0, 0, differing.queries(), 0};
-  for_tile_rows(differing.queries(), block, [&](Range range) {
+  for_tile_rows(differing.queries(), block.q, [&](Range range) {
     Index rows = 0, blocks = 0;
     Cell found{0, 0, differing.queries(), 0};
     differing.rows(range, [&](Range equal, const Keys& keys) {
@@ -55,9 +55,9 @@ void locate(const Plane& differing, Index block, PairDiff& out) {
       rows += equal.size();
     });
     std::vector<TileRun> tiles;
-    for (Index q = range.begin; rows > 0 && q < range.end; q += block) {
+    for (Index q = range.begin; rows > 0 && q < range.end; q += block.q) {
       tiles.clear();
-      differing.tiles({q, std::min(q + block, range.end)}, block, tiles);
+      differing.tiles({q, std::min(q + block.q, range.end)}, block.k, tiles);
       for (const TileRun& run : tiles) blocks += run.fill == Fill::kEmpty ? 0 : run.count;
     }
     const std::lock_guard lock(mutex);
@@ -110,15 +110,16 @@ PairDiff diff_all_rows(const Plane& a, const Plane& b, const Plane& both) {
 }
 
 /// For planes of shared lists: compares how many keys each row sees in either and in both. Nothing
-/// when the intersection has no closed form.
-std::optional<PairDiff> diff_sizes(const PlanePtr& a, const PlanePtr& b, Index block) {
+/// when the intersection has no closed form, or blocks are not square.
+std::optional<PairDiff> diff_sizes(const PlanePtr& a, const PlanePtr& b, BlockSize block) {
+  if (block.q != block.k) return std::nullopt;
   if (!a->has_row_index() && !b->has_row_index()) return std::nullopt;
   PlanePtr both = combine(Op::kAnd, a, b);
   if (!both->has_row_index()) return std::nullopt;
   PairDiff out = diff_all_rows(*a, *b, *both);
   both.reset();  // frees its buffers for reuse: fresh pages cost as much as the work
   if (out.rows == 0) return out;
-  const auto blocks = differing_blocks(*a, *b, block);
+  const auto blocks = differing_blocks(*a, *b, block.q);
   if (!blocks) return std::nullopt;
   out.blocks = *blocks;
   const Index q = out.first.query;
@@ -129,7 +130,7 @@ std::optional<PairDiff> diff_sizes(const PlanePtr& a, const PlanePtr& b, Index b
   return out;
 }
 
-PairDiff diff_planes(const PlanePtr& a, const PlanePtr& b, Index block) {
+PairDiff diff_planes(const PlanePtr& a, const PlanePtr& b, BlockSize block) {
   PairDiff out;
   if (same_representation(*a, *b)) {
     out.both = a->count();
@@ -162,7 +163,7 @@ Index broadcast_extent(Index a, Index b, const Mask& left, const Mask& right) {
 
 /// Compares each distinct pair once; large planes use all threads, others one thread each.
 std::map<DistinctPair, PairDiff> diff_pairs(const Mask& a, const Mask& b, Index batch, Index heads,
-                                            Index block) {
+                                            BlockSize block) {
   std::map<DistinctPair, PairDiff> out;
   for (Index n = 0; n < batch; ++n) {
     for (Index h = 0; h < heads; ++h) out[{a.index_of(n, h), b.index_of(n, h)}];
@@ -185,9 +186,10 @@ std::map<DistinctPair, PairDiff> diff_pairs(const Mask& a, const Mask& b, Index 
 
 }  // namespace
 
-MaskDiff diff(const Mask& a, const Mask& b, Index block) {
-  if (block < 1) {
-    throw Error(Errc::kInvalidArgument, fmt::format("block {}: expected at least 1", block));
+MaskDiff diff(const Mask& a, const Mask& b, BlockSize block) {
+  if (block.q < 1 || block.k < 1) {
+    throw Error(Errc::kInvalidArgument,
+                fmt::format("block {}x{}: expected at least 1", block.q, block.k));
   }
   if (a.queries() != b.queries() || a.keys() != b.keys()) {
     throw Error(Errc::kShape,

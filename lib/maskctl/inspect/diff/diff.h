@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "maskctl/inspect/recognise/residue.h"
+#include "maskctl/mask/block_size.h"
 #include "maskctl/mask/cell.h"
 #include "maskctl/mask/mask.h"
 #include "maskctl/mask/steps/step.h"
@@ -25,15 +26,15 @@ struct MaskDiff {
   std::optional<Cell> first;      // the lowest batch, head, query, key
   bool first_in_a = false;
   Index rows = 0;    // rows with a difference, over all planes
-  Index blocks = 0;  // blocks of block x block with a difference, over all planes
-  Index block = 128;
+  Index blocks = 0;  // blocks with a difference, over all planes
+  BlockSize block{128, 128};
   bool equal() const { return only_a == 0 && only_b == 0; }
 };
 
 /// Batches and heads broadcast as in numpy; queries and keys must agree. Compares each distinct
 /// pair of planes once and never expands lazy ones. Throws Error(kShape) with both shapes: masks
 /// that cannot be compared are not "different".
-MaskDiff diff(const Mask& a, const Mask& b, Index block = 128);
+MaskDiff diff(const Mask& a, const Mask& b, BlockSize block = {128, 128});
 
 /// Why B is not A, as a claim that can be applied: either `pipeline_a` and `pipeline_b`, chains
 /// that give A and B when applied to an all-open mask; or `edit`, a chain that gives B when applied

@@ -48,6 +48,10 @@ class StepArguments {
   Mask mask(std::string_view name) const;
   const std::string& text(std::string_view name) const;
   Chain nested() const;
+  /// pad-id=, or the one of BindContext.
+  std::int32_t pad_id() const {
+    return has("pad-id") ? static_cast<std::int32_t>(integer("pad-id")) : context_.pad_id;
+  }
   /// The limit of BindContext for what a step may hold.
   Index max_bytes() const { return context_.max_bytes; }
 

@@ -9,6 +9,10 @@ namespace maskctl {
 namespace {
 
 [[noreturn]] void refuse_name(const Pipeline& pipeline, const StepText& step) {
+  if (const StepInfo* info = step_called(step.name)) {
+    fail_at(pipeline, step.position.begin,
+            fmt::format("unknown step '{}'; did you mean '{}'?", shown(step.name), info->name));
+  }
   std::vector<std::string_view> names;
   for (const StepInfo& info : step_infos()) names.push_back(info.name);
   fail_at(pipeline, step.position.begin,

@@ -68,7 +68,7 @@ Step bind_doc(StepArguments& arguments) {
   }
   step::Document rule;
   bind_sides(arguments, rule);
-  rule.pad_id = static_cast<std::int32_t>(arguments.integer("pad-id"));
+  rule.pad_id = arguments.pad_id();
   return {std::move(rule)};
 }
 
@@ -181,7 +181,7 @@ Step bind_within(StepArguments& arguments) {
     return {std::move(rule)};
   }
   bind_sides(arguments, rule);
-  rule.pad_id = static_cast<std::int32_t>(arguments.integer("pad-id"));
+  rule.pad_id = arguments.pad_id();
   return {std::move(rule)};
 }
 

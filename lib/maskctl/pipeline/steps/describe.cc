@@ -1,9 +1,11 @@
 // Generates usage lines and help pages of steps from the table.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <vector>
 
+#include "maskctl/base/text.h"
 #include "maskctl/pipeline/steps/step_infos.h"
 
 namespace maskctl {
@@ -118,7 +120,9 @@ std::string describe(const StepInfo& info) {
   std::string out =
       fmt::format("{}: {} ({})\n\nUsage:\n  {}\n", info.name, info.meaning, effect, lines);
   if (!info.args.empty()) out += "\nArguments:\n" + arguments_text(info);
-  return out + fmt::format("\nCells:    {}\nExample:  {}\n", info.formula, info.example);
+  out += fmt::format("\nCells:    {}\nExample:  {}\n", info.formula, info.example);
+  if (info.synonyms.empty()) return out;
+  return out + fmt::format("Synonyms: {}\n", fmt::join(split(info.synonyms, ' '), ", "));
 }
 
 }  // namespace maskctl

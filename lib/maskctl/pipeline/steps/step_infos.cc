@@ -3,6 +3,7 @@
 
 #include <array>
 
+#include "maskctl/base/text.h"
 #include "maskctl/pipeline/parse/values.h"
 #include "maskctl/pipeline/steps/bind_steps.h"
 
@@ -44,6 +45,9 @@ constexpr ArgumentInfo choice(std::string_view name, std::string_view choices,
           .fallback = fallback,
           .choices = choices};
 }
+constexpr ArgumentInfo kPadId =
+    optional("pad-id", ArgType::kInteger,
+             "the id of tokens in no document (-1, or that of all ids)", {}, kAny);
 constexpr ArgumentInfo grouped(int group, ArgumentInfo arg) {
   arg.group = group;
   return arg;
@@ -84,9 +88,7 @@ constexpr std::array kChunk = {
 constexpr std::array kDoc = {
     kIds, grouped(2, keyed("lens", ArgType::kLengths, "document lengths, from the first token on")),
     grouped(3, keyed("q", ArgType::kSource, "ids of the queries")),
-    grouped(3, keyed("kv", ArgType::kSource, "ids of the keys")),
-    optional("pad-id", ArgType::kInteger, "the id that sees nothing and is seen by none", "-1",
-             kAny)};
+    grouped(3, keyed("kv", ArgType::kSource, "ids of the keys")), kPadId};
 
 constexpr std::array kPad = {
     ArgumentInfo{.name = "SRC",
@@ -161,50 +163,58 @@ constexpr std::array kWithin = {
     grouped(3, keyed("kv-lens", ArgType::kLengths, "lengths of their keys")),
     grouped(4, keyed("q", ArgType::kSource, "ids of the queries")),
     grouped(4, keyed("kv", ArgType::kSource, "ids of the keys")),
-    optional("pad-id", ArgType::kInteger, "the id of tokens in no document", "-1", kAny)};
+    kPadId};
 
 constexpr std::array kSteps = {
     StepInfo{"causal", StepKind::kAnd, "keeps the keys up to the query's position",
-             "k <= q + shift + offset", "causal:align=bottom-right", kCausal, false, bind_causal},
+             "k <= q + shift + offset", "causal:align=bottom-right", kCausal, false, bind_causal,
+             "autoregressive lower-triangular tril triangular decoder"},
     StepInfo{"window", StepKind::kAnd, "keeps the keys near the query's position",
              "-left <= k - (q + shift + offset) <= right", "window:keys=128", kWindow, false,
-             bind_window},
+             bind_window, "sliding sliding-window sliding_window swa local banded band"},
     StepInfo{"chunk", StepKind::kAnd, "keeps the keys in the query's chunk; not causal by itself",
              "floor((q + shift + offset - origin) / size) == floor((k - origin) / size)",
-             "chunk:size=8192", kChunk, false, bind_chunk},
+             "chunk:size=8192", kChunk, false, bind_chunk, "chunked block-diagonal blocked"},
     StepInfo{"doc", StepKind::kAnd, "keeps the keys in the query's document (segment)",
-             "id[q] == id[k] and neither is pad-id", "doc:lens=300+724", kDoc, false, bind_doc},
+             "id[q] == id[k] and neither is pad-id", "doc:lens=300+724", kDoc, false, bind_doc,
+             "packing packed document documents segment segments segment-ids varlen sequence"},
     StepInfo{"pad", StepKind::kAnd, "closes padding", "valid[k], with of=both also valid[q]",
-             "pad:lens=5+8,side=right", kPad, false, bind_pad},
+             "pad:lens=5+8,side=right", kPad, false, bind_pad,
+             "padding key-padding key_padding attention-mask"},
     StepInfo{"dilated", StepKind::kAnd, "keeps every stride-th key, counted from the query's own",
-             "(k - q) mod stride == 0", "dilated:stride=4", kDilated, false, bind_dilated},
+             "(k - q) mod stride == 0", "dilated:stride=4", kDilated, false, bind_dilated,
+             "strided stride dilation"},
     StepInfo{"block", StepKind::kAnd, "keeps the blocks that a map names",
              "map[floor(q / Qsize), floor(k / Ksize)] != 0", "block:map.npy,size=64x128", kBlock,
-             false, bind_block},
+             false, bind_block, "blocksparse block-sparse blockmap"},
     StepInfo{"random", StepKind::kAnd, "keeps random cells, the same for the same seed and shape",
              "uniform[b,h,q,k] < 1 - sparsity", "random:sparsity=0.5,seed=1", kRandom, false,
-             bind_random},
+             bind_random, "bigbird dropout sparse"},
     StepInfo{"and", StepKind::kAnd, "keeps the cells that are open in another mask too",
-             "mask and other", "and:other.npy", kOneMask, false, bind_and},
+             "mask and other", "and:other.npy", kOneMask, false, bind_and,
+             "intersect intersection"},
     StepInfo{"close", StepKind::kAnd, "closes rows, columns, a rectangle or single cells",
-             "not (q in q= and k in k=)", "close:q=0-3,k=8-15", kRegion, false, bind_close},
+             "not (q in q= and k in k=)", "close:q=0-3,k=8-15", kRegion, false, bind_close,
+             "mask hide remove"},
     StepInfo{"prefix", StepKind::kOr, "opens the first keys for every query (prefix LM)", "k < n",
-             "prefix:n=16", kFirstKeys, false, bind_prefix},
+             "prefix:n=16", kFirstKeys, false, bind_prefix, "prefix-lm prefixlm bidirectional"},
     StepInfo{"sinks", StepKind::kOr, "opens the first keys for every query (attention sinks)",
-             "k < n", "sinks:n=4", kFirstKeys, false, bind_sinks},
+             "k < n", "sinks:n=4", kFirstKeys, false, bind_sinks,
+             "sink attention-sink attention_sink streaming"},
     StepInfo{"global", StepKind::kOr, "opens the rows and the columns of some tokens",
-             "q in tokens or k in tokens", "global:tokens=0+5-9", kGlobal, false, bind_global},
+             "q in tokens or k in tokens", "global:tokens=0+5-9", kGlobal, false, bind_global,
+             "longformer cls"},
     StepInfo{"open", StepKind::kOr, "opens rows, columns, a rectangle or single cells",
-             "q in q= and k in k=", "open:q=17,k=3", kRegion, false, bind_open},
+             "q in q= and k in k=", "open:q=17,k=3", kRegion, false, bind_open, "unmask show add"},
     StepInfo{"or", StepKind::kOr, "opens the cells that are open in another mask", "mask or other",
-             "or:other.npy", kOneMask, false, bind_or},
+             "or:other.npy", kOneMask, false, bind_or, "union"},
     StepInfo{"tokens", StepKind::kOwn, "joins the cells of equal token type to the mask",
              "type[q] == type[k], and not 0 on the side zero= names", "tokens:types.npy", kTokens,
-             false, bind_tokens},
+             false, bind_tokens, "token-types types image modality"},
     StepInfo{"xor", StepKind::kOwn, "opens the cells that are open in exactly one of both",
-             "mask != other", "xor:other.npy", kOneMask, false, bind_xor},
+             "mask != other", "xor:other.npy", kOneMask, false, bind_xor, "difference"},
     StepInfo{"sub", StepKind::kOwn, "closes the cells that are open in another mask",
-             "mask and not other", "sub:other.npy", kOneMask, false, bind_sub},
+             "mask and not other", "sub:other.npy", kOneMask, false, bind_sub, "subtract minus"},
     StepInfo{"not",
              StepKind::kOwn,
              "opens what is closed and closes what is open",
@@ -212,23 +222,26 @@ constexpr std::array kSteps = {
              "not",
              {},
              false,
-             bind_not},
+             bind_not,
+             "invert inverse complement"},
     StepInfo{"slice", StepKind::kOwn, "cuts a part out; its indices start at 0 again",
-             "mask[b, h, q, k]", "slice:h=3,q=0:128", kSlice, false, bind_slice},
+             "mask[b, h, q, k]", "slice:h=3,q=0:128", kSlice, false, bind_slice, "crop cut part"},
     StepInfo{"kv-lengths", StepKind::kOwn,
              "closes keys past the length; can also keep the last queries and keys of each batch",
              "k < length[b]; queries [end - q_len, end), keys [length - window, length)",
-             "kv-lengths:lens=5+8,q_len=1", kKvLengths, false, bind_kv_lengths},
+             "kv-lengths:lens=5+8,q_len=1", kKvLengths, false, bind_kv_lengths,
+             "kv_lengths cache decode seqused"},
     StepInfo{"heads", StepKind::kOwn, "applies a chain to some heads; the others stay",
              "chain(mask[:, h]) for h in LIST", "heads:0-3{window:keys=128}", kHeads, true,
-             bind_heads},
+             bind_heads, "head"},
     StepInfo{"batch", StepKind::kOwn, "applies a chain to some batches; the others stay",
-             "chain(mask[b]) for b in LIST", "batch:0{causal}", kBatch, true, bind_batch},
+             "chain(mask[b]) for b in LIST", "batch:0{causal}", kBatch, true, bind_batch,
+             "batches"},
     StepInfo{"within", StepKind::kOwn,
              "applies a chain inside each document, as to a mask of its own; closes the rest",
              "chain(mask[:, :, q of document, k of document]) for each document",
-             "within:q-lens=2+3,kv-lens=5+3{causal:align=bottom-right}", kWithin, true,
-             bind_within},
+             "within:q-lens=2+3,kv-lens=5+3{causal:align=bottom-right}", kWithin, true, bind_within,
+             "ragged per-document nested"},
 };
 
 }  // namespace
@@ -238,6 +251,15 @@ std::span<const StepInfo> step_infos() { return kSteps; }
 const StepInfo* find_step(std::string_view name) {
   for (const StepInfo& info : kSteps) {
     if (info.name == name) return &info;
+  }
+  return nullptr;
+}
+
+const StepInfo* step_called(std::string_view word) {
+  for (const StepInfo& info : kSteps) {
+    for (const std::string_view synonym : split(info.synonyms, ' ')) {
+      if (synonym == word) return &info;
+    }
   }
   return nullptr;
 }

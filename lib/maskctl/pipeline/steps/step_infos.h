@@ -58,12 +58,15 @@ struct StepInfo {
   std::span<const ArgumentInfo> args = {};
   bool nested = false;  // takes {...}
   Step (*bind)(StepArguments& arguments) = nullptr;
+  std::string_view synonyms = {};  // what else people call it, apart by blanks: "sliding swa"
 };
 
 /// All steps, grouped by kind.
 std::span<const StepInfo> step_infos();
 /// nullptr for an unknown name.
 const StepInfo* find_step(std::string_view name);
+/// The step that people call so; nullptr if none is. Pipelines take names only.
+const StepInfo* step_called(std::string_view word);
 /// One line for each way to write the step, such as "window:keys=N[,align=...][,offset=N]".
 std::string usage(const StepInfo& info);
 /// The page that `maskctl ops NAME` prints: meaning, usage, arguments, formula, example. Ends with

@@ -98,6 +98,24 @@ void check_extents(const Plane& plane, Index queries, Index keys) {
                           queries, keys, plane.queries(), plane.keys()));
 }
 
+std::vector<std::uint8_t> real_tokens(std::span<const std::int32_t> ids, std::int32_t pad_id) {
+  std::vector<std::uint8_t> out(ids.size());
+  std::ranges::transform(ids, out.begin(), [pad_id](std::int32_t id) { return id != pad_id; });
+  return out;
+}
+
+/// The open cells whose query and key are in documents.
+PlanePtr without_padding(const Panel& panel, std::int32_t pad_id) {
+  PlanePtr out = panel.plane;
+  if (std::ranges::count(panel.q_segments, pad_id) > 0) {
+    out = combine(Op::kAnd, out, query_flags(real_tokens(panel.q_segments, pad_id), out->keys()));
+  }
+  if (std::ranges::count(panel.k_segments, pad_id) > 0) {
+    out = combine(Op::kAnd, out, key_flags(out->queries(), real_tokens(panel.k_segments, pad_id)));
+  }
+  return out;
+}
+
 void check_panel(const Panel& panel, const Panel& first) {
   if (panel.tiles == nullptr && !panel.plane) {
     throw Error(Errc::kInvalidArgument, "nothing to draw: expected a mask or tiles");
@@ -191,7 +209,7 @@ PlanePtr leaks_of(const Panel& panel, std::int32_t pad_id) {
   }
   if (panel.leaks) return panel.leaks;
   const PlanePtr same = equal_ids(panel.q_segments, panel.k_segments, pad_id, Side::kBoth);
-  return combine(Op::kSub, panel.plane, same);
+  return combine(Op::kSub, without_padding(panel, pad_id), same);
 }
 
 PlanePtr difference_of(const Panel& panel) {

@@ -25,7 +25,7 @@ struct Panel {
   std::string name = {};  // "batch 0, heads 0-3, 5"; empty = not shown
   /// Ids along both axes, one for each query and key of the plane; empty = not shown. If `plane` is
   /// alone or drawn as tiles and has both, its leaks are marked and counted: open cells that join
-  /// two documents or touch padding.
+  /// two documents; padding is in none.
   std::span<const std::int32_t> q_segments = {}, k_segments = {};
   // What leaks_of() and difference_of() returned, if it is known: saves finding it again.
   PlanePtr leaks = nullptr, different = nullptr;
@@ -68,8 +68,8 @@ inline constexpr std::size_t kMostPanels = 256;
 /// extent and ranges outside of the plane, Error(kShape) for planes of unequal extents.
 void check_figure(const Figure& figure);
 
-/// The open cells of `panel` that join two documents or touch padding; null when its ids do not
-/// say, and for overlays.
+/// The open cells of `panel` that join two documents; null when its ids do not say, and for
+/// overlays. Cells of padding are no leaks, as in inspect/check/leaks.h.
 PlanePtr leaks_of(const Panel& panel, std::int32_t pad_id);
 
 /// The cells in which the two masks of `panel` differ; null for a single mask.

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "maskctl/base/grouped.h"
 #include "maskctl/base/text.h"
 #include "maskctl/render/text/canvas.h"
 
@@ -56,13 +57,14 @@ std::size_t byte_of(const std::string& utf8, Index n) {
 void count_words(const InkGrid& grid, std::vector<std::string>& words) {
   const FigureCounts& counts = grid.counts;
   const auto share = [&](Index open) {
-    return fmt::format("{} ({})", open, percent_text(open, counts.area));
+    return fmt::format("{} ({})", grouped(open), percent_text(open, counts.area));
   };
   switch (grid.set) {
     case InkSet::kTiles:
-      words.push_back(fmt::format("{} full,", counts.full));
-      words.push_back(fmt::format("{} partial,", counts.partial));
-      words.push_back(fmt::format("{} empty", counts.tile_area - counts.full - counts.partial));
+      words.push_back(fmt::format("{} full,", grouped(counts.full)));
+      words.push_back(fmt::format("{} partial,", grouped(counts.partial)));
+      words.push_back(
+          fmt::format("{} empty", grouped(counts.tile_area - counts.full - counts.partial)));
       break;
     case InkSet::kOverlay:
       words.push_back("open in both " + share(counts.both) + ",");
@@ -70,8 +72,8 @@ void count_words(const InkGrid& grid, std::vector<std::string>& words) {
       words.push_back("only in B " + share(counts.only_b));
       break;
     case InkSet::kMask:
-      words.push_back(
-          fmt::format("{} open ({})", counts.only_a, percent_text(counts.only_a, counts.area)));
+      words.push_back(fmt::format("{} open ({})", grouped(counts.only_a),
+                                  percent_text(counts.only_a, counts.area)));
       break;
   }
   if (counts.leaks == 0) return;

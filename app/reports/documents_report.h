@@ -1,0 +1,32 @@
+// What documents say of cells and masks.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "app/reports/json_value.h"
+#include "maskctl/inspect/check/leaks.h"
+#include "maskctl/mask/cell.h"
+
+namespace maskctl::app {
+
+/// The documents of the query and the key of a cell.
+struct CellDocuments {
+  std::int32_t query = 0, key = 0;
+  std::int32_t pad_id = -1;
+
+  bool crosses() const { return query != key && query != pad_id && key != pad_id; }
+};
+CellDocuments documents_at(const Documents& documents, const Cell& cell);
+/// "query in document 3, key in document 1", "both in document 2", "query in document 3, key is
+/// padding".
+std::string to_text(const CellDocuments& cell);
+/// null without documents.
+Json json_of(const std::optional<CellDocuments>& cell);
+
+/// "12, the first at batch 0, head 0, query 3, key 9; 4 cells open to padding".
+std::string leaks_text(const Leaks& leaks);
+/// The counts of leaks; null without documents.
+Json leak_counts_json(const std::optional<Leaks>& leaks);
+
+}  // namespace maskctl::app

@@ -1,0 +1,53 @@
+#include "app/session/documents.h"
+
+#include <fmt/format.h>
+
+#include "maskctl/base/error.h"
+
+namespace maskctl::app {
+namespace {
+
+/// Also the two arrays of a container.
+DocumentSource read_segments(const std::string& source, Loader& loader) {
+  LoadedMask loaded = loader.read_segments(source);
+  if (!loaded.q_segment_ids) {
+    throw Error(Errc::kInvalidArgument, fmt::format("{}: no segment ids", source));
+  }
+  return {DocumentForm::kSegments, std::move(*loaded.q_segment_ids),
+          std::move(loaded.kv_segment_ids), loader.pad_id(), source};
+}
+
+}  // namespace
+
+std::optional<DocumentSource> read_documents(const DocumentOptions& options, Loader& loader) {
+  if (!options.form) return std::nullopt;
+  if (*options.form == DocumentForm::kSegments) return read_segments(options.source, loader);
+  const auto two = two_sources(options.source);
+  DocumentSource out{
+      *options.form, loader.array(two ? two->q : options.source), {}, -1, options.source};
+  if (two) out.kv = loader.array(two->kv);
+  return out;
+}
+
+std::optional<Documents> own_documents(const LoadedMask& loaded, const Mask& mask,
+                                       std::int32_t pad_id) {
+  if (!loaded.q_segment_ids || !loaded.kv_segment_ids) return std::nullopt;
+  Documents out{*loaded.q_segment_ids, *loaded.kv_segment_ids,
+                loaded.kind == ArrayKind::kSegments ? pad_id : -1};
+  return fits(out, mask) && loaded.mask.batch() == mask.batch() ? std::optional(std::move(out))
+                                                                : std::nullopt;
+}
+
+std::optional<Documents> documents_for(const std::optional<DocumentSource>& given,
+                                       const LoadedMask& loaded, const Mask& mask,
+                                       std::int32_t pad_id) {
+  return given ? documents_of(*given, mask) : own_documents(loaded, mask, pad_id);
+}
+
+Mask with_batches_of(const Mask& mask, const Documents& documents) {
+  const Index batch = std::max(documents.q.extent(0), documents.kv.extent(0));
+  if (mask.batch() != 1 || batch == 1) return mask;
+  return mask.map_batch(batch, [](Index, const PlanePtr& plane) { return plane; });
+}
+
+}  // namespace maskctl::app
