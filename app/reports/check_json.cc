@@ -1,5 +1,6 @@
 // The JSON and SARIF forms of check.
 #include <algorithm>
+#include <map>
 
 #include "app/reports/check_report.h"
 #include "app/reports/json_parts.h"
@@ -84,19 +85,71 @@ std::string uri_of(const std::string& source) {
   return out;
 }
 
-Json sarif_result(const std::string& source, std::string_view rule, std::string_view level,
-                  const std::string& message, const Location& where) {
-  Json location = Json::object();
-  if (const std::string uri = uri_of(source); !uri.empty()) {
-    location["physicalLocation"] = {{"artifactLocation", {{"uri", uri}}}};
+/// The texts of pipelines that results refer to, each an artifact of the run: the SOURCE in the
+/// first line, then one step a line.
+class SarifPipelines {
+ public:
+  /// The location of step `step`, from 1; of the SOURCE for 0.
+  Json location(const CheckReport& report, Index step) {
+    return {{"artifactLocation", {{"index", index_of(report)}}},
+            {"region", {{"startLine", step + 1}}}};
   }
+
+  const Json& artifacts() const { return artifacts_; }
+  bool empty() const { return known_.empty(); }
+
+ private:
+  Index index_of(const CheckReport& report) {
+    std::string text = report.source + "\n";
+    for (const std::string& step : report.steps) text += step + "\n";
+    const auto [at, fresh] = known_.emplace(text, std::ssize(known_));
+    if (fresh) {
+      artifacts_.push_back({{"description", {{"text", "a SOURCE and the steps that follow"}}},
+                            {"mimeType", "text/plain"},
+                            {"contents", {{"text", text}}}});
+    }
+    return at->second;
+  }
+
+  std::map<std::string, Index> known_;  // by their text
+  Json artifacts_ = Json::array();
+};
+
+Json sarif_file(const std::string& uri, const CheckReport& report, const Location& where) {
+  Json region{{"startLine", 1}};
+  if (const auto bytes = report.bytes ? report.bytes(where) : std::nullopt) {
+    region["byteOffset"] = bytes->begin;
+    region["byteLength"] = bytes->size();
+  }
+  return {{"artifactLocation", {{"uri", uri}}}, {"region", std::move(region)}};
+}
+
+/// Both places of a result: where to look, and which cell or entry it is.
+Json sarif_location(const CheckReport& report, const Location& where, SarifPipelines& pipelines) {
+  const std::string uri = uri_of(report.source);
   const std::string place = to_text(where);
-  const std::string name = place.empty() ? source : source + ", " + place;
-  location["logicalLocations"] = Json::array({{{"fullyQualifiedName", name}}});
-  return {{"ruleId", rule},
-          {"level", level},
-          {"message", {{"text", place.empty() ? message : message + " at " + place}}},
-          {"locations", Json::array({location})}};
+  const std::string name = place.empty() ? report.source : report.source + ", " + place;
+  return {{"physicalLocation", uri.empty() ? pipelines.location(report, where.step.value_or(0))
+                                           : sarif_file(uri, report, where)},
+          {"logicalLocations", Json::array({{{"fullyQualifiedName", name}}})}};
+}
+
+struct SarifResult {
+  std::string_view rule, level;
+  std::string message;
+  Location where;
+};
+
+Json json_of(const SarifResult& result, const CheckReport& report, SarifPipelines& pipelines) {
+  Json out{{"ruleId", result.rule},
+           {"level", result.level},
+           {"message", {{"text", result.message}}},
+           {"locations", Json::array({sarif_location(report, result.where, pipelines)})}};
+  if (result.where.step) {
+    out["relatedLocations"] = Json::array(
+        {{{"id", 1}, {"physicalLocation", pipelines.location(report, *result.where.step)}}});
+  }
+  return out;
 }
 
 Json sarif_rule(const LintRule& rule) {
@@ -107,17 +160,21 @@ Json sarif_rule(const LintRule& rule) {
           {"defaultConfiguration", {{"level", name(rule.severity)}}}};
 }
 
-void add_results(Json& out, const CheckReport& report) {
+std::vector<SarifResult> results_of(const CheckReport& report) {
+  std::vector<SarifResult> out;
   for (const Finding& finding : report.findings) {
-    out.push_back(sarif_result(report.source, finding.rule->id, name(finding.rule->severity),
-                               finding.message, finding.where));
+    const std::string place = to_text(finding.where);
+    out.push_back({finding.rule->id, name(finding.rule->severity),
+                   place.empty() ? finding.message : finding.message + " at " + place,
+                   finding.where});
   }
   for (const ExpectationResult& expected : report.expected) {
     if (expected.holds) continue;
-    const std::string message = expected.text + " does not hold: " + counter_example(expected);
-    // The message already contains the place.
-    out.push_back(sarif_result(report.source, "expectation", "error", message, {}));
+    out.push_back({"expectation", "error",
+                   expected.text + " does not hold: " + counter_example(expected),
+                   expected.first ? where_of(*expected.first) : Location{}});
   }
+  return out;
 }
 
 }  // namespace
@@ -158,8 +215,15 @@ std::string check_sarif(std::span<const CheckReport> reports) {
                                {"defaultConfiguration", {{"level", "error"}}}});
   }
   Json results = Json::array();
-  for (const CheckReport& report : reports) add_results(results, report);
-  Json run{{"tool", {{"driver", std::move(driver)}}}, {"results", std::move(results)}};
+  SarifPipelines pipelines;
+  for (const CheckReport& report : reports) {
+    for (const SarifResult& result : results_of(report)) {
+      results.push_back(json_of(result, report, pipelines));
+    }
+  }
+  Json run{{"tool", {{"driver", std::move(driver)}}}};
+  if (!pipelines.empty()) run["artifacts"] = pipelines.artifacts();
+  run["results"] = std::move(results);
   return text_of({{"$schema", "https://json.schemastore.org/sarif-2.1.0.json"},
                   {"version", "2.1.0"},
                   {"runs", Json::array({std::move(run)})}});

@@ -71,10 +71,14 @@ std::string plane_text(const Mask& mask, Index batch, Index head) {
   return out + fmt::format("{}head {}", out.empty() ? "" : ", ", head);
 }
 
-std::string elsewhere_text(const Mask& mask, const MarkedPlanes& marked, Range batches, Range heads,
+std::string elsewhere_text(const Mask& mask, const MarkedPlanes& marked,
+                           std::span<const Index> batches, std::span<const Index> heads,
                            std::string_view one) {
+  const auto shown = [](std::span<const Index> list, Index i) {
+    return std::ranges::find(list, i) != list.end();
+  };
   const auto hidden = [&](const PlaneMarks& plane) {
-    return !batches.contains(plane.batch) || !heads.contains(plane.head);
+    return !shown(batches, plane.batch) || !shown(heads, plane.head);
   };
   const auto first = std::ranges::find_if(marked, hidden);
   if (first == marked.end()) return "";

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <functional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -32,7 +33,8 @@ std::string plane_text(const Mask& mask, Index batch, Index head);
 
 /// "12 leaks in other batches and heads; first: batch 27, head 3: --batch 27 --head 3"; empty when
 /// all that are marked are shown. `one` is what is counted: "leak".
-std::string elsewhere_text(const Mask& mask, const MarkedPlanes& marked, Range batches, Range heads,
+std::string elsewhere_text(const Mask& mask, const MarkedPlanes& marked,
+                           std::span<const Index> batches, std::span<const Index> heads,
                            std::string_view one);
 
 }  // namespace maskctl::app

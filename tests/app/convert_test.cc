@@ -8,7 +8,7 @@
 namespace maskctl::test {
 namespace {
 
-const std::string kMakeDocuments = "maskctl gen segments:lens=3+2+3 -o seg.npy\n";
+const std::string kMakeIdDocuments = "maskctl gen segments:lens=3+2+3 -o seg.npy\n";
 const std::string kMakeCausal = "maskctl gen causal:n=4 -o causal.npy\n";
 
 TEST_CASE("convert: a loss is counted, and nothing is written without --lossy") {
@@ -37,7 +37,7 @@ TEST_CASE("convert: a loss is counted, and nothing is written without --lossy") 
 
 TEST_CASE("convert: roundtrip answers for every kind, with and without a file") {
   const Sandbox sandbox;
-  sandbox.run(kMakeDocuments + kMakeCausal);
+  sandbox.run(kMakeIdDocuments + kMakeCausal);
   for (const std::string kind : {"dense", "segments", "cu_seqlens", "bias", "bits", "runs"}) {
     INFO(kind);
     const Outcome same =
@@ -101,7 +101,7 @@ TEST_CASE("convert: a packed batch becomes what variable-length kernels take") {
 TEST_CASE("convert: what is written reads back as the same mask") {
   const Sandbox sandbox;
   const Outcome outcome = sandbox.run(
-      kMakeDocuments +
+      kMakeIdDocuments +
       "maskctl convert seg.npy --as segments --to cu_seqlens -o cu.npy\n"
       "maskctl convert cu.npy --as cu_seqlens --to bits -q -o - |\n"
       "  maskctl convert - --as bits --shape 1+1+8+8 --to runs -o runs.npz\n"
@@ -120,7 +120,7 @@ TEST_CASE("convert: append adds to a container and keeps what is there") {
   for (const std::string file : {"m.npz", "m.safetensors"}) {
     INFO(file);
     const Outcome outcome = sandbox.run(
-        kMakeDocuments + "maskctl convert seg.npy --as segments --to segments -o " + file +
+        kMakeIdDocuments + "maskctl convert seg.npy --as segments --to segments -o " + file +
         ":ids\n"
         "maskctl convert seg.npy --as segments -t causal --to dense --append -o " +
         file + ":mask && maskctl stats " + file + ":mask > stats && maskctl stats " + file +
@@ -141,7 +141,7 @@ TEST_CASE("convert: append adds to a container and keeps what is there") {
 
 TEST_CASE("convert: wrong requests say what to do") {
   const Sandbox sandbox;
-  sandbox.run(kMakeDocuments + kMakeCausal);
+  sandbox.run(kMakeIdDocuments + kMakeCausal);
   const std::vector<std::pair<std::string, std::string>> table = {
       {"causal.npy --to dense", "no destination"},
       {"causal.npy --to positions -o x.npy", "read only"},

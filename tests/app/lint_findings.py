@@ -138,6 +138,23 @@ def sarif_mistakes(name, severity, report):
         yield "missing in SARIF"
     elif result["level"] != severity or not result["message"]["text"] or not result["locations"]:
         yield f"incomplete in SARIF: {result}"
+    artifacts = report["runs"][0].get("artifacts", [])
+    for result in results:
+        yield from place_mistakes(result, artifacts)
+
+
+def place_mistakes(result, artifacts):
+    """Each place is in a file or in a text that the report contains, and has a region of it."""
+    for place in result["locations"] + result.get("relatedLocations", []):
+        physical = place["physicalLocation"]
+        where, region = physical["artifactLocation"], physical["region"]
+        if "uri" in where:
+            if region["startLine"] != 1 or ("byteOffset" in region) != ("byteLength" in region):
+                yield f"no region of a file: {physical}"
+        elif region["startLine"] > artifacts[where["index"]]["contents"]["text"].count("\n"):
+            yield f"no line of a pipeline: {physical}"
+    if not result["locations"][0]["logicalLocations"][0]["fullyQualifiedName"]:
+        yield f"no logical place: {result}"
 
 
 def main():

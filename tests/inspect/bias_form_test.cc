@@ -98,3 +98,15 @@ TEST_CASE("bias form: a slope with one cell off is no ALiBi") {
   CHECK(bias_form(made(DType::kFloat32, 1, 30, 30, off)).planes[0].form ==
         BiasPlane::Form::kIrregular);
 }
+
+TEST_CASE("bias form: 0 and one negative number are a mask or a penalty, not buckets") {
+  const auto two = [](double third) {
+    return bias_form(made(DType::kFloat32, 1, 6, 6, [third](Index, Index q, Index k) {
+      return q == 0 && k == 0 ? third : k <= q ? 0.0 : -100.0;
+    }));
+  };
+  CHECK(two(0).planes[0].form == BiasPlane::Form::kTwo);
+  CHECK(bias_text(two(0)).front() ==
+        "0 and -100 only: a mask that closes with -100, as Swin's with -100, or a penalty");
+  CHECK(two(-50).planes[0].form != BiasPlane::Form::kTwo);
+}

@@ -19,7 +19,9 @@ TEST_CASE("an array of an npz is chosen by its key") {
   const LoadedMask ids = read_mask(path + ":ids");
   CHECK(ids.kind == ArrayKind::kSegments);
   CHECK(ids.mask.count() == 5);
-  CHECK(error_of(path) == path + ": 2 arrays (mask, ids); choose one: " + path + ":mask");
+  const std::string list =
+      path + ":mask (bool (9, 9): dense), " + path + ":ids (int64 (1, 4): segments)";
+  CHECK(error_of(path) == path + ": 2 arrays; choose one: " + list);
 }
 
 TEST_CASE("an array that fits more than one kind is refused with the kinds") {

@@ -13,9 +13,13 @@
 #include "app/session/mask_lint.h"
 #include "app/session/sources.h"
 #include "maskctl/base/error.h"
+#include "maskctl/io/array_source.h"
 #include "maskctl/mask/arrays/array_kinds.h"
 #include "maskctl/mask/arrays/dense.h"
 #include "maskctl/pipeline/expectations.h"
+#include "maskctl/pipeline/load.h"
+#include "maskctl/pipeline/parse/grammar.h"
+#include "maskctl/pipeline/steps/generate.h"
 
 namespace maskctl::app {
 namespace {
@@ -94,6 +98,45 @@ bool has_error(const Findings& findings) {
       findings, [](const Finding& finding) { return finding.rule->severity == Severity::kError; });
 }
 
+/// The steps of all -t, one each.
+std::vector<std::string> step_texts(const SourceOptions& source) {
+  std::vector<std::string> out;
+  for (const std::string& argument : source.transforms) {
+    if (is_blank(argument)) continue;
+    for (const StepText& step : parse(pipeline_text(argument)).steps) {
+      out.push_back(print(std::vector{step}));
+    }
+  }
+  return out;
+}
+
+/// Finds the bytes of cells in an array whose axes are those of the mask: dense, without steps that
+/// move cells.
+std::function<std::optional<Range>(const Location&)> bytes_in(const std::string& source,
+                                                              const LoadedMask& loaded,
+                                                              const SourceOptions& how) {
+  const bool same_axes = loaded.kind == ArrayKind::kDense || loaded.kind == ArrayKind::kBias;
+  if (!same_axes || !how.transforms.empty() || !names_one_source(source)) return {};
+  if (parse_source_name(source).path == "-") return {};
+  return [source](const Location& where) -> std::optional<Range> {
+    const ArraySource array(source);
+    const std::vector<Index> mask_index = {where.batch.value_or(0), where.head.value_or(0),
+                                           where.query.value_or(-1), where.key.value_or(-1)};
+    if (!where.query || !where.key) return std::nullopt;
+    const std::vector<Index>& shape = array.shape();
+    std::vector<Index> index(mask_index.end() - std::min<Index>(2, std::ssize(shape)),
+                             mask_index.end());
+    if (shape.size() >= 3) {
+      index.insert(index.begin(), mask_index.begin(), mask_index.begin() + std::ssize(shape) - 2);
+    }
+    for (std::size_t i = 0; i < index.size(); ++i) {
+      if (shape[i] == 1) index[i] = 0;  // one serves all
+      if (index[i] >= shape[i]) return std::nullopt;
+    }
+    return array.bytes_of(index);
+  };
+}
+
 /// The findings in one SOURCE: arrays first, then steps, then the mask.
 class Lint {
  public:
@@ -107,6 +150,7 @@ class Lint {
 
   CheckReport run() {
     report_.source = name_;
+    report_.steps = step_texts(source_);
     report_.linted = true;
     if (read_source()) lint_masks();
     lint_arrays();
@@ -129,6 +173,7 @@ class Lint {
     LoadedMask loaded = loader_.read(name_);
     add(lint_reading({loaded.odd_bools, loaded.bias_seen.inf, loaded.bias_seen.min}));
     gives_nan_ = loaded.kind != ArrayKind::kBias || !loaded.bias_seen.min;
+    report_.bytes = bytes_in(name_, loaded, source_);
     mask_ = std::move(loaded.mask);
     if (loaded.kind != ArrayKind::kSegments || !loaded.q_segment_ids) return true;
     own_ = DocumentSource{DocumentForm::kSegments, std::move(*loaded.q_segment_ids),
@@ -260,9 +305,12 @@ CheckReport expectations_of(const std::string& source, const CheckOptions& optio
     throw Error(Errc::kInvalidArgument, "check: --bias goes without --expect");
   }
   Loader loader(options.source, session);
-  const Mask mask = loader.transformed(loader.read(source).mask);
+  const LoadedMask loaded = loader.read(source);
+  const Mask mask = loader.transformed(loaded.mask);
   CheckReport report;
   report.source = source;
+  report.steps = step_texts(options.source);
+  report.bytes = bytes_in(source, loaded, options.source);
   report.shape = {mask.batch(), mask.heads(), mask.queries(), mask.keys()};
   report.expected = check_all(mask, options, loader, session);
   return report;

@@ -13,6 +13,7 @@
 #include "maskctl/base/error.h"
 #include "maskctl/inspect/translate/bias_form.h"
 #include "maskctl/io/array_io.h"
+#include "maskctl/io/containers/array_look.h"
 #include "maskctl/io/containers/container.h"
 #include "maskctl/io/printable.h"
 #include "maskctl/mask/arrays/elements.h"
@@ -92,6 +93,8 @@ void describe_numbers(const std::string& source, const ReadOptions& options, Inf
   const bool is_bias = is_floating(array.dtype()) && array.rank() >= 2 && array.rank() <= 4 &&
                        first_not_binary(array.dtype(), array.bytes());
   if (!is_bias) return;
+  const Index row = array.extent(array.rank() - 1);
+  if (look_of(array.dtype(), array.bytes(), 0, row) != ArrayLook::kOther) return;  // the reason
   const BiasForm form = bias_form(array);
   report.bias = bias_text(form);
   report.reason = report.reason.substr(0, report.reason.find("; "));  // the lines below say more

@@ -62,8 +62,8 @@ constexpr PrintedArray kArrays[] = {
     {"kv_positions", [](auto& info, auto&) { return info.get_or_compute_positions().kv; }},
     {"q_attention_mask", read<&MaskInfo::q_attention_mask>},
     {"q_position_ids", read<&MaskInfo::q_position_ids>},
-    {"q_mask", [](auto& info, auto&) { return info.get_qkv_masks(DType::kInt32).q; }},
-    {"kv_mask", [](auto& info, auto&) { return info.get_qkv_masks(DType::kInt32).kv; }},
+    {"q_mask", [](auto& info, auto&) { return info.get_qkv_masks(DType::kBool).q; }},
+    {"kv_mask", [](auto& info, auto&) { return info.get_qkv_masks(DType::kBool).kv; }},
 };
 
 std::vector<std::string_view> array_names() {

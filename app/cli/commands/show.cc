@@ -1,6 +1,8 @@
 // maskctl show: draws a mask in characters.
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <numeric>
 #include <span>
 #include <vector>
 
@@ -22,12 +24,18 @@
 namespace maskctl::app {
 namespace {
 
-/// One batch or head, or all.
+/// Batches or heads: some, or all.
 struct Members {
-  Index index = 0;
+  std::vector<Index> list = {0};
   bool all = false;
 
-  Range of(Index count) const { return all ? Range{0, count} : Range{index, index + 1}; }
+  bool several() const { return all || list.size() > 1; }
+  std::vector<Index> of(Index count) const {
+    if (!all) return list;
+    std::vector<Index> out(static_cast<std::size_t>(count));
+    std::iota(out.begin(), out.end(), Index{0});
+    return out;
+  }
 };
 
 struct ShowOptions {
@@ -48,6 +56,8 @@ struct ShowOptions {
   std::string output;  // file of a picture
   bool force = false;
   Index scale = 0;  // 0: automatic
+  Index size = 0;   // pixels of the longer side; 0: automatic
+  std::optional<std::string> title;
   std::string overlay;
   OtherSource other;  // how the overlay is read
   std::optional<BlockSize> tiles;
@@ -73,20 +83,30 @@ void show_style_options(OptionList& list, ShowOptions& show) {
              [&] { list.flag("--no-fit", "draw every block (--style ejkernel)", show.no_fit); });
 }
 
+/// "3", "0,3", "0-3+7", "all".
 Members parse_members(const std::string& text, std::string_view option) {
   if (text == "all") return {.all = true};
-  if (const auto index = number_from<Index>(text)) return {.index = *index};
-  throw Error(
-      Errc::kInvalidArgument,
-      fmt::format("{} '{}': expected a whole number from 0 on, or all", option, shown(text)));
+  Members out{.list = {}};
+  for (const std::string& part : parse_list(text)) {
+    const auto range = range_from(part);
+    if (!range || range->size() > static_cast<Index>(kMostPanels)) {
+      throw Error(Errc::kInvalidArgument,
+                  fmt::format("{} '{}': expected whole numbers from 0 on, as 3, 0,3 or 0-3, or all",
+                              option, shown(text)));
+    }
+    for (Index index = range->begin; index < range->end; ++index) {
+      if (std::ranges::find(out.list, index) == out.list.end()) out.list.push_back(index);
+    }
+  }
+  return out;
 }
 
 void declare(OptionList& list, ShowOptions& show) {
   list.operands("SOURCE", show.sources);
   declare_source(list, show.source);
-  list.value("--batch", "N|all", "which batch to draw (0)",
+  list.value("--batch", "LIST|all", "which batches to draw, as 3, 0,3 or 0-3 (0)",
              [&show](const std::string& text) { show.batch = parse_members(text, "--batch"); });
-  list.value("--head", "N|all", "which head to draw; of all, equal ones once (0)",
+  list.value("--head", "LIST|all", "which heads to draw; of several, equal ones once (0)",
              [&show](const std::string& text) { show.head = parse_members(text, "--head"); });
   declare_documents(list, show.documents);
   list.flag("--no-segments", "no ids along the axes, and no leaks", show.no_segments);
@@ -99,6 +119,10 @@ void declare(OptionList& list, ShowOptions& show) {
   list.text("-o,--output", "FILE", "write a picture: FILE.png, FILE.svg or FILE.html", show.output);
   list.flag("-f,--force", "replace an existing file", show.force);
   list.integer("--scale", 1, "pixels of a cell (-o)", [&show](Index n) { show.scale = n; });
+  list.integer("--size", 2, "pixels of the longer side, rulers apart (-o)",
+               [&show](Index n) { show.size = n; });
+  list.value("--title", "TEXT", "the title, instead of the SOURCE and its steps; '' for none",
+             [&show](const std::string& text) { show.title = text; });
   list.text("--overlay", "SOURCE", "a second mask laid over the first", show.overlay);
   show.other.declare(list);
   declare_semantics(list, show.source);
@@ -108,8 +132,9 @@ void declare(OptionList& list, ShowOptions& show) {
 }
 
 void check_members(std::string_view axis, Members members, Index count) {
-  const Index index = members.index;
-  if (members.all || (index >= 0 && index < count)) return;
+  const auto beyond = std::ranges::find_if(members.list, [&](Index i) { return i >= count; });
+  if (members.all || beyond == members.list.end()) return;
+  const Index index = *beyond;
   throw Error(
       Errc::kInvalidArgument,
       count == 1
@@ -123,16 +148,15 @@ std::string ejkernel_text(const ShowOptions& options, const Mask& mask, const Se
     out.q_block = options.block->q;
     out.kv_block = options.block->k;
   }
-  out.batch = options.batch.index;
-  out.head = options.head.index;
+  out.batch = options.batch.list.front();
+  out.head = options.head.list.front();
   out.fit_in_screen = !options.no_fit;
   out.max_rows = options.max_rows.value_or(out.max_rows);
   out.max_cols = options.max_columns.value_or(out.max_cols);
   out.ascii = options.ascii;
   out.show_segments = !options.no_segments;
   out.mask_shape = {mask.batch(), mask.heads(), mask.queries(), mask.keys()};
-  const Range batch = options.batch.of(mask.batch()), head = options.head.of(mask.heads());
-  const Panel panel = panels_of(mask, batch, head, ids).front();
+  const Panel panel = panels_of(mask, options.batch.list, options.head.list, ids).front();
   const auto known = [](std::span<const std::int32_t> row) {
     return row.empty() ? std::nullopt : std::optional(row);
   };
@@ -143,8 +167,8 @@ std::string ejkernel_text(const ShowOptions& options, const Mask& mask, const Se
 std::string visualized(const ShowOptions& options, MaskInfo info) {
   VisualizeOptions out;
   if (options.block) out.block_size = std::pair(options.block->q, options.block->k);
-  out.batch = options.batch.index;
-  out.head = options.head.index;
+  out.batch = options.batch.list.front();
+  out.head = options.head.list.front();
   out.fit_in_screen = !options.no_fit;
   out.max_rows = options.max_rows.value_or(out.max_rows);
   out.max_cols = options.max_columns.value_or(out.max_cols);
@@ -185,12 +209,19 @@ void check_options(const ShowOptions& options) {
                 "show: -o writes a picture of one SOURCE; --head all and --batch all put all of "
                 "its masks on it");
   }
-  if (options.output.empty() && options.scale > 0) {
-    throw Error(Errc::kInvalidArgument, "show: --scale goes with -o FILE.png");
+  if (options.output.empty() && (options.scale > 0 || options.size > 0)) {
+    throw Error(Errc::kInvalidArgument, fmt::format("show: {} goes with -o FILE.png",
+                                                    options.scale > 0 ? "--scale" : "--size"));
   }
-  if (options.ejkernel && (options.batch.all || options.head.all)) {
+  if (options.scale > 0 && options.size > 0) {
+    throw Error(Errc::kInvalidArgument, "show: --scale and --size exclude each other");
+  }
+  if (options.ejkernel && options.title) {
+    throw Error(Errc::kInvalidArgument, "show: --style ejkernel has no title; leave out --title");
+  }
+  if (options.ejkernel && (options.batch.several() || options.head.several())) {
     throw Error(Errc::kInvalidArgument,
-                "show: --style ejkernel draws one batch and one head; leave out all");
+                "show: --style ejkernel draws one batch and one head; name one of each");
   }
   if (!options.overlay.empty() && options.tiles) {
     throw Error(Errc::kInvalidArgument, "show: --overlay and --tiles exclude each other");
@@ -222,6 +253,13 @@ void add_panels(const ShowOptions& options, Drawing& drawing) {
 void write_picture_of(const ShowOptions& options, const Figure& figure) {
   PictureOptions how;
   how.scale = options.scale;
+  if (options.size > 0) {
+    const Panel& panel = figure.panels.front();
+    const Index cells = std::max(panel.plane->queries(), panel.plane->keys());
+    how.max_size = options.size;
+    how.scale =
+        std::clamp<Index>(options.size / panels_across(figure) / std::max<Index>(cells, 1), 1, 256);
+  }
   how.palette = options.palette;
   WriteOptions write;
   write.force = options.force;
@@ -245,8 +283,8 @@ void add_overlay(const ShowOptions& options, Session& session, Drawing& drawing)
 /// What the drawing does not show; empty if it shows all that is marked.
 std::string elsewhere_of(const ShowOptions& options, const Drawing& drawing) {
   const Mask& mask = drawing.mask;
-  const Range batches = options.batch.of(mask.batch()), heads = options.head.of(mask.heads());
-  if (batches.size() == mask.batch() && heads.size() == mask.heads()) return "";
+  const auto batches = options.batch.of(mask.batch()), heads = options.head.of(mask.heads());
+  if (std::ssize(batches) == mask.batch() && std::ssize(heads) == mask.heads()) return "";
   const bool overlay = !options.overlay.empty();
   if (!overlay && !(drawing.ids.q && drawing.ids.k)) return "";
   const MarkedPlanes marked = overlay ? marked_differences(mask, drawing.other)
@@ -279,7 +317,8 @@ Answer show(const std::string& source, const ShowOptions& options, Loader& loade
   }
   if (options.no_segments) drawing.ids = {};
   if (!options.overlay.empty()) add_overlay(options, session, drawing);
-  drawing.figure.name = with_pipeline(source, options.source);
+  drawing.figure.name = options.title.value_or(with_pipeline(source, options.source));
+  if (options.title) drawing.figure.other_name.clear();
   drawing.figure.pad_id = documents ? documents->pad_id : -1;
   add_panels(options, drawing);
   const std::string elsewhere = elsewhere_of(options, drawing);
@@ -309,11 +348,13 @@ const Command kShow = command<ShowOptions, declare, run>({
     .group = kLook,
     .operands = "SOURCE...",
     .summary = "draw a mask",
-    .examples = "  maskctl show mask.npy --head 3\n"
-                "  maskctl show mask.npy --head all -o heads.png\n"
-                "  maskctl show seg.npy --as segments -t causal -t window:keys=128\n"
-                "  maskctl show mask.npy --style ejkernel --block 64\n"
-                "  maskctl show have.npy --overlay want.npy -o both.png\n",
+    .examples =
+        "  maskctl show mask.npy --head 3\n"
+        "  maskctl show mask.npy --head all -o heads.png\n"
+        "  maskctl show mask.npy --head 0,3 --title 'before and after' --size 1600 -o h.svg\n"
+        "  maskctl show seg.npy --as segments -t causal -t window:keys=128\n"
+        "  maskctl show mask.npy --style ejkernel --block 64\n"
+        "  maskctl show have.npy --overlay want.npy -o both.png\n",
 });
 
 }  // namespace maskctl::app

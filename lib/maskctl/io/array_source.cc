@@ -63,6 +63,19 @@ ArraySource& ArraySource::operator=(ArraySource&&) noexcept = default;
 DType ArraySource::dtype() const { return impl_->array.dtype; }
 const std::vector<Index>& ArraySource::shape() const { return impl_->array.shape; }
 
+std::optional<Range> ArraySource::bytes_of(std::span<const Index> index) const {
+  const OpenArray& array = impl_->array;
+  const auto begin = array.reader ? array.reader->data_begin() : std::nullopt;
+  if (!begin) return std::nullopt;
+  Index element = 0;
+  for (std::size_t i = 0; i < index.size(); ++i) {
+    const std::size_t axis = array.fortran_order ? index.size() - 1 - i : i;
+    element = element * array.shape[axis] + index[axis];
+  }
+  const Index size = size_bytes(array.dtype);
+  return Range{*begin + element * size, *begin + (element + 1) * size};
+}
+
 Tensor ArraySource::read(const ArrayPlace& place) {
   OpenArray& array = impl_->array;
   const std::vector<Index> extents = shape_of(place);

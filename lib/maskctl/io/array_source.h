@@ -2,9 +2,12 @@
 #pragma once
 
 #include <memory>
+#include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
+#include "maskctl/base/index.h"
 #include "maskctl/io/read_options.h"
 #include "maskctl/tensor/dtype.h"
 #include "maskctl/tensor/place.h"
@@ -26,6 +29,9 @@ class ArraySource {
 
   DType dtype() const;
   const std::vector<Index>& shape() const;
+  /// The bytes of one element in the file; nothing where it does not lie there as it is, in what is
+  /// compressed, chunked or piped. `index` is inside the shape.
+  std::optional<Range> bytes_of(std::span<const Index> index) const;
   /// Call it once. Throws Error(kLimit) when the part exceeds options.max_bytes.
   Tensor read(const ArrayPlace& place);
 

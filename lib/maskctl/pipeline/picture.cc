@@ -16,10 +16,15 @@
 namespace maskctl {
 namespace {
 
-std::optional<PictureFormat> format_of(std::string_view dest) {
+std::string lower_suffix(std::string_view dest) {
   std::string suffix(dest.substr(std::min(dest.rfind('.'), dest.size())));
   const auto lower = [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c; };
   std::transform(suffix.begin(), suffix.end(), suffix.begin(), lower);
+  return suffix;
+}
+
+std::optional<PictureFormat> format_of(std::string_view dest) {
+  const std::string suffix = lower_suffix(dest);
   if (suffix == ".png") return PictureFormat::kPng;
   if (suffix == ".svg") return PictureFormat::kSvg;
   if (suffix == ".html" || suffix == ".htm") return PictureFormat::kHtml;
@@ -59,9 +64,11 @@ std::string_view suffix_of(PictureFormat format) {
 
 PictureFormat picture_format(std::string_view dest) {
   if (const auto format = format_of(dest)) return *format;
-  throw Error(Errc::kInvalidArgument,
-              fmt::format("{}: pictures are .png, .svg or .html; give a name that ends in one",
-                          shown(dest)));
+  throw Error(
+      Errc::kInvalidArgument,
+      fmt::format("{}: pictures are .png, .svg or .html; {}", shown(dest),
+                  lower_suffix(dest) == ".pdf" ? "rsvg-convert -f pdf makes a PDF of an .svg"
+                                               : "give a name that ends in one"));
 }
 
 bool is_picture_name(std::string_view dest) { return format_of(dest).has_value(); }

@@ -44,7 +44,7 @@ TEST_CASE("A chain prints its calls, property accesses and nested calls in order
   CHECK(lines == Lines{"Calling type.from_segments()", "Calling MaskInfo.apply_causal()",
                        "Property access: q_len", "Property access: kv_len",
                        "Calling MaskInfo.get_or_compute_attention_mask()",
-                       "Calling segment_ids_to_mask()", "Calling MaskInfo.replace()"});
+                       "Calling tuple.segment_ids_to_mask()", "Calling MaskInfo.replace()"});
 }
 
 TEST_CASE("apply_chunked reads the lengths again") {
@@ -54,7 +54,7 @@ TEST_CASE("apply_chunked reads the lengths again") {
                        "Property access: kv_len",
                        "Calling MaskInfo.get_or_compute_attention_mask()", "Property access: q_len",
                        "Property access: kv_len", "Calling MaskInfo.get_or_compute_segment_ids()",
-                       "Calling mask_to_segment_ids()", "Property access: q_len",
+                       "Calling ArrayImpl.mask_to_segment_ids()", "Property access: q_len",
                        "Property access: kv_len", "Calling MaskInfo.replace()"});
 }
 
@@ -65,7 +65,8 @@ TEST_CASE("Properties print what they read, and untraced ones nothing") {
               "Property access: kv_len"});
   CHECK(lines_of([&] { (void)info.bias(); }) ==
         Lines{"Property access: bias", "Calling MaskInfo.create_bias()",
-              "Calling MaskInfo.get_or_compute_attention_mask()", "Calling segment_ids_to_mask()"});
+              "Calling MaskInfo.get_or_compute_attention_mask()",
+              "Calling tuple.segment_ids_to_mask()"});
   CHECK(lines_of([&] { info.q_attention_mask(); }) == Lines{"Property access: q_segment_ids"});
   CHECK(lines_of([&] {
           (void)info.repr();
@@ -86,14 +87,15 @@ TEST_CASE("Unknown lengths are read again for the message") {
 TEST_CASE("Constructors print the functions they call") {
   CHECK(lines_of([] {
           MaskInfo::from_cu_seqlens(list({0, 2}), 3);
-        }) == Lines{"Calling type.from_cu_seqlens()", "Calling qkv_cu_seqlens_to_qkv_masks()",
-                    "Calling cu_seqlens_to_mask()", "Calling cu_seqlens_to_mask()"});
+        }) ==
+        Lines{"Calling type.from_cu_seqlens()", "Calling ArrayImpl.qkv_cu_seqlens_to_qkv_masks()",
+              "Calling ArrayImpl.cu_seqlens_to_mask()", "Calling ArrayImpl.cu_seqlens_to_mask()"});
   CHECK(lines_of([] {
           MaskInfo::dynamic_init({.input_ids_shape = Shape{1, 2}});
         }) == Lines{"Calling type.dynamic_init()", "Calling type.from_segments()"});
   CHECK(lines_of([] {
           MaskInfo::from_attention_mask(MaskArray(bools({1, 2}, {1, 0})));
-        }) == Lines{"Calling type.from_attention_mask()", "Calling segment_ids_to_mask()"});
+        }) == Lines{"Calling type.from_attention_mask()", "Calling tuple.segment_ids_to_mask()"});
 }
 
 }  // namespace

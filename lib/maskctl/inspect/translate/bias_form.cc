@@ -91,6 +91,13 @@ struct Cells {
   }
 };
 
+/// Nothing but 0 and the least number.
+bool holds_two(const Cells& cells, double least) {
+  bool out = least < 0;
+  cells.each_open([&](Index, Index, double value) { out &= value == 0 || value == least; });
+  return out;
+}
+
 BiasPlane plane_of(const Cells& cells) {
   BiasPlane out;
   bool first = true;
@@ -110,6 +117,8 @@ BiasPlane plane_of(const Cells& cells) {
   out.form = Form::kByKey;
   if (!std::isnan(out.slope = cells.slope(by_key))) return out;
   out.slope = 0;
+  out.form = Form::kTwo;
+  if (out.largest == 0 && holds_two(cells, out.least)) return out;
   out.numbers = cells.table();
   out.form = out.numbers > 0 ? Form::kTable : Form::kIrregular;
   return out;
@@ -139,6 +148,10 @@ std::string words(Form form, const std::vector<double>& slopes, const BiasPlane&
                          fmt::join(slopes, " "));
     case Form::kByKey:
       return fmt::format("ALiBi by key{}: m * key, slopes m {:.6g}", heads, fmt::join(slopes, " "));
+    case Form::kTwo:
+      return fmt::format(
+          "0 and {:.6g} only{}: a mask that closes with {:.6g}, as Swin's with -100, or a penalty",
+          example.least, heads, example.least);
     case Form::kTable:
       return fmt::format(
           "a table of relative positions{}, as T5's buckets: {} numbers from {:.6g} to {:.6g} by "

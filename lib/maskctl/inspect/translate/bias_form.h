@@ -17,6 +17,7 @@ struct BiasPlane {
     kDistance,   // slope * |d|
     kRelative,   // slope * d; under causal the same as kByKey up to a constant
     kByKey,      // slope * key
+    kTwo,        // 0 and one negative number, which may stand for closed
     kTable,      // one number for each d
     kIrregular,  // anything else
   };

@@ -4,6 +4,7 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <cstring>
 #include <limits>
 
 #include "maskctl/base/error.h"
@@ -26,11 +27,13 @@ void invert_rows(std::span<std::uint64_t> words, Index keys) {
 }
 
 struct Expected {
-  const char* text;
+  std::string_view text;
   std::vector<Remedy> remedies = {};
 };
 
-Expected expected(DType dtype, Values values) {
+/// What was expected; where the look of the elements says what they are, the words for that.
+Expected expected(DType dtype, Values values, ArrayLook look) {
+  if (look != ArrayLook::kOther) return {words(look)};
   if (values == Values::kBias) {
     return {"expected 0 (open) and -inf or a large negative number (closed)",
             {{Remedy::kSetClosedBelow}}};
@@ -88,6 +91,8 @@ void ValueCheck::found(Index first, std::span<const std::byte> elements) {
   if (!at || first + *at >= first_bad_) return;
   first_bad_ = first + *at;
   bad_text_ = element_text(dtype_, elements, *at);
+  look_ = fortran_order_ || shape_.empty() ? ArrayLook::kOther
+                                           : look_of(dtype_, elements, first, shape_.back());
 }
 
 std::vector<Index> ValueCheck::position(Index element) const {
@@ -102,7 +107,7 @@ std::vector<Index> ValueCheck::position(Index element) const {
 
 void ValueCheck::check() const {
   if (first_bad_ == std::numeric_limits<Index>::max()) return;
-  const auto [text, remedies] = expected(dtype_, values_);
+  const auto [text, remedies] = expected(dtype_, values_, look_);
   throw Error(Errc::kFormat,
               fmt::format("{}: values other than 0 and {}, the first is {} at {}; {}", name_,
                           values_ == Values::kBias ? "-inf" : "1", bad_text_,

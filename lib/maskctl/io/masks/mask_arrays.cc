@@ -4,10 +4,12 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <iterator>
 #include <limits>
 
 #include "maskctl/base/checked.h"
 #include "maskctl/base/error.h"
+#include "maskctl/io/containers/array_look.h"
 #include "maskctl/io/masks/dense_reader.h"
 #include "maskctl/mask/arrays/array_kinds.h"
 #include "maskctl/mask/arrays/bits.h"
@@ -70,6 +72,55 @@ Tensor ids_tensor(const Tensor& array) {
 Index last_end(const Tensor& pairs) {
   const auto values = as_int64(pairs, "an array of start-end pairs");
   return values.empty() ? 0 : std::max<Index>(0, *std::ranges::max_element(values));
+}
+
+/// Whether reading the array in this kind makes a mask of the shape that is asked for.
+bool makes_shape(ArrayKind kind, std::span<const Index> array, const std::vector<Index>& wanted) {
+  const bool rows =
+      kind == ArrayKind::kPadding || kind == ArrayKind::kSegments || kind == ArrayKind::kPositions;
+  if (!rows && kind != ArrayKind::kDense && kind != ArrayKind::kKeyPadding) return true;
+  if (array.back() != wanted[3]) return false;
+  const auto fits = [](Index has, Index asked) { return has == asked || has == 1; };
+  if (kind == ArrayKind::kDense)
+    return array.size() < 2 || fits(array[array.size() - 2], wanted[2]);
+  return (!rows || wanted[2] == wanted[3]) && (array.size() < 2 || fits(array[0], wanted[0]));
+}
+
+/// Drops the kinds in which the array cannot have the shape that is asked for, unless all go.
+void keep_fitting(std::vector<ArrayKind>& kinds, const OpenArray& array,
+                  const MaskReadOptions& options) {
+  if (!options.shape || options.shape->size() != 4 || kinds.size() < 2) return;
+  std::vector<ArrayKind> left;
+  std::ranges::copy_if(kinds, std::back_inserter(left), [&](ArrayKind kind) {
+    return makes_shape(kind, array.shape, *options.shape);
+  });
+  if (!left.empty()) kinds = std::move(left);
+}
+
+constexpr std::size_t kLookedAt = std::size_t{1} << 20;  // elements: enough to tell
+
+/// Refuses whole numbers that are ids to no one.
+void refuse_look(const OpenArray& array, const Tensor& values) {
+  const std::size_t most = kLookedAt * static_cast<std::size_t>(size_bytes(array.dtype));
+  const auto bytes = values.bytes().first(std::min(values.bytes().size(), most));
+  const ArrayLook look = look_of(array.dtype, bytes, 0, 1);
+  if (look == ArrayLook::kOther) return;
+  throw Error(Errc::kInvalidArgument, fmt::format("{}: {}", array.name, words(look)),
+              read_as(std::array{ArrayKind::kSegments}));
+}
+
+/// A line where nearly each token has an id of its own, as in a file of token ids; empty otherwise.
+std::string token_id_note(const std::string& name, const Tensor& ids) {
+  constexpr std::size_t kFewest = 8;
+  const auto all = ids.as<std::int32_t>();
+  const std::size_t tokens = std::min(all.size(), kLookedAt);
+  std::vector<std::int32_t> values(all.begin(), all.begin() + static_cast<std::ptrdiff_t>(tokens));
+  std::ranges::sort(values);
+  const auto different =
+      static_cast<std::size_t>(std::ranges::unique(values).begin() - values.begin());
+  if (tokens < kFewest || different * 2 <= tokens) return "";
+  return fmt::format("{}: {} different segment ids for {} tokens; token ids are not segment ids",
+                     name, different, tokens);
 }
 
 [[noreturn]] void refuse(const OpenArray& array, std::span<const ArrayKind> kinds) {
@@ -222,6 +273,7 @@ ArrayKind choose_kind(OpenArray& array, const MaskReadOptions& options,
   if (choice.needs_values) {
     const Tensor& values = array.load(options.read, notes);
     choice.kinds = fitting_kinds(values);
+    if (choice.kinds.size() == 1) refuse_look(array, values);
     if (choice.kinds.size() == 1 && looks_like_positions(values)) {
       throw Error(
           Errc::kInvalidArgument,
@@ -234,6 +286,7 @@ ArrayKind choose_kind(OpenArray& array, const MaskReadOptions& options,
                                           array.name, shape_text(array.shape)));
   }
   if (options.closed_below && is_floating(array.dtype)) return ArrayKind::kBias;
+  keep_fitting(choice.kinds, array, options);
   if (choice.kinds.size() > 1) refuse(array, choice.kinds);
   if (choice.kinds[0] == ArrayKind::kDense) return dense_or_bias(array, options, notes);
   return choice.kinds[0];
@@ -252,6 +305,8 @@ LoadedMask load_sequences(OpenArray& q, OpenArray& kv, ArrayKind kind,
     out = loaded(mask_from_segments(q_array, kv_array, options.pad_id), kind, q);
     out.q_segment_ids = ids_tensor(q_array);
     out.kv_segment_ids = ids_tensor(kv_array);
+    if (auto note = token_id_note(q.name, *out.q_segment_ids); !note.empty())
+      notes.push_back(std::move(note));
   } else if (kind == ArrayKind::kPositions) {
     Tensor q_ids = documents_from_positions(q_array);
     Tensor kv_ids = documents_from_positions(kv_array);

@@ -58,7 +58,7 @@ Tensor start_end(const Tensor& mask, DType out_dtype) {
 }  // namespace
 
 QkvArrays qkv_masks_to_cu_seqlens(const Tensor& q_mask, const Array& kv_mask, DType out_dtype) {
-  trace_call("qkv_masks_to_cu_seqlens");
+  trace_call("ArrayImpl.qkv_masks_to_cu_seqlens");
   const Tensor& keys = kv_mask ? *kv_mask : q_mask;
   if (q_mask.rank() != 2 || keys.rank() != 2) {
     value_error(fmt::format("Expected 2D q_mask/kv_mask, got shapes {} and {}.",
@@ -69,7 +69,7 @@ QkvArrays qkv_masks_to_cu_seqlens(const Tensor& q_mask, const Array& kv_mask, DT
 }
 
 Tensor cu_seqlens_to_mask(const Tensor& cu_seqlens, Index max_len, DType dtype) {
-  trace_call("cu_seqlens_to_mask");
+  trace_call("ArrayImpl.cu_seqlens_to_mask");
   const auto ranges = valid_ranges(cu_seqlens, max_len);
   Tensor mask(DType::kBool, {static_cast<Index>(ranges.size()), max_len});
   auto row = mask.as<std::uint8_t>().begin();
@@ -82,7 +82,7 @@ Tensor cu_seqlens_to_mask(const Tensor& cu_seqlens, Index max_len, DType dtype) 
 
 QkvArrays qkv_cu_seqlens_to_qkv_masks(const Tensor& cu_q, Index max_q_len, const Array& cu_kv,
                                       std::optional<Index> max_kv_len, DType dtype) {
-  trace_call("qkv_cu_seqlens_to_qkv_masks");
+  trace_call("ArrayImpl.qkv_cu_seqlens_to_qkv_masks");
   Tensor q = cu_seqlens_to_mask(cu_q, max_q_len, dtype);
   Tensor kv = cu_seqlens_to_mask(cu_kv ? *cu_kv : cu_q, max_kv_len.value_or(max_q_len), dtype);
   return {make_array(std::move(q)), make_array(std::move(kv))};
@@ -91,8 +91,9 @@ QkvArrays qkv_cu_seqlens_to_qkv_masks(const Tensor& cu_q, Index max_q_len, const
 MaskArray qkv_cu_seqlens_to_attention_mask(const Tensor& cu_q, Index max_q_len, const Array& cu_kv,
                                            std::optional<Index> max_kv_len, DType dtype) {
   // ejkernel calls these functions on the way.
-  for (const char* name : {"qkv_cu_seqlens_to_attention_mask", "qkv_cu_seqlens_to_qkv_masks",
-                           "cu_seqlens_to_mask", "cu_seqlens_to_mask"}) {
+  for (const char* name :
+       {"ArrayImpl.qkv_cu_seqlens_to_attention_mask", "ArrayImpl.qkv_cu_seqlens_to_qkv_masks",
+        "ArrayImpl.cu_seqlens_to_mask", "ArrayImpl.cu_seqlens_to_mask"}) {
     trace_call(name);
   }
   const Index keys = max_kv_len.value_or(max_q_len);

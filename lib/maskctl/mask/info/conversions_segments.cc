@@ -85,23 +85,28 @@ Array valid(const Tensor& plain_ids, DType dtype) {
   return make_array(astype(out, dtype));
 }
 
-}  // namespace
-
-MaskArray segment_ids_to_mask(const Tensor& q_ids, const Tensor& kv_ids, DType dtype) {
-  trace_call("segment_ids_to_mask");
+MaskArray mask_of(const Tensor& q_ids, const Tensor& kv_ids, DType dtype) {
   check_indexable(q_ids);
   check_indexable(kv_ids);
   PlainIds plain(q_ids, kv_ids);
   return pairs(plain(q_ids), plain(kv_ids)).astype(dtype);
 }
 
+}  // namespace
+
+MaskArray segment_ids_to_mask(const Tensor& q_ids, const Tensor& kv_ids, DType dtype) {
+  trace_call("tuple.segment_ids_to_mask");
+  return mask_of(q_ids, kv_ids, dtype);
+}
+
 MaskArray segment_ids_to_mask(const Tensor& ids, DType dtype) {
-  return segment_ids_to_mask(ids, ids, dtype);
+  trace_call("ArrayImpl.segment_ids_to_mask");
+  return mask_of(ids, ids, dtype);
 }
 
 QkvMasks segment_ids_to_qkv_masks(const Array& q_ids, const Array& kv_ids, DType dtype) {
-  trace_call("segment_ids_to_qkv_masks");
-  trace_call("segment_ids_to_mask");  // ejkernel calls it for all three
+  trace_call("ArrayImpl.segment_ids_to_qkv_masks");
+  trace_call("tuple.segment_ids_to_mask");  // ejkernel calls it for all three
   const Array& keys = kv_ids ? kv_ids : q_ids;
   check_indexable(*q_ids);
   check_indexable(*keys);

@@ -95,7 +95,7 @@ Mask reduced(const Mask& mask, std::string_view reduce_heads) {
 }  // namespace
 
 QkvArrays mask_to_segment_ids(const MaskArray& array, bool per_head) {
-  trace_call("mask_to_segment_ids");
+  trace_call("ArrayImpl.mask_to_segment_ids");
   const Index rank = array.rank();
   if (rank < 2 || rank > 4) {
     value_error(fmt::format(
@@ -130,7 +130,7 @@ QkvArrays attention_mask_to_padding_segment_ids(const MaskArray& array) {
 
 QkvArrays attention_mask_to_qkv_cu_seqlens(const MaskArray& array, std::string_view reduce_heads,
                                            DType out_dtype) {
-  trace_call("attention_mask_to_qkv_cu_seqlens");
+  trace_call("ArrayImpl.attention_mask_to_qkv_cu_seqlens");
   const Index rank = array.rank();
   if (rank == 2) return qkv_masks_to_cu_seqlens(array.tensor(), nullptr, out_dtype);
   if (rank != 3 && rank != 4) {

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <map>
+#include <numeric>
 #include <tuple>
 
 #include "maskctl/base/error.h"
@@ -141,15 +142,28 @@ std::vector<Panel> panels_of(const Mask& mask, Range batches, Range heads,
                              const SegmentTensors& ids, const Mask* other) {
   check_part("batches", batches, mask.batch());
   check_part("heads", heads, mask.heads());
+  const auto all = [](Range range) {
+    std::vector<Index> out(static_cast<std::size_t>(range.size()));
+    std::iota(out.begin(), out.end(), range.begin);
+    return out;
+  };
+  return panels_of(mask, all(batches), all(heads), ids, other);
+}
+
+std::vector<Panel> panels_of(const Mask& mask, std::span<const Index> batches,
+                             std::span<const Index> heads, const SegmentTensors& ids,
+                             const Mask* other) {
+  for (const Index b : batches) check_part("batches", {b, b + 1}, mask.batch());
+  for (const Index h : heads) check_part("heads", {h, h + 1}, mask.heads());
   if (other != nullptr) check_members(mask, *other);
   struct Group {
     Panel panel;
     std::map<Index, Heads> members;
   };
   std::vector<Group> groups;
-  for (Index b = batches.begin; b < batches.end; ++b) {
+  for (const Index b : batches) {
     const auto q = row_of(ids.q, b), k = row_of(ids.k, b);
-    for (Index h = heads.begin; h < heads.end; ++h) {
+    for (const Index h : heads) {
       const PlanePtr plane = mask.plane(b, h);
       const PlanePtr over = other != nullptr ? other->plane(b, h) : nullptr;
       auto group = std::ranges::find_if(groups, [&](const Group& g) {

@@ -50,9 +50,14 @@ struct SegmentTensors {
 /// The planes of these batches and heads, over those of `other` if that is given. Equal ones with
 /// equal ids become one panel, which is named after all of them: "heads 0-3, 5". An axis of which
 /// the mask has only one is not named. The ids must outlive the panels. Throws Error(kShape) when
-/// ids or `other` lack a batch or head, Error(kInvalidArgument) for ranges outside the mask.
+/// ids or `other` lack a batch or head, Error(kInvalidArgument) for batches and heads outside the
+/// mask.
 std::vector<Panel> panels_of(const Mask& mask, Range batches, Range heads,
                              const SegmentTensors& ids = {}, const Mask* other = nullptr);
+/// The same for batches and heads that need not be neighbours, in the order given.
+std::vector<Panel> panels_of(const Mask& mask, std::span<const Index> batches,
+                             std::span<const Index> heads, const SegmentTensors& ids = {},
+                             const Mask* other = nullptr);
 
 /// Cells of a tile; nothing for a panel that shows cells.
 std::optional<BlockSize> tile_size_of(const Panel& panel);

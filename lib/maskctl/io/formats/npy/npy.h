@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -63,6 +64,10 @@ class NpyReader {
   const std::string& name() const { return name_; }
   /// False for pipes, for which read_rows must be called for the elements in order.
   bool seekable() const { return source_->seekable(); }
+  /// The byte of the source at which the elements begin, if it can seek.
+  std::optional<Index> data_begin() const {
+    return seekable() ? std::optional(start_) : std::nullopt;
+  }
 
   /// Reads elements [first_element, first_element + out.size() / element size) in the order in
   /// which they are stored (first axis fastest if fortran_order), in native byte order. Thread-safe
