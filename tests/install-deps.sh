@@ -1,16 +1,27 @@
 #!/usr/bin/env bash
-# Installs the Debian 12 packages that a build needs; with --tests also what the tests need.
-# Does nothing, and needs no network, when all are there.
+# Installs the Debian 12 packages that a build needs; with --tests also what the tests need, and with
+# --tests --venv into build/venv what Debian lacks of it. Does nothing, and needs no network, when all are there.
+# --missing prints the packages that `pip install .` lacks instead.
 set -euo pipefail
+cd "$(dirname "$0")/.."
 
 packages=(cmake g++ ninja-build pkg-config libcli11-dev libfmt-dev libhdf5-dev libhwy-dev libmd-dev libncurses-dev libpng-dev
   libtomlplusplus-dev nlohmann-json3-dev zlib1g-dev)
 if [ "${1:-}" = --tests ]; then
   packages+=(catch2 clang-format clang-tidy-16 dpkg-dev file fish groff-base libopenmpi-dev librapidcheck-dev man-db openmpi-bin
-    python3-h5py python3-numpy tmux zsh)
+    python3-dev python3-h5py python3-numpy python3-pytest python3-venv tmux zsh)
 fi
+[ "${1:-}" != --missing ] || packages+=(python3-dev)
+
+# Pinned versions from PyPI, whose list is kept to see when it changes.
+make_venv() {
+  local wanted=tests/python/requirements.txt made=build/venv/requirements.txt
+  cmp -s $wanted $made && return
+  /usr/bin/python3 -m venv build/venv && build/venv/bin/pip install -q -r $wanted && cp $wanted $made
+}
 
 if ! command -v dpkg-query >/dev/null; then
+  [ "${1:-}" != --missing ] || exit 0
   echo "not a Debian system; these packages are expected: ${packages[*]}" >&2
   exit 0
 fi
@@ -20,7 +31,14 @@ for package in "${packages[@]}"; do
   state=$(dpkg-query -W -f='${db:Status-Status}\n' "$package" 2>/dev/null | head -n 1 || true)
   [ "$state" = installed ] || missing+=("$package")
 done
-[ ${#missing[@]} -gt 0 ] || exit 0
+if [ "${1:-}" = --missing ]; then
+  echo "${missing[*]}"
+  exit
+fi
+if [ ${#missing[@]} -eq 0 ]; then
+  [ "${2:-}" != --venv ] || make_venv
+  exit
+fi
 
 echo "installing: ${missing[*]}"
 as_root=()
@@ -28,3 +46,4 @@ as_root=()
 "${as_root[@]}" apt-get update -q
 "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive \
   apt-get install -y -q --no-install-recommends "${missing[@]}"
+[ "${2:-}" != --venv ] || make_venv

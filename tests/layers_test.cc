@@ -28,7 +28,7 @@ const std::map<std::string, Layer> kLayers = {
       {"fmt"},
       {"atomic_file.h", "checked.h", "huge_pages.h", "mt19937.h", "text.h", "threefry_block.h",
        "wait.h"}}},
-    {"tensor", {{"base"}, {"fmt"}}},
+    {"tensor", {{"base"}, {"fmt"}, {"lines.h"}}},
     {"mask",
      {{"base", "tensor"},
       {"fmt", "hwy"},
@@ -145,6 +145,9 @@ std::string app_include_problem(const std::string& path, const std::string& incl
   if (include.starts_with("<ncurses") && path != "app/tui/terminal.cc") {
     return "may stand in app/tui/terminal.cc only";
   }
+  if (include.starts_with("<nanobind/") && path != "app/python/module.cc") {
+    return "may stand in app/python/module.cc only";
+  }
   if (include.starts_with("\"maskctl/")) return header_problem(path, include.substr(1));
   const bool own = include.starts_with("\"app/");
   return include[0] == '"' && !own ? "is neither app/ nor maskctl/" : "";
@@ -232,6 +235,7 @@ TEST_CASE("layers: a planted fault is found and names the file", "[project]") {
       {"app/cli/show.cc", "#include \"maskctl/mask/planes/stored_planes.h\""},
       {"app/cli/show.cc", "#include <CLI/CLI.hpp>"},
       {"app/tui/painter.cc", "#include <ncurses.h>"},
+      {"app/python/ask.cc", "#include <nanobind/nanobind.h>"},
       {"app/cli/show.cc", "#include \"cli/output.h\""},
   }));
   CAPTURE(path, line);
@@ -254,6 +258,7 @@ TEST_CASE("layers: what a layer may use is not reported", "[project]") {
       {"lib/maskctl/inspect/x.cc", "#include \"maskctl/mask/planes/words.h\""},
       {"app/cli/show.cc", "#include \"maskctl/base/checked.h\""},
       {"app/cli/cli.cc", "#include <CLI/CLI.hpp>"},
+      {"app/python/module.cc", "#include <nanobind/nanobind.h>"},
       {"app/main.cc", "#include <iostream>"},
   }));
   CAPTURE(path, line);

@@ -17,13 +17,14 @@ export MALLOC_PERTURB_=165  # fresh memory holds garbage: what reads it unwritte
 
 source tests/tally.sh
 
-kLanes=(quick isa gpu mpi package tidy asan tsan fuzz)
+kLanes=(quick isa gpu mpi package python tidy asan tsan fuzz)
 declare -A about=(
   [quick]="format, the release build, each program once, golden data, layers, documentation"
   [isa]="vector code on older instruction sets"
   [gpu]="kernels of the GPU, which the CPU emulates; with nvcc they are compiled too"
   [mpi]="calls over ranks that mpirun starts"
   [package]="headers, benchmarks, the installed package and command, quickstart"
+  [python]="the wheel of the release build: module, commands of the documentation, bad input"
   [tidy]="clang-tidy on what changed"
   [asan]="address and undefined behaviour sanitizers"
   [tsan]="thread sanitizer"
@@ -45,7 +46,8 @@ while [ $# -gt 0 ]; do
   esac
   shift
 done
-[ ${#lanes[@]} -gt 0 ] || lanes=("${kLanes[@]}")
+# python runs by name alone: it takes packages from PyPI.
+[ ${#lanes[@]} -gt 0 ] || lanes=("${kLanes[@]/python/}")
 wants() { [[ " ${lanes[*]} " == *" $1 "* ]]; }
 
 release=build/release asan=build/asan tsan=build/tsan
@@ -54,7 +56,7 @@ raw_layers=(attention_tests gpu_tests mask_tests io_tests tensor_tests base_test
 mapfile -t fuzzers < <(basename -s .cc tests/fuzz/fuzz_*.cc)
 
 # configure PRESET: into build/PRESET; stops where it fails, as build does.
-configure() { check "configure $1" cmake --preset "$1" -DMASKCTL_TESTS=ON || finish; }
+configure() { check "configure $1" cmake --preset "$1" -DMASKCTL_TESTS=ON "${python[@]}" || finish; }
 # build FOLDER NAME TARGET...
 build() { check "$2 without warnings" cmake --build "$1" --target "${@:3}" || finish; }
 
@@ -110,7 +112,14 @@ once() {
 }
 
 headline "packages"
-check "packages are installed" bash tests/install-deps.sh --tests || finish
+venv=()
+! wants python || venv=(--venv)
+check "packages are installed" bash tests/install-deps.sh --tests "${venv[@]}" || finish
+python=()
+if wants python; then
+  python=(-DMASKCTL_PYTHON=ON -DPython_EXECUTABLE=/usr/bin/python3
+    "-Dnanobind_DIR=$(build/venv/bin/python -m nanobind --cmake_dir)")
+fi
 configure release
 
 if wants quick; then
@@ -179,6 +188,13 @@ if wants package; then
   task "the installed package serves another project" package_is_usable
   task "the command works where it is installed, and from its Debian package" \
     bash tests/package/use_command.sh $release
+fi
+
+if wants python; then
+  targets+=(maskctl_package maskctl_pages)
+  sanitized+=(maskctl_python)
+  task "the wheel: installed, every test, commands of docs/tasks.md, notebook" bash tests/python/run.sh $release
+  task "the module with the address sanitizer" bash tests/python/run_sanitized.sh $asan $release
 fi
 
 headline "builds"

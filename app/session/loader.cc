@@ -62,6 +62,7 @@ LoadedMask Loader::read_segments(const std::string& source) {
 }
 
 LoadedMask Loader::read_as(const std::string& source, const MaskReadOptions& options) {
+  if (const Given* given = session_.given(source)) return from_given(*given, source, options);
   if (is_generator(source)) return from_generator(source, options);
   session_.take_stdin(source);
   MaskReadOptions with_progress = options;
@@ -69,6 +70,21 @@ LoadedMask Loader::read_as(const std::string& source, const MaskReadOptions& opt
   LoadedMask loaded = read_mask(source, with_progress);
   print(loaded.notes);
   return loaded;
+}
+
+LoadedMask Loader::from_given(const Given& given, const std::string& source,
+                              const MaskReadOptions& options) {
+  if (const auto* array = std::get_if<Tensor>(&given)) {
+    const NamedView view{source, *array};
+    LoadedMask loaded = read_mask(source, {&view, 1}, options);
+    print(loaded.notes);
+    return loaded;
+  }
+  const auto& mask = std::get<LoadedMask>(given);
+  if (!options.as || *options.as == mask.kind) return mask;
+  throw Error(Errc::kInvalidArgument,
+              fmt::format("{}: a mask that was read as {}, where {} is needed", source,
+                          name(mask.kind), name(*options.as)));
 }
 
 LoadedMask Loader::from_generator(const std::string& source, const MaskReadOptions& options) {
@@ -99,6 +115,10 @@ LoadedMask Loader::from_generator(const std::string& source, const MaskReadOptio
 }
 
 Tensor Loader::array(const std::string& source) {
+  if (const Given* given = session_.given(source)) {
+    if (const auto* array = std::get_if<Tensor>(given)) return *array;
+    throw Error(Errc::kInvalidArgument, fmt::format("{}: a mask; an array is needed here", source));
+  }
   if (is_generator(source)) {
     Generated made = generate(source, context());
     if (auto* ids = std::get_if<Tensor>(&made)) return std::move(*ids);

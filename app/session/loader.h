@@ -36,6 +36,8 @@ class Loader {
   MaskInfo mask_info(const std::string& source);
   /// The MaskInfo after all steps, applied as calls of its methods.
   MaskInfo transformed(MaskInfo info);
+  /// How the options say that masks are read.
+  MaskReadOptions options() const;
   /// How steps read their SOURCEs.
   BindContext context();
   void print(const std::vector<std::string>& notes) const;
@@ -44,10 +46,11 @@ class Loader {
   Index max_bytes() const { return session_.settings().max_bytes; }
 
  private:
+  LoadedMask from_given(const Given& given, const std::string& source,
+                        const MaskReadOptions& options);
   MaskInfo info_of_pairs(const std::string& source);
   LoadedMask read_as(const std::string& source, const MaskReadOptions& options);
   LoadedMask from_generator(const std::string& source, const MaskReadOptions& options);
-  MaskReadOptions options() const;
 
   const SourceOptions& source_;
   Session& session_;

@@ -46,7 +46,12 @@ void write_output(const Mask& mask, const OutputOptions& output, const Session& 
   options.append = output.append;
   options.gzip = output.gzip;
   options.progress = session.progress("writing");
-  write_mask(output.dest, mask, options);
+  write_converted(output.dest, convert_mask(mask, options), options, session);
+}
+
+void write_converted(const std::string& dest, const ConvertedMask& converted,
+                     const MaskWriteOptions& how, const Session& session) {
+  if (!session.take_arrays(dest, converted, how)) write_mask(dest, converted, how);
 }
 
 void write_output(const Tensor& tensor, const OutputOptions& output) {

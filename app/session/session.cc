@@ -35,6 +35,18 @@ void Session::take_stdin(const std::string& source) {
   }
 }
 
+const Given* Session::given(const std::string& source) const {
+  const auto found = given_.find(source);
+  return found == given_.end() ? nullptr : &found->second;
+}
+
+bool Session::take_arrays(const std::string& dest, const ConvertedMask& converted,
+                          const MaskWriteOptions& how) const {
+  if (dest != "-" || !front_end_.arrays) return false;
+  front_end_.arrays(mask_arrays(converted, how));
+  return true;
+}
+
 const Tensor& Session::array(const std::string& source, const std::function<Tensor()>& read) {
   const auto found = arrays_.find(source);
   return found != arrays_.end() ? found->second : arrays_.emplace(source, read()).first->second;

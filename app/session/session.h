@@ -7,8 +7,11 @@
 #include <stop_token>
 #include <string>
 #include <string_view>
+#include <variant>
+#include <vector>
 
 #include "maskctl/base/index.h"
+#include "maskctl/io/masks/mask_io.h"
 #include "maskctl/tensor/tensor.h"
 
 namespace maskctl::app {
@@ -34,7 +37,12 @@ struct FrontEnd {
   std::function<void(std::string_view text)> note;
   /// Begins to show progress; it is shown until the result and its copies are destroyed.
   std::function<Progress(std::string label)> progress;
+  /// Takes the arrays of a mask that would be written to standard output.
+  std::function<void(std::vector<NamedTensor> arrays)> arrays = {};
 };
+
+/// What a front end that holds masks and arrays gives a session to work on.
+using Given = std::variant<LoadedMask, Tensor>;
 
 class Session {
  public:
@@ -51,6 +59,14 @@ class Session {
   std::stop_token stop_token() const { return stop_.get_token(); }
   void cancel() { stop_.request_stop(); }
 
+  /// Makes it the SOURCE of that name, which then no longer means a file.
+  void give(std::string name, Given given) { given_.insert_or_assign(std::move(name), given); }
+  /// Null for a SOURCE that was not given.
+  const Given* given(const std::string& source) const;
+  /// Gives the arrays to the front end; false where they are to be written to `dest`.
+  bool take_arrays(const std::string& dest, const ConvertedMask& converted,
+                   const MaskWriteOptions& how) const;
+
   /// Throws Error(kInvalidArgument) if `source` is standard input and that has been read already,
   /// or is a terminal.
   void take_stdin(const std::string& source);
@@ -63,6 +79,7 @@ class Session {
   std::stop_source stop_;
   bool stdin_taken_ = false;
   std::map<std::string, Tensor, std::less<>> arrays_;
+  std::map<std::string, Given> given_;
 };
 
 }  // namespace maskctl::app

@@ -30,7 +30,7 @@ bool takes_containers(const SourceOptions& how) {
 /// The arrays of a file that holds several masks; nothing for any other SOURCE.
 std::vector<std::string> members_of(const std::string& source, const SourceOptions& how,
                                     const Session& session) {
-  if (!names_one_source(source) || takes_containers(how)) return {};
+  if (session.given(source) || !names_one_source(source) || takes_containers(how)) return {};
   const SourceName named = parse_source_name(source);
   // A pipe can be opened once only: who writes into it stops when it is closed.
   std::error_code failed;

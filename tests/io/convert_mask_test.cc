@@ -122,6 +122,51 @@ TEST_CASE("convert: what is written means what was promised, in every format") {
   CHECK(written > 100);
 }
 
+TEST_CASE("convert: arrays in memory are those of a file, and mean the same") {
+  const Folder folder;
+  for (const auto& [name, mask] : samples()) {
+    for (const ArrayKind kind : kWritable) {
+      CAPTURE(name, maskctl::name(kind));
+      if (kind == ArrayKind::kPadding && mask.queries() != mask.keys()) continue;
+      if (kind == ArrayKind::kCuSeqlens && mask.batch() > 1) continue;
+      MaskWriteOptions options = writing(kind);
+      options.force = true;
+      const ConvertedMask converted = convert_mask(mask, options);
+      const std::vector<NamedTensor> arrays = mask_arrays(converted, options);
+      std::vector<NamedView> views;
+      for (const NamedTensor& array : arrays) views.push_back({array.name, array.tensor});
+      views.resize(views.size() - converted.beside.size());
+      const LoadedMask back = read_mask("m", views, reading(kind, mask));
+      REQUIRE(differing(back.mask, in_full(converted.mask, mask)) == 0);
+      write_mask(folder / "m.npz", converted, options);
+      for (const NamedTensor& array : arrays) {
+        const std::string key = arrays.size() == 1 ? "arr_0" : array.name;
+        const Tensor stored = read_array((folder / "m.npz") + ":" + key);
+        REQUIRE(stored.shape() == array.tensor.shape());
+        REQUIRE(std::ranges::equal(stored.bytes(), array.tensor.bytes()));
+      }
+    }
+  }
+}
+
+TEST_CASE("arrays in memory: the limit holds, and what is no array is named") {
+  MaskWriteOptions options = writing(ArrayKind::kDense);
+  options.max_bytes = 99;
+  const Mask mask(full_plane(10, 10));
+  CHECK(contains(error_of([&] { mask_arrays(convert_mask(mask, options), options); }),
+                 "the array (1, 1, 10, 10) of bool exceeds the limit of 99 bytes"));
+  const Tensor flags = bool_tensor({4}, {1, 1, 0, 0});
+  const NamedView view{"", flags};
+  CHECK(contains(error_of([&] {
+                   read_mask("x", {&view, 1});
+                 }),
+                 "x: (4,) of bool fits several kinds"));
+  const TensorView far(flags.bytes().data(), flags.dtype(), flags.shape(),
+                       {MemorySpace::kDevice, 0});
+  const NamedView on_device{"", far};
+  CHECK(contains(error_of([&] { read_mask("x", {&on_device, 1}); }), "x: memory of a device"));
+}
+
 TEST_CASE("convert: every kind to every kind") {
   const Folder folder;
   for (const ArrayKind from : kWritable) {

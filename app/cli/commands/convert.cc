@@ -121,7 +121,7 @@ Answer run(const ConvertOptions& options, Session& session) {
   if (!options.roundtrip && !may_lose) check_loss(converted, options, session.settings().strict);
   if (!options.output.dest.empty() && (may_lose || converted.lost == 0)) {
     how.progress = session.progress("writing");
-    write_mask(options.output.dest, converted, how);
+    write_converted(options.output.dest, converted, how, session);
     if (converted.needs_shape) session.note(reading_back(converted));
     for (const std::string& text : converted.notes) session.note(text);
   }

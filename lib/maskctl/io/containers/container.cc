@@ -8,8 +8,21 @@
 #include "maskctl/io/formats/formats.h"
 #include "maskctl/io/formats/hf/pretrained.h"
 #include "maskctl/io/printable.h"
+#include "maskctl/tensor/lines.h"
 
 namespace maskctl {
+namespace {
+
+void check_limit(const TensorView& array, const std::string& source, Index max_bytes) {
+  if (array.elements() <= max_bytes / size_bytes(array.dtype())) return;
+  throw Error(Errc::kLimit,
+              fmt::format("{}: a copy of the array {} of {} exceeds the limit of {} bytes", source,
+                          shape_text(array.shape()), name(array.dtype()), max_bytes),
+              {{Remedy::kRaiseMemoryLimit}});
+}
+
+}  // namespace
+
 OpenArray open_array(std::shared_ptr<NpyReader> reader) {
   OpenArray out;
   out.name = reader->name();
@@ -29,7 +42,26 @@ OpenArray open_array(std::string name, Tensor tensor) {
   return out;
 }
 
+OpenArray open_array(std::string name, const TensorView& view) {
+  if (view.place().space != MemorySpace::kHost) {
+    throw Error(Errc::kUnsupported,
+                fmt::format("{}: memory of a device; expected memory of the host", name));
+  }
+  OpenArray out;
+  out.name = std::move(name);
+  out.dtype = view.dtype();
+  out.shape.assign(view.shape().begin(), view.shape().end());
+  out.fortran_order = view.rank() == 2 && !view.is_contiguous() && view.stride(0) == 1;
+  out.view = view;
+  return out;
+}
+
 const Tensor& OpenArray::load(const ReadOptions& options, std::vector<std::string>& notes) {
+  if (view && !tensor) {
+    check_limit(*view, name, options.max_bytes);
+    tensor = copy_of(*view);
+    fortran_order = false;
+  }
   if (!tensor) {
     tensor = read_npy(*reader, options, &notes);
     reader.reset();

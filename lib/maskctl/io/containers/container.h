@@ -10,17 +10,19 @@
 #include "maskctl/io/read_options.h"
 #include "maskctl/io/streams/byte_source.h"
 #include "maskctl/tensor/tensor.h"
+#include "maskctl/tensor/tensor_view.h"
 
 namespace maskctl {
 
-/// An array whose header has been read. If the data can be read by parts, `reader` reads it;
-/// otherwise it is in `tensor`.
+/// An array whose header has been read. If the data can be read by parts, `reader` reads it; if
+/// somebody holds it in memory, `view` says where; otherwise it is in `tensor`.
 struct OpenArray {
   std::string name;  // for messages
   DType dtype = DType::kBool;
   std::vector<Index> shape;
   bool fortran_order = false;
   std::shared_ptr<NpyReader> reader;
+  std::optional<TensorView> view;
   std::optional<Tensor> tensor;
 
   /// The array in memory; read at the first call.
@@ -29,6 +31,8 @@ struct OpenArray {
 
 OpenArray open_array(std::shared_ptr<NpyReader> reader);
 OpenArray open_array(std::string name, Tensor tensor);
+/// Throws Error(kUnsupported) for memory of a device.
+OpenArray open_array(std::string name, const TensorView& view);
 
 /// What the headers of a file say, also about arrays that cannot be read.
 struct ContainerOutline {

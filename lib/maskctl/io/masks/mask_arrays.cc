@@ -4,6 +4,7 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <array>
 #include <iterator>
 #include <limits>
 
@@ -18,6 +19,7 @@
 #include "maskctl/mask/planes/words.h"
 #include "maskctl/mask/rows.h"
 #include "maskctl/tensor/convert.h"
+#include "maskctl/tensor/lines.h"
 
 namespace maskctl {
 namespace {
@@ -130,6 +132,24 @@ std::string token_id_note(const std::string& name, const Tensor& ids) {
               read_as(kinds));
 }
 
+TensorView turned(const TensorView& plane) {
+  const std::array shape{plane.extent(1), plane.extent(0)};
+  const std::array strides{plane.stride(1), plane.stride(0)};
+  return {plane.data(), plane.dtype(), shape, strides, plane.place()};
+}
+
+/// A view in the order in which its elements are stored.
+TensorView as_stored(const OpenArray& array) {
+  return array.fortran_order ? turned(*array.view) : *array.view;
+}
+
+/// The rows of an array as its elements are stored.
+std::unique_ptr<ElementRows> element_rows(const OpenArray& array, Index columns) {
+  if (array.tensor) return view_rows(*array.tensor);
+  if (array.view) return view_rows(as_stored(array));
+  return npy_rows(array.reader, columns);
+}
+
 LoadedMask load_dense(OpenArray& array, ArrayKind kind, const MaskReadOptions& options) {
   if (kind == ArrayKind::kBias && !is_floating(array.dtype)) {
     throw Error(Errc::kInvalidArgument,
@@ -144,8 +164,7 @@ LoadedMask load_dense(OpenArray& array, ArrayKind kind, const MaskReadOptions& o
   const bool turned = array.fortran_order;
   const std::vector<Index> stored = turned ? std::vector<Index>{1, 1, shape[3], shape[2]} : shape;
   check_packed(array.name, shape, turned, options.read.max_bytes);
-  const auto rows =
-      array.tensor ? tensor_rows(*array.tensor, stored[3]) : npy_rows(array.reader, stored[3]);
+  const auto rows = element_rows(array, stored[3]);
   ValueCheck check(array.name, array.dtype, array.shape, turned,
                    kind == ArrayKind::kBias ? Values::kBias : Values::kBinary,
                    options.closed_below);
@@ -230,8 +249,19 @@ LoadedMask load_bits(OpenArray& array, const MaskReadOptions& options) {
   return out;
 }
 
+double first_not_zero(const TensorView& view) {
+  const Lines lines(view);
+  Lines::Buffer buffer;
+  for (Index line = 0; line < lines.count(); ++line) {
+    const auto elements = lines.read(line, {0, lines.length()}, buffer);
+    if (const auto value = first_nonzero(view.dtype(), elements)) return *value;
+  }
+  return 0;
+}
+
 /// The first nonzero element; 0 if there is none, NaN if it is past the first MiB of a pipe.
 double first_not_zero(OpenArray& array) {
+  if (array.view) return first_not_zero(as_stored(array));
   constexpr Index kPart = Index{1} << 20;
   const Index size = size_bytes(array.dtype);
   const Index total = checked_product(array.shape).value_or(0) * size;

@@ -16,6 +16,7 @@
 #include "maskctl/mask/block_size.h"
 #include "maskctl/mask/info/mask_info.h"
 #include "maskctl/mask/mask.h"
+#include "maskctl/tensor/tensor_view.h"
 
 namespace maskctl {
 
@@ -87,6 +88,17 @@ std::optional<TwoSources> two_sources(std::string_view text);
 /// Error; messages start with the source.
 LoadedMask read_mask(const std::string& source, const MaskReadOptions& options = {});
 
+/// An array in memory that somebody else holds.
+struct NamedView {
+  std::string name;
+  TensorView array;
+};
+/// The mask of arrays in memory, which are read where they lie and not needed afterwards: a single
+/// one, whatever its name, or as in a container q and kv, or indptr, begin, end and shape. Messages
+/// start with `name`.
+LoadedMask read_mask(const std::string& name, std::span<const NamedView> arrays,
+                     const MaskReadOptions& options = {});
+
 struct MaskWriteOptions {
   ArrayKind kind = ArrayKind::kDense;  // any that is_writable()
   std::optional<DType> dtype = {};     // of the elements; if not set, the default of the kind
@@ -141,5 +153,9 @@ ConvertedMask kept_segments(const LoadedMask& loaded, const MaskWriteOptions& op
 void write_mask(const std::string& dest, const ConvertedMask& converted,
                 const MaskWriteOptions& options);
 void write_mask(const std::string& dest, const Mask& mask, const MaskWriteOptions& options = {});
+
+/// What write_mask would write to a container, in memory. Throws Error(kLimit) when an array takes
+/// more than options.max_bytes.
+std::vector<NamedTensor> mask_arrays(ConvertedMask converted, const MaskWriteOptions& options);
 
 }  // namespace maskctl

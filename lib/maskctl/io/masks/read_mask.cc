@@ -9,6 +9,7 @@
 
 #include "maskctl/base/checked.h"
 #include "maskctl/base/error.h"
+#include "maskctl/io/containers/view_container.h"
 #include "maskctl/io/masks/mask_arrays.h"
 #include "maskctl/mask/arrays/dense.h"
 #include "maskctl/tensor/convert.h"
@@ -275,6 +276,20 @@ void check_shape_option(const std::optional<std::vector<Index>>& shape) {
       fmt::format("the shape has {} extents; expected B+H+Q+K, none negative", shape->size()));
 }
 
+/// What `load` gives, in the shape of the options.
+template <typename F>
+LoadedMask in_wanted_shape(const std::string& source, const MaskReadOptions& options,
+                           const F& load) {
+  check_shape_option(options.shape);
+  LoadedMask out = load();
+  if (has_axes(out.kind)) out.rank = std::ssize(out.array_shape);
+  if (options.shape) {
+    out.mask =
+        named(source, [&] { return in_shape(out.mask, *options.shape, options.read.max_bytes); });
+  }
+  return out;
+}
+
 }  // namespace
 
 std::optional<TwoSources> two_sources(std::string_view text) {
@@ -292,14 +307,13 @@ std::optional<TwoSources> two_sources(std::string_view text) {
 }
 
 LoadedMask read_mask(const std::string& source, const MaskReadOptions& options) {
-  check_shape_option(options.shape);
-  LoadedMask out = load_source(source, options);
-  if (has_axes(out.kind)) out.rank = std::ssize(out.array_shape);
-  if (options.shape) {
-    out.mask =
-        named(source, [&] { return in_shape(out.mask, *options.shape, options.read.max_bytes); });
-  }
-  return out;
+  return in_wanted_shape(source, options, [&] { return load_source(source, options); });
+}
+
+LoadedMask read_mask(const std::string& name, std::span<const NamedView> arrays,
+                     const MaskReadOptions& options) {
+  ViewContainer container(name, arrays);
+  return in_wanted_shape(name, options, [&] { return load_container(container, "", options); });
 }
 
 }  // namespace maskctl

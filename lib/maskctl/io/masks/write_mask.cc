@@ -98,12 +98,14 @@ WriteOptions write_options(const MaskWriteOptions& options) {
   return {.force = options.force, .append = options.append, .gzip = options.gzip};
 }
 
-void write_dense(const std::string& dest, const Mask& mask, const MaskWriteOptions& options) {
+/// Starts an array of that dtype and shape.
+using Begin = std::function<std::unique_ptr<ArrayWriter>(DType dtype, std::vector<Index> shape)>;
+
+void write_dense(const Begin& begin, const Mask& mask, const MaskWriteOptions& options) {
   const DType dtype =
       options.dtype.value_or(options.kind == ArrayKind::kBias ? DType::kFloat32 : DType::kBool);
   BandMaker maker(mask.keys(), dtype, options);
-  const auto writer = array_writer(dest, dtype, in_rank(shape_of(mask), options.rank),
-                                   write_options(options), options.max_bytes);
+  const auto writer = begin(dtype, in_rank(shape_of(mask), options.rank));
   const Index planes = mask.cells() == 0 ? 0 : mask.batch() * mask.heads();
   Progress progress(options.progress, planes * mask.queries());
   const Index step = maker.rows_within(kBandBytes);
@@ -118,9 +120,8 @@ void write_dense(const std::string& dest, const Mask& mask, const MaskWriteOptio
   writer->commit();
 }
 
-void write_bits(const std::string& dest, const Mask& mask, const MaskWriteOptions& options) {
-  const auto writer = array_writer(dest, DType::kUInt8, {bit_bytes(shape_of(mask))},
-                                   write_options(options), options.max_bytes);
+void write_bits(const Begin& begin, const Mask& mask, const MaskWriteOptions& options) {
+  const auto writer = begin(DType::kUInt8, {bit_bytes(shape_of(mask))});
   Progress progress(options.progress, mask.batch() * mask.heads() * mask.queries());
   BitBands bands(mask);
   for (Index done = 0;; done = bands.rows_done()) {
@@ -139,14 +140,13 @@ Tensor block_values(std::span<const std::uint8_t> values, DType dtype) {
   return astype(bytes, dtype);
 }
 
-void write_blockmap(const std::string& dest, const Mask& mask, const MaskWriteOptions& options) {
+void write_blockmap(const Begin& begin, const Mask& mask, const MaskWriteOptions& options) {
   const auto [q_size, k_size] = *options.block;
   const DType dtype = options.dtype.value_or(DType::kUInt8);
   const Index rows = ceil_div(mask.queries(), q_size);
   const Index columns = ceil_div(mask.keys(), k_size);
   const auto writer =
-      array_writer(dest, dtype, in_rank({mask.batch(), mask.heads(), rows, columns}, options.rank),
-                   write_options(options), options.max_bytes);
+      begin(dtype, in_rank({mask.batch(), mask.heads(), rows, columns}, options.rank));
   const Index band = std::max<Index>(1, kBandBytes / std::max<Index>(1, columns));
   const Index part = ceil_div(band, 4 * threads());
   std::vector<std::uint8_t> values(static_cast<std::size_t>(std::min(band, rows) * columns));
@@ -176,21 +176,72 @@ void write_blockmap(const std::string& dest, const Mask& mask, const MaskWriteOp
   writer->commit();
 }
 
-}  // namespace
-
-void write_mask(const std::string& dest, const ConvertedMask& converted,
-                const MaskWriteOptions& options) {
+/// Writes the array of a kind that is made while it is written; false for other kinds.
+bool write_parts(const Begin& begin, const ConvertedMask& converted,
+                 const MaskWriteOptions& options) {
   switch (converted.kind) {
     case ArrayKind::kDense:
     case ArrayKind::kBias:
-      return write_dense(dest, converted.source, options);
+      write_dense(begin, converted.source, options);
+      return true;
     case ArrayKind::kBits:
-      return write_bits(dest, converted.source, options);
+      write_bits(begin, converted.source, options);
+      return true;
     case ArrayKind::kBlockmap:
-      return write_blockmap(dest, converted.source, options);
+      write_blockmap(begin, converted.source, options);
+      return true;
     default:
-      break;
+      return false;
   }
+}
+
+/// Writes into a tensor that outlives it.
+class TensorWriter final : public ArrayWriter {
+ public:
+  explicit TensorWriter(Tensor& out)
+      : ArrayWriter({"", out.dtype(), out.shape()}), rest_(out.bytes()) {}
+
+ private:
+  void put(std::span<const std::byte> bytes) override {
+    std::ranges::copy(bytes, rest_.begin());
+    rest_ = rest_.subspan(bytes.size());
+  }
+  void finish() override {}
+
+  std::span<std::byte> rest_;
+};
+
+}  // namespace
+
+std::vector<NamedTensor> mask_arrays(ConvertedMask converted, const MaskWriteOptions& options) {
+  NamedTensor made{std::string(name(converted.kind)), {}};
+  const auto begin = [&](DType dtype, std::vector<Index> shape) {
+    const auto elements = checked_product(shape);
+    if (!elements || *elements > options.max_bytes / size_bytes(dtype)) {
+      throw Error(Errc::kLimit,
+                  fmt::format("the array {} of {} exceeds the limit of {} bytes", shape_text(shape),
+                              name(dtype), options.max_bytes),
+                  {{Remedy::kRaiseMemoryLimit}, {Remedy::kSliceMask}});
+    }
+    made.tensor = Tensor::unwritten(dtype, std::move(shape));
+    return std::make_unique<TensorWriter>(made.tensor);
+  };
+  std::vector<NamedTensor> out;
+  if (write_parts(begin, converted, options)) {
+    out.push_back(std::move(made));
+    return out;
+  }
+  out = std::move(converted.arrays);
+  std::ranges::move(converted.beside, std::back_inserter(out));
+  return out;
+}
+
+void write_mask(const std::string& dest, const ConvertedMask& converted,
+                const MaskWriteOptions& options) {
+  const auto begin = [&](DType dtype, std::vector<Index> shape) {
+    return array_writer(dest, dtype, std::move(shape), write_options(options), options.max_bytes);
+  };
+  if (write_parts(begin, converted, options)) return;
   const DestName name = parse_dest_name(dest);
   const bool all = name.is_container() && name.member.empty();
   if (converted.arrays.size() == 1 && !(all && !converted.beside.empty())) {

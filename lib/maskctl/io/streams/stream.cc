@@ -5,6 +5,8 @@
 #include <utility>
 #include <vector>
 
+#include "maskctl/tensor/lines.h"
+
 namespace maskctl {
 namespace {
 
@@ -53,22 +55,20 @@ struct Pieces {
   }
 };
 
-class TensorRows : public ElementRows {
+class ViewRows : public ElementRows {
  public:
-  TensorRows(const Tensor& tensor, Index columns)
-      : data_(tensor.bytes()),
-        row_bytes_(static_cast<std::size_t>(columns * size_bytes(tensor.dtype()))) {}
+  explicit ViewRows(const TensorView& array) : lines_(array) {}
 
   void read(Range rows, const Part& part) override {
+    thread_local Lines::Buffer buffer;
     for (Index row = rows.begin; row < rows.end; ++row) {
-      part(row, 0, data_.subspan(static_cast<std::size_t>(row) * row_bytes_, row_bytes_));
+      part(row, 0, lines_.read(row, {0, lines_.length()}, buffer));
     }
   }
   bool in_order() const override { return false; }
 
  private:
-  std::span<const std::byte> data_;
-  std::size_t row_bytes_;
+  Lines lines_;
 };
 
 class NpyRows : public ElementRows {
@@ -95,8 +95,8 @@ class NpyRows : public ElementRows {
 
 }  // namespace
 
-std::unique_ptr<ElementRows> tensor_rows(const Tensor& tensor, Index columns) {
-  return std::make_unique<TensorRows>(tensor, columns);
+std::unique_ptr<ElementRows> view_rows(const TensorView& array) {
+  return std::make_unique<ViewRows>(array);
 }
 
 std::unique_ptr<ElementRows> npy_rows(std::shared_ptr<NpyReader> reader, Index columns) {

@@ -9,7 +9,7 @@
 
 #include "maskctl/base/index.h"
 #include "maskctl/io/formats/npy/npy.h"
-#include "maskctl/tensor/tensor.h"
+#include "maskctl/tensor/tensor_view.h"
 
 namespace maskctl {
 
@@ -28,8 +28,8 @@ class ElementRows {
   virtual bool in_order() const = 0;
 };
 
-/// The rows of a tensor that outlives the result.
-std::unique_ptr<ElementRows> tensor_rows(const Tensor& tensor, Index columns);
+/// The rows of an array in memory that outlives the result, read where they lie.
+std::unique_ptr<ElementRows> view_rows(const TensorView& array);
 /// The rows of an open .npy, `columns` elements each, in stored order.
 std::unique_ptr<ElementRows> npy_rows(std::shared_ptr<NpyReader> reader, Index columns);
 

@@ -1,0 +1,210 @@
+#include "app/python/ask.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <condition_variable>
+#include <exception>
+#include <mutex>
+#include <thread>
+
+#include "app/cli/commands/command.h"
+#include "app/cli/parser/groups.h"
+#include "app/reports/remedies.h"
+#include "app/session/loader.h"
+#include "maskctl/base/error.h"
+#include "maskctl/base/work_scope.h"
+#include "maskctl/pipeline/parse/diagnostic.h"
+
+namespace maskctl::app {
+namespace {
+
+constexpr std::chrono::milliseconds kBetweenQuestions{20};
+
+/// Work on a thread of its own, so that the one that called can be asked whether to go on: the
+/// interpreter hears signals on its main thread only.
+class Attended {
+ public:
+  Attended(Session& session, const std::function<void()>& work)
+      : session_(session), thread_([this, &work] { run(work); }) {}
+
+  void wait(const WantsStop& wants_stop) {
+    std::unique_lock lock(mutex_);
+    while (!ended_.wait_for(lock, kBetweenQuestions, [this] { return done_; })) {
+      lock.unlock();
+      if (wants_stop()) session_.cancel();
+      lock.lock();
+    }
+    lock.unlock();
+    thread_.join();
+    if (failure_) std::rethrow_exception(failure_);
+  }
+
+ private:
+  void run(const std::function<void()>& work) {
+    try {
+      const WorkScope scope({.stop = session_.stop_token()});
+      work();
+    } catch (...) {
+      failure_ = std::current_exception();
+    }
+    const std::lock_guard lock(mutex_);
+    done_ = true;
+    ended_.notify_one();
+  }
+
+  Session& session_;
+  std::mutex mutex_;
+  std::condition_variable ended_;
+  bool done_ = false;
+  std::exception_ptr failure_;
+  std::thread thread_;  // last: it uses all the others
+};
+
+void attend(Session& session, const WantsStop& wants_stop, const std::function<void()>& work) {
+  Attended(session, work).wait(wants_stop);
+}
+
+void take(const Option* option, const std::string& name, const std::string& value,
+          std::string_view command) {
+  if (!option) {
+    throw Error(Errc::kInvalidArgument, fmt::format("{}: unknown option {}", command, name));
+  }
+  option->take(value);
+}
+
+/// Gives the operands to those that the command declares, the last of which may take many.
+void take_operands(const OptionList& list, const std::vector<std::string>& operands,
+                   std::string_view command) {
+  std::size_t next = 0;
+  for (const Option& option : list.options()) {
+    if (!option.operand) continue;
+    if (option.required && next == operands.size()) {
+      throw Error(Errc::kInvalidArgument, fmt::format("{}: no {}", command, option.names));
+    }
+    const std::size_t end = option.repeated ? operands.size() : next + 1;
+    for (; next < std::min(end, operands.size()); ++next) option.take(operands[next]);
+  }
+  if (next < operands.size()) {
+    throw Error(Errc::kInvalidArgument,
+                fmt::format("{}: unexpected '{}'", command, shown(operands[next])));
+  }
+}
+
+/// Words with the settings of every command among them.
+struct Line {
+  Settings settings;
+  OptionList common, own;
+
+  explicit Line(std::string_view command) : command_(command) {
+    settings.color = When::kNever;
+    settings.progress = false;
+    declare_settings(common, settings);
+  }
+
+  void take(const Words& words) const {
+    take_operands(own, words.operands, command_);
+    for (const auto& [name, value] : words.options) {
+      const Option* option = own.find(name);
+      app::take(option ? option : common.find(name), name, value, command_);
+    }
+  }
+
+ private:
+  std::string_view command_;
+};
+
+Session session_of(const Line& line, const GivenSources& given, FrontEnd front_end) {
+  Session session(line.settings, std::move(front_end));
+  for (const auto& [name, value] : given) session.give(name, value);
+  return session;
+}
+
+/// So few elements are read before anybody could press a key, and in less time than a thread takes
+/// to start.
+constexpr Index kReadAtOnce = Index{1} << 16;
+
+Index elements_of(std::span<const NamedView> arrays) {
+  Index out = 0;
+  for (const NamedView& view : arrays) out += view.array.elements();
+  return out;
+}
+
+/// Options of reading alone, for work that is no command's.
+struct Reading {
+  SourceOptions source;
+  Line line{"Mask"};
+
+  explicit Reading(const Words& words) {
+    declare_source(line.own, source);
+    line.take(words);
+  }
+};
+
+}  // namespace
+
+Reply ask(const std::string& command, const Words& words, const GivenSources& given,
+          const WantsStop& wants_stop) {
+  const Command* row = find_command(command);
+  if (!row) {
+    throw Error(Errc::kInvalidArgument, fmt::format("unknown command '{}'", shown(command)));
+  }
+  Line line(row->name);
+  const Run run = row->declare(line.own);
+  line.take(words);
+  Reply reply;
+  Session session = session_of(
+      line, given,
+      {.note = [&reply](std::string_view text) { reply.notes.emplace_back(text); },
+       .progress = {},
+       .arrays = [&reply](std::vector<NamedTensor> made) { reply.arrays = std::move(made); }});
+  attend(session, wants_stop, [&] {
+    Answer answer = run(session);
+    reply.text = std::move(answer.text);
+    reply.status = answer.status;
+  });
+  return reply;
+}
+
+LoadedMask read_source(const std::string& source, const Words& words, const GivenSources& given,
+                       const WantsStop& wants_stop) {
+  const Reading reading(words);
+  Session session = session_of(reading.line, given, {});
+  LoadedMask out;
+  attend(session, wants_stop, [&] { out = Loader(reading.source, session).read(source); });
+  return out;
+}
+
+LoadedMask read_arrays(const std::string& name, std::span<const NamedView> arrays,
+                       const Words& words, const WantsStop& wants_stop) {
+  const Reading reading(words);
+  Session session = session_of(reading.line, {}, {});
+  const MaskReadOptions how = Loader(reading.source, session).options();
+  if (elements_of(arrays) <= kReadAtOnce) return read_mask(name, arrays, how);
+  LoadedMask out;
+  attend(session, wants_stop, [&] { out = read_mask(name, arrays, how); });
+  return out;
+}
+
+Mask transformed(const std::string& source, const Words& words, const GivenSources& given,
+                 const WantsStop& wants_stop) {
+  const Reading reading(words);
+  Session session = session_of(reading.line, given, {});
+  Mask out;
+  attend(session, wants_stop, [&] {
+    Loader loader(reading.source, session);
+    out = loader.transformed(loader.read(source).mask);
+  });
+  return out;
+}
+
+std::string line_of(const std::exception& error) {
+  if (const auto* pipeline = dynamic_cast<const PipelineError*>(&error)) {
+    return fmt::format("{}\n{}", message_of(*pipeline), pipeline->display());
+  }
+  if (const auto* own = dynamic_cast<const Error*>(&error)) return message_of(*own);
+  return error.what();
+}
+
+}  // namespace maskctl::app

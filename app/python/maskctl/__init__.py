@@ -1,0 +1,35 @@
+"""maskctl: the ground truth for transformer attention masks.
+
+    mask = maskctl.Mask(tensor)            # numpy, torch, JAX: read once, where it lies
+    mask.check(segments=ids)               # falsy when a document leaks; prints where
+    print(mask)                            # draws it
+
+true (1) means may attend, everywhere. What the elements of an array mean is never guessed: where
+it fits several kinds, Error names them. Each method of Mask is the command of that name, with its
+options as keywords.
+"""
+
+_HOMES = {
+    "Answer": "_answer",
+    "Error": "_native",
+    "Mask": "_mask",
+    "run": "_answer",
+    "version": "_native",
+}
+
+__all__ = ["Answer", "Error", "Mask", "run", "version"]
+
+
+def __getattr__(name):
+    # Imported when first asked for: the command, which is an entry of this package, needs nothing.
+    if name == "__version__":
+        name = "version"
+    if name not in _HOMES:
+        raise AttributeError(f"module 'maskctl' has no attribute {name!r}")
+    from importlib import import_module
+
+    return getattr(import_module("maskctl." + _HOMES[name]), name)
+
+
+def __dir__():
+    return sorted([*globals(), *_HOMES])

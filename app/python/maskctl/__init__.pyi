@@ -1,0 +1,250 @@
+from collections.abc import Sequence
+from os import PathLike
+from typing import Any
+
+_Array = Any  # what has DLPack or the buffer protocol
+_Source = Mask | _Array | str
+_Words = str | int | float | Sequence[str]
+_Shape = int | tuple[int, ...]
+
+version: str
+__version__: str
+
+class Error(ValueError): ...
+
+class Answer:
+    text: str
+    status: int
+    notes: list[str]
+    @property
+    def data(self) -> dict[str, Any]: ...
+    def __getattr__(self, name: str) -> Any: ...
+    def __bool__(self) -> bool: ...
+
+class Mask:
+    name: str
+    notes: list[str]
+    def __init__(
+        self,
+        array: _Array,
+        kind: str | None = None,
+        *,
+        name: str = "mask",
+        keep_value: int | None = None,
+        closed_below: float | None = None,
+        shape: _Shape | None = None,
+        pad_id: int | None = None,
+    ) -> None: ...
+    @classmethod
+    def parse(cls, text: str, shape: _Shape, **arrays: Mask | _Array) -> Mask: ...
+    @classmethod
+    def read(
+        cls,
+        source: str | PathLike[str],
+        kind: str | None = None,
+        *,
+        name: str | None = None,
+        keep_value: int | None = None,
+        closed_below: float | None = None,
+        shape: _Shape | None = None,
+        pad_id: int | None = None,
+    ) -> Mask: ...
+    @classmethod
+    def from_segments(cls, q: _Array, kv: _Array = None, *, pad_id: int | None = None, name: str = ...) -> Mask: ...
+    @classmethod
+    def from_positions(cls, q: _Array, kv: _Array = None, *, name: str = ...) -> Mask: ...
+    @classmethod
+    def from_cu_seqlens(cls, q: _Array, kv: _Array = None, *, shape: _Shape | None = None, name: str = ...) -> Mask: ...
+    @classmethod
+    def from_padding(cls, valid: _Array, *, keep_value: int | None = None, name: str = ...) -> Mask: ...
+    @classmethod
+    def from_key_padding(
+        cls, valid: _Array, *, queries: int | None = None, keep_value: int | None = None, name: str = ...
+    ) -> Mask: ...
+    @property
+    def shape(self) -> tuple[int, int, int, int]: ...
+    @property
+    def kind(self) -> str: ...
+    @property
+    def pipeline(self) -> str: ...
+    def count(self) -> int: ...
+    def apply(self, *steps: str, **arrays: Mask | _Array) -> Mask: ...
+    def to(self, kind: str = "dense", **options: _Words | bool) -> Any: ...
+    def translate(self, **options: _Words | bool) -> Answer: ...
+    # The commands: written by tests/python/test_stubs.py.
+    def show(
+        self,
+        *,
+        transform: _Words = ...,
+        pad_id: int = ...,
+        batch: _Words = ...,
+        head: _Words = ...,
+        segments: _Source = ...,
+        no_segments: bool = ...,
+        max_rows: int = ...,
+        max_columns: int = ...,
+        block: _Words = ...,
+        output: _Words = ...,
+        force: bool = ...,
+        scale: int = ...,
+        overlay: _Source = ...,
+        transform_b: _Words = ...,
+        pad_id_b: int = ...,
+        as_b: _Words = ...,
+        keep_value_b: _Words = ...,
+        closed_below_b: _Words = ...,
+        shape_b: _Words = ...,
+        semantics: _Words = ...,
+        tiles: _Words = ...,
+        style: _Words = ...,
+        agg: _Words = ...,
+        palette: _Words = ...,
+        grid: bool = ...,
+        ascii: bool = ...,
+        no_fit: bool = ...,
+        threads: int = ...,
+        max_bytes: _Words = ...,
+        strict: bool = ...,
+    ) -> Answer: ...
+    def stats(
+        self,
+        *,
+        transform: _Words = ...,
+        pad_id: int = ...,
+        block: _Words = ...,
+        threads: int = ...,
+        max_bytes: _Words = ...,
+        strict: bool = ...,
+    ) -> Answer: ...
+    def check(
+        self,
+        *,
+        transform: _Words = ...,
+        pad_id: int = ...,
+        expect: _Words = ...,
+        segments: _Source = ...,
+        positions: _Source = ...,
+        cu_seqlens: _Source = ...,
+        bias: _Source = ...,
+        format: _Words = ...,
+        exit_zero: bool = ...,
+        threads: int = ...,
+        max_bytes: _Words = ...,
+        strict: bool = ...,
+    ) -> Answer: ...
+    def recognise(
+        self,
+        *,
+        transform: _Words = ...,
+        pad_id: int = ...,
+        max_steps: int = ...,
+        write: _Words = ...,
+        force: bool = ...,
+        gzip: _Words = ...,
+        threads: int = ...,
+        max_bytes: _Words = ...,
+        strict: bool = ...,
+    ) -> Answer: ...
+    def recognize(
+        self,
+        *,
+        transform: _Words = ...,
+        pad_id: int = ...,
+        max_steps: int = ...,
+        write: _Words = ...,
+        force: bool = ...,
+        gzip: _Words = ...,
+        threads: int = ...,
+        max_bytes: _Words = ...,
+        strict: bool = ...,
+    ) -> Answer: ...
+    def why(
+        self,
+        query: int,
+        key: int,
+        *,
+        transform: _Words = ...,
+        pad_id: int = ...,
+        semantics: _Words = ...,
+        batch: int = ...,
+        head: int = ...,
+        threads: int = ...,
+        max_bytes: _Words = ...,
+        strict: bool = ...,
+    ) -> Answer: ...
+    def diff(
+        self,
+        other: _Source,
+        *,
+        transform: _Words = ...,
+        pad_id: int = ...,
+        transform_b: _Words = ...,
+        pad_id_b: int = ...,
+        as_b: _Words = ...,
+        keep_value_b: _Words = ...,
+        closed_below_b: _Words = ...,
+        shape_b: _Words = ...,
+        block: int = ...,
+        show: bool = ...,
+        style: _Words = ...,
+        output: _Words = ...,
+        write: _Words = ...,
+        force: bool = ...,
+        threads: int = ...,
+        max_bytes: _Words = ...,
+        strict: bool = ...,
+    ) -> Answer: ...
+    def cost(
+        self,
+        *,
+        transform: _Words = ...,
+        pad_id: int = ...,
+        block: _Words = ...,
+        heads: int = ...,
+        head_dim: int = ...,
+        ranks: int = ...,
+        threads: int = ...,
+        max_bytes: _Words = ...,
+        strict: bool = ...,
+    ) -> Answer: ...
+    def verify(
+        self,
+        *,
+        transform: _Words = ...,
+        pad_id: int = ...,
+        axes: _Words = ...,
+        random_dtype: _Words = ...,
+        layout: _Words = ...,
+        seed: int = ...,
+        op: _Words = ...,
+        backend: _Words = ...,
+        against: _Words = ...,
+        given: _Source = ...,
+        rtol: _Words = ...,
+        atol: _Words = ...,
+        no_gradients: bool = ...,
+        mesh: _Words = ...,
+        assign: _Words = ...,
+        output: _Words = ...,
+        dtype: _Words = ...,
+        force: bool = ...,
+        append: bool = ...,
+        gzip: _Words = ...,
+        to: _Words = ...,
+        threads: int = ...,
+        max_bytes: _Words = ...,
+        strict: bool = ...,
+        **arguments: _Source,
+    ) -> Answer: ...
+    # The end of the commands.
+    def __and__(self, other: Mask) -> Mask: ...
+    def __or__(self, other: Mask) -> Mask: ...
+    def __xor__(self, other: Mask) -> Mask: ...
+    def __sub__(self, other: Mask) -> Mask: ...
+    def __invert__(self) -> Mask: ...
+    def __eq__(self, other: object) -> bool: ...
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any: ...
+    def __dlpack__(self, **how: Any) -> Any: ...
+    def __dlpack_device__(self) -> tuple[int, int]: ...
+
+def run(command: str, *operands: _Source, **options: _Source | bool) -> Answer: ...

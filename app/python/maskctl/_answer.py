@@ -1,0 +1,146 @@
+"""What commands say, as values."""
+
+import json
+from functools import cache
+
+from maskctl import _native
+
+
+class Answer:
+    """The answer of a command.
+
+    It prints like the command, and is true where the exit status would be 0. `data` holds what
+    --json holds, and its fields are attributes: answer.findings is answer.data["findings"].
+    """
+
+    def __init__(self, text, status, notes, ask_json):
+        self.text = text
+        self.status = status  # 0 yes, 1 no, 2 undecided
+        self.notes = notes  # what the command says on stderr
+        self._ask_json = ask_json
+
+    @property
+    def data(self):
+        """The fields of --json (docs/json.md), as a dict."""
+        if "_data" not in self.__dict__:
+            if self._ask_json is None:
+                raise AttributeError("this command has no --json")
+            self._data = json.loads(self._ask_json())
+        return self._data
+
+    def __getattr__(self, name):
+        if name.startswith("_"):
+            raise AttributeError(name)
+        try:
+            return self.data[name]
+        except KeyError:
+            raise AttributeError(f"the answer has no field {name!r}; it has {sorted(self.data)}") from None
+
+    def __bool__(self):
+        return self.status == 0
+
+    def __str__(self):
+        return self.text.rstrip("\n")
+
+    __repr__ = __str__
+
+    def _repr_html_(self):
+        from html import escape
+
+        return f"<pre>{escape(str(self))}</pre>"
+
+
+def _is_source(value):
+    """True for masks and arrays; words, numbers and lists of words are options' values."""
+    return not isinstance(value, (str, bytes, int, float, bool, list, tuple, type(None)))
+
+
+# How a SOURCE is read is said when a Mask is made.
+_OF_READING = {"--as", "--keep-value", "--closed-below", "--shape"}
+
+
+def options_of(command):
+    """(keyword, what the value is, help) of each option that a method takes."""
+    return [(name[2:].replace("-", "_"), value, text)
+            for name, value, text in _native.command_info(command)[1]
+            if name.startswith("--") and name != "--json" and name not in _OF_READING]
+
+
+@cache
+def _names_of(command):
+    """The names of its operands and options."""
+    return frozenset(name for name, _, _ in _native.command_info(command)[1])
+
+
+class Line:
+    """A command line in the making: words, and the masks and arrays that they name."""
+
+    def __init__(self, command):
+        self.command = command
+        self._options = _names_of(command)
+        self.operands = []
+        self.options = []
+        self.given = {}
+
+    def has(self, option):
+        return option in self._options
+
+    def word(self, role, value):
+        """What stands for a value on the line: masks and arrays are given by name, and where that
+        is taken, by their role."""
+        from maskctl import _arrays
+        from maskctl._mask import Mask
+
+        if not _is_source(value):
+            return str(value)
+        plain = value._plain() if isinstance(value, Mask) else None
+        word = plain.name if plain else role
+        if word in self.given or word in self.operands:
+            word = role
+        while word in self.given:
+            word += "'"
+        self.given[word] = plain._source if plain else _arrays.host(role, value)[0]
+        return word
+
+    def option(self, keyword, value):
+        name = "--" + keyword.replace("_", "-")
+        if name in self._options:
+            values = value if isinstance(value, (list, tuple)) else [value]
+            self.options += [(name, self._value(keyword, one)) for one in values
+                             if one is not None and one is not False]
+        elif "NAME=VALUE" in self._options:
+            self.operands.append(f"{keyword}={self.word(keyword, value)}")
+        else:
+            known = sorted(name[2:].replace("-", "_") for name in self._options if name[:2] == "--")
+            raise TypeError(f"{self.command}() has no option {keyword!r}; it has {', '.join(known)}")
+
+    def _value(self, keyword, value):
+        return "" if value is True else self.word(keyword, value)
+
+    def run(self):
+        """The answer, and the arrays that the command writes to "-"."""
+        text, status, notes, arrays = _native.ask(self.command, self.operands, self.options,
+                                                  self.given)
+        return Answer(text, status, notes, self._ask_json if "--json" in self._options else None), arrays
+
+    def _ask_json(self):
+        options = [*self.options, ("--json", "")]
+        return _native.ask(self.command, self.operands, options, self.given)[0]
+
+
+def run(command, *operands, **options):
+    """Runs any command: run("translate", table=128). Operands are texts, masks or arrays; options
+    are its long ones as keywords: lists for those that may be repeated, True for flags."""
+    line = Line(command)
+    for number, operand in enumerate(operands, 1):
+        line.operands.append(line.word(f"mask{number}", operand))
+    for keyword, value in options.items():
+        line.option(keyword, value)
+    return line.run()[0]
+
+
+def help_of(command):
+    """What a command is for, and its options as keywords."""
+    summary = _native.command_info(command)[0]
+    lines = [f"    {keyword}={value or 'True'}: {text}" for keyword, value, text in options_of(command)]
+    return "\n".join([f"{summary[0].upper()}{summary[1:]}.", "", *lines])

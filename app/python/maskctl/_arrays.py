@@ -1,0 +1,83 @@
+"""Arrays and masks of other libraries, known by what they look like: none of them is imported."""
+
+import sys
+
+from maskctl._native import Error
+
+
+def host(name, array):
+    """An array in the memory of the host that DLPack or the buffer protocol can show, and notes.
+
+    Only its own library copies an array from a device; one on the host is passed on as it is.
+    """
+    if getattr(array, "is_nested", False):
+        raise Error(f"{name}: a nested tensor; pack its rows and give cumulative lengths "
+                    "(Mask.from_cu_seqlens)")
+    layout = str(getattr(array, "layout", "torch.strided"))
+    if layout.startswith("torch.") and layout != "torch.strided":
+        raise Error(f"{name}: a tensor of layout {layout[6:]}; give its .to_dense()")
+    if getattr(array, "is_meta", False):
+        raise Error(f"{name}: a meta tensor has no elements; make it on the cpu")
+    if getattr(array, "requires_grad", False):
+        array = array.detach()
+    where = _device_of(array)
+    if where is None:
+        return array, []
+    note = f"{name}: copied from {where} to the host"
+    if hasattr(array, "cpu"):
+        return array.cpu(), [note]
+    if type(array).__module__.startswith("jax"):
+        return sys.modules["jax"].device_get(array), [note]
+    if hasattr(array, "get"):
+        return array.get(), [note]
+    raise Error(f"{name}: an array on {where}; copy it to the host first")
+
+
+_ON_HOST = (1, 3)  # DLPack: memory of the CPU, and such as a GPU may read too
+
+
+def _device_of(array):
+    """Where an array is, in words; None for the host."""
+    device = getattr(array, "device", None)
+    kind = getattr(device, "type", None)  # of torch, without the cost of asking DLPack
+    if isinstance(kind, str):
+        return None if kind == "cpu" else str(device)
+    ask = getattr(array, "__dlpack_device__", None)
+    if ask is None or ask()[0] in _ON_HOST:
+        return None
+    return str(device or "a device")
+
+
+def parts_of(name, value, shape):
+    """(kind or None, [(key, array)], notes) of an array, or of a mask object of another library."""
+    looks = type(value).__name__
+    if looks == "BlockMask" and hasattr(value, "mask_mod"):
+        return _block_mask(name, value)
+    if looks == "SegmentIds" and hasattr(value, "q") and hasattr(value, "kv"):
+        q, notes = host(name, value.q)
+        kv, more = host(name, value.kv)
+        return "segments", [("q", q), ("kv", kv)], notes + more
+    if hasattr(value, "materialize") and type(value).__module__.startswith("xformers"):
+        return _xformers_bias(name, value, shape)
+    array, notes = host(name, value)
+    return None, [("", array)], notes
+
+
+def _block_mask(name, value):
+    # The module of the class has create_mask, which calls mask_mod for every pair.
+    home = sys.modules[type(value).__module__]
+    batch, heads, queries, keys = (int(n) for n in value.shape)
+    dense = home.create_mask(value.mask_mod, batch, heads, queries, keys,
+                             device=str(value.kv_num_blocks.device))
+    array, notes = host(name, dense)
+    return "dense", [("", array)], notes
+
+
+def _xformers_bias(name, value, shape):
+    if shape is None:
+        seqlens = [getattr(value, side, None) for side in ("q_seqinfo", "k_seqinfo")]
+        if None in seqlens:
+            raise Error(f"{name}: a {type(value).__name__} has no extents of its own; give shape=")
+        shape = [int(info.seqstart_py[-1]) for info in seqlens]
+    array, notes = host(name, value.materialize(tuple(shape[-2:])))
+    return "bias", [("", array)], notes

@@ -1,0 +1,317 @@
+"""The mask, whose methods are the commands."""
+
+import os
+from tempfile import TemporaryDirectory
+
+from maskctl import _arrays, _native
+from maskctl._answer import Line, help_of, run
+from maskctl._native import Error
+
+_native.set_hdf5_helper(os.path.join(os.path.dirname(__file__), "maskctl-hdf5"))
+
+_OPS = {"and": 0, "or": 1, "xor": 2, "sub": 3}
+
+
+def _extents(shape):
+    """[B, H, Q, K] of a shape of 1 to 4 extents; n alone is n queries by n keys."""
+    extents = [shape, shape] if isinstance(shape, int) else [int(n) for n in shape]
+    if len(extents) == 3:
+        extents.insert(1, 1)
+    if not 2 <= len(extents) <= 4:
+        raise Error(f"a shape of {len(extents)} extents; expected n, (Q, K), (B, Q, K) or (B, H, Q, K)")
+    return [1] * (4 - len(extents)) + extents
+
+
+def _reading(kind, keep_value, closed_below, shape, pad_id):
+    """The command's options of reading."""
+    options = []
+    if kind is not None:
+        options.append(("--as", kind))
+    if keep_value is not None:
+        options.append(("--keep-value", str(int(keep_value))))
+    if closed_below is not None:
+        options.append(("--closed-below", repr(float(closed_below))))
+    if shape is not None:
+        options.append(("--shape", "+".join(map(str, _extents(shape)))))
+    if pad_id is not None:
+        options.append(("--pad-id", str(int(pad_id))))
+    return options
+
+
+def _verb(command, *operands):
+    """The method that asks a command about a mask."""
+
+    def verb(self, *values, **options):
+        if len(values) != len(operands):
+            raise TypeError(f"{command}() takes {', '.join(operands) or 'keywords only'}")
+        return self._ask(command, zip(operands, values), options)[0]
+
+    verb.__name__ = command
+    verb.__qualname__ = f"Mask.{command}"
+    verb.__doc__ = help_of(command)
+    return verb
+
+
+class Mask:
+    """An attention mask [B, H, Q, K]: which query may attend to which key.
+
+    A value: an array is read once, when the mask is made, and later writes do not reach it. It is
+    never stored densely; a million by a million is an ordinary size.
+    """
+
+    __slots__ = ("name", "notes", "_source", "_word", "_steps", "_arrays", "_result")
+
+    def __init__(self, array, kind=None, *, name="mask", keep_value=None, closed_below=None,
+                 shape=None, pad_id=None):
+        """Reads an array: bool or 0/1 of shape [Q,K], [B,Q,K] or [B,H,Q,K], a float bias of the
+        same shapes (0 open; -inf or the lowest number closed), or another `kind` of the command:
+        padding, key-padding, segments, positions [B,S], cu_seqlens [N+1], pairs, blockmap:QxK,
+        bits. Also FlexAttention's BlockMask, JAX's SegmentIds, xformers' biases. Arrays on the host
+        are read where they lie; those of a GPU are copied by their own library, which `notes` says.
+
+        keep_value 0: 0 may attend. closed_below: numbers of a bias at or below it close. shape: the
+        extents that an array does not carry. pad_id: the segment id that sees nothing (-1).
+        """
+        if isinstance(array, Mask):
+            raise Error(f"{name}: a Mask already")
+        own, parts, notes = _arrays.parts_of(name, array, shape)
+        if own == "bias":
+            shape = None  # materialised in that shape
+        self._read(name, parts, _reading(kind or own, keep_value, closed_below, shape, pad_id))
+        self.notes = notes + self.notes
+
+    def _read(self, name, parts, options):
+        self._set(name, _native.read_arrays(name, parts, options), name, (), {})
+
+    def _set(self, name, source, word, steps, arrays):
+        self.name = name
+        self.notes = [] if source is None else source.notes
+        self._source = source  # None: `word` generates it
+        self._word = word
+        self._steps = steps
+        self._arrays = arrays  # what the steps name
+        self._result = source if source is not None and not steps else None
+
+    @classmethod
+    def _made(cls, *state):
+        mask = cls.__new__(cls)
+        mask._set(*state)
+        return mask
+
+    @classmethod
+    def _of_sides(cls, kind, q, kv, name, shape, pad_id):
+        sides = [("q", q)] + ([("kv", kv)] if kv is not None else [])
+        notes, parts = [], []
+        for key, side in sides:
+            array, more = _arrays.host(name, side)
+            parts.append((key, array))
+            notes += more
+        mask = cls.__new__(cls)
+        mask._read(name, parts, _reading(kind, None, None, shape, pad_id))
+        mask.notes = notes + mask.notes
+        return mask
+
+    @classmethod
+    def parse(cls, text, shape, **arrays):
+        """The mask of a pipeline: Mask.parse("doc:lens=3+5 | causal", 8). `shape` is n, (Q, K),
+        (B, Q, K) or (B, H, Q, K); arrays that the steps name are keywords: parse("doc:ids", 8,
+        ids=tensor)."""
+        b, h, q, k = _extents(shape)
+        size = f"q={q},k={k}" if b * h == 1 else f"b={b},h={h},q={q},k={k}"
+        word = f"gen:full:n={q}" if b * h == 1 and q == k else f"gen:full:{size}"
+        return cls._made(word, None, word, (), {}).apply(text, **arrays)
+
+    @classmethod
+    def from_segments(cls, q, kv=None, *, pad_id=None, name="segments"):
+        """From segment ids [S] or [B, S] of queries, and of keys where they differ."""
+        return cls._of_sides("segments", q, kv, name, None, pad_id)
+
+    @classmethod
+    def from_positions(cls, q, kv=None, *, name="positions"):
+        """From position ids [S] or [B, S], which start over at 0 in each document."""
+        return cls._of_sides("positions", q, kv, name, None, None)
+
+    @classmethod
+    def from_cu_seqlens(cls, q, kv=None, *, shape=None, name="cu_seqlens"):
+        """From cumulative lengths [N + 1]: 0, and the end of each document."""
+        return cls._of_sides("cu_seqlens", q, kv, name, shape, None)
+
+    @classmethod
+    def from_padding(cls, valid, *, keep_value=None, name="padding"):
+        """From flags [S] or [B, S]: a pair is open where query and key are both valid."""
+        return cls(valid, "padding", name=name, keep_value=keep_value)
+
+    @classmethod
+    def from_key_padding(cls, valid, *, queries=None, keep_value=None, name="padding"):
+        """From flags [S] or [B, S] of keys, as Hugging Face's attention_mask. `queries`: how many
+        there are, if not S."""
+        shape = None
+        if queries is not None:
+            extents = tuple(valid.shape)
+            shape = (extents[0] if len(extents) > 1 else 1, 1, queries, extents[-1])
+        return cls(valid, "key-padding", name=name, keep_value=keep_value, shape=shape)
+
+    @classmethod
+    def read(cls, source, kind=None, *, name=None, keep_value=None, closed_below=None, shape=None,
+             pad_id=None):
+        """Reads a SOURCE of the command: a file ("m.npz:KEY"), or gen:STEP."""
+        source, name = str(source), name or str(source)
+        options = _reading(kind, keep_value, closed_below, shape, pad_id)
+        return cls._made(name, _native.read_source(source, options, {}), name, (), {})
+
+    def apply(self, *steps, **arrays):
+        """The mask after steps, left to right: mask.apply("window:keys=128 | causal"). Arrays that
+        they name are keywords. Nothing is computed before it is needed."""
+        given = dict(self._arrays)
+        for key, value in arrays.items():
+            if key in given or key == self._word:
+                raise Error(f"{key}: an array of that name is given already")
+            given[key] = value._result_source() if isinstance(value, Mask) else _arrays.host(key, value)[0]
+        mask = Mask._made(self.name, self._source, self._word, self._steps + steps, given)
+        mask._result_source()  # mistakes in steps are said here
+        return mask
+
+    @property
+    def pipeline(self):
+        """The steps as they were given, joined by " | "."""
+        return " | ".join(self._steps)
+
+    def _options(self):
+        return [("--transform", step) for step in self._steps]
+
+    def _put_into(self, given):
+        """Makes this mask, without its steps, a SOURCE among those given; returns its word."""
+        if self._source is not None:
+            given[self._word] = self._source
+        return self._word
+
+    def _result_source(self):
+        if self._result is None:
+            given = dict(self._arrays)
+            self._result = _native.apply_steps(self._put_into(given), self._options(), given)
+        return self._result
+
+    def _plain(self):
+        """The same without steps, for where those of another mask would be taken."""
+        if not self._steps and self._source is not None:
+            return self
+        name = " | ".join([self.name, *self._steps])
+        return Mask._made(name, self._result_source(), name, (), {})
+
+    def _ask(self, command, operands=(), options=None):
+        line = Line(command)
+        line.given.update(self._arrays)
+        line.operands.append(self._put_into(line.given))
+        line.options += self._options()
+        if self._steps and line.has("--transform-b"):
+            line.options.append(("--transform-b", ""))  # these steps are not the other mask's
+        for name, operand in operands:
+            line.operands.append(line.word(name, operand))
+        for keyword, value in (options or {}).items():
+            line.option(keyword, value)
+        return line.run()
+
+    show = _verb("show")
+    stats = _verb("stats")
+    check = _verb("check")
+    recognise = _verb("recognise")
+    recognize = recognise
+    why = _verb("why", "query", "key")
+    diff = _verb("diff", "other")
+    cost = _verb("cost")
+    verify = _verb("verify")
+
+    def to(self, kind="dense", **options):
+        """The mask as arrays of a kind: dense, bias, padding, key-padding, segments, cu_seqlens,
+        pairs, blockmap, bits, runs; exact, or an Error. One array, or a dict of several, for
+        np.asarray and torch.from_dlpack. Options are those of convert: dtype="bfloat16",
+        fill="min", block="128x64", lossy=True."""
+        arrays = dict(self._ask("convert", (), {"to": kind, "output": "-", **options})[1])
+        return next(iter(arrays.values())) if len(arrays) == 1 else arrays
+
+    def translate(self, **options):
+        """This mask in the arguments of other libraries: translate(to="flex+sdpa"). A mask that was
+        not made by steps is recognised first."""
+        if self._source is None:
+            line = Line("translate")
+            line.given.update(self._arrays)
+            line.options += self._options()
+            for keyword, value in options.items():
+                line.option(keyword, value)
+            return line.run()[0]
+        with TemporaryDirectory() as folder:
+            found = self.recognise(write=f"{folder}/arrays.npz")
+            if not found:
+                raise Error(f"{self.name}: no pipeline makes this mask; nearest: {found.pipeline}")
+            answer = run("translate", transform=found.pipeline, **options)
+            answer.data  # while the arrays are there
+            return answer
+
+    @property
+    def shape(self):
+        """(batch, heads, queries, keys); heads 1 means shared by all."""
+        return tuple(self._result_source().shape)
+
+    @property
+    def kind(self):
+        """How the array was read: "dense", "segments", ..."""
+        return "dense" if self._source is None else self._source.kind
+
+    def count(self):
+        """Open cells of all batches and heads."""
+        return self._result_source().open
+
+    def _combined(self, op, other):
+        if not isinstance(other, Mask):
+            return NotImplemented
+        made = _native.combined(_OPS[op], self._result_source(), other._result_source())
+        name = f"{self.name} {op} {other.name}"
+        return Mask._made(name, made, name, (), {})
+
+    def __and__(self, other):
+        return self._combined("and", other)
+
+    def __or__(self, other):
+        return self._combined("or", other)
+
+    def __xor__(self, other):
+        return self._combined("xor", other)
+
+    def __sub__(self, other):
+        return self._combined("sub", other)
+
+    def __invert__(self):
+        return Mask._made(f"not {self.name}", self._result_source().inverted(), f"not {self.name}", (), {})
+
+    def __eq__(self, other):
+        """True if shapes and all cells agree."""
+        if not isinstance(other, Mask):
+            return NotImplemented
+        return _native.equal(self._result_source(), other._result_source())
+
+    __hash__ = None  # cells are compared, not counted
+    __array_ufunc__ = None  # numpy's operators are not those of sets
+
+    def __str__(self):
+        return str(self.show())
+
+    def __repr__(self):
+        shape = "x".join(map(str, self.shape))
+        return f"<maskctl.Mask {self.name} {shape}, {self.count()} open>"
+
+    def _repr_html_(self):
+        with TemporaryDirectory() as folder:
+            self.show(output=f"{folder}/mask.svg")
+            with open(f"{folder}/mask.svg", encoding="utf-8") as picture:
+                return picture.read()
+
+    def __array__(self, dtype=None, copy=None):
+        from numpy import asarray
+
+        return asarray(self.to("dense"), dtype)
+
+    def __dlpack__(self, **how):
+        return self.to("dense").__dlpack__(**how)
+
+    def __dlpack_device__(self):
+        return self.to("dense").__dlpack_device__()

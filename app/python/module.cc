@@ -1,0 +1,280 @@
+// maskctl._native: masks, and the commands that answer about them, for Python. The only file that
+// sees nanobind.
+#include <fmt/format.h>
+#include <nanobind/nanobind.h>
+#include <nanobind/ndarray.h>
+#include <nanobind/stl/array.h>
+#include <nanobind/stl/pair.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/tuple.h>
+#include <nanobind/stl/vector.h>
+
+#include <algorithm>
+#include <optional>
+
+#include "app/cli/commands/command.h"
+#include "app/cli/parser/groups.h"
+#include "app/python/ask.h"
+#include "maskctl/base/error.h"
+#include "maskctl/io/formats/hdf5/hdf5.h"
+#include "maskctl/tensor/lines.h"
+
+namespace maskctl::app {
+namespace {
+
+namespace nb = nanobind;
+using Options = std::vector<std::pair<std::string, std::string>>;
+using AnyArray = nb::ndarray<nb::ro>;
+
+/// A mask that has been read, as Python holds it.
+struct Source {
+  LoadedMask loaded;
+};
+
+struct DTypeRow {
+  nb::dlpack::dtype_code code;
+  std::uint8_t bits;
+  DType dtype;
+};
+constexpr DTypeRow kDTypes[] = {
+    {nb::dlpack::dtype_code::Bool, 8, DType::kBool},
+    {nb::dlpack::dtype_code::Int, 8, DType::kInt8},
+    {nb::dlpack::dtype_code::Int, 16, DType::kInt16},
+    {nb::dlpack::dtype_code::Int, 32, DType::kInt32},
+    {nb::dlpack::dtype_code::Int, 64, DType::kInt64},
+    {nb::dlpack::dtype_code::UInt, 8, DType::kUInt8},
+    {nb::dlpack::dtype_code::UInt, 16, DType::kUInt16},
+    {nb::dlpack::dtype_code::UInt, 32, DType::kUInt32},
+    {nb::dlpack::dtype_code::UInt, 64, DType::kUInt64},
+    {nb::dlpack::dtype_code::Float, 16, DType::kFloat16},
+    {nb::dlpack::dtype_code::Bfloat, 16, DType::kBFloat16},
+    {nb::dlpack::dtype_code::Float, 32, DType::kFloat32},
+    {nb::dlpack::dtype_code::Float, 64, DType::kFloat64},
+};
+
+DType dtype_of(const std::string& name, nb::dlpack::dtype dtype) {
+  for (const DTypeRow& row : kDTypes) {
+    const bool same = static_cast<std::uint8_t>(row.code) == dtype.code && row.bits == dtype.bits;
+    if (same && dtype.lanes == 1) return row.dtype;
+  }
+  throw Error(Errc::kInvalidArgument,
+              fmt::format("{}: elements of a type that no mask has ({} bits, DLPack code {}); "
+                          "expected bool, integers or floats of 16, 32 or 64 bits",
+                          name, dtype.bits, dtype.code));
+}
+
+nb::dlpack::dtype dlpack_of(DType dtype) {
+  const auto& row = *std::ranges::find(kDTypes, dtype, &DTypeRow::dtype);
+  return {static_cast<std::uint8_t>(row.code), row.bits, 1};
+}
+
+/// The array of an object that has DLPack or the buffer protocol; it keeps the object alive.
+AnyArray array_of(const std::string& name, nb::handle object) {
+  AnyArray array;
+  if (nb::try_cast(object, array, false)) return array;
+  PyErr_Clear();
+  throw Error(Errc::kInvalidArgument,
+              fmt::format("{}: a {} cannot be read as an array; expected bool, integers or floats "
+                          "behind DLPack or the buffer protocol, as numpy, torch and JAX have",
+                          name, nb::cast<std::string>(nb::str(object.type().attr("__name__")))));
+}
+
+TensorView view_of(const std::string& name, const AnyArray& array) {
+  std::vector<Index> shape, strides;
+  for (std::size_t axis = 0; axis < array.ndim(); ++axis) {
+    shape.push_back(static_cast<Index>(array.shape(axis)));
+    strides.push_back(array.stride(axis));
+  }
+  const bool host = array.device_type() == nb::device::cpu::value ||
+                    array.device_type() == nb::device::cuda_host::value;
+  return {static_cast<const std::byte*>(array.data()),
+          dtype_of(name, array.dtype()),
+          shape,
+          strides,
+          {host ? MemorySpace::kHost : MemorySpace::kDevice, array.device_id()}};
+}
+
+/// Runs work without the interpreter's lock; a signal whose handler raises ends it with that.
+template <typename Work>
+auto attended(const Work& work) {
+  std::optional<nb::python_error> raised;
+  const WantsStop wants_stop = [&raised] {
+    const nb::gil_scoped_acquire lock;
+    if (!raised && PyErr_CheckSignals() != 0) raised.emplace();
+    return raised.has_value();
+  };
+  std::optional<decltype(work(wants_stop))> out;
+  try {
+    const nb::gil_scoped_release unlock;
+    out = work(wants_stop);
+  } catch (const Error&) {
+    if (!raised) throw;
+  }
+  if (raised) throw nb::python_error(*raised);
+  return *std::move(out);
+}
+
+GivenSources given_of(const nb::dict& given) {
+  GivenSources out;
+  for (const auto& [key, value] : given) {
+    const auto name = nb::cast<std::string>(key);
+    if (nb::isinstance<Source>(value)) {
+      out.emplace(name, nb::cast<const Source&>(value).loaded);
+    } else {
+      out.emplace(name, copy_of(view_of(name, array_of(name, value))));
+    }
+  }
+  return out;
+}
+
+/// An array for DLPack and the buffer protocol, which frees it.
+nb::object exported(Tensor&& tensor) {
+  auto* held = new Tensor(std::move(tensor));
+  const nb::capsule owner(held, [](void* p) noexcept { delete static_cast<Tensor*>(p); });
+  const std::vector<std::size_t> shape(held->shape().begin(), held->shape().end());
+  return nb::cast(nb::ndarray<nb::array_api>(held->bytes().data(), shape.size(), shape.data(),
+                                             owner, nullptr, dlpack_of(held->dtype()),
+                                             nb::device::cpu::value));
+}
+
+using PythonReply = std::tuple<std::string, int, std::vector<std::string>,
+                               std::vector<std::pair<std::string, nb::object>>>;
+
+PythonReply ask_command(const std::string& command, std::vector<std::string> operands,
+                        Options options, const nb::dict& given) {
+  const GivenSources sources = given_of(given);
+  const Words words{std::move(operands), std::move(options)};
+  Reply reply = attended(
+      [&](const WantsStop& wants_stop) { return ask(command, words, sources, wants_stop); });
+  std::vector<std::pair<std::string, nb::object>> arrays;
+  for (NamedTensor& array : reply.arrays) {
+    arrays.emplace_back(std::move(array.name), exported(std::move(array.tensor)));
+  }
+  return {std::move(reply.text), reply.status, std::move(reply.notes), std::move(arrays)};
+}
+
+Source read_given(const std::string& name,
+                  const std::vector<std::pair<std::string, nb::object>>& objects, Options options) {
+  std::vector<AnyArray> arrays;
+  std::vector<NamedView> views;
+  for (const auto& [key, object] : objects) {
+    arrays.push_back(array_of(name, object));
+    views.push_back({key, view_of(name, arrays.back())});
+  }
+  const Words words{{}, std::move(options)};
+  return {attended(
+      [&](const WantsStop& wants_stop) { return read_arrays(name, views, words, wants_stop); })};
+}
+
+Source read_named(const std::string& source, Options options, const nb::dict& given) {
+  const GivenSources sources = given_of(given);
+  const Words words{{}, std::move(options)};
+  return {attended([&](const WantsStop& wants_stop) {
+    return read_source(source, words, sources, wants_stop);
+  })};
+}
+
+Source of_mask(Mask mask) {
+  Source out;
+  out.loaded.mask = std::move(mask);
+  out.loaded.dtype = "bool";
+  out.loaded.array_shape = {out.loaded.mask.batch(), out.loaded.mask.heads(),
+                            out.loaded.mask.queries(), out.loaded.mask.keys()};
+  return out;
+}
+
+Source apply_steps(const std::string& source, Options options, const nb::dict& given) {
+  const GivenSources sources = given_of(given);
+  const Words words{{}, std::move(options)};
+  return of_mask(attended([&](const WantsStop& wants_stop) {
+    return transformed(source, words, sources, wants_stop);
+  }));
+}
+
+Source combined(int op, const Source& a, const Source& b) {
+  return of_mask(zip(static_cast<Op>(op), a.loaded.mask, b.loaded.mask));
+}
+
+bool same_shape(const Mask& a, const Mask& b) {
+  return a.batch() == b.batch() && a.heads() == b.heads() && a.queries() == b.queries() &&
+         a.keys() == b.keys();
+}
+
+bool equal(const Source& a, const Source& b) {
+  const nb::gil_scoped_release unlock;
+  return same_shape(a.loaded.mask, b.loaded.mask) &&
+         differing_cells(a.loaded.mask, b.loaded.mask) == 0;
+}
+
+/// The options of every command that mean something where there is no terminal.
+constexpr std::string_view kForPython[] = {"--threads", "--max-bytes", "--strict"};
+
+/// What a command is for, and its operands and options: name, value, help.
+using CommandInfo =
+    std::pair<std::string, std::vector<std::tuple<std::string, std::string, std::string>>>;
+
+CommandInfo command_info(const std::string& name) {
+  const Command* command = find_command(name);
+  if (!command) throw Error(Errc::kInvalidArgument, fmt::format("unknown command '{}'", name));
+  CommandInfo out{std::string(command->summary), {}};
+  const OptionList own = options_of(*command);
+  for (const Option& option : own.options()) {
+    out.second.emplace_back(option.operand ? option.names : option.long_name(), option.placeholder,
+                            option.help);
+  }
+  for (const Option& option : common_options().options()) {
+    if (std::ranges::count(kForPython, option.long_name()) == 0) continue;
+    out.second.emplace_back(option.long_name(), option.placeholder, option.help);
+  }
+  return out;
+}
+
+std::array<Index, 4> shape_of(const Source& source) {
+  const Mask& mask = source.loaded.mask;
+  return {mask.batch(), mask.heads(), mask.queries(), mask.keys()};
+}
+
+/// Makes an exception of the library one of Python's.
+void translate_errors(nb::object& type) {
+  const auto translate = [](const std::exception_ptr& thrown, void* error_type) {
+    try {
+      std::rethrow_exception(thrown);
+    } catch (const Error& error) {
+      PyErr_SetString(static_cast<PyObject*>(error_type), line_of(error).c_str());
+    }
+  };
+  nb::register_exception_translator(translate, type.ptr());
+}
+
+}  // namespace
+
+NB_MODULE(_native, m) {
+  nb::object error = nb::steal(PyErr_NewExceptionWithDoc(
+      "maskctl.Error", "Bad input: what was seen, what was expected, how to fix it.",
+      PyExc_ValueError, nullptr));
+  m.attr("Error") = error;
+  translate_errors(error);
+  m.attr("version") = MASKCTL_VERSION;
+
+  nb::class_<Source>(m, "Source")
+      .def_prop_ro("shape", &shape_of)
+      .def_prop_ro("kind", [](const Source& s) { return std::string(name(s.loaded.kind)); })
+      .def_prop_ro("dtype", [](const Source& s) { return s.loaded.dtype; })
+      .def_prop_ro("notes", [](const Source& s) { return s.loaded.notes; })
+      .def_prop_ro(
+          "open", [](const Source& s) { return s.loaded.mask.count(); },
+          nb::call_guard<nb::gil_scoped_release>())
+      .def(
+          "inverted", [](const Source& s) { return of_mask(complement(s.loaded.mask)); },
+          nb::call_guard<nb::gil_scoped_release>());
+  m.def("ask", &ask_command);
+  m.def("read_arrays", &read_given);
+  m.def("read_source", &read_named);
+  m.def("apply_steps", &apply_steps);
+  m.def("combined", &combined, nb::call_guard<nb::gil_scoped_release>());
+  m.def("equal", &equal);
+  m.def("command_info", &command_info);
+  m.def("set_hdf5_helper", [](const std::string& path) { set_hdf5_helper(path); });
+}
+
+}  // namespace maskctl::app

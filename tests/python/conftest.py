@@ -1,0 +1,20 @@
+"""What the tests of the Python module share."""
+
+import pathlib
+
+import numpy as np
+import pytest
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+
+
+@pytest.fixture
+def samples():
+    return ROOT / "samples"
+
+
+@pytest.fixture
+def random_mask():
+    """Makes bool arrays of a shape, a third open."""
+    draw = np.random.default_rng(20260704)
+    return lambda *shape: draw.random(shape) < 1 / 3

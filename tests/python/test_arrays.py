@@ -1,0 +1,140 @@
+"""Arrays to masks and back, against numpy."""
+
+import array
+import resource
+import tracemalloc
+
+import numpy as np
+import pytest
+
+from maskctl import Error, Mask
+
+DTYPES = ["bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "float16",
+          "float32", "float64"]
+
+
+def dense(mask):
+    return np.asarray(mask.to("dense"))
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("shape", [(5, 7), (2, 5, 70), (2, 3, 5, 64)])
+def test_every_dtype_and_rank_is_read(random_mask, dtype, shape):
+    cells = random_mask(*shape)
+    mask = Mask(cells.astype(dtype), "dense")
+    expected = cells.reshape((1,) * (4 - len(shape)) + shape) if len(shape) != 3 else cells[:, None]
+    assert mask.shape == expected.shape
+    assert mask.count() == cells.sum()
+    np.testing.assert_array_equal(dense(mask).reshape(expected.shape), expected)
+
+
+@pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])
+@pytest.mark.parametrize("closed", [-np.inf, "lowest"])
+def test_a_bias_is_read(random_mask, dtype, closed):
+    cells = random_mask(2, 3, 9, 66)
+    bias = np.where(cells, 0, np.finfo(dtype).min if closed == "lowest" else closed).astype(dtype)
+    mask = Mask(bias)
+    assert mask.kind == "bias"
+    np.testing.assert_array_equal(dense(mask), cells)
+
+
+@pytest.mark.parametrize("view", [
+    lambda a: a.T, lambda a: a[::2, ::3], lambda a: a[::-1, ::-1], lambda a: a[3:20, 5:],
+    lambda a: np.broadcast_to(a[:1], a.shape), lambda a: np.broadcast_to(a[:, :1], a.shape),
+    lambda a: np.asfortranarray(a), lambda a: np.asfortranarray(np.stack([a, a.copy()]))],
+    ids=["turned", "strided", "reversed", "cut", "one row", "one column", "fortran", "fortran 3"])
+@pytest.mark.parametrize("dtype", ["bool", "float32"])
+def test_arrays_with_gaps_are_read(random_mask, view, dtype):
+    cells = view(random_mask(66, 131).astype(dtype))
+    np.testing.assert_array_equal(np.asarray(Mask(cells, "dense")).reshape(cells.shape), cells != 0)
+
+
+def test_read_only_arrays_and_other_buffers_are_read(random_mask):
+    cells = random_mask(8, 8)
+    cells.setflags(write=False)
+    np.testing.assert_array_equal(dense(Mask(cells)), cells)
+    assert Mask.from_cu_seqlens(array.array("i", [0, 3, 8])) == Mask.parse("doc:lens=3+5", 8)
+    assert Mask.from_key_padding(memoryview(b"\1\1\0")).count() == 6
+
+
+def test_a_mask_is_a_value(random_mask):
+    cells = random_mask(64, 64)
+    before = cells.copy()
+    mask = Mask(cells)
+    cells[:] = ~cells
+    np.testing.assert_array_equal(dense(mask), before)
+    del cells
+    np.testing.assert_array_equal(dense(mask), before)
+
+
+def test_an_array_is_not_copied_before_it_is_read():
+    cells = np.ones((16384, 16384), bool)  # 256 MiB; packed, and equal rows shared, far less
+    peak = lambda: resource.getrusage(resource.RUSAGE_SELF).ru_maxrss << 10
+    before = peak()
+    tracemalloc.start()
+    mask = Mask(cells)
+    held = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert mask.count() == cells.size
+    assert held < 1 << 20
+    assert peak() - before < cells.nbytes // 2
+
+
+def test_what_an_array_means_is_not_guessed():
+    with pytest.raises(Error, match=r"mask: \(6,\) of bool fits several kinds; give --as padding"):
+        Mask(np.ones(6, bool))
+    with pytest.raises(Error, match="looks like position ids"):
+        Mask(np.array([0, 1, 2, 0, 1]))
+    with pytest.raises(Error, match=r"values other than 0 and 1, the first is 3 at \(0, 2\)"):
+        Mask(np.arange(1, 10).reshape(3, 3) % 4 - (np.arange(9).reshape(3, 3) < 2) * 1, "dense")
+
+
+def test_ids_lengths_positions_and_flags():
+    ids = np.array([[0, 0, 0, 1, 1, -1]])
+    packed = Mask.from_segments(ids)
+    np.testing.assert_array_equal(dense(packed).squeeze(),
+                                  (ids.T == ids) & (ids >= 0) & (ids.T >= 0))
+    assert Mask.from_positions(np.array([0, 1, 2, 0, 1])) == Mask.parse("doc:lens=3+2", 5)
+    assert Mask.from_cu_seqlens(np.array([0, 3, 5], np.int32)) == Mask.parse("doc:lens=3+2", 5)
+    assert Mask.from_cu_seqlens(np.array([0, 2, 3]), np.array([0, 4, 9])).shape == (1, 1, 3, 9)
+    flags = np.array([[1, 1, 0], [1, 0, 0]])
+    np.testing.assert_array_equal(dense(Mask.from_key_padding(flags, queries=2))[:, 0, 1], flags)
+    np.testing.assert_array_equal(np.asarray(Mask.from_padding(flags)).reshape(2, 3, 3),
+                                  flags[:, :, None] & flags[:, None])
+    closed = Mask(np.array([[0, 1], [1, 0]]), keep_value=0)
+    assert closed == Mask(np.eye(2, dtype=bool))
+
+
+class SegmentIds:  # as of jax
+    q = kv = np.array([[1, 1, 2, 2]])
+
+
+class LowerTriangularMask:  # as of xformers
+    __module__ = "xformers.ops.fmha.attn_bias"
+
+    def materialize(self, shape):
+        return np.where(np.tri(*shape), 0, -np.inf).astype("float32")
+
+
+def test_masks_of_other_libraries_are_known_by_their_looks():
+    assert Mask(SegmentIds()) == Mask.parse("doc:lens=2+2", 4)
+    assert Mask(LowerTriangularMask(), shape=(6, 6)) == Mask.parse("causal", 6)
+    with pytest.raises(Error, match="LowerTriangularMask has no extents of its own; give shape="):
+        Mask(LowerTriangularMask())
+
+
+def test_arrays_come_back_in_every_kind(random_mask):
+    mask = Mask.parse("doc:lens=3+5 | causal", 8)
+    cells = dense(mask).squeeze()
+    np.testing.assert_array_equal(np.asarray(mask.to("bias", dtype="float32")).reshape(8, 8),
+                                  np.where(cells, 0, -np.inf))
+    np.testing.assert_array_equal(np.asarray(mask.to("cu_seqlens")), [0, 3, 8])
+    runs = mask.to("runs")
+    assert sorted(runs) == ["begin", "end", "indptr", "shape"]
+    blocks = np.asarray(mask.to("blockmap", block=4, lossy=True)).reshape(2, 2)
+    np.testing.assert_array_equal(blocks, [[1, 0], [1, 1]])
+    with pytest.raises(Error, match="segments cannot hold this mask"):
+        mask.to("segments")
+    assert Mask(mask.to("bits"), "bits", shape=(8, 8)) == mask
+    assert mask.__dlpack_device__() == (1, 0)
+    assert "dltensor" in repr(mask.__dlpack__())

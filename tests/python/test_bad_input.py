@@ -1,0 +1,149 @@
+"""What is no mask, and processes that fork, run threads or are interrupted."""
+
+import _thread
+import os
+import signal
+import threading
+import time
+
+import numpy as np
+import pytest
+
+from maskctl import Error, Mask
+
+
+@pytest.mark.parametrize("array, words", [
+    ([[1, 0], [1, 1]], "a list cannot be read as an array"),
+    (None, "a NoneType cannot be read as an array"),
+    (object(), "a object cannot be read as an array"),
+    (np.ones((2, 2), complex), "elements of a type that no mask has"),
+    (np.ones((2, 2), ">i4"), "cannot be read as an array"),
+    (np.array([["a"]]), "cannot be read as an array"),
+    (np.array([[None]]), "cannot be read as an array"),
+    (np.ones(()), "expected 1 to 4 axes"),
+    (np.ones((1,) * 5, bool), "expected 1 to 4 axes"),
+    (np.ones((1,) * 9, bool), "more than 8 axes"),
+    (np.ones((2, 2)) * np.nan, "nan"),
+    (np.full((2, 2), 0.5), "0.5"),
+])
+def test_what_is_no_mask_is_refused(array, words):
+    with pytest.raises(Error, match=words):
+        Mask(array)
+
+
+@pytest.mark.parametrize("shape", [(0, 0), (0, 5), (5, 0), (0, 3, 4), (2, 0, 3, 4), (2, 1, 0, 0)])
+def test_masks_without_cells(shape):
+    mask = Mask(np.zeros(shape, bool), "dense")
+    assert mask.count() == 0
+    for verb in ("show", "stats", "check", "recognise", "cost"):
+        str(getattr(mask, verb)())
+    assert mask == mask
+    assert np.asarray(mask).size == 0
+
+
+class Fake:
+    """As much of a tensor as the module looks at."""
+
+    def __init__(self, **traits):
+        self.__dict__.update(traits)
+
+
+@pytest.mark.parametrize("tensor, words", [
+    (Fake(is_nested=True), "a nested tensor; pack its rows"),
+    (Fake(layout="torch.sparse_coo"), r"layout sparse_coo; give its .to_dense\(\)"),
+    (Fake(is_meta=True), "a meta tensor has no elements"),
+    (Fake(__dlpack_device__=None), "cannot be read as an array"),
+])
+def test_tensors_without_elements_are_refused(tensor, words):
+    with pytest.raises(Error, match=words):
+        Mask(tensor)
+
+
+def test_a_tensor_of_a_gpu_is_copied_by_its_library_and_that_is_said():
+    cells = np.tri(4, dtype=bool)
+    tensor = Fake(device=Fake(type="cuda", __str__=None), cpu=lambda: cells)
+    mask = Mask(tensor)
+    assert mask == Mask(cells)
+    assert len(mask.notes) == 1 and "to the host" in mask.notes[0]
+
+
+def test_dlpack_that_lies_is_an_error():
+    class Liar:
+        def __dlpack__(self, **_):
+            raise RuntimeError("no")
+
+        def __dlpack_device__(self):
+            return (1, 0)
+
+    with pytest.raises(Error, match="Liar cannot be read as an array"):
+        Mask(Liar())
+
+
+def test_limits_hold():
+    with pytest.raises(Error, match="exceeds the limit"):
+        Mask.parse("causal", 1_000_000).to("dense")
+    with pytest.raises(Error, match="raise --max-bytes"):
+        Mask.parse("causal", 1000).to("dense", max_bytes=1000)
+
+
+def test_threads_use_one_mask(random_mask):
+    mask = Mask(random_mask(257, 129), "dense")
+    expected, failures = str(mask.stats()), []
+
+    def ask():
+        try:
+            for _ in range(5):
+                assert str(mask.stats()) == expected
+                assert mask.count() == np.asarray(mask).sum()
+        except BaseException as error:  # shown by the main thread
+            failures.append(error)
+
+    threads = [threading.Thread(target=ask) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert failures == []
+
+
+def test_a_forked_process_asks(random_mask):
+    mask = Mask(random_mask(2048, 2048))  # large enough for the team of threads
+    expected = str(mask.stats())
+    child = os.fork()
+    if child == 0:
+        os._exit(0 if str(mask.stats()) == expected and str(Mask(np.asarray(mask)).stats()) else 1)
+    assert os.waitpid(child, 0)[1] == 0
+
+
+def long_work():
+    """Takes minutes: a random mask is computed cell by cell."""
+    return Mask.read("gen:random:sparsity=0.5,n=400000").stats()
+
+
+def test_ctrl_c_stops():
+    main = threading.main_thread().ident
+    threading.Timer(0.5, lambda: signal.pthread_kill(main, signal.SIGINT)).start()
+    begin = time.monotonic()
+    with pytest.raises(KeyboardInterrupt):
+        long_work()
+    assert time.monotonic() - begin < 60
+    assert Mask.parse("causal", 4).count() == 10
+
+
+def test_other_threads_run_meanwhile():
+    ticks = 0
+    done = threading.Event()
+
+    def tick():
+        nonlocal ticks
+        while not done.wait(0.01):
+            ticks += 1
+
+    thread = threading.Thread(target=tick)
+    thread.start()
+    threading.Timer(0.5, _thread.interrupt_main).start()
+    with pytest.raises(KeyboardInterrupt):
+        long_work()
+    done.set()
+    thread.join()
+    assert ticks > 5
