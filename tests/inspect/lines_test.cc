@@ -4,9 +4,9 @@
 #include <random>
 
 #include "inspect/random_masks.h"
-#include "maskctl/inspect/recognise/regions.h"
 #include "maskctl/inspect/recognise/cells.h"
 #include "maskctl/inspect/recognise/lone_cells.h"
+#include "maskctl/inspect/recognise/regions.h"
 #include "maskctl/mask/planes/bands.h"
 #include "support/catch_compat.h"
 

@@ -40,7 +40,7 @@ TEST_CASE("any step that closes cells is an expectation") {
   CHECK(to_text(rule<expect::Within>("causal:align=bottom-right").chain) ==
         "causal:align=bottom-right");
   CHECK(to_text(rule<expect::Within>("window:keys=4").chain) == "window:keys=4");
-  CHECK(to_text(rule<expect::Within>("doc:ids4.npy").chain) == "doc:ids4.npy");
+  CHECK(to_text(rule<expect::Within>("doc:ids4.npy").chain) == "doc:ids4.npy,pad-id=-7");
   CHECK(says("window:4", "ambiguous"));
   CHECK(says("causal | window:keys=4", "equals:PIPELINE"));
   CHECK(says("prefix:n=3", "equals:PIPELINE"));

@@ -76,7 +76,8 @@ TEST_CASE("the help page of a step shows all it has") {
         "  n=N|SRC  number of keys, from the first on; or one per batch (3+0 or a SOURCE)\n"
         "\n"
         "Cells:    k < n\n"
-        "Example:  sinks:n=4\n");
+        "Example:  sinks:n=4\n"
+        "Synonyms: sink, attention-sink, attention_sink, streaming\n");
   const std::string window = describe(*find_step("window"));
   CHECK(window.find("\n  window:keys=N[") != std::string::npos);
   CHECK(window.find("left=N|none") != std::string::npos);
