@@ -144,7 +144,7 @@ TEST_CASE("single cells beside a pattern are reported, and rules of many cells a
   CHECK(nearly(zip(Op::kXor, causal, cell)) == Ids{"nearly"});
   const Finding leak = only(lint_pattern(recognise(zip(Op::kXor, causal, cell)), "causal", "causal",
                                          zip(Op::kXor, causal, cell)));
-  CHECK(leak.message == "causal except for 1 cell: 3,20");
+  CHECK(leak.message == "causal except for 1 cell: query 3, key 20");
   CHECK(leak.where.key == 20);
   CHECK(nearly(zip(Op::kSub, causal, Mask(rectangle(32, 32, {10, 32}, {7, 8})))).empty());
 }
