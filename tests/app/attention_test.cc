@@ -177,7 +177,7 @@ TEST_CASE("attend lists operations and arguments, and names mistakes") {
       {"flash_attention casual=true", "no argument 'casual'"},
       {"flash_attention causal", "'causal' is not NAME=SOURCE or NAME=VALUE"},
       {"flash_attention query=none.npy", "none.npy"},
-      {"blocksparse_attention block_size=0", "block_size 0 is below 1"},
+      {"blocksparse_attention block_size=0", "block_size: no effect without block_mask"},
       {"flash_attention --axes X=3", "--axes: 'X=3'"},
       {"flash_attention sliding_window=-1", "sliding_window"},
       {"page_attention", "give context_lens=SOURCE"},

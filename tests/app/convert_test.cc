@@ -151,7 +151,7 @@ TEST_CASE("convert: wrong requests say what to do") {
       {"causal.npy --to runs -o x.npy", "an .npy holds one array, these are 4"},
       {"seg.npy --as token-types -o x.npy", "the step tokens:seg.npy"},
       {"seg.npy --as bits -o x.npy", "give --shape B+H+Q+K"},
-      {"seg.npy --as blockmap -o x.npy", "give --block QxK"},
+      {"seg.npy --as blockmap -o x.npy", "give --as blockmap:QxK"},
       {"seg.npy --as bias -o x.npy", "a bias is float16"},
   };
   for (const auto& [line, part] : table) check_refused(sandbox, "maskctl convert " + line, part);
