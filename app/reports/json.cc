@@ -202,6 +202,7 @@ std::string diff_json(const DiffReport& report) {
   }
   out["cause"] = nullptr;
   if (report.cause) out["cause"] = json_of(*report.cause);
+  out["no_cause"] = nullptr;
   if (!report.no_cause.empty()) out["no_cause"] = report.no_cause;
   out["leaks"] = nullptr;
   if (report.leaks) {
