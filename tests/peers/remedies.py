@@ -50,9 +50,10 @@ def after_torch_save():
     for name, tensor in masks():
         torch.save(tensor, "m.pt")
         message = maskctl("stats", "m.pt")[1]
-        usual, of_bfloat16 = re.findall(r"np\.save\([^)]*\([^)]*\)(?:\.\w+\(\))*\)", message)
-        exec(of_bfloat16 if tensor.dtype == torch.bfloat16 else usual,
-             {"np": np, "tensor": tensor})
+        save = re.search(r"np\.save\([^)]*\(\)\)", message).group(0)
+        of_bfloat16 = re.search(r"of bf16 (tensor[.\w]*\(\))", message).group(1)
+        given = eval(of_bfloat16, {"tensor": tensor}) if tensor.dtype == torch.bfloat16 else tensor
+        exec(save, {"np": np, "tensor": given})
         check(f"torch.save of {name}", *is_causal("m.npy"))
         if "safetensors.torch.save_file" in message:
             import safetensors.torch
