@@ -1,9 +1,9 @@
 // The recursive-descent parser of pipelines.
 #include "maskctl/pipeline/parse/grammar.h"
 
-#include "maskctl/base/text.h"
-
 #include <fmt/format.h>
+
+#include "maskctl/base/text.h"
 
 namespace maskctl {
 namespace {
