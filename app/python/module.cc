@@ -195,11 +195,6 @@ Source combined(int op, const Source& a, const Source& b) {
   return of_mask(zip(static_cast<Op>(op), a.loaded.mask, b.loaded.mask));
 }
 
-bool same_shape(const Mask& a, const Mask& b) {
-  return a.batch() == b.batch() && a.heads() == b.heads() && a.queries() == b.queries() &&
-         a.keys() == b.keys();
-}
-
 bool equal(const Source& a, const Source& b) {
   const nb::gil_scoped_release unlock;
   return same_shape(a.loaded.mask, b.loaded.mask) &&

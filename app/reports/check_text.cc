@@ -92,8 +92,7 @@ Location where_of(const Cell& cell) {
 std::string counter_example(const ExpectationResult& expected) {
   std::string out;
   if (expected.first) {
-    out = fmt::format("{}, the first at {}",
-                      counted(expected.count, expected.unit.substr(0, expected.unit.size() - 1)),
+    out = fmt::format("{}, the first at {}", count_text(expected),
                       to_text(where_of(*expected.first)));
   }
   if (!expected.detail.empty()) out += (out.empty() ? "" : "; ") + expected.detail;

@@ -12,8 +12,6 @@
 namespace maskctl::app {
 namespace {
 
-constexpr Index kCostLines = 32;
-
 /// "1.41 TFLOP"
 std::string flops_text(double flops) {
   static constexpr const char* kUnits[] = {"", "k", "M", "G", "T", "P", "E", "Z", "Y"};
@@ -59,13 +57,14 @@ std::string spreads_text(const Mask& mask, const Cost& cost) {
   if (cost.planes.size() < 2) return out;
   out += spread_line("pairs per head", cost.pairs_per_head);
   const Index all = mask.batch() * mask.heads();
-  for (Index i = 0; i < std::min(all, kCostLines); ++i) {
+  for (Index i = 0; i < std::min(all, kMostPlaneLines); ++i) {
     const Index b = i / mask.heads();
     const Index h = i % mask.heads();
     out += spread_line(fmt::format("batch {} head {}", b, h),
                        cost.planes[mask.index_of(b, h)].keys_per_row);
   }
-  if (all > kCostLines) out += fmt::format("  ... {} more; --json lists all\n", all - kCostLines);
+  if (all > kMostPlaneLines)
+    out += fmt::format("  ... {} more; --json lists all\n", all - kMostPlaneLines);
   return out;
 }
 

@@ -8,6 +8,9 @@
 
 namespace maskctl::app {
 
+/// The most batches and heads that a text lists, one a line; --json lists all.
+inline constexpr Index kMostPlaneLines = 32;
+
 /// "12.55 %"; "0 %" and "100 %" only if exact, so that a single cell is never rounded away.
 std::string percent(Index part, Index whole);
 /// "1.5 MiB".

@@ -12,8 +12,6 @@
 namespace maskctl::app {
 namespace {
 
-constexpr Index kMostPlaneRows = 32;
-
 std::string columns_text(const PlaneStats& stats, Index columns) {
   if (!stats.empty_columns)
     return fmt::format("{}: too many to mark the empty ones", grouped(columns));
@@ -47,7 +45,7 @@ std::string planes_text(const Mask& mask, const Stats& stats) {
                   "empty rows", "full rows", "min keys", "median", "max keys");
   Index lines = 0;
   const Index all = mask.batch() * mask.heads();
-  for (Index i = 0; i < all && lines < kMostPlaneRows; ++i, ++lines) {
+  for (Index i = 0; i < all && lines < kMostPlaneLines; ++i, ++lines) {
     const Index b = i / mask.heads();
     const Index h = i % mask.heads();
     const PlaneStats& plane = stats.planes[mask.index_of(b, h)];

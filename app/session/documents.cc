@@ -44,6 +44,11 @@ std::optional<Documents> documents_for(const std::optional<DocumentSource>& give
   return given ? documents_of(*given, mask) : own_documents(loaded, mask, pad_id);
 }
 
+std::optional<Leaks> leaks_given(const Mask& mask, const DocumentOptions& options, Loader& loader) {
+  const auto given = read_documents(options, loader);
+  return given ? std::optional(leaks(mask, documents_of(*given, mask))) : std::nullopt;
+}
+
 Mask with_batches_of(const Mask& mask, const Documents& documents) {
   const Index batch = std::max(documents.q.extent(0), documents.kv.extent(0));
   if (mask.batch() != 1 || batch == 1) return mask;

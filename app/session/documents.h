@@ -23,6 +23,9 @@ std::optional<Documents> documents_for(const std::optional<DocumentSource>& give
                                        const LoadedMask& loaded, const Mask& mask,
                                        std::int32_t pad_id);
 
+/// The leaks between the documents that were given; nothing without any.
+std::optional<Leaks> leaks_given(const Mask& mask, const DocumentOptions& options, Loader& loader);
+
 /// The mask with a batch entry for each batch of the documents, if it has one for all.
 Mask with_batches_of(const Mask& mask, const Documents& documents);
 

@@ -6,8 +6,7 @@
 #include <string>
 
 #include "../support/edited_pair.h"
-#include "maskctl/base/text.h"
-#include "maskctl/pipeline/parse/values.h"
+#include "draws.h"
 #include "maskctl/pipeline/steps/bind.h"
 
 namespace {
@@ -21,22 +20,11 @@ double share(Index part, Index whole) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  Index count = 2000;
-  Index first = 0;
-  std::uint64_t seed = 1;
-  bool show = false;
-  for (int i = 1; i < argc; ++i) {
-    const std::string name = argv[i];
-    show |= name == "--show";
-    if (name == "--count" && i + 1 < argc) count = integer_from(argv[i + 1]).value_or(count);
-    if (name == "--first" && i + 1 < argc) first = integer_from(argv[i + 1]).value_or(first);
-    if (name == "--seed" && i + 1 < argc)
-      seed = number_from<std::uint64_t>(argv[i + 1]).value_or(seed);
-  }
+  const Draws draws = draws_from(argc, argv);
   Index are_true = 0, are_small = 0, are_complete = 0;
   double slowest = 0, slowest_large = 0;
-  for (Index i = first; i < first + count; ++i) {
-    const auto pair = twin::Editor(seed * 1000003 + static_cast<std::uint64_t>(i)).draw();
+  for (Index i = draws.first; i < draws.first + draws.count; ++i) {
+    const auto pair = twin::Editor(draws.seed_of(i)).draw();
     const auto start = std::chrono::steady_clock::now();
     const auto cause = diff_cause(pair.a, pair.b);
     const std::chrono::duration<double> spent = std::chrono::steady_clock::now() - start;
@@ -46,11 +34,11 @@ int main(int argc, char** argv) {
     are_true += verdict.is_true;
     are_small += verdict.small;
     are_complete += verdict.complete;
-    if (show && spent.count() > 0.2) {
+    if (draws.show && spent.count() > 0.2) {
       fmt::print("{} took {:.0f} ms, {} tokens: {} -> {}\n", i, spent.count() * 1e3, pair.a.keys(),
                  to_text(pair.before), to_text(pair.after));
     }
-    if (!show || (verdict.is_true && verdict.small && verdict.complete)) continue;
+    if (!draws.show || (verdict.is_true && verdict.small && verdict.complete)) continue;
     fmt::print("{} [{} {} {} {}] {}: {} -> {} ({} cells): {}{}{}\n    {}: {}\n", i, pair.a.batch(),
                pair.a.heads(), pair.a.queries(), pair.a.keys(), pair.what, to_text(pair.before),
                to_text(pair.after), pair.cells, verdict.is_true ? "" : "FALSE ",
@@ -60,9 +48,9 @@ int main(int argc, char** argv) {
   fmt::print(
       "{} pairs: {:.2f} % true, {:.2f} % with no more residue than cells, {:.2f} % name all "
       "that moved; slowest {:.0f} ms, of a million tokens {:.0f} ms\n",
-      count, share(are_true, count), share(are_small, count), share(are_complete, count),
-      slowest * 1e3, slowest_large * 1e3);
-  const bool good =
-      are_true == count && share(are_small, count) >= 95 && share(are_complete, count) >= 95;
+      draws.count, share(are_true, draws.count), share(are_small, draws.count),
+      share(are_complete, draws.count), slowest * 1e3, slowest_large * 1e3);
+  const bool good = are_true == draws.count && share(are_small, draws.count) >= 95 &&
+                    share(are_complete, draws.count) >= 95;
   return good ? 0 : 1;
 }

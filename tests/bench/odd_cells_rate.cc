@@ -6,8 +6,7 @@
 #include <string>
 
 #include "../support/odd_masks.h"
-#include "maskctl/base/text.h"
-#include "maskctl/pipeline/parse/values.h"
+#include "draws.h"
 
 namespace {
 
@@ -48,25 +47,14 @@ auto timed(Rate& rate, F&& f) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  Index count = 2000, first = 0;
-  std::uint64_t seed = 1;
-  bool show = false;
-  for (int i = 1; i < argc; ++i) {
-    const std::string name = argv[i];
-    show |= name == "--show";
-    if (name == "--count" && i + 1 < argc) count = integer_from(argv[i + 1]).value_or(count);
-    if (name == "--first" && i + 1 < argc) first = integer_from(argv[i + 1]).value_or(first);
-    if (name == "--seed" && i + 1 < argc)
-      seed = number_from<std::uint64_t>(argv[i + 1]).value_or(seed);
-  }
+  const Draws draws = draws_from(argc, argv);
   Rate recognised{"recognise"}, forth{"diff"}, back{"diff, other order"};
-  for (Index i = first; i < first + count; ++i) {
-    const twin::OddMask made =
-        twin::OddMaskMaker(seed * 1000003 + static_cast<std::uint64_t>(i)).draw();
+  for (Index i = draws.first; i < draws.first + draws.count; ++i) {
+    const twin::OddMask made = twin::OddMaskMaker(draws.seed_of(i)).draw();
     const Recognised found = timed(recognised, [&] { return recognise(made.odd); });
     const bool named = twin::names_odd(made, found);
     recognised.right += named;
-    if (show && !named) {
+    if (draws.show && !named) {
       fmt::print("{} {}\n    recognise: {} and {} cells\n", i, made.text, text_of(found.chain),
                  found.residue.cells);
     }
@@ -74,14 +62,15 @@ int main(int argc, char** argv) {
       const auto cause = timed(rate, [&] { return diff_cause(a, b); });
       const bool right = cause && twin::names_odd(made, a, b, *cause);
       rate.right += right;
-      if (show && !right) fmt::print("{} {}\n    {}: {}\n", i, made.text, rate.name, cause->text);
+      if (draws.show && !right)
+        fmt::print("{} {}\n    {}: {}\n", i, made.text, rate.name, cause->text);
     };
     compare(forth, made.odd, made.sound);
     compare(back, made.sound, made.odd);
   }
   for (const Rate& rate : {recognised, forth, back}) {
     fmt::print("{}: {} of {} name what is odd and nothing else; {:.1f} ms, at most {:.0f} ms\n",
-               rate.name, rate.right, count, rate.all * 1e3 / static_cast<double>(count),
-               rate.slowest * 1e3);
+               rate.name, rate.right, draws.count,
+               rate.all * 1e3 / static_cast<double>(draws.count), rate.slowest * 1e3);
   }
 }

@@ -10,37 +10,15 @@
 #include <string>
 
 #include "../support/random_chain.h"
-#include "maskctl/base/text.h"
+#include "draws.h"
 #include "maskctl/inspect/recognise/recognise.h"
 #include "maskctl/mask/arrays/nearest.h"
 #include "maskctl/mask/planes/bands.h"
-#include "maskctl/pipeline/parse/values.h"
 #include "maskctl/pipeline/steps/bind.h"
 
 namespace {
 
 using namespace maskctl;
-
-struct Options {
-  Index count = 20000;
-  Index first = 0;
-  std::uint64_t seed = 1;
-  bool show = false, flips = false;
-};
-
-Options parse(int argc, char** argv) {
-  Options options;
-  for (int i = 1; i < argc; ++i) {
-    const std::string name = argv[i];
-    if (name == "--show") options.show = true;
-    if (name == "--flips") options.flips = true;
-    if (i + 1 == argc) break;
-    if (name == "--count") options.count = integer_from(argv[i + 1]).value_or(1);
-    if (name == "--first") options.first = integer_from(argv[i + 1]).value_or(0);
-    if (name == "--seed") options.seed = number_from<std::uint64_t>(argv[i + 1]).value_or(1);
-  }
-  return options;
-}
 
 struct Sample {
   Index queries, keys;
@@ -125,14 +103,13 @@ Sample draw_plain(std::uint64_t seed, Mask& flipped, Index& flips) {
   }
 }
 
-int flips(const Options& options) {
+int flips(const Draws& draws) {
   Index plain = 0, exact = 0;
   double slowest = 0;
-  for (Index i = options.first; i < options.first + options.count; ++i) {
+  for (Index i = draws.first; i < draws.first + draws.count; ++i) {
     Mask flipped;
     Index flips = 0;
-    const Sample sample =
-        draw_plain(options.seed * 1000003 + static_cast<std::uint64_t>(i), flipped, flips);
+    const Sample sample = draw_plain(draws.seed_of(i), flipped, flips);
     const auto start = std::chrono::steady_clock::now();
     Recognised found = recognise(flipped);
     const std::chrono::duration<double> spent = std::chrono::steady_clock::now() - start;
@@ -142,16 +119,16 @@ int flips(const Options& options) {
                       differing_cells(sample.mask, maskctl::apply(sample.full, found.chain)) == 0;
     plain += no_arrays;
     exact += no_arrays && same;
-    if (!options.show || (no_arrays && same)) continue;
+    if (!draws.show || (no_arrays && same)) continue;
     name_arrays(found.chain);
     fmt::print("{} {}x{} {} and {} flips -> {} and {} cells\n", i, sample.queries, sample.keys,
                to_text(sample.chain), flips, to_text(found.chain), found.residue.cells);
   }
-  const double all = static_cast<double>(options.count);
+  const double all = static_cast<double>(draws.count);
   fmt::print(
       "{} chains: {:.2f} % without arrays, {:.2f} % with exactly the flipped cells; slowest "
       "{:.0f} ms\n",
-      options.count, 100.0 * static_cast<double>(plain) / all,
+      draws.count, 100.0 * static_cast<double>(plain) / all,
       100.0 * static_cast<double>(exact) / all, slowest * 1e3);
   return static_cast<double>(exact) >= 0.97 * all ? 0 : 1;
 }
@@ -159,13 +136,13 @@ int flips(const Options& options) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  const Options options = parse(argc, argv);
-  if (options.flips) return flips(options);
+  const Draws draws = draws_from(argc, argv, {.count = 20000});
+  if (draws.flips) return flips(draws);
   Index good = 0, longer = 0, unexplained = 0, wrong = 0;
   double slowest = 0;
   std::map<std::string, Index> failures;
-  for (Index i = options.first; i < options.first + options.count; ++i) {
-    const std::uint64_t seed = options.seed * 1000003 + static_cast<std::uint64_t>(i);
+  for (Index i = draws.first; i < draws.first + draws.count; ++i) {
+    const std::uint64_t seed = draws.seed_of(i);
     const Sample sample = draw(seed);
     const auto start = std::chrono::steady_clock::now();
     Recognised found = recognise(sample.mask);
@@ -181,7 +158,7 @@ int main(int argc, char** argv) {
     good += differ == 0 && !is_longer;
     if (differ == 0 && !is_longer) continue;
     ++failures[kinds(sample.chain)];
-    if (!options.show) continue;
+    if (!draws.show) continue;
     name_arrays(found.chain);
     fmt::print("{} {}x{} {} -> {} ({} unexplained, {:.1f} ms)\n", i, sample.queries, sample.keys,
                to_text(sample.chain), to_text(found.chain), differ, spent.count() * 1e3);
@@ -190,7 +167,7 @@ int main(int argc, char** argv) {
   fmt::print(
       "{} chains: {} ({:.2f} %) with 0 unexplained and no longer; {} longer; {} with "
       "unexplained cells; {} wrong claims; slowest {:.1f} ms\n",
-      options.count, good, 100.0 * static_cast<double>(good) / static_cast<double>(options.count),
+      draws.count, good, 100.0 * static_cast<double>(good) / static_cast<double>(draws.count),
       longer, unexplained, wrong, slowest * 1e3);
-  return wrong == 0 && good * 100 >= options.count * 99 ? 0 : 1;
+  return wrong == 0 && good * 100 >= draws.count * 99 ? 0 : 1;
 }

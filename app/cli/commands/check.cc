@@ -119,10 +119,10 @@ std::function<std::optional<Range>(const Location&)> bytes_in(const std::string&
   if (!same_axes || !how.transforms.empty() || !names_one_source(source)) return {};
   if (parse_source_name(source).path == "-") return {};
   return [source](const Location& where) -> std::optional<Range> {
+    if (!where.query || !where.key) return std::nullopt;
     const ArraySource array(source);
     const std::vector<Index> mask_index = {where.batch.value_or(0), where.head.value_or(0),
-                                           where.query.value_or(-1), where.key.value_or(-1)};
-    if (!where.query || !where.key) return std::nullopt;
+                                           *where.query, *where.key};
     const std::vector<Index>& shape = array.shape();
     std::vector<Index> index(mask_index.end() - std::min<Index>(2, std::ssize(shape)),
                              mask_index.end());

@@ -54,8 +54,6 @@ void declare(OptionList& list, DiffOptions& diff) {
   list.json("maskctl.diff/1", diff.json);
 }
 
-constexpr std::size_t kPlaneLines = 32;
-
 /// The masks, their names with their pipelines, and the documents that they should keep to.
 struct Both {
   Mask a, b;
@@ -158,7 +156,7 @@ CauseReport cause_of(const DiffOptions& options, Session& session, DiffCause cau
 /// One line for each batch and head that differs; only the first ones if there are many.
 std::string planes_text(const MaskDiff& diff) {
   std::string out = fmt::format("\n{:<12}{:>14}{:>14}\n", "batch head", "only in A", "only in B");
-  const std::size_t lines = std::min(diff.planes.size(), kPlaneLines);
+  const std::size_t lines = std::min(diff.planes.size(), as_size(kMostPlaneLines));
   for (std::size_t i = 0; i < lines; ++i) {
     const PlaneDiff& plane = diff.planes[i];
     out +=

@@ -10,10 +10,6 @@
 namespace maskctl::app {
 namespace {
 
-bool is_result(std::string_view name) {
-  return name == "out" || name == "lse" || name.starts_with("grad_");
-}
-
 VerifyOptions verify_options(const GoldenEntry& entry, const SourceOptions& how) {
   VerifyOptions out;
   out.call.source = how;

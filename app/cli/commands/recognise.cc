@@ -88,9 +88,7 @@ Answer recognised(const std::string& source, const RecogniseCommand& options, Lo
   RecogniseReport report;
   report.source = source;
   report.mask = loader.transformed(loader.read(source).mask);
-  if (const auto given = read_documents(options.documents, loader)) {
-    report.leaks = leaks(report.mask, documents_of(*given, report.mask));
-  }
+  report.leaks = leaks_given(report.mask, options.documents, loader);
   report.open = report.mask.count();
   report.found = maskctl::recognise(report.mask, {.max_steps = options.max_steps});
   if (report.found.residue.cells > 0) {

@@ -35,10 +35,7 @@ Answer run(const StatsOptions& options, Session& session) {
                      [&](const std::string& source) -> Answer {
                        const Mask mask = loader.transformed(loader.read(source).mask);
                        const Stats figures = mask_stats(mask, options.blocks);
-                       std::optional<Leaks> found;
-                       if (const auto given = read_documents(options.documents, loader)) {
-                         found = leaks(mask, documents_of(*given, mask));
-                       }
+                       const auto found = leaks_given(mask, options.documents, loader);
                        return {options.json ? stats_json(source, mask, figures, found)
                                             : stats_text(mask, figures, found)};
                      });

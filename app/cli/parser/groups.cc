@@ -13,6 +13,18 @@
 namespace maskctl::app {
 namespace {
 
+constexpr std::string_view kTransform = "--transform";
+
+constexpr struct {
+  DocumentForm form;
+  std::string_view option, help;
+} kDocumentForms[] = {
+    {DocumentForm::kSegments, "--segments",
+     "the documents: segment ids [S] or [B,S], of queries and keys as q=SOURCE,kv=SOURCE"},
+    {DocumentForm::kPositions, "--positions",
+     "the documents: position ids, which start anew with each"},
+    {DocumentForm::kCuSeqlens, "--cu-seqlens", "the documents: cumulative lengths, 0 first"}};
+
 void declare_environment(OptionList& list) {
   list.under(kEnvironment, [&] {
     list.variable("MASKCTL_MAX_BYTES", "as --max-bytes");
@@ -102,20 +114,6 @@ void declare_source(OptionList& list, SourceOptions& source) {
   });
 }
 
-namespace {
-
-constexpr struct {
-  DocumentForm form;
-  std::string_view option, help;
-} kDocumentForms[] = {
-    {DocumentForm::kSegments, "--segments",
-     "the documents: segment ids [S] or [B,S], of queries and keys as q=SOURCE,kv=SOURCE"},
-    {DocumentForm::kPositions, "--positions",
-     "the documents: position ids, which start anew with each"},
-    {DocumentForm::kCuSeqlens, "--cu-seqlens", "the documents: cumulative lengths, 0 first"}};
-
-}  // namespace
-
 void declare_documents(OptionList& list, DocumentOptions& documents) {
   for (const auto& row : kDocumentForms) {
     list.value(std::string(row.option), "SOURCE", std::string(row.help),
@@ -151,12 +149,6 @@ void read_as(const std::string& text, const std::string& option, SourceOptions& 
     source.as = parse_kind(text, option);
   }
 }
-
-namespace {
-
-constexpr std::string_view kTransform = "--transform";
-
-}  // namespace
 
 void OtherSource::declare(OptionList& list) {
   OptionList first;

@@ -134,11 +134,6 @@ GoldenResult check_text(const GoldenEntry& entry, const Expected& expected, cons
   return differs(fmt::format("{} differs", expected.value), lines_detail(want, have));
 }
 
-bool same_shape(const Mask& a, const Mask& b) {
-  return a.batch() == b.batch() && a.heads() == b.heads() && a.queries() == b.queries() &&
-         a.keys() == b.keys();
-}
-
 /// How the mask differs from the one that was wanted; passed if it does not.
 GoldenResult compared(const std::string& message, const Mask& want, const Mask& mask) {
   if (!same_shape(want, mask)) {
@@ -204,8 +199,7 @@ GoldenResult check_expectations(const GoldenEntry& entry, const Expected& expect
   for (const ExpectationResult& one : context.expectations(entry, mask, expected.holds)) {
     if (one.holds) continue;
     ++failed;
-    lines += fmt::format("{}: {}{}{}\n", one.text,
-                         counted(one.count, one.unit.substr(0, one.unit.size() - 1)),
+    lines += fmt::format("{}: {}{}{}\n", one.text, count_text(one),
                          one.first ? ", the first at " + cell_text(*one.first) : "",
                          one.detail.empty() ? "" : ", " + one.detail);
   }

@@ -197,6 +197,11 @@ Mask full_like(const Mask& mask) {
 
 Index differing_cells(const Mask& a, const Mask& b) { return zip(Op::kXor, a, b).count(); }
 
+bool same_shape(const Mask& a, const Mask& b) {
+  return a.batch() == b.batch() && a.heads() == b.heads() && a.queries() == b.queries() &&
+         a.keys() == b.keys();
+}
+
 std::string shape_text(const Mask& mask) {
   return fmt::format("[B {}, H {}, Q {}, K {}]", mask.batch(), mask.heads(), mask.queries(),
                      mask.keys());

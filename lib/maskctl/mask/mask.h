@@ -64,6 +64,9 @@ Mask full_mask(Index batch, Index heads, Index queries, Index keys);
 /// The same in the shape of another mask.
 Mask full_like(const Mask& mask);
 
+/// True when batches, heads, queries and keys agree.
+bool same_shape(const Mask& a, const Mask& b);
+
 /// How many cells differ; batches and heads broadcast. Planes that a closed form can combine cost
 /// no more than that. Throws Error(kShape) for shapes that do not broadcast.
 Index differing_cells(const Mask& a, const Mask& b);

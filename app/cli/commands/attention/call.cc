@@ -174,6 +174,10 @@ std::string_view full_name(std::string_view name) {
   return found == std::end(kNames) ? name : found->second;
 }
 
+bool is_result(std::string_view name) {
+  return name == "out" || name == "lse" || name.starts_with("grad_");
+}
+
 void require_backend(attention::Backend backend, std::string_view option) {
   const std::string reason = attention::unavailable(backend);
   if (reason.empty()) return;

@@ -43,6 +43,8 @@ const attention::Operation& operation_named(const std::string& name);
 /// The name of an argument or a result for one that kernels and their authors use: q is query, dq
 /// grad_query, o out; others stay.
 std::string_view full_name(std::string_view name);
+/// True for the full name of a result of softmax attention: out, lse, or a gradient.
+bool is_result(std::string_view name);
 
 /// Throws Error(kDevice) for a backend that cannot run here: why, and which one `option` can name.
 void require_backend(attention::Backend backend, std::string_view option);

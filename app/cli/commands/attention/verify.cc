@@ -85,10 +85,6 @@ bool has_word(const VerifyOptions& options, std::string_view start) {
                              [start](const std::string& word) { return word.starts_with(start); });
 }
 
-bool is_result(std::string_view name) {
-  return name == "out" || name == "lse" || name.starts_with("grad_");
-}
-
 /// The name before '=' of "NAME=SOURCE"; empty for a SOURCE alone. A name consists of letters,
 /// digits and underscores; anything else before '=' belongs to a file.
 std::string name_of(const std::string& word) {

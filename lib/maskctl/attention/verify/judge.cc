@@ -177,8 +177,7 @@ class Judge {
     if (out_.least_cell >= 1) return masks + "; single cells were not told apart";
     return fmt::format(
         "{}; a leaked or missing cell shows from {:.2g} % of its row's weight, lighter ones were "
-        "not "
-        "told apart",
+        "not told apart",
         masks, 100 * out_.least_cell);
   }
 

@@ -14,8 +14,6 @@ namespace {
 /// Squared distance of two rows, in units of what sums do to one, from which it is no noise.
 constexpr double kAboveSums = 2;
 
-double square(double x) { return x * x; }
-
 bool both_nan(double a, double b) { return std::isnan(a) && std::isnan(b); }
 
 /// Whether an infinity or NaN stands against something else.

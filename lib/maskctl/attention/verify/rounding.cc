@@ -18,8 +18,6 @@ double roundoff(DType precision) {
 /// And of the smallest numbers, absolute.
 double least_roundoff(DType precision) { return precision == DType::kFloat16 ? 0x1p-25 : 0; }
 
-double squared(double x) { return x * x; }
-
 /// The coarsest precision among the arrays that a kernel multiplies.
 double inputs_roundoff(const NamedArguments& arguments) {
   double out = roundoff(DType::kFloat32);
@@ -52,7 +50,7 @@ double mean_square(std::span<const double> values) {
   Index count = 0;
   for (const double x : values) {
     if (!std::isfinite(x)) continue;
-    sum += squared(x);
+    sum += square(x);
     ++count;
   }
   return count == 0 ? 0 : sum / static_cast<double>(count);
@@ -66,10 +64,9 @@ std::vector<double> doubles_of(const Tensor& tensor) {
 
 double RowNoise::freedom(double relative, double length) const {
   const double single = own + relative;
-  const double scatter = squared(single) / length +
-                         squared(weights) / std::clamp(directions, 1.0, length) + squared(delta);
-  return scatter > 0 ? std::clamp(squared(single + weights + delta) / scatter, 1.0, length)
-                     : length;
+  const double scatter = square(single) / length +
+                         square(weights) / std::clamp(directions, 1.0, length) + square(delta);
+  return scatter > 0 ? std::clamp(square(single + weights + delta) / scatter, 1.0, length) : length;
 }
 
 Rounding::Rounding(const VerifyRequest& request, const NamedResults& given,
@@ -113,7 +110,7 @@ Tensor Rounding::delta_errors(const NamedResults& declared) const {
     for (Index e = from * length; e < (from + 1) * length; ++e) {
       const double x = values[as_size(e)], d = cotangents[as_size(e)];
       if (!std::isfinite(x)) continue;
-      sum += squared(d) * (noise.rows[as_size(from)].all() + squared(stored_ * x) / 3);
+      sum += square(d) * (noise.rows[as_size(from)].all() + square(stored_ * x) / 3);
     }
     errors.as<float>()[as_size(row)] =
         static_cast<float>(std::copysign(std::sqrt(sum), signs.as<float>()[as_size(row)]));
@@ -126,7 +123,7 @@ ArrayNoise Rounding::of(const std::string& name, const Tensor& given,
   const DType precision = precision_of(given);
   const bool gradient = is_gradient(name), is_lse = name == "lse";
   ArrayNoise out;
-  out.relative = squared(roundoff(precision)) / 3;
+  out.relative = square(roundoff(precision)) / 3;
   if (!gradient) out.cell = is_lse ? 1 : values_;
   // What rounds the weights of a row rounds its result as a sum of the values with random signs.
   const bool has_spread = weights_ && name == "out";
@@ -137,18 +134,17 @@ ArrayNoise Rounding::of(const std::string& name, const Tensor& given,
       has_delta ? doubles_of(delta_->at(name)) : std::vector<double>();
   // A gradient is a difference: where little is left of it, its terms' roundings are. Those are
   // known, or else as large as in other rows.
-  double floor = squared(kSums) * (gradient ? 1 : 1e-4) * mean_square(declared) +
-                 squared(least_roundoff(precision)) / 3 + 1e-60;
-  if (gradient && !has_delta) floor += squared(inputs_ + kSums) * gradients_;
+  double floor = square(kSums) * (gradient ? 1 : 1e-4) * mean_square(declared) +
+                 square(least_roundoff(precision)) / 3 + 1e-60;
+  if (gradient && !has_delta) floor += square(inputs_ + kSums) * gradients_;
   const Index rows = length == 0 ? 0 : std::ssize(declared) / length;
   for (Index n = 0; n < rows; ++n) {
     RowNoise row;
     const double size = mean_square(row_of(spread, n, length));
     // An lse is a logit, and as exact.
-    row.sums =
-        squared(kSums) * (size + mean_square(row_of(declared, n, length)) + (is_lse ? 1 : 0));
+    row.sums = square(kSums) * (size + mean_square(row_of(declared, n, length)) + (is_lse ? 1 : 0));
     row.own = row.sums + floor;
-    if (!is_lse) row.weights = squared(inputs_) / 3 * size;
+    if (!is_lse) row.weights = square(inputs_) / 3 * size;
     row.directions = has_spread && size > 0 ? values_ / size : static_cast<double>(length);
     if (has_delta) row.delta = mean_square(row_of(delta, n, length));
     out.rows.push_back(row);

@@ -58,6 +58,7 @@ class Rounding {
   std::optional<NamedResults> delta_;  // gradients of an error in each row's delta
 };
 
+inline double square(double x) { return x * x; }
 /// The mean of the squares of those that are finite.
 double mean_square(std::span<const double> values);
 std::vector<double> doubles_of(const Tensor& tensor);

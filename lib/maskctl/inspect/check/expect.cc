@@ -146,6 +146,12 @@ ExpectationResult answer(const Mask& mask, const expect::Density& rule) {
 
 }  // namespace
 
+std::string count_text(const ExpectationResult& result) {
+  std::string_view one = result.unit;
+  one.remove_suffix(1);
+  return counted(result.count, one);
+}
+
 ExpectationResult check(const Mask& mask, const Expectation& expectation) {
   ExpectationResult out =
       std::visit([&mask](const auto& rule) { return answer(mask, rule); }, expectation.rule);

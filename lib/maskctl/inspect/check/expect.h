@@ -69,6 +69,8 @@ struct ExpectationResult {
   std::string detail;          // further explanation, or empty
   std::optional<Leaks> leaks;  // only for no-leak
 };
+/// "18 cells", "1 row": how many counter-examples there are.
+std::string count_text(const ExpectationResult& result);
 
 /// Answers without n^2 work on structured masks. Throws Error(kShape) for questions that make no
 /// sense for the shape: symmetric when queries and keys differ in number, chains and ids that do

@@ -50,7 +50,7 @@ bool is_zero_window(const Step& step) {
          window->spelling != step::Window::Spelling::kKeys;
 }
 
-bool same_shape(const Mask& a, const Mask& b) {
+bool broadcasts(const Mask& a, const Mask& b) {
   const auto fits = [](Index x, Index y) { return x == y || x == 1 || y == 1; };
   return a.queries() == b.queries() && a.keys() == b.keys() && fits(a.batch(), b.batch()) &&
          fits(a.heads(), b.heads());
@@ -90,7 +90,7 @@ class ChainLint {
   void compare(std::size_t i, const Mask& before, const Mask& after) {
     const bool moved = std::holds_alternative<step::Slice>(chain_[i].rule) ||
                        std::holds_alternative<step::KvLengths>(chain_[i].rule);
-    if (moved || !same_shape(before, after)) {
+    if (moved || !broadcasts(before, after)) {
       closed_.clear();  // from here on cells are at other places
       opened_ = true;
       return;

@@ -150,10 +150,6 @@ class Cover {
   Description description_;
 };
 
-}  // namespace
-
-namespace {
-
 /// Tokens that see each other.
 bool is_diagonal(const Step& step) {
   const auto& rule = std::get<step::Region>(step.rule);

@@ -34,6 +34,11 @@ class OpenRows {
   /// True if closing all rows before the key's own is what `low` does, as causal=True does too.
   bool causal_alone() const { return low == "j"; }
 
+  /// A bound as an array, which is all that paddle.where and paddle.stack take.
+  static std::string array(const std::string& value) {
+    return value == "0" || value == "Q_LEN" ? fmt::format("paddle.full_like(j, {})", value) : value;
+  }
+
   std::vector<std::string> lines;
   std::string low = "0", high = "Q_LEN";
 
@@ -55,11 +60,6 @@ class OpenRows {
     if (to == value) return;
     to = fmt::format("paddle.where({}, {}, {})", where, array(value), array(to));
   }
-  /// paddle.where takes arrays alone.
-  static std::string array(const std::string& value) {
-    return value == "0" || value == "Q_LEN" ? fmt::format("paddle.full_like(j, {})", value) : value;
-  }
-
   void band() {
     if (mask_.right) low = at(-*mask_.right);
     if (mask_.left) high = at(*mask_.left + 1);
@@ -229,11 +229,9 @@ void write_flashmask(const Chain& chain, const MaskForm& mask, Translation& out)
   }
   out.code = {"Q_LEN, KV_LEN = q.shape[1], k.shape[1]", "j = paddle.arange(KV_LEN)"};
   for (std::string& line : rows.lines) out.code.push_back(std::move(line));
-  const auto whole = [](const std::string& value) {
-    return value == "0" || value == "Q_LEN" ? fmt::format("paddle.full_like(j, {})", value) : value;
-  };
   std::string columns =
-      causal ? whole(rows.high) : fmt::format("{}, {}", whole(rows.high), whole(rows.low));
+      causal ? OpenRows::array(rows.high)
+             : fmt::format("{}, {}", OpenRows::array(rows.high), OpenRows::array(rows.low));
   const std::size_t batch = std::max<std::size_t>(mask.padding.size(), 1);
   columns = batch > 1 ? fmt::format("paddle.broadcast_tensors([{}])", columns)
                       : fmt::format("[{}]", columns);

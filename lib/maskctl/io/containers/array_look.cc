@@ -71,8 +71,7 @@ std::string_view words(ArrayLook look) {
       return "0 and 255 are the 0 and 1 of an image: save array != 0";
     case ArrayLook::kLabels:
       return "labels, of which -100 counts for no loss: they do not say what attends; tokens with "
-             "a "
-             "label are array != -100";
+             "a label are array != -100";
     case ArrayLook::kWeights:
       return "rows that sum to 1 are attention weights, not a bias: save array > 0, the cells that "
              "took part";

@@ -1,0 +1,37 @@
+// What programs that judge random draws read from their command line.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "maskctl/base/text.h"
+#include "maskctl/pipeline/parse/values.h"
+
+namespace maskctl {
+
+/// Draws `first` to `first + count`; the same seed and number give the same draw.
+struct Draws {
+  Index count = 2000, first = 0;
+  std::uint64_t seed = 1;
+  bool show = false, flips = false;
+
+  std::uint64_t seed_of(Index draw) const {
+    return seed * 1000003 + static_cast<std::uint64_t>(draw);
+  }
+};
+
+/// [--count N] [--first N] [--seed N] [--show] [--flips]; what is no number stays as it is.
+inline Draws draws_from(int argc, char** argv, Draws out = {}) {
+  for (int i = 1; i < argc; ++i) {
+    const std::string name = argv[i];
+    out.show |= name == "--show";
+    out.flips |= name == "--flips";
+    if (i + 1 == argc) break;
+    if (name == "--count") out.count = integer_from(argv[i + 1]).value_or(out.count);
+    if (name == "--first") out.first = integer_from(argv[i + 1]).value_or(out.first);
+    if (name == "--seed") out.seed = number_from<std::uint64_t>(argv[i + 1]).value_or(out.seed);
+  }
+  return out;
+}
+
+}  // namespace maskctl
