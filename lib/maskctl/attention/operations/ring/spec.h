@@ -46,7 +46,7 @@ struct RingAttentionOp : FunctionOp<ring_attention, ring_attention_backward, Rin
                   choice<Call, &Options::assign>("assign", kAssignWords,
                                                  "which queries each rank has: contiguous "
                                                  "(default), zigzag, striped, cost, balanced",
-                                                 kParts | kStrict)),
+                                                 kParts)),
           needing("mesh", option<Call, &Options::axis_name>(
                               "axis_name", "the axis of the mesh that is the ring", kParts)),
           hint<Call, &Options::query_chunk_size>("query_chunk_size", "query_chunk_size",
