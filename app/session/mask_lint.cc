@@ -19,8 +19,11 @@ namespace {
 
 /// The words for steps, including those inside scopes, each once.
 void add_words(const Chain& chain, std::vector<std::string>& words) {
-  static const std::map<std::string, std::string> kWords = {
-      {"doc", "documents"}, {"pad", "padding"}, {"chunk", "chunks"}, {"tokens", "token types"}};
+  static const std::map<std::string, std::string> kWords = {{"doc", "documents"},
+                                                            {"within", "documents"},
+                                                            {"pad", "padding"},
+                                                            {"chunk", "chunks"},
+                                                            {"tokens", "token types"}};
   for (const Step& step : chain) {
     if (const auto* scoped = std::get_if<step::Scoped>(&step.rule)) {
       add_words(scoped->chain, words);

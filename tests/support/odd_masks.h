@@ -22,14 +22,16 @@ struct OddMask {
   std::string text;
 };
 
-/// Steps that keep, open or close cells, those inside scopes counted, and not the scopes.
+/// Steps that keep, open or close cells, those inside documents and scopes counted, and not the
+/// scopes.
 inline Index leaf_steps(const Chain& chain) {
   Index out = 0;
   for (const Step& step : chain) {
     if (const auto* scoped = std::get_if<step::Scoped>(&step.rule)) {
       out += leaf_steps(scoped->chain);
     } else {
-      ++out;
+      const auto* within = std::get_if<step::Within>(&step.rule);
+      out += 1 + (within ? leaf_steps(within->chain) : 0);
     }
   }
   return out;

@@ -254,6 +254,7 @@ MaybeReason limits_change(const Limits& a, const Limits& b, Index shift) {
 
 std::optional<std::pair<Index, Index>> documents_of(const Step& step, const Cell& cell,
                                                     Index keys) {
+  if (const auto* rule = std::get_if<step::Within>(&step.rule)) return documents_of(*rule, cell);
   if (rule_number(step) != kDocuments) return std::nullopt;
   const Ids ids = ids_of_step(step, keys);
   const auto number = [&](const std::vector<std::int32_t>& side, Index at) -> Index {
@@ -346,6 +347,9 @@ Reason step_change(const Step& a, const Step& b, Index queries, Index keys) {
   }
   if (std::holds_alternative<step::Tokens>(a.rule)) {
     return both(static_cast<step::Tokens*>(nullptr), tokens_change);
+  }
+  if (std::holds_alternative<step::Within>(a.rule)) {
+    return both(static_cast<step::Within*>(nullptr), within_change);
   }
   return {"step", "another step", 8};
 }

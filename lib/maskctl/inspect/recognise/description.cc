@@ -78,8 +78,9 @@ struct RuleBits {
   }
   Index operator()(const step::Scoped& rule) const { return ranges(rule.members); }
   Index operator()(const step::Within& rule) const {
-    return std::ssize(rule.lengths) * number + std::ssize(rule.kv_lengths) * number + runs(rule.q) +
-           runs(rule.kv);
+    // Where documents alone say it, they do.
+    return std::ssize(rule.lengths) * number + std::ssize(rule.kv_lengths) * number + kArrayName +
+           runs(rule.q) + runs(rule.kv);
   }
 };
 

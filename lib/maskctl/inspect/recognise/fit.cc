@@ -6,6 +6,7 @@
 #include "maskctl/inspect/diff/change.h"
 #include "maskctl/inspect/recognise/cells.h"
 #include "maskctl/inspect/recognise/edges.h"
+#include "maskctl/inspect/recognise/ragged.h"
 #include "maskctl/mask/planes/bands.h"
 #include "maskctl/tensor/convert.h"
 
@@ -351,6 +352,7 @@ class Search {
     Forms forms(extent_, edges);
     for (std::size_t i = 0; i < state.chain.size(); ++i) {
       for (Step& step : forms.of(state.chain[i])) replace(state, i, std::move(step));
+      if (const auto* rule = std::get_if<step::Within>(&state.chain[i].rule)) bend(state, i, *rule);
       take_over(state, i);
     }
     for (const Step& step : hints_) insert(state, step);
@@ -358,6 +360,27 @@ class Search {
     for (std::size_t i = 0; i < state.chain.size(); ++i) remove(state, i);
     if (bent) return;  // existing steps are varied first
     for (const Step& step : forms.new_steps()) insert(state, step);
+  }
+
+  /// Other steps inside documents: the same aligned the other way, and those that the plane shows.
+  void bend(const Fitted& state, std::size_t i, step::Within rule) {
+    std::vector<Chain> insides = bands_inside(*fit_.target, rule);
+    insides.push_back(turned(rule.chain));
+    for (Chain& inside : insides) {
+      rule.chain = std::move(inside);
+      replace(state, i, {rule});
+    }
+  }
+  static Chain turned(Chain chain) {
+    const auto turn = [](Align& align) {
+      if (align == Align::kUnset) return;
+      align = align == Align::kTopLeft ? Align::kBottomRight : Align::kTopLeft;
+    };
+    for (Step& step : chain) {
+      if (auto* causal = std::get_if<step::Causal>(&step.rule)) turn(causal->align);
+      if (auto* window = std::get_if<step::Window>(&step.rule)) turn(window->align);
+    }
+    return chain;
   }
 
   void replace(const Fitted& state, std::size_t i, Step step) {
@@ -377,7 +400,20 @@ class Search {
     for (const Step& step : hints_) {
       const bool alike = rule_number(step) == rule_number(state.chain[i]);
       if (alike && !(step == state.chain[i])) replace(state, i, step);
+      const auto* own = std::get_if<step::Within>(&state.chain[i].rule);
+      const auto* other = std::get_if<step::Within>(&step.rule);
+      if (own && other) take_over(state, i, *own, *other);
     }
+  }
+  /// Takes over either the documents or what is inside them.
+  void take_over(const Fitted& state, std::size_t i, const step::Within& own,
+                 const step::Within& other) {
+    step::Within documents = other, inside = own;
+    documents.chain = own.chain;
+    inside.chain = other.chain;
+    if (documents == own || inside == own) return;  // only one of them differs
+    replace(state, i, {std::move(documents)});
+    replace(state, i, {std::move(inside)});
   }
   /// Closing steps commute, and so do opening steps, so a new step is never tried right after a
   /// step of its own kind.

@@ -28,6 +28,16 @@ std::optional<Step> moved(const step::DocumentLengths& rule, std::size_t n, Inde
   return Step{copy};
 }
 
+/// The same for documents with queries and keys of their own, on one side of them or, where both
+/// are the same, on both.
+std::optional<Step> moved(step::Within rule, std::vector<Index> step::Within::*side, std::size_t n,
+                          Index by) {
+  std::vector<Index>& lengths = rule.*side;
+  lengths[n] += by, lengths[n + 1] -= by;
+  if (std::min(lengths[n], lengths[n + 1]) < 0) return {};
+  return Step{std::move(rule)};
+}
+
 /// The ids of all rows with the border before token `border` moved.
 std::optional<Step> moved(const step::Document& rule, Index border, Index by) {
   step::Document copy = rule;
@@ -79,19 +89,39 @@ class Mover {
       Index border = 0;
       for (std::size_t n = 0; n + 1 < rule.lengths.size(); ++n) {
         border += rule.lengths[n];
-        move(step, border, [&](Index by) { return moved(rule, n, by); });
+        move(step, border, {"documents", border}, [&](Index by) { return moved(rule, n, by); });
       }
+    } else if (const auto* within = std::get_if<step::Within>(&step.rule)) {
+      visit(step, step::Within(*within));
     } else if (const auto* ids = std::get_if<step::Document>(&step.rule)) {
       const step::Document rule = *ids;
       for (const Index border : borders_of(rule)) {
-        move(step, border, [&](Index by) { return moved(rule, border, by); });
+        move(step, border, {"documents", border},
+             [&](Index by) { return moved(rule, border, by); });
       }
     }
   }
-  /// Adds the mask with `step`, which is one of the chain's, as f(by) makes it.
+  void visit(Step& step, const step::Within& rule) {
+    Index border = 0, key = 0;
+    for (std::size_t n = 0; n + 1 < rule.lengths.size(); ++n) {
+      border += rule.lengths[n];
+      move(step, border, {"documents", border},
+           [&](Index by) { return moved(rule, &step::Within::lengths, n, by); });
+      if (rule.kv_lengths.empty()) continue;
+      key += rule.kv_lengths[n];
+      move(step, border, {"the keys of documents", key},
+           [&](Index by) { return moved(rule, &step::Within::kv_lengths, n, by); });
+    }
+  }
+  struct Border {
+    const char* between;
+    Index at;
+  };
+  /// Adds the mask with `step`, which is one of the chain's, as f(by) makes it; `query` is where
+  /// its documents meet.
   template <class F>
-  void move(Step& step, Index border, F&& f) {
-    if (borders_ == kMostBorders || !is_near(border, queries_)) return;
+  void move(Step& step, Index query, const Border& border, F&& f) {
+    if (borders_ == kMostBorders || !is_near(query, queries_)) return;
     ++borders_;
     const Step before = step;
     for (Index by = -kFarthest; by <= kFarthest; ++by) {
@@ -99,8 +129,9 @@ class Mover {
       if (!other) continue;
       step = std::move(*other);
       const Mask made = maskctl::apply(full_, found_.chain);
-      out_.push_back({fmt::format("border {} between documents at {}", border, border + by),
-                      residue_ ? zip(Op::kXor, made, *residue_) : made});
+      out_.push_back(
+          {fmt::format("border {} between {} at {}", border.at, border.between, border.at + by),
+           residue_ ? zip(Op::kXor, made, *residue_) : made});
     }
     step = before;
   }

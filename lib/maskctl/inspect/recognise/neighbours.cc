@@ -29,6 +29,16 @@ struct Edit {
   std::optional<Step> step;
 };
 
+/// Replaces step i by `step`; none means that it is left out.
+Chain edited(Chain chain, std::size_t i, const std::optional<Step>& step) {
+  if (step) {
+    chain[i] = *step;
+  } else {
+    chain.erase(chain.begin() + static_cast<std::ptrdiff_t>(i));
+  }
+  return chain;
+}
+
 NamedArray moved_offsets(const NamedArray& offsets, Index by) {
   std::vector<std::int64_t> numbers{0};
   if (offsets.array.elements() > 0) numbers = as_int64(offsets.array, "offsets");
@@ -147,8 +157,7 @@ class Edits {
   void join(const step::DocumentLengths& rule) {
     for (std::size_t n = 1; n < std::min(rule.lengths.size(), kMostDocuments); ++n) {
       step::DocumentLengths copy = rule;
-      copy.lengths[n - 1] += copy.lengths[n];
-      copy.lengths.erase(copy.lengths.begin() + static_cast<std::ptrdiff_t>(n));
+      merge(copy.lengths, n);
       put(fmt::format("documents {} and {} as one", n - 1, n), std::move(copy));
     }
   }
@@ -206,14 +215,34 @@ class Edits {
     for (std::size_t i = 0; i < rule.chain.size(); ++i) {
       for (Edit& edit : Edits(*this).of(rule.chain[i])) {
         step::Scoped copy = rule;
-        if (edit.step) {
-          copy.chain[i] = *edit.step;
-        } else {
-          copy.chain.erase(copy.chain.begin() + static_cast<std::ptrdiff_t>(i));
-        }
+        copy.chain = edited(copy.chain, i, edit.step);
         put(fmt::format("{} in {} {}", edit.text, axis, members), std::move(copy));
       }
     }
+  }
+  void add(const step::Within& rule) {
+    drop("documents");
+    Edits inside(*this);
+    inside.square_ = rule.kv_lengths.empty();
+    for (std::size_t i = 0; i < rule.chain.size(); ++i) {
+      for (Edit& edit : inside.of(rule.chain[i])) {
+        step::Within copy = rule;
+        copy.chain = edited(copy.chain, i, edit.step);
+        put(fmt::format("{} in each document", edit.text), std::move(copy));
+      }
+    }
+    for (std::size_t n = 1; n < std::min(rule.lengths.size(), kMostDocuments); ++n) {
+      step::Within copy = rule;
+      merge(copy.lengths, n);
+      merge(copy.kv_lengths, n);
+      put(fmt::format("documents {} and {} as one", n - 1, n), std::move(copy));
+    }
+  }
+  /// Joins document n to the one before.
+  static void merge(std::vector<Index>& lengths, std::size_t n) {
+    if (n >= lengths.size()) return;
+    lengths[n - 1] += lengths[n];
+    lengths.erase(lengths.begin() + static_cast<std::ptrdiff_t>(n));
   }
   template <typename Rule>
   void add(const Rule&) {}
@@ -223,7 +252,7 @@ class Edits {
   std::vector<Edit> out_;
 };
 
-/// Calls f for every causal and window step, including those inside scopes.
+/// Calls f for every causal and window step, including those inside scopes and documents.
 template <typename F>
 Chain with_diagonals(Chain chain, const F& f) {
   for (Step& step : chain) {
@@ -231,6 +260,9 @@ Chain with_diagonals(Chain chain, const F& f) {
     if (auto* window = std::get_if<step::Window>(&step.rule)) f(*window);
     if (auto* scoped = std::get_if<step::Scoped>(&step.rule)) {
       scoped->chain = with_diagonals(std::move(scoped->chain), f);
+    }
+    if (auto* within = std::get_if<step::Within>(&step.rule)) {
+      within->chain = with_diagonals(std::move(within->chain), f);
     }
   }
   return chain;
@@ -329,16 +361,6 @@ class Finder {
 
   std::vector<Edit> edits_of(const Step& step) const {
     return Edits(mask_.queries(), mask_.keys()).of(step);
-  }
-
-  /// Replaces step i by `step`; none means that it is left out.
-  static Chain edited(Chain chain, std::size_t i, const std::optional<Step>& step) {
-    if (step) {
-      chain[i] = *step;
-    } else {
-      chain.erase(chain.begin() + static_cast<std::ptrdiff_t>(i));
-    }
-    return chain;
   }
 
   /// Adds changes that every scope of some heads or batch entries allows, made in all of them at

@@ -9,6 +9,7 @@
 #include "maskctl/inspect/recognise/lone_cells.h"
 #include "maskctl/inspect/recognise/names.h"
 #include "maskctl/inspect/recognise/packed.h"
+#include "maskctl/inspect/recognise/ragged.h"
 #include "maskctl/inspect/recognise/regions.h"
 #include "maskctl/inspect/recognise/scopes.h"
 #include "maskctl/inspect/recognise/sharing.h"
@@ -74,12 +75,13 @@ class Candidates {
     const PlanePtr given = made(chain, extent_);
     if (given) add({std::move(chain), {}, 0, differing_cells(given, plane_)});
   }
-  /// Adds the chain followed by the rows, columns and rectangles that it misses.
-  void add_with_regions(Chain chain) {
+  /// Adds the chain followed by the rows, columns and rectangles that it misses, unless it misses
+  /// more than `most` cells besides.
+  void add_with_regions(Chain chain, Index most = kUnbounded) {
     const PlanePtr given = made(chain, extent_);
     if (!given) return;
     const Regions regions = regions_between(given, plane_);
-    if (regions.chain.size() > kMostRegions) return;
+    if (regions.chain.size() > kMostRegions || regions.residue > most) return;
     chain.insert(chain.end(), regions.chain.begin(), regions.chain.end());
     add({std::move(chain), {}, 0, regions.residue});
   }
@@ -100,6 +102,10 @@ class Candidates {
   Index length() const { return length_; }
   /// A rule and at most one cell: nothing shorter leaves cells over.
   bool is_short() const { return exact() && length_ <= description_.cell() + description_.step(); }
+  /// One or two steps of numbers that leave nothing over.
+  bool is_plain_exact() const {
+    return exact() && best_.chain.size() <= 2 && !has_arrays(best_.chain);
+  }
   /// No array and hardly a cell: looking further would find nothing shorter.
   bool is_plain() const {
     return length_ >= 0 && !has_arrays(best_.chain) && !has_long_lists(best_.chain) &&
@@ -254,6 +260,9 @@ void search_plain(const PlanePtr& plane, const RecogniseOptions& options, Candid
   if (out.exact()) search_inverse(plane, options, out);
   if (out.is_short() || (large && out.exact() && !has_arrays(out.chain()))) return;
   for (const Chain& packed : packed_chains(plane)) out.add_with_regions(packed);
+  if (!out.is_plain_exact()) {
+    for (const Chain& ragged : ragged_chains(plane)) out.add_with_regions(ragged, kLoneCells);
+  }
   if (out.is_plain()) return;
   for (const PlanePtr& cleaned : without_lone_cells(plane)) {
     const Explained found = explain(cleaned, options.max_steps, true);

@@ -69,17 +69,17 @@ class Borrowing {
     return order;
   }
 
-  /// Takes over the chain with the fewest regions to add; that chain stays as it is.
+  /// Takes over the chain with the shortest regions to add; that chain stays as it is.
   std::optional<std::size_t> borrow(std::size_t borrower) {
     std::optional<std::size_t> lender;
-    Index best = length_of(borrower);
+    Index best = 0;
     const PlanePtr& plane = planes_.distinct[borrower];
     for (std::size_t other = 0; other < found_.size(); ++other) {
       if (other == borrower || borrowed_.contains(other) || found_[other].irregular) continue;
       const Chain& chain = found_[other].chain;
       const Regions regions = regions_between(made(chain, extent_), plane);
       const Index length = regions.bits + regions.residue * description_.cell();
-      if (length >= best || regions.chain.size() > kMostRegions) continue;
+      if ((lender && length >= best) || regions.chain.size() > kMostRegions) continue;
       best = length;
       lender = other;
       found_[borrower] = {chain, false};

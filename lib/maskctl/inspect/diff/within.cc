@@ -1,0 +1,240 @@
+// Compares documents that have queries and keys of their own, and the steps inside them.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <numeric>
+
+#include "maskctl/inspect/diff/change.h"
+
+namespace maskctl {
+namespace {
+
+/// One side of the documents of a step.
+struct SideChange {
+  const char* what;  // "query"
+  const char* many;  // "queries"
+  const std::vector<Index>& a;
+  const std::vector<Index>& b;
+  std::vector<Index> ends_a, ends_b;
+
+  SideChange(const char* one, const char* all, const std::vector<Index>& in_a,
+             const std::vector<Index>& in_b)
+      : what(one), many(all), a(in_a), b(in_b), ends_a(in_a.size()), ends_b(in_b.size()) {
+    std::inclusive_scan(a.begin(), a.end(), ends_a.begin());
+    std::inclusive_scan(b.begin(), b.end(), ends_b.begin());
+  }
+  Index ends() const { return differing(ends_a, ends_b); }
+  Index lengths() const { return differing(a, b); }
+  /// Documents at the front that are alike, or at the back.
+  std::size_t alike() const { return common(a, b); }
+  std::size_t alike_at_back() const {
+    return common(std::vector(a.rbegin(), a.rend()), std::vector(b.rbegin(), b.rend()));
+  }
+  static std::size_t common(const std::vector<Index>& x, const std::vector<Index>& y) {
+    return static_cast<std::size_t>(std::ranges::mismatch(x, y).in1 - x.begin());
+  }
+
+ private:
+  static Index differing(const std::vector<Index>& x, const std::vector<Index>& y) {
+    Index out = std::abs(std::ssize(x) - std::ssize(y));
+    for (std::size_t i = 0; i < std::min(x.size(), y.size()); ++i) out += x[i] != y[i];
+    return out;
+  }
+};
+
+void then(std::string& words, const std::string& more) {
+  if (!words.empty() && !more.empty()) words += " and ";
+  words += more;
+}
+
+/// The documents of A and B side by side.
+class DocumentsChange {
+ public:
+  DocumentsChange(const step::Within& a, const step::Within& b)
+      : sides_{{"query", "queries", a.lengths, b.lengths}, {"key", "keys", keys(a), keys(b)}},
+        in_a_(a.lengths.size()),
+        in_b_(b.lengths.size()) {}
+
+  Reason reason() const {
+    const Index lengths = sides_[0].lengths() + sides_[1].lengths();
+    if (lengths == 0) return {"parameter", "", 0};
+    if (in_a_ != in_b_) return other_count();
+    const Index ends = sides_[0].ends() + sides_[1].ends();
+    return lengths < ends || last_alone() ? changed_lengths(lengths) : moved_borders(ends);
+  }
+
+ private:
+  static const std::vector<Index>& keys(const step::Within& rule) {
+    return rule.kv_lengths.empty() ? rule.lengths : rule.kv_lengths;
+  }
+  std::size_t first() const { return std::min(sides_[0].alike(), sides_[1].alike()); }
+  bool last_alone() const { return first() + 1 == in_a_; }
+
+  Reason changed_lengths(Index numbers) const {
+    const std::size_t at = first();
+    std::string words;
+    Index told = 0;
+    for (const SideChange& side : sides_) {
+      if (side.a[at] == side.b[at]) continue;
+      then(words,
+           fmt::format("{} {}", side.b[at], side.many) + fmt::format(" instead of {}", side.a[at]));
+      ++told;
+    }
+    words = fmt::format("document {} of {}", at, words);
+    if (!last_alone()) words += ", and all after it moved";
+    return {"parameter", words + more(numbers - told, "length"), numbers};
+  }
+
+  Reason moved_borders(Index numbers) const {
+    const std::size_t at = std::min(SideChange::common(sides_[0].ends_a, sides_[0].ends_b),
+                                    SideChange::common(sides_[1].ends_a, sides_[1].ends_b));
+    std::string words;
+    Index told = 0;
+    for (const SideChange& side : sides_) {
+      if (side.ends_a[at] == side.ends_b[at]) continue;
+      then(words, fmt::format("{} {}", side.what, instead(side.ends_b[at], side.ends_a[at])));
+      ++told;
+    }
+    words = fmt::format("document {} starting at {}", at + 1, words);
+    return {"parameter", words + more(numbers - told, "border"), numbers};
+  }
+
+  static std::string more(Index count, const char* what) {
+    if (count == 0) return "";
+    return fmt::format(" and {} more {}{}", count, what, count == 1 ? "" : "s");
+  }
+
+  /// Documents merged, split, left out or added between those that are alike.
+  Reason other_count() const {
+    const std::size_t front = first(), least = std::min(in_a_, in_b_);
+    const std::size_t back =
+        std::min({sides_[0].alike_at_back(), sides_[1].alike_at_back(), least - front});
+    const std::size_t a = in_a_ - front - back, b = in_b_ - front - back;
+    // A border that is gone, or new, on both sides.
+    const auto numbers =
+        static_cast<Index>(2 * (std::max(a, b) - std::min({a, b, std::size_t{1}})));
+    const bool same = std::ranges::all_of(sides_, [&](const SideChange& side) {
+      return sum(side.a, front, a) == sum(side.b, front, b);
+    });
+    if (same && b == 1) {
+      return {"document", fmt::format("{} merged into one", documents(front, a, in_a_)), numbers};
+    }
+    if (same && a == 1) {
+      return {"document", fmt::format("document {} split into {}", front, b), numbers};
+    }
+    if (a == 1 && b == 0) return {"document", place(true, front) + " left out", numbers};
+    if (a == 0 && b == 1) return {"document", "a further " + place(false, front), numbers};
+    return {"document",
+            fmt::format("{} documents, the first that differs is document {}",
+                        instead(static_cast<Index>(in_b_), static_cast<Index>(in_a_)), front),
+            std::max<Index>(numbers, sides_[0].lengths() + sides_[1].lengths())};
+  }
+
+  static Index sum(const std::vector<Index>& lengths, std::size_t first, std::size_t count) {
+    const auto begin = lengths.begin() + static_cast<std::ptrdiff_t>(first);
+    return std::accumulate(begin, begin + static_cast<std::ptrdiff_t>(count), Index{0});
+  }
+  static std::string documents(std::size_t first, std::size_t count, std::size_t all) {
+    if (count == all) return fmt::format("all {} documents", all);
+    return fmt::format("documents {} {} {}", first, count == 2 ? "and" : "to", first + count - 1);
+  }
+  std::string place(bool in_a, std::size_t at) const {
+    std::string words;
+    for (const SideChange& side : sides_) {
+      const Index end = (in_a ? side.ends_a : side.ends_b)[at];
+      const Index length = (in_a ? side.a : side.b)[at];
+      if (!words.empty()) words += ", ";
+      words += length == 0 ? fmt::format("no {}", side.what)
+                           : range_words(side.what, {end - length, end});
+    }
+    return fmt::format("document {} ({})", at, words);
+  }
+
+  SideChange sides_[2];
+  std::size_t in_a_, in_b_;
+};
+
+Align* align_of(Step& step) {
+  if (auto* causal = std::get_if<step::Causal>(&step.rule)) return &causal->align;
+  if (auto* window = std::get_if<step::Window>(&step.rule)) return &window->align;
+  return nullptr;
+}
+
+/// The same rule inside each document; documents of equal sides need no alignment.
+Reason step_change_inside(Step a, Step b) {
+  Reason out{"parameter", "", 0};
+  Align *const in_a = align_of(a), *const in_b = align_of(b);
+  if (in_a && in_b) {
+    if (*in_a != *in_b && *in_a != Align::kUnset && *in_b != Align::kUnset) {
+      const bool top = *in_b == Align::kTopLeft;
+      out = {"alignment",
+             fmt::format("alignment {} instead of {}", top ? "top-left" : "bottom-right",
+                         top ? "bottom-right" : "top-left"),
+             1};
+    }
+    *in_a = *in_b = Align::kUnset;
+  }
+  if (a == b) return out;
+  const Reason numbers = step_change(a, b, 0, 0);
+  if (out.changes > 0 && numbers.changes > 0) out.kind = "other";
+  if (out.changes == 0) out.kind = numbers.kind;
+  if (numbers.changes > 0) then(out.words, numbers.words);
+  out.changes += numbers.changes;
+  return out;
+}
+
+/// The steps inside the documents; those of one rule are compared in order.
+Reason chain_change(const Chain& a, Chain b) {
+  Reason out{"parameter", "", 0};
+  const auto add = [&out](const Reason& reason) {
+    if (reason.changes == 0) return;
+    out.kind = out.changes == 0 || out.kind == reason.kind ? reason.kind : "other";
+    then(out.words, reason.words);
+    out.changes += reason.changes;
+  };
+  for (const Step& step : a) {
+    const auto at = std::ranges::find(b, rule_number(step), rule_number);
+    if (at == b.end()) {
+      add({"step", step_words(step, 0) + " missing", 1});
+    } else {
+      add(step_change_inside(step, *at));
+      b.erase(at);
+    }
+  }
+  for (const Step& step : b) {
+    const Index numbers = std::holds_alternative<step::Causal>(step.rule) ? 1 : 2;
+    add({"step", step_words(step, 0) + " added", numbers});
+  }
+  if (out.changes > 0) out.words += " in each document";
+  return out;
+}
+
+}  // namespace
+
+Reason within_change(const step::Within& a, const step::Within& b) {
+  Reason out = chain_change(a.chain, b.chain);
+  if (a.lengths.empty() || b.lengths.empty()) {  // documents said by ids
+    if (!(a == b)) then(out.words, "other documents"), out.changes += 8;
+    return out;
+  }
+  const Reason documents = DocumentsChange(a, b).reason();
+  if (documents.changes == 0) return out;
+  out.kind = out.changes == 0 || out.kind == documents.kind ? documents.kind : "other";
+  then(out.words, documents.words);
+  out.changes += documents.changes;
+  return out;
+}
+
+std::optional<std::pair<Index, Index>> documents_of(const step::Within& rule, const Cell& cell) {
+  const auto number = [](const std::vector<Index>& lengths, Index at) {
+    std::vector<Index> ends(lengths.size());
+    std::inclusive_scan(lengths.begin(), lengths.end(), ends.begin());
+    return std::ranges::upper_bound(ends, at) - ends.begin();
+  };
+  const auto& keys = rule.kv_lengths.empty() ? rule.lengths : rule.kv_lengths;
+  const Index query = number(rule.lengths, cell.query), key = number(keys, cell.key);
+  if (query == std::ssize(rule.lengths) || key == std::ssize(keys) || query == key) return {};
+  return std::pair(query, key);
+}
+
+}  // namespace maskctl

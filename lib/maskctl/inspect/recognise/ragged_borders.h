@@ -1,0 +1,67 @@
+// Places the borders of documents that have as many queries and keys as they like, whatever a few
+// odd cells say; private to inspect.
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "maskctl/inspect/recognise/cells.h"
+#include "maskctl/mask/steps/step.h"
+
+namespace maskctl::recognition {
+
+/// Limits on key - query inside a document, counted from its last query and key or, top-left, from
+/// its first ones; none where a side is open.
+struct OwnBand {
+  Align align = Align::kBottomRight;
+  std::optional<Index> low, high;
+
+  /// The diagonal of the document's corner.
+  Index corner(const Hull& document) const {
+    return align == Align::kTopLeft ? document.k.begin - document.q.begin
+                                    : document.k.end - document.q.end;
+  }
+  friend bool operator==(const OwnBand&, const OwnBand&) = default;
+};
+
+/// Sums of the cells of a plane, 1 for an open and -1 for a closed one.
+class RaggedSums {
+ public:
+  static constexpr Index kMostCells = Index{1} << 22;
+  explicit RaggedSums(const Plane& plane);
+  /// Over the cells of a document that its band keeps.
+  Index operator()(const Hull& document, const OwnBand& band) const;
+
+ private:
+  Index below(const Hull& document, Index diagonal) const;
+  std::int32_t rectangle(Index q, Index k) const {
+    return rectangles_[static_cast<std::size_t>(q * stride_ + k)];
+  }
+  std::int32_t staircase(Index q, Index k) const {
+    return staircases_[static_cast<std::size_t>(q * stride_ + k)];
+  }
+  Index stride_;
+  std::vector<std::int32_t> rectangles_;  // of rows [0, q), keys [0, k)
+  std::vector<std::int32_t> staircases_;  // of rows [0, q): row i with keys [0, k - q + i)
+};
+
+/// Finds the documents that leave the least to be said.
+class BorderPlacer {
+ public:
+  explicit BorderPlacer(const Plane& plane);
+  /// False where the rows do not fall into several documents, or into more than can be tried.
+  bool places() const { return sums_.has_value(); }
+  /// Documents from the first token on, each with this band; those past the last one are left out.
+  std::vector<Hull> placed(const OwnBand& band) const;
+
+ private:
+  struct Border {
+    Index q, k;
+    friend auto operator<=>(const Border&, const Border&) = default;
+  };
+  std::vector<Border> borders_;  // that documents may have, the first tokens' among them
+  std::optional<RaggedSums> sums_;
+  Index number_ = 0, cell_ = 0;
+};
+
+}  // namespace maskctl::recognition
