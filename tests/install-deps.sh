@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Installs the Debian 12 packages that a build needs; with --tests also what the tests need, and with
-# --tests --venv into build/venv what Debian lacks of it. Does nothing, and needs no network, when all are there.
-# --missing prints the packages that `pip install .` lacks instead.
+# Installs the Debian 12 packages that a build needs; with --python also what a wheel needs, with --tests what the
+# tests need, and with --venv after one of these what Debian lacks of it, into build/venv. Does nothing, and needs no
+# network, when all are there. --missing prints the packages that `pip install .` lacks instead.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -12,6 +12,7 @@ if [ "${1:-}" = --tests ]; then
     python3-dev python3-h5py python3-numpy python3-pytest python3-venv tmux zsh)
 fi
 [ "${1:-}" != --missing ] || packages+=(python3-dev)
+[ "${1:-}" != --python ] || packages+=(python3-dev python3-venv)
 
 # Pinned versions from PyPI, whose list is kept to see when it changes.
 make_venv() {

@@ -46,8 +46,7 @@ while [ $# -gt 0 ]; do
   esac
   shift
 done
-# python runs by name alone: it takes packages from PyPI.
-[ ${#lanes[@]} -gt 0 ] || lanes=("${kLanes[@]/python/}")
+[ ${#lanes[@]} -gt 0 ] || lanes=("${kLanes[@]}")
 wants() { [[ " ${lanes[*]} " == *" $1 "* ]]; }
 
 release=build/release asan=build/asan tsan=build/tsan
@@ -55,8 +54,8 @@ release=build/release asan=build/asan tsan=build/tsan
 raw_layers=(attention_tests gpu_tests mask_tests io_tests tensor_tests base_tests)
 mapfile -t fuzzers < <(basename -s .cc tests/fuzz/fuzz_*.cc)
 
-# configure PRESET: into build/PRESET; stops where it fails, as build does.
-configure() { check "configure $1" cmake --preset "$1" -DMASKCTL_TESTS=ON "${python[@]}" || finish; }
+# configure PRESET OPTION...: into build/PRESET; stops where it fails, as build does.
+configure() { check "configure $1" cmake --preset "$1" -DMASKCTL_TESTS=ON "${python[@]}" "${@:2}" || finish; }
 # build FOLDER NAME TARGET...
 build() { check "$2 without warnings" cmake --build "$1" --target "${@:3}" || finish; }
 
@@ -199,8 +198,10 @@ fi
 
 headline "builds"
 [ ${#targets[@]} -eq 0 ] || build $release "the release build" "${targets[@]}"
+# It configures the build again, so that nothing else may use it meanwhile.
+if wants python; then check "the wheel is made, 15 MiB at most" bash tests/python/make_wheel.sh $release; fi
 if [ ${#sanitized[@]} -gt 0 ]; then
-  configure asan
+  configure asan "-DMASKCTL_APP_FROM=$PWD/$release"
   build $asan "the build with sanitizers" "${sanitized[@]}"
 fi
 if wants package; then

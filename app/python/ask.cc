@@ -11,6 +11,7 @@
 
 #include "app/cli/commands/command.h"
 #include "app/cli/parser/groups.h"
+#include "app/python/keywords.h"
 #include "app/reports/remedies.h"
 #include "app/session/loader.h"
 #include "maskctl/base/error.h"
@@ -201,9 +202,9 @@ Mask transformed(const std::string& source, const Words& words, const GivenSourc
 
 std::string line_of(const std::exception& error) {
   if (const auto* pipeline = dynamic_cast<const PipelineError*>(&error)) {
-    return fmt::format("{}\n{}", message_of(*pipeline), pipeline->display());
+    return fmt::format("{}\n{}", in_keywords(message_of(*pipeline)), pipeline->display());
   }
-  if (const auto* own = dynamic_cast<const Error*>(&error)) return message_of(*own);
+  if (const auto* own = dynamic_cast<const Error*>(&error)) return in_keywords(message_of(*own));
   return error.what();
 }
 

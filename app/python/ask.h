@@ -46,8 +46,8 @@ LoadedMask read_arrays(const std::string& name, std::span<const NamedView> array
 Mask transformed(const std::string& source, const Words& words, const GivenSources& given,
                  const WantsStop& wants_stop);
 
-/// The line for an exception of the library: its message with the remedies, and for a mistake in a
-/// pipeline the place below it.
+/// The line for an exception of the library: its message with the remedies, options as keywords,
+/// and for a mistake in a pipeline the place below it.
 std::string line_of(const std::exception& error);
 
 }  // namespace maskctl::app

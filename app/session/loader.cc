@@ -94,7 +94,7 @@ LoadedMask Loader::from_generator(const std::string& source, const MaskReadOptio
   if (auto* ids = std::get_if<Tensor>(&made)) {
     if (options.as.value_or(ArrayKind::kSegments) != ArrayKind::kSegments) {
       throw Error(Errc::kInvalidArgument,
-                  fmt::format("{}: makes segment ids; leave --as out", source));
+                  fmt::format("{}: makes segment ids; leave out --as", source));
     }
     out.kind = ArrayKind::kSegments;
     out.dtype = name(ids->dtype());

@@ -322,15 +322,56 @@ def start_up(options):
         bar(f"{name}, median of 50", statistics.median(runs), limit, "ms")
 
 
+CALLS = """
+import sys, time
+import numpy, maskctl
+try:  # the bar is about torch, where there is one
+    import torch
+    cells = torch.ones(64, 64).tril().bool()
+except ImportError:
+    cells = numpy.tri(64, dtype=bool)
+mask = maskctl.Mask(cells)
+for name, call in (("Mask", lambda: maskctl.Mask(cells)), ("stats", mask.stats), ("check", mask.check)):
+    best = 1.0
+    for _ in range(200):
+        begin = time.perf_counter()
+        for _ in range(20):
+            call()
+        best = min(best, (time.perf_counter() - begin) / 20)
+    print(name, best)
+"""
+
+
+def python_module(options):
+    """With a build that has MASKCTL_PYTHON, or --python of a venv that has a wheel."""
+    env = {**os.environ, "PYTHONPATH": "" if options.python else os.path.join(options.build, "python")}
+    python = options.python or PYTHON
+    if not options.python and not os.path.isdir(env["PYTHONPATH"]):
+        return note("no Python module: cmake -DMASKCTL_PYTHON=ON, or --python")
+    def start(code):
+        begin = time.perf_counter()
+        subprocess.run([python, "-c", code], check=True, env=env)
+        return time.perf_counter() - begin
+    both = interleaved(40, lambda: start("pass"), lambda: start("import maskctl; maskctl.Mask"))
+    bar("import maskctl and its module, least of 40", (min(both[1]) - min(both[0])) * 1e3, 30, "ms")
+    own = table(f"{options.build}/tests/bench_answers")
+    said = subprocess.run([python, "-c", CALLS], check=True, env=env, capture_output=True, text=True).stdout
+    for name, seconds in (line.split() for line in said.splitlines()):
+        library = own[name][0] * 1e6
+        bar(f"{name} of 64 x 64 in Python, more than without", float(seconds) * 1e6 - library, 50, "us")
+        note(f"without Python {library:.1f} us")
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--build", default=os.path.join(HERE, "../../build/release"))
     parser.add_argument("--only", default="")
     parser.add_argument("--pairs", type=int, default=15)
     parser.add_argument("--folder")
+    parser.add_argument("--python", help="a Python whose venv has a wheel of maskctl, for python_module")
     options = parser.parse_args()
     options.program = os.path.join(options.build, "app/maskctl")
-    for part in (core, growth, segment_ids, numpy_ops, pipeline, inspector, start_up, ranks, big_file):
+    for part in (core, growth, segment_ids, numpy_ops, pipeline, inspector, start_up, python_module, ranks, big_file):
         if options.only in part.__name__:
             part(options)
     print(f"{sum(rows)} bars met, {len(rows) - sum(rows)} missed")

@@ -19,23 +19,83 @@ from maskctl import Error, Mask
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 LENGTHS = [9, 7, 8]
-MODELS = {"llama": {}, "gemma3_text": {"sliding_window": 6, "head_dim": 16}, "qwen3": {"head_dim": 16}}
+SMALL = dict(hidden_size=64, intermediate_size=64, num_hidden_layers=3, num_attention_heads=4, num_key_value_heads=2,
+             head_dim=16, vocab_size=128)
 
 
-def tiny_model(kind, settings):
-    config = transformers.AutoConfig.for_model(
-        kind, hidden_size=64, intermediate_size=64, num_hidden_layers=2, num_attention_heads=4,
-        num_key_value_heads=2, vocab_size=128, **settings)
-    return transformers.AutoModelForCausalLM.from_config(config, attn_implementation="eager").eval()
+def made(auto, implementation, config):
+    torch.manual_seed(0)
+    return auto.from_config(config, attn_implementation=implementation).eval()
 
 
-def packed_batch(leak):
-    """Packed rows, which transformers keeps apart without a cache; with an all-ones attention_mask
-    it forgets the documents."""
+def config_of(kind, **settings):
+    return transformers.AutoConfig.for_model(kind, **settings)
+
+
+def packed_decoder(implementation, leak):
+    """Packed rows, which transformers keeps apart without a cache; an attention_mask of ones makes it
+    forget the documents."""
+    model = made(transformers.AutoModelForCausalLM, implementation, config_of("qwen3", **SMALL))
     positions = torch.cat([torch.arange(n) for n in LENGTHS])[None]
-    batch = {"input_ids": torch.randint(128, positions.shape), "position_ids": positions,
-             "use_cache": False}
-    return {**batch, "attention_mask": torch.ones_like(positions)} if leak else batch
+    batch = {"input_ids": torch.randint(128, positions.shape), "position_ids": positions, "use_cache": False}
+    if leak:
+        batch["attention_mask"] = torch.ones_like(positions)
+    return model, batch, lambda mask: not mask.check(positions=positions)
+
+
+def window_decoder(implementation, leak):
+    """A layer that opens one cell of the future by itself."""
+    config = config_of("gemma3_text", sliding_window=6, **SMALL)
+    model = made(transformers.AutoModelForCausalLM, implementation, config)
+    layer = model.model.layers[1].self_attn
+    forward = layer.forward
+
+    def leaking(*arguments, attention_mask, **keywords):
+        opened = attention_mask.clone()
+        opened[0, 0, 10, 12] = True if opened.dtype == torch.bool else 0
+        return forward(*arguments, attention_mask=opened, **keywords)
+
+    if leak:
+        layer.forward = leaking
+    return model, {"input_ids": torch.randint(128, (1, 24))}, lambda mask: not mask.check()
+
+
+def encoder_decoder(implementation, leak):
+    """An attention_mask that was forgotten: padding is seen, by cross-attention too."""
+    config = config_of("t5", d_model=64, d_kv=16, d_ff=64, num_layers=2, num_heads=4, vocab_size=128)
+    model = made(transformers.AutoModelForSeq2SeqLM, implementation, config)
+    valid = torch.ones(2, 24, dtype=torch.long)
+    valid[1, 15:] = 0
+    batch = {"input_ids": torch.randint(3, 128, valid.shape), "decoder_input_ids": torch.randint(3, 128, (2, 10))}
+    if not leak:
+        batch["attention_mask"] = valid
+
+    def leaks(mask):
+        if mask.shape[3] != valid.shape[1]:
+            return False
+        return (mask - Mask.from_key_padding(valid, queries=mask.shape[2])).count() > 0
+
+    return model, batch, leaks
+
+
+def vision_language(implementation, leak):
+    """Images without a token between them, which the model takes for one."""
+    vision = dict(hidden_size=32, intermediate_size=32, num_hidden_layers=1, num_attention_heads=2, image_size=28,
+                  patch_size=14)
+    config = config_of("gemma3", text_config={**SMALL, "sliding_window": 64}, vision_config=vision,
+                       mm_tokens_per_image=4, image_token_index=100, boi_token_index=101, eoi_token_index=102)
+    model = made(transformers.AutoModelForImageTextToText, implementation, config)
+    between = [] if leak else [7]
+    ids = torch.tensor([[5, 6, *[100] * 4, *between, *[100] * 4, 8, 9]])
+    image = ids[0] == 100
+    batch = {"input_ids": ids, "token_type_ids": image[None].long(), "pixel_values": torch.rand(2, 3, 28, 28)}
+    number = torch.full((len(image),), -1)
+    number[image] = torch.tensor([0, 1]).repeat_interleave(4)
+    expected = Mask.parse("causal", len(image)) | Mask.from_segments(number)
+    return model, batch, lambda mask: mask.shape[3] == len(image) and (mask - expected).count() > 0
+
+
+MODELS = [packed_decoder, window_decoder, encoder_decoder, vision_language]
 
 
 def blocks(page, needs):
@@ -53,29 +113,26 @@ def run_blocks(page, needs, **names):
     print(f"{page}: {count} blocks that need {needs}")
 
 
-def masks_of(model, batch):
-    """As README does it."""
-    seen = {}
-    for name, layer in model.named_modules():
-        if name.endswith(("attn", "attention")):
-            layer.register_forward_pre_hook(
-                lambda m, a, k, n=name: seen.update({n: k["attention_mask"]}), with_kwargs=True)
-    with torch.no_grad():
-        model(**batch)
-    return seen
-
-
-def plant_and_find(kind, settings):
+def plant_and_find(make, implementation):
+    """As README does it: without the leak nothing is found, with it the layers that have it."""
     for leak in (False, True):
-        batch = packed_batch(leak)
+        model, batch, leaks = make(implementation, leak)
         begin = time.perf_counter()
-        seen = masks_of(tiny_model(kind, settings), batch)
-        found = {n: Mask(m).check(positions=batch["position_ids"]) for n, m in seen.items()}
-        leaking = [n for n, answer in found.items() if answer.leaks and answer.leaks["cross"]]
-        assert len(seen) == 2 and len(leaking) == (2 if leak else 0), (kind, leak, found)
-        if leak:
-            first = found[leaking[0]].leaks
-            print(f"{kind}: {first['cross']} cells leak, {time.perf_counter() - begin:.1f} s with the model")
+        with maskctl.watch(model) as masks, torch.no_grad():
+            model(**batch)
+        found = [mask.name for mask in masks if leaks(mask)]
+        assert bool(found) == leak, (make.__name__, implementation, leak, masks)
+    print(f"{make.__name__}, {implementation}: {time.perf_counter() - begin:.2f} s, in {'; '.join(found)}")
+
+
+def silence_is_refused():
+    try:
+        with maskctl.watch(torch.nn.Linear(2, 2)) as masks:
+            torch.nn.Linear(2, 2)(torch.ones(1, 2))
+    except Error as error:
+        assert "no softmax" in str(error) and len(masks) == 0
+    else:
+        raise AssertionError("a model without attention")
 
 
 def tensors():
@@ -133,14 +190,15 @@ def main():
     print(f"torch {torch.__version__}, transformers {transformers.__version__}, jax {jax.__version__}, "
           f"maskctl {maskctl.version}")
     tensors()
-    model = tiny_model("llama", {})
-    batch = packed_batch(False)
+    model, batch, _ = packed_decoder("eager", False)
     run_blocks("docs/python.md", "torch")
     run_blocks("docs/python.md", "jax")
     run_blocks("docs/python.md", "transformers", model=model, batch=batch)
     run_blocks("README.md", "transformers", model=model, batch=batch)
-    for kind, settings in MODELS.items():
-        plant_and_find(kind, settings)
+    for make in MODELS:
+        for implementation in ("eager", "sdpa"):
+            plant_and_find(make, implementation)
+    silence_is_refused()
     overhead()
     print("all hold")
 

@@ -81,7 +81,7 @@ def test_an_array_is_not_copied_before_it_is_read():
 
 
 def test_what_an_array_means_is_not_guessed():
-    with pytest.raises(Error, match=r"mask: \(6,\) of bool fits several kinds; give --as padding"):
+    with pytest.raises(Error, match=r"mask: \(6,\) of bool fits several kinds; give kind=\"padding\""):
         Mask(np.ones(6, bool))
     with pytest.raises(Error, match="looks like position ids"):
         Mask(np.array([0, 1, 2, 0, 1]))

@@ -82,7 +82,7 @@ def test_dlpack_that_lies_is_an_error():
 def test_limits_hold():
     with pytest.raises(Error, match="exceeds the limit"):
         Mask.parse("causal", 1_000_000).to("dense")
-    with pytest.raises(Error, match="raise --max-bytes"):
+    with pytest.raises(Error, match="raise max_bytes="):
         Mask.parse("causal", 1000).to("dense", max_bytes=1000)
 
 

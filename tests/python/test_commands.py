@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -144,14 +145,41 @@ def test_mistakes_have_the_line_of_the_command(leaked):
         leaked.apply("windw:keys=3")
     assert "\n  windw:keys=3\n  ^" in str(caught.value)
     assert isinstance(caught.value, ValueError)
-    with pytest.raises(Error, match="--block 'x'"):
-        leaked.stats(block="x")
     with pytest.raises(TypeError, match=r"stats\(\) has no option 'blok'; it has .*block"):
         leaked.stats(blok=4)
     with pytest.raises(TypeError, match="query, key"):
         leaked.why(3)
     with pytest.raises(AttributeError, match="no field 'opn'; it has"):
         leaked.stats().opn
+
+
+@pytest.mark.parametrize("ask, words", [
+    (lambda mask: mask.stats(block="x"), "block='x': expected a block size"),
+    (lambda mask: mask.to("dense", max_bytes=1), "raise max_bytes= or slice the mask"),
+    (lambda mask: mask.to("dense", fill="min"), 'fill= is for to="bias", not for dense'),
+    (lambda mask: mask.to("segments"), "without lossy=, which takes the nearest"),
+    (lambda mask: mask.show(scale=2, size=3, output="x.png"), "scale= and size= exclude each other"),
+    (lambda mask: mask.check(segments=[0, 1]), r"segments: a list cannot be read as an array; give np.array\("),
+    (lambda mask: Mask(np.ones(6, bool)), 'give kind="padding" or kind="key-padding"'),
+    (lambda mask: Mask(np.ones((2, 2), bool), "segmnts"), "kind='segmnts': expected one of dense, "),
+    (lambda mask: Mask(np.array([[0, -3, -3.5], [0, 0, -4], [0, 0, 0]], "f4")), "closed_below=X says which numbers close"),
+    (lambda mask: Mask(np.ones((4, 4), bool), "bits"), r"shape=\(B, H, Q, K\)"),
+    (lambda mask: mask.verify(query=np.zeros((1, 1, 24, 4), "f4")), 'layout="bhtd"'),
+    (lambda mask: mask.apply("doc:ids"), r"cannot read ids: .*; give the array, ids=\.\.\."),
+])
+def test_errors_name_keywords(leaked, ask, words):
+    with pytest.raises(Error, match=words) as caught:
+        ask(leaked)
+    assert not re.search(r"(^|\s)(--[a-z]|-[a-z]\b)", str(caught.value))
+
+
+def test_a_source_is_read_as_keywords_say(samples):
+    packed = str(samples / "packed.npy")
+    assert maskctl.run("stats", packed, kind="segments").text == command("stats", packed, "--as", "segments")[0]
+    with pytest.raises(Error, match="the shape asked for is 1.1.3.3"):
+        maskctl.run("stats", packed, kind="segments", shape=(3, 3))
+    with pytest.raises(TypeError, match="keep_value, kind, max_bytes"):
+        maskctl.run("stats", packed, kinds="segments")
 
 
 def test_help_has_every_option():

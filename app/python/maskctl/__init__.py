@@ -15,9 +15,10 @@ _HOMES = {
     "Mask": "_mask",
     "run": "_answer",
     "version": "_native",
+    "watch": "_watch",
 }
 
-__all__ = ["Answer", "Error", "Mask", "run", "version"]
+__all__ = ["Answer", "Error", "Mask", "run", "version", "watch"]
 
 
 def __getattr__(name):

@@ -1,4 +1,4 @@
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from os import PathLike
 from typing import Any
 
@@ -34,6 +34,7 @@ class Mask:
         closed_below: float | None = None,
         shape: _Shape | None = None,
         pad_id: int | None = None,
+        max_bytes: int | str | None = None,
     ) -> None: ...
     @classmethod
     def parse(cls, text: str, shape: _Shape, **arrays: Mask | _Array) -> Mask: ...
@@ -48,6 +49,7 @@ class Mask:
         closed_below: float | None = None,
         shape: _Shape | None = None,
         pad_id: int | None = None,
+        max_bytes: int | str | None = None,
     ) -> Mask: ...
     @classmethod
     def from_segments(cls, q: _Array, kv: _Array = None, *, pad_id: int | None = None, name: str = ...) -> Mask: ...
@@ -80,6 +82,8 @@ class Mask:
         batch: _Words = ...,
         head: _Words = ...,
         segments: _Source = ...,
+        positions: _Source = ...,
+        cu_seqlens: _Source = ...,
         no_segments: bool = ...,
         max_rows: int = ...,
         max_columns: int = ...,
@@ -87,6 +91,8 @@ class Mask:
         output: _Words = ...,
         force: bool = ...,
         scale: int = ...,
+        size: int = ...,
+        title: _Words = ...,
         overlay: _Source = ...,
         transform_b: _Words = ...,
         pad_id_b: int = ...,
@@ -112,6 +118,9 @@ class Mask:
         transform: _Words = ...,
         pad_id: int = ...,
         block: _Words = ...,
+        segments: _Source = ...,
+        positions: _Source = ...,
+        cu_seqlens: _Source = ...,
         threads: int = ...,
         max_bytes: _Words = ...,
         strict: bool = ...,
@@ -137,6 +146,9 @@ class Mask:
         *,
         transform: _Words = ...,
         pad_id: int = ...,
+        segments: _Source = ...,
+        positions: _Source = ...,
+        cu_seqlens: _Source = ...,
         max_steps: int = ...,
         write: _Words = ...,
         force: bool = ...,
@@ -150,6 +162,9 @@ class Mask:
         *,
         transform: _Words = ...,
         pad_id: int = ...,
+        segments: _Source = ...,
+        positions: _Source = ...,
+        cu_seqlens: _Source = ...,
         max_steps: int = ...,
         write: _Words = ...,
         force: bool = ...,
@@ -166,6 +181,9 @@ class Mask:
         transform: _Words = ...,
         pad_id: int = ...,
         semantics: _Words = ...,
+        segments: _Source = ...,
+        positions: _Source = ...,
+        cu_seqlens: _Source = ...,
         batch: int = ...,
         head: int = ...,
         threads: int = ...,
@@ -184,7 +202,10 @@ class Mask:
         keep_value_b: _Words = ...,
         closed_below_b: _Words = ...,
         shape_b: _Words = ...,
-        block: int = ...,
+        segments: _Source = ...,
+        positions: _Source = ...,
+        cu_seqlens: _Source = ...,
+        block: _Words = ...,
         show: bool = ...,
         style: _Words = ...,
         output: _Words = ...,
@@ -248,3 +269,14 @@ class Mask:
     def __dlpack_device__(self) -> tuple[int, int]: ...
 
 def run(command: str, *operands: _Source, **options: _Source | bool) -> Answer: ...
+
+class Seen:
+    layers: list[str]
+    def __getitem__(self, layer: str) -> Mask: ...
+    def __iter__(self) -> Iterator[Mask]: ...
+    def __len__(self) -> int: ...
+
+class watch:
+    def __init__(self, model: Any) -> None: ...
+    def __enter__(self) -> Seen: ...
+    def __exit__(self, *exception: Any) -> None: ...

@@ -4,6 +4,7 @@ import json
 from functools import cache
 
 from maskctl import _native
+from maskctl._native import Error
 
 
 class Answer:
@@ -59,17 +60,37 @@ def _is_source(value):
 _OF_READING = {"--as", "--keep-value", "--closed-below", "--shape"}
 
 
+def keyword_of(option):
+    """"max_bytes" for "--max-bytes"; `as` is a word of Python."""
+    return "kind" if option == "--as" else option[2:].replace("-", "_")
+
+
 def options_of(command):
     """(keyword, what the value is, help) of each option that a method takes."""
-    return [(name[2:].replace("-", "_"), value, text)
+    return [(keyword_of(name), value, text)
             for name, value, text in _native.command_info(command)[1]
             if name.startswith("--") and name != "--json" and name not in _OF_READING]
 
 
 @cache
-def _names_of(command):
-    """The names of its operands and options."""
-    return frozenset(name for name, _, _ in _native.command_info(command)[1])
+def _words_of(command):
+    """Its operands and options: what the value of each is."""
+    return {name: value for name, value, _ in _native.command_info(command)[1]}
+
+
+def shape_text(shape):
+    """"2+1+8+8" for a shape of 1 to 4 extents; n alone is n queries by n keys."""
+    return "+".join(map(str, extents_of(shape)))
+
+
+def extents_of(shape):
+    """[B, H, Q, K] of a shape of 1 to 4 extents."""
+    extents = [shape, shape] if isinstance(shape, int) else [int(n) for n in shape]
+    if len(extents) == 3:
+        extents.insert(1, 1)
+    if not 2 <= len(extents) <= 4:
+        raise Error(f"a shape of {len(extents)} extents; expected n, (Q, K), (B, Q, K) or (B, H, Q, K)")
+    return [1] * (4 - len(extents)) + extents
 
 
 class Line:
@@ -77,13 +98,13 @@ class Line:
 
     def __init__(self, command):
         self.command = command
-        self._options = _names_of(command)
+        self._words = _words_of(command)
         self.operands = []
         self.options = []
         self.given = {}
 
     def has(self, option):
-        return option in self._options
+        return option in self._words
 
     def word(self, role, value):
         """What stands for a value on the line: masks and arrays are given by name, and where that
@@ -103,15 +124,19 @@ class Line:
         return word
 
     def option(self, keyword, value):
-        name = "--" + keyword.replace("_", "-")
-        if name in self._options:
+        name = "--as" if keyword == "kind" else "--" + keyword.replace("_", "-")
+        if name in self._words:
+            if name == "--shape" and not isinstance(value, str):
+                value = shape_text(value)
             values = value if isinstance(value, (list, tuple)) else [value]
+            if "SOURCE" in self._words[name] and any(isinstance(one, (int, float)) for one in values):
+                raise Error(f"{keyword}: a {type(value).__name__} cannot be read as an array; give np.array(...)")
             self.options += [(name, self._value(keyword, one)) for one in values
                              if one is not None and one is not False]
-        elif "NAME=VALUE" in self._options:
+        elif "NAME=VALUE" in self._words:
             self.operands.append(f"{keyword}={self.word(keyword, value)}")
         else:
-            known = sorted(name[2:].replace("-", "_") for name in self._options if name[:2] == "--")
+            known = sorted(keyword_of(name) for name in self._words if name[:2] == "--")
             raise TypeError(f"{self.command}() has no option {keyword!r}; it has {', '.join(known)}")
 
     def _value(self, keyword, value):
@@ -121,7 +146,7 @@ class Line:
         """The answer, and the arrays that the command writes to "-"."""
         text, status, notes, arrays = _native.ask(self.command, self.operands, self.options,
                                                   self.given)
-        return Answer(text, status, notes, self._ask_json if "--json" in self._options else None), arrays
+        return Answer(text, status, notes, self._ask_json if "--json" in self._words else None), arrays
 
     def _ask_json(self):
         options = [*self.options, ("--json", "")]

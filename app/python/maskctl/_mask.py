@@ -1,10 +1,11 @@
 """The mask, whose methods are the commands."""
 
 import os
+import re
 from tempfile import TemporaryDirectory
 
 from maskctl import _arrays, _native
-from maskctl._answer import Line, help_of, run
+from maskctl._answer import Line, extents_of, help_of, run, shape_text
 from maskctl._native import Error
 
 _native.set_hdf5_helper(os.path.join(os.path.dirname(__file__), "maskctl-hdf5"))
@@ -12,17 +13,7 @@ _native.set_hdf5_helper(os.path.join(os.path.dirname(__file__), "maskctl-hdf5"))
 _OPS = {"and": 0, "or": 1, "xor": 2, "sub": 3}
 
 
-def _extents(shape):
-    """[B, H, Q, K] of a shape of 1 to 4 extents; n alone is n queries by n keys."""
-    extents = [shape, shape] if isinstance(shape, int) else [int(n) for n in shape]
-    if len(extents) == 3:
-        extents.insert(1, 1)
-    if not 2 <= len(extents) <= 4:
-        raise Error(f"a shape of {len(extents)} extents; expected n, (Q, K), (B, Q, K) or (B, H, Q, K)")
-    return [1] * (4 - len(extents)) + extents
-
-
-def _reading(kind, keep_value, closed_below, shape, pad_id):
+def _reading(kind, keep_value=None, closed_below=None, shape=None, pad_id=None, max_bytes=None):
     """The command's options of reading."""
     options = []
     if kind is not None:
@@ -32,10 +23,18 @@ def _reading(kind, keep_value, closed_below, shape, pad_id):
     if closed_below is not None:
         options.append(("--closed-below", repr(float(closed_below))))
     if shape is not None:
-        options.append(("--shape", "+".join(map(str, _extents(shape)))))
+        options.append(("--shape", shape_text(shape)))
     if pad_id is not None:
         options.append(("--pad-id", str(int(pad_id))))
+    if max_bytes is not None:
+        options.append(("--max-bytes", str(max_bytes)))
     return options
+
+
+def _with_missing_array(error):
+    """The error, with what to do where a step names an array that was not given."""
+    found = re.match(r"cannot read ([^\W\d]\w*): No such file", str(error))
+    return Error(f"{error}; give the array, {found[1]}=...") if found else error
 
 
 def _verb(command, *operands):
@@ -62,7 +61,7 @@ class Mask:
     __slots__ = ("name", "notes", "_source", "_word", "_steps", "_arrays", "_result")
 
     def __init__(self, array, kind=None, *, name="mask", keep_value=None, closed_below=None,
-                 shape=None, pad_id=None):
+                 shape=None, pad_id=None, max_bytes=None):
         """Reads an array: bool or 0/1 of shape [Q,K], [B,Q,K] or [B,H,Q,K], a float bias of the
         same shapes (0 open; -inf or the lowest number closed), or another `kind` of the command:
         padding, key-padding, segments, positions [B,S], cu_seqlens [N+1], pairs, blockmap:QxK,
@@ -71,13 +70,14 @@ class Mask:
 
         keep_value 0: 0 may attend. closed_below: numbers of a bias at or below it close. shape: the
         extents that an array does not carry. pad_id: the segment id that sees nothing (-1).
+        max_bytes: the most that may be allocated (4 GiB).
         """
         if isinstance(array, Mask):
             raise Error(f"{name}: a Mask already")
         own, parts, notes = _arrays.parts_of(name, array, shape)
         if own == "bias":
             shape = None  # materialised in that shape
-        self._read(name, parts, _reading(kind or own, keep_value, closed_below, shape, pad_id))
+        self._read(name, parts, _reading(kind or own, keep_value, closed_below, shape, pad_id, max_bytes))
         self.notes = notes + self.notes
 
     def _read(self, name, parts, options):
@@ -107,7 +107,7 @@ class Mask:
             parts.append((key, array))
             notes += more
         mask = cls.__new__(cls)
-        mask._read(name, parts, _reading(kind, None, None, shape, pad_id))
+        mask._read(name, parts, _reading(kind, shape=shape, pad_id=pad_id))
         mask.notes = notes + mask.notes
         return mask
 
@@ -116,7 +116,7 @@ class Mask:
         """The mask of a pipeline: Mask.parse("doc:lens=3+5 | causal", 8). `shape` is n, (Q, K),
         (B, Q, K) or (B, H, Q, K); arrays that the steps name are keywords: parse("doc:ids", 8,
         ids=tensor)."""
-        b, h, q, k = _extents(shape)
+        b, h, q, k = extents_of(shape)
         size = f"q={q},k={k}" if b * h == 1 else f"b={b},h={h},q={q},k={k}"
         word = f"gen:full:n={q}" if b * h == 1 and q == k else f"gen:full:{size}"
         return cls._made(word, None, word, (), {}).apply(text, **arrays)
@@ -153,10 +153,10 @@ class Mask:
 
     @classmethod
     def read(cls, source, kind=None, *, name=None, keep_value=None, closed_below=None, shape=None,
-             pad_id=None):
+             pad_id=None, max_bytes=None):
         """Reads a SOURCE of the command: a file ("m.npz:KEY"), or gen:STEP."""
         source, name = str(source), name or str(source)
-        options = _reading(kind, keep_value, closed_below, shape, pad_id)
+        options = _reading(kind, keep_value, closed_below, shape, pad_id, max_bytes)
         return cls._made(name, _native.read_source(source, options, {}), name, (), {})
 
     def apply(self, *steps, **arrays):
@@ -168,7 +168,10 @@ class Mask:
                 raise Error(f"{key}: an array of that name is given already")
             given[key] = value._result_source() if isinstance(value, Mask) else _arrays.host(key, value)[0]
         mask = Mask._made(self.name, self._source, self._word, self._steps + steps, given)
-        mask._result_source()  # mistakes in steps are said here
+        try:
+            mask._result_source()  # mistakes in steps are said here
+        except Error as error:
+            raise _with_missing_array(error) from None
         return mask
 
     @property

@@ -1,0 +1,166 @@
+"""The masks that a model of torch applies while it runs, whatever its layers were given."""
+
+import re
+
+import torch
+from torch.nn import functional
+from torch.overrides import TorchFunctionMode
+
+from maskctl._mask import Mask
+from maskctl._native import Error
+
+# A masked score lies this far below the largest of its row: nothing that a model computes does, and
+# its weight is 0 in every float type. Masks of -1e4 and the lowest number of float16 lie lower.
+_FAR_BELOW = 1000
+
+
+def _open_scores(scores):
+    """The cells of scores [B, H, Q, K] that are not masked before a softmax over the keys."""
+    lowest = torch.finfo(scores.dtype).min / 2  # a row that is closed as a whole has no larger one
+    return (scores > lowest) & (scores > scores.amax(-1, keepdim=True).float() - _FAR_BELOW)
+
+
+def _of_softmax(scores, dim=None, *_, **__):
+    over_keys = dim in (-1, scores.ndim - 1)
+    return _open_scores(scores) if over_keys and scores.ndim == 4 and scores.is_floating_point() else None
+
+
+def _of_sdpa(query, key, value, attn_mask=None, dropout_p=0.0, is_causal=False, **_):
+    shape = (query.shape[-2], key.shape[-2])
+    if attn_mask is not None:
+        cells = attn_mask if attn_mask.dtype == torch.bool else _open_scores(attn_mask)
+        return cells.expand(*cells.shape[:-2], *shape)
+    everything = Mask.read("gen:full:q={},k={}".format(*shape))
+    return everything.apply("causal:align=top-left") if is_causal else everything
+
+
+_READERS = {functional.softmax: _of_softmax, torch.softmax: _of_softmax, torch.Tensor.softmax: _of_softmax,
+            functional.scaled_dot_product_attention: _of_sdpa}
+
+
+class Seen:
+    """The masks that layers applied. Iterating gives each mask once, named after its layers;
+    seen["model.layers.0.self_attn"] is that of one layer."""
+
+    def __init__(self):
+        self._distinct = []  # (mask, names of layers)
+        self._of_layer = {}
+
+    def _add(self, layer, cells):
+        mask = cells if isinstance(cells, Mask) else Mask(cells, name=layer)
+        for known, layers in self._distinct:
+            if known == mask:
+                mask = known
+                break
+        else:
+            layers = []
+            self._distinct.append((mask, layers))
+        if layer not in layers:
+            layers.append(layer)
+        mask.name = _joined(layers)
+        self._of_layer[layer] = mask
+
+    @property
+    def layers(self):
+        """The names of the layers, in the order in which they ran."""
+        return list(self._of_layer)
+
+    def __getitem__(self, layer):
+        return self._of_layer[layer]
+
+    def __iter__(self):
+        return iter([mask for mask, _ in self._distinct])
+
+    def __len__(self):
+        return len(self._distinct)
+
+    def __str__(self):
+        return "\n".join(f"{mask.name}: {'x'.join(map(str, mask.shape))}, {_pattern(mask)}" for mask in self)
+
+    __repr__ = __str__
+
+
+def _pattern(mask):
+    found = mask.recognise()
+    nearly = "" if found else "nearly " if found.pipeline else "no known pattern"
+    return nearly + (found.pipeline or "every cell open" if found else found.pipeline or "")
+
+
+def _joined(layers):
+    """"model.layers.0-2,4.self_attn" for four layers that differ in their first number."""
+    numbers = {}
+    for layer in layers:
+        found = re.search(r"\d+", layer)
+        around = (layer[:found.start()], layer[found.end():]) if found else (layer, "")
+        numbers.setdefault(around, []).append(int(found[0]) if found else None)
+    return ", ".join(before + (_ranges(sorted(these)) if these != [None] else "") + after
+                     for (before, after), these in numbers.items())
+
+
+def _ranges(numbers):
+    runs = []
+    for number in numbers:
+        if runs and runs[-1][1] == number - 1:
+            runs[-1][1] = number
+        else:
+            runs.append([number, number])
+    return ",".join(str(first) if first == last else f"{first}-{last}" for first, last in runs)
+
+
+class watch(TorchFunctionMode):
+    """The masks that the layers of a model of torch apply, read where they act: in the scores before
+    each softmax over [B, H, Q, K], in each scaled_dot_product_attention, and in BlockMasks that a
+    module is given.
+
+        with maskctl.watch(model) as masks:
+            model(**batch)
+        for mask in masks:                  # each once, named after its layers
+            print(mask.name, mask.check())
+
+    The model is neither changed nor imported; kernels that take no mask, as those of flash_attn, are
+    not seen, nor is what torch.compile has compiled.
+    """
+
+    def __init__(self, model):
+        super().__init__()
+        self._model = model
+        self._seen = Seen()
+        self._path = []
+        self._hooks = []
+
+    def __enter__(self):
+        for name, module in self._model.named_modules():
+            self._hooks.append(module.register_forward_pre_hook(self._entered(name), with_kwargs=True))
+            self._hooks.append(module.register_forward_hook(self._left, always_call=True))
+        super().__enter__()
+        return self._seen
+
+    def __exit__(self, kind, *rest):
+        super().__exit__(kind, *rest)
+        for hook in self._hooks:
+            hook.remove()
+        if kind is None and not len(self._seen):
+            raise Error("watch: no softmax over [B, H, Q, K] and no scaled_dot_product_attention ran inside; "
+                        "call the model inside, not compiled, with attn_implementation=\"sdpa\" or \"eager\"")
+
+    def _entered(self, name):
+        def entered(module, arguments, keywords):
+            self._path.append(name)
+            for value in (*arguments, *keywords.values()):
+                if type(value).__name__ == "BlockMask" and hasattr(value, "mask_mod"):
+                    self._seen._add(name, Mask(value))
+
+        return entered
+
+    def _left(self, *_):
+        self._path.pop()
+
+    def __torch_function__(self, function, types, arguments=(), keywords=None):
+        keywords = keywords or {}
+        reader = _READERS.get(function)
+        if reader is not None:
+            with torch.no_grad():
+                cells = reader(*arguments, **keywords)
+            if cells is not None:
+                self._seen._add(self._path[-1] if self._path else "", cells)
+        return function(*arguments, **keywords)
