@@ -50,9 +50,10 @@ std::string finding_text(const Finding& finding, const std::optional<Leaks>& lea
   return out;
 }
 
-/// "not looked at: leaks between documents (--segments SOURCE), ...".
+/// "not looked at: documents (--segments), ...", where nothing else is to be mended first.
 std::string not_looked_at_text(const CheckReport& report) {
   std::string out;
+  if (!report.ok()) return out;
   for (const NotLookedAt& question : report.not_looked_at) {
     out += fmt::format("{}{} ({})", out.empty() ? "not looked at: " : ", ", question.what,
                        question.option);

@@ -49,24 +49,42 @@ void add(Findings more, MaskLint& lint) {
                        std::make_move_iterator(more.end()));
 }
 
-/// Finds masks that a few steps nearly explain; polarity and leaks are reported only once.
+/// True when all exceptions are in the future, where another finding has counted them.
+bool all_in_future(const Residue& residue, const Mask& mask) {
+  const Index shift = mask.keys() - mask.queries();
+  return std::ranges::all_of(residue.first,
+                             [shift](const Cell& cell) { return cell.key > cell.query + shift; });
+}
+
+/// Finds masks that a few steps nearly explain, unless a finding has said what they would say
+/// again.
 void add_pattern(const Mask& mask, MaskLint& lint) {
   if (mask.count() == 0) return;
-  Recognised found;
+  static constexpr std::string_view kSaid[] = {"polarity",      "anti-causal",   "document-leak",
+                                               "groups-joined", "plane-full",    "plane-future",
+                                               "plane-differs", "axes-exchanged"};
+  const auto has = [&lint](std::string_view id) {
+    return std::ranges::any_of(lint.findings,
+                               [id](const Finding& finding) { return finding.rule->id == id; });
+  };
+  if (std::ranges::any_of(kSaid, has)) return;
+  Pattern pattern;
   try {
-    found = regions_as_cells(recognise(mask, {.guess = false}), mask);
+    pattern = pattern_of(mask);
   } catch (const Error& error) {
     if (error.code() != Errc::kLimit) throw;
-    lint.too_large = true;
+    lint.not_looked_at.push_back({"single cells", "-t slice:..."});
     return;
   }
-  ChainArrays("check", "").name(found.chain);
-  const bool told = std::ranges::any_of(lint.findings, [](const Finding& finding) {
-    return finding.rule->id == "polarity" || finding.rule->id == "anti-causal" ||
-           finding.rule->id == "document-leak";
-  });
-  if (told) return;
-  add(lint_pattern(found, words_of(found.chain), to_text(found.chain), mask), lint);
+  if (has("future-part") && all_in_future(pattern.found.residue, mask)) return;
+  Chain& chain = pattern.found.chain;
+  ChainArrays("check", "").name(chain);
+  auto found = chain.empty() ? lint_pattern(pattern, "full", "full")
+                             : lint_pattern(pattern, words_of(chain), to_text(chain));
+  if (!found) {
+    lint.not_looked_at.push_back({"single cells, as no few steps make the mask", "--expect"});
+  }
+  add(std::move(found).value_or(Findings{}), lint);
 }
 
 }  // namespace
@@ -75,6 +93,7 @@ MaskLint lint_steps_and_mask(Mask start, const Chain& chain, const LintDocuments
                              bool gives_nan) {
   std::vector<std::string> texts;
   for (const Step& step : chain) texts.push_back(to_text(Chain{step}));
+  const Mask declared = declared_queries(start, chain);
   ChainFindings steps = lint_chain(std::move(start), chain, texts);
   const Mask& mask = steps.mask;
   MaskLint out;
@@ -84,7 +103,9 @@ MaskLint lint_steps_and_mask(Mask start, const Chain& chain, const LintDocuments
   // Without any, the mask never leaves its own documents.
   const bool may_leak = documents.given || steps.opened;
   if (own && may_leak) out.leaks = leaks(mask, *own);
-  add(lint_mask(mask, own ? &*own : nullptr, gives_nan), out);
+  const bool fits = own && (own->q.extent(0) == 1 || own->q.extent(0) == mask.batch());
+  const Mask real = fits ? zip(Op::kAnd, declared, real_queries(*own, mask.keys())) : declared;
+  add(lint_mask(mask, &real, gives_nan), out);
   if (out.leaks) add(lint_documents(mask, *own, *out.leaks), out);
   add_pattern(mask, out);
   return out;

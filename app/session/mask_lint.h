@@ -3,7 +3,9 @@
 
 #include <functional>
 #include <optional>
+#include <vector>
 
+#include "app/reports/check_report.h"
 #include "maskctl/inspect/check/leaks.h"
 #include "maskctl/inspect/check/lint.h"
 #include "maskctl/mask/mask.h"
@@ -21,8 +23,8 @@ struct LintDocuments {
 struct MaskLint {
   Findings findings;
   std::optional<Leaks> leaks;
-  bool documents = false;  // the mask was held against some
-  bool too_large = false;  // single cells beside a pattern were not looked for
+  bool documents = false;                  // the mask was held against some
+  std::vector<NotLookedAt> not_looked_at;  // single cells of some masks
 };
 
 /// `gives_nan`: see lint_mask(). Throws as apply() does.

@@ -56,6 +56,7 @@ Lines check_lines(const Scene& scene) {
   report.linted = true;
   report.findings = std::move(lint.findings);
   report.leaks = std::move(lint.leaks);
+  report.not_looked_at = std::move(lint.not_looked_at);
   std::ranges::stable_sort(report.findings, {}, [](const Finding& f) { return f.rule->severity; });
   return lines_of(check_text(report));
 }

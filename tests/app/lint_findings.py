@@ -32,16 +32,25 @@ CASES = {
     "mask-full": "gen:full:n=6",
     "polarity": "gen:causal:n=16 -t not",
     "anti-causal": "gen:full:n=16 -t window:left=0",
+    "future-part": "gen:causal:n=32 -t open:q=3-5,k=20-22",
+    "groups-joined": "joined.npy --as dense",
     "nearly": "one_cell.npy --as dense",
     "rows-opened": "row_opened.npy --as dense",
     "padding-rows-opened": "padding_opened.npy --as dense",
     "decode-first-key": "gen:full:q=1,k=6 -t causal:align=top-left",
+    "decode-own-key": "gen:full:q=1,k=6 -t causal:align=bottom-right,offset=-1",
+    "own-key-closed": "gen:full:q=2,k=6 -t causal:align=bottom-right,offset=-1",
+    "axes-exchanged": "exchanged.npy --as dense",
+    "plane-full": "gen:causal:n=16,b=4 -t 'batch:2{open:q=0-15}'",
+    "plane-future": "gen:full:n=16,b=4 -t 'doc:lens=6+10 | batch:0-2{causal}'",
+    "plane-differs": "gen:window:keys=8,n=32,h=4 -t 'heads:1{window:keys=7}'",
+    "head-differs": "gen:causal:n=16,h=4 -t 'heads:0+2+3{window:keys=3}'",
     "plane-empty": "entry_closed.npy --as dense",
     "left-padding-nan": "left_padded.npy --as dense",
     "top-left": "gen:full:q=2,k=6 -t causal:align=top-left",
     "empty-rows": "gen:causal:n=16 -t slice:q=4:8,k=6:16",
     "padding-rows-empty": "padded.npy --as segments",
-    "first-block": "gen:window:keys=8,n=300",
+    "first-block": "gen:window:keys=8,n=512",
     "document-leak": "causal.npy --as dense --segments segments.npy",
     "padding-attended": "gen:full:n=6 --segments padded.npy",
     "padding-rows-open": "causal.npy --as dense --segments padded.npy",
@@ -81,7 +90,12 @@ def write_arrays():
     np.save("causal.npy", causal)
     np.save("only_padding.npy", only_padding)
     np.save("zeros.npy", np.zeros((6, 6), np.float32))
-    np.save("one_cell.npy", np.tril(np.ones((32, 32), bool)) | (np.arange(1024).reshape(32, 32) == 40))
+    hole = np.tril(np.ones((32, 32), bool))
+    hole[20, 5] = False
+    np.save("one_cell.npy", hole)
+    np.save("exchanged.npy", causal[None, :, None])
+    image = np.isin(np.arange(32), [4, 5, 6, 7, 20, 21, 22])
+    np.save("joined.npy", np.tril(np.ones((32, 32), bool)) | np.outer(image, image))
     np.save("row_opened.npy", causal | (np.arange(6)[:, None] == 2))
     left = causal & (np.arange(6)[None] >= 2)
     np.save("left_padded.npy", left)

@@ -7,6 +7,7 @@
 #include <sstream>
 
 #include "inspect/random_masks.h"
+#include "maskctl/inspect/check/opened_rows.h"
 #include "maskctl/inspect/count/row_safety.h"
 #include "maskctl/inspect/recognise/recognise.h"
 #include "maskctl/mask/planes/bands.h"
@@ -109,7 +110,7 @@ TEST_CASE("an inverted mask is suspected, its complement is not", "[lint]") {
     CHECK(of_mask(complement(mask)).front() == "polarity");
   }
   const Mask padded = made(16, 16, "pad:lens=9,side=right,of=both");
-  CHECK(of_mask(padded) == Ids{"padding-rows-empty"});
+  CHECK(of_mask(padded) == Ids{"empty-rows"});
   CHECK(of_mask(complement(padded)) == Ids{"polarity"});
   CHECK(of_mask(made(16, 16, "pad:lens=9,side=left,of=kv")).empty());
   // Strictly causal: no query sees itself, and still nothing is wrong with it.
@@ -136,43 +137,220 @@ TEST_CASE("inverted and transposed masks, opened rows and entries that see nothi
 
 TEST_CASE("single cells beside a pattern are reported, and rules of many cells are not", "[lint]") {
   const auto nearly = [](const Mask& mask) {
-    return ids(lint_pattern(recognise(mask), "causal", "causal", mask));
+    return ids(lint_pattern(pattern_of(mask), "causal", "causal").value());
   };
   const Mask causal = made(32, 32, "causal");
   const Mask cell(rectangle(32, 32, {3, 4}, {20, 21}));
   CHECK(nearly(causal).empty());
   CHECK(nearly(zip(Op::kXor, causal, cell)) == Ids{"nearly"});
-  const Finding leak = only(lint_pattern(recognise(zip(Op::kXor, causal, cell)), "causal", "causal",
-                                         zip(Op::kXor, causal, cell)));
+  const Finding leak =
+      only(lint_pattern(pattern_of(zip(Op::kXor, causal, cell)), "causal", "causal").value());
   CHECK(leak.message == "causal except for 1 cell: query 3, key 20");
   CHECK(leak.where.key == 20);
   CHECK(nearly(zip(Op::kSub, causal, Mask(rectangle(32, 32, {10, 32}, {7, 8})))).empty());
 }
 
+TEST_CASE("padding of keys has no direction", "[lint]") {
+  for (const Index n : {2, 3, 9, 64}) {
+    for (Index length = 1; length < n; ++length) {
+      const std::string lens = std::to_string(length);
+      INFO(n << " tokens, " << lens);
+      CHECK(of_mask(made(n, n, "pad:lens=" + lens + ",side=left")).empty());
+      CHECK(of_mask(made(n, n, "pad:lens=" + lens)).empty());
+    }
+  }
+}
+
+TEST_CASE("inverted blocks of keys are suspected, the blocks are not", "[lint]") {
+  const Mask own = Mask(rectangle(32, 4, {0, 32}, {0, 1}));
+  const Mask causal(
+      bands(32, 4,
+            {{{0, 8}, {{0, 1}}}, {{8, 16}, {{0, 2}}}, {{16, 24}, {{0, 3}}}, {{24, 32}, {{0, 4}}}}));
+  CHECK(of_mask(causal).empty());
+  CHECK(of_mask(complement(causal)).front() == "polarity");
+  CHECK(of_mask(own).empty());
+}
+
+TEST_CASE("a part of the future is found with all its cells, and groups are not", "[lint]") {
+  const auto future = [](Index n, const std::string& chain) {
+    Findings found = lint_mask(made(n, n, chain), nullptr);
+    std::erase_if(found, [](const Finding& one) { return one.rule->id == "empty-rows"; });
+    return found;
+  };
+  const Finding block = only(future(512, "causal | open:q=300-310,k=400-409"));
+  CHECK(block.rule->id == "future-part");
+  CHECK(block.count == 110);
+  CHECK(block.where.query == 300);
+  CHECK(block.where.key == 400);
+  // A block that meets the diagonal, a column, one row.
+  CHECK(only(future(64, "causal | open:q=20-30,k=25-40")).count == 155);
+  CHECK(only(future(64, "causal | open:q=6-49,k=50")).count == 44);
+  CHECK(only(future(64, "causal | open:q=6,k=9-30")).count == 22);
+  CHECK(only(future(64, "doc:lens=20+44 | causal | open:q=6,k=40-41")).count == 2);
+  for (const char* sound : {"causal | prefix:n=20", "causal | open:q=5-20,k=5-20",
+                            "causal | open:q=5-20,k=5-20 | open:q=21-30,k=21-30",
+                            "pad:lens=50,side=left | causal | prefix:n=20", "window:both=5",
+                            "doc:lens=20+30+14", "window:keys=9 | open:q=5-20,k=5-20",
+                            "causal | global:tokens=20", "chunk:size=8", "causal:offset=1"}) {
+    INFO(sound);
+    for (const Finding& one : future(64, sound)) CHECK(one.rule->id != "future-part");
+  }
+}
+
+TEST_CASE("groups that see later groups are told from groups", "[lint]") {
+  const char* apart = "causal | open:q=5-20,k=5-20 | open:q=30-45,k=30-45";
+  CHECK(of_mask(made(64, 64, apart)).empty());
+  const Finding joined =
+      only(lint_mask(made(64, 64, std::string(apart) + " | open:q=5-20,k=30-45"), nullptr));
+  CHECK(joined.rule->id == "groups-joined");
+  CHECK(joined.count == 256);
+  CHECK(joined.where.query == 5);
+  CHECK(joined.where.key == 30);
+}
+
+/// Entries of one mask, of which one is another.
+Findings of_entries(const std::string& usual, const std::string& odd, Index count, bool heads) {
+  const Mask a = made(64, 64, usual), b = made(64, 64, odd);
+  return lint_mask(Mask::make(heads ? 1 : count, heads ? count : 1, 64, 64,
+                              [&](Index batch, Index head) {
+                                return (batch + head == count - 2 ? b : a).plane(0, 0);
+                              }),
+                   nullptr, false);
+}
+
+TEST_CASE("batch entries and heads are held against the others", "[lint]") {
+  CHECK(only(of_entries("causal", "prefix:n=64", 4, false)).rule->id == "plane-full");
+  CHECK(only(of_entries("window:keys=9", "prefix:n=64", 2, true)).rule->id == "plane-full");
+  CHECK(only(of_entries("causal", "doc:lens=20+40+4", 4, false)).rule->id == "plane-future");
+  const Finding window = only(of_entries("window:keys=9", "window:keys=10", 5, true));
+  CHECK(window.rule->id == "plane-differs");
+  CHECK(window.count == 55);
+  CHECK(window.where.head == 3);
+  CHECK(only(of_entries("window:keys=9", "causal", 4, false)).rule->id == "plane-differs");
+  CHECK(only(of_entries("window:keys=9", "causal", 4, true)).rule->id == "head-differs");
+  CHECK(only(of_entries("causal", "causal | close:q=40,k=20", 3, false)).rule->id ==
+        "plane-differs");
+  for (const char* sound :
+       {"causal | pad:lens=63", "causal | pad:lens=63,side=left,of=both", "causal | doc:lens=63+1",
+        "causal | doc:lens=30+34", "causal | open:q=5-20,k=5-20", "causal | prefix:n=9"}) {
+    INFO(sound);
+    for (const Finding& one : of_entries("causal", sound, 4, false)) {
+      CHECK(one.rule->severity == Severity::kNote);
+    }
+  }
+  for (const Finding& one : of_entries("causal", "prefix:n=64", 4, false)) {
+    CHECK(to_text(one.where) == "batch 2, head 0");
+  }
+  CHECK(of_entries("window:both=3", "pad:lens=40,of=kv", 3, false).size() == 1);
+}
+
+TEST_CASE("a head of another kind is a note, one that is off by one a warning", "[lint]") {
+  const auto id = [](const char* usual, const char* odd) {
+    Findings found = of_entries(usual, odd, 4, true);
+    std::erase_if(found, [](const Finding& one) { return one.rule->id == "padding-rows-empty"; });
+    return only(found).rule->id;
+  };
+  CHECK(id("window:keys=62", "causal") == "head-differs");
+  CHECK(id("causal", "window:keys=62") == "head-differs");
+  CHECK(id("causal", "window:keys=40 | sinks:n=4 | causal") == "head-differs");
+  CHECK(id("pad:lens=50,side=left | causal", "pad:lens=50,side=left | window:keys=49") ==
+        "head-differs");
+  CHECK(id("window:keys=30", "window:keys=32") == "plane-differs");
+  CHECK(id("causal", "causal | close:q=63,k=20") == "plane-differs");
+}
+
+TEST_CASE("opened padding is at the ends, and no group", "[lint]") {
+  const auto opened = [](const std::string& chain) {
+    return opened_rows(made(24, 24, chain).plane(0, 0));
+  };
+  using Ranges = std::vector<Range>;
+  CHECK(opened("causal | pad:lens=20,side=left | open:q=0-3").padding == Ranges{{0, 4}});
+  CHECK(opened("window:both=3 | pad:lens=20,side=left | open:q=0").padding == Ranges{{0, 1}});
+  CHECK(opened("doc:lens=8+9 | causal | open:q=17-23").padding == Ranges{{17, 24}});
+  CHECK(opened("chunk:size=8 | pad:lens=7 | causal | open:q=8-23").padding == Ranges{{8, 24}});
+  for (const char* none :
+       {"causal", "causal | prefix:n=24", "causal | open:q=20-23", "window:left=0",
+        "window:both=2 | global:tokens=0+9", "causal | close:q=22,k=5"}) {
+    INFO(none);
+    CHECK(opened(none).padding.empty());
+    CHECK(opened(none).others.empty());
+  }
+  CHECK(opened("causal | open:q=9-10").others == Ranges{{9, 11}});
+  CHECK(opened("doc:lens=8+16 | causal | open:q=7").others == Ranges{{7, 8}});
+  CHECK(opened("window:both=2 | open:q=9").others.empty());  // others see later keys too
+}
+
+TEST_CASE("strides and selected keys are no stray cells, and irregular masks are not judged",
+          "[lint]") {
+  const auto of = [](Index n, const std::string& chain) {
+    return ids(lint_pattern(pattern_of(made(n, n, chain)), "w", "w").value_or(Findings{}));
+  };
+  CHECK(of(6, "window:keys=3 | open:q=4,k=0 | open:q=5,k=1").empty());
+  CHECK(of(48, "causal | close:q=20-21,k=4-7").empty());
+  CHECK(of(48, "causal | close:q=20,k=4") == Ids{"nearly"});
+  CHECK(of(48, "doc:lens=20+28 | causal | open:q=40-43,k=6") == Ids{"nearly"});
+  CHECK(of(48, "close:q=20,k=4") == Ids{"nearly"});
+  std::mt19937 random(5);
+  PlanePtr noise = empty_plane(48, 48);
+  for (int cell = 0; cell < 900; ++cell) {
+    const auto q = static_cast<Index>(random() % 48), k = static_cast<Index>(random() % 48);
+    noise = combine(Op::kXor, noise, rectangle(48, 48, {q, q + 1}, {k, k + 1}));
+  }
+  CHECK_FALSE(lint_pattern(pattern_of(Mask(noise)), "w", "w"));
+}
+
+TEST_CASE("heads and queries that were exchanged", "[lint]") {
+  const Mask causal = made(16, 16, "causal");
+  const auto rows = [&causal](Index, Index head) {
+    return causal.plane(0, 0)->sliced({head, head + 1}, {0, 16});
+  };
+  CHECK(of_mask(Mask::make(1, 16, 1, 16, rows)) == Ids{"axes-exchanged"});
+  CHECK(of_mask(Mask::make(1, 8, 1, 16, rows)).empty());
+  CHECK(of_mask(Mask::make(1, 16, 1, 16, [&rows](Index, Index) { return rows(0, 9); })).empty());
+}
+
 TEST_CASE("causal masks for decoding must end at the last key", "[lint]") {
+  CHECK(of_mask(made(1, 16, "causal:align=bottom-right,offset=-1")) == Ids{"decode-own-key"});
+  CHECK(of_mask(made(1, 16,
+                     "window:keys=5,align=bottom-right | causal:align=bottom-right,offset=-1")) ==
+        Ids{"decode-own-key"});
+  CHECK(of_mask(made(4, 16, "causal:align=bottom-right,offset=-1")) == Ids{"own-key-closed"});
+  CHECK(of_mask(made(1, 16, "causal:align=bottom-right,offset=-2")).empty());
   CHECK(of_mask(made(4, 16, "causal:align=top-left")) == Ids{"top-left"});
   CHECK(of_mask(made(1, 16, "causal:align=top-left")) == Ids{"decode-first-key"});
   CHECK(of_mask(made(4, 16, "causal:align=bottom-right")).empty());
   CHECK(of_mask(made(16, 4, "causal:align=bottom-right")) == Ids{"empty-rows"});
 }
 
-TEST_CASE("rows without keys are padding when nothing sees them either", "[lint]") {
+TEST_CASE("rows without keys are padding where a step or an id declares it", "[lint]") {
   const Mask mask = made(8, 8, "pad:lens=6,side=right,of=both | causal");
-  const Finding padding = only(lint_mask(mask, nullptr));
+  const auto given = [&mask](const Mask& real) { return only(lint_mask(mask, &real)); };
+  CHECK(only(lint_mask(mask, nullptr)).rule->id == "empty-rows");
+  CHECK(only(lint_mask(mask, nullptr, false)).rule->id == "padding-rows-empty");
+  const Finding padding = given(made(8, 8, "pad:lens=6,of=both"));
   CHECK(padding.rule->id == "padding-rows-empty");
   CHECK(padding.count == 2);
   CHECK(padding.where.query == 6);
+  CHECK(ids(lint_mask(mask, &mask)) == Ids{"padding-rows-empty"});
+  // A part that is declared, and a part that is not.
+  const Mask seven = made(8, 8, "pad:lens=7,of=both");
+  CHECK(ids(lint_mask(mask, &seven)) == Ids{"empty-rows", "padding-rows-empty"});
   const Tensor all_real = i32({1, 8}, {1, 1, 1, 1, 1, 1, 1, 1});
-  const Documents documents{all_real, all_real};
-  CHECK(ids(lint_mask(mask, &documents)) == Ids{"empty-rows"});
+  CHECK(given(real_queries({all_real, all_real}, 8)).rule->id == "empty-rows");
 }
 
-TEST_CASE("documents of other batches do not decide what is padding", "[lint]") {
-  const PlanePtr plane = made(4, 4, "pad:lens=3,side=right,of=both").plane(0, 0);
-  const Mask mask = Mask::make(3, 1, 4, 4, [&](Index, Index) { return plane; });
-  const Tensor rows = i32({2, 4}, {1, 1, 1, 1, 1, 1, 1, 1});
-  const Documents documents{rows, rows};
-  CHECK(ids(lint_mask(mask, &documents)) == Ids{"padding-rows-empty"});
+TEST_CASE("steps of lengths, ids and queries declare padding", "[lint]") {
+  const Mask open(full_plane(12, 12));
+  const auto declared = [&open](const char* text) {
+    return empty_rows(*declared_queries(open, test::chain_of(text)).plane(0, 0));
+  };
+  CHECK(declared("pad:lens=9 | causal") == std::vector<Range>{{9, 12}});
+  CHECK(declared("pad:lens=9,side=left") == std::vector<Range>{{0, 3}});
+  CHECK(declared("causal | doc:lens=4+5") == std::vector<Range>{{9, 12}});
+  CHECK(declared("within:lens=4+5{causal}") == std::vector<Range>{{9, 12}});
+  CHECK(declared("batch:0{pad:lens=9}") == std::vector<Range>{{9, 12}});
+  CHECK(declared("pad:lens=9 | slice:q=6:12,k=0:12") == std::vector<Range>{{3, 6}});
+  CHECK(declared("close:q=3 | causal:offset=-1 | window:keys=2").empty());
 }
 
 TEST_CASE("masks of nothing and of everything", "[lint]") {
@@ -182,10 +360,11 @@ TEST_CASE("masks of nothing and of everything", "[lint]") {
 }
 
 TEST_CASE("rows that a kernel reaches late are noted", "[lint]") {
-  const Finding late = only(lint_mask(made(256, 256, "window:keys=8"), nullptr));
+  const Finding late = only(lint_mask(made(512, 512, "window:keys=8"), nullptr));
   CHECK(late.rule->id == "first-block");
-  CHECK(late.count == 121);
+  CHECK(late.count == 363);
   CHECK(late.where.query == 135);
+  CHECK(of_mask(made(512, 512, "window:keys=100")).empty());
 }
 
 TEST_CASE("padding and leaks are distinguished", "[lint]") {

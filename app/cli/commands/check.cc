@@ -210,10 +210,7 @@ class Lint {
     report_.shape = {mask_.batch(), mask_.heads(), mask_.queries(), mask_.keys()};
     report_.leaks = std::move(lint.leaks);
     add(std::move(lint.findings));
-    if (lint.too_large) {
-      report_.not_looked_at.push_back(
-          {"single cells beside a pattern", "fewer cells: -t slice:..."});
-    }
+    report_.not_looked_at = std::move(lint.not_looked_at);
     add_not_looked_at(lint.documents);
     if (!options_.bias.empty()) add(lint_bias(mask_, read_bias()));
   }
@@ -222,12 +219,9 @@ class Lint {
     const auto put = [this](const char* what, const char* option) {
       report_.not_looked_at.push_back({what, option});
     };
-    if (!documents) {
-      put("leaks between documents and padding that is seen",
-          "--segments, --cu-seqlens or --positions SOURCE");
-    }
-    if (options_.bias.empty()) put("a bias that is added beside the mask", "--bias SOURCE");
-    put("what the mask must be", "--expect RULE");
+    if (!documents) put("documents", "--segments");
+    if (options_.bias.empty()) put("bias", "--bias");
+    put("intent", "--expect");
   }
 
   /// The documents that were given; else those of the SOURCE, while they still fit.

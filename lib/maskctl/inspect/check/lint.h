@@ -67,14 +67,28 @@ Findings lint_positions(const Tensor& array);
 Findings lint_positions_against_segments(const Tensor& positions, const Tensor& segments,
                                          std::int32_t pad_id);
 
-/// Looks at the mask alone: polarity, direction, alignment, rows without keys. `documents`, if
-/// given, decide which rows are padding. `gives_nan`: closed cells weigh exactly 0, so that rows
-/// without keys are NaN in a plain softmax; false for a bias that closes with a finite number.
-Findings lint_mask(const Mask& mask, const Documents* documents, bool gives_nan = true);
-/// For a mask that a few steps nearly explain: the cells that they do not explain. `words` and
-/// `text` name the steps: "documents and causal" and "doc:lens=9+6+7 | causal".
-Findings lint_pattern(const Recognised& found, const std::string& words, const std::string& text,
-                      const Mask& mask);
+/// Looks at the mask alone: polarity, direction, alignment, the future, planes against each other,
+/// rows without keys. A row that is empty in `real_queries`, if given, is declared to be padding:
+/// there, a row without keys is meant; its batches and heads broadcast. `gives_nan`: closed cells
+/// weigh exactly 0, so that rows without keys are NaN in a plain softmax; false for a bias that
+/// closes with a finite number.
+Findings lint_mask(const Mask& mask, const Mask* real_queries, bool gives_nan = true);
+/// What `chain`, applied to a mask of the shape of `mask`, declares to be padding: its steps of
+/// documents and lengths, and those of padding that name queries, alone.
+Mask declared_queries(const Mask& mask, const Chain& chain);
+/// What recognise() says of a mask, not counting rows of padding that were opened; rows, columns
+/// and rectangles at the end are cells (regions_as_cells()). Throws as recognise() does.
+struct Pattern {
+  Mask mask;  // without those rows
+  Recognised found;
+  bool explained = false;  // with those regions, a few steps without arrays make the mask
+};
+Pattern pattern_of(const Mask& mask);
+/// For a mask that a few steps nearly explain: the cells that they do not explain, if those follow
+/// no rule of their own. Nothing for a mask that no few steps explain: its single cells cannot be
+/// judged. `words` and `text` name the steps: "documents and causal" and "doc:lens=9+6+7 | causal".
+std::optional<Findings> lint_pattern(const Pattern& pattern, const std::string& words,
+                                     const std::string& text);
 /// Compares the mask with documents: leaks, attended padding. `leaks` are those of both.
 Findings lint_documents(const Mask& mask, const Documents& documents, const Leaks& leaks);
 /// Compares a mask with an additive bias that is given with it; `bias` is what the bias leaves

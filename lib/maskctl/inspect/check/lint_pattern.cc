@@ -2,29 +2,69 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <functional>
 #include <set>
 
-#include "maskctl/inspect/check/lint.h"
+#include "maskctl/inspect/check/exceptions.h"
+#include "maskctl/inspect/check/lint_parts.h"
+#include "maskctl/inspect/check/opened_rows.h"
+#include "maskctl/inspect/recognise/cells.h"
+#include "maskctl/inspect/recognise/steps.h"
 #include "maskctl/mask/planes/bands.h"
+#include "maskctl/mask/planes/row_lists/row_keys.h"
 
 namespace maskctl {
 namespace {
 
-/// If more than one in so many cells is unexplained, they are a pattern of their own. The limit is
-/// stricter for steps with arrays, which can bend around cells that they should not explain.
-constexpr Index kMostOfNumbers = 64, kMostOfArrays = 1024;
-constexpr Index kAlways = 2;  // this few are exceptions in any mask
+/// If more than one in so many cells is unexplained, they are a pattern of their own. In small
+/// masks a few are exceptions all the same, unless the mask is tiny.
+constexpr Index kMost = 64, kAlways = 4, kMostOfTiny = 32;
+constexpr Index kNotCrowded = 8;
 constexpr std::size_t kListed = 4;
 
-/// True for steps whose arguments are a few numbers.
-bool is_plain(const Chain& chain) {
-  return std::ranges::all_of(chain, [](const Step& step) {
-    if (const auto* scoped = std::get_if<step::Scoped>(&step.rule)) return is_plain(scoped->chain);
-    return !std::holds_alternative<step::Document>(step.rule) &&
-           !std::holds_alternative<step::Tokens>(step.rule) &&
-           !std::holds_alternative<step::Block>(step.rule) &&
-           !std::holds_alternative<step::Global>(step.rule);
-  });
+/// How many places of tokens the steps name: each can be bent around cells that it should not
+/// explain, so it counts like one.
+Index places_in(const Chain& chain) {
+  Index out = 0;
+  for (const Step& step : chain) {
+    if (const auto* scoped = std::get_if<step::Scoped>(&step.rule)) out += places_in(scoped->chain);
+    if (const auto* global = std::get_if<step::Global>(&step.rule))
+      out += std::ssize(global->tokens);
+    out += std::holds_alternative<step::Region>(step.rule);
+  }
+  return out;
+}
+
+Chain without_places(const Chain& chain) {
+  Chain out;
+  for (const Step& step : chain) {
+    if (places_in({step}) == 0) out.push_back(step);
+  }
+  return out;
+}
+
+/// The distance between neighbours: that of dilated tokens.
+Index stride_of(const Chain& chain) {
+  Index out = 1;
+  for (const Step& step : chain) {
+    if (const auto* dilated = std::get_if<step::Dilated>(&step.rule)) out *= dilated->stride;
+  }
+  return out;
+}
+
+/// Documents by their lengths, which batch entries may have of their own, and no other steps but
+/// causal and window.
+bool are_documents(const Chain& chain) {
+  const auto documents = [](const Step& step) {
+    const auto* scoped = std::get_if<step::Scoped>(&step.rule);
+    return std::holds_alternative<step::DocumentLengths>(step.rule) ||
+           (scoped && scoped->axis == step::Scoped::Axis::kBatch && are_documents(scoped->chain));
+  };
+  return std::ranges::any_of(chain, documents) &&
+         std::ranges::all_of(chain, [&documents](const Step& step) {
+           return documents(step) || std::holds_alternative<step::Causal>(step.rule) ||
+                  std::holds_alternative<step::Window>(step.rule);
+         });
 }
 
 bool is_inverse(const Chain& chain) {
@@ -39,18 +79,6 @@ bool hides_selves(const Mask& mask) {
     const PlanePtr own = diagonal_band(tokens, tokens, 0, 0);
     return 2 * combine(Op::kAnd, plane, own)->count() < tokens;
   });
-}
-
-/// True when many cells share few rows or columns: then they follow a rule of their own, such as
-/// global tokens or a prefix inside documents, and are not stray cells.
-bool is_crowded(const Residue& residue) {
-  if (residue.cells <= 8) return false;
-  const auto lines = [&](Index Cell::*coordinate) {
-    std::set<Index> seen;
-    for (const Cell& cell : residue.first) seen.insert(cell.*coordinate);
-    return seen.size();
-  };
-  return 2 * std::min(lines(&Cell::query), lines(&Cell::key)) < residue.first.size();
 }
 
 /// For example "query 17, key 3; query 17, key 4 and 12 more"; batch and head are named if they are
@@ -69,34 +97,173 @@ std::string cells_text(const Residue& residue) {
   return more > 0 ? out + fmt::format(" and {} more", more) : out;
 }
 
+/// The only run of a row; empty if there are several, or none.
+Range only_run(const Plane& plane, Index query) {
+  Range out{0, 0};
+  Index runs = 0;
+  plane.row_sizes({query, query + 1}, [&](Range, const Plane::RowSize& size) { runs = size.runs; });
+  if (runs != 1) return out;
+  plane.rows({query, query + 1}, [&](Range, const Keys& keys) { out = hull_of(keys); });
+  return out;
+}
+
+/// True when the rows of the cells, several, are windows as long as the middle row's: those of
+/// neighbourhood attention, which stay inside the keys at both ends.
+bool are_full_windows(const Residue& residue, const Mask& mask) {
+  return residue.cells > 1 && std::ranges::all_of(residue.first, [&mask](const Cell& cell) {
+           const Plane& plane = *mask.plane(cell.batch, cell.head);
+           const Range middle = only_run(plane, plane.queries() / 2);
+           return !middle.empty() && only_run(plane, cell.query).size() == middle.size();
+         });
+}
+
+/// What it takes to say where steps name places, and the cells that they do not explain.
+Index exceptions_of(const Recognised& found) {
+  return found.residue.cells + places_in(found.chain);
+}
+
+bool is_few(const Pattern& pattern) {
+  const Index cells = pattern.mask.cells();
+  return exceptions_of(pattern.found) <=
+         std::max(std::min(kAlways, cells / kMostOfTiny), cells / kMost);
+}
+
+/// The cells that steps do not explain.
+class Unexplained {
+ public:
+  explicit Unexplained(const Pattern& pattern)
+      : pattern_(pattern),
+        mask_(pattern.mask),
+        residue_(pattern.found.residue),
+        reach_(stride_of(pattern.found.chain)),
+        steps_(maskctl::apply(full_like(mask_), pattern.found.chain)),
+        cells_(zip(Op::kXor, mask_, steps_)) {}
+
+  /// None is an exception in the plane that it is in.
+  bool follow_a_rule() const {
+    return are_full_windows(residue_, mask_) || std::ranges::none_of(residue_.first, is_odd());
+  }
+
+  /// One in three is an exception with none of the others around it or across the diagonal, or all
+  /// are one rectangle that is opened between documents. Other neighbours are lines or blocks: a
+  /// stride, selected keys.
+  bool are_strays() const {
+    const auto strays = std::ranges::count_if(
+        residue_.first, [this](const Cell& cell) { return is_alone(cell) && is_odd()(cell); });
+    return (3 * strays >= std::ssize(residue_.first) && !are_crowded()) ||
+           (are_documents(pattern_.found.chain) && is_inner_rectangle());
+  }
+
+ private:
+  /// Many cells share few rows, columns or diagonals: they follow a rule of their own.
+  bool are_crowded() const {
+    if (residue_.cells <= kNotCrowded) return false;
+    std::set<Index> queries, keys, diagonals;
+    for (const Cell& cell : residue_.first) {
+      queries.insert(cell.query);
+      keys.insert(cell.key);
+      diagonals.insert(cell.key - cell.query);
+    }
+    return 2 * std::min({queries.size(), keys.size(), diagonals.size()}) < residue_.first.size();
+  }
+
+  std::function<bool(const Cell&)> is_odd() const {
+    return [this](const Cell& cell) {
+      return is_exception(mask_.plane(cell.batch, cell.head), cell.query, cell.key);
+    };
+  }
+
+  /// A closed cell that the steps open as the only one of its diagonal: a window ends there.
+  bool is_end_of_window(const Cell& cell) const {
+    const Index diagonal = cell.key - cell.query;
+    const PlanePtr& plane = steps_.plane(cell.batch, cell.head);
+    const PlanePtr line = diagonal_band(mask_.queries(), mask_.keys(), diagonal, diagonal);
+    return plane->count({cell.query, cell.query + 1}, {cell.key, cell.key + 1}) == 1 &&
+           combine(Op::kAnd, plane, line)->count() == 1;
+  }
+
+  /// The cell that exchanges query and key is another one of them.
+  bool has_mirror(const Cell& cell) const {
+    return mask_.queries() == mask_.keys() && cell.query != cell.key &&
+           cells_.plane(cell.batch, cell.head)
+                   ->count({cell.key, cell.key + 1}, {cell.query, cell.query + 1}) == 1;
+  }
+
+  /// No other cell is near on a row, column or diagonal; no rule follows the lines across.
+  bool is_alone(const Cell& cell) const {
+    if (is_end_of_window(cell) || has_mirror(cell)) return false;
+    const Index queries = mask_.queries(), keys = mask_.keys();
+    const PlanePtr& plane = cells_.plane(cell.batch, cell.head);
+    const auto near = [this](Index at, Index size) {
+      return Range{std::max<Index>(at - reach_, 0), std::min(at + reach_ + 1, size)};
+    };
+    Index others = plane->count(near(cell.query, queries), near(cell.key, keys)) - 1;
+    for (Index step = -reach_; step <= reach_; ++step) {
+      const Index q = cell.query + step, k = cell.key - step;
+      if (step == 0 || q < 0 || q >= queries || k < 0 || k >= keys) continue;
+      others -= plane->count({q, q + 1}, {k, k + 1});
+    }
+    return others == 0;
+  }
+
+  bool is_inner_rectangle() const {
+    const Cell& first = residue_.first.front();
+    const PlanePtr& plane = cells_.plane(first.batch, first.head);
+    const auto [q, k] = recognition::hull_of(*plane);
+    return q.size() * k.size() == residue_.cells && q.end < mask_.queries() && k.begin > 0 &&
+           plane->count(q, k) == residue_.cells &&
+           mask_.plane(first.batch, first.head)->classify(q, k) == Fill::kFull;
+  }
+
+  const Pattern& pattern_;
+  const Mask& mask_;
+  const Residue& residue_;
+  Index reach_;  // to the neighbours of a cell
+  Mask steps_, cells_;
+};
+
+Findings inverse_of(const Recognised& found, const std::string& text, const Mask& mask) {
+  if (!is_inverse(found.chain) || places_in(found.chain) > 0 || !hides_selves(mask)) return {};
+  return {{&lint_rule("polarity"),
+           fmt::format("the mask is the inverse of one: {}", text),
+           {},
+           mask.cells()}};
+}
+
 }  // namespace
 
-Findings lint_pattern(const Recognised& found, const std::string& words, const std::string& text,
-                      const Mask& mask) {
-  Findings out;
-  const Index cells = mask.cells();
-  if (found.chain.empty()) return out;
-  if (found.residue.cells == 0) {
-    if (is_inverse(found.chain) && is_plain(found.chain) && hides_selves(mask)) {
-      out.push_back({&lint_rule("polarity"),
-                     fmt::format("the mask is the inverse of one: {}", text),
-                     {},
-                     cells});
-    }
-    return out;
+Pattern pattern_of(const Mask& given) {
+  const Mask mask = without_opened_padding(given);
+  const Recognised all = recognise(mask, {.guess = false});
+  // Global tokens can stand for single cells, and for what is nearly full.
+  Pattern out{mask, regions_as_cells(all, mask),
+              all.residue.cells == 0 && !all.irregular && !recognition::has_arrays(all.chain)};
+  for (Chain plain : {without_places(out.found.chain), Chain{}}) {
+    Residue residue = residue_of(mask, plain);
+    if (residue.cells > exceptions_of(out.found)) continue;
+    out.found = {std::move(plain), std::move(residue)};
   }
-  const Index share = is_plain(found.chain) ? kMostOfNumbers : kMostOfArrays;
-  const bool few = found.residue.cells <= std::max(kAlways, cells / share);
-  if (found.irregular || !few || is_crowded(found.residue) || found.residue.first.empty())
-    return out;
-  const Cell& at = found.residue.first.front();
-  out.push_back({&lint_rule("nearly"),
-                 fmt::format("{}{} except for {} cell{}: {}", words,
-                             words == text ? "" : " (" + text + ")", found.residue.cells,
-                             found.residue.cells == 1 ? "" : "s", cells_text(found.residue)),
-                 {at.batch, at.head, at.query, at.key, {}, {}},
-                 found.residue.cells});
   return out;
+}
+
+std::optional<Findings> lint_pattern(const Pattern& pattern, const std::string& words,
+                                     const std::string& text) {
+  const Mask& mask = pattern.mask;
+  const Recognised& found = pattern.found;
+  const Residue& residue = found.residue;
+  const auto others = pattern.explained ? std::optional(Findings{}) : std::nullopt;
+  if (found.irregular || recognition::has_arrays(found.chain)) return others;
+  if (residue.cells == 0) return inverse_of(found, text, mask);
+  const Unexplained cells(pattern);
+  if (cells.follow_a_rule()) return Findings{};
+  if (!is_few(pattern) || !cells.are_strays()) return others;
+  const Cell& at = residue.first.front();
+  return Findings{
+      {&lint_rule("nearly"),
+       fmt::format("{}{} except for {} cell{}: {}", words, words == text ? "" : " (" + text + ")",
+                   residue.cells, residue.cells == 1 ? "" : "s", cells_text(residue)),
+       {at.batch, at.head, at.query, at.key, {}, {}},
+       residue.cells}};
 }
 
 }  // namespace maskctl

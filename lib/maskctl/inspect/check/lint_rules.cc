@@ -97,6 +97,15 @@ constexpr std::array kRules = std::to_array<LintRule>({
      "a causal mask with its axes exchanged; each token is predicted from what follows it, and the "
      "last sees itself alone",
      "exchange queries and keys, or apply the step not where closed and open were exchanged"},
+    {"future-part", kWarning, "a part of the future is open in a mask that is causal otherwise",
+     "those queries see tokens that they should predict; the loss falls too low, and generation, "
+     "which has no future, is worse than the loss says",
+     "close the cells with the step causal; groups that may see each other, such as images or a "
+     "prefix, must be open as a whole"},
+    {"groups-joined", kWarning, "tokens see a later group across causal tokens",
+     "one id for all images, as in token types of 0 and 1, lets an image see the images after it, "
+     "and the text in front of those leaks through them",
+     "number the groups, so that each has an id of its own"},
     {"nearly", kWarning, "a few steps make the mask except for some cells",
      "single cells of a regular mask are rarely meant: an index that is off by one, a cell written "
      "by hand, a leak between documents",
@@ -118,6 +127,34 @@ constexpr std::array kRules = std::to_array<LintRule>({
     {"decode-first-key", kWarning, "a single query sees the first key only",
      "a decoding step with is_causal aligned top-left attends to token 0 and forgets the context",
      "leave causal out of decoding steps, or use align=bottom-right"},
+    {"decode-own-key", kWarning, "a single query sees the keys before the last, and not the last",
+     "the last key is the query's own: with an offset of -1, or a mask that is made before the "
+     "cache "
+     "takes the new token, it does not attend to itself; right only if the last slot is empty",
+     "drop the offset, or make the mask for a cache that holds the new token"},
+    {"own-key-closed", kNote, "queries at the end of the keys see the keys before their own only",
+     "right in a static cache with one empty slot; wrong where the queries are the last tokens: "
+     "they do not attend to themselves",
+     "drop the offset, or make the mask for a cache that holds the new tokens"},
+    {"axes-exchanged", kWarning, "heads and queries look exchanged: [B,S,1,S] instead of [B,1,S,S]",
+     "each query's row is taken for a head: it is broadcast over the queries, or refused",
+     "add the axis of heads in front of the queries: mask[:, None], not mask[:, :, None]"},
+    {"plane-full", kWarning, "a batch entry or head is wholly open while the others are causal",
+     "all its queries see the future; a mask that is missing, or that was made for another entry, "
+     "is often filled up with ones",
+     "make it by the same steps as the others"},
+    {"plane-future", kWarning, "a batch entry or head sees the future while the others are causal",
+     "the loss of that entry is too low, and the mean over the batch hides it",
+     "apply the step causal to all batch entries and heads"},
+    {"plane-differs", kWarning, "one batch entry or head differs from all others, which are equal",
+     "padding, documents and images differ between entries, other rules do not: a window that is "
+     "off by one, a cell written by hand, an index that meets one entry only",
+     "compare with diff, or make the mask from steps without batch and heads"},
+    {"head-differs", kNote, "one head differs much from all others, which are equal",
+     "meant for heads of another kind, such as global ones among local ones; not meant where a "
+     "step "
+     "missed a head",
+     "nothing, if the head is of another kind"},
     {"plane-empty",
      kWarning,
      "a batch entry or head sees nothing while others do",
@@ -125,12 +162,12 @@ constexpr std::array kRules = std::to_array<LintRule>({
      "that read the other way its longest sequence is closed wholly",
      "leave the entry out",
      {Remedy::kReadZeroAsOpen}},
-    {"empty-rows", kWarning, "queries see no key",
-     "softmax over nothing: -inf everywhere gives NaN (0 in torch 2.15), finfo.min gives the mean "
-     "of V "
-     "(f16's in SDPA the unmasked row), flash-attention and Triton give 0; NaN spreads to all "
-     "gradients",
-     "let such rows see themselves, or zero their output and loss"},
+    {"empty-rows", kWarning, "queries see no key, and nothing declares them to be padding",
+     "softmax over nothing: -inf everywhere gives NaN in torch.softmax, jax.nn.softmax and "
+     "torch.nn.MultiheadAttention with need_weights (pytorch#41508), 0 in torch SDPA, finfo.min "
+     "gives the mean of V, flash-attention and Triton give 0; NaN spreads to all gradients",
+     "let such rows see themselves; if they are padding, declare it by pad ids (doc:SRC), lengths "
+     "(pad:lens=N) or of=both"},
     {"padding-rows-empty", kNote, "padding tokens see no key",
      "their outputs are NaN, 0 or the mean of V; NaN times a loss weight of 0 is still NaN",
      "let padding see itself, or select the loss with where instead of a product"},
@@ -139,7 +176,8 @@ constexpr std::array kRules = std::to_array<LintRule>({
      "row "
      "of the next layer, because 0 times NaN is NaN",
      "let padding see itself, or close with the least finite number"},
-    {"first-block", kNote, "rows have keys, but none in the first block that is computed for them",
+    {"first-block", kNote,
+     "most rows have keys, but none in the first block that is computed for them",
      "the running maximum of online softmax is -inf after that block: FlexAttention with "
      "ROWS_GUARANTEED_SAFE and kernels without the guard give NaN",
      "do not promise safe rows for this mask; the expectation row-safe:block=N checks it"},

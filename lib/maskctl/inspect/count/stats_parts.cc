@@ -9,7 +9,7 @@
 namespace maskctl {
 namespace {
 
-constexpr Index kStoredRuns = Index{1} << 24;
+constexpr Index kReadableRuns = Index{1} << 24;
 
 }  // namespace
 
@@ -23,7 +23,7 @@ void check_blocks(std::span<const BlockSize> blocks) {
 
 PlanePtr readable(const PlanePtr& plane) {
   if (!plane->computed()) return plane;
-  PlanePtr kept = stored(*plane, kStoredRuns);
+  PlanePtr kept = stored(*plane, kReadableRuns);
   return kept ? kept : plane;
 }
 

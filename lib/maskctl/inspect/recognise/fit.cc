@@ -277,9 +277,9 @@ class Forms {
   std::vector<Step> out_;
 };
 
-class Search {
+class FitSearch {
  public:
-  Search(const Fit& fit)
+  FitSearch(const Fit& fit)
       : fit_(fit),
         extent_{fit.target->queries(), fit.target->keys()},
         description_(extent_),
@@ -446,7 +446,7 @@ class Search {
 
 }  // namespace
 
-std::vector<Fitted> fitted(const Fit& fit, const Chain& start) { return Search(fit).run(start); }
+std::vector<Fitted> fitted(const Fit& fit, const Chain& start) { return FitSearch(fit).run(start); }
 
 PlanePtr made(const Chain& chain, const Extent& extent) {
   try {

@@ -11,7 +11,7 @@
 namespace maskctl::recognition {
 namespace {
 
-constexpr Index kMostCells = Index{1} << 20;
+constexpr Index kMostSearched = Index{1} << 20;
 constexpr std::size_t kMostRows = 256;  // rows compared with each other
 constexpr std::size_t kMostParts = 64;  // most common parts that are examined
 constexpr std::size_t kSeeds = 6, kRowSeeds = 2;
@@ -132,7 +132,7 @@ PlanePtr disjoint_from(const std::vector<Rectangle>& rectangles, std::size_t see
 }  // namespace
 
 std::vector<PlanePtr> common_rectangles(const Plane& closed) {
-  if (closed.queries() * closed.keys() > kMostCells) return {};
+  if (closed.queries() * closed.keys() > kMostSearched) return {};
   const std::vector<Bits> rows = allowed_rows(closed);
   std::vector<Rectangle> rectangles;
   for (Bits& part : common_parts(some_distinct(rows))) {

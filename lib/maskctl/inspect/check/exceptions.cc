@@ -1,0 +1,104 @@
+#include "maskctl/inspect/check/exceptions.h"
+
+#include <algorithm>
+
+#include "maskctl/inspect/count/row_safety.h"
+#include "maskctl/inspect/recognise/cells.h"
+
+namespace maskctl {
+namespace {
+
+/// The cells of a plane around a query and a key.
+class Around {
+ public:
+  Around(const PlanePtr& plane, Index query, Index key)
+      : plane_(plane),
+        queries_(plane->queries()),
+        keys_(plane->keys()),
+        shift_(keys_ - queries_),
+        query_(query),
+        key_(key) {}
+
+  bool is_open() const { return plane_->count({query_, query_ + 1}, {key_, key_ + 1}) == 1; }
+  /// The only query sees a neighbour of the key: where a run ends follows no rule.
+  bool ends_only_row() const {
+    const Range next{std::max<Index>(key_ - 1, 0), std::min(key_ + 2, keys_)};
+    const Index others = plane_->count({0, 1}, next) - (is_open() ? 1 : 0);
+    return queries_ == 1 && 0 < others && others < next.size() - 1;
+  }
+  bool is_future() const { return key_ > query_ + shift_; }
+
+  bool in_group() const {
+    const Index self = query_ + shift_, first = std::min(self, key_), last = std::max(self, key_);
+    return first >= shift_ &&
+           plane_->classify({first - shift_, last - shift_ + 1}, {first, last + 1}) == Fill::kFull;
+  }
+
+  /// Every query that sees any key sees this one.
+  bool is_seen_by_all() const {
+    const Index seen = column(key_)->count();
+    if (seen == queries_) return true;
+    Index without = 0;
+    for (const Range& rows : empty_rows(*plane_)) without += rows.size();
+    return seen == queries_ - without;
+  }
+
+  /// The query sees what the key's token sees, and whoever sees the query sees the key.
+  bool in_order() const {
+    if (key_ < shift_) return false;  // the key's token is no query, so what it sees is unknown
+    const PlanePtr seen = row(key_ - shift_), sees = column(query_ + shift_);
+    return combine(Op::kSub, seen, row(query_))->count() == 0 &&
+           combine(Op::kSub, sees, column(key_))->count() == 0;
+  }
+
+  /// All tokens between that the query sees also see the key.
+  bool is_seen_between() const {
+    return tokens_seen(key_ + 1, query_ + shift_, [this](Range tokens) {
+      return plane_->count(tokens, {key_, key_ + 1}) == tokens.size();
+    });
+  }
+
+  /// A token that the query sees sees the key, or a token sees both, which says nothing of the
+  /// future: whoever is later sees both.
+  bool is_linked() const {
+    if (!is_future() && combine(Op::kAnd, column(query_ + shift_), column(key_))->count() > 0) {
+      return true;
+    }
+    return !tokens_seen(0, keys_, [this](Range tokens) {
+      return plane_->count(tokens, {key_, key_ + 1}) == 0;
+    });
+  }
+
+ private:
+  /// True when holds(queries) for all runs of tokens in [first, last) that the query sees and that
+  /// are queries.
+  template <typename Holds>
+  bool tokens_seen(Index first, Index last, const Holds& holds) const {
+    bool all = true;
+    recognition::each_run(*plane_, {query_, query_ + 1}, [&](Range, const Band& run) {
+      const Range tokens{std::max({run.begin, first, shift_}) - shift_,
+                         std::min(run.end, last) - shift_};
+      if (tokens.begin < tokens.end) all = all && holds(tokens);
+    });
+    return all;
+  }
+
+  PlanePtr row(Index query) const { return plane_->sliced({query, query + 1}, {0, keys_}); }
+  PlanePtr column(Index key) const { return plane_->sliced({0, queries_}, {key, key + 1}); }
+
+  const PlanePtr& plane_;
+  Index queries_, keys_, shift_, query_, key_;
+};
+
+}  // namespace
+
+bool is_exception(const PlanePtr& plane, Index query, Index key) {
+  if (plane->queries() > plane->keys()) return true;  // queries are other tokens than keys
+  const Around around(plane, query, key);
+  if (around.ends_only_row()) return false;
+  if (!around.is_open()) return around.is_linked();
+  if (around.in_group() || around.is_seen_by_all()) return false;
+  return around.is_future() || !around.in_order() || !around.is_seen_between();
+}
+
+}  // namespace maskctl

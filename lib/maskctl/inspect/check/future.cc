@@ -1,0 +1,299 @@
+#include "maskctl/inspect/check/future.h"
+
+#include <algorithm>
+#include <map>
+#include <vector>
+
+#include "maskctl/inspect/recognise/cells.h"
+#include "maskctl/mask/planes/bands.h"
+
+namespace maskctl {
+namespace {
+
+/// A run of future keys that does not touch the query's own key.
+struct FarRun {
+  Index query;
+  Run keys;
+};
+
+/// Tokens that see every key and that every query sees are global, not causal ones that look ahead:
+/// their rows and columns are left out.
+PlanePtr without_global_tokens(const PlanePtr& plane) {
+  const Index queries = plane->queries(), keys = plane->keys(), shift = keys - queries;
+  std::vector<Range> full;
+  plane->row_sizes({0, queries}, [&](Range rows, const Plane::RowSize& size) {
+    if (size.keys == keys) full.push_back(rows);
+  });
+  PlanePtr out = plane;
+  for (const Range& rows : full) {
+    const Range own{rows.begin + shift, rows.end + shift};
+    if (plane->classify({0, queries}, own) != Fill::kFull) continue;
+    out = combine(Op::kSub, out, rectangle(queries, keys, {0, queries}, own));
+    out = combine(Op::kSub, out, rectangle(queries, keys, rows, {0, keys}));
+  }
+  return out;
+}
+
+class FutureReader {
+ public:
+  explicit FutureReader(const PlanePtr& plane)
+      : plane_(*plane),
+        shift_(plane->keys() - plane->queries()),
+        first_key_(recognition::first_key(*plane)),
+        near_(static_cast<std::size_t>(plane->queries())),
+        kind_(near_.size()) {}
+
+  Future read() {
+    const bool regular = recognition::each_row_while(plane_, [this](Range rows, const Keys& keys) {
+      scratch_.assign(keys.runs.begin(), keys.runs.end());
+      if (keys.is_words()) words_to_runs(keys.words, scratch_);
+      for (Index q = rows.begin; q < rows.end; ++q) add(q);
+      return far_.size() <= 4 * near_.size() + 1024;
+    });
+    if (!regular) {
+      out_.irregular = true;
+      return out_;
+    }
+    find_groups();
+    count_groups();
+    count_kinds();
+    out_.joined = out_.others > 0 && joins_groups();
+    return out_;
+  }
+
+ private:
+  enum Kind : std::uint8_t {
+    kSelf = 1,
+    kLater = 2,
+    kFull = 4,
+    kGroup = 8,
+    kOther = 16,
+    kEarlier = 32
+  };
+
+  static std::size_t at(Index q) { return static_cast<std::size_t>(q); }
+  Index own(Index q) const { return q + shift_; }
+  bool is(Index q, Kind kind) const { return (kind_[at(q)] & kind) != 0; }
+  void mark(Index q, Kind kind) { kind_[at(q)] = static_cast<std::uint8_t>(kind_[at(q)] | kind); }
+
+  /// Sorts the runs of a row into its past, what follows its own key, and what lies apart.
+  void add(Index q) {
+    const Index self = own(q);
+    auto run = std::ranges::partition_point(scratch_, [self](Run r) { return r.end <= self; });
+    if (run == scratch_.end()) return;
+    if (run->begin <= self) mark(q, kSelf);
+    if (scratch_.front().begin < self) mark(q, kEarlier);
+    if (run->begin == 0 && run->end == plane_.keys()) mark(q, kFull);
+    const Index next = std::max(self + 1, first_key_);
+    for (; run != scratch_.end(); ++run) {
+      const Index begin = std::max<Index>(run->begin, self + 1);
+      if (begin >= run->end) continue;
+      mark(q, kLater);
+      if (begin == next) {
+        near_[at(q)] = run->end;
+      } else {
+        far_.push_back({q, {static_cast<std::int32_t>(begin), run->end}});
+      }
+    }
+  }
+
+  /// The queries from q on that see up to `end`, or are the token before it.
+  Index group_end(Index q, Index end) const {
+    const Index last = std::min(end - shift_, plane_.queries());
+    while (q < last && (near_[at(q)] == end || (own(q) + 1 == end && near_[at(q)] == 0))) ++q;
+    return q;
+  }
+
+  void find_groups() {
+    for (Index q = 0; q < plane_.queries();) {
+      const Index end = near_[at(q)], stop = end == 0 ? q + 1 : group_end(q, end);
+      const bool is_group = end > 0 && stop == std::min(end - shift_, plane_.queries());
+      for (Index r = q; r < stop; ++r) {
+        if (is_group) mark(r, kGroup);
+        if (!is_group && near_[at(r)] > 0 && !is(r, kFull)) add_other(r, near_run(r));
+      }
+      if (is_group) groups_.push_back({q, stop});
+      q = stop;
+    }
+    for (const FarRun& far : far_) {
+      if (!is(far.query, kFull)) add_other(far.query, far.keys);
+    }
+  }
+
+  /// Where a block of other cells meets the diagonal, its last rows look like a group: one that is
+  /// next to a row of other cells, whose keys are all theirs except for the first token's own.
+  bool is_corner(const Range& group) const {
+    if (group.begin == 0 || !is(group.begin - 1, kOther)) return false;
+    const auto seen = [this](Index key) { return seen_[at(key)] != 0; };
+    for (Index q = group.begin + 1; q < group.end; ++q) {
+      if (!seen(own(q))) return false;
+    }
+    return !seen(own(group.begin));
+  }
+
+  void count_groups() {
+    for (const Range& group : groups_) {
+      if (!seen_.empty() && is_corner(group)) {
+        for (Index q = group.begin; q < group.end; ++q) {
+          kind_[at(q)] = static_cast<std::uint8_t>(kind_[at(q)] & ~kGroup);
+          if (near_[at(q)] > 0) add_other(q, near_run(q));
+        }
+      } else {
+        ++out_.groups;
+        out_.largest = std::max(out_.largest, group.size());
+      }
+    }
+  }
+
+  Run near_run(Index q) const {
+    const Index begin = std::max(own(q) + 1, first_key_);
+    return {static_cast<std::int32_t>(begin), static_cast<std::int32_t>(near_[at(q)])};
+  }
+
+  void add_other(Index q, Run keys) {
+    if (seen_.empty()) seen_.resize(at(plane_.keys()));
+    mark(q, kOther);
+    const Cell cell{0, 0, q, keys.begin};
+    if (!out_.first || q < out_.first->query) out_.first = cell;
+    const auto widen = [empty = out_.others == 0](Range& range, Index begin, Index end) {
+      range =
+          empty ? Range{begin, end} : Range{std::min(range.begin, begin), std::max(range.end, end)};
+    };
+    widen(out_.q, q, q + 1);
+    widen(out_.k, keys.begin, keys.end);
+    out_.others += keys.end - keys.begin;
+    std::fill(seen_.begin() + keys.begin, seen_.begin() + keys.end, std::uint8_t{1});
+  }
+
+  void count_kinds() {
+    for (Index q = 0; q < plane_.queries(); ++q) {
+      out_.selves += is(q, kSelf);
+      out_.in_groups += is(q, kGroup);
+      out_.q_count += is(q, kOther);
+      out_.causal += is(q, kSelf) && is(q, kEarlier) && !is(q, kLater) && !is(q, kGroup);
+    }
+    out_.k_count = std::ranges::count(seen_, std::uint8_t{1});
+  }
+
+  /// True when all other cells are runs apart, tokens that see the same last key see the same keys
+  /// after their own, among them groups of the mask, and one of them also sees a causal token
+  /// between two parts.
+  bool joins_groups() const {
+    std::map<Index, std::vector<Run>> members;  // of each group, by its last key
+    std::map<Index, std::vector<Run>> of_row;
+    for (const FarRun& far : far_) of_row[far.query].push_back(far.keys);
+    for (auto& [q, runs] : of_row) {
+      if (near_[at(q)] > 0) runs.insert(runs.begin(), near_run(q));
+      const auto [group, fresh] = members.try_emplace(runs.back().end, runs);
+      if (fresh) group->second.insert(group->second.begin(), own_run(q));
+      if (!fresh && !same_after(group->second, own(q), runs)) return false;
+    }
+    Index far_rows = 0;
+    for (Index q = 0; q < plane_.queries(); ++q) far_rows += is(q, kOther);
+    const auto any = [&members](const auto& holds) {
+      return std::ranges::any_of(members, [&](const auto& one) { return holds(one.second); });
+    };
+    return far_rows == std::ssize(of_row) &&
+           !any([this](const auto& keys) { return has_stray(keys); }) &&
+           any([](const auto& keys) { return has_image(keys); }) &&
+           any([this](const auto& keys) { return has_gap(keys); });
+  }
+
+  /// A part of several tokens that do not all see each other.
+  bool has_stray(const std::vector<Run>& parts) const {
+    return std::ranges::any_of(parts.begin() + 1, parts.end(), [this](const Run& part) {
+      return part.end - part.begin > 1 && !is(part.begin - shift_, kGroup);
+    });
+  }
+  static bool has_image(const std::vector<Run>& parts) {
+    return std::ranges::any_of(parts, [](const Run& part) { return part.end - part.begin > 1; });
+  }
+
+  Run own_run(Index q) const {
+    return {static_cast<std::int32_t>(own(q)), static_cast<std::int32_t>(own(q) + 1)};
+  }
+
+  /// True when the token is one of the keys, and `runs` are those after it.
+  static bool same_after(const std::vector<Run>& keys, Index token, const std::vector<Run>& runs) {
+    std::vector<Run> after;
+    bool is_member = false;
+    for (const Run& run : keys) {
+      is_member = is_member || (run.begin <= token && token < run.end);
+      const auto begin = static_cast<std::int32_t>(std::max<Index>(run.begin, token + 1));
+      if (begin >= run.end) continue;
+      if (!after.empty() && after.back().end == begin) {
+        after.back().end = run.end;
+      } else {
+        after.push_back({begin, run.end});
+      }
+    }
+    return is_member && after == runs;
+  }
+
+  /// A member of the group sees a token that is causal and lies between two of its parts.
+  bool has_gap(const std::vector<Run>& keys) const {
+    for (std::size_t i = 1; i < keys.size(); ++i) {
+      const Range gap{keys[i - 1].end - shift_, keys[i].begin - shift_};
+      const Index member = keys[i].begin - shift_;
+      for (Index q = std::max<Index>(gap.begin, 0); q < gap.end; ++q) {
+        if (is(q, kSelf) && !is(q, kLater) && !is(q, kGroup) && member < plane_.queries() &&
+            plane_.count({member, member + 1}, {own(q), own(q) + 1}) == 1) {
+          return true;
+        }
+      }
+    }
+    return false;
+  }
+
+  const Plane& plane_;
+  Index shift_, first_key_;
+  std::vector<Index> near_;  // past the run of keys that follows the own one; 0: none
+  std::vector<std::uint8_t> kind_;
+  std::vector<FarRun> far_;
+  std::vector<Range> groups_;       // of queries
+  std::vector<std::uint8_t> seen_;  // keys of the other cells
+  std::vector<Run> scratch_;
+  Future out_;
+};
+
+}  // namespace
+
+bool Future::is_seen() const {
+  return !is_prefix() && (irregular || 16 * causal < selves || 8 * later > 7 * past);
+}
+
+bool Future::are_exceptions() const {
+  if (others == 0 || irregular) return false;
+  // Queries with other cells may have been causal or not; of those without, most must be.
+  const Index lines = std::min(q_count, k_count);
+  return causal > 0 && causal >= in_groups && 2 * lines <= selves;
+}
+
+Future future_of(const PlanePtr& plane) {
+  const Index queries = plane->queries(), keys = plane->keys(), shift = keys - queries;
+  Future out;
+  if (queries < 2 || shift < 0) return out;
+  const auto band = [&](Index low, Index high) {
+    return combine(Op::kAnd, plane, diagonal_band(queries, keys, low, high));
+  };
+  const PlanePtr ahead = band(shift + 1, kUnbounded);
+  const Index all_later = ahead->count(), selves = band(shift, shift)->count(),
+              past = plane->count() - all_later - selves;
+  // Queries before the first key that is seen are padding.
+  const Index first = std::clamp<Index>(recognition::first_key(*plane) - shift, 0, queries);
+  const Index later = all_later - ahead->count({0, first}, {0, keys});
+  if (plane->count() == queries * keys) {
+    out.in_groups = out.largest = queries;
+    out.groups = 1;
+  } else if (later > 0) {
+    out = FutureReader(without_global_tokens(plane)).read();
+  } else {
+    out.causal = selves;
+  }
+  out.selves = selves;
+  out.past = past;
+  out.later = later;
+  return out;
+}
+
+}  // namespace maskctl

@@ -1,0 +1,102 @@
+// Findings in where the queries are among the keys: alignment, and axes that were exchanged.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "maskctl/inspect/check/lint_parts.h"
+#include "maskctl/mask/planes/bands.h"
+
+namespace maskctl {
+namespace {
+
+/// A single query that sees only the first key, in every head and batch entry.
+bool sees_first_alone(const LintedMask& linted) {
+  const Index keys = linted.mask.keys();
+  return std::ranges::all_of(linted.mask.distinct(), [keys](const PlanePtr& plane) {
+    return plane->count({0, 1}, {0, 1}) == 1 && plane->count({0, 1}, {1, keys}) == 0;
+  });
+}
+
+/// Each query sees the token before its own, and neither its own nor a later one.
+bool ends_before_self(const PlanePtr& plane) {
+  const Index queries = plane->queries(), keys = plane->keys(), shift = keys - queries;
+  const auto open = [&](Index low, Index high) {
+    return combine(Op::kAnd, plane, diagonal_band(queries, keys, low, high))->count();
+  };
+  return open(shift - 1, shift - 1) == queries && open(shift, kUnbounded) == 0;
+}
+
+/// Queries at the end of the keys that do not see themselves, in all planes that see anything.
+void lint_own_key(const LintedMask& linted, Findings& out) {
+  const Mask& mask = linted.mask;
+  const Index queries = mask.queries(), keys = mask.keys();
+  const bool all = keys > 2 && std::ranges::all_of(mask.distinct(), [](const PlanePtr& plane) {
+                     return plane->count() == 0 || ends_before_self(plane);
+                   });
+  if (!all) return;
+  const Location where{linted.places[0].batch, linted.places[0].head, 0, keys - queries, {}, {}};
+  if (queries == 1) {
+    out.push_back({&lint_rule("decode-own-key"),
+                   fmt::format("the only query ends at key {} of {}", keys - 2, keys), where, 1});
+  } else {
+    out.push_back(
+        {&lint_rule("own-key-closed"),
+         fmt::format("{} queries end one key before their own, counted from the last key", queries),
+         where, queries});
+  }
+}
+
+void lint_top_left(const LintedMask& linted, Findings& out) {
+  const Index queries = linted.mask.queries(), keys = linted.mask.keys();
+  for (std::size_t i = 0; i < linted.places.size(); ++i) {
+    const PlanePtr& plane = linted.mask.distinct()[i];
+    // If the last query reaches the diagonal, the mask is causal and not merely short.
+    if (plane->count({queries - 1, queries}, {queries - 1, queries}) == 0) continue;
+    const PlanePtr causal = diagonal_band(queries, keys, -kUnbounded, 0);
+    if (combine(Op::kSub, plane, causal)->count() > 0) continue;
+    const Location where{linted.places[i].batch, linted.places[i].head, 0, {}, {}, {}};
+    const Index seen = plane->count({0, 1}, {0, keys});
+    out.push_back({&lint_rule("top-left"),
+                   fmt::format("query 0 of {} sees {} of {} keys, and keys from {} on are seen by "
+                               "none",
+                               queries, seen, keys, queries),
+                   where, 1});
+    return;
+  }
+}
+
+/// As many heads as keys, one query each, and heads that differ: [B,S,1,S] instead of [B,1,S,S].
+bool lint_axes(const LintedMask& linted, Findings& out) {
+  const Mask& mask = linted.mask;
+  if (mask.queries() != 1 || mask.heads() != mask.keys() || mask.heads() < 2) return false;
+  for (Index b = 0; b < mask.batch(); ++b) {
+    for (Index h = 1; h < mask.heads(); ++h) {
+      if (differing_cells(mask.plane(b, 0), mask.plane(b, h)) == 0) continue;
+      out.push_back({&lint_rule("axes-exchanged"),
+                     fmt::format("{} heads of one query and {} keys, and the heads differ",
+                                 mask.heads(), mask.keys()),
+                     {b, h, {}, {}, {}, {}},
+                     mask.heads()});
+      return true;
+    }
+  }
+  return false;
+}
+
+}  // namespace
+
+void lint_alignment(const LintedMask& linted, Findings& out) {
+  const Index queries = linted.mask.queries(), keys = linted.mask.keys();
+  if (queries >= keys || queries == 0 || lint_axes(linted, out)) return;
+  if (queries == 1 && sees_first_alone(linted)) {
+    out.push_back({&lint_rule("decode-first-key"),
+                   fmt::format("the only query sees key 0 alone of {} keys", keys),
+                   {linted.places[0].batch, linted.places[0].head, 0, {}, {}, {}},
+                   1});
+    return;
+  }
+  if (queries > 1) lint_top_left(linted, out);
+  lint_own_key(linted, out);
+}
+
+}  // namespace maskctl

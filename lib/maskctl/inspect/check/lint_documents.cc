@@ -1,0 +1,106 @@
+// Findings in a mask that is held against documents, or against a bias.
+#include <fmt/format.h>
+
+#include <map>
+
+#include "maskctl/base/text.h"
+#include "maskctl/inspect/check/lint_parts.h"
+#include "maskctl/mask/planes/row_lists/row_keys.h"
+
+namespace maskctl {
+namespace {
+
+std::string cells_text(Index cells) { return counted(cells, "cell"); }
+
+/// Calls f(rows, padding) for the parts of the ranges that are padding and for those that are not.
+template <typename F>
+void each_padded(const std::vector<Range>& ranges, std::span<const std::int32_t> ids,
+                 std::int32_t pad_id, const F& f) {
+  for (const Range& range : ranges) {
+    const auto pad = [&](Index q) { return ids[static_cast<std::size_t>(q)] == pad_id; };
+    for (Index begin = range.begin; begin < range.end;) {
+      Index end = begin + 1;
+      while (end < range.end && pad(end) == pad(begin)) ++end;
+      f(Range{begin, end}, pad(begin));
+      begin = end;
+    }
+  }
+}
+
+/// Rows of documents that see only padding keys.
+void lint_only_padding(const Documents& documents, const LeakMasks& masks, Findings& out) {
+  RowTally rows;
+  std::map<std::uint32_t, std::vector<Range>> without;  // rows without keys in documents, by plane
+  for (Index b = 0; b < masks.real.batch(); ++b) {
+    for (Index h = 0; h < masks.real.heads(); ++h) {
+      const Plane& all = *masks.real_query.plane(b, h);
+      const auto [at, fresh] = without.try_emplace(masks.real.index_of(b, h));
+      if (fresh) at->second = empty_rows(*masks.real.plane(b, h));
+      each_padded(at->second, ids_of_batch(documents.q, b), documents.pad_id,
+                  [&](Range part, bool pad) {
+                    if (pad || all.classify(part, {0, all.keys()}) == Fill::kEmpty) return;
+                    all.rows(part, [&](Range equal, const Keys& keys) {
+                      if (first_open_key(keys) >= 0) rows.add(b, h, equal.begin, equal.size());
+                    });
+                  });
+    }
+  }
+  if (rows.count == 0) return;
+  out.push_back(
+      {&lint_rule("rows-only-padding"),
+       fmt::format("{} of documents with no keys but padding", counted(rows.count, "row")),
+       rows.first, rows.count});
+}
+
+Location at_first(const Mask& cells) {
+  const auto at = first_cell(cells);
+  return {at->batch, at->head, at->query, at->key, {}, {}};
+}
+
+void add_padding_cells(const Mask& mask, const LeakMasks& masks, const Leaks& leaks,
+                       Findings& out) {
+  if (leaks.padding_keys > 0) {
+    out.push_back({&lint_rule("padding-attended"),
+                   fmt::format("{} of padding keys open to queries of documents",
+                               cells_text(leaks.padding_keys)),
+                   at_first(zip(Op::kSub, masks.real_query, masks.real)), leaks.padding_keys});
+  }
+  if (leaks.padding_queries > 0) {
+    out.push_back({&lint_rule("padding-rows-open"),
+                   fmt::format("{} open to padding queries", cells_text(leaks.padding_queries)),
+                   at_first(zip(Op::kSub, mask, masks.real_query)), leaks.padding_queries});
+  }
+}
+
+}  // namespace
+
+Findings lint_documents(const Mask& mask, const Documents& documents, const Leaks& leaks) {
+  Findings out;
+  if (leaks.cross > 0) {
+    const Cell& at = *leaks.first;
+    out.push_back({&lint_rule("document-leak"),
+                   fmt::format("{} across documents", cells_text(leaks.cross)),
+                   {at.batch, at.head, at.query, at.key, {}, {}},
+                   leaks.cross});
+  }
+  if (leaks.padding_keys == 0 && leaks.padding_queries == 0) return out;
+  const LeakMasks masks = leak_masks(mask, documents);
+  add_padding_cells(mask, masks, leaks, out);
+  if (leaks.padding_keys > 0) lint_only_padding(documents, masks, out);
+  return out;
+}
+
+Findings lint_bias(const Mask& mask, const Mask& bias) {
+  const Mask reopened = zip(Op::kSub, bias, mask);
+  const Index lost = reopened.count();
+  Finding out{&lint_rule("bias-and-mask"), "", {}, lost};
+  if (lost == 0) {
+    out.message = "the bias closes all that the mask closes, so dropping the mask changes nothing";
+  } else {
+    out.message = fmt::format("{} that the mask closes are open in the bias", cells_text(lost));
+    out.where = at_first(reopened);
+  }
+  return {out};
+}
+
+}  // namespace maskctl

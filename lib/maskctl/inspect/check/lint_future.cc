@@ -1,0 +1,57 @@
+// Findings in what queries see of the future, in masks that are causal otherwise.
+#include <fmt/format.h>
+
+#include "maskctl/base/text.h"
+#include "maskctl/inspect/check/future.h"
+#include "maskctl/inspect/check/lint_parts.h"
+
+namespace maskctl {
+namespace {
+
+/// "query 3" or "queries 3-7".
+std::string range_text(const char* one, const char* many, Range range) {
+  return range.size() == 1 ? fmt::format("{} {}", one, range.begin)
+                           : fmt::format("{} {}-{}", many, range.begin, range.end - 1);
+}
+
+/// Cells of one rule over all planes, and where the first are.
+struct FutureTally {
+  Index cells = 0;
+  Location first;
+  std::string where;
+
+  void add(const Future& future, const PlanePlace& place) {
+    if (cells == 0) {
+      const Cell& at = *future.first;
+      first = {place.batch, place.head, at.query, at.key, {}, {}};
+      where = range_text("query", "queries", future.q) + ", " + range_text("key", "keys", future.k);
+    }
+    cells += future.others * place.times;
+  }
+  void report(std::string_view id, std::string_view what, Findings& out) const {
+    if (cells == 0) return;
+    out.push_back({&lint_rule(id), fmt::format("{} {}: {}", counted(cells, "cell"), what, where),
+                   first, cells});
+  }
+};
+
+}  // namespace
+
+void lint_future(const LintedMask& linted, Findings& out) {
+  if (!out.empty()) return;  // inverted or transposed
+  FutureTally leaked, joined;
+  for (std::size_t i = 0; i < linted.places.size(); ++i) {
+    const PlanePtr& plane = linted.mask.distinct()[i];
+    if (linted.places[i].times == 0 || rows_alike(*plane)) continue;
+    const Future future = future_of(plane);
+    if (future.joined) {
+      joined.add(future, linted.places[i]);
+    } else if (future.are_exceptions()) {
+      leaked.add(future, linted.places[i]);
+    }
+  }
+  leaked.report("future-part", "of the future open, in a mask that is causal otherwise", out);
+  joined.report("groups-joined", "open to later groups across causal tokens", out);
+}
+
+}  // namespace maskctl

@@ -1,0 +1,240 @@
+// Findings in batch entries and heads that do not fit the others.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+
+#include "maskctl/base/text.h"
+#include "maskctl/inspect/check/exceptions.h"
+#include "maskctl/inspect/check/future.h"
+#include "maskctl/inspect/check/lint_parts.h"
+#include "maskctl/inspect/recognise/cells.h"
+#include "maskctl/inspect/recognise/residue.h"
+#include "maskctl/mask/planes/bands.h"
+
+namespace maskctl {
+namespace {
+
+/// Planes that were meant to be equal differ in no more than one of so many cells, or in so many
+/// diagonals.
+constexpr Index kLikeness = 64, kLikeDiagonals = 2;
+/// So few cells are exceptions between heads, which have the same documents and padding.
+constexpr Index kStray = 2;
+
+/// Batch entries or heads that see nothing while others do.
+void lint_empty_planes(const LintedMask& linted, Findings& out) {
+  report_planes(
+      "plane-empty", linted, [](const PlanePtr& plane) { return plane->count() == 0; },
+      [](const std::string& where) { return "no cell is open " + where; }, out);
+}
+
+/// Planes that see the future, all of it or nearly everywhere, while all others are causal. One
+/// that is a single group may be a prefix or an image, unless the others, more than one, have none.
+void lint_causal_planes(const LintedMask& linted, Findings& out) {
+  const std::span<const PlanePtr> planes = linted.mask.distinct();
+  Index causal = 0, strictly = 0, all = 0, seen = 0;
+  std::vector<const Plane*> full, open;
+  for (std::size_t i = 0; i < planes.size(); ++i) {
+    const Index times = linted.places[i].times;
+    if (times == 0 || planes[i]->count() == 0) continue;
+    const Future future = future_of(planes[i]);
+    if (future.selves < 2) continue;  // all padding but for one token
+    const bool is_full = planes[i]->count() == planes[i]->queries() * planes[i]->keys();
+    const bool is_seen = is_full || future.is_seen();
+    all += times;
+    seen += is_seen * times;
+    causal += (!is_seen && future.causal > 0 && future.causal >= future.in_groups) * times;
+    strictly += future.is_causal() * times;
+    if (is_seen) (is_full ? full : open).push_back(planes[i].get());
+  }
+  const auto report = [&](std::string_view id, const char* what, const auto& which) {
+    report_planes(
+        id, linted,
+        [&which](const PlanePtr& plane) {
+          return std::ranges::find(which, plane.get()) != which.end();
+        },
+        [what](const std::string& where) { return what + where + ", and the others are causal"; },
+        out);
+  };
+  if (causal < seen || causal + seen < all) return;
+  report("plane-full", "every cell is open ", full);
+  if (strictly > seen && strictly + seen == all)
+    report("plane-future", "queries see later keys ", open);
+}
+
+/// The planes of a mask numbered by their cells.
+class PlaneTable {
+ public:
+  explicit PlaneTable(const Mask& mask) : mask_(mask) {
+    const std::span<const PlanePtr> planes = mask.distinct();
+    std::map<Index, std::vector<std::size_t>> by_count;
+    for (std::size_t i = 0; i < planes.size(); ++i) {
+      std::vector<std::size_t>& alike = by_count[planes[i]->count()];
+      const auto same = std::ranges::find_if(
+          alike, [&](std::size_t other) { return differing_cells(planes[other], planes[i]) == 0; });
+      number_.push_back(same == alike.end() ? i : *same);
+      if (same == alike.end()) alike.push_back(i);
+    }
+  }
+
+  /// The numbers of the planes of a batch entry, or of a head.
+  std::vector<std::size_t> line(bool of_batch, Index at) const {
+    std::vector<std::size_t> out;
+    const Index length = of_batch ? mask_.heads() : mask_.batch();
+    for (Index i = 0; i < length; ++i) {
+      out.push_back(number_[of_batch ? mask_.index_of(at, i) : mask_.index_of(i, at)]);
+    }
+    return out;
+  }
+
+ private:
+  const Mask& mask_;
+  std::vector<std::size_t> number_;
+};
+
+/// The only batch entry, or head, that differs from all others, and one of those; nothing if the
+/// others differ too.
+struct OddOne {
+  Index at = 0, other = 0;
+};
+std::optional<OddOne> odd_one(const PlaneTable& table, bool of_batch, Index count) {
+  if (count < 3) return std::nullopt;
+  const auto line = [&](Index at) { return table.line(of_batch, at); };
+  const Index common = line(0) == line(1) || line(0) == line(2) ? 0 : 1;
+  const std::vector<std::size_t> usual = line(common);
+  std::optional<OddOne> out;
+  for (Index i = 0; i < count; ++i) {
+    if (line(i) == usual) continue;
+    if (out) return std::nullopt;
+    out = OddOne{i, common};
+  }
+  return out;
+}
+
+/// The first cells in which two planes differ, and both ends of each run in some rows.
+std::vector<Cell> sample(const PlanePtr& differ, std::vector<Cell> first) {
+  constexpr Index kRows = 128;
+  const Index step = std::max<Index>(1, differ->queries() / kRows);
+  for (Index q = 0; q < differ->queries(); q += step) {
+    recognition::each_run(*differ, {q, q + 1}, [&](Range, const Band& run) {
+      first.push_back({0, 0, q, run.begin});
+      first.push_back({0, 0, q, run.end - 1});
+    });
+  }
+  return first;
+}
+
+/// True when planes differ by an exception in the plane that closes it, or in the one that opens it
+/// to the future; not counting rows that see everything.
+bool differ_by_exceptions(const PlanePtr& odd, const PlanePtr& other, const Residue& differ) {
+  const Index shift = odd->keys() - odd->queries();
+  const std::vector<Cell> cells = sample(combine(Op::kXor, odd, other), differ.first);
+  return std::ranges::any_of(cells, [&](const Cell& cell) {
+    const Range row{cell.query, cell.query + 1}, all{0, odd->keys()};
+    if (odd->classify(row, all) == Fill::kFull || other->classify(row, all) == Fill::kFull) {
+      return false;
+    }
+    const bool future = cell.key > cell.query + shift;
+    const bool open = odd->count(row, {cell.key, cell.key + 1}) == 1;
+    return is_exception(future == open ? odd : other, cell.query, cell.key);
+  });
+}
+
+/// Every query sees all earlier tokens that any query sees, or nothing, and no later one.
+bool is_whole_past(const PlanePtr& plane) {
+  const Index tokens = plane->keys();
+  std::vector<Band> seen;
+  for (const Range& keys : recognition::ranges_of(recognition::touched(*plane).k)) {
+    seen.push_back({keys.begin, keys.end, 0, 0});
+  }
+  std::vector<Slab> rows{{{0, tokens}, std::move(seen)}};
+  for (const Range& empty : empty_rows(*plane)) {
+    const Slab last = rows.back();
+    rows.back().q.end = empty.begin;
+    rows.push_back({{empty.end, last.q.end}, last.bands});
+  }
+  const PlanePtr past = combine(Op::kAnd, diagonal_band(tokens, tokens, -kUnbounded, 0),
+                                bands(tokens, tokens, std::move(rows)));
+  return differing_cells(plane, past) == 0;
+}
+
+/// Each query sees what it sees in `whole`, but for the keys from some first one on that are some
+/// distance away: a window, perhaps beside sinks.
+bool is_window_of(const PlanePtr& plane, const PlanePtr& whole) {
+  constexpr Index kLeast = 3;  // fewer cells beside sinks may be any others of the last queries
+  const Index tokens = plane->keys();
+  const PlanePtr hidden = combine(Op::kSub, whole, plane);
+  const auto far = recognition::diagonals(*hidden);
+  if (!far || combine(Op::kSub, plane, whole)->count() > 0) return false;
+  const Range keys{recognition::hull_of(*hidden).k.begin, tokens};
+  const bool sinks = whole->count({0, tokens}, {0, keys.begin}) > 0;
+  const PlanePtr all =
+      combine(Op::kAnd, combine(Op::kAnd, whole, rectangle(tokens, tokens, {0, tokens}, keys)),
+              diagonal_band(tokens, tokens, -kUnbounded, far->high));
+  return differing_cells(hidden, all) == 0 && (!sinks || hidden->count() >= kLeast);
+}
+
+/// True when planes differ in few cells, or in neighbouring diagonals, such as those of windows
+/// that are off by one.
+bool are_alike(const PlanePtr& a, const PlanePtr& b) {
+  const PlanePtr differ = combine(Op::kXor, a, b);
+  const auto lines = recognition::diagonals(*differ);
+  return !lines || lines->high - lines->low < kLikeDiagonals ||
+         differ->count() * kLikeness <= a->queries() * a->keys();
+}
+
+/// A head of another kind: one that sees the whole past beside one of a window, either way.
+bool are_global_and_local(const PlanePtr& a, const PlanePtr& b) {
+  return (is_whole_past(a) && is_window_of(b, a)) || (is_whole_past(b) && is_window_of(a, b));
+}
+
+void lint_odd(const LintedMask& linted, const PlaneTable& table, bool of_batch, Findings& out) {
+  const Mask& mask = linted.mask;
+  const Index count = of_batch ? mask.batch() : mask.heads();
+  const auto odd = odd_one(table, of_batch, count);
+  if (!odd) return;
+  const auto plane = [&](Index at, Index i) -> const PlanePtr& {
+    return of_batch ? mask.plane(at, i) : mask.plane(i, at);
+  };
+  Index cells = 0;
+  bool exceptions = false, kinds = !of_batch, alike = true;
+  std::optional<Cell> first;
+  const Index length = of_batch ? mask.heads() : mask.batch();
+  for (Index i = 0; i < length; ++i) {
+    const PlanePtr &its = plane(odd->at, i), &usual = plane(odd->other, i);
+    const Residue differ = residue_of(Mask(its), Mask(usual));
+    if (differ.cells == 0) continue;
+    cells += differ.cells;
+    exceptions = exceptions || differ_by_exceptions(its, usual, differ);
+    kinds = kinds && are_global_and_local(its, usual);
+    alike = alike && are_alike(its, usual);
+    if (!first) {
+      first = differ.first.front();
+      (of_batch ? first->batch : first->head) = odd->at;
+      (of_batch ? first->head : first->batch) = i;
+    }
+  }
+  if (!exceptions && (of_batch || cells > kStray)) return;
+  out.push_back(
+      {&lint_rule(of_batch || (alike && !kinds) ? "plane-differs" : "head-differs"),
+       fmt::format("{} {} differs from the other {}, which are equal, in {}",
+                   of_batch ? "batch entry" : "head", odd->at, count - 1, counted(cells, "cell")),
+       {first->batch, first->head, first->query, first->key, {}, {}},
+       cells});
+}
+
+}  // namespace
+
+void lint_planes(const LintedMask& linted, Findings& out) {
+  const bool told = !out.empty();  // of some planes
+  lint_empty_planes(linted, out);
+  if (linted.places.size() < 2 || linted.mask.queries() < 2) return;
+  const std::size_t before = out.size();
+  lint_causal_planes(linted, out);
+  if (told || out.size() > before || linted.mask.queries() != linted.mask.keys()) return;
+  const PlaneTable table(linted.mask);
+  lint_odd(linted, table, true, out);
+  if (out.size() == before) lint_odd(linted, table, false, out);
+}
+
+}  // namespace maskctl

@@ -1,0 +1,120 @@
+// Findings in masks that look inverted or transposed.
+#include <bit>
+#include <vector>
+
+#include "maskctl/inspect/check/lint_parts.h"
+#include "maskctl/mask/planes/bands.h"
+#include "maskctl/mask/planes/row_lists/row_keys.h"
+#include "maskctl/mask/planes/words.h"
+
+namespace maskctl {
+namespace {
+
+PlanePtr diagonals(const Plane& plane, Index low, Index high) {
+  return diagonal_band(plane.queries(), plane.keys(), low, high);
+}
+Index open_in(const PlanePtr& plane, const PlanePtr& region) {
+  return combine(Op::kAnd, plane, region)->count();
+}
+bool holds_all(const PlanePtr& plane, const PlanePtr& region) {
+  return combine(Op::kSub, region, plane)->count() == 0;
+}
+
+/// All later keys are open and several queries do not see themselves; or most cells are open and
+/// most queries do not see themselves. If the queries are the last tokens, most must not see
+/// themselves, and only the first condition counts: masks of ranks and of drafts have other shapes.
+bool looks_inverted_diagonal(const PlanePtr& plane) {
+  const Index queries = plane->queries(), shift = plane->keys() - queries;
+  if (queries < 2 || shift < 0) return false;
+  const PlanePtr future = diagonals(*plane, shift + 1, kUnbounded);
+  const Index hidden = queries - open_in(plane, diagonals(*plane, shift, shift));
+  const bool sees_future = future->count() > 0 && holds_all(plane, future);
+  if (shift > 0) return sees_future && 2 * hidden > queries;
+  if (sees_future) return hidden > 1;
+  return 2 * plane->count() > queries * plane->keys() && 2 * hidden > queries;
+}
+
+/// Keys that stand for blocks of as many queries each: all blocks after a query's own are open, and
+/// most queries do not see their own, or hardly any earlier one.
+bool looks_inverted_blocks(const PlanePtr& plane) {
+  const Index queries = plane->queries(), keys = plane->keys();
+  if (keys < 2 || queries <= keys || queries % keys != 0) return false;
+  const Index block = queries / keys;
+  std::vector<Slab> later, own, earlier;
+  for (Index k = 0; k < keys; ++k) {
+    const Range rows{k * block, (k + 1) * block};
+    later.push_back({rows, {{k + 1, keys}}});
+    own.push_back({rows, {{k, k + 1}}});
+    earlier.push_back({rows, {{0, k}}});
+  }
+  if (!holds_all(plane, bands(queries, keys, std::move(later)))) return false;
+  const PlanePtr past = bands(queries, keys, std::move(earlier));
+  return 2 * open_in(plane, bands(queries, keys, std::move(own))) < queries ||
+         2 * open_in(plane, past) < past->count();
+}
+
+/// Queries see themselves and later keys, but hardly any earlier key: a transposed causal mask.
+bool looks_transposed(const PlanePtr& plane) {
+  if (plane->queries() != plane->keys()) return false;
+  const PlanePtr past = diagonals(*plane, -kUnbounded, -1),
+                 future = diagonals(*plane, 1, kUnbounded);
+  const Index before = open_in(plane, past);
+  if (before == 0) return open_in(plane, future) > 0;
+  return 2 * before < past->count() && holds_all(plane, diagonals(*plane, 0, kUnbounded));
+}
+
+/// The closed cells form one square from the first token on, like the valid part of a padded
+/// sequence.
+bool looks_inverted_padding(const PlanePtr& plane) {
+  const Index tokens = plane->keys();
+  if (plane->queries() != tokens || tokens < 2) return false;
+  Index valid = 0;  // number of leading closed keys of query 0
+  plane->rows({0, 1}, [&](Range, const Keys& keys) { valid = first_open_key(keys); });
+  if (valid <= 0) return false;
+  const PlanePtr square = rectangle(tokens, tokens, {0, valid}, {0, valid});
+  return plane->count() == tokens * tokens - valid * valid &&
+         combine(Op::kAnd, plane, square)->count() == 0;
+}
+
+bool looks_inverted(const PlanePtr& plane) {
+  return ((looks_inverted_diagonal(plane) || looks_inverted_blocks(plane)) &&
+          !rows_alike(*plane)) ||
+         looks_inverted_padding(plane);
+}
+
+}  // namespace
+
+bool rows_alike(const Plane& plane) {
+  Index without = 0;
+  for (const Range& rows : empty_rows(plane)) without += rows.size();
+  const Index open = plane.count(), rows = plane.queries() - without;
+  const auto first = first_cell(plane);
+  if (!first) return true;
+  const Range row{first->query, first->query + 1};
+  if (open != rows * plane.count(row, {0, plane.keys()})) return false;
+  std::vector<std::uint64_t> seen(static_cast<std::size_t>(words_for(plane.keys())));
+  plane.mark_seen({0, plane.queries()}, seen);
+  Index keys = 0;
+  for (const std::uint64_t word : seen) keys += std::popcount(word);
+  return open == rows * keys;
+}
+
+void lint_polarity(const LintedMask& linted, Findings& out) {
+  report_planes(
+      "polarity", linted, looks_inverted,
+      [](const std::string& where) {
+        return "queries do not see themselves and the closed cells look like a mask, " + where;
+      },
+      out);
+  report_planes(
+      "anti-causal", linted,
+      [](const PlanePtr& plane) {
+        return looks_transposed(plane) && !looks_inverted(plane) && !rows_alike(*plane);
+      },
+      [](const std::string& where) {
+        return "queries see themselves and later keys instead of earlier ones, " + where;
+      },
+      out);
+}
+
+}  // namespace maskctl

@@ -1,0 +1,168 @@
+// Findings in rows: those that see nothing, those that see everything, and those that a kernel
+// reaches late.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "maskctl/base/text.h"
+#include "maskctl/inspect/check/lint_parts.h"
+#include "maskctl/inspect/check/opened_rows.h"
+
+namespace maskctl {
+namespace {
+
+constexpr BlockSize kKernelBlock{128, 128};
+constexpr std::size_t kMostRanges = 4096;  // the most ranges of empty rows whose columns are read
+
+void lint_opened_rows(const LintedMask& linted, Findings& out) {
+  RowTally padding, others;
+  for (std::size_t i = 0; i < linted.places.size(); ++i) {
+    const PlanePlace& place = linted.places[i];
+    const OpenedRows opened = opened_rows(linted.mask.distinct()[i]);
+    const auto add = [&place](RowTally& tally, const std::vector<Range>& ranges) {
+      for (const Range& rows : ranges) {
+        tally.add(place.batch, place.head, rows.begin, rows.size() * place.times);
+      }
+    };
+    add(padding, opened.padding);
+    add(others, opened.others);
+  }
+  const auto tell = [&out](std::string_view id, const char* of, const char* rest,
+                           const RowTally& rows) {
+    if (rows.count == 0) return;
+    out.push_back({&lint_rule(id),
+                   fmt::format("{}{} see{} all keys, later ones too{}", counted(rows.count, "row"),
+                               of, rows.count == 1 ? "s" : "", rest),
+                   rows.first, rows.count});
+  };
+  tell("padding-rows-opened", " of padding", "", padding);
+  tell("rows-opened", "", ", and the others are causal", others);
+}
+
+/// Which of the empty rows are padding, that is, have empty columns too.
+std::vector<bool> own_columns_empty(const Plane& plane, const std::vector<Range>& ranges) {
+  std::vector<bool> out(ranges.size(), false);
+  if (plane.queries() != plane.keys()) {
+    // Queries and keys are different sequences: the last queries are padding if no key is.
+    if (!ranges.empty()) out.back() = ranges.back().end == plane.queries();
+    return out;
+  }
+  if (ranges.size() > kMostRanges) return out;
+  std::vector<Index> edges;
+  for (const Range& range : ranges) {
+    edges.push_back(range.begin);
+    edges.push_back(range.end);
+  }
+  if (edges.empty()) return out;
+  std::vector<Index> open(edges.size() - 1);
+  plane.counts({0, plane.queries()}, edges, open);
+  for (std::size_t i = 0; i < ranges.size(); ++i) out[i] = open[2 * i] == 0;
+  return out;
+}
+
+/// Calls f(rows, inside) for the parts of the ranges that lie in others, and for those that do not.
+/// Ranges ascend without touching.
+template <typename F>
+void each_part(const std::vector<Range>& ranges, const std::vector<Range>& others, const F& f) {
+  auto other = others.begin();
+  for (const Range& range : ranges) {
+    for (Index begin = range.begin; begin < range.end;) {
+      while (other != others.end() && other->end <= begin) ++other;
+      const bool inside = other != others.end() && other->begin <= begin;
+      const Index edge = other == others.end() ? range.end : inside ? other->end : other->begin;
+      const Index end = std::min(edge, range.end);
+      f(Range{begin, end}, inside);
+      begin = end;
+    }
+  }
+}
+
+/// Empty rows of each plane: declared to be padding, left padding by the looks of it, or neither.
+class EmptyRows {
+ public:
+  EmptyRows(const LintedMask& linted, const Mask* real_queries, bool gives_nan)
+      : mask_(linted.mask), real_queries_(real_queries), gives_nan_(gives_nan) {
+    for (const PlanePtr& plane : mask_.distinct()) {
+      ranges_.push_back(empty_rows(*plane));
+      unseen_.push_back(own_columns_empty(*plane, ranges_.back()));
+    }
+    if (!real_queries) return;
+    for (const PlanePtr& plane : real_queries->distinct()) declared_.push_back(empty_rows(*plane));
+  }
+
+  void report(Findings& out) {
+    for (Index b = 0; b < mask_.batch(); ++b) {
+      for (Index h = 0; h < mask_.heads(); ++h) add(b, h);
+    }
+    const auto tell = [&out](std::string_view id, std::string_view what, const RowTally& rows) {
+      if (rows.count == 0) return;
+      const char* verb = rows.count == 1 ? "sees" : "see";
+      out.push_back({&lint_rule(id),
+                     fmt::format("{}{} {} no key", counted(rows.count, "row"), what, verb),
+                     rows.first, rows.count});
+    };
+    tell("empty-rows", "", others_);
+    tell("left-padding-nan", " of left padding", of_left_padding_);
+    tell("padding-rows-empty", " of padding", of_padding_);
+  }
+
+ private:
+  const std::vector<Range>& declared(Index b, Index h) const {
+    static const std::vector<Range> kNone;
+    if (!real_queries_) return kNone;
+    const Mask& real = *real_queries_;
+    return declared_[real.index_of(real.batch() == 1 ? 0 : b, real.heads() == 1 ? 0 : h)];
+  }
+
+  void add(Index b, Index h) {
+    const std::uint32_t plane = mask_.index_of(b, h);
+    const std::vector<Range>& ranges = ranges_[plane];
+    if (!ranges.empty() && ranges[0].size() == mask_.queries()) return;  // that is plane-empty
+    for (std::size_t i = 0; i < ranges.size(); ++i) {
+      each_part({ranges[i]}, declared(b, h), [&](Range rows, bool is_declared) {
+        tally(is_declared, unseen_[plane][i], rows.begin == 0).add(b, h, rows.begin, rows.size());
+      });
+    }
+  }
+
+  /// Where nothing is NaN, rows that nobody sees are taken for padding.
+  RowTally& tally(bool is_declared, bool unseen, bool first) {
+    if (gives_nan_ && first && (is_declared || unseen)) return of_left_padding_;
+    return is_declared || (unseen && !gives_nan_) ? of_padding_ : others_;
+  }
+
+  const Mask& mask_;
+  const Mask* real_queries_;
+  std::vector<std::vector<Range>> ranges_, declared_;
+  std::vector<std::vector<bool>> unseen_;
+  bool gives_nan_;
+  RowTally others_, of_padding_, of_left_padding_;
+};
+
+/// Few rows are late in most masks with documents or windows; most rows only where blocks are
+/// larger than what the rows see.
+void lint_first_block(const LintedMask& linted, Findings& out) {
+  const Mask& mask = linted.mask;
+  const std::vector<PlanePlace>& places = linted.places;
+  RowTally rows;
+  for (std::size_t i = 0; i < places.size(); ++i) {
+    const RowSafety safety = row_safety(*mask.distinct()[i], kKernelBlock);
+    if (safety.late == 0) continue;
+    rows.add(places[i].batch, places[i].head, *safety.first_late, safety.late * places[i].times);
+  }
+  if (2 * rows.count <= mask.batch() * mask.heads() * mask.queries()) return;
+  out.push_back({&lint_rule("first-block"),
+                 fmt::format("{} with keys, none of them in the first {}x{} block",
+                             counted(rows.count, "row"), kKernelBlock.q, kKernelBlock.k),
+                 rows.first, rows.count});
+}
+
+}  // namespace
+
+void lint_rows(const LintedMask& linted, const Mask* real_queries, bool gives_nan, Findings& out) {
+  lint_opened_rows(linted, out);
+  EmptyRows(linted, real_queries, gives_nan).report(out);
+  lint_first_block(linted, out);
+}
+
+}  // namespace maskctl

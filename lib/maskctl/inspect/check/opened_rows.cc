@@ -1,0 +1,88 @@
+#include "maskctl/inspect/check/opened_rows.h"
+
+#include "maskctl/mask/planes/bands.h"
+
+namespace maskctl {
+namespace {
+
+std::vector<Range> full_rows(const Plane& plane) {
+  std::vector<Range> out;
+  plane.row_sizes({0, plane.queries()}, [&](Range rows, const Plane::RowSize& size) {
+    if (size.keys != plane.keys()) return;
+    if (!out.empty() && out.back().end == rows.begin) {
+      out.back().end = rows.end;
+    } else {
+      out.push_back(rows);
+    }
+  });
+  return out;
+}
+
+PlanePtr without_rows(const PlanePtr& plane, const std::vector<Range>& ranges) {
+  if (ranges.empty()) return plane;
+  const Index queries = plane->queries(), keys = plane->keys();
+  std::vector<Slab> slabs;
+  for (const Range& rows : ranges) slabs.push_back({rows, {{0, keys}}});
+  return combine(Op::kSub, plane, bands(queries, keys, std::move(slabs)));
+}
+
+/// A row sees itself and all earlier tokens, of which there are some, but for one in eight at most.
+bool is_causal_row(const Plane& plane, Index row) {
+  const Index missed = row - plane.count({row, row + 1}, {0, row});
+  return row > 0 && 8 * missed <= row && plane.count({row, row + 1}, {row, row + 1}) == 1;
+}
+
+/// The rows are at the first or the last tokens, and only rows that see every key, `full` in
+/// number, see them.
+bool are_unseen_ends(const Plane& plane, Range rows, Index full) {
+  if (rows.begin > 0 && (rows.end < plane.queries() || is_causal_row(plane, rows.begin - 1))) {
+    return false;
+  }
+  return plane.count({0, plane.queries()}, rows) == full * rows.size();
+}
+
+/// Counts the cells on the diagonals from low to high.
+Index open_on(const PlanePtr& plane, Index low, Index high) {
+  return combine(Op::kAnd, plane, diagonal_band(plane->queries(), plane->keys(), low, high))
+      ->count();
+}
+
+/// No row sees a later key, and several are left that see any.
+bool is_causal(const PlanePtr& rest) {
+  const Index tokens = rest->keys();
+  return open_on(rest, 1, kUnbounded) == 0 && rest->count({0, tokens - 1}, {0, tokens}) > 0;
+}
+
+/// No row sees an earlier key, one sees a later one, and most see themselves.
+bool is_anti_causal(const PlanePtr& rest) {
+  return open_on(rest, -kUnbounded, -1) == 0 && open_on(rest, 1, kUnbounded) > 0 &&
+         2 * open_on(rest, 0, 0) > rest->queries();
+}
+
+}  // namespace
+
+OpenedRows opened_rows(const PlanePtr& plane) {
+  const Index tokens = plane->keys();
+  OpenedRows out;
+  if (plane->queries() != tokens || tokens < 3) return out;
+  const std::vector<Range> ranges = full_rows(*plane);
+  Index full = 0;
+  for (const Range& rows : ranges) full += rows.size();
+  if (full == tokens) return out;
+  for (const Range& rows : ranges) {
+    const bool unseen = are_unseen_ends(*plane, rows, full);
+    if (unseen || rows.end < tokens) (unseen ? out.padding : out.others).push_back(rows);
+  }
+  if (out.padding.empty() && out.others.empty()) return out;
+  const PlanePtr rest = without_rows(plane, ranges);
+  if (!out.others.empty() && !is_causal(rest)) out.others.clear();
+  if (!out.padding.empty() && is_anti_causal(rest)) out.padding.clear();
+  return out;
+}
+
+Mask without_opened_padding(const Mask& mask) {
+  return mask.map(
+      [](const PlanePtr& plane) { return without_rows(plane, opened_rows(plane).padding); });
+}
+
+}  // namespace maskctl

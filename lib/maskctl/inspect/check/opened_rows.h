@@ -1,0 +1,27 @@
+// Rows that see every key where the others do not: opened padding, and rows of causal masks;
+// private to inspect.
+#pragma once
+
+#include <vector>
+
+#include "maskctl/mask/mask.h"
+
+namespace maskctl {
+
+/// Ascending ranges of queries of a square plane; none of a plane that is wholly open.
+struct OpenedRows {
+  /// At the first or last tokens, which no query sees but these: padding whose empty rows were
+  /// opened, as transformers does for SDPA. Rows at the end are none if the row before them
+  /// sees itself and its whole past: then they are causal, or a group. There are none where the
+  /// others see later keys only.
+  std::vector<Range> padding;
+  /// Before the last token, where all other rows are causal.
+  std::vector<Range> others;
+};
+
+OpenedRows opened_rows(const PlanePtr& plane);
+
+/// The mask with its opened padding closed.
+Mask without_opened_padding(const Mask& mask);
+
+}  // namespace maskctl
