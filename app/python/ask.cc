@@ -4,14 +4,12 @@
 
 #include <algorithm>
 #include <chrono>
-#include <condition_variable>
 #include <exception>
-#include <mutex>
-#include <thread>
 
 #include "app/cli/commands/command.h"
 #include "app/cli/parser/groups.h"
 #include "app/python/keywords.h"
+#include "app/python/worker.h"
 #include "app/reports/remedies.h"
 #include "app/session/loader.h"
 #include "maskctl/base/error.h"
@@ -23,48 +21,25 @@ namespace {
 
 constexpr std::chrono::milliseconds kBetweenQuestions{20};
 
-/// Work on a thread of its own, so that the one that called can be asked whether to go on: the
+/// Works on another thread, so that the one that called can be asked whether to go on: the
 /// interpreter hears signals on its main thread only.
-class Attended {
- public:
-  Attended(Session& session, const std::function<void()>& work)
-      : session_(session), thread_([this, &work] { run(work); }) {}
-
-  void wait(const WantsStop& wants_stop) {
-    std::unique_lock lock(mutex_);
-    while (!ended_.wait_for(lock, kBetweenQuestions, [this] { return done_; })) {
-      lock.unlock();
-      if (wants_stop()) session_.cancel();
-      lock.lock();
-    }
-    lock.unlock();
-    thread_.join();
-    if (failure_) std::rethrow_exception(failure_);
-  }
-
- private:
-  void run(const std::function<void()>& work) {
+void attend(Session& session, const WantsStop& wants_stop, const std::function<void()>& work) {
+  std::exception_ptr failure;
+  const std::function<void()> caught = [&] {
     try {
-      const WorkScope scope({.stop = session_.stop_token()});
+      const WorkScope scope({.stop = session.stop_token()});
       work();
     } catch (...) {
-      failure_ = std::current_exception();
+      failure = std::current_exception();
     }
-    const std::lock_guard lock(mutex_);
-    done_ = true;
-    ended_.notify_one();
+  };
+  Worker& worker = Worker::take();
+  worker.begin(caught);
+  while (!worker.ended_within(kBetweenQuestions)) {
+    if (wants_stop()) session.cancel();
   }
-
-  Session& session_;
-  std::mutex mutex_;
-  std::condition_variable ended_;
-  bool done_ = false;
-  std::exception_ptr failure_;
-  std::thread thread_;  // last: it uses all the others
-};
-
-void attend(Session& session, const WantsStop& wants_stop, const std::function<void()>& work) {
-  Attended(session, work).wait(wants_stop);
+  worker.give_back();
+  if (failure) std::rethrow_exception(failure);
 }
 
 void take(const Option* option, const std::string& name, const std::string& value,

@@ -1,8 +1,5 @@
 """What commands say, as values."""
 
-import json
-from functools import cache
-
 from maskctl import _native
 from maskctl._native import Error
 
@@ -26,6 +23,8 @@ class Answer:
         if "_data" not in self.__dict__:
             if self._ask_json is None:
                 raise AttributeError("this command has no --json")
+            import json  # a third of the time that importing this package would take
+
             self._data = json.loads(self._ask_json())
         return self._data
 
@@ -72,10 +71,14 @@ def options_of(command):
             if name.startswith("--") and name != "--json" and name not in _OF_READING]
 
 
-@cache
+_words = {}
+
+
 def _words_of(command):
-    """Its operands and options: what the value of each is."""
-    return {name: value for name, value, _ in _native.command_info(command)[1]}
+    """Its operands and options: what the value of each is. Asked for once."""
+    if command not in _words:
+        _words[command] = {name: value for name, value, _ in _native.command_info(command)[1]}
+    return _words[command]
 
 
 def shape_text(shape):

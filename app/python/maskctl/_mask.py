@@ -1,8 +1,6 @@
 """The mask, whose methods are the commands."""
 
 import os
-import re
-from tempfile import TemporaryDirectory
 
 from maskctl import _arrays, _native
 from maskctl._answer import Line, extents_of, help_of, run, shape_text
@@ -31,8 +29,16 @@ def _reading(kind, keep_value=None, closed_below=None, shape=None, pad_id=None, 
     return options
 
 
+def _temporary_folder():
+    from tempfile import TemporaryDirectory
+
+    return TemporaryDirectory()
+
+
 def _with_missing_array(error):
     """The error, with what to do where a step names an array that was not given."""
+    import re
+
     found = re.match(r"cannot read ([^\W\d]\w*): No such file", str(error))
     return Error(f"{error}; give the array, {found[1]}=...") if found else error
 
@@ -242,7 +248,7 @@ class Mask:
             for keyword, value in options.items():
                 line.option(keyword, value)
             return line.run()[0]
-        with TemporaryDirectory() as folder:
+        with _temporary_folder() as folder:
             found = self.recognise(write=f"{folder}/arrays.npz")
             if not found:
                 raise Error(f"{self.name}: no pipeline makes this mask; nearest: {found.pipeline}")
@@ -303,7 +309,7 @@ class Mask:
         return f"<maskctl.Mask {self.name} {shape}, {self.count()} open>"
 
     def _repr_html_(self):
-        with TemporaryDirectory() as folder:
+        with _temporary_folder() as folder:
             self.show(output=f"{folder}/mask.svg")
             with open(f"{folder}/mask.svg", encoding="utf-8") as picture:
                 return picture.read()
