@@ -115,6 +115,30 @@ def test_a_forked_process_asks(random_mask):
     assert os.waitpid(child, 0)[1] == 0
 
 
+def test_forks_while_other_threads_ask(random_mask):
+    mask = Mask(random_mask(512, 512))
+    expected, done = str(mask.stats()), threading.Event()
+
+    def ask():
+        while not done.is_set():
+            str(mask.stats())
+
+    threads = [threading.Thread(target=ask) for _ in range(3)]
+    for thread in threads:
+        thread.start()
+    statuses = []
+    for _ in range(10):
+        child = os.fork()
+        if child == 0:
+            signal.alarm(60)  # one that hangs ends by that
+            os._exit(0 if str(mask.stats()) == expected else 1)
+        statuses.append(os.waitpid(child, 0)[1])
+    done.set()
+    for thread in threads:
+        thread.join()
+    assert statuses == [0] * 10
+
+
 def long_work():
     """Takes minutes: a random mask is computed cell by cell."""
     return Mask.read("gen:random:sparsity=0.5,n=400000").stats()
