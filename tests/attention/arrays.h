@@ -8,7 +8,7 @@
 #include "maskctl/mask/arrays/dense.h"
 #include "support/tensors.h"
 
-namespace attention_test {
+namespace maskctl::attention_test {
 
 using namespace maskctl;
 using namespace maskctl::attention;
@@ -68,4 +68,4 @@ inline Mask uneven_documents() {
   });
 }
 
-}  // namespace attention_test
+}  // namespace maskctl::attention_test

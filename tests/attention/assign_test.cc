@@ -10,6 +10,8 @@
 #include "support/catch_compat.h"
 #include "support/rounds.h"
 
+namespace assign_cases {
+
 namespace {
 
 using namespace maskctl;
@@ -148,3 +150,5 @@ TEST_CASE("what a rank gives away sees few keys that the other lacks") {
 TEST_CASE("balanced parts of a mask without open cells are still dealt") {
   check_dealt(assigned_queries(Assign::kBalanced, Mask(full_plane(300, 0)), 3), 300);
 }
+
+}  // namespace assign_cases

@@ -8,9 +8,11 @@
 #include "maskctl/attention/runtime/modules.h"
 #include "support/error_of.h"
 
+namespace autotuner_cases {
+
 namespace {
 
-using namespace attention_test;
+using namespace maskctl::attention_test;
 using maskctl::test::error_of;
 
 /// Time that passes only when a test says so.
@@ -162,3 +164,5 @@ TEST_CASE("autotune_recorded: a runtime tunes what all its executors recorded") 
 }
 
 }  // namespace
+
+}  // namespace autotuner_cases

@@ -13,11 +13,13 @@
 #include "maskctl/mask/planes/bands.h"
 #include "support/catch_compat.h"
 
+namespace backends_cases {
+
 namespace {
 
 using namespace maskctl;
 using namespace maskctl::attention;
-using namespace attention_test;
+using namespace maskctl::attention_test;
 
 struct Arrays {
   explicit Arrays(Index tokens, Index heads = 2) {
@@ -203,3 +205,5 @@ TEST_CASE("ranks of a ring have the limits of their caller") {
   run_ring(4, [&](Communicator&) { with += threads() == 3; });
   CHECK(with == 4);
 }
+
+}  // namespace backends_cases

@@ -4,6 +4,8 @@
 #include "maskctl/attention/operations.h"
 #include "support/catch_compat.h"
 
+namespace borders_cases {
+
 namespace {
 
 using namespace maskctl;
@@ -59,3 +61,5 @@ TEST_CASE("borders: a fault of queries, of keys, of the lse, and one that is bes
   at(seen, "grad_query", 0) += 1;  // query 0
   CHECK(failed(seen).empty());
 }
+
+}  // namespace borders_cases

@@ -8,9 +8,11 @@
 #include "maskctl/attention/runtime/modules.h"
 #include "support/rounds.h"
 
+namespace candidates_cases {
+
 namespace {
 
-using namespace attention_test;
+using namespace maskctl::attention_test;
 using maskctl::test::f32;
 using maskctl::test::i32;
 using maskctl::test::RandomTensors;
@@ -184,3 +186,5 @@ TEST_CASE("candidates: a call that will be refused has candidates all the same")
 }
 
 }  // namespace
+
+}  // namespace candidates_cases

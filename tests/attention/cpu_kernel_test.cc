@@ -6,6 +6,8 @@
 #include "support/catch_compat.h"
 #include "support/tensors.h"
 
+namespace cpu_kernel_cases {
+
 namespace {
 
 using namespace maskctl;
@@ -166,3 +168,5 @@ TEST_CASE("rows are scaled each by its factor, and multiplied with each other") 
 }
 
 }  // namespace
+
+}  // namespace cpu_kernel_cases

@@ -9,6 +9,8 @@
 #include "support/catch_compat.h"
 #include "support/leaf_maker.h"
 
+namespace cpu_tiles_cases {
+
 namespace {
 
 using namespace maskctl;
@@ -129,7 +131,7 @@ TEST_CASE("a block of queries comes from a block map that is of its plane and ha
 
 TEST_CASE("attention under a block map has the bits of its plane, which kernels need not read") {
   constexpr Index kTokens = 200;
-  attention_test::Random r(3);
+  maskctl::attention_test::Random r(3);
   const Tensor query = r.normal({1, kTokens, 2, 16}), key = r.normal({1, kTokens, 2, 16}),
                value = r.normal({1, kTokens, 2, 16}), d_out = r.normal({1, kTokens, 2, 16});
   const auto plane = std::make_shared<CountedPlane>(kTokens);
@@ -171,3 +173,5 @@ TEST_CASE("a block map and a rule close together what either closes") {
 }
 
 }  // namespace
+
+}  // namespace cpu_tiles_cases

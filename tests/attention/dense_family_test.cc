@@ -11,9 +11,11 @@
 #include "support/backends.h"
 #include "support/error_of.h"
 
+namespace dense_family_cases {
+
 namespace {
 
-using namespace attention_test;
+using namespace maskctl::attention_test;
 
 /// Arrays of one call, and what the float64 core makes of them under a mask.
 struct Arrays {
@@ -375,3 +377,5 @@ TEST_CASE("calls that do not fit are refused before any work") {
   CHECK(error_of([&] { blocksparse_attention(q, k, k, none); }) ==
         "mask_builder gave no mask for head 0 of 4");
 }
+
+}  // namespace dense_family_cases

@@ -10,6 +10,8 @@
 #include "maskctl/mask/arrays/dense.h"
 #include "support/catch_compat.h"
 
+namespace effects_cases {
+
 namespace {
 
 using namespace maskctl;
@@ -214,3 +216,5 @@ TEST_CASE("effects: parts of a ring are noted over a mesh, which says them") {
 }
 
 }  // namespace
+
+}  // namespace effects_cases

@@ -12,6 +12,8 @@
 #include "support/catch_compat.h"
 #include "support/tensors.h"
 
+namespace ejkernel_modules_cases {
+
 namespace {
 
 using namespace maskctl;
@@ -543,3 +545,5 @@ TEST_CASE("ejkernel.modules: MaskInfo for complex masking") {
 }
 
 }  // namespace
+
+}  // namespace ejkernel_modules_cases

@@ -12,6 +12,8 @@
 #include "support/finite_differences.h"
 #include "support/tensors.h"
 
+namespace grouped_matmul_cases {
+
 namespace {
 
 using namespace maskctl;
@@ -271,3 +273,5 @@ TEST_CASE("the grouped product refuses what does not fit, before any work") {
   CHECK(error_of([&] { grouped_matmul_backward(in, p.lhs); }) ==
         "d_out is (4, 1), expected (4, 2)");
 }
+
+}  // namespace grouped_matmul_cases

@@ -7,6 +7,8 @@
 #include "maskctl/attention/cuda/hopper/layout.h"
 #include "support/catch_compat.h"
 
+namespace hopper_layout_cases {
+
 namespace {
 
 using namespace maskctl;
@@ -93,3 +95,5 @@ TEST_CASE("hopper: cuts are bounded, however long lists are") {
     }
   }
 }
+
+}  // namespace hopper_layout_cases

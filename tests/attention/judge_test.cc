@@ -14,6 +14,8 @@
 #include "support/rounded_kernel.h"
 #include "support/rounds.h"
 
+namespace judge_cases {
+
 namespace {
 
 using namespace maskctl;
@@ -353,3 +355,5 @@ TEST_CASE("judge: a border of documents that has moved by a few tokens is named"
 }
 
 }  // namespace
+
+}  // namespace judge_cases

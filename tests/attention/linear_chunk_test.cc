@@ -7,6 +7,8 @@
 #include "support/catch_compat.h"
 #include "support/tensors.h"
 
+namespace linear_chunk_cases {
+
 namespace {
 
 using namespace maskctl;
@@ -154,3 +156,5 @@ TEST_CASE("pairs of tokens of a segment are products over the spans of their gro
     }
   }
 }
+
+}  // namespace linear_chunk_cases

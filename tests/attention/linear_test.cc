@@ -12,6 +12,8 @@
 #include "support/finite_differences.h"
 #include "support/rounds.h"
 
+namespace linear_cases {
+
 namespace {
 
 using namespace linear_test;
@@ -414,3 +416,5 @@ TEST_CASE("the linear family refuses what does not fit, before any work") {
   CHECK_THROWS_WITH(recurrent_attention_backward({&q, &k, &v}, q),
                     "d_out is (2, 5, 4, 3), expected (2, 5, 4, 6)");
 }
+
+}  // namespace linear_cases

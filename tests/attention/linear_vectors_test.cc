@@ -6,6 +6,8 @@
 #include "support/catch_compat.h"
 #include "support/tensors.h"
 
+namespace linear_vectors_cases {
+
 namespace {
 
 using namespace maskctl;
@@ -138,3 +140,5 @@ TEST_CASE("sums of products, back from the last row and over rows and columns") 
 }
 
 }  // namespace
+
+}  // namespace linear_vectors_cases

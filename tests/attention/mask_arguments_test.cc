@@ -4,9 +4,11 @@
 #include "attention/arrays.h"
 #include "support/error_of.h"
 
+namespace mask_arguments_cases {
+
 namespace {
 
-using namespace attention_test;
+using namespace maskctl::attention_test;
 
 constexpr MaskExtents kExtents{3, 4, 2, 9, 11};
 
@@ -281,3 +283,5 @@ TEST_CASE("arguments that do not fit are refused by name") {
   check_refused(with([&](auto& a) { a.kv_segment_ids = &keys; }), "without q_segment_ids");
   check_refused(with([&](auto& a) { a.q_positions = &few; }), "one without the other");
 }
+
+}  // namespace mask_arguments_cases

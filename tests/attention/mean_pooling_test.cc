@@ -10,6 +10,8 @@
 #include "support/finite_differences.h"
 #include "support/tensors.h"
 
+namespace mean_pooling_cases {
+
 namespace {
 
 using namespace maskctl;
@@ -159,3 +161,5 @@ TEST_CASE("mean pooling refuses what does not fit, before any work") {
   const Tensor x = six_tokens();
   CHECK(error_of([&] { mean_pooling_backward({&x}, x); }) == "d_out is (2, 3, 2), expected (2, 2)");
 }
+
+}  // namespace mean_pooling_cases

@@ -43,7 +43,7 @@ void* counted(std::size_t size, std::size_t alignment) {
 
 namespace {
 
-using namespace attention_test;
+using namespace maskctl::attention_test;
 
 template <class F>
 std::size_t bytes_of(F&& f) {

@@ -9,9 +9,11 @@
 #include "support/error_of.h"
 #include "support/finite_differences.h"
 
+namespace mla_cases {
+
 namespace {
 
-using namespace attention_test;
+using namespace maskctl::attention_test;
 
 /// [.., R] by [R, H, X], element by element.
 Tensor rebuilt(const Tensor& latent, const Tensor& w) {
@@ -183,3 +185,5 @@ TEST_CASE("latents that do not fit are refused") {
   CHECK(call(p.query, p.w_kc) == "key_value is (2, 9, 4, 6), expected 3 axes");
   CHECK(call(p.latent, p.w_vc) == "w_kc is (5, 2, 7), expected (5, 2, 6)");
 }
+
+}  // namespace mla_cases

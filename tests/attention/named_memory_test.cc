@@ -5,6 +5,8 @@
 #include "maskctl/mask/planes/bands.h"
 #include "support/catch_compat.h"
 
+namespace named_memory_cases {
+
 namespace {
 
 using namespace maskctl;
@@ -46,3 +48,5 @@ TEST_CASE("named operations: a window over 128k tokens takes memory for tokens, 
 }
 
 }  // namespace
+
+}  // namespace named_memory_cases

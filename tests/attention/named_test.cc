@@ -10,6 +10,8 @@
 #include "maskctl/tensor/convert.h"
 #include "support/catch_compat.h"
 
+namespace named_cases {
+
 namespace {
 
 using namespace maskctl;
@@ -249,3 +251,5 @@ TEST_CASE("named operations: decays above 0 are doubted") {
 }
 
 }  // namespace
+
+}  // namespace named_cases

@@ -14,6 +14,8 @@
 #include "support/finite_differences.h"
 #include "support/tensors.h"
 
+namespace native_sparse_cases {
+
 namespace {
 
 using namespace maskctl;
@@ -527,3 +529,5 @@ TEST_CASE("bad calls of native sparse attention are one error before any work") 
 }
 
 }  // namespace
+
+}  // namespace native_sparse_cases

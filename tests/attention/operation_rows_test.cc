@@ -9,6 +9,8 @@
 #include "maskctl/base/error.h"
 #include "support/catch_compat.h"
 
+namespace operation_rows_cases {
+
 namespace {
 
 using namespace maskctl;
@@ -145,3 +147,5 @@ TEST_CASE("operations: the documentation lists every argument") {
 }
 
 }  // namespace
+
+}  // namespace operation_rows_cases

@@ -7,6 +7,8 @@
 #include "support/catch_compat.h"
 #include "support/error_of.h"
 
+namespace operations_cases {
+
 namespace {
 
 using namespace maskctl;
@@ -107,3 +109,5 @@ TEST_CASE("operations: weights are dropped with a probability alone, and where i
 }
 
 }  // namespace
+
+}  // namespace operations_cases

@@ -5,6 +5,8 @@
 #include "support/contains.h"
 #include "support/error_of.h"
 
+namespace page_layout_cases {
+
 namespace {
 
 using namespace maskctl;
@@ -62,3 +64,5 @@ TEST_CASE("page layout: where both fit, the call names both spellings, and eithe
 }
 
 }  // namespace
+
+}  // namespace page_layout_cases

@@ -15,6 +15,8 @@
 #include "maskctl/tensor/convert.h"
 #include "support/catch_compat.h"
 
+namespace probe_cases {
+
 namespace {
 
 using namespace maskctl;
@@ -188,3 +190,5 @@ TEST_CASE("probe: wrong requests are refused") {
 }
 
 }  // namespace
+
+}  // namespace probe_cases

@@ -11,9 +11,11 @@
 #include "support/error_of.h"
 #include "support/little_memory.h"
 
+namespace ring_cases {
+
 namespace {
 
-using namespace attention_test;
+using namespace maskctl::attention_test;
 
 /// One device in float64 is the judge: ring sizes 2, 3 and 6 must give the same.
 void check_ring(unsigned seed, const RingAttentionOptions& options, Index keys = 24) {
@@ -275,3 +277,5 @@ TEST_CASE("a ring: ranks do not wait for one whose thread did not start") {
   }));
 }
 #endif
+
+}  // namespace ring_cases

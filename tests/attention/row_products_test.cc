@@ -7,6 +7,8 @@
 #include "support/catch_compat.h"
 #include "support/tensors.h"
 
+namespace row_products_cases {
+
 namespace {
 
 using namespace maskctl;
@@ -137,3 +139,5 @@ TEST_CASE("a score depends on its two vectors alone") {
 }
 
 }  // namespace
+
+}  // namespace row_products_cases

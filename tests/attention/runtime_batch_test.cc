@@ -4,9 +4,11 @@
 #include "maskctl/attention/runtime/modules.h"
 #include "support/error_of.h"
 
+namespace runtime_batch_cases {
+
 namespace {
 
-using namespace attention_test;
+using namespace maskctl::attention_test;
 using maskctl::test::error_of;
 
 /// Three calls with a key that they share; the values lie along axis 2.
@@ -121,3 +123,5 @@ TEST_CASE("batch: what does not fit is refused before any work", "[attention]") 
 }
 
 }  // namespace
+
+}  // namespace runtime_batch_cases

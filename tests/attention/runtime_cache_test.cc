@@ -11,6 +11,8 @@
 #include "maskctl/attention/runtime/persistent_cache.h"
 #include "support/catch_compat.h"
 
+namespace runtime_cache_cases {
+
 namespace {
 
 using namespace maskctl;
@@ -178,3 +180,5 @@ TEST_CASE("config cache: get, put, clear", "[attention]") {
 }
 
 }  // namespace
+
+}  // namespace runtime_cache_cases

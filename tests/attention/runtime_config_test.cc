@@ -6,6 +6,8 @@
 #include "maskctl/base/error.h"
 #include "support/catch_compat.h"
 
+namespace runtime_config_cases {
+
 namespace {
 
 using namespace maskctl;
@@ -140,3 +142,5 @@ TEST_CASE("configs: sizes must be positive", "[attention]") {
 }
 
 }  // namespace
+
+}  // namespace runtime_config_cases

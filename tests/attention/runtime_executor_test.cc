@@ -7,9 +7,11 @@
 #include "maskctl/attention/runtime/modules.h"
 #include "support/error_of.h"
 
+namespace runtime_executor_cases {
+
 namespace {
 
-using namespace attention_test;
+using namespace maskctl::attention_test;
 using maskctl::test::error_of;
 
 struct Arrays {
@@ -259,3 +261,5 @@ TEST_CASE("default runtime: its settings are fixed once it is used", "[attention
 }
 
 }  // namespace
+
+}  // namespace runtime_executor_cases

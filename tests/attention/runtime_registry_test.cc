@@ -7,6 +7,8 @@
 #include "maskctl/base/error.h"
 #include "support/catch_compat.h"
 
+namespace runtime_registry_cases {
+
 namespace {
 
 using namespace maskctl;
@@ -87,3 +89,5 @@ TEST_CASE("platforms: names read back", "[attention]") {
 }
 
 }  // namespace
+
+}  // namespace runtime_registry_cases

@@ -7,6 +7,8 @@
 #include "maskctl/base/error.h"
 #include "support/catch_compat.h"
 
+namespace runtime_selector_cases {
+
 namespace {
 
 using namespace maskctl;
@@ -302,3 +304,5 @@ TEST_CASE("tuner: medians of the timed runs, within a budget", "[attention]") {
 }
 
 }  // namespace
+
+}  // namespace runtime_selector_cases

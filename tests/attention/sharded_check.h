@@ -8,7 +8,7 @@
 
 namespace sharded_test {
 
-using namespace attention_test;
+using namespace maskctl::attention_test;
 
 inline const AxisName kWhole;
 inline PartitionSpec spec(std::vector<AxisName> axes) { return {std::move(axes)}; }

@@ -5,6 +5,8 @@
 #include "support/backends.h"
 #include "support/error_of.h"
 
+namespace sharded_others_cases {
+
 namespace {
 
 using namespace sharded_test;
@@ -281,3 +283,5 @@ TEST_CASE("sharded: ejkernel's call of version 3", "[attention]") {
 }
 
 }  // namespace
+
+}  // namespace sharded_others_cases

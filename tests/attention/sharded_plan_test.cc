@@ -8,6 +8,8 @@
 #include "support/error_of.h"
 #include "support/tensors.h"
 
+namespace sharded_plan_cases {
+
 namespace {
 
 using namespace maskctl;
@@ -149,3 +151,5 @@ TEST_CASE("slices: cumulative lengths count from 0 in each part", "[attention]")
 }
 
 }  // namespace
+
+}  // namespace sharded_plan_cases

@@ -7,6 +7,8 @@
 #include "support/backends.h"
 #include "support/error_of.h"
 
+namespace sharded_cases {
+
 namespace {
 
 using namespace sharded_test;
@@ -329,3 +331,5 @@ TEST_CASE("sharded: numbers of specs and incomplete calls", "[attention]") {
 }
 
 }  // namespace
+
+}  // namespace sharded_cases

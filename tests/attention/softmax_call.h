@@ -5,7 +5,7 @@
 
 #include "attention/arrays.h"
 
-namespace attention_test {
+namespace maskctl::attention_test {
 
 /// A call of the definition behind the dense operations, with its cotangents.
 struct SoftmaxCall {
@@ -69,4 +69,4 @@ inline SoftmaxCall random_softmax_call(unsigned seed, DType dtype = DType::kFloa
   return p;
 }
 
-}  // namespace attention_test
+}  // namespace maskctl::attention_test

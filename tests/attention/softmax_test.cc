@@ -17,11 +17,13 @@
 #include "support/finite_differences.h"
 #include "support/leaf_maker.h"
 
+namespace softmax_cases {
+
 namespace {
 
 using namespace maskctl;
 using namespace maskctl::attention;
-using namespace attention_test;
+using namespace maskctl::attention_test;
 
 void compare_backends(SoftmaxCall p, double tolerance) {
   const Tensor* d_lse = p.d_lse ? &*p.d_lse : nullptr;
@@ -276,3 +278,5 @@ TEST_CASE("attention refuses what does not fit, before any work") {
   o.dropout = 1;
   CHECK_THROWS_AS(softmax_forward({&q, &k, &v, nullptr, nullptr, nullptr}, o), Error);
 }
+
+}  // namespace softmax_cases

@@ -13,6 +13,8 @@
 #include "support/backends.h"
 #include "support/catch_compat.h"
 
+namespace verify_cases {
+
 namespace {
 
 using namespace maskctl;
@@ -373,3 +375,5 @@ TEST_CASE("verify: without the judge, and beyond the cells that can be read one 
 }
 
 }  // namespace
+
+}  // namespace verify_cases

@@ -7,6 +7,8 @@
 #include "maskctl/base/threads.h"
 #include "support/catch_compat.h"
 
+namespace worker_pool_cases {
+
 namespace {
 
 using namespace maskctl;
@@ -39,3 +41,5 @@ TEST_CASE("worker pool: as many workers as tasks at one time, each with one of t
 }
 
 }  // namespace
+
+}  // namespace worker_pool_cases

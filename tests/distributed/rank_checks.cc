@@ -104,9 +104,9 @@ std::vector<Call> snippets(Index ranks) {
 /// Every operation, with extents that 2 and 4 devices divide.
 std::vector<Call> small_calls() {
   std::vector<Call> calls;
-  for (const Operation* form : attention_test::forms()) {
+  for (const Operation* form : maskctl::attention_test::forms()) {
     if (form->has("cu_seqlens") && !form->has("key_value") && !form->has("x")) continue;
-    calls.push_back({std::string(form->name), form, attention_test::small_call(*form)});
+    calls.push_back({std::string(form->name), form, maskctl::attention_test::small_call(*form)});
     if (!form->has("group_sizes")) continue;
     calls.back().arguments.arrays["lhs"] = random_normal({8, 6}, 1);  // rows that ranks divide
   }
@@ -319,7 +319,7 @@ std::string check(Communicator& world, const Call& call, const std::string& mesh
   if (!is_ring) return "";
   whole.context.backend = backend;
   whole.options["ring_size"] = std::to_string(world.size());
-  if (attention_test::same_bits(run(*call.operation, whole), seen)) return "";
+  if (maskctl::attention_test::same_bits(run(*call.operation, whole), seen)) return "";
   return "other bits than a ring inside the process";
 }
 

@@ -5,7 +5,7 @@
 
 namespace {
 
-using namespace attention_test;
+using namespace maskctl::attention_test;
 
 constexpr DType kTypes[] = {DType::kBFloat16, DType::kFloat16, DType::kFloat32};
 constexpr Index kDims[] = {64, 128, 256}, kTokens[] = {300, 512, 700, 1024, 2048};

@@ -14,7 +14,7 @@
 
 namespace {
 
-using namespace attention_test;
+using namespace maskctl::attention_test;
 
 // 3 ranks have 140 each, or 70: tiles that are not whole.
 constexpr Index kTokens = maskctl::test::kSanitized ? 210 : 420;

@@ -11,7 +11,7 @@
 
 namespace {
 
-using namespace attention_test;
+using namespace maskctl::attention_test;
 
 constexpr double kTolerances[] = {2e-5, 4e-3, 3e-2};
 constexpr DType kTypes[] = {DType::kFloat32, DType::kFloat16, DType::kBFloat16};

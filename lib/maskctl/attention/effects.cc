@@ -39,13 +39,8 @@ template <class F>
 bool with_usual(const Operation& form, const Field& field, const void* call, F&& f) {
   return visit_member(field, call, [&](const auto& member) {
     using Member = std::decay_t<decltype(member)>;
-    return visit_member(field, form.empty_call(), [&](const auto& usual) {
-      if constexpr (std::is_same_v<Member, std::decay_t<decltype(usual)>>) {
-        return f(member, usual);
-      } else {
-        return false;
-      }
-    });
+    void* const usual = const_cast<void*>(form.empty_call());  // NOLINT: only read here
+    return f(member, *std::get<Member*>(field.slot(usual)));
   });
 }
 

@@ -25,6 +25,8 @@
 namespace maskctl {
 namespace {
 
+using Expect = GoldenEntry::Expect;
+
 constexpr std::string_view kEntryKeys[] = {
     "name",  "source", "as",   "transforms", "pad_id", "keep_value", "closed_below",
     "shape", "batch",  "head", "kernel",     "expect", "was"};
@@ -180,9 +182,7 @@ bool is_digest(std::string_view text) {
   return text.size() == 64 && text.find_first_not_of("0123456789abcdef") == text.npos;
 }
 
-GoldenEntry::Expected read_expected(const Reader& reader, GoldenEntry::Expect expect,
-                                    const char* key) {
-  using Expect = GoldenEntry::Expect;
+GoldenEntry::Expected read_expected(const Reader& reader, Expect expect, const char* key) {
   GoldenEntry::Expected out{expect, "", {}, reader.place(key)};
   const Index line = out.place.begin_line;
   if (expect == Expect::kHolds) {
@@ -213,8 +213,7 @@ std::vector<GoldenEntry::Expected> read_expect(const std::string& path, const to
   std::vector<GoldenEntry::Expected> out;
   for (std::size_t i = 0; i < std::size(kExpectKeys); ++i) {
     if (!reader.has(kExpectKeys[i].data())) continue;
-    out.push_back(
-        read_expected(reader, static_cast<GoldenEntry::Expect>(i), kExpectKeys[i].data()));
+    out.push_back(read_expected(reader, static_cast<Expect>(i), kExpectKeys[i].data()));
   }
   if (!out.empty()) return out;
   reader.refuse(line_of(table),
@@ -257,14 +256,14 @@ GoldenEntry read_entry(const std::string& path, const toml::table& table) {
   entry.source_place = reader.place("source");
   entry.expect_place = reader.place("expect");
   if (reader.has("kernel")) entry.kernel = Reader(path, reader.table("kernel")).words();
-  const bool judged = entry.find(GoldenEntry::Expect::kVerdict) != nullptr;
+  const bool judged = entry.find(Expect::kVerdict) != nullptr;
   if (judged != reader.has("kernel")) {
     reader.refuse(entry.line, "a kernel and expect = { verdict = \"obeys\" } go together");
   }
   if (!reader.has("was")) return entry;
   entry.was = read_record(path, reader.table("was"));
   entry.was_place = reader.place("was");
-  if (!entry.find(GoldenEntry::Expect::kSha256)) {
+  if (!entry.find(Expect::kSha256)) {
     reader.refuse(entry.was_place.begin_line, "key 'was' says of which mask expect.sha256 is");
   }
   return entry;

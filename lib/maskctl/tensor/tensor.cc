@@ -31,6 +31,12 @@ Tensor::Tensor(DType dtype, std::vector<Index> shape, Unwritten)
   data_.resize(static_cast<std::size_t>(*bytes));
 }
 
+Tensor::Tensor(const Tensor&) = default;
+Tensor::Tensor(Tensor&&) noexcept = default;
+Tensor& Tensor::operator=(const Tensor&) = default;
+Tensor& Tensor::operator=(Tensor&&) noexcept = default;
+Tensor::~Tensor() = default;
+
 Tensor::Tensor(DType dtype, std::vector<Index> shape)
     : Tensor(dtype, std::move(shape), Unwritten{}) {
   std::ranges::fill(data_, std::byte{0});

@@ -21,6 +21,12 @@ class Tensor {
   Tensor(DType dtype, std::vector<Index> shape);
   /// Uninitialised, for callers that write every element.
   static Tensor unwritten(DType dtype, std::vector<Index> shape);
+  // Defined in one place: freeing the elements would be a loop over them in code compiled at -O1.
+  Tensor(const Tensor&);
+  Tensor(Tensor&&) noexcept;
+  Tensor& operator=(const Tensor&);
+  Tensor& operator=(Tensor&&) noexcept;
+  ~Tensor();
 
   DType dtype() const { return dtype_; }
   const std::vector<Index>& shape() const { return shape_; }

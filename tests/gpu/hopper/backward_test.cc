@@ -9,7 +9,7 @@
 
 namespace {
 
-using namespace attention_test;
+using namespace maskctl::attention_test;
 
 constexpr double kTolerance = 6e-2;
 
