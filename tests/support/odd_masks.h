@@ -61,7 +61,8 @@ inline bool reads_arrays(const Chain& chain) {
 
 class OddMaskMaker {
  public:
-  explicit OddMaskMaker(std::uint64_t seed) : random_(seed) {}
+  /// Of `most` tokens at most.
+  explicit OddMaskMaker(std::uint64_t seed, Index most = 512) : random_(seed), most_(most) {}
 
   OddMask draw() {
     OddMask out;
@@ -110,7 +111,7 @@ class OddMaskMaker {
 
   OddMask make() {
     OddMask out;
-    size_ = number(0, 1) == 0 ? number(8, 64) : number(8, 512);
+    size_ = number(8, number(0, 1) == 0 ? 64 : most_);
     const Index batch = number(0, 2) == 0 ? number(1, 3) : 1;
     const Index heads = number(0, 2) == 0 ? number(1, 4) : 1;
     const bool alike = batch == 1 || number(0, 1) == 0;
@@ -175,7 +176,7 @@ class OddMaskMaker {
   }
 
   std::mt19937_64 random_;
-  Index size_ = 0;
+  Index most_, size_ = 0;
 };
 
 /// True if the answer holds, says no more than the sound mask and what is odd, or is shorter.

@@ -27,7 +27,9 @@ struct RaggedPair {
 
 class RaggedMaker {
  public:
-  explicit RaggedMaker(std::uint64_t seed) : random_(seed) {}
+  /// Of `most` documents, and `longest` queries in each, at most.
+  explicit RaggedMaker(std::uint64_t seed, Index most = 40, Index longest = 40)
+      : random_(seed), most_(most), longest_(longest) {}
 
   RaggedPair draw() {
     for (;;) {
@@ -156,12 +158,12 @@ class RaggedMaker {
   RaggedPair make() {
     RaggedPair out;
     const Index batch = number(0, 3) == 0 ? number(2, 3) : 1, heads = number(0, 3) == 0 ? 2 : 1;
-    const Index longest = coin() ? number(3, 12) : number(8, 40);
+    const Index longest = coin() ? number(3, std::min<Index>(longest_, 12)) : number(8, longest_);
     const Chain chain = inside(longest);
     std::vector<step::Within> rules;
     Index queries = 0, keys = 0;
     for (Index b = 0; b < batch; ++b) {
-      rules.push_back(documents(number(2, coin() ? 6 : 40), longest));
+      rules.push_back(documents(number(2, coin() ? std::min<Index>(most_, 6) : most_), longest));
       rules.back().chain = chain;
       queries = std::max(queries, sum(rules.back().lengths));
       keys = std::max(keys, sum(rules.back().kv_lengths));
@@ -194,6 +196,7 @@ class RaggedMaker {
   }
 
   std::mt19937_64 random_;
+  Index most_, longest_;
 };
 
 /// True if the answer is exact, has no arrays, and says no more than the documents.

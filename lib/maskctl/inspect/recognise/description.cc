@@ -66,8 +66,10 @@ struct RuleBits {
   Index operator()(const step::Sinks& rule) const { return number + list(rule.each); }
   Index operator()(const step::Global& rule) const { return ranges(rule.tokens); }
   /// Each range costs its numbers and a few bits for being there, so moving a number is shorter.
+  /// Tokens that see each other are named once.
   Index operator()(const step::Region& rule) const {
-    return ranges(rule.q) + ranges(rule.k) + 4 * (std::ssize(rule.q) + std::ssize(rule.k));
+    const Index q = ranges(rule.q) + 4 * std::ssize(rule.q);
+    return rule.q == rule.k ? q : q + ranges(rule.k) + 4 * std::ssize(rule.k);
   }
   Index operator()(const step::Combine& rule) const { return rule.mask.cells(); }
   Index operator()(const step::Tokens& rule) const { return runs(rule.q) + runs(rule.kv); }

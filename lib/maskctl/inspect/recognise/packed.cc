@@ -211,14 +211,12 @@ class BorderSearch {
 
   Found explained(const Weights& weights) {
     const Packed packed = searched(weights);
-    Found best = measured(chain_of(packed));
-    if (packed.lengths.size() == 2) {
-      // A first document that nobody needs is padding on the left.
-      Chain padded = band_of(packed.sides);
-      padded.insert(padded.begin(), pad(packed.lengths.back(), true, false));
-      if (Found other = measured(padded); other.length < best.length) best = std::move(other);
-    }
-    return best;
+    if (packed.lengths.size() != 2) return measured(chain_of(packed));
+    // A first document that nobody needs is padding on the left.
+    Chain padded = band_of(packed.sides);
+    padded.insert(padded.begin(), pad(packed.lengths.back(), true, false));
+    Found left = measured(padded), best = measured(chain_of(packed));
+    return left.length <= best.length ? left : best;
   }
 
   Found measured(Chain chain) {

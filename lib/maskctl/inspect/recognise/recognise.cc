@@ -259,6 +259,8 @@ void search_plain(const PlanePtr& plane, const RecogniseOptions& options, Candid
   const bool large = plane->queries() * plane->keys() > kSearchedCells;
   if (out.exact()) search_inverse(plane, options, out);
   if (out.is_short() || (large && out.exact() && !has_arrays(out.chain()))) return;
+  const Extent extent{plane->queries(), plane->keys()};
+  out.add_with_regions({{causal(extent, extent.keys - extent.queries)}}, kLoneCells);
   for (const Chain& packed : packed_chains(plane)) out.add_with_regions(packed);
   if (!out.is_plain_exact()) {
     for (const Chain& ragged : ragged_chains(plane)) out.add_with_regions(ragged, kLoneCells);

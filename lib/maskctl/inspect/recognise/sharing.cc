@@ -35,6 +35,9 @@ class Borrowing {
 
   void run() {
     Index length = total();
+    for (std::size_t i = 0; i < found_.size(); ++i) {
+      if (left_[i] > 0 && !found_[i].irregular) length = renumber(i, length);
+    }
     for (const std::size_t borrower : longest_first()) {
       if (lent_.contains(borrower)) continue;
       const auto before = std::pair(found_[borrower], left_[borrower]);
@@ -55,8 +58,11 @@ class Borrowing {
     std::vector<Chain> chains;
     for (const PlaneChain& one : found_) chains.push_back(one.chain);
     const Chain all = scoped(std::move(chains), planes_.of, batch_, heads_, extent_);
-    const Index left = std::accumulate(left_.begin(), left_.end(), Index{0});
-    return description_.of(all) + left * description_.cell();
+    Index bits = description_.of(all);
+    for (const Index left : left_) {
+      if (left > 0) bits += left * description_.cell() + description_.cell() / 2;
+    }
+    return bits;
   }
   Index length_of(std::size_t i) const {
     return description_.of(found_[i].chain) + left_[i] * description_.cell();
@@ -67,6 +73,27 @@ class Borrowing {
     std::ranges::stable_sort(order, std::greater<>(),
                              [this](std::size_t i) { return length_of(i); });
     return order;
+  }
+
+  /// A plane that is said but for a few cells may be said whole by the steps of another one with
+  /// numbers of its own, where these are in a list anyway. Returns the new length of all.
+  Index renumber(std::size_t i, Index length) {
+    constexpr Index kTrials = 200;
+    const Fit fit{planes_.distinct[i],
+                  [this](const Fitted& one) { return description_.of(one.chain); },
+                  {},
+                  std::min(kTrials, affordable_trials(*planes_.distinct[i]))};
+    for (std::size_t other = 0; other < found_.size(); ++other) {
+      if (left_[other] > 0) continue;
+      std::vector<Fitted> varied = fitted(fit, found_[other].chain);
+      const auto exact = std::ranges::find(varied, 0, &Fitted::residue);
+      if (exact == varied.end()) continue;
+      const auto before = std::pair(found_[i], left_[i]);
+      std::tie(found_[i], left_[i]) = std::pair(PlaneChain{exact->chain, false}, Index{0});
+      if (const Index with = total(); with < length) return with;
+      std::tie(found_[i], left_[i]) = before;
+    }
+    return length;
   }
 
   /// Takes over the chain with the shortest regions to add; that chain stays as it is.
@@ -143,6 +170,7 @@ void share(const Planes& planes, Index batch, Index heads, std::vector<PlaneChai
   if (planes.distinct.size() < 2 || planes.distinct.size() > kMostPlanes) return;
   const Plane& first = *planes.distinct.front();
   if (first.queries() * first.keys() > kSearchedCells) return;
+  share_band(planes.distinct, found);
   Borrowing(planes, batch, heads, found).run();
   share_band(planes.distinct, found);
 }
