@@ -105,6 +105,17 @@ TEST_CASE("ragged documents of a million keys are read off their lines", "[recog
   CHECK(to_text(found.chain) == text);
 }
 
+TEST_CASE("ragged documents of a million keys keep their spelling in a diff", "[diff][ragged]") {
+  const auto at = [](const char* align) {
+    return made(32502, 1000000,
+                within("1+30000+1+500+2000", "400000+30000+250000+120000+200000", align));
+  };
+  const auto cause = diff_cause(at("causal:align=bottom-right"), at("causal:align=top-left"));
+  REQUIRE(cause);
+  CHECK(cause->text == "B = A with alignment top-left instead of bottom-right in each document");
+  CHECK(cause->residue_a.cells + cause->residue_b.cells == 0);
+}
+
 TEST_CASE("neighbours of ragged documents change what is inside them", "[neighbours][ragged]") {
   const Mask mask =
       made(14, 48, within("1+5+7+1", "9+12+7+20", "window:keys=6,align=bottom-right"));

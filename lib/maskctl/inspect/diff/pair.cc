@@ -85,6 +85,7 @@ class Pair {
     if (!a_is.irregular && !b_is.irregular) {
       Fitted other{b_is.chain, matched(a_is.chain, b_is.chain), 0, b_is.residue.cells};
       by_chains(a_is.chain, other, a_is.residue.cells);
+      by_documents(a_is, b_is);
     }
     // Two rules that give large masks exactly are compared; deriving one from the other is costly.
     const bool large = extent_.queries * extent_.keys > kLargeCells;
@@ -194,6 +195,26 @@ class Pair {
       best_length_ = length;
       best_ = {{"step", step_words(step, shift()) + " added"}, {step}, std::nullopt};
     }
+  }
+
+  /// Ragged documents with keys that nobody sees have more than one spelling: B with the documents
+  /// of A, where that is as near.
+  void by_documents(const Recognised& a_is, const Recognised& b_is) {
+    Chain chain = b_is.chain;
+    const auto rule_in = [](auto& some) {
+      return std::ranges::find_if(
+          some, [](const Step& step) { return std::holds_alternative<step::Within>(step.rule); });
+    };
+    const auto from = rule_in(a_is.chain);
+    const auto to = rule_in(chain);
+    if (from == a_is.chain.end() || to == chain.end()) return;
+    step::Within rule = std::get<step::Within>(from->rule);
+    rule.chain = std::get<step::Within>(to->rule).chain;
+    *to = {std::move(rule)};
+    const PlanePtr given = made(chain, extent_);
+    if (!given) return;
+    Fitted other{chain, matched(a_is.chain, chain), 0, differing_cells(given, b_)};
+    by_chains(a_is.chain, other, a_is.residue.cells);
   }
 
   void by_fit(const Recognised& from_is, const Chain& other, const PlanePtr& target,
