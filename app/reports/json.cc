@@ -117,7 +117,7 @@ Json json_of(const PlaneStats& stats, Index keys) {
   return out;
 }
 
-Json json_of(const ArgumentInfo& arg) {
+Json json_of(const Field& arg) {
   Json out{{"name", arg.name},         {"value", placeholder(arg.type)}, {"help", arg.help},
            {"required", arg.required}, {"positional", arg.positional},   {"group", arg.group}};
   out["default"] = arg.fallback.empty() ? Json(nullptr) : Json(arg.fallback);
@@ -129,7 +129,7 @@ Json json_of(const StepInfo& info) {
   Json out{{"name", info.name},       {"kind", name(info.kind)}, {"meaning", info.meaning},
            {"formula", info.formula}, {"usage", usage(info)},    {"example", info.example}};
   out["arguments"] = Json::array();
-  for (const ArgumentInfo& arg : info.args) out["arguments"].push_back(json_of(arg));
+  for (const Field& arg : info.args) out["arguments"].push_back(json_of(arg));
   out["synonyms"] =
       info.synonyms.empty() ? std::vector<std::string_view>() : split(info.synonyms, ' ');
   return out;

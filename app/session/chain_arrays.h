@@ -21,17 +21,22 @@ class ChainArrays {
   bool empty() const { return arrays_.empty(); }
   /// One SOURCE per array.
   std::vector<std::string> sources() const;
-  /// Writes the arrays if a file was given; false if not, or if there are none. The chains must not
-  /// have moved since they were named. Throws Error for several arrays and a .npy file.
+  /// Writes the arrays if a file was given; false if not, or if there are none. Throws Error for
+  /// several arrays and a .npy file.
   bool write(const WriteOptions& options) const;
 
  private:
-  void add(NamedArray& array, const char* kind);
+  struct Named {
+    std::string name;
+    Tensor array;
+  };
+  /// The array among those that are named; a new one is called by the stem and a number.
+  const Named& added(const Tensor& array, std::string_view stem);
   bool is_single() const;
-  std::string source_of(const ArrayRef& array) const;
+  std::string source_of(const Named& array) const;
 
   std::string command_, dest_;
-  std::vector<ArrayRef> arrays_;
+  std::vector<Named> arrays_;
 };
 
 }  // namespace maskctl::app

@@ -164,6 +164,14 @@ Chain Loader::chain() {
   return load_chain(source_.transforms, context());
 }
 
+std::optional<Chain> Loader::whole_chain(const std::string& source) {
+  auto parts = is_generator(source) ? generate_parts(source, context()) : std::nullopt;
+  if (!parts || parts->start.count() < parts->start.cells()) return std::nullopt;
+  Chain out = std::move(parts->chain);
+  for (Step& step : chain()) out.push_back(std::move(step));
+  return out;
+}
+
 Mask Loader::transformed(Mask mask) {
   const Chain steps = chain();
   if (steps.empty()) return mask;

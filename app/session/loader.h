@@ -1,6 +1,7 @@
 // The SOURCEs of a command line: files, pipes, generated masks, and the steps applied to them.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -30,6 +31,8 @@ class Loader {
   LoadedMask read_segments(const std::string& source);
   /// The chain of all steps.
   Chain chain();
+  /// The steps that make the mask of an all-open one, for a SOURCE that is generated from one.
+  std::optional<Chain> whole_chain(const std::string& source);
   /// The mask after the chain.
   Mask transformed(Mask mask);
   /// The MaskInfo of a SOURCE: a stored one, or made by the constructor for its kind.

@@ -36,7 +36,7 @@ check samples/bugs/documents.npy --as segments {TYPES}
 check samples/bugs/documents.npy --as segments {TYPES} --expect no-leak:samples/bugs/documents.npy
 check gen:causal:n=12 -t window:both=0
 diff gen:causal:n=8 gen:window:keys=4,n=8 --segments gen:segments:lens=4+4
-diff gen:random:sparsity=0.5,n=64,seed=1 gen:random:sparsity=0.5,n=64,seed=2
+diff gen:random:sparsity=0.5,n=64,seed=1 gen:dilated:stride=3,n=64
 recognise gen:causal:n=8
 recognise gen:random:sparsity=0.5,n=64,seed=3
 why samples/packed.npy --as segments -t causal 3 5

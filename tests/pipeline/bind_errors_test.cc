@@ -21,10 +21,8 @@ TEST_CASE("unknown steps and keys name the nearest") {
       Row{"heads:0{casual}", 8, "unknown step 'casual'; did you mean 'causal'?"},
       Row{"transmogrify", 0,
           "unknown step 'transmogrify'; known: causal, window, chunk, doc, pad, dilated, block, "
-          "random, and, close, prefix, sinks, global, open, or, tokens, xor, sub, not, slice, "
-          "kv-lengths, "
-          "heads, "
-          "batch, within"},
+          "random, prefix, sinks, global, open, close, and, or, xor, sub, tokens, not, slice, "
+          "kv-lengths, heads, batch, within"},
       Row{"window:key=3", 7,
           "unknown key 'key' of window; did you mean 'keys'? known: left, right, keys, both, "
           "align, offset"},

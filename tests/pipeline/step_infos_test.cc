@@ -15,16 +15,16 @@ TEST_CASE("the table has every step once, with all that help needs") {
     CAPTURE(info.name);
     CHECK(names.insert(info.name).second);
     CHECK(find_step(info.name) == &info);
-    CHECK(info.bind != nullptr);
+    CHECK(info.make != nullptr);
     CHECK_FALSE(info.meaning.empty());
     CHECK_FALSE(info.formula.empty());
     std::set<std::string_view> args;
     int positional = 0;
-    for (const ArgumentInfo& arg : info.args) {
+    for (const Field& arg : info.args) {
       CAPTURE(arg.name);
       CHECK(args.insert(arg.name).second);
       CHECK_FALSE(arg.help.empty());
-      CHECK((arg.type == ArgType::kChoice) == !arg.choices.empty());
+      CHECK((arg.type == FieldType::kChoice) == !arg.choices.empty());
       positional += arg.positional;
     }
     CHECK(positional <= 1);
@@ -56,7 +56,7 @@ TEST_CASE("usage has one line for each way to write a step") {
   CHECK(of("not") == "not");
   CHECK(of("sinks") == "sinks:n=N|SRC");
   CHECK(of("causal") == "causal[:align=top-left|bottom-right][,offset=N|SRC]");
-  CHECK(of("doc") == "doc:SRC[,pad-id=N]\ndoc:lens=N+N[,pad-id=N]\ndoc:q=SRC,kv=SRC[,pad-id=N]");
+  CHECK(of("doc") == "doc:SRC[,pad-id=N]\ndoc:lens=N+N\ndoc:q=SRC,kv=SRC[,pad-id=N]");
   CHECK(of("window") ==
         "window:left=N|none,right=N|none[,align=top-left|bottom-right][,offset=N|SRC]\n"
         "window:keys=N[,align=top-left|bottom-right][,offset=N|SRC]\n"

@@ -59,6 +59,7 @@ struct Both {
   Mask a, b;
   std::string name_a, name_b;
   std::optional<Documents> documents;
+  std::optional<KnownChains> chains;
 };
 
 Both read_both(const DiffOptions& options, Session& session) {
@@ -68,6 +69,8 @@ Both read_both(const DiffOptions& options, Session& session) {
   const LoadedMask a = of_a.read(options.a), b = of_b.read(options.b);
   out.a = of_a.transformed(a.mask);
   out.b = of_b.transformed(b.mask);
+  auto chain_a = of_a.whole_chain(options.a), chain_b = of_b.whole_chain(options.b);
+  if (chain_a && chain_b) out.chains = {std::move(*chain_a), std::move(*chain_b)};
   out.name_a = with_pipeline(options.a, options.source);
   out.name_b = with_pipeline(options.b, how_b);
   out.documents =
@@ -207,9 +210,9 @@ Figure figure_of(const Both& masks, const DiffReport& report) {
 /// Adds the cause; where there are no words for it, the reason why.
 void explain(const Both& masks, const DiffOptions& options, Session& session, DiffReport& report) {
   try {
-    if (auto cause = diff_cause(masks.a, masks.b, report.diff)) {
-      report.cause = cause_of(options, session, std::move(*cause));
-    }
+    auto cause = masks.chains ? diff_cause(masks.a, masks.b, report.diff, *masks.chains)
+                              : diff_cause(masks.a, masks.b, report.diff);
+    if (cause) report.cause = cause_of(options, session, std::move(*cause));
   } catch (const Error& error) {
     if (error.code() == Errc::kCancelled) throw;
     report.no_cause = message_of(error);

@@ -96,7 +96,7 @@ std::string extent_text(const std::optional<Index>& extent) {
   return extent ? std::to_string(*extent) : "None";
 }
 
-std::string ranges_text(const std::vector<Range>& ranges) {
+std::string slices_text(const std::vector<Range>& ranges) {
   Names parts;
   for (const Range& range : ranges) parts.push_back(fmt::format("{}:{}", range.begin, range.end));
   return fmt::format("[{}]", fmt::join(parts, ", "));
@@ -212,7 +212,7 @@ std::string mesh_text(const MeshReport& report) {
     Names parts;
     for (const ShardReport& array : report.arrays) {
       parts.push_back(array.name +
-                      ranges_text(shard_of_device(array.shape, array.spec, report.mesh, device)));
+                      slices_text(shard_of_device(array.shape, array.spec, report.mesh, device)));
     }
     out += field_line(fmt::format("device {}", device), fmt::format("{}", fmt::join(parts, " ")));
   }

@@ -34,12 +34,12 @@ Part without_blanks(const Part& part) {
   return part.after(std::min(part.text.find_first_not_of(" \n\t"), part.text.size()));
 }
 
-bool is_source(ArgType type) {
-  return type == ArgType::kSource || type == ArgType::kMaskSource ||
-         type == ArgType::kIntegerOrSource;
+bool is_source(FieldType type) {
+  return type == FieldType::kSource || type == FieldType::kMaskSource ||
+         type == FieldType::kIntegerOrSource;
 }
 
-void complete_argument(const ArgumentInfo& argument, const Part& part, Completions& out) {
+void complete_argument(const Field& argument, const Part& part, Completions& out) {
   if (!argument.choices.empty()) complete_choice(argument.choices, part, out);
   if (!is_source(argument.type)) return;
   const bool quoted = part.text.starts_with('\'') || part.text.starts_with('"');
@@ -55,9 +55,9 @@ std::set<std::string_view> keys_of(std::string_view arguments) {
 }
 
 /// False for an argument that is an alternative to one of those that are given.
-bool goes_with(const ArgumentInfo& argument, std::span<const ArgumentInfo> all,
+bool goes_with(const Field& argument, std::span<const Field> all,
                const std::set<std::string_view>& given) {
-  return std::ranges::none_of(all, [&](const ArgumentInfo& other) {
+  return std::ranges::none_of(all, [&](const Field& other) {
     const bool alternatives =
         argument.group != 0 && other.group != 0 && argument.group != other.group;
     return given.contains(other.name) && (other.name == argument.name || alternatives);
@@ -65,17 +65,17 @@ bool goes_with(const ArgumentInfo& argument, std::span<const ArgumentInfo> all,
 }
 
 /// "KEY=VALUE,KEY=VALUE".
-void complete_arguments(std::span<const ArgumentInfo> infos, const Part& part, Completions& out) {
+void complete_arguments(std::span<const Field> infos, const Part& part, Completions& out) {
   const std::size_t begin = last_of(part.text, ",");
   const Part last = without_blanks(part.after(begin));
   const std::size_t equals = last.text.find('=');
   if (equals != last.text.npos) {
-    const auto named = std::ranges::find(infos, last.text.substr(0, equals), &ArgumentInfo::name);
+    const auto named = std::ranges::find(infos, last.text.substr(0, equals), &Field::name);
     if (named != infos.end()) complete_argument(*named, last.after(equals + 1), out);
     return;
   }
   const auto given = keys_of(std::string_view(part.text).substr(0, begin));
-  for (const ArgumentInfo& info : infos) {
+  for (const Field& info : infos) {
     if (!goes_with(info, infos, given)) continue;
     if (info.positional) {
       complete_argument(info, last, out);
@@ -86,9 +86,8 @@ void complete_arguments(std::span<const ArgumentInfo> infos, const Part& part, C
 }
 
 bool needs_arguments(const StepInfo& info) {
-  return std::ranges::any_of(info.args, [](const ArgumentInfo& argument) {
-    return argument.required || argument.group != 0;
-  });
+  return std::ranges::any_of(
+      info.args, [](const Field& argument) { return argument.required || argument.group != 0; });
 }
 
 /// A name, with the colon after it where arguments must follow or the name is complete.
@@ -103,18 +102,17 @@ void add_step(const StepInfo& info, const Part& part, Completions& out) {
 std::size_t colon(const Part& part) { return part.text.find(':'); }
 
 /// A step whose arguments are those of the table and `more`.
-void complete_step(std::span<const StepInfo> infos, std::span<const ArgumentInfo> more,
-                   const Part& part, Completions& out) {
+void complete_step(std::span<const StepInfo> infos, std::span<const Field> more, const Part& part,
+                   Completions& out) {
   if (colon(part) == part.text.npos) {
     for (const StepInfo& info : infos) add_step(info, part, out);
     return;
   }
   const auto info = std::ranges::find(infos, part.text.substr(0, colon(part)), &StepInfo::name);
   if (info == infos.end()) return;
-  std::vector<ArgumentInfo> arguments(info->args.begin(), info->args.end());
-  for (const ArgumentInfo& argument : more) {
-    if (!std::ranges::count(arguments, argument.name, &ArgumentInfo::name))
-      arguments.push_back(argument);
+  std::vector<Field> arguments(info->args.begin(), info->args.end());
+  for (const Field& argument : more) {
+    if (!std::ranges::count(arguments, argument.name, &Field::name)) arguments.push_back(argument);
   }
   complete_arguments(arguments, part.after(colon(part) + 1), out);
 }
@@ -139,7 +137,7 @@ void complete_pipeline(const Part& part, Completions& out) {
 }
 
 void complete_generator(const Part& part, Completions& out) {
-  static const std::span<const ArgumentInfo> kSize = generators().front().args;  // those of full
+  static const std::span<const Field> kSize = generators().front().args;  // those of full
   complete_step(generators(), {}, part, out);
   complete_step(step_infos(), kSize, part, out);
 }

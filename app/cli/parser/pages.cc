@@ -115,7 +115,7 @@ std::string command_page(const Command& command) {
 std::string step_page(const StepInfo& info) {
   std::string out =
       fmt::format(".SS {}\n{}\n", roff(info.name), roff(info.meaning)) + verbatim(usage(info));
-  for (const ArgumentInfo& argument : info.args) {
+  for (const Field& argument : info.args) {
     const std::string fallback =
         argument.fallback.empty() ? "" : fmt::format(" (default {})", argument.fallback);
     out += item(argument.name, fmt::format("{}{}", argument.help, fallback));

@@ -16,27 +16,26 @@ namespace {
 
 constexpr Index kAny = -kMaxArgument;
 
-constexpr ArgumentInfo number(std::string_view name, std::string_view help, Index min,
-                              int group = 0, bool required = false) {
+constexpr Field number(std::string_view name, std::string_view help, Index min, int group = 0,
+                       bool required = false) {
   return {.name = name, .help = help, .required = required, .min = min, .group = group};
 }
-constexpr ArgumentInfo number_or_file(std::string_view name, std::string_view help) {
-  return {.name = name, .type = ArgType::kIntegerOrSource, .help = help, .min = kAny};
+constexpr Field number_or_file(std::string_view name, std::string_view help) {
+  return {.name = name, .type = FieldType::kIntegerOrSource, .help = help, .min = kAny};
 }
-constexpr ArgumentInfo source(std::string_view name, std::string_view help, int group) {
-  return {.name = name, .type = ArgType::kSource, .help = help, .required = true, .group = group};
+constexpr Field source(std::string_view name, std::string_view help, int group) {
+  return {.name = name, .type = FieldType::kSource, .help = help, .required = true, .group = group};
 }
-constexpr ArgumentInfo bare(std::string_view help, int group) {
+constexpr Field bare(std::string_view help, int group) {
   return {.name = "SRC",
-          .type = ArgType::kSource,
+          .type = FieldType::kSource,
           .help = help,
           .required = true,
           .group = group,
           .positional = true};
 }
-constexpr ArgumentInfo choice(std::string_view name, std::string_view choices,
-                              std::string_view help) {
-  return {.name = name, .type = ArgType::kChoice, .help = help, .choices = choices};
+constexpr Field choice(std::string_view name, std::string_view choices, std::string_view help) {
+  return {.name = name, .type = FieldType::kChoice, .help = help, .choices = choices};
 }
 
 constexpr std::array kCausal = {number_or_file("offset", "one, or one per batch")};
@@ -57,13 +56,15 @@ constexpr std::array kTokens = {
     choice("combine", "union|intersect|replace", "how to join the current mask"),
     choice("zero", "q|kv|both|none", "the side on which type 0 matches nothing"),
     choice("update", "yes|no", "whether the segment ids become the types")};
-constexpr std::array kKvLengths = {
-    bare("lengths [B]", 1),
-    ArgumentInfo{
-        .name = "lens", .type = ArgType::kLengths, .help = "lengths", .required = true, .group = 2},
-    number("q_len", "queries to keep of each batch", kAny),
-    number("window", "keys to keep of each batch", kAny),
-    number_or_file("end", "one past the last query kept")};
+constexpr std::array kKvLengths = {bare("lengths [B]", 1),
+                                   Field{.name = "lens",
+                                         .type = FieldType::kLengths,
+                                         .help = "lengths",
+                                         .required = true,
+                                         .group = 2},
+                                   number("q_len", "queries to keep of each batch", kAny),
+                                   number("window", "keys to keep of each batch", kAny),
+                                   number_or_file("end", "one past the last query kept")};
 
 constexpr std::array kMethods = {
     StepInfo{.name = "causal", .example = "causal:offset=0", .args = kCausal},
@@ -157,8 +158,8 @@ bool is_ejkernel_argument(std::string_view entry, std::string_view argument) {
   const StepInfo* own = find_step(entry);
   const StepInfo* method = find_method(entry);
   if (!own || !method) return false;
-  return std::ranges::count(own->args, argument, &ArgumentInfo::name) == 0 &&
-         std::ranges::count(method->args, argument, &ArgumentInfo::name) > 0;
+  return std::ranges::count(own->args, argument, &Field::name) == 0 &&
+         std::ranges::count(method->args, argument, &Field::name) > 0;
 }
 
 MaskInfo generate_ejkernel(std::string_view text, const BindContext& context) {

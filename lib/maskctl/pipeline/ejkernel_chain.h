@@ -16,7 +16,7 @@ namespace maskctl {
 /// One method with its arguments bound.
 using EjkernelCall = std::function<MaskInfo(MaskInfo& info)>;
 
-/// What the steps with these names do instead of what step_infos.h says. An argument that is not
+/// What the steps with these names do instead of what rule.h says. An argument that is not
 /// listed has no counterpart; for example there is no align=, because ejkernel's diagonal is always
 /// top-left.
 ///   causal:offset=N or FILE           apply_causal(offset)
@@ -26,9 +26,9 @@ using EjkernelCall = std::function<MaskInfo(MaskInfo& info)>;
 ///   chunk:size=,offset=               apply_chunked: causal inside a chunk
 ///   tokens:SRC or q=,kv=; combine=, zero=, update=yes|no    apply_token_type_ids
 ///   kv-lengths:SRC or lens=; q_len=, window=, end=          apply_kv_lengths
-/// Their bind functions are null.
+/// They make no steps.
 std::span<const StepInfo> ejkernel_step_infos();
-/// True for arguments of the table above that step_infos.h does not have.
+/// True for arguments of the table above that rule.h does not have.
 bool is_ejkernel_argument(std::string_view entry, std::string_view argument);
 
 /// The object of what generate() makes of the text, by the constructor that makes it: from_segments

@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include "maskctl/inspect/why/why_rules.h"
+#include "maskctl/mask/steps/rule.h"
 #include "maskctl/pipeline/ejkernel_chain.h"
 #include "maskctl/pipeline/load.h"
 #include "maskctl/pipeline/parse/arguments.h"
@@ -91,7 +91,7 @@ Step tokens_step(const StepArguments& arguments) {
 }
 
 /// ejkernel's chunked rule is causal with the offset, but compares chunks without it.
-std::string chunk_reason(const StepArguments& arguments, const PairShape& shape, const Cell& cell) {
+std::string chunk_reason(const StepArguments& arguments, const MaskShape& shape, const Cell& cell) {
   const step::Chunk rule{arguments.integer("size"), 0};
   const Verdict chunk = judge({rule}, shape, cell, true);
   const Verdict causal = judge(causal_step(arguments.integer("offset")), shape, cell, true);
@@ -101,7 +101,7 @@ std::string chunk_reason(const StepArguments& arguments, const PairShape& shape,
 }
 
 std::string reason_of(const Pipeline& pipeline, const StepText& step, const BindContext& context,
-                      const PairShape& shape, const Cell& cell) {
+                      const MaskShape& shape, const Cell& cell) {
   const StepArguments arguments(pipeline, step, method_of(step.name), context);
   if (step.name == "causal") {
     const Index offset = arguments.has("offset") ? value_of(arguments, "offset", cell.batch) : 0;
@@ -178,7 +178,7 @@ Why why_ejkernel(MaskInfo info, std::span<const std::string> texts, const BindCo
     if (call.before.heads() == 1) wrapped.head = 0;
     out.steps[i] = {
         print(std::vector{call.step}),
-        reason_of(pipelines[call.pipeline], call.step, context, pair_shape(call.before), asked),
+        reason_of(pipelines[call.pipeline], call.step, context, shape_of(call.before), asked),
         is_open(call.before, wrapped),
         is_open(call.after, at),
         wrapped,

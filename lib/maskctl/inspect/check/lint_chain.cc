@@ -4,44 +4,23 @@
 #include "maskctl/base/text.h"
 #include "maskctl/inspect/check/lint.h"
 #include "maskctl/inspect/count/row_safety.h"
+#include "maskctl/mask/steps/rule.h"
 
 namespace maskctl {
 namespace {
 
-template <typename T, typename... Others>
-constexpr bool is_one_of = (std::is_same_v<T, Others> || ...);
-
 /// Each step is compared with all before it; longer chains are only searched for idle steps.
 constexpr std::size_t kMostPairs = 64;
 
-/// True for steps that can only close cells.
-bool only_closes(const Step& step) {
-  return std::visit(
-      []<typename Rule>(const Rule& rule) {
-        if constexpr (std::is_same_v<Rule, step::Combine>) {
-          return rule.op == Op::kAnd || rule.op == Op::kSub;
-        } else if constexpr (std::is_same_v<Rule, step::Tokens>) {
-          return rule.join == step::Tokens::Join::kIntersect;
-        }
-        return is_one_of<Rule, step::Causal, step::Window, step::Chunk, step::Document,
-                         step::DocumentLengths, step::Pad, step::Dilated, step::Block,
-                         step::Random>;
-      },
-      step.rule);
-}
+bool closes_documents(const Step& step) { return rule_of(step).reopening == Reopening::kLeak; }
 
-bool closes_documents(const Step& step) {
-  return std::visit(
-      []<typename Rule>(const Rule&) {
-        return is_one_of<Rule, step::Document, step::DocumentLengths, step::Pad, step::Within>;
-      },
-      step.rule);
-}
+/// True for steps that open and close cells on purpose.
+bool turns_over(const Step& step) { return rule_of(step).meets(step) == Meets::kFlips; }
 
-bool turns_over(const Step& step) {
-  if (std::holds_alternative<step::Not>(step.rule)) return true;
-  const auto* other = std::get_if<step::Combine>(&step.rule);
-  return other && other->op == Op::kXor;
+/// True for steps after which cells are at other places.
+bool moves_cells(const Step& step) {
+  const RuleInfo& rule = rule_of(step);
+  return rule.cell_before && rule.meets(step) == Meets::kOwn;
 }
 
 bool is_zero_window(const Step& step) {
@@ -88,9 +67,7 @@ class ChainLint {
   };
 
   void compare(std::size_t i, const Mask& before, const Mask& after) {
-    const bool moved = std::holds_alternative<step::Slice>(chain_[i].rule) ||
-                       std::holds_alternative<step::KvLengths>(chain_[i].rule);
-    if (moved || !broadcasts(before, after)) {
+    if (moves_cells(chain_[i]) || !broadcasts(before, after)) {
       closed_.clear();  // from here on cells are at other places
       opened_ = true;
       return;

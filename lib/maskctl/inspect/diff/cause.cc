@@ -66,6 +66,16 @@ class Claim {
     return std::move(out_);
   }
 
+  DiffCause known(const Reason& change, const KnownChains& chains) {
+    out_.kind = change.kind;
+    out_.text = "B = A with " + change.words;
+    out_.by_pipelines = true;
+    out_.pipeline_a = chains.a;
+    out_.pipeline_b = chains.b;
+    out_.edit_residue = differences();
+    return std::move(out_);
+  }
+
  private:
   struct PlanePair {
     PlanePtr a, b;
@@ -339,6 +349,13 @@ std::optional<DiffCause> diff_cause(const Mask& a, const Mask& b) {
 std::optional<DiffCause> diff_cause(const Mask& a, const Mask& b, const MaskDiff& found) {
   if (found.equal()) return std::nullopt;
   return Claim(a, b, found).make(whole_reason(a, b, found));
+}
+
+std::optional<DiffCause> diff_cause(const Mask& a, const Mask& b, const MaskDiff& found,
+                                    const KnownChains& known) {
+  if (found.equal()) return std::nullopt;
+  const auto change = chain_change(known.a, known.b, a.queries(), a.keys());
+  return change ? Claim(a, b, found).known(*change, known) : diff_cause(a, b, found);
 }
 
 }  // namespace maskctl

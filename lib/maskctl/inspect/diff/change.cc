@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <numeric>
 
+#include "maskctl/mask/steps/rule.h"
 #include "maskctl/tensor/convert.h"
 
 namespace maskctl {
@@ -173,9 +174,34 @@ Index first_keys(const Step& step) {
   return std::get<step::Sinks>(step.rule).n;
 }
 
-/// The key where chunks start; with several batches, that of the first.
-Index origin_of(const step::Chunk& rule) {
-  return rule.origins.array.elements() == 0 ? 0 : as_int64(rule.origins.array, "origins").front();
+/// The value of an argument as people write it; nothing for an array without a name.
+std::optional<std::string> argument_text(const Field& field, const FieldValue& value) {
+  if (!std::holds_alternative<std::monostate>(value)) return value_text(field, value);
+  return field.fallback.empty() ? "none" : std::string(field.fallback);
+}
+
+bool same_array(const FieldValue& a, const FieldValue& b) {
+  const auto* x = std::get_if<NamedArray>(&a);
+  const auto* y = std::get_if<NamedArray>(&b);
+  return x && y && x->array.shape() == y->array.shape() &&
+         as_int64(x->array, "values") == as_int64(y->array, "values");
+}
+
+/// The arguments that differ: "chunk size 5 instead of 4".
+Reason fields_change(const Step& a, const Step& b) {
+  const StepInfo& info = info_of(a);
+  if (&info != &info_of(b) || info.chain) return {"step", "another step", 8};
+  Reason out = unchanged();
+  for (const Field& field : info.args) {
+    const FieldValue before = field.get(a), after = field.get(b);
+    const auto text_a = argument_text(field, before), text_b = argument_text(field, after);
+    if (text_a && text_b && text_a != text_b) {
+      join(out, fmt::format("{} {} {} instead of {}", info.name, field.name, *text_b, *text_a));
+    } else if (!text_a && !same_array(before, after)) {
+      join(out, fmt::format("another array of {}", info.name));
+    }
+  }
+  return out;
 }
 
 constexpr std::size_t kPrefix = 100, kDocuments = 101, kLimits = 102;
@@ -313,32 +339,6 @@ Reason step_change(const Step& a, const Step& b, Index queries, Index keys) {
     default:
       break;
   }
-  if (std::holds_alternative<step::Chunk>(a.rule)) {
-    return both(static_cast<step::Chunk*>(nullptr), [](const auto& x, const auto& y) {
-      Reason out = unchanged();
-      compare(out, "chunk size", x.size, y.size);
-      compare(out, "chunk offset", x.offset, y.offset);
-      compare(out, "chunk origin", origin_of(x), origin_of(y));
-      return out;
-    });
-  }
-  if (std::holds_alternative<step::Dilated>(a.rule)) {
-    return both(static_cast<step::Dilated*>(nullptr), [](const auto& x, const auto& y) {
-      Reason out = unchanged();
-      compare(out, "dilated stride", x.stride, y.stride);
-      return out;
-    });
-  }
-  if (std::holds_alternative<step::Global>(a.rule)) {
-    return both(static_cast<step::Global*>(nullptr), [](const auto& x, const auto& y) {
-      Reason out = unchanged();
-      if (x.tokens != y.tokens) {
-        join(out, fmt::format("global tokens {} instead of {}", tokens_text(y.tokens),
-                              tokens_text(x.tokens)));
-      }
-      return out;
-    });
-  }
   if (std::holds_alternative<step::Pad>(a.rule)) {
     return both(static_cast<step::Pad*>(nullptr), pad_change);
   }
@@ -351,7 +351,19 @@ Reason step_change(const Step& a, const Step& b, Index queries, Index keys) {
   if (std::holds_alternative<step::Within>(a.rule)) {
     return both(static_cast<step::Within*>(nullptr), within_change);
   }
-  return {"step", "another step", 8};
+  // Regions are edits by hand: one that moved is no simpler than another.
+  if (std::holds_alternative<step::Region>(a.rule)) return {"step", "another step", 8};
+  return fields_change(a, b);
+}
+
+MaybeReason chain_change(const Chain& a, const Chain& b, Index queries, Index keys) {
+  if (a.size() != b.size()) return std::nullopt;
+  const auto [in_a, in_b] = std::ranges::mismatch(a, b);
+  if (in_a == a.end() || !std::equal(in_a + 1, a.end(), in_b + 1)) return std::nullopt;
+  if (&info_of(*in_a) != &info_of(*in_b) || info_of(*in_a).chain) return std::nullopt;
+  const Reason effect = step_change(*in_a, *in_b, queries, keys);
+  const bool told = !effect.words.empty() && effect.kind != "step";
+  return told ? effect : fields_change(*in_a, *in_b);
 }
 
 namespace {
@@ -391,6 +403,46 @@ Index moved_numbers(const Step& a, const Step& b, Index queries, Index keys) {
   return step_change(a, b, queries, keys).changes;
 }
 
+namespace {
+
+/// A few words for a rule; its name where there are none.
+struct StepWords {
+  template <typename Rule>
+  std::string operator()(const Rule&) const {
+    return std::string(Rule::row().names.front().name);
+  }
+  std::string operator()(const step::Chunk& rule) const {
+    return fmt::format("chunk size {}", rule.size);
+  }
+  std::string operator()(const step::Document&) const { return "documents"; }
+  std::string operator()(const step::DocumentLengths&) const { return "documents"; }
+  std::string operator()(const step::Pad&) const { return "padding"; }
+  std::string operator()(const step::Dilated& rule) const {
+    return fmt::format("dilated stride {}", rule.stride);
+  }
+  std::string operator()(const step::Block&) const { return "a block map"; }
+  std::string operator()(const step::Random&) const { return "random cells"; }
+  std::string operator()(const step::Prefix& rule) const {
+    return fmt::format("prefix {}", rule.n);
+  }
+  std::string operator()(const step::Sinks& rule) const { return fmt::format("sinks {}", rule.n); }
+  std::string operator()(const step::Global& rule) const {
+    return fmt::format("global tokens {}", tokens_text(rule.tokens));
+  }
+  std::string operator()(const step::Region& rule) const { return region_words(rule); }
+  std::string operator()(const step::Combine&) const { return "another mask"; }
+  std::string operator()(const step::Tokens&) const { return "token types"; }
+  std::string operator()(const step::Not&) const { return "not"; }
+  std::string operator()(const step::Slice&) const { return "slice"; }
+  std::string operator()(const step::KvLengths&) const { return "kv lengths"; }
+  std::string operator()(const step::Scoped&) const { return "heads or batches"; }
+  std::string operator()(const step::Within&) const { return "documents"; }
+  std::string operator()(const step::Causal&) const { return "causal"; }
+  std::string operator()(const step::Window&) const { return "window"; }
+};
+
+}  // namespace
+
 std::string step_words(const Step& step, Index shift) {
   if (const auto limits = limits_of(step, shift)) {
     if (limits->causal) return "causal";
@@ -400,39 +452,7 @@ std::string step_words(const Step& step, Index shift) {
     return fmt::format("window left {}, right {}", side(limits->low, limits->centre, -1),
                        side(limits->high, limits->centre, 1));
   }
-  struct Visitor {
-    std::string operator()(const step::Chunk& rule) const {
-      return fmt::format("chunk size {}", rule.size);
-    }
-    std::string operator()(const step::Document&) const { return "documents"; }
-    std::string operator()(const step::DocumentLengths&) const { return "documents"; }
-    std::string operator()(const step::Pad&) const { return "padding"; }
-    std::string operator()(const step::Dilated& rule) const {
-      return fmt::format("dilated stride {}", rule.stride);
-    }
-    std::string operator()(const step::Block&) const { return "a block map"; }
-    std::string operator()(const step::Random&) const { return "random cells"; }
-    std::string operator()(const step::Prefix& rule) const {
-      return fmt::format("prefix {}", rule.n);
-    }
-    std::string operator()(const step::Sinks& rule) const {
-      return fmt::format("sinks {}", rule.n);
-    }
-    std::string operator()(const step::Global& rule) const {
-      return fmt::format("global tokens {}", tokens_text(rule.tokens));
-    }
-    std::string operator()(const step::Region& rule) const { return region_words(rule); }
-    std::string operator()(const step::Combine&) const { return "another mask"; }
-    std::string operator()(const step::Tokens&) const { return "token types"; }
-    std::string operator()(const step::Not&) const { return "not"; }
-    std::string operator()(const step::Slice&) const { return "slice"; }
-    std::string operator()(const step::KvLengths&) const { return "kv lengths"; }
-    std::string operator()(const step::Scoped&) const { return "heads or batches"; }
-    std::string operator()(const step::Within&) const { return "documents"; }
-    std::string operator()(const step::Causal&) const { return "causal"; }
-    std::string operator()(const step::Window&) const { return "window"; }
-  };
-  return std::visit(Visitor{}, step.rule);
+  return std::visit(StepWords{}, step.rule);
 }
 
 }  // namespace maskctl

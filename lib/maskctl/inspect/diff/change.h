@@ -38,6 +38,10 @@ Reason step_change(const Step& a, const Step& b, Index queries, Index keys);
 /// The same for documents with queries and keys of their own, and the steps inside them.
 Reason within_change(const step::Within& a, const step::Within& b);
 
+/// The arguments that differ in two chains of which all steps but one are equal; nothing for other
+/// chains.
+MaybeReason chain_change(const Chain& a, const Chain& b, Index queries, Index keys);
+
 /// How many numbers differ in two steps of one rule: the `changes` of step_change, computed without
 /// visiting each token of documents.
 Index moved_numbers(const Step& a, const Step& b, Index queries, Index keys);

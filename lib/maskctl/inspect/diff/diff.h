@@ -62,4 +62,13 @@ std::optional<DiffCause> diff_cause(const Mask& a, const Mask& b);
 /// The same when diff(a, b) is known.
 std::optional<DiffCause> diff_cause(const Mask& a, const Mask& b, const MaskDiff& found);
 
+/// The steps that made two masks of all-open ones.
+struct KnownChains {
+  Chain a, b;
+};
+/// The same when these are known: where one step has other arguments, that is the cause, and
+/// nothing is recognised.
+std::optional<DiffCause> diff_cause(const Mask& a, const Mask& b, const MaskDiff& found,
+                                    const KnownChains& known);
+
 }  // namespace maskctl

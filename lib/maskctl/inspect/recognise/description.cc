@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <bit>
 
+#include "maskctl/mask/steps/rule.h"
 #include "maskctl/tensor/convert.h"
 
 namespace maskctl::recognition {
@@ -33,6 +34,31 @@ struct RuleBits {
     const Index runs = ids.array.dtype() == DType::kInt32 ? count_runs(ids.array.as<std::int32_t>())
                                                           : count_runs(as_int64(ids.array, "ids"));
     return kArrayName + runs * (number + 3);
+  }
+  /// One argument of a rule that is not below.
+  struct ValueBits {
+    const RuleBits& bits;
+    Index operator()(std::monostate) const { return 0; }
+    Index operator()(Index value) const { return bits.signed_number(value); }
+    Index operator()(double) const { return 64; }
+    Index operator()(std::uint64_t) const { return 64; }
+    Index operator()(const std::vector<Index>& values) const {
+      return std::ssize(values) * bits.number;
+    }
+    Index operator()(const std::vector<Range>& values) const { return bits.ranges(values); }
+    Index operator()(const Range&) const { return 2 * bits.number; }
+    Index operator()(const BlockSize&) const { return 2 * bits.number; }
+    Index operator()(const NamedArray& array) const { return bits.runs(array); }
+    Index operator()(const NamedMask& mask) const { return mask.mask.cells(); }
+  };
+  template <typename Rule>
+  Index operator()(const Rule& rule) const {
+    const Step step{rule};
+    Index bits = 0;
+    for (const Field& field : info_of(step).args) {
+      bits += std::visit(ValueBits{*this}, field.get(step));
+    }
+    return bits;
   }
   static Index count_runs(const auto& values) {
     Index runs = 1;

@@ -12,7 +12,7 @@
 #include "maskctl/inspect/recognise/recognise.h"
 #include "maskctl/mask/arrays/dense.h"
 #include "maskctl/mask/planes/bands.h"
-#include "maskctl/mask/steps/step.h"
+#include "maskctl/mask/steps/rule.h"
 #include "maskctl/tensor/convert.h"
 
 namespace maskctl {
@@ -244,8 +244,31 @@ class Edits {
     lengths[n - 1] += lengths[n];
     lengths.erase(lengths.begin() + static_cast<std::ptrdiff_t>(n));
   }
+  // Cells that were named one by one, or drawn, have no neighbours that someone means.
+  void add(const step::Random&) {}
+  void add(const step::Region&) {}
+  void add(const step::Combine&) {}
+  void add(const step::Slice&) {}
+  /// Of any other rule: without it, and each of its numbers moved by one.
   template <typename Rule>
-  void add(const Rule&) {}
+  void add(const Rule& rule) {
+    const Step step{rule};
+    const StepInfo& info = info_of(step);
+    drop(info.name);
+    for (const Field& field : info.args) {
+      const FieldValue value = field.get(step);
+      const Index* number = std::get_if<Index>(&value);
+      if (!number || field.type == FieldType::kChoice) continue;
+      for (const Index by : {Index{1}, Index{-1}}) {
+        if (*number + by < field.min || *number + by > field.max) continue;
+        Step copy = step;
+        field.set(copy, *number + by);
+        out_.push_back(
+            {fmt::format("{} {} {} instead of {}", info.name, field.name, *number + by, *number),
+             std::move(copy)});
+      }
+    }
+  }
 
   Index keys_;
   bool square_;

@@ -4,6 +4,9 @@
 #include <map>
 #include <optional>
 
+#include "maskctl/base/text.h"
+#include "maskctl/mask/steps/rule.h"
+
 namespace maskctl::recognition {
 namespace {
 
@@ -52,154 +55,114 @@ std::vector<Group> groups_of(const std::vector<Key>& keys, F&& chain_of) {
   return groups;
 }
 
-bool same_array(const NamedArray& a, const NamedArray& b) {
-  return a.array.dtype() == b.array.dtype() && a.array.shape() == b.array.shape() &&
-         std::equal(a.array.bytes().begin(), a.array.bytes().end(), b.array.bytes().begin());
+bool same_elements(const Tensor& a, const Tensor& b) {
+  return a.dtype() == b.dtype() && a.shape() == b.shape() &&
+         std::ranges::equal(a.bytes(), b.bytes());
 }
 
-/// Stacks arrays of one value or one row each.
-std::optional<NamedArray> stacked(const std::vector<const NamedArray*>& parts, bool rows) {
-  const Tensor& first = parts.front()->array;
-  for (const NamedArray* part : parts) {
-    if (part->array.dtype() != first.dtype() || part->array.shape() != first.shape()) {
-      return std::nullopt;
-    }
+/// True when the argument says the same in both steps.
+bool same_value(const Field& field, const FieldValue& a, const FieldValue& b) {
+  const auto* x = std::get_if<NamedArray>(&a);
+  const auto* y = std::get_if<NamedArray>(&b);
+  if (x && y) return same_elements(x->array, y->array);
+  const auto* mask = std::get_if<NamedMask>(&a);
+  const auto* other = std::get_if<NamedMask>(&b);
+  if (mask && other) {
+    return same_shape(mask->mask, other->mask) && differing_cells(mask->mask, other->mask) == 0;
   }
-  const bool equal = std::all_of(parts.begin(), parts.end(), [&](const NamedArray* part) {
-    return same_array(*part, *parts.front());
-  });
-  if (equal) return *parts.front();
-  const auto count = static_cast<Index>(parts.size());
-  NamedArray out{Tensor(first.dtype(), rows ? std::vector<Index>{count, first.elements()}
-                                            : std::vector<Index>{count}),
-                 ""};
-  auto at = out.array.bytes().begin();
-  for (const NamedArray* part : parts) {
-    at = std::copy(part->array.bytes().begin(), part->array.bytes().end(), at);
+  return a.index() == b.index() && value_text(field, a) == value_text(field, b);
+}
+
+/// The number of an argument that could be one per batch.
+std::optional<Index> number_in(const Field& field, const FieldValue& value) {
+  if (const auto* number = std::get_if<Index>(&value)) return *number;
+  const auto* array = std::get_if<NamedArray>(&value);
+  if (array && array->array.elements() == 1) return element(array->array, 0);
+  if (!std::holds_alternative<std::monostate>(value)) return std::nullopt;
+  return number_from<Index>(field.fallback);
+}
+
+/// One number per batch, [B].
+std::optional<FieldValue> stacked_numbers(const Field& field,
+                                          const std::vector<FieldValue>& values) {
+  NamedArray out{Tensor(DType::kInt64, {std::ssize(values)}), ""};
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    const auto number = number_in(field, values[i]);
+    if (!number) return std::nullopt;
+    out.array.as<std::int64_t>()[i] = *number;
   }
   return out;
 }
 
-template <typename Rule>
-std::vector<const Rule*> rules_of(const std::vector<const Step*>& steps) {
-  std::vector<const Rule*> rules;
-  for (const Step* step : steps) {
-    if (const auto* rule = std::get_if<Rule>(&step->rule)) rules.push_back(rule);
-  }
-  if (rules.size() != steps.size()) rules.clear();
-  return rules;
-}
-
-template <typename Rule>
-std::optional<NamedArray> stacked(const std::vector<const Rule*>& rules, NamedArray Rule::*member,
-                                  bool rows) {
-  std::vector<const NamedArray*> parts;
-  parts.reserve(rules.size());
-  for (const Rule* rule : rules) parts.push_back(&(rule->*member));
-  return stacked(parts, rows);
-}
-
-bool alike(const step::Causal& a, const step::Causal& b) { return a.align == b.align; }
-bool alike(const step::Pad& a, const step::Pad& b) {
-  return a.is_lengths && b.is_lengths && a.left == b.left && a.both == b.both;
-}
-template <typename Rule>
-bool alike_ids(const Rule& a, const Rule& b) {
-  return a.shared == b.shared;
-}
-bool alike(const step::Document& a, const step::Document& b) {
-  return alike_ids(a, b) && a.pad_id == b.pad_id;
-}
-bool alike(const step::Tokens& a, const step::Tokens& b) {
-  return alike_ids(a, b) && a.join == b.join && a.zero == b.zero;
-}
-template <typename Rule>
-bool all_alike(const std::vector<const Rule*>& rules) {
-  return std::all_of(rules.begin(), rules.end(),
-                     [&](const Rule* rule) { return alike(*rule, *rules.front()); });
-}
-
-template <typename Rule>
-std::optional<Step> with_ids(const std::vector<const Rule*>& rules) {
-  if (rules.empty() || !all_alike(rules)) return std::nullopt;
-  Rule out = *rules.front();
-  auto q = stacked(rules, &Rule::q, true);
-  auto kv = out.shared ? NamedArray{} : stacked(rules, &Rule::kv, true);
-  if (!q || !kv) return std::nullopt;
-  out.q = std::move(*q);
-  out.kv = std::move(*kv);
-  return Step{std::move(out)};
-}
-
-/// Causal rules with one offset per batch; a rule without offsets has 0.
-std::optional<Step> with_offsets(std::vector<const step::Causal*> rules) {
-  if (rules.empty() || !all_alike(rules)) return std::nullopt;
-  std::vector<step::Causal> spelled;
-  for (const step::Causal* rule : rules) {
-    spelled.push_back(*rule);
-    if (spelled.back().offsets.array.elements() == 0) {
-      spelled.back().offsets.array = Tensor(DType::kInt64, {1});
-    }
-  }
-  for (std::size_t i = 0; i < rules.size(); ++i) rules[i] = &spelled[i];
-  auto offsets = stacked(rules, &step::Causal::offsets, false);
-  if (!offsets) return std::nullopt;
-  if (offsets->array.elements() == 1 && offsets->array.as<std::int64_t>().front() == 0) {
-    offsets = NamedArray{};
-  }
-  return Step{step::Causal{rules.front()->align, std::move(*offsets)}};
-}
-
-/// One number per batch.
-template <typename Rule>
-std::optional<Step> with_first_keys(const std::vector<const Rule*>& rules) {
-  if (rules.empty()) return std::nullopt;
-  Rule out;
-  out.each.array = Tensor(DType::kInt64, {std::ssize(rules)});
-  for (std::size_t i = 0; i < rules.size(); ++i) {
-    if (rules[i]->each.array.elements() > 0) return std::nullopt;
-    out.each.array.template as<std::int64_t>()[i] = rules[i]->n;
-  }
-  return Step{std::move(out)};
-}
-
-/// Chunks of one size with one origin per batch.
-std::optional<Step> with_origins(const std::vector<const step::Chunk*>& rules) {
-  if (rules.empty()) return std::nullopt;
-  step::Chunk out = *rules.front();
-  out.origins = {Tensor(DType::kInt64, {std::ssize(rules)}), ""};
-  for (std::size_t i = 0; i < rules.size(); ++i) {
-    const step::Chunk& rule = *rules[i];
-    if (rule.size != out.size || rule.offset != out.offset || rule.align != out.align ||
-        rule.origins.array.elements() > 1) {
+/// Arrays of one shape, with the batch as a new axis in front.
+std::optional<FieldValue> stacked_arrays(const std::vector<FieldValue>& values) {
+  const auto* first = std::get_if<NamedArray>(&values.front());
+  if (!first) return std::nullopt;
+  std::vector<Index> shape = first->array.shape();
+  shape.insert(shape.begin(), std::ssize(values));
+  NamedArray out{Tensor(first->array.dtype(), shape), ""};
+  auto at = out.array.bytes().begin();
+  for (const FieldValue& value : values) {
+    const auto* one = std::get_if<NamedArray>(&value);
+    if (!one || one->array.dtype() != first->array.dtype() ||
+        one->array.shape() != first->array.shape()) {
       return std::nullopt;
     }
-    if (rule.origins.array.elements() == 1) {
-      out.origins.array.as<std::int64_t>()[i] = rule.origins.array.as<std::int64_t>().front();
-    }
+    at = std::ranges::copy(one->array.bytes(), at).out;
   }
-  return Step{std::move(out)};
+  return out;
 }
 
-/// Merges one step per batch into one for all; nothing if the rule has no such form.
-std::optional<Step> merged(const std::vector<const Step*>& steps) {
-  const bool equal =
-      std::ranges::all_of(steps, [&](const Step* step) { return *step == *steps.front(); });
-  if (equal) return *steps.front();
-  if (auto step = with_offsets(rules_of<step::Causal>(steps))) return step;
-  if (auto step = with_origins(rules_of<step::Chunk>(steps))) return step;
-  if (auto step = with_ids(rules_of<step::Document>(steps))) return step;
-  if (auto step = with_ids(rules_of<step::Tokens>(steps))) return step;
-  if (const auto pads = rules_of<step::Pad>(steps); !pads.empty() && all_alike(pads)) {
-    step::Pad out = *pads.front();
-    auto valid = stacked(pads, &step::Pad::valid, false);
-    if (valid) {
-      out.valid = std::move(*valid);
-      return Step{std::move(out)};
-    }
+/// Windows of one width as the first of them, moved; other steps as they are.
+std::vector<Step> as_moved(const std::vector<const Step*>& steps) {
+  std::vector<Step> out;
+  for (const Step* step : steps) {
+    out.push_back(*step);
+    const auto* first = std::get_if<step::Window>(&steps.front()->rule);
+    auto* window = std::get_if<step::Window>(&out.back().rule);
+    const auto is_closed = [](const step::Window* rule) {
+      return rule && rule->left && rule->right && rule->offsets.empty();
+    };
+    if (!is_closed(first) || !is_closed(window)) continue;
+    if (*window->left + *window->right != *first->left + *first->right) continue;
+    window->offset += *first->left - *window->left;
+    window->left = first->left;
+    window->right = first->right;
+    window->spelling = first->spelling;
   }
-  if (auto step = with_first_keys<step::Prefix>(rules_of<step::Prefix>(steps))) return step;
-  return with_first_keys<step::Sinks>(rules_of<step::Sinks>(steps));
+  return out;
+}
+
+/// Merges one step per batch into one for all: arguments that differ must have a form for all
+/// batches. Nothing for other steps.
+std::optional<Step> merged(const std::vector<const Step*>& each) {
+  const std::vector<Step> steps = as_moved(each);
+  Step out = steps.front();
+  const StepInfo& info = info_of(out);
+  const bool alike = std::ranges::all_of(steps, [&](const Step& step) {
+    return step.rule.index() == out.rule.index() && &info_of(step) == &info;
+  });
+  if (!alike) return std::nullopt;
+  if (info.chain) {
+    const bool equal = std::ranges::all_of(steps, [&](const Step& step) { return step == out; });
+    return equal ? std::optional(out) : std::nullopt;
+  }
+  for (const Field& field : info.args) {
+    std::vector<FieldValue> values;
+    for (const Step& step : steps) values.push_back(field.get(step));
+    const bool equal = std::ranges::all_of(
+        values, [&](const FieldValue& value) { return same_value(field, value, values.front()); });
+    if (equal) continue;
+    std::optional<FieldValue> all;
+    if (field.type == FieldType::kIntegerOrSource || field.type == FieldType::kLengths) {
+      all = stacked_numbers(field, values);
+    } else if (field.type == FieldType::kSource) {
+      all = stacked_arrays(values);
+    }
+    if (!all) return std::nullopt;
+    field.set(out, std::move(*all));
+  }
+  return out;
 }
 
 /// A step of the same rule that changes nothing, for a batch that lacks it; nothing if no number

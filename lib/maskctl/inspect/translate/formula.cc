@@ -7,27 +7,17 @@
 #include <numeric>
 
 #include "maskctl/inspect/translate/code.h"
+#include "maskctl/mask/arrays/dense.h"
+#include "maskctl/mask/steps/rule.h"
 #include "maskctl/tensor/convert.h"
 
 namespace maskctl {
 namespace {
 
 constexpr Index kWrittenNumbers = 64;  // the most numbers that are written out
-
-// transformers counts q_idx from the first cached token: its row.
-constexpr const char* kRowOfCache = "(q_idx + Q_LEN - KV_LEN)";
-
-/// "q_idx", "(q_idx + 3)".
-std::string plus(const std::string& term, Index offset) {
-  if (offset == 0) return term;
-  return fmt::format("({} {} {})", term, offset < 0 ? '-' : '+', std::abs(offset));
-}
-
-bool opens(const Step& step) {
-  return std::holds_alternative<step::Prefix>(step.rule) ||
-         std::holds_alternative<step::Sinks>(step.rule) ||
-         std::holds_alternative<step::Global>(step.rule);
-}
+constexpr Index kMostTokens = Index{1}
+                              << 20;          // of documents whose tokens have numbers of their own
+constexpr Index kMostCells = Index{1} << 26;  // of another mask that goes into a file
 
 /// What all writers of one formula share: the arrays that the formula reads.
 class Arrays {
@@ -47,27 +37,22 @@ class Arrays {
     formula.tensors.push_back(fmt::format("{} = {}", name, value));
     return name;
   }
-  /// An array of whole numbers [n] or [B, n], written out or in a file beside the code.
-  std::string numbers(const std::string& stem, const Tensor& array) {
+  /// An array of whole numbers, written out or in a file beside the code. Its leading axes of 1 are
+  /// left out; `inner` axes stay.
+  std::string numbers(const std::string& stem, const Tensor& array, Index inner = 1) {
     const auto values = as_int64(array, stem.c_str());
-    if (array.rank() > 1 && array.extent(0) > 1) note_batches(array.extent(0));
+    std::vector<Index> shape = array.shape();
+    while (std::ssize(shape) > inner && shape.front() == 1) shape.erase(shape.begin());
+    if (std::ssize(shape) > inner && array.extent(0) > 1) note_batches(array.extent(0));
     if (array.elements() > kWrittenNumbers) {
       const std::string name = named(stem, load(fmt::format("np.load(\"{}.npy\")", stem)));
-      Tensor copy(DType::kInt32, array.shape());
+      Tensor copy(DType::kInt32, shape);
       std::ranges::transform(values, copy.as<std::int32_t>().begin(),
                              [](Index n) { return static_cast<std::int32_t>(n); });
       formula.arrays.push_back({name, std::move(copy)});
       return name;
     }
-    std::string rows;
-    const bool matrix = array.rank() > 1 && array.extent(0) > 1;
-    const Index width = array.extent(array.rank() - 1);
-    for (Index i = 0; i < array.elements(); i += width) {
-      const std::string row = joined({values.begin() + i, values.begin() + i + width}, ", ");
-      rows += rows.empty() ? "" : ", ";
-      rows += matrix ? fmt::format("[{}]", row) : row;
-    }
-    return named(stem, load(fmt::format("[{}]", rows)));
+    return named(stem, load(nested(values, shape)));
   }
   std::string numbers(const std::string& stem, const std::vector<Index>& values) {
     Tensor array(DType::kInt64, {static_cast<Index>(values.size())});
@@ -85,6 +70,7 @@ class Arrays {
     }
   }
   void note_tokens(const std::string& name, Index count) {
+    if (formula.tokens == count) return;  // said of another array
     note(fmt::format("{} holds {} tokens: for Q_LEN = KV_LEN = {}", name, count, count));
     if (!formula.tokens) formula.tokens = count;
   }
@@ -102,11 +88,36 @@ class Arrays {
     return fmt::format("torch.repeat_interleave(torch.arange({}), torch.tensor([{}])){}",
                        lengths.size(), list, device);
   }
+  /// True for the tokens in the ranges, with as many entries as indices are possible. Nothing
+  /// without a name, or for many tokens.
+  std::optional<std::string> table(const std::string& stem, const std::vector<Range>& ranges) {
+    std::vector<Index> tokens;
+    for (const Range& range : ranges) {
+      if (stem.empty() || range.size() > kWrittenNumbers) return std::nullopt;
+      for (Index i = range.begin; i < range.end; ++i) tokens.push_back(i);
+    }
+    const char* device = module() == "jnp"          ? ""
+                         : library_ == Library::kHf ? ", device=device"
+                                                    : ", device=q.device";
+    return named(stem, fmt::format("{0}.isin({0}.arange(max(Q_LEN, KV_LEN){1}), {2})", module(),
+                                   device, load(fmt::format("[{}]", joined(tokens, ", ")))));
+  }
   Library library() const { return library_; }
 
   Formula formula;
 
  private:
+  /// "[[1, 2], [3, 4]]".
+  static std::string nested(std::span<const std::int64_t> values, std::span<const Index> shape) {
+    if (shape.empty()) return std::to_string(values.front());
+    std::string out;
+    const std::size_t size = shape.front() == 0 ? 0 : values.size() / as_size(shape.front());
+    for (std::size_t i = 0; i < as_size(shape.front()); ++i) {
+      out += fmt::format("{}{}", i == 0 ? "" : ", ",
+                         nested(values.subspan(i * size, size), shape.subspan(1)));
+    }
+    return fmt::format("[{}]", out);
+  }
   std::string load(const std::string& values) const {
     std::string text(info_of(library_).array);
     text.replace(text.find("[{}]"), 4, values);
@@ -120,347 +131,405 @@ class Arrays {
   std::vector<Definition> definitions_;
 };
 
-class Writer {
+/// Writes expressions in Python. Comparisons stand in parentheses, as & and | bind closer there.
+class Printer {
  public:
-  Writer(Arrays& arrays, const StepName& name) : arrays_(arrays), name_(name) {
-    if (arrays.library() == Library::kHf) row_ = kRowOfCache;
-  }
+  explicit Printer(Arrays& arrays) : arrays_(arrays) {}
 
-  /// Appends the steps to the expression written so far; false when a step has no formula.
-  bool write(const Chain& chain);
-  std::string expression() const { return all_open_ ? "(kv_idx >= 0)" : expression_; }
+  std::string of(const Expr& expr) { return text(expr, kOr); }
+  std::string condition(const Expr& expr) { return truth(expr); }
+
+  std::string missing;  // why an expression cannot be written
 
  private:
-  /// A term in q_idx and kv_idx, in parentheses; "" when a rule has no formula.
-  std::string term(const step::Causal& rule);
-  std::string term(const step::Window& rule);
-  std::string term(const step::Chunk& rule);
-  std::string term(const step::Document& rule);
-  std::string term(const step::DocumentLengths& rule);
-  std::string term(const step::Pad& rule);
-  std::string term(const step::Dilated& rule);
-  std::string term(const step::Block& rule);
-  std::string term(const step::Prefix& rule) { return first_keys(rule.n, rule.each); }
-  std::string term(const step::Sinks& rule) { return first_keys(rule.n, rule.each); }
-  std::string term(const step::Global& rule);
-  std::string term(const step::Tokens& rule);
-  std::string term(const step::KvLengths& rule);
-  std::string term(const auto&) { return ""; }
+  enum Level { kOr, kAnd, kSum, kProduct, kAtom };
 
-  bool scoped(const step::Scoped& rule);
-  bool within(const step::Within& rule);
-  void invert();
-  void join(char op, const std::string& next);
-  void set(std::string expression) {
-    expression_ = std::move(expression);
-    all_open_ = false;
-    last_ = '&';
+  /// The text, in parentheses where it binds less than it must.
+  std::string text(const Expr& expr, Level least) {
+    const auto [words, level] = written(*expr);
+    return level < least ? fmt::format("({})", words) : words;
   }
-  std::string first_keys(Index n, const NamedArray& each);
-  std::string valid(const std::string& length, bool left, bool keys);
-  /// "length[b]", or the one number.
-  std::string per_batch(const char* stem, const NamedArray& array);
-  std::string query_at(Align align, const std::string& offset);
-  std::string query_at(Align align, Index offset) { return plus(place(align), offset); }
-  /// Where a query lies among the keys. Without an alignment Q = K, except for chunks, which count
-  /// rows then.
-  std::string place(Align align) const {
-    if (inside_) {
-      return align == Align::kBottomRight ? fmt::format("({} + {} - {})", row_, keys_, queries_)
-                                          : row_;
-    }
-    const bool absolute = row_ != "q_idx";
-    if (align == Align::kTopLeft) return row_;
-    if (align == Align::kUnset || absolute) return "q_idx";
-    return "(q_idx + KV_LEN - Q_LEN)";
+  struct Written {
+    std::string words;
+    Level level = kAtom;
+  };
+  Written written(const ExprNode& node);
+  Written infix(const ExprNode& node, std::string_view sign, Level level) {
+    const bool either = level == kOr || level == kAnd;
+    const std::string first = text(node.parts[0], level);  // its arrays are defined first
+    const std::string second = text(node.parts[1], either ? level : static_cast<Level>(level + 1));
+    return {fmt::format("{} {} {}", first, sign, second), level};
   }
-  /// The index of a query in an array: with one array for both sides, that of the key beside it.
-  std::string row_of(bool shared) const { return shared && !inside_ ? "q_idx" : row_; }
-  std::string indexed(const std::string& name, const Tensor& array, const std::string& at) {
-    const bool batched = array.rank() > 1 && array.extent(0) > 1;
-    return batched ? fmt::format("{}[b, {}]", name, at) : fmt::format("{}[{}]", name, at);
+  Written compared(const ExprNode& node, std::string_view sign) {
+    const std::string first = text(node.parts[0], kOr);
+    const std::string second = text(node.parts[1], kOr);
+    return {fmt::format("({} {} {})", first, sign, second)};
+  }
+  /// The key stands first: kv_idx >= KV_LEN - 3.
+  Written at_most(const ExprNode& node) {
+    if (node.parts[1]->kind != Expr::Kind::kKey) return compared(node, "<=");
+    return {fmt::format("({} >= {})", of(node.parts[1]), of(node.parts[0]))};
+  }
+  Written sum(const ExprNode& node);
+  Written choice(const ExprNode& node);
+  Written conjunction(const ExprNode& node);
+  Written query() const {
+    // transformers counts q_idx from the first cached token.
+    return is_hf() ? Written{"q_idx + Q_LEN - KV_LEN", kSum} : Written{"q_idx"};
+  }
+  Written diagonal(Align align) const {
+    if (align == Align::kTopLeft) return query();
+    if (align == Align::kUnset || is_hf()) return {"q_idx"};
+    return {"q_idx + KV_LEN - Q_LEN", kSum};
+  }
+  Written of_batch(const ExprNode& node) {
+    arrays_.note_batches(node.array.elements());
+    return {arrays_.numbers(std::string(node.name), node.array) + "[b]"};
+  }
+  Written element(const ExprNode& node);
+  Written other(const ExprNode& node);
+  Written document(const ExprNode& node);
+  Written is_in(const ExprNode& node);
+  bool is_hf() const { return arrays_.library() == Library::kHf; }
+  /// A constant must have the shape of the others.
+  std::string truth(const Expr& expr) {
+    if (expr->kind != Expr::Kind::kNumber) return of(expr);
+    return expr->number != 0 ? "(kv_idx >= 0)" : "(kv_idx < 0)";
+  }
+  static bool at_tokens(const Expr& index) {
+    return index->kind == Expr::Kind::kDiagonal && index->align == Align::kUnset;
   }
 
   Arrays& arrays_;
-  const StepName& name_;
-  // The row of the query, its place in its document once inside one.
-  std::string row_ = "q_idx", k_ = "kv_idx", queries_ = "Q_LEN", keys_ = "KV_LEN";
-  bool inside_ = false;
-  std::string expression_;
-  bool all_open_ = true;  // true while the expression is empty
-  char last_ = '&';       // the outermost operator of the expression
 };
 
-std::string Writer::per_batch(const char* stem, const NamedArray& array) {
-  const auto values = as_int64(array.array, stem);
-  if (values.size() == 1) return std::to_string(values.front());
-  arrays_.note_batches(static_cast<Index>(values.size()));
-  return arrays_.numbers(stem, {values.begin(), values.end()}) + "[b]";
-}
-
-std::string Writer::query_at(Align align, const std::string& offset) {
-  return fmt::format("({} + {})", place(align), offset);
-}
-
-std::string Writer::term(const step::Causal& rule) {
-  if (rule.offsets.array.elements() > 1) {
-    return fmt::format("({} <= {})", k_, query_at(rule.align, per_batch("offset", rule.offsets)));
+Printer::Written Printer::written(const ExprNode& node) {
+  using Kind = Expr::Kind;
+  switch (node.kind) {
+    case Kind::kQuery:
+      return query();
+    case Kind::kKey:
+      return {"kv_idx"};
+    case Kind::kBatch:
+      arrays_.formula.batches = true;
+      return {"b"};
+    case Kind::kHead:
+      arrays_.formula.heads = true;
+      return {"h"};
+    case Kind::kDiagonal:
+      return diagonal(node.align);
+    case Kind::kKeys:
+      return {"KV_LEN"};
+    case Kind::kNumber:
+      return {std::to_string(node.number)};
+    case Kind::kOfBatch:
+      return of_batch(node);
+    case Kind::kElement:
+      return element(node);
+    case Kind::kDocument:
+      return document(node);
+    case Kind::kIsIn:
+      return is_in(node);
+    case Kind::kOtherMask:
+      return other(node);
+    case Kind::kAdd:
+      return sum(node);
+    case Kind::kSubtract:
+      return infix(node, "-", kSum);
+    case Kind::kFloorDivide:
+      return infix(node, "//", kProduct);
+    case Kind::kModulo:
+      return infix(node, "%", kProduct);
+    case Kind::kEqual:
+      return compared(node, "==");
+    case Kind::kUnequal:
+      return compared(node, "!=");
+    case Kind::kLess:
+      return compared(node, "<");
+    case Kind::kLessEqual:
+      return at_most(node);
+    case Kind::kAnd:
+      return conjunction(node);
+    case Kind::kOr:
+      return infix(node, "|", kOr);
+    case Kind::kNot:
+      return {"~" + text(node.parts[0], kAtom)};
+    case Kind::kWhere:
+      return choice(node);
   }
-  Index offset = 0;
-  if (rule.offsets.array.elements() == 1) offset = as_int64(rule.offsets.array, "offset").front();
-  return fmt::format("({} <= {})", k_, query_at(rule.align, offset));
+  return {};
 }
 
-std::string Writer::term(const step::Window& rule) {
-  const std::string q = rule.offsets.array.elements() > 0
-                            ? query_at(rule.align, per_batch("offset", rule.offsets))
-                            : query_at(rule.align, rule.offset);
+Printer::Written Printer::choice(const ExprNode& node) {
+  const std::string condition = of(node.parts[0]);
+  const std::string yes = truth(node.parts[1]), no = truth(node.parts[2]);
+  return {fmt::format("{}.where({}, {}, {})", arrays_.module(), condition, yes, no)};
+}
+
+/// a + 3, a - 3, a + b.
+Printer::Written Printer::sum(const ExprNode& node) {
+  const ExprNode& second = *node.parts[1];
+  if (second.kind != Expr::Kind::kNumber || second.number > 0) return infix(node, "+", kSum);
+  return {fmt::format("{} - {}", text(node.parts[0], kSum), -second.number), kSum};
+}
+
+/// Arrays of documents end with the last document, so no token is past it.
+Printer::Written Printer::conjunction(const ExprNode& node) {
+  const ExprNode& second = *node.parts[1];
+  if (second.kind == Expr::Kind::kUnequal && second.parts[0]->kind == Expr::Kind::kDocument) {
+    return written(*node.parts[0]);
+  }
+  return infix(node, "&", kAnd);
+}
+
+Printer::Written Printer::element(const ExprNode& node) {
+  const Tensor array =
+      node.array.dtype() == DType::kBool ? astype(node.array, DType::kInt32) : node.array;
+  const auto inner = std::ssize(node.parts);
+  const std::string name = arrays_.numbers(std::string(node.name), array, inner);
+  std::string at;
+  const Index outer = array.rank() - inner;
+  const bool heads = outer > 1 && array.extent(1) > 1;
+  if (outer > 0 && (array.extent(0) > 1 || heads)) at += array.extent(0) > 1 ? "b, " : "0, ";
+  if (heads) at += "h, ";
+  if (heads) arrays_.formula.heads = true;
+  if (!heads && outer > 1 && array.extent(0) > 1) at += "0, ";
+  for (const Expr& index : node.parts) {
+    if (at_tokens(index)) arrays_.note_tokens(name, array.extent(array.rank() - 1));
+    at += of(index) + ", ";
+  }
+  at.resize(at.size() - 2);
+  return {fmt::format("{}[{}]", name, at)};
+}
+
+Printer::Written Printer::other(const ExprNode& node) {
+  if (node.mask.cells() > kMostCells) {
+    missing = fmt::format("the other mask has {} cells", node.mask.cells());
+    return {"other"};
+  }
+  ExprNode array = node;
+  array.array = dense_from_mask(node.mask, kMostCells);
+  return {fmt::format("({} != 0)", element(array).words)};
+}
+
+Printer::Written Printer::document(const ExprNode& node) {
+  const std::string name = arrays_.named(std::string(node.name), arrays_.repeated(node.lengths));
+  if (at_tokens(node.parts[0])) {
+    arrays_.note_tokens(name, std::accumulate(node.lengths.begin(), node.lengths.end(), Index{0}));
+  }
+  return {fmt::format("{}[{}]", name, of(node.parts[0]))};
+}
+
+Printer::Written Printer::is_in(const ExprNode& node) {
+  const std::string index = of(node.parts[0]);
+  if (const auto table = arrays_.table(std::string(node.name), node.ranges)) {
+    return {fmt::format("{}[{}]", *table, index)};
+  }
   std::string out;
-  if (rule.left) out += fmt::format("({} - {} <= {})", q, k_, *rule.left);
-  if (rule.right) {
-    out += fmt::format("{}({} - {} <= {})", out.empty() ? "" : " & ", k_, q, *rule.right);
+  for (const Range& range : node.ranges) {
+    if (!out.empty()) out += " | ";
+    if (range.size() == 1) {
+      out += fmt::format("({} == {})", index, range.begin);
+    } else if (range.begin == 0) {
+      out += fmt::format("({} < {})", index, range.end);
+    } else {
+      out += fmt::format("({0} >= {1}) & ({0} < {2})", index, range.begin, range.end);
+    }
   }
-  return out.empty() ? fmt::format("({} >= 0)", k_) : out;
+  const bool is_one = node.ranges.size() == 1;
+  return {out, is_one && node.ranges.front().size() == 1 ? kAtom : is_one ? kAnd : kOr};
 }
 
-std::string Writer::term(const step::Chunk& rule) {
-  const Align align = rule.align == Align::kUnset ? Align::kTopLeft : rule.align;
-  const std::string q = query_at(align, rule.offset);
-  if (rule.origins.array.elements() == 0) {
-    return fmt::format("({0} // {2} == {1} // {2})", q, k_, rule.size);
+/// Folds the steps of a chain into one expression for an all-open mask.
+class Composer {
+ public:
+  explicit Composer(const StepName& name) : name_(name) {}
+
+  /// False when a step has no formula; `missing` says which, and why.
+  bool add(const Chain& chain) {
+    return std::ranges::all_of(chain, [this](const Step& step) { return add(step); });
   }
-  const std::string origin = per_batch("origin", rule.origins);
-  return fmt::format("(({0} - {3}) // {2} == ({1} - {3}) // {2})", q, k_, rule.size, origin);
-}
 
-std::string Writer::term(const step::Document& rule) {
-  if (inside_) return "";
-  const NamedArray& keys = rule.shared ? rule.q : rule.kv;
-  const std::string q = arrays_.numbers("doc_id", rule.q.array);
-  const std::string kv = rule.shared ? q : arrays_.numbers("kv_doc_id", rule.kv.array);
-  if (rule.shared) arrays_.note_tokens(q, rule.q.array.extent(rule.q.array.rank() - 1));
-  const std::string row = indexed(q, rule.q.array, row_of(rule.shared));
-  return fmt::format("({} == {}) & ({} != {})", row, indexed(kv, keys.array, k_), row, rule.pad_id);
-}
+  Expr mask = expr::truth(true);
+  std::string missing;
+  std::vector<std::string> notes;
 
-std::string Writer::term(const step::DocumentLengths& rule) {
-  const std::string ids = arrays_.named("doc_id", arrays_.repeated(rule.lengths));
-  arrays_.note_tokens(ids, std::accumulate(rule.lengths.begin(), rule.lengths.end(), Index{0}));
-  return fmt::format("({0}[{1}] == {0}[{2}])", ids, row_of(true), k_);
-}
+ private:
+  using Place = std::function<Expr(const Expr&)>;
 
-/// The condition for a valid key or query, given the length of the valid part.
-std::string Writer::valid(const std::string& length, bool left, bool keys) {
-  const std::string at = keys ? k_ : row_of(true);
-  return left ? fmt::format("({} >= {} - {})", at, keys_, length)
-              : fmt::format("({} < {})", at, length);
-}
-
-std::string Writer::term(const step::Pad& rule) {
-  if (inside_) return "";
-  if (!rule.is_lengths) {
-    Tensor flags = astype(rule.valid.array, DType::kInt32);
-    const std::string name = arrays_.numbers("valid", flags);
-    arrays_.note_tokens(name, flags.extent(flags.rank() - 1));
-    std::string out = fmt::format("({} != 0)", indexed(name, flags, k_));
-    if (rule.both) out += fmt::format(" & ({} != 0)", indexed(name, flags, row_of(true)));
-    return out;
+  bool add(const Step& step);
+  bool add_scope(const Step& step, const step::Scoped& scope);
+  bool add_documents(const Step& step, const step::Within& within);
+  bool slice(const Step& step, const step::Slice& part);
+  bool refuse(const Step& step, std::string_view why) {
+    missing = fmt::format("{} has no formula: {}", name_(step), why);
+    return false;
   }
-  const std::string length = per_batch("length", rule.valid);
-  const std::string keys = valid(length, rule.left, true);
-  return rule.both ? fmt::format("{} & {}", keys, valid(length, rule.left, false)) : keys;
-}
 
-std::string Writer::term(const step::Dilated& rule) {
-  return fmt::format("(({} - {}) % {} == 0)", k_, row_, rule.stride);
-}
+  const StepName& name_;
+  Place place_ = [](const Expr& expr) { return expr; };  // a rule's indices as those of the mask
+};
 
-std::string Writer::term(const step::Block& rule) {
-  const Tensor& map = rule.map.array;
-  if (map.rank() != 2) return "";
-  const std::string name = arrays_.numbers("block_map", astype(map, DType::kInt32));
-  return fmt::format("({}[{} // {}, {} // {}] != 0)", name, row_, rule.q_size, k_, rule.k_size);
-}
-
-std::string Writer::first_keys(Index n, const NamedArray& each) {
-  if (each.array.elements() == 0) return fmt::format("({} < {})", k_, n);
-  return fmt::format("({} < {})", k_, per_batch("first", each));
-}
-
-std::string Writer::term(const step::Global& rule) {
-  std::vector<Index> tokens;
-  for (const Range& range : rule.tokens) {
-    if (range.size() > kWrittenNumbers) return "";
-    for (Index i = range.begin; i < range.end; ++i) tokens.push_back(i);
+Expr met(Meets how, const Expr& mask, const Expr& cells) {
+  switch (how) {
+    case Meets::kKeeps:
+      return mask && cells;
+    case Meets::kOpens:
+      return mask || cells;
+    case Meets::kCloses:
+      return mask && !cells;
+    case Meets::kFlips:
+      return cells->kind == Expr::Kind::kNumber ? !mask : (mask && !cells) || (!mask && cells);
+    case Meets::kReplaces:
+    case Meets::kOwn:
+      break;
   }
-  // A table with as many entries as indices are possible.
-  const std::string_view module = arrays_.module();
-  const char* device = module == "jnp"                     ? ""
-                       : arrays_.library() == Library::kHf ? ", device=device"
-                                                           : ", device=q.device";
-  const std::string name = arrays_.named(
-      "is_global", fmt::format("{0}.isin({0}.arange(max(Q_LEN, KV_LEN){1}), {2})", module, device,
-                               fmt::format(fmt::runtime(info_of(arrays_.library()).array),
-                                           joined(tokens, ", "))));
-  return fmt::format("({0}[{1}] | {0}[{2}])", name, row_, k_);
+  return cells;
 }
 
-std::string Writer::term(const step::Tokens& rule) {
-  if (inside_) return "";
-  using Zero = step::Tokens::Zero;
-  const NamedArray& keys = rule.shared ? rule.q : rule.kv;
-  const std::string q = arrays_.numbers("token_type", rule.q.array);
-  const std::string kv = rule.shared ? q : arrays_.numbers("kv_token_type", rule.kv.array);
-  if (rule.shared) arrays_.note_tokens(q, rule.q.array.extent(rule.q.array.rank() - 1));
-  const std::string row = indexed(q, rule.q.array, row_of(rule.shared));
-  const std::string equal = fmt::format("({} == {})", row, indexed(kv, keys.array, k_));
-  return rule.zero == Zero::kNone ? equal : fmt::format("({} & ({} != 0))", equal, row);
-}
-
-std::string Writer::term(const step::KvLengths& rule) {
-  if (rule.q_len || rule.window || inside_) return "";
-  return valid(per_batch("length", rule.lengths), false, true);
-}
-
-void Writer::invert() {
-  expression_ = all_open_ ? fmt::format("({} < 0)", k_) : fmt::format("~({})", expression_);
-  all_open_ = false;
-  last_ = '&';
-}
-
-void Writer::join(char op, const std::string& next) {
-  if (all_open_ && op == '|') return;  // nothing left to open
-  if (all_open_) {
-    expression_ = next;
-  } else {
-    const bool plain = op == last_ || op == '|';
-    expression_ = fmt::format("{} {} {}", plain ? expression_ : "(" + expression_ + ")", op, next);
+bool Composer::add(const Step& step) {
+  if (const auto* scope = std::get_if<step::Scoped>(&step.rule)) return add_scope(step, *scope);
+  if (const auto* within = std::get_if<step::Within>(&step.rule)) {
+    return add_documents(step, *within);
   }
-  last_ = op;
-  all_open_ = false;
+  if (const auto* part = std::get_if<step::Slice>(&step.rule)) return slice(step, *part);
+  const RuleInfo& rule = rule_of(step);
+  const CellFormula formula = rule.formula(step);
+  if (!formula.cells) return refuse(step, formula.missing);
+  mask = met(rule.meets(step), mask, place_(*formula.cells));
+  return true;
+}
+
+/// True when an array of the expression has a number for each batch, or head.
+bool differs_along(const Expr& expr, step::Scoped::Axis axis) {
+  const ExprNode& node = *expr;
+  const bool heads = axis == step::Scoped::Axis::kHeads;
+  const Index outer = node.array.rank() - std::ssize(node.parts);
+  const Index along = heads ? 1 : 0;
+  const bool array =
+      node.kind == Expr::Kind::kElement && outer > along && node.array.extent(along) > 1;
+  const bool other =
+      node.kind == Expr::Kind::kOtherMask && (heads ? node.mask.heads() : node.mask.batch()) > 1;
+  return array || other || (!heads && node.kind == Expr::Kind::kOfBatch) ||
+         std::ranges::any_of(node.parts,
+                             [&](const Expr& part) { return differs_along(part, axis); });
 }
 
 /// Applies the chain on some heads or batches and keeps the mask so far on the others.
-bool Writer::scoped(const step::Scoped& rule) {
-  Writer inner = *this;
-  if (!inner.write(rule.chain)) return false;
-  const bool heads = rule.axis == step::Scoped::Axis::kHeads;
-  std::string which;
-  for (const Range& range : rule.members) {
-    which += fmt::format("{1}({0} >= {2}) & ({0} < {3})", heads ? "h" : "b",
-                         which.empty() ? "" : " | ", range.begin, range.end);
+bool Composer::add_scope(const Step& step, const step::Scoped& scope) {
+  Composer inner(*this);
+  inner.mask = expr::truth(true);
+  if (!inner.add(scope.chain)) {
+    missing = inner.missing;
+    return false;
   }
-  if (rule.members.size() > 1) {
-    which.clear();
-    for (const Range& range : rule.members) {
-      which += fmt::format("{1}(({0} >= {2}) & ({0} < {3}))", heads ? "h" : "b",
-                           which.empty() ? "" : " | ", range.begin, range.end);
-    }
+  const bool from_first = scope.members.size() == 1 && scope.members.front().begin == 0;
+  if (!from_first && differs_along(inner.mask, scope.axis)) {
+    return refuse(step, "its arrays count the members only");
   }
-  (heads ? arrays_.formula.heads : arrays_.formula.batches) = true;
-  set(fmt::format("{}.where({}, {}, {})", arrays_.module(), which, inner.expression(),
-                  expression()));
+  inner.mask = mask;
+  inner.add(scope.chain);
+  const Expr member = scope.axis == step::Scoped::Axis::kHeads ? expr::head() : expr::batch();
+  mask = expr::where(expr::is_in(scope.members, member), inner.mask, mask);
+  notes = std::move(inner.notes);
   return true;
+}
+
+/// Per token: the place in its document, and the lengths of that.
+struct DocumentSide {
+  std::vector<Index> place, queries, keys;
+};
+
+DocumentSide document_side(const std::vector<Index>& own, const std::vector<Index>& queries,
+                           const std::vector<Index>& keys) {
+  DocumentSide out;
+  for (std::size_t d = 0; d < own.size(); ++d) {
+    for (Index i = 0; i < own[d]; ++i) out.place.push_back(i);
+    out.queries.insert(out.queries.end(), as_size(own[d]), queries[d]);
+    out.keys.insert(out.keys.end(), as_size(own[d]), keys[d]);
+  }
+  return out;
 }
 
 /// Applies the chain with positions and lengths relative to the document of each token.
-bool Writer::within(const step::Within& rule) {
-  if (rule.lengths.empty() || inside_) return false;
-  const bool shared = rule.kv_lengths.empty() || rule.kv_lengths == rule.lengths;
-  const std::vector<Index>& keys = shared ? rule.lengths : rule.kv_lengths;
-  // Per token: its document, the place in it, and its lengths.
-  struct Side {
-    std::vector<Index> document, place, queries, keys;
-  };
-  const auto side = [&](const std::vector<Index>& lengths) {
-    Side out;
-    for (std::size_t d = 0; d < lengths.size(); ++d) {
-      for (Index i = 0; i < lengths[d]; ++i) {
-        out.document.push_back(static_cast<Index>(d));
-        out.place.push_back(i);
-        out.queries.push_back(rule.lengths[d]);
-        out.keys.push_back(keys[d]);
-      }
-    }
-    return out;
-  };
-  const Index most = Index{1} << 20;
-  const Index total_q = std::accumulate(rule.lengths.begin(), rule.lengths.end(), Index{0});
+bool Composer::add_documents(const Step& step, const step::Within& within) {
+  if (within.lengths.empty()) return refuse(step, "it has ids that are not lengths");
+  const bool shared = within.kv_lengths.empty() || within.kv_lengths == within.lengths;
+  const std::vector<Index>& queries = within.lengths;
+  const std::vector<Index>& keys = shared ? within.lengths : within.kv_lengths;
+  const Index total_q = std::accumulate(queries.begin(), queries.end(), Index{0});
   const Index total_k = std::accumulate(keys.begin(), keys.end(), Index{0});
-  if (total_q > most || total_k > most) return false;
-  const Side q = side(rule.lengths), k = side(keys);
-  const std::string q_doc = arrays_.named("doc_id", arrays_.repeated(rule.lengths));
-  const std::string k_doc = shared ? q_doc : arrays_.named("kv_doc_id", arrays_.repeated(keys));
-  const std::string q_place = arrays_.numbers("q_pos", q.place);
-  const std::string k_place = shared ? q_place : arrays_.numbers("kv_pos", k.place);
-  if (shared) {
-    arrays_.note_tokens(q_doc, total_q);
-  } else {
-    arrays_.note(
-        fmt::format("the arrays hold {0} queries and {1} keys: for Q_LEN = {0}, "
-                    "KV_LEN = {1}",
+  if (std::max(total_q, total_k) > kMostTokens) return refuse(step, "it has too many tokens");
+  const Expr row = expr::of_tokens(shared);
+  const auto numbers = [](std::string_view stem, const std::vector<Index>& values, const Expr& at) {
+    return expr::element(stem, fields::numbers(values).array, {at});
+  };
+  const DocumentSide q = document_side(queries, queries, keys);
+  const DocumentSide k = document_side(keys, queries, keys);
+  const Expr query = numbers("q_pos", q.place, row);
+  const Expr key = numbers(shared ? "q_pos" : "kv_pos", k.place, expr::key());
+  const Expr all_keys = numbers(shared ? "q_len" : "kv_len", q.keys, row);
+  const Expr last = shared ? query : query + all_keys - numbers("q_len", q.queries, row);
+  Composer inner(*this);
+  inner.place_ = [&](const Expr& own) {
+    return place_(replaced(own, [&](const ExprNode& leaf) -> std::optional<Expr> {
+      if (leaf.kind == Expr::Kind::kQuery) return query;
+      if (leaf.kind == Expr::Kind::kKey) return key;
+      if (leaf.kind == Expr::Kind::kKeys) return all_keys;
+      if (leaf.kind != Expr::Kind::kDiagonal) return std::nullopt;
+      return leaf.align == Align::kBottomRight ? last : query;
+    }));
+  };
+  const Expr same = place_(expr::document("doc_id", queries, row) ==
+                           expr::document(shared ? "doc_id" : "kv_doc_id", keys, expr::key()));
+  if (!inner.add(within.chain)) {
+    missing = inner.missing;
+    return false;
+  }
+  mask = inner.mask && same;
+  notes = std::move(inner.notes);
+  if (!shared) {
+    notes.push_back(
+        fmt::format("the arrays hold {0} queries and {1} keys: for Q_LEN = {0}, KV_LEN = {1}",
                     total_q, total_k));
   }
-  Writer inner = *this;
-  const std::string row = row_of(shared);
-  inner.inside_ = true;
-  inner.row_ = fmt::format("{}[{}]", q_place, row);
-  inner.k_ = fmt::format("{}[kv_idx]", k_place);
-  if (!shared) {
-    inner.queries_ = fmt::format("{}[{}]", arrays_.numbers("q_len", q.queries), row);
-    inner.keys_ = fmt::format("{}[{}]", arrays_.numbers("kv_len", q.keys), row);
-  } else {
-    inner.queries_ = inner.keys_ = "0";  // queries and keys are equally many
-  }
-  if (!inner.write(rule.chain)) return false;
-  const std::string same = fmt::format("({}[{}] == {}[kv_idx])", q_doc, row, k_doc);
-  const std::string own = inner.all_open_ ? "" : inner.expression_;
-  set(own.empty() ? same : fmt::format("({}) & {}", own, same));
   return true;
 }
 
-bool Writer::write(const Chain& chain) {
-  for (const Step& step : chain) {
-    if (std::holds_alternative<step::Not>(step.rule)) {
-      invert();
-      continue;
+/// Indices start at 0 again, so those of the mask so far are larger.
+bool Composer::slice(const Step& step, const step::Slice& part) {
+  using Kind = Expr::Kind;
+  const auto begin = [](const std::optional<Range>& range) { return range ? range->begin : 0; };
+  bool sized = false;  // reads the size of the mask before, which the code does not have
+  mask = replaced(mask, [&](const ExprNode& leaf) -> std::optional<Expr> {
+    sized = sized || leaf.kind == Kind::kKeys || leaf.kind == Kind::kOfBatch ||
+            leaf.kind == Kind::kElement || leaf.kind == Kind::kDocument ||
+            leaf.kind == Kind::kOtherMask ||
+            (leaf.kind == Kind::kDiagonal && leaf.align == Align::kBottomRight);
+    if (leaf.kind == Kind::kQuery || leaf.kind == Kind::kDiagonal) {
+      return expr::query() + begin(part.q);
     }
-    if (std::holds_alternative<step::Slice>(step.rule)) {
-      arrays_.formula.missing = fmt::format("{} has no formula", name_(step));
-      return false;
-    }
-    const auto* scope = std::get_if<step::Scoped>(&step.rule);
-    const auto* documents = std::get_if<step::Within>(&step.rule);
-    if (scope || documents) {
-      if (scope ? scoped(*scope) : within(*documents)) continue;
-      if (arrays_.formula.missing.empty()) {
-        arrays_.formula.missing = fmt::format("{} has no formula", name_(step));
-      }
-      return false;
-    }
-    const std::string next =
-        std::visit([this](const auto& rule) -> std::string { return term(rule); }, step.rule);
-    if (next.empty()) {
-      arrays_.formula.missing = fmt::format("{} has no formula", name_(step));
-      return false;
-    }
-    const auto* tokens = std::get_if<step::Tokens>(&step.rule);
-    if (tokens && tokens->join == step::Tokens::Join::kReplace) {
-      set(next);
-    } else {
-      const bool adds = opens(step) || (tokens && tokens->join == step::Tokens::Join::kUnion);
-      join(adds ? '|' : '&', next);
-    }
-  }
-  return true;
+    if (leaf.kind == Kind::kKey) return expr::key() + begin(part.k);
+    if (leaf.kind == Kind::kBatch) return expr::batch() + begin(part.b);
+    if (leaf.kind == Kind::kHead) return expr::head() + begin(part.h);
+    return std::nullopt;
+  });
+  return sized ? refuse(step, "the mask before it has other sizes") : true;
 }
 
 }  // namespace
 
 Formula formula_of(const Chain& chain, const StepName& name, Library library) {
   Arrays arrays(library);
-  Writer writer(arrays, name);
-  if (writer.write(chain)) arrays.formula.expression = writer.expression();
+  Composer composer(name);
+  if (!composer.add(chain)) {
+    arrays.formula.missing = composer.missing;
+    return std::move(arrays.formula);
+  }
+  Printer printer(arrays);
+  arrays.formula.expression = printer.condition(composer.mask);
+  for (const std::string& note : composer.notes) arrays.note(note);
+  arrays.formula.missing = printer.missing;
   return std::move(arrays.formula);
 }
 

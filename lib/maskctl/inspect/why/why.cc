@@ -5,9 +5,8 @@
 #include <algorithm>
 
 #include "maskctl/base/error.h"
-#include "maskctl/inspect/why/why_rules.h"
 #include "maskctl/mask/planes/bands.h"
-#include "maskctl/mask/steps/within.h"
+#include "maskctl/mask/steps/rule.h"
 
 namespace maskctl {
 namespace {
@@ -118,7 +117,7 @@ bool Walk::follow(const Mask& source, const Chain& chain, const Cell& end, int d
   require_inside(masks.back(), end);
   std::vector<Cell> cells(chain.size() + 1, end);
   for (std::size_t i = chain.size(); i-- > 0;) {
-    cells[i] = cell_before(chain[i], pair_shape(masks[i]), cells[i + 1]);
+    cells[i] = cell_before(chain[i], shape_of(masks[i]), cells[i + 1]);
   }
   if (depth == 0) start = cells.front();
   bool open = open_at(cells.front());
@@ -129,7 +128,7 @@ bool Walk::follow(const Mask& source, const Chain& chain, const Cell& end, int d
         std::holds_alternative<step::Slice>(chain[i].rule) ? asked.batch : cells[i + 1].batch;
     asked.head =
         std::holds_alternative<step::Slice>(chain[i].rule) ? asked.head : cells[i + 1].head;
-    const Verdict verdict = judge(chain[i], pair_shape(masks[i]), asked, open);
+    const Verdict verdict = judge(chain[i], shape_of(masks[i]), asked, open);
     const std::size_t at = steps.size();
     steps.push_back({name_(chain[i]), verdict.reason + moved_text(cells[i], cells[i + 1]), open,
                      verdict.after, cells[i], cells[i + 1], depth});

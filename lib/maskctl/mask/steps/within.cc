@@ -3,11 +3,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <map>
 
 #include "maskctl/mask/planes/bands.h"
 #include "maskctl/mask/planes/words.h"
-#include "maskctl/mask/steps/step_rules.h"
+#include "maskctl/mask/steps/rule.h"
 #include "maskctl/tensor/convert.h"
 
 namespace maskctl {
@@ -122,8 +123,8 @@ std::vector<std::pair<std::int32_t, Range>> ranges_of_ids(const NamedArray& ids,
 
 std::vector<DocumentRanges> pairs_of_ids(const step::Within& rule, const Mask& mask, Index b) {
   const NamedArray& kv = rule.shared ? rule.q : rule.kv;
-  check_batched(mask, rule.q.array, mask.queries(), "within", "queries");
-  check_batched(mask, kv.array, mask.keys(), "within", "keys");
+  check_batched(shape_of(mask), rule.q.array, mask.queries(), "within", "queries");
+  check_batched(shape_of(mask), kv.array, mask.keys(), "within", "keys");
   std::map<std::int32_t, Range> keys;
   for (const auto& [id, range] : ranges_of_ids(kv, mask.keys(), b, rule.pad_id)) keys[id] = range;
   std::vector<DocumentRanges> out;
@@ -138,8 +139,7 @@ std::vector<DocumentRanges> pairs_of_ids(const step::Within& rule, const Mask& m
 Mask changed_part(const Mask& mask, const DocumentRanges& at, Range b, const Chain& chain) {
   const Mask part = sliced(mask, b, {0, mask.heads()}, at.q, at.k);
   Mask changed = maskctl::apply(part, std::span<const Step>(chain));
-  if (changed.batch() != part.batch() || changed.heads() != part.heads() ||
-      changed.queries() != part.queries() || changed.keys() != part.keys()) {
+  if (!same_shape(changed, part)) {
     refuse("within", fmt::format("the chain turns {} into {}: expected one that keeps the shape",
                                  shape_text(part), shape_text(changed)));
   }
@@ -169,7 +169,16 @@ std::vector<DocumentRanges> document_ranges(const step::Within& rule, const Mask
   return out;
 }
 
-Mask apply_rule(const Mask& mask, const step::Within& rule) {
+namespace step {
+
+bool operator==(const Within& a, const Within& b) {
+  return a.lengths == b.lengths && a.kv_lengths == b.kv_lengths && a.q == b.q && a.kv == b.kv &&
+         a.shared == b.shared && a.pad_id == b.pad_id && a.chain == b.chain;
+}
+
+Meets meets(const Within&) { return Meets::kOwn; }
+
+Mask apply_rule(const Within& rule, const Mask& mask) {
   // Batches that differ in documents are processed one by one.
   const Index step = shares_documents(rule) ? std::max<Index>(mask.batch(), 1) : 1;
   std::vector<Mask> parts;
@@ -198,4 +207,62 @@ Mask apply_rule(const Mask& mask, const step::Within& rule) {
   });
 }
 
+/// why() follows the pair into the chain.
+PairReason reason(const Within&, const MaskShape&, const Cell&) { return {true, ""}; }
+
+CellFormula formula(const Within&) { return no_formula("it applies a chain"); }
+
+std::optional<Misfit> misfit(const Within& rule, GivenNames) {
+  if (rule.kv_lengths.empty() || rule.kv_lengths.size() == rule.lengths.size()) {
+    return std::nullopt;
+  }
+  return Misfit{"kv-lens", fmt::format("within: {} documents of queries and {} of keys",
+                                       rule.lengths.size(), rule.kv_lengths.size())};
+}
+
+namespace {
+
+/// The documents are those of the group: lengths of both sides (2), or of one each (3).
+template <int group, std::vector<Index> Within::*Lengths>
+constexpr Field within_lengths(std::string_view name, std::string_view help) {
+  return {.name = name,
+          .type = FieldType::kLengths,
+          .help = help,
+          .required = true,
+          .group = group,
+          .get =
+              [](const Step& step) {
+                const Within& rule = std::get<Within>(step.rule);
+                const bool used = rule.q.empty() && rule.kv_lengths.empty() == (group == 2);
+                return used ? FieldValue(rule.*Lengths) : FieldValue();
+              },
+          .set = fields::Access<Lengths>::set};
+}
+
+constexpr std::array kWithinFields = {
+    fields::both_sides<Within>("ids", "ids [S] or [B,S] of both sides"),
+    within_lengths<2, &Within::lengths>("lens", "document lengths, from the first token on"),
+    within_lengths<3, &Within::lengths>("q-lens", "lengths of the documents' queries"),
+    within_lengths<3, &Within::kv_lengths>("kv-lens", "lengths of their keys"),
+    fields::one_side<Within, &Within::q>("q", "ids", "ids of the queries", 4),
+    fields::one_side<Within, &Within::kv>("kv", "ids", "ids of the keys", 4),
+    fields::pad_id<Within>()};
+
+constexpr std::array kWithinNames = {StepInfo{
+    .name = "within",
+    .kind = StepKind::kOwn,
+    .meaning = "applies a chain inside each document, as to a mask of its own; closes the rest",
+    .formula = "chain(mask[:, :, q of document, k of document]) for each document",
+    .example = "within:q-lens=2+3,kv-lens=5+3{causal:align=bottom-right}",
+    .args = kWithinFields,
+    .synonyms = "ragged per-document nested",
+    .make = blank<Within>,
+    .chain = chain_in<Within>}};
+constexpr RuleInfo kWithinRow = describe<Within>(kWithinNames, Reopening::kLeak);
+
+}  // namespace
+
+const RuleInfo& Within::row() { return kWithinRow; }
+
+}  // namespace step
 }  // namespace maskctl

@@ -35,21 +35,21 @@ void fail_at(const Pipeline& pipeline, Index position, const std::string& messag
 }
 
 const Arg* StepArguments::find(std::string_view name) const {
-  const ArgumentInfo& spec = declared(name);
+  const Field& spec = declared(name);
   for (const Arg& arg : step_.args) {
     if (spec.positional ? arg.key.empty() : arg.key == name) return &arg;
   }
   return nullptr;
 }
 
-const ArgumentInfo& StepArguments::declared(std::string_view name) const {
-  for (const ArgumentInfo& spec : info_.args) {
+const Field& StepArguments::declared(std::string_view name) const {
+  for (const Field& spec : info_.args) {
     if (spec.name == name) return spec;
   }
   throw std::logic_error(fmt::format("{} has no argument {}", info_.name, name));
 }
 
-std::string StepArguments::label(const ArgumentInfo& spec) const {
+std::string StepArguments::label(const Field& spec) const {
   return spec.positional ? fmt::format("{} of {}", spec.name, info_.name)
                          : fmt::format("{}= of {}", spec.name, info_.name);
 }
@@ -69,7 +69,7 @@ void StepArguments::refuse_value(const Arg& arg, const std::string& message,
   fail_at(pipeline_, arg.value_begin + offset, message);
 }
 
-Index StepArguments::checked_integer(const Arg& arg, const ArgumentInfo& spec,
+Index StepArguments::checked_integer(const Arg& arg, const Field& spec,
                                      std::string_view expected) const {
   if (!is_integer_text(arg.value)) {
     refuse_value(arg,
@@ -84,7 +84,7 @@ Index StepArguments::checked_integer(const Arg& arg, const ArgumentInfo& spec,
 }
 
 Index StepArguments::integer(std::string_view name) const {
-  const ArgumentInfo& spec = declared(name);
+  const Field& spec = declared(name);
   const Arg* arg = find(name);
   return arg ? checked_integer(*arg, spec, "a whole number")
              : integer_from(spec.fallback).value_or(0);
@@ -96,20 +96,21 @@ std::optional<Index> StepArguments::side(std::string_view name) const {
   return checked_integer(*arg, declared(name), "a whole number or none");
 }
 
-double StepArguments::real(std::string_view name, double min, double max) const {
-  const ArgumentInfo& spec = declared(name);
+double StepArguments::real(std::string_view name) const {
+  const Field& spec = declared(name);
   const Arg* arg = find(name);
   if (!arg) return real_from(spec.fallback).value_or(0.0);
   const auto value = real_from(arg->value);
-  if (!value || !(*value >= min && *value <= max)) {
-    refuse_value(*arg, fmt::format("{} expects a number from {} to {}, got '{}'", label(spec), min,
-                                   max, shown(arg->value)));
+  if (!value ||
+      !(*value >= static_cast<double>(spec.min) && *value <= static_cast<double>(spec.max))) {
+    refuse_value(*arg, fmt::format("{} expects a number from {} to {}, got '{}'", label(spec),
+                                   spec.min, spec.max, shown(arg->value)));
   }
   return *value;
 }
 
 std::uint64_t StepArguments::seed(std::string_view name) const {
-  const ArgumentInfo& spec = declared(name);
+  const Field& spec = declared(name);
   const Arg* arg = find(name);
   if (!arg) return number_from<std::uint64_t>(spec.fallback).value_or(0);
   const auto value = number_from<std::uint64_t>(arg->value);
@@ -121,7 +122,7 @@ std::uint64_t StepArguments::seed(std::string_view name) const {
 }
 
 std::optional<int> StepArguments::choice(std::string_view name) const {
-  const ArgumentInfo& spec = declared(name);
+  const Field& spec = declared(name);
   const Arg* arg = find(name);
   const std::string_view value = arg ? std::string_view(arg->value) : spec.fallback;
   if (value.empty() && !arg) return std::nullopt;
@@ -136,7 +137,7 @@ std::optional<int> StepArguments::choice(std::string_view name) const {
 }
 
 std::vector<Index> StepArguments::lengths(std::string_view name) const {
-  const ArgumentInfo& spec = declared(name);
+  const Field& spec = declared(name);
   std::vector<Index> values;
   const Arg* arg = find(name);
   if (!arg) return values;
@@ -154,7 +155,7 @@ std::vector<Index> StepArguments::lengths(std::string_view name) const {
 }
 
 std::vector<Range> StepArguments::ranges(std::string_view name) const {
-  const ArgumentInfo& spec = declared(name);
+  const Field& spec = declared(name);
   std::vector<Range> values;
   const Arg* arg = find(name);
   if (!arg) return values;
@@ -207,7 +208,7 @@ NamedArray StepArguments::integer_or_array(std::string_view name) const {
   const Arg* arg = find(name);
   if (!arg) return {};
   if (is_number_list(arg->value)) {
-    const ArgumentInfo& spec = declared(name);
+    const Field& spec = declared(name);
     std::vector<Index> values;
     for (const std::string_view part : split(arg->value, '+')) {
       const auto value = integer_from(part);
@@ -219,26 +220,14 @@ NamedArray StepArguments::integer_or_array(std::string_view name) const {
       }
       values.push_back(*value);
     }
-    return {tensor_of(values), list_text(values)};
+    return fields::numbers(values);
   }
   if (!is_integer_text(arg->value)) return array(name);
-  const Index value = checked_integer(*arg, declared(name), "a whole number or a file");
-  return {tensor_of({value}), std::to_string(value)};
-}
-
-void StepArguments::number_or_each(std::string_view name, Index& number, NamedArray& each) const {
-  const Arg* arg = find(name);
-  if (!arg || is_integer_text(arg->value)) {
-    number = integer(name);
-  } else {
-    each = integer_or_array(name);
-  }
+  return fields::numbers({checked_integer(*arg, declared(name), "a whole number or a file")});
 }
 
 NamedArray StepArguments::list(std::string_view name) const {
-  if (!has(name)) return {};
-  const std::vector<Index> values = lengths(name);
-  return {tensor_of(values), list_text(values)};
+  return has(name) ? fields::numbers(lengths(name)) : NamedArray();
 }
 
 Mask StepArguments::mask(std::string_view name) const {
@@ -254,6 +243,61 @@ const std::string& StepArguments::text(std::string_view name) const {
   static const std::string kNothing;
   const Arg* arg = find(name);
   return arg ? arg->value : kNothing;
+}
+
+FieldValue StepArguments::value(const Field& field) const {
+  const auto maybe = [](auto found) { return found ? FieldValue(*found) : FieldValue(); };
+  switch (field.type) {
+    case FieldType::kInteger:
+    case FieldType::kPadId:
+      return integer(field.name);
+    case FieldType::kSide:
+      return maybe(side(field.name));
+    case FieldType::kReal:
+      return real(field.name);
+    case FieldType::kSeed:
+      return seed(field.name);
+    case FieldType::kChoice:
+      return Index{*choice(field.name)};
+    case FieldType::kLengths:
+      return lengths(field.name);
+    case FieldType::kRanges:
+      return ranges(field.name);
+    case FieldType::kSlice:
+      return maybe(slice(field.name));
+    case FieldType::kBlockSize:
+      return block_size(field.name);
+    case FieldType::kSource:
+      return array(field.name);
+    case FieldType::kIntegerOrSource:
+      if (is_integer_text(text(field.name))) return integer(field.name);
+      return integer_or_array(field.name);
+    case FieldType::kMaskSource:
+      return NamedMask{mask(field.name), text(field.name)};
+  }
+  return {};
+}
+
+Step StepArguments::bound() const {
+  Step step = info_.make();
+  std::vector<std::string_view> given;
+  bool reads_ids = false;
+  for (const Field& field : info_.args) {
+    if (!has(field.name)) {
+      // The id of padding is that of all ids, unless it is given.
+      if (reads_ids && field.type == FieldType::kPadId) field.set(step, Index{context_.pad_id});
+      continue;
+    }
+    given.push_back(field.name);
+    reads_ids = reads_ids || field.type == FieldType::kSource;
+    field.set(step, value(field));
+  }
+  if (info_.chain) *info_.chain(step) = nested();
+  const RuleInfo& rule = rule_of(step);
+  if (rule.limit) rule.limit(step, context_.max_bytes);
+  if (!rule.misfit) return step;
+  if (const auto misfit = rule.misfit(step, given)) refuse(misfit->field, misfit->message);
+  return step;
 }
 
 }  // namespace maskctl

@@ -17,8 +17,8 @@ namespace maskctl {
 [[noreturn]] void fail_at(const Pipeline& pipeline, Index position, const std::string& message,
                           std::vector<Remedy> remedies = {});
 
-/// What the bind functions of the table read. Names are those of StepInfo::args; an absent argument
-/// has its default. All errors are PipelineErrors with the caret at the argument.
+/// The arguments of one step. Names are those of StepInfo::args; an absent argument has its
+/// default. All errors are PipelineErrors with the caret at the argument.
 class StepArguments {
  public:
   /// Checks keys, repetitions, groups, required arguments and {...}.
@@ -29,7 +29,7 @@ class StepArguments {
   Index integer(std::string_view name) const;
   /// Nothing for "none".
   std::optional<Index> side(std::string_view name) const;
-  double real(std::string_view name, double min, double max) const;
+  double real(std::string_view name) const;
   std::uint64_t seed(std::string_view name) const;
   /// Index into the choices; nothing when absent without a default.
   std::optional<int> choice(std::string_view name) const;
@@ -41,36 +41,32 @@ class StepArguments {
   NamedArray array(std::string_view name) const;
   /// A number, a "0+3" list, or a SOURCE with one value per batch.
   NamedArray integer_or_array(std::string_view name) const;
-  /// The same for two fields: either a number, or an array with one value per batch.
-  void number_or_each(std::string_view name, Index& number, NamedArray& each) const;
   /// The lengths of a "3+5" list as int64 [n].
   NamedArray list(std::string_view name) const;
   Mask mask(std::string_view name) const;
   const std::string& text(std::string_view name) const;
-  Chain nested() const;
-  /// pad-id=, or the one of BindContext.
-  std::int32_t pad_id() const {
-    return has("pad-id") ? static_cast<std::int32_t>(integer("pad-id")) : context_.pad_id;
-  }
-  /// The limit of BindContext for what a step may hold.
-  Index max_bytes() const { return context_.max_bytes; }
+  /// The value of an argument that is given, by its type.
+  FieldValue value(const Field& field) const;
+  /// The step with all arguments that are given.
+  Step bound() const;
 
   /// Throws with the caret at the argument.
   [[noreturn]] void refuse(std::string_view name, const std::string& message) const;
 
  private:
   const Arg* find(std::string_view name) const;
-  const ArgumentInfo& declared(std::string_view name) const;
-  std::string label(const ArgumentInfo& spec) const;
+  const Field& declared(std::string_view name) const;
+  std::string label(const Field& spec) const;
   /// The message points at `part`, a view into the value, or at all of the value.
   [[noreturn]] void refuse_value(const Arg& arg, const std::string& message,
                                  std::string_view part = {}) const;
-  Index checked_integer(const Arg& arg, const ArgumentInfo& spec, std::string_view expected) const;
+  Index checked_integer(const Arg& arg, const Field& spec, std::string_view expected) const;
 
-  const ArgumentInfo& spec_of(const Arg& arg) const;
+  const Field& spec_of(const Arg& arg) const;
   void check_repeated() const;
   void check_groups() const;
   void check_nested() const;
+  Chain nested() const;
 
   const Pipeline& pipeline_;
   const StepText& step_;

@@ -61,47 +61,4 @@ std::optional<BlockSize> block_size_from(std::string_view text) {
   return BlockSize{*q, *k};
 }
 
-std::string real_text(double value) {
-  char text[32];
-  const auto result = std::to_chars(text, text + sizeof text, value);
-  return {text, result.ptr};
-}
-
-std::string list_text(const std::vector<Index>& values) {
-  std::string out;
-  for (const Index value : values) {
-    if (!out.empty()) out += '+';
-    out += std::to_string(value);
-  }
-  return out;
-}
-
-std::string ranges_text(const std::vector<Range>& ranges) {
-  std::string out;
-  for (const Range& range : ranges) {
-    if (!out.empty()) out += '+';
-    out += std::to_string(range.begin);
-    if (range.size() <= 1) continue;
-    out += '-';
-    out += std::to_string(range.end - 1);
-  }
-  return out;
-}
-
-std::string slice_text(Range range) {
-  if (range.size() == 1) return std::to_string(range.begin);
-  return std::to_string(range.begin).append(":").append(std::to_string(range.end));
-}
-
-bool is_list_text(std::string_view text) {
-  return !text.empty() && is_digit(text.front()) && is_digit(text.back()) &&
-         std::all_of(text.begin(), text.end(), [](char c) { return is_digit(c) || c == '+'; });
-}
-
-Tensor tensor_of(const std::vector<Index>& values) {
-  Tensor tensor(DType::kInt64, {static_cast<Index>(values.size())});
-  std::copy(values.begin(), values.end(), tensor.as<Index>().begin());
-  return tensor;
-}
-
 }  // namespace maskctl

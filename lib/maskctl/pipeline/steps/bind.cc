@@ -26,8 +26,7 @@ Chain bind_steps(const Pipeline& pipeline, const std::vector<StepText>& steps,
   for (const StepText& step : steps) {
     const StepInfo* info = find_step(step.name);
     if (info == nullptr) refuse_name(pipeline, step);
-    StepArguments arguments(pipeline, step, *info, context);
-    chain.push_back(info->bind(arguments));
+    chain.push_back(StepArguments(pipeline, step, *info, context).bound());
   }
   return chain;
 }

@@ -18,7 +18,7 @@ struct BindContext {
   Index max_bytes = Index{8} << 30;  // limit for arrays made by generate()
 };
 
-/// Looks every step up in the table of step_infos.h and reads its arguments; nothing is applied.
+/// Looks every step up in the table of rules and reads its arguments; nothing is applied.
 /// Integers are within +-(2^31 - 1). Shapes are checked only when the chain is applied to a mask.
 /// Throws PipelineError with the caret at the argument for an unknown step or key (suggesting the
 /// nearest known one), a missing, repeated or excluded argument, and a value of another type or out

@@ -10,7 +10,7 @@
 namespace maskctl {
 namespace {
 
-std::string argument_name(const ArgumentInfo& spec) {
+std::string argument_name(const Field& spec) {
   return std::string(spec.name) + (spec.positional ? "" : "=");
 }
 
@@ -18,7 +18,7 @@ std::string argument_name(const ArgumentInfo& spec) {
 std::string needs(const StepInfo& info, bool grouped) {
   std::vector<std::string> ways;
   int last_group = 0;
-  for (const ArgumentInfo& spec : info.args) {
+  for (const Field& spec : info.args) {
     if (grouped ? spec.group == 0 : spec.group != 0 || !spec.required) continue;
     if (grouped && spec.required && spec.group == last_group) {
       ways.back() += " with " + argument_name(spec);
@@ -37,7 +37,7 @@ std::string needs(const StepInfo& info, bool grouped) {
 
 std::string known_keys(const StepInfo& info) {
   std::string out;
-  for (const ArgumentInfo& spec : info.args) {
+  for (const Field& spec : info.args) {
     if (!spec.positional) out += fmt::format("{}{}", out.empty() ? "" : ", ", spec.name);
   }
   return out;
@@ -60,8 +60,8 @@ std::string known_keys(const StepInfo& info) {
     fail_at(pipeline, at, fmt::format("{} takes no arguments, got '{}'", info.name, value));
   }
   const auto required = std::find_if(info.args.begin(), info.args.end(),
-                                     [](const ArgumentInfo& spec) { return spec.required; });
-  const ArgumentInfo& likely = required != info.args.end() ? *required : info.args.front();
+                                     [](const Field& spec) { return spec.required; });
+  const Field& likely = required != info.args.end() ? *required : info.args.front();
   fail_at(pipeline, at,
           fmt::format("{} takes no bare value, got '{}'; write a key, as in {}={}", info.name,
                       value, likely.name, value));
@@ -69,7 +69,7 @@ std::string known_keys(const StepInfo& info) {
 
 [[noreturn]] void refuse_key(const Pipeline& pipeline, const StepInfo& info, const Arg& arg) {
   std::vector<std::string_view> keys;
-  for (const ArgumentInfo& spec : info.args) {
+  for (const Field& spec : info.args) {
     if (!spec.positional) keys.push_back(spec.name);
   }
   std::string message = fmt::format("unknown key '{}' of {}", shown(arg.key), info.name);
@@ -89,7 +89,7 @@ std::string known_keys(const StepInfo& info) {
 /// A "3+5" where a file is expected is a list without its key.
 void check_not_a_list(const Pipeline& pipeline, const StepInfo& info, const Arg& arg) {
   const bool has_lens = std::any_of(info.args.begin(), info.args.end(),
-                                    [](const ArgumentInfo& spec) { return spec.name == "lens"; });
+                                    [](const Field& spec) { return spec.name == "lens"; });
   if (!has_lens || !is_list_text(arg.value)) return;
   fail_at(pipeline, arg.position.begin,
           fmt::format("{0}:{1} is ambiguous: lens={1}, or ./{1} for a file of that name", info.name,
@@ -109,8 +109,8 @@ StepArguments::StepArguments(const Pipeline& pipeline, const StepText& step, con
   check_nested();
 }
 
-const ArgumentInfo& StepArguments::spec_of(const Arg& arg) const {
-  for (const ArgumentInfo& spec : info_.args) {
+const Field& StepArguments::spec_of(const Arg& arg) const {
+  for (const Field& spec : info_.args) {
     if (spec.positional ? arg.key.empty() : arg.key == spec.name) return spec;
   }
   if (arg.key.empty()) refuse_bare(pipeline_, info_, arg);
@@ -118,9 +118,9 @@ const ArgumentInfo& StepArguments::spec_of(const Arg& arg) const {
 }
 
 void StepArguments::check_repeated() const {
-  std::vector<const ArgumentInfo*> seen;  // never more than in the table entry
+  std::vector<const Field*> seen;  // never more than in the table entry
   for (const Arg& arg : step_.args) {
-    const ArgumentInfo& spec = spec_of(arg);
+    const Field& spec = spec_of(arg);
     if (std::find(seen.begin(), seen.end(), &spec) != seen.end()) {
       fail_at(pipeline_, arg.position.begin, fmt::format("{} is given twice", label(spec)));
     }
@@ -129,9 +129,9 @@ void StepArguments::check_repeated() const {
 }
 
 void StepArguments::check_groups() const {
-  const ArgumentInfo* chosen = nullptr;
+  const Field* chosen = nullptr;
   for (const Arg& arg : step_.args) {
-    const ArgumentInfo& spec = spec_of(arg);
+    const Field& spec = spec_of(arg);
     if (spec.group == 0) continue;
     if (chosen && chosen->group != spec.group) {
       fail_at(pipeline_, arg.position.begin,
@@ -141,12 +141,16 @@ void StepArguments::check_groups() const {
     chosen = &spec;
   }
   const bool grouped = std::any_of(info_.args.begin(), info_.args.end(),
-                                   [](const ArgumentInfo& spec) { return spec.group != 0; });
+                                   [](const Field& spec) { return spec.group != 0; });
   if (grouped && !chosen) {
     fail_at(pipeline_, step_.position.begin,
             fmt::format("{} needs {}, as in {}", info_.name, needs(info_, true), info_.example));
   }
-  for (const ArgumentInfo& spec : info_.args) {
+  for (const Field& spec : info_.args) {
+    if (spec.type == FieldType::kPadId && has(spec.name) && chosen->type != FieldType::kSource) {
+      refuse(spec.name,
+             fmt::format("{} goes with ids, not with {}", label(spec), argument_name(*chosen)));
+    }
     const bool due = spec.required && (spec.group == 0 || (chosen && spec.group == chosen->group));
     if (!due || has(spec.name)) continue;
     fail_at(pipeline_, step_.position.begin,
@@ -158,9 +162,9 @@ void StepArguments::check_groups() const {
 }
 
 void StepArguments::check_nested() const {
-  if (info_.nested == step_.has_nested) return;
+  if ((info_.chain != nullptr) == step_.has_nested) return;
   fail_at(pipeline_, step_.position.begin,
-          info_.nested
+          info_.chain
               ? fmt::format("{0} needs a chain in braces, as in {1}", info_.name, info_.example)
               : fmt::format("{} takes no chain in braces", info_.name));
 }

@@ -11,21 +11,25 @@
 namespace maskctl {
 namespace {
 
-std::string argument_usage(const ArgumentInfo& arg) {
-  const std::string_view value = arg.type == ArgType::kChoice ? arg.choices : placeholder(arg.type);
+std::string argument_usage(const Field& arg) {
+  const std::string_view value =
+      arg.type == FieldType::kChoice ? arg.choices : placeholder(arg.type);
   return arg.positional ? std::string(arg.name) : fmt::format("{}={}", arg.name, value);
 }
 
 /// The step with the arguments of one group, optional ones in brackets.
 std::string usage_line(const StepInfo& info, int group) {
   std::string required, rest;
-  const auto member = [group](const ArgumentInfo& arg) { return arg.group == group && group != 0; };
+  const auto member = [group](const Field& arg) { return arg.group == group && group != 0; };
   // A group without a required argument needs at least one of its arguments.
-  const bool any = std::none_of(info.args.begin(), info.args.end(), [&](const ArgumentInfo& arg) {
+  const bool any = std::none_of(info.args.begin(), info.args.end(), [&](const Field& arg) {
     return (member(arg) || arg.group == 0) && arg.required;
   });
-  for (const ArgumentInfo& arg : info.args) {
+  const bool reads_ids = std::ranges::any_of(
+      info.args, [&](const Field& arg) { return member(arg) && arg.type == FieldType::kSource; });
+  for (const Field& arg : info.args) {
     if (!member(arg) && arg.group != 0) continue;
+    if (arg.type == FieldType::kPadId && !reads_ids) continue;
     if (arg.required || (any && member(arg))) {
       required.append(required.empty() ? ":" : ",").append(argument_usage(arg));
     } else {
@@ -33,19 +37,19 @@ std::string usage_line(const StepInfo& info, int group) {
           fmt::format("[{}{}]", required.empty() && rest.empty() ? ":" : ",", argument_usage(arg));
     }
   }
-  return std::string(info.name) + required + rest + (info.nested ? "{PIPELINE}" : "");
+  return std::string(info.name) + required + rest + (info.chain ? "{PIPELINE}" : "");
 }
 
 std::string arguments_text(const StepInfo& info) {
   std::vector<std::string> names;
   std::size_t width = 0;
-  for (const ArgumentInfo& arg : info.args) {
+  for (const Field& arg : info.args) {
     names.push_back(argument_usage(arg));
     width = std::max(width, names.back().size());
   }
   std::string out;
   for (std::size_t i = 0; i < info.args.size(); ++i) {
-    const ArgumentInfo& arg = info.args[i];
+    const Field& arg = info.args[i];
     out += fmt::format("  {:<{}}  {}", names[i], width, arg.help);
     if (!arg.fallback.empty()) out += fmt::format(" (default {})", arg.fallback);
     out += "\n";
@@ -67,29 +71,30 @@ std::string_view name(StepKind kind) {
   return "";
 }
 
-std::string_view placeholder(ArgType type) {
+std::string_view placeholder(FieldType type) {
   switch (type) {
-    case ArgType::kInteger:
-    case ArgType::kSeed:
+    case FieldType::kInteger:
+    case FieldType::kSeed:
+    case FieldType::kPadId:
       return "N";
-    case ArgType::kSide:
+    case FieldType::kSide:
       return "N|none";
-    case ArgType::kReal:
+    case FieldType::kReal:
       return "X";
-    case ArgType::kChoice:
+    case FieldType::kChoice:
       return "NAME";
-    case ArgType::kLengths:
+    case FieldType::kLengths:
       return "N+N";
-    case ArgType::kRanges:
+    case FieldType::kRanges:
       return "N-N+N";
-    case ArgType::kSlice:
+    case FieldType::kSlice:
       return "N:N";
-    case ArgType::kBlockSize:
+    case FieldType::kBlockSize:
       return "NxN";
-    case ArgType::kSource:
-    case ArgType::kMaskSource:
+    case FieldType::kSource:
+    case FieldType::kMaskSource:
       return "SRC";
-    case ArgType::kIntegerOrSource:
+    case FieldType::kIntegerOrSource:
       return "N|SRC";
   }
   return "";
@@ -97,7 +102,7 @@ std::string_view placeholder(ArgType type) {
 
 std::string usage(const StepInfo& info) {
   std::vector<int> groups;
-  for (const ArgumentInfo& arg : info.args) {
+  for (const Field& arg : info.args) {
     if (arg.group != 0 && (groups.empty() || groups.back() != arg.group)) {
       groups.push_back(arg.group);
     }
@@ -107,6 +112,15 @@ std::string usage(const StepInfo& info) {
   for (const int group : groups)
     out.append(out.empty() ? "" : "\n").append(usage_line(info, group));
   return out;
+}
+
+const StepInfo* step_called(std::string_view word) {
+  for (const StepInfo& info : step_infos()) {
+    for (const std::string_view synonym : split(info.synonyms, ' ')) {
+      if (synonym == word) return &info;
+    }
+  }
+  return nullptr;
 }
 
 std::string describe(const StepInfo& info) {

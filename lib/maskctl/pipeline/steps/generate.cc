@@ -20,8 +20,8 @@ namespace {
 constexpr std::string_view kPrefix = "gen:";
 constexpr int kMaxNesting = 16;  // a generator may name another as its SOURCE
 
-constexpr ArgumentInfo size_arg(std::string_view name, std::string_view help) {
-  return {.name = name, .type = ArgType::kInteger, .help = help, .min = 1};
+constexpr Field size_arg(std::string_view name, std::string_view help) {
+  return {.name = name, .type = FieldType::kInteger, .help = help, .min = 1};
 }
 constexpr std::array kSize = {size_arg("n", "queries and keys"), size_arg("b", "batches"),
                               size_arg("h", "heads"), size_arg("q", "queries"),
@@ -30,25 +30,25 @@ constexpr std::array kSize = {size_arg("n", "queries and keys"), size_arg("b", "
 constexpr StepInfo kSizeOp{.name = "the size", .args = kSize};
 
 constexpr std::array kSegmentArgs = {
-    ArgumentInfo{.name = "docs",
-                 .type = ArgType::kInteger,
-                 .help = "number of documents",
-                 .required = true,
-                 .min = 1,
-                 .group = 1},
-    ArgumentInfo{.name = "lens",
-                 .type = ArgType::kLengths,
-                 .help = "document lengths",
-                 .required = true,
-                 .group = 2},
+    Field{.name = "docs",
+          .type = FieldType::kInteger,
+          .help = "number of documents",
+          .required = true,
+          .min = 1,
+          .group = 1},
+    Field{.name = "lens",
+          .type = FieldType::kLengths,
+          .help = "document lengths",
+          .required = true,
+          .group = 2},
     size_arg("n", "tokens, padding included"),
     size_arg("b", "batches"),
-    ArgumentInfo{.name = "pad", .type = ArgType::kInteger, .help = "tokens of padding at the end"},
-    ArgumentInfo{.name = "seed", .type = ArgType::kSeed, .help = "seed of the threefry stream"},
-    ArgumentInfo{.name = "interleave",
-                 .type = ArgType::kChoice,
-                 .help = "draw the document of each token",
-                 .choices = "token"}};
+    Field{.name = "pad", .type = FieldType::kInteger, .help = "tokens of padding at the end"},
+    Field{.name = "seed", .type = FieldType::kSeed, .help = "seed of the threefry stream"},
+    Field{.name = "interleave",
+          .type = FieldType::kChoice,
+          .help = "draw the document of each token",
+          .choices = "token"}};
 constexpr std::array kGenerators = {
     StepInfo{.name = "full",
              .kind = StepKind::kOwn,
@@ -77,12 +77,11 @@ struct Size {
 
 bool owns(const StepInfo& info, std::string_view key) {
   return std::any_of(info.args.begin(), info.args.end(),
-                     [&](const ArgumentInfo& arg) { return !arg.positional && arg.name == key; });
+                     [&](const Field& arg) { return !arg.positional && arg.name == key; });
 }
 
 bool is_size_key(std::string_view key) {
-  return std::any_of(kSize.begin(), kSize.end(),
-                     [&](const ArgumentInfo& arg) { return arg.name == key; });
+  return std::any_of(kSize.begin(), kSize.end(), [&](const Field& arg) { return arg.name == key; });
 }
 
 Size read_size(const StepArguments& arguments) {
@@ -97,7 +96,7 @@ Size read_size(const StepArguments& arguments) {
 
 /// Refuses "causal:16" with the key that was meant.
 void check_bare_size(const Pipeline& pipeline, const StepText& step, const StepInfo& info) {
-  const bool takes_bare = std::ranges::any_of(info.args, &ArgumentInfo::positional);
+  const bool takes_bare = std::ranges::any_of(info.args, &Field::positional);
   if (takes_bare || info.name == "window") return;
   for (const Arg& arg : step.args) {
     if (!arg.key.empty() || !is_integer_text(arg.value)) continue;
@@ -139,9 +138,9 @@ void infer_size(const Step& step, Size& size) {
 
 /// "n=, or q= and k=", without the keys that the step itself has.
 std::string size_keys(const StepInfo& info) {
-  if (info.bind != nullptr && owns(info, "n"))
+  if (info.make != nullptr && owns(info, "n"))
     return "q= and k= (n= belongs to " + std::string(info.name) + ")";
-  if (info.bind != nullptr && owns(info, "q"))
+  if (info.make != nullptr && owns(info, "q"))
     return "n= (q= belongs to " + std::string(info.name) + ")";
   return "n=, or q= and k=";
 }
@@ -173,10 +172,7 @@ Mask start_mask(const Pipeline& pipeline, const StepInfo& info, const Size& size
 
 /// False for steps that open cells or add another mask: they start from an empty mask.
 bool starts_open(const StepInfo& info, const Step& step) {
-  if (const auto* tokens = std::get_if<step::Tokens>(&step.rule)) {
-    return tokens->join != step::Tokens::Join::kUnion;
-  }
-  return info.kind != StepKind::kOr && info.name != "xor";
+  return rule_of(step).meets(step) != Meets::kOpens && info.name != "xor";
 }
 
 /// Tokens per batch: n=, or the sum of the lengths and the padding.
@@ -287,13 +283,12 @@ Pipeline parse_generator(std::string_view text) {
 
 GeneratedParts parts_of(const Pipeline& pipeline, StepText& step, const StepInfo& info,
                         const BindContext& context) {
-  if (info.bind == nullptr) {
+  if (info.make == nullptr) {
     const Size size = read_size({pipeline, step, info, context});
     return {start_mask(pipeline, info, size, &info == &kFull, context), {}};
   }
   Size size = take_size(pipeline, step, info, context);
-  StepArguments arguments(pipeline, step, info, context);
-  Step bound = info.bind(arguments);
+  Step bound = StepArguments(pipeline, step, info, context).bound();
   infer_size(bound, size);
   Mask start = start_mask(pipeline, info, size, starts_open(info, bound), context);
   return {std::move(start), {std::move(bound)}};

@@ -18,7 +18,7 @@ namespace maskctl {
 using Generated = std::variant<Mask, Tensor>;
 
 /// Makes what "STEP" says; a leading "gen:" is skipped. STEP is one of
-///   - a step of step_infos.h with its own arguments and a size: n= (queries and keys), or q= and
+///   - a step of a pipeline with its own arguments and a size: n= (queries and keys), or q= and
 ///   k=; b=
 ///     and h= default to 1. A key that the step itself has (n of prefix and sinks, q of doc) keeps
 ///     that meaning, so the size must use the other keys. doc takes its size from its ids if none
@@ -43,7 +43,7 @@ struct GeneratedParts {
 std::optional<GeneratedParts> generate_parts(std::string_view text, const BindContext& context);
 
 /// What generate() makes in addition to the steps of step_infos(): full, empty, segments. Their
-/// `bind` is null.
+/// `make` is null.
 std::span<const StepInfo> generators();
 
 /// True for a SOURCE that generate() makes: it starts with "gen:".

@@ -9,12 +9,12 @@ namespace maskctl {
 namespace {
 
 bool names_source(const StepInfo& info, const Arg& arg) {
-  const auto spec = std::ranges::find_if(info.args, [&](const ArgumentInfo& one) {
+  const auto spec = std::ranges::find_if(info.args, [&](const Field& one) {
     return arg.key.empty() ? one.positional : one.name == arg.key;
   });
   if (spec == info.args.end()) return false;
-  if (spec->type != ArgType::kIntegerOrSource) {
-    return spec->type == ArgType::kSource || spec->type == ArgType::kMaskSource;
+  if (spec->type != FieldType::kIntegerOrSource) {
+    return spec->type == FieldType::kSource || spec->type == FieldType::kMaskSource;
   }
   return !is_integer_text(arg.value) && !is_list_text(arg.value);
 }

@@ -1,0 +1,94 @@
+#include "maskctl/mask/steps/block.h"
+
+#include <fmt/format.h>
+
+#include <array>
+
+#include "maskctl/mask/leaves.h"
+#include "maskctl/mask/steps/rule.h"
+#include "maskctl/tensor/convert.h"
+
+namespace maskctl::step {
+
+Meets meets(const Block&) { return Meets::kKeeps; }
+
+Mask cells(const Block& rule, const MaskShape& shape) {
+  const Index rank = rule.map.array.rank();
+  if (rank < 2 || rank > 4) {
+    refuse("block", fmt::format("map of shape {}: expected (Qb, Kb), (B, Qb, Kb) or (B, H, Qb, Kb)",
+                                shape_text(rule.map.array.shape())));
+  }
+  if (rule.q_size < 1 || rule.k_size < 1) {
+    refuse("block",
+           fmt::format("size {}x{}: expected sizes of at least 1", rule.q_size, rule.k_size));
+  }
+  const Tensor map = astype(rule.map.array, DType::kBool);
+  const Index batch = rank >= 3 ? map.extent(0) : 1;
+  const Index heads = rank == 4 ? map.extent(1) : 1;
+  const Index rows = map.extent(rank - 2), columns = map.extent(rank - 1);
+  const auto flags = map.as<std::uint8_t>();
+  return Mask::make(batch, heads, shape.queries, shape.keys, [&](Index b, Index h) {
+    const auto grid =
+        flags.subspan(as_size((b * heads + h) * rows * columns), as_size(rows * columns));
+    return block_grid(shape.queries, shape.keys, rule.q_size, rule.k_size, grid, columns);
+  });
+}
+
+Expr formula(const Block& rule) {
+  return expr::element("block_map", rule.map.array,
+                       {expr::floor_divide(expr::query(), rule.q_size),
+                        expr::floor_divide(expr::key(), rule.k_size)}) != 0;
+}
+
+PairReason reason(const Block& rule, const MaskShape& shape, const Cell& cell) {
+  const Index row = cell.query / rule.q_size, column = cell.key / rule.k_size;
+  const bool yes = evaluate(formula(rule), shape, cell) != 0;
+  return {yes, fmt::format("block row {}, column {} of {}x{} is {}", row, column, rule.q_size,
+                           rule.k_size, yes ? "set" : "0")};
+}
+
+namespace {
+
+/// "64x128", which one argument says.
+FieldValue size_of_block(const Step& step) {
+  const Block& rule = std::get<Block>(step.rule);
+  return BlockSize{rule.q_size, rule.k_size};
+}
+void set_size_of_block(Step& step, FieldValue value) {
+  Block& rule = std::get<Block>(step.rule);
+  const auto [q, k] = std::get<BlockSize>(value);
+  rule.q_size = q;
+  rule.k_size = k;
+}
+
+constexpr std::array kBlockFields = {
+    fields::of<&Block::map>({.name = "SRC",
+                             .type = FieldType::kSource,
+                             .help = "map [Qb,Kb], [B,Qb,Kb] or [B,H,Qb,Kb]; nonzero = open",
+                             .required = true,
+                             .positional = true,
+                             .stem = "map"}),
+    Field{.name = "size",
+          .type = FieldType::kBlockSize,
+          .help = "queries x keys of a block",
+          .required = true,
+          .min = 1,
+          .get = size_of_block,
+          .set = set_size_of_block}};
+
+constexpr std::array kBlockNames = {
+    StepInfo{.name = "block",
+             .kind = StepKind::kAnd,
+             .meaning = "keeps the blocks that a map names",
+             .formula = "map[floor(q / Qsize), floor(k / Ksize)] != 0",
+             .example = "block:map.npy,size=64x128",
+             .args = kBlockFields,
+             .synonyms = "blocksparse block-sparse blockmap",
+             .make = blank<Block>}};
+constexpr RuleInfo kBlockRow = describe<Block>(kBlockNames, Reopening::kHarmless);
+
+}  // namespace
+
+const RuleInfo& Block::row() { return kBlockRow; }
+
+}  // namespace maskctl::step

@@ -1,0 +1,17 @@
+// block: keeps the blocks of cells that a map names.
+#pragma once
+
+#include "maskctl/mask/steps/named_array.h"
+
+namespace maskctl::step {
+
+/// Keeps cells whose block is nonzero. map: [Qb,Kb], [B,Qb,Kb] or [B,H,Qb,Kb].
+struct Block {
+  NamedArray map = {};
+  Index q_size = 0;
+  Index k_size = 0;
+  friend bool operator==(const Block&, const Block&) = default;
+  static const RuleInfo& row();
+};
+
+}  // namespace maskctl::step

@@ -1,0 +1,16 @@
+// causal: keeps the keys up to the query's position.
+#pragma once
+
+#include "maskctl/mask/steps/named_array.h"
+
+namespace maskctl::step {
+
+/// Keeps k <= q + shift(align) + offset.
+struct Causal {
+  Align align = Align::kUnset;
+  NamedArray offsets = {};  // [1] or one per batch; empty means 0
+  friend bool operator==(const Causal&, const Causal&) = default;
+  static const RuleInfo& row();
+};
+
+}  // namespace maskctl::step

@@ -1,0 +1,15 @@
+// dilated: keeps every stride-th key, counted from the query's own.
+#pragma once
+
+#include "maskctl/mask/steps/named_array.h"
+
+namespace maskctl::step {
+
+/// Keeps (k - q) divisible by stride.
+struct Dilated {
+  Index stride = 1;
+  friend bool operator==(const Dilated&, const Dilated&) = default;
+  static const RuleInfo& row();
+};
+
+}  // namespace maskctl::step

@@ -1,0 +1,26 @@
+// doc: keeps the keys in the query's document, given ids or lengths.
+#pragma once
+
+#include <vector>
+
+#include "maskctl/mask/steps/named_array.h"
+
+namespace maskctl::step {
+
+/// Keeps cells whose ids are equal and not pad_id. Ids are [S] or [B,S].
+struct Document {
+  NamedArray q = {}, kv = {};
+  bool shared = false;  // one SOURCE for both sides
+  std::int32_t pad_id = -1;
+  friend bool operator==(const Document&, const Document&) = default;
+  static const RuleInfo& row();
+};
+
+/// Document lengths, shared by all batches: doc:lens=3+5. Tokens past the last are closed.
+struct DocumentLengths {
+  std::vector<Index> lengths = {};
+  friend bool operator==(const DocumentLengths&, const DocumentLengths&) = default;
+  static const RuleInfo& row();
+};
+
+}  // namespace maskctl::step

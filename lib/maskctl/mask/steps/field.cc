@@ -1,0 +1,89 @@
+#include "maskctl/mask/steps/field.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+
+#include "maskctl/base/text.h"
+#include "maskctl/tensor/convert.h"
+
+namespace maskctl {
+
+NamedArray fields::numbers(const std::vector<Index>& values) {
+  Tensor out(DType::kInt64, {std::ssize(values)});
+  std::ranges::copy(values, out.as<Index>().begin());
+  return {std::move(out), list_text(values)};
+}
+
+std::string list_text(std::span<const Index> values) {
+  std::string out;
+  for (const Index value : values) {
+    if (!out.empty()) out += '+';
+    out += std::to_string(value);
+  }
+  return out;
+}
+
+bool is_list_text(std::string_view text) {
+  return !text.empty() && is_digit(text.front()) && is_digit(text.back()) &&
+         std::ranges::all_of(text, [](char c) { return is_digit(c) || c == '+'; });
+}
+
+std::string real_text(double value) {
+  char text[32];
+  const auto result = std::to_chars(text, text + sizeof text, value);
+  return {text, result.ptr};
+}
+
+std::string ranges_text(const std::vector<Range>& ranges) {
+  std::string out;
+  for (const Range& range : ranges) {
+    if (!out.empty()) out += '+';
+    out += std::to_string(range.begin);
+    if (range.size() <= 1) continue;
+    out += '-';
+    out += std::to_string(range.end - 1);
+  }
+  return out;
+}
+
+std::string slice_text(Range range) {
+  if (range.size() == 1) return std::to_string(range.begin);
+  return std::to_string(range.begin).append(":").append(std::to_string(range.end));
+}
+
+namespace {
+
+struct ValueText {
+  const Field& field;
+
+  using Text = std::optional<std::string>;
+  Text operator()(std::monostate) const { return {}; }
+  Text operator()(Index value) const {
+    if (field.type != FieldType::kChoice) return std::to_string(value);
+    return std::string(split(field.choices, '|')[as_size(value)]);
+  }
+  Text operator()(double value) const { return real_text(value); }
+  Text operator()(std::uint64_t value) const { return std::to_string(value); }
+  Text operator()(const std::vector<Index>& values) const { return list_text(values); }
+  Text operator()(const std::vector<Range>& ranges) const { return ranges_text(ranges); }
+  Text operator()(const Range& range) const { return slice_text(range); }
+  Text operator()(const BlockSize& size) const { return fmt::format("{}x{}", size.q, size.k); }
+  Text operator()(const NamedArray& array) const {
+    if (!array.text.empty()) return array.text;
+    if (field.type == FieldType::kSource) return {};
+    return list_text(as_int64(array.array, "numbers"));
+  }
+  Text operator()(const NamedMask& mask) const {
+    return mask.text.empty() ? Text() : Text(mask.text);
+  }
+};
+
+}  // namespace
+
+std::optional<std::string> value_text(const Field& field, const FieldValue& value) {
+  return std::visit(ValueText{field}, value);
+}
+
+}  // namespace maskctl

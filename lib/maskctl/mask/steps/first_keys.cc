@@ -1,0 +1,81 @@
+#include "maskctl/mask/steps/first_keys.h"
+
+#include <fmt/format.h>
+
+#include <array>
+#include <concepts>
+
+#include "maskctl/mask/planes/bands.h"
+#include "maskctl/mask/steps/rule.h"
+
+namespace maskctl::step {
+namespace {
+
+template <typename Rule>
+concept FirstKeys = std::same_as<Rule, Prefix> || std::same_as<Rule, Sinks>;
+
+template <typename Rule>
+constexpr std::string_view kFirstKeysName = std::same_as<Rule, Prefix> ? "prefix" : "sinks";
+
+}  // namespace
+
+Meets meets(const FirstKeys auto&) { return Meets::kOpens; }
+
+template <FirstKeys Rule>
+Mask cells(const Rule& rule, const MaskShape& shape) {
+  const auto first = [&](Index n) {
+    if (n < 0) refuse(kFirstKeysName<Rule>, fmt::format("n={}: expected at least 0", n));
+    return rectangle(shape.queries, shape.keys, {0, shape.queries}, {0, std::min(n, shape.keys)});
+  };
+  if (rule.each.empty()) return Mask(first(rule.n));
+  return per_value(shape, per_batch(shape, rule.each, kFirstKeysName<Rule>, "n"), first);
+}
+
+template <FirstKeys Rule>
+PairReason reason(const Rule& rule, const MaskShape&, const Cell& cell) {
+  const Index n = of_batch(rule.each, cell.batch, rule.n);
+  return {cell.key < n,
+          fmt::format("key {} is {} n={}", cell.key, cell.key < n ? "below" : "not below", n)};
+}
+
+template <FirstKeys Rule>
+Expr formula(const Rule& rule) {
+  return expr::key() <
+         (rule.each.empty() ? expr::number(rule.n) : expr::of_batch("first", rule.each));
+}
+
+namespace {
+
+template <FirstKeys Rule>
+constexpr std::array kFirstKeysFields = {fields::number_or_each<Rule, &Rule::n, &Rule::each>(
+    {.name = "n",
+     .help = "number of keys, from the first on; or one per batch (3+0 or a SOURCE)",
+     .required = true})};
+
+constexpr std::array kPrefixNames = {
+    StepInfo{.name = "prefix",
+             .kind = StepKind::kOr,
+             .meaning = "opens the first keys for every query (prefix LM)",
+             .formula = "k < n",
+             .example = "prefix:n=16",
+             .args = kFirstKeysFields<Prefix>,
+             .synonyms = "prefix-lm prefixlm bidirectional",
+             .make = blank<Prefix>}};
+constexpr std::array kSinksNames = {
+    StepInfo{.name = "sinks",
+             .kind = StepKind::kOr,
+             .meaning = "opens the first keys for every query (attention sinks)",
+             .formula = "k < n",
+             .example = "sinks:n=4",
+             .args = kFirstKeysFields<Sinks>,
+             .synonyms = "sink attention-sink attention_sink streaming",
+             .make = blank<Sinks>}};
+constexpr RuleInfo kPrefixRow = describe<Prefix>(kPrefixNames, Reopening::kHarmless);
+constexpr RuleInfo kSinksRow = describe<Sinks>(kSinksNames, Reopening::kHarmless);
+
+}  // namespace
+
+const RuleInfo& Prefix::row() { return kPrefixRow; }
+const RuleInfo& Sinks::row() { return kSinksRow; }
+
+}  // namespace maskctl::step

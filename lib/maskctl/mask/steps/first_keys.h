@@ -1,0 +1,22 @@
+// prefix and sinks: open the first keys for every query.
+#pragma once
+
+#include "maskctl/mask/steps/named_array.h"
+
+namespace maskctl::step {
+
+/// Opens keys [0, n) for every query: a shared prefix (prefix-LM), or attention sinks.
+struct Prefix {
+  Index n = 0;
+  NamedArray each = {};  // [B], one per batch, replaces `n` unless empty
+  friend bool operator==(const Prefix&, const Prefix&) = default;
+  static const RuleInfo& row();
+};
+struct Sinks {
+  Index n = 0;
+  NamedArray each = {};
+  friend bool operator==(const Sinks&, const Sinks&) = default;
+  static const RuleInfo& row();
+};
+
+}  // namespace maskctl::step

@@ -1,0 +1,16 @@
+// global: opens the rows and the columns of some tokens.
+#pragma once
+
+#include <vector>
+
+#include "maskctl/mask/steps/named_array.h"
+
+namespace maskctl::step {
+
+struct Global {
+  std::vector<Range> tokens = {};
+  friend bool operator==(const Global&, const Global&) = default;
+  static const RuleInfo& row();
+};
+
+}  // namespace maskctl::step

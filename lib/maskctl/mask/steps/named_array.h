@@ -1,0 +1,27 @@
+// What rules share as arguments: arrays that have a name, and where a diagonal lies.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "maskctl/tensor/tensor.h"
+
+namespace maskctl {
+
+/// Where the diagonal of a non-square mask lies. kTopLeft: query i is aligned with key i;
+/// kBottomRight: with key i + K - Q. kUnset is an error when Q != K.
+enum class Align : std::uint8_t { kUnset, kTopLeft, kBottomRight };
+
+/// An array and the text that named it (a SOURCE, or a list such as "3+5"), from which a chain is
+/// printed.
+struct NamedArray {
+  Tensor array;
+  std::string text;
+  bool empty() const { return array.elements() == 0; }
+  friend bool operator==(const NamedArray& a, const NamedArray& b);
+};
+
+/// What a rule means and how it is written (rule.h). Each rule has a row.
+struct RuleInfo;
+
+}  // namespace maskctl

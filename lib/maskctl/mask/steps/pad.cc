@@ -1,0 +1,161 @@
+#include "maskctl/mask/steps/pad.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+
+#include "maskctl/mask/arrays/dense.h"
+#include "maskctl/mask/planes/bands.h"
+#include "maskctl/mask/steps/rule.h"
+
+namespace maskctl::step {
+
+Meets meets(const Pad&) { return Meets::kKeeps; }
+
+namespace {
+
+Range valid_range(const Pad& rule, Index length, Index keys) {
+  return rule.left ? Range{keys - length, keys} : Range{0, length};
+}
+
+}  // namespace
+
+Mask cells(const Pad& rule, const MaskShape& shape) {
+  if (rule.both && shape.queries != shape.keys) {
+    refuse("pad", fmt::format("of=both needs as many queries as keys, not {}", shape_text(shape)));
+  }
+  if (!rule.is_lengths) {
+    check_batched(shape, rule.valid.array, shape.keys, "pad", "keys");
+    return rule.both ? mask_from_padding(rule.valid.array)
+                     : mask_from_key_padding(rule.valid.array, shape.queries);
+  }
+  const std::vector<Index> lengths = per_batch(shape, rule.valid, "pad", "lengths");
+  check_lengths(lengths, shape.keys, "pad");
+  return per_value(shape, lengths, [&](Index length) {
+    const Range valid = valid_range(rule, length, shape.keys);
+    return rectangle(shape.queries, shape.keys, rule.both ? valid : Range{0, shape.queries}, valid);
+  });
+}
+
+namespace {
+
+/// Whether token i is valid, and words for it.
+PairReason valid_token(const Pad& rule, const MaskShape& shape, Index b, Index i) {
+  if (!rule.is_lengths) {
+    const bool yes = is_set(rule.valid.array, token_index(rule.valid.array, b, i));
+    return {yes, yes ? "is flagged valid" : "is flagged as padding"};
+  }
+  const Range range = valid_range(rule, of_batch(rule.valid, b), shape.keys);
+  return {range.contains(i),
+          fmt::format("is {} the valid [{}, {})", range.contains(i) ? "in" : "outside", range.begin,
+                      range.end)};
+}
+
+/// The condition for the key or query at this index.
+Expr valid_at(const Pad& rule, const Expr& index) {
+  if (!rule.is_lengths) return expr::element("valid", rule.valid.array, {index}) != 0;
+  const Expr length = expr::of_batch("length", rule.valid);
+  return rule.left ? expr::keys() - length <= index : index < length;
+}
+
+}  // namespace
+
+PairReason reason(const Pad& rule, const MaskShape& shape, const Cell& cell) {
+  const PairReason key = valid_token(rule, shape, cell.batch, cell.key);
+  std::string words = fmt::format("key {} {}", cell.key, key.words);
+  if (!rule.both) return {key.holds, std::move(words)};
+  const PairReason query = valid_token(rule, shape, cell.batch, cell.query);
+  words += fmt::format(", query {} {}", cell.query, query.words);
+  return {key.holds && query.holds, std::move(words)};
+}
+
+Expr formula(const Pad& rule) {
+  const Expr keys = valid_at(rule, expr::key());
+  return rule.both ? keys && valid_at(rule, expr::of_tokens(true)) : keys;
+}
+
+std::optional<Misfit> misfit(const Pad& rule, GivenNames given) {
+  if (rule.is_lengths || std::ranges::find(given, "side") == given.end()) return std::nullopt;
+  const Tensor& array = rule.valid.array;
+  return Misfit{"side",
+                fmt::format("side= of pad goes with lengths, but the array is {} {}: one flag per "
+                            "key",
+                            name(array.dtype()), shape_text(array.shape()))};
+}
+
+namespace {
+
+const Pad& pad_in(const Step& step) { return std::get<Pad>(step.rule); }
+
+constexpr std::array kPadFields = {
+    Field{.name = "SRC",
+          .type = FieldType::kSource,
+          .help = "flags (bool [S], or [B,S]; nonzero = valid), or lengths [B]",
+          .required = true,
+          .group = 1,
+          .positional = true,
+          .stem = "valid",
+          .get =
+              [](const Step& step) {
+                const Pad& rule = pad_in(step);
+                return rule.is_lengths && is_list(rule.valid) ? FieldValue()
+                                                              : FieldValue(rule.valid);
+              },
+          .set =
+              [](Step& step, FieldValue value) {
+                Pad& rule = std::get<Pad>(step.rule);
+                fields::write(rule.valid, std::move(value));
+                Tensor& array = rule.valid.array;
+                rule.is_lengths = array.dtype() != DType::kBool && array.rank() < 2;
+                if (!rule.is_lengths) array = token_flags(array);
+              }},
+    Field{.name = "lens",
+          .type = FieldType::kLengths,
+          .help = "valid lengths, one or one per batch",
+          .required = true,
+          .group = 2,
+          .get =
+              [](const Step& step) {
+                const Pad& rule = pad_in(step);
+                return rule.is_lengths && is_list(rule.valid) ? FieldValue(rule.valid)
+                                                              : FieldValue();
+              },
+          .set =
+              [](Step& step, FieldValue value) {
+                Pad& rule = std::get<Pad>(step.rule);
+                rule.is_lengths = true;
+                fields::write(rule.valid, std::move(value));
+              }},
+    Field{.name = "side",
+          .type = FieldType::kChoice,
+          .help = "where the padding is; only with lengths",
+          .fallback = "right",
+          .choices = "left|right",
+          .get = [](const Step& step) { return FieldValue(Index{pad_in(step).left ? 0 : 1}); },
+          .set =
+              [](Step& step, FieldValue value) {
+                std::get<Pad>(step.rule).left = std::get<Index>(value) == 0;
+              }},
+    fields::of<&Pad::both>({.name = "of",
+                            .type = FieldType::kChoice,
+                            .help = "close padded keys, or padded queries too",
+                            .fallback = "kv",
+                            .choices = "kv|both"})};
+
+constexpr std::array kPadNames = {
+    StepInfo{.name = "pad",
+             .kind = StepKind::kAnd,
+             .meaning = "closes padding",
+             .formula = "valid[k], with of=both also valid[q]",
+             .example = "pad:lens=5+8,side=right",
+             .args = kPadFields,
+             .synonyms = "padding key-padding key_padding attention-mask",
+             .make = blank<Pad>}};
+constexpr RuleInfo kPadRow = describe<Pad>(kPadNames, Reopening::kLeak);
+
+}  // namespace
+
+const RuleInfo& Pad::row() { return kPadRow; }
+
+}  // namespace maskctl::step

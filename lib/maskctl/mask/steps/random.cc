@@ -1,0 +1,132 @@
+#include "maskctl/mask/steps/random.h"
+
+#include <fmt/format.h>
+
+#include <array>
+
+#include "maskctl/base/checked.h"
+#include "maskctl/base/error.h"
+#include "maskctl/base/mt19937.h"
+#include "maskctl/mask/leaves.h"
+#include "maskctl/mask/planes/words.h"
+#include "maskctl/mask/rows.h"
+#include "maskctl/mask/steps/rule.h"
+
+namespace maskctl::step {
+
+Meets meets(const Random&) { return Meets::kKeeps; }
+
+namespace {
+
+constexpr std::uint64_t kMostNumpySeed = 0xffffffffU;
+
+/// From numpy's stream, over all batches and heads in order.
+Mask numpy_cells(const MaskShape& shape, const Random& rule) {
+  if (rule.seed > kMostNumpySeed) {
+    refuse("random",
+           fmt::format("seed {}: numpy's stream takes 0 to {}", rule.seed, kMostNumpySeed));
+  }
+  const Index extents[] = {shape.batch, shape.heads, shape.queries, words_for(shape.keys), 8};
+  const auto bytes = checked_product(extents);
+  if (!bytes || *bytes > rule.max_bytes) {
+    throw Error(Errc::kLimit,
+                fmt::format("step random: numpy's stream must be drawn in order and held, which "
+                            "takes more than the limit of {} bytes for {}; use stream=jax",
+                            rule.max_bytes, shape_text(shape)));
+  }
+  NumpyRandomState random(static_cast<std::int64_t>(rule.seed));
+  std::vector<std::uint8_t> row(as_size(shape.keys));
+  const auto stride = as_size(words_for(shape.keys));
+  return Mask::make(shape.batch, shape.heads, shape.queries, shape.keys, [&](Index, Index) {
+    return stored_rows(shape.queries, shape.keys, true,
+                       [&](Range q, std::span<std::uint64_t> words) {
+                         for (std::size_t i = 0; i < as_size(q.size()); ++i) {
+                           random.bernoulli(1.0 - rule.sparsity, row);
+                           pack_bytes(row, words.subspan(i * stride, stride));
+                         }
+                       });
+  });
+}
+
+/// Batch and head as one number, whose cells come after those of lower ones.
+PlanePtr jax_plane(const MaskShape& shape, const Random& rule, Index plane) {
+  const auto first =
+      static_cast<std::uint64_t>(plane) * static_cast<std::uint64_t>(shape.queries * shape.keys);
+  return random_plane(shape.queries, shape.keys, prng_key(rule.seed), first,
+                      static_cast<float>(1.0 - rule.sparsity));
+}
+
+/// One draw from numpy's stream, for which all earlier ones must be drawn.
+bool numpy_draw(const MaskShape& shape, const Random& rule, const Cell& cell) {
+  NumpyRandomState random(static_cast<std::int64_t>(rule.seed));
+  std::vector<std::uint8_t> row(as_size(shape.keys));
+  const Index rows = (cell.batch * shape.heads + cell.head) * shape.queries + cell.query;
+  for (Index i = 0; i <= rows; ++i) random.bernoulli(1.0 - rule.sparsity, row);
+  return row[as_size(cell.key)] != 0;
+}
+
+}  // namespace
+
+Mask cells(const Random& rule, const MaskShape& shape) {
+  if (!(rule.sparsity >= 0.0 && rule.sparsity <= 1.0)) {
+    refuse("random",
+           fmt::format("sparsity {}: expected 0 (all open) to 1 (all closed)", rule.sparsity));
+  }
+  if (rule.stream == Random::Stream::kNumpy) return numpy_cells(shape, rule);
+  return Mask::make(shape.batch, shape.heads, shape.queries, shape.keys,
+                    [&](Index b, Index h) { return jax_plane(shape, rule, b * shape.heads + h); });
+}
+
+PairReason reason(const Random& rule, const MaskShape& shape, const Cell& cell) {
+  const bool yes =
+      rule.stream == Random::Stream::kNumpy
+          ? numpy_draw(shape, rule, cell)
+          : jax_plane(shape, rule, cell.batch * shape.heads + cell.head)
+                    ->count({cell.query, cell.query + 1}, {cell.key, cell.key + 1}) > 0;
+  return {yes, fmt::format("drawn {} (sparsity={}, seed={})", yes ? "open" : "closed",
+                           rule.sparsity, rule.seed)};
+}
+
+CellFormula formula(const Random&) { return no_formula("its cells are drawn from a stream"); }
+
+std::optional<Misfit> misfit(const Random& rule, GivenNames) {
+  if (rule.stream != Random::Stream::kNumpy || rule.seed <= kMostNumpySeed) return std::nullopt;
+  return Misfit{"seed", fmt::format("seed= of random must be 0 to {} for numpy's stream, got {}",
+                                    kMostNumpySeed, rule.seed)};
+}
+
+void limit(Random& rule, Index max_bytes) { rule.max_bytes = max_bytes; }
+
+namespace {
+
+constexpr std::array kRandomFields = {
+    fields::of<&Random::sparsity>({.name = "sparsity",
+                                   .type = FieldType::kReal,
+                                   .help = "share of cells that are closed, 0 to 1",
+                                   .required = true,
+                                   .max = 1}),
+    fields::of<&Random::seed>(
+        {.name = "seed", .type = FieldType::kSeed, .help = "seed of the stream", .fallback = "0"}),
+    fields::of<&Random::stream>(
+        {.name = "stream",
+         .type = FieldType::kChoice,
+         .help = "jax: threefry, computed when read; numpy: the legacy MT19937, drawn and held",
+         .fallback = "jax",
+         .choices = "jax|numpy"})};
+
+constexpr std::array kRandomNames = {
+    StepInfo{.name = "random",
+             .kind = StepKind::kAnd,
+             .meaning = "keeps random cells, the same for the same seed and shape",
+             .formula = "uniform[b,h,q,k] < 1 - sparsity",
+             .example = "random:sparsity=0.5,seed=1",
+             .args = kRandomFields,
+             .synonyms = "bigbird dropout sparse",
+             .make = blank<Random>}};
+constexpr RuleInfo kRandomRow = describe<Random>(kRandomNames, Reopening::kHarmless);
+
+}  // namespace
+
+const RuleInfo& Random::row() { return kRandomRow; }
+
+}  // namespace maskctl::step

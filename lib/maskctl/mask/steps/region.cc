@@ -1,0 +1,84 @@
+#include "maskctl/mask/steps/region.h"
+
+#include <fmt/format.h>
+
+#include <array>
+
+#include "maskctl/mask/leaves.h"
+#include "maskctl/mask/planes/bands.h"
+#include "maskctl/mask/steps/rule.h"
+
+namespace maskctl::step {
+
+std::size_t name_index(const Region& rule) { return rule.open ? 0 : 1; }
+
+Meets meets(const Region& rule) { return rule.open ? Meets::kOpens : Meets::kCloses; }
+
+Mask cells(const Region& rule, const MaskShape& shape) {
+  const auto flags = [&](const std::vector<Range>& ranges, Index extent, char axis) {
+    for (const Range& range : ranges) {
+      if (range.begin >= 0 && range.end <= extent && !range.empty()) continue;
+      refuse(rule.open ? "open" : "close",
+             fmt::format("{}={}-{}: expected numbers from 0 to {}", axis, range.begin,
+                         range.end - 1, extent - 1));
+    }
+    const Range all{0, extent};
+    return flags_of(ranges.empty() ? std::span(&all, 1) : std::span(ranges), extent);
+  };
+  const PlanePtr rows = query_flags(flags(rule.q, shape.queries, 'q'), shape.keys);
+  const PlanePtr columns = key_flags(shape.queries, flags(rule.k, shape.keys, 'k'));
+  return Mask(combine(Op::kAnd, rows, columns));
+}
+
+PairReason reason(const Region& rule, const MaskShape&, const Cell& cell) {
+  const auto named = [](const std::vector<Range>& ranges, Index i) {
+    return ranges.empty() || any_contains(ranges, i);
+  };
+  const bool inside = named(rule.q, cell.query) && named(rule.k, cell.key);
+  return {inside, fmt::format("query {}, key {} is {} the region that is {}", cell.query, cell.key,
+                              inside ? "in" : "outside", rule.open ? "opened" : "closed")};
+}
+
+Expr formula(const Region& rule) {
+  const auto side = [](const std::vector<Range>& ranges, Expr index) {
+    return ranges.empty() ? expr::truth(true) : expr::is_in(ranges, std::move(index));
+  };
+  return side(rule.q, expr::query()) && side(rule.k, expr::key());
+}
+
+namespace {
+
+constexpr std::array kRegionFields = {
+    fields::of<&Region::q>({.name = "q",
+                            .type = FieldType::kRanges,
+                            .help = "queries, both ends included; all if absent",
+                            .group = 1}),
+    fields::of<&Region::k>({.name = "k",
+                            .type = FieldType::kRanges,
+                            .help = "keys, both ends included; all if absent",
+                            .group = 1})};
+
+constexpr std::array kRegionNames = {
+    StepInfo{.name = "open",
+             .kind = StepKind::kOr,
+             .meaning = "opens rows, columns, a rectangle or single cells",
+             .formula = "q in q= and k in k=",
+             .example = "open:q=17,k=3",
+             .args = kRegionFields,
+             .synonyms = "unmask show add",
+             .make = [] { return Step{Region{true}}; }},
+    StepInfo{.name = "close",
+             .kind = StepKind::kAnd,
+             .meaning = "closes rows, columns, a rectangle or single cells",
+             .formula = "not (q in q= and k in k=)",
+             .example = "close:q=0-3,k=8-15",
+             .args = kRegionFields,
+             .synonyms = "mask hide remove",
+             .make = [] { return Step{Region{false}}; }}};
+constexpr RuleInfo kRegionRow = describe<Region>(kRegionNames, Reopening::kHarmless);
+
+}  // namespace
+
+const RuleInfo& Region::row() { return kRegionRow; }
+
+}  // namespace maskctl::step

@@ -1,0 +1,227 @@
+// The table of rules, and what rules are made with.
+#include "maskctl/mask/steps/rule.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <map>
+
+#include "maskctl/base/error.h"
+#include "maskctl/base/text.h"
+#include "maskctl/mask/arrays/elements.h"
+#include "maskctl/mask/planes/bands.h"
+#include "maskctl/tensor/convert.h"
+
+namespace maskctl {
+namespace {
+
+/// The names of all rules one after the other, and where those of each rule begin.
+struct Table {
+  std::vector<StepInfo> names;
+  std::vector<std::size_t> begins;
+};
+
+template <typename... Rules>
+Table table_of(const std::variant<Rules...>*) {
+  Table out;
+  const auto add = [&](const RuleInfo& rule) {
+    const auto known = std::ranges::find(out.names, rule.names.front().name, &StepInfo::name);
+    out.begins.push_back(static_cast<std::size_t>(known - out.names.begin()));
+    if (known == out.names.end()) {
+      out.names.insert(out.names.end(), rule.names.begin(), rule.names.end());
+    }
+  };
+  (add(Rules::row()), ...);
+  return out;
+}
+
+const Table& table() {
+  static const Table kTable = table_of(static_cast<const Step::Rule*>(nullptr));
+  return kTable;
+}
+
+std::span<const std::byte> bytes_of(const Tensor& array, Index i) {
+  const std::size_t size = as_size(size_bytes(array.dtype()));
+  return array.bytes().subspan(as_size(i) * size, size);
+}
+
+}  // namespace
+
+const RuleInfo& rule_of(const Step& step) {
+  return std::visit([]<typename Rule>(const Rule&) -> const RuleInfo& { return Rule::row(); },
+                    step.rule);
+}
+
+const StepInfo& info_of(const Step& step) {
+  return table().names[table().begins[step.rule.index()] + rule_of(step).name_index(step)];
+}
+
+std::span<const StepInfo> step_infos() { return table().names; }
+
+const StepInfo* find_step(std::string_view name) {
+  const auto at = std::ranges::find(table().names, name, &StepInfo::name);
+  return at == table().names.end() ? nullptr : &*at;
+}
+
+bool only_closes(const Step& step) {
+  const Meets how = rule_of(step).meets(step);
+  return how == Meets::kKeeps || how == Meets::kCloses;
+}
+
+namespace {
+
+bool met(Meets how, bool before, bool holds) {
+  switch (how) {
+    case Meets::kKeeps:
+    case Meets::kOwn:  // what a rule of its own names stays as it is
+      return before && holds;
+    case Meets::kOpens:
+      return before || holds;
+    case Meets::kCloses:
+      return before && !holds;
+    case Meets::kFlips:
+      return before != holds;
+    case Meets::kReplaces:
+      break;
+  }
+  return holds;
+}
+
+}  // namespace
+
+Verdict judge(const Step& step, const MaskShape& shape, const Cell& cell, bool before) {
+  const RuleInfo& rule = rule_of(step);
+  PairReason reason = rule.reason(step, shape, cell);
+  const bool after = met(rule.meets(step), before, reason.holds);
+  const auto state = [](bool open) { return open ? "open" : "closed"; };
+  if (reason.words.empty()) {
+    reason.words = fmt::format("{} becomes {}", state(before), state(after));
+  }
+  return {after, std::move(reason.words)};
+}
+
+Cell cell_before(const Step& step, const MaskShape& shape, const Cell& to) {
+  const auto moved = rule_of(step).cell_before;
+  Cell cell = moved ? moved(step, shape, to) : to;
+  if (shape.batch == 1) cell.batch = 0;  // a step with more batches or heads repeats the only one
+  if (shape.heads == 1) cell.head = 0;
+  return cell;
+}
+
+std::string shape_text(const MaskShape& shape) {
+  return fmt::format("[B {}, H {}, Q {}, K {}]", shape.batch, shape.heads, shape.queries,
+                     shape.keys);
+}
+
+void refuse(std::string_view step, const std::string& why) {
+  throw Error(Errc::kInvalidArgument, fmt::format("step {}: {}", step, why));
+}
+
+Index align_shift(const MaskShape& shape, Align align, std::string_view step) {
+  if (shape.queries == shape.keys || align == Align::kTopLeft) return 0;
+  if (align == Align::kBottomRight) return shape.keys - shape.queries;
+  refuse(step,
+         fmt::format("{} and {} leave the diagonal open: give align=bottom-right (the last query "
+                     "sees the last key) or align=top-left",
+                     counted(shape.queries, "query", "queries"), counted(shape.keys, "key")));
+}
+
+std::vector<Index> per_batch(const MaskShape& shape, const NamedArray& array, std::string_view step,
+                             const char* what) {
+  const auto values = as_int64(array.array, what);
+  const auto batch = as_size(shape.batch);
+  if (values.size() == 1) return std::vector<Index>(batch, values.front());
+  if (array.array.rank() > 1 || values.size() != batch) {
+    refuse(step, fmt::format("{} of shape {} do not fit {}: expected 1 value{}", what,
+                             shape_text(array.array.shape()), shape_text(shape),
+                             batch == 1 ? "" : fmt::format(" or {}", batch)));
+  }
+  return {values.begin(), values.end()};
+}
+
+void check_offset(Index offset, std::string_view step) {
+  if (offset < -kUnbounded || offset > kUnbounded) {
+    refuse(step, fmt::format("offset {} is out of range", offset));
+  }
+}
+
+std::vector<Index> per_batch_offsets(const MaskShape& shape, const NamedArray& array,
+                                     std::string_view step, const char* what) {
+  std::vector<Index> out = per_batch(shape, array, step, what);
+  for (const Index offset : out) check_offset(offset, step);
+  return out;
+}
+
+void check_lengths(std::span<const Index> lengths, Index keys, std::string_view step) {
+  for (const Index length : lengths) {
+    if (length >= 0 && length <= keys) continue;
+    refuse(step, fmt::format("length {}: expected 0 to {} (the keys)", length, keys));
+  }
+}
+
+void check_batched(const MaskShape& shape, const Tensor& array, Index length, std::string_view step,
+                   const char* side) {
+  const Index rank = array.rank();
+  const bool fits = (rank == 1 && array.extent(0) == length) ||
+                    (rank == 2 && array.extent(1) == length &&
+                     (array.extent(0) == 1 || array.extent(0) == shape.batch));
+  if (fits) return;
+  refuse(step, fmt::format("array of shape {} for the {} of {}: expected ({},) or ({}, {})",
+                           shape_text(array.shape()), side, shape_text(shape), length, shape.batch,
+                           length));
+}
+
+std::vector<std::uint8_t> flags_of(std::span<const Range> tokens, Index size) {
+  std::vector<std::uint8_t> flags(as_size(size));
+  for (const Range& range : tokens) {
+    const Range inside = intersect(range, {0, size});
+    if (!inside.empty()) std::fill(flags.begin() + inside.begin, flags.begin() + inside.end, 1);
+  }
+  return flags;
+}
+
+Mask per_value(const MaskShape& shape, const std::vector<Index>& values,
+               const std::function<PlanePtr(Index value)>& make) {
+  std::map<Index, PlanePtr> planes;
+  return Mask::make(shape.batch, 1, shape.queries, shape.keys, [&](Index b, Index) {
+    PlanePtr& plane = planes[values[as_size(b)]];
+    if (!plane) plane = make(values[as_size(b)]);
+    return plane;
+  });
+}
+
+Index element(const Tensor& array, Index i) {
+  Tensor one(array.dtype(), {1});
+  std::ranges::copy(bytes_of(array, i), one.bytes().begin());
+  return as_int64(one, "values").front();
+}
+
+bool is_set(const Tensor& array, Index i) {
+  return first_nonzero(array.dtype(), bytes_of(array, i)).has_value();
+}
+
+Index of_batch(const NamedArray& array, Index b, Index absent) {
+  if (array.empty()) return absent;
+  return element(array.array, array.array.elements() == 1 ? 0 : b);
+}
+
+Index token_index(const Tensor& array, Index b, Index i) {
+  const Index length = array.extent(array.rank() - 1);
+  return array.elements() == length ? i : b * length + i;
+}
+
+std::string diagonal_text(const Cell& cell, Index shift, Index offset) {
+  if (shift == 0 && offset == 0) return "";
+  std::string out = fmt::format(" (query {}", cell.query);
+  if (shift != 0) out += fmt::format(" {} {} from K - Q", shift < 0 ? '-' : '+', std::abs(shift));
+  if (offset != 0)
+    out += fmt::format(" {} {} from offset", offset < 0 ? '-' : '+', std::abs(offset));
+  return out + ")";
+}
+
+bool any_contains(std::span<const Range> ranges, Index i) {
+  return std::ranges::any_of(ranges, [i](const Range& range) { return range.contains(i); });
+}
+
+}  // namespace maskctl

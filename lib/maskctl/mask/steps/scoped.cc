@@ -1,0 +1,113 @@
+#include "maskctl/mask/steps/scoped.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+
+#include "maskctl/mask/steps/rule.h"
+
+namespace maskctl::step {
+
+bool operator==(const Scoped& a, const Scoped& b) {
+  return a.axis == b.axis && a.members == b.members && a.chain == b.chain;
+}
+
+std::size_t name_index(const Scoped& rule) { return rule.axis == Scoped::Axis::kHeads ? 0 : 1; }
+
+Meets meets(const Scoped&) { return Meets::kOwn; }
+
+namespace {
+
+/// The named heads or batches in the given order, without repetitions.
+std::vector<Index> members_of(const Scoped& rule, Index extent, std::string_view step) {
+  std::vector<Index> members;
+  for (const Range& range : rule.members) {
+    if (range.begin < 0 || range.end > extent || range.empty()) {
+      refuse(step, fmt::format("{}{} is out of range: the mask has {} (0 to {})", range.begin,
+                               range.size() == 1 ? "" : fmt::format("-{}", range.end - 1), extent,
+                               extent - 1));
+    }
+    for (Index i = range.begin; i < range.end; ++i) {
+      if (std::find(members.begin(), members.end(), i) == members.end()) members.push_back(i);
+    }
+  }
+  return members;
+}
+
+}  // namespace
+
+Mask apply_rule(const Scoped& rule, const Mask& mask) {
+  const bool on_heads = rule.axis == Scoped::Axis::kHeads;
+  const std::string_view name = on_heads ? "heads" : "batch";
+  const auto members = members_of(rule, on_heads ? mask.heads() : mask.batch(), name);
+  const auto size = std::ssize(members);
+  const Index batch = on_heads ? mask.batch() : size;
+  const Index heads = on_heads ? size : mask.heads();
+  const auto member = [&](Index i) { return members[as_size(i)]; };
+  const Mask part = Mask::make(batch, heads, mask.queries(), mask.keys(), [&](Index b, Index h) {
+    return on_heads ? mask.plane(b, member(h)) : mask.plane(member(b), h);
+  });
+  const Mask changed = maskctl::apply(part, std::span<const Step>(rule.chain));
+  if (!same_shape(changed, part)) {
+    refuse(name, fmt::format("the chain turns {} into {}: expected one that keeps the shape",
+                             shape_text(part), shape_text(changed)));
+  }
+  return Mask::make(mask.batch(), mask.heads(), mask.queries(), mask.keys(), [&](Index b, Index h) {
+    const auto at = std::find(members.begin(), members.end(), on_heads ? h : b);
+    if (at == members.end()) return mask.plane(b, h);
+    const Index i = at - members.begin();
+    return on_heads ? changed.plane(b, i) : changed.plane(i, h);
+  });
+}
+
+/// why() follows the pair into the chain.
+PairReason reason(const Scoped&, const MaskShape&, const Cell&) { return {true, ""}; }
+
+CellFormula formula(const Scoped&) { return no_formula("it applies a chain"); }
+
+namespace {
+
+constexpr Field scoped_members(std::string_view help) {
+  return fields::of<&Scoped::members>({.name = "LIST",
+                                       .type = FieldType::kRanges,
+                                       .help = help,
+                                       .required = true,
+                                       .positional = true});
+}
+constexpr std::array kHeadsFields = {
+    scoped_members("heads and ranges of heads, both ends included")};
+constexpr std::array kBatchFields = {
+    scoped_members("batches and ranges of batches, both ends included")};
+
+template <Scoped::Axis axis>
+Step scoped_on() {
+  return {Scoped{axis, {}, {}}};
+}
+
+constexpr std::array kScopedNames = {
+    StepInfo{.name = "heads",
+             .kind = StepKind::kOwn,
+             .meaning = "applies a chain to some heads; the others stay",
+             .formula = "chain(mask[:, h]) for h in LIST",
+             .example = "heads:0-3{window:keys=128}",
+             .args = kHeadsFields,
+             .synonyms = "head",
+             .make = scoped_on<Scoped::Axis::kHeads>,
+             .chain = chain_in<Scoped>},
+    StepInfo{.name = "batch",
+             .kind = StepKind::kOwn,
+             .meaning = "applies a chain to some batches; the others stay",
+             .formula = "chain(mask[b]) for b in LIST",
+             .example = "batch:0{causal}",
+             .args = kBatchFields,
+             .synonyms = "batches",
+             .make = scoped_on<Scoped::Axis::kBatch>,
+             .chain = chain_in<Scoped>}};
+constexpr RuleInfo kScopedRow = describe<Scoped>(kScopedNames, Reopening::kHarmless);
+
+}  // namespace
+
+const RuleInfo& Scoped::row() { return kScopedRow; }
+
+}  // namespace maskctl::step

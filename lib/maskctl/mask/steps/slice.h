@@ -1,0 +1,16 @@
+// slice: cuts a part out; its indices start at 0 again.
+#pragma once
+
+#include <optional>
+
+#include "maskctl/mask/steps/named_array.h"
+
+namespace maskctl::step {
+
+struct Slice {
+  std::optional<Range> b = {}, h = {}, q = {}, k = {};
+  friend bool operator==(const Slice&, const Slice&) = default;
+  static const RuleInfo& row();
+};
+
+}  // namespace maskctl::step

@@ -1,0 +1,114 @@
+#include "maskctl/mask/steps/tokens.h"
+
+#include <fmt/format.h>
+
+#include <array>
+
+#include "maskctl/mask/leaves.h"
+#include "maskctl/mask/steps/rule.h"
+#include "maskctl/tensor/convert.h"
+
+namespace maskctl::step {
+
+Meets meets(const Tokens& rule) {
+  switch (rule.join) {
+    case Tokens::Join::kUnion:
+      return Meets::kOpens;
+    case Tokens::Join::kIntersect:
+      return Meets::kKeeps;
+    case Tokens::Join::kReplace:
+      break;
+  }
+  return Meets::kReplaces;
+}
+
+namespace {
+
+Side zero_side(Tokens::Zero zero) {
+  switch (zero) {
+    case Tokens::Zero::kQ:
+      return Side::kQuery;
+    case Tokens::Zero::kKv:
+      return Side::kKey;
+    case Tokens::Zero::kBoth:
+      return Side::kBoth;
+    case Tokens::Zero::kNone:
+      break;
+  }
+  return Side::kNone;
+}
+
+/// Row b of types [S] or [B,S].
+std::span<const std::int32_t> types_of(std::span<const std::int32_t> types, Index length, Index b) {
+  const auto size = as_size(length);
+  return types.size() == size ? types : types.subspan(as_size(b) * size, size);
+}
+
+}  // namespace
+
+Mask cells(const Tokens& rule, const MaskShape& shape) {
+  const NamedArray& kv = rule.shared ? rule.q : rule.kv;
+  check_batched(shape, rule.q.array, shape.queries, "tokens", "queries");
+  check_batched(shape, kv.array, shape.keys, "tokens", "keys");
+  const auto q_types = as_int32(rule.q.array, "token types");
+  const auto k_types = as_int32(kv.array, "token types");
+  const bool differ = rule.q.array.elements() != shape.queries || kv.array.elements() != shape.keys;
+  PlanePtr plane;
+  return Mask::make(shape.batch, 1, shape.queries, shape.keys, [&](Index b, Index) {
+    if (plane && !differ) return plane;
+    plane = equal_ids(types_of(q_types, shape.queries, b), types_of(k_types, shape.keys, b), 0,
+                      zero_side(rule.zero));
+    return plane;
+  });
+}
+
+PairReason reason(const Tokens& rule, const MaskShape&, const Cell& cell) {
+  const Tensor& kv = rule.shared ? rule.q.array : rule.kv.array;
+  const Index q = element(rule.q.array, token_index(rule.q.array, cell.batch, cell.query));
+  const Index k = element(kv, token_index(kv, cell.batch, cell.key));
+  const bool nothing = q == 0 && rule.zero != Tokens::Zero::kNone;
+  return {q == k && !nothing,
+          fmt::format("query {} has type {}, key {} type {}{}", cell.query, q, cell.key, k,
+                      q == k && nothing ? ", and type 0 matches nothing" : "")};
+}
+
+Expr formula(const Tokens& rule) {
+  const Tensor& kv = rule.shared ? rule.q.array : rule.kv.array;
+  const Expr q = expr::element("token_type", rule.q.array, {expr::of_tokens(rule.shared)});
+  const Expr k = expr::element(rule.shared ? "token_type" : "kv_token_type", kv, {expr::key()});
+  return rule.zero == Tokens::Zero::kNone ? q == k : q == k && q != 0;
+}
+
+namespace {
+
+constexpr std::array kTokensFields = {
+    fields::both_sides<Tokens>("types", "ids [S] or [B,S] of both sides"),
+    fields::one_side<Tokens, &Tokens::q>("q", "types", "types of the queries", 2),
+    fields::one_side<Tokens, &Tokens::kv>("kv", "types", "types of the keys", 2),
+    fields::of<&Tokens::join>({.name = "combine",
+                               .type = FieldType::kChoice,
+                               .help = "how to join the current mask",
+                               .fallback = "union",
+                               .choices = "union|intersect|replace"}),
+    fields::of<&Tokens::zero>({.name = "zero",
+                               .type = FieldType::kChoice,
+                               .help = "the side on which type 0 matches nothing",
+                               .fallback = "q",
+                               .choices = "q|kv|both|none"})};
+
+constexpr std::array kTokensNames = {
+    StepInfo{.name = "tokens",
+             .kind = StepKind::kOwn,
+             .meaning = "joins the cells of equal token type to the mask",
+             .formula = "type[q] == type[k], and not 0 on the side zero= names",
+             .example = "tokens:types.npy",
+             .args = kTokensFields,
+             .synonyms = "token-types types image modality",
+             .make = blank<Tokens>}};
+constexpr RuleInfo kTokensRow = describe<Tokens>(kTokensNames, Reopening::kHarmless);
+
+}  // namespace
+
+const RuleInfo& Tokens::row() { return kTokensRow; }
+
+}  // namespace maskctl::step

@@ -1,0 +1,18 @@
+// tokens: joins the cells of equal token type to the mask.
+#pragma once
+
+#include "maskctl/mask/steps/named_array.h"
+
+namespace maskctl::step {
+
+/// Types are [S] or [B,S]; zero: the side on which type 0 matches nothing.
+struct Tokens {
+  NamedArray q = {}, kv = {};
+  bool shared = true;
+  enum class Join : std::uint8_t { kUnion, kIntersect, kReplace } join = Join::kUnion;
+  enum class Zero : std::uint8_t { kQ, kKv, kBoth, kNone } zero = Zero::kQ;
+  friend bool operator==(const Tokens&, const Tokens&) = default;
+  static const RuleInfo& row();
+};
+
+}  // namespace maskctl::step

@@ -1,0 +1,22 @@
+// window: keeps the keys near the query's position.
+#pragma once
+
+#include <optional>
+
+#include "maskctl/mask/steps/named_array.h"
+
+namespace maskctl::step {
+
+/// Keeps -left <= k - (q + shift + offset) <= right; nullopt = unbounded.
+/// keys=N reads as left = N - 1, right = 0; both=N as left = right = N.
+struct Window {
+  std::optional<Index> left = {}, right = {};
+  Align align = Align::kUnset;
+  Index offset = 0;
+  enum class Spelling : std::uint8_t { kSides, kKeys, kBoth } spelling = Spelling::kSides;
+  NamedArray offsets = {};  // [B], one per batch, replaces `offset` unless empty
+  friend bool operator==(const Window&, const Window&) = default;
+  static const RuleInfo& row();
+};
+
+}  // namespace maskctl::step

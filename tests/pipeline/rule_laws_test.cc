@@ -1,0 +1,148 @@
+// Laws that hold for every rule, with random arguments and shapes: rows and cells say the same.
+#include <random>
+
+#include "maskctl/base/error.h"
+#include "maskctl/mask/steps/rule.h"
+#include "maskctl/pipeline/steps/bind.h"
+#include "support/catch_compat.h"
+#include "support/random_step.h"
+#include "support/rounds.h"
+
+namespace maskctl {
+namespace {
+
+constexpr int kDraws = 1000;
+
+struct Drawn {
+  Step step;
+  Mask before, after;
+  BindContext context;
+};
+
+Mask random_mask(std::mt19937_64& random, const MaskShape& shape) {
+  Tensor dense(DType::kBool, {shape.batch, shape.heads, shape.queries, shape.keys});
+  for (std::uint8_t& cell : dense.as<std::uint8_t>()) cell = random() % 2;
+  return mask_from_dense(dense);
+}
+
+/// A random step of this name, applied to a random mask; nothing where the rule refuses it.
+std::optional<Drawn> drawn(std::mt19937_64& random, const StepInfo& info) {
+  const auto extent = [&](std::uint64_t most) { return static_cast<Index>(1 + random() % most); };
+  MaskShape shape{extent(3), extent(2), extent(7), extent(7)};
+  if (random() % 2 == 0) shape.keys = shape.queries;
+  twin::StepMaker maker(random, shape);
+  Drawn out{maker.step(info), random_mask(random, shape), {}, {}};
+  out.context.read_array = [arrays = maker.arrays](const std::string& name) {
+    return arrays.at(name);
+  };
+  out.context.read_mask = [masks = maker.masks](const std::string& name) { return masks.at(name); };
+  try {
+    out.after = apply(out.before, out.step);
+  } catch (const Error&) {
+    return std::nullopt;
+  }
+  return out;
+}
+
+/// Calls `law` for steps of each name that fit their mask.
+template <typename Law>
+void for_all_rules(const Law& law) {
+  std::mt19937_64 random(20261124);
+  for (const StepInfo& info : step_infos()) {
+    CAPTURE(info.name);
+    int held = 0;
+    const int draws = test::rounds(kDraws);
+    for (int i = 0; i < 40 * draws && held < draws; ++i) {
+      const auto one = drawn(random, info);
+      if (!one) continue;
+      CAPTURE(to_text({one->step}), shape_text(one->before));
+      law(info, *one);
+      ++held;
+    }
+    CHECK(held == draws);
+  }
+}
+
+bool open_at(const Mask& mask, const Cell& cell) {
+  return mask.plane(cell.batch, cell.head)
+             ->count({cell.query, cell.query + 1}, {cell.key, cell.key + 1}) > 0;
+}
+
+template <typename F>
+void for_all_cells(const Mask& mask, const F& f) {
+  for (Cell cell; cell.batch < mask.batch(); ++cell.batch) {
+    for (cell.head = 0; cell.head < mask.heads(); ++cell.head) {
+      for (cell.query = 0; cell.query < mask.queries(); ++cell.query) {
+        for (cell.key = 0; cell.key < mask.keys(); ++cell.key) f(cell);
+      }
+    }
+  }
+}
+
+TEST_CASE("a step that is printed and read again is the same step", "[laws]") {
+  for_all_rules([](const StepInfo& info, const Drawn& one) {
+    const std::string text = to_text({one.step});
+    const Chain chain = bind(parse(text), one.context);
+    REQUIRE(chain.size() == 1);
+    CHECK(info_of(chain.front()).name == info.name);
+    CHECK(to_text(chain) == text);
+    CHECK(chain.front() == one.step);
+  });
+}
+
+TEST_CASE("what a step says of one pair is what it does to the mask", "[laws]") {
+  for_all_rules([](const StepInfo& info, const Drawn& one) {
+    if (info.chain) return;
+    const MaskShape shape = shape_of(one.before);
+    Index wrong = 0;
+    for_all_cells(one.after, [&](const Cell& cell) {
+      const Cell from = cell_before(one.step, shape, cell);
+      Cell asked = from;
+      if (!rule_of(one.step).cell_before) {
+        asked.batch = cell.batch;
+        asked.head = cell.head;
+      } else if (!std::holds_alternative<step::Slice>(one.step.rule)) {
+        asked.batch = cell.batch;
+      }
+      const Verdict verdict = judge(one.step, shape, asked, open_at(one.before, from));
+      wrong += verdict.after != open_at(one.after, cell);
+      CHECK_FALSE(verdict.reason.empty());
+    });
+    CHECK(wrong == 0);
+  });
+}
+
+TEST_CASE("the formula of a step gives its cells, or the step says why it has none", "[laws]") {
+  for_all_rules([](const StepInfo&, const Drawn& one) {
+    const RuleInfo& rule = rule_of(one.step);
+    const CellFormula formula = rule.formula(one.step);
+    if (!formula.cells) {
+      CHECK_FALSE(formula.missing.empty());
+      return;
+    }
+    const MaskShape shape = shape_of(one.before);
+    Index wrong = 0;
+    for_all_cells(one.after, [&](const Cell& cell) {
+      const bool holds = evaluate(*formula.cells, shape, cell) != 0;
+      wrong += holds != rule.reason(one.step, shape, cell).holds;
+    });
+    CHECK(wrong == 0);
+  });
+}
+
+TEST_CASE("a step that only closes opens nothing, and one that only opens closes nothing",
+          "[laws]") {
+  for_all_rules([](const StepInfo& info, const Drawn& one) {
+    if (rule_of(one.step).cell_before || !one.after.cells()) return;
+    const Mask opened = zip(Op::kSub, one.after, one.before);
+    const Mask closed = zip(Op::kSub, one.before, one.after);
+    const Meets how = rule_of(one.step).meets(one.step);
+    if (only_closes(one.step)) CHECK(opened.count() == 0);
+    if (how == Meets::kOpens) CHECK(closed.count() == 0);
+    if (info.kind == StepKind::kAnd) CHECK(only_closes(one.step));
+    if (info.kind == StepKind::kOr) CHECK(how == Meets::kOpens);
+  });
+}
+
+}  // namespace
+}  // namespace maskctl
