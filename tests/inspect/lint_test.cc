@@ -332,6 +332,9 @@ TEST_CASE("rows without keys are padding where a step or an id declares it", "[l
   CHECK(padding.count == 2);
   CHECK(padding.where.query == 6);
   CHECK(ids(lint_mask(mask, &mask)) == Ids{"padding-rows-empty"});
+  const Mask left = made(8, 8, "pad:lens=6,side=left,of=both | causal");
+  CHECK(ids(lint_mask(left, nullptr)) == Ids{"left-padding-nan"});
+  CHECK(ids(lint_mask(left, &left)) == Ids{"padding-rows-empty"});
   // A part that is declared, and a part that is not.
   const Mask seven = made(8, 8, "pad:lens=7,of=both");
   CHECK(ids(lint_mask(mask, &seven)) == Ids{"empty-rows", "padding-rows-empty"});

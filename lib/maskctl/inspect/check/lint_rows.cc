@@ -127,8 +127,8 @@ class EmptyRows {
 
   /// Where nothing is NaN, rows that nobody sees are taken for padding.
   RowTally& tally(bool is_declared, bool unseen, bool first) {
-    if (gives_nan_ && first && (is_declared || unseen)) return of_left_padding_;
-    return is_declared || (unseen && !gives_nan_) ? of_padding_ : others_;
+    if (is_declared || (unseen && !gives_nan_)) return of_padding_;
+    return unseen && first ? of_left_padding_ : others_;
   }
 
   const Mask& mask_;
