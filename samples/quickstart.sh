@@ -6,7 +6,7 @@ exec </dev/null
 cd "$(dirname "$0")/.."
 
 build=build/release
-echo "maskctl: about 6 minutes of processor time where nothing is built yet, half of that on 2 cores."
+echo "maskctl: about 5 minutes of processor time where nothing is built yet, half of that on 2 cores."
 echo "1. Packages of Debian that a build needs (tests/install-deps.sh); none where all are there."
 bash tests/install-deps.sh
 echo "2. The command and its manual pages, in $build; nothing outside this folder changes."
