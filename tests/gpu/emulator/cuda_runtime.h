@@ -220,6 +220,8 @@ inline int __clzll(long long bits) {
   return std::countl_zero(static_cast<unsigned long long>(bits));
 }
 inline float rsqrtf(float x) { return 1 / std::sqrt(x); }
+// Not inlined, where the compiler would fuse a product into the difference.
+__attribute__((noinline)) inline float __fsub_rn(float x, float y) { return x - y; }
 inline float __expf(float x) { return std::exp(x); }
 inline float __fdividef(float a, float b) { return a / b; }
 inline float __int_as_float(int bits) { return std::bit_cast<float>(bits); }

@@ -254,7 +254,7 @@ class Consumer {
 #pragma unroll
     for (int side = 0; side < 2; ++side) {
       // Of rows that have grown alone: what other rows of the warp see changes no bit of this one.
-      // By a branch, as in shrink_factor: x y - x y is the rounding error of a product.
+      // By a branch: fused, x y - x y is the rounding error of a product.
       const float max = has_grown(side) ? most[side] : max_[side];
       const float shift = max * to_exponent_;
       shrunk[side] = has_grown(side) ? exp2_approximate(fmaf(max_[side], to_exponent_, -shift)) : 1;
