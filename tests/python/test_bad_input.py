@@ -139,12 +139,20 @@ def test_forks_while_other_threads_ask(random_mask):
     assert statuses == [0] * 10
 
 
+@pytest.fixture
+def sigint():
+    """Shells start what runs in the background with SIGINT ignored, and Python leaves it so."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
 def long_work():
     """Takes minutes: a random mask is computed cell by cell."""
     return Mask.read("gen:random:sparsity=0.5,n=400000").stats()
 
 
-def test_ctrl_c_stops():
+def test_ctrl_c_stops(sigint):
     main = threading.main_thread().ident
     threading.Timer(0.5, lambda: signal.pthread_kill(main, signal.SIGINT)).start()
     begin = time.monotonic()
@@ -154,7 +162,7 @@ def test_ctrl_c_stops():
     assert Mask.parse("causal", 4).count() == 10
 
 
-def test_other_threads_run_meanwhile():
+def test_other_threads_run_meanwhile(sigint):
     ticks = 0
     done = threading.Event()
 
