@@ -165,9 +165,10 @@ Chain Loader::chain() {
 }
 
 std::optional<Chain> Loader::whole_chain(const std::string& source) {
-  auto parts = is_generator(source) ? generate_parts(source, context()) : std::nullopt;
+  if (session_.given(source) || !is_generator(source)) return std::nullopt;
+  const auto parts = generate_parts(source, context());
   if (!parts || parts->start.count() < parts->start.cells()) return std::nullopt;
-  Chain out = std::move(parts->chain);
+  Chain out = parts->chain;
   for (Step& step : chain()) out.push_back(std::move(step));
   return out;
 }
