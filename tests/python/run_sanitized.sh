@@ -13,5 +13,8 @@ export MASKCTL_PROGRAM=$PWD/$2/app/maskctl
 # The sanitizer must come first, and find the function that throws when it starts.
 LD_PRELOAD="$(gcc -print-file-name=libasan.so) $(gcc -print-file-name=libstdc++.so.6)"
 unset MALLOC_PERTURB_
-/usr/bin/python3 -m pytest -q -p no:cacheprovider --rootdir=/ -c /dev/null -k "not ctrl_c and not copied_before" \
+# GCC 12's sanitizer does not take its allocator's locks before a fork: where other threads allocate,
+# a child may wait for ever. Signals and the count of bytes are not the sanitizer's business.
+unjudged="not ctrl_c and not copied_before and not forks_while_other_threads_ask"
+/usr/bin/python3 -m pytest -q -p no:cacheprovider --rootdir=/ -c /dev/null -k "$unjudged" \
   tests/python/test_arrays.py tests/python/test_bad_input.py tests/python/test_commands.py

@@ -1,5 +1,6 @@
 #include "maskctl/base/buffer_pool.h"
 
+#include <pthread.h>
 #include <sys/mman.h>
 
 #include <algorithm>
@@ -107,7 +108,12 @@ void BufferPool::shrink(std::size_t most) {
 
 /// Never destroyed: users in static storage may outlive it.
 BufferPool& process_pool() {
-  static BufferPool* const instance = new BufferPool;
+  // A forked child gets a pool of its own: a thread that no longer exists may hold the old one's
+  // lock.
+  static BufferPool* instance = [] {
+    pthread_atfork(nullptr, nullptr, [] { instance = new BufferPool; });
+    return new BufferPool;
+  }();
   return *instance;
 }
 
