@@ -34,9 +34,8 @@ void ChainArrays::name(Chain& chain) {
 }
 
 const ChainArrays::Named& ChainArrays::added(const Tensor& array, std::string_view stem) {
-  const auto at = std::ranges::find_if(arrays_, [&](const Named& seen) {
-    return NamedArray{seen.array, ""} == NamedArray{array, ""};
-  });
+  const auto at = std::ranges::find_if(
+      arrays_, [&](const Named& seen) { return same_elements(seen.array, array); });
   if (at != arrays_.end()) return *at;
   arrays_.push_back({fmt::format("{}{}", stem, arrays_.size() + 1), array});
   return arrays_.back();

@@ -1,6 +1,8 @@
-// What programs that judge random draws read from their command line.
+// What programs that judge random draws share: their command line, and a rate with its times.
 #pragma once
 
+#include <algorithm>
+#include <chrono>
 #include <cstdint>
 #include <string>
 
@@ -33,5 +35,22 @@ inline Draws draws_from(int argc, char** argv, Draws out = {}) {
   }
   return out;
 }
+
+/// How many answers are right, and how long they took.
+struct Rate {
+  const char* name;
+  Index right = 0;
+  double slowest_seconds = 0, all_seconds = 0;
+
+  template <typename F>
+  auto timed(F&& f) {
+    const auto start = std::chrono::steady_clock::now();
+    auto out = f();
+    const std::chrono::duration<double> spent = std::chrono::steady_clock::now() - start;
+    slowest_seconds = std::max(slowest_seconds, spent.count());
+    all_seconds += spent.count();
+    return out;
+  }
+};
 
 }  // namespace maskctl

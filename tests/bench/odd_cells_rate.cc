@@ -2,7 +2,6 @@
 // odd_cells_rate [--count N] [--seed N] [--first N] [--show].
 #include <fmt/format.h>
 
-#include <chrono>
 #include <string>
 
 #include "../support/odd_masks.h"
@@ -11,12 +10,6 @@
 namespace {
 
 using namespace maskctl;
-
-struct Rate {
-  const char* name;
-  Index right = 0;
-  double slowest = 0, all = 0;
-};
 
 /// Arrays have no names here.
 std::string text_of(Chain chain) {
@@ -34,16 +27,6 @@ std::string text_of(Chain chain) {
   return to_text(chain);
 }
 
-template <typename F>
-auto timed(Rate& rate, F&& f) {
-  const auto start = std::chrono::steady_clock::now();
-  auto out = f();
-  const std::chrono::duration<double> spent = std::chrono::steady_clock::now() - start;
-  rate.slowest = std::max(rate.slowest, spent.count());
-  rate.all += spent.count();
-  return out;
-}
-
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -51,7 +34,7 @@ int main(int argc, char** argv) {
   Rate recognised{"recognise"}, forth{"diff"}, back{"diff, other order"};
   for (Index i = draws.first; i < draws.first + draws.count; ++i) {
     const twin::OddMask made = twin::OddMaskMaker(draws.seed_of(i)).draw();
-    const Recognised found = timed(recognised, [&] { return recognise(made.odd); });
+    const Recognised found = recognised.timed([&] { return recognise(made.odd); });
     const bool named = twin::names_odd(made, found);
     recognised.right += named;
     if (draws.show && !named) {
@@ -59,7 +42,7 @@ int main(int argc, char** argv) {
                  found.residue.cells);
     }
     const auto compare = [&](Rate& rate, const Mask& a, const Mask& b) {
-      const auto cause = timed(rate, [&] { return diff_cause(a, b); });
+      const auto cause = rate.timed([&] { return diff_cause(a, b); });
       const bool right = cause && twin::names_odd(made, a, b, *cause);
       rate.right += right;
       if (draws.show && !right)
@@ -71,6 +54,7 @@ int main(int argc, char** argv) {
   for (const Rate& rate : {recognised, forth, back}) {
     fmt::print("{}: {} of {} name what is odd and nothing else; {:.1f} ms, at most {:.0f} ms\n",
                rate.name, rate.right, draws.count,
-               rate.all * 1e3 / static_cast<double>(draws.count), rate.slowest * 1e3);
+               rate.all_seconds * 1e3 / static_cast<double>(draws.count),
+               rate.slowest_seconds * 1e3);
   }
 }

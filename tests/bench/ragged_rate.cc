@@ -2,38 +2,17 @@
 // ragged_rate [--count N] [--seed N] [--first N] [--show].
 #include <fmt/format.h>
 
-#include <chrono>
-
 #include "../support/ragged_masks.h"
 #include "draws.h"
 
-namespace {
-
 using namespace maskctl;
-
-struct Rate {
-  const char* name;
-  Index right = 0;
-  double slowest = 0;
-};
-
-template <typename F>
-auto timed(Rate& rate, F&& f) {
-  const auto start = std::chrono::steady_clock::now();
-  auto out = f();
-  const std::chrono::duration<double> spent = std::chrono::steady_clock::now() - start;
-  rate.slowest = std::max(rate.slowest, spent.count());
-  return out;
-}
-
-}  // namespace
 
 int main(int argc, char** argv) {
   const Draws draws = draws_from(argc, argv);
   Rate recognised{"recognise"}, forth{"diff"}, back{"diff, other order"};
   for (Index i = draws.first; i < draws.first + draws.count; ++i) {
     const twin::RaggedPair made = twin::RaggedMaker(draws.seed_of(i)).draw();
-    const Recognised found = timed(recognised, [&] { return recognise(made.sound); });
+    const Recognised found = recognised.timed([&] { return recognise(made.sound); });
     const bool named = twin::names_ragged(made, found);
     recognised.right += named;
     if (draws.show && !named) {
@@ -42,7 +21,7 @@ int main(int argc, char** argv) {
                  twin::reads_arrays(found.chain) ? ", arrays" : ": " + to_text(found.chain));
     }
     const auto compare = [&](Rate& rate, const Mask& a, const Mask& b) {
-      const auto cause = timed(rate, [&] { return diff_cause(a, b); });
+      const auto cause = rate.timed([&] { return diff_cause(a, b); });
       const bool right = cause && twin::names_bug(made, a, b, *cause);
       rate.right += right;
       if (draws.show && !right) {
@@ -56,7 +35,7 @@ int main(int argc, char** argv) {
   bool good = true;
   for (const Rate& rate : {recognised, forth, back}) {
     fmt::print("{}: {} of {} right; at most {:.0f} ms\n", rate.name, rate.right, draws.count,
-               rate.slowest * 1e3);
+               rate.slowest_seconds * 1e3);
     good = good && rate.right * 100 >= draws.count * 99;
   }
   return good ? 0 : 1;

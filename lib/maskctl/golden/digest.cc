@@ -47,9 +47,7 @@ Digest plane_digest(const Plane& plane) {
     pending.clear();
   };
   plane.rows({0, plane.queries()}, [&](Range rows, const Keys& keys) {
-    scratch.clear();
-    if (keys.is_words()) words_to_runs(keys.words, scratch);
-    const std::span<const Run> runs = keys.is_words() ? std::span<const Run>(scratch) : keys.runs;
+    const std::span<const Run> runs = as_runs(keys, scratch);
     for (Index row = rows.begin; row < rows.end; ++row) {
       for (const Run& run : runs) {
         pending.push_back(run.begin);

@@ -108,9 +108,7 @@ class RowLister {
     std::vector<Range> ranges;
     plane.rows({row, row + 1}, [&](Range, const Keys& keys) {
       std::vector<Run> scratch;
-      if (keys.is_words()) words_to_runs(keys.words, scratch);
-      const std::span<const Run> runs = keys.is_words() ? std::span<const Run>(scratch) : keys.runs;
-      for (const Run& run : runs) ranges.push_back({run.begin, run.end});
+      for (const Run& run : as_runs(keys, scratch)) ranges.push_back({run.begin, run.end});
     });
     return ranges.empty() ? "" : ranges_text(ranges);
   }

@@ -54,6 +54,11 @@ void Tensor::reshape(std::vector<Index> shape) {
   shape_ = std::move(shape);
 }
 
+bool same_elements(const Tensor& a, const Tensor& b) {
+  return a.dtype() == b.dtype() && a.shape() == b.shape() &&
+         std::ranges::equal(a.bytes(), b.bytes());
+}
+
 std::string shape_text(std::span<const Index> shape) {
   return fmt::format("({}{})", fmt::join(shape, ", "), shape.size() == 1 ? "," : "");
 }

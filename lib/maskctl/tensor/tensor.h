@@ -59,6 +59,9 @@ class Tensor {
   std::vector<std::byte, UnwrittenAllocator<std::byte>> data_;
 };
 
+/// Equal dtypes, shapes and bytes.
+bool same_elements(const Tensor& a, const Tensor& b);
+
 /// "(2, 3)" as Python prints it; "(4,)" for rank 1, "()" for rank 0.
 std::string shape_text(std::span<const Index> shape);
 

@@ -7,18 +7,13 @@ namespace {
 
 constexpr Index kTime = 1;  // axis of queries and keys
 
-bool is_same(const Tensor& a, const Tensor& b) {
-  return a.dtype() == b.dtype() && a.shape() == b.shape() &&
-         std::ranges::equal(a.bytes(), b.bytes());
-}
-
 }  // namespace
 
 std::string_view why_idle_alignment(const MaskArguments& mask, const Tensor* query,
                                     const Tensor* key) {
   if (mask.align != Align::kBottomRight) return "";
   if (mask.cum_seqlens_q && mask.cum_seqlens_k) {
-    return is_same(*mask.cum_seqlens_q, *mask.cum_seqlens_k)
+    return same_elements(*mask.cum_seqlens_q, *mask.cum_seqlens_k)
                ? "sequences have as many queries as keys"
                : "cumulative lengths are aligned bottom-right unless told otherwise";
   }

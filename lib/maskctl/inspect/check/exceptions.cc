@@ -37,10 +37,7 @@ class Around {
   /// Every query that sees any key sees this one.
   bool is_seen_by_all() const {
     const Index seen = column(key_)->count();
-    if (seen == queries_) return true;
-    Index without = 0;
-    for (const Range& rows : empty_rows(*plane_)) without += rows.size();
-    return seen == queries_ - without;
+    return seen == queries_ || seen == queries_ - count_empty_rows(*plane_);
   }
 
   /// The query sees what the key's token sees, and whoever sees the query sees the key.

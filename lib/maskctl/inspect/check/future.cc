@@ -45,9 +45,8 @@ class FutureReader {
 
   Future read() {
     const bool regular = recognition::each_row_while(plane_, [this](Range rows, const Keys& keys) {
-      scratch_.assign(keys.runs.begin(), keys.runs.end());
-      if (keys.is_words()) words_to_runs(keys.words, scratch_);
-      for (Index q = rows.begin; q < rows.end; ++q) add(q);
+      const std::span<const Run> runs = as_runs(keys, scratch_);
+      for (Index q = rows.begin; q < rows.end; ++q) add(q, runs);
       return far_.size() <= 4 * near_.size() + 1024;
     });
     if (!regular) {
@@ -77,15 +76,15 @@ class FutureReader {
   void mark(Index q, Kind kind) { kind_[at(q)] = static_cast<std::uint8_t>(kind_[at(q)] | kind); }
 
   /// Sorts the runs of a row into its past, what follows its own key, and what lies apart.
-  void add(Index q) {
+  void add(Index q, std::span<const Run> runs) {
     const Index self = own(q);
-    auto run = std::ranges::partition_point(scratch_, [self](Run r) { return r.end <= self; });
-    if (run == scratch_.end()) return;
+    auto run = std::ranges::partition_point(runs, [self](Run r) { return r.end <= self; });
+    if (run == runs.end()) return;
     if (run->begin <= self) mark(q, kSelf);
-    if (scratch_.front().begin < self) mark(q, kEarlier);
+    if (runs.front().begin < self) mark(q, kEarlier);
     if (run->begin == 0 && run->end == plane_.keys()) mark(q, kFull);
     const Index next = std::max(self + 1, first_key_);
-    for (; run != scratch_.end(); ++run) {
+    for (; run != runs.end(); ++run) {
       const Index begin = std::max<Index>(run->begin, self + 1);
       if (begin >= run->end) continue;
       mark(q, kLater);
@@ -273,11 +272,9 @@ Future future_of(const PlanePtr& plane) {
   const Index queries = plane->queries(), keys = plane->keys(), shift = keys - queries;
   Future out;
   if (queries < 2 || shift < 0) return out;
-  const auto band = [&](Index low, Index high) {
-    return combine(Op::kAnd, plane, diagonal_band(queries, keys, low, high));
-  };
-  const PlanePtr ahead = band(shift + 1, kUnbounded);
-  const Index all_later = ahead->count(), selves = band(shift, shift)->count(),
+  const PlanePtr ahead =
+      combine(Op::kAnd, plane, diagonal_band(queries, keys, shift + 1, kUnbounded));
+  const Index all_later = ahead->count(), selves = count_on_diagonals(plane, shift, shift),
               past = plane->count() - all_later - selves;
   // Queries before the first key that is seen are padding.
   const Index first = std::clamp<Index>(recognition::first_key(*plane) - shift, 0, queries);

@@ -20,10 +20,8 @@ bool sees_first_alone(const LintedMask& linted) {
 /// Each query sees the token before its own, and neither its own nor a later one.
 bool ends_before_self(const PlanePtr& plane) {
   const Index queries = plane->queries(), keys = plane->keys(), shift = keys - queries;
-  const auto open = [&](Index low, Index high) {
-    return combine(Op::kAnd, plane, diagonal_band(queries, keys, low, high))->count();
-  };
-  return open(shift - 1, shift - 1) == queries && open(shift, kUnbounded) == 0;
+  return count_on_diagonals(plane, shift - 1, shift - 1) == queries &&
+         count_on_diagonals(plane, shift, kUnbounded) == 0;
 }
 
 /// Queries at the end of the keys that do not see themselves, in all planes that see anything.

@@ -75,9 +75,7 @@ bool is_inverse(const Chain& chain) {
 bool hides_selves(const Mask& mask) {
   if (mask.queries() != mask.keys()) return false;
   return std::ranges::all_of(mask.distinct(), [](const PlanePtr& plane) {
-    const Index tokens = plane->keys();
-    const PlanePtr own = diagonal_band(tokens, tokens, 0, 0);
-    return 2 * combine(Op::kAnd, plane, own)->count() < tokens;
+    return 2 * count_on_diagonals(plane, 0, 0) < plane->keys();
   });
 }
 

@@ -27,7 +27,7 @@ bool looks_inverted_diagonal(const PlanePtr& plane) {
   const Index queries = plane->queries(), shift = plane->keys() - queries;
   if (queries < 2 || shift < 0) return false;
   const PlanePtr future = diagonals(*plane, shift + 1, kUnbounded);
-  const Index hidden = queries - open_in(plane, diagonals(*plane, shift, shift));
+  const Index hidden = queries - count_on_diagonals(plane, shift, shift);
   const bool sees_future = future->count() > 0 && holds_all(plane, future);
   if (shift > 0) return sees_future && 2 * hidden > queries;
   if (sees_future) return hidden > 1;
@@ -85,9 +85,7 @@ bool looks_inverted(const PlanePtr& plane) {
 }  // namespace
 
 bool rows_alike(const Plane& plane) {
-  Index without = 0;
-  for (const Range& rows : empty_rows(plane)) without += rows.size();
-  const Index open = plane.count(), rows = plane.queries() - without;
+  const Index open = plane.count(), rows = plane.queries() - count_empty_rows(plane);
   const auto first = first_cell(plane);
   if (!first) return true;
   const Range row{first->query, first->query + 1};

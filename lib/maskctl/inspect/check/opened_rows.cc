@@ -41,22 +41,18 @@ bool are_unseen_ends(const Plane& plane, Range rows, Index full) {
   return plane.count({0, plane.queries()}, rows) == full * rows.size();
 }
 
-/// Counts the cells on the diagonals from low to high.
-Index open_on(const PlanePtr& plane, Index low, Index high) {
-  return combine(Op::kAnd, plane, diagonal_band(plane->queries(), plane->keys(), low, high))
-      ->count();
-}
-
 /// No row sees a later key, and several are left that see any.
 bool is_causal(const PlanePtr& rest) {
   const Index tokens = rest->keys();
-  return open_on(rest, 1, kUnbounded) == 0 && rest->count({0, tokens - 1}, {0, tokens}) > 0;
+  return count_on_diagonals(rest, 1, kUnbounded) == 0 &&
+         rest->count({0, tokens - 1}, {0, tokens}) > 0;
 }
 
 /// No row sees an earlier key, one sees a later one, and most see themselves.
 bool is_anti_causal(const PlanePtr& rest) {
-  return open_on(rest, -kUnbounded, -1) == 0 && open_on(rest, 1, kUnbounded) > 0 &&
-         2 * open_on(rest, 0, 0) > rest->queries();
+  return count_on_diagonals(rest, -kUnbounded, -1) == 0 &&
+         count_on_diagonals(rest, 1, kUnbounded) > 0 &&
+         2 * count_on_diagonals(rest, 0, 0) > rest->queries();
 }
 
 }  // namespace

@@ -31,13 +31,6 @@ bool heads_agree(const Mask& mask) {
   return true;
 }
 
-std::span<const Run> as_runs(const Keys& keys, std::vector<Run>& scratch) {
-  if (!keys.is_words()) return keys.runs;
-  scratch.clear();
-  words_to_runs(keys.words, scratch);
-  return scratch;
-}
-
 /// The first key of each row: row i sees key j where k[j] is its class, within its clip. Clips of
 /// one class mostly move a little, so each search starts where the last one ended.
 std::vector<std::int32_t> first_keys(const ClippedClasses& classes) {

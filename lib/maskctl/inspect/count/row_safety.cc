@@ -136,6 +136,12 @@ std::vector<Range> empty_rows(const Plane& plane) {
   return out;
 }
 
+Index count_empty_rows(const Plane& plane) {
+  Index out = 0;
+  for (const Range& rows : empty_rows(plane)) out += rows.size();
+  return out;
+}
+
 RowSafety row_safety(const Plane& plane, BlockSize block) {
   if (block.q < 1 || block.k < 1) {
     throw Error(Errc::kInvalidArgument,

@@ -21,6 +21,7 @@ std::optional<Cell> first_cell(const Plane& plane, Range rows, std::span<const R
 
 /// Rows that see no key: ascending, not touching. O(slabs) for bands.
 std::vector<Range> empty_rows(const Plane& plane);
+Index count_empty_rows(const Plane& plane);
 
 /// Rows without a key in the first block that a kernel computes for them, which is the first
 /// non-empty block of their block row. An online softmax that does not guard against this starts

@@ -432,13 +432,9 @@ struct StepWords {
   std::string operator()(const step::Region& rule) const { return region_words(rule); }
   std::string operator()(const step::Combine&) const { return "another mask"; }
   std::string operator()(const step::Tokens&) const { return "token types"; }
-  std::string operator()(const step::Not&) const { return "not"; }
-  std::string operator()(const step::Slice&) const { return "slice"; }
   std::string operator()(const step::KvLengths&) const { return "kv lengths"; }
   std::string operator()(const step::Scoped&) const { return "heads or batches"; }
   std::string operator()(const step::Within&) const { return "documents"; }
-  std::string operator()(const step::Causal&) const { return "causal"; }
-  std::string operator()(const step::Window&) const { return "window"; }
 };
 
 }  // namespace

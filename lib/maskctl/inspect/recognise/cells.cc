@@ -68,11 +68,7 @@ PlanePtr as_bands(const Plane& plane) {
   SlabMaker maker;
   std::vector<Run> scratch;
   const bool few = each_row_while(plane, [&](Range rows, const Keys& keys) {
-    if (keys.is_words()) {
-      scratch.clear();
-      words_to_runs(keys.words, scratch);
-    }
-    maker.add(rows, keys.is_words() ? std::span<const Run>(scratch) : keys.runs);
+    maker.add(rows, as_runs(keys, scratch));
     return !maker.failed();  // most planes that do not consist of bands show it early
   });
   if (!few) return nullptr;

@@ -18,13 +18,7 @@ template <typename F>
 void each_run(const Plane& plane, Range q, F&& f) {
   std::vector<Run> scratch;
   plane.rows(q, [&](Range rows, const Keys& keys) {
-    if (keys.is_words()) {
-      scratch.clear();
-      words_to_runs(keys.words, scratch);
-    }
-    for (const Run& run : keys.is_words() ? std::span<const Run>(scratch) : keys.runs) {
-      f(rows, Band{run.begin, run.end, 0, 0});
-    }
+    for (const Run& run : as_runs(keys, scratch)) f(rows, Band{run.begin, run.end, 0, 0});
   });
 }
 

@@ -17,9 +17,8 @@ template <typename F>
 void each_row(const Plane& plane, F&& f) {
   std::vector<Run> scratch;
   plane.rows({0, plane.queries()}, [&](Range rows, const Keys& keys) {
-    scratch.assign(keys.runs.begin(), keys.runs.end());
-    if (keys.is_words()) words_to_runs(keys.words, scratch);
-    for (Index q = rows.begin; q < rows.end; ++q) f(q, std::span<const Run>(scratch));
+    const std::span<const Run> runs = as_runs(keys, scratch);
+    for (Index q = rows.begin; q < rows.end; ++q) f(q, runs);
   });
 }
 

@@ -236,13 +236,10 @@ std::vector<Chain> skeletons(const Plane& plane, const Chain& found) {
 /// that no rule gives.
 void search_inverse(const PlanePtr& plane, const RecogniseOptions& options, Candidates& out) {
   const Index queries = plane->queries(), keys = plane->keys(), shift = keys - queries;
-  const auto opens = [&](Index low, Index high) {
-    return combine(Op::kAnd, plane, diagonal_band(queries, keys, low, high))->count();
-  };
-  const bool future =
-      std::max<Index>(shift, 0) + 1 < keys &&
-      opens(shift + 1, keys) == diagonal_band(queries, keys, shift + 1, keys)->count();
-  if (out.exact() && !(future && opens(shift, shift) == 0)) return;
+  const bool future = std::max<Index>(shift, 0) + 1 < keys &&
+                      count_on_diagonals(plane, shift + 1, keys) ==
+                          diagonal_band(queries, keys, shift + 1, keys)->count();
+  if (out.exact() && !(future && count_on_diagonals(plane, shift, shift) == 0)) return;
   const PlanePtr inverse = compacted(complement(plane), options.max_cells);
   const Explained inverted = explain(inverse, options.max_steps - 1, true);
   if (inverted.exact.empty()) return;

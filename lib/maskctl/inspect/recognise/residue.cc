@@ -21,9 +21,9 @@ bool same_representation(const Mask& a, const Mask& b) {
 
 /// Appends the first open cells of a plane whose first row is row `top` of the mask.
 void list_cells(const Plane& plane, Index batch, Index head, Index top, std::vector<Cell>& out) {
+  std::vector<Run> scratch;
   recognition::each_row_while(plane, [&](Range rows, const Keys& keys) {
-    std::vector<Run> runs(keys.runs.begin(), keys.runs.end());
-    if (keys.is_words()) words_to_runs(keys.words, runs);
+    const std::span<const Run> runs = as_runs(keys, scratch);
     for (Index q = rows.begin; q < rows.end; ++q) {
       for (const Run& run : runs) {
         for (Index k = run.begin; k < run.end && out.size() < Residue::kListed; ++k) {

@@ -55,11 +55,6 @@ std::vector<Group> groups_of(const std::vector<Key>& keys, F&& chain_of) {
   return groups;
 }
 
-bool same_elements(const Tensor& a, const Tensor& b) {
-  return a.dtype() == b.dtype() && a.shape() == b.shape() &&
-         std::ranges::equal(a.bytes(), b.bytes());
-}
-
 /// True when the argument says the same in both steps.
 bool same_value(const Field& field, const FieldValue& a, const FieldValue& b) {
   const auto* x = std::get_if<NamedArray>(&a);

@@ -153,12 +153,11 @@ bool is_scoped(const Step& step) { return std::holds_alternative<step::Scoped>(s
 std::vector<std::vector<Range>> closed_rows(const PlanePtr& plane) {
   std::vector<std::vector<Range>> out(static_cast<std::size_t>(plane->keys()));
   const Index queries = plane->queries();
+  std::vector<Run> scratch;
   plane->transposed()->rows({0, plane->keys()}, [&](Range keys, const Keys& open) {
-    std::vector<Run> runs(open.runs.begin(), open.runs.end());
-    if (open.is_words()) words_to_runs(open.words, runs);
     std::vector<Range> closed;
     Index next = 0;
-    for (const Run& run : runs) {
+    for (const Run& run : as_runs(open, scratch)) {
       if (run.begin > next) closed.push_back({next, run.begin});
       next = run.end;
     }

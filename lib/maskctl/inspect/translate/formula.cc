@@ -14,10 +14,9 @@
 namespace maskctl {
 namespace {
 
-constexpr Index kWrittenNumbers = 64;  // the most numbers that are written out
-constexpr Index kMostTokens = Index{1}
-                              << 20;          // of documents whose tokens have numbers of their own
-constexpr Index kMostCells = Index{1} << 26;  // of another mask that goes into a file
+/// The most numbers that are written out, tokens of documents that have numbers of their own, and
+/// cells of another mask that goes into a file.
+constexpr Index kWrittenNumbers = 64, kMostTokens = Index{1} << 20, kMostCells = Index{1} << 26;
 
 /// What all writers of one formula share: the arrays that the formula reads.
 class Arrays {

@@ -229,9 +229,7 @@ RunArrays runs_from_mask(const Mask& mask, Index max_bytes) {
   for (Index p = 0; p < planes; ++p) {
     const Plane& plane = *mask.plane(p / mask.heads(), p % mask.heads());
     plane.rows({0, plane.queries()}, [&](Range equal, const Keys& keys) {
-      scratch.clear();
-      if (keys.is_words()) words_to_runs(keys.words, scratch);
-      const std::span<const Run> runs = keys.is_words() ? std::span<const Run>(scratch) : keys.runs;
+      const std::span<const Run> runs = as_runs(keys, scratch);
       for (Index row = equal.begin; row < equal.end; ++row) writer.append(runs);
     });
   }

@@ -280,6 +280,11 @@ PlanePtr diagonal_band(Index queries, Index keys, Index low, Index high) {
   return bands(queries, keys, {{{0, queries}, {band}}});
 }
 
+Index count_on_diagonals(const PlanePtr& plane, Index low, Index high) {
+  return combine(Op::kAnd, plane, diagonal_band(plane->queries(), plane->keys(), low, high))
+      ->count();
+}
+
 PlanePtr rectangle(Index queries, Index keys, Range q, Range k) {
   return bands(queries, keys, {{q, {{k.begin, k.end, 0, 0}}}});
 }

@@ -39,6 +39,8 @@ PlanePtr full_plane(Index queries, Index keys);
 /// Opens key k of query q where q + low <= k <= q + high. -kUnbounded and kUnbounded are no limit.
 inline constexpr Index kUnbounded = Index{1} << 40;
 PlanePtr diagonal_band(Index queries, Index keys, Index low, Index high);
+/// The open cells that a diagonal band of the plane's size has in common with it.
+Index count_on_diagonals(const PlanePtr& plane, Index low, Index high);
 /// All keys in [begin, end) open, for the rows in q.
 PlanePtr rectangle(Index queries, Index keys, Range q, Range k);
 

@@ -103,6 +103,13 @@ void words_to_runs(std::span<const std::uint64_t> words, std::vector<Run>& runs)
   });
 }
 
+std::span<const Run> as_runs(const Keys& keys, std::vector<Run>& scratch) {
+  if (!keys.is_words()) return keys.runs;
+  scratch.clear();
+  words_to_runs(keys.words, scratch);
+  return scratch;
+}
+
 void set_bits(std::span<std::uint64_t> words, Range bits) {
   const Range inside = intersect(bits, {0, static_cast<Index>(words.size()) * 64});
   if (inside.empty()) return;

@@ -54,9 +54,7 @@ class Transposed final : public Plane {
     };
     base_->rows({0, base_->queries()}, [&](Range r, const Keys& keys) {
       now.clear();
-      all.clear();
-      if (keys.is_words()) words_to_runs(keys.words, all);
-      clip_runs(keys.is_words() ? all : keys.runs, q, q.begin, now);
+      clip_runs(as_runs(keys, all), q, q.begin, now);
       toggle(r.begin);
     });
     now.clear();
@@ -75,10 +73,8 @@ class Sliced final : public Plane {
   void rows(Range q, const RowSink& sink) const override {
     std::vector<Run> all, runs;
     base_->rows(shifted(q, q_), [&](Range r, const Keys& keys) {
-      all.clear();
       runs.clear();
-      if (keys.is_words()) words_to_runs(keys.words, all);
-      clip_runs(keys.is_words() ? all : keys.runs, k_, k_.begin, runs);
+      clip_runs(as_runs(keys, all), k_, k_.begin, runs);
       sink({r.begin - q_.begin, r.end - q_.begin}, {runs, {}});
     });
   }

@@ -25,6 +25,8 @@ Index popcount(std::span<const std::uint64_t> words, Range bits);
 
 /// Appends the runs of set bits; equal to `Keys::runs` of the row.
 void words_to_runs(std::span<const std::uint64_t> words, std::vector<Run>& runs);
+/// The keys of a row as runs; `scratch` holds them where the row is words.
+std::span<const Run> as_runs(const Keys& keys, std::vector<Run>& scratch);
 /// The runs of nonzero bytes.
 std::vector<Run> byte_runs(std::span<const std::uint8_t> bytes);
 /// Number of runs of set bits.

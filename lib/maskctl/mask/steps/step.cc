@@ -7,8 +7,7 @@
 namespace maskctl {
 
 bool operator==(const NamedArray& a, const NamedArray& b) {
-  return a.text == b.text && a.array.dtype() == b.array.dtype() &&
-         a.array.shape() == b.array.shape() && std::ranges::equal(a.array.bytes(), b.array.bytes());
+  return a.text == b.text && same_elements(a.array, b.array);
 }
 
 Mask apply(const Mask& mask, const Step& step) {
