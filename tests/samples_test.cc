@@ -5,7 +5,11 @@
 #include "maskctl/io/array_io.h"
 #include "maskctl/mask/arrays/dense.h"
 #include "maskctl/mask/planes/bands.h"
+#include "maskctl/mask/steps/causal.h"
+#include "maskctl/mask/steps/dilated.h"
+#include "maskctl/mask/steps/first_keys.h"
 #include "maskctl/mask/steps/step.h"
+#include "maskctl/mask/steps/window.h"
 #include "support/catch_compat.h"
 
 namespace {
@@ -18,10 +22,7 @@ Mask full(Index batch, Index queries, Index keys) {
   return Mask(batch, 1, {full_plane(queries, keys)}, std::vector<std::uint32_t>(batch, 0));
 }
 
-Mask chained(Mask mask, std::vector<Step::Rule> rules) {
-  for (Step::Rule& rule : rules) mask = apply(mask, Step{std::move(rule)});
-  return mask;
-}
+Mask chained(const Mask& mask, const Chain& chain) { return maskctl::apply(mask, chain); }
 
 step::Window keys(Index count) {
   return {.left = count - 1, .right = 0, .spelling = step::Window::Spelling::kKeys};

@@ -53,6 +53,7 @@ std::string ChainArrays::source_of(const Named& array) const {
 
 std::vector<std::string> ChainArrays::sources() const {
   std::vector<std::string> out;
+  out.reserve(arrays_.size());
   for (const Named& array : arrays_) out.push_back(source_of(array));
   return out;
 }
@@ -61,6 +62,7 @@ bool ChainArrays::write(const WriteOptions& options) const {
   if (dest_.empty() || arrays_.empty()) return false;
   if (!is_single()) {
     std::vector<ArrayRef> arrays;
+    arrays.reserve(arrays_.size());
     for (const Named& one : arrays_) arrays.push_back({one.name, &one.array});
     write_arrays(dest_, arrays, options);
     return true;

@@ -12,6 +12,7 @@
 #include "app/session/chain_arrays.h"
 #include "maskctl/base/error.h"
 #include "maskctl/inspect/recognise/recognise.h"
+#include "maskctl/mask/steps/scoped.h"
 #include "maskctl/pipeline/steps/bind.h"
 
 namespace maskctl::app {
@@ -25,7 +26,7 @@ void add_words(const Chain& chain, std::vector<std::string>& words) {
                                                             {"chunk", "chunks"},
                                                             {"tokens", "token types"}};
   for (const Step& step : chain) {
-    if (const auto* scoped = std::get_if<step::Scoped>(&step.rule)) {
+    if (const auto* scoped = step.get_if<step::Scoped>()) {
       add_words(scoped->chain, words);
       continue;
     }
@@ -93,7 +94,7 @@ MaskLint lint_steps_and_mask(Mask start, const Chain& chain, const LintDocuments
                              bool gives_nan) {
   std::vector<std::string> texts;
   for (const Step& step : chain) texts.push_back(to_text(Chain{step}));
-  const Mask declared = declared_queries(start, chain);
+  const Mask declared = maskctl::apply(full_like(start), declaring(chain));
   ChainFindings steps = lint_chain(std::move(start), chain, texts);
   const Mask& mask = steps.mask;
   MaskLint out;

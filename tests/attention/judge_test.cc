@@ -7,6 +7,8 @@
 #include "maskctl/base/error.h"
 #include "maskctl/inspect/recognise/moved_borders.h"
 #include "maskctl/mask/planes/bands.h"
+#include "maskctl/mask/steps/causal.h"
+#include "maskctl/mask/steps/document.h"
 #include "maskctl/tensor/convert.h"
 #include "support/backends.h"
 #include "support/catch_compat.h"

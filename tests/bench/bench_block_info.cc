@@ -9,7 +9,11 @@
 #include "maskctl/inspect/count/stats.h"
 #include "maskctl/mask/lazy/block_info.h"
 #include "maskctl/mask/planes/bands.h"
+#include "maskctl/mask/steps/causal.h"
+#include "maskctl/mask/steps/chunk.h"
+#include "maskctl/mask/steps/document.h"
 #include "maskctl/mask/steps/step.h"
+#include "maskctl/mask/steps/window.h"
 
 namespace {
 
@@ -34,11 +38,7 @@ Mask masked(const Tensor& ids, Index window, Index chunk) {
   documents.shared = true;
   step::Window sides;
   sides.left = sides.right = window;
-  Chain chain(4);
-  chain[0].rule = documents;
-  chain[1].rule = step::Causal{};
-  chain[2].rule = sides;
-  chain[3].rule = step::Chunk{chunk};
+  const Chain chain{documents, step::Causal{}, sides, step::Chunk{chunk}};
   return maskctl::apply(Mask(full_plane(n, n)), chain);
 }
 

@@ -8,6 +8,7 @@
 #include "maskctl/mask/leaves.h"
 #include "maskctl/mask/mask.h"
 #include "maskctl/mask/planes/bands.h"
+#include "maskctl/mask/steps/document.h"
 #include "maskctl/mask/steps/step.h"
 #include "maskctl/render/figure/density.h"
 

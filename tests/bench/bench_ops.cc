@@ -49,7 +49,7 @@ PlanePtr documents() {
     const Index end = std::min(kSize, begin + kDocument);
     slabs.push_back({{begin, end}, {{begin, end, 0, 0}}});
   }
-  return bands(kSize, kSize, std::move(slabs));
+  return bands(kSize, kSize, slabs);
 }
 
 struct Operands {

@@ -20,6 +20,7 @@
 #include "draws.h"
 #include "maskctl/io/array_io.h"
 #include "maskctl/mask/arrays/dense.h"
+#include "maskctl/mask/steps/random.h"
 
 namespace {
 

@@ -6,6 +6,10 @@
 
 #include "../support/odd_masks.h"
 #include "draws.h"
+#include "maskctl/mask/steps/block.h"
+#include "maskctl/mask/steps/document.h"
+#include "maskctl/mask/steps/scoped.h"
+#include "maskctl/mask/steps/tokens.h"
 
 namespace {
 
@@ -15,12 +19,12 @@ using namespace maskctl;
 std::string text_of(Chain chain) {
   const auto name = [](const auto& self, Chain& some) -> void {
     for (Step& step : some) {
-      if (auto* ids = std::get_if<step::Document>(&step.rule)) ids->q.text = ids->kv.text = "(ids)";
-      if (auto* types = std::get_if<step::Tokens>(&step.rule)) {
+      if (auto* ids = step.get_if<step::Document>()) ids->q.text = ids->kv.text = "(ids)";
+      if (auto* types = step.get_if<step::Tokens>()) {
         types->q.text = types->kv.text = "(types)";
       }
-      if (auto* map = std::get_if<step::Block>(&step.rule)) map->map.text = "(map)";
-      if (auto* scoped = std::get_if<step::Scoped>(&step.rule)) self(self, scoped->chain);
+      if (auto* map = step.get_if<step::Block>()) map->map.text = "(map)";
+      if (auto* scoped = step.get_if<step::Scoped>()) self(self, scoped->chain);
     }
   };
   name(name, chain);

@@ -14,6 +14,9 @@
 #include "maskctl/inspect/recognise/recognise.h"
 #include "maskctl/mask/arrays/nearest.h"
 #include "maskctl/mask/planes/bands.h"
+#include "maskctl/mask/steps/block.h"
+#include "maskctl/mask/steps/document.h"
+#include "maskctl/mask/steps/tokens.h"
 #include "maskctl/pipeline/steps/bind.h"
 
 namespace {
@@ -46,13 +49,13 @@ void name_arrays(Chain& chain) {
     if (array.array.elements() > 0) array.text = text;
   };
   for (Step& step : chain) {
-    if (auto* rule = std::get_if<step::Document>(&step.rule)) {
+    if (auto* rule = step.get_if<step::Document>()) {
       name(rule->q, "ids");
       name(rule->kv, "key_ids");
-    } else if (auto* types = std::get_if<step::Tokens>(&step.rule)) {
+    } else if (auto* types = step.get_if<step::Tokens>()) {
       name(types->q, "types");
       name(types->kv, "key_types");
-    } else if (auto* block = std::get_if<step::Block>(&step.rule)) {
+    } else if (auto* block = step.get_if<step::Block>()) {
       name(block->map, "map");
     }
   }
@@ -71,9 +74,7 @@ std::string kinds(const Chain& chain) {
 /// Reads a file: ids, types, maps, or offsets of several batches.
 bool has_arrays(const Chain& chain) {
   return std::ranges::any_of(chain, [](const Step& step) {
-    return std::holds_alternative<step::Document>(step.rule) ||
-           std::holds_alternative<step::Tokens>(step.rule) ||
-           std::holds_alternative<step::Block>(step.rule);
+    return step.is<step::Document>() || step.is<step::Tokens>() || step.is<step::Block>();
   });
 }
 

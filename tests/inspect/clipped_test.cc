@@ -13,6 +13,11 @@
 #include "maskctl/mask/planes/row_lists/clipped_classes.h"
 #include "maskctl/mask/planes/words.h"
 #include "maskctl/mask/rows.h"
+#include "maskctl/mask/steps/block.h"
+#include "maskctl/mask/steps/causal.h"
+#include "maskctl/mask/steps/dilated.h"
+#include "maskctl/mask/steps/document.h"
+#include "maskctl/mask/steps/window.h"
 #include "support/catch_compat.h"
 
 using namespace maskctl;
@@ -240,13 +245,13 @@ TEST_CASE("large block grids are recognised without a look at their cells") {
     const Recognised alone = recognise(Mask(grid));
     CHECK(alone.residue.cells == 0);
     REQUIRE(alone.chain.size() == 1);
-    CHECK(std::get<step::Block>(alone.chain[0].rule).q_size == size);
+    CHECK(alone.chain[0].as<step::Block>().q_size == size);
     const Recognised causal =
         recognise(Mask(combine(Op::kAnd, grid, diagonal_band(n, n, -kUnbounded, 0))));
     CHECK(causal.residue.cells == 0);
     REQUIRE(causal.chain.size() == 2);
-    CHECK(std::holds_alternative<step::Block>(causal.chain[0].rule));
-    CHECK(std::holds_alternative<step::Causal>(causal.chain[1].rule));
+    CHECK(causal.chain[0].is<step::Block>());
+    CHECK(causal.chain[1].is<step::Causal>());
   }
 }
 
@@ -275,15 +280,15 @@ TEST_CASE("large dilated and interleaved masks are recognised without a look at 
   const Recognised found = recognise(Mask(combine(Op::kAnd, wide, diagonal_band(n, n, -4095, 0))));
   CHECK(found.residue.cells == 0);
   REQUIRE(found.chain.size() == 2);
-  CHECK(std::get<step::Dilated>(found.chain[0].rule).stride == 4);
-  CHECK(std::get<step::Window>(found.chain[1].rule).left == Index{4095});
+  CHECK(found.chain[0].as<step::Dilated>().stride == 4);
+  CHECK(found.chain[1].as<step::Window>().left == Index{4095});
 
   std::vector<std::int32_t> ids(static_cast<std::size_t>(n));
   for (std::size_t i = 0; i < ids.size(); ++i) ids[i] = static_cast<std::int32_t>(i * i % 7);
   const Recognised documents = recognise(Mask(equal_ids(ids, ids, -1, Side::kBoth)));
   CHECK(documents.residue.cells == 0);
   REQUIRE(documents.chain.size() == 1);
-  CHECK(std::get<step::Document>(documents.chain[0].rule).shared);
+  CHECK(documents.chain[0].as<step::Document>().shared);
 }
 
 TEST_CASE("a large dilated plane has the cells of a small one") {

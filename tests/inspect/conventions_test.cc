@@ -8,6 +8,13 @@
 #include "maskctl/base/error.h"
 #include "maskctl/inspect/translate/mask_form.h"
 #include "maskctl/mask/planes/bands.h"
+#include "maskctl/mask/steps/causal.h"
+#include "maskctl/mask/steps/chunk.h"
+#include "maskctl/mask/steps/dilated.h"
+#include "maskctl/mask/steps/document.h"
+#include "maskctl/mask/steps/first_keys.h"
+#include "maskctl/mask/steps/rule.h"
+#include "maskctl/mask/steps/window.h"
 #include "support/catch_compat.h"
 
 namespace maskctl {
@@ -76,7 +83,7 @@ TEST_CASE("the form of arguments is the mask of the chain, or says what is left 
     std::string text;
     for (Index n = pick(1, 4); n > 0; --n) {
       chain.push_back(random_step());
-      text += " " + std::to_string(chain.back().rule.index());
+      text += " " + std::to_string(rule_index(chain.back()));
     }
     INFO(text);
     const MaskForm arguments = mask_form(chain, no_name);

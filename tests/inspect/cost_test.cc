@@ -175,7 +175,7 @@ TEST_CASE("cost claims no documents for other masks with as many cells and the s
       const auto row = static_cast<Index>(q);
       slabs.push_back({{row, row + 1}, {{0, lengths[q], 0, 0}}});
     }
-    return Mask(bands(std::ssize(lengths), std::ssize(lengths), std::move(slabs)));
+    return Mask(bands(std::ssize(lengths), std::ssize(lengths), slabs));
   };
   CHECK(with_causal(mask_cost(rows_of({1, 2, 3, 4}))));
   for (const auto& lengths : {std::vector<Index>{1, 2, 4, 3}, {4, 3, 2, 1}, {2, 1, 3, 4}}) {

@@ -5,6 +5,9 @@
 #include "maskctl/mask/leaves.h"
 #include "maskctl/mask/planes/bands.h"
 #include "maskctl/mask/rows.h"
+#include "maskctl/mask/steps/causal.h"
+#include "maskctl/mask/steps/document.h"
+#include "maskctl/mask/steps/window.h"
 #include "support/catch_compat.h"
 #include "support/edited_pair.h"
 

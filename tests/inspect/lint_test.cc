@@ -11,6 +11,7 @@
 #include "maskctl/inspect/count/row_safety.h"
 #include "maskctl/inspect/recognise/recognise.h"
 #include "maskctl/mask/planes/bands.h"
+#include "maskctl/mask/steps/rule.h"
 #include "support/catch_compat.h"
 
 namespace maskctl {
@@ -345,7 +346,7 @@ TEST_CASE("rows without keys are padding where a step or an id declares it", "[l
 TEST_CASE("steps of lengths, ids and queries declare padding", "[lint]") {
   const Mask open(full_plane(12, 12));
   const auto declared = [&open](const char* text) {
-    return empty_rows(*declared_queries(open, test::chain_of(text)).plane(0, 0));
+    return empty_rows(*maskctl::apply(open, declaring(test::chain_of(text))).plane(0, 0));
   };
   CHECK(declared("pad:lens=9 | causal") == std::vector<Range>{{9, 12}});
   CHECK(declared("pad:lens=9,side=left") == std::vector<Range>{{0, 3}});

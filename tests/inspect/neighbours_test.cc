@@ -7,6 +7,8 @@
 
 #include "maskctl/mask/arrays/dense.h"
 #include "maskctl/mask/planes/bands.h"
+#include "maskctl/mask/steps/causal.h"
+#include "maskctl/mask/steps/document.h"
 #include "maskctl/mask/steps/step.h"
 #include "support/catch_compat.h"
 

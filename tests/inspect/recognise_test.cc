@@ -9,6 +9,11 @@
 #include "maskctl/mask/arrays/dense.h"
 #include "maskctl/mask/leaves.h"
 #include "maskctl/mask/planes/bands.h"
+#include "maskctl/mask/steps/block.h"
+#include "maskctl/mask/steps/causal.h"
+#include "maskctl/mask/steps/document.h"
+#include "maskctl/mask/steps/pad.h"
+#include "maskctl/mask/steps/tokens.h"
 #include "maskctl/pipeline/parse/grammar.h"
 #include "maskctl/pipeline/steps/bind.h"
 #include "support/catch_compat.h"
@@ -115,18 +120,18 @@ TEST_CASE("interleaved documents, types and block grids come with their arrays")
   const Recognised packed = recognise(Mask(combine(Op::kAnd, documents, causal)));
   CHECK(packed.residue.cells == 0);
   REQUIRE(packed.chain.size() == 2);
-  CHECK(std::holds_alternative<step::Document>(packed.chain[0].rule));
-  CHECK(std::get<step::Document>(packed.chain[0].rule).shared);
+  CHECK(packed.chain[0].is<step::Document>());
+  CHECK(packed.chain[0].as<step::Document>().shared);
 
   const Recognised joined = recognise(Mask(combine(Op::kOr, causal, types)));
   CHECK(joined.residue.cells == 0);
   REQUIRE(joined.chain.size() == 2);
-  CHECK(std::holds_alternative<step::Tokens>(joined.chain[1].rule));
+  CHECK(joined.chain[1].is<step::Tokens>());
 
   const Recognised blocks = recognise(Mask(block_grid(90, 90, 10, 10, map, 9)));
   CHECK(blocks.residue.cells == 0);
   REQUIRE(blocks.chain.size() == 1);
-  CHECK(std::get<step::Block>(blocks.chain[0].rule).q_size == 10);
+  CHECK(blocks.chain[0].as<step::Block>().q_size == 10);
 }
 
 TEST_CASE("random chains are explained, and no explanation is claimed falsely") {
@@ -274,7 +279,7 @@ TEST_CASE("paddings of many batches are one list, though some have none") {
   const Recognised found = recognise(mask);
   CHECK(found.residue.cells == 0);
   REQUIRE(found.chain.size() == 2);
-  CHECK(std::get<step::Pad>(found.chain[0].rule).valid.array.elements() == 32);
+  CHECK(found.chain[0].as<step::Pad>().valid.array.elements() == 32);
 }
 
 TEST_CASE("irregular masks beyond the limit of cells are refused") {

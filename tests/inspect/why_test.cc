@@ -8,6 +8,7 @@
 #include "maskctl/base/error.h"
 #include "maskctl/mask/arrays/dense.h"
 #include "maskctl/mask/planes/bands.h"
+#include "maskctl/mask/steps/combine.h"
 #include "maskctl/pipeline/steps/bind.h"
 #include "support/catch_compat.h"
 

@@ -38,7 +38,7 @@ PlanePtr colliding_columns(bool as_words) {
     }
     slabs.push_back(slab);
   }
-  if (!as_words) return bands(64, 64, std::move(slabs));
+  if (!as_words) return bands(64, 64, slabs);
   return stored_rows(64, 64, true, [&](Range rows, std::span<std::uint64_t> words) {
     for (Index q = rows.begin; q < rows.end; ++q) {
       // Many runs, so that the rows stay words: every fourth key, the same for all rows.

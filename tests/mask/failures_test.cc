@@ -6,6 +6,7 @@
 #include "maskctl/mask/planes/bands.h"
 #include "maskctl/mask/rows.h"
 #include "maskctl/mask/steps/step.h"
+#include "maskctl/mask/steps/window.h"
 #include "support/catch_compat.h"
 #include "support/error_of.h"
 

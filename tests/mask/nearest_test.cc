@@ -281,7 +281,7 @@ TEST_CASE("nearest: a million tokens cost no square") {
     const Index end = std::min(begin + 20000, kTokens);
     slabs.push_back({{begin, end}, {{begin, end, 0, 0}}});
   }
-  const Mask documents(bands(kTokens, kTokens, std::move(slabs)));
+  const Mask documents(bands(kTokens, kTokens, slabs));
   CHECK(nearest_cu_seqlens(documents).changed == 0);
   CHECK(nearest_segments(documents).changed == 0);
   const Mask causal(diagonal_band(kTokens, kTokens, -kUnbounded, 0));

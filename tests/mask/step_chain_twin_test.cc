@@ -8,6 +8,23 @@
 
 #include "maskctl/base/error.h"
 #include "maskctl/base/threads.h"
+#include "maskctl/mask/steps/block.h"
+#include "maskctl/mask/steps/causal.h"
+#include "maskctl/mask/steps/chunk.h"
+#include "maskctl/mask/steps/combine.h"
+#include "maskctl/mask/steps/dilated.h"
+#include "maskctl/mask/steps/document.h"
+#include "maskctl/mask/steps/first_keys.h"
+#include "maskctl/mask/steps/global.h"
+#include "maskctl/mask/steps/kv_lengths.h"
+#include "maskctl/mask/steps/not.h"
+#include "maskctl/mask/steps/pad.h"
+#include "maskctl/mask/steps/random.h"
+#include "maskctl/mask/steps/rule.h"
+#include "maskctl/mask/steps/scoped.h"
+#include "maskctl/mask/steps/slice.h"
+#include "maskctl/mask/steps/tokens.h"
+#include "maskctl/mask/steps/window.h"
 #include "support/catch_compat.h"
 #include "support/leaf_maker.h"
 #include "support/plane_check.h"
@@ -173,11 +190,11 @@ std::string check_chain(const Pick& pick, Index largest, Index& refused) {
       } catch (const Error&) {
         thrown = true;
       }
-      if (!thrown) return "step " + std::to_string(step.rule.index()) + " not refused";
+      if (!thrown) return "step " + std::to_string(rule_index(step)) + " not refused";
     }
   }
   std::string rules;
-  for (const Step& step : chain) rules += " " + std::to_string(step.rule.index());
+  for (const Step& step : chain) rules += " " + std::to_string(rule_index(step));
   const Mask got = maskctl::apply(start, std::span<const Step>(chain));
   if (got.batch() != dense.b || got.heads() != dense.h)
     return "shape " + shape_text(got) + " after rules" + rules;
@@ -332,24 +349,23 @@ TEST_CASE("steps that do not fit are refused with one line that names the step")
 TEST_CASE("steps that just fit are taken") {
   using namespace step;
   Judge judge(Dense(3, 2, 3, 4, true));
-  judge({Causal{Align::kTopLeft, ints({0, 1, -1})}}, "offsets of three batches");
-  judge({Causal{Align::kBottomRight, ints({1}, {2})}}, "one offset");
-  judge({Prefix{99}}, "prefix past the keys");
-  judge({Window{std::numeric_limits<Index>::max(), std::numeric_limits<Index>::max(),
-                Align::kTopLeft}},
-        "vast window");
-  judge({Chunk{Index{1} << 50, -1}}, "vast chunk");
-  judge({Dilated{Index{1} << 50}}, "vast stride");
-  judge({Global{{{3, 4}}}}, "a token that only the keys have");
-  judge({Slice{{}, {}, Range{1, 1}, {}}}, "slice of nothing");
-  judge({KvLengths{ints({0, 2, 4}), 3, 9, ints({-7})}}, "ends before the mask");
-  judge({Pad{ints({0, 2, 4}), true}}, "lengths 0 to all");
-  judge({Scoped{Scoped::Axis::kHeads, {{0, 2}}, {{Not{}}}}}, "all heads");
+  judge(Causal{Align::kTopLeft, ints({0, 1, -1})}, "offsets of three batches");
+  judge(Causal{Align::kBottomRight, ints({1}, {2})}, "one offset");
+  judge(Prefix{99}, "prefix past the keys");
   judge(
-      {Scoped{Scoped::Axis::kBatch, {{2, 3}, {0, 1}}, {{Causal{Align::kTopLeft, ints({1, -1})}}}}},
-      "offsets of the batches named, in the order named");
-  judge({Scoped{Scoped::Axis::kHeads, {{1, 2}}, {{Random{0.5, 3}}}}}, "random cells of one head");
-  judge({Scoped{Scoped::Axis::kHeads, {}, {{Not{}}}}}, "no heads");
+      Window{std::numeric_limits<Index>::max(), std::numeric_limits<Index>::max(), Align::kTopLeft},
+      "vast window");
+  judge(Chunk{Index{1} << 50, -1}, "vast chunk");
+  judge(Dilated{Index{1} << 50}, "vast stride");
+  judge(Global{{{3, 4}}}, "a token that only the keys have");
+  judge(Slice{{}, {}, Range{1, 1}, {}}, "slice of nothing");
+  judge(KvLengths{ints({0, 2, 4}), 3, 9, ints({-7})}, "ends before the mask");
+  judge(Pad{ints({0, 2, 4}), true}, "lengths 0 to all");
+  judge(Scoped{Scoped::Axis::kHeads, {{0, 2}}, {Not{}}}, "all heads");
+  judge(Scoped{Scoped::Axis::kBatch, {{2, 3}, {0, 1}}, {Causal{Align::kTopLeft, ints({1, -1})}}},
+        "offsets of the batches named, in the order named");
+  judge(Scoped{Scoped::Axis::kHeads, {{1, 2}}, {Random{0.5, 3}}}, "random cells of one head");
+  judge(Scoped{Scoped::Axis::kHeads, {}, {Not{}}}, "no heads");
   REQUIRE(judge.first() == "");
 }
 

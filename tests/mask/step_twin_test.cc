@@ -4,6 +4,23 @@
 #include <string>
 #include <vector>
 
+#include "maskctl/mask/steps/block.h"
+#include "maskctl/mask/steps/causal.h"
+#include "maskctl/mask/steps/chunk.h"
+#include "maskctl/mask/steps/combine.h"
+#include "maskctl/mask/steps/dilated.h"
+#include "maskctl/mask/steps/document.h"
+#include "maskctl/mask/steps/first_keys.h"
+#include "maskctl/mask/steps/global.h"
+#include "maskctl/mask/steps/kv_lengths.h"
+#include "maskctl/mask/steps/not.h"
+#include "maskctl/mask/steps/pad.h"
+#include "maskctl/mask/steps/random.h"
+#include "maskctl/mask/steps/region.h"
+#include "maskctl/mask/steps/slice.h"
+#include "maskctl/mask/steps/tokens.h"
+#include "maskctl/mask/steps/window.h"
+#include "maskctl/mask/steps/within.h"
 #include "support/catch_compat.h"
 #include "support/rounds.h"
 #include "support/step_judge.h"

@@ -90,9 +90,12 @@ TEST_CASE("missing, repeated and excluded arguments are named") {
 
 TEST_CASE("values of another type or out of range are named") {
   const auto [text, column, message] = GENERATE(table<std::string, std::size_t, std::string>({
-      Row{"chunk:size=x", 11, "size= of chunk expects a whole number, got 'x'"},
-      Row{"chunk:size=1.5", 11, "size= of chunk expects a whole number, got '1.5'"},
-      Row{"chunk:size=+1", 11, "size= of chunk expects a whole number, got '+1'"},
+      Row{"chunk:size=x", 11,
+          "size= of chunk expects a whole number, one per batch as in 3+7, or a file, got 'x'"},
+      Row{"chunk:size=1.5", 11,
+          "size= of chunk expects a whole number, one per batch as in 3+7, or a file, got '1.5'"},
+      Row{"chunk:size=+1", 11,
+          "size= of chunk expects a whole number, one per batch as in 3+7, or a file, got '+1'"},
       Row{"chunk:size=0", 11, "size= of chunk must be 1 to 2147483647, got 0"},
       Row{"chunk:size=2147483648", 11, "size= of chunk must be 1 to 2147483647, got 2147483648"},
       Row{"chunk:size=99999999999999999999", 11,
@@ -100,9 +103,12 @@ TEST_CASE("values of another type or out of range are named") {
       Row{"chunk:size=1,offset=-2147483648", 20,
           "offset= of chunk must be -2147483647 to 2147483647, got -2147483648"},
       Row{"window:left=-1", 12, "left= of window must be 0 to 2147483647, got -1"},
-      Row{"window:left=all", 12, "left= of window expects a whole number or none, got 'all'"},
+      Row{"window:left=all", 12,
+          "left= of window expects a whole number or none, one per batch as in 3+7, or a file, got "
+          "'all'"},
       Row{"window:keys=0", 12, "keys= of window must be 1 to 2147483647, got 0"},
-      Row{"window:keys=none", 12, "keys= of window expects a whole number, got 'none'"},
+      Row{"window:keys=none", 12,
+          "keys= of window expects a whole number, one per batch as in 3+7, or a file, got 'none'"},
       Row{"window:both=-1", 12, "both= of window must be 0 to 2147483647, got -1"},
       Row{"dilated:stride=0", 15, "stride= of dilated must be 1 to 2147483647, got 0"},
       Row{"prefix:n=-1", 9, "n= of prefix must be 0 to 2147483647, got -1"},

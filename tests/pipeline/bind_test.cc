@@ -1,6 +1,23 @@
 // Every step with every argument becomes the step it says.
 #include "maskctl/pipeline/steps/bind.h"
 
+#include "maskctl/mask/steps/block.h"
+#include "maskctl/mask/steps/causal.h"
+#include "maskctl/mask/steps/chunk.h"
+#include "maskctl/mask/steps/combine.h"
+#include "maskctl/mask/steps/dilated.h"
+#include "maskctl/mask/steps/document.h"
+#include "maskctl/mask/steps/first_keys.h"
+#include "maskctl/mask/steps/global.h"
+#include "maskctl/mask/steps/kv_lengths.h"
+#include "maskctl/mask/steps/not.h"
+#include "maskctl/mask/steps/pad.h"
+#include "maskctl/mask/steps/random.h"
+#include "maskctl/mask/steps/scoped.h"
+#include "maskctl/mask/steps/slice.h"
+#include "maskctl/mask/steps/tokens.h"
+#include "maskctl/mask/steps/window.h"
+#include "maskctl/mask/steps/within.h"
 #include "maskctl/tensor/convert.h"
 #include "pipeline/pipeline_support.h"
 #include "support/catch_compat.h"
@@ -14,8 +31,8 @@ template <typename Rule>
 Rule only(const std::string& text) {
   const Chain chain = bound(text);
   REQUIRE(chain.size() == 1);
-  REQUIRE(std::holds_alternative<Rule>(chain[0].rule));
-  return std::get<Rule>(chain[0].rule);
+  REQUIRE(chain[0].is<Rule>());
+  return chain[0].as<Rule>();
 }
 
 std::vector<Index> values(const NamedArray& array) { return as_int64(array.array, "test"); }
@@ -167,7 +184,7 @@ TEST_CASE("heads and batch bind their members and chain") {
   CHECK(heads.axis == step::Scoped::Axis::kHeads);
   CHECK(heads.members == std::vector<Range>{{0, 4}, {7, 8}});
   REQUIRE(heads.chain.size() == 2);
-  CHECK(std::get<step::Scoped>(heads.chain[1].rule).axis == step::Scoped::Axis::kBatch);
+  CHECK(heads.chain[1].as<step::Scoped>().axis == step::Scoped::Axis::kBatch);
 }
 
 TEST_CASE("within binds lengths of one or both sides, ids, and an empty chain") {
@@ -204,17 +221,23 @@ TEST_CASE("numbers per batch are lists or sources, and print as they were") {
   for (const char* text :
        {"window:keys=2,align=bottom-right,offset=0+-3", "causal:offset=1+2", "prefix:n=16+0",
         "sinks:n=lens.npy", "chunk:size=4,offset=1,align=bottom-right,origin=0+3",
-        "chunk:size=4,origin=3"}) {
+        "chunk:size=4,origin=3", "chunk:size=4+5", "chunk:size=lens.npy", "window:left=3+7",
+        "window:right=2+0", "window:left=lens.npy,right=1+2", "window:keys=4+8",
+        "window:both=lens.npy,offset=1+2"}) {
     CHECK(to_text(bound(text)) == text);
   }
+  CHECK(values(only<step::Window>("window:keys=4+8").lefts) == std::vector<Index>{3, 7});
+  CHECK(values(only<step::Window>("window:keys=lens.npy").lefts) == std::vector<Index>{2, 3});
+  CHECK(test::bind_failure("window:keys=3+0").find("must be 1 to") != std::string::npos);
+  CHECK(test::bind_failure("chunk:size=3+0").find("must be 1 to") != std::string::npos);
   CHECK(test::bind_failure("prefix:n=3+-1").find("must be 0 to") != std::string::npos);
 }
 
 TEST_CASE("a chain keeps the order of its steps and acts from left to right") {
   const Chain chain = bound("window:keys=2 | sinks:n=1 | causal");
   REQUIRE(chain.size() == 3);
-  CHECK(std::holds_alternative<step::Window>(chain[0].rule));
-  CHECK(std::holds_alternative<step::Sinks>(chain[1].rule));
+  CHECK(chain[0].is<step::Window>());
+  CHECK(chain[1].is<step::Sinks>());
   // Row q of 5: the query's own key, the one before, and key 0.
   CHECK(maskctl::apply(Mask(full_plane(5, 5)), chain).count() == 1 + 2 + 3 + 3 + 3);
 }

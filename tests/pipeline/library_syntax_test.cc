@@ -6,6 +6,7 @@
 
 #include "maskctl/inspect/translate/translate.h"
 #include "maskctl/mask/planes/bands.h"
+#include "maskctl/mask/steps/window.h"
 #include "maskctl/pipeline/library/syntax.h"
 #include "maskctl/pipeline/parse/diagnostic.h"
 #include "maskctl/pipeline/steps/bind.h"

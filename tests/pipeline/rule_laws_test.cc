@@ -3,6 +3,7 @@
 
 #include "maskctl/base/error.h"
 #include "maskctl/mask/steps/rule.h"
+#include "maskctl/mask/steps/slice.h"
 #include "maskctl/pipeline/steps/bind.h"
 #include "support/catch_compat.h"
 #include "support/random_step.h"
@@ -96,12 +97,12 @@ TEST_CASE("what a step says of one pair is what it does to the mask", "[laws]") 
     const MaskShape shape = shape_of(one.before);
     Index wrong = 0;
     for_all_cells(one.after, [&](const Cell& cell) {
-      const Cell from = cell_before(one.step, shape, cell);
+      const Cell from = cell_before_step(one.step, shape, cell);
       Cell asked = from;
-      if (!rule_of(one.step).cell_before) {
+      if (!one.step.row().cell_before) {
         asked.batch = cell.batch;
         asked.head = cell.head;
-      } else if (!std::holds_alternative<step::Slice>(one.step.rule)) {
+      } else if (!one.step.is<step::Slice>()) {
         asked.batch = cell.batch;
       }
       const Verdict verdict = judge(one.step, shape, asked, open_at(one.before, from));
@@ -114,7 +115,7 @@ TEST_CASE("what a step says of one pair is what it does to the mask", "[laws]") 
 
 TEST_CASE("the formula of a step gives its cells, or the step says why it has none", "[laws]") {
   for_all_rules([](const StepInfo&, const Drawn& one) {
-    const RuleInfo& rule = rule_of(one.step);
+    const RuleInfo& rule = one.step.row();
     const CellFormula formula = rule.formula(one.step);
     if (!formula.cells) {
       CHECK_FALSE(formula.missing.empty());
@@ -133,10 +134,10 @@ TEST_CASE("the formula of a step gives its cells, or the step says why it has no
 TEST_CASE("a step that only closes opens nothing, and one that only opens closes nothing",
           "[laws]") {
   for_all_rules([](const StepInfo& info, const Drawn& one) {
-    if (rule_of(one.step).cell_before || !one.after.cells()) return;
+    if (one.step.row().cell_before || !one.after.cells()) return;
     const Mask opened = zip(Op::kSub, one.after, one.before);
     const Mask closed = zip(Op::kSub, one.before, one.after);
-    const Meets how = rule_of(one.step).meets(one.step);
+    const Meets how = one.step.row().meets(one.step);
     if (only_closes(one.step)) CHECK(opened.count() == 0);
     if (how == Meets::kOpens) CHECK(closed.count() == 0);
     if (info.kind == StepKind::kAnd) CHECK(only_closes(one.step));

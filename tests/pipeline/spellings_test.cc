@@ -123,6 +123,10 @@ TEST_CASE("numbers that differ between batches are one step again") {
   CHECK(recognised_as("window:keys=4,offset=0+3") == "window:keys=4,offset=0+3");
   CHECK(recognised_as("causal | sinks:n=2+3") == recognised_as("causal | prefix:n=2+3"));
   CHECK(recognised_as("pad:lens=9+12") == "pad:lens=9+12");
+  CHECK(recognised_as("window:keys=4+6") == "window:keys=4+6");
+  CHECK(recognised_as("window:both=2+3") == "window:both=2+3");
+  CHECK(recognised_as("window:left=2+3,right=1") == "window:left=2+3,right=1");
+  CHECK(recognised_as("chunk:size=4+5") == "chunk:size=4+5");
 }
 
 }  // namespace

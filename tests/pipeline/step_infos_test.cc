@@ -58,9 +58,9 @@ TEST_CASE("usage has one line for each way to write a step") {
   CHECK(of("causal") == "causal[:align=top-left|bottom-right][,offset=N|SRC]");
   CHECK(of("doc") == "doc:SRC[,pad-id=N]\ndoc:lens=N+N\ndoc:q=SRC,kv=SRC[,pad-id=N]");
   CHECK(of("window") ==
-        "window:left=N|none,right=N|none[,align=top-left|bottom-right][,offset=N|SRC]\n"
-        "window:keys=N[,align=top-left|bottom-right][,offset=N|SRC]\n"
-        "window:both=N[,align=top-left|bottom-right][,offset=N|SRC]");
+        "window:left=N|SRC|none,right=N|SRC|none[,align=top-left|bottom-right][,offset=N|SRC]\n"
+        "window:keys=N|SRC[,align=top-left|bottom-right][,offset=N|SRC]\n"
+        "window:both=N|SRC[,align=top-left|bottom-right][,offset=N|SRC]");
   CHECK(of("heads") == "heads:LIST{PIPELINE}");
   CHECK(of("block") == "block:SRC,size=NxN");
 }
@@ -79,8 +79,8 @@ TEST_CASE("the help page of a step shows all it has") {
         "Example:  sinks:n=4\n"
         "Synonyms: sink, attention-sink, attention_sink, streaming\n");
   const std::string window = describe(*find_step("window"));
-  CHECK(window.find("\n  window:keys=N[") != std::string::npos);
-  CHECK(window.find("left=N|none") != std::string::npos);
+  CHECK(window.find("\n  window:keys=N|SRC[") != std::string::npos);
+  CHECK(window.find("left=N|SRC|none") != std::string::npos);
   CHECK(window.find("(default none)") != std::string::npos);
 }
 

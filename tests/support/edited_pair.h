@@ -11,6 +11,14 @@
 #include "maskctl/base/error.h"
 #include "maskctl/inspect/diff/diff.h"
 #include "maskctl/mask/planes/bands.h"
+#include "maskctl/mask/steps/causal.h"
+#include "maskctl/mask/steps/chunk.h"
+#include "maskctl/mask/steps/document.h"
+#include "maskctl/mask/steps/first_keys.h"
+#include "maskctl/mask/steps/global.h"
+#include "maskctl/mask/steps/pad.h"
+#include "maskctl/mask/steps/region.h"
+#include "maskctl/mask/steps/window.h"
 #include "maskctl/tensor/convert.h"
 
 namespace maskctl::twin {
@@ -189,7 +197,7 @@ class Editor {
   /// The word that names the rule, or nothing where it has no number to move.
   std::optional<std::string> move(Step& step) {
     const Index by = (coin() ? 1 : -1) * (coin() ? 1 : number(1, std::max<Index>(keys_ / 16, 1)));
-    if (auto* rule = std::get_if<step::Window>(&step.rule)) {
+    if (auto* rule = step.get_if<step::Window>()) {
       if (coin() && *rule->right + by >= 0) {
         *rule->right += by;
         return "window right";
@@ -197,31 +205,31 @@ class Editor {
       *rule->left = std::max<Index>(*rule->left + by, 0);
       return "window left";
     }
-    if (auto* rule = std::get_if<step::Causal>(&step.rule)) {
+    if (auto* rule = step.get_if<step::Causal>()) {
       rule->offsets = one(by);
       return "causal offset";
     }
-    if (auto* rule = std::get_if<step::Chunk>(&step.rule)) {
+    if (auto* rule = step.get_if<step::Chunk>()) {
       rule->size = std::max<Index>(rule->size + by, 2);
       return "chunk size";
     }
-    if (auto* rule = std::get_if<step::Prefix>(&step.rule)) {
+    if (auto* rule = step.get_if<step::Prefix>()) {
       rule->n = std::max<Index>(rule->n + by, 1);
       return "prefix";
     }
-    if (auto* rule = std::get_if<step::Sinks>(&step.rule)) {
+    if (auto* rule = step.get_if<step::Sinks>()) {
       rule->n += rule->n > 1 ? -1 : 1;
       return "sinks";
     }
-    if (auto* rule = std::get_if<step::Global>(&step.rule)) {
+    if (auto* rule = step.get_if<step::Global>()) {
       rule->tokens.front().end += 1;
       return "global";
     }
-    if (auto* rule = std::get_if<step::Pad>(&step.rule)) {
+    if (auto* rule = step.get_if<step::Pad>()) {
       rule->valid = one(as_int64(rule->valid.array, "lengths").front() + by);
       return "pad length";
     }
-    if (auto* rule = std::get_if<step::DocumentLengths>(&step.rule)) return edit(*rule);
+    if (auto* rule = step.get_if<step::DocumentLengths>()) return edit(*rule);
     return std::nullopt;
   }
   std::optional<std::string> edit(step::DocumentLengths& rule) {
@@ -285,17 +293,17 @@ class Editor {
     }
   }
   static std::vector<std::string> words_of(const Step& a, const Step& b) {
-    if (const auto* window = std::get_if<step::Window>(&a.rule)) {
-      const auto& other = std::get<step::Window>(b.rule);
+    if (const auto* window = a.get_if<step::Window>()) {
+      const auto& other = b.as<step::Window>();
       if (window->left != other.left && window->right != other.right) return {"window"};
       return {window->left != other.left ? "window" : "window"};
     }
-    if (std::holds_alternative<step::Causal>(a.rule)) return {"causal"};
-    if (std::holds_alternative<step::Chunk>(a.rule)) return {"chunk"};
-    if (std::holds_alternative<step::Prefix>(a.rule)) return {"prefix"};
-    if (std::holds_alternative<step::Sinks>(a.rule)) return {"sinks"};
-    if (std::holds_alternative<step::Global>(a.rule)) return {"global"};
-    if (std::holds_alternative<step::Pad>(a.rule)) return {"pad"};
+    if (a.is<step::Causal>()) return {"causal"};
+    if (a.is<step::Chunk>()) return {"chunk"};
+    if (a.is<step::Prefix>()) return {"prefix"};
+    if (a.is<step::Sinks>()) return {"sinks"};
+    if (a.is<step::Global>()) return {"global"};
+    if (a.is<step::Pad>()) return {"pad"};
     return {"document"};
   }
 

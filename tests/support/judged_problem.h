@@ -12,7 +12,11 @@
 #include "maskctl/attention/verify/judge.h"
 #include "maskctl/inspect/recognise/neighbours.h"
 #include "maskctl/mask/planes/bands.h"
+#include "maskctl/mask/steps/causal.h"
+#include "maskctl/mask/steps/document.h"
+#include "maskctl/mask/steps/not.h"
 #include "maskctl/mask/steps/step.h"
+#include "maskctl/mask/steps/window.h"
 #include "maskctl/tensor/convert.h"
 
 namespace maskctl::twin {

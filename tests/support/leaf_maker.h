@@ -88,7 +88,7 @@ inline Pair make_bands(const Pick& pick, Index q, Index k) {
     }
     return false;
   });
-  return {bands(q, k, std::move(slabs)), std::move(dense)};
+  return {bands(q, k, slabs), std::move(dense)};
 }
 
 /// Few lists shared by many rows, each row with a clip of its own; lists may be empty.

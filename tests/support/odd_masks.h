@@ -10,6 +10,14 @@
 #include "maskctl/inspect/diff/diff.h"
 #include "maskctl/inspect/recognise/recognise.h"
 #include "maskctl/mask/planes/bands.h"
+#include "maskctl/mask/steps/block.h"
+#include "maskctl/mask/steps/causal.h"
+#include "maskctl/mask/steps/document.h"
+#include "maskctl/mask/steps/region.h"
+#include "maskctl/mask/steps/scoped.h"
+#include "maskctl/mask/steps/tokens.h"
+#include "maskctl/mask/steps/window.h"
+#include "maskctl/mask/steps/within.h"
 #include "maskctl/pipeline/steps/bind.h"
 
 namespace maskctl::twin {
@@ -27,10 +35,10 @@ struct OddMask {
 inline Index leaf_steps(const Chain& chain) {
   Index out = 0;
   for (const Step& step : chain) {
-    if (const auto* scoped = std::get_if<step::Scoped>(&step.rule)) {
+    if (const auto* scoped = step.get_if<step::Scoped>()) {
       out += leaf_steps(scoped->chain);
     } else {
-      const auto* within = std::get_if<step::Within>(&step.rule);
+      const auto* within = step.get_if<step::Within>();
       out += 1 + (within ? leaf_steps(within->chain) : 0);
     }
   }
@@ -40,9 +48,9 @@ inline Index leaf_steps(const Chain& chain) {
 inline Chain without_regions(const Chain& chain) {
   Chain out;
   for (const Step& step : chain) {
-    if (std::holds_alternative<step::Region>(step.rule)) continue;
+    if (step.is<step::Region>()) continue;
     out.push_back(step);
-    if (auto* scoped = std::get_if<step::Scoped>(&out.back().rule)) {
+    if (auto* scoped = out.back().get_if<step::Scoped>()) {
       scoped->chain = without_regions(scoped->chain);
     }
   }
@@ -51,11 +59,9 @@ inline Chain without_regions(const Chain& chain) {
 
 inline bool reads_arrays(const Chain& chain) {
   return std::ranges::any_of(chain, [](const Step& step) {
-    const auto* scoped = std::get_if<step::Scoped>(&step.rule);
+    const auto* scoped = step.get_if<step::Scoped>();
     return scoped ? reads_arrays(scoped->chain)
-                  : std::holds_alternative<step::Document>(step.rule) ||
-                        std::holds_alternative<step::Tokens>(step.rule) ||
-                        std::holds_alternative<step::Block>(step.rule);
+                  : step.is<step::Document>() || step.is<step::Tokens>() || step.is<step::Block>();
   });
 }
 
@@ -194,7 +200,7 @@ inline Index changed_steps(const Chain& a, const Chain& b) {
     Chain out;
     const auto add = [&out](const auto& self, const Chain& some) -> void {
       for (const Step& step : some) {
-        if (const auto* scoped = std::get_if<step::Scoped>(&step.rule)) {
+        if (const auto* scoped = step.get_if<step::Scoped>()) {
           self(self, scoped->chain);
         } else {
           out.push_back(step);

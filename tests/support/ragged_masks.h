@@ -10,6 +10,9 @@
 #include "maskctl/inspect/diff/diff.h"
 #include "maskctl/inspect/recognise/recognise.h"
 #include "maskctl/mask/planes/bands.h"
+#include "maskctl/mask/steps/causal.h"
+#include "maskctl/mask/steps/window.h"
+#include "maskctl/mask/steps/within.h"
 #include "maskctl/pipeline/steps/bind.h"
 #include "odd_masks.h"
 
@@ -86,8 +89,7 @@ class RaggedMaker {
         return move_border(rule);
       case 1: {
         out.words = {"window left"};
-        auto* window =
-            rule.chain.empty() ? nullptr : std::get_if<step::Window>(&rule.chain[0].rule);
+        auto* window = rule.chain.empty() ? nullptr : rule.chain[0].get_if<step::Window>();
         if (window) *window->left += coin() ? 1 : number(2, 9);
         return window != nullptr;
       }
@@ -99,10 +101,10 @@ class RaggedMaker {
         if (rule.chain.empty()) return false;
         // Where it shows in one document only, its last keys may as well be gone.
         if (ragged(rule) == 1) out.words.push_back("keys instead of");
-        if (auto* causal = std::get_if<step::Causal>(&rule.chain[0].rule)) {
+        if (auto* causal = rule.chain[0].get_if<step::Causal>()) {
           causal->align = Align::kTopLeft;
         } else {
-          std::get<step::Window>(rule.chain[0].rule).align = Align::kTopLeft;
+          rule.chain[0].as<step::Window>().align = Align::kTopLeft;
         }
         return true;
       case 4:
@@ -115,7 +117,7 @@ class RaggedMaker {
   }
   template <typename Rule>
   static bool drop(step::Within& rule) {
-    if (rule.chain.empty() || !std::holds_alternative<Rule>(rule.chain[0].rule)) return false;
+    if (rule.chain.empty() || !rule.chain[0].is<Rule>()) return false;
     rule.chain.clear();
     return true;
   }

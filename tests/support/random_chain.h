@@ -6,7 +6,17 @@
 #include <string>
 #include <vector>
 
+#include "maskctl/mask/steps/block.h"
+#include "maskctl/mask/steps/causal.h"
+#include "maskctl/mask/steps/chunk.h"
+#include "maskctl/mask/steps/dilated.h"
+#include "maskctl/mask/steps/document.h"
+#include "maskctl/mask/steps/first_keys.h"
+#include "maskctl/mask/steps/global.h"
+#include "maskctl/mask/steps/pad.h"
 #include "maskctl/mask/steps/step.h"
+#include "maskctl/mask/steps/tokens.h"
+#include "maskctl/mask/steps/window.h"
 
 namespace maskctl::twin {
 
@@ -19,18 +29,17 @@ class ChainMaker {
 
   Chain chain(Index steps) {
     Chain out;
-    for (Index i = 0; i < steps; ++i) out.push_back({rule()});
+    for (Index i = 0; i < steps; ++i) out.push_back(rule());
     return out;
   }
   /// Of steps that take numbers only.
   Chain plain_chain(Index steps) {
     Chain out;
     while (std::ssize(out) < steps) {
-      Step step{rule()};
-      const bool arrays = std::holds_alternative<step::Document>(step.rule) ||
-                          std::holds_alternative<step::Block>(step.rule) ||
-                          std::holds_alternative<step::Tokens>(step.rule);
-      const auto* pad = std::get_if<step::Pad>(&step.rule);
+      Step step = rule();
+      const bool arrays =
+          step.is<step::Document>() || step.is<step::Block>() || step.is<step::Tokens>();
+      const auto* pad = step.get_if<step::Pad>();
       if (!arrays && !(pad && !pad->is_lengths)) out.push_back(std::move(step));
     }
     return out;
@@ -82,7 +91,7 @@ class ChainMaker {
     return out;
   }
 
-  Step::Rule rule() {
+  Step rule() {
     switch (draw(0, 10)) {
       case 0:
         return causal();
@@ -129,7 +138,7 @@ class ChainMaker {
     if (draw(0, 3) == 0) rule.offset = draw(-8, 8);
     return rule;
   }
-  Step::Rule document() {
+  Step document() {
     if (square() && coin()) return step::DocumentLengths{lengths(keys_)};
     step::Document rule;
     const bool scattered = coin();

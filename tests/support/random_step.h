@@ -23,7 +23,7 @@ class StepMaker {
     for (;;) {
       Given given;
       Step out = draft(info, given);
-      const RuleInfo& rule = rule_of(out);
+      const RuleInfo& rule = out.row();
       if (rule.misfit && rule.misfit(out, given)) continue;
       if (rule.limit) rule.limit(out, kMaxBytes);
       return out;
@@ -96,6 +96,9 @@ class StepMaker {
         return BlockSize{draw(1, 4), draw(1, 4)};
       case FieldType::kSource:
         return named(array(field.name));
+      case FieldType::kSideOrSource:
+        if (coin()) return FieldValue();
+        [[fallthrough]];
       case FieldType::kIntegerOrSource:
         return coin() ? FieldValue(number(field)) : FieldValue(fields::numbers(per_batch(field)));
       case FieldType::kMaskSource:

@@ -7,7 +7,25 @@
 #include <vector>
 
 #include "maskctl/base/threefry.h"
+#include "maskctl/mask/steps/block.h"
+#include "maskctl/mask/steps/causal.h"
+#include "maskctl/mask/steps/chunk.h"
+#include "maskctl/mask/steps/combine.h"
+#include "maskctl/mask/steps/dilated.h"
+#include "maskctl/mask/steps/document.h"
+#include "maskctl/mask/steps/first_keys.h"
+#include "maskctl/mask/steps/global.h"
+#include "maskctl/mask/steps/kv_lengths.h"
+#include "maskctl/mask/steps/not.h"
+#include "maskctl/mask/steps/pad.h"
+#include "maskctl/mask/steps/random.h"
+#include "maskctl/mask/steps/region.h"
+#include "maskctl/mask/steps/scoped.h"
+#include "maskctl/mask/steps/slice.h"
 #include "maskctl/mask/steps/step.h"
+#include "maskctl/mask/steps/tokens.h"
+#include "maskctl/mask/steps/window.h"
+#include "maskctl/mask/steps/within.h"
 #include "support/twin.h"
 
 namespace maskctl::twin {
@@ -339,9 +357,7 @@ inline Dense run_rule(const Dense& m, const step::Scoped& s) {
   return out;
 }
 
-inline Dense run_step(const Dense& m, const Step& step) {
-  return std::visit([&](const auto& rule) { return run_rule(m, rule); }, step.rule);
-}
+inline Dense run_step(const Dense& m, const Step& step);
 
 /// The ranges of the tokens of each document, by lengths.
 inline std::vector<Range> ranges(const std::vector<Index>& lengths, Index extent) {
@@ -414,6 +430,16 @@ inline Dense run_rule(const Dense& m, const step::Within& s) {
     }
   }
   return out;
+}
+
+inline Dense run_step(const Dense& m, const Step& step) {
+  std::optional<Dense> out;
+  visit_rule<step::Causal, step::Window, step::Chunk, step::Document, step::DocumentLengths,
+             step::Pad, step::Dilated, step::Block, step::Random, step::Prefix, step::Sinks,
+             step::Global, step::Region, step::Combine, step::Tokens, step::Not, step::Slice,
+             step::KvLengths, step::Scoped, step::Within>(
+      step, [&](const auto& rule) { out = run_rule(m, rule); });
+  return out.value();
 }
 
 inline Dense run_chain(Dense m, const Chain& chain) {

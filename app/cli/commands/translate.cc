@@ -17,6 +17,7 @@
 #include "maskctl/base/text.h"
 #include "maskctl/inspect/translate/mask_form.h"
 #include "maskctl/io/formats/hf/hf_config.h"
+#include "maskctl/mask/steps/window.h"
 #include "maskctl/pipeline/library/syntax.h"
 #include "maskctl/pipeline/parse/diagnostic.h"
 #include "maskctl/pipeline/parse/values.h"

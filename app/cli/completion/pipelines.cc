@@ -36,7 +36,7 @@ Part without_blanks(const Part& part) {
 
 bool is_source(FieldType type) {
   return type == FieldType::kSource || type == FieldType::kMaskSource ||
-         type == FieldType::kIntegerOrSource;
+         type == FieldType::kIntegerOrSource || type == FieldType::kSideOrSource;
 }
 
 void complete_argument(const Field& argument, const Part& part, Completions& out) {

@@ -173,7 +173,7 @@ PlanePtr query_flags(std::span<const std::uint8_t> flags, Index keys) {
   std::vector<Slab> slabs;
   for (const Run& run : byte_runs(flags))
     slabs.push_back({{run.begin, run.end}, {{0, keys, 0, 0}}});
-  return bands(static_cast<Index>(flags.size()), keys, std::move(slabs));
+  return bands(static_cast<Index>(flags.size()), keys, slabs);
 }
 
 PlanePtr block_grid(Index queries, Index keys, Index q_size, Index k_size,

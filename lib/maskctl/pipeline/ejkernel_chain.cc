@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 
+#include "maskctl/mask/steps/random.h"
 #include "maskctl/pipeline/load.h"
 #include "maskctl/pipeline/parse/arguments.h"
 #include "maskctl/pipeline/parse/values.h"
@@ -166,7 +167,7 @@ MaskInfo generate_ejkernel(std::string_view text, const BindContext& context) {
   const auto parts = generate_parts(text, context);
   if (!parts) return MaskInfo::from_segments(std::get<Tensor>(generate(text, context)));
   const auto& [start, chain] = *parts;
-  const auto* random = chain.empty() ? nullptr : std::get_if<step::Random>(&chain.front().rule);
+  const auto* random = chain.empty() ? nullptr : chain.front().get_if<step::Random>();
   if (random && random->stream == step::Random::Stream::kJax && start.heads() == 1) {
     return MaskInfo::from_random(start.batch(), start.queries(), start.keys(), random->sparsity,
                                  static_cast<std::int64_t>(random->seed));

@@ -30,7 +30,7 @@ PlanePtr random_bands(Index queries, Index keys, std::mt19937& random) {
     q = slab.q.end + below(3);
     slabs.push_back(std::move(slab));
   }
-  return bands(queries, keys, std::move(slabs));
+  return bands(queries, keys, slabs);
 }
 
 }  // namespace

@@ -195,7 +195,7 @@ PlanePtr chunk_plane(Index size, const MaskExtents& x) {
   for (Index first = 0; first < std::min(x.queries, x.keys); first += size) {
     slabs.push_back({{first, std::min(first + size, x.queries)}, {{first, 1, 0, 1}}});
   }
-  return bands(x.queries, x.keys, std::move(slabs));
+  return bands(x.queries, x.keys, slabs);
 }
 
 PlanePtr block_causal_plane(Index size, const MaskExtents& x) {
@@ -206,7 +206,7 @@ PlanePtr block_causal_plane(Index size, const MaskExtents& x) {
     const Index last = floor_div(first + size - 2, size);
     slabs.push_back({{first, std::min(first + size, x.queries)}, {{0, (last + 1) * size, 0, 0}}});
   }
-  return bands(x.queries, x.keys, std::move(slabs));
+  return bands(x.queries, x.keys, slabs);
 }
 
 // Lengths.

@@ -9,7 +9,7 @@
 #include "maskctl/mask/blocks/block_map.h"
 #include "maskctl/mask/info/mask_info.h"
 #include "maskctl/mask/mask.h"
-#include "maskctl/mask/steps/step.h"
+#include "maskctl/mask/steps/named_array.h"
 
 namespace maskctl::attention {
 

@@ -145,7 +145,7 @@ PlanePtr sequence_plane(const std::vector<Sequence>& sequences, const Diagonals&
     if (diagonals.high) end = *diagonals.high + shift + 1;
     if (!s.keys.empty()) append_slabs(s.queries, s.keys, begin, end, slabs);
   }
-  return bands(queries, keys, std::move(slabs));
+  return bands(queries, keys, slabs);
 }
 
 }  // namespace maskctl::attention

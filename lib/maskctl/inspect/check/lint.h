@@ -73,9 +73,6 @@ Findings lint_positions_against_segments(const Tensor& positions, const Tensor& 
 /// weigh exactly 0, so that rows without keys are NaN in a plain softmax; false for a bias that
 /// closes with a finite number.
 Findings lint_mask(const Mask& mask, const Mask* real_queries, bool gives_nan = true);
-/// What `chain`, applied to a mask of the shape of `mask`, declares to be padding: its steps of
-/// documents and lengths, and those of padding that name queries, alone.
-Mask declared_queries(const Mask& mask, const Chain& chain);
 /// What recognise() says of a mask, not counting rows of padding that were opened; rows, columns
 /// and rectangles at the end are cells (regions_as_cells()). Throws as recognise() does.
 struct Pattern {

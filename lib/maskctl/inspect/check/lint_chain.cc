@@ -4,7 +4,9 @@
 #include "maskctl/base/text.h"
 #include "maskctl/inspect/check/lint.h"
 #include "maskctl/inspect/count/row_safety.h"
+#include "maskctl/mask/steps/not.h"
 #include "maskctl/mask/steps/rule.h"
+#include "maskctl/mask/steps/window.h"
 
 namespace maskctl {
 namespace {
@@ -12,19 +14,19 @@ namespace {
 /// Each step is compared with all before it; longer chains are only searched for idle steps.
 constexpr std::size_t kMostPairs = 64;
 
-bool closes_documents(const Step& step) { return rule_of(step).reopening == Reopening::kLeak; }
+bool closes_documents(const Step& step) { return step.row().reopening == Reopening::kLeak; }
 
 /// True for steps that open and close cells on purpose.
-bool turns_over(const Step& step) { return rule_of(step).meets(step) == Meets::kFlips; }
+bool turns_over(const Step& step) { return step.row().meets(step) == Meets::kFlips; }
 
 /// True for steps after which cells are at other places.
 bool moves_cells(const Step& step) {
-  const RuleInfo& rule = rule_of(step);
+  const RuleInfo& rule = step.row();
   return rule.cell_before && rule.meets(step) == Meets::kOwn;
 }
 
 bool is_zero_window(const Step& step) {
-  const auto* window = std::get_if<step::Window>(&step.rule);
+  const auto* window = step.get_if<step::Window>();
   return window && window->left == Index{0} && window->right == Index{0} &&
          window->spelling != step::Window::Spelling::kKeys;
 }
@@ -85,7 +87,7 @@ class ChainLint {
     }
     opened_ = opened_ || cells_opened > 0;
     if (cells_opened > 0 && !turns_over(chain_[i])) find_reopened(i, opened);
-    const bool meant = !std::holds_alternative<step::Not>(chain_[i].rule);
+    const bool meant = !chain_[i].is<step::Not>();
     if (closes && meant && closed_.size() < kMostPairs) closed_.push_back({i, before, after});
   }
 

@@ -12,6 +12,14 @@
 #include "maskctl/inspect/recognise/steps.h"
 #include "maskctl/mask/planes/bands.h"
 #include "maskctl/mask/planes/row_lists/row_keys.h"
+#include "maskctl/mask/steps/causal.h"
+#include "maskctl/mask/steps/dilated.h"
+#include "maskctl/mask/steps/document.h"
+#include "maskctl/mask/steps/global.h"
+#include "maskctl/mask/steps/not.h"
+#include "maskctl/mask/steps/region.h"
+#include "maskctl/mask/steps/scoped.h"
+#include "maskctl/mask/steps/window.h"
 
 namespace maskctl {
 namespace {
@@ -27,10 +35,9 @@ constexpr std::size_t kListed = 4;
 Index places_in(const Chain& chain) {
   Index out = 0;
   for (const Step& step : chain) {
-    if (const auto* scoped = std::get_if<step::Scoped>(&step.rule)) out += places_in(scoped->chain);
-    if (const auto* global = std::get_if<step::Global>(&step.rule))
-      out += std::ssize(global->tokens);
-    out += std::holds_alternative<step::Region>(step.rule);
+    if (const auto* scoped = step.get_if<step::Scoped>()) out += places_in(scoped->chain);
+    if (const auto* global = step.get_if<step::Global>()) out += std::ssize(global->tokens);
+    out += step.is<step::Region>();
   }
   return out;
 }
@@ -47,7 +54,7 @@ Chain without_places(const Chain& chain) {
 Index stride_of(const Chain& chain) {
   Index out = 1;
   for (const Step& step : chain) {
-    if (const auto* dilated = std::get_if<step::Dilated>(&step.rule)) out *= dilated->stride;
+    if (const auto* dilated = step.get_if<step::Dilated>()) out *= dilated->stride;
   }
   return out;
 }
@@ -56,20 +63,17 @@ Index stride_of(const Chain& chain) {
 /// causal and window.
 bool are_documents(const Chain& chain) {
   const auto documents = [](const Step& step) {
-    const auto* scoped = std::get_if<step::Scoped>(&step.rule);
-    return std::holds_alternative<step::DocumentLengths>(step.rule) ||
+    const auto* scoped = step.get_if<step::Scoped>();
+    return step.is<step::DocumentLengths>() ||
            (scoped && scoped->axis == step::Scoped::Axis::kBatch && are_documents(scoped->chain));
   };
   return std::ranges::any_of(chain, documents) &&
          std::ranges::all_of(chain, [&documents](const Step& step) {
-           return documents(step) || std::holds_alternative<step::Causal>(step.rule) ||
-                  std::holds_alternative<step::Window>(step.rule);
+           return documents(step) || step.is<step::Causal>() || step.is<step::Window>();
          });
 }
 
-bool is_inverse(const Chain& chain) {
-  return !chain.empty() && std::holds_alternative<step::Not>(chain.back().rule);
-}
+bool is_inverse(const Chain& chain) { return !chain.empty() && chain.back().is<step::Not>(); }
 
 /// Queries are tokens among the keys, and in no head do most of them see themselves.
 bool hides_selves(const Mask& mask) {

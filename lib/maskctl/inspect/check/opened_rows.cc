@@ -22,8 +22,9 @@ PlanePtr without_rows(const PlanePtr& plane, const std::vector<Range>& ranges) {
   if (ranges.empty()) return plane;
   const Index queries = plane->queries(), keys = plane->keys();
   std::vector<Slab> slabs;
+  slabs.reserve(ranges.size());
   for (const Range& rows : ranges) slabs.push_back({rows, {{0, keys}}});
-  return combine(Op::kSub, plane, bands(queries, keys, std::move(slabs)));
+  return combine(Op::kSub, plane, bands(queries, keys, slabs));
 }
 
 /// A row sees itself and all earlier tokens, of which there are some, but for one in eight at most.

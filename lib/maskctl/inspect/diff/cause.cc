@@ -11,6 +11,7 @@
 #include "maskctl/inspect/diff/whole.h"
 #include "maskctl/inspect/recognise/description.h"
 #include "maskctl/inspect/recognise/scopes.h"
+#include "maskctl/mask/steps/not.h"
 
 namespace maskctl {
 namespace {

@@ -5,7 +5,16 @@
 #include <algorithm>
 #include <numeric>
 
+#include "maskctl/mask/steps/block.h"
+#include "maskctl/mask/steps/causal.h"
+#include "maskctl/mask/steps/document.h"
+#include "maskctl/mask/steps/first_keys.h"
+#include "maskctl/mask/steps/pad.h"
+#include "maskctl/mask/steps/region.h"
 #include "maskctl/mask/steps/rule.h"
+#include "maskctl/mask/steps/tokens.h"
+#include "maskctl/mask/steps/window.h"
+#include "maskctl/mask/steps/within.h"
 #include "maskctl/tensor/convert.h"
 
 namespace maskctl {
@@ -44,16 +53,6 @@ Reason as_alignment(Reason side, Index by, Index shift) {
   return side;
 }
 
-std::string tokens_text(const std::vector<Range>& tokens) {
-  std::string out;
-  for (const Range& range : tokens) {
-    if (!out.empty()) out += "+";
-    out += range.size() == 1 ? std::to_string(range.begin)
-                             : fmt::format("{}-{}", range.begin, range.end - 1);
-  }
-  return out;
-}
-
 Ids ids_of_step(const step::Document& rule) {
   Ids out;
   out.none = rule.pad_id;
@@ -76,8 +75,8 @@ Ids ids_of_step(const step::DocumentLengths& rule, Index keys) {
 }
 
 Ids ids_of_step(const Step& step, Index keys) {
-  if (const auto* ids = std::get_if<step::Document>(&step.rule)) return ids_of_step(*ids);
-  return ids_of_step(std::get<step::DocumentLengths>(step.rule), keys);
+  if (const auto* ids = step.get_if<step::Document>()) return ids_of_step(*ids);
+  return ids_of_step(step.as<step::DocumentLengths>(), keys);
 }
 
 Reason pad_change(const step::Pad& a, const step::Pad& b) {
@@ -170,8 +169,8 @@ std::string region_words(const step::Region& rule) {
 }
 
 Index first_keys(const Step& step) {
-  if (const auto* prefix = std::get_if<step::Prefix>(&step.rule)) return prefix->n;
-  return std::get<step::Sinks>(step.rule).n;
+  if (const auto* prefix = step.get_if<step::Prefix>()) return prefix->n;
+  return step.as<step::Sinks>().n;
 }
 
 /// The value of an argument as people write it; nothing for an array without a name.
@@ -209,15 +208,15 @@ constexpr std::size_t kPrefix = 100, kDocuments = 101, kLimits = 102;
 }  // namespace
 
 std::optional<Limits> limits_of(const Step& step, Index shift) {
-  if (const auto* causal = std::get_if<step::Causal>(&step.rule)) {
+  if (const auto* causal = step.get_if<step::Causal>()) {
     if (causal->offsets.array.elements() > 1) return std::nullopt;
     const Index offset =
         causal->offsets.array.elements() == 0 ? 0 : as_int64(causal->offsets.array, "offsets")[0];
     const Index high = shift_of(causal->align, shift) + offset;
     return Limits{std::nullopt, high, high, offset, true};
   }
-  const auto* window = std::get_if<step::Window>(&step.rule);
-  if (!window) return std::nullopt;
+  const auto* window = step.get_if<step::Window>();
+  if (!window || window->is_per_batch()) return std::nullopt;
   const Index centre = shift_of(window->align, shift) + window->offset;
   Limits out{std::nullopt, std::nullopt, centre, window->offset, false};
   if (window->left) out.low = centre - *window->left;
@@ -280,7 +279,7 @@ MaybeReason limits_change(const Limits& a, const Limits& b, Index shift) {
 
 std::optional<std::pair<Index, Index>> documents_of(const Step& step, const Cell& cell,
                                                     Index keys) {
-  if (const auto* rule = std::get_if<step::Within>(&step.rule)) return documents_of(*rule, cell);
+  if (const auto* rule = step.get_if<step::Within>()) return documents_of(*rule, cell);
   if (rule_number(step) != kDocuments) return std::nullopt;
   const Ids ids = ids_of_step(step, keys);
   const auto number = [&](const std::vector<std::int32_t>& side, Index at) -> Index {
@@ -301,58 +300,39 @@ std::optional<std::pair<Index, Index>> documents_of(const Step& step, const Cell
 }
 
 std::size_t rule_number(const Step& step) {
-  const auto is = [&step](auto* rule) {
-    return std::holds_alternative<std::remove_pointer_t<decltype(rule)>>(step.rule);
-  };
-  if (is(static_cast<step::Prefix*>(nullptr)) || is(static_cast<step::Sinks*>(nullptr))) {
-    return kPrefix;
-  }
-  if (is(static_cast<step::Document*>(nullptr)) ||
-      is(static_cast<step::DocumentLengths*>(nullptr))) {
-    return kDocuments;
-  }
-  if (is(static_cast<step::Causal*>(nullptr)) || is(static_cast<step::Window*>(nullptr))) {
-    return kLimits;
-  }
-  return step.rule.index();
+  if (step.is<step::Prefix>() || step.is<step::Sinks>()) return kPrefix;
+  if (step.is<step::Document>() || step.is<step::DocumentLengths>()) return kDocuments;
+  if (step.is<step::Causal>() || step.is<step::Window>()) return kLimits;
+  return rule_index(step);
 }
 
 Reason step_change(const Step& a, const Step& b, Index queries, Index keys) {
-  const auto both = [&](auto* rule, auto&& compare_rules) {
-    using Rule = std::remove_pointer_t<decltype(rule)>;
-    return compare_rules(std::get<Rule>(a.rule), std::get<Rule>(b.rule));
-  };
   switch (rule_number(a)) {
     case kPrefix: {
       Reason out = unchanged();
-      const bool sinks = std::holds_alternative<step::Sinks>(a.rule);
-      compare(out, sinks ? "sinks" : "prefix", first_keys(a), first_keys(b));
+      compare(out, a.is<step::Sinks>() ? "sinks" : "prefix", first_keys(a), first_keys(b));
       return out;
     }
     case kDocuments:
       return documents_change(ids_of_step(a, keys), ids_of_step(b, keys)).value_or(unchanged());
     case kLimits: {
       const auto before = limits_of(a, keys - queries), after = limits_of(b, keys - queries);
-      if (!before || !after) return {"parameter", "other causal offsets", 2};
+      if (!before || !after) return fields_change(a, b);
       return limits_change(*before, *after, keys - queries).value_or(unchanged());
     }
     default:
       break;
   }
-  if (std::holds_alternative<step::Pad>(a.rule)) {
-    return both(static_cast<step::Pad*>(nullptr), pad_change);
+  if (const auto* pad = a.get_if<step::Pad>()) return pad_change(*pad, b.as<step::Pad>());
+  if (const auto* block = a.get_if<step::Block>()) return block_change(*block, b.as<step::Block>());
+  if (const auto* types = a.get_if<step::Tokens>()) {
+    return tokens_change(*types, b.as<step::Tokens>());
   }
-  if (std::holds_alternative<step::Block>(a.rule)) {
-    return both(static_cast<step::Block*>(nullptr), block_change);
-  }
-  if (std::holds_alternative<step::Tokens>(a.rule)) {
-    return both(static_cast<step::Tokens*>(nullptr), tokens_change);
-  }
-  if (std::holds_alternative<step::Within>(a.rule)) {
-    return both(static_cast<step::Within*>(nullptr), within_change);
+  if (const auto* within = a.get_if<step::Within>()) {
+    return within_change(*within, b.as<step::Within>());
   }
   // Regions are edits by hand: one that moved is no simpler than another.
-  if (std::holds_alternative<step::Region>(a.rule)) return {"step", "another step", 8};
+  if (a.is<step::Region>()) return {"step", "another step", 8};
   return fields_change(a, b);
 }
 
@@ -395,49 +375,13 @@ Index moved_borders(const std::vector<Index>& a, const std::vector<Index>& b) {
 }  // namespace
 
 Index moved_numbers(const Step& a, const Step& b, Index queries, Index keys) {
-  const auto* lengths_a = std::get_if<step::DocumentLengths>(&a.rule);
-  const auto* lengths_b = std::get_if<step::DocumentLengths>(&b.rule);
+  const auto* lengths_a = a.get_if<step::DocumentLengths>();
+  const auto* lengths_b = b.get_if<step::DocumentLengths>();
   if (lengths_a && lengths_b) return moved_borders(lengths_a->lengths, lengths_b->lengths);
   constexpr Index kMany = 1 << 20;
   if (rule_number(a) == kDocuments) return a == b ? 0 : kMany;
   return step_change(a, b, queries, keys).changes;
 }
-
-namespace {
-
-/// A few words for a rule; its name where there are none.
-struct StepWords {
-  template <typename Rule>
-  std::string operator()(const Rule&) const {
-    return std::string(Rule::row().names.front().name);
-  }
-  std::string operator()(const step::Chunk& rule) const {
-    return fmt::format("chunk size {}", rule.size);
-  }
-  std::string operator()(const step::Document&) const { return "documents"; }
-  std::string operator()(const step::DocumentLengths&) const { return "documents"; }
-  std::string operator()(const step::Pad&) const { return "padding"; }
-  std::string operator()(const step::Dilated& rule) const {
-    return fmt::format("dilated stride {}", rule.stride);
-  }
-  std::string operator()(const step::Block&) const { return "a block map"; }
-  std::string operator()(const step::Random&) const { return "random cells"; }
-  std::string operator()(const step::Prefix& rule) const {
-    return fmt::format("prefix {}", rule.n);
-  }
-  std::string operator()(const step::Sinks& rule) const { return fmt::format("sinks {}", rule.n); }
-  std::string operator()(const step::Global& rule) const {
-    return fmt::format("global tokens {}", tokens_text(rule.tokens));
-  }
-  std::string operator()(const step::Region& rule) const { return region_words(rule); }
-  std::string operator()(const step::Combine&) const { return "another mask"; }
-  std::string operator()(const step::Tokens&) const { return "token types"; }
-  std::string operator()(const step::KvLengths&) const { return "kv lengths"; }
-  std::string operator()(const step::Scoped&) const { return "heads or batches"; }
-  std::string operator()(const step::Within&) const { return "documents"; }
-};
-
-}  // namespace
 
 std::string step_words(const Step& step, Index shift) {
   if (const auto limits = limits_of(step, shift)) {
@@ -448,7 +392,8 @@ std::string step_words(const Step& step, Index shift) {
     return fmt::format("window left {}, right {}", side(limits->low, limits->centre, -1),
                        side(limits->high, limits->centre, 1));
   }
-  return std::visit(StepWords{}, step.rule);
+  const auto* region = step.get_if<step::Region>();
+  return region ? region_words(*region) : words_of(step);
 }
 
 }  // namespace maskctl

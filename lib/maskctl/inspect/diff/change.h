@@ -8,6 +8,7 @@
 #include "maskctl/inspect/diff/words.h"
 #include "maskctl/mask/cell.h"
 #include "maskctl/mask/steps/step.h"
+#include "maskctl/mask/steps/within.h"
 
 namespace maskctl {
 

@@ -13,6 +13,8 @@
 #include "maskctl/inspect/recognise/fit.h"
 #include "maskctl/inspect/recognise/regions.h"
 #include "maskctl/mask/planes/bands.h"
+#include "maskctl/mask/steps/region.h"
+#include "maskctl/mask/steps/within.h"
 
 namespace maskctl {
 namespace {
@@ -157,7 +159,7 @@ class Pair {
     best_length_ = length;
   }
   std::string region_words_of(const Step& step) const {
-    const auto& rule = std::get<step::Region>(step.rule);
+    const auto& rule = step.as<step::Region>();
     const bool all = rule.k.empty() && rule.q == std::vector<Range>{{0, extent_.queries}};
     return all ? fmt::format("every cell {}", rule.open ? "open" : "closed")
                : step_words(step, shift());
@@ -166,7 +168,7 @@ class Pair {
   /// Rows that see only each other, and are seen by no other row, are a document.
   void name_document() {
     if (best_.edit.size() != 1 || extent_.queries != extent_.keys) return;
-    const auto& rule = std::get<step::Region>(best_.edit.front().rule);
+    const auto& rule = best_.edit.front().as<step::Region>();
     const auto& lines = rule.k.empty() ? rule.q : rule.k;
     if ((!rule.q.empty() && !rule.k.empty()) || lines.size() != 1) return;
     const Range at = lines.front(), all{0, extent_.queries};
@@ -202,14 +204,13 @@ class Pair {
   void by_documents(const Recognised& a_is, const Recognised& b_is) {
     Chain chain = b_is.chain;
     const auto rule_in = [](auto& some) {
-      return std::ranges::find_if(
-          some, [](const Step& step) { return std::holds_alternative<step::Within>(step.rule); });
+      return std::ranges::find_if(some, [](const Step& step) { return step.is<step::Within>(); });
     };
     const auto from = rule_in(a_is.chain);
     const auto to = rule_in(chain);
     if (from == a_is.chain.end() || to == chain.end()) return;
-    step::Within rule = std::get<step::Within>(from->rule);
-    rule.chain = std::get<step::Within>(to->rule).chain;
+    step::Within rule = from->as<step::Within>();
+    rule.chain = to->as<step::Within>().chain;
     *to = {std::move(rule)};
     const PlanePtr given = made(chain, extent_);
     if (!given) return;
@@ -268,7 +269,7 @@ class Pair {
 
   static Chain inverted(Chain chain) {
     for (Step& step : chain) {
-      auto& rule = std::get<step::Region>(step.rule);
+      auto& rule = step.as<step::Region>();
       rule.open = !rule.open;
     }
     return chain;
@@ -278,7 +279,7 @@ class Pair {
     if (change.a && change.b)
       return step_change(*change.a, *change.b, extent_.queries, extent_.keys);
     const Step& step = change.a ? *change.a : *change.b;
-    if (std::holds_alternative<step::Region>(step.rule)) {
+    if (step.is<step::Region>()) {
       return {"region", region_words_of(step) + (change.a ? " in A only" : ""), 1};
     }
     return {"step", fmt::format("{} {}", step_words(step, shift()), change.a ? "missing" : "added"),

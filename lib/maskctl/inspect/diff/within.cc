@@ -1,10 +1,14 @@
 // Compares documents that have queries and keys of their own, and the steps inside them.
+#include "maskctl/mask/steps/within.h"
+
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <numeric>
 
 #include "maskctl/inspect/diff/change.h"
+#include "maskctl/mask/steps/causal.h"
+#include "maskctl/mask/steps/window.h"
 
 namespace maskctl {
 namespace {
@@ -155,8 +159,8 @@ class DocumentsChange {
 };
 
 Align* align_of(Step& step) {
-  if (auto* causal = std::get_if<step::Causal>(&step.rule)) return &causal->align;
-  if (auto* window = std::get_if<step::Window>(&step.rule)) return &window->align;
+  if (auto* causal = step.get_if<step::Causal>()) return &causal->align;
+  if (auto* window = step.get_if<step::Window>()) return &window->align;
   return nullptr;
 }
 
@@ -202,7 +206,7 @@ Reason chain_change(const Chain& a, Chain b) {
     }
   }
   for (const Step& step : b) {
-    const Index numbers = std::holds_alternative<step::Causal>(step.rule) ? 1 : 2;
+    const Index numbers = step.is<step::Causal>() ? 1 : 2;
     add({"step", step_words(step, 0) + " added", numbers});
   }
   if (out.changes > 0) out.words += " in each document";

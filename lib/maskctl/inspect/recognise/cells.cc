@@ -106,7 +106,7 @@ PlanePtr bounding_lines(std::span<const Run> intervals, Index keys) {
            static_cast<std::uint8_t>(slope.begin), static_cast<std::uint8_t>(slope.end)}}});
     if (std::ssize(slabs) > kMostBands / 2) return nullptr;
   }
-  return bands(std::ssize(intervals), keys, std::move(slabs));
+  return bands(std::ssize(intervals), keys, slabs);
 }
 
 std::optional<Diagonals> diagonals(const Plane& plane) {

@@ -276,7 +276,7 @@ PlanePtr as_slabs(const Classes& classes, Index queries, Index keys) {
     used += slabs.back().bands.size();
     if (used > kMostClassBands) return nullptr;
   }
-  return bands(queries, keys, std::move(slabs));
+  return bands(queries, keys, slabs);
 }
 
 /// True when rows have more runs than words, so that words are faster to read.

@@ -6,6 +6,9 @@
 #include "maskctl/mask/planes/bands.h"
 #include "maskctl/mask/planes/row_lists/clipped_classes.h"
 #include "maskctl/mask/planes/row_lists/clipped_grid.h"
+#include "maskctl/mask/steps/block.h"
+#include "maskctl/mask/steps/dilated.h"
+#include "maskctl/mask/steps/document.h"
 
 namespace maskctl::recognition {
 namespace {
@@ -76,20 +79,20 @@ bool is_clipped(const Plane& plane) {
 
 std::optional<ClippedSplit> split_clipped(const Plane& plane, bool grids) {
   std::vector<Run> clip;
-  ClippedSplit out;
+  std::optional<Step> shared;
   if (auto classes = clipped_classes(plane)) {
     renumber(*classes);
-    out.shared = step_of(*classes);
+    shared = step_of(*classes);
     clip = std::move(classes->clip);
   } else if (auto grid = grids ? clipped_grid(plane) : std::nullopt) {
-    out.shared = step_of(*grid);
+    shared = step_of(*grid);
     clip = std::move(grid->clip);
   } else {
     return std::nullopt;
   }
-  out.lines = bounding_lines(clip, plane.keys());
-  if (!out.lines) return std::nullopt;
-  return out;
+  PlanePtr lines = bounding_lines(clip, plane.keys());
+  if (!lines) return std::nullopt;
+  return ClippedSplit{std::move(*shared), std::move(lines)};
 }
 
 }  // namespace maskctl::recognition

@@ -3,7 +3,20 @@
 #include <algorithm>
 #include <bit>
 
+#include "maskctl/mask/steps/block.h"
+#include "maskctl/mask/steps/causal.h"
+#include "maskctl/mask/steps/chunk.h"
+#include "maskctl/mask/steps/dilated.h"
+#include "maskctl/mask/steps/document.h"
+#include "maskctl/mask/steps/first_keys.h"
+#include "maskctl/mask/steps/kv_lengths.h"
+#include "maskctl/mask/steps/not.h"
+#include "maskctl/mask/steps/pad.h"
+#include "maskctl/mask/steps/region.h"
 #include "maskctl/mask/steps/rule.h"
+#include "maskctl/mask/steps/tokens.h"
+#include "maskctl/mask/steps/window.h"
+#include "maskctl/mask/steps/within.h"
 #include "maskctl/tensor/convert.h"
 
 namespace maskctl::recognition {
@@ -35,7 +48,7 @@ struct RuleBits {
                                                           : count_runs(as_int64(ids.array, "ids"));
     return kArrayName + runs * (number + 3);
   }
-  /// One argument of a rule that is not below.
+  /// One argument.
   struct ValueBits {
     const RuleBits& bits;
     Index operator()(std::monostate) const { return 0; }
@@ -51,9 +64,7 @@ struct RuleBits {
     Index operator()(const NamedArray& array) const { return bits.runs(array); }
     Index operator()(const NamedMask& mask) const { return mask.mask.cells(); }
   };
-  template <typename Rule>
-  Index operator()(const Rule& rule) const {
-    const Step step{rule};
+  Index of_arguments(const Step& step) const {
     Index bits = 0;
     for (const Field& field : info_of(step).args) {
       bits += std::visit(ValueBits{*this}, field.get(step));
@@ -70,13 +81,12 @@ struct RuleBits {
   Index operator()(const step::Window& rule) const {
     return (rule.left ? std::max<Index>(signed_number(*rule.left), 1) : 0) +
            (rule.right ? std::max<Index>(signed_number(*rule.right), 1) : 0) +
-           signed_number(rule.offset) + list(rule.offsets);
+           signed_number(rule.offset) + list(rule.offsets) + list(rule.lefts) + list(rule.rights);
   }
   Index operator()(const step::Chunk& rule) const {
-    return number + 2 + signed_number(rule.offset) +
-           list(rule.origins);  // a single chunk is a padding
+    return number + 2 + signed_number(rule.offset) + list(rule.origins) +
+           list(rule.sizes);  // a single chunk is a padding
   }
-  Index operator()(const step::Document& rule) const { return runs(rule.q) + runs(rule.kv); }
   Index operator()(const step::DocumentLengths& rule) const {
     return std::ssize(rule.lengths) * number + 3;  // a single document is a padding
   }
@@ -87,24 +97,19 @@ struct RuleBits {
   Index operator()(const step::Block& rule) const {
     return kArrayName + rule.map.array.elements() + 2 * number;
   }
-  Index operator()(const step::Random&) const { return 64; }
   Index operator()(const step::Prefix& rule) const { return number + list(rule.each); }
   Index operator()(const step::Sinks& rule) const { return number + list(rule.each); }
-  Index operator()(const step::Global& rule) const { return ranges(rule.tokens); }
   /// Each range costs its numbers and a few bits for being there, so moving a number is shorter.
   /// Tokens that see each other are named once.
   Index operator()(const step::Region& rule) const {
     const Index q = ranges(rule.q) + 4 * std::ssize(rule.q);
     return rule.q == rule.k ? q : q + ranges(rule.k) + 4 * std::ssize(rule.k);
   }
-  Index operator()(const step::Combine& rule) const { return rule.mask.cells(); }
   Index operator()(const step::Tokens& rule) const { return runs(rule.q) + runs(rule.kv); }
   Index operator()(const step::Not&) const { return -4; }  // worth half a step, having no arguments
-  Index operator()(const step::Slice&) const { return 4 * number; }
   Index operator()(const step::KvLengths& rule) const {
     return list(rule.lengths) + list(rule.end) + 2 * number;
   }
-  Index operator()(const step::Scoped& rule) const { return ranges(rule.members); }
   Index operator()(const step::Within& rule) const {
     // Where documents alone say it, they do.
     return std::ssize(rule.lengths) * number + std::ssize(rule.kv_lengths) * number + kArrayName +
@@ -119,10 +124,19 @@ Description::Description(const Extent& extent)
           std::bit_width(static_cast<std::uint64_t>(std::max(extent.queries, extent.keys))))) {}
 
 Index Description::of(const Step& one) const {
-  Index bits = step() + std::visit(RuleBits{number_}, one.rule);
-  if (const auto* scoped = std::get_if<step::Scoped>(&one.rule)) bits += of(scoped->chain);
-  if (const auto* within = std::get_if<step::Within>(&one.rule)) bits += of(within->chain);
-  return bits;
+  const RuleBits bits_of{number_};
+  Index bits = 0;
+  const bool is_special =
+      visit_rule<step::Causal, step::Window, step::Chunk, step::DocumentLengths, step::Pad,
+                 step::Dilated, step::Block, step::Prefix, step::Sinks, step::Region, step::Tokens,
+                 step::Not, step::KvLengths, step::Within>(
+          one, [&](const auto& rule) { bits = bits_of(rule); });
+  if (!is_special) bits = bits_of.of_arguments(one);
+  if (const auto chain_of = info_of(one).chain) {
+    Step copy = one;
+    bits += of(*chain_of(copy));
+  }
+  return step() + bits;
 }
 
 Index Description::of(const Chain& chain) const {

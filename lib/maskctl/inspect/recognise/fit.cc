@@ -8,6 +8,17 @@
 #include "maskctl/inspect/recognise/edges.h"
 #include "maskctl/inspect/recognise/ragged.h"
 #include "maskctl/mask/planes/bands.h"
+#include "maskctl/mask/steps/block.h"
+#include "maskctl/mask/steps/causal.h"
+#include "maskctl/mask/steps/chunk.h"
+#include "maskctl/mask/steps/dilated.h"
+#include "maskctl/mask/steps/document.h"
+#include "maskctl/mask/steps/first_keys.h"
+#include "maskctl/mask/steps/global.h"
+#include "maskctl/mask/steps/not.h"
+#include "maskctl/mask/steps/pad.h"
+#include "maskctl/mask/steps/window.h"
+#include "maskctl/mask/steps/within.h"
 #include "maskctl/tensor/convert.h"
 
 namespace maskctl::recognition {
@@ -19,9 +30,7 @@ constexpr Index kLongArray = 1 << 15;
 constexpr Index kLeastWeight = 16, kWeightOfATrial = 1 << 11;  // as weight_of() counts
 
 bool opens(const Step& step) {
-  return std::holds_alternative<step::Prefix>(step.rule) ||
-         std::holds_alternative<step::Sinks>(step.rule) ||
-         std::holds_alternative<step::Global>(step.rule);
+  return step.is<step::Prefix>() || step.is<step::Sinks>() || step.is<step::Global>();
 }
 
 NamedArray one_number(Index value) {
@@ -46,7 +55,10 @@ class Forms {
     if (const auto limits = limits_of(step, extent_.keys - extent_.queries)) {
       add(*limits);
     } else {
-      std::visit([this](const auto& rule) { add(rule); }, step.rule);
+      // Steps of other rules are left as they are.
+      visit_rule<step::Chunk, step::DocumentLengths, step::Pad, step::Dilated, step::Prefix,
+                 step::Sinks, step::Global, step::Block>(step,
+                                                         [this](const auto& rule) { add(rule); });
     }
     return std::move(out_);
   }
@@ -128,6 +140,7 @@ class Forms {
     if (size > 0 && extent_.keys / size <= kMostChunks) out_.push_back({step::Chunk{size, offset}});
   }
   void add(const step::Chunk& rule) {
+    if (!rule.sizes.empty()) return;
     std::vector<Index> sizes{rule.size + 1, rule.size - 1, rule.size * 2, rule.size / 2};
     std::vector<Index> offsets{0, rule.offset + 1, rule.offset - 1, -rule.offset};
     for (const Index a : edges_.keys) {
@@ -269,8 +282,6 @@ class Forms {
       out_.push_back({copy});
     }
   }
-  template <typename Rule>
-  void add(const Rule&) {}
 
   Extent extent_;
   Edges edges_;
@@ -352,7 +363,7 @@ class FitSearch {
     Forms forms(extent_, edges);
     for (std::size_t i = 0; i < state.chain.size(); ++i) {
       for (Step& step : forms.of(state.chain[i])) replace(state, i, std::move(step));
-      if (const auto* rule = std::get_if<step::Within>(&state.chain[i].rule)) bend(state, i, *rule);
+      if (const auto* rule = state.chain[i].get_if<step::Within>()) bend(state, i, *rule);
       take_over(state, i);
     }
     for (const Step& step : hints_) insert(state, step);
@@ -377,8 +388,8 @@ class FitSearch {
       align = align == Align::kTopLeft ? Align::kBottomRight : Align::kTopLeft;
     };
     for (Step& step : chain) {
-      if (auto* causal = std::get_if<step::Causal>(&step.rule)) turn(causal->align);
-      if (auto* window = std::get_if<step::Window>(&step.rule)) turn(window->align);
+      if (auto* causal = step.get_if<step::Causal>()) turn(causal->align);
+      if (auto* window = step.get_if<step::Window>()) turn(window->align);
     }
     return chain;
   }
@@ -400,8 +411,8 @@ class FitSearch {
     for (const Step& step : hints_) {
       const bool alike = rule_number(step) == rule_number(state.chain[i]);
       if (alike && !(step == state.chain[i])) replace(state, i, step);
-      const auto* own = std::get_if<step::Within>(&state.chain[i].rule);
-      const auto* other = std::get_if<step::Within>(&step.rule);
+      const auto* own = state.chain[i].get_if<step::Within>();
+      const auto* other = step.get_if<step::Within>();
       if (own && other) take_over(state, i, *own, *other);
     }
   }

@@ -176,7 +176,7 @@ PlanePtr turned_over(const PlanePtr& plane, const std::vector<Place>& places) {
     }
     slabs.back().bands.push_back({place.k, place.k + 1, 0, 0});
   }
-  const PlanePtr cells = bands(plane->queries(), plane->keys(), std::move(slabs));
+  const PlanePtr cells = bands(plane->queries(), plane->keys(), slabs);
   return compacted(combine(Op::kXor, plane, cells), plane->queries() * plane->keys());
 }
 

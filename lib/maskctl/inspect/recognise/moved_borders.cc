@@ -7,6 +7,9 @@
 
 #include "maskctl/base/error.h"
 #include "maskctl/inspect/recognise/recognise.h"
+#include "maskctl/mask/steps/document.h"
+#include "maskctl/mask/steps/scoped.h"
+#include "maskctl/mask/steps/within.h"
 #include "maskctl/tensor/convert.h"
 
 namespace maskctl {
@@ -82,18 +85,18 @@ class Mover {
 
  private:
   void visit(Step& step) {
-    if (auto* scoped = std::get_if<step::Scoped>(&step.rule)) {
+    if (auto* scoped = step.get_if<step::Scoped>()) {
       for (Step& inner : scoped->chain) visit(inner);
-    } else if (const auto* lengths = std::get_if<step::DocumentLengths>(&step.rule)) {
+    } else if (const auto* lengths = step.get_if<step::DocumentLengths>()) {
       const step::DocumentLengths rule = *lengths;
       Index border = 0;
       for (std::size_t n = 0; n + 1 < rule.lengths.size(); ++n) {
         border += rule.lengths[n];
         move(step, border, {"documents", border}, [&](Index by) { return moved(rule, n, by); });
       }
-    } else if (const auto* within = std::get_if<step::Within>(&step.rule)) {
+    } else if (const auto* within = step.get_if<step::Within>()) {
       visit(step, step::Within(*within));
-    } else if (const auto* ids = std::get_if<step::Document>(&step.rule)) {
+    } else if (const auto* ids = step.get_if<step::Document>()) {
       const step::Document rule = *ids;
       for (const Index border : borders_of(rule)) {
         move(step, border, {"documents", border},

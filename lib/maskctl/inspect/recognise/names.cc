@@ -9,6 +9,12 @@
 #include "maskctl/inspect/recognise/description.h"
 #include "maskctl/inspect/recognise/steps.h"
 #include "maskctl/mask/arrays/nearest.h"
+#include "maskctl/mask/steps/chunk.h"
+#include "maskctl/mask/steps/dilated.h"
+#include "maskctl/mask/steps/document.h"
+#include "maskctl/mask/steps/first_keys.h"
+#include "maskctl/mask/steps/global.h"
+#include "maskctl/mask/steps/window.h"
 
 namespace maskctl::recognition {
 namespace {
@@ -193,7 +199,7 @@ std::vector<Chain> class_forms(const Move& move, const Extent& extent) {
   const auto& keys = classes.k;
   if (classes.count == 1 && keys.size() == 2 && keys[0].at.begin == 0 &&
       keys[1].at.end == extent.keys) {
-    forms.push_back({pad(keys[1].at.size(), true, false), {step::Prefix{keys[0].at.end}}});
+    forms.push_back({pad(keys[1].at.size(), true, false), step::Prefix{keys[0].at.end}});
   }
   if (extent.square()) forms.push_back({document(connected(*move.open, true), extent)});
   return forms;
@@ -208,12 +214,11 @@ std::vector<Chain> forms_of(const Move& move, const Extent& extent) {
 /// A few first keys beside a window are called sinks.
 void name_sinks(Chain& chain) {
   constexpr Index kMostSinks = 16;
-  const bool window = std::any_of(chain.begin(), chain.end(), [](const Step& step) {
-    return std::holds_alternative<step::Window>(step.rule);
-  });
+  const bool window = std::any_of(chain.begin(), chain.end(),
+                                  [](const Step& step) { return step.is<step::Window>(); });
   if (!window) return;
   for (Step& step : chain) {
-    const auto* prefix = std::get_if<step::Prefix>(&step.rule);
+    const auto* prefix = step.get_if<step::Prefix>();
     if (prefix && prefix->n <= kMostSinks) step = {step::Sinks{prefix->n}};
   }
 }

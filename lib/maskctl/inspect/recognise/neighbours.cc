@@ -9,10 +9,21 @@
 #include <utility>
 
 #include "maskctl/base/error.h"
+#include "maskctl/base/text.h"
 #include "maskctl/inspect/recognise/recognise.h"
 #include "maskctl/mask/arrays/dense.h"
 #include "maskctl/mask/planes/bands.h"
+#include "maskctl/mask/steps/causal.h"
+#include "maskctl/mask/steps/chunk.h"
+#include "maskctl/mask/steps/combine.h"
+#include "maskctl/mask/steps/document.h"
+#include "maskctl/mask/steps/random.h"
+#include "maskctl/mask/steps/region.h"
 #include "maskctl/mask/steps/rule.h"
+#include "maskctl/mask/steps/scoped.h"
+#include "maskctl/mask/steps/slice.h"
+#include "maskctl/mask/steps/window.h"
+#include "maskctl/mask/steps/within.h"
 #include "maskctl/tensor/convert.h"
 
 namespace maskctl {
@@ -39,10 +50,11 @@ Chain edited(Chain chain, std::size_t i, const std::optional<Step>& step) {
   return chain;
 }
 
-NamedArray moved_offsets(const NamedArray& offsets, Index by) {
+/// All numbers of the array, moved; a single 0 where there are none.
+NamedArray moved(const NamedArray& array, Index by) {
   std::vector<std::int64_t> numbers{0};
-  if (offsets.array.elements() > 0) numbers = as_int64(offsets.array, "offsets");
-  NamedArray out{Tensor(DType::kInt64, {std::ssize(numbers)}), offsets.text};
+  if (!array.empty()) numbers = as_int64(array.array, "numbers");
+  NamedArray out{Tensor(DType::kInt64, {std::ssize(numbers)}), array.text};
   std::ranges::transform(numbers, out.array.as<std::int64_t>().begin(),
                          [by](std::int64_t n) { return n + by; });
   return out;
@@ -59,87 +71,162 @@ Tensor joined_ids(const Tensor& ids, std::int32_t from, std::int32_t to) {
   return out;
 }
 
-/// All variations of one step.
+/// Cells that were named one by one, or drawn, have no neighbours that someone means.
+bool names_cells(const Step& step) {
+  return step.is<step::Region>() || step.is<step::Combine>() || step.is<step::Random>() ||
+         step.is<step::Slice>();
+}
+
+/// All variations of one step: without it, each of its numbers moved by one, its choices, adjacent
+/// documents joined, and those of the steps that it holds.
 class Edits {
  public:
   Edits(Index queries, Index keys) : keys_(keys), square_(queries == keys) {}
 
-  std::vector<Edit> of(const Step& step) {
+  std::vector<Edit> of(Step step) {
     out_.clear();
-    std::visit([this](const auto& rule) { add(rule); }, step.rule);
+    if (names_cells(step)) return {};
+    if (auto* window = step.get_if<step::Window>()) sides(*window);
+    out_.push_back({fmt::format("without {}", words_of(step)), {}});
+    const StepInfo& info = info_of(step);
+    for (const Field& field : info.args) edit(step, info.name, field);
+    if (const auto* chunk = step.get_if<step::Chunk>()) join(*chunk);
+    if (const auto* documents = step.get_if<step::Document>()) join(*documents);
+    if (const auto* within = step.get_if<step::Within>()) join(*within);
+    if (info.chain) inside(step, info);
     return std::move(out_);
   }
 
  private:
-  template <typename Rule>
-  void put(std::string text, Rule rule) {
-    out_.push_back({std::move(text), Step{std::move(rule)}});
-  }
-  void drop(std::string_view what) { out_.push_back({fmt::format("without {}", what), {}}); }
-
-  /// Adds copies with one number moved; numbers below `least` give no step.
-  template <typename Rule, typename Number>
-  void move(std::string_view what, const Rule& rule, Index least, Number number) {
-    for (const Index by : {Index{1}, Index{-1}}) {
-      Rule copy = rule;
-      Index& value = number(copy);
-      const Index before = std::exchange(value, value + by);
-      if (value < least) continue;
-      put(fmt::format("{} {} instead of {}", what, value, before), std::move(copy));
-    }
-  }
-  template <typename Rule>
-  void turn(std::string_view what, const Rule& rule) {
-    if (square_) return;
-    Rule copy = rule;
-    copy.align = turned(rule.align);
-    put(fmt::format("{} aligned {}", what,
-                    copy.align == Align::kTopLeft ? "top-left" : "bottom-right"),
-        std::move(copy));
+  void put(std::string text, Step step) { out_.push_back({std::move(text), std::move(step)}); }
+  void put(const Step& step, const Field& field, FieldValue value, std::string text) {
+    Step copy = step;
+    field.set(copy, std::move(value));
+    put(std::move(text), std::move(copy));
   }
 
-  void add(const step::Causal& rule) {
-    drop("causal");
-    turn("causal", rule);
-    for (const Index by : {Index{1}, Index{-1}}) {
-      put(by > 0 ? "causal moved by a key to the right" : "causal moved by a key to the left",
-          step::Causal{rule.align, moved_offsets(rule.offsets, by)});
+  void edit(const Step& step, std::string_view name, const Field& field) {
+    const FieldValue value = field.get(step);
+    switch (field.type) {
+      case FieldType::kInteger:
+      case FieldType::kSide:
+      case FieldType::kIntegerOrSource:
+      case FieldType::kSideOrSource:
+        return number(step, name, field, value);
+      case FieldType::kLengths:
+        if (const auto* lengths = std::get_if<std::vector<Index>>(&value)) {
+          return borders(step, field, *lengths);
+        }
+        return number(step, name, field, value);
+      case FieldType::kChoice:
+        return choice(step, name, field, value);
+      case FieldType::kReal:
+      case FieldType::kSeed:
+      case FieldType::kRanges:
+      case FieldType::kSlice:
+      case FieldType::kBlockSize:
+      case FieldType::kSource:
+      case FieldType::kMaskSource:
+      case FieldType::kPadId:
+        return;  // no value is next to another
     }
   }
-  void add(const step::Window& rule) {
-    if (rule.left) move("window left", rule, 0, [](auto& w) -> Index& { return *w.left; });
-    if (rule.right) {
-      move("window right", rule, 0, [](auto& w) -> Index& { return *w.right; });
+
+  /// One more and one less; a number that is absent is 0 where that is the default.
+  void number(const Step& step, std::string_view name, const Field& field,
+              const FieldValue& value) {
+    const bool is_absent = std::holds_alternative<std::monostate>(value);
+    if (is_absent && field.fallback != "0") return;
+    for (const Index by : {Index{1}, Index{-1}}) {
+      if (const auto* array = std::get_if<NamedArray>(&value)) {
+        NamedArray numbers = moved(*array, by);
+        const auto fits = [&](std::int64_t n) { return n >= field.min && n <= keys_; };
+        if (!std::ranges::all_of(numbers.array.as<std::int64_t>(), fits)) continue;
+        put(step, field, std::move(numbers),
+            fmt::format("{} {} {} by one", name, field.name, by > 0 ? "larger" : "smaller"));
+        continue;
+      }
+      const Index before = is_absent ? 0 : std::get<Index>(value);
+      if (before + by < field.min || before + by > field.max) continue;
+      put(step, field, before + by,
+          fmt::format("{} {} {} instead of {}", name, field.name, before + by, before));
     }
-    drop("the window");
-    turn("window", rule);
-    const auto sides = [&](const char* text, std::optional<Index> left,
-                           std::optional<Index> right) {
-      put(text, step::Window{left, right, rule.align, rule.offset});
+  }
+
+  void choice(const Step& step, std::string_view name, const Field& field,
+              const FieldValue& value) {
+    const std::vector<std::string_view> choices = split(field.choices, '|');
+    const bool is_align = field.name == "align";
+    if (is_align && square_) return;
+    const Index* given = std::get_if<Index>(&value);
+    for (Index other = 0; other < std::ssize(choices); ++other) {
+      if (given ? other == *given : other == 0) continue;
+      const std::string_view text = choices[static_cast<std::size_t>(other)];
+      put(step, field, other,
+          is_align ? fmt::format("{} aligned {}", name, text)
+                   : fmt::format("{} {} {}", name, field.name, text));
+    }
+  }
+
+  /// Adjacent documents joined, and all borders moved by a token.
+  void borders(const Step& step, const Field& field, const std::vector<Index>& lengths) {
+    if (step.is<step::Within>()) return;  // its lists change together
+    for (std::size_t n = 1; n < std::min(lengths.size(), kMostDocuments); ++n) {
+      put(step, field, merged(lengths, n), joined(n));
+    }
+    for (const Index by : {Index{1}, Index{-1}}) {
+      std::vector<Index> shifted = lengths;
+      if (shifted.size() < 2) continue;
+      shifted.front() += by;
+      shifted.back() -= by;
+      if (std::min(shifted.front(), shifted.back()) < 1) continue;
+      put(step, field, std::move(shifted),
+          fmt::format("documents moved by a token to the {}", by > 0 ? "right" : "left"));
+    }
+  }
+  static std::string joined(std::size_t n) {
+    return fmt::format("documents {} and {} as one", n - 1, n);
+  }
+  /// Document n joined to the one before.
+  static std::vector<Index> merged(std::vector<Index> lengths, std::size_t n) {
+    if (n < lengths.size()) {
+      lengths[n - 1] += lengths[n];
+      lengths.erase(lengths.begin() + static_cast<std::ptrdiff_t>(n));
+    }
+    return lengths;
+  }
+
+  /// The window as two sides, and those that lack or repeat one.
+  void sides(step::Window& rule) {
+    if (rule.is_per_batch()) return;
+    rule.spelling = step::Window::Spelling::kSides;
+    const auto with = [&](const char* text, std::optional<Index> left, std::optional<Index> right) {
+      step::Window copy = rule;
+      copy.left = left;
+      copy.right = right;
+      put(text, std::move(copy));
     };
     if (rule.left && rule.right) {
-      sides("window open to the left", std::nullopt, rule.right);
-      sides("window open to the right", rule.left, std::nullopt);
+      with("window open to the left", std::nullopt, rule.right);
+      with("window open to the right", rule.left, std::nullopt);
     }
-    if (rule.left) sides("window to both sides", rule.left, rule.left);
+    if (rule.left && rule.right != rule.left) with("window to both sides", rule.left, rule.left);
     if (rule.right && rule.left != rule.right) {
-      sides("window to both sides as to the right", rule.right, rule.right);
+      with("window to both sides as to the right", rule.right, rule.right);
     }
-    move("window offset", rule, -kUnbounded, [](auto& w) -> Index& { return w.offset; });
   }
-  void add(const step::Chunk& rule) {
-    drop("chunks");
-    move("chunk size", rule, 1, [](auto& c) -> Index& { return c.size; });
-    move("chunk offset", rule, -kUnbounded, [](auto& c) -> Index& { return c.offset; });
-    if (!square_ || rule.offset != 0) return;
-    step::DocumentLengths documents;  // the same number, of equal length
+
+  void join(const step::Chunk& rule) {
+    if (!square_ || rule.offset != 0 || !rule.sizes.empty()) return;
+    std::vector<Index> lengths;  // the chunks as documents
     for (Index left = keys_; left > 0; left -= rule.size) {
-      documents.lengths.push_back(std::min(left, rule.size));
+      lengths.push_back(std::min(left, rule.size));
     }
-    join(documents);
+    for (std::size_t n = 1; n < std::min(lengths.size(), kMostDocuments); ++n) {
+      put(joined(n), step::DocumentLengths{merged(lengths, n)});
+    }
   }
-  void add(const step::Document& rule) {
-    drop("documents");
+  void join(const step::Document& rule) {
     std::vector<std::int32_t> order;  // documents, in order of first appearance in any row
     for (const std::int32_t id : as_int32(rule.q.array, "segment ids")) {
       if (id != rule.pad_id && !std::ranges::count(order, id)) order.push_back(id);
@@ -148,124 +235,34 @@ class Edits {
     for (std::size_t n = 1; n < std::min(order.size(), kMostDocuments); ++n) {
       step::Document copy = rule;
       copy.q.array = joined_ids(rule.q.array, order[n], order[n - 1]);
-      if (rule.kv.array.elements() > 0) {
-        copy.kv.array = joined_ids(rule.kv.array, order[n], order[n - 1]);
-      }
-      put(fmt::format("documents {} and {} as one", n - 1, n), std::move(copy));
+      if (!rule.kv.empty()) copy.kv.array = joined_ids(rule.kv.array, order[n], order[n - 1]);
+      put(joined(n), std::move(copy));
     }
   }
-  void join(const step::DocumentLengths& rule) {
-    for (std::size_t n = 1; n < std::min(rule.lengths.size(), kMostDocuments); ++n) {
-      step::DocumentLengths copy = rule;
-      merge(copy.lengths, n);
-      put(fmt::format("documents {} and {} as one", n - 1, n), std::move(copy));
-    }
-  }
-  void add(const step::DocumentLengths& rule) {
-    drop("documents");
-    join(rule);
-    for (const Index by : {Index{1}, Index{-1}}) {
-      step::DocumentLengths copy = rule;
-      if (copy.lengths.size() < 2) continue;
-      copy.lengths.front() += by;
-      copy.lengths.back() -= by;
-      if (std::min(copy.lengths.front(), copy.lengths.back()) < 1) continue;
-      put(fmt::format("documents moved by a token to the {}", by > 0 ? "right" : "left"),
-          std::move(copy));
-    }
-  }
-  void add(const step::Pad& rule) {
-    drop("padding");
-    if (!rule.is_lengths) return;
-    step::Pad other = rule;
-    other.left = !rule.left;
-    put(fmt::format("padding on the {}", other.left ? "left" : "right"), other);
-    for (const Index by : {Index{1}, Index{-1}}) {
-      step::Pad copy = rule;
-      copy.valid = moved_offsets(rule.valid, by);
-      const auto lengths = copy.valid.array.as<std::int64_t>();
-      if (std::ranges::any_of(lengths, [this](auto n) { return n < 0 || n > keys_; })) continue;
-      put(fmt::format("valid lengths {} by one", by > 0 ? "longer" : "shorter"), copy);
-    }
-  }
-  void add(const step::Dilated& rule) {
-    drop("dilation");
-    move("stride", rule, 1, [](auto& d) -> Index& { return d.stride; });
-  }
-  void add(const step::Prefix& rule) {
-    drop("the prefix");
-    move("prefix", rule, 0, [](auto& p) -> Index& { return p.n; });
-  }
-  void add(const step::Sinks& rule) {
-    drop("sinks");
-    move("sinks", rule, 0, [](auto& s) -> Index& { return s.n; });
-  }
-  void add(const step::Global&) { drop("global tokens"); }
-  void add(const step::Block&) { drop("the map of blocks"); }
-  void add(const step::Tokens&) { drop("token types"); }
-  void add(const step::Not&) { drop("inverting"); }
-  void add(const step::KvLengths&) { drop("key lengths"); }
-  void add(const step::Scoped& rule) {
-    const char* const axis = rule.axis == step::Scoped::Axis::kHeads ? "heads" : "batch entries";
-    std::string members;
-    for (const Range& range : rule.members) {
-      members += fmt::format("{}{}", members.empty() ? "" : "+", range.begin);
-      if (range.size() > 1) members += fmt::format("-{}", range.end - 1);
-    }
-    for (std::size_t i = 0; i < rule.chain.size(); ++i) {
-      for (Edit& edit : Edits(*this).of(rule.chain[i])) {
-        step::Scoped copy = rule;
-        copy.chain = edited(copy.chain, i, edit.step);
-        put(fmt::format("{} in {} {}", edit.text, axis, members), std::move(copy));
-      }
-    }
-  }
-  void add(const step::Within& rule) {
-    drop("documents");
-    Edits inside(*this);
-    inside.square_ = rule.kv_lengths.empty();
-    for (std::size_t i = 0; i < rule.chain.size(); ++i) {
-      for (Edit& edit : inside.of(rule.chain[i])) {
-        step::Within copy = rule;
-        copy.chain = edited(copy.chain, i, edit.step);
-        put(fmt::format("{} in each document", edit.text), std::move(copy));
-      }
-    }
+  void join(const step::Within& rule) {
     for (std::size_t n = 1; n < std::min(rule.lengths.size(), kMostDocuments); ++n) {
       step::Within copy = rule;
-      merge(copy.lengths, n);
-      merge(copy.kv_lengths, n);
-      put(fmt::format("documents {} and {} as one", n - 1, n), std::move(copy));
+      copy.lengths = merged(rule.lengths, n);
+      copy.kv_lengths = merged(rule.kv_lengths, n);
+      put(joined(n), std::move(copy));
     }
   }
-  /// Joins document n to the one before.
-  static void merge(std::vector<Index>& lengths, std::size_t n) {
-    if (n >= lengths.size()) return;
-    lengths[n - 1] += lengths[n];
-    lengths.erase(lengths.begin() + static_cast<std::ptrdiff_t>(n));
-  }
-  // Cells that were named one by one, or drawn, have no neighbours that someone means.
-  void add(const step::Random&) {}
-  void add(const step::Region&) {}
-  void add(const step::Combine&) {}
-  void add(const step::Slice&) {}
-  /// Of any other rule: without it, and each of its numbers moved by one.
-  template <typename Rule>
-  void add(const Rule& rule) {
-    const Step step{rule};
-    const StepInfo& info = info_of(step);
-    drop(info.name);
-    for (const Field& field : info.args) {
-      const FieldValue value = field.get(step);
-      const Index* number = std::get_if<Index>(&value);
-      if (!number || field.type == FieldType::kChoice) continue;
-      for (const Index by : {Index{1}, Index{-1}}) {
-        if (*number + by < field.min || *number + by > field.max) continue;
-        Step copy = step;
-        field.set(copy, *number + by);
-        out_.push_back(
-            {fmt::format("{} {} {} instead of {}", info.name, field.name, *number + by, *number),
-             std::move(copy)});
+
+  /// The edits of the steps in {...}.
+  void inside(const Step& step, const StepInfo& info) {
+    const auto* within = step.get_if<step::Within>();
+    Edits edits(*this);
+    edits.square_ = within ? within->kv_lengths.empty() : square_;
+    const std::string where =
+        within ? "each document"
+               : fmt::format("{} {}", info.name,
+                             value_text(info.args.front(), info.args.front().get(step)).value());
+    Step copy = step;
+    const Chain chain = *info.chain(copy);
+    for (std::size_t i = 0; i < chain.size(); ++i) {
+      for (Edit& edit : edits.of(chain[i])) {
+        *info.chain(copy) = edited(chain, i, edit.step);
+        put(fmt::format("{} in {}", edit.text, where), copy);
       }
     }
   }
@@ -275,32 +272,27 @@ class Edits {
   std::vector<Edit> out_;
 };
 
-/// Calls f for every causal and window step, including those inside scopes and documents.
+/// Calls f for every causal and window step, including those inside other steps.
 template <typename F>
 Chain with_diagonals(Chain chain, const F& f) {
   for (Step& step : chain) {
-    if (auto* causal = std::get_if<step::Causal>(&step.rule)) f(*causal);
-    if (auto* window = std::get_if<step::Window>(&step.rule)) f(*window);
-    if (auto* scoped = std::get_if<step::Scoped>(&step.rule)) {
-      scoped->chain = with_diagonals(std::move(scoped->chain), f);
-    }
-    if (auto* within = std::get_if<step::Within>(&step.rule)) {
-      within->chain = with_diagonals(std::move(within->chain), f);
+    if (auto* causal = step.get_if<step::Causal>()) f(*causal);
+    if (auto* window = step.get_if<step::Window>()) f(*window);
+    if (const auto chain_of = info_of(step).chain) {
+      Chain& inner = *chain_of(step);
+      inner = with_diagonals(std::move(inner), f);
     }
   }
   return chain;
 }
 
 struct TurnAlign {
-  template <typename Rule>
-  void operator()(Rule& rule) const {
-    rule.align = turned(rule.align);
-  }
+  void operator()(auto& rule) const { rule.align = turned(rule.align); }
 };
 
 struct MoveDiagonal {
   Index by;
-  void operator()(step::Causal& rule) const { rule.offsets = moved_offsets(rule.offsets, by); }
+  void operator()(step::Causal& rule) const { rule.offsets = moved(rule.offsets, by); }
   void operator()(step::Window& rule) const { rule.offset += by; }
 };
 
@@ -393,7 +385,7 @@ class Finder {
     std::map<std::string, std::size_t> times;
     std::size_t scopes = 0;
     for (std::size_t i = 0; i < chain.size(); ++i) {
-      const auto* scoped = std::get_if<step::Scoped>(&chain[i].rule);
+      const auto* scoped = chain[i].get_if<step::Scoped>();
       if (!scoped) continue;
       ++scopes;
       std::set<std::string> seen;
@@ -401,7 +393,7 @@ class Finder {
         for (const Edit& edit : edits_of(scoped->chain[j])) {
           if (!seen.insert(edit.text).second) continue;
           Chain& all = changed.try_emplace(edit.text, chain).first->second;
-          std::get<step::Scoped>(all[i].rule).chain = edited(scoped->chain, j, edit.step);
+          all[i].as<step::Scoped>().chain = edited(scoped->chain, j, edit.step);
           ++times[edit.text];
         }
       }

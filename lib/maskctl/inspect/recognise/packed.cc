@@ -15,6 +15,9 @@
 #include "maskctl/inspect/recognise/fit.h"
 #include "maskctl/inspect/recognise/regions.h"
 #include "maskctl/mask/planes/bands.h"
+#include "maskctl/mask/steps/chunk.h"
+#include "maskctl/mask/steps/document.h"
+#include "maskctl/mask/steps/region.h"
 
 namespace maskctl::recognition {
 namespace {
@@ -199,12 +202,12 @@ class BorderSearch {
     std::vector<Weights> out;
     if (regions.empty()) return out;
     Weights all = cells_;
-    for (const Step& step : regions) all.leave_out(std::get<step::Region>(step.rule));
+    for (const Step& step : regions) all.leave_out(step.as<step::Region>());
     out.push_back(std::move(all));
     if (regions.size() == 1 || regions.size() > kMostSingly) return out;
     for (const Step& step : regions) {
       out.push_back(cells_);
-      out.back().leave_out(std::get<step::Region>(step.rule));
+      out.back().leave_out(step.as<step::Region>());
     }
     return out;
   }

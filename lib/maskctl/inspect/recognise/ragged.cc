@@ -10,6 +10,10 @@
 #include "maskctl/inspect/recognise/lone_cells.h"
 #include "maskctl/inspect/recognise/names.h"
 #include "maskctl/inspect/recognise/ragged_borders.h"
+#include "maskctl/mask/steps/causal.h"
+#include "maskctl/mask/steps/document.h"
+#include "maskctl/mask/steps/window.h"
+#include "maskctl/mask/steps/within.h"
 
 namespace maskctl::recognition {
 namespace {

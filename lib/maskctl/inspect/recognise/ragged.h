@@ -6,6 +6,7 @@
 
 #include "maskctl/mask/plane.h"
 #include "maskctl/mask/steps/step.h"
+#include "maskctl/mask/steps/within.h"
 
 namespace maskctl::recognition {
 

@@ -15,6 +15,10 @@
 #include "maskctl/inspect/recognise/sharing.h"
 #include "maskctl/inspect/recognise/steps.h"
 #include "maskctl/mask/arrays/nearest.h"
+#include "maskctl/mask/steps/dilated.h"
+#include "maskctl/mask/steps/global.h"
+#include "maskctl/mask/steps/not.h"
+#include "maskctl/mask/steps/tokens.h"
 
 namespace maskctl {
 namespace recognition {
@@ -41,9 +45,8 @@ Chain cheapest(const PlanePtr& plane, const std::vector<Moves>& found) {
 /// Prefers a chain without arrays even if it is one step longer: sinks plus a window rather than
 /// token types that happen to fit.
 Chain plainer(const PlanePtr& plane, Chain chain, Index max_steps) {
-  const bool guessed = std::any_of(chain.begin(), chain.end(), [](const Step& step) {
-    return std::holds_alternative<step::Tokens>(step.rule);
-  });
+  const bool guessed = std::any_of(chain.begin(), chain.end(),
+                                   [](const Step& step) { return step.is<step::Tokens>(); });
   const auto steps = static_cast<Index>(chain.size());
   if (!guessed || steps >= max_steps) return chain;
   const Explained plain = explain(plane, steps + 1, true);
@@ -56,7 +59,7 @@ Chain plainer(const PlanePtr& plane, Chain chain, Index max_steps) {
 /// True for global tokens in so many ranges that stray cells may have caused them.
 bool has_long_lists(const Chain& chain) {
   return std::ranges::any_of(chain, [](const Step& step) {
-    const auto* global = std::get_if<step::Global>(&step.rule);
+    const auto* global = step.get_if<step::Global>();
     return global && global->tokens.size() > 2;
   });
 }
@@ -349,9 +352,11 @@ Recognised recognise(const Mask& mask, const RecogniseOptions& options) {
   if (mask.cells() == 0) return out;
   const Planes planes = planes_of(mask, options.max_cells);
   std::vector<PlaneChain> found;
+  found.reserve(planes.distinct.size());
   for (const PlanePtr& plane : planes.distinct) found.push_back(recognise_plane(plane, options));
   share(planes, mask.batch(), mask.heads(), found);
   std::vector<Chain> chains;
+  chains.reserve(found.size());
   for (const PlaneChain& one : found) chains.push_back(one.chain);
   out.irregular = std::ranges::all_of(found, &PlaneChain::irregular);
   out.chain = scoped(std::move(chains), planes.of, mask.batch(), mask.heads(),

@@ -5,6 +5,8 @@
 #include "maskctl/inspect/recognise/cells.h"
 #include "maskctl/inspect/recognise/recognise.h"
 #include "maskctl/mask/planes/bands.h"
+#include "maskctl/mask/steps/region.h"
+#include "maskctl/mask/steps/scoped.h"
 
 namespace maskctl {
 namespace {
@@ -152,16 +154,16 @@ class Cover {
 
 /// Tokens that see each other.
 bool is_diagonal(const Step& step) {
-  const auto& rule = std::get<step::Region>(step.rule);
+  const auto& rule = step.as<step::Region>();
   return rule.open && rule.q.size() == 1 && rule.q == rule.k;
 }
 
 Chain without_regions(const Chain& chain) {
   Chain out;
   for (const Step& step : chain) {
-    if (std::holds_alternative<step::Region>(step.rule) && !is_diagonal(step)) continue;
+    if (step.is<step::Region>() && !is_diagonal(step)) continue;
     out.push_back(step);
-    auto* scoped = std::get_if<step::Scoped>(&out.back().rule);
+    auto* scoped = out.back().get_if<step::Scoped>();
     if (!scoped) continue;
     scoped->chain = without_regions(scoped->chain);
     if (scoped->chain.empty()) out.pop_back();

@@ -5,7 +5,12 @@
 #include <optional>
 
 #include "maskctl/base/text.h"
+#include "maskctl/mask/steps/first_keys.h"
+#include "maskctl/mask/steps/pad.h"
+#include "maskctl/mask/steps/region.h"
 #include "maskctl/mask/steps/rule.h"
+#include "maskctl/mask/steps/scoped.h"
+#include "maskctl/mask/steps/window.h"
 
 namespace maskctl::recognition {
 namespace {
@@ -77,6 +82,11 @@ std::optional<Index> number_in(const Field& field, const FieldValue& value) {
   return number_from<Index>(field.fallback);
 }
 
+bool takes_list(const Field& field) {
+  return field.type == FieldType::kIntegerOrSource || field.type == FieldType::kSideOrSource ||
+         field.type == FieldType::kLengths;
+}
+
 /// One number per batch, [B].
 std::optional<FieldValue> stacked_numbers(const Field& field,
                                           const std::vector<FieldValue>& values) {
@@ -113,10 +123,10 @@ std::vector<Step> as_moved(const std::vector<const Step*>& steps) {
   std::vector<Step> out;
   for (const Step* step : steps) {
     out.push_back(*step);
-    const auto* first = std::get_if<step::Window>(&steps.front()->rule);
-    auto* window = std::get_if<step::Window>(&out.back().rule);
+    const auto* first = steps.front()->get_if<step::Window>();
+    auto* window = out.back().get_if<step::Window>();
     const auto is_closed = [](const step::Window* rule) {
-      return rule && rule->left && rule->right && rule->offsets.empty();
+      return rule && rule->left && rule->right && !rule->is_per_batch();
     };
     if (!is_closed(first) || !is_closed(window)) continue;
     if (*window->left + *window->right != *first->left + *first->right) continue;
@@ -135,7 +145,7 @@ std::optional<Step> merged(const std::vector<const Step*>& each) {
   Step out = steps.front();
   const StepInfo& info = info_of(out);
   const bool alike = std::ranges::all_of(steps, [&](const Step& step) {
-    return step.rule.index() == out.rule.index() && &info_of(step) == &info;
+    return &step.row() == &out.row() && &info_of(step) == &info;
   });
   if (!alike) return std::nullopt;
   if (info.chain) {
@@ -144,12 +154,13 @@ std::optional<Step> merged(const std::vector<const Step*>& each) {
   }
   for (const Field& field : info.args) {
     std::vector<FieldValue> values;
+    values.reserve(steps.size());
     for (const Step& step : steps) values.push_back(field.get(step));
     const bool equal = std::ranges::all_of(
         values, [&](const FieldValue& value) { return same_value(field, value, values.front()); });
     if (equal) continue;
     std::optional<FieldValue> all;
-    if (field.type == FieldType::kIntegerOrSource || field.type == FieldType::kLengths) {
+    if (takes_list(field)) {
       all = stacked_numbers(field, values);
     } else if (field.type == FieldType::kSource) {
       all = stacked_arrays(values);
@@ -163,11 +174,11 @@ std::optional<Step> merged(const std::vector<const Step*>& each) {
 /// A step of the same rule that changes nothing, for a batch that lacks it; nothing if no number
 /// achieves that.
 std::optional<Step> neutral(const Step& step, const Extent& extent) {
-  if (const auto* rule = std::get_if<step::Pad>(&step.rule); rule && rule->is_lengths) {
+  if (const auto* rule = step.get_if<step::Pad>(); rule && rule->is_lengths) {
     return pad(extent.keys, rule->left, rule->both);
   }
-  if (std::holds_alternative<step::Prefix>(step.rule)) return Step{step::Prefix{0}};
-  if (std::holds_alternative<step::Sinks>(step.rule)) return Step{step::Sinks{0}};
+  if (step.is<step::Prefix>()) return Step{step::Prefix{0}};
+  if (step.is<step::Sinks>()) return Step{step::Sinks{0}};
   return std::nullopt;
 }
 
@@ -176,7 +187,7 @@ std::optional<Chain> filled(const Chain& chain, const Chain& longest, const Exte
   Chain out;
   std::size_t at = 0;
   for (const Step& step : longest) {
-    if (at < chain.size() && chain[at].rule.index() == step.rule.index()) {
+    if (at < chain.size() && &chain[at].row() == &step.row()) {
       out.push_back(chain[at++]);
       continue;
     }
@@ -281,8 +292,7 @@ std::vector<Chain> regions_taken_off(std::vector<Chain>& chains) {
   std::vector<Chain> out;
   for (Chain& chain : chains) {
     auto first = chain.end();
-    while (first != chain.begin() && std::holds_alternative<step::Region>((first - 1)->rule))
-      --first;
+    while (first != chain.begin() && (first - 1)->is<step::Region>()) --first;
     out.emplace_back(first, chain.end());
     chain.erase(first, chain.end());
   }

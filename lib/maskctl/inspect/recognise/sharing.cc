@@ -11,6 +11,9 @@
 #include "maskctl/inspect/recognise/regions.h"
 #include "maskctl/inspect/recognise/scopes.h"
 #include "maskctl/mask/arrays/nearest.h"
+#include "maskctl/mask/steps/causal.h"
+#include "maskctl/mask/steps/region.h"
+#include "maskctl/mask/steps/window.h"
 
 namespace maskctl::recognition {
 namespace {
@@ -131,16 +134,13 @@ class Borrowing {
 void share_band(const std::vector<PlanePtr>& planes, std::vector<PlaneChain>& found) {
   const Extent extent{planes.front()->queries(), planes.front()->keys()};
   const auto band_at = [](const Chain& chain) {
-    return std::ranges::find_if(chain, [](const Step& step) {
-      return std::holds_alternative<step::Causal>(step.rule) ||
-             std::holds_alternative<step::Window>(step.rule);
-    });
+    return std::ranges::find_if(
+        chain, [](const Step& step) { return step.is<step::Causal>() || step.is<step::Window>(); });
   };
   const auto with = [&](Chain chain, const Step& band) {
     auto at = band_at(chain);
     if (at == chain.end()) {
-      at = std::ranges::find_if(
-          chain, [](const Step& step) { return std::holds_alternative<step::Region>(step.rule); });
+      at = std::ranges::find_if(chain, [](const Step& step) { return step.is<step::Region>(); });
       chain.insert(at, band);
     } else {
       chain[static_cast<std::size_t>(at - chain.begin())] = band;

@@ -3,6 +3,15 @@
 #include <algorithm>
 #include <cstdlib>
 
+#include "maskctl/mask/steps/block.h"
+#include "maskctl/mask/steps/causal.h"
+#include "maskctl/mask/steps/document.h"
+#include "maskctl/mask/steps/first_keys.h"
+#include "maskctl/mask/steps/global.h"
+#include "maskctl/mask/steps/pad.h"
+#include "maskctl/mask/steps/tokens.h"
+#include "maskctl/mask/steps/window.h"
+
 namespace maskctl::recognition {
 namespace {
 
@@ -110,9 +119,7 @@ Step literal(const Move& move, const Extent& extent) {
 
 bool has_arrays(const Chain& chain) {
   return std::any_of(chain.begin(), chain.end(), [](const Step& step) {
-    return std::holds_alternative<step::Document>(step.rule) ||
-           std::holds_alternative<step::Tokens>(step.rule) ||
-           std::holds_alternative<step::Block>(step.rule);
+    return step.is<step::Document>() || step.is<step::Tokens>() || step.is<step::Block>();
   });
 }
 

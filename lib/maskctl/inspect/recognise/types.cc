@@ -131,7 +131,7 @@ PlanePtr free_documents(const PlanePtr& closed) {
     }
     document.end = token + 1;
   }
-  return bands(n, n, std::move(slabs));
+  return bands(n, n, slabs);
 }
 
 /// The keys without a closed cell, open for all queries.

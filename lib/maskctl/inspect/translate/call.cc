@@ -5,6 +5,7 @@
 #include <set>
 
 #include "maskctl/inspect/translate/code.h"
+#include "maskctl/mask/steps/tokens.h"
 #include "maskctl/tensor/convert.h"
 
 namespace maskctl {
@@ -439,7 +440,7 @@ std::optional<std::vector<std::pair<Index, Index>>> spans_of(const Tensor& types
 
 /// The token types that open images after the steps of a chain, or null.
 const step::Tokens* images_of(const Chain& chain) {
-  const auto* tokens = chain.empty() ? nullptr : std::get_if<step::Tokens>(&chain.back().rule);
+  const auto* tokens = chain.empty() ? nullptr : chain.back().get_if<step::Tokens>();
   const bool opens = tokens && tokens->shared && tokens->join == step::Tokens::Join::kUnion &&
                      tokens->zero != step::Tokens::Zero::kNone;
   return opens ? tokens : nullptr;

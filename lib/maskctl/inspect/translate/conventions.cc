@@ -6,6 +6,7 @@
 #include <array>
 
 #include "maskctl/base/error.h"
+#include "maskctl/mask/steps/window.h"
 
 namespace maskctl {
 namespace {

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "maskctl/mask/steps/step.h"
+#include "maskctl/mask/steps/window.h"
 
 namespace maskctl {
 

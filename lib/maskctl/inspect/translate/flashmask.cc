@@ -7,6 +7,9 @@
 #include "maskctl/inspect/translate/code.h"
 #include "maskctl/mask/planes/bands.h"
 #include "maskctl/mask/planes/words.h"
+#include "maskctl/mask/steps/rule.h"
+#include "maskctl/mask/steps/scoped.h"
+#include "maskctl/mask/steps/within.h"
 
 namespace maskctl {
 namespace {
@@ -114,40 +117,43 @@ class OpenRows {
 struct FixedSizes {
   Index queries = 0, keys = 0, batch = 1;
 
-  void take(const Tensor& q, const Tensor& kv) {
-    queries = q.extent(q.rank() - 1);
-    keys = kv.extent(kv.rank() - 1);
-    if (q.rank() > 1) batch = std::max(batch, q.extent(0));
+  void take(const Step& step) {
+    if (const auto* within = step.get_if<step::Within>()) return take(*within);
+    if (const auto formula = step.row().formula(step); formula.cells) take(*formula.cells);
   }
-  void operator()(const step::Document& rule) {
-    take(rule.q.array, rule.shared ? rule.q.array : rule.kv.array);
-  }
-  void operator()(const step::Tokens& rule) {
-    take(rule.q.array, rule.shared ? rule.q.array : rule.kv.array);
-  }
-  void operator()(const step::DocumentLengths& rule) {
-    queries = keys = ends_of(rule.lengths).back();
-  }
-  void operator()(const step::Within& rule) {
-    if (rule.lengths.empty()) return take(rule.q.array, rule.shared ? rule.q.array : rule.kv.array);
+
+ private:
+  void take(const step::Within& rule) {
+    if (rule.lengths.empty()) {
+      take_tokens(rule.q.array, queries);
+      return take_tokens(rule.shared ? rule.q.array : rule.kv.array, keys);
+    }
     queries = ends_of(rule.lengths).back();
     keys = rule.kv_lengths.empty() ? queries : ends_of(rule.kv_lengths).back();
   }
-  void operator()(const step::Pad& rule) {
-    if (!rule.is_lengths) {
-      keys = rule.valid.array.extent(rule.valid.array.rank() - 1);
-      if (queries == 0) queries = keys;
-    }
-    if (rule.valid.array.rank() > 1 || rule.is_lengths) {
-      batch = std::max(batch, rule.valid.array.extent(0));
+  void take_tokens(const Tensor& array, Index& side) {
+    side = array.extent(array.rank() - 1);
+    if (array.rank() > 1) batch = std::max(batch, array.extent(0));
+  }
+  void take(const Expr& expr) {
+    const auto side = [&]() -> Index& {
+      return expr->parts.front()->kind == Expr::Kind::kKey ? keys : queries;
+    };
+    if (expr->kind == Expr::Kind::kElement && expr->parts.size() == 1) {
+      take_tokens(expr->array, side());
+    } else if (expr->kind == Expr::Kind::kDocument) {
+      side() = ends_of(expr->lengths).back();
+    } else if (expr->kind == Expr::Kind::kOfBatch) {
+      batch = std::max(batch, expr->array.elements());
+    } else {
+      for (const Expr& part : expr->parts) take(part);
     }
   }
-  void operator()(const auto&) {}
 };
 
 constexpr Index kMostFlashmaskKeys = Index{1} << 20;
 
-bool is_scoped(const Step& step) { return std::holds_alternative<step::Scoped>(step.rule); }
+bool is_scoped(const Step& step) { return step.is<step::Scoped>(); }
 
 /// The closed rows of each key of one plane, as many ranges as it has.
 std::vector<std::vector<Range>> closed_rows(const PlanePtr& plane) {
@@ -171,7 +177,8 @@ std::vector<std::vector<Range>> closed_rows(const PlanePtr& plane) {
 bool write_columns(const Chain& chain, Translation& out) {
   if (std::ranges::any_of(chain, is_scoped)) return false;
   FixedSizes sizes;
-  for (const Step& step : chain) std::visit([&](const auto& rule) { sizes(rule); }, step.rule);
+  for (const Step& step : chain) sizes.take(step);
+  if (sizes.queries == 0) sizes.queries = sizes.keys;  // padding of keys alone
   if (sizes.keys == 0 || sizes.queries == 0 || sizes.keys > kMostFlashmaskKeys) return false;
   const Mask mask = maskctl::apply(Mask(full_plane(sizes.queries, sizes.keys)), chain);
   std::vector<Index> numbers;

@@ -9,6 +9,9 @@
 #include "maskctl/inspect/translate/code.h"
 #include "maskctl/mask/arrays/dense.h"
 #include "maskctl/mask/steps/rule.h"
+#include "maskctl/mask/steps/scoped.h"
+#include "maskctl/mask/steps/slice.h"
+#include "maskctl/mask/steps/within.h"
 #include "maskctl/tensor/convert.h"
 
 namespace maskctl {
@@ -387,12 +390,12 @@ Expr met(Meets how, const Expr& mask, const Expr& cells) {
 }
 
 bool Composer::add(const Step& step) {
-  if (const auto* scope = std::get_if<step::Scoped>(&step.rule)) return add_scope(step, *scope);
-  if (const auto* within = std::get_if<step::Within>(&step.rule)) {
+  if (const auto* scope = step.get_if<step::Scoped>()) return add_scope(step, *scope);
+  if (const auto* within = step.get_if<step::Within>()) {
     return add_documents(step, *within);
   }
-  if (const auto* part = std::get_if<step::Slice>(&step.rule)) return slice(step, *part);
-  const RuleInfo& rule = rule_of(step);
+  if (const auto* part = step.get_if<step::Slice>()) return slice(step, *part);
+  const RuleInfo& rule = step.row();
   const CellFormula formula = rule.formula(step);
   if (!formula.cells) return refuse(step, formula.missing);
   mask = met(rule.meets(step), mask, place_(*formula.cells));

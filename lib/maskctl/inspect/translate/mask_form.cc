@@ -5,6 +5,14 @@
 #include <algorithm>
 #include <set>
 
+#include "maskctl/mask/steps/causal.h"
+#include "maskctl/mask/steps/chunk.h"
+#include "maskctl/mask/steps/document.h"
+#include "maskctl/mask/steps/first_keys.h"
+#include "maskctl/mask/steps/kv_lengths.h"
+#include "maskctl/mask/steps/pad.h"
+#include "maskctl/mask/steps/window.h"
+#include "maskctl/mask/steps/within.h"
 #include "maskctl/tensor/convert.h"
 
 namespace maskctl {
@@ -45,6 +53,7 @@ class Reader {
 
  private:
   /// Takes the step into the form; returns "" or the reason why it does not fit.
+  std::string take(const Step& step);
   std::string take(const step::Causal& rule);
   std::string take(const step::Window& rule);
   std::string take(const step::Chunk& rule);
@@ -55,7 +64,6 @@ class Reader {
   std::string take(const step::KvLengths& rule);
   std::string take(const step::Prefix& rule) { return open(rule.n, rule.each); }
   std::string take(const step::Sinks& rule) { return open(rule.n, rule.each); }
-  std::string take(const auto&) { return "has no argument of its own"; }
   std::string open(Index n, const NamedArray& each);
   std::string align(Align given);
   std::string pad(const Tensor& lengths);
@@ -67,6 +75,14 @@ class Reader {
   Index first_ = 0;            // keys that an opening step opened
   bool causal_after_ = false;  // causal came after them
 };
+
+std::string Reader::take(const Step& step) {
+  std::string why = "has no argument of its own";
+  visit_rule<step::Causal, step::Window, step::Chunk, step::Document, step::DocumentLengths,
+             step::Within, step::Pad, step::KvLengths, step::Prefix, step::Sinks>(
+      step, [&](const auto& rule) { why = take(rule); });
+  return why;
+}
 
 std::string Reader::align(Align given) {
   if (given == Align::kUnset) return "";
@@ -92,7 +108,7 @@ std::string Reader::take(const step::Causal& rule) {
 
 std::string Reader::take(const step::Window& rule) {
   if (out_.inside) return "counts over documents, after steps that count inside them";
-  if (rule.offsets.array.elements() > 0) return "has an offset for each batch";
+  if (rule.is_per_batch()) return "has a number for each batch";
   if (first_ > 0) return "closes keys that the previous step opened";
   if (rule.left) out_.left = narrower(out_.left, *rule.left - rule.offset);
   if (rule.right) out_.right = narrower(out_.right, *rule.right + rule.offset);
@@ -103,6 +119,7 @@ std::string Reader::take(const step::Chunk& rule) {
   if (out_.inside) return "counts over documents, after steps that count inside them";
   if (first_ > 0) return "closes keys that the previous step opened";
   if (out_.chunk) return "is a second chunk rule";
+  if (!rule.sizes.empty()) return "has a size for each batch";
   out_.chunk = rule.size;
   out_.chunk_offset = rule.offset;
   out_.chunk_align = rule.align == Align::kTopLeft ? Align::kUnset : rule.align;
@@ -218,7 +235,7 @@ void Reader::finish() {
 MaskForm Reader::read(const Chain& chain, const StepName& name) {
   name_ = name;
   for (const Step& step : chain) {
-    const std::string why = std::visit([&](const auto& rule) { return take(rule); }, step.rule);
+    const std::string why = take(step);
     if (why.empty()) continue;
     out_.rest = fmt::format("{} {}", name(step), why);
     return out_;

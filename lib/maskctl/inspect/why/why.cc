@@ -6,7 +6,12 @@
 
 #include "maskctl/base/error.h"
 #include "maskctl/mask/planes/bands.h"
+#include "maskctl/mask/steps/combine.h"
+#include "maskctl/mask/steps/random.h"
 #include "maskctl/mask/steps/rule.h"
+#include "maskctl/mask/steps/scoped.h"
+#include "maskctl/mask/steps/slice.h"
+#include "maskctl/mask/steps/within.h"
 
 namespace maskctl {
 namespace {
@@ -21,21 +26,21 @@ Mask hollow(const Mask& mask) {
 /// A step with the same checks and shapes as the given one, but one that reads no mask and draws
 /// nothing.
 Step hollow(const Step& step) {
-  if (const auto* combine = std::get_if<step::Combine>(&step.rule)) {
+  if (const auto* combine = step.get_if<step::Combine>()) {
     return {step::Combine{combine->op, hollow(combine->mask), combine->text}};
   }
-  if (const auto* random = std::get_if<step::Random>(&step.rule)) {
+  if (const auto* random = step.get_if<step::Random>()) {
     step::Random out = *random;
     if (out.seed <= 0xffffffffU) out.stream = step::Random::Stream::kJax;
     out.max_bytes = 0;  // a seed outside numpy's range is still refused
     return {out};
   }
-  if (const auto* scoped = std::get_if<step::Scoped>(&step.rule)) {
+  if (const auto* scoped = step.get_if<step::Scoped>()) {
     step::Scoped out{scoped->axis, scoped->members, {}};
     for (const Step& inner : scoped->chain) out.chain.push_back(hollow(inner));
     return {std::move(out)};
   }
-  if (const auto* within = std::get_if<step::Within>(&step.rule)) {
+  if (const auto* within = step.get_if<step::Within>()) {
     step::Within out = *within;
     for (Step& inner : out.chain) inner = hollow(inner);
     return {std::move(out)};
@@ -117,25 +122,23 @@ bool Walk::follow(const Mask& source, const Chain& chain, const Cell& end, int d
   require_inside(masks.back(), end);
   std::vector<Cell> cells(chain.size() + 1, end);
   for (std::size_t i = chain.size(); i-- > 0;) {
-    cells[i] = cell_before(chain[i], shape_of(masks[i]), cells[i + 1]);
+    cells[i] = cell_before_step(chain[i], shape_of(masks[i]), cells[i + 1]);
   }
   if (depth == 0) start = cells.front();
   bool open = open_at(cells.front());
   for (std::size_t i = 0; i < chain.size(); ++i) {
     // For a rule with more batches than the mask, use the batch in which the pair ends.
     Cell asked = cells[i];
-    asked.batch =
-        std::holds_alternative<step::Slice>(chain[i].rule) ? asked.batch : cells[i + 1].batch;
-    asked.head =
-        std::holds_alternative<step::Slice>(chain[i].rule) ? asked.head : cells[i + 1].head;
+    asked.batch = chain[i].is<step::Slice>() ? asked.batch : cells[i + 1].batch;
+    asked.head = chain[i].is<step::Slice>() ? asked.head : cells[i + 1].head;
     const Verdict verdict = judge(chain[i], shape_of(masks[i]), asked, open);
     const std::size_t at = steps.size();
     steps.push_back({name_(chain[i]), verdict.reason + moved_text(cells[i], cells[i + 1]), open,
                      verdict.after, cells[i], cells[i + 1], depth});
     open = verdict.after;
-    if (const auto* scope = std::get_if<step::Scoped>(&chain[i].rule)) {
+    if (const auto* scope = chain[i].get_if<step::Scoped>()) {
       open = follow_scope(*scope, masks[i], at, depth);
-    } else if (const auto* within = std::get_if<step::Within>(&chain[i].rule)) {
+    } else if (const auto* within = chain[i].get_if<step::Within>()) {
       open = follow_document(*within, masks[i], at, depth);
     }
   }

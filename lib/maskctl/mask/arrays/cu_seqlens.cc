@@ -66,7 +66,7 @@ Mask mask_from_cu_seqlens(const Tensor& cu_q, const Tensor& cu_kv, std::optional
     if (q[i - 1] == q[i] || kv[i - 1] == kv[i]) continue;
     slabs.push_back({{q[i - 1], q[i]}, {Band{kv[i - 1], kv[i], 0, 0}}});
   }
-  return Mask(bands(extent(q, queries, "queries"), extent(kv, keys, "keys"), std::move(slabs)));
+  return Mask(bands(extent(q, queries, "queries"), extent(kv, keys, "keys"), slabs));
 }
 
 Mask mask_from_pairs(const Tensor& pairs_q, const Tensor& pairs_kv, Index queries, Index keys) {

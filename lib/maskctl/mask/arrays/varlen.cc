@@ -71,7 +71,7 @@ PlanePtr plane_of(const std::vector<DocumentRange>& segments, Index queries, Ind
     if (segment.q.empty() || segment.k.empty()) continue;
     slabs.push_back({segment.q, {Band{segment.k.begin, segment.k.end, 0, 0}}});
   }
-  return bands(queries, keys, std::move(slabs));
+  return bands(queries, keys, slabs);
 }
 
 }  // namespace

@@ -204,7 +204,7 @@ PlanePtr int32_band(Index queries, Index keys, std::optional<Index> low, Index h
     }
     slabs.push_back({rows, {band}});
   }
-  return bands(queries, keys, std::move(slabs));
+  return bands(queries, keys, slabs);
 }
 
 }  // namespace maskctl

@@ -10,6 +10,7 @@
 #include "maskctl/mask/info/python_error.h"
 #include "maskctl/mask/planes/bands.h"
 #include "maskctl/mask/steps/step.h"
+#include "maskctl/mask/steps/tokens.h"
 #include "maskctl/tensor/convert.h"
 
 namespace maskctl {

@@ -7,6 +7,7 @@
 #include "maskctl/mask/info/conversions.h"
 #include "maskctl/mask/info/python_error.h"
 #include "maskctl/mask/planes/bands.h"
+#include "maskctl/mask/steps/chunk.h"
 #include "maskctl/mask/steps/step.h"
 #include "maskctl/tensor/convert.h"
 

@@ -11,6 +11,7 @@
 #include "maskctl/mask/lazy/lazy_shape.h"
 #include "maskctl/mask/lazy/subscript.h"
 #include "maskctl/mask/planes/bands.h"
+#include "maskctl/mask/steps/chunk.h"
 #include "maskctl/mask/steps/step.h"
 
 namespace maskctl::lazy {

@@ -147,6 +147,7 @@ std::vector<Slab> layered(std::vector<Piece> pieces, Index keys_of_result) {
       active.push_back(pieces[next]);
     }
     std::vector<Band> bands;
+    bands.reserve(active.size());
     for (const Piece& piece : active) bands.push_back(piece.q);
     append_union(slabs, {cuts[i], cuts[i + 1]}, bands, keys_of_result);
   }
@@ -253,7 +254,7 @@ bool BandsPlane::single_runs() const {
                      [](const Slab& slab) { return slab.bands.size() == 1; });
 }
 
-PlanePtr bands(Index queries, Index keys, std::vector<Slab> slabs) {
+PlanePtr bands(Index queries, Index keys, const std::vector<Slab>& slabs) {
   std::vector<Slab> canonical;
   for (const Slab& slab : slabs) {
     append_union(canonical, intersect(slab.q, {0, queries}), slab.bands, keys);

@@ -27,7 +27,7 @@ struct Slab {
 
 /// Slabs must ascend without overlap (rows in no slab are empty). Bands may overlap, be empty on
 /// some rows, and reach past the plane: they are clipped, split and merged here.
-PlanePtr bands(Index queries, Index keys, std::vector<Slab> slabs);
+PlanePtr bands(Index queries, Index keys, const std::vector<Slab>& slabs);
 
 /// The slabs of a plane that is stored as bands, else null. Slabs ascend without overlap; on every
 /// row of its slab each band is inside [0, keys) and not empty, and bands ascend without touching.

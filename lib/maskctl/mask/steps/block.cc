@@ -10,6 +10,8 @@
 
 namespace maskctl::step {
 
+std::string words(const Block&) { return "a block map"; }
+
 Meets meets(const Block&) { return Meets::kKeeps; }
 
 Mask cells(const Block& rule, const MaskShape& shape) {
@@ -51,11 +53,11 @@ namespace {
 
 /// "64x128", which one argument says.
 FieldValue size_of_block(const Step& step) {
-  const Block& rule = std::get<Block>(step.rule);
+  const Block& rule = step.as<Block>();
   return BlockSize{rule.q_size, rule.k_size};
 }
 void set_size_of_block(Step& step, FieldValue value) {
-  Block& rule = std::get<Block>(step.rule);
+  Block& rule = step.as<Block>();
   const auto [q, k] = std::get<BlockSize>(value);
   rule.q_size = q;
   rule.k_size = k;
@@ -85,10 +87,11 @@ constexpr std::array kBlockNames = {
              .args = kBlockFields,
              .synonyms = "blocksparse block-sparse blockmap",
              .make = blank<Block>}};
-constexpr RuleInfo kBlockRow = describe<Block>(kBlockNames, Reopening::kHarmless);
+constexpr RuleInfo kBlockRow =
+    describe<Block>(kBlockNames, Reopening::kHarmless, Declares::kNothing);
 
 }  // namespace
 
-const RuleInfo& Block::row() { return kBlockRow; }
+const RuleInfo& row(const Block*) { return kBlockRow; }
 
 }  // namespace maskctl::step

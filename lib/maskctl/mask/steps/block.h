@@ -11,7 +11,6 @@ struct Block {
   Index q_size = 0;
   Index k_size = 0;
   friend bool operator==(const Block&, const Block&) = default;
-  static const RuleInfo& row();
 };
 
 }  // namespace maskctl::step

@@ -17,7 +17,7 @@ Mask cells(const Causal& rule, const MaskShape& shape) {
     return diagonal_band(shape.queries, shape.keys, -kUnbounded, shift + offset);
   };
   if (rule.offsets.empty()) return Mask(plane(0));
-  return per_value(shape, per_batch_offsets(shape, rule.offsets, "causal", "offsets"), plane);
+  return per_values(shape, plane, per_batch_offsets(shape, rule.offsets, "causal", "offsets"));
 }
 
 PairReason reason(const Causal& rule, const MaskShape& shape, const Cell& cell) {
@@ -57,10 +57,11 @@ constexpr std::array kCausalNames = {
              .args = kCausalFields,
              .synonyms = "autoregressive lower-triangular tril triangular decoder",
              .make = blank<Causal>}};
-constexpr RuleInfo kCausalRow = describe<Causal>(kCausalNames, Reopening::kHarmless);
+constexpr RuleInfo kCausalRow =
+    describe<Causal>(kCausalNames, Reopening::kHarmless, Declares::kNothing);
 
 }  // namespace
 
-const RuleInfo& Causal::row() { return kCausalRow; }
+const RuleInfo& row(const Causal*) { return kCausalRow; }
 
 }  // namespace maskctl::step

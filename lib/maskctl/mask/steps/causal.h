@@ -10,7 +10,6 @@ struct Causal {
   Align align = Align::kUnset;
   NamedArray offsets = {};  // [1] or one per batch; empty means 0
   friend bool operator==(const Causal&, const Causal&) = default;
-  static const RuleInfo& row();
 };
 
 }  // namespace maskctl::step

@@ -8,12 +8,12 @@ namespace maskctl::step {
 /// Keeps floor((q + shift + offset - origin) / size) == floor((k - origin) / size). Without align,
 /// rows count from the first (shift 0), even when Q != K.
 struct Chunk {
-  Index size = 0;
+  Index size = 0;  // at least 1
   Index offset = 0;
   Align align = Align::kUnset;
   NamedArray origins = {};  // the key where a chunk starts: [1] or one per batch; empty: 0
+  NamedArray sizes = {};    // [B], one per batch, replaces `size` unless empty
   friend bool operator==(const Chunk&, const Chunk&) = default;
-  static const RuleInfo& row();
 };
 
 }  // namespace maskctl::step

@@ -27,6 +27,8 @@ std::size_t name_index(const Combine& rule) {
   return 3;
 }
 
+std::string words(const Combine&) { return "another mask"; }
+
 Meets meets(const Combine& rule) {
   constexpr Meets kAll[] = {Meets::kKeeps, Meets::kOpens, Meets::kFlips, Meets::kCloses};
   return kAll[name_index(rule)];
@@ -53,12 +55,12 @@ constexpr std::array kCombineFields = {
           .required = true,
           .positional = true,
           .get = [](const Step& step) -> FieldValue {
-            const Combine& rule = std::get<Combine>(step.rule);
+            const Combine& rule = step.as<Combine>();
             return NamedMask{rule.mask, rule.text};
           },
           .set =
               [](Step& step, FieldValue value) {
-                Combine& rule = std::get<Combine>(step.rule);
+                Combine& rule = step.as<Combine>();
                 auto& [mask, text] = std::get<NamedMask>(value);
                 rule.mask = std::move(mask);
                 rule.text = std::move(text);
@@ -102,10 +104,11 @@ constexpr std::array kCombineNames = {
              .args = kCombineFields,
              .synonyms = "subtract minus",
              .make = combining<Op::kSub>}};
-constexpr RuleInfo kCombineRow = describe<Combine>(kCombineNames, Reopening::kHarmless);
+constexpr RuleInfo kCombineRow =
+    describe<Combine>(kCombineNames, Reopening::kHarmless, Declares::kNothing);
 
 }  // namespace
 
-const RuleInfo& Combine::row() { return kCombineRow; }
+const RuleInfo& row(const Combine*) { return kCombineRow; }
 
 }  // namespace maskctl::step

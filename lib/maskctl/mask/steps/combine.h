@@ -11,7 +11,6 @@ struct Combine {
   Mask mask = {};
   std::string text = {};                                       // of its SOURCE
   friend bool operator==(const Combine& a, const Combine& b);  // equal cells
-  static const RuleInfo& row();
 };
 
 }  // namespace maskctl::step

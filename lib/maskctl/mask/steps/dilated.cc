@@ -9,6 +9,8 @@
 
 namespace maskctl::step {
 
+std::string words(const Dilated& rule) { return fmt::format("dilated stride {}", rule.stride); }
+
 Meets meets(const Dilated&) { return Meets::kKeeps; }
 
 Mask cells(const Dilated& rule, const MaskShape& shape) {
@@ -42,10 +44,11 @@ constexpr std::array kDilatedNames = {
              .args = kDilatedFields,
              .synonyms = "strided stride dilation",
              .make = blank<Dilated>}};
-constexpr RuleInfo kDilatedRow = describe<Dilated>(kDilatedNames, Reopening::kHarmless);
+constexpr RuleInfo kDilatedRow =
+    describe<Dilated>(kDilatedNames, Reopening::kHarmless, Declares::kNothing);
 
 }  // namespace
 
-const RuleInfo& Dilated::row() { return kDilatedRow; }
+const RuleInfo& row(const Dilated*) { return kDilatedRow; }
 
 }  // namespace maskctl::step

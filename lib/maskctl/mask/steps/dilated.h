@@ -9,7 +9,6 @@ namespace maskctl::step {
 struct Dilated {
   Index stride = 1;
   friend bool operator==(const Dilated&, const Dilated&) = default;
-  static const RuleInfo& row();
 };
 
 }  // namespace maskctl::step

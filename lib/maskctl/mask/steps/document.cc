@@ -12,6 +12,9 @@ namespace maskctl::step {
 
 // Given ids.
 
+std::string words(const Document&) { return "documents"; }
+std::string words(const DocumentLengths&) { return "documents"; }
+
 Meets meets(const Document&) { return Meets::kKeeps; }
 
 Mask cells(const Document& rule, const MaskShape& shape) {
@@ -58,7 +61,7 @@ Mask cells(const DocumentLengths& rule, const MaskShape& shape) {
     slabs.push_back({{start, start + length}, {{start, start + length, 0, 0}}});
     start += length;
   }
-  return Mask(bands(shape.queries, shape.keys, std::move(slabs)));
+  return Mask(bands(shape.queries, shape.keys, slabs));
 }
 
 namespace {
@@ -103,7 +106,7 @@ constexpr std::array kDocumentFields = {
           .group = 2,
           .get =
               [](const Step& step) {
-                const auto* rule = std::get_if<DocumentLengths>(&step.rule);
+                const auto* rule = step.get_if<DocumentLengths>();
                 return rule ? FieldValue(rule->lengths) : FieldValue();
               },
           .set =
@@ -124,13 +127,14 @@ constexpr std::array kDocumentNames = {
              .synonyms = "packing packed document documents segment segments segment-ids varlen "
                          "sequence",
              .make = blank<Document>}};
-constexpr RuleInfo kDocumentRow = describe<Document>(kDocumentNames, Reopening::kLeak);
+constexpr RuleInfo kDocumentRow =
+    describe<Document>(kDocumentNames, Reopening::kLeak, Declares::kPadding);
 constexpr RuleInfo kDocumentLengthsRow =
-    describe<DocumentLengths>(kDocumentNames, Reopening::kLeak);
+    describe<DocumentLengths>(kDocumentNames, Reopening::kLeak, Declares::kPadding);
 
 }  // namespace
 
-const RuleInfo& Document::row() { return kDocumentRow; }
-const RuleInfo& DocumentLengths::row() { return kDocumentLengthsRow; }
+const RuleInfo& row(const Document*) { return kDocumentRow; }
+const RuleInfo& row(const DocumentLengths*) { return kDocumentLengthsRow; }
 
 }  // namespace maskctl::step

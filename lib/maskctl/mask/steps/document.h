@@ -13,14 +13,12 @@ struct Document {
   bool shared = false;  // one SOURCE for both sides
   std::int32_t pad_id = -1;
   friend bool operator==(const Document&, const Document&) = default;
-  static const RuleInfo& row();
 };
 
 /// Document lengths, shared by all batches: doc:lens=3+5. Tokens past the last are closed.
 struct DocumentLengths {
   std::vector<Index> lengths = {};
   friend bool operator==(const DocumentLengths&, const DocumentLengths&) = default;
-  static const RuleInfo& row();
 };
 
 }  // namespace maskctl::step

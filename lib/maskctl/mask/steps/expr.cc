@@ -54,7 +54,8 @@ Expr other_mask(std::string_view name, const Mask& mask) {
   return Expr({.kind = Kind::kOtherMask, .parts = {query(), key()}, .name = name, .mask = mask});
 }
 
-Expr floor_divide(Expr a, Index b) { return joined(Kind::kFloorDivide, std::move(a), number(b)); }
+Expr floor_divide(Expr a, Expr b) { return joined(Kind::kFloorDivide, std::move(a), std::move(b)); }
+Expr floor_divide(Expr a, Index b) { return floor_divide(std::move(a), number(b)); }
 Expr modulo(Expr a, Index b) { return joined(Kind::kModulo, std::move(a), number(b)); }
 Expr where(Expr condition, Expr yes, Expr no) {
   return Expr(

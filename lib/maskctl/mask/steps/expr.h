@@ -94,6 +94,7 @@ Expr is_in(const std::vector<Range>& ranges, Expr index, std::string_view name =
 Expr other_mask(std::string_view name, const Mask& mask);
 Expr truth(bool value);
 
+Expr floor_divide(Expr a, Expr b);
 Expr floor_divide(Expr a, Index b);
 Expr modulo(Expr a, Index b);
 Expr where(Expr condition, Expr yes, Expr no);

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "maskctl/mask/block_size.h"
+#include "maskctl/mask/steps/named_array.h"
 #include "maskctl/mask/steps/step.h"
 
 namespace maskctl {
@@ -26,6 +27,7 @@ enum class FieldType : std::uint8_t {
   kBlockSize,        // 64x128, or 64 = 64x64
   kSource,           // a SOURCE read as an array
   kIntegerOrSource,  // a number when it is one, else a list 0+3 or a SOURCE, one per batch
+  kSideOrSource,     // the same, or "none" = unbounded
   kMaskSource,       // a SOURCE read as a mask
   kPadId,            // a number; without it that of all ids
 };
@@ -122,9 +124,9 @@ template <auto Member>
 struct Access;
 template <typename Rule, typename T, T Rule::*Member>
 struct Access<Member> {
-  static FieldValue get(const Step& step) { return read(std::get<Rule>(step.rule).*Member); }
+  static FieldValue get(const Step& step) { return read(step.as<Rule>().*Member); }
   static void set(Step& step, FieldValue value) {
-    write(std::get<Rule>(step.rule).*Member, std::move(value));
+    write(step.as<Rule>().*Member, std::move(value));
   }
 };
 
@@ -148,11 +150,11 @@ constexpr Field align(std::string_view help) {
 template <typename Rule, Index Rule::*Number, NamedArray Rule::*Each>
 struct NumberOrEach {
   static FieldValue get(const Step& step) {
-    const Rule& rule = std::get<Rule>(step.rule);
+    const Rule& rule = step.as<Rule>();
     return (rule.*Each).empty() ? FieldValue(rule.*Number) : FieldValue(rule.*Each);
   }
   static void set(Step& step, FieldValue value) {
-    Rule& rule = std::get<Rule>(step.rule);
+    Rule& rule = step.as<Rule>();
     const Index* number = std::get_if<Index>(&value);
     rule.*Number = number ? *number : 0;
     rule.*Each = number ? NamedArray() : std::get<NamedArray>(std::move(value));
@@ -178,12 +180,12 @@ constexpr Field both_sides(std::string_view stem, std::string_view help) {
           .stem = stem,
           .get =
               [](const Step& step) {
-                const Rule* rule = std::get_if<Rule>(&step.rule);
+                const Rule* rule = step.get_if<Rule>();
                 return rule && rule->shared ? read(rule->q) : FieldValue();
               },
           .set =
               [](Step& step, FieldValue value) {
-                Rule& rule = std::get<Rule>(step.rule);
+                Rule& rule = step.as<Rule>();
                 rule.shared = true;
                 write(rule.q, std::move(value));
               }};
@@ -199,12 +201,12 @@ constexpr Field one_side(std::string_view name, std::string_view stem, std::stri
           .stem = stem,
           .get =
               [](const Step& step) {
-                const Rule* rule = std::get_if<Rule>(&step.rule);
+                const Rule* rule = step.get_if<Rule>();
                 return rule && !rule->shared ? read(rule->*Side) : FieldValue();
               },
           .set =
               [](Step& step, FieldValue value) {
-                Rule& rule = std::get<Rule>(step.rule);
+                Rule& rule = step.as<Rule>();
                 rule.shared = false;
                 write(rule.*Side, std::move(value));
               }};
@@ -219,13 +221,12 @@ constexpr Field pad_id() {
           .min = kAnyNumber,
           .get =
               [](const Step& step) {
-                const Rule* rule = std::get_if<Rule>(&step.rule);
+                const Rule* rule = step.get_if<Rule>();
                 return rule && rule->pad_id != -1 ? FieldValue(Index{rule->pad_id}) : FieldValue();
               },
           .set =
               [](Step& step, FieldValue value) {
-                std::get<Rule>(step.rule).pad_id =
-                    static_cast<std::int32_t>(std::get<Index>(value));
+                step.as<Rule>().pad_id = static_cast<std::int32_t>(std::get<Index>(value));
               }};
 }
 

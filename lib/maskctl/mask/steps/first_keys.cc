@@ -19,6 +19,9 @@ constexpr std::string_view kFirstKeysName = std::same_as<Rule, Prefix> ? "prefix
 
 }  // namespace
 
+std::string words(const Prefix& rule) { return fmt::format("prefix {}", rule.n); }
+std::string words(const Sinks& rule) { return fmt::format("sinks {}", rule.n); }
+
 Meets meets(const FirstKeys auto&) { return Meets::kOpens; }
 
 template <FirstKeys Rule>
@@ -28,7 +31,7 @@ Mask cells(const Rule& rule, const MaskShape& shape) {
     return rectangle(shape.queries, shape.keys, {0, shape.queries}, {0, std::min(n, shape.keys)});
   };
   if (rule.each.empty()) return Mask(first(rule.n));
-  return per_value(shape, per_batch(shape, rule.each, kFirstKeysName<Rule>, "n"), first);
+  return per_values(shape, first, per_batch(shape, rule.each, kFirstKeysName<Rule>, "n"));
 }
 
 template <FirstKeys Rule>
@@ -70,12 +73,14 @@ constexpr std::array kSinksNames = {
              .args = kFirstKeysFields<Sinks>,
              .synonyms = "sink attention-sink attention_sink streaming",
              .make = blank<Sinks>}};
-constexpr RuleInfo kPrefixRow = describe<Prefix>(kPrefixNames, Reopening::kHarmless);
-constexpr RuleInfo kSinksRow = describe<Sinks>(kSinksNames, Reopening::kHarmless);
+constexpr RuleInfo kPrefixRow =
+    describe<Prefix>(kPrefixNames, Reopening::kHarmless, Declares::kNothing);
+constexpr RuleInfo kSinksRow =
+    describe<Sinks>(kSinksNames, Reopening::kHarmless, Declares::kNothing);
 
 }  // namespace
 
-const RuleInfo& Prefix::row() { return kPrefixRow; }
-const RuleInfo& Sinks::row() { return kSinksRow; }
+const RuleInfo& row(const Prefix*) { return kPrefixRow; }
+const RuleInfo& row(const Sinks*) { return kSinksRow; }
 
 }  // namespace maskctl::step

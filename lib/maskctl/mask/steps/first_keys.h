@@ -10,13 +10,11 @@ struct Prefix {
   Index n = 0;
   NamedArray each = {};  // [B], one per batch, replaces `n` unless empty
   friend bool operator==(const Prefix&, const Prefix&) = default;
-  static const RuleInfo& row();
 };
 struct Sinks {
   Index n = 0;
   NamedArray each = {};
   friend bool operator==(const Sinks&, const Sinks&) = default;
-  static const RuleInfo& row();
 };
 
 }  // namespace maskctl::step

@@ -10,6 +10,8 @@
 
 namespace maskctl::step {
 
+std::string words(const Global& rule) { return "global tokens " + ranges_text(rule.tokens); }
+
 Meets meets(const Global&) { return Meets::kOpens; }
 
 Mask cells(const Global& rule, const MaskShape& shape) {
@@ -54,10 +56,11 @@ constexpr std::array kGlobalNames = {
              .args = kGlobalFields,
              .synonyms = "longformer cls",
              .make = blank<Global>}};
-constexpr RuleInfo kGlobalRow = describe<Global>(kGlobalNames, Reopening::kHarmless);
+constexpr RuleInfo kGlobalRow =
+    describe<Global>(kGlobalNames, Reopening::kHarmless, Declares::kNothing);
 
 }  // namespace
 
-const RuleInfo& Global::row() { return kGlobalRow; }
+const RuleInfo& row(const Global*) { return kGlobalRow; }
 
 }  // namespace maskctl::step

@@ -10,7 +10,6 @@ namespace maskctl::step {
 struct Global {
   std::vector<Range> tokens = {};
   friend bool operator==(const Global&, const Global&) = default;
-  static const RuleInfo& row();
 };
 
 }  // namespace maskctl::step

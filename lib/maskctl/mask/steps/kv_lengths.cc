@@ -31,14 +31,17 @@ Rest rest_of(const KvLengths& rule, const MaskShape& shape, Index length, Index 
 
 }  // namespace
 
+std::string words(const KvLengths&) { return "kv lengths"; }
+
 Meets meets(const KvLengths& rule) { return cuts(rule) ? Meets::kOwn : Meets::kKeeps; }
 
 Mask cells(const KvLengths& rule, const MaskShape& shape) {
   const auto lengths = per_batch(shape, rule.lengths, "kv-lengths", "lengths");
   check_lengths(lengths, shape.keys, "kv-lengths");
-  return per_value(shape, lengths, [&](Index length) {
+  const auto plane = [&](Index length) {
     return rectangle(shape.queries, shape.keys, {0, shape.queries}, {0, length});
-  });
+  };
+  return per_values(shape, plane, lengths);
 }
 
 Mask apply_rule(const KvLengths& rule, const Mask& mask) {
@@ -90,7 +93,7 @@ constexpr std::array kKvLengthsFields = {
           .stem = "lengths",
           .get =
               [](const Step& step) {
-                const NamedArray& lengths = std::get<KvLengths>(step.rule).lengths;
+                const NamedArray& lengths = step.as<KvLengths>().lengths;
                 return is_list(lengths) ? FieldValue() : FieldValue(lengths);
               },
           .set = fields::Access<&KvLengths::lengths>::set},
@@ -101,7 +104,7 @@ constexpr std::array kKvLengthsFields = {
           .group = 2,
           .get =
               [](const Step& step) {
-                const NamedArray& lengths = std::get<KvLengths>(step.rule).lengths;
+                const NamedArray& lengths = step.as<KvLengths>().lengths;
                 return is_list(lengths) ? FieldValue(lengths) : FieldValue();
               },
           .set = fields::Access<&KvLengths::lengths>::set},
@@ -125,10 +128,11 @@ constexpr std::array kKvLengthsNames = {StepInfo{
     .args = kKvLengthsFields,
     .synonyms = "kv_lengths cache decode seqused",
     .make = blank<KvLengths>}};
-constexpr RuleInfo kKvLengthsRow = describe<KvLengths>(kKvLengthsNames, Reopening::kLeak);
+constexpr RuleInfo kKvLengthsRow =
+    describe<KvLengths>(kKvLengthsNames, Reopening::kLeak, Declares::kPadding);
 
 }  // namespace
 
-const RuleInfo& KvLengths::row() { return kKvLengthsRow; }
+const RuleInfo& row(const KvLengths*) { return kKvLengthsRow; }
 
 }  // namespace maskctl::step

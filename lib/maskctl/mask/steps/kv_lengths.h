@@ -14,7 +14,6 @@ struct KvLengths {
   std::optional<Index> q_len = {}, window = {};
   NamedArray end = {};  // [1] or [B]; empty means the lengths
   friend bool operator==(const KvLengths&, const KvLengths&) = default;
-  static const RuleInfo& row();
 };
 
 }  // namespace maskctl::step

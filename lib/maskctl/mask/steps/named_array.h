@@ -21,7 +21,4 @@ struct NamedArray {
   friend bool operator==(const NamedArray& a, const NamedArray& b);
 };
 
-/// What a rule means and how it is written (rule.h). Each rule has a row.
-struct RuleInfo;
-
 }  // namespace maskctl

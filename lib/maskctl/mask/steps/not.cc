@@ -24,10 +24,10 @@ constexpr std::array kNotNames = {
              .example = "not",
              .synonyms = "invert inverse complement",
              .make = blank<Not>}};
-constexpr RuleInfo kNotRow = describe<Not>(kNotNames, Reopening::kHarmless);
+constexpr RuleInfo kNotRow = describe<Not>(kNotNames, Reopening::kHarmless, Declares::kNothing);
 
 }  // namespace
 
-const RuleInfo& Not::row() { return kNotRow; }
+const RuleInfo& row(const Not*) { return kNotRow; }
 
 }  // namespace maskctl::step

@@ -7,7 +7,6 @@ namespace maskctl::step {
 
 struct Not {
   friend bool operator==(const Not&, const Not&) = default;
-  static const RuleInfo& row();
 };
 
 }  // namespace maskctl::step

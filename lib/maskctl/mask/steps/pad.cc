@@ -11,6 +11,15 @@
 
 namespace maskctl::step {
 
+std::string words(const Pad&) { return "padding"; }
+
+std::optional<Step> declared(const Pad& rule) {
+  if (!rule.is_lengths && !rule.both) return std::nullopt;  // flags of keys
+  Pad both = rule;
+  both.both = true;
+  return both;
+}
+
 Meets meets(const Pad&) { return Meets::kKeeps; }
 
 namespace {
@@ -32,10 +41,11 @@ Mask cells(const Pad& rule, const MaskShape& shape) {
   }
   const std::vector<Index> lengths = per_batch(shape, rule.valid, "pad", "lengths");
   check_lengths(lengths, shape.keys, "pad");
-  return per_value(shape, lengths, [&](Index length) {
+  const auto plane = [&](Index length) {
     const Range valid = valid_range(rule, length, shape.keys);
     return rectangle(shape.queries, shape.keys, rule.both ? valid : Range{0, shape.queries}, valid);
-  });
+  };
+  return per_values(shape, plane, lengths);
 }
 
 namespace {
@@ -86,7 +96,7 @@ std::optional<Misfit> misfit(const Pad& rule, GivenNames given) {
 
 namespace {
 
-const Pad& pad_in(const Step& step) { return std::get<Pad>(step.rule); }
+const Pad& pad_in(const Step& step) { return step.as<Pad>(); }
 
 constexpr std::array kPadFields = {
     Field{.name = "SRC",
@@ -104,7 +114,7 @@ constexpr std::array kPadFields = {
               },
           .set =
               [](Step& step, FieldValue value) {
-                Pad& rule = std::get<Pad>(step.rule);
+                Pad& rule = step.as<Pad>();
                 fields::write(rule.valid, std::move(value));
                 Tensor& array = rule.valid.array;
                 rule.is_lengths = array.dtype() != DType::kBool && array.rank() < 2;
@@ -123,7 +133,7 @@ constexpr std::array kPadFields = {
               },
           .set =
               [](Step& step, FieldValue value) {
-                Pad& rule = std::get<Pad>(step.rule);
+                Pad& rule = step.as<Pad>();
                 rule.is_lengths = true;
                 fields::write(rule.valid, std::move(value));
               }},
@@ -133,10 +143,8 @@ constexpr std::array kPadFields = {
           .fallback = "right",
           .choices = "left|right",
           .get = [](const Step& step) { return FieldValue(Index{pad_in(step).left ? 0 : 1}); },
-          .set =
-              [](Step& step, FieldValue value) {
-                std::get<Pad>(step.rule).left = std::get<Index>(value) == 0;
-              }},
+          .set = [](Step& step,
+                    FieldValue value) { step.as<Pad>().left = std::get<Index>(value) == 0; }},
     fields::of<&Pad::both>({.name = "of",
                             .type = FieldType::kChoice,
                             .help = "close padded keys, or padded queries too",
@@ -152,10 +160,10 @@ constexpr std::array kPadNames = {
              .args = kPadFields,
              .synonyms = "padding key-padding key_padding attention-mask",
              .make = blank<Pad>}};
-constexpr RuleInfo kPadRow = describe<Pad>(kPadNames, Reopening::kLeak);
+constexpr RuleInfo kPadRow = describe<Pad>(kPadNames, Reopening::kLeak, Declares::kPart);
 
 }  // namespace
 
-const RuleInfo& Pad::row() { return kPadRow; }
+const RuleInfo& row(const Pad*) { return kPadRow; }
 
 }  // namespace maskctl::step

@@ -13,7 +13,6 @@ struct Pad {
   bool left = false;
   bool both = false;  // queries must be valid too
   friend bool operator==(const Pad&, const Pad&) = default;
-  static const RuleInfo& row();
 };
 
 }  // namespace maskctl::step

@@ -14,6 +14,8 @@
 
 namespace maskctl::step {
 
+std::string words(const Random&) { return "random cells"; }
+
 Meets meets(const Random&) { return Meets::kKeeps; }
 
 namespace {
@@ -123,10 +125,11 @@ constexpr std::array kRandomNames = {
              .args = kRandomFields,
              .synonyms = "bigbird dropout sparse",
              .make = blank<Random>}};
-constexpr RuleInfo kRandomRow = describe<Random>(kRandomNames, Reopening::kHarmless);
+constexpr RuleInfo kRandomRow =
+    describe<Random>(kRandomNames, Reopening::kHarmless, Declares::kNothing);
 
 }  // namespace
 
-const RuleInfo& Random::row() { return kRandomRow; }
+const RuleInfo& row(const Random*) { return kRandomRow; }
 
 }  // namespace maskctl::step

@@ -14,7 +14,6 @@ struct Random {
   enum class Stream : std::uint8_t { kJax, kNumpy } stream = Stream::kJax;
   Index max_bytes = Index{4} << 30;  // limit for the bits that kNumpy stores
   friend bool operator==(const Random&, const Random&) = default;
-  static const RuleInfo& row();
 };
 
 }  // namespace maskctl::step

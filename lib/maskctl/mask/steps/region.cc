@@ -75,10 +75,11 @@ constexpr std::array kRegionNames = {
              .args = kRegionFields,
              .synonyms = "mask hide remove",
              .make = [] { return Step{Region{false}}; }}};
-constexpr RuleInfo kRegionRow = describe<Region>(kRegionNames, Reopening::kHarmless);
+constexpr RuleInfo kRegionRow =
+    describe<Region>(kRegionNames, Reopening::kHarmless, Declares::kNothing);
 
 }  // namespace
 
-const RuleInfo& Region::row() { return kRegionRow; }
+const RuleInfo& row(const Region*) { return kRegionRow; }
 
 }  // namespace maskctl::step

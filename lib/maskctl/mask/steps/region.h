@@ -13,7 +13,6 @@ struct Region {
   bool open = true;
   std::vector<Range> q = {}, k = {};
   friend bool operator==(const Region&, const Region&) = default;
-  static const RuleInfo& row();
 };
 
 }  // namespace maskctl::step

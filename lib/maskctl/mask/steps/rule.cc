@@ -16,28 +16,28 @@
 namespace maskctl {
 namespace {
 
-/// The names of all rules one after the other, and where those of each rule begin.
+/// All rules, their names one after the other, and where those of each rule begin.
 struct Table {
+  std::vector<const RuleInfo*> rules;
   std::vector<StepInfo> names;
   std::vector<std::size_t> begins;
 };
 
 template <typename... Rules>
-Table table_of(const std::variant<Rules...>*) {
-  Table out;
-  const auto add = [&](const RuleInfo& rule) {
-    const auto known = std::ranges::find(out.names, rule.names.front().name, &StepInfo::name);
+Table table_of(step::List<Rules...>) {
+  Table out{.rules = {&step::row_of<Rules>()...}, .names = {}, .begins = {}};
+  for (const RuleInfo* rule : out.rules) {
+    const auto known = std::ranges::find(out.names, rule->names.front().name, &StepInfo::name);
     out.begins.push_back(static_cast<std::size_t>(known - out.names.begin()));
     if (known == out.names.end()) {
-      out.names.insert(out.names.end(), rule.names.begin(), rule.names.end());
+      out.names.insert(out.names.end(), rule->names.begin(), rule->names.end());
     }
-  };
-  (add(Rules::row()), ...);
+  }
   return out;
 }
 
 const Table& table() {
-  static const Table kTable = table_of(static_cast<const Step::Rule*>(nullptr));
+  static const Table kTable = table_of(step::Rules());
   return kTable;
 }
 
@@ -48,13 +48,13 @@ std::span<const std::byte> bytes_of(const Tensor& array, Index i) {
 
 }  // namespace
 
-const RuleInfo& rule_of(const Step& step) {
-  return std::visit([]<typename Rule>(const Rule&) -> const RuleInfo& { return Rule::row(); },
-                    step.rule);
+std::size_t rule_index(const Step& step) {
+  return static_cast<std::size_t>(std::ranges::find(table().rules, &step.row()) -
+                                  table().rules.begin());
 }
 
 const StepInfo& info_of(const Step& step) {
-  return table().names[table().begins[step.rule.index()] + rule_of(step).name_index(step)];
+  return table().names[table().begins[rule_index(step)] + step.row().name_index(step)];
 }
 
 std::span<const StepInfo> step_infos() { return table().names; }
@@ -64,9 +64,24 @@ const StepInfo* find_step(std::string_view name) {
   return at == table().names.end() ? nullptr : &*at;
 }
 
+std::string words_of(const Step& step) {
+  return step.row().words ? step.row().words(step) : std::string(info_of(step).name);
+}
+
 bool only_closes(const Step& step) {
-  const Meets how = rule_of(step).meets(step);
+  const Meets how = step.row().meets(step);
   return how == Meets::kKeeps || how == Meets::kCloses;
+}
+
+Chain declaring(const Chain& chain) {
+  Chain out;
+  for (const Step& step : chain) {
+    const RuleInfo& rule = step.row();
+    if (rule.declares == Declares::kPadding) out.push_back(step);
+    if (rule.declares != Declares::kPart) continue;
+    if (auto part = rule.declared(step)) out.push_back(std::move(*part));
+  }
+  return out;
 }
 
 namespace {
@@ -91,7 +106,7 @@ bool met(Meets how, bool before, bool holds) {
 }  // namespace
 
 Verdict judge(const Step& step, const MaskShape& shape, const Cell& cell, bool before) {
-  const RuleInfo& rule = rule_of(step);
+  const RuleInfo& rule = step.row();
   PairReason reason = rule.reason(step, shape, cell);
   const bool after = met(rule.meets(step), before, reason.holds);
   const auto state = [](bool open) { return open ? "open" : "closed"; };
@@ -101,8 +116,8 @@ Verdict judge(const Step& step, const MaskShape& shape, const Cell& cell, bool b
   return {after, std::move(reason.words)};
 }
 
-Cell cell_before(const Step& step, const MaskShape& shape, const Cell& to) {
-  const auto moved = rule_of(step).cell_before;
+Cell cell_before_step(const Step& step, const MaskShape& shape, const Cell& to) {
+  const auto moved = step.row().cell_before;
   Cell cell = moved ? moved(step, shape, to) : to;
   if (shape.batch == 1) cell.batch = 0;  // a step with more batches or heads repeats the only one
   if (shape.heads == 1) cell.head = 0;
@@ -179,16 +194,6 @@ std::vector<std::uint8_t> flags_of(std::span<const Range> tokens, Index size) {
     if (!inside.empty()) std::fill(flags.begin() + inside.begin, flags.begin() + inside.end, 1);
   }
   return flags;
-}
-
-Mask per_value(const MaskShape& shape, const std::vector<Index>& values,
-               const std::function<PlanePtr(Index value)>& make) {
-  std::map<Index, PlanePtr> planes;
-  return Mask::make(shape.batch, 1, shape.queries, shape.keys, [&](Index b, Index) {
-    PlanePtr& plane = planes[values[as_size(b)]];
-    if (!plane) plane = make(values[as_size(b)]);
-    return plane;
-  });
 }
 
 Index element(const Tensor& array, Index i) {

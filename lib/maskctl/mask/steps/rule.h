@@ -1,7 +1,8 @@
 // A row for each rule: what its cells are, why one is open, its formula, and how it is written.
 #pragma once
 
-#include <functional>
+#include <concepts>
+#include <map>
 #include <span>
 #include <string>
 #include <string_view>
@@ -43,6 +44,13 @@ enum class Meets : std::uint8_t {
 /// other documents or padding.
 enum class Reopening : std::uint8_t { kHarmless, kLeak };
 
+/// Whether a rule says which queries are padding, so that they see nothing.
+enum class Declares : std::uint8_t {
+  kNothing,
+  kPadding,  // by its closed rows; or it moves the cells of steps that do
+  kPart,     // declared() is the part that does
+};
+
 /// Whether a pair is one of the cells of a rule, and why: one line with the numbers that it used.
 struct PairReason {
   bool holds = false;
@@ -61,10 +69,14 @@ using GivenNames = std::span<const std::string_view>;
 struct RuleInfo {
   std::span<const StepInfo> names;
   Reopening reopening;
+  Declares declares;
+  bool (*equal)(const Step& a, const Step& b);  // both of this rule
   std::size_t (*name_index)(const Step& step);  // which of the names
   Meets (*meets)(const Step& step);
   /// The cells, with batch and heads that broadcast. Throws Error(kInvalidArgument, kShape).
   Mask (*cells)(const Step& step, const MaskShape& shape);
+  /// What it is called in a sentence; null: its name.
+  std::string (*words)(const Step& step);
   /// The pair must lie in the shape, which cells() or apply() checks.
   PairReason (*reason)(const Step& step, const MaskShape& shape, const Cell& cell);
   CellFormula (*formula)(const Step& step);
@@ -72,18 +84,25 @@ struct RuleInfo {
   Mask (*apply)(const Step& step, const Mask& mask);
   /// Where a cell was before the step; null: where it is.
   Cell (*cell_before)(const Step& step, const MaskShape& shape, const Cell& cell);
+  /// The part that says which queries are padding; null where all or nothing of it does.
+  std::optional<Step> (*declared)(const Step& step);
   std::optional<Misfit> (*misfit)(const Step& step, GivenNames given);
   void (*limit)(Step& step, Index max_bytes);
 };
 
-const RuleInfo& rule_of(const Step& step);
+/// The place of its rule in the list (rules.h).
+std::size_t rule_index(const Step& step);
 const StepInfo& info_of(const Step& step);
 /// All steps, grouped by rule.
 std::span<const StepInfo> step_infos();
 /// nullptr for an unknown name.
 const StepInfo* find_step(std::string_view name);
+/// What a step is called in a sentence: "chunk size 8", "documents".
+std::string words_of(const Step& step);
 /// True when the step can only close cells.
 bool only_closes(const Step& step);
+/// The steps that say which queries are padding, and those that move cells.
+Chain declaring(const Chain& chain);
 
 /// What a step does to one pair.
 struct Verdict {
@@ -95,61 +114,69 @@ struct Verdict {
 /// why() to follow.
 Verdict judge(const Step& step, const MaskShape& shape, const Cell& cell, bool before);
 /// The cell that was at `to` before the step; `to` is a cell of the mask after it.
-Cell cell_before(const Step& step, const MaskShape& shape, const Cell& to);
+Cell cell_before_step(const Step& step, const MaskShape& shape, const Cell& to);
 
 template <typename Rule>
-const Rule& rule_in(const Step& step) {
-  return std::get<Rule>(step.rule);
-}
-template <typename Rule>
 Step blank() {
-  return {Rule{}};
+  return Rule{};
 }
 template <typename Rule>
 Chain* chain_in(Step& step) {
-  return &std::get<Rule>(step.rule).chain;
+  return &step.as<Rule>().chain;
 }
 
 /// The row of a rule. Its file has meets(), cells() or apply(), reason() and formula(), and where
-/// they say anything name_index(), cell_before(), misfit() and limit(), all for this type.
+/// they say anything name_index(), words(), declared(), cell_before(), misfit() and limit(), all
+/// for this type.
 template <typename Rule>
-constexpr RuleInfo describe(std::span<const StepInfo> names, Reopening reopening) {
+constexpr RuleInfo describe(std::span<const StepInfo> names, Reopening reopening,
+                            Declares declares) {
+  static_assert(step::Rule<Rule>, "a rule has its line in rules.h");
   RuleInfo out{};
   out.names = names;
   out.reopening = reopening;
+  out.declares = declares;
+  out.equal = [](const Step& a, const Step& b) { return a.as<Rule>() == b.as<Rule>(); };
   out.name_index = [](const Step&) -> std::size_t { return 0; };
   if constexpr (requires(const Rule& r) { name_index(r); }) {
-    out.name_index = [](const Step& s) { return name_index(rule_in<Rule>(s)); };
+    out.name_index = [](const Step& s) { return name_index(s.as<Rule>()); };
   }
-  out.meets = [](const Step& s) { return meets(rule_in<Rule>(s)); };
+  if constexpr (requires(const Rule& r) { words(r); }) {
+    out.words = [](const Step& s) { return words(s.as<Rule>()); };
+  }
+  if constexpr (requires(const Rule& r) { declared(r); }) {
+    out.declared = [](const Step& s) { return declared(s.as<Rule>()); };
+  }
+  if ((declares == Declares::kPart) != (out.declared != nullptr)) {
+    throw "declared() belongs to a rule that declares kPart";  // does not compile
+  }
+  out.meets = [](const Step& s) { return meets(s.as<Rule>()); };
   out.reason = [](const Step& s, const MaskShape& shape, const Cell& cell) {
-    return reason(rule_in<Rule>(s), shape, cell);
+    return reason(s.as<Rule>(), shape, cell);
   };
-  out.formula = [](const Step& s) { return CellFormula(formula(rule_in<Rule>(s))); };
+  out.formula = [](const Step& s) { return CellFormula(formula(s.as<Rule>())); };
   constexpr bool has_apply = requires(const Rule& r, const Mask& m) { apply_rule(r, m); };
   constexpr bool has_cells = requires(const Rule& r, const MaskShape& s) { cells(r, s); };
   static_assert(has_apply || has_cells,
                 "a rule needs cells(rule, shape) or apply_rule(rule, mask)");
   if constexpr (has_apply) {
-    out.apply = [](const Step& s, const Mask& mask) { return apply_rule(rule_in<Rule>(s), mask); };
+    out.apply = [](const Step& s, const Mask& mask) { return apply_rule(s.as<Rule>(), mask); };
   }
   if constexpr (has_cells) {
-    out.cells = [](const Step& s, const MaskShape& shape) {
-      return cells(rule_in<Rule>(s), shape);
-    };
+    out.cells = [](const Step& s, const MaskShape& shape) { return cells(s.as<Rule>(), shape); };
   }
   if constexpr (requires(const Rule& r, const MaskShape& s, const Cell& c) {
                   cell_before(r, s, c);
                 }) {
     out.cell_before = [](const Step& s, const MaskShape& shape, const Cell& cell) {
-      return cell_before(rule_in<Rule>(s), shape, cell);
+      return cell_before(s.as<Rule>(), shape, cell);
     };
   }
   if constexpr (requires(const Rule& r, GivenNames g) { misfit(r, g); }) {
-    out.misfit = [](const Step& s, GivenNames given) { return misfit(rule_in<Rule>(s), given); };
+    out.misfit = [](const Step& s, GivenNames given) { return misfit(s.as<Rule>(), given); };
   }
   if constexpr (requires(Rule & r) { limit(r, Index{0}); }) {
-    out.limit = [](Step& s, Index bytes) { limit(std::get<Rule>(s.rule), bytes); };
+    out.limit = [](Step& s, Index bytes) { limit(s.as<Rule>(), bytes); };
   }
   return out;
 }
@@ -183,9 +210,17 @@ void check_batched(const MaskShape& shape, const Tensor& array, Index length, st
                    const char* side);
 /// 1 for the tokens in the ranges, 0 for the others.
 std::vector<std::uint8_t> flags_of(std::span<const Range> tokens, Index size);
-/// One plane per batch, made once for each distinct value.
-Mask per_value(const MaskShape& shape, const std::vector<Index>& values,
-               const std::function<PlanePtr(Index value)>& make);
+/// One plane per batch, made once for all batches with the same values, of which each list has one
+/// per batch.
+template <typename Make, std::same_as<std::vector<Index>>... Values>
+Mask per_values(const MaskShape& shape, const Make& make, const Values&... values) {
+  std::map<std::vector<Index>, PlanePtr> planes;
+  return Mask::make(shape.batch, 1, shape.queries, shape.keys, [&](Index b, Index) {
+    PlanePtr& plane = planes[{values[as_size(b)]...}];
+    if (!plane) plane = make(values[as_size(b)]...);
+    return plane;
+  });
+}
 
 // What reasons read: single elements, however large the array is.
 

@@ -15,6 +15,14 @@ bool operator==(const Scoped& a, const Scoped& b) {
 
 std::size_t name_index(const Scoped& rule) { return rule.axis == Scoped::Axis::kHeads ? 0 : 1; }
 
+std::string words(const Scoped&) { return "heads or batches"; }
+
+std::optional<Step> declared(const Scoped& rule) {
+  Scoped inside = rule;
+  inside.chain = declaring(rule.chain);
+  return inside.chain.empty() ? std::nullopt : std::optional<Step>(inside);
+}
+
 Meets meets(const Scoped&) { return Meets::kOwn; }
 
 namespace {
@@ -104,10 +112,11 @@ constexpr std::array kScopedNames = {
              .synonyms = "batches",
              .make = scoped_on<Scoped::Axis::kBatch>,
              .chain = chain_in<Scoped>}};
-constexpr RuleInfo kScopedRow = describe<Scoped>(kScopedNames, Reopening::kHarmless);
+constexpr RuleInfo kScopedRow =
+    describe<Scoped>(kScopedNames, Reopening::kHarmless, Declares::kPart);
 
 }  // namespace
 
-const RuleInfo& Scoped::row() { return kScopedRow; }
+const RuleInfo& row(const Scoped*) { return kScopedRow; }
 
 }  // namespace maskctl::step

@@ -4,13 +4,9 @@
 #include <vector>
 
 #include "maskctl/mask/steps/named_array.h"
+#include "maskctl/mask/steps/rules.h"
 
-namespace maskctl {
-
-struct Step;
-using Chain = std::vector<Step>;
-
-namespace step {
+namespace maskctl::step {
 
 /// The chain must keep Q and K.
 struct Scoped {
@@ -18,8 +14,6 @@ struct Scoped {
   std::vector<Range> members = {};
   Chain chain;
   friend bool operator==(const Scoped& a, const Scoped& b);
-  static const RuleInfo& row();
 };
 
-}  // namespace step
-}  // namespace maskctl
+}  // namespace maskctl::step

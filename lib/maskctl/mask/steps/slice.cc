@@ -61,10 +61,11 @@ constexpr std::array kSliceNames = {
              .args = kSliceFields,
              .synonyms = "crop cut part",
              .make = blank<Slice>}};
-constexpr RuleInfo kSliceRow = describe<Slice>(kSliceNames, Reopening::kHarmless);
+constexpr RuleInfo kSliceRow =
+    describe<Slice>(kSliceNames, Reopening::kHarmless, Declares::kPadding);
 
 }  // namespace
 
-const RuleInfo& Slice::row() { return kSliceRow; }
+const RuleInfo& row(const Slice*) { return kSliceRow; }
 
 }  // namespace maskctl::step

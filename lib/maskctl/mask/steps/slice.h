@@ -10,7 +10,6 @@ namespace maskctl::step {
 struct Slice {
   std::optional<Range> b = {}, h = {}, q = {}, k = {};
   friend bool operator==(const Slice&, const Slice&) = default;
-  static const RuleInfo& row();
 };
 
 }  // namespace maskctl::step

@@ -10,8 +10,12 @@ bool operator==(const NamedArray& a, const NamedArray& b) {
   return a.text == b.text && same_elements(a.array, b.array);
 }
 
+bool operator==(const Step& a, const Step& b) {
+  return &a.row() == &b.row() && a.row().equal(a, b);
+}
+
 Mask apply(const Mask& mask, const Step& step) {
-  const RuleInfo& rule = rule_of(step);
+  const RuleInfo& rule = step.row();
   if (rule.apply) return rule.apply(step, mask);
   const Mask cells = rule.cells(step, shape_of(mask));
   switch (rule.meets(step)) {

@@ -1,41 +1,65 @@
 // Transforms as data: a step is one rule with its arguments; a chain is a list of steps.
 #pragma once
 
+#include <any>
 #include <span>
-#include <variant>
+#include <utility>
 #include <vector>
 
 #include "maskctl/mask/mask.h"
-#include "maskctl/mask/steps/block.h"
-#include "maskctl/mask/steps/causal.h"
-#include "maskctl/mask/steps/chunk.h"
-#include "maskctl/mask/steps/combine.h"
-#include "maskctl/mask/steps/dilated.h"
-#include "maskctl/mask/steps/document.h"
-#include "maskctl/mask/steps/first_keys.h"
-#include "maskctl/mask/steps/global.h"
-#include "maskctl/mask/steps/kv_lengths.h"
-#include "maskctl/mask/steps/not.h"
-#include "maskctl/mask/steps/pad.h"
-#include "maskctl/mask/steps/random.h"
-#include "maskctl/mask/steps/region.h"
-#include "maskctl/mask/steps/scoped.h"
-#include "maskctl/mask/steps/slice.h"
-#include "maskctl/mask/steps/tokens.h"
-#include "maskctl/mask/steps/window.h"
-#include "maskctl/mask/steps/within.h"
+#include "maskctl/mask/steps/rules.h"
 
 namespace maskctl {
 
-struct Step {
-  using Rule =
-      std::variant<step::Causal, step::Window, step::Chunk, step::Document, step::DocumentLengths,
-                   step::Pad, step::Dilated, step::Block, step::Random, step::Prefix, step::Sinks,
-                   step::Global, step::Region, step::Combine, step::Tokens, step::Not, step::Slice,
-                   step::KvLengths, step::Scoped, step::Within>;
-  Rule rule;
-  friend bool operator==(const Step&, const Step&) = default;
+/// A value of one of the rules (rules.h), for example `Step(step::Window{.left = 127})`.
+class Step {
+ public:
+  template <step::Rule Rule>
+  Step(Rule rule)  // NOLINT: a rule is a step
+      : row_(&step::row_of<Rule>()), rule_(std::move(rule)) {}
+
+  /// What is said of its rule, for whatever treats rules alike.
+  const RuleInfo& row() const { return *row_; }
+
+  template <step::Rule Rule>
+  bool is() const {
+    return get_if<Rule>() != nullptr;
+  }
+  /// Null for a step of another rule.
+  template <step::Rule Rule>
+  const Rule* get_if() const {
+    return std::any_cast<Rule>(&rule_);
+  }
+  template <step::Rule Rule>
+  Rule* get_if() {
+    return std::any_cast<Rule>(&rule_);
+  }
+  /// Throws std::bad_any_cast for a step of another rule.
+  template <step::Rule Rule>
+  const Rule& as() const {
+    return std::any_cast<const Rule&>(rule_);
+  }
+  template <step::Rule Rule>
+  Rule& as() {
+    return std::any_cast<Rule&>(rule_);
+  }
+
+  friend bool operator==(const Step& a, const Step& b);
+
+ private:
+  const RuleInfo* row_;
+  std::any rule_;
 };
+
+/// Calls f with the rule of the step if it is one of `Rules`; false for a step of another rule.
+template <step::Rule... Rules, typename F>
+bool visit_rule(const Step& step, const F& f) {
+  const auto call = [&f](const auto* rule) {
+    if (rule) f(*rule);
+    return rule != nullptr;
+  };
+  return (call(step.get_if<Rules>()) || ...);
+}
 
 /// Applies one step, or a chain from left to right. Errors name the rule and what does not fit.
 /// Throws Error(kShape, kInvalidArgument).

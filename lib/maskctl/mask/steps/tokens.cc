@@ -10,6 +10,8 @@
 
 namespace maskctl::step {
 
+std::string words(const Tokens&) { return "token types"; }
+
 Meets meets(const Tokens& rule) {
   switch (rule.join) {
     case Tokens::Join::kUnion:
@@ -105,10 +107,11 @@ constexpr std::array kTokensNames = {
              .args = kTokensFields,
              .synonyms = "token-types types image modality",
              .make = blank<Tokens>}};
-constexpr RuleInfo kTokensRow = describe<Tokens>(kTokensNames, Reopening::kHarmless);
+constexpr RuleInfo kTokensRow =
+    describe<Tokens>(kTokensNames, Reopening::kHarmless, Declares::kNothing);
 
 }  // namespace
 
-const RuleInfo& Tokens::row() { return kTokensRow; }
+const RuleInfo& row(const Tokens*) { return kTokensRow; }
 
 }  // namespace maskctl::step

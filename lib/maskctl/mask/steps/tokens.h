@@ -12,7 +12,6 @@ struct Tokens {
   enum class Join : std::uint8_t { kUnion, kIntersect, kReplace } join = Join::kUnion;
   enum class Zero : std::uint8_t { kQ, kKv, kBoth, kNone } zero = Zero::kQ;
   friend bool operator==(const Tokens&, const Tokens&) = default;
-  static const RuleInfo& row();
 };
 
 }  // namespace maskctl::step

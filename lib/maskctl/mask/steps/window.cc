@@ -6,27 +6,49 @@
 
 #include "maskctl/mask/planes/bands.h"
 #include "maskctl/mask/steps/rule.h"
+#include "maskctl/tensor/convert.h"
 
 namespace maskctl::step {
 
 Meets meets(const Window&) { return Meets::kKeeps; }
 
-Mask cells(const Window& rule, const MaskShape& shape) {
-  for (const auto& side : {rule.left, rule.right}) {
-    if (side && *side < 0) {
-      refuse("window", fmt::format("a side of {} keys: expected at least 0, or none", *side));
-    }
+namespace {
+
+/// A side for each batch; kUnbounded where it is none.
+std::vector<Index> sides(const MaskShape& shape, const std::optional<Index>& one,
+                         const NamedArray& each, const char* what) {
+  const Index side = one.value_or(kUnbounded);
+  const std::vector<Index> out = each.empty() ? std::vector<Index>(as_size(shape.batch), side)
+                                              : per_batch(shape, each, "window", what);
+  for (const Index keys : out) {
+    if (keys >= 0) continue;
+    refuse("window", fmt::format("a side of {} keys: expected at least 0, or none", keys));
   }
+  return out;
+}
+
+std::optional<Index> side_of(const std::optional<Index>& one, const NamedArray& each, Index batch) {
+  return each.empty() ? one : of_batch(each, batch);
+}
+
+}  // namespace
+
+Mask cells(const Window& rule, const MaskShape& shape) {
+  const std::vector<Index> lefts = sides(shape, rule.left, rule.lefts, "left"),
+                           rights = sides(shape, rule.right, rule.rights, "right");
   check_offset(rule.offset, "window");
   const Index shift = align_shift(shape, rule.align, "window");
-  const auto plane = [&](Index offset) {
+  const auto plane = [&](Index left, Index right, Index offset) {
     const Index centre = shift + offset;
-    const Index low = rule.left && *rule.left < kUnbounded ? centre - *rule.left : -kUnbounded;
-    const Index high = rule.right && *rule.right < kUnbounded ? centre + *rule.right : kUnbounded;
+    const Index low = left < kUnbounded ? centre - left : -kUnbounded;
+    const Index high = right < kUnbounded ? centre + right : kUnbounded;
     return diagonal_band(shape.queries, shape.keys, low, high);
   };
-  if (rule.offsets.empty()) return Mask(plane(rule.offset));
-  return per_value(shape, per_batch_offsets(shape, rule.offsets, "window", "offsets"), plane);
+  if (!rule.is_per_batch()) return Mask(plane(lefts.front(), rights.front(), rule.offset));
+  const std::vector<Index> offsets =
+      rule.offsets.empty() ? std::vector<Index>(lefts.size(), rule.offset)
+                           : per_batch_offsets(shape, rule.offsets, "window", "offsets");
+  return per_values(shape, plane, lefts, rights, offsets);
 }
 
 PairReason reason(const Window& rule, const MaskShape& shape, const Cell& cell) {
@@ -34,7 +56,8 @@ PairReason reason(const Window& rule, const MaskShape& shape, const Cell& cell) 
   const Index offset = of_batch(rule.offsets, cell.batch, rule.offset);
   const Index centre = cell.query + shift + offset;
   const Index distance = cell.key - centre;
-  const auto side = distance < 0 ? rule.left : rule.right;
+  const auto side = distance < 0 ? side_of(rule.left, rule.lefts, cell.batch)
+                                 : side_of(rule.right, rule.rights, cell.batch);
   const std::string where = shift == 0 && offset == 0
                                 ? fmt::format("query {}", cell.query)
                                 : fmt::format("{}{}", centre, diagonal_text(cell, shift, offset));
@@ -46,41 +69,74 @@ PairReason reason(const Window& rule, const MaskShape& shape, const Cell& cell) 
 }
 
 Expr formula(const Window& rule) {
-  const Expr centre =
-      expr::diagonal(rule.align) +
-      (rule.offsets.empty() ? expr::number(rule.offset) : expr::of_batch("offset", rule.offsets));
+  const auto number = [](std::string_view name, Index one, const NamedArray& each) {
+    return each.empty() ? expr::number(one) : expr::of_batch(name, each);
+  };
+  const Expr centre = expr::diagonal(rule.align) + number("offset", rule.offset, rule.offsets);
   Expr out = expr::truth(true);
-  if (rule.left) out = centre - expr::key() <= expr::number(*rule.left);
-  if (rule.right) out = out && expr::key() - centre <= expr::number(*rule.right);
+  if (rule.left || !rule.lefts.empty()) {
+    out = centre - expr::key() <= number("left", rule.left.value_or(0), rule.lefts);
+  }
+  if (rule.right || !rule.rights.empty()) {
+    out = out && expr::key() - centre <= number("right", rule.right.value_or(0), rule.rights);
+  }
   return out;
 }
 
 namespace {
 
-const Window& window_in(const Step& step) { return std::get<Window>(step.rule); }
+const Window& window_in(const Step& step) { return step.as<Window>(); }
+
+/// A side as an argument.
+FieldValue read(const std::optional<Index>& one, const NamedArray& each) {
+  return each.empty() ? fields::read(one) : fields::read(each);
+}
+void write(std::optional<Index>& one, NamedArray& each, FieldValue value) {
+  one.reset();
+  each = {};
+  if (const Index* number = std::get_if<Index>(&value)) one = *number;
+  if (auto* list = std::get_if<NamedArray>(&value)) each = std::move(*list);
+}
+
+/// The numbers, moved; an array that has a name keeps it.
+FieldValue moved(FieldValue value, Index by) {
+  if (Index* number = std::get_if<Index>(&value)) *number += by;
+  if (auto* list = std::get_if<NamedArray>(&value)) {
+    if (is_list(*list)) list->text.clear();
+    list->array = astype(list->array, DType::kInt64);
+    for (std::int64_t& number : list->array.as<std::int64_t>()) number += by;
+  }
+  return value;
+}
 
 /// The spelling, unless the sides contradict it.
 Window::Spelling spelling_of(const Window& rule) {
   using Spelling = Window::Spelling;
-  const bool fits = rule.spelling == Spelling::kKeys ? rule.left && rule.right == Index{0}
-                                                     : rule.left && rule.left == rule.right;
+  if (!rule.left && rule.lefts.empty()) return Spelling::kSides;
+  const bool fits = rule.spelling == Spelling::kKeys
+                        ? rule.right == Index{0} && rule.rights.empty()
+                        : rule.left == rule.right && rule.lefts == rule.rights;
   return fits ? rule.spelling : Spelling::kSides;
 }
 
-template <std::optional<Index> Window::*Side>
+template <std::optional<Index> Window::*One, NamedArray Window::*Each>
 constexpr Field window_side(std::string_view name, std::string_view help) {
   return {.name = name,
-          .type = FieldType::kSide,
+          .type = FieldType::kSideOrSource,
           .help = help,
           .fallback = "none",
           .group = 1,
           .get =
               [](const Step& step) {
                 const Window& rule = window_in(step);
-                return spelling_of(rule) == Window::Spelling::kSides ? fields::read(rule.*Side)
+                return spelling_of(rule) == Window::Spelling::kSides ? read(rule.*One, rule.*Each)
                                                                      : FieldValue();
               },
-          .set = fields::Access<Side>::set};
+          .set =
+              [](Step& step, FieldValue value) {
+                Window& rule = step.as<Window>();
+                write(rule.*One, rule.*Each, std::move(value));
+              }};
 }
 
 /// keys= and both= say both sides.
@@ -88,6 +144,7 @@ template <Window::Spelling Spelling>
 constexpr Field window_width(std::string_view name, std::string_view help, Index min, int group) {
   constexpr Index kMore = Spelling == Window::Spelling::kKeys ? 1 : 0;
   return {.name = name,
+          .type = FieldType::kIntegerOrSource,
           .help = help,
           .required = true,
           .min = min,
@@ -95,23 +152,27 @@ constexpr Field window_width(std::string_view name, std::string_view help, Index
           .get =
               [](const Step& step) {
                 const Window& rule = window_in(step);
-                return spelling_of(rule) == Spelling ? FieldValue(*rule.left + kMore)
+                return spelling_of(rule) == Spelling ? moved(read(rule.left, rule.lefts), kMore)
                                                      : FieldValue();
               },
           .set =
               [](Step& step, FieldValue value) {
-                Window& rule = std::get<Window>(step.rule);
+                Window& rule = step.as<Window>();
                 rule.spelling = Spelling;
-                rule.left = std::get<Index>(value) - kMore;
-                rule.right = kMore == 1 ? 0 : rule.left;
+                write(rule.left, rule.lefts, moved(std::move(value), -kMore));
+                rule.right = kMore == 1 ? std::optional<Index>(0) : rule.left;
+                rule.rights = kMore == 1 ? NamedArray() : rule.lefts;
               }};
 }
 
 constexpr std::array kWindowFields = {
-    window_side<&Window::left>("left", "keys before the query's own, or none"),
-    window_side<&Window::right>("right", "keys after the query's own, or none"),
-    window_width<Window::Spelling::kKeys>("keys", "left = keys - 1, right = 0", 1, 2),
-    window_width<Window::Spelling::kBoth>("both", "left = right = both", 0, 3),
+    window_side<&Window::left, &Window::lefts>(
+        "left", "keys before the query's own, or none; or one per batch"),
+    window_side<&Window::right, &Window::rights>(
+        "right", "keys after the query's own, or none; or one per batch"),
+    window_width<Window::Spelling::kKeys>("keys", "left = keys - 1, right = 0; or one per batch", 1,
+                                          2),
+    window_width<Window::Spelling::kBoth>("both", "left = right = both; or one per batch", 0, 3),
     fields::align<&Window::align>(
         "where the diagonal lies when Q != K; needed then (shift 0 or K - Q)"),
     fields::number_or_each<Window, &Window::offset, &Window::offsets>(
@@ -129,10 +190,11 @@ constexpr std::array kWindowNames = {
              .args = kWindowFields,
              .synonyms = "sliding sliding-window sliding_window swa local banded band",
              .make = blank<Window>}};
-constexpr RuleInfo kWindowRow = describe<Window>(kWindowNames, Reopening::kHarmless);
+constexpr RuleInfo kWindowRow =
+    describe<Window>(kWindowNames, Reopening::kHarmless, Declares::kNothing);
 
 }  // namespace
 
-const RuleInfo& Window::row() { return kWindowRow; }
+const RuleInfo& row(const Window*) { return kWindowRow; }
 
 }  // namespace maskctl::step

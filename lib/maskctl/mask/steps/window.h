@@ -14,9 +14,11 @@ struct Window {
   Align align = Align::kUnset;
   Index offset = 0;
   enum class Spelling : std::uint8_t { kSides, kKeys, kBoth } spelling = Spelling::kSides;
-  NamedArray offsets = {};  // [B], one per batch, replaces `offset` unless empty
+  NamedArray offsets = {};             // [B], one per batch, replaces `offset` unless empty
+  NamedArray lefts = {}, rights = {};  // [B], replace `left` and `right` unless empty
+  /// Whether a number is given for each batch.
+  bool is_per_batch() const { return !offsets.empty() || !lefts.empty() || !rights.empty(); }
   friend bool operator==(const Window&, const Window&) = default;
-  static const RuleInfo& row();
 };
 
 }  // namespace maskctl::step

@@ -78,7 +78,7 @@ PlanePtr diagonal_of(Index queries, Index keys, std::vector<Part> parts) {
       slabs.push_back(std::move(slab));
     }
   }
-  return bands(queries, keys, std::move(slabs));
+  return bands(queries, keys, slabs);
 }
 
 std::vector<Range> ranges_of(const std::vector<Index>& lengths, Index extent, const char* side) {
@@ -176,6 +176,15 @@ bool operator==(const Within& a, const Within& b) {
          a.shared == b.shared && a.pad_id == b.pad_id && a.chain == b.chain;
 }
 
+std::string words(const Within&) { return "documents"; }
+
+/// Its documents, without what holds inside them.
+std::optional<Step> declared(const Within& rule) {
+  Within documents = rule;
+  documents.chain.clear();
+  return documents;
+}
+
 Meets meets(const Within&) { return Meets::kOwn; }
 
 Mask apply_rule(const Within& rule, const Mask& mask) {
@@ -232,7 +241,7 @@ constexpr Field within_lengths(std::string_view name, std::string_view help) {
           .group = group,
           .get =
               [](const Step& step) {
-                const Within& rule = std::get<Within>(step.rule);
+                const Within& rule = step.as<Within>();
                 const bool used = rule.q.empty() && rule.kv_lengths.empty() == (group == 2);
                 return used ? FieldValue(rule.*Lengths) : FieldValue();
               },
@@ -258,11 +267,11 @@ constexpr std::array kWithinNames = {StepInfo{
     .synonyms = "ragged per-document nested",
     .make = blank<Within>,
     .chain = chain_in<Within>}};
-constexpr RuleInfo kWithinRow = describe<Within>(kWithinNames, Reopening::kLeak);
+constexpr RuleInfo kWithinRow = describe<Within>(kWithinNames, Reopening::kLeak, Declares::kPart);
 
 }  // namespace
 
-const RuleInfo& Within::row() { return kWithinRow; }
+const RuleInfo& row(const Within*) { return kWithinRow; }
 
 }  // namespace step
 }  // namespace maskctl

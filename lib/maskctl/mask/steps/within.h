@@ -19,7 +19,6 @@ struct Within {
   std::int32_t pad_id = -1;
   Chain chain;
   friend bool operator==(const Within& a, const Within& b);
-  static const RuleInfo& row();
 };
 
 }  // namespace step

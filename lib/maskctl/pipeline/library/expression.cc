@@ -7,6 +7,17 @@
 #include <iterator>
 #include <numeric>
 
+#include "maskctl/mask/steps/causal.h"
+#include "maskctl/mask/steps/chunk.h"
+#include "maskctl/mask/steps/dilated.h"
+#include "maskctl/mask/steps/document.h"
+#include "maskctl/mask/steps/first_keys.h"
+#include "maskctl/mask/steps/global.h"
+#include "maskctl/mask/steps/not.h"
+#include "maskctl/mask/steps/pad.h"
+#include "maskctl/mask/steps/scoped.h"
+#include "maskctl/mask/steps/window.h"
+#include "maskctl/mask/steps/within.h"
 #include "maskctl/pipeline/library/syntax.h"
 #include "maskctl/pipeline/parse/diagnostic.h"
 
@@ -16,9 +27,7 @@ namespace {
 using Kind = Python::Kind;
 
 bool opens(const Step& step) {
-  return std::holds_alternative<step::Prefix>(step.rule) ||
-         std::holds_alternative<step::Sinks>(step.rule) ||
-         std::holds_alternative<step::Global>(step.rule);
+  return step.is<step::Prefix>() || step.is<step::Sinks>() || step.is<step::Global>();
 }
 
 /// A part of an expression, as steps on an all-open mask. `adds`: steps that only open, and that

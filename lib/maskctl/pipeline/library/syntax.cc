@@ -7,6 +7,8 @@
 #include <vector>
 
 #include "maskctl/inspect/translate/mask_form.h"
+#include "maskctl/mask/steps/not.h"
+#include "maskctl/mask/steps/pad.h"
 #include "maskctl/pipeline/library/call.h"
 #include "maskctl/pipeline/library/expression.h"
 #include "maskctl/pipeline/library/text.h"

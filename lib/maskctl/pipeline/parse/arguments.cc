@@ -222,8 +222,23 @@ NamedArray StepArguments::integer_or_array(std::string_view name) const {
     }
     return fields::numbers(values);
   }
-  if (!is_integer_text(arg->value)) return array(name);
-  return fields::numbers({checked_integer(*arg, declared(name), "a whole number or a file")});
+  if (is_integer_text(arg->value)) {
+    return fields::numbers({checked_integer(*arg, declared(name), "a whole number or a file")});
+  }
+  const bool names_file =
+      arg->value.empty() ||
+      (arg->value.find_first_of("./:") != std::string::npos && !real_from(arg->value));
+  if (names_file) return array(name);
+  try {
+    return array(name);
+  } catch (const Error& error) {
+    if (error.code() != Errc::kIo) throw;
+  }
+  const bool may_be_none = declared(name).type == FieldType::kSideOrSource;
+  refuse_value(
+      *arg, fmt::format("{} expects a whole number{}, one per batch as in 3+7, or a file, "
+                        "got '{}'",
+                        label(declared(name)), may_be_none ? " or none" : "", shown(arg->value)));
 }
 
 NamedArray StepArguments::list(std::string_view name) const {
@@ -269,6 +284,9 @@ FieldValue StepArguments::value(const Field& field) const {
       return block_size(field.name);
     case FieldType::kSource:
       return array(field.name);
+    case FieldType::kSideOrSource:
+      if (text(field.name) == "none") return {};
+      [[fallthrough]];
     case FieldType::kIntegerOrSource:
       if (is_integer_text(text(field.name))) return integer(field.name);
       return integer_or_array(field.name);
@@ -293,7 +311,7 @@ Step StepArguments::bound() const {
     field.set(step, value(field));
   }
   if (info_.chain) *info_.chain(step) = nested();
-  const RuleInfo& rule = rule_of(step);
+  const RuleInfo& rule = step.row();
   if (rule.limit) rule.limit(step, context_.max_bytes);
   if (!rule.misfit) return step;
   if (const auto misfit = rule.misfit(step, given)) refuse(misfit->field, misfit->message);

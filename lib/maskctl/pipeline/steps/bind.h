@@ -4,6 +4,7 @@
 #include <functional>
 #include <string>
 
+#include "maskctl/mask/steps/named_array.h"
 #include "maskctl/mask/steps/step.h"
 #include "maskctl/pipeline/parse/grammar.h"
 

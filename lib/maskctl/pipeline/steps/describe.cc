@@ -96,6 +96,8 @@ std::string_view placeholder(FieldType type) {
       return "SRC";
     case FieldType::kIntegerOrSource:
       return "N|SRC";
+    case FieldType::kSideOrSource:
+      return "N|SRC|none";
   }
   return "";
 }

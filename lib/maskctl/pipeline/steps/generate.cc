@@ -10,6 +10,7 @@
 #include "maskctl/base/checked.h"
 #include "maskctl/base/work_scope.h"
 #include "maskctl/mask/planes/bands.h"
+#include "maskctl/mask/steps/document.h"
 #include "maskctl/pipeline/parse/arguments.h"
 #include "maskctl/pipeline/parse/values.h"
 #include "maskctl/pipeline/steps/segments.h"
@@ -124,11 +125,11 @@ Index last_extent(const NamedArray& ids) {
 
 /// Infers the size from the arguments of doc when none is given.
 void infer_size(const Step& step, Size& size) {
-  if (const auto* lengths = std::get_if<step::DocumentLengths>(&step.rule)) {
+  if (const auto* lengths = step.get_if<step::DocumentLengths>()) {
     if (!size.n && !size.q && !size.k) {
       size.n = std::accumulate(lengths->lengths.begin(), lengths->lengths.end(), Index{0});
     }
-  } else if (const auto* doc = std::get_if<step::Document>(&step.rule)) {
+  } else if (const auto* doc = step.get_if<step::Document>()) {
     const NamedArray& kv = doc->shared ? doc->q : doc->kv;
     if (!size.n && !size.q) size.q = last_extent(doc->q);
     if (!size.n && !size.k) size.k = last_extent(kv);
@@ -172,7 +173,7 @@ Mask start_mask(const Pipeline& pipeline, const StepInfo& info, const Size& size
 
 /// False for steps that open cells or add another mask: they start from an empty mask.
 bool starts_open(const StepInfo& info, const Step& step) {
-  return rule_of(step).meets(step) != Meets::kOpens && info.name != "xor";
+  return step.row().meets(step) != Meets::kOpens && info.name != "xor";
 }
 
 /// Tokens per batch: n=, or the sum of the lengths and the padding.

@@ -13,10 +13,18 @@ bool names_source(const StepInfo& info, const Arg& arg) {
     return arg.key.empty() ? one.positional : one.name == arg.key;
   });
   if (spec == info.args.end()) return false;
-  if (spec->type != FieldType::kIntegerOrSource) {
-    return spec->type == FieldType::kSource || spec->type == FieldType::kMaskSource;
+  switch (spec->type) {
+    case FieldType::kSource:
+    case FieldType::kMaskSource:
+      return true;
+    case FieldType::kSideOrSource:
+      if (arg.value == "none") return false;
+      [[fallthrough]];
+    case FieldType::kIntegerOrSource:
+      return !is_integer_text(arg.value) && !is_list_text(arg.value);
+    default:
+      return false;
   }
-  return !is_integer_text(arg.value) && !is_list_text(arg.value);
 }
 
 void rename_in(std::vector<StepText>& steps,

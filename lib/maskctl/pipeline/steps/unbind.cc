@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "maskctl/base/error.h"
+#include "maskctl/mask/steps/slice.h"
 #include "maskctl/pipeline/steps/bind.h"
 #include "maskctl/pipeline/steps/step_infos.h"
 
@@ -41,7 +42,7 @@ StepText text_of(Step step) {
   }
   // One of the alternatives must be there, if only to say that nothing is bounded.
   const bool unbounded =
-      group == 0 && !info.args.empty() && info.args.front().type == FieldType::kSide;
+      group == 0 && !info.args.empty() && info.args.front().type == FieldType::kSideOrSource;
   const bool grouped = std::ranges::any_of(
       info.args, [](const Field& field) { return field.group != 0 && field.required; });
   if (group == 0 && grouped && !unbounded) refuse_unnamed(info);
@@ -57,7 +58,7 @@ Pipeline unbind(const Chain& chain) {
   Pipeline out;
   for (const Step& step : chain) {
     // A slice of no axis changes nothing and cannot be written.
-    const auto* slice = std::get_if<step::Slice>(&step.rule);
+    const auto* slice = step.get_if<step::Slice>();
     if (slice && !slice->b && !slice->h && !slice->q && !slice->k) continue;
     out.steps.push_back(text_of(step));
   }

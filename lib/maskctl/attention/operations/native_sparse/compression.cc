@@ -54,7 +54,7 @@ Mask whole_blocks_mask(const BlockProblem& c, const std::vector<Index>& first, I
                        {{first[n], first[n] + seen, 0, 0}}});
     }
   }
-  return Mask(bands(c.d.queries, blocks, std::move(slabs)));
+  return Mask(bands(c.d.queries, blocks, slabs));
 }
 
 }  // namespace

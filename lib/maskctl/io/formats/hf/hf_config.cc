@@ -10,6 +10,9 @@
 #include "maskctl/io/formats/hf/pretrained.h"
 #include "maskctl/io/printable.h"
 #include "maskctl/io/streams/byte_source.h"
+#include "maskctl/mask/steps/causal.h"
+#include "maskctl/mask/steps/chunk.h"
+#include "maskctl/mask/steps/window.h"
 
 namespace maskctl {
 namespace {

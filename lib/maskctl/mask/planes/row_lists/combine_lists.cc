@@ -96,7 +96,7 @@ PlanePtr few_bands(const RowLists& plane) {
     slabs.push_back(std::move(slab));
     row = end;
   }
-  return left < 0 ? nullptr : bands(plane.queries(), plane.keys(), std::move(slabs));
+  return left < 0 ? nullptr : bands(plane.queries(), plane.keys(), slabs);
 }
 
 /// Combines bands with shared lists that few bands can replace. Null for others.

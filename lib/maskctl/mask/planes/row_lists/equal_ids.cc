@@ -149,7 +149,7 @@ PlanePtr as_bands(const Ids& q, const Ids& k) {
     for (const Run& key : keys) slab.bands.push_back({key.begin, key.end, 0, 0});
     slabs.push_back(std::move(slab));
   }
-  return bands(std::ssize(q.ids), std::ssize(k.ids), std::move(slabs));
+  return bands(std::ssize(q.ids), std::ssize(k.ids), slabs);
 }
 
 std::vector<std::int32_t> numbers_of(const Ids& side, const IdNumbers& numbers) {
