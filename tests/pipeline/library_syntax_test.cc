@@ -126,7 +126,7 @@ TEST_CASE("expressions are chains, what opens keys first") {
         "chunk:size=4 | dilated:stride=2 | causal");
 }
 
-std::string failure(Library library, const std::string& text) {
+std::string failure_and_place(Library library, const std::string& text) {
   try {
     parse_library_syntax(library, text);
   } catch (const PipelineError& error) {
@@ -174,54 +174,61 @@ TEST_CASE("the window table and the readers agree on every library's keys") {
 }
 
 TEST_CASE("names that stand for themselves or for too much give a message") {
-  CHECK(failure(Library::kSplash, "mask = mask & CausalMask()\nmask") != "");
-  CHECK(failure(Library::kFa,
-                "a = torch.tensor(b)\nb = torch.tensor(a)\n"
-                "flash_attn_varlen_func(q, k, v, a, b, 1, 1)")
+  CHECK(failure_and_place(Library::kSplash, "mask = mask & CausalMask()\nmask") != "");
+  CHECK(failure_and_place(Library::kFa,
+                          "a = torch.tensor(b)\nb = torch.tensor(a)\n"
+                          "flash_attn_varlen_func(q, k, v, a, b, 1, 1)")
             .find("list of numbers") != std::string::npos);
   std::string doubled = "m0 = q_idx >= kv_idx\n";
   for (int i = 1; i < 20; ++i) {
     const std::string last = "m" + std::to_string(i - 1);
     doubled += "m" + std::to_string(i) + " = " + last + " & " + last + "\n";
   }
-  CHECK(failure(Library::kFlex, doubled + "m19").find("more than 1000 parts") != std::string::npos);
+  CHECK(failure_and_place(Library::kFlex, doubled + "m19").find("more than 1000 parts") !=
+        std::string::npos);
   std::string lambdas;
   for (int i = 0; i < 5000; ++i) lambdas += "lambda:";
-  CHECK(failure(Library::kFlex, lambdas).find("levels") != std::string::npos);
+  CHECK(failure_and_place(Library::kFlex, lambdas).find("levels") != std::string::npos);
 }
 
 TEST_CASE("mistakes are shown with a caret") {
-  CHECK(failure(Library::kHf, "sliding_widow=4") ==
+  CHECK(failure_and_place(Library::kHf, "sliding_widow=4") ==
         "translate: unknown argument 'sliding_widow' of hf; did you mean 'sliding_window'?\n"
         "  sliding_widow=4\n"
         "  ^");
-  CHECK(failure(Library::kFa, "causal=maybe") ==
+  CHECK(failure_and_place(Library::kFa, "causal=maybe") ==
         "translate: expected True or False\n"
         "  causal=maybe\n"
         "         ^");
-  CHECK(failure(Library::kHf, "sliding_window=0") ==
+  CHECK(failure_and_place(Library::kHf, "sliding_window=0") ==
         "translate: 0: expected at least 1\n"
         "  sliding_window=0\n"
         "                 ^");
-  CHECK(failure(Library::kFa, "window_size=(4").find("expected ','") != std::string::npos);
-  CHECK(failure(Library::kCkTile, "q:1,2").find("expected t, b, xt, xb or g") != std::string::npos);
-  CHECK(failure(Library::kCkTile, "g:0,2").find("Y of at least 1") != std::string::npos);
-  CHECK(failure(Library::kFlex, "and_masks(causal").find("expected ',' or ')'") !=
+  CHECK(failure_and_place(Library::kFa, "window_size=(4").find("expected ','") !=
         std::string::npos);
-  CHECK(failure(Library::kFlex, "casual").find("did you mean 'causal'?") != std::string::npos);
-  CHECK(failure(Library::kFlex, "or_masks(causal, document(3))").find("or:FILE") !=
+  CHECK(failure_and_place(Library::kCkTile, "q:1,2").find("expected t, b, xt, xb or g") !=
         std::string::npos);
-  CHECK(failure(Library::kXformers, "SomeMask(3)").find("unknown call") != std::string::npos);
-  CHECK(failure(Library::kSplash, "LocalMask(4)").find("expected (L, R)") != std::string::npos);
-  CHECK(failure(Library::kSplash, "LocalMask((4, x))").find("expected a whole number") !=
+  CHECK(failure_and_place(Library::kCkTile, "g:0,2").find("Y of at least 1") != std::string::npos);
+  CHECK(failure_and_place(Library::kFlex, "and_masks(causal").find("expected ',' or ')'") !=
         std::string::npos);
-  CHECK(failure(Library::kSplash, "CausalMask(offset=KV)").find("KV_LEN - Q_LEN") !=
+  CHECK(failure_and_place(Library::kFlex, "casual").find("did you mean 'causal'?") !=
         std::string::npos);
-  CHECK(failure(Library::kSplash, "CausalMask() & LocalMask((1, 1), offset=KV_LEN - Q_LEN)")
-            .find("one offset") != std::string::npos);
+  CHECK(failure_and_place(Library::kFlex, "or_masks(causal, document(3))").find("or:FILE") !=
+        std::string::npos);
+  CHECK(failure_and_place(Library::kXformers, "SomeMask(3)").find("unknown call") !=
+        std::string::npos);
+  CHECK(failure_and_place(Library::kSplash, "LocalMask(4)").find("expected (L, R)") !=
+        std::string::npos);
+  CHECK(failure_and_place(Library::kSplash, "LocalMask((4, x))").find("expected a whole number") !=
+        std::string::npos);
+  CHECK(failure_and_place(Library::kSplash, "CausalMask(offset=KV)").find("KV_LEN - Q_LEN") !=
+        std::string::npos);
+  CHECK(
+      failure_and_place(Library::kSplash, "CausalMask() & LocalMask((1, 1), offset=KV_LEN - Q_LEN)")
+          .find("one offset") != std::string::npos);
   std::string deep;
   for (int i = 0; i < 100; ++i) deep += "and_masks(";
-  CHECK(failure(Library::kFlex, deep).find("more than 64 levels") != std::string::npos);
+  CHECK(failure_and_place(Library::kFlex, deep).find("more than 64 levels") != std::string::npos);
 }
 
 }  // namespace

@@ -2,6 +2,7 @@
 #include <random>
 
 #include "maskctl/base/error.h"
+#include "maskctl/inspect/diff/diff.h"
 #include "maskctl/mask/steps/rule.h"
 #include "maskctl/mask/steps/slice.h"
 #include "maskctl/pipeline/steps/bind.h"
@@ -142,6 +143,40 @@ TEST_CASE("a step that only closes opens nothing, and one that only opens closes
     if (how == Meets::kOpens) CHECK(closed.count() == 0);
     if (info.kind == StepKind::kAnd) CHECK(only_closes(one.step));
     if (info.kind == StepKind::kOr) CHECK(how == Meets::kOpens);
+  });
+}
+
+/// Whether words say which argument has changed, by its name or by what some rules call it.
+bool names(const std::string& words, const StepInfo& info, const Field& field) {
+  static const std::map<std::string_view, std::string_view> kOwnWords{
+      {"doc", "document"}, {"pad", "pad"}, {"block", "block"}, {"tokens", "token types"}};
+  const auto own = kOwnWords.find(info.name);
+  return words.find(field.name) != std::string::npos ||
+         (own != kOwnWords.end() && words.find(own->second) != std::string::npos);
+}
+
+TEST_CASE("of two known steps, diff names the argument that differs", "[laws]") {
+  std::mt19937_64 random(20261125);
+  for_all_rules([&](const StepInfo& info, const Drawn& one) {
+    const MaskShape shape = shape_of(one.before);
+    twin::StepMaker maker(random, shape);
+    for (const Field& field : info.args) {
+      const auto other = maker.changed(one.step, field);
+      if (!other || &info_of(*other) != &info) continue;
+      const Mask full = full_mask(shape.batch, shape.heads, shape.queries, shape.keys);
+      std::optional<Mask> a, b;
+      try {
+        a = apply(full, one.step);
+        b = apply(full, *other);
+      } catch (const Error&) {
+        continue;
+      }
+      if (!same_shape(*a, *b) || differing_cells(*a, *b) == 0) continue;
+      const auto cause = diff_cause(*a, *b, diff(*a, *b), KnownChains{{one.step}, {*other}});
+      REQUIRE(cause);
+      CAPTURE(to_text({*other}), cause->text);
+      CHECK(names(cause->text, info, field));
+    }
   });
 }
 

@@ -30,6 +30,17 @@ class StepMaker {
     }
   }
 
+  /// The step with another value of this argument, which it has; nothing where no other fits.
+  std::optional<Step> changed(const Step& step, const Field& field) {
+    if (std::holds_alternative<std::monostate>(field.get(step))) return std::nullopt;
+    for (int tries = 0; tries < 20; ++tries) {
+      Step out = step;
+      field.set(out, value(field));
+      if (out != step) return out;
+    }
+    return std::nullopt;
+  }
+
   std::map<std::string, Tensor> arrays;
   std::map<std::string, Mask> masks;
   static constexpr Index kMaxBytes = Index{8} << 30;  // of BindContext

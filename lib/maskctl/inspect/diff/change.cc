@@ -127,33 +127,6 @@ Reason block_change(const step::Block& a, const step::Block& b) {
   return out;
 }
 
-Reason tokens_change(const step::Tokens& a, const step::Tokens& b) {
-  const auto side = [](const step::Tokens& rule) {
-    auto ids = as_int32(rule.q.array, "types");
-    if (!rule.shared) {
-      const auto kv = as_int32(rule.kv.array, "types");
-      ids.insert(ids.end(), kv.begin(), kv.end());
-    }
-    return ids;
-  };
-  Reason out = unchanged();
-  if (a.join != b.join || a.zero != b.zero || a.shared != b.shared) {
-    join(out, "token types joined by another rule");
-    return out;
-  }
-  const auto before = side(a), after = side(b);
-  Index differ = 0, first = -1;
-  for (std::size_t i = 0; i < std::min(before.size(), after.size()); ++i) {
-    if (before[i] != after[i] && differ++ == 0) first = static_cast<Index>(i);
-  }
-  if (differ > 0) {
-    join(out, fmt::format("token types of {} tokens changed, first token {}", differ,
-                          first % a.q.array.elements()));
-    out.changes += differ - 1;
-  }
-  return out;
-}
-
 /// For example "the rows of queries 3 to 5 closed", "query 4, keys 0 to 7 open".
 std::string region_words(const step::Region& rule) {
   const char* state = rule.open ? "open" : "closed";
@@ -179,26 +152,61 @@ std::optional<std::string> argument_text(const Field& field, const FieldValue& v
   return field.fallback.empty() ? "none" : std::string(field.fallback);
 }
 
-bool same_array(const FieldValue& a, const FieldValue& b) {
-  const auto* x = std::get_if<NamedArray>(&a);
-  const auto* y = std::get_if<NamedArray>(&b);
-  return x && y && x->array.shape() == y->array.shape() &&
-         as_int64(x->array, "values") == as_int64(y->array, "values");
+/// False for arrays and masks that differ, whatever they are called.
+bool same_content(const FieldValue& a, const FieldValue& b) {
+  if (const auto* x = std::get_if<NamedArray>(&a)) {
+    const auto* y = std::get_if<NamedArray>(&b);
+    return y && x->array.shape() == y->array.shape() &&
+           as_int64(x->array, "values") == as_int64(y->array, "values");
+  }
+  if (const auto* x = std::get_if<NamedMask>(&a)) {
+    const auto* y = std::get_if<NamedMask>(&b);
+    return y && same_shape(x->mask, y->mask) && differing_cells(x->mask, y->mask) == 0;
+  }
+  return true;
 }
 
 /// The arguments that differ: "chunk size 5 instead of 4".
-Reason fields_change(const Step& a, const Step& b) {
-  const StepInfo& info = info_of(a);
-  if (&info != &info_of(b) || info.chain) return {"step", "another step", 8};
+Reason arguments_change(const StepInfo& info, const Step& a, const Step& b) {
   Reason out = unchanged();
   for (const Field& field : info.args) {
     const FieldValue before = field.get(a), after = field.get(b);
     const auto text_a = argument_text(field, before), text_b = argument_text(field, after);
     if (text_a && text_b && text_a != text_b) {
       join(out, fmt::format("{} {} {} instead of {}", info.name, field.name, *text_b, *text_a));
-    } else if (!text_a && !same_array(before, after)) {
-      join(out, fmt::format("another array of {}", info.name));
+    } else if (!same_content(before, after)) {
+      join(out, fmt::format("another array of {} {}", info.name, field.name));
     }
+  }
+  return out;
+}
+
+Reason fields_change(const Step& a, const Step& b) {
+  const StepInfo& info = info_of(a);
+  if (&info != &info_of(b) || info.chain) return {"step", "another step", 8};
+  return arguments_change(info, a, b);
+}
+
+Reason tokens_change(const step::Tokens& a, const step::Tokens& b) {
+  const auto side = [](const step::Tokens& rule) {
+    auto ids = as_int32(rule.q.array, "types");
+    if (!rule.shared) {
+      const auto kv = as_int32(rule.kv.array, "types");
+      ids.insert(ids.end(), kv.begin(), kv.end());
+    }
+    return ids;
+  };
+  if (a.join != b.join || a.zero != b.zero || a.shared != b.shared) return fields_change(a, b);
+  Reason out = unchanged();
+  const auto before = side(a), after = side(b);
+  Index differ = 0, first = -1;
+  for (std::size_t i = 0; i < std::min(before.size(), after.size()); ++i) {
+    if (before[i] != after[i] && differ++ == 0) first = static_cast<Index>(i);
+  }
+  if (differ > 0) {
+    join(out, fmt::format("token types of {} tokens changed, first token {}", differ,
+                          first % a.q.array.elements()));
+    out.changes += differ - 1;
   }
   return out;
 }
@@ -336,13 +344,47 @@ Reason step_change(const Step& a, const Step& b, Index queries, Index keys) {
   return fields_change(a, b);
 }
 
+namespace {
+
+/// The same for two steps that hold chains: their arguments, or one step that they hold.
+MaybeReason outer_change(const StepInfo& info, Step a, Step b, Index queries, Index keys) {
+  const Reason arguments = arguments_change(info, a, b);
+  const Chain &in_a = *info.chain(a), &in_b = *info.chain(b);
+  if (in_a == in_b) return arguments;
+  if (arguments.changes > 0) return std::nullopt;
+  // Documents may have as many queries as keys where the whole mask has not.
+  if (a.is<step::Within>()) queries = keys;
+  MaybeReason out = chain_change(in_a, in_b, queries, keys);
+  if (out) out->words += " in " + words_of(a);
+  return out;
+}
+
+/// Two diagonals, said by the same arguments: these are what differs, whatever else would move the
+/// cells as much.
+bool is_spelled_alike(const Step& a, const Step& b) {
+  if (rule_number(a) != kLimits) return false;
+  return std::ranges::all_of(info_of(a).args, [&](const Field& field) {
+    const FieldValue in_a = field.get(a), in_b = field.get(b);
+    if (field.type == FieldType::kChoice) return value_text(field, in_a) == value_text(field, in_b);
+    const auto is_given = [](const FieldValue& value) {
+      return !std::holds_alternative<std::monostate>(value);
+    };
+    return field.group == 0 || is_given(in_a) == is_given(in_b);
+  });
+}
+
+}  // namespace
+
 MaybeReason chain_change(const Chain& a, const Chain& b, Index queries, Index keys) {
   if (a.size() != b.size()) return std::nullopt;
   const auto [in_a, in_b] = std::ranges::mismatch(a, b);
   if (in_a == a.end() || !std::equal(in_a + 1, a.end(), in_b + 1)) return std::nullopt;
-  if (&info_of(*in_a) != &info_of(*in_b) || info_of(*in_a).chain) return std::nullopt;
+  const StepInfo& info = info_of(*in_a);
+  if (&info != &info_of(*in_b)) return std::nullopt;
+  if (info.chain) return outer_change(info, *in_a, *in_b, queries, keys);
   const Reason effect = step_change(*in_a, *in_b, queries, keys);
-  const bool told = !effect.words.empty() && effect.kind != "step";
+  const bool told =
+      !effect.words.empty() && effect.kind != "step" && !is_spelled_alike(*in_a, *in_b);
   return told ? effect : fields_change(*in_a, *in_b);
 }
 
