@@ -4,7 +4,6 @@
 #include "maskctl/base/error.h"
 #include "maskctl/inspect/diff/diff.h"
 #include "maskctl/mask/steps/rule.h"
-#include "maskctl/mask/steps/slice.h"
 #include "maskctl/pipeline/steps/bind.h"
 #include "support/catch_compat.h"
 #include "support/random_step.h"
@@ -99,14 +98,8 @@ TEST_CASE("what a step says of one pair is what it does to the mask", "[laws]") 
     Index wrong = 0;
     for_all_cells(one.after, [&](const Cell& cell) {
       const Cell from = cell_before_step(one.step, shape, cell);
-      Cell asked = from;
-      if (!one.step.row().cell_before) {
-        asked.batch = cell.batch;
-        asked.head = cell.head;
-      } else if (!one.step.is<step::Slice>()) {
-        asked.batch = cell.batch;
-      }
-      const Verdict verdict = judge(one.step, shape, asked, open_at(one.before, from));
+      const Verdict verdict =
+          judge(one.step, shape, asked_cell(one.step, shape, cell), open_at(one.before, from));
       wrong += verdict.after != open_at(one.after, cell);
       CHECK_FALSE(verdict.reason.empty());
     });

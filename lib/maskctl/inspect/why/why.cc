@@ -10,7 +10,6 @@
 #include "maskctl/mask/steps/random.h"
 #include "maskctl/mask/steps/rule.h"
 #include "maskctl/mask/steps/scoped.h"
-#include "maskctl/mask/steps/slice.h"
 #include "maskctl/mask/steps/within.h"
 
 namespace maskctl {
@@ -127,11 +126,8 @@ bool Walk::follow(const Mask& source, const Chain& chain, const Cell& end, int d
   if (depth == 0) start = cells.front();
   bool open = open_at(cells.front());
   for (std::size_t i = 0; i < chain.size(); ++i) {
-    // For a rule with more batches than the mask, use the batch in which the pair ends.
-    Cell asked = cells[i];
-    asked.batch = chain[i].is<step::Slice>() ? asked.batch : cells[i + 1].batch;
-    asked.head = chain[i].is<step::Slice>() ? asked.head : cells[i + 1].head;
-    const Verdict verdict = judge(chain[i], shape_of(masks[i]), asked, open);
+    const MaskShape shape = shape_of(masks[i]);
+    const Verdict verdict = judge(chain[i], shape, asked_cell(chain[i], shape, cells[i + 1]), open);
     const std::size_t at = steps.size();
     steps.push_back({name_(chain[i]), verdict.reason + moved_text(cells[i], cells[i + 1]), open,
                      verdict.after, cells[i], cells[i + 1], depth});

@@ -116,9 +116,13 @@ Verdict judge(const Step& step, const MaskShape& shape, const Cell& cell, bool b
   return {after, std::move(reason.words)};
 }
 
-Cell cell_before_step(const Step& step, const MaskShape& shape, const Cell& to) {
+Cell asked_cell(const Step& step, const MaskShape& shape, const Cell& to) {
   const auto moved = step.row().cell_before;
-  Cell cell = moved ? moved(step, shape, to) : to;
+  return moved ? moved(step, shape, to) : to;
+}
+
+Cell cell_before_step(const Step& step, const MaskShape& shape, const Cell& to) {
+  Cell cell = asked_cell(step, shape, to);
   if (shape.batch == 1) cell.batch = 0;  // a step with more batches or heads repeats the only one
   if (shape.heads == 1) cell.head = 0;
   return cell;
