@@ -87,6 +87,7 @@ struct RuleBits {
     return number + 2 + signed_number(rule.offset) + list(rule.origins) +
            list(rule.sizes);  // a single chunk is a padding
   }
+  Index operator()(const step::Document& rule) const { return runs(rule.q) + runs(rule.kv); }
   Index operator()(const step::DocumentLengths& rule) const {
     return std::ssize(rule.lengths) * number + 3;  // a single document is a padding
   }
@@ -127,9 +128,9 @@ Index Description::of(const Step& one) const {
   const RuleBits bits_of{number_};
   Index bits = 0;
   const bool is_special =
-      visit_rule<step::Causal, step::Window, step::Chunk, step::DocumentLengths, step::Pad,
-                 step::Dilated, step::Block, step::Prefix, step::Sinks, step::Region, step::Tokens,
-                 step::Not, step::KvLengths, step::Within>(
+      visit_rule<step::Causal, step::Window, step::Chunk, step::Document, step::DocumentLengths,
+                 step::Pad, step::Dilated, step::Block, step::Prefix, step::Sinks, step::Region,
+                 step::Tokens, step::Not, step::KvLengths, step::Within>(
           one, [&](const auto& rule) { bits = bits_of(rule); });
   if (!is_special) bits = bits_of.of_arguments(one);
   if (const auto chain_of = info_of(one).chain) {
