@@ -168,11 +168,12 @@ TEST_CASE("positions stand for indices under causal and window") {
     a.q_positions = &q, a.kv_positions = &kv;
     a.causal = r.chance(0.5);
     if (r.chance(0.5)) a.window = Window(r.below(5), r.below(5));
+    if (r.chance(0.3)) a.sink_tokens = 3;
     check_mask(a, x, [&](Index b, Index, Index i, Index j) {
       const Index gap =
           kv.as<std::int32_t>()[as_size(j)] - q.as<std::int32_t>()[as_size(b * 9 + i)];
-      return (!a.causal || gap <= 0) &&
-             (!a.window || (gap >= -*a.window->left && gap <= *a.window->right));
+      return (!a.causal || gap <= 0) && (!a.window || j < a.sink_tokens ||
+                                         (gap >= -*a.window->left && gap <= *a.window->right));
     });
   }
 }
@@ -205,6 +206,7 @@ TEST_CASE("cumulative lengths, padded and packed, with causal and window inside 
     a.causal = r.chance(0.5);
     if (r.chance(0.6)) a.window = Window(r.below(4), r.below(4));
     a.align = r.chance(0.3) ? Align::kTopLeft : Align::kUnset;
+    if (r.chance(0.3)) a.sink_tokens = 4;
     INFO("seed " << seed);
     check_mask(a, x, [&](Index b, Index, Index i, Index j) {
       for (std::size_t n = 0; n < 3; ++n) {
@@ -213,8 +215,8 @@ TEST_CASE("cumulative lengths, padded and packed, with causal and window inside 
         const Index rows = q[n + 1] - q[n], columns = k[n + 1] - k[n];
         if (row < 0 || row >= rows || column < 0 || column >= columns) continue;
         const Index gap = column - row - (a.align == Align::kTopLeft ? 0 : columns - rows);
-        return (!a.causal || gap <= 0) &&
-               (!a.window || (gap >= -*a.window->left && gap <= *a.window->right));
+        return (!a.causal || gap <= 0) && (!a.window || j < a.sink_tokens ||
+                                           (gap >= -*a.window->left && gap <= *a.window->right));
       }
       return false;
     });
@@ -222,6 +224,20 @@ TEST_CASE("cumulative lengths, padded and packed, with causal and window inside 
     CHECK(ends ==
           (packed ? std::vector<Index>{q[3]} : std::vector<Index>{q[1], q[2] - q[1], q[3] - q[2]}));
   }
+}
+
+TEST_CASE("rows of the batch with equal masks are one") {
+  const Tensor equal = i32({5, 5, 5}), other = i32({5, 4, 5}), none(DType::kInt32, {0});
+  MaskArguments a;
+  a.causal = true, a.window = 3;
+  CHECK(compose(a, kExtents).mask.batch() == 1);
+  a.query_lengths = a.key_lengths = &equal;
+  CHECK(compose(a, kExtents).mask.batch() == 1);
+  a.key_lengths = &other;
+  CHECK(compose(a, kExtents).mask.batch() == 3);
+  CHECK(compose(a, kExtents).mask.distinct().size() == 2);
+  a.query_lengths = a.key_lengths = &none;
+  CHECK(compose(a, {0, 4, 2, 9, 11}).mask.batch() == 0);
 }
 
 TEST_CASE("all conditions must hold together") {

@@ -197,6 +197,25 @@ TEST_CASE("every pair of kinds combines to a plane that holds under every primit
   }
 }
 
+TEST_CASE("a full or an empty plane gives the other one as it is, wherever that is the answer") {
+  const PlanePtr full = full_plane(5, 7), none = empty_plane(5, 7), other = dilated(5, 7, 2, 0);
+  CHECK(combine(Op::kAnd, full, other) == other);
+  CHECK(combine(Op::kAnd, other, none) == none);
+  CHECK(combine(Op::kOr, other, none) == other);
+  CHECK(combine(Op::kOr, full, other) == full);
+  CHECK(combine(Op::kXor, none, other) == other);
+  CHECK(combine(Op::kSub, other, none) == other);
+  CHECK(combine(Op::kSub, none, other) == none);
+  for (const Op op : kOps) {
+    for (const PlanePtr& constant : {full, none}) {
+      CHECK(dense_of(*combine(op, constant, other)) ==
+            zip(op, dense_of(*constant), dense_of(*other)));
+      CHECK(dense_of(*combine(op, other, constant)) ==
+            zip(op, dense_of(*other), dense_of(*constant)));
+    }
+  }
+}
+
 TEST_CASE("planes without rows or without keys can be read") {
   std::mt19937 random(4);
   for (const auto& [q, k] : {std::pair<Index, Index>{0, 5}, {5, 0}, {0, 0}}) {

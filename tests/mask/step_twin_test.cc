@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "maskctl/mask/steps/block.h"
+#include "maskctl/mask/steps/block_causal.h"
 #include "maskctl/mask/steps/causal.h"
 #include "maskctl/mask/steps/chunk.h"
 #include "maskctl/mask/steps/combine.h"
@@ -15,6 +16,8 @@
 #include "maskctl/mask/steps/kv_lengths.h"
 #include "maskctl/mask/steps/not.h"
 #include "maskctl/mask/steps/pad.h"
+#include "maskctl/mask/steps/positions.h"
+#include "maskctl/mask/steps/query_lengths.h"
 #include "maskctl/mask/steps/random.h"
 #include "maskctl/mask/steps/region.h"
 #include "maskctl/mask/steps/slice.h"
@@ -143,6 +146,32 @@ TEST_CASE("windows and first keys with a number for each batch on all masks to 4
   });
 }
 
+TEST_CASE("positions, causal blocks and query lengths on all masks to 4x4") {
+  std::mt19937 random(7);
+  for_all_masks([&](Judge& judge, Index q, Index k, bool large) {
+    const Index b = judge.batch();
+    for (Index size = -1; size <= 5; ++size) {
+      judge({step::BlockCausal{size}}, "causal blocks" + text(size));
+      judge({step::QueryLengths{ints({size})}}, "a query length" + text(size));
+    }
+    judge({step::QueryLengths{ints(random_values(b, 0, q, random))}}, "query lengths");
+    std::vector<std::optional<Index>> sides = {std::nullopt};
+    for (Index side = -1; side <= 3; ++side) sides.push_back(side);
+    for (const auto& left : sides) {
+      for (const auto& right : sides) {
+        if (large && random() % 4 != 0) continue;
+        const std::string what = "positions" + text(left) + text(right);
+        judge({step::Positions{ints({b, q}, random_values(b * q, -2, 2, random)),
+                               ints(random_values(k, -2, 2, random)), left, right}},
+              what);
+        judge({step::Positions{ints(random_values(q, -2, 2, random)),
+                               ints({b, k}, random_values(b * k, -2, 2, random)), left, right}},
+              what);
+      }
+    }
+  });
+}
+
 TEST_CASE("chains inside documents on all masks to 4x4") {
   std::mt19937 random(4);
   for_all_masks([&](Judge& judge, Index q, Index k, bool large) {
@@ -152,6 +181,9 @@ TEST_CASE("chains inside documents on all masks to 4x4") {
                                        {{bottom}},
                                        {{top}, {step::Prefix{1}}},
                                        {{window}},
+                                       {{top}, {window}},
+                                       {{step::Window{2, {}, Align::kTopLeft, 1}}, {bottom}},
+                                       {{step::Causal{Align::kTopLeft, ints({1})}}},
                                        {{step::Chunk{2}}, {bottom}},
                                        {{step::Random{0.5, 3}}}};
     for (const Chain& chain : chains) {

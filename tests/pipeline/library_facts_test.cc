@@ -50,7 +50,7 @@ std::string code(const Translation& translation) {
   return out;
 }
 
-std::string failure(Library library, const std::string& text) {
+std::string refused_with(Library library, const std::string& text) {
   try {
     parse_library_syntax(library, text);
   } catch (const PipelineError& error) {
@@ -251,8 +251,9 @@ TEST_CASE("Transformer Engine: the mask type overrides") {
   check_read(te, "attn_mask_type='no_mask', window_size=(2, 1), bottom_right_diagonal=False",
              band(false, 2, 1));
   check_read(te, "attn_mask_type='no_mask', window_size=(-1, 0)", band(true, -1, -1));
-  CHECK(failure(te, "attn_mask_type='no_mask', window_size=(3, -1)").find("refuses a window") !=
-        std::string::npos);
+  CHECK(
+      refused_with(te, "attn_mask_type='no_mask', window_size=(3, -1)").find("refuses a window") !=
+      std::string::npos);
   const std::string sided = code(written("window:left=3,align=bottom-right", te));
   CHECK(sided.find("window_size=(3, 2**30)") != std::string::npos);
   check_read(te, sided, band(true, 3, -1));
@@ -266,10 +267,10 @@ TEST_CASE("torch SDPA and jax.nn") {
   check_read(Library::kSdpa,
              "scaled_dot_product_attention(q, k, v, attn_mask=None, is_causal=True)",
              [](Index q, Index k, Index, Index) { return k <= q; });
-  CHECK(failure(Library::kSdpa,
-                "scaled_dot_product_attention(q, k, v, attn_mask=kv_idx < 3, is_causal=True)")
+  CHECK(refused_with(Library::kSdpa,
+                     "scaled_dot_product_attention(q, k, v, attn_mask=kv_idx < 3, is_causal=True)")
             .find("together are refused") != std::string::npos);
-  CHECK(failure(Library::kSdpa, "scaled_dot_product_attention(q, k, v, None, 0.0, True)")
+  CHECK(refused_with(Library::kSdpa, "scaled_dot_product_attention(q, k, v, None, 0.0, True)")
             .find("by name") != std::string::npos);
   check_read(
       Library::kFa, "flash_attn_func(q, k, v, 0.0, None, True, (2, 0))",

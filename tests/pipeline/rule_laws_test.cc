@@ -3,6 +3,7 @@
 
 #include "maskctl/base/error.h"
 #include "maskctl/inspect/diff/diff.h"
+#include "maskctl/mask/planes/bands.h"
 #include "maskctl/mask/steps/rule.h"
 #include "maskctl/pipeline/steps/bind.h"
 #include "support/catch_compat.h"
@@ -45,11 +46,12 @@ std::optional<Drawn> drawn(std::mt19937_64& random, const StepInfo& info) {
   return out;
 }
 
-/// Calls `law` for steps of each name that fit their mask.
+/// Calls `law` for steps of each of the names that fit their mask.
 template <typename Law>
-void for_all_rules(const Law& law) {
+void for_rules(std::span<const StepInfo> infos, const Law& law) {
   std::mt19937_64 random(20261124);
-  for (const StepInfo& info : step_infos()) {
+  REQUIRE_FALSE(infos.empty());
+  for (const StepInfo& info : infos) {
     CAPTURE(info.name);
     int held = 0;
     const int draws = test::rounds(kDraws);
@@ -62,6 +64,12 @@ void for_all_rules(const Law& law) {
     }
     CHECK(held == draws);
   }
+}
+
+template <typename Law>
+void for_all_rules(const Law& law) {
+  for_rules(step_infos(), law);
+  for_rules(call_step_infos(), law);
 }
 
 bool open_at(const Mask& mask, const Cell& cell) {
@@ -81,7 +89,7 @@ void for_all_cells(const Mask& mask, const F& f) {
 }
 
 TEST_CASE("a step that is printed and read again is the same step", "[laws]") {
-  for_all_rules([](const StepInfo& info, const Drawn& one) {
+  for_rules(step_infos(), [](const StepInfo& info, const Drawn& one) {
     const std::string text = to_text({one.step});
     const Chain chain = bind(parse(text), one.context);
     REQUIRE(chain.size() == 1);
@@ -123,6 +131,20 @@ TEST_CASE("the formula of a step gives its cells, or the step says why it has no
     });
     CHECK(wrong == 0);
   });
+}
+
+TEST_CASE("the diagonal of a step is its cells", "[laws]") {
+  Index diagonals = 0;
+  for_all_rules([&](const StepInfo&, const Drawn& one) {
+    const MaskShape shape = shape_of(one.before);
+    const RuleInfo& rule = one.step.row();
+    const auto diagonal = rule.diagonal ? rule.diagonal(one.step, shape) : std::nullopt;
+    if (!diagonal) return;
+    const Mask band(diagonal_band(shape.queries, shape.keys, diagonal->low, diagonal->high));
+    CHECK(differing_cells(rule.cells(one.step, shape), band) == 0);
+    ++diagonals;
+  });
+  CHECK(diagonals > 0);
 }
 
 TEST_CASE("a step that only closes opens nothing, and one that only opens closes nothing",

@@ -31,6 +31,12 @@ TEST_CASE("the table has every step once, with all that help needs") {
   }
   CHECK(names.size() == 24);
   CHECK(find_step("casual") == nullptr);
+  REQUIRE(call_step_infos().size() == 3);
+  for (const StepInfo& info : call_step_infos()) {
+    CAPTURE(info.name);
+    CHECK(names.insert(info.name).second);
+    CHECK(find_step(info.name) == nullptr);
+  }
 }
 
 TEST_CASE("every example binds and prints as it stands") {

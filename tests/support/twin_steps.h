@@ -8,6 +8,7 @@
 
 #include "maskctl/base/threefry.h"
 #include "maskctl/mask/steps/block.h"
+#include "maskctl/mask/steps/block_causal.h"
 #include "maskctl/mask/steps/causal.h"
 #include "maskctl/mask/steps/chunk.h"
 #include "maskctl/mask/steps/combine.h"
@@ -18,6 +19,8 @@
 #include "maskctl/mask/steps/kv_lengths.h"
 #include "maskctl/mask/steps/not.h"
 #include "maskctl/mask/steps/pad.h"
+#include "maskctl/mask/steps/positions.h"
+#include "maskctl/mask/steps/query_lengths.h"
 #include "maskctl/mask/steps/random.h"
 #include "maskctl/mask/steps/region.h"
 #include "maskctl/mask/steps/scoped.h"
@@ -287,6 +290,35 @@ inline Dense run_rule(const Dense& m, const step::Tokens& s) {
   });
 }
 
+inline Dense run_rule(const Dense& m, const step::Positions& s) {
+  need(!s.left || *s.left >= 0, "left");
+  need(!s.right || *s.right >= 0, "right");
+  need_per_token(m, s.q.array, m.q);
+  need_per_token(m, s.kv.array, m.k);
+  return keep(m, [&](Index b, Index, Index q, Index k) {
+    const Index distance = per_token(s.kv.array, b, k) - per_token(s.q.array, b, q);
+    return (!s.left || distance >= -*s.left) && (!s.right || distance <= *s.right);
+  });
+}
+
+inline Dense run_rule(const Dense& m, const step::BlockCausal& s) {
+  need(s.size >= 1, "size");
+  return keep(m, [&](Index, Index, Index q, Index k) {
+    Index begin_of_key = 0, end_of_query = s.size;
+    while (begin_of_key + s.size <= k) begin_of_key += s.size;
+    while (end_of_query <= q) end_of_query += s.size;
+    return begin_of_key < end_of_query - 1;
+  });
+}
+
+inline Dense run_rule(const Dense& m, const step::QueryLengths& s) {
+  need_per_batch(m, s.lengths.array);
+  for (Index i = 0; i < s.lengths.array.elements(); ++i) {
+    need(number(s.lengths.array, i) >= 0 && number(s.lengths.array, i) <= m.q, "length");
+  }
+  return keep(m, [&](Index b, Index, Index q, Index) { return q < per_batch(s.lengths.array, b); });
+}
+
 inline Dense run_rule(const Dense& m, const step::Not&) { return complement(m); }
 
 inline Dense run_rule(const Dense& m, const step::Slice& s) {
@@ -437,8 +469,8 @@ inline Dense run_step(const Dense& m, const Step& step) {
   visit_rule<step::Causal, step::Window, step::Chunk, step::Document, step::DocumentLengths,
              step::Pad, step::Dilated, step::Block, step::Random, step::Prefix, step::Sinks,
              step::Global, step::Region, step::Combine, step::Tokens, step::Not, step::Slice,
-             step::KvLengths, step::Scoped, step::Within>(
-      step, [&](const auto& rule) { out = run_rule(m, rule); });
+             step::KvLengths, step::Scoped, step::Within, step::Positions, step::BlockCausal,
+             step::QueryLengths>(step, [&](const auto& rule) { out = run_rule(m, rule); });
   return out.value();
 }
 

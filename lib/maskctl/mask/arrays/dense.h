@@ -5,6 +5,7 @@
 #include <span>
 #include <vector>
 
+#include "maskctl/mask/block_size.h"
 #include "maskctl/mask/mask.h"
 #include "maskctl/tensor/tensor.h"
 
@@ -38,6 +39,10 @@ Mask repeated_queries(const Mask& mask, Index queries);
 /// Ids [Sq] or [B,Sq], and [Sk] or [B,Sk]: open where equal and not pad_id. A batch of 1 on one
 /// side serves all batches of the other. Throws Error(kShape) for other ranks or batches.
 Mask mask_from_segments(const Tensor& q_ids, const Tensor& kv_ids, std::int32_t pad_id);
+/// Maps of blocks [...,Qb,Kb], nonzero = open, one for each batch and head in this order. Throws
+/// Error(kShape) for a map that has not one cell for each block.
+Mask mask_from_blocks(const Tensor& map, Index batch, Index heads, Index queries, Index keys,
+                      BlockSize size);
 /// Cumulative lengths [N+1] (0 = first, never decreasing; equal neighbours are an empty document):
 /// one batch, document i sees queries [q[i], q[i+1]) x keys [kv[i], kv[i+1]). Extents are the last
 /// entries unless given; tokens past the last entry are closed.

@@ -1,4 +1,5 @@
-// Padding and segment ids as masks: one leaf for each distinct row of the arrays.
+// Padding, segment ids and maps of blocks as masks. Of padding and ids, one leaf for each distinct
+// row of the arrays.
 #include <fmt/core.h>
 
 #include <cstring>
@@ -148,6 +149,18 @@ Mask mask_from_segments(const Tensor& q_ids, const Tensor& kv_ids, std::int32_t 
           Side::kBoth);
     }
     return plane;
+  });
+}
+
+Mask mask_from_blocks(const Tensor& map, Index batch, Index heads, Index queries, Index keys,
+                      BlockSize size) {
+  const bool is_bool = map.dtype() == DType::kBool;
+  const Tensor converted = is_bool ? Tensor() : astype(map, DType::kBool);
+  const auto flags = (is_bool ? map : converted).as<std::uint8_t>();
+  const Index columns = map.extent(map.rank() - 1), cells = map.extent(map.rank() - 2) * columns;
+  return Mask::make(batch, heads, queries, keys, [&](Index b, Index h) {
+    const auto grid = flags.subspan(as_size((b * heads + h) * cells), as_size(cells));
+    return block_grid(queries, keys, size.q, size.k, grid, columns);
   });
 }
 

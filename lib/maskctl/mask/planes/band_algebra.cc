@@ -25,6 +25,7 @@ class Crossings {
   void find(Range q, std::span<const Band> a, std::span<const Band> b, Index keys) {
     rows_.assign({q.begin, q.end});
     flat_.assign({0, keys});
+    slanted_.clear();
     for (const auto& bands : {a, b}) {
       for (const Band& band : bands) {
         (band.begin_slope ? slanted_ : flat_).push_back(band.begin);
@@ -142,29 +143,40 @@ class SlabPairs {
   Index row_ = 0;
 };
 
-/// Appends the slabs of a op b on rows q. Stops and returns false once they have more than
-/// `budget_bands` bands; bands under a diagonal split quadratically. The bands used are taken off
-/// the budget.
-bool append_interval(Op op, Range q, std::span<const Band> a, std::span<const Band> b, Index keys,
-                     std::vector<Slab>& slabs, Index& budget_bands) {
-  if (a.empty() && b.empty()) return true;
-  Crossings crossings;
-  crossings.find(q, a, b, keys);
-  const auto& rows = crossings.rows();
-  std::vector<Boundary> lines;
-  const StopPoll poll;
-  for (std::size_t i = 0; i + 1 < rows.size(); ++i) {
-    poll();
-    lines.clear();
-    add_boundaries(a, 0, rows[i], lines);
-    add_boundaries(b, 1, rows[i], lines);
-    const std::size_t before = slabs.size();
-    append_slab(slabs, {{rows[i], rows[i + 1]}, sweep(op, lines, rows[i], keys)});
-    if (slabs.size() > before) budget_bands -= std::ssize(slabs.back().bands);
-    if (budget_bands < 0) return false;
+/// The slabs of a op b, one interval of rows after the other, in buffers that stay.
+class Intervals {
+ public:
+  Intervals(Op op, Index keys, Index budget_bands)
+      : op_(op), keys_(keys), budget_bands_(budget_bands) {}
+
+  /// Appends those on rows q. Stops and returns false once all have more bands than the budget;
+  /// bands under a diagonal split quadratically.
+  bool append(Range q, std::span<const Band> a, std::span<const Band> b, std::vector<Slab>& slabs) {
+    if (q.empty() || (a.empty() && b.empty())) return true;
+    crossings_.find(q, a, b, keys_);
+    const auto& rows = crossings_.rows();
+    for (std::size_t i = 0; i + 1 < rows.size(); ++i) {
+      poll_();
+      lines_.clear();
+      add_boundaries(a, 0, rows[i], lines_);
+      add_boundaries(b, 1, rows[i], lines_);
+      const std::size_t before = slabs.size();
+      append_slab(slabs, {{rows[i], rows[i + 1]}, sweep(op_, lines_, rows[i], keys_)});
+      if (slabs.size() > before) budget_bands_ -= std::ssize(slabs.back().bands);
+      if (budget_bands_ < 0) return false;
+    }
+    return true;
   }
-  return true;
-}
+
+ private:
+  Op op_;
+  Index keys_, budget_bands_;
+  Crossings crossings_;
+  std::vector<Boundary> lines_;
+  const StopPoll poll_;
+};
+
+constexpr Index kAnyNumberOfBands = std::numeric_limits<Index>::max();
 
 }  // namespace
 
@@ -188,17 +200,26 @@ void append_slab(std::vector<Slab>& slabs, Slab slab) {
 }
 
 void append_union(std::vector<Slab>& slabs, Range q, std::span<const Band> bands, Index keys) {
-  Index unlimited = std::numeric_limits<Index>::max();
-  if (!q.empty()) append_interval(Op::kOr, q, bands, {}, keys, slabs, unlimited);
+  Intervals(Op::kOr, keys, kAnyNumberOfBands).append(q, bands, {}, slabs);
+}
+
+PlanePtr bands(Index queries, Index keys, const std::vector<Slab>& slabs) {
+  std::vector<Slab> canonical;
+  Intervals unions(Op::kOr, keys, kAnyNumberOfBands);
+  for (const Slab& slab : slabs) {
+    unions.append(intersect(slab.q, {0, queries}), slab.bands, {}, canonical);
+  }
+  return std::make_shared<BandsPlane>(queries, keys, std::move(canonical));
 }
 
 PlanePtr combine_bands(Op op, const BandsPlane& a, const BandsPlane& b, Index budget_bands) {
   std::vector<Slab> slabs;
   SlabPairs pairs(a, b);
+  Intervals intervals(op, a.keys(), budget_bands);
   Range q;
   std::span<const Band> in_a, in_b;
   while (pairs.next(a.queries(), q, in_a, in_b)) {
-    if (!append_interval(op, q, in_a, in_b, a.keys(), slabs, budget_bands)) return nullptr;
+    if (!intervals.append(q, in_a, in_b, slabs)) return nullptr;
   }
   return std::make_shared<BandsPlane>(a.queries(), a.keys(), std::move(slabs));
 }

@@ -254,14 +254,6 @@ bool BandsPlane::single_runs() const {
                      [](const Slab& slab) { return slab.bands.size() == 1; });
 }
 
-PlanePtr bands(Index queries, Index keys, const std::vector<Slab>& slabs) {
-  std::vector<Slab> canonical;
-  for (const Slab& slab : slabs) {
-    append_union(canonical, intersect(slab.q, {0, queries}), slab.bands, keys);
-  }
-  return std::make_shared<BandsPlane>(queries, keys, std::move(canonical));
-}
-
 const std::vector<Slab>* slabs_of(const Plane& plane) {
   const auto* held = dynamic_cast<const BandsPlane*>(&plane);
   return held ? &held->slabs() : nullptr;

@@ -4,9 +4,8 @@
 
 #include <array>
 
-#include "maskctl/mask/leaves.h"
+#include "maskctl/mask/arrays/dense.h"
 #include "maskctl/mask/steps/rule.h"
-#include "maskctl/tensor/convert.h"
 
 namespace maskctl::step {
 
@@ -24,16 +23,9 @@ Mask cells(const Block& rule, const MaskShape& shape) {
     refuse("block",
            fmt::format("size {}x{}: expected sizes of at least 1", rule.q_size, rule.k_size));
   }
-  const Tensor map = astype(rule.map.array, DType::kBool);
-  const Index batch = rank >= 3 ? map.extent(0) : 1;
-  const Index heads = rank == 4 ? map.extent(1) : 1;
-  const Index rows = map.extent(rank - 2), columns = map.extent(rank - 1);
-  const auto flags = map.as<std::uint8_t>();
-  return Mask::make(batch, heads, shape.queries, shape.keys, [&](Index b, Index h) {
-    const auto grid =
-        flags.subspan(as_size((b * heads + h) * rows * columns), as_size(rows * columns));
-    return block_grid(shape.queries, shape.keys, rule.q_size, rule.k_size, grid, columns);
-  });
+  const Tensor& map = rule.map.array;
+  return mask_from_blocks(map, rank >= 3 ? map.extent(0) : 1, rank == 4 ? map.extent(1) : 1,
+                          shape.queries, shape.keys, {rule.q_size, rule.k_size});
 }
 
 Expr formula(const Block& rule) {

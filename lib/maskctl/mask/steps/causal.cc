@@ -11,6 +11,11 @@ namespace maskctl::step {
 
 Meets meets(const Causal&) { return Meets::kKeeps; }
 
+std::optional<Diagonal> diagonal(const Causal& rule, const MaskShape& shape) {
+  if (!rule.offsets.empty()) return std::nullopt;
+  return Diagonal{-kUnbounded, align_shift(shape, rule.align, "causal")};
+}
+
 Mask cells(const Causal& rule, const MaskShape& shape) {
   const Index shift = align_shift(shape, rule.align, "causal");
   const auto plane = [&](Index offset) {

@@ -37,7 +37,7 @@ Meets meets(const KvLengths& rule) { return cuts(rule) ? Meets::kOwn : Meets::kK
 
 Mask cells(const KvLengths& rule, const MaskShape& shape) {
   const auto lengths = per_batch(shape, rule.lengths, "kv-lengths", "lengths");
-  check_lengths(lengths, shape.keys, "kv-lengths");
+  check_lengths(lengths, shape.keys, "kv-lengths", "keys");
   const auto plane = [&](Index length) {
     return rectangle(shape.queries, shape.keys, {0, shape.queries}, {0, length});
   };

@@ -40,7 +40,7 @@ Mask cells(const Pad& rule, const MaskShape& shape) {
                      : mask_from_key_padding(rule.valid.array, shape.queries);
   }
   const std::vector<Index> lengths = per_batch(shape, rule.valid, "pad", "lengths");
-  check_lengths(lengths, shape.keys, "pad");
+  check_lengths(lengths, shape.keys, "pad", "keys");
   const auto plane = [&](Index length) {
     const Range valid = valid_range(rule, length, shape.keys);
     return rectangle(shape.queries, shape.keys, rule.both ? valid : Range{0, shape.queries}, valid);

@@ -16,11 +16,17 @@
 namespace maskctl {
 namespace {
 
-/// All rules, their names one after the other, and where those of each rule begin.
+/// All rules, their names one after the other, those of calls alone last, and where those of each
+/// rule begin.
 struct Table {
   std::vector<const RuleInfo*> rules;
   std::vector<StepInfo> names;
   std::vector<std::size_t> begins;
+
+  std::span<const StepInfo> for_calls(bool wanted) const {
+    const auto first = std::ranges::find(names, true, &StepInfo::for_calls);
+    return wanted ? std::span(first, names.end()) : std::span(names.begin(), first);
+  }
 };
 
 template <typename... Rules>
@@ -57,11 +63,13 @@ const StepInfo& info_of(const Step& step) {
   return table().names[table().begins[rule_index(step)] + step.row().name_index(step)];
 }
 
-std::span<const StepInfo> step_infos() { return table().names; }
+std::span<const StepInfo> step_infos() { return table().for_calls(false); }
+std::span<const StepInfo> call_step_infos() { return table().for_calls(true); }
 
 const StepInfo* find_step(std::string_view name) {
-  const auto at = std::ranges::find(table().names, name, &StepInfo::name);
-  return at == table().names.end() ? nullptr : &*at;
+  const auto infos = step_infos();
+  const auto at = std::ranges::find(infos, name, &StepInfo::name);
+  return at == infos.end() ? nullptr : &*at;
 }
 
 std::string words_of(const Step& step) {
@@ -172,10 +180,11 @@ std::vector<Index> per_batch_offsets(const MaskShape& shape, const NamedArray& a
   return out;
 }
 
-void check_lengths(std::span<const Index> lengths, Index keys, std::string_view step) {
+void check_lengths(std::span<const Index> lengths, Index most, std::string_view step,
+                   const char* side) {
   for (const Index length : lengths) {
-    if (length >= 0 && length <= keys) continue;
-    refuse(step, fmt::format("length {}: expected 0 to {} (the keys)", length, keys));
+    if (length >= 0 && length <= most) continue;
+    refuse(step, fmt::format("length {}: expected 0 to {} (the {})", length, most, side));
   }
 }
 

@@ -28,6 +28,7 @@ struct StepInfo {
   std::string_view synonyms = {};    // what else people call it, apart by blanks: "sliding swa"
   Step (*make)() = nullptr;          // a step without arguments; null for generators
   Chain* (*chain)(Step&) = nullptr;  // the chain in {...}; null where there is none
+  bool for_calls = false;            // of calls of attention alone: no pipeline names it
 };
 
 /// How the cells of a rule meet the mask.
@@ -49,6 +50,12 @@ enum class Declares : std::uint8_t {
   kNothing,
   kPadding,  // by its closed rows; or it moves the cells of steps that do
   kPart,     // declared() is the part that does
+};
+
+/// Cells on both sides of a diagonal: keys q + low to q + high. -kUnbounded and kUnbounded
+/// (bands.h) are no limit.
+struct Diagonal {
+  Index low = 0, high = 0;
 };
 
 /// Whether a pair is one of the cells of a rule, and why: one line with the numbers that it used.
@@ -80,6 +87,8 @@ struct RuleInfo {
   /// The pair must lie in the shape, which cells() or apply() checks.
   PairReason (*reason)(const Step& step, const MaskShape& shape, const Cell& cell);
   CellFormula (*formula)(const Step& step);
+  /// The cells where they are one diagonal in all batches; null for rules that never are.
+  std::optional<Diagonal> (*diagonal)(const Step& step, const MaskShape& shape);
   /// What a rule does that its cells do not say, or that is faster than they are.
   Mask (*apply)(const Step& step, const Mask& mask);
   /// Where a cell was before the step; null: where it is.
@@ -93,9 +102,11 @@ struct RuleInfo {
 /// The place of its rule in the list (rules.h).
 std::size_t rule_index(const Step& step);
 const StepInfo& info_of(const Step& step);
-/// All steps, grouped by rule.
+/// All steps that a pipeline can name, grouped by rule.
 std::span<const StepInfo> step_infos();
-/// nullptr for an unknown name.
+/// Those of calls alone.
+std::span<const StepInfo> call_step_infos();
+/// Of step_infos(); nullptr for an unknown name.
 const StepInfo* find_step(std::string_view name);
 /// What a step is called in a sentence: "chunk size 8", "documents".
 std::string words_of(const Step& step);
@@ -129,8 +140,8 @@ Chain* chain_in(Step& step) {
 }
 
 /// The row of a rule. Its file has meets(), cells() or apply(), reason() and formula(), and where
-/// they say anything name_index(), words(), declared(), cell_before(), misfit() and limit(), all
-/// for this type.
+/// they say anything name_index(), words(), declared(), diagonal(), cell_before(), misfit() and
+/// limit(), all for this type.
 template <typename Rule>
 constexpr RuleInfo describe(std::span<const StepInfo> names, Reopening reopening,
                             Declares declares) {
@@ -167,6 +178,11 @@ constexpr RuleInfo describe(std::span<const StepInfo> names, Reopening reopening
   }
   if constexpr (has_cells) {
     out.cells = [](const Step& s, const MaskShape& shape) { return cells(s.as<Rule>(), shape); };
+  }
+  if constexpr (requires(const Rule& r, const MaskShape& s) { diagonal(r, s); }) {
+    out.diagonal = [](const Step& s, const MaskShape& shape) {
+      return diagonal(s.as<Rule>(), shape);
+    };
   }
   if constexpr (requires(const Rule& r, const MaskShape& s, const Cell& c) {
                   cell_before(r, s, c);
@@ -205,8 +221,9 @@ std::vector<Index> per_batch(const MaskShape& shape, const NamedArray& array, st
 std::vector<Index> per_batch_offsets(const MaskShape& shape, const NamedArray& array,
                                      std::string_view step, const char* what);
 void check_offset(Index offset, std::string_view step);
-/// Refuses lengths that are not 0 to `keys`.
-void check_lengths(std::span<const Index> lengths, Index keys, std::string_view step);
+/// Refuses lengths that are not 0 to `most`, the extent of the tokens that `side` names.
+void check_lengths(std::span<const Index> lengths, Index most, std::string_view step,
+                   const char* side);
 /// Refuses ids or flags whose last extent is not `length`, or whose batch is neither 1 nor the
 /// mask's.
 void check_batched(const MaskShape& shape, const Tensor& array, Index length, std::string_view step,

@@ -38,7 +38,11 @@ using Rules = List<
     struct Slice,
     struct KvLengths,
     struct Scoped,
-    struct Within>;
+    struct Within,
+    // Of calls alone, and last.
+    struct Positions,
+    struct BlockCausal,
+    struct QueryLengths>;
 // clang-format on
 
 template <typename T, typename Rules>

@@ -14,17 +14,25 @@ Meets meets(const Window&) { return Meets::kKeeps; }
 
 namespace {
 
+Index checked_side(Index keys) {
+  if (keys >= 0) return keys;
+  refuse("window", fmt::format("a side of {} keys: expected at least 0, or none", keys));
+}
+
 /// A side for each batch; kUnbounded where it is none.
 std::vector<Index> sides(const MaskShape& shape, const std::optional<Index>& one,
                          const NamedArray& each, const char* what) {
   const Index side = one.value_or(kUnbounded);
   const std::vector<Index> out = each.empty() ? std::vector<Index>(as_size(shape.batch), side)
                                               : per_batch(shape, each, "window", what);
-  for (const Index keys : out) {
-    if (keys >= 0) continue;
-    refuse("window", fmt::format("a side of {} keys: expected at least 0, or none", keys));
-  }
+  for (const Index keys : out) checked_side(keys);
   return out;
+}
+
+/// The keys around q + centre.
+Diagonal around(Index centre, Index left, Index right) {
+  return {left < kUnbounded ? centre - left : -kUnbounded,
+          right < kUnbounded ? centre + right : kUnbounded};
 }
 
 std::optional<Index> side_of(const std::optional<Index>& one, const NamedArray& each, Index batch) {
@@ -33,18 +41,26 @@ std::optional<Index> side_of(const std::optional<Index>& one, const NamedArray& 
 
 }  // namespace
 
+std::optional<Diagonal> diagonal(const Window& rule, const MaskShape& shape) {
+  if (rule.is_per_batch()) return std::nullopt;
+  const Index left = checked_side(rule.left.value_or(kUnbounded)),
+              right = checked_side(rule.right.value_or(kUnbounded));
+  check_offset(rule.offset, "window");
+  return around(align_shift(shape, rule.align, "window") + rule.offset, left, right);
+}
+
 Mask cells(const Window& rule, const MaskShape& shape) {
+  if (const auto one = diagonal(rule, shape)) {
+    return Mask(diagonal_band(shape.queries, shape.keys, one->low, one->high));
+  }
   const std::vector<Index> lefts = sides(shape, rule.left, rule.lefts, "left"),
                            rights = sides(shape, rule.right, rule.rights, "right");
   check_offset(rule.offset, "window");
   const Index shift = align_shift(shape, rule.align, "window");
   const auto plane = [&](Index left, Index right, Index offset) {
-    const Index centre = shift + offset;
-    const Index low = left < kUnbounded ? centre - left : -kUnbounded;
-    const Index high = right < kUnbounded ? centre + right : kUnbounded;
+    const auto [low, high] = around(shift + offset, left, right);
     return diagonal_band(shape.queries, shape.keys, low, high);
   };
-  if (!rule.is_per_batch()) return Mask(plane(lefts.front(), rights.front(), rule.offset));
   const std::vector<Index> offsets =
       rule.offsets.empty() ? std::vector<Index>(lefts.size(), rule.offset)
                            : per_batch_offsets(shape, rule.offsets, "window", "offsets");

@@ -7,6 +7,7 @@
 #include <map>
 
 #include "maskctl/mask/planes/bands.h"
+#include "maskctl/mask/planes/diagonal_parts.h"
 #include "maskctl/mask/planes/words.h"
 #include "maskctl/mask/steps/rule.h"
 #include "maskctl/tensor/convert.h"
@@ -135,6 +136,45 @@ std::vector<DocumentRanges> pairs_of_ids(const step::Within& rule, const Mask& m
   return out;
 }
 
+/// Those of a batch that have cells.
+std::vector<DocumentRanges> documents_in(const step::Within& rule, const Mask& mask, Index b) {
+  std::vector<DocumentRanges> documents = document_ranges(rule, mask, b);
+  std::erase_if(documents, [](const DocumentRanges& at) { return at.q.empty() || at.k.empty(); });
+  return documents;
+}
+
+/// What a chain of diagonals keeps of one document; nothing for other chains.
+std::optional<DiagonalPart> diagonal_part(const Chain& chain, const DocumentRanges& at) {
+  const MaskShape document{1, 1, at.q.size(), at.k.size()};
+  DiagonalPart out{at.q, at.k, -kUnbounded, kUnbounded};
+  const Index origin = at.k.begin - at.q.begin;
+  for (const Step& step : chain) {
+    const auto diagonal = step.row().diagonal;
+    const std::optional<Diagonal> one = diagonal ? diagonal(step, document) : std::nullopt;
+    if (!one) return std::nullopt;
+    out.low = std::max(out.low, one->low + origin);
+    out.high = std::min(out.high, one->high + origin);
+  }
+  return out;
+}
+
+/// What a chain of diagonals keeps of all documents, in time for each that does not depend on how
+/// planes are stored; nothing for other chains.
+std::optional<Mask> cells_of_diagonals(const step::Within& rule, const Mask& mask) {
+  std::vector<PlanePtr> planes;
+  for (Index b = 0; b < (shares_documents(rule) ? 1 : mask.batch()); ++b) {
+    std::vector<DiagonalPart> parts;
+    for (const DocumentRanges& at : documents_in(rule, mask, b)) {
+      const std::optional<DiagonalPart> part = diagonal_part(rule.chain, at);
+      if (!part) return std::nullopt;
+      parts.push_back(*part);
+    }
+    planes.push_back(diagonal_parts(mask.queries(), mask.keys(), parts));
+  }
+  return Mask::make(std::ssize(planes), 1, mask.queries(), mask.keys(),
+                    [&](Index b, Index) { return planes[as_size(b)]; });
+}
+
 /// Applies the chain to one document, for the batches `b`.
 Mask changed_part(const Mask& mask, const DocumentRanges& at, Range b, const Chain& chain) {
   const Mask part = sliced(mask, b, {0, mask.heads()}, at.q, at.k);
@@ -188,6 +228,7 @@ std::optional<Step> declared(const Within& rule) {
 Meets meets(const Within&) { return Meets::kOwn; }
 
 Mask apply_rule(const Within& rule, const Mask& mask) {
+  if (const auto kept = cells_of_diagonals(rule, mask)) return zip(Op::kAnd, mask, *kept);
   // Batches that differ in documents are processed one by one.
   const Index step = shares_documents(rule) ? std::max<Index>(mask.batch(), 1) : 1;
   std::vector<Mask> parts;
@@ -197,9 +238,7 @@ Mask apply_rule(const Within& rule, const Mask& mask) {
   return Mask::make(mask.batch(), mask.heads(), mask.queries(), mask.keys(), [&](Index b, Index h) {
     if (b >= done.end) {
       done = {b, b + step};
-      documents = document_ranges(rule, mask, b);
-      std::erase_if(documents,
-                    [](const DocumentRanges& at) { return at.q.empty() || at.k.empty(); });
+      documents = documents_in(rule, mask, b);
       parts.clear();
       made.clear();
       for (const auto& at : documents) parts.push_back(changed_part(mask, at, done, rule.chain));

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <optional>
 
 #include "maskctl/base/error.h"
 #include "maskctl/base/threads.h"
@@ -221,8 +222,39 @@ bool has_too_many_runs(const Plane& plane, Index most) {
   return runs > most / step;
 }
 
+/// What all cells of a plane are, where its bands say so at once.
+std::optional<bool> constant_of(const PlanePtr& plane) {
+  const auto* bands = as<BandsPlane>(plane);
+  if (!bands) return std::nullopt;
+  if (bands->slabs().empty()) return false;
+  const Slab& slab = bands->slabs().front();
+  const bool is_full = slab.q.size() == plane->queries() && slab.bands.size() == 1 &&
+                       slab.bands.front() == Band{0, plane->keys(), 0, 0};
+  return is_full ? std::optional(true) : std::nullopt;
+}
+
+/// The plane that is the answer as it stands, because the other is full or empty. Null for others.
+PlanePtr combine_constant(Op op, const PlanePtr& a, const PlanePtr& b) {
+  const std::optional<bool> all_a = constant_of(a), all_b = constant_of(b);
+  switch (op) {
+    case Op::kAnd:
+      if (all_a == true || all_b == false) return b;
+      return all_b == true || all_a == false ? a : nullptr;
+    case Op::kOr:
+      if (all_a == false || all_b == true) return b;
+      return all_b == false || all_a == true ? a : nullptr;
+    case Op::kXor:
+      if (all_a == false) return b;
+      return all_b == false ? a : nullptr;
+    case Op::kSub:
+      break;
+  }
+  return all_a == false || all_b == false ? a : nullptr;
+}
+
 /// Uses a shortcut for the two tiers if there is one. Null when there is none.
 PlanePtr combine_tiers(Op op, const PlanePtr& a, const PlanePtr& b, Index budget_runs) {
+  if (PlanePtr plane = combine_constant(op, a, b)) return plane;
   const auto* bands_a = as<BandsPlane>(a);
   const auto* bands_b = as<BandsPlane>(b);
   if (bands_a && bands_b) {

@@ -1,0 +1,15 @@
+// query-lengths: closes queries past the length of their batch.
+#pragma once
+
+#include "maskctl/mask/steps/named_array.h"
+
+namespace maskctl::step {
+
+/// Keeps q < length. Lengths are [1] or [B]; those of keys are KvLengths. No pipeline names it yet:
+/// it is query_lengths of calls of attention.
+struct QueryLengths {
+  NamedArray lengths = {};
+  friend bool operator==(const QueryLengths&, const QueryLengths&) = default;
+};
+
+}  // namespace maskctl::step
