@@ -28,7 +28,7 @@ const std::map<std::string, Layer> kLayers = {
       {"fmt"},
       {"atomic_file.h", "checked.h", "huge_pages.h", "mt19937.h", "text.h", "threefry_block.h",
        "wait.h"}}},
-    {"tensor", {{"base"}, {"fmt"}, {"lines.h"}}},
+    {"tensor", {{"base"}, {"fmt"}, {"element_types.h", "lines.h"}}},
     {"mask",
      {{"base", "tensor"},
       {"fmt", "hwy"},

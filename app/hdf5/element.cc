@@ -1,24 +1,12 @@
 #include "app/hdf5/element.h"
 
-#include <array>
 #include <string_view>
 #include <vector>
 
+#include "maskctl/tensor/element_types.h"
+
 namespace maskctl::hdf5 {
 namespace {
-
-/// Where the parts of a float are, in bits.
-struct FloatLayout {
-  const char* code;
-  std::size_t bytes, sign, exponent_at, exponent, mantissa_at, mantissa;
-  std::size_t bias;
-};
-constexpr std::array<FloatLayout, 4> kFloats = {{
-    {"f2", 2, 15, 10, 5, 0, 10, 15},
-    {"bfloat16", 2, 15, 7, 8, 0, 7, 127},
-    {"f4", 4, 31, 23, 8, 0, 23, 127},
-    {"f8", 8, 63, 52, 11, 0, 52, 1023},
-}};
 
 /// '<', '>' or '|'; nothing for other orders.
 std::optional<char> order_of(hid_t type) {
@@ -43,7 +31,7 @@ std::optional<std::string> integer_descr(hid_t type) {
   return std::string{*order, sign} + std::to_string(size);
 }
 
-bool matches(hid_t type, const FloatLayout& layout) {
+bool matches(hid_t type, const ElementType& element) {
   std::size_t sign = 0;
   std::size_t exponent_at = 0;
   std::size_t exponent = 0;
@@ -52,20 +40,24 @@ bool matches(hid_t type, const FloatLayout& layout) {
   if (H5Tget_fields(type, &sign, &exponent_at, &exponent, &mantissa_at, &mantissa) < 0) {
     return false;
   }
-  return H5Tget_size(type) == layout.bytes && sign == layout.sign &&
-         exponent_at == layout.exponent_at && exponent == layout.exponent &&
-         mantissa_at == layout.mantissa_at && mantissa == layout.mantissa &&
-         H5Tget_ebias(type) == layout.bias && H5Tget_norm(type) == H5T_NORM_IMPLIED;
+  const FloatLayout& layout = element.layout;
+  const auto is = [](std::size_t seen, int expected) {
+    return seen == static_cast<std::size_t>(expected);
+  };
+  return is(H5Tget_size(type), element.bytes) && is(sign, layout.bits() - 1) &&
+         is(exponent_at, layout.mantissa) && is(exponent, layout.exponent) && is(mantissa_at, 0) &&
+         is(mantissa, layout.mantissa) && is(H5Tget_ebias(type), layout.bias()) &&
+         H5Tget_norm(type) == H5T_NORM_IMPLIED;
 }
 
 std::optional<std::string> float_descr(hid_t type) {
   const auto order = order_of(type);
   if (!order || !fills_its_bytes(type)) return std::nullopt;
-  for (const FloatLayout& layout : kFloats) {
-    if (!matches(type, layout)) continue;
-    const std::string code = layout.code;
-    if (code != "bfloat16") return *order + code;
-    return *order == '<' ? std::optional(code) : std::nullopt;
+  for (const ElementType& element : kElementTypes) {
+    const bool is_named = element.kind == ElementKind::kFloat && !element.npy.empty();
+    if (!is_named || !matches(type, element)) continue;
+    if (element.dtype != DType::kBFloat16) return *order + std::string(element.npy);
+    return *order == '<' ? std::optional(std::string(element.name)) : std::nullopt;
   }
   return std::nullopt;
 }

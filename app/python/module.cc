@@ -17,6 +17,7 @@
 #include "app/python/ask.h"
 #include "maskctl/base/error.h"
 #include "maskctl/io/formats/hdf5/hdf5.h"
+#include "maskctl/tensor/element_types.h"
 #include "maskctl/tensor/lines.h"
 
 namespace maskctl::app {
@@ -31,41 +32,20 @@ struct Source {
   LoadedMask loaded;
 };
 
-struct DTypeRow {
-  nb::dlpack::dtype_code code;
-  std::uint8_t bits;
-  DType dtype;
-};
-constexpr DTypeRow kDTypes[] = {
-    {nb::dlpack::dtype_code::Bool, 8, DType::kBool},
-    {nb::dlpack::dtype_code::Int, 8, DType::kInt8},
-    {nb::dlpack::dtype_code::Int, 16, DType::kInt16},
-    {nb::dlpack::dtype_code::Int, 32, DType::kInt32},
-    {nb::dlpack::dtype_code::Int, 64, DType::kInt64},
-    {nb::dlpack::dtype_code::UInt, 8, DType::kUInt8},
-    {nb::dlpack::dtype_code::UInt, 16, DType::kUInt16},
-    {nb::dlpack::dtype_code::UInt, 32, DType::kUInt32},
-    {nb::dlpack::dtype_code::UInt, 64, DType::kUInt64},
-    {nb::dlpack::dtype_code::Float, 16, DType::kFloat16},
-    {nb::dlpack::dtype_code::Bfloat, 16, DType::kBFloat16},
-    {nb::dlpack::dtype_code::Float, 32, DType::kFloat32},
-    {nb::dlpack::dtype_code::Float, 64, DType::kFloat64},
-};
-
 DType dtype_of(const std::string& name, nb::dlpack::dtype dtype) {
-  for (const DTypeRow& row : kDTypes) {
-    const bool same = static_cast<std::uint8_t>(row.code) == dtype.code && row.bits == dtype.bits;
+  for (const ElementType& row : kElementTypes) {
+    const bool same = row.dlpack == dtype.code && 8 * row.bytes == dtype.bits;
     if (same && dtype.lanes == 1) return row.dtype;
   }
   throw Error(Errc::kInvalidArgument,
               fmt::format("{}: elements of a type that no mask has ({} bits, DLPack code {}); "
-                          "expected bool, integers or floats of 16, 32 or 64 bits",
+                          "expected bool, integers or floats of 8, 16, 32 or 64 bits",
                           name, dtype.bits, dtype.code));
 }
 
 nb::dlpack::dtype dlpack_of(DType dtype) {
-  const auto& row = *std::ranges::find(kDTypes, dtype, &DTypeRow::dtype);
-  return {static_cast<std::uint8_t>(row.code), row.bits, 1};
+  const ElementType& type = element_type(dtype);
+  return {type.dlpack, static_cast<std::uint8_t>(8 * type.bytes), 1};
 }
 
 /// The array of an object that has DLPack or the buffer protocol; it keeps the object alive.

@@ -75,7 +75,7 @@ def safetensors(text, data=b""):
 make("hole.safetensors", safetensors('{"a":{"dtype":"BOOL","shape":[4],"data_offsets":[4,8]}}', b"\1" * 8), "past the previous data")
 make("claim.safetensors", struct.pack("<Q", 10**8) + b"{", "")
 make("names.safetensors", safetensors('{"a":{"dtype":"BOOL","shape":[1],"data_offsets":[0,1]},"a":{"dtype":"BOOL","shape":[1],"data_offsets":[0,1]}}', b"\1"), "two entries 'a'")
-make("fp8.safetensors", safetensors('{"a":{"dtype":"F8_E4M3","shape":[1],"data_offsets":[0,1]}}', b"\1"), "F8_E4M3")
+make("fp8.safetensors", safetensors('{"a":{"dtype":"F8_E4M3FNUZ","shape":[1],"data_offsets":[0,1]}}', b"\1"), "F8_E4M3")
 
 for name in ("raw", "other.h5"): os.mkfifo(name)
 def h5(name, part, build):

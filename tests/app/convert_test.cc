@@ -152,7 +152,10 @@ TEST_CASE("convert: wrong requests say what to do") {
       {"seg.npy --as token-types -o x.npy", "the step tokens:seg.npy"},
       {"seg.npy --as bits -o x.npy", "give --shape B+H+Q+K"},
       {"seg.npy --as blockmap -o x.npy", "give --as blockmap:QxK"},
-      {"seg.npy --as bias -o x.npy", "a bias is float16"},
+      {"seg.npy --as bias -o x.npy", "a bias is floats"},
+      {"causal.npy --to dense --dtype float8_e5m2 -o x.npy", "no name in .npy, .npz and HDF5"},
+      {"causal.npy --to bias --dtype float8_e4m3fn -o x.npy", "no number that closes a cell"},
+      {"causal.npy --to dense --dtype float8_e4m3 -o x.npy", "float8_e4m3fn"},
   };
   for (const auto& [line, part] : table) check_refused(sandbox, "maskctl convert " + line, part);
   CHECK_FALSE(fs::exists(sandbox.work() / "x.npy"));

@@ -7,6 +7,7 @@
 #include "io/array_support.h"
 #include "maskctl/io/formats/formats.h"
 #include "maskctl/io/formats/npz/npz.h"
+#include "support/dtypes.h"
 
 using namespace maskctl;
 using namespace maskctl::test;
@@ -48,10 +49,9 @@ TEST_CASE("arrays: every dtype and shape survives .npy and .npz, and numpy agree
   const Scratch scratch;
   std::string script;
   int n = 0;
-  for (int i = 0; i <= static_cast<int>(DType::kFloat64); ++i) {
+  for (const DType dtype : npy_dtypes()) {
     for (const std::vector<Index>& shape :
          {std::vector<Index>{}, {0, 4}, {7}, {2, 3}, {2, 1, 3, 5}}) {
-      const auto dtype = static_cast<DType>(i);
       const Tensor tensor = counting(dtype, shape);
       const std::string file = std::to_string(n++);
       write_array(scratch / (file + ".npy"), tensor);

@@ -11,10 +11,6 @@ using namespace maskctl::test;
 
 namespace {
 
-bool is_float(DType dtype) {
-  return dtype == DType::kFloat16 || dtype == DType::kBFloat16 || dtype == DType::kFloat32 ||
-         dtype == DType::kFloat64;
-}
 struct KindCase {
   ArrayKind kind;
   std::vector<Index> shape;
@@ -42,12 +38,6 @@ MaskReadOptions reading(ArrayKind kind) {
   return options;
 }
 
-std::vector<DType> all_dtypes() {
-  std::vector<DType> out(std::begin(kAllTypes), std::end(kAllTypes));
-  out.push_back(DType::kBFloat16);
-  return out;
-}
-
 }  // namespace
 
 TEST_CASE(
@@ -62,7 +52,7 @@ TEST_CASE(
       if (dtype == DType::kBool && !flags) continue;
       CAPTURE(name(kind), name(dtype));
       write_array(path, astype(array, dtype), {.force = true});
-      if (kind == ArrayKind::kBlockmap && is_float(dtype)) {
+      if (kind == ArrayKind::kBlockmap && is_floating(dtype)) {
         CHECK(contains(error_of(path, reading(kind)), "a block map is bool or integers"));
         continue;
       }
@@ -88,12 +78,13 @@ TEST_CASE("kinds: a bool block map is full where true, a bias is closed where -i
     CAPTURE(name(dtype));
     Tensor values(DType::kFloat64, {2, 2});
     for (std::size_t i = 0; i < 4; ++i) values.as<double>()[i] = map[i] != 0 ? 0.0 : -INFINITY;
-    if (is_float(dtype)) {
+    if (dtype == DType::kFloat8E4M3) continue;  // has no -inf
+    if (is_floating(dtype)) {
       write_array(path, astype(values, dtype), {.force = true});
       CHECK(cells_of(read_mask(path, as(ArrayKind::kBias)).mask) == map);
     } else {
       write_array(path, astype(bool_tensor({2, 2}, map), dtype), {.force = true});
-      CHECK(contains(error_of(path, as(ArrayKind::kBias)), "a bias is float16"));
+      CHECK(contains(error_of(path, as(ArrayKind::kBias)), "a bias is floats"));
     }
   }
 }

@@ -22,15 +22,11 @@
 #include "maskctl/mask/arrays/dense.h"
 #include "maskctl/tensor/convert.h"
 #include "support/contains.h"
+#include "support/dtypes.h"
 #include "support/error_of.h"
 #include "support/tensors.h"
 
 namespace maskctl::test {
-
-inline constexpr DType kAllTypes[] = {DType::kBool,    DType::kInt8,    DType::kInt16,
-                                      DType::kInt32,   DType::kInt64,   DType::kUInt8,
-                                      DType::kUInt16,  DType::kUInt32,  DType::kUInt64,
-                                      DType::kFloat16, DType::kFloat32, DType::kFloat64};
 
 using Cells = std::vector<std::uint8_t>;
 using Int64s = std::vector<std::int64_t>;

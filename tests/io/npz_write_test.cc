@@ -1,6 +1,7 @@
 // Writing .npz: the bytes of np.savez.
 #include "io/array_support.h"
 #include "maskctl/io/formats/npz/npz.h"
+#include "support/dtypes.h"
 
 using namespace maskctl;
 using namespace maskctl::test;
@@ -74,8 +75,7 @@ TEST_CASE("npz: names that an archive cannot hold are refused") {
 
 TEST_CASE("npz: every dtype is read as it was written") {
   std::vector<NamedTensor> arrays;
-  for (int i = 0; i <= static_cast<int>(DType::kFloat64); ++i) {
-    const auto dtype = static_cast<DType>(i);
+  for (const DType dtype : npy_dtypes()) {
     arrays.push_back({std::string(name(dtype)), counting(dtype, {3, 5})});
   }
   const std::string bytes = written(arrays);

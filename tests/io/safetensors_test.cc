@@ -2,6 +2,7 @@
 #include "maskctl/io/formats/safetensors/safetensors.h"
 
 #include "io/array_support.h"
+#include "support/dtypes.h"
 
 using namespace maskctl;
 using maskctl::test::as_bytes;
@@ -39,10 +40,7 @@ std::string header_refusal(const std::string& bytes) {
 }  // namespace
 
 TEST_CASE("safetensors: every dtype and shape survives writing and reading") {
-  const DType dtype =
-      GENERATE(DType::kBool, DType::kInt8, DType::kInt16, DType::kInt32, DType::kInt64,
-               DType::kUInt8, DType::kUInt16, DType::kUInt32, DType::kUInt64, DType::kFloat16,
-               DType::kBFloat16, DType::kFloat32, DType::kFloat64);
+  const DType dtype = GENERATE(from_range(test::all_dtypes()));
   const std::vector<Index> shape =
       GENERATE(std::vector<Index>{}, std::vector<Index>{0, 4}, std::vector<Index>{3, 5},
                std::vector<Index>{2, 1, 3, 2});
@@ -74,11 +72,28 @@ TEST_CASE("safetensors: the bytes are those of the reference implementation") {
              text_of(mask.bytes())));
 }
 
+TEST_CASE("8-bit floats: .npy, .npz and HDF5 have no name for them, and keep what was there") {
+  const Scratch folder;
+  const Tensor kept = counting(DType::kBool, {3});
+  for (const DType dtype : {DType::kFloat8E4M3, DType::kFloat8E5M2}) {
+    for (const std::string file : {"a.npy", "a.npz", "a.h5"}) {
+      const std::string path = folder / file, key = file == "a.npy" ? "" : ":a";
+      write_array(path + key, kept, {.force = true});
+      const std::string before = slurp(path);
+      CHECK(contains(
+          error_of([&] { write_array(path + key, counting(dtype, {3}), {.force = true}); }),
+          std::string(name(dtype)) + " has no name in .npy, .npz and HDF5; write a "
+                                     ".safetensors, or convert to float16"));
+      CHECK(slurp(path) == before);
+    }
+  }
+}
+
 TEST_CASE("safetensors: blanks, metadata, any order and unknown types are read") {
   const std::string bytes =
-      file("{ \"__metadata__\" : {\"format\":\"pt\"}, " + tensor("w", "F8_E4M3", "2", "4,6") + "," +
-               tensor("m", "BOOL", "2,2", "0,4") + "," + tensor("e", "I32", "0", "6,6") + "," +
-               tensor("new", "F4X2", "9", "6,9") + "}   ",
+      file("{ \"__metadata__\" : {\"format\":\"pt\"}, " + tensor("w", "F8_E4M3FNUZ", "2", "4,6") +
+               "," + tensor("m", "BOOL", "2,2", "0,4") + "," + tensor("e", "I32", "0", "6,6") +
+               "," + tensor("new", "F4X2", "9", "6,9") + "}   ",
            std::string("\1\0\0\1xxyyy", 9));
   SafetensorsFile opened = open(bytes);
   CHECK(opened.keys() == std::vector<std::string>{"m", "w", "e", "new"});
@@ -87,7 +102,8 @@ TEST_CASE("safetensors: blanks, metadata, any order and unknown types are read")
   CHECK(text_of(opened.read("m").bytes()) == std::string("\1\0\0\1", 4));
   CHECK(opened.read("e").elements() == 0);
   CHECK(error_of([&] { opened.read("w"); }) ==
-        "x.safetensors:w: dtype F8_E4M3: expected BOOL, an integer, F16, BF16, F32 or F64");
+        "x.safetensors:w: dtype F8_E4M3FNUZ: expected BOOL, I8, I16, I32, I64, U8, U16, U32, U64, "
+        "F16, BF16, F32, F64, F8_E4M3, F8_E5M2");
   CHECK(contains(error_of([&] { opened.read("new"); }), "dtype F4X2"));
   CHECK(error_of([&] { opened.read("none"); }) ==
         "x.safetensors: no array 'none'; it has m, w, e, new");
@@ -247,13 +263,13 @@ TEST_CASE("append: an .npz equals one written at once, and metadata stays") {
 
   const std::string path = folder / "m.safetensors";
   spit(path,
-       file("{\"__metadata__\":{\"format\":\"pt\"}," + tensor("w", "F8_E4M3", "2", "0,2") + "}",
+       file("{\"__metadata__\":{\"format\":\"pt\"}," + tensor("w", "F8_E5M2FNUZ", "2", "0,2") + "}",
             "xy"));
   write_array(path + ":a", a, append);
   SafetensorsFile opened{ByteSource(path)};
   CHECK(opened.header().metadata ==
         std::vector<std::pair<std::string, std::string>>{{"format", "pt"}});
-  CHECK(opened.header().entries[0].dtype_name == "F8_E4M3");
+  CHECK(opened.header().entries[0].dtype_name == "F8_E5M2FNUZ");
   CHECK(std::ranges::equal(opened.read("a").bytes(), a.bytes()));
 }
 

@@ -89,7 +89,8 @@ TEST_CASE("bits: empty masks have no bytes and wrong sizes are refused") {
 }
 
 TEST_CASE("bias: each dtype, fill and length packs as numbers say") {
-  const DType dtype = GENERATE(DType::kFloat16, DType::kBFloat16, DType::kFloat32, DType::kFloat64);
+  const DType dtype = GENERATE(DType::kFloat16, DType::kBFloat16, DType::kFloat32, DType::kFloat64,
+                               DType::kFloat8E5M2);
   const BiasFill fill = GENERATE(BiasFill::kInf, BiasFill::kMin);
   const Index n = GENERATE(0, 1, 63, 64, 65, 5000);
   CAPTURE(name(dtype), static_cast<int>(fill), n);
@@ -100,7 +101,7 @@ TEST_CASE("bias: each dtype, fill and length packs as numbers say") {
   expand_bias(dtype, open, bias.bytes(), fill);
   const Tensor numbers = astype(bias, DType::kFloat64);
   for (Index i = 0; i < n; ++i) {
-    const double closed = fill == BiasFill::kInf ? -INFINITY : least_finite(dtype);
+    const double closed = fill == BiasFill::kInf ? -INFINITY : -largest_number(dtype);
     REQUIRE(numbers.as<double>()[static_cast<std::size_t>(i)] ==
             (open[static_cast<std::size_t>(i)] ? 0.0 : closed));
   }
@@ -130,6 +131,30 @@ TEST_CASE("bias: other numbers are found, and minus zero is open") {
   CHECK_FALSE(pack_bias({dtype}, bias.bytes(), words, seen));
   CHECK((words[0] & 1) == 1);
   CHECK(first_not_bias({dtype}, bias.bytes()) == 66);
+}
+
+TEST_CASE("bias: in 8 bits the same numbers close, those that a type can hold") {
+  for (const DType dtype : {DType::kFloat8E4M3, DType::kFloat8E5M2}) {
+    for (const std::optional<double> limit :
+         {std::optional<double>(), std::optional(-1.0), std::optional(-100.0),
+          std::optional(-448.0), std::optional(-1e4), std::optional(-60000.0)}) {
+      for (std::uint64_t bits = 0; bits < 256; ++bits) {
+        CAPTURE(name(dtype), limit.value_or(0), bits);
+        const double value = number_from_bits(dtype, bits);
+        const bool penalty = value == number_from_bits(dtype, float_bits(dtype, -1e4));
+        const bool closed = limit ? value <= *limit : value <= kAlwaysCloses || penalty;
+        const bool open = !closed && (limit ? std::isfinite(value) : value == 0);
+        Tensor one(dtype, {1});
+        one.bytes()[0] = static_cast<std::byte>(bits);
+        std::vector<std::uint64_t> words(1);
+        BiasSeen seen;
+        REQUIRE(pack_bias({dtype, limit}, one.bytes(), words, seen) == (open || closed));
+        REQUIRE(words[0] == open);
+        REQUIRE(seen.inf == (closed && std::isinf(value)));
+        REQUIRE((!seen.min || (seen.nearest == value && seen.farthest == value)));
+      }
+    }
+  }
 }
 
 TEST_CASE("bias: what stacks write for closed is closed, and named by who writes it") {

@@ -12,15 +12,11 @@
 #include "maskctl/mask/planes/bands.h"
 #include "maskctl/tensor/convert.h"
 #include "support/catch_compat.h"
+#include "support/dtypes.h"
 
 using namespace maskctl;
 
 namespace {
-
-constexpr DType kAllTypes[] = {DType::kBool,   DType::kInt8,    DType::kInt16,    DType::kInt32,
-                               DType::kInt64,  DType::kUInt8,   DType::kUInt16,   DType::kUInt32,
-                               DType::kUInt64, DType::kFloat16, DType::kBFloat16, DType::kFloat32,
-                               DType::kFloat64};
 
 using Cells = std::vector<std::uint8_t>;
 
@@ -70,7 +66,7 @@ Errc code_of(const RunArrays& arrays) {
 }  // namespace
 
 TEST_CASE("a dense array of any dtype survives a round trip") {
-  const DType dtype = GENERATE(from_range(std::begin(kAllTypes), std::end(kAllTypes)));
+  const DType dtype = GENERATE(from_range(test::all_dtypes()));
   const Index keys = GENERATE(1, 63, 64, 65, 200, 5000);
   CAPTURE(name(dtype), keys);
   const Cells cells = random_cells(7 * keys, static_cast<unsigned>(keys), 0.4);
@@ -131,7 +127,7 @@ TEST_CASE("nonzero elements are open whatever their value") {
 }
 
 TEST_CASE("packing reports whether all elements are 0 or 1 in every dtype") {
-  const DType dtype = GENERATE(from_range(std::begin(kAllTypes), std::end(kAllTypes)));
+  const DType dtype = GENERATE(from_range(test::all_dtypes()));
   CAPTURE(name(dtype));
   Tensor numbers(DType::kInt64, {130});
   numbers.as<std::int64_t>()[129] = 1;
@@ -152,7 +148,7 @@ TEST_CASE("packing reports whether all elements are 0 or 1 in every dtype") {
 }
 
 TEST_CASE("expanded elements are those of astype") {
-  const DType dtype = GENERATE(from_range(std::begin(kAllTypes), std::end(kAllTypes)));
+  const DType dtype = GENERATE(from_range(test::all_dtypes()));
   CAPTURE(name(dtype));
   const Cells cells = random_cells(77, 9, 0.5);
   const Tensor expected = astype(bool_tensor({77}, cells), dtype);

@@ -9,8 +9,10 @@
 #include "base/scratch.h"
 #include "maskctl/base/error.h"
 #include "support/catch_compat.h"
+#include "support/dtypes.h"
 
 using namespace maskctl;
+using maskctl::test::numpy_dtypes;
 using maskctl::test::python;
 using maskctl::test::Scratch;
 using maskctl::test::slurp;
@@ -116,11 +118,8 @@ for s in types:
     for d in types:
         a.astype(d).tofile(s + '-' + d)
 )");
-  for (int s = 0; s <= static_cast<int>(DType::kFloat64); ++s) {
-    for (int d = 0; d <= static_cast<int>(DType::kFloat64); ++d) {
-      const auto from = static_cast<DType>(s);
-      const auto to = static_cast<DType>(d);
-      if (from == DType::kBFloat16 || to == DType::kBFloat16) continue;
+  for (const DType from : numpy_dtypes()) {
+    for (const DType to : numpy_dtypes()) {
       const std::string bytes = slurp(scratch / (std::string(name(from)) + ".in"));
       Tensor input(from, {static_cast<Index>(bytes.size()) / size_bytes(from)});
       std::memcpy(input.bytes().data(), bytes.data(), bytes.size());

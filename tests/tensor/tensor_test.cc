@@ -5,6 +5,8 @@
 #include <limits>
 
 #include "maskctl/base/error.h"
+#include "maskctl/tensor/convert.h"
+#include "maskctl/tensor/element_types.h"
 #include "support/catch_compat.h"
 
 using namespace maskctl;
@@ -55,10 +57,8 @@ TEST_CASE("shapes print as in Python") {
 }
 
 TEST_CASE("every dtype has a name that leads back to it") {
-  for (int i = 0; i <= static_cast<int>(DType::kFloat64); ++i) {
-    const auto dtype = static_cast<DType>(i);
-    CHECK(dtype_from_name(name(dtype)) == dtype);
-  }
+  for (const ElementType& type : kElementTypes)
+    CHECK(dtype_from_name(name(type.dtype)) == type.dtype);
   CHECK_FALSE(dtype_from_name("float8"));
   CHECK(size_bytes(DType::kBFloat16) == 2);
   CHECK(is_integer(DType::kInt8));
@@ -66,4 +66,27 @@ TEST_CASE("every dtype has a name that leads back to it") {
   CHECK_FALSE(is_integer(DType::kBool));
   CHECK(is_floating(DType::kBFloat16));
   CHECK_FALSE(is_floating(DType::kUInt64));
+}
+
+TEST_CASE("the limits of floats are those of numpy and ml_dtypes") {
+  struct Limits {
+    DType dtype;
+    double epsilon, largest, least;
+  };
+  for (const auto& [dtype, step, largest, least] : {
+           Limits{DType::kFloat16, 0x1p-10, 65504, 0x1p-24},
+           Limits{DType::kBFloat16, 0x1p-7, 0x1.fep127, 0x1p-133},
+           Limits{DType::kFloat32, 0x1p-23, 0x1.fffffep127, 0x1p-149},
+           Limits{DType::kFloat64, 0x1p-52, 0x1.fffffffffffffp1023, 0x1p-1074},
+           Limits{DType::kFloat8E4M3, 0x1p-3, 448, 0x1p-9},
+           Limits{DType::kFloat8E5M2, 0x1p-2, 57344, 0x1p-16},
+       }) {
+    CAPTURE(name(dtype));
+    CHECK(epsilon(dtype) == step);
+    CHECK(largest_number(dtype) == largest);
+    CHECK(least_number(dtype) == least);
+    CHECK(number_from_bits(dtype, float_bits(dtype, -largest)) == -largest);
+    CHECK(number_from_bits(dtype, float_bits(dtype, least)) == least);
+  }
+  CHECK(epsilon(DType::kInt32) == 0);
 }

@@ -16,6 +16,7 @@
 #include "maskctl/io/containers/container.h"
 #include "maskctl/io/formats/hdf5/hdf5.h"
 #include "maskctl/pipeline/steps/step_infos.h"
+#include "maskctl/tensor/element_types.h"
 
 namespace maskctl::app {
 namespace {
@@ -65,9 +66,7 @@ void kind(const Part& part, const LineBefore&, Completions& out) {
 }
 
 void dtype(const Part& part, const LineBefore&, Completions& out) {
-  for (int i = 0; i <= static_cast<int>(DType::kFloat64); ++i) {
-    out.add(part, name(static_cast<DType>(i)));
-  }
+  for (const ElementType& type : kElementTypes) out.add(part, type.name);
 }
 
 void library(const Part& part, const LineBefore&, Completions& out) {

@@ -11,6 +11,7 @@
 #include "maskctl/base/text.h"
 #include "maskctl/pipeline/parse/diagnostic.h"
 #include "maskctl/pipeline/parse/values.h"
+#include "maskctl/tensor/element_types.h"
 
 namespace maskctl::app {
 namespace {
@@ -104,10 +105,9 @@ std::vector<Index> parse_shape(std::string_view text, std::string_view option) {
 }
 
 DType parse_dtype(std::string_view text, std::string_view option) {
-  static constexpr std::string_view kNames[] = {
-      "bool",   "int8",   "int16",   "int32",    "int64",   "uint8",  "uint16",
-      "uint32", "uint64", "float16", "bfloat16", "float32", "float64"};
-  return *dtype_from_name(kNames[parse_choice(text, option, kNames)]);
+  std::vector<std::string_view> names;
+  for (const ElementType& type : kElementTypes) names.push_back(type.name);
+  return kElementTypes[parse_choice(text, option, names)].dtype;
 }
 
 std::vector<std::string_view> kind_names(bool writable) {

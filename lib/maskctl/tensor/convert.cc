@@ -6,10 +6,12 @@
 #include <bit>
 #include <cmath>
 #include <limits>
+#include <tuple>
 #include <type_traits>
 #include <utility>
 
 #include "maskctl/base/error.h"
+#include "maskctl/tensor/element_types.h"
 
 namespace maskctl {
 namespace {
@@ -18,45 +20,52 @@ namespace {
 struct BoolByte {
   std::uint8_t bits;
 };
-struct Half {
-  std::uint16_t bits;
+template <FloatLayout layout>
+struct SmallFloat {
+  using Bits = std::conditional_t<layout.bits() == 8, std::uint8_t, std::uint16_t>;
+  Bits bits;
+
+  static SmallFloat nearest(float value) {
+    return {static_cast<Bits>(bits_from_float<layout>(value))};
+  }
 };
-struct BFloat16 {
-  std::uint16_t bits;
-};
+template <typename T>
+constexpr bool kIsSmallFloat = false;
+template <FloatLayout layout>
+constexpr bool kIsSmallFloat<SmallFloat<layout>> = true;
+
+template <int bytes>
+using UnsignedOf =
+    std::tuple_element_t<std::bit_width(unsigned{bytes}) - 1,
+                         std::tuple<std::uint8_t, std::uint16_t, std::uint32_t, std::uint64_t>>;
+
+/// A value of the storage type of a row.
+template <std::size_t row>
+constexpr auto storage() {
+  constexpr ElementType kType = kElementTypes[row];
+  if constexpr (kType.kind == ElementKind::kBool) {
+    return BoolByte();
+  } else if constexpr (kType.kind == ElementKind::kUnsigned) {
+    return UnsignedOf<kType.bytes>();
+  } else if constexpr (kType.kind == ElementKind::kSigned) {
+    return std::make_signed_t<UnsignedOf<kType.bytes>>();
+  } else if constexpr (kType.bytes == sizeof(double)) {
+    return double();
+  } else if constexpr (kType.bytes == sizeof(float)) {
+    return float();
+  } else {
+    return SmallFloat<kType.layout>();
+  }
+}
 
 /// Calls f(T()) with the storage type of the dtype.
 template <typename F>
-decltype(auto) visit(DType dtype, F&& f) {
-  switch (dtype) {
-    case DType::kBool:
-      return f(BoolByte());
-    case DType::kInt8:
-      return f(std::int8_t());
-    case DType::kInt16:
-      return f(std::int16_t());
-    case DType::kInt32:
-      return f(std::int32_t());
-    case DType::kInt64:
-      return f(std::int64_t());
-    case DType::kUInt8:
-      return f(std::uint8_t());
-    case DType::kUInt16:
-      return f(std::uint16_t());
-    case DType::kUInt32:
-      return f(std::uint32_t());
-    case DType::kUInt64:
-      return f(std::uint64_t());
-    case DType::kFloat16:
-      return f(Half());
-    case DType::kBFloat16:
-      return f(BFloat16());
-    case DType::kFloat32:
-      return f(float());
-    case DType::kFloat64:
-      break;
+void visit(DType dtype, F&& f) {
+  [&]<std::size_t... row>(std::index_sequence<row...>) {
+    const auto call = [&](auto element) { return f(element), true; };
+    (void)((static_cast<std::size_t>(dtype) == row && call(storage<row>())) || ...);
   }
-  return f(double());
+  (std::make_index_sequence<kElementTypes.size()>());
 }
 
 template <typename T>
@@ -64,11 +73,13 @@ T load(T value) {
   return value;
 }
 std::uint8_t load(BoolByte value) { return value.bits != 0; }
-float load(Half value) { return float_from_half(value.bits); }
-float load(BFloat16 value) { return float_from_bfloat16(value.bits); }
+template <FloatLayout layout>
+float load(SmallFloat<layout> value) {
+  return float_from_bits<layout>(value.bits);
+}
 
-/// Rounds to odd, so that a later rounding to 16 bits stays correct: an inexact result has its last
-/// bit set, so it is never mistaken for a tie.
+/// Rounds to odd, so that a later rounding to a small float stays correct: an inexact result has
+/// its last bit set, so it is never mistaken for a tie.
 float narrow_to_odd(double value) {
   const float nearest = static_cast<float>(value);
   if (static_cast<double>(nearest) == value || std::isnan(value)) return nearest;
@@ -76,6 +87,12 @@ float narrow_to_odd(double value) {
   if (std::abs(static_cast<double>(nearest)) > std::abs(value)) --bits;
   return std::bit_cast<float>(bits | 1u);
 }
+
+template <typename T>
+float single(T value) {
+  return static_cast<float>(value);
+}
+float single(double value) { return narrow_to_odd(value); }
 
 /// Truncates values that fit into 64 bits; NaN and all others give the smallest int64, as on x86.
 template <typename T>
@@ -91,17 +108,8 @@ template <typename To, typename From>
 To converted(From value) {
   if constexpr (std::is_same_v<To, BoolByte>) {
     return {static_cast<std::uint8_t>(value != From(0))};
-  } else if constexpr (std::is_same_v<To, Half> || std::is_same_v<To, BFloat16>) {
-    float single = 0;
-    if constexpr (std::is_same_v<From, double>) {
-      single = narrow_to_odd(value);
-    } else {
-      single = static_cast<float>(value);
-    }
-    if constexpr (std::is_same_v<To, Half>)
-      return {half_from_float(single)};
-    else
-      return {bfloat16_from_float(single)};
+  } else if constexpr (kIsSmallFloat<To>) {
+    return To::nearest(single(value));
   } else if constexpr (std::is_integral_v<To> && std::is_floating_point_v<From>) {
     return static_cast<To>(truncate(value));
   } else {
@@ -158,6 +166,22 @@ void convert(const TensorView& from, const MutableTensorView& to) {
       for (std::size_t i = 0; i < out.size(); ++i) out[i] = converted<To>(load(in[i]));
     });
   });
+}
+
+std::uint64_t float_bits(DType dtype, double value) {
+  std::uint64_t out = 0;
+  visit(dtype,
+        [&]<typename T>(T) { out = std::bit_cast<UnsignedOf<sizeof(T)>>(converted<T>(value)); });
+  return out;
+}
+
+double number_from_bits(DType dtype, std::uint64_t bits) {
+  double out = 0;
+  visit(dtype, [&]<typename T>(T) {
+    using Bits = UnsignedOf<sizeof(T)>;
+    out = static_cast<double>(load(std::bit_cast<T>(static_cast<Bits>(bits))));
+  });
+  return out;
 }
 
 DType precision_of(const Tensor& tensor) {

@@ -1,4 +1,4 @@
-// Element conversions between dtypes, and the 16-bit floats.
+// Element conversions between dtypes, and of floats to their bits.
 #pragma once
 
 #include <cstdint>
@@ -9,12 +9,19 @@
 
 namespace maskctl {
 
+// To the nearest, ties to even; NaN stays NaN.
 float float_from_half(std::uint16_t bits);
-std::uint16_t half_from_float(float value);  // round to nearest even
+std::uint16_t half_from_float(float value);
 float float_from_bfloat16(std::uint16_t bits);
-std::uint16_t bfloat16_from_float(float value);  // round to nearest even; NaN stays NaN
+std::uint16_t bfloat16_from_float(float value);
+
+/// The bits of the number nearest to `value` in a float dtype, and the number that bits stand for.
+std::uint64_t float_bits(DType dtype, double value);
+double number_from_bits(DType dtype, std::uint64_t bits);
 
 /// Numpy's astype: to bool nonzero is true (NaN too); floats to integers truncate; integers wrap.
+/// Floats too large for a narrower type become infinite, and NaN in float8_e4m3fn, which has no
+/// infinities (PyTorch's `.to`).
 Tensor astype(const Tensor& tensor, DType dtype);
 /// The same into memory that is there: all elements of `from`, each rounded once to the dtype of
 /// `to`. Both contiguous on the host, with as many elements; they may not overlap.

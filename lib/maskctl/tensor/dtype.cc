@@ -1,52 +1,44 @@
-// Names and sizes of the element types.
 #include "maskctl/tensor/dtype.h"
 
-#include <array>
+#include <algorithm>
+#include <cmath>
+
+#include "maskctl/tensor/element_types.h"
 
 namespace maskctl {
-namespace {
 
-struct Entry {
-  DType dtype;
-  std::string_view name;
-  Index bytes;
-};
+Index size_bytes(DType dtype) { return element_type(dtype).bytes; }
 
-constexpr std::array kEntries = {
-    Entry{DType::kBool, "bool", 1},         Entry{DType::kInt8, "int8", 1},
-    Entry{DType::kInt16, "int16", 2},       Entry{DType::kInt32, "int32", 4},
-    Entry{DType::kInt64, "int64", 8},       Entry{DType::kUInt8, "uint8", 1},
-    Entry{DType::kUInt16, "uint16", 2},     Entry{DType::kUInt32, "uint32", 4},
-    Entry{DType::kUInt64, "uint64", 8},     Entry{DType::kFloat16, "float16", 2},
-    Entry{DType::kBFloat16, "bfloat16", 2}, Entry{DType::kFloat32, "float32", 4},
-    Entry{DType::kFloat64, "float64", 8},
-};
-
-constexpr bool in_order() {
-  for (std::size_t i = 0; i < kEntries.size(); ++i) {
-    if (static_cast<std::size_t>(kEntries[i].dtype) != i) return false;
-  }
-  return true;
-}
-static_assert(in_order(), "the table is indexed by the enumerator");
-
-const Entry& entry(DType dtype) { return kEntries[static_cast<std::size_t>(dtype)]; }
-
-}  // namespace
-
-Index size_bytes(DType dtype) { return entry(dtype).bytes; }
-
-std::string_view name(DType dtype) { return entry(dtype).name; }
+std::string_view name(DType dtype) { return element_type(dtype).name; }
 
 std::optional<DType> dtype_from_name(std::string_view name) {
-  for (const Entry& e : kEntries) {
-    if (e.name == name) return e.dtype;
-  }
-  return std::nullopt;
+  const auto row = std::ranges::find(kElementTypes, name, &ElementType::name);
+  if (row == kElementTypes.end()) return std::nullopt;
+  return row->dtype;
 }
 
-bool is_integer(DType dtype) { return dtype >= DType::kInt8 && dtype <= DType::kUInt64; }
+bool is_integer(DType dtype) {
+  const ElementKind kind = element_type(dtype).kind;
+  return kind == ElementKind::kSigned || kind == ElementKind::kUnsigned;
+}
 
-bool is_floating(DType dtype) { return dtype >= DType::kFloat16; }
+bool is_floating(DType dtype) { return element_type(dtype).kind == ElementKind::kFloat; }
+
+double epsilon(DType dtype) {
+  return is_floating(dtype) ? std::ldexp(1, -element_type(dtype).layout.mantissa) : 0;
+}
+
+double largest_number(DType dtype) {
+  const FloatLayout& layout = element_type(dtype).layout;
+  const std::uint64_t bits = layout.largest(), hidden = std::uint64_t{1} << layout.mantissa;
+  const auto significand = static_cast<double>(hidden | (bits & (hidden - 1)));
+  const int exponent = static_cast<int>(bits >> layout.mantissa) - layout.bias();
+  return std::ldexp(significand, exponent - layout.mantissa);
+}
+
+double least_number(DType dtype) {
+  const FloatLayout& layout = element_type(dtype).layout;
+  return std::ldexp(1, 1 - layout.bias() - layout.mantissa);
+}
 
 }  // namespace maskctl

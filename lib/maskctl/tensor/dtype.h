@@ -23,6 +23,8 @@ enum class DType : std::uint8_t {
   kBFloat16,
   kFloat32,
   kFloat64,
+  kFloat8E4M3,  // without infinities, as in PyTorch: 448 is the largest
+  kFloat8E5M2,
 };
 
 Index size_bytes(DType dtype);
@@ -32,5 +34,10 @@ std::string_view name(DType dtype);
 std::optional<DType> dtype_from_name(std::string_view name);
 bool is_integer(DType dtype);  // signed or unsigned, not bool
 bool is_floating(DType dtype);
+
+double epsilon(DType dtype);  // from 1 to the next number: 2^-10 for float16; 0 if not floating
+// Of floats only:
+double largest_number(DType dtype);  // finite: 65504 for float16
+double least_number(DType dtype);    // above 0, subnormal: 2^-24 for float16
 
 }  // namespace maskctl

@@ -7,6 +7,7 @@
 
 #include "maskctl/attention/cpu/prefetch_fours.h"
 #include "maskctl/attention/cpu/simd_targets.h"
+#include "maskctl/base/error.h"
 #include "maskctl/tensor/convert.h"
 
 #undef HWY_TARGET_INCLUDE
@@ -270,12 +271,15 @@ HWY_ATTR void outer_all(const float* weights, Index stride, const float* vectors
 /// f(an element of this dtype).
 template <class F>
 HWY_INLINE void with_element(DType dtype, F&& f) {
-  if (dtype == DType::kFloat32) {
-    f(float());
-  } else if (dtype == DType::kFloat16) {
-    f(hwy::float16_t());
-  } else {
-    f(hwy::bfloat16_t());
+  switch (dtype) {
+    case DType::kFloat32:
+      return f(float());
+    case DType::kFloat16:
+      return f(hwy::float16_t());
+    case DType::kBFloat16:
+      return f(hwy::bfloat16_t());
+    default:
+      throw Error(Errc::kUnsupported, "rows of float32, float16 or bfloat16 were expected");
   }
 }
 

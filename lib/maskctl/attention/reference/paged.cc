@@ -10,9 +10,7 @@ namespace {
 double element_at(DType dtype, const std::byte* array, Index i) {
   if (dtype == DType::kFloat32)
     return static_cast<double>(reinterpret_cast<const float*>(array)[i]);
-  const std::uint16_t bits = reinterpret_cast<const std::uint16_t*>(array)[i];
-  return static_cast<double>(dtype == DType::kFloat16 ? float_from_half(bits)
-                                                      : float_from_bfloat16(bits));
+  return number_from_bits(dtype, reinterpret_cast<const std::uint16_t*>(array)[i]);
 }
 
 /// out += softmax(logits, with the sinks below the line) * values of one row and head.

@@ -50,7 +50,7 @@ std::string_view empty_row_policy(const NamedArguments& arguments) {
 
 NamedArguments in_f32(NamedArguments arguments) {
   for (auto& [name, array] : arguments.arrays) {
-    const bool is_small = array.dtype() == DType::kFloat16 || array.dtype() == DType::kBFloat16;
+    const bool is_small = is_floating(array.dtype()) && size_bytes(array.dtype()) < 4;
     if (is_small) array = astype(array, DType::kFloat32);
   }
   return arguments;

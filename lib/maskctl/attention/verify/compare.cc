@@ -33,9 +33,11 @@ double largest_finite(std::span<const double> values) {
 bool is_gradient(const std::string& name) { return name.starts_with("grad_"); }
 
 Tolerance usual_tolerance(DType dtype, bool gradient) {
-  if (dtype == DType::kBFloat16) return gradient ? Tolerance{2e-2, 2e-2} : Tolerance{1e-2, 1e-2};
-  if (dtype == DType::kFloat16) return gradient ? Tolerance{1e-2, 1e-2} : Tolerance{2e-3, 2e-3};
-  return gradient ? Tolerance{1e-4, 1e-4} : Tolerance{1e-5, 2e-5};
+  const auto both = [](double most) { return Tolerance{most, most}; };
+  const double coarse = epsilon(dtype) / epsilon(DType::kBFloat16);
+  if (coarse >= 1) return gradient ? both(2e-2 * coarse) : both(1e-2 * coarse);
+  if (epsilon(dtype) > epsilon(DType::kFloat32)) return gradient ? both(1e-2) : both(2e-3);
+  return gradient ? both(1e-4) : Tolerance{1e-5, 2e-5};
 }
 
 Distance distance(const Tensor& seen, const Tensor& expected, const Tolerance& tolerance) {

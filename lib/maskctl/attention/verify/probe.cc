@@ -118,7 +118,7 @@ struct LogMoments {
 class Underflow {
  public:
   Underflow(const WeightView& view, DType precision, Index plane)
-      : least_(precision == DType::kFloat16 ? -25 * std::numbers::ln2 : -126 * std::numbers::ln2) {
+      : least_(std::max(std::log(least_number(precision) / 2), kLeastNormal)) {
     std::vector<float> weights(as_size(view.keys));
     double scatter = 0, freedom = 0;
     for (Index i = 0; i < view.queries; ++i) {
@@ -143,7 +143,8 @@ class Underflow {
 
  private:
   static constexpr double kDeviations = 8, kFew = 8, kLeastSpread = 0.5;
-  double least_, spread_ = 0;  // logarithms
+  static constexpr double kLeastNormal = -126 * std::numbers::ln2;  // of float32 and bfloat16
+  double least_, spread_ = 0;                                       // logarithms
 };
 
 ProbeReading read(const WeightView& view, double threshold, float evenness,

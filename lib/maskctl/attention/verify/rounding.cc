@@ -10,13 +10,12 @@
 namespace maskctl::attention {
 namespace {
 
+/// Half a step; kernels sum in float32.
 double roundoff(DType precision) {
-  if (precision == DType::kBFloat16) return 0x1p-8;
-  if (precision == DType::kFloat16) return 0x1p-11;
-  return 0x1p-24;
+  return std::max(epsilon(precision), epsilon(DType::kFloat32)) / 2;
 }
 /// And of the smallest numbers, absolute.
-double least_roundoff(DType precision) { return precision == DType::kFloat16 ? 0x1p-25 : 0; }
+double least_roundoff(DType precision) { return least_number(precision) / 2; }
 
 /// The coarsest precision among the arrays that a kernel multiplies.
 double inputs_roundoff(const NamedArguments& arguments) {

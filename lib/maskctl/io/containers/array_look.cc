@@ -19,16 +19,7 @@ std::vector<double> numbers(DType dtype, std::span<const std::byte> elements) {
 }
 
 /// How far from 1 the sum of a row of rounded weights may be.
-double rounding(DType dtype) {
-  switch (dtype) {
-    case DType::kBFloat16:
-      return 0x1p-5;
-    case DType::kFloat16:
-      return 0x1p-8;
-    default:
-      return 0x1p-13;
-  }
-}
+double rounding(DType dtype) { return std::max(4 * epsilon(dtype), 0x1p-13); }
 
 bool rows_sum_to_one(std::span<const double> values, Index first, Index row, double off) {
   if (row < 1) return false;

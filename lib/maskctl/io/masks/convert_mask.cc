@@ -34,7 +34,12 @@ void check_dtype(ArrayKind kind, DType dtype) {
     case ArrayKind::kPairs:
       return expect(is_integer(dtype), "integers");
     case ArrayKind::kBias:
-      return expect(is_floating(dtype), "floats");
+      expect(is_floating(dtype), "floats");
+      if (-largest_number(dtype) <= kAlwaysCloses) return;
+      return refuse(
+          fmt::format("{} holds no number that closes a cell: its lowest is {}, and it "
+                      "has no infinity",
+                      name(dtype), -largest_number(dtype)));
     case ArrayKind::kBlockmap:
       return expect(is_integer(dtype) || dtype == DType::kBool, "bool or integers");
     case ArrayKind::kBits:

@@ -153,8 +153,7 @@ std::unique_ptr<ElementRows> element_rows(const OpenArray& array, Index columns)
 LoadedMask load_dense(OpenArray& array, ArrayKind kind, const MaskReadOptions& options) {
   if (kind == ArrayKind::kBias && !is_floating(array.dtype)) {
     throw Error(Errc::kInvalidArgument,
-                fmt::format("{}: a bias is float16, bfloat16, float32 or float64, not {}",
-                            array.name, name(array.dtype)));
+                fmt::format("{}: a bias is floats, not {}", array.name, name(array.dtype)));
   }
   const std::vector<Index> shape = dense_shape(array.shape);
   const bool one_plane = shape[0] == 1 && shape[1] == 1;

@@ -57,18 +57,20 @@ class BandMaker {
   std::span<const std::byte> make(const Plane& plane, Range q) {
     const auto cells = static_cast<std::size_t>(q.size() * keys_);
     cells_.resize(std::max(cells_.size(), cells));
-    if (size_bytes(dtype_) > 1) elements_.resize(cells_.size() * element_size());
+    if (!are_elements()) elements_.resize(cells_.size() * element_size());
     const Index step = rows_within(kTaskBytes);
     parallel_for(ceil_div(q.size(), step), [&](Index task) {
       const Index first = q.begin + task * step;
       make_rows(plane, {first, std::min(first + step, q.end)}, q.begin);
     });
-    if (size_bytes(dtype_) == 1) return std::as_bytes(std::span(cells_).first(cells));
+    if (are_elements()) return std::as_bytes(std::span(cells_).first(cells));
     return std::span<const std::byte>(elements_).first(cells * element_size());
   }
 
  private:
   std::size_t element_size() const { return static_cast<std::size_t>(size_bytes(dtype_)); }
+  /// True when cells, which are bytes of 0 and 1, are the elements.
+  bool are_elements() const { return element_size() == 1 && !is_floating(dtype_); }
 
   void make_rows(const Plane& plane, Range q, Index band_begin) {
     const auto at = static_cast<std::size_t>((q.begin - band_begin) * keys_);
@@ -78,7 +80,7 @@ class BandMaker {
     if (invert_) {
       for (std::uint8_t& cell : cells) cell ^= 1;
     }
-    if (element_size() == 1) return;
+    if (are_elements()) return;
     const auto to = std::span(elements_).subspan(at * element_size());
     if (bias_) return expand_bias(dtype_, cells, to, fill_);
     expand_elements(dtype_, cells, to);

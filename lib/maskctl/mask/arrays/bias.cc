@@ -12,95 +12,79 @@
 #include "maskctl/mask/arrays/elements.h"
 #include "maskctl/mask/planes/words.h"
 #include "maskctl/tensor/convert.h"
+#include "maskctl/tensor/element_types.h"
 
 namespace maskctl {
 namespace {
 
-/// The bits of a floating dtype: (bits & magnitude) == 0 is zero, whatever the sign.
+/// The bits of a floating dtype: (bits & magnitude) == 0 is zero, whatever the sign. `lowest` is
+/// -inf, or `least`, the lowest finite number, where there is no infinity.
 template <typename U>
 struct BiasBits {
   U magnitude;
-  U minus_inf;
+  U lowest;
   U least;
 };
 
 template <typename F>
 auto visit_bias(DType dtype, const F& f) {
-  switch (dtype) {
-    case DType::kFloat16:
-      return f(BiasBits<std::uint16_t>{0x7fff, 0xfc00, 0xfbff});
-    case DType::kBFloat16:
-      return f(BiasBits<std::uint16_t>{0x7fff, 0xff80, 0xff7f});
-    case DType::kFloat32:
-      return f(BiasBits<std::uint32_t>{0x7fffffff, 0xff800000, 0xff7fffff});
+  const FloatLayout& layout = element_type(dtype).layout;
+  const std::uint64_t least = layout.sign() | layout.largest();
+  const auto bits = [&]<typename U>(U) {
+    return f(BiasBits<U>{static_cast<U>(layout.magnitude()),
+                         static_cast<U>(layout.has_infinity ? least + 1 : least),
+                         static_cast<U>(least)});
+  };
+  switch (size_bytes(dtype)) {
+    case 1:
+      return bits(std::uint8_t());
+    case 2:
+      return bits(std::uint16_t());
+    case 4:
+      return bits(std::uint32_t());
     default:
-      return f(
-          BiasBits<std::uint64_t>{~std::uint64_t{0} >> 1, 0xfff0000000000000, 0xffefffffffffffff});
+      return bits(std::uint64_t());
   }
 }
 
-/// A number as the bits of a dtype; the next one converts back.
-std::uint64_t to_bits(DType dtype, double value) {
-  switch (dtype) {
-    case DType::kFloat16:
-      return half_from_float(static_cast<float>(value));
-    case DType::kBFloat16:
-      return bfloat16_from_float(static_cast<float>(value));
-    case DType::kFloat32:
-      return std::bit_cast<std::uint32_t>(static_cast<float>(value));
-    default:
-      return std::bit_cast<std::uint64_t>(value);
-  }
+double rounded(DType dtype, double value) {
+  return number_from_bits(dtype, float_bits(dtype, value));
 }
 
-double from_bits(DType dtype, std::uint64_t bits) {
-  switch (dtype) {
-    case DType::kFloat16:
-      return float_from_half(static_cast<std::uint16_t>(bits));
-    case DType::kBFloat16:
-      return float_from_bfloat16(static_cast<std::uint16_t>(bits));
-    case DType::kFloat32:
-      return std::bit_cast<float>(static_cast<std::uint32_t>(bits));
-    default:
-      return std::bit_cast<double>(bits);
-  }
-}
-
-double rounded(DType dtype, double value) { return from_bits(dtype, to_bits(dtype, value)); }
-
-/// The bits of the largest number of the dtype that is not above `limit`. Limits are negative, and
-/// among negative numbers larger bits mean a lower number.
+/// The bits of the largest number of the dtype that is not above `limit`, or of a NaN if all are.
+/// Limits are negative, and among negative numbers larger bits mean a lower number.
 std::uint64_t bits_at_or_below(DType dtype, double limit) {
-  const std::uint64_t bits = to_bits(dtype, limit);
-  return from_bits(dtype, bits) <= limit ? bits : bits + 1;
+  const std::uint64_t bits = float_bits(dtype, limit);
+  return number_from_bits(dtype, bits) > limit ? bits + 1 : bits;
 }
 
 constexpr double kTenThousand = -10000;
 
-/// A BiasRule in bits: values from `threshold` to `minus_inf` are closed, and perhaps -1e4 too.
+/// A BiasRule in bits: values from `threshold` to `lowest` are closed, and perhaps -1e4 too.
 template <typename U>
 struct Closing {
   BiasBits<U> bits;
   U threshold, ten_thousand, ten_thousand_bfloat16;
-  bool rest_is_open;
+  bool rest_is_open, ten_thousand_closes;
 
   Closing(BiasBits<U> of_dtype, const BiasRule& rule)
       : bits(of_dtype),
         threshold(static_cast<U>(
             bits_at_or_below(rule.dtype, rule.closed_below.value_or(kAlwaysCloses)))),
-        ten_thousand(static_cast<U>(to_bits(rule.dtype, kTenThousand))),
+        ten_thousand(static_cast<U>(float_bits(rule.dtype, kTenThousand))),
         ten_thousand_bfloat16(
-            static_cast<U>(to_bits(rule.dtype, rounded(DType::kBFloat16, kTenThousand)))),
-        rest_is_open(rule.closed_below.has_value()) {}
+            static_cast<U>(float_bits(rule.dtype, rounded(DType::kBFloat16, kTenThousand)))),
+        rest_is_open(rule.closed_below.has_value()),
+        ten_thousand_closes(!rest_is_open && -largest_number(rule.dtype) <= kTenThousand) {}
 
   bool closed(U value) const {
     const bool penalty = (value == ten_thousand) | (value == ten_thousand_bfloat16);
-    return ((value >= threshold) & (value <= bits.minus_inf)) | (penalty & !rest_is_open);
+    return ((value >= threshold) & (value <= bits.lowest)) | (penalty & ten_thousand_closes);
   }
-  /// For values that are not closed. The bits of minus_inf without the sign are those of infinity.
+  /// For values that are not closed.
   bool open(U value) const {
     const U magnitude = static_cast<U>(value & bits.magnitude);
-    const bool finite = magnitude < static_cast<U>(bits.minus_inf & bits.magnitude);
+    const bool finite = magnitude <= static_cast<U>(bits.least & bits.magnitude);
     return (magnitude == 0) | (finite & rest_is_open);
   }
 };
@@ -120,7 +104,7 @@ void open_bytes(const Closing<U>& rule, std::span<const std::byte> elements,
     const U value = load<U>(elements, i);
     const bool closed = closing.closed(value);
     const bool open = !closed & closing.open(value);
-    const bool is_inf = value == closing.bits.minus_inf;
+    const bool is_inf = closed & (value > closing.bits.least);
     const U number = static_cast<U>(value * static_cast<U>(closed & !is_inf));
     bytes[i] = static_cast<std::uint8_t>(open);
     seen.inf = static_cast<U>(seen.inf | static_cast<U>(is_inf));
@@ -194,8 +178,8 @@ bool pack_bias(const BiasRule& rule, std::span<const std::byte> elements,
     }
     BiasSeen found{.inf = all.inf != 0, .min = all.farthest != 0};
     if (found.min) {
-      found.nearest = from_bits(rule.dtype, std::uint64_t{all.nearest} + 1);
-      found.farthest = from_bits(rule.dtype, all.farthest);
+      found.nearest = number_from_bits(rule.dtype, std::uint64_t{all.nearest} + 1);
+      found.farthest = number_from_bits(rule.dtype, all.farthest);
     }
     seen.add(found);
     return all.other == 0;
@@ -228,25 +212,12 @@ std::string closed_by(const BiasSeen& seen, DType dtype) {
 void expand_bias(DType dtype, std::span<const std::uint8_t> bytes, std::span<std::byte> elements,
                  BiasFill fill) {
   visit_bias(dtype, [&]<typename U>(BiasBits<U> bits) {
-    const U closed = fill == BiasFill::kInf ? bits.minus_inf : bits.least;
+    const U closed = fill == BiasFill::kInf ? bits.lowest : bits.least;
     for (std::size_t i = 0; i < bytes.size(); ++i) {
       const U value = bytes[i] != 0 ? U{0} : closed;
       std::memcpy(elements.data() + i * sizeof(U), &value, sizeof(U));
     }
   });
-}
-
-double least_finite(DType dtype) {
-  switch (dtype) {
-    case DType::kFloat16:
-      return -65504.0;
-    case DType::kBFloat16:
-      return -0x1.fep127;
-    case DType::kFloat32:
-      return -0x1.fffffep127;
-    default:
-      return -0x1.fffffffffffffp1023;
-  }
 }
 
 }  // namespace maskctl

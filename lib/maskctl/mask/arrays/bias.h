@@ -13,7 +13,7 @@
 namespace maskctl {
 
 /// What is written into a closed cell: minus infinity, or the lowest finite number of the dtype
-/// (torch.finfo(dtype).min). An open cell gets 0.
+/// (torch.finfo(dtype).min), also where the dtype has no infinity. An open cell gets 0.
 enum class BiasFill : std::uint8_t { kInf, kMin };
 
 /// Half of the lowest finite float16. A bias at or below it erases a score in every dtype, so
@@ -60,8 +60,5 @@ std::string closed_by(const BiasSeen& seen, DType dtype);
 /// The reverse of pack_bias: one element for each byte, 1 = open, 0 = closed.
 void expand_bias(DType dtype, std::span<const std::uint8_t> bytes, std::span<std::byte> elements,
                  BiasFill fill);
-
-/// The lowest finite number: -65504 for float16.
-double least_finite(DType dtype);
 
 }  // namespace maskctl

@@ -6,9 +6,11 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
+#include <type_traits>
 
 #include "maskctl/mask/planes/words.h"
 #include "maskctl/tensor/convert.h"
+#include "maskctl/tensor/element_types.h"
 
 namespace maskctl {
 namespace {
@@ -24,29 +26,27 @@ struct BitsOf {
 /// f(BitsOf<U>) with the unsigned type of the dtype's size.
 template <typename F>
 auto visit_bits(DType dtype, const F& f) {
-  switch (dtype) {
-    case DType::kFloat16:
-      return f(BitsOf<std::uint16_t>{0x7fff, 0x3c00});
-    case DType::kBFloat16:
-      return f(BitsOf<std::uint16_t>{0x7fff, 0x3f80});
-    case DType::kFloat32:
-      return f(BitsOf<std::uint32_t>{0x7fffffff, 0x3f800000});
-    case DType::kFloat64:
-      return f(BitsOf<std::uint64_t>{~std::uint64_t{0} >> 1, 0x3ff0000000000000});
-    default:
-      break;
-  }
-  switch (size_bytes(dtype)) {
+  const ElementType& type = element_type(dtype);
+  const bool floats = type.kind == ElementKind::kFloat;
+  const std::uint64_t magnitude = floats ? type.layout.magnitude() : ~std::uint64_t{0};
+  const std::uint64_t one = floats ? type.layout.one() : 1;
+  const auto bits = [&]<typename U>(U) {
+    return f(BitsOf<U>{static_cast<U>(magnitude), static_cast<U>(one)});
+  };
+  switch (type.bytes) {
+    case 1:
+      return bits(std::uint8_t());
     case 2:
-      return f(BitsOf<std::uint16_t>{0xffff, 1});
+      return bits(std::uint16_t());
     case 4:
-      return f(BitsOf<std::uint32_t>{0xffffffff, 1});
-    case 8:
-      return f(BitsOf<std::uint64_t>{~std::uint64_t{0}, 1});
+      return bits(std::uint32_t());
     default:
-      return f(BitsOf<std::uint8_t>{0xff, 1});
+      return bits(std::uint64_t());
   }
 }
+
+/// True for bytes that are written as they are: 0 and 1 of bool and of integers.
+bool are_bytes(DType dtype) { return size_bytes(dtype) == 1 && !is_floating(dtype); }
 
 template <typename U>
 bool is_binary(BitsOf<U> bits, U value) {
@@ -78,25 +78,23 @@ bool all_bytes_binary(std::span<const std::uint8_t> bytes) {
 
 bool pack_elements(DType dtype, std::span<const std::byte> elements,
                    std::span<std::uint64_t> words) {
+  if (are_bytes(dtype)) {
+    const std::span bytes(reinterpret_cast<const std::uint8_t*>(elements.data()), elements.size());
+    pack_bytes(bytes, words.first(static_cast<std::size_t>(words_for(std::ssize(bytes)))));
+    return all_bytes_binary(bytes);
+  }
   return visit_bits(dtype, [&]<typename U>(BitsOf<U> bits) {
-    if constexpr (sizeof(U) == 1) {
-      const std::span bytes(reinterpret_cast<const std::uint8_t*>(elements.data()),
-                            elements.size());
-      pack_bytes(bytes, words.first(static_cast<std::size_t>(words_for(std::ssize(bytes)))));
-      return all_bytes_binary(bytes);
-    } else {
-      constexpr std::size_t kBlock = 4096;
-      std::array<std::uint8_t, kBlock> bytes;
-      bool binary = true;
-      const std::size_t total = elements.size() / sizeof(U);
-      for (std::size_t at = 0; at < total; at += kBlock) {
-        const std::size_t n = std::min(kBlock, total - at);
-        const std::span part = std::span(bytes).first(n);
-        binary &= nonzero_bytes(bits, elements.subspan(at * sizeof(U), n * sizeof(U)), part);
-        pack_bytes(part, words.subspan(at / 64, (n + 63) / 64));
-      }
-      return binary;
+    constexpr std::size_t kBlock = 4096;
+    std::array<std::uint8_t, kBlock> bytes;
+    bool binary = true;
+    const std::size_t total = elements.size() / sizeof(U);
+    for (std::size_t at = 0; at < total; at += kBlock) {
+      const std::size_t n = std::min(kBlock, total - at);
+      const std::span part = std::span(bytes).first(n);
+      binary &= nonzero_bytes(bits, elements.subspan(at * sizeof(U), n * sizeof(U)), part);
+      pack_bytes(part, words.subspan(at / 64, (n + 63) / 64));
     }
+    return binary;
   });
 }
 
@@ -134,11 +132,11 @@ std::optional<double> first_nonzero(DType dtype, std::span<const std::byte> elem
 
 void expand_elements(DType dtype, std::span<const std::uint8_t> bytes,
                      std::span<std::byte> elements) {
+  if (are_bytes(dtype)) {
+    if (!bytes.empty()) std::memcpy(elements.data(), bytes.data(), bytes.size());
+    return;
+  }
   visit_bits(dtype, [&]<typename U>(BitsOf<U> bits) {
-    if constexpr (sizeof(U) == 1) {
-      if (!bytes.empty()) std::memcpy(elements.data(), bytes.data(), bytes.size());
-      return;
-    }
     for (std::size_t i = 0; i < bytes.size(); ++i) {
       const U value = static_cast<U>(bits.one * static_cast<U>(bytes[i]));
       std::memcpy(elements.data() + i * sizeof(U), &value, sizeof(U));
@@ -148,35 +146,21 @@ void expand_elements(DType dtype, std::span<const std::uint8_t> bytes,
 
 std::string element_text(DType dtype, std::span<const std::byte> elements, Index i) {
   const auto at = static_cast<std::size_t>(i);
-  const auto text = [&]<typename T>(T) { return fmt::format("{}", load<T>(elements, at)); };
-  switch (dtype) {
-    case DType::kBool:
-    case DType::kUInt8:
-      return fmt::format("{}", static_cast<int>(load<std::uint8_t>(elements, at)));
-    case DType::kInt8:
-      return fmt::format("{}", static_cast<int>(load<std::int8_t>(elements, at)));
-    case DType::kInt16:
-      return text(std::int16_t{});
-    case DType::kInt32:
-      return text(std::int32_t{});
-    case DType::kInt64:
-      return text(std::int64_t{});
-    case DType::kUInt16:
-      return text(std::uint16_t{});
-    case DType::kUInt32:
-      return text(std::uint32_t{});
-    case DType::kUInt64:
-      return text(std::uint64_t{});
-    case DType::kFloat16:
-      return fmt::format("{}", float_from_half(load<std::uint16_t>(elements, at)));
-    case DType::kBFloat16:
-      return fmt::format("{}", float_from_bfloat16(load<std::uint16_t>(elements, at)));
-    case DType::kFloat32:
-      return text(float{});
-    case DType::kFloat64:
-      return text(double{});
-  }
-  return {};
+  return visit_bits(dtype, [&]<typename U>(BitsOf<U>) {
+    const U bits = load<U>(elements, at);
+    const double value = is_floating(dtype) ? number_from_bits(dtype, bits) : 0;
+    switch (element_type(dtype).kind) {
+      case ElementKind::kBool:
+      case ElementKind::kUnsigned:
+        return fmt::format("{}", std::uint64_t{bits});
+      case ElementKind::kSigned:
+        return fmt::format("{}", std::int64_t{static_cast<std::make_signed_t<U>>(bits)});
+      case ElementKind::kFloat:  // no more digits than the type has
+        return sizeof(U) == 8 ? fmt::format("{}", value)
+                              : fmt::format("{}", static_cast<float>(value));
+    }
+    return std::string();
+  });
 }
 
 }  // namespace maskctl

@@ -2,11 +2,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <limits>
 
 #include "maskctl/base/checked.h"
 #include "maskctl/base/error.h"
 #include "maskctl/base/threads.h"
+#include "maskctl/mask/arrays/bias.h"
 #include "maskctl/mask/info/debug_trace.h"
 #include "maskctl/mask/info/mask_info_arrays.h"
 #include "maskctl/mask/info/python_error.h"
@@ -19,42 +19,22 @@ constexpr const char* kEmptyHint =
     "MaskInfo is empty (both attention_mask and segment_ids are None). Initialize MaskInfo with "
     "either an attention_mask or segment IDs";
 
-/// The bits of finfo(float16).min; the next one: of bfloat16's.
-constexpr std::uint16_t kMinHalf = 0xFBFF;
-constexpr std::uint16_t kMinBFloat16 = 0xFF7F;
-
-/// `low` in closed cells, +0 in open ones.
-template <typename T>
-void fill_closed(const Tensor& open, T low, Tensor& out) {
-  constexpr Index kBand = Index{1} << 20;
-  const auto from = open.as<std::uint8_t>();
-  const auto to = out.as<T>();
-  parallel_for(ceil_div(open.elements(), kBand), [&](Index band) {
-    const auto begin = static_cast<std::size_t>(band * kBand);
-    const auto end = std::min(begin + static_cast<std::size_t>(kBand), from.size());
-    for (std::size_t i = begin; i < end; ++i) to[i] = from[i] != 0 ? T{} : low;
-  });
-}
-
+/// finfo(dtype).min in closed cells, +0 in open ones.
 Tensor bias_of(const Tensor& open, DType dtype) {
-  Tensor bias(dtype, open.shape());
-  switch (dtype) {
-    case DType::kFloat16:
-      fill_closed(open, kMinHalf, bias);
-      break;
-    case DType::kBFloat16:
-      fill_closed(open, kMinBFloat16, bias);
-      break;
-    case DType::kFloat32:
-      fill_closed(open, std::numeric_limits<float>::lowest(), bias);
-      break;
-    case DType::kFloat64:
-      fill_closed(open, std::numeric_limits<double>::lowest(), bias);
-      break;
-    default:
-      throw PythonError(PythonType::kValueError,
-                        fmt::format("data type {} not inexact", name(dtype)));
+  if (!is_floating(dtype)) {
+    throw PythonError(PythonType::kValueError,
+                      fmt::format("data type {} not inexact", name(dtype)));
   }
+  constexpr Index kBand = Index{1} << 20;
+  Tensor bias(dtype, open.shape());
+  const auto cells = open.as<std::uint8_t>();
+  const std::size_t bytes = as_size(size_bytes(dtype));
+  parallel_for(ceil_div(open.elements(), kBand), [&](Index band) {
+    const std::size_t begin = as_size(band * kBand);
+    const auto part = cells.subspan(begin, std::min(as_size(kBand), cells.size() - begin));
+    expand_bias(dtype, part, bias.bytes().subspan(begin * bytes, part.size() * bytes),
+                BiasFill::kMin);
+  });
   return bias;
 }
 

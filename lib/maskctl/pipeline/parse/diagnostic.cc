@@ -243,6 +243,10 @@ constexpr Synonym kSynonyms[] = {
     {"f64", "float64"},
     {"double", "float64"},
     {"int", "int64"},
+    {"fp8", "float8_e4m3fn"},
+    {"float8", "float8_e4m3fn"},
+    {"e4m3", "float8_e4m3fn"},
+    {"e5m2", "float8_e5m2"},
 };
 
 std::optional<std::string_view> synonym_of(std::string_view word,

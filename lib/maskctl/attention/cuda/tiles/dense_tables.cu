@@ -7,25 +7,39 @@ namespace {
 
 constexpr int kThreads = 256;
 
-__device__ bool is_open(const void* cells, DType dtype, float closed_below, Index i) {
-  switch (dtype) {
-    case DType::kBool:
-    case DType::kInt8:
-    case DType::kUInt8:
-      return static_cast<const std::uint8_t*>(cells)[i] != 0;
-    case DType::kInt32:
-    case DType::kUInt32:
-      return static_cast<const std::uint32_t*>(cells)[i] != 0;
-    case DType::kInt64:
-    case DType::kUInt64:
-      return static_cast<const std::uint64_t*>(cells)[i] != 0;
-    default:
-      return element(AnyArray{cells, dtype}, i) > closed_below;
+/// Cells of one type: what tells an open one.
+struct CellArray {
+  AnyArray elements;
+  int bytes;
+  bool floats;  // an additive mask
+  double closed_below;
+
+  __device__ bool is_open(Index i) const {
+    const void* const at = static_cast<const char*>(elements.data) + i * bytes;
+    if (floats && bytes < 8) return element(elements, i) > static_cast<float>(closed_below);
+    if (floats) return *static_cast<const double*>(at) > closed_below;
+    switch (bytes) {
+      case 1:
+        return *static_cast<const std::uint8_t*>(at) != 0;
+      case 2:
+        return *static_cast<const std::uint16_t*>(at) != 0;
+      case 4:
+        return *static_cast<const std::uint32_t*>(at) != 0;
+      default:
+        return *static_cast<const std::uint64_t*>(at) != 0;
+    }
   }
+};
+
+CellArray cell_array(const TensorView& cells, double closed_below) {
+  const bool floats = is_floating(cells.dtype());
+  const int bytes = static_cast<int>(size_bytes(cells.dtype()));
+  if (floats && bytes < 8) readable(cells.dtype());
+  return {{cells.data(), cells.dtype()}, bytes, floats, closed_below};
 }
 
 /// A warp makes one word: each lane asks for two cells.
-__global__ void pack(const void* cells, DType dtype, float closed_below, BitPlanes out) {
+__global__ void pack(CellArray cells, BitPlanes out) {
   const Index word = Index{blockIdx.x} * (kThreads / 32) + threadIdx.x / 32;
   if (word >= out.size()) return;
   const int lane = static_cast<int>(threadIdx.x % 32);
@@ -33,8 +47,7 @@ __global__ void pack(const void* cells, DType dtype, float closed_below, BitPlan
   unsigned half[2];
   for (int n = 0; n < 2; ++n) {
     const Index k = key + 32 * n;
-    half[n] =
-        __ballot_sync(~0u, k < out.keys && is_open(cells, dtype, closed_below, row * out.keys + k));
+    half[n] = __ballot_sync(~0u, k < out.keys && cells.is_open(row * out.keys + k));
   }
   if (lane == 0) out.words[word] = std::uint64_t{half[1]} << 32 | half[0];
 }
@@ -126,8 +139,8 @@ unsigned blocks_of_warps(Index warps) {
 }  // namespace
 
 void pack_cells(const TensorView& cells, double closed_below, const BitPlanes& out, Stream stream) {
-  launch("pack_cells", pack, blocks_of_warps(out.size()), kThreads, 0, stream, cells.data(),
-         cells.dtype(), static_cast<float>(closed_below), out);
+  launch("pack_cells", pack, blocks_of_warps(out.size()), kThreads, 0, stream,
+         cell_array(cells, closed_below), out);
 }
 
 void transpose_bits(const BitPlanes& bits, const BitPlanes& out, Stream stream) {

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <limits>
 
 #include "maskctl/attention/arrays/checks.h"
 #include "maskctl/attention/operations/paged/paged_checks.h"
@@ -86,10 +85,7 @@ Index checked_count(const Tensor* distribution) {
 /// The query as a quantised kernel holds it: divided, clipped and rounded.
 Tensor quantised(const Tensor& queries, double q_scale) {
   Tensor scaled = astype(queries, DType::kFloat32);
-  constexpr float kMaxHalf = 65504;
-  const float limit = queries.dtype() == DType::kFloat16    ? kMaxHalf
-                      : queries.dtype() == DType::kBFloat16 ? float_from_bfloat16(0x7F7F)
-                                                            : std::numeric_limits<float>::max();
+  const auto limit = static_cast<float>(largest_number(queries.dtype()));
   for (float& x : scaled.as<float>()) {
     x = std::clamp(x / static_cast<float>(q_scale), -limit, limit);
   }

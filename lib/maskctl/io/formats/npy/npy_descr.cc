@@ -3,45 +3,33 @@
 
 #include <fmt/format.h>
 
-#include <array>
+#include <algorithm>
 #include <bit>
 #include <optional>
-#include <utility>
 
 #include "maskctl/base/error.h"
 #include "maskctl/io/printable.h"
+#include "maskctl/tensor/element_types.h"
 
 namespace maskctl {
 namespace {
 
-using Code = std::pair<std::string_view, DType>;
-constexpr std::array<Code, 13> kCodes = {{
-    {"b1", DType::kBool},
-    {"?", DType::kBool},
-    {"i1", DType::kInt8},
-    {"u1", DType::kUInt8},
-    {"i2", DType::kInt16},
-    {"u2", DType::kUInt16},
-    {"i4", DType::kInt32},
-    {"u4", DType::kUInt32},
-    {"i8", DType::kInt64},
-    {"u8", DType::kUInt64},
-    {"f2", DType::kFloat16},
-    {"f4", DType::kFloat32},
-    {"f8", DType::kFloat64},
-}};
+/// `|V2` is raw bytes for numpy, which have no byte order.
+constexpr std::string_view kRawBFloat16 = element_type(DType::kBFloat16).npy;
 
 std::optional<DType> find_code(std::string_view code) {
-  for (const auto& [text, dtype] : kCodes) {
-    if (text == code) return dtype;
-  }
-  return std::nullopt;
+  if (code == "?") return DType::kBool;
+  if (code.empty()) return std::nullopt;
+  const auto row = std::ranges::find(kElementTypes, code, &ElementType::npy);
+  if (row == kElementTypes.end()) return std::nullopt;
+  return row->dtype;
 }
 
 /// What the elements of an unreadable dtype are and what to do about it, or empty.
 std::string_view reason(std::string_view code) {
   if (code == "f1" || code == "V1") {
-    return "8-bit floats (or other one-byte records); convert to float16 or float32 first";
+    return "8-bit floats (or other one-byte records); convert to float16 or float32, or save as "
+           ".safetensors";
   }
   if (code == "f12" || code == "f16") return "long double; convert to float64 first";
   switch (code.empty() ? '\0' : code.front()) {
@@ -86,9 +74,9 @@ NpyElement parse_npy_descr(std::string_view descr) {
     order = code.front();
     code.remove_prefix(1);
   }
-  if (code == "V2" && order != '>') return {DType::kBFloat16, kNativeIsBig};
+  if (code == kRawBFloat16 && order != '>') return {DType::kBFloat16, kNativeIsBig};
   const auto dtype = find_code(code);
-  if (!dtype) refuse(descr, code);
+  if (!dtype || code == kRawBFloat16) refuse(descr, code);
   const bool big = order == '>' || (order != '<' && kNativeIsBig);
   return {*dtype, big && size_bytes(*dtype) > 1};
 }
@@ -102,11 +90,14 @@ std::string dtype_text(std::string_view descr) {
 }
 
 std::string npy_descr(DType dtype) {
-  if (dtype == DType::kBFloat16) return "<V2";
-  for (const auto& [text, code_dtype] : kCodes) {
-    if (code_dtype == dtype) return (size_bytes(dtype) == 1 ? "|" : "<") + std::string(text);
+  const ElementType& type = element_type(dtype);
+  if (type.npy.empty()) {
+    throw Error(Errc::kUnsupported,
+                fmt::format("{} has no name in .npy, .npz and HDF5; write a .safetensors, or "
+                            "convert to float16",
+                            type.name));
   }
-  throw Error(Errc::kInvalidArgument, "unknown dtype");
+  return (type.bytes == 1 ? "|" : "<") + std::string(type.npy);
 }
 
 }  // namespace maskctl

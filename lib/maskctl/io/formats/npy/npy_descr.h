@@ -21,7 +21,8 @@ NpyElement parse_npy_descr(std::string_view descr);
 /// "bool" for "|b1"; a dtype that cannot be read unchanged, without control characters.
 std::string dtype_text(std::string_view descr);
 
-/// As numpy writes it, little endian.
+/// As numpy writes it, little endian. Throws Error(kUnsupported) for 8-bit floats, which .npy and
+/// HDF5 cannot name.
 std::string npy_descr(DType dtype);
 
 }  // namespace maskctl

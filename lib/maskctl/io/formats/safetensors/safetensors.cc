@@ -11,6 +11,7 @@
 #include "maskctl/base/checked.h"
 #include "maskctl/base/error.h"
 #include "maskctl/io/printable.h"
+#include "maskctl/tensor/element_types.h"
 
 namespace maskctl {
 namespace {
@@ -27,33 +28,22 @@ struct Type {
   std::optional<DType> dtype;
 };
 
-/// All types with their element sizes; those without a DType are known but cannot be read.
-constexpr std::array<Type, 18> kTypes = {{{"BOOL", 1, DType::kBool},
-                                          {"U8", 1, DType::kUInt8},
-                                          {"I8", 1, DType::kInt8},
-                                          {"I16", 2, DType::kInt16},
-                                          {"U16", 2, DType::kUInt16},
-                                          {"F16", 2, DType::kFloat16},
-                                          {"BF16", 2, DType::kBFloat16},
-                                          {"I32", 4, DType::kInt32},
-                                          {"U32", 4, DType::kUInt32},
-                                          {"F32", 4, DType::kFloat32},
-                                          {"F64", 8, DType::kFloat64},
-                                          {"I64", 8, DType::kInt64},
-                                          {"U64", 8, DType::kUInt64},
-                                          {"F8_E5M2", 1, std::nullopt},
-                                          {"F8_E4M3", 1, std::nullopt},
-                                          {"F8_E5M2FNUZ", 1, std::nullopt},
-                                          {"F8_E4M3FNUZ", 1, std::nullopt},
-                                          {"C64", 8, std::nullopt}}};
+/// Types that are known but cannot be read.
+constexpr Type kUnread[] = {{"F8_E5M2FNUZ", 1, {}}, {"F8_E4M3FNUZ", 1, {}}, {"C64", 8, {}}};
 
-const Type* find_type(std::string_view name) {
-  const auto at = std::ranges::find(kTypes, name, &Type::name);
-  return at == kTypes.end() ? nullptr : &*at;
+std::optional<Type> find_type(std::string_view name) {
+  const auto row = std::ranges::find(kElementTypes, name, &ElementType::safetensors);
+  if (row != kElementTypes.end()) return Type{row->safetensors, row->bytes, row->dtype};
+  const auto unread = std::ranges::find(kUnread, name, &Type::name);
+  if (unread != std::end(kUnread)) return *unread;
+  return std::nullopt;
 }
 
-std::string_view type_name(DType dtype) {
-  return std::ranges::find(kTypes, std::optional(dtype), &Type::dtype)->name;
+/// "BOOL, U8, ...": the types that can be read.
+std::string readable_types() {
+  std::vector<std::string_view> names;
+  for (const ElementType& type : kElementTypes) names.push_back(type.safetensors);
+  return fmt::format("{}", fmt::join(names, ", "));
 }
 
 [[noreturn]] void fail(const std::string& message) { throw Error(Errc::kFormat, message); }
@@ -93,7 +83,7 @@ class HeaderReader : public Json::json_sax_t {
     }
     if (depth_ != 2 || in_list_ || field_ != "dtype") unexpected("a string");
     out_.entries.back().dtype_name = text;
-    if (const Type* type = find_type(text)) out_.entries.back().dtype = type->dtype;
+    if (const auto type = find_type(text)) out_.entries.back().dtype = type->dtype;
     return true;
   }
   bool start_array(std::size_t) override {
@@ -160,7 +150,7 @@ class HeaderReader : public Json::json_sax_t {
 
 void check_size(const SafetensorsEntry& entry) {
   const auto elements = checked_product(entry.shape);
-  const Type* type = find_type(entry.dtype_name);
+  const auto type = find_type(entry.dtype_name);
   const auto bytes = elements ? checked_mul(*elements, type ? type->bytes : 1) : std::nullopt;
   const bool unknown_size = elements && !type;
   if (entry.begin <= entry.end && (unknown_size || bytes == entry.end - entry.begin)) return;
@@ -300,9 +290,8 @@ std::shared_ptr<NpyReader> SafetensorsFile::open(const std::string& key) {
   const SafetensorsEntry& entry = find(key);
   const std::string label = name_ + ":" + printable(key);
   if (!entry.dtype) {
-    throw Error(Errc::kUnsupported,
-                fmt::format("{}: dtype {}: expected BOOL, an integer, F16, BF16, F32 or F64", label,
-                            printable(entry.dtype_name)));
+    throw Error(Errc::kUnsupported, fmt::format("{}: dtype {}: expected {}", label,
+                                                printable(entry.dtype_name), readable_types()));
   }
   const Index start = header_.data_offset + entry.begin;
   if (!source_->seekable()) {
@@ -343,7 +332,8 @@ std::vector<std::byte> safetensors_header_bytes(std::span<const ArraySpec> tenso
     check_name(tensor.name, names);
     const auto end = checked_add(at, bytes_of(tensor));
     if (!end) throw Error(Errc::kShape, "the tensors are too large to write");
-    append_entry(text, tensor.name, type_name(tensor.dtype), tensor.shape, {at, *end});
+    append_entry(text, tensor.name, element_type(tensor.dtype).safetensors, tensor.shape,
+                 {at, *end});
     at = *end;
   }
   text += "}";

@@ -1,0 +1,60 @@
+// The element types of arrays: one row each, which everything generic reads.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string_view>
+
+#include "maskctl/tensor/dtype.h"
+#include "maskctl/tensor/float_layout.h"
+
+namespace maskctl {
+
+enum class ElementKind : std::uint8_t { kBool, kSigned, kUnsigned, kFloat };
+
+struct ElementType {
+  DType dtype;
+  std::string_view name;  // ours, which is that of numpy and ml_dtypes
+  ElementKind kind;
+  int bytes;
+  /// In .npy, without the byte order; an HDF5 file has a type for each of these too. Empty: they
+  /// have none.
+  std::string_view npy;
+  std::string_view safetensors;
+  std::uint8_t dlpack;  // the code; its bits are those of the element
+  FloatLayout layout = {};
+};
+
+inline constexpr auto kElementTypes = std::to_array<ElementType>({
+    {DType::kBool, "bool", ElementKind::kBool, 1, "b1", "BOOL", 6},
+    {DType::kInt8, "int8", ElementKind::kSigned, 1, "i1", "I8", 0},
+    {DType::kInt16, "int16", ElementKind::kSigned, 2, "i2", "I16", 0},
+    {DType::kInt32, "int32", ElementKind::kSigned, 4, "i4", "I32", 0},
+    {DType::kInt64, "int64", ElementKind::kSigned, 8, "i8", "I64", 0},
+    {DType::kUInt8, "uint8", ElementKind::kUnsigned, 1, "u1", "U8", 1},
+    {DType::kUInt16, "uint16", ElementKind::kUnsigned, 2, "u2", "U16", 1},
+    {DType::kUInt32, "uint32", ElementKind::kUnsigned, 4, "u4", "U32", 1},
+    {DType::kUInt64, "uint64", ElementKind::kUnsigned, 8, "u8", "U64", 1},
+    {DType::kFloat16, "float16", ElementKind::kFloat, 2, "f2", "F16", 2, {5, 10}},
+    {DType::kBFloat16, "bfloat16", ElementKind::kFloat, 2, "V2", "BF16", 4, {8, 7}},
+    {DType::kFloat32, "float32", ElementKind::kFloat, 4, "f4", "F32", 2, {8, 23}},
+    {DType::kFloat64, "float64", ElementKind::kFloat, 8, "f8", "F64", 2, {11, 52}},
+    {DType::kFloat8E4M3, "float8_e4m3fn", ElementKind::kFloat, 1, "", "F8_E4M3", 10, {4, 3, false}},
+    {DType::kFloat8E5M2, "float8_e5m2", ElementKind::kFloat, 1, "", "F8_E5M2", 12, {5, 2}},
+});
+
+constexpr bool rows_are_in_order() {
+  for (std::size_t i = 0; i < kElementTypes.size(); ++i) {
+    const ElementType& row = kElementTypes[i];
+    const bool fits = row.kind != ElementKind::kFloat || row.layout.bits() == 8 * row.bytes;
+    if (static_cast<std::size_t>(row.dtype) != i || !fits) return false;
+  }
+  return true;
+}
+static_assert(rows_are_in_order(), "a row stands at its enumerator; a float fills its bytes");
+
+constexpr const ElementType& element_type(DType dtype) {
+  return kElementTypes[static_cast<std::size_t>(dtype)];
+}
+
+}  // namespace maskctl

@@ -1,0 +1,101 @@
+// Floats as bits: a sign, an exponent and a mantissa, and small ones to and from float.
+#pragma once
+
+#include <algorithm>
+#include <bit>
+#include <cstdint>
+
+namespace maskctl {
+
+/// How many bits a float has for what, and what follows from it. Bits are those of a magnitude,
+/// without the sign, so that a larger number has larger bits.
+struct FloatLayout {
+  int exponent = 0, mantissa = 0;
+  /// Without ("fn") the highest exponent is of numbers too, and only all ones is a NaN.
+  bool has_infinity = true;
+
+  constexpr int bits() const { return 1 + exponent + mantissa; }
+  constexpr int bias() const { return (1 << (exponent - 1)) - 1; }
+  constexpr std::uint64_t sign() const { return std::uint64_t{1} << (exponent + mantissa); }
+  /// All bits but the sign.
+  constexpr std::uint64_t magnitude() const { return sign() - 1; }
+  constexpr std::uint64_t one() const { return static_cast<std::uint64_t>(bias()) << mantissa; }
+  constexpr std::uint64_t largest() const {
+    return magnitude() - (has_infinity ? std::uint64_t{1} << mantissa : 1);
+  }
+  /// What a number that is too large becomes: infinity, or NaN where there is none.
+  constexpr std::uint64_t overflow() const { return largest() + 1; }
+};
+
+namespace small_float {
+
+constexpr FloatLayout kSingle{8, 23};
+constexpr std::uint32_t kInfinity = static_cast<std::uint32_t>(kSingle.overflow());
+/// What the exponent of a small float lacks to that of the same number as a float.
+constexpr int rebias(const FloatLayout& layout) { return kSingle.bias() - layout.bias(); }
+
+/// `value` divided by 2^shift, rounded to the nearest integer, ties to even. 0 < shift < 32.
+constexpr std::uint32_t shift_round_even(std::uint32_t value, int shift) {
+  const std::uint32_t odd = (value >> shift) & 1;
+  return (value + (1u << (shift - 1)) - 1 + odd) >> shift;
+}
+
+/// Of numbers below the smallest normal one, in steps of the smallest number there is.
+template <FloatLayout layout>
+constexpr std::uint32_t subnormal(std::uint32_t magnitude) {
+  const int exponent = static_cast<int>(magnitude >> kSingle.mantissa);
+  const std::uint32_t fraction = magnitude & ((1u << kSingle.mantissa) - 1);
+  const std::uint32_t significand = exponent == 0 ? fraction : fraction | 1u << kSingle.mantissa;
+  const int cut = kSingle.mantissa - layout.mantissa + rebias(layout) + 1 - std::max(exponent, 1);
+  return cut < 32 ? shift_round_even(significand, cut) : 0;
+}
+
+/// NaN stays NaN: the leading bits of the payload in 16 bits, all ones in 8, as PyTorch has it.
+template <FloatLayout layout>
+constexpr std::uint32_t nan_bits(std::uint32_t magnitude) {
+  if (layout.bits() == 8) return static_cast<std::uint32_t>(layout.magnitude());
+  const std::uint32_t payload = (magnitude - kInfinity) >> (kSingle.mantissa - layout.mantissa);
+  return static_cast<std::uint32_t>(layout.overflow()) | std::max(payload, 1u);
+}
+
+}  // namespace small_float
+
+/// The number of a float of 8 or 16 bits, exactly.
+template <FloatLayout layout>
+float float_from_bits(std::uint32_t bits) {
+  using namespace small_float;
+  const std::uint32_t magnitude = bits & static_cast<std::uint32_t>(layout.magnitude());
+  const std::uint32_t sign = (bits ^ magnitude) << (32 - layout.bits());
+  constexpr int kShift = kSingle.mantissa - layout.mantissa;
+  std::uint32_t wide = magnitude << kShift;
+  if (magnitude > layout.largest()) {
+    wide |= kInfinity;
+  } else if (magnitude >> layout.mantissa != 0) {
+    wide += static_cast<std::uint32_t>(rebias(layout)) << kSingle.mantissa;
+  } else {  // zero and subnormals: steps of the smallest number
+    constexpr int kExponent = 1 - layout.bias() - layout.mantissa;
+    constexpr auto kStep =
+        std::bit_cast<double>(static_cast<std::uint64_t>(1023 + kExponent) << 52);
+    wide = std::bit_cast<std::uint32_t>(static_cast<float>(magnitude * kStep));
+  }
+  return std::bit_cast<float>(sign | wide);
+}
+
+/// The bits of the nearest float of 8 or 16 bits, ties to even; `overflow()` past the largest.
+template <FloatLayout layout>
+std::uint32_t bits_from_float(float value) {
+  using namespace small_float;
+  const auto bits = std::bit_cast<std::uint32_t>(value);
+  const std::uint32_t magnitude = bits & static_cast<std::uint32_t>(kSingle.magnitude());
+  const std::uint32_t sign = (bits ^ magnitude) >> (32 - layout.bits());
+  if (magnitude > kInfinity) return sign | nan_bits<layout>(magnitude);
+  constexpr auto kRebias = static_cast<std::uint32_t>(rebias(layout)) << kSingle.mantissa;
+  constexpr auto kLeastNormal = kRebias + (1u << kSingle.mantissa);
+  const std::uint32_t rounded =
+      magnitude < kLeastNormal
+          ? subnormal<layout>(magnitude)
+          : shift_round_even(magnitude - kRebias, kSingle.mantissa - layout.mantissa);
+  return sign | std::min(rounded, static_cast<std::uint32_t>(layout.overflow()));
+}
+
+}  // namespace maskctl
