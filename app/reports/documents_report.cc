@@ -37,8 +37,9 @@ Json json_of(const std::optional<CellDocuments>& cell) {
 std::string leaks_text(const Leaks& leaks) {
   std::string out = leaks.cross == 0 ? "none" : counted(leaks.cross, "cell");
   if (leaks.first) out += ", the first at " + cell_text(*leaks.first);
-  const Index padding = leaks.padding_queries + leaks.padding_keys;
-  if (padding > 0) out += fmt::format("; {} of padding open", counted(padding, "cell"));
+  if (leaks.padding() > 0) {
+    out += fmt::format("; {} of padding open", counted(leaks.padding(), "cell"));
+  }
   return out;
 }
 

@@ -15,7 +15,7 @@ struct CellDocuments {
   std::int32_t query = 0, key = 0;
   std::int32_t pad_id = -1;
 
-  bool crosses() const { return query != key && query != pad_id && key != pad_id; }
+  bool is_leak() const { return document_cell(query, key, pad_id) == DocumentCell::kLeak; }
 };
 CellDocuments documents_at(const Documents& documents, const Cell& cell);
 /// "query in document 3, key in document 1", "both in document 2", "query in document 3, key is

@@ -57,8 +57,9 @@ std::string axes_text(const Mask& mask) {
 }  // namespace
 
 MarkedPlanes marked_leaks(const Mask& mask, const SegmentTensors& ids, std::int32_t pad_id) {
-  return marked_planes(mask, ids, nullptr,
-                       [pad_id](const Panel& panel) { return leaks_of(panel, pad_id); });
+  return marked_planes(mask, ids, nullptr, [pad_id](const Panel& panel) {
+    return document_planes(panel, pad_id).leaks;
+  });
 }
 
 MarkedPlanes marked_differences(const Mask& mask, const Mask& other) {

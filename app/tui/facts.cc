@@ -24,6 +24,14 @@ PlanePtr quickly_counted(const PlanePtr& plane) {
   return plane->computed() || plane->bytes() > kSmallBytes ? tallied(plane) : plane;
 }
 
+/// Counts a plane and makes counting its parts fast. Most masks have no such cells, and that is
+/// known from now on.
+Index count_and_keep(PlanePtr& plane) {
+  const Index count = plane->count();
+  plane = count > 0 ? quickly_counted(plane) : empty_plane(plane->queries(), plane->keys());
+  return count;
+}
+
 Index empty_rows_of(const Plane& plane) {
   Index empty = 0;
   plane.row_sizes({0, plane.queries()}, [&](Range rows, const Plane::RowSize& size) {
@@ -45,19 +53,19 @@ PlaneFacts first_facts(Panel panel) {
   out.panel = std::move(panel);
   out.id_width = id_width_of(out.panel.q_segments);
   const bool labelled = !out.panel.q_segments.empty() && !out.panel.k_segments.empty();
-  if (labelled) out.panel.leaks = empty_plane(out.panel.plane->queries(), out.panel.plane->keys());
+  const PlanePtr none = empty_plane(out.panel.plane->queries(), out.panel.plane->keys());
+  if (labelled) out.panel.documents = {none, none};
   return out;
 }
 
 PlaneFacts counted_facts(PlaneFacts facts, const Panel& two, std::int32_t pad_id) {
   Panel& panel = facts.panel;
   facts.empty_rows = empty_rows_of(*panel.plane);
-  panel.leaks = nullptr;
-  if (PlanePtr leaks = leaks_of(panel, pad_id)) {
-    facts.leaks = leaks->count();
-    // Most masks have none, and that is known from now on.
-    panel.leaks =
-        facts.leaks > 0 ? quickly_counted(leaks) : empty_plane(leaks->queries(), leaks->keys());
+  panel.documents = {};
+  if (DocumentPlanes found = document_planes(panel, pad_id); found.leaks) {
+    facts.leaks = count_and_keep(found.leaks);
+    facts.padding = count_and_keep(found.padding);
+    panel.documents = found;
   }
   if (two.other) {
     facts.different = quickly_counted(difference_of(two));

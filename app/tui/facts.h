@@ -12,10 +12,10 @@ namespace maskctl::app::tui {
 struct PlaneFacts {
   Panel panel;         // what is drawn
   Index id_width = 0;  // characters of the longest id of a query
-  /// False while the rest is being counted. The panel has no leaks until then.
+  /// False while the rest is being counted. The panel has no leaks and no padding until then.
   bool counted = false;
   PlanePtr different = nullptr;  // the cells in which two SOURCEs differ
-  Index open = 0, leaks = 0, empty_rows = 0, differences = 0;
+  Index open = 0, leaks = 0, padding = 0, empty_rows = 0, differences = 0;
 };
 
 /// How many tiles are full, and how many are neither full nor empty.

@@ -34,7 +34,7 @@ std::optional<Place> next_of(const PlanePtr& plane, Place from, Way way) {
 std::optional<Place> next_place(const PlaneFacts& facts, Target target, Place from, Way way) {
   switch (target) {
     case Target::kLeak:
-      return next_of(facts.panel.leaks, from, way);
+      return next_of(facts.panel.documents.leaks, from, way);
     case Target::kDifference:
       return next_of(facts.different, from, way);
     case Target::kPartial:

@@ -18,7 +18,7 @@ constexpr Index kBands = 16;
 
 bool same_part(const GridPart& a, const GridPart& b) {
   return a.panel.plane == b.panel.plane && a.panel.other == b.panel.other &&
-         a.panel.leaks == b.panel.leaks && a.panel.different == b.panel.different &&
+         a.panel.documents == b.panel.documents && a.panel.different == b.panel.different &&
          a.queries == b.queries && a.keys == b.keys && a.block == b.block;
 }
 
@@ -52,6 +52,7 @@ class GrowingGrid {
     std::ranges::copy(band.open, grid_->open.begin() + static_cast<std::ptrdiff_t>(at));
     std::fill_n(grid_->unknown.begin() + rows.begin, rows.size(), false);
     grid_->counts.leaks += band.counts.leaks;
+    grid_->counts.padding += band.counts.padding;
   }
 
   std::shared_ptr<const InkGrid> now() const {

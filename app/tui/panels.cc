@@ -200,7 +200,14 @@ Lines head_lines(const State& state, const Geometry&) {
   const Plane& plane = *facts.panel.plane;
   Lines out{fmt::format("open {} ({})", grouped(facts.open),
                         percent_text(facts.open, plane.queries() * plane.keys()))};
-  if (facts.panel.leaks) out.push_back(fmt::format("leaks {}", grouped(facts.leaks)));
+  if (facts.panel.documents.leaks) {
+    std::vector<std::string> words{fmt::format("leaks {}", grouped(facts.leaks))};
+    if (facts.padding > 0) {
+      words.back() += ",";
+      words.push_back(fmt::format("open padding {}", grouped(facts.padding)));
+    }
+    for (std::string& line : fill_lines(words, 1, kSideColumns - 3)) out.push_back(std::move(line));
+  }
   if (facts.different) out.push_back(fmt::format("differences {}", grouped(facts.differences)));
   out.push_back(fmt::format("empty rows {}", grouped(facts.empty_rows)));
   if (const Marks* marks = state.scene->marks()) {
@@ -246,7 +253,7 @@ std::string cell_state(const State& state) {
     const bool other = open_at(panel.other, at);
     if (open != other) return open ? "only in A" : "only in B";
   }
-  if (open_at(panel.leaks, at)) return "open, a leak";
+  if (open_at(panel.documents.leaks, at)) return "open, a leak";
   return open ? "open" : "closed";
 }
 

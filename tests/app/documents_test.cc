@@ -1,10 +1,13 @@
 // Documents, padding ids and cells mean one thing in all commands.
+#include <fmt/format.h>
+
 #include <random>
 #include <string>
 #include <vector>
 
 #include "app/process.h"
 #include "app/session/elsewhere.h"
+#include "maskctl/io/formats/formats.h"
 #include "maskctl/mask/planes/bands.h"
 #include "support/catch_compat.h"
 #include "support/rounds.h"
@@ -302,6 +305,85 @@ TEST_CASE("other planes: leaks and differences of each are those of its cells", 
     CHECK(app::marked_leaks(a, {ids, ids}, -1) == leaks);
     CHECK(app::marked_differences(a, b) == differences);
   }
+}
+
+/// The whole number in front of a word; 0 where the word is not.
+Index number_before(const std::string& text, const std::string& word) {
+  const std::size_t end = text.find(word);
+  if (end == std::string::npos) return 0;
+  const std::size_t begin = text.find_last_not_of("0123456789,", end - 1) + 1;
+  std::string digits = text.substr(begin, end - begin);
+  std::erase(digits, ',');
+  return std::stoll(digits);
+}
+
+TEST_CASE("documents: show, tui, check and golden count the same leaks and the same padding",
+          "[documents]") {
+  const Sandbox sandbox;
+  std::mt19937_64 random(31);
+  const auto number = [&](Index low, Index high) {
+    return std::uniform_int_distribution<Index>(low, high)(random);
+  };
+  Index with_both = 0;
+  for (int round = 0; round < 4; ++round) {
+    const Index batch = number(1, 2), heads = number(1, 2), n = number(5, 12);
+    const Index rows = number(0, 1) ? batch : 1, pad = number(-1, 0);
+    Tensor cells(DType::kBool, {batch, heads, n, n}), ids(DType::kInt32, {rows, n});
+    for (auto& cell : cells.as<std::uint8_t>()) cell = static_cast<std::uint8_t>(number(0, 1));
+    for (auto& id : ids.as<std::int32_t>()) id = static_cast<std::int32_t>(number(-1, 2));
+    write_array(sandbox.work() / "m.npy", cells, {.force = true});
+    write_array(sandbox.work() / "ids.npy", ids, {.force = true});
+    const std::string options = fmt::format(" --segments ids.npy --pad-id {}", pad);
+    Index all_leaks = 0, all_padding = 0;
+    for (Index b = 0; b < batch; ++b) {
+      for (Index h = 0; h < heads; ++h) {
+        CAPTURE(round, b, h);
+        Index leaks = 0, padding = 0;
+        const auto row = ids.as<std::int32_t>().subspan(as_size(rows == 1 ? 0 : b * n), as_size(n));
+        for (Index q = 0; q < n; ++q) {
+          for (Index k = 0; k < n; ++k) {
+            if (cells.as<std::uint8_t>()[as_size(((b * heads + h) * n + q) * n + k)] == 0) continue;
+            const bool is_padding = row[as_size(q)] == pad || row[as_size(k)] == pad;
+            padding += is_padding;
+            leaks += !is_padding && row[as_size(q)] != row[as_size(k)];
+          }
+        }
+        all_leaks += leaks, all_padding += padding, with_both += leaks > 0 && padding > 0;
+        const std::string plane = fmt::format(" --batch {} --head {}", b, h);
+        const std::string shown = sandbox.run("maskctl show m.npy" + options + plane).out;
+        // The caption is one line or two, before the rulers.
+        const std::string from = shown.substr(shown.find(" queries x "));
+        const std::string below = from.substr(from.find('\n') + 1);
+        const std::string caption = first_line(from) + " " + first_line(below);
+        CHECK(number_before(caption, " leak") == leaks);
+        CHECK(number_before(caption, " cells of padding") +
+                  number_before(caption, " cell of padding") ==
+              padding);
+        const std::string keys = std::string(as_size(b), '}') + std::string(as_size(h), ']');
+        const std::string screen =
+            sandbox
+                .run("maskctl tui m.npy --dump - --size 120x40 --color never --script '" + keys +
+                     "'" + options)
+                .out;
+        CHECK(contains(screen, fmt::format("leaks {}", leaks)));
+        CHECK(contains(screen, fmt::format("open padding {}", padding)) == (padding > 0));
+      }
+    }
+    CAPTURE(round);
+    const std::string json = sandbox.run("maskctl check m.npy -e no-leak --json" + options).out;
+    CHECK(contains(json, fmt::format("\"cross\": {},", all_leaks)));
+    const std::string stats = line_of(sandbox.run("maskctl stats m.npy" + options).out, "leaks");
+    CHECK(number_before(stats, " cell") == all_leaks);
+    CHECK(number_before(stats, " cells of padding open") == all_padding);
+    spit(sandbox.work() / "g.toml",
+         fmt::format("[[golden]]\nname = \"m\"\nsource = \"m.npy\"\n"
+                     "expect = {{ holds = [\"no-leak:ids.npy,pad-id={}\"] }}\n",
+                     pad));
+    const Outcome golden = sandbox.run("maskctl golden check g.toml");
+    CHECK(golden.status == (all_leaks > 0 ? 1 : 0));
+    CHECK(number_before(golden.out, " cell") == all_leaks);
+  }
+  CHECK(with_both > 0);
 }
 
 TEST_CASE("seq: ids, positions and masks give the lengths that they hold", "[documents]") {

@@ -280,11 +280,11 @@ TEST_CASE("open cells of padding are no leaks, which are known only with ids on 
     return text.substr(0, text.find('\n'));
   };
   CHECK(caption(labelled(full_plane(3, 3), ids, ids)) ==
-        "3 queries x 3 keys, 9 open (100%), 2 leaks");
+        "3 queries x 3 keys, 9 open (100%), 2 leaks, 5 cells of padding");
   CHECK(caption(labelled(full_plane(3, 3), ids, {})) == "3 queries x 3 keys, 9 open (100%)");
   Figure other_padding = labelled(full_plane(3, 3), ids, ids);
   other_padding.pad_id = 0;
-  CHECK(caption(other_padding) == "3 queries x 3 keys, 9 open (100%), 2 leaks");
+  CHECK(caption(other_padding) == "3 queries x 3 keys, 9 open (100%), 2 leaks, 5 cells of padding");
 }
 
 TEST_CASE("panels share title, rulers and legend, and stand beside each other", "[draw]") {

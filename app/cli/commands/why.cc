@@ -85,7 +85,7 @@ std::string shown_start(const std::string& source) {
 }
 
 std::string head_text(const Explained& found) {
-  const bool leak = found.why.open && found.documents && found.documents->crosses();
+  const bool leak = found.why.open && found.documents && found.documents->is_leak();
   std::string out = fmt::format("{}: {}{}\n", cell_text(found.why.cell), state(found.why.open),
                                 leak ? ", a leak" : "");
   return found.documents ? out + to_text(*found.documents) + "\n" : out;

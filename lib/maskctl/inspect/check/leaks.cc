@@ -66,23 +66,6 @@ Tensor ids_of(const DocumentSource& source, const Tensor& array, Index tokens) {
                                         name(source.form), ids.extent(1), tokens));
 }
 
-/// Makes a plane for each batch of the ids.
-template <typename MakePlane>
-Mask per_batch(const Tensor& ids, Index queries, Index keys, const MakePlane& make) {
-  return Mask::make(ids.extent(0), 1, queries, keys,
-                    [&](Index b, Index) { return make(ids_of_batch(ids, b)); });
-}
-
-std::vector<std::uint8_t> real_flags(std::span<const std::int32_t> ids, std::int32_t pad_id) {
-  std::vector<std::uint8_t> flags(ids.size());
-  std::ranges::transform(ids, flags.begin(), [pad_id](std::int32_t id) { return id != pad_id; });
-  return flags;
-}
-
-bool holds_padding(const Tensor& ids, std::int32_t pad_id) {
-  return std::ranges::find(ids.as<std::int32_t>(), pad_id) != ids.as<std::int32_t>().end();
-}
-
 /// The number of runs of equal ids.
 Index stretches(std::span<const std::int32_t> ids) {
   Index out = ids.empty() ? 0 : 1;
@@ -168,8 +151,8 @@ class PairCounts {
     const std::vector<Index> edges = borders(k_ids);
     std::vector<Range> foreign;
     for (std::size_t j = 0; j + 1 < edges.size(); ++j) {
-      const std::int32_t id = k_ids[as_size(edges[j])];
-      if (id != ids_.pad_id && id != first_.q) foreign.push_back({edges[j], edges[j + 1]});
+      const DocumentCell cell = document_cell(first_.q, k_ids[as_size(edges[j])], ids_.pad_id);
+      if (cell == DocumentCell::kLeak) foreign.push_back({edges[j], edges[j + 1]});
     }
     auto cell = first_cell(*mask.plane(first_.batch, first_.head), first_.rows, foreign);
     cell->batch = first_.batch;
@@ -179,17 +162,21 @@ class PairCounts {
 
  private:
   void put(const PairCells& part) {
-    if (part.q == ids_.pad_id) {
-      padding_queries_ += part.count;
-    } else if (part.kv == ids_.pad_id) {
-      padding_keys_ += part.count;
-    } else if (part.q != part.kv) {
-      const auto place = [](const PairCells& p) {
-        return std::tuple(p.batch, p.head, p.rows.begin);
-      };
-      if (first_.count == 0 || place(part) < place(first_)) first_ = part;
-      cells_.push_back(part);
+    switch (document_cell(part.q, part.kv, ids_.pad_id)) {
+      case DocumentCell::kInside:
+        return;
+      case DocumentCell::kPaddingQuery:
+        padding_queries_ += part.count;
+        return;
+      case DocumentCell::kPaddingKey:
+        padding_keys_ += part.count;
+        return;
+      case DocumentCell::kLeak:
+        break;
     }
+    const auto place = [](const PairCells& p) { return std::tuple(p.batch, p.head, p.rows.begin); };
+    if (first_.count == 0 || place(part) < place(first_)) first_ = part;
+    cells_.push_back(part);
   }
 
   /// Merges entries such that each pair has one, at its first stretch.
@@ -229,7 +216,7 @@ bool count_planes(const Mask& mask, Index batch, PairCounts& counts) {
 
 /// The sums without visiting stretches, from closed forms of planes that clip shared lists of keys.
 void sum_up(const Mask& mask, const Documents& documents, Leaks& out) {
-  const LeakMasks masks = leak_masks(mask, documents);
+  const DocumentCells masks = document_cells(mask, documents);
   const Mask inside = zip(Op::kAnd, masks.real, masks.same);
   const auto cells = [batch = inside.batch()](const Mask& part) {
     return part.batch() == batch ? part.count()
@@ -239,7 +226,7 @@ void sum_up(const Mask& mask, const Documents& documents, Leaks& out) {
   out.padding_queries = cells(mask) - of_real_queries;
   out.padding_keys = of_real_queries - of_real;
   out.cross = of_real - inside.count();
-  if (out.cross > 0) out.first = first_cell(zip(Op::kSub, masks.real, masks.same));
+  if (out.cross > 0) out.first = first_cell(masks.leaks());
 }
 
 /// The common batch count of a mask and documents, of which one of 1 serves all; nothing if there
@@ -273,12 +260,6 @@ std::string_view name(DocumentForm form) {
   }
 }
 
-std::span<const std::int32_t> ids_of_batch(const Tensor& ids, Index batch) {
-  const auto length = static_cast<std::size_t>(ids.extent(1));
-  const Index b = ids.extent(0) == 1 ? 0 : batch;
-  return ids.as<std::int32_t>().subspan(static_cast<std::size_t>(b) * length, length);
-}
-
 Documents documents_of(const DocumentSource& source, Index queries, Index keys) {
   Documents out;
   out.q = ids_of(source, source.q, queries);
@@ -300,28 +281,6 @@ Documents documents_of(const DocumentSource& source, const Mask& mask) {
 bool fits(const Documents& documents, const Mask& mask) {
   return documents.q.extent(1) == mask.queries() && documents.kv.extent(1) == mask.keys() &&
          common_batch(mask, documents);
-}
-
-Mask real_queries(const Documents& documents, Index keys) {
-  return per_batch(documents.q, documents.q.extent(1), keys,
-                   [&](auto ids) { return query_flags(real_flags(ids, documents.pad_id), keys); });
-}
-
-Mask real_keys(const Documents& documents, Index queries) {
-  return per_batch(documents.kv, queries, documents.kv.extent(1),
-                   [&](auto ids) { return key_flags(queries, real_flags(ids, documents.pad_id)); });
-}
-
-LeakMasks leak_masks(const Mask& mask, const Documents& documents) {
-  LeakMasks out;
-  out.real_query = holds_padding(documents.q, documents.pad_id)
-                       ? zip(Op::kAnd, mask, real_queries(documents, mask.keys()))
-                       : mask;
-  out.real = holds_padding(documents.kv, documents.pad_id)
-                 ? zip(Op::kAnd, out.real_query, real_keys(documents, mask.queries()))
-                 : out.real_query;
-  out.same = mask_from_segments(documents.q, documents.kv, documents.pad_id);
-  return out;
 }
 
 Leaks leaks(const Mask& mask, const Documents& documents) {

@@ -1,4 +1,4 @@
-// Leaks: open cells whose query and key are in different documents.
+// Leaks between documents: how many, between which, and where.
 #pragma once
 
 #include <optional>
@@ -7,8 +7,7 @@
 #include <vector>
 
 #include "maskctl/mask/cell.h"
-#include "maskctl/mask/mask.h"
-#include "maskctl/tensor/tensor.h"
+#include "maskctl/mask/documents.h"
 
 namespace maskctl {
 
@@ -26,15 +25,6 @@ struct DocumentSource {
   std::int32_t pad_id = -1;  // for segment ids
   std::string text;          // how the user named them
 };
-
-/// A document number for each token, [1 or B, S] int32; tokens with pad_id are in no document.
-struct Documents {
-  Tensor q, kv;
-  std::int32_t pad_id = -1;
-};
-
-/// The ids of one batch; a single row serves all batches.
-std::span<const std::int32_t> ids_of_batch(const Tensor& ids, Index batch);
 
 /// Segment ids are taken as they are; with position ids, a document starts wherever they do not
 /// continue (documents_from_positions); cu_seqlens number their documents from 0, and tokens after
@@ -57,28 +47,21 @@ struct DocumentPair {
 
 inline constexpr Index kMostLeakPairs = 256;
 
+/// Open cells counted by what they are (mask/documents.h).
 struct Leaks {
-  Index cross = 0;                  // open cells with query and key in different documents
-  Index padding_queries = 0;        // open cells whose query is padding
-  Index padding_keys = 0;           // open cells with the query in a document and a padding key
+  Index cross = 0;                  // leaks
+  Index padding_queries = 0;        // their query is padding
+  Index padding_keys = 0;           // only their key is padding
   std::optional<Cell> first;        // the cross cell with the lowest batch, head, query, key
   Index pair_count = 0;             // pairs of documents with cross cells
   std::vector<DocumentPair> pairs;  // by most cells, at most kMostLeakPairs
   bool pairs_complete = true;       // false: too many documents; only pairs of the first queries
+
+  Index padding() const { return padding_queries + padding_keys; }
 };
 
-/// Counted on lazy planes as mask AND NOT equal ids: O(documents), no n^2 work. Batches broadcast
-/// as in numpy. Throws Error(kShape) for batches or lengths that do not fit.
+/// Counted on lazy planes: O(documents), no n^2 work. Batches broadcast as in numpy. Throws
+/// Error(kShape) for batches or lengths that do not fit.
 Leaks leaks(const Mask& mask, const Documents& documents);
-
-/// Three masks: open cells whose query is in a document; those of them whose key is in one too; and
-/// all pairs within one document, open or not.
-struct LeakMasks {
-  Mask real_query, real, same;
-};
-LeakMasks leak_masks(const Mask& mask, const Documents& documents);
-/// Open where the query (or key) is in a document: [B or 1, 1, Q, K].
-Mask real_queries(const Documents& documents, Index keys);
-Mask real_keys(const Documents& documents, Index queries);
 
 }  // namespace maskctl

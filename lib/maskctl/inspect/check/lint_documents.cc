@@ -28,7 +28,7 @@ void each_padded(const std::vector<Range>& ranges, std::span<const std::int32_t>
 }
 
 /// Rows of documents that see only padding keys.
-void lint_only_padding(const Documents& documents, const LeakMasks& masks, Findings& out) {
+void lint_only_padding(const Documents& documents, const DocumentCells& masks, Findings& out) {
   RowTally rows;
   std::map<std::uint32_t, std::vector<Range>> without;  // rows without keys in documents, by plane
   for (Index b = 0; b < masks.real.batch(); ++b) {
@@ -57,18 +57,17 @@ Location at_first(const Mask& cells) {
   return {at->batch, at->head, at->query, at->key, {}, {}};
 }
 
-void add_padding_cells(const Mask& mask, const LeakMasks& masks, const Leaks& leaks,
-                       Findings& out) {
+void add_padding_cells(const DocumentCells& masks, const Leaks& leaks, Findings& out) {
   if (leaks.padding_keys > 0) {
     out.push_back({&lint_rule("padding-attended"),
                    fmt::format("{} of padding keys open to queries of documents",
                                cells_text(leaks.padding_keys)),
-                   at_first(zip(Op::kSub, masks.real_query, masks.real)), leaks.padding_keys});
+                   at_first(masks.padding_keys()), leaks.padding_keys});
   }
   if (leaks.padding_queries > 0) {
     out.push_back({&lint_rule("padding-rows-open"),
                    fmt::format("{} open to padding queries", cells_text(leaks.padding_queries)),
-                   at_first(zip(Op::kSub, mask, masks.real_query)), leaks.padding_queries});
+                   at_first(masks.padding_queries()), leaks.padding_queries});
   }
 }
 
@@ -83,9 +82,9 @@ Findings lint_documents(const Mask& mask, const Documents& documents, const Leak
                    {at.batch, at.head, at.query, at.key, {}, {}},
                    leaks.cross});
   }
-  if (leaks.padding_keys == 0 && leaks.padding_queries == 0) return out;
-  const LeakMasks masks = leak_masks(mask, documents);
-  add_padding_cells(mask, masks, leaks, out);
+  if (leaks.padding() == 0) return out;
+  const DocumentCells masks = document_cells(mask, documents);
+  add_padding_cells(masks, leaks, out);
   if (leaks.padding_keys > 0) lint_only_padding(documents, masks, out);
   return out;
 }

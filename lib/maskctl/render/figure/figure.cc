@@ -8,7 +8,7 @@
 #include <tuple>
 
 #include "maskctl/base/error.h"
-#include "maskctl/mask/leaves.h"
+#include "maskctl/mask/documents.h"
 
 namespace maskctl {
 namespace {
@@ -99,22 +99,17 @@ void check_extents(const Plane& plane, Index queries, Index keys) {
                           queries, keys, plane.queries(), plane.keys()));
 }
 
-std::vector<std::uint8_t> real_tokens(std::span<const std::int32_t> ids, std::int32_t pad_id) {
-  std::vector<std::uint8_t> out(ids.size());
-  std::ranges::transform(ids, out.begin(), [pad_id](std::int32_t id) { return id != pad_id; });
-  return out;
-}
-
-/// The open cells whose query and key are in documents.
-PlanePtr without_padding(const Panel& panel, std::int32_t pad_id) {
-  PlanePtr out = panel.plane;
-  if (std::ranges::count(panel.q_segments, pad_id) > 0) {
-    out = combine(Op::kAnd, out, query_flags(real_tokens(panel.q_segments, pad_id), out->keys()));
+/// Nothing without ids on both sides, and for overlays.
+std::optional<DocumentCells> document_cells_of(const Panel& panel, std::int32_t pad_id) {
+  if (!panel.plane || panel.other || panel.q_segments.empty() || panel.k_segments.empty()) {
+    return std::nullopt;
   }
-  if (std::ranges::count(panel.k_segments, pad_id) > 0) {
-    out = combine(Op::kAnd, out, key_flags(out->queries(), real_tokens(panel.k_segments, pad_id)));
-  }
-  return out;
+  const auto row = [](std::span<const std::int32_t> ids) {
+    Tensor out = Tensor::unwritten(DType::kInt32, {1, std::ssize(ids)});
+    std::ranges::copy(ids, out.as<std::int32_t>().begin());
+    return out;
+  };
+  return document_cells(Mask(panel.plane), {row(panel.q_segments), row(panel.k_segments), pad_id});
 }
 
 void check_panel(const Panel& panel, const Panel& first) {
@@ -217,13 +212,11 @@ std::optional<BlockSize> tile_size_of(const Panel& panel) {
   return panel.tile_size;
 }
 
-PlanePtr leaks_of(const Panel& panel, std::int32_t pad_id) {
-  if (!panel.plane || panel.other || panel.q_segments.empty() || panel.k_segments.empty()) {
-    return nullptr;
-  }
-  if (panel.leaks) return panel.leaks;
-  const PlanePtr same = equal_ids(panel.q_segments, panel.k_segments, pad_id, Side::kBoth);
-  return combine(Op::kSub, without_padding(panel, pad_id), same);
+DocumentPlanes document_planes(const Panel& panel, std::int32_t pad_id) {
+  if (panel.documents.leaks) return panel.documents;
+  const auto cells = document_cells_of(panel, pad_id);
+  if (!cells) return {};
+  return {cells->leaks().plane(0, 0), cells->padding().plane(0, 0)};
 }
 
 PlanePtr difference_of(const Panel& panel) {

@@ -14,6 +14,12 @@
 
 namespace maskctl {
 
+/// The open cells of a panel that join two documents, and those of padding (mask/documents.h).
+struct DocumentPlanes {
+  PlanePtr leaks = nullptr, padding = nullptr;
+  friend bool operator==(const DocumentPlanes&, const DocumentPlanes&) = default;
+};
+
 /// One matrix of a figure: a mask, two masks over each other, or the tiles of a block map.
 struct Panel {
   PlanePtr plane = nullptr;  // the mask, or A; not needed with `tiles`
@@ -24,11 +30,11 @@ struct Panel {
   std::optional<BlockSize> tile_size = {};
   std::string name = {};  // "batch 0, heads 0-3, 5"; empty = not shown
   /// Ids along both axes, one for each query and key of the plane; empty = not shown. If `plane` is
-  /// alone or drawn as tiles and has both, its leaks are marked and counted: open cells that join
-  /// two documents; padding is in none.
+  /// alone or drawn as tiles and has both, its leaks are marked, and they and open padding counted.
   std::span<const std::int32_t> q_segments = {}, k_segments = {};
-  // What leaks_of() and difference_of() returned, if it is known: saves finding it again.
-  PlanePtr leaks = nullptr, different = nullptr;
+  // What document_planes() and difference_of() returned, if it is known: saves finding it again.
+  DocumentPlanes documents = {};
+  PlanePtr different = nullptr;
 };
 
 /// Panels of one kind and of equal extents, with one title and one legend.
@@ -73,9 +79,8 @@ inline constexpr std::size_t kMostPanels = 256;
 /// extent and ranges outside of the plane, Error(kShape) for planes of unequal extents.
 void check_figure(const Figure& figure);
 
-/// The open cells of `panel` that join two documents; null when its ids do not say, and for
-/// overlays. Cells of padding are no leaks, as in inspect/check/leaks.h.
-PlanePtr leaks_of(const Panel& panel, std::int32_t pad_id);
+/// Null when the ids of `panel` do not say, and for overlays.
+DocumentPlanes document_planes(const Panel& panel, std::int32_t pad_id);
 
 /// The cells in which the two masks of `panel` differ; null for a single mask.
 PlanePtr difference_of(const Panel& panel);

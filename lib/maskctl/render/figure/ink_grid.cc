@@ -119,9 +119,10 @@ void fill_tiles(const Panel& panel, BlockSize step, InkGrid& grid) {
   grid.counts.tile_area = rows.size() * columns.size();
 }
 
-void mark_leaks(const PlanePtr& leaks, InkGrid& grid) {
-  if (!leaks) return;
-  const DensityGrid found = density(*leaks, grid);
+void mark_leaks(const DocumentPlanes& documents, InkGrid& grid) {
+  if (!documents.leaks) return;
+  grid.counts.padding = density(*documents.padding, grid).total();
+  const DensityGrid found = density(*documents.leaks, grid);
   grid.counts.leaks = found.total();
   if (grid.counts.leaks == 0) return;
   for (std::size_t i = 0; i < grid.inks.size(); ++i) {
@@ -158,7 +159,7 @@ InkGrid ink_grid(const Figure& figure, const Panel& panel, BlockSize step) {
       fill_tiles(panel, step, grid);
       break;
   }
-  mark_leaks(leaks_of(panel, figure.pad_id), grid);
+  mark_leaks(document_planes(panel, figure.pad_id), grid);
   return grid;
 }
 

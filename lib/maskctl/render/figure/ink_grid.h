@@ -11,8 +11,8 @@ namespace maskctl {
 /// The cells of the part that is drawn.
 struct FigureCounts {
   Index area = 0;
-  Index both = 0, only_a = 0, only_b = 0;  // a single mask counts as only_a
-  Index leaks = 0;
+  Index both = 0, only_a = 0, only_b = 0;      // a single mask counts as only_a
+  Index leaks = 0, padding = 0;                // open cells that join two documents, or none
   Index full = 0, partial = 0, tile_area = 0;  // for tiles
 };
 

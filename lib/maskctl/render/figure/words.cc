@@ -76,9 +76,14 @@ void count_words(const InkGrid& grid, std::vector<std::string>& words) {
                                   percent_text(counts.only_a, counts.area)));
       break;
   }
-  if (counts.leaks == 0) return;
-  words.back() += ",";
-  words.push_back(counted(counts.leaks, "leak"));
+  if (counts.leaks > 0) {
+    words.back() += ",";
+    words.push_back(counted(counts.leaks, "leak"));
+  }
+  if (counts.padding > 0) {
+    words.back() += ",";
+    words.push_back(fmt::format("{} of padding", counted(counts.padding, "cell")));
+  }
 }
 
 }  // namespace

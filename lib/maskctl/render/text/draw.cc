@@ -77,15 +77,16 @@ struct Prepared {
   std::vector<InkGrid> grids;
 };
 
-Prepared prepare(const Figure& figure, const DrawOptions& options, bool leaks) {
-  Prepared out{lay_out(figure, options, leaks), {}};
-  bool found = false;
+Prepared prepare(const Figure& figure, const DrawOptions& options, DocumentWords words) {
+  Prepared out{lay_out(figure, options, words), {}};
+  DocumentWords found;
   for (const Panel& panel : figure.panels) {
     out.grids.push_back(ink_grid(figure, panel, out.layout.block));
-    found |= out.grids.back().counts.leaks > 0;
+    found.leaks |= out.grids.back().counts.leaks > 0;
+    found.padding |= out.grids.back().counts.padding > 0;
   }
-  // Only now it is known that there must be room for words about leaks.
-  return found && !leaks ? prepare(figure, options, true) : out;
+  // Only now it is known for which words there must be room.
+  return found == words ? out : prepare(figure, options, found);
 }
 
 std::vector<Drawn> drawn_panels(const Figure& figure, const Prepared& prepared, Index alone_width,
@@ -118,7 +119,7 @@ Canvas draw(const Figure& figure, const DrawOptions& options) {
   check_figure(figure);
   if (drawn_queries(figure).empty() || drawn_keys(figure).empty()) return message("(empty)");
   const Index limit = options.max_columns;
-  const Prepared prepared = prepare(figure, options, false);
+  const Prepared prepared = prepare(figure, options, {});
   UsedSigns used;
   const std::vector<Drawn> panels = drawn_panels(figure, prepared, limit, used);
 

@@ -58,7 +58,9 @@ Index text_lines(const Figure& figure, const Layout& layout, Index columns) {
   grid.k = drawn_keys(figure);
   const Index area = grid.q.size() * grid.k.size();
   const bool ids = !panel.q_segments.empty() || !panel.k_segments.empty();
-  grid.counts = {area, area, area, area, layout.leaks ? area : 0, area, area, area};
+  grid.counts = {area, area, area, area, 0, 0, area, area, area};
+  if (layout.words.leaks) grid.counts.leaks = area;
+  if (layout.words.padding) grid.counts.padding = area;
   Index lines = 0;
   if (layout.options.title) {
     auto words = caption_words(figure, panel, grid);
@@ -69,7 +71,7 @@ Index text_lines(const Figure& figure, const Layout& layout, Index columns) {
   grid.blocks = layout.options.block != kOneElement;
   grid.q_step = layout.options.block ? layout.options.block->q : grid.q.size();
   grid.k_step = layout.options.block ? layout.options.block->k : grid.k.size();
-  const auto words = legend_words(grid, layout.options, {layout.leaks, ids, ids, ids});
+  const auto words = legend_words(grid, layout.options, {layout.words.leaks, ids, ids, ids});
   return lines + std::ssize(fill_lines(words, 2, columns));
 }
 
@@ -170,11 +172,11 @@ void pixel_words(const InkGrid& grid, const DrawOptions& options, std::vector<st
 
 }  // namespace
 
-Layout lay_out(const Figure& figure, const DrawOptions& options, bool leaks) {
+Layout lay_out(const Figure& figure, const DrawOptions& options, DocumentWords words) {
   check_limits(options);
   Layout layout;
   layout.options = options;
-  layout.leaks = leaks;
+  layout.words = words;
   const Range q = drawn_queries(figure);
   const Panel& first = figure.panels.front();
   layout.options.grid &= ink_set(first) != InkSet::kOverlay;

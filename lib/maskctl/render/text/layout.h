@@ -10,10 +10,16 @@ namespace maskctl {
 /// Columns between two panels.
 inline constexpr Index kPanelGap = 3;
 
+/// What there is to count of documents, and needs words.
+struct DocumentWords {
+  bool leaks = false, padding = false;
+  friend bool operator==(const DocumentWords&, const DocumentWords&) = default;
+};
+
 /// The same for all panels of a figure, which have equal extents.
 struct Layout {
   DrawOptions options;  // with kAuto resolved; max_columns are those of one panel
-  bool leaks = false;
+  DocumentWords words;
   BlockSize block = kOneElement;  // finest units per pixel
   Index index_width = 0;          // characters of the query numbers on the left
   Index segment_width = 0;        // characters of the query ids, 0 = not shown
@@ -21,9 +27,8 @@ struct Layout {
   Index left_columns = 0;         // rulers and border left of the cells
 };
 
-/// For a figure with cells, and with room for the words about leaks if there may be any. Throws as
-/// draw() does.
-Layout lay_out(const Figure& figure, const DrawOptions& options, bool leaks);
+/// For a figure with cells, and with room for these words. Throws as draw() does.
+Layout lay_out(const Figure& figure, const DrawOptions& options, DocumentWords words);
 
 /// Which signs a drawing uses in addition to those of its style.
 struct UsedSigns {

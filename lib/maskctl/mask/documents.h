@@ -1,0 +1,52 @@
+// Packed documents, and what they say of open cells: which are leaks, and which are padding.
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+#include "maskctl/mask/mask.h"
+#include "maskctl/tensor/tensor.h"
+
+namespace maskctl {
+
+/// A document number for each token, [1 or B, S] int32; tokens with pad_id are in no document.
+struct Documents {
+  Tensor q, kv;
+  std::int32_t pad_id = -1;
+};
+
+/// The ids of one batch; a single row serves all batches.
+std::span<const std::int32_t> ids_of_batch(const Tensor& ids, Index batch);
+
+/// What an open cell is, by the document of its query and that of its key. A leak joins two
+/// different documents. Padding is in none: its cells are counted by themselves, and a cell of two
+/// padding tokens is one of a padding query.
+enum class DocumentCell : std::uint8_t { kInside, kLeak, kPaddingQuery, kPaddingKey };
+constexpr DocumentCell document_cell(std::int32_t query, std::int32_t key, std::int32_t pad_id) {
+  if (query == pad_id) return DocumentCell::kPaddingQuery;
+  if (key == pad_id) return DocumentCell::kPaddingKey;
+  return query == key ? DocumentCell::kInside : DocumentCell::kLeak;
+}
+
+/// The same for all open cells of a mask.
+struct DocumentCells {
+  Mask open;        // all of them
+  Mask real_query;  // those whose query is in a document
+  Mask real;        // those of them whose key is in one too
+  Mask same;        // all pairs within one document, open or not
+
+  Mask leaks() const;
+  Mask padding_queries() const;
+  Mask padding_keys() const;
+  /// Of queries or of keys.
+  Mask padding() const;
+};
+/// On lazy planes: O(documents), no n^2 work. Batches broadcast as in numpy. Throws Error(kShape)
+/// for batches or lengths that do not fit.
+DocumentCells document_cells(const Mask& mask, const Documents& documents);
+
+/// Open where the query (or key) is in a document: [B or 1, 1, Q, K].
+Mask real_queries(const Documents& documents, Index keys);
+Mask real_keys(const Documents& documents, Index queries);
+
+}  // namespace maskctl
