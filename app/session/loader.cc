@@ -4,9 +4,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <chrono>
 
 #include "maskctl/base/error.h"
+#include "maskctl/base/stopwatch.h"
 #include "maskctl/base/threads.h"
 #include "maskctl/io/array_io.h"
 #include "maskctl/mask/arrays/dense.h"
@@ -20,10 +20,6 @@ namespace {
 Tensor with_batch(Tensor ids) {
   if (ids.rank() == 1) ids.reshape({1, ids.extent(0)});
   return ids;
-}
-
-double seconds_since(std::chrono::steady_clock::time_point begin) {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
 }
 
 }  // namespace
@@ -42,13 +38,13 @@ MaskReadOptions Loader::options() const {
 }
 
 LoadedMask Loader::read(const std::string& source, RowsSink rows_read) {
-  const auto begin = std::chrono::steady_clock::now();
+  const Stopwatch watch;
   MaskReadOptions how = options();
   how.rows_read = std::move(rows_read);
   LoadedMask loaded = read_as(source, how);
   if (session_.settings().verbose) {
     session_.note(fmt::format("{}: read as {} in {:.3f} s on {} threads", source, name(loaded.kind),
-                              seconds_since(begin), threads()));
+                              watch.seconds(), threads()));
   }
   return loaded;
 }

@@ -7,6 +7,7 @@
 #include "app/tui/beside.h"
 #include "app/tui/facts.h"
 #include "maskctl/base/error.h"
+#include "maskctl/base/stopwatch.h"
 
 namespace maskctl::app::tui {
 namespace {
@@ -126,13 +127,12 @@ Played play(Workbench& bench, const Screen& screen, std::string_view script) {
   State state = first_state(bench.first(), screen);
   out.screen = work.finished_screen(state);
   for (const Input& input : parse_script(script)) {
-    const auto begin = Clock::now();
+    const Stopwatch watch;
     state = update(std::move(state), input, bench);
     if (state.request == Request::kQuit) break;
     state = after_pause(std::move(state), bench);
     out.screen = work.finished_screen(state);
-    out.milliseconds.push_back(
-        std::chrono::duration<double, std::milli>(Clock::now() - begin).count());
+    out.milliseconds.push_back(1000 * watch.seconds());
   }
   return out;
 }

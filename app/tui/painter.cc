@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <chrono>
 
 #include "app/tui/colors.h"
 #include "app/tui/drawn.h"
@@ -150,9 +149,7 @@ void draw_pipeline(const State& state, Canvas& canvas) {
 
 std::string waiting_text(const ReportState& report) {
   if (report.done) return "";
-  const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(
-      std::chrono::steady_clock::now() - report.begun);
-  return fmt::format("  working for {} s; <Esc> stops", seconds.count());
+  return fmt::format("  working for {} s; <Esc> stops", static_cast<Index>(report.watch.seconds()));
 }
 
 std::string status_text(const State& state, const Geometry& at) {

@@ -11,6 +11,7 @@
 #include "app/tui/steps.h"
 #include "app/tui/words.h"
 #include "maskctl/base/grouped.h"
+#include "maskctl/base/ranges.h"
 #include "maskctl/base/text.h"
 #include "maskctl/pipeline/parse/diagnostic.h"
 #include "maskctl/pipeline/steps/step_infos.h"
@@ -40,8 +41,7 @@ std::string runs_text(const std::vector<Run>& runs, Index width) {
   std::string out;
   for (std::size_t i = 0; i < runs.size(); ++i) {
     const auto [begin, end] = runs[i];
-    const std::string run =
-        end - begin == 1 ? fmt::format("{}", begin) : fmt::format("{}-{}", begin, end - 1);
+    const std::string run = range_text({begin, end});
     const std::string more = fmt::format(", {} more", runs.size() - i);
     if (std::ssize(out + run + more) > width) return out + more;
     out += (out.empty() ? "" : ", ") + run;
@@ -72,7 +72,7 @@ Range near_queries(const Plane& plane, Index query) {
 /// "key 4 is seen by", of all queries or of some.
 std::string seen_text(Index key, Range queries, const Plane& plane) {
   if (queries.size() == plane.queries()) return fmt::format("key {} is seen by", key);
-  return fmt::format("key {}, queries {}-{}: seen by", key, queries.begin, queries.end - 1);
+  return fmt::format("key {}, {}: seen by", key, range_words(queries, "query", "queries"));
 }
 
 std::string unit_text(const Plane& plane, Place at, BlockSize unit) {

@@ -1,7 +1,6 @@
 // Answers about the whole mask that may take long: what it is, why two differ, its statistics.
 #pragma once
 
-#include <chrono>
 #include <functional>
 #include <memory>
 #include <string>
@@ -9,6 +8,7 @@
 
 #include "app/tui/actions.h"
 #include "app/tui/scene.h"
+#include "maskctl/base/stopwatch.h"
 
 namespace maskctl::app::tui {
 
@@ -18,7 +18,7 @@ struct ReportState {
   ScenePtr scene;
   bool done = false;
   bool whole = false;  // over the screen, as it may not fit into the panel
-  std::chrono::steady_clock::time_point begun = std::chrono::steady_clock::now();
+  Stopwatch watch = {};
   std::vector<std::string> lines = {};  // of any length, once it is done
 };
 

@@ -92,7 +92,7 @@ TEST_CASE("judge: a window off by one is told in every precision, also where it 
       const Judgement judgement = judged(request, wrong);
       CHECK(judgement.verdict == Verdict::kAnother);
       CHECK(judgement.text == "window left 257 instead of 256");
-      CHECK(judgement.where == "batch 0-1, heads 0-1, queries 257-299");
+      CHECK(judgement.where == "batches 0-1, heads 0-1, queries 257-299");
     }
   }
 }
@@ -104,7 +104,7 @@ TEST_CASE("judge: one head alone may have another mask") {
   const Judgement judgement = judged(request, made(request, mixed));
   CHECK(judgement.verdict == Verdict::kAnother);
   CHECK(judgement.text == "window left 65 instead of 64, in a part only");
-  CHECK(judgement.where == "batch 0-1, head 2, queries 65-299");
+  CHECK(judgement.where == "batches 0-1, head 2, queries 65-299");
 }
 
 TEST_CASE("judge: key heads taken in turn instead of in groups") {
@@ -138,7 +138,7 @@ TEST_CASE("judge: another policy for rows without a key is named") {
     const Judgement judgement = judged(request, given);
     CHECK(judgement.verdict == Verdict::kAnother);
     CHECK(judgement.text == std::string("rows without a key as by empty_row=") + policy);
-    CHECK(judgement.where == "batch 0-1, heads 0-1, queries 0-2");
+    CHECK(judgement.where == "batches 0-1, heads 0-1, queries 0-2");
   }
 }
 

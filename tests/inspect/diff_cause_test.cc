@@ -93,9 +93,9 @@ TEST_CASE("documents that are missing or merged are named", "[diff][cause]") {
   };
   const Mask a = documents({0, 0, 0, 1, 1, 2, 2, 2, 2});
   CHECK(cause_text(a, documents({0, 0, 0, -1, -1, 2, 2, 2, 2})) ==
-        "document: B = A with the document of tokens 3 to 4 missing");
+        "document: B = A with the document of tokens 3-4 missing");
   CHECK(cause_text(a, documents({0, 0, 0, 0, 0, 2, 2, 2, 2})) ==
-        "document: B = A with document 0 (tokens 0 to 2) and document 1 (tokens 3 to 4) merged "
+        "document: B = A with document 0 (tokens 0-2) and document 1 (tokens 3-4) merged "
         "into one");
 }
 
@@ -105,9 +105,9 @@ TEST_CASE("padding rows that see all keys are no longer document", "[diff][cause
   const Mask a = made(16, 16, {{packed}, causal(Align::kUnset)});
   const Mask rows(rectangle(16, 16, {12, 16}, {0, 16}));
   CHECK(cause_text(a, zip(Op::kOr, a, rows)) ==
-        "region: B = A with the rows of queries 12 to 15 open");
+        "region: B = A with the rows of queries 12-15 open");
   CHECK(cause_text(zip(Op::kOr, a, rows), a) ==
-        "region: B = A with the rows of queries 12 to 15 closed");
+        "region: B = A with the rows of queries 12-15 closed");
 }
 
 TEST_CASE("documents that differ in no simple way are described by the first token",

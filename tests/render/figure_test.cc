@@ -177,11 +177,10 @@ TEST_CASE("figure: bands merge units of equal ids and name mixed ones", "[figure
     for (const AxisBand& band : bands_of(ids, ids, step).k) out.push_back(band_title(band));
     return out;
   };
-  CHECK(titles(1) == std::vector<std::string>{"segment 1, cells 0 to 3", "segment 2, cells 4 to 5",
-                                              "padding, cells 6 to 8"});
-  CHECK(titles(3) == std::vector<std::string>{"segment 1, cells 0 to 2",
-                                              "several segments, cells 3 to 5",
-                                              "padding, cells 6 to 8"});
+  CHECK(titles(1) == std::vector<std::string>{"segment 1, cells 0-3", "segment 2, cells 4-5",
+                                              "padding, cells 6-8"});
+  CHECK(titles(3) == std::vector<std::string>{"segment 1, cells 0-2", "several segments, cells 3-5",
+                                              "padding, cells 6-8"});
 }
 
 TEST_CASE("figure: sixteen segments have different colours, neighbours always", "[figure]") {

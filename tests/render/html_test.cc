@@ -50,8 +50,8 @@ TEST_CASE("html: a page holds the picture, both rulers, zoom, legend and numbers
   CHECK(test::contains(text, "<p>100 queries x 60 keys, 4230 open (70.5%), 4230 leaks</p>"));
   CHECK(test::contains(text, "aria-label=\"keys\""));
   CHECK(test::contains(text, "aria-label=\"queries\""));
-  CHECK(test::contains(text, "title=\"segment 4, cells 0 to 99\""));
-  CHECK(test::contains(text, "title=\"segment 9, cells 0 to 59\""));
+  CHECK(test::contains(text, "title=\"segment 4, cells 0-99\""));
+  CHECK(test::contains(text, "title=\"segment 9, cells 0-59\""));
   CHECK(test::contains(text, "#zoom8:checked"));
   CHECK(test::contains(text, "id=\"zoom1\" checked"));
   CHECK(test::contains(text, "</span> closed</li>"));

@@ -229,7 +229,7 @@ TEST_CASE("svg: a whole document is well formed and always the same", "[svg]") {
   CHECK(text.find("m.npy | causal") != std::string::npos);
   CHECK(text.find(">keys<") != std::string::npos);
   CHECK(text.find(">queries<") != std::string::npos);
-  CHECK(text.find("<title>segment 5, cells 0 to 11</title>") != std::string::npos);
+  CHECK(text.find("<title>segment 5, cells 0-11</title>") != std::string::npos);
   CHECK(text.find("padding") != std::string::npos);
   CHECK(text == draw_svg(figure, {}));
   CHECK_FALSE(well_formed("<svg><g></svg>"));

@@ -14,6 +14,7 @@
 #include "app/session/loader.h"
 #include "app/session/save.h"
 #include "maskctl/base/error.h"
+#include "maskctl/base/ranges.h"
 #include "maskctl/base/text.h"
 #include "maskctl/inspect/translate/mask_form.h"
 #include "maskctl/io/formats/hf/hf_config.h"
@@ -129,23 +130,18 @@ std::vector<TranslateReport> config_reports(const HfConfig& config,
   for (const HfLayer& layer : config.layers) {
     if (std::ranges::find(seen, layer) != seen.end()) continue;
     seen.push_back(layer);
-    std::vector<Range> members;
+    std::vector<Index> members;
     Index at = -1;  // layers are numbered within their part
     for (const HfLayer& other : config.layers) {
       at += other.part == layer.part;
-      if (other != layer) continue;
-      if (!members.empty() && members.back().end == at) {
-        ++members.back().end;
-      } else {
-        members.push_back({at, at + 1});
-      }
+      if (other == layer) members.push_back(at);
     }
     TranslateReport report =
         layer.has_mask ? report_of(chain_of(layer), targets) : TranslateReport{};
     if (!layer.has_mask) {
       report.meaning = layer.type + ": not full, sliding or chunked attention; its mask is unknown";
     }
-    report.layers = layer.part + (layer.part.empty() ? "" : " ") + ranges_text(members);
+    report.layers = layer.part + (layer.part.empty() ? "" : " ") + ranges_text(ranges_of(members));
     out.push_back(std::move(report));
   }
   return out;

@@ -4,7 +4,6 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <chrono>
 #include <cmath>
 #include <limits>
 #include <numbers>
@@ -16,6 +15,7 @@
 #include "maskctl/attention/runtime/runtime.h"
 #include "maskctl/base/checked.h"
 #include "maskctl/base/error.h"
+#include "maskctl/base/stopwatch.h"
 #include "maskctl/base/threefry.h"
 #include "maskctl/tensor/convert.h"
 
@@ -25,11 +25,9 @@ namespace {
 /// f(), and its seconds added to `target` where there is one.
 template <class F>
 AnyValue timed(double* target, F&& f) {
-  const auto begin = std::chrono::steady_clock::now();
+  const Stopwatch watch;
   AnyValue result = f();
-  if (target) {
-    *target += std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
-  }
+  if (target) *target += watch.seconds();
   return result;
 }
 

@@ -10,12 +10,12 @@
 #include <cstring>
 #include <deque>
 #include <exception>
-#include <filesystem>
 #include <mutex>
 #include <thread>
 #include <vector>
 
 #include "maskctl/base/error.h"
+#include "maskctl/base/helper_file.h"
 #include "maskctl/distributed/mpi/module.h"
 
 namespace maskctl::distributed {
@@ -35,20 +35,10 @@ struct Notice {
   std::array<char, 2040> text{};
 };
 
-std::string find_module(const std::string& given) {
-  if (!given.empty()) return given;
-  std::error_code unreadable;
-  const std::filesystem::path folder =
-      std::filesystem::read_symlink("/proc/self/exe", unreadable).parent_path();
-  for (const char* place : {"", "../libexec/maskctl", "../app"}) {
-    const std::filesystem::path path = folder / place / kMpiModuleFile;
-    if (std::filesystem::exists(path, unreadable)) return path.string();
-  }
-  return std::string(MASKCTL_LIBEXEC "/") + kMpiModuleFile;
-}
-
 const MpiModule& load_module(const std::string& given) {
-  const std::string path = find_module(given);
+  // Where it is nowhere, loading says so.
+  const std::string path =
+      given.empty() ? find_helper_file(kMpiModuleFile).value_or(kMpiModuleFile) : given;
   // Global: MPI loads plugins of its own, which look for its symbols.
   void* const library = dlopen(path.c_str(), RTLD_NOW | RTLD_GLOBAL);
   if (!library) {

@@ -7,6 +7,7 @@
 
 #include "maskctl/base/checked.h"
 #include "maskctl/base/error.h"
+#include "maskctl/base/ranges.h"
 #include "maskctl/base/text.h"
 #include "maskctl/golden/digest.h"
 #include "maskctl/inspect/recognise/recognise.h"
@@ -84,7 +85,7 @@ class RowLister {
     Range same{0, 0};
     std::string keys;
     const auto flush = [&] {
-      if (!keys.empty()) add(ranges_text({same}) + ": " + keys);
+      if (!keys.empty()) add(range_text(same) + ": " + keys);
     };
     for (Index row = 0; row < plane.queries() && fits(); ++row) {
       std::string now = keys_of(plane, row);

@@ -2,7 +2,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <chrono>
 #include <functional>
 #include <optional>
 
@@ -17,6 +16,7 @@
 #include "maskctl/attention/cpu/kernel.h"
 #include "maskctl/base/buffer_pool.h"
 #include "maskctl/base/error.h"
+#include "maskctl/base/stopwatch.h"
 #include "maskctl/inspect/count/cost.h"
 #include "maskctl/inspect/count/stats.h"
 #include "maskctl/mask/planes/bands.h"
@@ -84,9 +84,9 @@ double bytes_of(const NamedArguments& arguments, const attention::NamedResults& 
 }
 
 double seconds_of(const std::function<void()>& work) {
-  const auto begin = std::chrono::steady_clock::now();
+  const Stopwatch watch;
   work();
-  return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+  return watch.seconds();
 }
 
 /// The seconds of each pass of a call: the operation alone, and with transposing its arrays if they

@@ -1,7 +1,6 @@
 // The passes of one rank. Forward, partial results of all shards of keys are merged by their lse;
 // backward, gradients of keys and values go back to the rank that owns them.
 #include <algorithm>
-#include <chrono>
 #include <cmath>
 #include <limits>
 #include <utility>
@@ -13,6 +12,7 @@
 #include "maskctl/attention/reference/ring.h"
 #include "maskctl/attention/ring/exchange.h"
 #include "maskctl/attention/softmax/dims.h"
+#include "maskctl/base/stopwatch.h"
 #include "maskctl/tensor/convert.h"
 
 namespace maskctl::attention {
@@ -158,14 +158,12 @@ class Wide {
 /// Does the work of a step while its transfers run, then waits for them; both are measured.
 template <class Work>
 void run_step(Communicator& ring, const RingAttentionOptions& options, Index bytes, Work&& work) {
-  using Clock = std::chrono::steady_clock;
-  const auto begin = Clock::now();
+  const Stopwatch working;
   work();
-  const auto worked = Clock::now();
+  const double worked = working.seconds();
+  const Stopwatch waiting;
   ring.finish();
-  if (!options.steps) return;
-  const auto seconds = [](auto span) { return std::chrono::duration<double>(span).count(); };
-  options.steps->push_back({bytes, seconds(worked - begin), seconds(Clock::now() - worked)});
+  if (options.steps) options.steps->push_back({bytes, worked, waiting.seconds()});
 }
 
 /// The gradients of keys and values: each rank sends what its queries add to those of another to

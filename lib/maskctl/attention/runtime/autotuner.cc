@@ -3,19 +3,14 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <chrono>
 #include <exception>
 #include <limits>
 
 #include "maskctl/base/error.h"
+#include "maskctl/base/stopwatch.h"
 
 namespace maskctl::attention {
 namespace {
-
-double steady_seconds() {
-  using Seconds = std::chrono::duration<double>;
-  return Seconds(std::chrono::steady_clock::now().time_since_epoch()).count();
-}
 
 /// Of the runs after the first `warmup` ones; of the last run when there are no others.
 void summarise(const std::vector<double>& times, int warmup, Timing& out) {
@@ -33,7 +28,7 @@ void summarise(const std::vector<double>& times, int warmup, Timing& out) {
 
 std::vector<Timing> time_in_turn(std::span<const std::function<void()>> functions,
                                  const TunerOptions& options, const Clock& given) {
-  const Clock clock = given ? given : steady_seconds;
+  const Clock clock = given ? given : [watch = Stopwatch()] { return watch.seconds(); };
   std::vector<Timing> timings(functions.size());
   std::vector<std::vector<double>> times(functions.size());
   const auto run_one = [&](std::size_t i) {

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <chrono>
 
 #include "maskctl/attention/arrays/checks.h"
 #include "maskctl/attention/arrays/slices.h"
@@ -11,6 +10,7 @@
 #include "maskctl/attention/bound_call.h"
 #include "maskctl/attention/operations/ring/ring.h"
 #include "maskctl/attention/sharded/cut_call.h"
+#include "maskctl/base/stopwatch.h"
 #include "maskctl/tensor/convert.h"
 
 namespace maskctl::attention {
@@ -39,16 +39,6 @@ class SubRing final : public Communicator {
  private:
   Communicator& world_;
   std::vector<Index> members_;
-};
-
-class Stopwatch {
- public:
-  double seconds() const {
-    return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin_).count();
-  }
-
- private:
-  std::chrono::steady_clock::time_point begin_ = std::chrono::steady_clock::now();
 };
 
 /// Stands for an array of which only the extents are known: the last one is 0, and there are no

@@ -7,6 +7,7 @@
 #include "maskctl/attention/arrays/slices.h"
 #include "maskctl/attention/axes.h"
 #include "maskctl/attention/verify/compare.h"
+#include "maskctl/base/ranges.h"
 
 namespace maskctl::attention {
 namespace {
@@ -45,8 +46,8 @@ void add_rows(const Operation& operation, std::string_view label, Index border,
                  usual_tolerance(whole.dtype(), is_gradient(name)));
     if (far.bad == 0) continue;
     check.state = VerifyCheck::State::kFailed;
-    check.detail += fmt::format("{}{}, rows {}-{}: {}", check.detail.empty() ? "" : "; ", name,
-                                rows.begin, rows.end - 1, far.first);
+    check.detail += fmt::format("{}{}, {}: {}", check.detail.empty() ? "" : "; ", name,
+                                range_words(rows, "row"), far.first);
   }
 }
 

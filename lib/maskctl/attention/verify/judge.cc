@@ -13,6 +13,7 @@
 #include "maskctl/attention/verify/call_variants.h"
 #include "maskctl/attention/verify/compare.h"
 #include "maskctl/attention/verify/residuals.h"
+#include "maskctl/base/ranges.h"
 
 namespace maskctl::attention {
 namespace {
@@ -89,22 +90,6 @@ double median(std::vector<double> values) {
   const auto middle = values.begin() + std::ssize(values) / 2;
   std::ranges::nth_element(values, middle);
   return *middle;
-}
-
-/// Numbers as ranges, "0-3+7".
-std::string ranges_text(const std::set<Index>& numbers) {
-  constexpr int kMostRanges = 6;
-  std::string out;
-  int ranges = 0;
-  for (auto at = numbers.begin(); at != numbers.end();) {
-    if (ranges++ == kMostRanges) return out + "+...";
-    const Index first = *at;
-    Index last = first;
-    while (++at != numbers.end() && *at == last + 1) last = *at;
-    out += fmt::format("{}{}", out.empty() ? "" : "+", first);
-    if (last > first) out += fmt::format("-{}", last);
-  }
-  return out;
 }
 
 /// One call's results against the declared mask and all that were tried.
@@ -273,6 +258,11 @@ class Judge {
   }
 
   std::string where_text(const std::vector<Index>& rows) const {
+    const auto words = [](const std::set<Index>& numbers, const char* one, const char* many) {
+      constexpr std::size_t kMostRanges = 6;
+      const std::vector<Index> ascending(numbers.begin(), numbers.end());
+      return range_words(ranges_of(ascending), one, many, kMostRanges);
+    };
     std::set<Index> batches, heads, times;
     for (const Index row : rows) {
       const RowPlace& place = residuals_.place(row);
@@ -281,11 +271,9 @@ class Judge {
       times.insert(place.time);
     }
     std::string out;
-    if (residuals_.batches() > 1) out += fmt::format("batch {}, ", ranges_text(batches));
-    const bool one = times.size() == 1;
-    return out + fmt::format("head{} {}, {} {}", heads.size() > 1 ? "s" : "", ranges_text(heads),
-                             gradients_ ? (one ? "row" : "rows") : (one ? "query" : "queries"),
-                             ranges_text(times));
+    if (residuals_.batches() > 1) out += words(batches, "batch", "batches") + ", ";
+    out += words(heads, "head", "heads") + ", ";
+    return out + (gradients_ ? words(times, "row", "rows") : words(times, "query", "queries"));
   }
 
   Judgement unclear() {

@@ -1,18 +1,13 @@
 // Findings in what queries see of the future, in masks that are causal otherwise.
 #include <fmt/format.h>
 
+#include "maskctl/base/ranges.h"
 #include "maskctl/base/text.h"
 #include "maskctl/inspect/check/future.h"
 #include "maskctl/inspect/check/lint_parts.h"
 
 namespace maskctl {
 namespace {
-
-/// "query 3" or "queries 3-7".
-std::string range_text(const char* one, const char* many, Range range) {
-  return range.size() == 1 ? fmt::format("{} {}", one, range.begin)
-                           : fmt::format("{} {}-{}", many, range.begin, range.end - 1);
-}
 
 /// Cells of one rule over all planes, and where the first are.
 struct FutureTally {
@@ -24,7 +19,7 @@ struct FutureTally {
     if (cells == 0) {
       const Cell& at = *future.first;
       first = {place.batch, place.head, at.query, at.key, {}, {}};
-      where = range_text("query", "queries", future.q) + ", " + range_text("key", "keys", future.k);
+      where = range_words(future.q, "query", "queries") + ", " + range_words(future.k, "key");
     }
     cells += future.others * place.times;
   }

@@ -127,18 +127,19 @@ Reason block_change(const step::Block& a, const step::Block& b) {
   return out;
 }
 
-/// For example "the rows of queries 3 to 5 closed", "query 4, keys 0 to 7 open".
+/// For example "the rows of queries 3-5 closed", "query 4, keys 0-7 open".
 std::string region_words(const step::Region& rule) {
   const char* state = rule.open ? "open" : "closed";
-  const auto lines = [&](const char* line, const char* what, const std::vector<Range>& ranges) {
+  const std::string queries = range_words(rule.q, "query", "queries", kMostRanges);
+  const std::string keys = range_words(rule.k, "key", {}, kMostRanges);
+  const auto lines = [&](const char* line, const std::vector<Range>& ranges,
+                         const std::string& which) {
     const bool one = ranges.size() == 1 && ranges.front().size() == 1;
-    return fmt::format("the {}{} of {} {}", line, one ? "" : "s", ranges_words(what, ranges),
-                       state);
+    return fmt::format("the {}{} of {} {}", line, one ? "" : "s", which, state);
   };
-  if (rule.k.empty()) return lines("row", "query", rule.q);
-  if (rule.q.empty()) return lines("column", "key", rule.k);
-  return fmt::format("{}, {} {}", ranges_words("query", rule.q), ranges_words("key", rule.k),
-                     state);
+  if (rule.k.empty()) return lines("row", rule.q, queries);
+  if (rule.q.empty()) return lines("column", rule.k, keys);
+  return fmt::format("{}, {} {}", queries, keys, state);
 }
 
 Index first_keys(const Step& step) {

@@ -110,7 +110,7 @@ std::string document_words(const Ids& ids, std::int32_t id) {
     seen.insert(stretch.id);
     if (stretch.id == id) tokens.push_back(stretch.at);
   }
-  return fmt::format("document {} ({})", number, ranges_words("token", tokens));
+  return fmt::format("document {} ({})", number, range_words(tokens, "token", {}, kMostRanges));
 }
 
 std::string list_words(const Ids& ids, const std::vector<std::int32_t>& documents) {
@@ -205,11 +205,11 @@ MaybeReason moved_tail(const std::vector<Stretch>& a, const std::vector<Stretch>
   }
   if (a.size() == b.size() + 1 && follows(same + 1, same, -before.size())) {
     return Reason{"document", fmt::format("document {} ({}) left out, and all after it moved up",
-                                          same, range_words("token", before))};
+                                          same, range_words(before, "token"))};
   }
   if (b.size() == a.size() + 1 && follows(same, same + 1, after.size())) {
     return Reason{"document", fmt::format("a further document {} ({}), and all after it moved down",
-                                          same, range_words("token", after))};
+                                          same, range_words(after, "token"))};
   }
   return std::nullopt;
 }

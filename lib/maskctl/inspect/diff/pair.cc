@@ -175,7 +175,7 @@ class Pair {
     const Plane& fuller = rule.open ? *b_ : *a_;
     const Index inside = fuller.count(at, at);
     if (inside == 0 || fuller.count(at, all) != inside || fuller.count(all, at) != inside) return;
-    best_.wording = {"document", fmt::format("the document of {} {}", range_words("token", at),
+    best_.wording = {"document", fmt::format("the document of {} {}", range_words(at, "token"),
                                              rule.open ? "added" : "missing")};
   }
 

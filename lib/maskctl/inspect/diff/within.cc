@@ -149,7 +149,7 @@ class DocumentsChange {
       const Index length = (in_a ? side.a : side.b)[at];
       if (!words.empty()) words += ", ";
       words += length == 0 ? fmt::format("no {}", side.what)
-                           : range_words(side.what, {end - length, end});
+                           : range_words({end - length, end}, side.what, side.many);
     }
     return fmt::format("document {} ({})", at, words);
   }

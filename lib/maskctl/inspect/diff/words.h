@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "maskctl/base/index.h"
+#include "maskctl/base/ranges.h"
 
 namespace maskctl {
 
@@ -20,10 +21,7 @@ using MaybeReason = std::optional<Reason>;
 
 /// "5 instead of 4".
 std::string instead(Index b, Index a);
-/// "token 4", "tokens 4 to 7"; `what` is the singular.
-std::string range_words(const char* what, Range range);
-/// Several ranges worded as by range_words, joined by commas; if many, the first ones and how many
-/// more.
-std::string ranges_words(const char* what, const std::vector<Range>& ranges);
+/// The most ranges that a reason lists.
+inline constexpr std::size_t kMostRanges = 4;
 
 }  // namespace maskctl

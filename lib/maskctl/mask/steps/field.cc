@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <charconv>
 
+#include "maskctl/base/ranges.h"
 #include "maskctl/base/text.h"
 #include "maskctl/tensor/convert.h"
 
@@ -34,18 +35,6 @@ std::string real_text(double value) {
   char text[32];
   const auto result = std::to_chars(text, text + sizeof text, value);
   return {text, result.ptr};
-}
-
-std::string ranges_text(const std::vector<Range>& ranges) {
-  std::string out;
-  for (const Range& range : ranges) {
-    if (!out.empty()) out += '+';
-    out += std::to_string(range.begin);
-    if (range.size() <= 1) continue;
-    out += '-';
-    out += std::to_string(range.end - 1);
-  }
-  return out;
 }
 
 std::string slice_text(Range range) {

@@ -236,8 +236,6 @@ constexpr Field pad_id() {
 std::string real_text(double value);
 /// "3+5".
 std::string list_text(std::span<const Index> values);
-/// "0-3+7", both ends included.
-std::string ranges_text(const std::vector<Range>& ranges);
 /// "0:128", or "5" for one.
 std::string slice_text(Range range);
 /// The value as it is written after "KEY="; nothing for one that is absent. An array without a name

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 
+#include "maskctl/base/ranges.h"
 #include "maskctl/mask/leaves.h"
 #include "maskctl/mask/steps/rule.h"
 

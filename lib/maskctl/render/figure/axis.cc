@@ -8,6 +8,8 @@
 #include <map>
 #include <set>
 
+#include "maskctl/base/ranges.h"
+
 namespace maskctl {
 namespace {
 
@@ -121,7 +123,7 @@ std::string band_title(const AxisBand& band) {
   const std::string what = band.kind == SegmentKind::kPadding ? "padding"
                            : band.kind == SegmentKind::kMixed ? "several segments"
                                                               : fmt::format("segment {}", band.id);
-  return fmt::format("{}, cells {} to {}", what, band.cells.begin, band.cells.end - 1);
+  return fmt::format("{}, {}", what, range_words(band.cells, "cell"));
 }
 
 }  // namespace maskctl

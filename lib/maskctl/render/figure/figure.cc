@@ -8,22 +8,11 @@
 #include <tuple>
 
 #include "maskctl/base/error.h"
+#include "maskctl/base/ranges.h"
 #include "maskctl/mask/documents.h"
 
 namespace maskctl {
 namespace {
-
-/// "heads 0-3, 5" for ascending numbers.
-std::string members_text(const char* one, const char* many, const std::vector<Index>& numbers) {
-  std::string out = numbers.size() == 1 ? one : many;
-  for (std::size_t begin = 0, end; begin < numbers.size(); begin = end) {
-    end = begin + 1;
-    while (end < numbers.size() && numbers[end] == numbers[end - 1] + 1) ++end;
-    out += fmt::format("{}{}", begin == 0 ? " " : ", ", numbers[begin]);
-    if (end - begin > 1) out += fmt::format("-{}", numbers[end - 1]);
-  }
-  return out;
-}
 
 using Heads = std::vector<Index>;
 
@@ -34,10 +23,10 @@ std::string group_name(const Mask& mask, const std::map<Index, Heads>& members) 
   std::string out;
   for (const auto& [heads, batches] : batches_of) {
     if (!out.empty()) out += "; ";
-    if (mask.batch() > 1) out += members_text("batch", "batches", batches);
+    if (mask.batch() > 1) out += range_words(ranges_of(batches), "batch", "batches");
     if (mask.heads() == 1) continue;
     if (mask.batch() > 1) out += ", ";
-    out += members_text("head", "heads", heads);
+    out += range_words(ranges_of(heads), "head");
   }
   return out;
 }

@@ -13,13 +13,13 @@
 #include <array>
 #include <cerrno>
 #include <cstring>
-#include <filesystem>
 #include <mutex>
 #include <optional>
 #include <system_error>
 #include <utility>
 
 #include "maskctl/base/error.h"
+#include "maskctl/base/helper_file.h"
 #include "maskctl/base/wait.h"
 #include "maskctl/io/formats/hdf5/hdf5.h"
 #include "maskctl/io/formats/hdf5/hdf5_protocol.h"
@@ -46,28 +46,17 @@ Settings current_settings() {
   return settings();
 }
 
-bool runs(const std::string& path) { return ::access(path.c_str(), X_OK) == 0; }
-
-/// Looks next to the running program, where the build tree or an installation puts the helper.
 std::string find_helper(const std::string& file) {
   const std::string given = current_settings().path;
   if (!given.empty()) return given;
   const std::string name(hdf5_protocol::kHelperName);
-  std::error_code unreadable;
-  const std::filesystem::path self = std::filesystem::read_symlink("/proc/self/exe", unreadable);
-  const std::filesystem::path folder = self.parent_path();
-  for (const char* place : {"", "../libexec/maskctl", "../app"}) {
-    const std::string path = (folder / place / name).string();
-    if (runs(path)) return path;
-  }
-  const std::string installed = MASKCTL_LIBEXEC "/" + name;
-  if (runs(installed)) return installed;
+  if (const auto path = find_helper_file(name)) return *path;
   throw Error(Errc::kUnsupported,
               fmt::format("{}: HDF5 needs the program {}, which is neither beside this one nor in "
                           "{}; build and install it with -DMASKCTL_HDF5=ON; a program that has it "
                           "elsewhere names it "
                           "with set_hdf5_helper",
-                          file, name, MASKCTL_LIBEXEC));
+                          file, name, helper_folder()));
 }
 
 [[noreturn]] void fail_to_start(const std::string& path, int code) {

@@ -1,0 +1,19 @@
+// How long something takes.
+#pragma once
+
+#include <chrono>
+
+namespace maskctl {
+
+/// Runs from when it is made.
+class Stopwatch {
+ public:
+  double seconds() const {
+    return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin_).count();
+  }
+
+ private:
+  std::chrono::steady_clock::time_point begin_ = std::chrono::steady_clock::now();
+};
+
+}  // namespace maskctl
