@@ -10,6 +10,7 @@
 #include "maskctl/base/threads.h"
 #include "maskctl/io/array_io.h"
 #include "maskctl/mask/arrays/dense.h"
+#include "maskctl/mask/steps/not.h"
 #include "maskctl/pipeline/ejkernel_chain.h"
 #include "maskctl/pipeline/load.h"
 #include "maskctl/pipeline/steps/generate.h"
@@ -163,8 +164,12 @@ Chain Loader::chain() {
 std::optional<Chain> Loader::whole_chain(const std::string& source) {
   if (session_.given(source) || !is_generator(source)) return std::nullopt;
   const auto parts = generate_parts(source, context());
-  if (!parts || parts->start.count() < parts->start.cells()) return std::nullopt;
-  Chain out = parts->chain;
+  if (!parts) return std::nullopt;
+  const Index open = parts->start.count();
+  if (open > 0 && open < parts->start.cells()) return std::nullopt;
+  Chain out;
+  if (open == 0) out.push_back(step::Not{});
+  out.insert(out.end(), parts->chain.begin(), parts->chain.end());
   for (Step& step : chain()) out.push_back(std::move(step));
   return out;
 }

@@ -183,19 +183,27 @@ void check_inputs(const attention::Operation& operation, const VerifyOptions& op
                           missing));
 }
 
-std::vector<Alternative> alternatives_of(const VerifyRequest& request) {
+/// A call that is judged, and the steps that make its mask where they are known.
+struct Judged {
+  VerifyRequest request;
+  std::optional<Chain> steps;
+};
+
+std::vector<Alternative> alternatives_of(const Judged& call) {
   std::vector<Alternative> out;
-  if (!request.declared) return out;
-  for (Neighbour& neighbour : neighbours(*request.declared)) {
+  if (!call.request.declared) return out;
+  const Chain* known = call.steps ? &*call.steps : nullptr;
+  for (Neighbour& neighbour : neighbours(*call.request.declared, known)) {
     out.push_back({std::move(neighbour.text), std::move(neighbour.mask)});
   }
   return out;
 }
 
 /// Where no usual mistake explains the output, a border between documents may have moved.
-GivenReport judge_given(VerifyRequest request, const NamedResults& given) {
+GivenReport judge_given(Judged call, const NamedResults& given) {
+  VerifyRequest& request = call.request;
   request.declared = applied_mask(request);
-  GivenReport report = verify_given(request, given, alternatives_of(request));
+  GivenReport report = verify_given(request, given, alternatives_of(call));
   if (report.judgement.verdict != Verdict::kNone || !request.declared) return report;
   std::vector<Alternative> moved;
   for (Neighbour& neighbour : moved_borders(*request.declared, report.judgement.off)) {
@@ -208,7 +216,8 @@ GivenReport judge_given(VerifyRequest request, const NamedResults& given) {
 
 /// Runs all checks of a backend; when one fails, looks for masks that it may have applied. The mask
 /// that is obeyed costs another run where arguments close cells too.
-GivenReport judge_backend(const VerifyRequest& request, bool wants_obeyed) {
+GivenReport judge_backend(const Judged& call, bool wants_obeyed) {
+  const VerifyRequest& request = call.request;
   GivenReport out{attention::verify(request), {}};
   if (all_passed(out.checks)) {
     out.judgement.text = "all checks hold";
@@ -219,7 +228,7 @@ GivenReport judge_backend(const VerifyRequest& request, bool wants_obeyed) {
   arguments.context.backend = request.backend;
   arguments.gradient_seed.reset();
   const NamedResults results = run(*request.operation, arguments);
-  out.judgement = judge_given(request, {{"out", results.at("out")}}).judgement;
+  out.judgement = judge_given(call, {{"out", results.at("out")}}).judgement;
   const bool agrees =
       out.judgement.verdict == Verdict::kObeys || out.judgement.verdict == Verdict::kUnclear;
   if (!agrees) return out;
@@ -235,8 +244,9 @@ int status_of(Verdict verdict) {
 }
 
 /// The call of a command line; results that were made elsewhere are not among its arguments.
-VerifyRequest request_of(const VerifyOptions& options, Loader& loader) {
-  VerifyRequest request;
+Judged request_of(const VerifyOptions& options, Loader& loader) {
+  Judged out;
+  VerifyRequest& request = out.request;
   request.operation = &operation_named(options.operation);
   request.arguments = read_call(*request.operation, call_of(options), loader);
   request.backend = options.backend;
@@ -247,7 +257,8 @@ VerifyRequest request_of(const VerifyOptions& options, Loader& loader) {
     request.tolerance = {options.relative.value_or(0), options.absolute.value_or(0)};
   }
   if (mask_alone(*request.operation, options)) request.declared = request.arguments.mask;
-  return request;
+  if (options.call.mask != "none") out.steps = loader.whole_chain(options.call.mask);
+  return out;
 }
 
 Answer answer_of(const VerifyOptions& options, const GivenReport& report, const Session& session) {
@@ -297,8 +308,9 @@ Answer verify_over_ranks(const VerifyOptions& options, Session& session,
   const NamedResults results = assembled(world, split.ranked().run(split.read()));
   const attention::Borders borders = borders_of(split.ranked(), world);
   if (world.rank() != 0) return {};
-  VerifyRequest request = request_of(options, loader);
-  GivenReport report = judge_given(request, results);
+  Judged call = request_of(options, loader);
+  VerifyRequest& request = call.request;
+  GivenReport report = judge_given(call, results);
   request.arguments.context.backend = options.against;
   if (request.gradients) request.arguments.gradient_seed = request.seed;
   const std::vector<VerifyCheck> beside = check_borders(
@@ -354,9 +366,9 @@ GivenReport verify_report(const VerifyOptions& as_written, Session& session) {
   require_backend(options.against, "--against");
   if (!options.given.empty()) check_inputs(operation_named(options.operation), options);
   Loader loader(options.call.source, session);
-  VerifyRequest request = request_of(options, loader);
-  return options.given.empty() ? judge_backend(request, !options.output.dest.empty())
-                               : judge_given(request, given_results(options, loader));
+  const Judged call = request_of(options, loader);
+  return options.given.empty() ? judge_backend(call, !options.output.dest.empty())
+                               : judge_given(call, given_results(options, loader));
 }
 
 const Command kVerify = command<VerifyOptions, declare, run>({

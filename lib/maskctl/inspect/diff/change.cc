@@ -356,7 +356,7 @@ MaybeReason outer_change(const StepInfo& info, Step a, Step b, Index queries, In
   // Documents may have as many queries as keys where the whole mask has not.
   if (a.is<step::Within>()) queries = keys;
   MaybeReason out = chain_change(in_a, in_b, queries, keys);
-  if (out) out->words += " in " + words_of(a);
+  if (out) out->words += " in " + inside_words(a);
   return out;
 }
 
@@ -376,7 +376,27 @@ bool is_spelled_alike(const Step& a, const Step& b) {
 
 }  // namespace
 
+namespace {
+
+/// The step that the longer chain has besides those of the shorter one; none that turns all cells
+/// over, of which more can be said.
+const Step* lone_step(const Chain& longer, const Chain& shorter) {
+  if (longer.size() != shorter.size() + 1) return nullptr;
+  const auto [at, rest] = std::ranges::mismatch(longer, shorter);
+  const bool is_lone = std::equal(at + 1, longer.end(), rest);
+  return is_lone && at->row().meets(*at) != Meets::kFlips ? &*at : nullptr;
+}
+
+}  // namespace
+
 MaybeReason chain_change(const Chain& a, const Chain& b, Index queries, Index keys) {
+  const Index shift = keys - queries;
+  if (const Step* added = lone_step(b, a)) {
+    return Reason{"step", step_words(*added, shift) + " added"};
+  }
+  if (const Step* missing = lone_step(a, b)) {
+    return Reason{"step", step_words(*missing, shift) + " missing"};
+  }
   if (a.size() != b.size()) return std::nullopt;
   const auto [in_a, in_b] = std::ranges::mismatch(a, b);
   if (in_a == a.end() || !std::equal(in_a + 1, a.end(), in_b + 1)) return std::nullopt;
@@ -437,6 +457,13 @@ std::string step_words(const Step& step, Index shift) {
   }
   const auto* region = step.get_if<step::Region>();
   return region ? region_words(*region) : words_of(step);
+}
+
+std::string inside_words(const Step& step) {
+  if (step.is<step::Within>()) return "each document";
+  const StepInfo& info = info_of(step);
+  const Field& members = info.args.front();
+  return fmt::format("{} {}", info.name, value_text(members, members.get(step)).value());
 }
 
 }  // namespace maskctl

@@ -57,5 +57,7 @@ std::optional<std::pair<Index, Index>> documents_of(const step::Within& rule, co
 std::size_t rule_number(const Step& step);
 /// "chunk size 8", for a step that only one side has.
 std::string step_words(const Step& step, Index shift);
+/// Where the steps that a step holds apply: "each document", "heads 0-3".
+std::string inside_words(const Step& step);
 
 }  // namespace maskctl

@@ -10,6 +10,7 @@
 
 #include "maskctl/base/error.h"
 #include "maskctl/base/text.h"
+#include "maskctl/inspect/diff/change.h"
 #include "maskctl/inspect/recognise/recognise.h"
 #include "maskctl/mask/arrays/dense.h"
 #include "maskctl/mask/planes/bands.h"
@@ -253,10 +254,7 @@ class Edits {
     const auto* within = step.get_if<step::Within>();
     Edits edits(*this);
     edits.square_ = within ? within->kv_lengths.empty() : square_;
-    const std::string where =
-        within ? "each document"
-               : fmt::format("{} {}", info.name,
-                             value_text(info.args.front(), info.args.front().get(step)).value());
+    const std::string where = inside_words(step);
     Step copy = step;
     const Chain chain = *info.chain(copy);
     for (std::size_t i = 0; i < chain.size(); ++i) {
@@ -323,8 +321,8 @@ class Finder {
     known_.emplace(mask.count(), mask);
   }
 
-  std::vector<Neighbour> run() {
-    of_steps();
+  std::vector<Neighbour> run(const Chain* known) {
+    of_steps(known);
     of_the_whole();
     return std::move(out_);
   }
@@ -343,34 +341,54 @@ class Finder {
     out_.push_back({std::move(text), mask});
   }
 
-  /// Adds the chain together with the cells that no step explains.
+  /// Adds the chain together with the cells that no step explains. Values that do not fit each
+  /// other or the mask make no neighbour.
   void put_chain(std::string text, const Chain& chain) {
     if (out_.size() >= kMostOfSteps) return;
-    const Mask made = maskctl::apply(full_, chain);
-    put(std::move(text), residue_ ? zip(Op::kXor, made, *residue_) : made);
-  }
-
-  void of_steps() {
-    Recognised found;
+    std::optional<Mask> made;
     try {
-      found = recognise(mask_);
+      made = maskctl::apply(full_, chain);
     } catch (const Error& error) {
-      if (error.code() != Errc::kLimit) throw;
+      if (error.code() != Errc::kInvalidArgument && error.code() != Errc::kShape) throw;
       return;
     }
-    if (found.residue.cells > 0)
-      residue_ = zip(Op::kXor, mask_, maskctl::apply(full_, found.chain));
-    if (!square_) put_chain("aligned the other way", with_diagonals(found.chain, TurnAlign{}));
-    of_all_scopes(found.chain);
-    for (std::size_t i = 0; i < found.chain.size(); ++i) {
-      for (Edit& edit : edits_of(found.chain[i])) {
-        put_chain(std::move(edit.text), edited(found.chain, i, edit.step));
+    if (!same_shape(*made, mask_)) return;
+    put(std::move(text), residue_ ? zip(Op::kXor, *made, *residue_) : *made);
+  }
+
+  /// The steps that make the mask; nothing for a mask too large to recognise.
+  std::optional<Chain> steps_of(const Chain* known) {
+    if (known) {
+      const Mask made = maskctl::apply(full_, *known);
+      if (same_shape(made, mask_) && differing_cells(made, mask_) == 0) return *known;
+    }
+    try {
+      Recognised found = recognise(mask_);
+      if (found.residue.cells > 0) {
+        residue_ = zip(Op::kXor, mask_, maskctl::apply(full_, found.chain));
+      }
+      return std::move(found.chain);
+    } catch (const Error& error) {
+      if (error.code() != Errc::kLimit) throw;
+      return std::nullopt;
+    }
+  }
+
+  void of_steps(const Chain* known) {
+    const std::optional<Chain> steps = steps_of(known);
+    if (!steps) return;
+    const Chain& chain = *steps;
+    if (!square_) put_chain("aligned the other way", with_diagonals(chain, TurnAlign{}));
+    of_all_scopes(chain);
+    for (std::size_t i = 0; i < chain.size(); ++i) {
+      for (Edit& edit : edits_of(chain[i])) {
+        put_chain(std::move(edit.text), edited(chain, i, edit.step));
       }
     }
     for (const Index by : {Index{1}, Index{-1}}) {
       put_chain(
           by > 0 ? "diagonals moved by a key to the right" : "diagonals moved by a key to the left",
-          with_diagonals(found.chain, MoveDiagonal{by}));
+          with_diagonals(chain, MoveDiagonal{by}));
     }
   }
 
@@ -432,9 +450,9 @@ class Finder {
 
 }  // namespace
 
-std::vector<Neighbour> neighbours(const Mask& mask) {
+std::vector<Neighbour> neighbours(const Mask& mask, const Chain* known) {
   if (mask.cells() == 0) return {};
-  return Finder(mask).run();
+  return Finder(mask).run(known);
 }
 
 }  // namespace maskctl

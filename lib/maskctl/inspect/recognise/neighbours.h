@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "maskctl/mask/mask.h"
+#include "maskctl/mask/steps/step.h"
 
 namespace maskctl {
 
@@ -19,7 +20,8 @@ struct Neighbour {
 /// mask as a whole: all open, inverted, transposed, shifted by a key, with causal added, heads or
 /// batch entries in reverse. At most 48, none equal to `mask` or to an earlier one. Cells that no
 /// step explains stay as they are in `mask`. A mask too large for recognise() (Error(kLimit)) gets
-/// only the latter kind.
-std::vector<Neighbour> neighbours(const Mask& mask);
+/// only the latter kind. Steps that are known to make the mask, from all open on, are varied as
+/// they are; without them, or where they make another mask, those that recognise() finds.
+std::vector<Neighbour> neighbours(const Mask& mask, const Chain* known = nullptr);
 
 }  // namespace maskctl
