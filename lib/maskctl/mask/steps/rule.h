@@ -158,10 +158,11 @@ constexpr RuleInfo describe(std::span<const StepInfo> names, Reopening reopening
   if constexpr (requires(const Rule& r) { words(r); }) {
     out.words = [](const Step& s) { return words(s.as<Rule>()); };
   }
-  if constexpr (requires(const Rule& r) { declared(r); }) {
+  constexpr bool has_part = requires(const Rule& r) { declared(r); };
+  if constexpr (has_part) {
     out.declared = [](const Step& s) { return declared(s.as<Rule>()); };
   }
-  if ((declares == Declares::kPart) != (out.declared != nullptr)) {
+  if ((declares == Declares::kPart) != has_part) {
     throw "declared() belongs to a rule that declares kPart";  // does not compile
   }
   out.meets = [](const Step& s) { return meets(s.as<Rule>()); };
