@@ -5,7 +5,8 @@
 
 namespace maskctl::attention::cuda {
 
-/// The sum of x over the threads before this one, in a block of kThreads; `total` is that over all.
+/// The sum of x over the threads before this one, in a block of kThreads; `total` becomes the sum
+/// over all threads.
 template <int kThreads>
 __device__ Index sum_before(Index x, Index& total) {
   __shared__ Index of_warps[kThreads / 32];

@@ -10,7 +10,7 @@
 namespace maskctl::attention::cuda {
 namespace {
 
-constexpr int kOldestMajor = 8;  // of compute capabilities: sm_80
+constexpr int kOldestMajor = 8;  // compute capability: sm_80
 
 std::string find_reason() {
   int count = 0;

@@ -16,8 +16,8 @@ namespace maskctl::attention::cuda {
 
 using Stream = CUstream_st*;
 
-/// Why no kernel can run on this machine: no driver, one that is too old, no GPU, one that is too
-/// old; empty when they can. The first call takes as long as starting the driver.
+/// Why no kernel can run on this machine: no driver or no GPU, or one that is too old; empty when
+/// kernels can run. The first call takes as long as starting the driver.
 std::string unavailable();
 
 /// Throws Error(kDevice), "cudaMemcpyAsync failed: ...", for an error number of CUDA's runtime.
@@ -51,7 +51,7 @@ class DeviceBuffer {
   Stream stream_ = nullptr;
 };
 
-/// A stream of its own that ends with the object, which waits for nothing.
+/// A non-blocking stream that ends with the object, without waiting for its work.
 class OwnStream {
  public:
   OwnStream();
@@ -66,8 +66,9 @@ class OwnStream {
   Stream stream_ = nullptr;
 };
 
-/// Where a call runs, and the memory that it needs meanwhile. Calls of one stream can share one,
-/// one after the other: it grows with the first and allocates nothing for those that follow.
+/// The stream that a call runs in, and the memory that it needs meanwhile. Calls in one stream can
+/// share a workspace, one after the other: it grows with the first call and allocates nothing for
+/// those that follow.
 class Workspace {
  public:
   explicit Workspace(Stream stream) : stream_(stream) {}
@@ -75,7 +76,7 @@ class Workspace {
   Workspace& operator=(const Workspace&) = delete;
 
   Stream stream() const { return stream_; }
-  /// A number on the GPU that is zero between kernels: who counts with it leaves it so.
+  /// A number on the GPU that is zero between kernels: a kernel that counts with it resets it.
   int* counter();
   /// Room for n elements, aligned to 256 bytes, until the enclosing scope ends. Not written.
   template <class T>
@@ -84,8 +85,8 @@ class Workspace {
     return reinterpret_cast<T*>(take_bytes(as_size(n) * sizeof(T)));
   }
 
-  /// Gives back at its end what was taken since its begin; kernels that still use it are earlier in
-  /// the stream than those that use it next.
+  /// Gives back, when it ends, what was taken since it began; kernels that still use that memory
+  /// come earlier in the stream than those that use it next.
   class Scope {
    public:
     explicit Scope(Workspace& workspace)
@@ -105,11 +106,11 @@ class Workspace {
   Stream stream_;
   DeviceBuffer counter_;
   std::vector<DeviceBuffer> chunks_;
-  std::size_t chunk_ = 0, used_ = 0;  // the chunk in use, and bytes of it
+  std::size_t chunk_ = 0, used_ = 0;  // the chunk in use, and its bytes in use
 };
 
-/// Copies between the host and the GPU, in the order of the stream. Memory of the host must live
-/// until the stream has come so far.
+/// Copies between the host and the GPU, in the order of the stream. Host memory must live until the
+/// stream has reached the copy.
 void copy_to_device(void* to, std::span<const std::byte> from, Stream stream);
 void copy_to_host(std::span<std::byte> to, const void* from, Stream stream);
 void fill_bytes(void* memory, int value, std::size_t bytes, Stream stream);

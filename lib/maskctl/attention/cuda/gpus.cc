@@ -10,7 +10,7 @@
 namespace maskctl::attention::cuda {
 namespace {
 
-/// Lets GPU `self`, which is in use, read what `other` has, or will have, allocated in streams.
+/// Lets GPU `self`, which is in use, read what `other` has allocated or will allocate in streams.
 void open_memory(int self, int other) {
   int can = 0;
   check(cudaDeviceCanAccessPeer(&can, self, other), "cudaDeviceCanAccessPeer");
@@ -25,13 +25,13 @@ void open_memory(int self, int other) {
   access.location.id = self;
   access.flags = cudaMemAccessFlagsProtReadWrite;
   check(cudaMemPoolSetAccess(pool, &access, 1), "cudaMemPoolSetAccess");
-  // A rank may copy what another, which has failed, has freed just now: it stays mapped.
+  // Freed memory stays mapped: a rank may still copy what a rank that failed has just freed.
   std::uint64_t all = ~std::uint64_t{0};
   check(cudaMemPoolSetAttribute(pool, cudaMemPoolAttrReleaseThreshold, &all),
         "cudaMemPoolSetAttribute");
 }
 
-/// Events that nobody has, of each GPU.
+/// Unused events, by GPU.
 struct SpareEvents {
   std::mutex mutex;
   std::map<int, std::vector<EventHandle>> of_gpu;

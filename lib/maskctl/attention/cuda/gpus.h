@@ -1,5 +1,5 @@
-// Several GPUs of one process: which of them a thread works on, points in their work for each other
-// to wait for, and copies between them.
+// Several GPUs of one process: which of them a thread works on, events by which they wait for each
+// other, and copies between them.
 #pragma once
 
 #include "maskctl/attention/cuda/device.h"
@@ -10,17 +10,16 @@ namespace maskctl::attention::cuda {
 
 using EventHandle = CUevent_st*;
 
-/// How many there are; 0 where no kernel can run.
+/// How many GPUs there are; 0 where no kernel can run.
 int gpus();
 /// The calling thread works on GPU n from now on, on 0 at first.
 void use_gpu(int n);
 int gpu_in_use();
-/// Lets GPUs copy from each other without passing the host, where the hardware can; elsewhere
-/// copies pass it, by themselves. The first call waits for all GPUs: what they work on is mapped
-/// anew.
+/// Lets GPUs copy from each other directly where the hardware can; elsewhere copies pass through
+/// the host. The first call waits for all GPUs, since memory that they work on is mapped anew.
 void connect_gpus();
 
-/// A stream whose kernels go before those of others that are ready.
+/// A stream whose kernels start before ready kernels of other streams.
 class UrgentStream {
  public:
   UrgentStream();
@@ -33,8 +32,8 @@ class UrgentStream {
   Stream stream_ = nullptr;
 };
 
-/// A point in the work of a stream, for streams of any GPU to wait for. Its handle stays valid when
-/// the object is gone, and is given to another then.
+/// A point in the work of a stream that streams of any GPU can wait for. Its handle stays valid
+/// when the object is gone, and another event then reuses it.
 class Event {
  public:
   Event();
@@ -42,15 +41,15 @@ class Event {
   Event(const Event&) = delete;
   Event& operator=(const Event&) = delete;
   EventHandle get() const { return event_; }
-  /// The point is that of now; the stream is of the GPU on which the event was made.
+  /// Moves the point to now; the stream must be of the GPU on which the event was made.
   void record(Stream stream) const;
 
  private:
   int gpu_;
   EventHandle event_ = nullptr;
 };
-/// What the stream does from now on waits for the point that was recorded last; nothing waits for
-/// an event that was not.
+/// Later work of the stream waits for the point recorded last; there is no wait for an event that
+/// was never recorded.
 void wait_for(EventHandle event, Stream stream);
 
 /// A point in the time of a stream.
@@ -60,7 +59,7 @@ class Moment {
   ~Moment();
   Moment(const Moment&) = delete;
   Moment& operator=(const Moment&) = delete;
-  /// Waits until both are past.
+  /// Waits until both moments have passed.
   double seconds_since(const Moment& begin) const;
 
  private:

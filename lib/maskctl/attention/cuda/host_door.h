@@ -21,9 +21,11 @@ class Visit {
   Workspace& workspace() { return workspace_; }
   Stream stream() const { return stream_.get(); }
 
-  /// The array on the GPU, float64 as float32; one that is there already is complete and stays.
+  /// The array on the GPU, float64 as float32; an array that is there already is complete, and is
+  /// used as it is.
   TensorView lend(const TensorView& array);
-  /// Room for a result on the GPU, which finish() copies back; `holds_values`: with its elements.
+  /// Room for a result on the GPU, which finish() copies back; `holds_values`: its elements are
+  /// copied there first.
   MutableTensorView lend(const MutableTensorView& result, bool holds_values = false);
   /// Waits for all work and writes the results that belong on the host.
   void finish();
@@ -34,14 +36,14 @@ class Visit {
   };
   MutableTensorView room_for(const TensorView& array, DType dtype);
 
-  OwnStream stream_;  // the last to go
+  OwnStream stream_;  // destroyed last
   Workspace workspace_{stream_.get()};
   std::vector<DeviceBuffer> buffers_;
   std::vector<Tensor> converted_;  // on their way to the GPU
   std::vector<Result> results_;
 };
 
-/// Replaces the arrays of a problem, or of a bundle of inputs or results, by theirs on the GPU.
+/// Replaces the arrays of a problem, or of a bundle of inputs or results, by arrays on the GPU.
 template <class Arrays>
 Arrays lent(Visit& visit, Arrays arrays) {
   each_array(arrays, [&visit](auto& array) {
@@ -54,7 +56,7 @@ Arrays lent(Visit& visit, Arrays arrays) {
   return arrays;
 }
 
-/// A kernel of arrays on the GPU as one of `Kernels`. Its plan is what it needs there beside them.
+/// Makes a kernel for arrays on the GPU one of `Kernels`. Its plan is what else it needs there.
 template <auto kernel>
 struct FromHost;
 template <class Problem, class Plan, class... Arrays,

@@ -10,8 +10,8 @@ namespace maskctl::attention::cuda {
 
 extern const Kernels kKernels;
 
-/// Why none of them can run: the build has none, or the machine has no GPU for them; empty when
-/// they can.
+/// Why kernels cannot run: the build has none, or the machine has no GPU for them; empty when they
+/// can.
 std::string unavailable();
 
 /// How many GPUs this process has; 0 where no kernel can run.

@@ -15,7 +15,7 @@
 
 namespace maskctl::attention::cuda {
 
-/// Runs a kernel on a grid of blocks; a grid without blocks is no work. `attribute`: how, or null.
+/// Runs a kernel on a grid of blocks; an empty grid is no work. `attribute`: how, or null.
 template <class... Parameters>
 void launch_as(cudaLaunchAttribute* attribute, const char* name, void (*kernel)(Parameters...),
                dim3 grid, dim3 threads, std::size_t shared_bytes, Stream stream,
@@ -41,7 +41,7 @@ void launch(const char* name, void (*kernel)(Parameters...), dim3 grid, dim3 thr
   launch_as(nullptr, name, kernel, grid, threads, shared_bytes, stream, p...);
 }
 
-/// The shared memory that the launch gave the block beside its fixed arrays.
+/// The shared memory that the launch gave the block besides its static arrays.
 __device__ inline unsigned char* dynamic_shared() {
 #if defined(MASKCTL_CUDA_EMULATED)
   return cuda_emulator::dynamic_shared;
@@ -88,7 +88,7 @@ __device__ inline void put(AnyResult array, Index i, float x) {
   if (array.dtype == DType::kBFloat16) return store(x, static_cast<__nv_bfloat16*>(array.data) + i);
   store(x, static_cast<float*>(array.data) + i);
 }
-/// f(null of the element type) for a dtype.
+/// f(null pointer to the element type of a dtype).
 template <class F>
 __device__ void with_type(DType dtype, F&& f) {
   if (dtype == DType::kFloat16) return f(static_cast<const __half*>(nullptr));
@@ -96,7 +96,7 @@ __device__ void with_type(DType dtype, F&& f) {
   f(static_cast<const float*>(nullptr));
 }
 
-/// The sum over the lanes of groups of `width` neighbours, in each of them.
+/// The sum over each group of `width` neighbouring lanes, returned to all of them.
 template <int width = 32>
 __device__ float sum_of_lanes(float x) {
   for (int bit = width / 2; bit > 0; bit /= 2) x += __shfl_xor_sync(~0u, x, bit);
@@ -108,10 +108,10 @@ __device__ float max_of_lanes(float x) {
   return x;
 }
 
-/// What sums of exp(logit - before) are multiplied by to become sums of exp(logit - now); a maximum
-/// of no logits is -inf. Exactly 1 where a maximum stays, so that keys that a row does not see
-/// change none of its bits: the compiler may fuse a product into a plain difference, and what is
-/// left of equal floats is then the product's rounding error.
+/// The factor that rescales sums of exp(logit - before) to sums of exp(logit - now) when a running
+/// maximum rises; the maximum of no logits is -inf. Exactly 1 where a maximum stays, so that keys
+/// that a row does not see change none of its bits: the compiler may fuse a product into a plain
+/// difference, and the difference of equal floats is then the product's rounding error.
 __device__ inline float shrink_factor(float before, float now) {
   return expf(__fsub_rn(before, now == -__builtin_huge_valf() ? 0 : now));
 }

@@ -1,5 +1,5 @@
-// Queries begin where the keys beside them are. Each step takes as much as evens out either the
-// rank with the most to do or the one with the least.
+// Each rank starts with contiguous parts of the queries and of the keys. Each step moves as many
+// queries as bring either the costliest or the cheapest rank to the mean.
 #include "maskctl/attention/ring/balance.h"
 
 #include <algorithm>
@@ -11,8 +11,8 @@
 namespace maskctl::attention {
 namespace {
 
-/// A stretch gives a rank another call of its kernels, and keys to wait for: not worth less.
-constexpr double kEven = 1.05;  // most cost over mean cost
+/// A stretch costs its new rank another kernel call and a wait for keys: not worth it for less.
+constexpr double kEven = 1.05;  // highest cost over the mean
 
 /// Neighbouring tiles, and the keys they see that a rank lacks.
 class TileStretch {
@@ -28,7 +28,7 @@ class TileStretch {
     for_each_key(tile, [&](std::size_t k) { lacks_ -= --seen_[k] == 0 && !has_[k]; });
   }
   Index cost() const { return cost_; }
-  Index lacks() const { return lacks_; }  // tiles of keys
+  Index lacks() const { return lacks_; }  // tiles of keys that the rank lacks
 
  private:
   template <class F>
@@ -39,11 +39,11 @@ class TileStretch {
   }
 
   const std::vector<bool>& has_;
-  std::vector<Index> seen_;  // by how many tiles
+  std::vector<Index> seen_;  // how many tiles see each tile of keys
   Index cost_ = 0, lacks_ = 0;
 };
 
-/// Tiles [first, end) of one rank, to be that of rank `to`.
+/// Tiles [first, end) of one rank, to be given to rank `to`.
 struct Move {
   std::size_t first = 0, end = 0, to = 0;
   Index cost = 0, lacks = 0;
@@ -94,8 +94,9 @@ class Balance {
     for (const Range& keys : tiles_[tile].keys) give_keys(keys, rank);
   }
 
-  /// From the rank with the most to that with the least: as much as brings one of them to the mean,
-  /// or, where tiles are too large for that, what leaves both closer. Nothing when ranks are even.
+  /// The next move, from the costliest to the cheapest rank: as much as brings one of them to the
+  /// mean or, where tiles are too large for that, brings the two closer. Nothing when ranks are
+  /// even.
   std::optional<Move> next() const {
     const auto [least, most] = std::ranges::minmax_element(loads_);
     if (static_cast<double>(*most) <= kEven * static_cast<double>(mean_)) return {};
@@ -116,8 +117,8 @@ class Balance {
     return best;
   }
 
-  /// Of the stretches of tiles [first, end) that cost `enough` at most and would cost more with one
-  /// tile more, the one with the fewest keys that the other rank lacks.
+  /// Chooses among the longest stretches of tiles [first, end) that cost `enough` at most: the one
+  /// of which rank `to` lacks the fewest keys, relative to its cost.
   void choose(std::size_t first, std::size_t end, std::size_t to, Index enough,
               std::optional<Move>& best) const {
     TileStretch window(has_[to]);
@@ -132,9 +133,9 @@ class Balance {
   }
 
   std::vector<QueryTile> tiles_;
-  std::vector<std::size_t> owners_;     // of tiles
-  std::vector<Index> loads_;            // of ranks
-  std::vector<std::vector<bool>> has_;  // of each rank, the tiles of keys that it has or is sent
+  std::vector<std::size_t> owners_;     // the rank of each tile
+  std::vector<Index> loads_;            // the cost of each rank
+  std::vector<std::vector<bool>> has_;  // for each rank, the tiles of keys that it has or is sent
   Index mean_ = 0;
 };
 

@@ -5,7 +5,7 @@
 
 namespace maskctl::attention {
 
-/// What Assign::kBalanced stands for. Where tiles are small beside what a rank has to give away,
+/// The shares of Assign::kBalanced. Where tiles are small compared to what a rank has to give away,
 /// hardly more stretches move than there are ranks.
 Shares balanced_queries(const Mask& mask, Index ranks);
 

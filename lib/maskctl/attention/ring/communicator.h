@@ -16,7 +16,7 @@ class Communicator {
   virtual ~Communicator() = default;
   virtual Index rank() const = 0;
   virtual Index size() const = 0;
-  /// Whether the ranks are threads of one process, who can read what others point to.
+  /// Whether the ranks are threads of one process, which can read each other's memory.
   virtual bool shares_memory() const { return false; }
   // Start a transfer, of at least one byte. The bytes must stay as they are until finish().
   virtual void send(Index to, std::span<const std::byte> bytes) = 0;

@@ -21,13 +21,14 @@ namespace {
 struct Ring {
   explicit Ring(Index size) : ranks(size), boxes(as_size(size * size)) {}
 
-  // Owned here: a rank that fails unwinds, and its buffers are gone while another still copies.
+  // A message owns its bytes: a rank that fails unwinds, and its buffers are gone while another
+  // still copies.
   using Message = std::vector<std::byte>;
   std::mutex mutex;
   std::condition_variable changed;
   Index ranks;
-  std::vector<std::deque<Message>> boxes;  // of each sender and receiver, sent and not yet received
-  std::exception_ptr failure;              // the first
+  std::vector<std::deque<Message>> boxes;  // by sender and receiver: messages not yet received
+  std::exception_ptr failure;              // exception of the first rank that failed
 
   std::deque<Message>& box(Index from, Index to) { return boxes[as_size(from * ranks + to)]; }
 };

@@ -1,4 +1,4 @@
-// A sequence of queries cut into tiles that change ranks as a whole, and what each sees.
+// A sequence of queries cut into tiles that change ranks as a whole, and the keys each sees.
 #pragma once
 
 #include <vector>
@@ -7,15 +7,15 @@
 
 namespace maskctl::attention {
 
-/// Ascending, those that overlap or touch as one, without empty ones.
+/// The ranges ascending, without empty ones; those that overlap or touch become one.
 std::vector<Range> joined(std::vector<Range> ranges);
 
-inline constexpr Index kDealtTile = 128;  // queries, and keys that are counted together
+inline constexpr Index kDealtTile = 128;  // queries of a tile; keys are counted in tiles of as many
 
 struct QueryTile {
   Range queries;
-  /// Tiles of keys that are seen, over all batches and heads, and for each of these one more for
-  /// reading the queries and writing their results.
+  /// The tiles of keys that are seen, over all batches and heads, plus one for each batch and head
+  /// for reading the queries and writing their results.
   Index cost = 0;
   /// Numbers of the tiles of keys that some batch and head sees, ascending.
   std::vector<Range> keys;

@@ -20,7 +20,7 @@ namespace {
 
 constexpr float kNothing = -std::numeric_limits<float>::infinity();
 
-/// ln(exp(a) + exp(b)), and what each part weighs in the sum.
+/// ln(exp(a) + exp(b)), and the weight of each part in the sum.
 struct Merged {
   float lse, a, b;
 };
@@ -31,7 +31,8 @@ Merged merge(float a, float b) {
   return {lse, std::exp(a - lse), std::exp(b - lse)};
 }
 
-/// Rows of a result, [B,T,H,D] beside [B,H,T]: f(lse, out) of each with its number in the lse.
+/// f(row, lse, out) for each row of a result with out [B,T,H,D] and lse [B,H,T]; `row` is its
+/// number in the lse.
 template <class F>
 void for_each_row(SoftmaxResult& result, F&& f) {
   const Index queries = result.out.extent(1), heads = result.out.extent(2);
@@ -53,7 +54,7 @@ void merge_into(const SoftmaxResult& part, SoftmaxResult& sum) {
   });
 }
 
-/// Sinks weigh in once, after all keys.
+/// Merges the sinks into the result, once, after all keys.
 void finish(const Tensor* sinks, const Dims& d, SoftmaxResult& result) {
   const Floats logits(view_of(sinks));
   const Index queries = d.queries, count = sink_count(view_of(sinks));
@@ -109,8 +110,8 @@ void fill_empty_rows(const Dims& d, EmptyRow policy, std::span<const float> mean
   });
 }
 
-/// What every value of a batch and key head gets under EmptyRow::kMean: its share of d_out
-/// of this rank's rows that see no key of any rank. [B,Hkv,Dv]; nothing under other policies.
+/// The gradient of every value of a batch and key head under EmptyRow::kMean: its share of the
+/// d_out of this rank's rows that see no key of any rank. [B,Hkv,Dv]; nothing under other policies.
 std::optional<Tensor> share_of_mean(const RingShard& shard, const Tensor& lse, const Tensor& d_out,
                                     const RingAttentionOptions& options) {
   if (options.softmax.empty_row != EmptyRow::kMean ||
@@ -166,9 +167,9 @@ void run_step(Communicator& ring, const RingAttentionOptions& options, Index byt
   if (options.steps) options.steps->push_back({bytes, worked, waiting.seconds()});
 }
 
-/// The gradients of keys and values: each rank sends what its queries add to those of another to
-/// their owner, one step after it has computed it. Sums begin with the own part and go on with that
-/// of the next rank, so that they are the same for equal calls.
+/// The gradients of this rank's keys and values. Each rank sends the part that its queries add to
+/// another rank's gradients to that rank, one step after computing it. Sums begin with the rank's
+/// own part and go on with that of the next rank, so that they are the same for equal calls.
 class KeyGradients {
  public:
   KeyGradients(Communicator& ring, const RingShard& shard, const SeenKeys& seen, const Tensor& key,
@@ -183,12 +184,13 @@ class KeyGradients {
   KeyGradients(const KeyGradients&) = delete;
   KeyGradients& operator=(const KeyGradients&) = delete;
 
-  /// This rank's part of step t. Those of step 0 are its own.
+  /// Adds the part of step 0, which is of this rank's own keys.
   void add_own(const SoftmaxGradients& part) {
     add_share_of(shard_.rank());
     add(part.key, key_), add(part.value, value_);
   }
-  /// Starts to send the part of step t, which must stay until it has come, and to receive ours.
+  /// Starts to send the part of step t, which must stay until it has arrived, and to receive the
+  /// reader's part. Returns the bytes sent.
   Index start(Index t, const std::optional<SoftmaxGradients>& part) {
     const Index reader = shard_.reader(t);
     const Range lent = around(seen_.lent(t)), wanted = around(seen_.wanted(t));
@@ -217,10 +219,10 @@ class KeyGradients {
   const RingShard& shard_;
   const SeenKeys& seen_;
   Tensor key_, value_, part_key_, part_value_;
-  std::vector<Tensor> shares_;  // of each rank, under EmptyRow::kMean
+  std::vector<Tensor> shares_;  // share_of_mean() of each rank, or empty
 };
 
-/// The problem of a backend that runs whole rings by itself; nothing for one that does not.
+/// The problem for a backend with a kernel for whole rings; nothing for other backends.
 template <class... Arrays>
 std::optional<RingProblem> own_ring(Kernel<RingProblem, Arrays...> Kernels::*kernel,
                                     Communicator& ring, const RingShard& shard, const Tensor& query,
@@ -305,7 +307,7 @@ SoftmaxGradients ring_attention_shard_backward(Communicator& ring, const Tensor&
   std::optional<Tensor> d_bias, d_sinks;
   if (options.bias) d_bias.emplace(DType::kFloat32, options.bias->shape());
 
-  std::optional<SoftmaxGradients> part, last;  // of this step and of the one before
+  std::optional<SoftmaxGradients> part, last;  // gradients of this step and of the one before
   const auto work = [&](Index t) {
     const Range keys = held.keys();
     const Mask mask = shard.mask(keys);

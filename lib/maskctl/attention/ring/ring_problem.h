@@ -1,4 +1,4 @@
-// One rank's part of ring attention, checked, as kernels of whole rings take it.
+// One rank's part of ring attention, checked, as kernels for whole rings take it.
 #pragma once
 
 #include <optional>

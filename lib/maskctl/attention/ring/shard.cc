@@ -11,7 +11,7 @@
 namespace maskctl::attention {
 namespace {
 
-/// The part of the bias for some queries and keys; axes of 1 serve all places.
+/// The part of the bias for some queries and keys; axes of extent 1 broadcast.
 ArrayPlace part_of_bias(const Tensor& bias, const std::vector<Range>& queries, Range keys) {
   const Range one{0, 1};
   return {{{0, bias.extent(0)}},
@@ -51,7 +51,7 @@ MaskArguments ring_mask(const RingAttentionOptions& o) {
   if (mask.causal) mask.causal_block_size.reset();
   const MaskInfo* const info = mask.mask_info;
   if (!info || info->fields().attention_mask || mask.q_segment_ids) return mask;
-  // Ids that are stored alone follow segment_padding.
+  // Ids without a mask are passed as ids, so that they follow segment_padding.
   mask.mask_info = nullptr;
   mask.q_segment_ids = info->fields().q_segment_ids.get();
   mask.kv_segment_ids = info->fields().kv_segment_ids.get();

@@ -1,4 +1,4 @@
-// One rank's part of a call: its place, its mask, and its share with each other rank.
+// One rank's part of a call: its position in the ring, its mask, and the keys it sees of each rank.
 #pragma once
 
 #include <optional>
@@ -10,9 +10,9 @@
 
 namespace maskctl::attention {
 
-/// The mask-like arguments, of the whole sequence.
+/// The mask arguments for the whole sequence.
 MaskArguments ring_mask(const RingAttentionOptions& options);
-/// The options of the core for whole sequences.
+/// The options of softmax attention for the whole sequence.
 SoftmaxOptions ring_softmax(const RingAttentionOptions& options);
 /// The queries of each rank of a call with these whole extents. Throws what compose throws.
 Shares ring_shares(const RingAttentionOptions& options, const Dims& whole, Index ranks);
@@ -25,32 +25,32 @@ class RingShard {
             const RingAttentionOptions& options);
 
   const RingAttentionOptions& options() const { return options_; }
-  const Dims& dims() const { return d_; }  // of the shards
+  const Dims& dims() const { return d_; }  // extents of this rank's shards
   Index rank() const { return rank_; }
   Index ranks() const { return ranks_; }
-  /// Keys of rank `owner`, as places in the whole sequence.
+  /// The keys of rank `owner`, as positions in the whole sequence.
   Range keys(Index owner) const { return {owner * d_.keys, (owner + 1) * d_.keys}; }
   Range all_keys() const { return {0, ranks_ * d_.keys}; }
-  /// Whose keys this rank works on at step t, and who then works on this rank's.
+  /// The rank whose keys this rank works on at step t, and the rank that then works on this rank's.
   Index owner(Index t) const { return (rank_ - t + ranks_) % ranks_; }
   Index reader(Index t) const { return (rank_ + t) % ranks_; }
 
-  /// The runs of rank owner's keys that some query of rank `reader` sees, for each batch, from the
-  /// first key of the owner; in tiles of kKeyTile. One entry serves all batches when there is one
-  /// mask for all.
+  /// For each batch, the runs of keys of rank `owner` that some query of rank `reader` sees,
+  /// counted from the owner's first key, in tiles of kKeyTile. One entry serves all batches where
+  /// they share a mask.
   std::vector<std::vector<Range>> seen_keys(Index reader, Index owner) const;
 
-  /// The stretch of this rank's queries, from its first and in tiles of kQueryTile, outside of
-  /// which none sees any of these keys of all.
+  /// The stretch of this rank's queries outside of which no query sees any of `keys`, a range of
+  /// all keys; counted from the rank's first query, in tiles of kQueryTile.
   Range seeing_queries(Range keys) const;
 
-  // This rank's queries with a range of all keys:
+  // For this rank's queries and a range of all keys:
   Mask mask(Range keys) const { return mask_of(rank_, keys); }
   /// The part of the bias; nothing without one.
   std::optional<Tensor> bias(Range keys) const;
   /// Adds the gradient of that part to the gradient of the whole, f32.
   void add_bias_gradient(const Tensor& part, Range keys, Tensor& whole) const;
-  /// `empty_row`: of rows that see none of these keys; they may see other ranks'.
+  /// `empty_row`: for rows that see none of these keys; they may see other ranks' keys.
   SoftmaxOptions softmax(Range keys, EmptyRow empty_row = EmptyRow::kZero) const;
 
  private:
@@ -65,7 +65,7 @@ class RingShard {
   Shares shares_;
 };
 
-/// Keys are sent in tiles of this many, those of the owner counted from its first.
+/// Keys are sent in tiles of this many, counted from the first key of their owner.
 inline constexpr Index kKeyTile = 64;
 inline constexpr Index kQueryTile = 128;
 

@@ -16,25 +16,25 @@ inline constexpr std::string_view kMaskAxes = "B Hq/Hkv Tq Tk";
 /// A copy of a call in which Operation::complete has made what follows from other arguments.
 AnyValue completed(const Operation& operation, const void* call, OwnedArrays& owned);
 
-/// The shape of the whole of an array of the call.
+/// The whole shape of an array of the call.
 using ShapeOf = std::function<std::vector<Index>(const Tensor& array)>;
 /// Throws what ShardMap throws.
 ShardPlan plan_of(const Operation& operation, const void* call, const Sharding& sharding,
                   const ShapeOf& shape_of);
 
-/// The axes of the output: of alternatives the one whose number is that of the first array's, which
-/// has this rank: "N Hq D|N 1 Hq D".
+/// The axes of the output. Of alternatives ("N Hq D|N 1 Hq D") it takes the one at the index of the
+/// first array's alternative that has this rank.
 std::string_view out_axes(const Operation& operation, const void* call, std::size_t rank);
 
 /// A copy of a completed call whose arrays are cut.
 struct CutCall {
-  /// An array that it updates: the part belongs there in the whole.
+  /// An array that the operation updates: `part` is the shard's part of `whole`.
   struct Update {
     Tensor* whole;
     std::string_view axes;
     Tensor* part;
   };
-  /// What stands in place of arrays of the whole call, instead of parts cut from them.
+  /// Arrays that replace arrays of the whole call, instead of parts cut from them.
   using Parts = std::map<const Tensor*, const Tensor*>;
 
   CutCall(const Operation& operation, const void* whole, const Shard& shard, const ShardPlan& plan,

@@ -14,7 +14,7 @@ namespace {
 
 using Bytes = std::vector<std::byte>;
 
-/// What every rank gives, at rank 0.
+/// The bytes of every rank, at rank 0.
 std::vector<Bytes> gathered_bytes(Communicator& world, const Bytes& own) {
   const Index size = std::ssize(own);
   if (world.rank() != 0) {
@@ -105,7 +105,7 @@ struct Overlap {
     for (std::size_t axis = 0; axis < band.size(); ++axis) {
       auto& of_part = in_part.emplace_back();
       auto& of_band = in_band.emplace_back();
-      Index before = 0;  // in the part
+      Index before = 0;  // extent of the part's earlier ranges
       for (const Range& range : part[axis]) {
         const Range both = intersect(range, band[axis]);
         if (!both.empty()) {
@@ -150,7 +150,7 @@ void receive_bands(Communicator& world, const PlacedArray& own, const std::vecto
   });
 }
 
-/// What rank 0 asks the others for: the number of a result, or that they go on.
+/// Rank 0 asks the others for a result by its number, or with this tells them to go on.
 constexpr Index kGoOn = -1;
 
 void ask(Communicator& world, Index number) {

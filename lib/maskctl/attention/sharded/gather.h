@@ -9,8 +9,8 @@
 
 namespace maskctl::attention {
 
-/// Gives a result from its first to its last element: `take` gets one band after another, each one
-/// stretch of the whole, in its shape there, of at most 16 MiB.
+/// Gives a result from its first to its last element: `take` gets one band after another, each a
+/// stretch of the whole of at most 16 MiB, in its shape there.
 using GiveBands = std::function<void(const std::string& name,
                                      const std::function<void(const Tensor& band)>& take)>;
 
@@ -26,7 +26,7 @@ NamedResults assembled(Communicator& world, const PlacedResults& results);
 /// Returns when every rank has called it.
 void meet(Communicator& world);
 
-/// What every rank says, at rank 0; the others get nothing.
+/// The texts of all ranks, at rank 0; the others get nothing.
 std::vector<std::string> gathered_texts(Communicator& world, const std::string& own);
 
 }  // namespace maskctl::attention

@@ -11,8 +11,8 @@
 namespace maskctl::attention {
 namespace {
 
-/// Which label an axis has: its name, or the one that "Hq/Hkv" stands for; empty for one that stays
-/// whole.
+/// The label of an axis: its name, or the one that "Hq/Hkv" stands for; empty for an axis that
+/// stays whole.
 template <class Extents>
 std::string resolved(const Axis& axis, Index extent, const Extents& extents) {
   if (extent == 1 && !axis.cumulative) return "";

@@ -18,14 +18,14 @@ namespace maskctl::attention {
 class Communicator;
 struct RingStep;
 
-/// The ring of ranks that share a shard, of one of them. What this one has is written by the
-/// operation when it localises a call.
+/// The ring of ranks that share a shard, as one of them sees it. The operation fills in what this
+/// rank has when it localises a call.
 struct RingPlace {
   Communicator* ring = nullptr;
   std::vector<RingStep>* steps = nullptr;  // where to record them
-  /// Of a label: its places in the whole. Results have these only.
+  /// This rank's positions in the whole, by label. Results have these only.
   std::map<std::string, std::vector<Range>, std::less<>> shares;
-  std::vector<std::string_view> arrays;  // that have these only too; others are those of the shard
+  std::vector<std::string_view> arrays;  // inputs that have these only; others have the whole shard
 
   /// Nothing for a label that the ring does not share.
   std::vector<Range> share(std::string_view label) const;
@@ -34,19 +34,19 @@ struct RingPlace {
 /// What one device works on: a range of every label that is split.
 struct Shard {
   std::map<std::string, Range, std::less<>> ranges;
-  std::map<std::string, Index, std::less<>> extents;  // of the whole; of all labels
-  RingPlace* ring = nullptr;                          // null: all of it inside the process
+  std::map<std::string, Index, std::less<>> extents;  // extents of the whole, for all labels
+  RingPlace* ring = nullptr;                          // null: this process has the whole shard
 
   bool splits(std::string_view label) const { return ranges.contains(label); }
-  /// Of the whole; axes of 1 have no label.
+  /// The extent of the whole; axes of 1 have no label.
   Index extent(std::string_view label) const;
-  /// The whole where the label is not split.
+  /// The shard's range; the whole extent where the label is not split.
   Range range(std::string_view label) const;
-  /// Where it begins; 0 where the label is not split.
+  /// Where the range begins; 0 where the label is not split.
   Index first(std::string_view label) const { return splits(label) ? range(label).begin : 0; }
-  /// One range for each axis of an array of the whole.
+  /// The shard's range for each axis of a whole array.
   std::vector<Range> part(std::span<const Index> shape, std::string_view labels) const;
-  /// The shape of the whole, of an array of which this shard computed a part.
+  /// The shape of the whole array of which this shard computed a part.
   std::vector<Index> whole(std::span<const Index> part_shape, std::string_view labels) const;
 };
 
@@ -64,8 +64,8 @@ class ShardPlan {
   /// differently in another array, or not divisible; a spec with more entries than axes.
   void add_input(std::string_view name, std::span<const Index> shape, std::string_view labels,
                  const PartitionSpec* spec);
-  /// Every label that is split must be split by the spec of the output too; a collective one may be
-  /// none of its labels.
+  /// Every label that is split must be split by the spec of the output too; the output need not
+  /// have a collective label.
   void add_output(std::string_view name, std::string_view labels, const PartitionSpec& spec);
 
   /// One for each part of the work; devices that would repeat another's part have none.

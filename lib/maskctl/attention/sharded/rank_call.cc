@@ -61,7 +61,7 @@ Index checked_rank(const Mesh& mesh, const Communicator& world) {
                      mesh.devices(), world.size(), world.size() == 1 ? "rank" : "ranks"));
 }
 
-/// Sends and receives at once, where there is something.
+/// Start a transfer, unless the array is empty.
 void send_array(Communicator& world, Index to, const Tensor& array) {
   if (!array.bytes().empty()) world.send(to, array.bytes());
 }
@@ -76,7 +76,7 @@ struct RankCall::Impl {
        Communicator& all);
 
   ArrayPlace place(std::string_view axes, std::span<const Index> shape, bool in_ring) const;
-  /// Whether this rank has its share of an array only.
+  /// Whether this rank has only its share of an array.
   bool in_ring(const Field& field) const {
     return std::ranges::find(ring_place.arrays, field.name) != ring_place.arrays.end();
   }
@@ -87,7 +87,7 @@ struct RankCall::Impl {
   const Field& input(std::string_view name) const {
     return *std::ranges::find(operation.fields, name, &Field::name);
   }
-  /// Of the whole.
+  /// The shape of the whole input, also for a stand-in.
   const std::vector<Index>& whole_shape(const Tensor& input) const {
     const auto name = names.find(&input);
     return name == names.end() ? input.shape() : outlines.at(name->second);
@@ -109,8 +109,8 @@ struct RankCall::Impl {
   Communicator& world;
   OwnedArrays owned;
   BoundCall bound;
-  std::map<const Tensor*, std::string> names;  // of stand-ins
-  AnyValue call;                               // completed, of the whole
+  std::map<const Tensor*, std::string> names;  // names of stand-ins
+  AnyValue call;                               // the whole call, completed
   ShardPlan plan;
   Index rank;
   Shard shard;
@@ -154,7 +154,7 @@ RankCall::Impl::Impl(const Operation& form, NamedArguments given, Outlines shape
   shard.ring = &ring_place;
   CutCall::Parts whole;  // stand-ins stay as they are
   for (const auto& [array, name] : names) whole[array] = array;
-  const CutCall cut(operation, call.get(), shard, plan, whole);  // a ring then says what it shares
+  const CutCall cut(operation, call.get(), shard, plan, whole);  // fills in ring_place
 }
 
 ArrayPlace RankCall::Impl::place(std::string_view axes, std::span<const Index> shape,
@@ -243,7 +243,7 @@ bool RankCall::Impl::shares_part(Index device, std::string_view axes, std::span<
   return number(device) == number(rank);
 }
 
-/// The sum over the parts of all givers, at the first of them: within a ring first, whose sum has
+/// The sum over the parts of all givers, at the first of them: first within each ring, rounded to
 /// the dtype of the array, then over shards.
 Tensor RankCall::Impl::sum_of(const std::vector<Index>& givers, const Tensor& own, DType dtype) {
   std::vector<Tensor> parts(givers.size(), own);

@@ -17,19 +17,19 @@ namespace maskctl::attention {
 /// A part of a result.
 struct PlacedArray {
   Tensor part;
-  std::vector<Index> shape;  // of the whole
+  std::vector<Index> shape;  // shape of the whole result
   ArrayPlace place;
   bool is_first = true;  // no rank with a lower number has the same part
 };
 using PlacedResults = std::map<std::string, PlacedArray>;
 
-/// Ranks are the devices of the mesh, in their order. Each holds its shard of every array; those
-/// along the axes that an operation splits by a ring hold their shares of it, and the ring is made
-/// of ranks. Equal to ShardMap on one process, bit for bit where a backend sums alike.
+/// Ranks are the devices of the mesh, in their order. Each holds its shard of every array. Ranks
+/// along the axes that an operation splits by a ring form that ring, and hold their shares of the
+/// shard. Equal to ShardMap on one process, bit for bit where a backend sums alike.
 class RankCall {
  public:
   /// `arguments` has the arrays that every rank has whole (ids, lengths, tables, masks); `outlines`
-  /// the shapes of those of which it has a part only, cotangents among them. Throws
+  /// the shapes of arrays of which a rank has only a part, cotangents among them. Throws
   /// Error(kInvalidArgument) unless the mesh has a device for each rank of `world`, and what
   /// ShardPlan and the operation throw.
   RankCall(const Operation& operation, NamedArguments arguments,
@@ -39,13 +39,12 @@ class RankCall {
 
   /// Arguments that change nothing, one line each.
   std::vector<std::string> doubts() const;
-  /// What this rank needs of an array that was outlined.
+  /// The part that this rank needs of an outlined array.
   ArrayPlace place(const std::string& name) const;
   /// Runs the call on the parts. With a seed for gradients, missing cotangents are parts of the
   /// random ones that one process would make. Every rank of the world calls it.
   PlacedResults run(NamedResults parts);
-  /// What the steps of a ring took, of the last run; forward passes before backward passes. Empty
-  /// without a ring.
+  /// The ring steps of the last run, forward passes before backward passes; empty without a ring.
   const std::vector<RingStep>& steps() const;
   /// Seconds of the passes of the last run, sums of gradients over ranks included.
   const CallTimes& times() const;

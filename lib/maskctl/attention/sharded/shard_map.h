@@ -13,9 +13,10 @@ namespace maskctl::attention {
 
 /// The part of an array that a shard works on; cumulative lengths are counted from 0 again.
 Tensor shard_of(const Tensor& whole, std::string_view labels, const Shard& shard);
-/// Of [B or 1, 1 or Hkv or Hq, Q, K]: batches and heads.
+/// The batches and heads of a mask [B or 1, 1 or Hkv or Hq, Q, K] that a shard works on.
 Mask shard_of(const Mask& whole, const Shard& shard);
-/// Mask, ids and positions that are stored; a MaskInfo with neither mask nor ids gets its mask.
+/// The shard's part of the stored mask, ids and positions; a MaskInfo with neither mask nor ids
+/// gets its mask first.
 MaskInfo shard_of(const MaskInfo& whole, const Shard& shard);
 
 /// A mesh of simulated devices and what each array is split over. in_specs follow the order of the
@@ -23,7 +24,7 @@ MaskInfo shard_of(const MaskInfo& whole, const Shard& shard);
 struct Sharding {
   Mesh mesh;
   std::vector<std::optional<PartitionSpec>> in_specs;
-  std::vector<PartitionSpec> out_specs;  // of out; then of the array that the operation updates
+  std::vector<PartitionSpec> out_specs;  // for out, then for the array that the operation updates
 };
 
 /// An array of a result that is present.

@@ -8,7 +8,7 @@
 namespace maskctl::attention::cuda {
 namespace {
 
-/// f(place of the token in [B,T], sequence number, token of the sequence, first of the sequence).
+/// f(token in [B,T], sequence number, token in the sequence, the sequence's first token in [B,T]).
 template <class F>
 void for_each_token(const BlockProblem& c, F&& f) {
   for (std::size_t n = 0; n < c.sequences.size(); ++n) {
@@ -18,7 +18,7 @@ void for_each_token(const BlockProblem& c, F&& f) {
   }
 }
 
-/// The readers of one sequence and key head by block, and where those of each block end.
+/// The readers of one sequence and key head by block, and where the readers of each block end.
 struct SequenceReaders {
   std::vector<KeyReader> readers;
   std::vector<Index> ends;
@@ -37,7 +37,7 @@ SequenceReaders readers_of(const BlockProblem& c, std::size_t n, Index u) {
       ++by_block.ends[as_size(block) + 1];
     }
   }
-  // Where the readers of each block begin, which they fill up to their ends.
+  // `ends` is first where the readers of each block begin; filling them in moves it to their end.
   std::partial_sum(by_block.ends.begin(), by_block.ends.end(), by_block.ends.begin());
   by_block.readers.resize(found.size());
   for (const auto& [block, reader] : found) {
@@ -75,8 +75,8 @@ BlockGradientPlan::BlockGradientPlan(const BlockProblem& c, Stream stream) : pla
                [&](Index i) { parts[as_size(i)] = readers_of(c, as_size(i / heads), i % heads); });
   Index total = 0;
   for (const SequenceReaders& part : parts) total += static_cast<Index>(part.readers.size());
-  // So many that the GPU has work for all its parts, and that a block which all tokens see does not
-  // keep it waiting; the fewer, the less memory for partial sums.
+  // So many pieces that the whole GPU has work and that a block which all tokens see does not keep
+  // it waiting; fewer take less memory for partial sums.
   constexpr Index kPieces = 1024, kLeastReaders = 16;
   const Index readers_of_tile = std::max(kLeastReaders, ceil_div(total, kPieces));
   readers_.reserve(as_size(total));

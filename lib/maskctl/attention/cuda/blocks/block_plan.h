@@ -9,9 +9,9 @@
 
 namespace maskctl::attention::cuda {
 
-/// Where the keys and the lists of a token are. Tokens of the batch are counted through: [B,T].
+/// Where the keys and the lists of a token are. Tokens are counted through the batch: [B,T].
 struct TokenPlace {
-  Index first = -1;               // of its sequence; -1: the token is in none and sees nothing
+  Index first = -1;               // first token of its sequence; -1: it is in none and sees nothing
   Index indices = 0, counts = 0;  // its rows in the lists
 };
 
@@ -19,7 +19,7 @@ struct TokenPlace {
 struct BlockLists {
   const TokenPlace* places;     // [B,T]
   const std::int32_t* indices;  // [rows,Hkv,width]
-  const std::int32_t* counts;   // [rows,Hkv]; null: `count` of each token
+  const std::int32_t* counts;   // [rows,Hkv]; null: `count` for every token
   Index width, count, heads;
   Index block_size;
   bool once;  // a block that is listed twice counts once
@@ -41,14 +41,14 @@ class BlockPlan {
 struct KeyReader {
   std::int32_t token, times;
 };
-/// Some keys of one block, a part of the readers of that block, and where the sums over these go.
+/// Some keys of one block, a part of the readers of that block, and where the sums over them go.
 inline constexpr Index kTileKeys = 64;
 struct KeyTile {
-  Index first = 0;  // token of the sequence, in [B,T]
-  Range keys;       // counted from there, kTileKeys at most
+  Index first = 0;  // first token of the sequence, in [B,T]
+  Range keys;       // counted from `first`, kTileKeys at most
   Index u = 0;
-  Range readers;    // places in the list of all
-  Index slot = -1;  // of partial sums; -1: these are the gradients
+  Range readers;    // indices into readers()
+  Index slot = -1;  // where partial sums go; -1: the sums are the gradients
 };
 /// The partial sums of some keys.
 struct SplitTile {
@@ -56,7 +56,7 @@ struct SplitTile {
   Range slots;
 };
 
-/// For the backward pass also the tokens that see each block.
+/// A BlockPlan and, for the backward pass, the tokens that see each block.
 class BlockGradientPlan {
  public:
   BlockGradientPlan(const BlockProblem& problem, Stream stream);
@@ -83,15 +83,15 @@ class BlockGradientPlan {
 
 /// Where the means of a token's sequence are.
 struct MeanPlace {
-  Index first = -1;  // of its sequence, in [B,T]; -1: the token is in none
-  Index means = 0;   // the first of its sequence, in [B,C]
+  Index first = -1;  // first token of its sequence, in [B,T]; -1: it is in none
+  Index means = 0;   // first mean of its sequence, in [B,C]
 };
 
 class SelectionPlan {
  public:
   SelectionPlan(const SelectionProblem& problem, Stream stream);
   const MeanPlace* places() const { return device_places_.data(); }
-  /// Of the longest sequence, the last one not necessarily whole.
+  /// The blocks of the longest sequence, the last one not necessarily whole.
   Index most_blocks() const { return most_blocks_; }
 
  private:

@@ -1,5 +1,5 @@
-// Gradients of attention over listed blocks. Those of queries are made token by token, as the
-// outputs are; those of keys and values key tile by key tile, from the tokens that see it.
+// Gradients of attention over listed blocks. Gradients of queries are made token by token, as the
+// outputs are; gradients of keys and values tile by tile, from the tokens that see the tile.
 #include "maskctl/attention/cuda/blocks/block_attention.h"
 #include "maskctl/attention/cuda/blocks/call.cuh"
 #include "maskctl/attention/cuda/blocks/seen_keys.cuh"
@@ -94,7 +94,8 @@ struct ReaderRows {
   float times[kRows], lse[kRows], delta[kRows];
 };
 
-/// Row n of the readers of a tile: the query heads of its first reader, of its second, ...
+/// Sets entry `at` to row n of a tile's readers: the query heads of its first reader, of its
+/// second, ...
 __device__ void place_row(const GradientCall& g, const KeyTile& tile, const KeyReader* readers,
                           Index n, int at, ReaderRows& rows) {
   const BlockCall& c = g.c;
@@ -211,7 +212,7 @@ void fill_zeros(const MutableTensorView& array, Stream stream) {
 void run_keys(Workspace& workspace, const GradientCall& call, const BlockGradientPlan& plan,
               const SoftmaxGradientOutputs& gradients) {
   const BlockCall& c = call.c;
-  fill_zeros(gradients.key, workspace.stream());  // most blocks write theirs; some nobody sees
+  fill_zeros(gradients.key, workspace.stream());  // for blocks that no token sees
   fill_zeros(gradients.value, workspace.stream());
   const KeySums to{any_result(gradients.key), any_result(gradients.value),
                    workspace.take<float>(plan.slot_count() * kKeys * (c.dim + c.value_dim))};

@@ -8,19 +8,19 @@ namespace maskctl::attention::cuda {
 namespace {
 
 constexpr int kThreads = 128;
-constexpr int kHeads = kThreads / 8, kOwn = 4;  // of a warp
+constexpr int kHeads = kThreads / 8, kOwn = 4;  // kOwn: heads of a warp
 static_assert(kHeads == kThreads / 32 * kOwn && kKeys == 64);
 
 using Weights = float[kKeys][kHeads + kPadding];
 
-/// The softmax of a warp's heads so far, the same in each of its lanes.
+/// The running maxima and sums of a warp's heads, the same in each of its lanes.
 struct Running {
   float top[kOwn] = {-INFINITY, -INFINITY, -INFINITY, -INFINITY};
   float sum[kOwn] = {};
 };
 
-/// Turns the scores of a warp's heads into weights against their new maxima, a lane those of two
-/// keys, and scales what was summed before to these.
+/// Turns the scores of a warp's heads into weights relative to the new running maxima, those of two
+/// keys in each lane, and rescales the earlier sums.
 __device__ void weigh(const float* times, Weights& weights, Running& running,
                       float (&sums)[kOwn][4]) {
   const int lane = threadIdx.x % 32, own = threadIdx.x / 32 * kOwn;

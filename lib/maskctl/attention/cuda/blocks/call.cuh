@@ -26,7 +26,7 @@ struct BlockCall {
     return (token / queries * q_heads() + h) * queries + token % queries;
   }
 
-  Index queries, tokens;  // of a row of the batch, and of all
+  Index queries, tokens;  // tokens of a batch row, and of all
   Index kv_heads, group, dim, value_dim;
   float scale;
   AnyArray query, key, value;

@@ -1,4 +1,4 @@
-// The keys that one token sees by one key head, from the lists, in tiles of kKeys.
+// The keys that one token sees in one key head, from the lists, in tiles of kKeys.
 #pragma once
 
 #include "maskctl/attention/cuda/blocks/tiles.cuh"
@@ -29,11 +29,11 @@ struct SeenKeys {
   float block_times[kBlocks];
   int count;
   Index rows[kKeys];   // in [B,T,Hkv]; -1: the token does not see it
-  float times[kKeys];  // how often it counts; 0 when it is not seen
+  float times[kKeys];  // how often the key counts; 0 when it is not seen
 };
 
-/// Keeps those of kBlocks listed blocks, from `first` on, that the token sees and that are not
-/// listed before; the lanes of one warp take one each.
+/// Of kBlocks listed blocks from `first` on, keeps those that the token sees and that are not
+/// listed earlier; the lanes of one warp take one each.
 __device__ inline void find_blocks(const TokenBlocks& token, Index first, SeenKeys& seen) {
   const unsigned lane = threadIdx.x;
   const Index i = first + lane;
@@ -56,7 +56,7 @@ __device__ inline void find_blocks(const TokenBlocks& token, Index first, SeenKe
   if (lane == 0) seen.count = __popc(votes);
 }
 
-/// Key n of the blocks that were found.
+/// Sets a row of the tile to key n of the blocks that were found.
 __device__ inline void place_key(const TokenBlocks& token, Index n, Index row_in_tile,
                                  SeenKeys& seen) {
   const Index size = token.lists.block_size, block = n / size;
@@ -69,7 +69,7 @@ __device__ inline void place_key(const TokenBlocks& token, Index n, Index row_in
   seen.times[row_in_tile] = row < 0 ? 0 : seen.block_times[block];
 }
 
-/// Whether kKeys keys from number n on are of one block and past the token.
+/// Whether the kKeys keys from number n on are all in one block and past the token.
 __device__ inline bool is_past(const TokenBlocks& token, Index n, const SeenKeys& seen) {
   const Index size = token.lists.block_size, within = n % size;
   const Index t = token.token - token.place.first;

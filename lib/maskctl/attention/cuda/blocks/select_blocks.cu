@@ -15,7 +15,7 @@ struct SelectionCall {
   const MeanPlace* places;
   Index tokens, kv_heads, group, dim, block_size, count, most_blocks;
   float scale;
-  float* scratch;          // of each block of threads [kHeads + 1, most_blocks]
+  float* scratch;          // [kHeads + 1, most_blocks] for each block of threads
   std::int32_t* selected;  // [B,T,Hkv,count]
 };
 
@@ -23,7 +23,7 @@ struct SelectionCall {
 struct Choice {
   Index token, u;
   MeanPlace place;
-  Index seen, blocks;  // whole ones up to the token, and all of which some are chosen
+  Index seen, blocks;  // whole blocks up to the token, and all to choose from
   float* scores;       // [kHeads, most_blocks]
   float* importance;   // [most_blocks]
 };
@@ -79,7 +79,7 @@ __device__ void sum_heads(const SelectionCall& c, const Choice& choice, Shared& 
   __syncthreads();
 }
 
-/// importance[block]: its weights summed over the query heads; 1 of each for the token's own.
+/// importance[block]: its weights summed over the query heads, each 1 for the token's own block.
 __device__ void weigh(const SelectionCall& c, const Choice& choice, Shared& shared) {
   for (Index i = threadIdx.x; i < choice.blocks; i += kThreads) choice.importance[i] = 0;
   for (Index head = 0; head < c.group && choice.seen > 0; head += kHeads) {
@@ -101,7 +101,7 @@ __device__ void weigh(const SelectionCall& c, const Choice& choice, Shared& shar
 /// Bits that are ordered as the weights are; NaN is the least.
 __device__ unsigned order_of(float weight) { return weight > 0 ? __float_as_uint(weight) : 0; }
 
-/// How many of the blocks come to at least `least`; every thread gets it.
+/// How many blocks have an order_of() of at least `least`; every thread gets the count.
 __device__ Index count_from(unsigned least, const Choice& choice, Shared& shared) {
   if (threadIdx.x == 0) shared.votes = 0;
   __syncthreads();
@@ -116,7 +116,7 @@ __device__ Index count_from(unsigned least, const Choice& choice, Shared& shared
   return all;
 }
 
-/// The greatest value that `wanted` blocks come to.
+/// The greatest value that at least `wanted` blocks reach.
 __device__ unsigned find_threshold(Index wanted, const Choice& choice, Shared& shared) {
   unsigned threshold = 0;
   for (unsigned bit = 1u << 30; wanted < choice.blocks && bit != 0; bit >>= 1) {
@@ -125,8 +125,8 @@ __device__ unsigned find_threshold(Index wanted, const Choice& choice, Shared& s
   return threshold;
 }
 
-/// Writes the blocks above the threshold and the first `equal` of those that come just to it, the
-/// last block first; the lanes of one warp take 32 at a time.
+/// Writes the blocks above the threshold and the first `equal` blocks just at it, in descending
+/// order; the lanes of one warp take 32 at a time.
 __device__ void write_chosen(unsigned threshold, Index equal, Index wanted, const Choice& choice,
                              std::int32_t* to) {
   const unsigned lane = threadIdx.x, before = (1u << lane) - 1;

@@ -1,6 +1,6 @@
-// Tiles of attention over listed blocks: rows of queries against kTileKeys keys at a time. Of the
-// kThreads threads of a block, 16 share the keys and kThreads / 16 the queries of scores, two each;
-// of sums of rows a lane has four neighbouring columns and a warp some rows.
+// Tiles of attention over listed blocks: rows of queries against kTileKeys keys at a time. For
+// scores, a block is a grid of kThreads / 16 x 16 threads, each with two queries and four keys. For
+// sums of rows, a warp has some of the rows and a lane four neighbouring columns.
 #pragma once
 
 #include "maskctl/attention/cuda/blocks/block_plan.h"
@@ -10,21 +10,21 @@ namespace maskctl::attention::cuda {
 
 constexpr int kKeys = kTileKeys;
 constexpr int kDepth = 32;     // elements of rows multiplied at once, and rows summed at once
-constexpr int kColumns = 128;  // of sums, which a block makes at once
+constexpr int kColumns = 128;  // columns of sums that a block makes at once
 // Keeps groups of four floats aligned and puts rows that are read at once into different banks.
 constexpr int kPadding = 4;
 
 // Blocks of 128 and 256 threads that a multiprocessor holds at once: 96 and 128 registers a thread.
 constexpr int kSmallBlocksAtOnce = 5, kLargeBlocksAtOnce = 2;
 
-/// Rows of an array by their numbers, which shared memory holds; -1: a row of zeros.
+/// Rows of an array by their numbers, which are in shared memory; -1: a row of zeros.
 struct Rows {
   AnyArray array;
   Index width;
   const Index* numbers;
 };
 
-/// What a block multiplies.
+/// The operands of a block's products, in shared memory.
 template <int kThreads>
 union alignas(16) Factors {
   static constexpr int kQueries = kThreads / 8;

@@ -1,5 +1,5 @@
-// Products of gathered rows: a block of threads makes a tile of kTileRows x kColumns sums, kDepth
-// products of each at a time, a thread 8 x 8 of them.
+// Products of gathered rows: a block of threads makes a tile of kTileRows x kColumns sums and a
+// thread 8 x 8 of them, kDepth products of each sum at a time.
 #include "maskctl/attention/cuda/grouped/grouped_product.h"
 #include "maskctl/attention/cuda/launch.cuh"
 

@@ -12,7 +12,7 @@ namespace maskctl::attention::cuda {
 inline constexpr int kTileRows = 64;
 struct RowTile {
   Index matrix = -1;  // -1: rows that no matrix multiplies
-  Range places;       // in the rows of the plan
+  Range places;       // indices into GroupedPlan::rows()
 };
 
 /// Every row of lhs, by the matrix that multiplies it.
@@ -20,9 +20,9 @@ class GroupedPlan {
  public:
   GroupedPlan(const GroupedProblem& problem, Stream stream);
 
-  /// Rows by matrix; those that no matrix multiplies are the last.
+  /// Rows by matrix; rows that no matrix multiplies come last.
   const Index* rows() const { return device_rows_.data(); }
-  /// The places of each matrix's rows.
+  /// The range of each matrix in rows().
   const Range* places() const { return device_places_.data(); }
   const RowTile* tiles() const { return device_tiles_.data(); }
   Index tile_count() const { return static_cast<Index>(tiles_.size()); }

@@ -82,7 +82,7 @@ __device__ inline void store_floats(float* to, const float* from, int bytes) {
                "r"(shared_address(from)), "r"(bytes)
                : "memory");
 }
-/// Adds contiguous floats of shared memory to memory; the order of several adders is open.
+/// Adds contiguous floats of shared memory to memory; the order of several adders is undefined.
 __device__ inline void add_floats(float* to, const float* from, int bytes) {
   asm volatile(
       "cp.reduce.async.bulk.global.shared::cta.bulk_group.add.f32 [%0], [%1], %2;" ::"l"(to),
@@ -97,7 +97,7 @@ __device__ void wait_for_stores() {
   asm volatile("cp.async.bulk.wait_group.read %0;" ::"n"(kPending) : "memory");
 }
 
-/// Waits until this thread's stores are in memory, and before what follows them.
+/// Waits until this thread's stores are in memory, and orders them before what follows.
 __device__ inline void finish_stores() {
   asm volatile("cp.async.bulk.wait_group 0;" ::: "memory");
   asm volatile("fence.proxy.async.global;" ::: "memory");
@@ -106,8 +106,9 @@ __device__ inline void finish_stores() {
 __device__ inline void tell_number(int* to, int number) {
   asm volatile("st.release.gpu.global.s32 [%0], %1;" ::"l"(to), "r"(number) : "memory");
 }
-/// Until a block that has begun tells `number`; what follows are stores. Nothing but sums in the L2
-/// cache depends on it, so that what this block has cached stays valid: relaxed.
+/// Waits until a block that has begun tells `number`; only stores may follow. A relaxed load is
+/// enough: nothing but sums in the L2 cache depends on it, and what this block has cached stays
+/// valid.
 __device__ inline void await_number(const int* from, int number) {
   int seen;
   do {

@@ -20,10 +20,10 @@ __device__ float dot(const uint4& x, const uint4& y) {
 
 constexpr int kLanesOfRow = 8, kRowThreads = 256;
 
-/// What is zero before the first tile of keys.
+/// The sums and turns that are zero before the first tile of keys.
 struct EmptySums {
-  float* d_query;  // null: it is stored first
-  int* turns;      // null: there are none
+  float* d_query;  // null: the first sums are stored, not added
+  int* turns;      // null: blocks take no turns
   int panels;
 
   /// Clears the share of row n of the tiles, by all lanes of the row.
@@ -73,8 +73,8 @@ __global__ void __launch_bounds__(kRowThreads)
   to[kTile] = lse != -kInfinity ? sum : 0;
 }
 
-/// Pieces of d_query in the order of the array, times the scale; the last first, which the L2 cache
-/// still has.
+/// Writes pieces of d_query, times the scale, to the array; the last piece first, which the L2
+/// cache still has.
 template <class T>
 __global__ void __launch_bounds__(128)
     convert_pieces(const __grid_constant__ BackwardCall call, int panels, T* d_query) {
@@ -86,7 +86,7 @@ __global__ void __launch_bounds__(128)
   if (query >= d.queries || column >= d.dim) return;
   await_previous_kernel();
   float x[32] = {};
-  const bool is_met = !call.turns || call.turns[piece] != 0;  // or nothing was stored
+  const bool is_met = !call.turns || call.turns[piece] != 0;  // else nothing was stored
   if (is_met) add_piece(call.d_query + piece * kPieceFloats, x);
   const Index batch = row / d.q_heads, head = row % d.q_heads;
   store_piece(x, call.b.p.scale,
@@ -95,8 +95,8 @@ __global__ void __launch_bounds__(128)
               static_cast<int>(d.dim) - column);
 }
 
-/// The sums of the parts of a tile of keys, in their order: gradients. A block takes one piece, as
-/// the first part has it.
+/// Adds up the parts of a tile of keys, in their order, to its gradients. A block takes one piece;
+/// only those of the first part have work.
 template <class T>
 __global__ void __launch_bounds__(128)
     add_parts(const __grid_constant__ BackwardCall call, SumsOfPart sums) {

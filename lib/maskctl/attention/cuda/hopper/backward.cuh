@@ -2,12 +2,12 @@
 // of queries that the mask opens for it.
 //
 // For every tile of queries two warpgroups make the transposed weights and the gradients of the
-// scores, and from these their shares of d_value, d_key and d_query. Up to 128 columns each of them
-// has 64 keys, and its weights stay in registers; only the gradients of the scores go through
-// shared memory, for d_query. Rows of 256 columns leave room for sums of 64 keys: there each has
-// half of the queries of the scores and half of the columns of the sums, and the weights go through
-// shared memory too. d_query is made in pieces of 64 x 64, which other warps add to f32 memory; one
-// thread brings queries and d_out ahead of time.
+// scores, and from these their shares of d_value, d_key and d_query. Up to 128 columns each
+// warpgroup has 64 keys, and its weights stay in registers; only the gradients of the scores go
+// through shared memory, for d_query. Rows of 256 columns leave room for sums of only 64 keys:
+// there each warpgroup has half of the queries of the scores and half of the columns of the sums,
+// and the weights go through shared memory too. d_query is made in pieces of 64 x 64, which other
+// warps add to f32 memory; one thread loads queries and d_out ahead of time.
 #pragma once
 
 #include "maskctl/attention/cuda/hopper/backward_adder.cuh"
@@ -55,7 +55,7 @@ void launch_kernel(const BackwardCall& call, int blocks, Stream stream) {
   });
 }
 
-// launch_kernel, compiled apart.
+// Instances of launch_kernel, each compiled in its own file.
 using Launch = void(const BackwardCall& call, int blocks, Stream stream);
 Launch launch_64, launch_128, launch_256, launch_fine_64, launch_fine_128;
 

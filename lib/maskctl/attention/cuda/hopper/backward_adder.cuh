@@ -1,4 +1,4 @@
-// What the backward kernel adds to d_query, on its way to memory.
+// The warps of the backward kernel that add its sums to d_query in memory.
 #pragma once
 
 #include "maskctl/attention/cuda/hopper/backward_call.cuh"
@@ -14,7 +14,7 @@ class BackwardAdder {
   __device__ BackwardAdder(const BackwardCall& call, Memory& memory, KeyTile tile, int group)
       : c(call), s(memory), tile_(tile), group_(group) {}
 
-  /// With turns and without, in a loop each: one for both has a longer path, which products wait
+  /// One loop with turns and one without: a loop for both has a longer path, which products wait
   /// for at 256 columns and in small tiles.
   __device__ void run() {
     if (c.turns) {
@@ -56,7 +56,7 @@ class BackwardAdder {
     commit_stores();
     wait_for_stores<0>();
   }
-  /// Once the sums are in memory.
+  /// Passes the turn on, once the sums are in memory.
   __device__ void pass_turn(int piece) {
     finish_stores();
     tell_number(c.turns + piece, tile_.number + 1);

@@ -11,13 +11,13 @@
 
 namespace maskctl::attention::cuda::hopper {
 
-/// What a block makes, for arrays whose rows of either width fit `kWidth`. `kFine`: tiles of 64 x
+/// What a block makes, for arrays whose rows have at most `kWidth` elements. `kFine`: tiles of 64 x
 /// 64, for masks that leave most tiles around an open one closed.
 template <class T, int kWidth, bool kFine, bool kGeneral>
 struct BackwardShape {
   using Element = T;
   static constexpr int kDim = kWidth, kPanels = kDim / kPanel;
-  /// Bias, soft cap or dropout: each weight is made from its place.
+  /// Bias, soft cap or dropout: each weight depends on its position.
   static constexpr bool kIsGeneral = kGeneral;
   static constexpr bool kIsWide = kDim > 128;  // warpgroups have the same keys
   static_assert(!(kIsWide && kFine));
@@ -29,11 +29,11 @@ struct BackwardShape {
   // Of one warpgroup:
   static constexpr int kScoreQueries = kIsWide ? 32 : kQueries;
   static constexpr int kSumColumns = kIsWide ? kDim / 2 : kDim;
-  static constexpr int kPieces = kMaskColumns * kPanels / kWarpgroups;  // of d_query
+  static constexpr int kPieces = kMaskColumns * kPanels / kWarpgroups;  // pieces of d_query
   static constexpr int kPiecesAtOnce = kIsWide ? 2 : 1;
   // Tiles in shared memory:
   static constexpr int kStages = 2, kOutStages = kIsWide || (kFine && kDim > 64) ? 1 : 2;
-  /// Where warpgroups read each other's gradients of scores, two tiles take turns, or, where
+  /// Two where two warpgroups read each other's gradients of scores: the tiles take turns or, where
   /// kIsWide, the second has the weights.
   static constexpr int kScoreTiles = kWarpgroups;
   static constexpr int kFew = kFine ? 32 : 56, kMany = kFine ? 224 : 224;  // registers
@@ -56,7 +56,7 @@ inline int width_of(const Dims& d) {
   const Index columns = std::max(d.dim, d.value_dim);
   return columns <= 64 ? 64 : columns <= 128 ? 128 : 256;
 }
-/// How many key heads blocks work on at a time: queries, d_out and d_query of these fit half of the
+/// How many key heads blocks work on at a time: their queries, d_out and d_query fit in half of the
 /// L2 cache.
 inline int heads_at_a_time(const Dims& d, int width) {
   constexpr Index kCacheBytes = 32 << 20;
@@ -64,28 +64,28 @@ inline int heads_at_a_time(const Dims& d, int width) {
   return static_cast<int>(std::clamp<Index>(kCacheBytes / bytes, 1, d.batch * d.kv_heads));
 }
 
-/// Whether blocks that take turns store what is added to a piece of d_query first, so that it need
-/// not be zero. (Of 256 columns there are so many pieces that products wait for those who add.)
+/// Whether, of blocks that take turns, the first stores its sums to a piece of d_query, so that it
+/// need not be zero. (At 256 columns there are so many pieces that products wait for the adders.)
 constexpr bool stores_first(int width) { return width <= 128; }
 
-/// What the kernel is called with.
+/// The arguments of the kernel.
 struct BackwardCall {
   BackwardParams b;
   CUtensorMap query, key, value, d_out;
   /// [B,Hq,query_tiles,2,64]: lse / ln 2, infinite for rows that have no key or do not exist, and
   /// delta.
   const float* rows;
-  float* d_query;  // pieces [B,Hq,query_tiles,kPanels], zeros before unless they are stored first
-  /// Of each piece 1 + the tile of keys that was added last, 0 before the first; null: tiles are
+  float* d_query;  // pieces [B,Hq,query_tiles,kPanels], zeros unless the first sums are stored
+  /// For each piece 1 + the tile of keys that was added last, 0 before the first; null: tiles are
   /// added in any order.
   int* turns;
-  int query_tiles;       // of 64, rounded up to whole tiles of the kernel
+  int query_tiles;       // tiles of 64, rounded up to whole tiles of the kernel
   int group;             // query heads of a key head
-  const KeyPart* parts;  // of each block
-  const KeyPart* split;  // those of tiles that have several
-  float* sums;           // of these: pieces, see piece_of_keys
+  const KeyPart* parts;  // one for each block
+  const KeyPart* split;  // the parts of tiles that have several
+  float* sums;           // pieces of the parts in `split`, see SumsOfPart
   const float* mean_shares;
-  void *d_key, *d_value;  // of the kernel's element
+  void *d_key, *d_value;  // arrays of the kernel's element
 };
 
 /// Shared memory of a block.
@@ -94,11 +94,11 @@ struct BackwardMemory {
   static constexpr int kKeyBytes = Shape::kKeys * kPanelRowBytes;
   static constexpr int kQueryBytes = Shape::kQueries * kPanelRowBytes;
   struct Step {
-    int head, number;  // of the tile of queries; -1: there are no more
+    int head, number;  // the tile of queries; number -1: there are no more
     int after;         // 1 + the tile of keys whose turn is before; 0: it is the first
     Cells cells[Shape::kMaskRows][Shape::kMaskColumns];
   };
-  /// Where the sums in d_query go.
+  /// The piece that the sums of a warpgroup are added to, and the turn that they wait for.
   struct Goal {
     int piece;  // -1: there are no more
     int after;

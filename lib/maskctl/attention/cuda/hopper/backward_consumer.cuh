@@ -6,20 +6,20 @@
 
 namespace maskctl::attention::cuda::hopper {
 
-/// Keeps what follows from an address out of registers until it is used.
+/// Keeps the compiler from holding addresses derived from this one in registers before their use.
 __device__ inline std::uint32_t made_here(std::uint32_t address) {
   asm volatile("" : "+r"(address));
   return address;
 }
 
-/// Puts a rounded fragment of a warpgroup in panels that are `panel_bytes` apart, from a row and a
-/// column on that are multiples of 8.
+/// Stores a rounded fragment of a warpgroup to panels that are `panel_bytes` apart, from a row and
+/// a column on that are multiples of 8.
 template <int n>
 __device__ __forceinline__ void store_fragment(unsigned char* panels, int panel_bytes, int row,
                                                int column, const std::uint32_t (&pairs)[n]) {
   const int thread = static_cast<int>(threadIdx.x) % 128, lane = thread % 32, matrix = lane / 8;
   row += thread / 32 * 16 + matrix % 2 * 8 + lane % 8;
-  // Panels are aligned: the 16 bytes of other columns are found by turning bits of the address.
+  // Panels are aligned: the 16 bytes of other columns are found by flipping bits of the address.
   const std::uint32_t begin =
       made_here(shared_address(panels) + swizzled(row, column + matrix / 2 * 8));
 #pragma unroll
@@ -34,7 +34,7 @@ class BackwardConsumer {
   using T = typename Shape::Element;
   using Memory = BackwardMemory<Shape>;
   static constexpr int kKeys = Shape::kKeys, kQueries = Shape::kQueries;
-  static constexpr int kScores = Shape::kScoreQueries / 2;  // of a thread
+  static constexpr int kScores = Shape::kScoreQueries / 2;  // scores of a thread
   static constexpr int kSums = Shape::kSumColumns / 2;
   static constexpr int kSumPanels = Shape::kSumColumns / kPanel;
   static constexpr bool kIsWide = Shape::kIsWide;
@@ -84,7 +84,7 @@ class BackwardConsumer {
 #pragma unroll
     for (int i = 0; i < kSums; ++i) d_key_[i] = d_value_[i] = 0;
     const int key = thread_ % 64;
-    const bool is_unseen = key < keys_left_ && !is_seen(key);  // read while the keys come
+    const bool is_unseen = key < keys_left_ && !is_seen(key);  // read while the keys are loaded
     s.key_full.wait(0);
     s.value_full.wait(0);
     if (is_unseen) clear(key);
@@ -210,8 +210,8 @@ class BackwardConsumer {
     }
     wgmma_commit();
   }
-  /// The group's pieces of d_query from number `first` on: of half of the queries, half of the
-  /// columns, or all.
+  /// The group's pieces of d_query from number `first` on; the group has half of the queries, half
+  /// of the columns, or all.
   __device__ __forceinline__ void multiply_scores(Pieces& d_query, int first) {
     const std::uint64_t a =
         transposed(shared_address(d_scores_at()[group_ % Shape::kMaskColumns]), Memory::kKeyBytes);
@@ -234,8 +234,7 @@ class BackwardConsumer {
     return kIsWide ? first_panel_ : group_ % Shape::kPanels;
   }
 
-  /// Whether the tile at hand opens all cells, those of the other group too: they meet in each
-  /// step.
+  /// Whether the current tile opens all cells, the other group's too: the groups meet in each step.
   __device__ __forceinline__ bool is_full() const {
     bool full = keys_left_ + key_tile_ * 64 >= kKeys;
 #pragma unroll
@@ -245,14 +244,14 @@ class BackwardConsumer {
     }
     return __all_sync(~0u, full);
   }
-  /// Whether it opens no cell of the group's keys: the other group alone has work.
+  /// Whether the current tile opens no cell of the group's keys: only the other group has work.
   __device__ __forceinline__ bool is_group_closed() const {
     bool closed = true;
 #pragma unroll
     for (int j = 0; j < Shape::kMaskColumns; ++j) closed &= step_->cells[key_tile_][j] == kNoCells;
     return __all_sync(~0u, closed);
   }
-  /// What it opens in the thread's rows.
+  /// The cells that the current tile opens in the thread's rows.
   __device__ __forceinline__ void read_tile(Words& words) const {
     const TileTableView& table = table_of(c.b.p.by_key, tile_.batch, step_->head);
 #pragma unroll
@@ -269,7 +268,7 @@ class BackwardConsumer {
     }
   }
 
-  /// The lse, or the delta, of the queries of elements 4 i and 4 i + 1 of a fragment.
+  /// The lse (`which` = 0) or delta (1) of the queries of elements 4 i and 4 i + 1 of a fragment.
   __device__ __forceinline__ float2 row_values(int which, int i) const {
     return *reinterpret_cast<const float2*>(
         &s.rows[at_.slot][i / 8][which][first_query_ + i % 8 * 8 + thread_ % 4 * 2]);
@@ -296,7 +295,7 @@ class BackwardConsumer {
   __device__ static __forceinline__ bool is_open(const Words& words, int i) {
     return hopper::is_open(words[i / 32][i / 2 % 2], i % 32);
   }
-  /// Gradients of the weights become those of the scores.
+  /// Turns gradients of the weights into gradients of the scores.
   __device__ __forceinline__ void differentiate(const Scores& weights, Scores& d_scores) const {
 #pragma unroll
     for (int i = 0; i < kScores / 4; ++i) {
@@ -308,7 +307,7 @@ class BackwardConsumer {
       }
     }
   }
-  /// Both, where each weight depends on its place.
+  /// weigh(), close() and differentiate() where each weight depends on its position.
   __device__ __forceinline__ void differentiate_generally(Scores& scores, Scores& d_scores,
                                                           const Words& words) const {
     const SoftmaxParams& p = c.b.p;
@@ -336,7 +335,7 @@ class BackwardConsumer {
     for (int i = 0; i < kScores / 2; ++i) pairs[i] = rounded_pair<T>(x[2 * i], x[2 * i + 1]);
   }
 
-  /// Keeps the compiler from making weights only after a wait for products that follows: a branch
+  /// Keeps the compiler from moving the weights behind the wait for products that follows: a branch
   /// that is never taken, since no weight is negative, depends on all of them.
   __device__ static __forceinline__ void need_now(const Scores& weights) {
     std::uint32_t all = 0;
@@ -345,7 +344,7 @@ class BackwardConsumer {
     if (static_cast<std::int32_t>(all) < 0) __nanosleep(1);
   }
 
-  /// Puts what the group has of [keys x queries] where both groups read it.
+  /// Stores the group's part of [keys x queries] where both groups read it.
   __device__ __forceinline__ void share(const Rounded& x, unsigned char* panels) const {
     store_fragment(panels, Memory::kKeyBytes, key_tile_ * 64, first_query_, x);
   }
@@ -420,7 +419,7 @@ class BackwardConsumer {
   Memory& s;
   const KeyTile tile_;
   const int group_, thread_, row_;
-  const int key_tile_, first_query_, first_panel_;  // of what the group has
+  const int key_tile_, first_query_, first_panel_;  // where the group's share begins
   const int keys_left_;                             // from the group's first key on
   Turn<Shape::kStages> at_;
   Turn<Shape::kOutStages> at_out_;

@@ -1,11 +1,12 @@
-// What the backward kernel reads, on its way to shared memory.
+// The thread of the backward kernel that loads what it reads into shared memory.
 #pragma once
 
 #include "maskctl/attention/cuda/hopper/backward_call.cuh"
 
 namespace maskctl::attention::cuda::hopper {
 
-/// The first tile of 64 from tile `begin` on of a tile row that is not empty; kNone: there is none.
+/// The first 64 x 64 tile of a tile row, from tile `begin` on, that is not empty; kNone: there is
+/// none.
 __device__ inline int first_from(const TileTableView& table, int tile_row, int begin) {
   int low = static_cast<int>(table.row_begins[tile_row]);
   const int end = static_cast<int>(table.row_ends[tile_row]);
@@ -20,7 +21,7 @@ __device__ inline int first_from(const TileTableView& table, int tile_row, int b
   return low == end ? TileRowWalk::kNone : max(table.runs[low].first, begin);
 }
 
-/// One thread, which brings what the consumers read.
+/// One thread, which loads what the consumers read.
 template <class Shape>
 class BackwardProducer {
   using Memory = BackwardMemory<Shape>;
@@ -89,7 +90,7 @@ class BackwardProducer {
     }
     return next == TileRowWalk::kNone ? 0 : next / Shape::kMaskRows + 1;
   }
-  /// All panels of a tile; `more`: bytes that will come from elsewhere.
+  /// Loads all panels of a tile; `more`: bytes of other loads that `full` waits for.
   template <int kBytes>
   __device__ void load(unsigned char (&to)[Shape::kPanels][kBytes], const CUtensorMap& map,
                        Corner corner, Barrier& full, int more, std::uint64_t policy) {

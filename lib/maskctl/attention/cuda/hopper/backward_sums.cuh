@@ -1,5 +1,5 @@
-// What becomes of the sums of a tile of keys: its gradients, at once where one block makes them, or
-// by way of f32 memory, where they are the sums of several blocks' parts.
+// Turns the sums of a tile of keys into its gradients: at once where one block makes them, or
+// through f32 memory where several blocks make parts of them.
 #pragma once
 
 #include "maskctl/attention/cuda/hopper/backward_call.cuh"
@@ -8,7 +8,7 @@ namespace maskctl::attention::cuda::hopper {
 
 /// Where a part keeps a piece: [d_key, d_value][64 keys][panels].
 struct SumsOfPart {
-  int rows, panels;  // of a tile of keys: 64 keys, 64 columns
+  int rows, panels;  // extents of a tile of keys, in 64 keys and in 64 columns
 
   constexpr int count() const { return 2 * rows * panels; }
   constexpr Index piece(int part, bool is_value, int row, int panel) const {
@@ -16,8 +16,8 @@ struct SumsOfPart {
   }
 };
 
-/// Writes the gradients of 64 keys from `first` on in the 64 columns of a panel, of which the
-/// thread of a warpgroup has the fragment x.
+/// Writes the gradients of 64 keys from `first` on in the 64 columns of a panel. x is the thread's
+/// fragment of the warpgroup's sums.
 template <class T, bool kIsValue>
 __device__ __forceinline__ void store_gradient(const BackwardCall& c, const KeyTile& tile,
                                                Index first, int panel, float* x) {

@@ -7,7 +7,7 @@
 namespace maskctl::attention::cuda::hopper {
 namespace {
 
-constexpr Index kCacheBytes = Index{32} << 20;  // of the L2 cache, for keys and values
+constexpr Index kCacheBytes = Index{32} << 20;  // share of the L2 cache for keys and values
 constexpr Index kMostDim = 256;
 
 Index most_dim(const Dims& d) { return std::max(d.dim, d.value_dim); }
@@ -59,7 +59,7 @@ void run(const SoftmaxParams& p, const Schedule& schedule, Workspace& workspace,
 
 constexpr Tiling kDim64{64, 128, 3, 3, 2, true}, kDim128{128, 128, 2, 2, 2, true},
     kDim256{256, 64, 2, 2, 1, true};
-// Where few of the 64 x 64 tiles around an open one are open too: each by itself.
+// For masks where few 64 x 64 tiles around an open one are open too: each tile by itself.
 constexpr Tiling kFineDim64{64, 64, 1, 2, 1, false, 2}, kFineDim128{128, 64, 1, 2, 1, false, 2};
 
 template <class T, bool kGeneral, class... Arguments>

@@ -16,8 +16,8 @@ std::string unavailable();
 /// dimension"; empty when it can.
 std::string unsupported_forward(const SoftmaxParams& p);
 
-/// The schedule of a mask for calls of such dimensions and dtype; none where these kernels take
-/// none of them.
+/// The schedule of a mask for calls of such dimensions and dtype; empty where these kernels take no
+/// such call.
 Schedule forward_schedule(const MaskView& by_query, const Dims& d, DType dtype, Stream stream);
 
 /// `means` and the results: see launch_forward in softmax/kernels.h.

@@ -10,27 +10,28 @@ namespace maskctl::attention::cuda::hopper {
 
 struct ForwardCall {
   SoftmaxParams p;
-  CUtensorMap query, key, value, out;  // boxes of all rows of a tile; of `out`: of 64
+  CUtensorMap query, key, value, out;  // boxes of all rows of a tile; for `out`, of 64 rows
   const float* means = nullptr;        // see launch_forward of kernels.h
   float* lse = nullptr;
   const int* order = nullptr;  // for each table of by_query: its tile rows, the longest first
   int* drawn = nullptr;        // how many tiles blocks have drawn; 0 before and after
-  int tile_rows = 0;           // of a head
+  int tile_rows = 0;           // per head
   int heads_at_once = 1;       // whose keys and values fit into the L2 cache together
 };
 
 /// How a call is cut.
 struct Tiling {
-  int dim;          // of queries, keys and values; zeros are added
-  int keys;         // of a tile
+  int dim;          // columns of queries, keys and values, padded with zeros
+  int keys;         // per tile
   int warpgroups;   // with 64 queries each
   int stages;       // tiles of keys, and of values, in shared memory
-  int query_slots;  // tiles of queries there
+  int query_slots;  // tiles of queries in shared memory
   bool takes_turns;
-  int blocks = 1;  // on a multiprocessor
+  int blocks = 1;  // per multiprocessor
 };
 
-/// `kGeneral`: with a bias, a soft cap, dropout, a scale that is not positive, or sums as they are.
+/// `kGeneral`: with a bias, a soft cap, dropout, a scale that is not positive, or sums that are not
+/// normalised.
 template <class T, Tiling kTiling, bool kGeneral>
 struct ForwardShape {
   using Element = T;
@@ -41,7 +42,7 @@ struct ForwardShape {
 
   static constexpr int kRows = 64 * kWarpgroups;  // queries of a tile
   static constexpr int kPanels = kDim / kPanel;
-  static constexpr int kColumns = kKeys / kTile;  // tiles of the mask side by side
+  static constexpr int kColumns = kKeys / kTile;  // 64 x 64 tiles of the mask side by side
   static constexpr int kThreads = 128 * (kWarpgroups + 1);
   static constexpr int kStepsAhead = 4;  // how many tiles of keys the scout may know of
   // Registers of a thread: all 64 Ki are shared out.
@@ -52,28 +53,28 @@ struct ForwardShape {
 /// A tile of queries.
 struct Work {
   int b, h, kv_head, tile;
-  bool is_end;     // there is none
-  bool has_tiles;  // of keys
+  bool is_end;     // there are no more tiles
+  bool has_tiles;  // whether it meets tiles of keys
 };
 
 template <class Shape>
 struct ForwardMemory {
-  static constexpr int kKeyBytes = Shape::kKeys * kPanelRowBytes;  // of a panel
+  static constexpr int kKeyBytes = Shape::kKeys * kPanelRowBytes;  // per panel
   static constexpr int kQueryBytes = Shape::kRows * kPanelRowBytes;
 
   struct KeyTile {
     int number;
-    bool is_last;  // of those that the tile of queries meets
+    bool is_last;  // the last that the tile of queries meets
     bool has_unseen;
     int payload_rows;
     Cells cells[Shape::kWarpgroups][Shape::kColumns];
   };
-  using Payload = std::uint64_t[kTile];  // of one of the cells
+  using Payload = std::uint64_t[kTile];  // the payload of one of `cells`
   /// What the scout tells the producer: a tile of keys, or that there is none.
   struct Step : KeyTile {
     Work work;    // the tile of queries that meets it
-    bool begins;  // that tile
-    const std::uint64_t* payloads[Shape::kWarpgroups][Shape::kColumns];  // null: it has none
+    bool begins;  // whether this is the first tile of keys of `work`
+    const std::uint64_t* payloads[Shape::kWarpgroups][Shape::kColumns];  // null: no payload
     std::uint64_t unseen[Shape::kColumns];  // keys that none of the queries sees
   };
 
@@ -82,7 +83,7 @@ struct ForwardMemory {
   unsigned char value[Shape::kStages][Shape::kPanels][kKeyBytes];
   Payload payloads[Shape::kStages][Shape::kWarpgroups][Shape::kColumns];
   KeyTile tiles[Shape::kStages];  // as long as the keys are there
-  // Of each tile until its values are used, when keys of other tiles may have its place.
+  // Kept for each tile until its values are used, when its slot may hold the keys of another tile.
   std::uint64_t unseen[2 * Shape::kStages][Shape::kColumns];
   Work work[Shape::kTilesOfQueries];
   Step steps[Shape::kStepsAhead];
@@ -91,7 +92,7 @@ struct ForwardMemory {
   Barrier key_full[Shape::kStages], key_empty[Shape::kStages];
   Barrier value_full[Shape::kStages], value_empty[Shape::kStages];
 
-  /// The place of a tile in a ring of two turns.
+  /// The index of a tile in a ring of twice as many slots.
   __device__ static int round(const Turn<Shape::kStages>& at) {
     return at.slot + Shape::kStages * at.parity;
   }
@@ -115,7 +116,8 @@ enum Meeting { kTurnOfFirst = 1, kGroupOfFirst = 4, kConsumers = 8 };
 __device__ inline int tile_count(const ForwardCall& c) {
   return static_cast<int>(c.p.d.batch * c.p.d.q_heads) * c.tile_rows;
 }
-/// The n-th tile of queries: heads whose keys fit into the cache, then the longest tiles first.
+/// The n-th tile of queries: heads go in groups whose keys fit into the cache, the longest tiles of
+/// a group first.
 __device__ inline Work draw(const ForwardCall& c, int n) {
   const int heads = static_cast<int>(c.p.d.batch * c.p.d.q_heads);
   const int first = n / (c.tile_rows * c.heads_at_once) * c.heads_at_once;

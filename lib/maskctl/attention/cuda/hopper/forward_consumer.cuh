@@ -1,6 +1,6 @@
 // The warpgroups of forward attention on Hopper GPUs that compute. While a warpgroup's product of
 // weights and values for one tile of keys is under way, so is that of queries and keys for the
-// next, and warpgroups take turns so that one has the tensor cores while another takes
+// next, and warpgroups take turns so that one has the tensor cores while another computes
 // exponentials.
 #pragma once
 
@@ -46,9 +46,9 @@ class Consumer {
     bool is_full;
   };
 
-  /// All tiles of keys. The weights of a tile meet its values while the scores of the next are
-  /// made. (To go on into the next tile of queries without a pause was 5 % slower, even where rows
-  /// have few tiles.)
+  /// Walks all tiles of keys. The weights of a tile are multiplied by its values while the scores
+  /// of the next are made. (To go on into the next tile of queries without a pause was 5 % slower,
+  /// even where rows have few tiles.)
   __device__ __forceinline__ void walk() {
     float scores[kKeys / 2];
     std::uint32_t weights[kKeys / 4];
@@ -98,7 +98,8 @@ class Consumer {
   }
 
   // Warpgroups issue their products one after the other: exponentials of one overlap the products
-  // of the other. (Overlapping those of the own one as well was measured 5 % slower.)
+  // of the other. (Overlapping a warpgroup's exponentials with its own products as well was
+  // measured 5 % slower.)
   __device__ __forceinline__ void take_turn() {
     if constexpr (Shape::kTakesTurns) sync(kTurnOfFirst + group_, 256);
   }
@@ -137,7 +138,7 @@ class Consumer {
     wgmma_commit();
   }
 
-  /// What the tile of keys at hand opens in the thread's rows.
+  /// The cells that the current tile of keys opens in the thread's rows.
   __device__ __forceinline__ Words read_tile() {
     const typename Memory::KeyTile& tile = s.tiles[at_.slot];
     // Votes, so that the compiler knows that a warp agrees and uses its uniform registers.
@@ -180,8 +181,8 @@ class Consumer {
     sync(kConsumers, 128 * Shape::kWarpgroups);
   }
 
-  /// Logits of a general call, in powers of two. Cells outside the arrays, which stay closed or are
-  /// not stored, read a bias that is inside.
+  /// Logits of a general call, as exponents of two. Cells outside the arrays, which stay closed or
+  /// are not stored, read a bias that is inside.
   __device__ __forceinline__ void score_generally(float (&scores)[kKeys / 2]) {
 #pragma unroll
     for (int i = 0; i < kKeys / 2; ++i) {
@@ -193,7 +194,7 @@ class Consumer {
                          min(key, static_cast<int>(c.p.d.keys) - 1), scores[i], slope);
     }
   }
-  /// In the order of the words' bytes, which one instruction makes four predicates of.
+  /// In the order of the words' bytes: one instruction turns a byte into four predicates.
   __device__ __forceinline__ void close(float (&scores)[kKeys / 2], const Words& words) {
 #pragma unroll
     for (int word = 0; word < kKeys / 32; ++word) {
@@ -206,9 +207,9 @@ class Consumer {
     }
   }
 
-  /// Scores become weights, relative to the largest score so far of each row, or to an earlier one
-  /// that is little smaller: then sums stay as they are. `shrunk`: what sums so far are to be
-  /// multiplied by where some maximum has_grown_.
+  /// Turns scores into weights relative to the running maximum of each row, or to an earlier
+  /// maximum that is little smaller: then sums need no rescaling. `shrunk`: the factors that
+  /// rescale earlier sums where some maximum has_grown_.
   __device__ __forceinline__ void weigh(float (&scores)[kKeys / 2], const Words& words,
                                         float (&shrunk)[2]) {
     if constexpr (Shape::kIsGeneral) score_generally(scores);
@@ -233,7 +234,8 @@ class Consumer {
   }
   __device__ __forceinline__ void raise_maxima(const float (&scores)[kKeys / 2],
                                                float (&shrunk)[2]) {
-    // In powers of two; weights stay below 2^8. Sums that nobody divides are of the largest score.
+    // In powers of two; weights stay below 2^8. Sums that are not normalised must be relative to
+    // the largest score.
     constexpr float kLittle = Shape::kIsGeneral ? 0 : 8;
     float most[2];
 #pragma unroll
@@ -253,8 +255,8 @@ class Consumer {
     if (!has_grown_) return;
 #pragma unroll
     for (int side = 0; side < 2; ++side) {
-      // Of rows that have grown alone: what other rows of the warp see changes no bit of this one.
-      // By a branch: fused, x y - x y is the rounding error of a product.
+      // Rescales only rows whose maximum has grown: what other rows of the warp see changes no bit
+      // of this one. By a branch: fused, x y - x y is the rounding error of a product.
       const float max = has_grown(side) ? most[side] : max_[side];
       const float shift = max * to_exponent_;
       shrunk[side] = has_grown(side) ? exp2_approximate(fmaf(max_[side], to_exponent_, -shift)) : 1;
@@ -312,7 +314,8 @@ class Consumer {
     sync(kGroupOfFirst + group_, 128);
     if (thread_ == 0) store();
   }
-  /// Column `pair` of eight, number `eight` of the row, in the memory that held the queries.
+  /// Where columns 8 `eight` + `pair` and the next of a row go, in the memory that held the
+  /// queries.
   __device__ __forceinline__ std::uint32_t* out_at(int row, int eight, int pair) {
     unsigned char* const panel = s.query[at_query_.slot][eight / 8];
     return reinterpret_cast<std::uint32_t*>(panel + swizzled(row, eight % 8 * 8) + pair * 2);
@@ -345,11 +348,11 @@ class Consumer {
   const ForwardCall& c;
   Memory& s;
   const int group_, thread_, row_;
-  const float to_exponent_;  // from scores to powers of two
+  const float to_exponent_;  // turns scores into exponents of two
   Turn<Shape::kTilesOfQueries> at_query_;
   Turn<Shape::kStages> at_, at_value_;
   Work work_;
-  int number_ = 0;  // of the tile of keys at hand
+  int number_ = 0;  // the current tile of keys
   bool is_last_ = false, has_unseen_ = false, has_grown_ = false;
   float sums_[kDim / 2], max_[2], total_[2];
 };

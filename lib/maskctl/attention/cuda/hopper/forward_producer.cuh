@@ -1,15 +1,14 @@
-// The warps of forward attention on Hopper GPUs that have keys and values brought: one finds the
-// tiles of keys that the mask opens, another has the copy engine bring them into rings in shared
-// memory.
+// The warps of forward attention on Hopper GPUs that load keys and values: one finds the tiles of
+// keys that the mask opens, another has the copy engine load them into rings in shared memory.
 #pragma once
 
 #include "maskctl/attention/cuda/hopper/forward_call.cuh"
 
 namespace maskctl::attention::cuda::hopper {
 
-/// A warp that finds the tiles of keys which each tile of queries meets, some of them ahead of the
-/// producer: where tiles are is known only after loads that follow from each other. Lane i walks
-/// the tile row of warpgroup i.
+/// A warp that finds the tiles of keys which each tile of queries meets, a few ahead of the
+/// producer, since finding them takes loads that depend on each other. Lane i walks the tile row of
+/// warpgroup i.
 template <class Shape>
 class Scout {
   using Memory = ForwardMemory<Shape>;
@@ -54,8 +53,8 @@ class Scout {
     if (lane_ == 0) s.steps[at_.slot].work = work, s.steps[at_.slot].begins = true;
     pass_on();
   }
-  /// Tells of all its tiles of keys. While the next tile is looked for, a lane loads which keys a
-  /// part of this one uses.
+  /// Tells of all tiles of keys that a tile of queries meets. While the next is looked for, each
+  /// lane loads which keys its part of this one uses.
   __device__ __forceinline__ void tell_all(const TileTableView& table, TileRowWalk& row,
                                            const Work& work) {
     Cells cells[Shape::kColumns];
@@ -87,14 +86,15 @@ class Scout {
       pass_on();
     }
   }
-  /// Tells where the cells of the lane's part of a tile are; which of its keys are used.
+  /// Tells where the payload of the lane's part of a tile is. Returns which of its keys are used.
   __device__ __forceinline__ std::uint64_t look_into(const TileTableView& table, Step& step) const {
     const int row = lane_ / Shape::kColumns, column = lane_ % Shape::kColumns;
     const Cells cells = step.cells[row][column];
     step.payloads[row][column] = has_payload(cells) ? payload_of(table, cells) : nullptr;
     return used_columns(table, cells);
   }
-  /// What the tile that has column n opens in the lane's row; the number of the tile.
+  /// Sets `cells` to what the tile with column n opens in the lane's row. Returns the tile's
+  /// number.
   __device__ __forceinline__ int take(const TileTableView& table, TileRowWalk& row, int n,
                                       Cells (&cells)[Shape::kColumns]) {
     const int number = n / Shape::kColumns;
@@ -116,7 +116,7 @@ class Scout {
   Turn<Shape::kStepsAhead> at_;
 };
 
-/// A warp that has the copy engine bring what the scout tells of.
+/// A warp that has the copy engine load what the scout tells of.
 template <class Shape>
 class Producer {
   using Memory = ForwardMemory<Shape>;
@@ -126,7 +126,7 @@ class Producer {
   __device__ Producer(const ForwardCall& call, Memory& memory)
       : c(call), s(memory), is_first_(threadIdx.x % 32 == 0) {}
 
-  /// The first keys are brought before queries, whose room may be in use yet.
+  /// The first keys are loaded before the queries, whose room may still be in use.
   __device__ __forceinline__ void run() {
     for (;; at_step_.next()) {
       s.step_full[at_step_.slot].wait(at_step_.parity);
@@ -147,7 +147,7 @@ class Producer {
   }
 
  private:
-  /// Tells of a tile of queries, and has it brought where a tile of keys meets it.
+  /// Tells the consumers of a tile of queries, and loads it where it meets a tile of keys.
   __device__ __forceinline__ void announce(const Work& work) {
     s.query_empty[at_query_.slot].wait(at_query_.parity ^ 1);
     if (is_first_) {
@@ -207,7 +207,7 @@ class Producer {
 
   const ForwardCall& c;
   Memory& s;
-  const bool is_first_;  // lane
+  const bool is_first_;  // whether this is the first lane
   Turn<Shape::kStepsAhead> at_step_;
   Turn<Shape::kTilesOfQueries> at_query_;
   Turn<Shape::kStages> at_;

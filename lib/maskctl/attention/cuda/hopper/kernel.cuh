@@ -7,7 +7,7 @@
 
 namespace maskctl::attention::cuda::hopper {
 
-/// Whether each weight depends on its place, not on its score alone.
+/// Whether each weight depends on its position, not on its score alone.
 inline bool has_places(const SoftmaxParams& p) {
   return p.bias.data || p.soft_cap != 0 || p.dropout != 0;
 }
@@ -19,8 +19,8 @@ void with_16_bits(DType dtype, F&& f) {
   f(std::type_identity<__nv_bfloat16>());
 }
 
-/// launch() of a kernel that begins before the previous one of the stream has ended, where that one
-/// lets it, and calls await_previous_kernel() before it reads what that one writes.
+/// launch() of a kernel that may begin before the stream's previous kernel has ended, where that
+/// one lets it; it must call await_previous_kernel() before it reads what that one writes.
 template <class... Parameters>
 void launch_early(const char* name, void (*kernel)(Parameters...), dim3 grid, dim3 threads,
                   std::size_t shared_bytes, Stream stream,
@@ -31,14 +31,15 @@ void launch_early(const char* name, void (*kernel)(Parameters...), dim3 grid, di
   launch_as(&early, name, kernel, grid, threads, shared_bytes, stream, p...);
 }
 
-/// The dynamic shared memory of a block as a Memory, which begins where swizzled panels may.
+/// The dynamic shared memory of a block as a Memory, aligned for swizzled panels.
 template <class Memory>
 __device__ Memory& block_memory() {
   const std::uint32_t begin = shared_address(dynamic_shared());
   const std::uint32_t aligned = (begin + kAtomBytes - 1) / kAtomBytes * kAtomBytes;
   return *reinterpret_cast<Memory*>(dynamic_shared() + (aligned - begin));
 }
-/// What such a block is launched with, where `blocks` are on a multiprocessor: with room to align.
+/// The dynamic shared memory of such a block with room to align, where `blocks` share a
+/// multiprocessor.
 template <class Memory, int blocks = 1>
 constexpr std::size_t block_bytes() {
   constexpr std::size_t kBytes = sizeof(Memory) + kAtomBytes;

@@ -10,15 +10,15 @@ namespace {
 
 constexpr int kThreads = 1024;
 
-/// What is put in order.
+/// The tiles of keys to put in order.
 struct KeyLists {
   MaskView mask;
   Dims d;
   BackwardTiles tiles;
   int heads_at_a_time;
-  int tile_rows;       // of a head
-  const int* order;    // of each table: its tile rows, the longest first
-  const int* lengths;  // of each table, of each tile row: its tiles of 64 queries
+  int tile_rows;       // per head
+  const int* order;    // for each table its tile rows, the longest first
+  const int* lengths;  // for each table and tile row, how many tiles of 64 queries
   KeyPart* parts;      // four lists of `capacity`, see KeyOrder
   Index capacity;
 
@@ -26,10 +26,10 @@ struct KeyLists {
   __device__ Index table(int batch, int kv_head) const {
     return table_number(mask, batch, kv_head * d.group());
   }
-  /// By sections of heads whose queries share the L2 cache; of a section the longest tiles first
-  /// or, where blocks take turns, the last: under causal masks and windows these meet their queries
-  /// before others do. Blocks of lower number have earlier turns, so that who waits for a turn
-  /// waits for blocks that have begun.
+  /// The n-th tile: by sections of heads whose queries share the L2 cache, and within a section the
+  /// longest tiles first or, where blocks take turns, the last: under causal masks and windows
+  /// these meet their queries before others do. Blocks of lower number have earlier turns, so that
+  /// a block that waits for its turn waits for blocks that have begun.
   __device__ KeyTile nth(int n, bool take_turns) const {
     const int heads = static_cast<int>(d.batch * d.kv_heads);
     const int first = n / (heads_at_a_time * tile_rows) * heads_at_a_time;
@@ -43,7 +43,8 @@ struct KeyLists {
   __device__ Index length(const KeyTile& tile) const {
     return d.group() * lengths[table(tile.batch, tile.kv_head) * tile_rows + tile.number];
   }
-  /// From the first tile of queries of the first head of the group to the last of the last.
+  /// The tiles of queries of a tile, from the first in the group's first head to the last in its
+  /// last head.
   __device__ Range span(const KeyTile& tile) const {
     const TileTableView& view = mask.tables[table(tile.batch, tile.kv_head)];
     const Index rows = tiles.keys / kTile, columns = tiles.queries / kTile;
@@ -60,7 +61,8 @@ struct KeyLists {
   }
 };
 
-/// The parts of a tile, of whose members `tile`, `of` and `sums` are set: equal shares of its span.
+/// Writes the parts of a tile: equal shares of its span. `part` has `tile`, `of` and the first
+/// `sums`.
 __device__ void write_parts(const KeyLists& lists, KeyPart part, KeyPart* to, KeyPart* split) {
   const Range span = part.of > 1 ? lists.span(part.tile) : Range{};
   for (part.nth = 0; part.nth < part.of; ++part.nth, ++part.sums) {
@@ -74,8 +76,8 @@ __device__ void write_parts(const KeyLists& lists, KeyPart part, KeyPart* to, Ke
   }
 }
 
-/// Two blocks, for the two orders. `counts`: how many parts there are, and how many of tiles that
-/// have several.
+/// Two blocks, for the two orders. `counts`: how many parts there are, and how many are of tiles
+/// that have several.
 __global__ void __launch_bounds__(kThreads)
     order_keys(const __grid_constant__ KeyLists lists, int* counts) {
   const bool take_turns = blockIdx.x == 0;

@@ -1,5 +1,5 @@
-// What the blocks of the backward pass on Hopper GPUs do: each has a tile of keys, and tiles with
-// many queries (sinks, columns that all see) are several blocks' work.
+// What the blocks of the backward pass on Hopper GPUs do: each takes a tile of keys, and tiles with
+// many queries (sinks, columns that all see) are shared by several blocks.
 #pragma once
 
 #include <algorithm>
@@ -15,19 +15,19 @@ struct KeyTile {
   int batch, kv_head, number;
 };
 
-/// A tile of keys with those of its tiles of queries that have the numbers `begin` .. `end` - 1,
-/// counted on from one head of the group to the next.
+/// A part of a tile of keys: its tiles of queries `begin` .. `end` - 1, numbered on from one head
+/// of the group to the next.
 struct KeyPart {
   KeyTile tile;
   int begin, end;
-  int nth, of;  // the part of how many of its tile
-  int sums;     // where it leaves its sums: those of the parts of a tile follow each other
+  int nth, of;  // this is part `nth` of the tile's `of` parts
+  int sums;     // index of its sums: the parts of a tile follow each other
 };
 
-/// How many tiles of queries a part has at most, about, where `lists` tiles of keys have `total`
-/// together: so few that the last block does not keep the others waiting, and that few tiles of
-/// keys occupy all multiprocessors; so many that what a part costs beside them, about the time of
-/// four, does not count.
+/// About how many tiles of queries a part has at most, where `lists` tiles of keys have `total`
+/// together: so few that the last block does not keep the others waiting, and that even few tiles
+/// of keys occupy all multiprocessors; so many that the fixed cost of a part, about the time of
+/// four tiles, does not matter.
 inline constexpr Index kMultiprocessors = 132, kMostCuts = 16 * kMultiprocessors;
 constexpr Index part_length(Index total, Index lists) {
   constexpr Index kShortest = 8;
@@ -35,25 +35,25 @@ constexpr Index part_length(Index total, Index lists) {
   return std::max({kShortest, ceil_div(total, kMostCuts),
                    std::min(twice_the_mean, ceil_div(total, kMultiprocessors))});
 }
-/// How many parts a list of some length has. Of several lists these are at most kMostCuts more than
+/// How many parts a list of this length has. Several lists have at most kMostCuts more parts than
 /// there are lists, since part_length is no less than total / kMostCuts.
 constexpr Index parts_of(Index list, Index part_length) {
   return 2 * list > 3 * part_length ? ceil_div(list, part_length) : 1;
 }
 
-/// The blocks of a call for a mask, for any number of calls. Waits for the GPU.
+/// The blocks of calls under one mask, for any number of calls. Making it waits for the GPU.
 struct KeyOrder {
   KeyOrder() = default;
   /// `is_fine`: tiles have 64 keys where they would have 128.
   KeyOrder(const MaskView& by_key, const Dims& d, bool is_fine, Stream stream);
 
-  /// In one of two orders: for blocks that take turns, and for those that do not.
+  /// All parts, in one of two orders: for blocks that take turns, and for blocks that do not.
   const KeyPart* parts(bool take_turns) const { return list(take_turns ? 0 : 1); }
-  /// By `sums`: the parts of tiles that have several.
+  /// The parts of tiles that have several, by `sums`.
   const KeyPart* split(bool take_turns) const { return list(take_turns ? 2 : 3); }
 
-  int count = 0;        // of parts
-  int split_count = 0;  // of those of tiles that have several
+  int count = 0;        // all parts
+  int split_count = 0;  // parts of tiles that have several
   bool is_fine = false;
 
  private:
@@ -61,7 +61,7 @@ struct KeyOrder {
     return reinterpret_cast<const KeyPart*>(memory_.data()) + n * capacity_;
   }
 
-  Index capacity_ = 0;  // of each list
+  Index capacity_ = 0;  // parts that each list has room for
   DeviceBuffer memory_;
 };
 

@@ -10,7 +10,7 @@
 namespace maskctl::attention::cuda::hopper {
 
 inline constexpr int kPanel = 64;                      // columns of a panel
-inline constexpr int kPanelRowBytes = 128;             // of 16-bit elements
+inline constexpr int kPanelRowBytes = 128;             // 64 elements of 16 bits
 inline constexpr int kAtomBytes = 8 * kPanelRowBytes;  // 8 rows: the pattern of the swizzle repeats
 
 /// Bytes from the begin of a panel to element (row, column) of it.
@@ -26,7 +26,7 @@ constexpr int fragment_row(int t, int i) { return t / 32 * 16 + t % 32 / 4 + i /
 constexpr int fragment_column(int t, int i) { return i / 4 * 8 + t % 4 * 2 + i % 2; }
 static_assert(fragment_row(37, 2) == 16 + 1 + 8 && fragment_column(37, 5) == 8 + 2 + 1);
 
-/// Where an operand is: `leading` and `stride` in bytes, see below.
+/// The descriptor of an operand: `leading` and `stride` in bytes, see below.
 constexpr std::uint64_t descriptor(std::uint32_t address, int leading, int stride) {
   constexpr std::uint64_t kSwizzle128 = std::uint64_t{1} << 62;
   return (address & 0x3FFFF) >> 4 | static_cast<std::uint64_t>(leading >> 4) << 16 |
@@ -44,7 +44,7 @@ constexpr std::uint64_t k_major(std::uint32_t address) {
 constexpr std::uint64_t transposed(std::uint32_t address, int panel_bytes) {
   return descriptor(address, panel_bytes, kAtomBytes);
 }
-/// The descriptor of an operand so many bytes behind: addresses are the low bits.
+/// The descriptor of the operand `bytes` further on: the address is in the low bits.
 constexpr std::uint64_t advanced(std::uint64_t descriptor, int bytes) {
   const auto low = static_cast<std::uint32_t>(descriptor) + static_cast<std::uint32_t>(bytes >> 4);
   return (descriptor & ~std::uint64_t{0xFFFFFFFF}) | low;

@@ -27,14 +27,14 @@ class TileRowWalk {
   }
   /// The number of the next tile that is not empty; kNone at the end.
   __device__ int next() const { return at_; }
-  /// What tile number n opens, where none before next() is asked for, and each at most once.
+  /// What tile number n opens. Ask for no tile before next(), and for each at most once.
   __device__ Cells take(const TileTableView& table, int n) {
     if (at_ != n) return kNoCells;
     const Cells cells = is_full_ ? kAllCells : table.payloads[partial_++];
     if (++at_ == until_) ++run_, enter(table);
     return cells;
   }
-  /// Leaves out what comes before tile number n.
+  /// Skips the tiles before number n.
   __device__ void skip_to(const TileTableView& table, int n) {
     while (at_ != kNone && until_ <= n) {
       if (!is_full_) partial_ += until_ - at_;
@@ -55,14 +55,14 @@ class TileRowWalk {
   }
 
   int run_ = 0, end_ = 0, partial_ = 0;
-  int at_ = 0, until_ = 0;  // in the run
+  int at_ = 0, until_ = 0;  // the next tile of the run, and its end
   bool is_full_ = false;
 };
 
 /// A tile of (64 kRows) x (64 kColumns) cells.
 template <int kRows, int kColumns>
 struct WideTile {
-  int number;  // of the tile in its tile row
+  int number;  // in its tile row
   Cells cells[kRows][kColumns];
 };
 
@@ -134,7 +134,7 @@ __device__ inline std::uint64_t open_word(Cells cells, const std::uint64_t* payl
   return bits_between(static_cast<std::int32_t>(bits), static_cast<std::int32_t>(bits >> 32));
 }
 
-/// The same of rows `row` and `row` + 8, which a thread has in a fragment; without a branch for
+/// open_word() of rows `row` and `row` + 8, which a thread has in a fragment, without a branch for
 /// each.
 __device__ inline void open_words(Cells cells, const std::uint64_t* payload, int rows, int row,
                                   std::uint64_t (&open)[2]) {
@@ -158,9 +158,9 @@ __device__ inline std::uint64_t used_columns(const TileTableView& table, Cells c
   return cells < 0 ? table.used_by_words[~cells] : table.used_by_intervals[cells];
 }
 
-/// Of a row of 64 columns, those that a thread has in a fragment, 8 j + 2 (t % 4) and the next for
-/// j = 0 .. 7, as one word that is_open reads: four bits of each byte, the others are of no
-/// meaning.
+/// The columns that a thread has of a row of 64 in a fragment, 8 j + 2 (t % 4) and the next for
+/// each j in 0 .. 7, as one word that is_open reads: four bits of each byte, the others mean
+/// nothing.
 __device__ inline std::uint32_t own_columns(std::uint64_t row) {
   const unsigned begin = threadIdx.x % 4 * 2;
   const auto first = static_cast<std::uint32_t>(row), last = static_cast<std::uint32_t>(row >> 32);

@@ -10,7 +10,7 @@ namespace maskctl::attention::cuda::hopper {
 /// (i / 4 * 128 + t) * 4 + i % 4.
 inline constexpr int kPieceFloats = 64 * 64, kPieceBytes = kPieceFloats * 4;
 
-/// Writes a piece of which the thread of a warpgroup has the fragment x.
+/// Writes the thread's fragment x to a piece.
 __device__ __forceinline__ void keep_piece(const float* x, float* piece) {
   auto* const to = reinterpret_cast<float4*>(piece) + threadIdx.x % 128;
 #pragma unroll
@@ -26,8 +26,8 @@ __device__ __forceinline__ void add_piece(const float* piece, float (&x)[32]) {
   }
 }
 
-/// Writes 64 x 64 sums times `factor`, of which the thread of a warpgroup has the fragment x, to an
-/// array of `rows` rows from `to` on; `columns` of a row exist, a multiple of 8.
+/// Writes 64 x 64 sums times `factor`, of which x is the thread's fragment, to an array of `rows`
+/// rows from `to` on; `columns` of a row exist, a multiple of 8.
 template <class T>
 __device__ __forceinline__ void store_piece(const float* x, float factor, T* to, Index stride,
                                             int rows, int columns) {
@@ -43,7 +43,7 @@ __device__ __forceinline__ void store_piece(const float* x, float factor, T* to,
         const float* const pair = x + i + 4 * j + 2 * side;
         pairs[j] = rounded_pair<T>(pair[0] * factor, pair[1] * factor);
       }
-      // Of four times 8 columns each lane of four gets one.
+      // Each of four lanes gets one of four groups of 8 columns.
 #pragma unroll
       for (int bit = 1; bit < 4; bit *= 2) {
 #pragma unroll

@@ -7,11 +7,12 @@ namespace {
 constexpr int kThreads = 1024;
 
 struct Extent {
-  int rows;  // of 64 x 64 tiles
+  int rows;  // rows of 64 x 64 tiles
   int wide, tile_rows;
 };
 
-/// Counts tiles that are not empty, and about how many 64 x 64 tiles of 128 x 128 ones cover them.
+/// Counts 64 x 64 tiles that are not empty, and about how many the 128 x 128 tiles around them
+/// have.
 __global__ void count_tiles(MaskView mask, int rows, unsigned long long* counts) {
   const TileTableView& table = mask.tables[blockIdx.x];
   unsigned long long tiles = 0, covered = 0;
@@ -32,9 +33,9 @@ __global__ void count_tiles(MaskView mask, int rows, unsigned long long* counts)
   atomicAdd(counts, tiles), atomicAdd(counts + 1, covered);
 }
 
-/// A block takes one table. A tile row is as long as the longest of its rows of 64 x 64 tiles. Tile
-/// rows of one length: the last first, which keeps a causal mask's in the order of their lengths
-/// also where tiles at the edge are cut.
+/// A block takes one table. A tile row is as long as the longest of its rows of 64 x 64 tiles. Of
+/// tile rows of equal length the last comes first, which keeps a causal mask's in the order of
+/// their lengths even where tiles at the edge are cut.
 __global__ void rank(MaskView mask, Extent extent, int* order, int* lengths) {
   const TileTableView& table = mask.tables[blockIdx.x];
   const auto [rows, wide, tile_rows] = extent;

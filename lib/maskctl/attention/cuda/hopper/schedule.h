@@ -6,7 +6,7 @@
 
 namespace maskctl::attention::cuda::hopper {
 
-/// Tile rows of 64 x `wide` rows, for each table of a mask: the longest first. Waits for the GPU.
+/// The tile rows of 64 x `wide` rows of each table of a mask, the longest first. Waits for the GPU.
 struct Schedule {
   Schedule() = default;
   /// `may_be_fine`: tile rows are of 64 rows where tiles of 128 x 128 would be mostly closed.
@@ -14,9 +14,9 @@ struct Schedule {
 
   const int* order() const { return reinterpret_cast<const int*>(memory.data()); }
 
-  int tile_rows = 0;  // 0: there is none
+  int tile_rows = 0;  // 0: there is no schedule
   bool is_fine = false;
-  DeviceBuffer memory;  // order, then what it was made of
+  DeviceBuffer memory;  // the order, then the lengths of the tile rows
 };
 
 }  // namespace maskctl::attention::cuda::hopper

@@ -7,10 +7,10 @@
 
 namespace maskctl::attention::cuda::hopper {
 
-/// How long what was read shall stay in the L2 cache.
+/// Policies of the L2 cache for data that the copy engine reads.
 inline constexpr std::uint64_t kEvictFirst = 0x12F0000000000000, kEvictLast = 0x14F0000000000000;
 
-/// The place of a tile in an array [B,T,H,D].
+/// The position of a tile in an array [B,T,H,D].
 struct Corner {
   int column, token, head, batch;
 };

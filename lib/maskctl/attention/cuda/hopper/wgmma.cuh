@@ -20,7 +20,7 @@ __device__ inline std::uint32_t shared_address(const void* p) {
   return static_cast<std::uint32_t>(__cvta_generic_to_shared(p));
 }
 
-/// Before the first product after registers or shared memory that it reads were written.
+/// Call it before the first product after writes to registers or shared memory that it reads.
 __device__ inline void wgmma_fence() { asm volatile("wgmma.fence.sync.aligned;" ::: "memory"); }
 /// Ends a group of products.
 __device__ inline void wgmma_commit() {
@@ -38,8 +38,8 @@ __device__ void pin(float (&d)[n]) {
   for (float& x : d) asm volatile("" : "+f"(x)::"memory");
 }
 
-/// Four matrices of 8 x 8, a pair of each lane's registers from each; lane l gives the address of
-/// row l % 8 of matrix l / 8.
+/// Stores four matrices of 8 x 8, one register (a pair of elements) of each lane for each; lane l
+/// gives the address of row l % 8 of matrix l / 8.
 __device__ inline void store_matrices(std::uint32_t address, const std::uint32_t* x) {
   asm volatile("stmatrix.sync.aligned.m8n8.x4.shared.b16 [%0], {%1, %2, %3, %4};" ::"r"(address),
                "r"(x[0]), "r"(x[1]), "r"(x[2]), "r"(x[3])

@@ -5,8 +5,7 @@
 
 namespace maskctl::attention::cuda {
 
-/// Rows [tokens, heads, width]: query head h has those of head h / group. Without data: an array
-/// that there is not.
+/// Rows [tokens, heads, width]: query head h uses head h / group. Without data the array is absent.
 struct LinearRows {
   AnyArray array;
   Index heads = 1, group = 1, width = 1;
@@ -14,18 +13,19 @@ struct LinearRows {
   constexpr bool any() const { return array.data != nullptr; }
 };
 
-/// The keys or the values: one of the two axes of the states [K,V].
+/// The keys or the values: one of the two axes of the states [K,V], where
 ///   h_t = decay_t * h_(t-1) + forward_t of the keys * forward_t of the values
-/// so forward are the keys and values themselves. The gradients of the states follow the same rule
-/// from the last token to the first, with `backward`: the queries, and the gradient of the output.
+/// so that `forward` are the keys and values themselves. The gradients of the states follow the
+/// same rule from the last token to the first, with `backward`: the queries, and the gradient of
+/// the output.
 struct LinearAxis {
   LinearRows forward, backward;
-  LinearRows gates[2];  // logarithms of decays of each channel, which add up
+  LinearRows gates[2];  // log decays of each channel, which add up
   Index width = 0;
-  Index stride = 0;  // of the states
+  Index stride = 0;  // from one channel to the next in the states
 };
 
-/// Logarithms of decays of all channels of a head, which add up.
+/// Log decays of whole heads, which add up.
 struct LinearHeadGates {
   LinearRows of_tokens;  // [tokens, heads, 1]
   LinearRows of_heads;   // [1, heads, 1]

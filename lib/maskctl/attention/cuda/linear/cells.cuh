@@ -5,7 +5,7 @@
 
 namespace maskctl::attention::cuda::linear {
 
-/// Neighbours in shared memory, in as few loads as can be.
+/// Loads neighbours in shared memory as one vector.
 __device__ inline void load_neighbours(const float* from, float (&to)[2]) {
   const float2 x = *reinterpret_cast<const float2*>(from);
   to[0] = x.x, to[1] = x.y;
@@ -15,7 +15,7 @@ __device__ inline void load_neighbours(const float* from, float (&to)[4]) {
   to[0] = x.x, to[1] = x.y, to[2] = x.z, to[3] = x.w;
 }
 
-/// The sums over the lanes of x: lane x of those returns that of y number x % n.
+/// Sums over the lanes along x: lane x of these returns the sum of y number x % n.
 template <int n>
 __device__ float sum_over_x(float (&sums)[n], int lane_x) {
 #pragma unroll
@@ -37,14 +37,15 @@ template <int groups, int per_lane>
 struct Cells {
   using T = Tile<groups, per_lane>;
   float cell[T::kCells][per_lane];
-  int lane_x, x, y;  // of the lane's first cell in the tile
+  int lane_x, x, y;  // x, y: the lane's first cell in the tile
 
   __device__ Cells()
       : lane_x(static_cast<int>(threadIdx.x) % kLanesX),
         x(4 * lane_x),
         y(static_cast<int>(threadIdx.x) / kLanesX * per_lane) {}
 
-  /// f(i, j, place) for cell[i][j] of an array of states; those past it are left out.
+  /// f(i, j, index) with the index of cell[i][j] in an array of states; cells past the state are
+  /// left out.
   template <class F>
   __device__ void each(const LinearWalk& w, const Place& at, Index state, F f) const {
     const Index begin = (state * w.heads + at.head) * w.from.width * w.to.width;
@@ -79,7 +80,7 @@ struct Cells {
     each(w, at, state, [&](int i, int j, Index n) { put(to, n, cell[i][j]); });
   }
 
-  /// Of cell[i][j] at a step.
+  /// The decay of cell[i][j] at a step.
   __device__ float decay(const Staged<T>& staged, int step, bool by_x, int i, int j) const {
     const float decay_y = staged.decay_y[step * T::kY + y + j];
     return by_x ? decay_y * staged.decay[step * T::kX + x + i / 4 * 32 + i % 4] : decay_y;

@@ -6,17 +6,17 @@
 
 namespace maskctl::attention::cuda::linear {
 
-inline constexpr int kWarps = 4;                // of a block at most, side by side on the axis `to`
-inline constexpr int kLanesX = 8, kLanesY = 4;  // of a warp, on the axes `from` and `to`
-inline constexpr int kMostTokens = 32;          // of a chunk, which divide kLeastInterval
-inline constexpr int kTokensAtOnce = 4;         // that a warp has on their way to shared memory
+inline constexpr int kWarps = 4;                // per block at most, side by side on the axis `to`
+inline constexpr int kLanesX = 8, kLanesY = 4;  // lanes of a warp on the axes `from` and `to`
+inline constexpr int kMostTokens = 32;          // per chunk; chunks divide kLeastInterval
+inline constexpr int kTokensAtOnce = 4;         // that a warp loads to shared memory at a time
 
-/// Channels of a block on `from`, x, and on `to`, y. Lane (i, j) of a warp has x of
-/// 4 i + [0, 4) + 32 times 0, 1, ..., and the per_lane y from per_lane j on.
+/// Channels of a block on `from`, x, and on `to`, y. Lane (i, j) of a warp has the per_lane y from
+/// per_lane * j on, and the x of 4 i + [0, 4) + 32 n for n = 0, 1, ...
 template <int groups, int per_lane>
 struct Tile {
   static constexpr int kX = 4 * kLanesX * groups;
-  static constexpr int kCells = 4 * groups;  // of one y in a lane
+  static constexpr int kCells = 4 * groups;  // per y in a lane
   static constexpr int kWarpY = kLanesY * per_lane;
   static constexpr int kY = kWarps * kWarpY;
 };
@@ -57,7 +57,8 @@ struct Chunk {
   __device__ Index time(int step) const {
     return backwards ? times.end - 1 - step : times.begin + step;
   }
-  /// Of the token whose decays act between the step before and this one; may be past the run.
+  /// The time of the token whose decays act between the step before and this one; may be past the
+  /// run.
   __device__ Index decay_time(int step) const { return time(step) + backwards; }
 };
 
@@ -67,7 +68,7 @@ __device__ inline Chunk first_chunk(Index length, int tokens, bool backwards) {
   const Index end = begin + tokens < length ? begin + tokens : length;
   return {{begin, end}, backwards, static_cast<int>(end - begin)};
 }
-/// The one after it; of no tokens past the end of the walk.
+/// The next chunk; it has no tokens past the end of the walk.
 __device__ inline Chunk next_chunk(const Chunk& chunk, Index length, int tokens) {
   if (chunk.backwards) {
     const Index begin = chunk.times.begin - tokens;
@@ -82,7 +83,7 @@ template <class T>
 struct Staged {
   float *read, *write, *decay;      // [tokens, kX]
   float *write_y, *decay_y, *sums;  // [tokens, kY]
-  float* own;                       // [tokens]: what a token writes and reads of itself
+  float* own;                       // [tokens]: read * write of a token, summed over x
 
   __device__ explicit Staged(int tokens)
       : read(reinterpret_cast<float*>(dynamic_shared())),
@@ -122,7 +123,7 @@ __device__ void each_element(int count, Load load, Put put) {
   }
 }
 
-/// The rows of the tokens of a chunk, channels from `first` on.
+/// Loads the rows of a chunk's tokens times `factor`, channels from `first` on.
 template <int width>
 __device__ void stage(const Parameters& p, const Place& at, const Chunk& chunk,
                       const LinearRows& rows, Index first, float factor, float* to) {
@@ -141,7 +142,7 @@ __device__ inline bool has_gates(const LinearAxis& axis) {
   return axis.gates[0].any() || axis.gates[1].any();
 }
 
-/// Adds logarithms of the decays between the steps of a chunk; that of a token and channel is at
+/// Adds the log decays between the steps of a chunk. The decay of a token and channel is at
 /// begin + token * token_stride + channel * channel_stride.
 template <int width>
 __device__ void add_logs(const Parameters& p, const Place& at, const Chunk& chunk, Range channels,
@@ -180,7 +181,7 @@ __device__ void stage_decays(const Parameters& p, const Place& at, const Chunk& 
   each_element<width>(chunk.count, log, [to](int i, float x) { to[i] = expf(x); });
 }
 
-/// Decays of heads go with those of x where there are any, else with those of y.
+/// Decays of heads are part of the decays along x where x has gates, else of those along y.
 template <class T>
 __device__ void stage_all_decays(const Parameters& p, const Place& at, const Chunk& chunk,
                                  const Staged<T>& staged) {

@@ -26,7 +26,7 @@ __device__ double sum_of_slices(const float* from, Index slices, Index stride, I
   return sum;
 }
 
-/// What the gradient grows by from a token to the one before. `forward_head`: that of the forward
+/// What the gradient grows by from a token to the one before. `forward_head`: head of the forward
 /// rows.
 __device__ double growth(const LinearGateGradients& g, Index token, Index head, Index forward_head,
                          Index channel) {
@@ -57,7 +57,7 @@ __global__ void __launch_bounds__(kThreads) walk_back(const __grid_constant__ Pa
     const Index token = run.first + time * p.token_step;
     if (inside) {
       gradient += growth(g, token, head, forward_head, channel);
-      // What nothing is let through to has no gradient: the sum holds nothing but rounding errors.
+      // A decay of 0 has no gradient: the sum holds nothing but rounding errors.
       const float log =
           log_decay(g.axis, token, head, channel) + log_decay(g.head_gates, token, head);
       if (expf(log) == 0) gradient = 0;

@@ -1,4 +1,4 @@
-// Gradients of gates, from those of the rows of one axis.
+// Gradients of the gates of one axis.
 #pragma once
 
 #include "maskctl/attention/cuda/linear/arrays.h"
@@ -6,22 +6,22 @@
 
 namespace maskctl::attention::cuda {
 
-// The gradient of the logarithm of a decay of a channel of the axis is the product of the state,
-// just after the decay, and the state's gradient, summed over the other axis. From one token back
-// to the one before it grows by the token's backward row times `before` of the walk forwards, less
-// its forward row times `before` of the walk backwards; what a token reads of itself is in neither,
-// as it would cancel except for its rounding error, which no decay makes smaller. Each interval
-// starts that sum anew from the states.
+// The gradient of a channel's log decay is the product of the state, just after the decay, and the
+// state's gradient, summed over the other axis. From one token back to the one before, this sum
+// grows by the token's backward row times `before` of the walk forwards, less its forward row times
+// `before` of the walk backwards. What a token reads of its own write is in neither: it would
+// cancel except for its rounding error, which no decay makes smaller. Each interval starts the sum
+// anew from the states.
 struct LinearGateGradients {
   LinearAxis axis;
   LinearHeadGates head_gates;
   Index slices = 1, heads = 0, tokens = 0;
   const float *before_forwards = nullptr,
               *before_backwards = nullptr;  // [slices,tokens,heads,width]
-  const float* products = nullptr;          // of the walk backwards, see LinearWalk
-  bool has_last = false;  // products of the last interval of each sequence, else they are 0
-  AnyResult gates[2];     // of axis.gates
-  /// The parts() of the sums over the channels: [parts, tokens, heads]; null: not wanted.
+  const float* products = nullptr;          // LinearWalk::products of the walk backwards
+  bool has_last = false;  // whether `products` has last intervals of sequences; else theirs are 0
+  AnyResult gates[2];     // gradients of axis.gates
+  /// Sums over the channels in parts() parts: [parts, tokens, heads]; null: not wanted.
   double* head_parts = nullptr;
 
   Index parts() const { return ceil_div(axis.width, 32); }

@@ -19,7 +19,7 @@ AnyResult result(const std::optional<MutableTensorView>& array) {
   return array ? any_result(*array) : AnyResult{};
 }
 
-/// A call's arrays as the kernels take them. `d_out`: of the backward pass.
+/// A call's arrays as the kernels take them. `d_out`: for the backward pass, or null.
 struct Call {
   Call(Workspace& w, const LinearProblem& p, const LinearPlan& the_plan, const TensorView* d_out)
       : workspace(w), problem(p), d(p.d), plan(the_plan) {
@@ -73,14 +73,14 @@ struct Call {
   }
 };
 
-/// Tokens of no sequence have 0, and all of them where there are no heads.
+/// Clears a result where no walk writes it: tokens of no sequence, or, without heads, all tokens.
 void clear(const Call& call, void* data, Index bytes) {
   if (data && (!call.plan.covers_tokens || call.d.heads == 0)) {
     fill_bytes(data, 0, as_size(bytes), call.workspace.stream());
   }
 }
 
-/// Walks, with `out`, if wanted, summed over the heads of each group, of which it has `groups`.
+/// Walks, with `out`, if wanted, summed over the heads of each of its `groups` groups.
 void walk_into(const Call& call, LinearWalk w, Index groups, const AnyResult& out) {
   const Index width = w.to.width;
   clear(call, out.data, call.tokens() * groups * width * size_bytes(out.dtype));
@@ -110,7 +110,7 @@ class Backward {
     if (inputs.d_final_state) last_states_ = call.take_states(call.plan.sequences);
   }
 
-  /// The queries, keys and their gates, and the initial state.
+  /// Gradients of the queries, the keys and their gates, and the initial state.
   void find_keys() {
     const LinearDims& d = call_.d;
     LinearWalk forwards = call_.forwards(call_.values, call_.keys);
@@ -126,7 +126,7 @@ class Backward {
               by_key || call_.decays_heads(), call_.decays_heads());
   }
 
-  /// The values and their gates.
+  /// Gradients of the values and their gates.
   void find_values() {
     LinearGateGradients gates;
     gates.gates[0] = result(gradients_.gv);
@@ -148,7 +148,7 @@ class Backward {
     if (by_gates) find_gates(gates, by_heads);
   }
 
-  /// Has the walks keep what gates need.
+  /// Makes the walks keep what the gradients of gates need.
   void prepare_gates(LinearWalk& forwards, LinearWalk& backwards, LinearGateGradients& gates) {
     Workspace& workspace = call_.workspace;
     const Index slices = forwards.slices(), heads = forwards.heads, width = forwards.to.width;

@@ -3,8 +3,8 @@
 namespace maskctl::attention::cuda {
 namespace {
 
-/// So many that the states between them take about as much memory as the queries, keys, values and
-/// gradients of the output; short ones make the gradients of gates exact.
+/// So many that the states between intervals take about as much memory as the queries, keys, values
+/// and gradients of the output; short intervals make the gradients of gates exact.
 Index tokens_of_interval(const LinearDims& d) {
   const Index cells = d.key_dim * d.value_dim, channels = d.key_dim + d.value_dim;
   return kLeastInterval * std::max<Index>(ceil_div(cells, kLeastInterval * channels), 1);

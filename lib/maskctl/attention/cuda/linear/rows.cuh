@@ -6,12 +6,12 @@
 
 namespace maskctl::attention::cuda {
 
-/// Where a row begins. `head`: of the array, which is that of the queries where group is 1.
+/// Where a row begins. `head` is a head of the array: a query head where group is 1.
 __device__ inline Index row_of(const LinearRows& rows, Index token, Index head) {
   return (token * rows.heads + head) * rows.width;
 }
 
-/// The logarithm of the decay of a whole head.
+/// The log decay of a whole head.
 __device__ inline float log_decay(const LinearHeadGates& gates, Index token, Index head) {
   const LinearRows &tokens = gates.of_tokens, &heads = gates.of_heads;
   float log = 0;
@@ -20,7 +20,7 @@ __device__ inline float log_decay(const LinearHeadGates& gates, Index token, Ind
   return log;
 }
 
-/// That of one channel alone.
+/// The log decay of one channel, without its head's.
 __device__ inline float log_decay(const LinearAxis& axis, Index token, Index head, Index channel) {
   float log = 0;
   for (const LinearRows& gates : axis.gates) {

@@ -1,4 +1,4 @@
-// Sums of what the walks of one call wrote apart.
+// Sums of the partial results that the walks of a call wrote.
 #pragma once
 
 #include "maskctl/attention/cuda/device.h"

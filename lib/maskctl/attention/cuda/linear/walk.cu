@@ -7,7 +7,7 @@ namespace maskctl::attention::cuda {
 namespace linear {
 namespace {
 
-/// products of a walk backwards, which stands at the end of an interval.
+/// Writes the `products` of a walk backwards at the end of an interval.
 template <int groups, int per_lane>
 __device__ void multiply_states(const Parameters& p, const Place& at, const Range& times,
                                 const Staged<Tile<groups, per_lane>>& staged,
@@ -112,7 +112,7 @@ __global__ void __launch_bounds__(32 * kWarps, groups > 4 ? 2 : 3)
 template <int groups, int per_lane>
 void run(Workspace& workspace, const LinearPlan& plan, const LinearWalk& walk) {
   using T = Tile<groups, per_lane>;
-  constexpr int kSharedBytes = 40 << 10;  // of a block, so that four can share a multiprocessor
+  constexpr int kSharedBytes = 40 << 10;  // per block, so that four can share a multiprocessor
   int tokens = kMostTokens;
   while (tokens > 1 && (tokens / 2 >= plan.longest || Staged<T>::bytes(tokens) > kSharedBytes)) {
     tokens /= 2;

@@ -1,5 +1,5 @@
 // Products of matrices: a block computes a square of the result, a thread 4 x 4 elements of it.
-// Both factors pass through shared memory, kDepth of what is summed over at a time.
+// Both factors pass through shared memory, kDepth terms of the sums at a time.
 #include "maskctl/attention/cuda/launch.cuh"
 #include "maskctl/attention/cuda/matrix/matrix_product.h"
 
@@ -7,7 +7,7 @@ namespace maskctl::attention::cuda {
 namespace {
 
 constexpr int kSide = 64, kDepth = 16, kThreads = 256;
-constexpr int kRoom = kSide + 4;  // of a row in shared memory: 16 bytes more keep banks apart
+constexpr int kRoom = kSide + 4;  // floats per row in shared memory: 16 more bytes keep banks apart
 
 /// Element (r, c) at data[r * row_stride + c * column_stride].
 struct Matrix {
@@ -23,7 +23,7 @@ Matrix transposed(const Matrix& m) {
   return {m.data, m.columns, m.rows, m.column_stride, m.row_stride};
 }
 
-/// part[k][side] = columns `depth + k` of rows `first + side`, 0 outside. Neighbouring threads read
+/// part[k][side] = element (first + side, depth + k), 0 outside. Neighbouring threads read
 /// neighbouring elements of memory.
 __device__ void stage(const Matrix& m, Index first, Index depth, float (*part)[kRoom]) {
   const bool along_depth = m.column_stride == 1;
@@ -55,7 +55,7 @@ __device__ void add_products(const float (*a)[kRoom], const float (*b)[kRoom], i
 __global__ void __launch_bounds__(kThreads)
     multiply(const Matrix a, const Matrix b, const bool accumulate, float* out) {
   alignas(16) __shared__ float a_part[kDepth][kRoom], b_part[kDepth][kRoom];
-  const Index squares = ceil_div(b.rows, kSide);  // side by side
+  const Index squares = ceil_div(b.rows, kSide);  // in a row of the result
   const Index first_row = blockIdx.x / squares * kSide, first_column = blockIdx.x % squares * kSide;
   const int row = static_cast<int>(threadIdx.x) / 16 * 4;
   const int column = static_cast<int>(threadIdx.x) % 16 * 4;

@@ -14,9 +14,9 @@ struct PagedCall {
   Index rows, q_heads, kv_heads, group, dim;
   Index pages, page_size, page_stride, slot_stride, head_stride;
   Index left;
-  float scale, value_scale, soft_cap;  // without a cap 0
+  float scale, value_scale, soft_cap;  // soft_cap: 0 without a cap
   AnyArray sinks;
-  Index sinks_of_head, heads_of_sinks;  // so many sinks are shared by so many query heads
+  Index sinks_of_head, heads_of_sinks;  // sinks in a row, and the query heads that share it
 
   /// The positions that a row sees.
   __device__ Range visible(const PagedSequence& s, Index row) const {
@@ -24,13 +24,13 @@ struct PagedCall {
     const Index first = position - left;
     return {first > s.keys.begin ? first : s.keys.begin, position + 1};
   }
-  /// The positions that are read.
+  /// The positions of a sequence that are read.
   __device__ Range read(const PagedSequence& s) const {
     if (s.rows.empty() || s.keys.empty()) return {};
     return {visible(s, s.rows.begin).begin, s.keys.end};
   }
-  /// What makes weighted sums of values, with weights exp(logit - top) whose sum is `sum`, the
-  /// result.
+  /// The factor that turns weighted sums of values, with weights exp(logit - top) that sum to
+  /// `sum`, into the result.
   __device__ float to_result(Index q_head, float top, float sum) const {
     const Index first = q_head / heads_of_sinks * sinks_of_head;
     float highest = top, total = 0;

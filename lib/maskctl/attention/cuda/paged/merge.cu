@@ -1,4 +1,4 @@
-// Results of tiles whose keys are split: the parts in their order.
+// Results of tiles whose keys are split, merged from the parts in their order.
 #include "maskctl/attention/cuda/paged/merge.cuh"
 
 namespace maskctl::attention::cuda {
@@ -38,7 +38,7 @@ __device__ void merge(const PagedCall& c, const Tiling& t, const Task& task, int
   }
 }
 
-/// The blocks of the splits of a tile share its vectors.
+/// The blocks of a tile's splits divide its vectors among them.
 __global__ void __launch_bounds__(kMergeThreads)
     merge_tiles(const PagedCall c, const Tiling t, const Scheduled* entries, Index count,
                 const Parts parts, const AnyResult out) {

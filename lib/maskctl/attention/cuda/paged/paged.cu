@@ -1,7 +1,7 @@
 // Attention over pages. A block takes some vectors (query heads of rows that share a key head)
-// through its keys: a stage of keys and one of values come through shared memory while the stage
-// before is computed, so that all vectors read each key once. Where the keys of a tile are split,
-// a second kernel merges the parts in their order.
+// through its keys: a stage of keys and one of values are loaded to shared memory while the stage
+// before is computed, so that each key is read once for all vectors. Where the keys of a tile are
+// split, a second kernel merges the parts in their order.
 #include <cuda_pipeline_primitives.h>
 
 #include <algorithm>
@@ -14,7 +14,7 @@
 namespace maskctl::attention::cuda {
 namespace {
 
-constexpr float kClosed = -1;  // where a weight would be: no weight is below 0
+constexpr float kClosed = -1;  // in place of a weight: no weight is below 0
 
 template <class T>
 struct alignas(kUnitBytes) Unit {
@@ -54,11 +54,11 @@ struct Shared {
         stages(reinterpret_cast<uint4*>(shrink + t.vectors)) {}
 
   Index* elements;   // [2][keys]: where rows begin in the cache
-  int2* seen;        // [vectors] keys of the split, begin and end
+  int2* seen;        // [vectors]: begin and end of the split's keys it sees
   float* queries;    // [vectors, units]
   float* logits;     // [keys, vectors], then the weights
-  float *top, *sum;  // [vectors], of the keys so far
-  float* shrink;     // [vectors] of what was summed when the top rises
+  float *top, *sum;  // [vectors]: running maxima and sums
+  float* shrink;     // [vectors]: factors that rescale earlier sums
   uint4* stages;     // [2][K and V][keys, row_units], at the end room for the sums of half a block
 };
 
@@ -132,14 +132,14 @@ class Attention {
   }
 
  private:
-  /// Dot products are computed of four vectors at a time.
+  /// Groups of four vectors, whose dot products are computed together.
   __device__ int quads() const { return (task_.vectors + 3) / 4; }
   __device__ int keys_in(int stage) const {
     const int left = key_count_ - stage * t_.keys;
     return left < t_.keys ? (left < 0 ? 0 : left) : t_.keys;
   }
-  /// The unit of a row in a stage. Keys that a quarter of a warp reads together are in different
-  /// banks, and so are the units of one key.
+  /// The index of a key's unit in a stage. Keys that a quarter of a warp reads together are in
+  /// different banks, and so are the units of one key.
   __device__ int place(int key, int unit) const {
     return key * row_units_ + (unit ^ (key << part_bits_ & 7));
   }
@@ -169,7 +169,7 @@ class Attention {
     load(0);
   }
 
-  /// Where the key of a stage that is this thread's begins in the cache.
+  /// Where this thread's key of a stage begins in the cache.
   __device__ Index element_of_key(int i) const {
     if (thread_ >= keys_in(i)) return 0;
     const unsigned position = static_cast<unsigned>(keys_.begin + Index{i} * t_.keys + thread_);
@@ -198,7 +198,7 @@ class Attention {
       *reinterpret_cast<Unit<T>*>(to) = part_of_row(from);
     }
   }
-  /// 0 past the end of the row.
+  /// The thread's unit of a row; 0 past the end of the row.
   __device__ Unit<T> part_of_row(const T* from) const {
     Unit<T> unit;
 #pragma unroll
@@ -312,7 +312,7 @@ class Attention {
       add_values<true>(i);
     }
   }
-  /// Values of closed keys must not be read into sums even with weight 0: they may be NaN.
+  /// Values of closed keys must not enter sums even with weight 0: they may be NaN.
   template <bool kSomeClosed>
   __device__ void add_values(int i) {
     const int keys = keys_in(i);
@@ -333,8 +333,8 @@ class Attention {
     }
   }
 
-  /// Adds up the sums of threads that took different keys, in the first of them: halves of the
-  /// groups, again and again. The stages are not needed any more.
+  /// Adds up the sums of threads that took different keys, in the first of them, by repeatedly
+  /// halving the groups. The memory of the stages is free by now.
   __device__ void merge_threads() {
     float* const room = reinterpret_cast<float*>(shared_.stages);
     const int group_threads = row_groups_ << t_.column_bits, within = thread_ % group_threads;
@@ -387,8 +387,8 @@ class Attention {
   const Shared shared_;
   const int thread_ = static_cast<int>(threadIdx.x);
   int part_bits_ = 0;
-  int column_, first_held_;                  // whose sums the thread holds
-  int row_groups_, key_group_, key_groups_;  // and over which of the keys
+  int column_, first_held_;                  // unit and first vector of the thread's sums
+  int row_groups_, key_group_, key_groups_;  // and which of the keys they are over
   float sums_[kHeld][kElements] = {};
 };
 

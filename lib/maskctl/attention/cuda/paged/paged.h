@@ -15,7 +15,8 @@ namespace maskctl::attention::cuda {
 struct PagedArrays {
   const std::int32_t* lengths = nullptr;  // [sequences]
   const std::int32_t* tables = nullptr;   // [sequences, width]
-  /// [sequences + 1], nondecreasing from 0: rows of sequence n. null: row n is that of sequence n.
+  /// [sequences + 1], nondecreasing from 0: sequence n has the rows starts[n] .. starts[n + 1] - 1.
+  /// null: it has row n.
   const std::int32_t* starts = nullptr;
   Index sequences = 0, width = 0;
 };
@@ -35,11 +36,11 @@ enum class PagedCheck : std::uint8_t {
 /// The sequences of a call, on the GPU.
 class PagedPlan {
  public:
-  /// Of a problem whose sequences and tables are on the host, where its operation checked them.
+  /// For a problem whose sequences and tables are on the host, where its operation checked them.
   PagedPlan(const PagedProblem& problem, Stream stream);
-  /// Of arrays that stay on the GPU as long as the plan is used; the problems of its calls have
-  /// neither sequences nor tables. What is wrong in the arrays is never read past: rows of a bad
-  /// sequence become NaN, and the status of the call says why.
+  /// For arrays that stay on the GPU as long as the plan is used; the problems of its calls have
+  /// neither sequences nor tables. Bad entries never lead to reads out of bounds: rows of a bad
+  /// sequence become NaN, and status() says why.
   PagedPlan(const PagedArrays& arrays, Stream stream, PagedCheck check = PagedCheck::kCheck);
 
   /// On the GPU, what the last call found: PagedStatus or 0. null when nothing is checked.
@@ -47,11 +48,11 @@ class PagedPlan {
   /// null when `arrays` has them.
   const PagedSequence* sequences() const { return sequences_.data(); }
   const PagedArrays& arrays() const { return arrays_; }
-  /// Of the longest sequence; with arrays of the GPU, of what a table holds.
+  /// Keys of the longest sequence; with arrays of the GPU, as many as a table holds.
   Index most_keys(const PagedCache& cache) const {
     return sequences() ? most_keys_ : arrays_.width * cache.page_size;
   }
-  /// Of the sequence with the most; with arrays of the GPU, the mean.
+  /// Rows of the sequence with the most; with arrays of the GPU, the mean.
   Index usual_rows(Index rows) const {
     if (sequences()) return most_rows_;
     return arrays_.starts ? ceil_div(rows, std::max<Index>(arrays_.sequences, 1)) : 1;
@@ -69,9 +70,9 @@ class PagedPlan {
 void paged(Workspace& workspace, const PagedProblem& problem, const PagedPlan& plan,
            const MutableTensorView& out);
 
-/// Of a head of keys: each thread of a block takes 16 of them.
+/// The most bytes of one head of a key: each thread of a block takes 16 of them.
 constexpr Index kMostHeadBytes = 4096;
-/// Why it cannot take a problem: heads of more bytes.
+/// Why paged() cannot take a problem: its heads have more bytes.
 std::string paged_unsupported(const PagedProblem& problem);
 
 class Visit;

@@ -41,7 +41,7 @@ PagedProblem lent(Visit& visit, PagedProblem problem) {
   };
   const std::byte* const first = std::min(cache.keys, cache.values);
   const std::byte* const last = std::max(cache.keys, cache.values);
-  if (last - first < bytes) {  // heads of keys and of values in turn
+  if (last - first < bytes) {  // heads of keys and values alternate in memory
     const std::byte* const both = region(first, last + bytes);
     cache.keys = both + (cache.keys - first), cache.values = both + (cache.values - first);
   } else {

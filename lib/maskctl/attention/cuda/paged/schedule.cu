@@ -1,4 +1,4 @@
-// Sequences are checked where they are told on the GPU, then their work is numbered by one block.
+// Sequences that come as arrays on the GPU are checked, then one block numbers the tasks of all.
 #include <algorithm>
 
 #include "maskctl/attention/cuda/block_sum.cuh"
@@ -8,9 +8,9 @@ namespace maskctl::attention::cuda {
 namespace {
 
 constexpr int kThreads = 256;
-constexpr Index kLeastKeys = 128;  // of a split: a few stages, so that loads overlap
+constexpr Index kLeastKeys = 128;  // per split: a few stages, so that loads overlap
 
-/// Where the sequences of a call are told.
+/// Where the sequences of a call come from.
 struct Source {
   const PagedSequence* sequences;
   PagedArrays arrays;
@@ -60,7 +60,7 @@ __global__ void check_sequences(const PagedCall c, const Source source, int* sta
   if (found != 0) atomicOr(status, found);
 }
 
-/// Sequence n as it is computed: all rows belong to a bad first one when they are not told.
+/// Sequence n as it is computed. When `starts` is bad, all rows belong to a bad first sequence.
 __device__ Scheduled to_compute(const PagedCall& c, const Source& source, const int* status,
                                 const char* is_bad, Index vectors, Index n) {
   Scheduled entry;
@@ -118,8 +118,8 @@ ScheduleBounds schedule_bounds(const PagedCall& call, const PagedPlan& plan,
                                const PagedCache& cache, Index vectors) {
   ScheduleBounds bounds;
   bounds.vectors = vectors;
-  // Two or three for each block that runs at a time, on GPUs of about 130 multiprocessors: six
-  // blocks for each of them where tiles are small, two where they are large and last longer.
+  // Two or three tasks for each block that runs at a time, on GPUs of about 130 multiprocessors:
+  // six blocks on each where tiles are small, two where they are large and last longer.
   bounds.wanted = vectors <= 8 ? 2048 : 512;
   const Index tiles = ceil_div(call.rows * call.group, vectors) + plan.arrays().sequences;
   const Index splits =

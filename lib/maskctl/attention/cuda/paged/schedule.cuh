@@ -9,20 +9,20 @@ namespace maskctl::attention::cuda {
 
 constexpr Index kMostSplits = 256;  // enough for one tile to keep the largest GPU busy
 
-/// A vector is one query head of one row. Those of a sequence that share a key head are cut into
+/// A vector is one query head of one row. Vectors of a sequence that share a key head are cut into
 /// tiles of neighbours, and the keys of a tile into equal splits. A task is one split of one tile
 /// and key head; tasks of a sequence follow each other, key heads fastest.
 struct Scheduled {
   PagedSequence sequence;
   Index first_task = 0;
-  Index first_part = 0;  // of its partial results, one for each task, where there are splits
+  Index first_part = 0;  // first partial result, one for each task, where there are splits
   Index tiles = 0, splits = 1;
-  bool is_valid = true;  // or its rows become NaN
+  bool is_valid = true;  // false: its rows become NaN
 };
 
 /// Limits of a schedule, known before it is made.
 struct ScheduleBounds {
-  Index vectors = 0;  // of a tile
+  Index vectors = 0;  // per tile
   Index wanted = 0;   // tasks that keep a GPU busy
   Index tasks = 0, parts = 0;
 };
@@ -32,7 +32,7 @@ ScheduleBounds schedule_bounds(const PagedCall& call, const PagedPlan& plan,
                                const PagedCache& cache, Index vectors);
 
 /// One entry for each sequence and one past the last, which has the number of tasks. Checks the
-/// arrays of the plan where it is to.
+/// arrays of the plan where the plan asks for it.
 const Scheduled* make_schedule(Workspace& workspace, const PagedCall& call, const PagedPlan& plan,
                                const ScheduleBounds& bounds);
 

@@ -7,19 +7,19 @@
 
 namespace maskctl::attention::cuda {
 
-inline constexpr float kNothing = -__builtin_huge_valf();  // the top of no logits
+inline constexpr float kNothing = -__builtin_huge_valf();  // the maximum of no logits
 
 /// A task of the schedule, read from it.
 struct Task {
   PagedSequence sequence;
   Index first_vector, head, split, splits;
-  Index first_part, part;  // of the tile, where it is split, and of the task
+  Index first_part, part;  // the tile's first part, where it is split, and the task's
   int vectors;
-  Range keys;  // of all splits
+  Range keys;  // the tile's keys, of all splits
   bool is_valid;
 };
 
-/// For each vector of each part its highest logit, the sum of its weights and the weighted sums of
+/// For each vector of each part its maximum logit, the sum of its weights and the weighted sums of
 /// the values.
 struct Parts {
   float *top, *sum, *values;

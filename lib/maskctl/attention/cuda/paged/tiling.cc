@@ -5,8 +5,8 @@
 namespace maskctl::attention::cuda {
 namespace {
 
-constexpr int kFewThreads = 128;                    // of a block
-constexpr int kMostVectors = 64, kFewVectors = 16;  // of a tile
+constexpr int kFewThreads = 128;                    // per block
+constexpr int kMostVectors = 64, kFewVectors = 16;  // per tile
 
 /// Whether every row of the cache begins and ends at a unit.
 bool is_aligned(const PagedCache& cache) {
@@ -33,10 +33,11 @@ std::size_t shared_bytes(const Tiling& t, Index elements) {
 
 }  // namespace
 
-/// Where vectors are few, small blocks: many of them run at a time, each in another phase, which
-/// keeps both loads and arithmetic going. Where they are many, keys are read by more of them.
+/// Few vectors get small blocks: many of these run at a time, each in another phase, which keeps
+/// both loads and arithmetic going. Many vectors get large blocks, where more vectors share each
+/// key read.
 Tiling tiling(const PagedProblem& p, Index usual_rows) {
-  constexpr std::size_t kMostShared = 96 << 10;  // of a block, on any GPU
+  constexpr std::size_t kMostShared = 96 << 10;  // bytes per block, on any GPU
   const Index elements = kUnitBytes / size_bytes(p.cache.dtype);
   Tiling t;
   t.units = static_cast<int>(units_of(p.cache));

@@ -5,28 +5,28 @@
 
 namespace maskctl::attention::cuda {
 
-inline constexpr int kMostThreads = 256;  // of a block
+inline constexpr int kMostThreads = 256;  // per block
 inline constexpr int kUnitBytes = 16;     // rows of keys and values are read and kept in these
-inline constexpr int kMostKeyBits = 6, kMostKeys = 1 << kMostKeyBits;  // of a stage: two a lane
+inline constexpr int kMostKeyBits = 6, kMostKeys = 1 << kMostKeyBits;  // per stage: two a lane
 static_assert(kMostThreads * kUnitBytes == kMostHeadBytes);
 
 /// How a block divides its threads and its shared memory.
 struct Tiling {
   int threads = 0;
-  int vectors = 0;  // of a tile, at most
-  int keys = 0;     // of a stage: 2^key_bits
+  int vectors = 0;  // per tile, at most
+  int keys = 0;     // per stage: 2^key_bits
   int key_bits = 0;
-  int units = 0;        // of a row
+  int units = 0;        // per row
   int column_bits = 0;  // 2^column_bits threads, at least `units`, lie along a row
   int held = 0;         // vectors whose sums a thread holds: 4 or 8
   std::size_t shared_bytes = 0;
   bool aligned = false;  // rows begin and end at units
 
-  /// Of a row in shared memory: whole lines of 128 bytes.
+  /// Units of a row in shared memory: whole lines of 128 bytes.
   constexpr int row_units() const { return (units + 7) / 8 * 8; }
   constexpr int stage_units() const { return keys * row_units(); }
-  /// From the logits of one key to those of the next: an odd number of 16 bytes, so that keys lie
-  /// in different banks.
+  /// Floats from the logits of one key to those of the next: an odd number of 16 bytes, so that
+  /// keys lie in different banks.
   constexpr int logit_stride() const { return vectors % 8 == 0 ? vectors + 4 : vectors; }
 };
 

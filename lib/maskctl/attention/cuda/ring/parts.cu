@@ -26,7 +26,7 @@ __device__ void store_elements(const float (&from)[kWide], T* to) {
   *reinterpret_cast<Pack<T, kWide>*>(to) = pack;
 }
 
-/// Where a part has a row of batch b; null where it does not.
+/// A row of batch b in a part; null where the part does not have it.
 template <class T>
 __device__ const T* row_of(const Part& part, Index b, Index row, Index columns) {
   const Index n = row - part.first;
@@ -44,7 +44,7 @@ __device__ float lse_of(const Part& part, Index heads, const Place& at) {
   return part.lse[(at.b * heads + at.h) * part.count + n];
 }
 
-/// The lse of all keys and sinks; NaN where one is.
+/// The lse over all keys and sinks; NaN where a part's lse is NaN.
 __device__ float merged_lse(const SoftmaxParams& p, const Parts& parts, const Place& at) {
   float max = -kInfinity, sum = 0;
   for (int k = 0; k < parts.count; ++k) {
@@ -84,7 +84,7 @@ __device__ void merge_elements(const SoftmaxParams& p, const Parts& parts, const
   store_elements(x, to);
 }
 
-/// A block has one query of all heads. A result may be where a part is: it is read before.
+/// A block takes one query of all heads. The result may overwrite a part, which is read first.
 template <class T, int kWide>
 __global__ void __launch_bounds__(kThreads)
     merge(SoftmaxParams p, Parts parts, Range rows, const float* means, T* out, float* all_lse) {
@@ -103,7 +103,7 @@ __global__ void __launch_bounds__(kThreads)
   }
 }
 
-/// A block has one row.
+/// A block takes one row.
 template <class T, int kWide>
 __global__ void __launch_bounds__(kThreads)
     sum_rows(SumShape shape, Parts parts, Range rows, const float* each_row, float scale, T* sum) {
@@ -136,7 +136,8 @@ void with_packs(DType dtype, Index columns, const void* result, F&& f) {
   });
 }
 
-/// The rows that are not as the part that is in the result has them.
+/// The rows that must be written: where a part is already in the result, only those that other
+/// parts have.
 Range rows_beside(const Parts& parts, const void* result, Index rows) {
   Range beside;
   bool is_there = false;

@@ -1,4 +1,4 @@
-// Results of several steps put together: each step gives a stretch of their rows.
+// Merging the results of several steps, each of which has a stretch of the rows.
 #pragma once
 
 #include "maskctl/attention/cuda/device.h"
@@ -9,11 +9,11 @@ namespace maskctl::attention::cuda {
 
 inline constexpr int kMostParts = 32;
 
-/// Rows [first, first + count) of a result [B,rows,...], as an array [B,count,...] without gaps of
-/// the result's dtype.
+/// Rows [first, first + count) of a result [B,rows,...], as an array [B,count,...] of the result's
+/// dtype, without gaps.
 struct Part {
-  const void* data = nullptr;  // the result's own where the part has all rows, and is there
-  const float* lse = nullptr;  // of parts of out, [B,Hq,count]; as `data`
+  const void* data = nullptr;  // the result's, where a part with all rows is made in it
+  const float* lse = nullptr;  // [B,Hq,count], for parts of out; in the result as `data`
   Index first = 0, count = 0;
 };
 struct Parts {
@@ -22,11 +22,11 @@ struct Parts {
 };
 
 /// Writes out [B,Tq,Hq,Dv] and lse [B,Hq,Tq] from parts of out that are each normalised, and the
-/// sinks of the call. Rows without a key follow its policy; `means` as in launch_forward.
+/// sinks of the call. Rows without a key follow the call's policy; `means` as in launch_forward.
 void launch_merge(const SoftmaxParams& p, const Parts& parts, const float* means, AnyResult out,
                   float* lse, Stream stream);
 
-/// An array [B,rows,columns] of which parts are summed.
+/// The shape [B,rows,columns] of a sum of parts.
 struct SumShape {
   Index batch = 0, rows = 0, columns = 0;
 };

@@ -7,7 +7,7 @@
 namespace maskctl::attention::cuda {
 namespace {
 
-constexpr int kKey = 0, kValue = 1, kRow = 2;  // of Offer::arrays
+constexpr int kKey = 0, kValue = 1, kRow = 2;  // indices into Offer::arrays
 
 const std::vector<Range>& runs_of(const SeenKeys::Runs& runs, Index b) {
   return runs[runs.size() == 1 ? 0 : as_size(b)];
@@ -68,7 +68,7 @@ Peers::Peers(Workspace& workspace, const RingProblem& problem, const RingSteps& 
 template <class T>
 std::vector<T> Peers::exchanged(const std::vector<T>& to_each) const {
   Communicator& ring = *problem_.ring;
-  std::vector<T> from_each = to_each;  // the own one stays
+  std::vector<T> from_each = to_each;  // this rank's own entry stays
   for (Index rank = 0; rank < ring.size(); ++rank) {
     if (rank == ring.rank() || (!row_ && !steps_.partners[as_size(rank)])) continue;
     ring.send(rank, std::as_bytes(std::span(&to_each[as_size(rank)], 1)));

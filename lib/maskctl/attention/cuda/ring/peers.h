@@ -7,18 +7,18 @@
 
 namespace maskctl::attention::cuda {
 
-/// A part of an array of rows, [B,rows,...] without gaps, of this GPU.
+/// A view of some rows of an array [B,rows,...] without gaps, on this GPU.
 MutableTensorView view_rows(const MutableTensorView& array, Range rows);
 TensorView view_rows(const TensorView& array, Range rows);
 
-/// A rank offers its keys and values, fetches those of others in the order of its parts, and gives
-/// gradients of keys back to their owners. Each transfer is a copy by the rank that wants it, in a
-/// stream of its own, after what the other has recorded.
+/// A rank offers its keys and values, fetches those of other ranks in the order of its parts, and
+/// returns gradients of keys to their owners. The rank that wants an array copies it, in a stream
+/// of its own, after the event that the other rank has recorded.
 ///
 /// Several streams use memory of the workspace: all of it is taken before begin().
 class Peers {
  public:
-  /// `row`: so many floats for mean_row(); `gradients`: bring_home() will be called.
+  /// `row`: `floats` floats for mean_row(), or null; `gradients`: bring_home() will be called.
   Peers(Workspace& workspace, const RingProblem& problem, const RingSteps& steps, const float* row,
         Index floats, bool gradients);
   Peers(const Peers&) = delete;
@@ -27,11 +27,12 @@ class Peers {
   /// Offers the rank's keys, values and row to the others, and starts to fetch the keys of the
   /// first part.
   void begin();
-  /// Where the work on a part is done: the own keys' in the call's workspace.
+  /// The workspace for the work on a part: the call's own for this rank's keys, else a lane's.
   Workspace& memory(std::size_t part) const;
-  /// The part with its arrays, for which its stream waits. Those of the next are fetched meanwhile.
+  /// The problem of a part, for whose arrays its stream waits. Starts to fetch those of the next
+  /// part.
   SoftmaxProblem arrived(std::size_t part);
-  /// The part's stream has all work on it.
+  /// All work on the part is in its stream.
   void done(std::size_t part) const;
   /// The call's stream waits for the work on all parts.
   void join() const;
@@ -39,21 +40,22 @@ class Peers {
   /// The mean over all ranks of their `row`.
   const float* mean_row();
 
-  /// What this rank gives to the gradients of another's keys.
+  /// This rank's share of the gradients of another rank's keys.
   struct KeyGradients {
     std::size_t part;
     const std::byte *key, *value;
   };
-  /// What another gives to those of this one's, [B,keys,...].
+  /// Another rank's share of the gradients of this rank's keys, [B,keys,...].
   struct Home {
     Index step;
     Range keys;
     std::byte *key, *value;
   };
-  /// Those that others give, in the order of the steps; the call's stream waits for them.
+  /// Offers this rank's shares and fetches the other ranks', in the order of the steps; the call's
+  /// stream waits for them.
   const std::vector<Home>& bring_home(const std::vector<KeyGradients>& gradients);
 
-  /// The call's stream waits until the others have what they want of this one.
+  /// The call's stream waits until the other ranks have copied what they want from this one.
   void close();
 
  private:
@@ -69,25 +71,25 @@ class Peers {
 
   const std::deque<RingPart>& parts() const { return steps_.parts; }
   bool is_own(const RingPart& part) const { return part.owner == problem_.shard->rank(); }
-  /// What every partner has for this rank, given what this one has for each; with a row for
-  /// mean_row() all are partners. Entries of others are as they were.
+  /// Sends each partner its entry and returns the entries that partners sent to this rank; with a
+  /// row for mean_row() all ranks are partners. Entries of other ranks stay as they are.
   template <class T>
   std::vector<T> exchanged(const std::vector<T>& to_each) const;
   void fetch(std::size_t part);
-  /// From rows of an offered array to rows of `to`.
+  /// Copies runs from rows of an offered array to rows of `to`.
   void copy_runs(const SeenKeys::Runs& runs, const Offer& from, int array, Range from_rows,
                  std::byte* to, Range to_rows);
 
   Workspace& workspace_;
   const RingProblem& problem_;
   const RingSteps& steps_;
-  Index key_bytes_, value_bytes_;  // of one key in all heads
+  Index key_bytes_, value_bytes_;  // bytes of one key, or value, in all heads
   const float* row_;
   Index floats_;
   float *rows_ = nullptr, *mean_ = nullptr;
   Slot slots_[2];
   std::vector<Home> home_;
-  std::vector<Offer> offers_;  // of each rank
+  std::vector<Offer> offers_;  // by rank
 };
 
 }  // namespace maskctl::attention::cuda

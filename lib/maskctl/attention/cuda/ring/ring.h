@@ -2,10 +2,10 @@
 // values come straight from the GPU of their owner while the kernels of softmax/ work on others;
 // gradients of keys go back the same way.
 //
-// At each step a rank has a part of the result for those of its queries that see some of the keys.
-// The first has all of them and is made in the result; parts are put together once, by their lse,
-// where others have some; gradients are summed in the order of the steps. Both are f32 sums of
-// parts that were rounded to the dtype of the arrays.
+// At each step a rank makes a part of the result, for the queries that see some of the step's keys.
+// The first part has all queries and is made in the result; the others are merged into it once, by
+// their lse. Gradients are summed in the order of the steps. Both are f32 sums of parts that were
+// rounded to the dtype of the arrays.
 #pragma once
 
 #include <deque>
@@ -23,11 +23,11 @@ struct RingPart {
   RingPart(const RingProblem& problem, Index t, SeenKeys::Runs wanted, bool is_first);
 
   Index step, owner;
-  SeenKeys::Runs runs;     // of keys that some query sees, for each batch
-  Range keys;              // around all of those; of the own, all
-  Range queries;           // around those that see them; in the first part, all
+  SeenKeys::Runs runs;     // for each batch, the keys that some query sees
+  Range keys;              // the stretch around the runs; of this rank's own keys, all
+  Range queries;           // the stretch that sees these keys; in the first part, all
   SoftmaxProblem softmax;  // without arrays
-  Event arrived, done;     // the keys; the work on them
+  Event arrived, done;     // the keys are there; the work on them is done
 };
 
 /// What a rank does in each call under one mask, and what its work and its copies wait for. It
@@ -35,12 +35,12 @@ struct RingPart {
 struct RingSteps {
   explicit RingSteps(const RingProblem& problem);
 
-  std::deque<RingPart> parts;  // in the order of the steps: first, if they are seen, the own keys
-  std::vector<SeenKeys::Runs> lent;  // what the reader at step t sees of this rank's keys
-  std::vector<bool> partners;        // the ranks of which this one sees keys, or that see its keys
-  // Keys of others are worked on beside the own ones, and first, since others wait for their
-  // gradients; in two lanes by turns, so that a part begins where the one before leaves
-  // multiprocessors idle.
+  std::deque<RingPart> parts;  // in the order of the steps: this rank's own keys first, if seen
+  std::vector<SeenKeys::Runs> lent;  // the keys of this rank that the reader at step t sees
+  std::vector<bool> partners;        // ranks whose keys this one sees, or that see its keys
+  // Other ranks' keys are worked on alongside the rank's own and go first, since their owners wait
+  // for gradients. Parts alternate between two lanes, so that one begins where the one before
+  // leaves multiprocessors idle.
   struct Lane {
     UrgentStream stream;
     mutable Workspace memory{stream.get()};
@@ -50,7 +50,7 @@ struct RingSteps {
   Event begun, gathered, read;
 };
 
-/// The same with the masks of the parts on the GPU.
+/// RingSteps with the masks of the parts on the GPU.
 template <class Plan>
 struct RingPlanOf : RingSteps {
   RingPlanOf(const RingProblem& problem, Stream stream) : RingSteps(problem) {

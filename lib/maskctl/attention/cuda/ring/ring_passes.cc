@@ -18,13 +18,13 @@ MutableTensorView room_like(Workspace& workspace, const TensorView& like) {
   return {data, like.dtype(), like.shape(), like.place()};
 }
 
-/// Room for what parts give to a result, beside it or in it.
+/// Memory for the parts of a result, outside of it or in it.
 class PartRooms {
  public:
   PartRooms(Workspace& workspace, const MutableTensorView& result)
       : workspace_(workspace), result_(result) {}
 
-  /// Of one part: the result itself for the first that has all of its rows.
+  /// Memory for one part: the result itself for the first part that has all rows.
   MutableTensorView take(Range rows) {
     MutableTensorView room = view_rows(result_, rows);
     if (is_in_place_ || rows.size() != result_.extent(1)) room = room_like(workspace_, room);
@@ -32,7 +32,7 @@ class PartRooms {
     add(room.data(), rows);
     return room;
   }
-  /// Of the lse of the part that was taken last.
+  /// Memory for the lse of the part that was taken last.
   MutableTensorView take_lse(const MutableTensorView& whole) {
     Part& part = parts_.part[parts_.count - 1];
     const std::vector<Index> shape{whole.extent(0), whole.extent(1), part.count};
@@ -46,7 +46,7 @@ class PartRooms {
   }
   const Parts& parts() const { return parts_; }
 
-  /// Writes their sum, and `each_row`.
+  /// Writes the sum of the parts, with `each_row` added to every row.
   void sum(const float* each_row = nullptr) const {
     launch_sum({result_.extent(0), result_.extent(1), result_.stride(1)}, parts_, each_row, 1,
                any_result(result_), workspace_.stream());
@@ -74,7 +74,7 @@ bool has_mean_rows(const SoftmaxParams& p) {
 }
 Index row_floats(const Dims& d) { return d.batch * d.kv_heads * d.value_dim; }
 
-/// Rows of [B,Hq,Tq], without gaps.
+/// Some rows of an array [B,Hq,Tq], without gaps.
 TensorView lse_rows(Workspace& workspace, const TensorView& whole, Range rows) {
   const std::vector<Index> shape{whole.extent(0), whole.extent(1), rows.size()};
   if (rows.size() == whole.extent(2)) return whole;
@@ -98,7 +98,7 @@ SoftmaxBackwardInputs inputs_of(Workspace& workspace, const SoftmaxBackwardInput
   return part;
 }
 
-/// Of the whole rank.
+/// The backward call for all of the rank's queries.
 BackwardParams own_backward(const RingProblem& problem, const SoftmaxBackwardInputs& inputs) {
   BackwardParams b;
   b.p = own_params(problem);
@@ -119,17 +119,18 @@ void sink_gradient(Workspace& workspace, const RingProblem& problem, BackwardPar
   launch_sink_gradient(b, any_result(d_sinks), rows, workspace.stream());
 }
 
-/// What RingAttentionOptions::steps asks for, by the GPU's clock: a step for each rank, and one in
-/// which parts are put together.
+/// What RingAttentionOptions::steps asks for, by the GPU's clock: a step for each rank, and one for
+/// the merge of the parts.
 class StepTimes {
  public:
   explicit StepTimes(const RingProblem& problem) : problem_(problem) {}
 
-  /// The stream begins to wait, begins to work, or is done: three for each part, and three at last.
+  /// Marks that the stream begins to wait, begins to work, or is done: three marks for each part,
+  /// and three at the end.
   void mark(Stream stream) {
     if (steps()) moments_.emplace_back(stream);
   }
-  /// Waits for the GPU where somebody has asked.
+  /// Records the steps where the caller asked for them, which waits for the GPU.
   void give(const RingSteps& plan, bool is_backward) {
     if (!steps()) return;
     std::vector<RingStep> all(plan.lent.size() + 1);
@@ -150,7 +151,7 @@ class StepTimes {
     step.waited = moments_[first + 1].seconds_since(moments_[first]);
     step.seconds = moments_[first + 2].seconds_since(moments_[first + 1]);
   }
-  /// Of keys and values, or their gradients, of all batches.
+  /// Bytes of the keys and values, or of their gradients, of all batches.
   Index bytes(const SeenKeys::Runs& runs) const {
     Index keys = 0;
     for (const auto& of_batch : runs) {

@@ -1,6 +1,6 @@
 // Backward attention in two passes, so that sums have a fixed order without atomics: blocks that
-// own queries walk the open tiles of keys for d_query, blocks that own keys those of queries for
-// d_key and d_value. Both make the weights of a tile again from the forward pass's lse.
+// own queries walk the open tiles of keys for d_query, blocks that own keys walk the open tiles of
+// queries for d_key and d_value. Both recompute the weights of a tile from the forward pass's lse.
 #include "maskctl/attention/cuda/softmax/gradients.cuh"
 
 namespace maskctl::attention::cuda {

@@ -5,16 +5,16 @@
 namespace maskctl::attention::cuda {
 namespace {
 
-/// How a bias of some shape is cut.
+/// How a bias is cut into tiles.
 struct BiasTiles {
-  Index batch, heads, queries, keys;  // its shape
+  Index batch, heads, queries, keys;  // shape of the bias
   Index query_tiles, key_tiles;       // 1 along axes of 1
-  Index parts;                        // blocks of each tile
+  Index parts;                        // blocks that share a tile
 
   __host__ __device__ Index elements() const { return batch * heads * queries * keys; }
 };
 
-/// sums[column][row] to the elements of the bias: over the axes that it has one of.
+/// Writes sums[column][row] to the elements of the bias, added up along its axes of extent 1.
 __device__ void write_sums(const BiasTiles& cut, const float (*sums)[kPitch], Index plane, Index i0,
                            Index j0, float* out) {
   const bool one_query = cut.queries == 1, one_key = cut.keys == 1;
@@ -69,7 +69,7 @@ __global__ void add_parts(const float* partial, Index parts, Index elements, Any
   put(out, n, sum);
 }
 
-/// Parts until the blocks fill a GPU, as long as what they write stays small.
+/// As many parts as fill a GPU with blocks, as long as their sums stay small.
 Index parts_of(const BiasTiles& cut, const Dims& d) {
   constexpr Index kEnoughBlocks = 2048, kMostElements = Index{1} << 26;
   const Index items = (cut.batch == 1 ? d.batch : 1) * (cut.heads == 1 ? d.q_heads : 1) *

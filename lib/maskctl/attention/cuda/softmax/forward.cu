@@ -1,12 +1,12 @@
 // Forward attention and its weights: a block takes one tile of queries of one head and walks the
-// tiles of keys that the mask opens, with the maximum and the sum of each row so far.
+// tiles of keys that the mask opens, with the running maximum and the running sum of each row.
 #include "maskctl/attention/cuda/softmax/kernels.h"
 #include "maskctl/attention/cuda/softmax/tile.cuh"
 
 namespace maskctl::attention::cuda {
 namespace {
 
-/// Of the four rows of a thread.
+/// The running maxima and sums of the four rows of a thread.
 struct RowState {
   float max[4], sum[4];
 };
@@ -36,8 +36,8 @@ __device__ std::uint64_t open_scores(const SoftmaxParams& p, const BlockPlace& a
   return opened;
 }
 
-/// Raises the maxima of the rows to those of the scores, which become weights. `shrunk`: what sums
-/// so far are to be multiplied by.
+/// Updates the running maxima and sums with the scores, which become weights. `shrunk`: the factors
+/// that rescale earlier sums.
 __device__ void weigh(Scores& s, RowState& state, float (&shrunk)[4]) {
 #pragma unroll
   for (int i = 0; i < 4; ++i) {

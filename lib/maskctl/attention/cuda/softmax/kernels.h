@@ -12,13 +12,13 @@ void launch_forward(const SoftmaxParams& p, const float* means, AnyResult out, f
 void launch_weights(const SoftmaxParams& p, float* out, Stream stream);
 void launch_value_means(const SoftmaxParams& p, float* means, Stream stream);
 
-/// What the gradients read beside the call.
+/// A call, and what its gradients read besides.
 struct BackwardParams {
   SoftmaxParams p;
   HeadsView out, d_out;
   const float* lse = nullptr;    // [B,Hq,Tq]
-  AnyArray d_lse;                // the same; its data may be null
-  const float* delta = nullptr;  // the same: out . d_out - d_lse
+  AnyArray d_lse;                // [B,Hq,Tq]; its data may be null
+  const float* delta = nullptr;  // [B,Hq,Tq]: out . d_out - d_lse
 };
 
 void launch_delta(const BackwardParams& b, float* delta, Stream stream);
@@ -29,7 +29,7 @@ void launch_key_gradients(const BackwardParams& b, const float* mean_shares, Any
 /// What rows without a key give to each value, where the policy is kMean.
 void launch_mean_shares(const BackwardParams& b, float* mean_shares, Stream stream);
 void launch_sink_gradient(const BackwardParams& b, AnyResult d_sinks, Index rows, Stream stream);
-/// `shape` is that of the bias.
+/// `shape`: the extents of the bias.
 void launch_bias_gradient(Workspace& workspace, const BackwardParams& b, const Index (&shape)[4],
                           AnyResult d_bias);
 

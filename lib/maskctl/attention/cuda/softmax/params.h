@@ -30,7 +30,7 @@ struct SoftmaxParams {
 
   AnyArray sinks;
   Index sink_count = 0;
-  Index heads_of_sinks = 0;  // query heads that share a row of them; 0: all do
+  Index heads_of_sinks = 0;  // query heads that share a row of sinks; 0: all do
 
   double dropout = 0;
   std::uint64_t dropout_seed = 0;

@@ -10,7 +10,7 @@ namespace {
 
 float* floats(const MutableTensorView& array) { return reinterpret_cast<float*>(array.data()); }
 
-/// Heads whose sinks are one row, 0 for all.
+/// How many query heads share a row of sinks; 0: all do.
 Index heads_of_sinks(const TensorView& sinks, const Dims& d) {
   if (sinks.rank() == 1) return 0;
   return sinks.extent(0) == d.q_heads ? 1 : d.group();

@@ -1,5 +1,5 @@
 // Softmax attention of arrays on the GPU; tiles that the mask closes are never read. 16-bit arrays
-// of Hopper GPUs meet tensor cores (hopper/), all others f32 tiles of 64 x 64.
+// on Hopper GPUs use tensor cores (hopper/), all others f32 tiles of 64 x 64.
 #pragma once
 
 #include "maskctl/attention/cuda/device.h"
@@ -10,21 +10,21 @@
 
 namespace maskctl::attention::cuda {
 
-/// The mask of a problem on the GPU, which any number of calls under that mask can share whose
-/// arrays have the problem's shapes and dtypes.
+/// The mask of a problem on the GPU. Calls under that mask can share it if their arrays have the
+/// problem's shapes and dtypes.
 struct SoftmaxPlan {
   SoftmaxPlan(const SoftmaxProblem& problem, Stream stream, bool both_orders = false);
   DeviceTiles tiles;
-  hopper::Schedule schedule;  // of the forward pass
+  hopper::Schedule schedule;  // for the forward pass
 };
-/// With what gradients need.
+/// A SoftmaxPlan with what the backward pass needs.
 struct SoftmaxBackwardPlan : SoftmaxPlan {
   SoftmaxBackwardPlan(const SoftmaxProblem& problem, Stream stream);
   hopper::KeyOrder key_order;
 };
 
-// Arrays have no gaps along their last axis; results have none at all. The problem's mask is that
-// of the plan: it is not looked at. Nothing waits for the GPU.
+// Arrays have no gaps along their last axis; results have none at all. The mask is the plan's: the
+// problem's is not looked at. Nothing waits for the GPU.
 void softmax_forward(Workspace& workspace, const SoftmaxProblem& problem, const SoftmaxPlan& plan,
                      const SoftmaxOutputs& outputs);
 void softmax_weights(Workspace& workspace, const SoftmaxProblem& problem, const SoftmaxPlan& plan,

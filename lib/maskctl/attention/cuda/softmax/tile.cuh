@@ -12,7 +12,7 @@
 namespace maskctl::attention::cuda {
 
 inline constexpr int kThreads = 256;
-inline constexpr int kDepth = 32;         // of a product that is in shared memory at a time
+inline constexpr int kDepth = 32;         // elements of a row in shared memory at a time
 inline constexpr int kPitch = kTile + 4;  // keeps rows aligned for 16-byte reads
 inline constexpr int kMost = 128;         // columns of sums that one block has
 inline constexpr float kInfinity = __builtin_huge_valf();
@@ -20,14 +20,14 @@ inline constexpr float kInfinity = __builtin_huge_valf();
 using Scores = float[4][4];
 
 struct alignas(16) TileMemory {
-  /// Parts of two operands, depth by row; or of one, row by column.
+  /// Parts of two operands, [depth][row], or of one, [row][column].
   union {
     struct {
       float a[kDepth][kPitch], b[kDepth][kPitch];
     };
     float rows[kDepth][kMost];
   };
-  float weights[kTile][kPitch];            // column by row
+  float weights[kTile][kPitch];            // [column][row]
   unsigned long long used[kThreads / 32];  // columns that some row of a warp opens
 };
 
@@ -130,8 +130,8 @@ __device__ inline void put_weights(const Scores& weights, std::uint64_t opened,
   if (threadIdx.x % 32 == 0) memory.used[threadIdx.x / 32] = both;
 }
 
-/// sums[i][c] += sum over the columns j of the weights w[i][j] of element `column + c` of row j.
-/// Reads what put_weights() wrote; begins and ends with a barrier.
+/// sums[i][c] += the sum over j of w[i][j] * element `column + c` of row j, with the weights w that
+/// put_weights() wrote. Begins and ends with a barrier.
 template <int kColumns>
 __device__ void accumulate(const Rows& rows, Index column, Index all, TileMemory& memory,
                            Sums<kColumns>& sums) {
@@ -166,11 +166,12 @@ __device__ void accumulate(const Rows& rows, Index column, Index all, TileMemory
   }
 }
 
-/// The sum, or the largest, over the 16 threads that have the same rows.
+/// The sum, or the maximum, over the 16 threads that have the same rows.
 __device__ inline float sum_of_row(float x) { return sum_of_lanes<16>(x); }
 __device__ inline float max_of_row(float x) { return max_of_lanes<16>(x); }
 
-/// The logit of (b, h, i, j), given q . k; `slope` becomes its derivative by the scaled product.
+/// The logit of (b, h, i, j), given q . k; `slope` becomes its derivative with respect to the
+/// scaled product.
 __device__ inline float logit(const SoftmaxParams& p, Index b, Index h, Index i, Index j,
                               float product, float& slope) {
   float s = p.scale * product;
@@ -190,7 +191,7 @@ __device__ inline float logit(const SoftmaxParams& p, Index b, Index h, Index i,
   return p.bias_after_cap ? s + bias : s;
 }
 
-/// What a weight is multiplied by when weights are dropped.
+/// The dropout multiplier of a weight.
 __device__ inline float multiplier(const SoftmaxParams& p, Index b, Index h, Index i, Index j) {
   if (p.dropout == 0) return 1;
   return dropout_multiplier(p.dropout_seed, p.dropout, p.first_batch + b, p.first_head + h,
@@ -203,7 +204,8 @@ __device__ inline float sink(const SoftmaxParams& p, Index h, Index t) {
   return element(p.sinks, row * p.sink_count + t);
 }
 
-/// Adds the sinks of a head to a row. Returns what its weights are to be multiplied by.
+/// Adds a head's sinks to the maximum and sum of a row. Returns the factor that rescales its
+/// weights.
 __device__ inline float add_sinks(const SoftmaxParams& p, Index h, float& max, float& sum) {
   const float keys_max = max;
   for (Index t = 0; t < p.sink_count; ++t) max = fmaxf(max, sink(p, h, t));
@@ -217,8 +219,8 @@ __device__ inline float add_sinks(const SoftmaxParams& p, Index h, float& max, f
 /// Which part of a call a block has.
 struct BlockPlace {
   Index b, h;          // h: a query head, or a key head in kernels that own keys
-  Index tile;          // of queries or keys
-  Index first_column;  // of the sums
+  Index tile;          // number of the tile of queries or keys
+  Index first_column;  // first of the block's columns of sums
 };
 
 /// Blocks are numbered by head, then by tile, the last tile first: it is the longest under a causal

@@ -7,7 +7,7 @@ namespace {
 
 constexpr int kThreads = 256;
 
-/// Cells of one type: what tells an open one.
+/// An array of cells, and what makes one open.
 struct CellArray {
   AnyArray elements;
   int bytes;
@@ -38,7 +38,7 @@ CellArray cell_array(const TensorView& cells, double closed_below) {
   return {{cells.data(), cells.dtype()}, bytes, floats, closed_below};
 }
 
-/// A warp makes one word: each lane asks for two cells.
+/// A warp makes one word: each lane reads two cells.
 __global__ void pack(CellArray cells, BitPlanes out) {
   const Index word = Index{blockIdx.x} * (kThreads / 32) + threadIdx.x / 32;
   if (word >= out.size()) return;
@@ -52,7 +52,7 @@ __global__ void pack(CellArray cells, BitPlanes out) {
   if (lane == 0) out.words[word] = std::uint64_t{half[1]} << 32 | half[0];
 }
 
-/// A warp turns a tile of 64 x 64 bits: a lane brings two of its rows.
+/// A warp transposes a tile of 64 x 64 bits: a lane loads two of its rows.
 __global__ void transpose(BitPlanes from, BitPlanes to) {
   const Index tile_rows = ceil_div(from.queries, 64), tiles = from.words_per_row();
   const Index tile = Index{blockIdx.x} * (kThreads / 32) + threadIdx.x / 32;
@@ -93,8 +93,8 @@ __device__ Ranks ranks_of(bool flag, int (&totals)[kThreads / 32]) {
   return ranks;
 }
 
-/// A block takes one tile row, a thread a tile of it at a time. Payload n of the table is that of
-/// tile n of the plane.
+/// A block takes one tile row, a thread a tile of it at a time. Tile n of the plane has payload n
+/// of the table.
 __global__ void classify(BitPlanes plane, TileTableView table) {
   __shared__ int totals[kThreads / 32];
   const Index t = blockIdx.x, tiles = plane.words_per_row(), first = t * tiles;

@@ -22,10 +22,10 @@ struct BitPlanes {
 /// Writes the bits of cells on the GPU: integers and bools that are not 0; floats, an additive
 /// mask, above `closed_below`.
 void pack_cells(const TensorView& cells, double closed_below, const BitPlanes& out, Stream stream);
-/// `out` has queries and keys changed.
+/// `out` has queries and keys swapped.
 void transpose_bits(const BitPlanes& bits, const BitPlanes& out, Stream stream);
 
-/// Where the arrays of one table of tiles of 64 x 64 are in memory of table_bytes().
+/// Lays out the arrays of a table of 64 x 64 tiles in memory of table_bytes().
 TileTableView place_table(Index queries, Index keys, std::byte* memory);
 std::size_t table_bytes(Index queries, Index keys);
 /// Fills a table from its plane; every tile that is not empty is a run of its own.

@@ -16,7 +16,7 @@ constexpr Index kMaxBytes = Index{4} << 30;
 /// Arrays back to back, which become one copy to the GPU.
 class Package {
  public:
-  /// Returns how far behind the begin the array will be.
+  /// Returns the offset of the array in the package.
   template <class Array>
   std::size_t add(const Array& array) {
     const std::span<const std::byte> bytes = std::as_bytes(std::span(array));
@@ -36,7 +36,7 @@ class Package {
   std::vector<std::byte> bytes_;
 };
 
-/// The place of an array that is so far behind `begin`.
+/// Sets a pointer to the array at offset `at`.
 template <class T>
 void place(const T*& pointer, const std::byte* begin, std::size_t at) {
   pointer = reinterpret_cast<const T*>(begin + at);
@@ -68,7 +68,7 @@ std::vector<Row> even(const std::vector<Row>& rows, Index height) {
   return out;
 }
 
-/// A table of the host in a package.
+/// The offsets of a host table's arrays in a package.
 struct PackedTable {
   std::size_t row_offsets, runs, partial_offsets, payloads, intervals, words;
   std::size_t used_by_intervals, used_by_words;
@@ -108,7 +108,7 @@ TileTable table_of(const PlanePtr& plane, const BlockMap* compiled) {
   return fits ? compiled->table() : tile_table(*plane, kTile, kTile, kMaxBytes);
 }
 
-/// Stored, and in no less than a bit for each cell.
+/// Whether a plane is stored in no less than a bit for each cell.
 bool is_dense(const Plane& plane) {
   return !plane.computed() && plane.bytes() >= plane.queries() * ceil_div(plane.keys(), 64) * 8;
 }
@@ -139,7 +139,7 @@ struct DeviceTiles::Tables {
   Stream stream;
   std::vector<TileTableView> by_query = {}, by_key = {};
 
-  /// A plane of bits on the GPU.
+  /// Adds the tables of a plane of bits on the GPU.
   void add(const BitPlanes& plane, std::vector<DeviceBuffer>& buffers) {
     by_query.push_back(classified(plane, buffers));
     if (!both_orders) return;

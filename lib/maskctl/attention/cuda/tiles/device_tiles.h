@@ -40,13 +40,13 @@ struct TileTableView {
   int words_per_row;
 };
 
-/// The tables of a mask [B or 1, 1 or Hq, Tq, Tk]: that of (b, h) is tables[table_of[b * heads +
-/// h]] where an axis of 1 counts as 0.
+/// The tables of a mask [B or 1, 1 or Hq, Tq, Tk]: (b, h) has tables[table_of[b * heads + h]],
+/// where b or h is 0 along an axis of 1.
 struct MaskView {
   const TileTableView* tables;
   const std::uint32_t* table_of;
   Index batch, heads;
-  Index count;  // of tables
+  Index count;  // number of tables
 };
 
 /// Whose tile rows a table has: queries against tiles of keys, or keys against tiles of queries.
@@ -60,7 +60,7 @@ class DeviceTiles {
   /// from their structure. `compiled`, which may be null, is read instead of its plane where it has
   /// such tiles. Throws Error(kLimit) for masks whose irregular tiles take more than 4 GiB.
   DeviceTiles(const Mask& mask, const BlockMap* compiled, bool both_orders, Stream stream);
-  /// Of cells [B or 1, 1 or Hq, Tq, Tk], on the host or on the GPU. Integers and bools open where
+  /// From cells [B or 1, 1 or Hq, Tq, Tk], on the host or on the GPU. Integers and bools open where
   /// they are not 0; floats, an additive mask, above `closed_below`.
   DeviceTiles(const TensorView& cells, bool both_orders, Stream stream,
               double closed_below = kAlwaysCloses);
