@@ -138,7 +138,7 @@ AtomicFile::AtomicFile(const std::string& path, bool force)
   }
   if (exists && !force) fail_exists(name_);
   open_temporary();
-  // A replaced file keeps its permissions; where fchmod is not allowed, those of the umask will do.
+  // A replaced file keeps its permissions; where fchmod is not allowed, the umask decides.
   if (exists) (void)!::fchmod(fd_, info.st_mode & 0777);
 }
 
@@ -167,7 +167,7 @@ void AtomicFile::open_temporary() {
 
 void AtomicFile::write(std::span<const std::byte> bytes) { write_all(fd_, bytes, name_); }
 
-/// Piece by piece, because nothing ends an fsync before the disk has all.
+/// Piece by piece, because an fsync cannot be stopped before the disk has everything.
 void AtomicFile::flush() {
   constexpr off_t kPiece = off_t{8} << 20;
   constexpr unsigned kAndWait =
@@ -175,7 +175,7 @@ void AtomicFile::flush() {
   const off_t size = ::lseek(fd_, 0, SEEK_END);
   for (off_t at = 0; at < size; at += kPiece) {
     throw_if_stopped();
-    // Where this is not supported, and for errors, there is the fsync.
+    // Only an aid: where it is not supported or fails, the fsync below does the work.
     (void)::sync_file_range(fd_, at, kPiece, kAndWait);
   }
   if (::fsync(fd_) != 0) fail(name_, errno);

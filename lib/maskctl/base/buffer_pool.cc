@@ -26,8 +26,8 @@ std::size_t rounded(std::size_t bytes) {
   return std::max((bytes + unit - 1) / unit * unit, unit);
 }
 
-/// Begins at the next cache line of what the allocator gave, whose address is kept just before it:
-/// glibc takes several times as long for an aligned block as for any.
+/// Returns the next cache line inside the allocator's block, whose address is kept just before it:
+/// glibc takes several times as long for an aligned block as for any other.
 void* take_small(std::size_t bytes) {
   static_assert(__STDCPP_DEFAULT_NEW_ALIGNMENT__ >= sizeof(void*));
   void* const all = ::operator new(rounded(bytes) + kLine);
@@ -66,8 +66,8 @@ void* BufferPool::take(std::size_t bytes) {
     keeps = size <= most_;
   }
   void* data = ::operator new(size, kLarge);
-  // What the allocator lent before lies on small pages; once dropped, it is mapped again on huge
-  // ones. Not where the allocator itself is to keep memory: the kernel would clear it each time.
+  // Memory that the allocator reuses lies on small pages; once dropped, it is mapped again on huge
+  // ones. Not where the allocator itself keeps memory: the kernel would clear it each time.
   if (keeps) madvise(data, size, MADV_DONTNEED);
   madvise(data, size, MADV_HUGEPAGE);  // advice only: refused, it works with small pages
   return data;

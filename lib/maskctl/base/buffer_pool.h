@@ -9,12 +9,12 @@
 
 namespace maskctl {
 
-/// The most that a pool keeps unless it is told otherwise.
+/// The bytes that a pool keeps at most, unless it is told otherwise.
 inline constexpr std::size_t kDefaultPoolLimit = std::size_t{64} << 20;
 
-/// Large buffers that were given back, kept for the next of the same size, newest first to be
-/// used: the kernel clearing fresh pages costs as much as combining two masks. May be shared by
-/// threads. A buffer may go back to another pool than it came from, and outlive its own.
+/// Keeps large buffers that were given back for the next request of the same size, newest first:
+/// the kernel clearing fresh pages costs as much as combining two masks. May be shared by threads.
+/// A buffer may go back to another pool than it came from, and may outlive its pool.
 class BufferPool {
  public:
   /// Keeps up to `most` bytes; 0 keeps nothing and leaves reuse to the allocator.
@@ -26,11 +26,11 @@ class BufferPool {
   /// Bytes, aligned to a cache line, from 1 MiB on for huge pages; their contents are undefined
   /// until written. Throws std::bad_alloc.
   void* take(std::size_t bytes);
-  /// `bytes` as taken.
+  /// `bytes` is the size that was passed to take().
   void give_back(void* data, std::size_t bytes) noexcept;
-  /// The most that is kept from now on.
+  /// Sets the most bytes that are kept from now on.
   void limit(std::size_t most);
-  /// Bytes that are kept now.
+  /// The bytes that are kept now.
   std::size_t kept() const;
 
  private:
@@ -49,7 +49,7 @@ class BufferPool {
 /// The pool of the process, for work whose WorkScope names none.
 BufferPool& process_pool();
 
-// take() and give_back() of the pool in use here.
+// take() and give_back() of the current scope's pool.
 void* take_buffer(std::size_t bytes);
 void return_buffer(void* data, std::size_t bytes) noexcept;
 

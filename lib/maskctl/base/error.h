@@ -35,7 +35,7 @@ struct Remedy {
     kOverwrite,
     kReadAs,            // the argument names the kind of array, such as "segments"
     kReadZeroAsOpen,    // keep_value_is_zero
-    kReadZeroAsClosed,  // the same, left out
+    kReadZeroAsClosed,  // without keep_value_is_zero
     kSetClosedBelow,
     kSetPadIdToZero,
     kGiveShape,

@@ -6,11 +6,11 @@
 
 namespace maskctl {
 
-/// Where the build tree or an installation puts them: beside the running program, in
-/// ../libexec/maskctl or ../app from there, or in helper_folder(). Nothing if it is nowhere.
+/// The path of a helper: beside the running program, in ../libexec/maskctl or ../app from there, or
+/// in helper_folder(). Nothing if it is in none of them.
 std::optional<std::string> find_helper_file(const std::string& name);
 
-/// The folder of an installation.
+/// The folder in which an installation keeps its helpers.
 std::string helper_folder();
 
 }  // namespace maskctl

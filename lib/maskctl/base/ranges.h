@@ -20,8 +20,8 @@ std::string range_text(Range range);
 /// "0-3+7", as in an option.
 std::string ranges_text(std::span<const Range> ranges);
 
-/// In a sentence: "query 3", "queries 0-3, 7"; `many` is needed where it is not `one` and an s. Of
-/// more than `most` ranges the first, "and 2 more".
+/// In a sentence: "query 3", "queries 0-3, 7". `many` is needed where the plural is not `one` and
+/// an s. Lists at most `most` ranges, then "and 2 more".
 std::string range_words(std::span<const Range> ranges, std::string_view one,
                         std::string_view many = {},
                         std::size_t most = std::numeric_limits<std::size_t>::max());

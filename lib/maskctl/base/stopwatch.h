@@ -5,7 +5,7 @@
 
 namespace maskctl {
 
-/// Runs from when it is made.
+/// Runs from its construction.
 class Stopwatch {
  public:
   double seconds() const {

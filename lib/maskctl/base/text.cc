@@ -29,7 +29,7 @@ constexpr Suffix kSuffixes[] = {
     {"Ki", 1 << 10}, {"Mi", 1 << 20}, {"Gi", 1 << 30},
 };
 
-/// The digits without underscores; nothing when one does not stand between digits.
+/// The digits without underscores; nothing when an underscore is not between digits.
 std::optional<std::string> digits_of(std::string_view text) {
   std::string out;
   for (std::size_t i = 0; i < text.size(); ++i) {

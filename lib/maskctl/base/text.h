@@ -14,8 +14,8 @@ namespace maskctl {
 
 inline bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
-/// What stands between the marks, in order: one part more than there are marks, empty ones too. The
-/// parts are views of `text`.
+/// The parts of the text between the marks, in order, empty ones too: one more than there are
+/// marks. They are views of `text`.
 std::vector<std::string_view> split(std::string_view text, char mark);
 
 /// The number that the whole text spells, as std::from_chars reads it: no spaces, no '+' in front,
@@ -34,7 +34,7 @@ std::optional<T> number_from(std::string_view text) {
 /// alone are such a text. Nothing for any other text, and for a number that Index cannot hold.
 std::optional<Index> whole_number_from(std::string_view text);
 
-/// "1 query", "0 queries", "2 cells"; `many` is needed where it is not `one` and an s.
+/// "1 query", "0 queries", "2 cells"; `many` is needed where the plural is not `one` and an s.
 std::string counted(Index n, std::string_view one, std::string_view many = {});
 
 }  // namespace maskctl

@@ -10,7 +10,7 @@ namespace maskctl {
 /// How many threads parallel_for may use where no WorkScope says otherwise; 0 = one per core.
 /// Default 0.
 void set_threads(int count);
-/// What holds here: the number of the innermost WorkScope, or of the process.
+/// The number of threads of the innermost WorkScope, or else of the process.
 int threads();
 
 /// Calls task(0) .. task(tasks - 1), each once, in any order, on up to threads() threads including

@@ -13,7 +13,7 @@ namespace maskctl {
 bool wait_ready(int fd, short events, Index milliseconds) {
   using Clock = std::chrono::steady_clock;
   constexpr Index kSlice = 20;                              // how long a stop request may go unseen
-  if (milliseconds < 0 && !WorkScope::stop()) return true;  // the call that follows waits
+  if (milliseconds < 0 && !WorkScope::stop()) return true;  // the read or write that follows waits
   const auto start = Clock::now();
   for (;;) {
     throw_if_stopped();

@@ -6,7 +6,7 @@
 namespace maskctl {
 
 /// Waits until a descriptor is ready for `events` (POLLIN, POLLOUT), or until its other end is
-/// gone: the call that follows says which. Returns false when `milliseconds` have passed; -1 waits
+/// gone, as the next read or write tells. Returns false when `milliseconds` have passed; -1 waits
 /// for ever. Throws Error(kCancelled) soon after a stop request of the current scope.
 bool wait_ready(int fd, short events, Index milliseconds = -1);
 

@@ -8,7 +8,7 @@ namespace maskctl {
 
 class BufferPool;
 
-/// Limits of a piece of work. What is left out is that of the enclosing scope, or of the process.
+/// Limits of a piece of work. A limit left out is that of the enclosing scope, or of the process.
 struct WorkLimits {
   int threads = 0;             // 0: left out
   BufferPool* pool = nullptr;  // where large buffers come from and go back to
@@ -31,7 +31,7 @@ class WorkScope {
   WorkScope(const WorkScope&) = delete;
   WorkScope& operator=(const WorkScope&) = delete;
 
-  // Of the innermost scope; outside of any, all is left out.
+  // The limits of the innermost scope; outside of any scope, all are left out.
   static WorkLimits current();
   static int threads();
   static BufferPool* pool();
@@ -41,7 +41,7 @@ class WorkScope {
   void enter(const WorkLimits& limits);
   void leave();
 
-  std::optional<WorkLimits> limits_;  // of a scope that sets some
+  std::optional<WorkLimits> limits_;  // empty if this scope sets no limits
   const WorkLimits* outer_ = nullptr;
 };
 

@@ -36,7 +36,7 @@ struct Notice {
 };
 
 const MpiModule& load_module(const std::string& given) {
-  // Where it is nowhere, loading says so.
+  // If it is found nowhere, loading says so.
   const std::string path =
       given.empty() ? find_helper_file(kMpiModuleFile).value_or(kMpiModuleFile) : given;
   // Global: MPI loads plugins of its own, which look for its symbols.
@@ -86,7 +86,7 @@ struct World::Impl {
   struct Transfer {
     bool sends;
     int to, kind;
-    void* bytes;  // only read where it sends
+    void* bytes;  // only read by a transfer that sends
     long long size;
   };
 
@@ -105,7 +105,7 @@ struct World::Impl {
       throw Error(Errc::kDevice, fmt::format("rank {}: {}", failure_->rank, failure_->message));
     }
   }
-  /// Sends a notice to all others, and waits until they can have it.
+  /// Sends a notice to all others, and waits until they can have received it.
   void fail(const std::string& message) {
     {
       const std::lock_guard lock(mutex_);
@@ -166,7 +166,7 @@ struct World::Impl {
     return true;
   }
 
-  /// Looks after transfers under way: whether any has ended.
+  /// Tests the transfers under way; true when any has ended.
   bool look() {
     Index data = 0, notices = 0;
     std::erase_if(active_, [&](const Active& active) {
@@ -189,7 +189,7 @@ struct World::Impl {
   void broken(int rank, const std::string& why) {
     if (broken_) return;
     broken_ = {Clock::now() + kLauncherPatience, fmt::format("with rank {}: {}", rank, why)};
-    // What was to come will not: finish() must not return as if it had.
+    // What was to arrive will not: finish() must not return as if it had.
     const std::lock_guard lock(mutex_);
     ++unfinished_;
   }
@@ -252,7 +252,7 @@ struct World::Impl {
   std::optional<Failure> failure_;
   bool leaving_ = false;
   Notice notice_;
-  // Of the thread alone:
+  // Used by the thread alone:
   std::vector<Active> active_;
   std::optional<std::pair<Clock::time_point, std::string>> broken_;
   Notice heard_;

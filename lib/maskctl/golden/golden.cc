@@ -234,7 +234,7 @@ void append(std::string& text, const std::string& more) {
   text += more;
 }
 
-/// Nothing where only a kernel is judged, which reads the mask itself.
+/// An empty mask where only a kernel is judged, which reads the mask itself.
 Mask mask_of(const GoldenEntry& entry, const GoldenContext& context) {
   const bool judged_only = entry.expected.size() == 1 && entry.find(Expect::kVerdict);
   return judged_only ? Mask() : context.load(entry);

@@ -36,7 +36,7 @@ struct GoldenEntry {
     Expect expect = Expect::kSha256;
     std::string value;               // the digest, the file or the verdict
     std::vector<std::string> holds;  // for kHolds
-    TextRegion place;                // of the value
+    TextRegion place;                // where the value stands
   };
 
   std::string name;                     // unique in its manifest
@@ -51,11 +51,11 @@ struct GoldenEntry {
   std::vector<std::pair<std::string, std::string>> kernel;
   Index batch = 0, head = 0;       // the plane to draw, for kDrawing
   std::vector<Expected> expected;  // at least one; all must be so
-  /// Of which mask the digest is. Explains a difference, and is never what the mask is held to.
+  /// The mask that the digest was taken of. Explains a difference; the mask is never held to it.
   std::optional<GoldenRecord> was;
   Index line = 0;                                    // line of the entry
   Index as_line = 0, transforms_line = 0;            // lines of these keys; 0 if absent
-  TextRegion source_place, expect_place, was_place;  // of the values
+  TextRegion source_place, expect_place, was_place;  // where these values stand
 
   /// Null if it is not expected.
   const Expected* find(Expect expect) const;
@@ -73,7 +73,7 @@ Manifest parse_manifest(const std::string& path, std::string text);
 /// Throws Error(kIo) when it cannot be read, Error(kLimit) above 16 MiB.
 Manifest read_manifest(const std::string& path);
 
-/// What an entry now is.
+/// The digest and record that an entry has now.
 struct GoldenValue {
   std::string digest;
   GoldenRecord was;

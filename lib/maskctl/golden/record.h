@@ -15,7 +15,7 @@ namespace maskctl {
 /// `rows` where they are few, else not at all.
 struct GoldenRecord {
   std::array<Index, 4> shape{};         // batch, heads, queries, keys
-  Index open = 0;                       // cells
+  Index open = 0;                       // open cells
   std::optional<std::string> pipeline;  // gives the mask when applied to an open one; "": all open
   /// "3: 0-1+3" (query 3 sees the keys 0, 1 and 3; both ends included), "4-6: 0" for equal rows; a
   /// row that is not listed sees nothing. With several planes each begins with "batch 0, head 1",

@@ -104,7 +104,7 @@ std::unique_ptr<ArrayWriter> array_writer(const std::string& dest, DType dtype,
 /// or "-" (.npy). Throws Error(kInvalidArgument) for options.gzip when the format has no
 /// compression.
 void write_array(const std::string& dest, const Tensor& tensor, const WriteOptions& options = {});
-/// The name is not read.
+/// The name in array.spec is not read.
 void write_array(const std::string& dest, const ArrayStream& array,
                  const WriteOptions& options = {});
 

@@ -14,7 +14,7 @@ namespace {
 
 constexpr Index kSkipped = Index{1} << 20;  // elements at a time
 
-/// Reads elements in ascending order, past what is not wanted where the reader cannot seek.
+/// Reads elements in ascending order; drops those in between where the reader cannot seek.
 class Forward {
  public:
   explicit Forward(NpyReader& reader) : reader_(reader) {}
@@ -39,7 +39,7 @@ class Forward {
 
 struct ArraySource::Impl {
   ReadOptions options;
-  std::unique_ptr<Container> container;  // what the array is read from
+  std::unique_ptr<Container> container;  // holds the array
   OpenArray array;
 
   bool read_whole() const { return array.tensor || array.fortran_order; }

@@ -16,8 +16,8 @@
 namespace maskctl {
 
 /// A SOURCE whose header has been read. Parts of .npy, safetensors and contiguous HDF5 arrays are
-/// read where they lie; of what is compressed, chunked or piped, all before the part's end passes
-/// by and is dropped. In Fortran order the whole is read.
+/// read in place; in compressed, chunked and piped arrays, everything up to the part's end is read,
+/// and what is not wanted is dropped. In Fortran order the whole is read.
 class ArraySource {
  public:
   /// Throws what read_array throws about a header; notes are appended.
@@ -29,8 +29,8 @@ class ArraySource {
 
   DType dtype() const;
   const std::vector<Index>& shape() const;
-  /// The bytes of one element in the file; nothing where it does not lie there as it is, in what is
-  /// compressed, chunked or piped. `index` is inside the shape.
+  /// The bytes of one element in the file; nothing for arrays that are compressed, chunked or
+  /// piped. `index` is inside the shape.
   std::optional<Range> bytes_of(std::span<const Index> index) const;
   /// Call it once. Throws Error(kLimit) when the part exceeds options.max_bytes.
   Tensor read(const ArrayPlace& place);

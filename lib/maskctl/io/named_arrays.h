@@ -22,7 +22,7 @@ struct ArrayRef {
   const Tensor* tensor;
 };
 
-/// An array whose elements follow.
+/// The name, type and shape of an array whose elements follow.
 struct ArraySpec {
   std::string name;
   DType dtype = DType::kBool;

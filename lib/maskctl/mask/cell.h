@@ -17,7 +17,7 @@ struct Cell {
 /// "batch 0, head 3, query 17, key 5": how every report writes a cell. cell_from() reads it.
 std::string cell_text(const Cell& cell);
 
-/// What a text says of a cell.
+/// The parts of a cell that a text names.
 struct CellParts {
   std::optional<Index> batch, head, query, key;
 };

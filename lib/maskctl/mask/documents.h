@@ -1,4 +1,4 @@
-// Packed documents, and what they say of open cells: which are leaks, and which are padding.
+// Packed documents, and which open cells are leaks between them or padding.
 #pragma once
 
 #include <cstdint>
@@ -18,9 +18,9 @@ struct Documents {
 /// The ids of one batch; a single row serves all batches.
 std::span<const std::int32_t> ids_of_batch(const Tensor& ids, Index batch);
 
-/// What an open cell is, by the document of its query and that of its key. A leak joins two
-/// different documents. Padding is in none: its cells are counted by themselves, and a cell of two
-/// padding tokens is one of a padding query.
+/// What an open cell is, by the documents of its query and its key. A leak joins two different
+/// documents. Padding is in none: its cells are counted separately, and a cell of two padding
+/// tokens counts as one of a padding query.
 enum class DocumentCell : std::uint8_t { kInside, kLeak, kPaddingQuery, kPaddingKey };
 constexpr DocumentCell document_cell(std::int32_t query, std::int32_t key, std::int32_t pad_id) {
   if (query == pad_id) return DocumentCell::kPaddingQuery;
@@ -28,17 +28,17 @@ constexpr DocumentCell document_cell(std::int32_t query, std::int32_t key, std::
   return query == key ? DocumentCell::kInside : DocumentCell::kLeak;
 }
 
-/// The same for all open cells of a mask.
+/// All open cells of a mask, sorted by DocumentCell.
 struct DocumentCells {
-  Mask open;        // all of them
-  Mask real_query;  // those whose query is in a document
-  Mask real;        // those of them whose key is in one too
+  Mask open;        // all open cells
+  Mask real_query;  // open cells whose query is in a document
+  Mask real;        // cells of real_query whose key is in a document too
   Mask same;        // all pairs within one document, open or not
 
   Mask leaks() const;
   Mask padding_queries() const;
   Mask padding_keys() const;
-  /// Of queries or of keys.
+  /// Open cells with a padding query or a padding key.
   Mask padding() const;
 };
 /// On lazy planes: O(documents), no n^2 work. Batches broadcast as in numpy. Throws Error(kShape)

@@ -31,9 +31,9 @@ std::span<const StepInfo> ejkernel_step_infos();
 /// True for arguments of the table above that rule.h does not have.
 bool is_ejkernel_argument(std::string_view entry, std::string_view argument);
 
-/// The object of what generate() makes of the text, by the constructor that makes it: from_segments
-/// of ids, from_random of random (of one head and JAX's stream), dynamic_init of full (of one head
-/// and as many keys as queries), else from_attention_mask. Throws as generate().
+/// The MaskInfo for what generate() makes of the text, by its own constructor: from_segments for
+/// ids, from_random for random (one head and JAX's stream), dynamic_init for full (one head and as
+/// many keys as queries), else from_attention_mask. Throws as generate().
 MaskInfo generate_ejkernel(std::string_view text, const BindContext& context);
 
 /// Reads all arguments and applies nothing. Throws PipelineError with the caret at a step without a

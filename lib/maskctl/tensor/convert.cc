@@ -39,7 +39,7 @@ using UnsignedOf =
     std::tuple_element_t<std::bit_width(unsigned{bytes}) - 1,
                          std::tuple<std::uint8_t, std::uint16_t, std::uint32_t, std::uint64_t>>;
 
-/// A value of the storage type of a row.
+/// A value of the storage type of a row of kElementTypes.
 template <std::size_t row>
 constexpr auto storage() {
   constexpr ElementType kType = kElementTypes[row];

@@ -9,7 +9,7 @@
 
 namespace maskctl {
 
-// To the nearest, ties to even; NaN stays NaN.
+// Conversions round to the nearest, ties to even; NaN stays NaN.
 float float_from_half(std::uint16_t bits);
 std::uint16_t half_from_float(float value);
 float float_from_bfloat16(std::uint16_t bits);
@@ -23,8 +23,8 @@ double number_from_bits(DType dtype, std::uint64_t bits);
 /// Floats too large for a narrower type become infinite, and NaN in float8_e4m3fn, which has no
 /// infinities (PyTorch's `.to`).
 Tensor astype(const Tensor& tensor, DType dtype);
-/// The same into memory that is there: all elements of `from`, each rounded once to the dtype of
-/// `to`. Both contiguous on the host, with as many elements; they may not overlap.
+/// astype() into existing memory: all elements of `from`, each rounded once to the dtype of `to`.
+/// Both arrays are contiguous, on the host, of as many elements, and may not overlap.
 void convert(const TensorView& from, const MutableTensorView& to);
 
 /// For an array of floats, the narrowest of bf16, f16 and its own dtype that holds every element

@@ -36,7 +36,7 @@ bool is_integer(DType dtype);  // signed or unsigned, not bool
 bool is_floating(DType dtype);
 
 double epsilon(DType dtype);  // from 1 to the next number: 2^-10 for float16; 0 if not floating
-// Of floats only:
+// For floating types only:
 double largest_number(DType dtype);  // finite: 65504 for float16
 double least_number(DType dtype);    // above 0, subnormal: 2^-24 for float16
 

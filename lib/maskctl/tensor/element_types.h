@@ -14,14 +14,14 @@ enum class ElementKind : std::uint8_t { kBool, kSigned, kUnsigned, kFloat };
 
 struct ElementType {
   DType dtype;
-  std::string_view name;  // ours, which is that of numpy and ml_dtypes
+  std::string_view name;  // as numpy and ml_dtypes name it
   ElementKind kind;
   int bytes;
-  /// In .npy, without the byte order; an HDF5 file has a type for each of these too. Empty: they
-  /// have none.
+  /// The type's code in .npy, without the byte order; HDF5 has a type for each of these too. Empty:
+  /// neither format has the type.
   std::string_view npy;
   std::string_view safetensors;
-  std::uint8_t dlpack;  // the code; its bits are those of the element
+  std::uint8_t dlpack;  // type code; the number of bits is that of the element
   FloatLayout layout = {};
 };
 

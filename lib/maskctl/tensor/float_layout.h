@@ -7,11 +7,11 @@
 
 namespace maskctl {
 
-/// How many bits a float has for what, and what follows from it. Bits are those of a magnitude,
-/// without the sign, so that a larger number has larger bits.
+/// The widths of a float's fields, and what follows from them. Bits are those of a magnitude,
+/// without the sign, so a larger number has larger bits.
 struct FloatLayout {
   int exponent = 0, mantissa = 0;
-  /// Without ("fn") the highest exponent is of numbers too, and only all ones is a NaN.
+  /// If false ("fn"), the highest exponent holds numbers too, and only all ones is NaN.
   bool has_infinity = true;
 
   constexpr int bits() const { return 1 + exponent + mantissa; }
@@ -31,7 +31,7 @@ namespace small_float {
 
 constexpr FloatLayout kSingle{8, 23};
 constexpr std::uint32_t kInfinity = static_cast<std::uint32_t>(kSingle.overflow());
-/// What the exponent of a small float lacks to that of the same number as a float.
+/// The stored exponent of a number as a float32 less that as a small float.
 constexpr int rebias(const FloatLayout& layout) { return kSingle.bias() - layout.bias(); }
 
 /// `value` divided by 2^shift, rounded to the nearest integer, ties to even. 0 < shift < 32.
@@ -40,7 +40,7 @@ constexpr std::uint32_t shift_round_even(std::uint32_t value, int shift) {
   return (value + (1u << (shift - 1)) - 1 + odd) >> shift;
 }
 
-/// Of numbers below the smallest normal one, in steps of the smallest number there is.
+/// The bits of a number below the smallest normal one: a count of the smallest number.
 template <FloatLayout layout>
 constexpr std::uint32_t subnormal(std::uint32_t magnitude) {
   const int exponent = static_cast<int>(magnitude >> kSingle.mantissa);
@@ -50,7 +50,7 @@ constexpr std::uint32_t subnormal(std::uint32_t magnitude) {
   return cut < 32 ? shift_round_even(significand, cut) : 0;
 }
 
-/// NaN stays NaN: the leading bits of the payload in 16 bits, all ones in 8, as PyTorch has it.
+/// NaN stays NaN: the leading bits of the payload in 16 bits, all ones in 8, as in PyTorch.
 template <FloatLayout layout>
 constexpr std::uint32_t nan_bits(std::uint32_t magnitude) {
   if (layout.bits() == 8) return static_cast<std::uint32_t>(layout.magnitude());

@@ -19,7 +19,7 @@ class Lines {
 
   Index count() const { return count_; }
   Index length() const { return length_; }
-  /// Those elements of a line: where they lie if they are neighbours, else gathered in `buffer`.
+  /// The elements of `columns` in a line: in place if they are contiguous, else copied to `buffer`.
   std::span<const std::byte> read(Index line, Range columns, Buffer& buffer) const;
 
  private:

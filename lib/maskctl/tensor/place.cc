@@ -23,7 +23,7 @@ class Walk {
     }
     return offset;
   }
-  /// False past the last one.
+  /// Moves to the next position; false past the last one.
   bool next() {
     for (std::size_t axis = at_.size(); axis-- > 0;) {
       Position& here = at_[axis];
@@ -62,8 +62,8 @@ void for_each_stretch(std::span<const Index> shape, const ArrayPlace& place,
                       const std::function<void(Index, Index, Index)>& f) {
   const std::vector<Index> part = shape_of(place);
   if (std::ranges::find(part, 0) != part.end()) return;
-  std::size_t last = shape.size();  // the axis of stretches; those behind it are whole
-  Index row = 1;                    // elements of one of its positions
+  std::size_t last = shape.size();  // the axis of stretches; later axes are whole
+  Index row = 1;                    // elements per position on that axis
   while (last > 0 && is_whole(place[last - 1], shape[last - 1])) row *= shape[--last];
   if (last == 0) return f(0, 0, row);
   --last;

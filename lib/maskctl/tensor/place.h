@@ -1,4 +1,4 @@
-// Where parts of arrays are in their wholes.
+// Where a part of an array lies in the whole array.
 #pragma once
 
 #include <functional>
@@ -9,8 +9,8 @@
 
 namespace maskctl {
 
-/// For each axis the ranges that a part has of it, ascending and inside the extent; its elements
-/// are in the order of the whole.
+/// For each axis, the ranges that a part covers, ascending and inside the extent; the part's
+/// elements are in the order of the whole.
 using ArrayPlace = std::vector<std::vector<Range>>;
 
 /// The shape of the part.

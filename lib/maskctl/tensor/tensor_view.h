@@ -13,7 +13,7 @@ namespace maskctl {
 
 enum class MemorySpace : std::uint8_t { kHost, kDevice };
 
-/// Where memory is; `number` is of the device.
+/// Where memory is; `number` is the device's.
 struct MemoryPlace {
   MemorySpace space = MemorySpace::kHost;
   int number = 0;
@@ -38,7 +38,7 @@ class BasicTensorView {
   BasicTensorView(std::conditional_t<std::is_const_v<Byte>, const Tensor, Tensor>& tensor)
       : BasicTensorView(tensor.bytes().data(), tensor.dtype(), tensor.shape()) {}
   BasicTensorView(const Tensor&&) = delete;
-  /// What can be written can be read.
+  /// A writable view converts to one that is only read.
   operator BasicTensorView<const Byte>() const requires(!std::is_const_v<Byte>) {
     return {data_, dtype_, shape(), strides(), place_};
   }

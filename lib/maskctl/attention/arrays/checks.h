@@ -65,8 +65,8 @@ struct TokenSequence {
   Index batch = 0;
   Range tokens;
 };
-/// One for each row of a batch or, with `cu_seqlens`, for each of those in its only row. Throws the
-/// same, and Error(kShape) for several rows.
+/// One sequence for each row of a batch or, with `cu_seqlens`, for each one packed in its only row.
+/// Throws the same, and Error(kShape) for several rows.
 std::vector<TokenSequence> sequences_in(const Tensor* cu_seqlens, Index batch, Index tokens);
 
 }  // namespace maskctl::attention

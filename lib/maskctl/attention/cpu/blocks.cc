@@ -1,5 +1,5 @@
 // Attention over listed blocks on the CPU: the query heads of a key head against all keys that the
-// token sees, where these lie; and the choice of blocks by the weights of their means.
+// token sees, read in place; and the choice of blocks by the weights of their means.
 #include <algorithm>
 #include <cmath>
 #include <functional>
@@ -142,7 +142,7 @@ class Backward {
     }
   }
 
-  /// Turns logits into weights, and gradients of weights (d_out . v) into those of q . k.
+  /// Turns logits into weights, and gradients of weights (d_out . v) into gradients of q . k.
   void differentiate(Index g, const float* d_out) {
     const Index width = rows_.width(), n = c_.d.value_dim;
     float* const p = weights_.data() + g * width;

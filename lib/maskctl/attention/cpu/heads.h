@@ -38,7 +38,7 @@ class FloatOutput {
 
  private:
   MutableTensorView output_;
-  std::optional<Tensor> wide_;  // where the output is of another dtype
+  std::optional<Tensor> wide_;  // where the output has another dtype
   std::span<float> floats_;
 };
 
@@ -71,7 +71,7 @@ struct CpuCall {
   const SoftmaxOptions& options;
   float scale;
   const Mask& mask;
-  const BlockMap* block_map;  // of one of its planes, or null
+  const BlockMap* block_map;  // compiled from one of the planes, or null
   Floats q, k, v, bias, sinks;
   BroadcastStrides bias_at;
   const std::optional<TensorView>& sink_array;

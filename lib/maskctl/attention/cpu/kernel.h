@@ -23,8 +23,8 @@ inline constexpr Index kVector = 16;
 /// The logit of a closed cell, whose weight is exactly 0.
 inline constexpr float kClosed = -std::numeric_limits<float>::infinity();
 
-/// What kernels work in, zero at first. Vectors that cross cache lines would cost up to a tenth of
-/// the speed.
+/// Working memory of kernels, zero at first. Vectors that cross cache lines would cost up to a
+/// tenth of the speed.
 using Buffer = std::vector<float, AlignedAllocator<float>>;
 inline Buffer buffer(Index n) { return Buffer(as_size(n)); }
 
@@ -92,7 +92,7 @@ inline void scale_by(float* x, Index n, float factor) { scale(x, n, factor, x); 
 float max_of(const float* x, Index n);
 /// x = exp(x - shift), exactly 0 for -inf; the sum of the results.
 float exp_and_sum(float* x, Index n, float shift);
-/// The same for each row of a group: x, its first, `stride` floats apart.
+/// The same for each row of a group; x is the first, and rows are `stride` floats apart.
 void max_of_group(const float* x, Index stride, Index n, float* most);
 void exp_and_sum_group(float* x, Index stride, Index n, const float* shift, float* sum);
 /// x[i] = exp(x[i] - shift[i]).

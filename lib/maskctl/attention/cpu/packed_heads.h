@@ -17,7 +17,7 @@ class PackedHead {
   static constexpr Index kUnit = 64;  // keys that are packed at once; divides by kColumnGroup
   /// Key head number b * kv_heads + u; `call` must outlive it.
   PackedHead(const CpuCall& call, Index head);
-  /// Packs those of these keys that are not packed yet.
+  /// Packs the keys of this range that are not packed yet.
   void need(Range keys);
   /// Keys from j on as columns (pack_columns); j divides by kColumnGroup.
   const float* keys(Index j) const { return keys_ + j * d_.dim; }
@@ -35,7 +35,7 @@ class PackedHead {
   Index panel_, panel_rows_;
   PooledBuffer memory_;
   float *keys_, *values_;
-  std::vector<std::once_flag> packed_;  // units of keys
+  std::vector<std::once_flag> packed_;  // one per unit of keys
   std::once_flag cleaned_;
 };
 
@@ -49,7 +49,7 @@ class PackedHeads {
  private:
   struct Head {
     std::shared_ptr<PackedHead> packed;
-    Index tasks = 0;  // still to come
+    Index tasks = 0;  // tasks still to come
   };
   const CpuCall& call_;
   std::mutex mutex_;

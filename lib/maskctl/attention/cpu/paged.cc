@@ -1,6 +1,6 @@
-// Attention over pages on the CPU. Sequences of few rows are streamed: every key is read once,
-// where it lies, by all query heads, and the tasks of a row are merged. Longer ones are gathered
-// and go to the tiles of softmax attention.
+// Attention over pages on the CPU. Sequences of few rows are streamed: every key is read once, in
+// place, for all query heads, and the tasks of a row are merged. Longer sequences are gathered and
+// go to the tiles of softmax attention.
 #include <algorithm>
 #include <array>
 #include <atomic>
@@ -20,9 +20,9 @@ namespace maskctl::attention {
 namespace {
 
 constexpr Index kStreamedRows = 4;  // a gathered sequence costs about as much as five rows
-constexpr Index kTaskKeys = 1024;   // of a row
-constexpr Index kMostKeys = 256;    // of a piece, unless the call wants more; divides kTaskKeys
-// Of the keys of a piece; they, their values and the next keys wait in the second cache.
+constexpr Index kTaskKeys = 1024;   // keys of a row per task
+constexpr Index kMostKeys = 256;    // keys per piece, unless the call wants more; divides kTaskKeys
+// Bytes of a piece's keys; they, their values and the next keys wait in the second-level cache.
 constexpr Index kPieceBytes = Index{1} << 17;
 
 /// A row of a streamed sequence and what it sees; its tasks are numbered from `first` on.
@@ -45,7 +45,7 @@ Index piece_keys(const PagedProblem& call) {
   return keys;
 }
 
-/// How many keys a task takes of a row that sees `keys`: whole pieces.
+/// How many keys of a row that sees `keys` keys go to one task: whole pieces.
 Index task_keys(const PagedProblem& call, Index keys) {
   const Index wanted =
       call.tiles.splits > 0 ? std::max<Index>(ceil_div(keys, call.tiles.splits), 1) : kTaskKeys;
@@ -63,7 +63,7 @@ struct Partials {
   Buffer sum;
 };
 
-/// Some keys of a row. Its number among all tasks is that of its partial results.
+/// Some keys of a row. The number of a task is also the index of its partial results.
 struct PagedTask {
   const Row* row;
   Range keys;
@@ -109,7 +109,7 @@ class Stream {
     return {left_.task, {begin, left_.keys.begin}};
   }
 
-  /// Sets the next rows to those of a piece.
+  /// Locates the keys and values of a piece as the next rows.
   void locate(const Piece& piece) {
     const PagedCache& cache = c_.cache;
     c_.elements(*tasks_[as_size(piece.task)].row->sequence, piece.keys, offsets_);
@@ -135,7 +135,7 @@ class Stream {
              &next_keys_);
   }
 
-  /// Turns logits into weights; earlier sums shrink when the maximum grows.
+  /// Turns logits into weights; rescales earlier sums when the maximum grows.
   void weigh(float* x, Index count, Index width, Index partial) {
     std::fill(x + count, x + width, 0.0f);
     scale_by(x, width, static_cast<float>(c_.scale));
@@ -159,9 +159,9 @@ class Stream {
   const std::vector<PagedTask>& tasks_;
   std::atomic<Index>& next_task_;
   Partials& partials_;
-  Piece left_;                       // what is left of the task that is being taken
-  KeyRows keys_, values_;            // of the piece that is added
-  KeyRows next_keys_, next_values_;  // of the one after it
+  Piece left_;                       // the rest of the current task
+  KeyRows keys_, values_;            // rows of the piece being added
+  KeyRows next_keys_, next_values_;  // rows of the piece after it
   std::vector<Index> offsets_;
   std::vector<float> scores_;
 };
@@ -259,7 +259,7 @@ void gathered_attention(const PagedProblem& c, const PagedSequence& s, const Con
   const Range read = c.read(s);
   const Tensor query = query_rows(c, s.rows), key = gathered(c, s, c.cache.keys, read),
                value = gathered(c, s, c.cache.values, read);
-  // Row 0 sees up to this key of those gathered.
+  // The last of the gathered keys that row 0 sees.
   const Index last = c.visible(s, s.rows.begin).end - 1 - read.begin;
   Mask mask(diagonal_band(s.rows.size(), read.size(), c.left ? last - *c.left : -kUnbounded, last));
   SoftmaxOptions options;

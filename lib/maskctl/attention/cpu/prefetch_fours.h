@@ -32,10 +32,10 @@ struct Prefetch {
 };
 
 /// What to prefetch while the queries of a head meet four rows: with the first queries the rows
-/// that come a few fours later, with the last queries those of the next call, so that prefetches
+/// that come a few fours later, with the last queries the rows of the next call, so that prefetches
 /// are spread out. A processor drops prefetches while its queue of misses is full; hence every row
-/// is prefetched twice. The distances between four rows are taken to be those between the four that
-/// are prefetched; where they are not, only time is lost.
+/// is prefetched twice. The four rows prefetched are assumed to be as far apart as the four in use;
+/// where they are not, only time is lost.
 class PrefetchFours {
  public:
   /// `now` are the rows of this call, `next` those of the next one or null. The first prefetch goes
@@ -51,7 +51,7 @@ class PrefetchFours {
   }
 
  private:
-  /// Bytes from four rows to those `later` fours behind them; 0 past the end.
+  /// Bytes from four rows to the four that come `later` fours after them; 0 past the end.
   [[gnu::always_inline]] Index distance(std::size_t i, std::size_t later) const {
     const bool now = i + later < now_.size();
     const std::size_t to = now ? i + later : i + later - now_.size();

@@ -33,7 +33,7 @@ void pack(const MatrixView& b, Range depth, float* out) {
   }
 }
 
-// Of two matrices.
+// Products of two matrices.
 
 /// Rows of a, columns `depth`, as full rows of `stride`, zero past the last.
 void copy_rows(const MatrixView& a, Range rows, Range depth, Index stride, Buffer& out) {
@@ -45,8 +45,8 @@ void copy_rows(const MatrixView& a, Range rows, Range depth, Index stride, Buffe
   }
 }
 
-/// How a product is cut, whatever it is rounded to: rows of the result, columns of it, and what is
-/// summed before moving on.
+/// How a product is cut, before rounding to groups: rows and columns of the result, and the depth
+/// that is summed at a time.
 struct ProductTiles {
   Index rows = 384, columns = 128, depth = 256;
 };
@@ -60,13 +60,13 @@ ProductTiles tiles_of(const GroupedProblem& p) {
   return tiles;
 }
 
-// Of groups.
+// Products of groups of rows.
 
-constexpr Index kRows = 96;  // of A at a time, a multiple of kRowGroup
+constexpr Index kRows = 96;  // rows of A at a time, a multiple of kRowGroup
 
 struct Tile {
   Index matrix = 0;
-  Range rows, columns;  // of the result; rows are places when the result is by rows of groups
+  Range rows, columns;  // of the result; by groups, rows are indices in RowGroups::order
 };
 
 void append_tiles(Index matrix, Range rows, Index row_step, Index columns, Index column_step,

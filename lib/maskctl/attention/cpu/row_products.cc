@@ -44,7 +44,7 @@ HWY_INLINE HWY_ATTR void store_sums(V v0, V v1, V v2, V v3, float* out) {
 
 #else
 
-/// The sums of v in each place of a block of four lanes.
+/// The sums of v at each position in a block of four lanes.
 template <class Tag>
 HWY_INLINE HWY_ATTR hn::Vec<hn::CappedTag<float, 4> > sum_blocks(Tag d, hn::Vec<Tag> v) {
   if constexpr (hn::MaxLanes(Tag()) > 4) {
@@ -141,7 +141,7 @@ HWY_INLINE HWY_ATTR void dots_of_four(const Four<T>& row, const Prefetch& prefet
   }
 }
 
-/// f(how many, the first of them): four at a time, then two, then one.
+/// Calls f(how many, the first of them): four at a time, then two, then one.
 template <class F>
 HWY_INLINE HWY_ATTR void for_fours(Index begin, Index end, F&& f) {
   for (; begin + 4 <= end; begin += 4) f(std::integral_constant<int, 4>(), begin);
@@ -154,7 +154,7 @@ HWY_INLINE HWY_ATTR void for_fours(Index begin, Index end, F&& f) {
 template <class T, class F>
 HWY_INLINE HWY_ATTR void for_each_four(const KeyRows& rows, const KeyRows* ahead, Index group,
                                        F&& f) {
-  constexpr Index kNear = 6 * (4 / Index{sizeof(T)});  // about as many bytes of all types
+  constexpr Index kNear = 6 * (4 / Index{sizeof(T)});  // about equally many bytes for all types
   const PrefetchFours later(rows.fours(), ahead, kNear);
   for (std::size_t i = 0; i < rows.fours().size(); ++i) {
     const FourRows& four = rows.fours()[i];
@@ -195,7 +195,7 @@ HWY_INLINE HWY_ATTR void add_rows(const FourVectors& weights, const FourVectors&
   hn::StoreU(hn::MulAdd(weights.v3, r.v3, sum), d, to);
 }
 
-/// Where the weights of four rows are: of row i for output g at data + g * output_step + i *
+/// The weights of four rows: that of row i for output g is at data + g * output_step + i *
 /// row_step; 0 past the rows inside.
 struct Weights {
   HWY_INLINE HWY_ATTR FourVectors of(Index g) const {
@@ -219,7 +219,7 @@ HWY_INLINE HWY_ATTR void add_sums(const Four<T>& row, const FourByFour& weights,
   }
 }
 
-/// The same of all lanes.
+/// add_sums() over all lanes.
 template <int kOutputs, class T>
 HWY_INLINE HWY_ATTR void add_four(const Four<T>& row, const Prefetch& prefetch,
                                   const Weights& weights, Index dim, float* out, Index stride) {

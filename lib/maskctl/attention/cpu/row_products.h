@@ -1,4 +1,4 @@
-// Products of a few query vectors with rows of K or V where they lie, unpacked, f32 sums: what
+// Products of a few query vectors with rows of K or V in place, unpacked, with f32 sums: what
 // decoding and block-sparse attention are made of.
 #pragma once
 
@@ -33,7 +33,7 @@ class KeyRows {
  public:
   KeyRows() = default;
   KeyRows(const RowArray& array, std::span<const Index> offsets) { place(array, offsets); }
-  /// Other rows instead.
+  /// Replaces the rows.
   void place(const RowArray& array, std::span<const Index> offsets);
 
   const RowArray& array() const { return array_; }

@@ -7,11 +7,11 @@
 
 namespace maskctl::attention {
 
-/// Under EmptyRow::kMean every value gets its share of d_out of the empty rows. d_value: f32.
+/// Under EmptyRow::kMean every value gets its share of the empty rows' d_out. d_value: f32.
 void add_mean_gradient(const CpuCall& call, const TensorView& lse, const Floats& d_out,
                        std::span<float> d_value);
 
-/// -exp(sink - lse) * (out . d_out - d_lse), summed over what shares the sink.
+/// -exp(sink - lse) * (out . d_out - d_lse), summed over the rows that share the sink.
 void write_sink_gradient(const CpuCall& call, const TensorView& lse, const Floats& d_out,
                          const Floats& out, const Floats& d_lse, const MutableTensorView& d_sinks);
 

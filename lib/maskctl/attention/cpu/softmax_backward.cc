@@ -180,8 +180,8 @@ class GradientTask {
                     dim_columns_, key_spans_, d_query_.data(), dim_columns_);
   }
 
-  /// What each group of keys needs of the queries, in whole groups of columns, and each group of
-  /// queries of the keys. Cells outside are closed.
+  /// The queries that each group of keys needs, in whole groups of columns, and the keys that each
+  /// group of queries needs. Cells outside are closed.
   void set_spans(Index queries, const KeyTile& tile) {
     constexpr Index kGroups = kTile / kRowGroup;
     const Range all{0, kTile}, none{kTile, 0};
@@ -260,8 +260,8 @@ class GradientTask {
     }
   }
 
-  /// dp_ holds the gradients of the final logits: adds those of the bias and takes them back
-  /// through the cap.
+  /// Adds the gradients of the bias, and takes dp_, the gradients of the final logits, back through
+  /// the cap.
   void add_logit_gradients(Index h, Range rows, Range keys, std::span<float> d_bias) {
     if (!c_.adjusts_logits()) return;
     const bool before = c_.options.bias_order == BiasOrder::kBeforeCap;
@@ -282,10 +282,10 @@ class GradientTask {
   const Floats &d_out_, &out_, &d_lse_;
   Index b_, u_;
   QueryTile q_;
-  std::vector<Range> query_depths_, query_columns_;  // of groups of keys
-  std::vector<Range> key_spans_;                     // of groups of queries
+  std::vector<Range> query_depths_, query_columns_;  // one per group of keys
+  std::vector<Range> key_spans_;                     // one per group of queries
   Index tiles_, dim_columns_, value_columns_;
-  PooledBuffer memory_;  // of the arrays of all keys
+  PooledBuffer memory_;  // for the arrays over all keys
   float *key_rows_, *value_rows_, *packed_keys_, *d_key_, *d_value_;
   Buffer d_query_, p_, dp_, transposed_, cap_derivative_;
   QueryBlock block_;
@@ -331,7 +331,7 @@ void cpu::softmax_backward(const SoftmaxProblem& problem, const SoftmaxBackwardI
       tasks[static_cast<std::size_t>(n)] = std::move(task);
     }
   };
-  const auto run = [&](Range some) {  // of the heads
+  const auto run = [&](Range some) {  // a range of heads
     const Range all{some.begin * parts, some.end * parts};
     parallel_for(all.size(), [&](Index n) { work(all.begin + n); });
     for (Index n = all.begin; parts > 1 && n < all.end; ++n) {  // in order: equal calls, equal bits

@@ -84,10 +84,10 @@ class QueryBlockWorker {
  private:
   static constexpr Index kStrip = 24;
 
-  /// What one step adds to the sums: a tile of keys, or all that a strip sees.
+  /// The keys that one step adds to the sums: a tile, or all keys that a strip sees.
   struct KeyStep {
     Range keys;
-    std::span<const KeyTile> tiles;  // that hold the keys
+    std::span<const KeyTile> tiles;  // the tiles that hold the keys
     bool full;
   };
 
@@ -103,9 +103,9 @@ class QueryBlockWorker {
     }
   };
 
-  /// Whether K and V of all keys that the block sees stay in the second-level cache and the scores
-  /// of a strip with them fit into theirs. Tiles are better where all are full, or where closed
-  /// ones lie in between.
+  /// Whether K and V of all keys that the block sees stay in the second-level cache, and the scores
+  /// of a strip with them fit scores_. Tiles are better where all are full, or where closed ones
+  /// lie in between.
   bool is_narrow() const {
     constexpr Index kFloats = 192 * 1024;  // 3/4 of 1 MiB
     const std::vector<KeyTile>& tiles = block_.tiles();
@@ -116,7 +116,7 @@ class QueryBlockWorker {
            ceil_div(width, tile_keys_) == static_cast<Index>(tiles.size());
   }
 
-  // Of the strip: rows, groups of rows, and the place of its row r.
+  // The strip's groups of rows, and the query of its row r.
   Index groups() const { return ceil_div(strip_.size(), kRowGroup); }
   Index query(Index r) const { return rows_.begin + strip_.begin + r; }
   const float* query_row(Index i) const { return c_.query(b_, h_) + i * c_.query_stride(); }
@@ -171,7 +171,7 @@ class QueryBlockWorker {
                     depths_, sum_.data(), value_columns_, !at_once_, &prefetches_);
   }
 
-  /// What each row of the strip sees of the tiles.
+  /// Finds the open keys of each row of the strip in the tiles.
   void find_spans(std::span<const KeyTile> tiles) {
     std::fill_n(spans_.begin(), strip_.size(), RowSpan());
     for (const KeyTile& tile : tiles) {
@@ -183,7 +183,7 @@ class QueryBlockWorker {
   }
 
   /// What each group of rows needs of the step: weights of the keys from its first to its last open
-  /// one, and for them scores of the same columns in whole vectors.
+  /// one (depths_), and for these the scores of the same columns in whole vectors (columns_).
   void set_group_spans(const KeyStep& step) {
     const Range all{0, step.keys.size()}, none{all.end, 0};
     depths_.assign(as_size(groups()), step.full ? all : none);
@@ -224,7 +224,7 @@ class QueryBlockWorker {
     }
   }
 
-  /// Scores x of row r with `keys`: -inf where closed.
+  /// Sets the scores x of row r with `keys` to -inf where they are closed.
   void close(Index r, std::span<const KeyTile> tiles, Range keys, float* x) const {
     const RowSpan& seen = spans_[as_size(r)];
     if (!seen.all_open) {
@@ -237,8 +237,7 @@ class QueryBlockWorker {
     std::fill(x + std::max(first, last), x + keys.size(), kClosed);
   }
 
-  /// Shrinks the sums of row r when its maximum grows to `now`. Returns what its logits are to be
-  /// shifted by.
+  /// Rescales the sums of row r when its maximum grows to `now`. Returns the shift of its logits.
   float raise_max(Index r, float now) {
     float& top = max_[as_size(r)];
     if (now > top) {
@@ -267,7 +266,7 @@ class QueryBlockWorker {
     for (Index r = 0; r < n; ++r) lse_[query(r)] = max_[as_size(r)] + log_[as_size(r)];
   }
 
-  /// Adds the sinks to the weight of row r. Returns the factor by which that shrinks its sums.
+  /// Adds the sinks to the weight of row r. Returns the correction of its sums.
   float add_sinks(Index r) {
     float &top = max_[as_size(r)], &weight = weight_[as_size(r)];
     const float* const sinks = c_.sinks.data() + first_sink(*c_.sink_array, c_.d, h_);
@@ -284,14 +283,14 @@ class QueryBlockWorker {
   Index tile_keys_, value_columns_;
   bool at_once_ = false;  // a strip takes all its keys in one step
   Buffer query_, scores_, sum_;
-  Buffer scale_, max_, weight_, log_, factor_;  // of each row
-  std::vector<RowSpan> spans_;                  // of each row of the strip in the step
-  std::vector<Range> columns_, depths_;         // of each group of rows
+  Buffer scale_, max_, weight_, log_, factor_;  // one per row
+  std::vector<RowSpan> spans_;                  // one per row of the strip, in the step
+  std::vector<Range> columns_, depths_;         // one per group of rows
   PrefetchQueue prefetches_;
   QueryBlock block_;
   Index b_ = 0, h_ = 0;
-  Range rows_, strip_;                     // of the head, of the block
-  float *out_ = nullptr, *lse_ = nullptr;  // of the head's first query
+  Range rows_, strip_;                     // rows of the head, rows of the block
+  float *out_ = nullptr, *lse_ = nullptr;  // results of the head's first query
 };
 
 /// Neighbouring blocks share keys, and each prefetches rows of the next: a task takes several where

@@ -40,7 +40,7 @@ class RowGroup {
   }
 
  private:
-  /// The one tile, of all keys.
+  /// The only tile, which has all keys.
   const KeyTile& tile() const { return block_.tiles().front(); }
   Index width() const { return round_up(c_.d.keys, kColumnGroup); }
 

@@ -12,16 +12,16 @@ namespace maskctl::attention {
 struct KeyTile {
   Range keys;
   bool full = false;
-  TileCells cells;  // of a tile that is not full
+  TileCells cells;  // set unless the tile is full
 
   /// From the first to the last open key of a row; empty without any.
   Range span(Index row) const;
   /// f(range) for ranges that ascend and together are the closed keys of a row inside `among`.
   template <class F>
   void each_closed(Index row, Range among, F&& f) const;
-  /// Writes `value` over what a row has for its closed keys inside `among`: x[key - among.begin].
-  /// What follows `among` up to a whole vector may get it too. among.begin, where it lies in the
-  /// tile, and the sizes of tiles divide by kVector.
+  /// Sets x[key - among.begin] to `value` for the row's closed keys inside `among`. Elements behind
+  /// `among` up to a whole vector may be set too. among.begin, where it lies in the tile, and the
+  /// sizes of tiles divide by kVector.
   void close_row(Index row, Range among, float value, float* x) const;
 };
 
@@ -34,7 +34,7 @@ class QueryBlock {
   /// Reads the block of queries q from the table of `compiled` where that is a map of this plane
   /// with these tiles, else from the plane. `compiled` may be null.
   void read(const PlanePtr& plane, const BlockMap* compiled, Range q);
-  /// Those that are not empty, ascending; valid until the next read().
+  /// The tiles that are not empty, ascending; valid until the next read().
   const std::vector<KeyTile>& tiles() const { return tiles_; }
 
  private:

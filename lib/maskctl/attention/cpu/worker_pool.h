@@ -12,7 +12,7 @@ namespace maskctl::attention {
 template <class Worker>
 class WorkerPool {
  public:
-  /// task(worker) with one that no other thread has at the time: an idle one, or make().
+  /// Runs task(worker) with a worker that no other thread uses: an idle one, or make().
   template <class Make, class Task>
   void run(Make&& make, Task&& task) {
     std::unique_ptr<Worker> worker = take();

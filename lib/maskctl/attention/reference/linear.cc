@@ -11,12 +11,12 @@ namespace {
 
 using Numbers = LinearArrays<std::vector<double>, std::vector<double>>;
 
-/// A problem with its arrays in float64, and the place of every number.
+/// A problem with its arrays in float64, and the index of every number.
 struct LinearInDouble : Numbers {
   explicit LinearInDouble(const LinearProblem& p)
       : Numbers(map_arrays(p, [](const auto& array) { return to_double(array); })), d(p.d) {}
 
-  // Places of token `t` of head h, key channel x, value channel y.
+  // Indices for token `t` of head h, key channel x, value channel y.
   std::size_t q_at(Index t, Index h, Index x) const {
     return as_size((t * d.heads + h) * d.key_dim + x);
   }

@@ -13,7 +13,7 @@ double element_at(DType dtype, const std::byte* array, Index i) {
   return number_from_bits(dtype, reinterpret_cast<const std::uint16_t*>(array)[i]);
 }
 
-/// out += softmax(logits, with the sinks below the line) * values of one row and head.
+/// out += softmax(logits, with the sinks in the denominator) * values of one row and head.
 void attend(const PagedProblem& c, const PagedSequence& s, Index row, Index h, const double* query,
             std::span<const double> sinks, double* out) {
   const Index head = h / c.group() * c.cache.head_stride;
@@ -54,7 +54,7 @@ void reference::paged(const PagedProblem& c, const MutableTensorView& output, co
       }
     }
   }
-  // By way of f32, as the sums of the other backends.
+  // Rounded to f32 first, as the sums of the other backends are.
   const std::vector<float> narrow(out.begin(), out.end());
   convert({reinterpret_cast<const std::byte*>(narrow.data()), DType::kFloat32, output.shape()},
           output);

@@ -21,7 +21,7 @@ Tensor collected(Communicator& ring, const RingShard& shard, const Tensor& own) 
   return whole;
 }
 
-/// Each rank has a gradient of all keys: gives the sum over the ranks, of the own keys.
+/// Sums the ranks' gradients of all keys, and returns the part of this rank's keys.
 Tensor sum_of_own(Communicator& ring, const RingShard& shard, const Tensor& mine) {
   Tensor sum = slice_of(mine, kShardAxis, shard.keys(shard.rank()));
   Tensor theirs(DType::kFloat32, sum.shape());
@@ -35,7 +35,7 @@ Tensor sum_of_own(Communicator& ring, const RingShard& shard, const Tensor& mine
   return sum;
 }
 
-/// The rank's queries with the keys of all.
+/// The rank's queries with the keys of all ranks.
 struct WholeKeys {
   WholeKeys(Communicator& ring, const RingShard& shard, const Tensor& q, const Tensor& k,
             const Tensor& v, const RingAttentionOptions& o)

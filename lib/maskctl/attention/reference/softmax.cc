@@ -13,7 +13,7 @@
 namespace maskctl::attention {
 namespace {
 
-/// A problem with its arrays in float64, and the place of every vector.
+/// A problem with its arrays in float64, and the index of every vector.
 struct SoftmaxInDouble {
   explicit SoftmaxInDouble(const SoftmaxProblem& p)
       : d(p.d),
@@ -63,7 +63,7 @@ struct Row {
   std::vector<Index> keys;
   std::vector<double> logits, cap_derivatives;
   double max =
-      -reference::kInfinity;  // of the logits, and of the sinks unless out is not normalised
+      -reference::kInfinity;  // over the logits, and over the sinks unless out is not normalised
   double lse = -reference::kInfinity;
 
   bool empty() const { return keys.empty(); }
@@ -111,7 +111,7 @@ void for_each_key(const Keys& keys, F&& f) {
   }
 }
 
-/// f of every token that a sequence has and of every head; a key is open as often as it counts.
+/// Calls f for each head of each token in a sequence; a key is open as often as it counts.
 void for_each_row(const SoftmaxInDouble& c, const BlockProblem& blocks,
                   const std::function<void(Row&)>& f) {
   for (std::size_t n = 0; n < blocks.sequences.size(); ++n) {
@@ -132,7 +132,7 @@ void for_each_row(const SoftmaxInDouble& c, const BlockProblem& blocks,
   }
 }
 
-/// f of every row, in order of batch, head and query.
+/// Calls f for every row, in order of batch, head and query.
 void for_each_row(const SoftmaxInDouble& c, const std::function<void(Row&)>& f) {
   for (Index b = 0; b < c.d.batch; ++b) {
     for (Index h = 0; h < c.d.q_heads; ++h) {

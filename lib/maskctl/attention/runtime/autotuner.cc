@@ -12,7 +12,7 @@
 namespace maskctl::attention {
 namespace {
 
-/// Of the runs after the first `warmup` ones; of the last run when there are no others.
+/// Summarises the runs after the first `warmup` ones, or the last run when there are no others.
 void summarise(const std::vector<double>& times, int warmup, Timing& out) {
   if (times.empty()) return;
   const std::size_t skipped =

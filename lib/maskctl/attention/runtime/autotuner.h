@@ -90,7 +90,7 @@ class Autotuner {
     }
     return data;
   }
-  /// The same of one function of the config.
+  /// Measures one function of the config in the same way.
   std::vector<Measured<Config>> measure(std::span<const Config> candidates,
                                         const std::function<void(const Config&)>& run) const {
     const auto bind = [&run](const Config& config) { return [&run, &config] { run(config); }; };
@@ -105,7 +105,7 @@ class Autotuner {
 struct FNAutotunerOptions {
   TunerOptions tuner = {.warmup = 2, .iters = 15, .budget_seconds = 10};
   std::size_t cache_size_limit = 1000;  // keys that are remembered; the oldest ones go
-  Clock clock = {};                     // the steady one
+  Clock clock = {};                     // empty: the steady clock
 };
 
 /// A function of a config (hyperparameters) and arguments, called with the arguments alone: the

@@ -88,7 +88,7 @@ bool read_field(std::string_view field, std::string_view text, Config& config) {
   return read;
 }
 
-/// Of text that is empty or begins with a space.
+/// Reads the fields of a config; the text is empty or begins with a space.
 template <class Config>
 std::optional<AnyConfig> read_fields(std::string_view text) {
   Config config;

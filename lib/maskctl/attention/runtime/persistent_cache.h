@@ -38,7 +38,7 @@ class PersistentCache {
 
   std::string path_;
   Note note_;
-  std::mutex mutex_;  // of additions
+  std::mutex mutex_;  // held by additions
   ConfigCache entries_;
   bool foreign_ = false;  // the file is not a cache
 };

@@ -18,7 +18,7 @@ struct RuntimeOptions {
   /// Folder of persistent caches, one file FOLDER/<cache name>.txt for each operation; none:
   /// configs last as long as the process.
   std::optional<std::string> cache_folder = {};
-  OnEvent on_event = {};  // of all operations; notes of persistent caches too
+  OnEvent on_event = {};  // called for all operations, and with notes of persistent caches
   ExecutorOptions executor = {};
 };
 
@@ -31,9 +31,9 @@ class Runtime {
 
   /// The executor of an operation: its own chain and persistent cache.
   const Executor& executor(const Operation& operation);
-  /// Of all operations, in the order of their names.
+  /// The recorded calls of all operations, in the order of their names.
   std::vector<RecordedCall> recorded() const;
-  /// Tunes all of them: the function of that name for each executor.
+  /// Tunes all recorded calls: autotune_recorded() of each executor.
   AutotuningResult autotune_recorded() const;
 
   /// The function form: `runtime.call<FlashAttentionOp>(inputs, options, how)` tunes on the first
@@ -63,7 +63,7 @@ class Runtime {
 
 /// The runtime of the function form; made when first used.
 Runtime& default_runtime();
-/// Its settings; call it before anything uses it. Throws Error(kInvalidArgument) afterwards.
+/// Its settings; to be set before its first use. Throws Error(kInvalidArgument) afterwards.
 void set_default_runtime_options(const RuntimeOptions& options);
 
 }  // namespace maskctl::attention

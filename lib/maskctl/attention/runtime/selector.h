@@ -86,8 +86,8 @@ struct AutotuningResult {
 class ConfigSelectorChain {
  public:
   struct Options {
-    std::shared_ptr<ConfigCache> cache = {};           // a new one
-    std::shared_ptr<PersistentCache> persistent = {};  // none
+    std::shared_ptr<ConfigCache> cache = {};           // empty: a new one
+    std::shared_ptr<PersistentCache> persistent = {};  // empty: none
     AutotunePolicy policy = {};
     Tuner tuner = Tuner();
     bool persist_autotune = true;
@@ -127,7 +127,7 @@ class ConfigSelectorChain {
   void notify(const SelectionEvent& event);
 
   Options options_;
-  mutable std::mutex state_mutex_;  // of policy and tuned_
+  mutable std::mutex state_mutex_;  // guards policy and tuned_
   std::mutex tuning_mutex_;
   AutotuningResult tuned_;
 };

@@ -9,7 +9,7 @@ namespace maskctl::attention {
 /// Throws Error(kShape) for extents that do not fit.
 Mask fit(const Mask& mask, const MaskExtents& extents, const char* what);
 
-// Of the arguments of these names. Throw Error(kShape, kInvalidArgument) naming them.
+// Masks of the arguments with these names. Throw Error(kShape, kInvalidArgument) naming them.
 Mask array_mask(const Tensor& attention_mask, const MaskExtents& extents);
 Mask info_mask(MaskInfo mask_info, const MaskExtents& extents);
 Mask block_mask(const Tensor& block_mask, Index block_size, const MaskExtents& extents);

@@ -1,4 +1,4 @@
-// Which weights are dropped: a hash of their place, equal in every backend and in both passes.
+// Which weights are dropped: a hash of their indices, equal in every backend and in both passes.
 #pragma once
 
 #include "maskctl/base/index.h"
@@ -6,7 +6,7 @@
 
 namespace maskctl::attention {
 
-/// The multiplier of one weight, 0 or 1 / (1 - dropout): a pure function of its place, which runs
+/// The multiplier of one weight, 0 or 1 / (1 - dropout): a pure function of its indices, which runs
 /// on GPUs too.
 constexpr float dropout_multiplier(std::uint64_t seed, double dropout, Index batch, Index head,
                                    Index query, Index key) {

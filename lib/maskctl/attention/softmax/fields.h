@@ -108,7 +108,7 @@ inline constexpr ResultField kSoftmaxGradients[] = {
     result<&SoftmaxGradients::sinks>("softmax_aux"),
 };
 
-/// Weights are dropped by their place in the whole call: says where a shard of it begins.
+/// Dropout goes by a weight's indices in the whole call: sets where the shard begins in it.
 void place(const Shard& shard, SoftmaxOptions& softmax);
 
 /// ejkernel's tiles for its portable path, in both passes.

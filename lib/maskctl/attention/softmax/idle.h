@@ -8,10 +8,10 @@
 
 namespace maskctl::attention {
 
-/// Of bottom-right beside queries and keys of the same lengths; query and key may be null.
+/// Why bottom-right changes nothing; empty when it may. query and key may be null.
 std::string_view why_idle_alignment(const MaskArguments& mask, const Tensor* query,
                                     const Tensor* key);
-/// Of blocks beside chunks that are no larger.
+/// Why causal_block_size changes nothing beside chunk_size; empty when it may.
 std::string_view why_idle_block_causal(const MaskArguments& mask);
 
 /// The same in a call, whose MaskArguments are at the end of a path from its options.

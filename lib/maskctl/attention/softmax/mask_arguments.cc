@@ -31,8 +31,8 @@ struct MaskCall {
   CallLengths lengths;
 };
 
-/// Keys up to `left` before and `right` after the place of a query: its position, its place in its
-/// sequence, or its index.
+/// Keeps keys up to `left` before and `right` after the query, counted in positions if the call has
+/// them, else within its sequence, else in indices.
 Step near(const MaskCall& call, std::optional<Index> left, std::optional<Index> right) {
   const auto& [a, x, lengths] = call;
   if (a.q_positions) {
@@ -56,7 +56,7 @@ Step near(const MaskCall& call, std::optional<Index> left, std::optional<Index> 
   return window;
 }
 
-/// Ids, all of padding as -1 where any number below 0 means it.
+/// Ids, with padding as -1 where any negative number means padding.
 NamedArray segment_ids(const Tensor& array, const MaskArguments& a, const MaskExtents& x,
                        Index length, const char* what) {
   NamedArray ids = int32_tokens(array, x.batch, length, what);
@@ -109,7 +109,7 @@ Index at_least_one(Index value, const char* what) {
   return value;
 }
 
-/// The arguments one below the other.
+/// All arguments as steps, in the order in which they apply.
 Chain chain_of(const MaskCall& call) {
   const auto& [a, x, lengths] = call;
   Chain chain = diagonals(call);

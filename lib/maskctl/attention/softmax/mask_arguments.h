@@ -32,7 +32,7 @@ struct MaskArguments {
   /// [B,Tk]: keys that are not padding; [B,Tq,Tk]; or [B,H,Tq,Tk] with H = 1, Hkv or Hq. B may
   /// be 1.
   const Tensor* attention_mask = nullptr;
-  /// Its attention_mask, computed from its segment ids when it stores none.
+  /// Its attention_mask is used, computed from its segment ids when it stores none.
   const MaskInfo* mask_info = nullptr;
   /// [B or 1, 1 or Hkv or Hq, Tq, Tk].
   const Mask* mask = nullptr;

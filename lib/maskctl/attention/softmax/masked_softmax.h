@@ -8,7 +8,7 @@
 
 namespace maskctl::attention {
 
-/// What the operations of the dense family have beside query, key and value. Logits are
+/// What the operations of the dense family take besides query, key and value. Logits are
 /// cap(scale * q.k + bias), or cap(scale * q.k) + bias where the operation says so.
 struct DenseOptions {
   const Tensor* bias = nullptr;         // [B or 1, Hq or 1, Tq or 1, Tk or 1]
@@ -35,7 +35,7 @@ class MadeBias {
 SoftmaxResult masked_forward(const SoftmaxInputs& inputs, const MaskArguments& arguments,
                              const SoftmaxOptions& options);
 
-/// Its gradients; those of the outputs of void queries are ignored.
+/// Its gradients; d_out and d_lse of void queries are ignored.
 SoftmaxGradients masked_backward(const SoftmaxInputs& inputs, const MaskArguments& arguments,
                                  const SoftmaxResult& forward, const Tensor& d_out,
                                  const SoftmaxOptions& options, const Tensor* d_lse = nullptr);

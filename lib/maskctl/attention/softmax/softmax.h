@@ -30,8 +30,8 @@ struct SoftmaxOptions {
   EmptyRow empty_row = EmptyRow::kZero;
   double dropout = 0;  // probability in [0, 1); kept weights are multiplied by 1 / (1 - dropout)
   std::uint64_t dropout_seed = 0;
-  /// Where the first batch, query head, query and key stand in the whole call of which this is a
-  /// part; dropout alone depends on it.
+  /// The indices of the first batch, query head, query and key in the whole call of which this is a
+  /// part; dropout alone depends on them.
   Index first_batch = 0, first_head = 0, first_query = 0, first_key = 0;
   bool normalize = true;  // false: out is not divided by l, m is the maximum over open keys
   Context context = {};
@@ -53,7 +53,7 @@ struct SoftmaxInputs {
   const Mask* mask = nullptr;
   const Tensor* bias = nullptr;   // [B or 1, Hq or 1, Tq or 1, Tk or 1]
   const Tensor* sinks = nullptr;  // [n] shared by all heads, or [Hq or Hkv, n]
-  /// A plane of the mask compiled for kernels: those whose tiles have its size read it as it is.
+  /// A plane of the mask compiled for kernels; kernels with tiles of its size read it as it is.
   const BlockMap* block_map = nullptr;
 };
 

@@ -15,7 +15,7 @@ struct SoftmaxProblem {
   TensorView query;                       // [B,Tq,Hq,D]
   TensorView key, value;                  // [B,Tk,Hkv,D], [B,Tk,Hkv,Dv]
   Mask mask;                              // [B or 1, 1 or Hq, Tq, Tk]
-  const BlockMap* block_map = nullptr;    // of one of its planes, compiled for kernels
+  const BlockMap* block_map = nullptr;    // a plane of the mask, compiled for kernels
   std::optional<TensorView> bias, sinks;  // in the forms that SoftmaxInputs lists
   double scale = 1;
   SoftmaxOptions options;  // all but its scale and context

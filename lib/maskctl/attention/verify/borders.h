@@ -14,8 +14,8 @@ struct Borders {
 };
 
 /// One check for each border, "border 64": the rows of two queries and two keys on either side in
-/// results and gradients against the expected ones. Of more than 64 borders the first are checked.
-/// Results that only one of both has are left out.
+/// results and gradients against the expected ones. At most the first 64 borders are checked.
+/// Results that only one of the two has are left out.
 std::vector<VerifyCheck> check_borders(const Operation& operation, const Borders& borders,
                                        const NamedResults& seen, const NamedResults& expected);
 

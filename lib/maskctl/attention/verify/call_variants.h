@@ -18,7 +18,7 @@ bool has_empty_rows(const Mask& mask);
 /// "zero", "mean" or "nan": what rows without a key give.
 std::string_view empty_row_policy(const NamedArguments& arguments);
 
-/// A way to do a call that is not about its mask.
+/// A variant of a call that leaves its mask as it is.
 struct CallVariant {
   std::string text;
   NamedArguments arguments;
@@ -26,8 +26,8 @@ struct CallVariant {
 
 class CallVariants {
  public:
-  /// `given`: what is judged; gradients are computed where it has some. `mask`: what the call
-  /// applies; absent: not known, and then it cannot be changed.
+  /// `given`: the results to judge; gradients are computed where it has some. `mask`: the mask that
+  /// the call applies; absent: not known, and then it cannot be changed.
   CallVariants(const VerifyRequest& request, const NamedResults& given,
                const std::optional<Mask>& mask);
 

@@ -17,12 +17,12 @@ struct Distance {
 /// Throws Error(kShape) for shapes that differ.
 Distance distance(const Tensor& seen, const Tensor& expected, const Tolerance& tolerance);
 
-/// The largest size of a number that is finite; 0 without any.
+/// The largest magnitude of a finite number; 0 without any.
 double largest_finite(std::span<const double> values);
 
 bool is_gradient(const std::string& name);
 
-/// Of the arrays that both have, gradients or others: one check.
+/// One check of the arrays that both have: the gradients, or the others.
 VerifyCheck compare_results(const std::string& name, const NamedResults& seen,
                             const NamedResults& expected, bool gradients,
                             const std::optional<Tolerance>& tolerance);
@@ -32,7 +32,7 @@ bool same_bits(const Tensor& a, const Tensor& b);
 /// The call without a request for gradients.
 NamedArguments without_gradients(NamedArguments arguments);
 
-/// Sets row n of an array of floats; rows are those of the last axis.
+/// Sets row n of an array of floats; rows run along the last axis.
 void fill_row(Tensor& tensor, Index n, float value);
 
 }  // namespace maskctl::attention

@@ -113,7 +113,7 @@ class Judge {
   }
 
  private:
-  /// Squared, in units of the model: the median row of the mask that fits best.
+  /// The squared noise in units of the model: the median row of the mask that fits best.
   double noise() const {
     std::vector<double> misfits;
     for (Index row = 0; row < residuals_.rows(); ++row) misfits.push_back(residuals_.misfit(row));
@@ -126,8 +126,8 @@ class Judge {
     return std::isfinite(least) ? std::max(least, kLeastNoise) : 1;
   }
 
-  /// Out of the tolerance, where not all rows are about as noisy as kernels that round their logits
-  /// too; or far more off than the others.
+  /// Out of the tolerance, unless all rows are about as noisy, as with kernels that round their
+  /// logits too; or far more off than the others.
   bool is_off(Index row, double misfit, bool off) const {
     const bool as_the_rest = noise_ <= kNoisy * kNoisy && misfit <= kAlike * kAlike * usual();
     return (off && !as_the_rest) || misfit > most_misfit(row);
@@ -146,7 +146,7 @@ class Judge {
   /// The weight in its row from which one cell more or less is found wherever it is; infinite where
   /// none is.
   double least_cell() const {
-    std::map<std::size_t, double> most;  // of each result: that of its worst row
+    std::map<std::size_t, double> most;  // of the worst row of each result
     for (Index row = 0; row < residuals_.rows(); ++row) {
       double& weight = most[residuals_.place(row).array];
       weight = std::max(weight, std::sqrt(most_misfit(row) / residuals_.cell_misfit(row)));
@@ -234,7 +234,7 @@ class Judge {
     return best;
   }
 
-  /// The alternative that explains each head of which the declared mask does not hold.
+  /// The alternative that explains each head for which the declared mask does not hold.
   const Tried* fit_in_parts() const {
     for (const Tried* tried : preferred_) {
       const std::set<Index> groups = preferring(*tried);
@@ -248,7 +248,7 @@ class Judge {
     }
     return nullptr;
   }
-  /// The heads that obey the alternative, whatever all together do.
+  /// The heads that obey the alternative, even if all heads together do not.
   std::set<Index> preferring(const Tried& tried) const {
     std::set<Index> out;
     for (const auto& [group, sums] : by_group(tried)) {
@@ -284,7 +284,7 @@ class Judge {
     return std::move(out_);
   }
 
-  /// `in_part`: of the heads that prefer it.
+  /// `in_part`: only the heads that prefer it obey it.
   Judgement another(const Tried& best, bool in_part) {
     out_.verdict = Verdict::kAnother;
     out_.text = best.text + (in_part ? ", in a part only" : "");
@@ -350,7 +350,7 @@ void check_given(const std::string& name, const Tensor& given, const NamedResult
 
 bool is_given_gradient(const NamedResults::value_type& result) { return is_gradient(result.first); }
 
-/// What `against` gives, rounded to f32 only.
+/// The results of `against`, rounded to f32 only.
 NamedResults expected_results(const VerifyRequest& request, const NamedResults& given) {
   NamedArguments arguments = in_f32(request.arguments);
   arguments.context.backend = request.against;

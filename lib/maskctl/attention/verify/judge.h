@@ -36,26 +36,26 @@ struct Comparison {
   /// How far the results lie on the way from those under the declared mask (0) to those under the
   /// alternative (1), in units of rounding, and the standard error of that.
   double share = 0, error = 0;
-  Index rows = 0;  // whose results differ under the two
+  Index rows = 0;  // rows whose results differ under the two masks
 };
 
 struct Judgement {
   Verdict verdict = Verdict::kObeys;
-  /// Of kAnother: how the mask that fits differs. Of kUnclear: those that fit as well. Of kNone:
-  /// what is known.
+  /// kAnother: how the mask that fits differs. kUnclear: the masks that fit as well.
+  /// kNone: what is known.
   std::string text;
-  /// Of kAnother: the rows in which the two masks differ; of kNone: those out of the tolerance.
+  /// kAnother: the rows in which the two masks differ; kNone: the rows out of the tolerance.
   /// "heads 0-3, queries 31-63".
   std::string where;
-  std::vector<Comparison> comparisons;  // those of `alternatives` first
-  /// Of kObeys: a single cell that was closed or opened beside the mask would have been found in
-  /// any row if it had this weight there; infinite where single cells could not be told.
+  std::vector<Comparison> comparisons;  // first those of `alternatives`
+  /// kObeys: a single cell closed or opened beside the mask would have been found in any row if it
+  /// had this weight there; infinite where single cells could not be told.
   double least_cell = 0;
-  /// Of kNone: the queries (or keys) of those rows.
+  /// kNone: the queries (or keys) of the rows out of the tolerance.
   std::set<Index> off;
-  /// Of kAnother: which of them fits all heads; absent where a part of the heads alone obeys it.
+  /// kAnother: which alternative fits all heads; absent where only a part of the heads obeys it.
   std::optional<std::size_t> fit;
-  /// The mask that the results obey: of kObeys, and of kAnother where all heads obey one.
+  /// The mask that the results obey: set for kObeys, and for kAnother where all heads obey one.
   std::optional<Mask> obeyed;
 };
 std::string_view name(Comparison::State state);  // "rejected", "fits", "undecided"

@@ -63,8 +63,8 @@ struct InputRows {
   Range rows;
 };
 
-/// Of arrays of which results read only some rows. Gates and queries are not among them: gates say
-/// where a chunk is cut, and so change roundings of all that is in it.
+/// Rows of the arrays of which results read only some rows. Gates and queries are not among them:
+/// gates say where a chunk is cut, and so change roundings of all that is in it.
 std::vector<InputRows> all_inputs(const Operation& operation, const NamedArguments& arguments) {
   std::map<Index, InputRows> by_rows;
   for (const Field& field : form_of(operation, arguments).fields) {
@@ -95,7 +95,7 @@ NamedArguments filled(NamedArguments arguments, const InputRows& input, float va
   return arguments;
 }
 
-/// Without the cache that a call updates: it keeps what nobody reads.
+/// Results without the cache that a call updates, as it keeps rows that nobody reads.
 NamedResults results_on(Backend backend, const Operation& operation, NamedArguments arguments) {
   arguments.context.backend = backend;
   NamedResults results = run(operation, arguments);
@@ -152,7 +152,7 @@ struct Change {
   }
 };
 
-/// "out", of the first result with an element that changed, but not at the judge.
+/// The name ("out") of the first result in which an element changed that the judge left unchanged.
 std::string changed_beside(const Change& seen, const Change& judged) {
   for (const auto& [name, array] : seen.before) {
     for (Index i = 0; i < array.elements(); ++i) {

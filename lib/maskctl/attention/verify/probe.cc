@@ -110,11 +110,11 @@ struct LogMoments {
     }
   }
   double mean() const { return sum / count; }
-  /// Of deviations from the mean, summed.
+  /// The sum of the squared deviations from the mean.
   double scatter() const { return std::max(squares - sum * sum / count, 0.0); }
 };
 
-/// Which weights of 0 prove nothing, of rows that see some key.
+/// Which weights of 0 prove nothing, in rows that see some key.
 class Underflow {
  public:
   Underflow(const WeightView& view, DType precision, Index plane)

@@ -12,9 +12,9 @@ enum class Layout : std::uint8_t { kBthd, kBhtd };
 struct ProbeShape {
   Index batch = 1, queries = 0, keys = 0;
   Index heads = 1, kv_heads = 1;
-  Index dim = 64;  // of queries and keys
+  Index dim = 64;  // dimension of queries and keys
   Layout layout = Layout::kBthd;
-  Index value_dim = 0;  // of values; 0: dim
+  Index value_dim = 0;  // dimension of values; 0: dim
 
   /// Keys that one call of the kernel shows.
   Index channels() const { return value_dim > 0 ? value_dim : dim; }
@@ -41,7 +41,7 @@ Probe make_probe(const ProbeShape& shape, DType dtype = DType::kFloat32);
 struct ProbeReading {
   Mask mask;  // [B,H,Q,K]; rows of the two kinds below are empty in it
   /// Cells that weigh 0 where that proves nothing: they may be closed, or so unlikely that their
-  /// weight is below the least number of the array. Of probes there are none.
+  /// weight is below the least number of the array. A probe has none.
   Mask untold;
   Index averaged_rows = 0;  // all keys weigh the same: the mean of V stands for no key
   Index nan_rows = 0;

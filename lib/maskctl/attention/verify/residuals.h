@@ -9,8 +9,8 @@
 
 namespace maskctl::attention {
 
-/// A row of a result, and where it stands. Rows are those of the last axis; an lse has one element
-/// in each. Time and head are of queries or keys, whichever the result is for.
+/// A row of a result, and its indices. Rows run along the last axis; an lse has one element in
+/// each. Time and head are of queries or keys, whichever the result is for.
 struct RowPlace {
   std::size_t array = 0;
   Index batch = 0, head = 0, time = 0;
@@ -28,7 +28,7 @@ struct RowResidual {
 /// The results that are judged, against those under the declared mask.
 class Residuals {
  public:
-  /// `judged`: of the judge, with which tolerances are kept. `declared`: of the fast path in f32.
+  /// `judged`: the judge's results, for the tolerances. `declared`: the fast path's, in f32.
   Residuals(const VerifyRequest& request, const NamedResults& given, const NamedResults& judged,
             const NamedResults& declared, const Rounding& rounding);
 
@@ -37,14 +37,14 @@ class Residuals {
   /// (batch, head) of an array as one number.
   Index group(Index row) const { return groups_[as_size(row)]; }
   Index groups() const { return group_count_; }
-  /// Of the declared mask.
+  /// `misfit` and `off` of RowResidual, under the declared mask.
   double misfit(Index row) const { return misfit_[as_size(row)]; }
   bool off(Index row) const { return off_[as_size(row)]; }
-  /// So many independent elements would scatter as the misfit of the row does.
+  /// The number of independent elements that would scatter as the row's misfit does.
   double freedom(Index row) const { return freedom_[as_size(row)]; }
   /// Whether rounding to 16 bits makes nearly all of the noise that is expected.
   bool rounds_to_16_bits(Index row) const { return rounds_to_16_bits_[as_size(row)]; }
-  /// The misfit that one more cell makes, or one less, of weight 1 in its row; 0: not known.
+  /// The misfit that a cell of weight 1 makes when it is added or lost; 0: not known.
   double cell_misfit(Index row) const { return cell_misfit_[as_size(row)]; }
 
   Index batches() const { return batches_; }
@@ -59,7 +59,7 @@ class Residuals {
     std::vector<double> given, declared;
     ArrayNoise noise;
     double relative = 0, absolute = 0;
-    Index first = 0, count = 0, length = 0;  // rows
+    Index first = 0, count = 0, length = 0;  // first row, rows, elements of a row
   };
 
   void add(const VerifyRequest& request, const std::string& name, const Tensor& given,

@@ -10,11 +10,11 @@
 namespace maskctl::attention {
 namespace {
 
-/// Half a step; kernels sum in float32.
+/// The relative error of one rounding: half a step; kernels sum in float32.
 double roundoff(DType precision) {
   return std::max(epsilon(precision), epsilon(DType::kFloat32)) / 2;
 }
-/// And of the smallest numbers, absolute.
+/// The absolute error of one rounding of the smallest numbers.
 double least_roundoff(DType precision) { return least_number(precision) / 2; }
 
 /// The coarsest precision among the arrays that a kernel multiplies.

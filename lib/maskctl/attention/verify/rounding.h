@@ -27,10 +27,10 @@ struct RowNoise {
   double freedom(double relative, double length) const;
 };
 
-/// Of the rows of one result.
+/// The noise in the rows of one result.
 struct ArrayNoise {
   std::vector<RowNoise> rows;
-  double relative = 0;  // to the element, squared
+  double relative = 0;  // relative to the element, squared
   /// What a cell of weight 1 changes in an element, squared: 0 where that is not known.
   double cell = 0;
 };
@@ -42,7 +42,7 @@ class Rounding {
   Rounding(const VerifyRequest& request, const NamedResults& given, const NamedResults& declared,
            const CallVariants& variants);
 
-  /// Of a result in rows of `length`.
+  /// The noise of a result in rows of `length`.
   ArrayNoise of(const std::string& name, const Tensor& given, std::span<const double> declared,
                 Index length) const;
 
@@ -52,14 +52,14 @@ class Rounding {
   const VerifyRequest& request_;
   double inputs_, stored_;  // largest errors of one rounding, relative to the value
   double values_ = 0;       // mean square of the values
-  double gradients_ = 0;    // and of the largest gradient
+  double gradients_ = 0;    // mean square of the largest gradient
   /// Results with values of random signs: as large as what rounding of weights does.
   std::optional<NamedResults> weights_;
   std::optional<NamedResults> delta_;  // gradients of an error in each row's delta
 };
 
 inline double square(double x) { return x * x; }
-/// The mean of the squares of those that are finite.
+/// The mean square of the finite values.
 double mean_square(std::span<const double> values);
 std::vector<double> doubles_of(const Tensor& tensor);
 

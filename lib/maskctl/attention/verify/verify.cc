@@ -36,7 +36,7 @@ Index expected_nan_rows(const NamedArguments& arguments, const Mask& mask, const
   return rows;
 }
 
-/// What a reading shows against the mask that it should show.
+/// Compares a reading with the mask that it should show.
 VerifyCheck compare_reach(const std::string& name, const ProbeReading& reading, const Mask& mask,
                           Index nan_rows) {
   const Index differing = differing_cells(reading.mask, mask);

@@ -35,7 +35,7 @@ struct VerifyRequest {
   std::optional<Mask> declared;
   std::optional<Tolerance> tolerance;  // absent: usual_tolerance
   bool gradients = true;
-  std::uint64_t seed = 0;  // of cotangents and of the keys that are changed
+  std::uint64_t seed = 0;  // for cotangents and the keys that are changed
 };
 
 /// All checks that a call can have, in this order; those that do not apply are skipped and say why.

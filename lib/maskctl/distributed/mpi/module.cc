@@ -41,7 +41,7 @@ const char* join(long long piece, int* rank, int* size) {
   return nullptr;
 }
 
-/// f(first byte, bytes) of each piece; at least one.
+/// Calls f(first byte, bytes) for each piece; at least one.
 template <class F>
 void for_each_piece(long long size, F&& f) {
   long long first = 0;

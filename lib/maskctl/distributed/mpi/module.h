@@ -10,8 +10,8 @@ struct MpiModule {
   /// Starts MPI and says which rank this is: null, or why it cannot. A longer message than `piece`
   /// bytes, at most 2^31 - 1, goes in several; all ranks must name the same.
   const char* (*join)(long long piece, int* rank, int* size);
-  /// Start a transfer: a handle for done(). `tag` tells kinds of messages apart; those of one kind
-  /// between two ranks keep their order. From rank -1: from any.
+  /// Start a transfer: a handle for done(). `tag` tells kinds of messages apart; messages of one
+  /// kind between two ranks keep their order. From rank -1: from any.
   void* (*send)(int to, int tag, const void* bytes, long long size);
   void* (*receive)(int from, int tag, void* bytes, long long size);
   /// 0: not yet; 1: done; -1: failed, and `*why` says it. After 1 and -1 the handle is gone.

@@ -198,7 +198,7 @@ class FutureReader {
            any([this](const auto& keys) { return has_gap(keys); });
   }
 
-  /// A part of several tokens that do not all see each other.
+  /// True when some part has several tokens that do not all see each other.
   bool has_stray(const std::vector<Run>& parts) const {
     return std::ranges::any_of(parts.begin() + 1, parts.end(), [this](const Run& part) {
       return part.end - part.begin > 1 && !is(part.begin - shift_, kGroup);
@@ -229,7 +229,7 @@ class FutureReader {
     return is_member && after == runs;
   }
 
-  /// A member of the group sees a token that is causal and lies between two of its parts.
+  /// True when a member of the group sees a causal token that lies between two of its parts.
   bool has_gap(const std::vector<Run>& keys) const {
     for (std::size_t i = 1; i < keys.size(); ++i) {
       const Range gap{keys[i - 1].end - shift_, keys[i].begin - shift_};
@@ -246,10 +246,10 @@ class FutureReader {
 
   const Plane& plane_;
   Index shift_, first_key_;
-  std::vector<Index> near_;  // past the run of keys that follows the own one; 0: none
+  std::vector<Index> near_;  // for each query, past the run of keys that follows its own; 0: none
   std::vector<std::uint8_t> kind_;
   std::vector<FarRun> far_;
-  std::vector<Range> groups_;       // of queries
+  std::vector<Range> groups_;       // ranges of queries
   std::vector<std::uint8_t> seen_;  // keys of the other cells
   std::vector<Run> scratch_;
   Future out_;

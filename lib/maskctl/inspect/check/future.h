@@ -13,16 +13,16 @@ namespace maskctl {
 /// future. Neighbouring tokens that all see each other are a group: an image, a prefix, a document
 /// that is not causal. Masks with more queries than keys have no future.
 struct Future {
-  Index selves = 0;           // queries that see themselves
-  Index past = 0, later = 0;  // open cells before and after the own keys
-  Index causal = 0;           // of them, those with an earlier key and no later one, in no group
-  Index in_groups = 0;        // queries
+  Index selves = 0;               // queries that see themselves
+  Index past = 0, later = 0;      // open cells before and after the own keys
+  Index causal = 0;               // selves with an earlier key and no later one, in no group
+  Index in_groups = 0;            // queries in groups
   Index groups = 0, largest = 0;  // their number, and the tokens of the largest
 
   /// Cells of the future in no group, and the least queries and keys that hold them all.
   Index others = 0;
   Range q, k;
-  Index q_count = 0, k_count = 0;  // queries and keys with any
+  Index q_count = 0, k_count = 0;  // queries and keys of these cells
   std::optional<Cell> first;       // batch and head 0
   /// The other cells join groups of tokens that lie apart, with causal tokens between them.
   bool joined = false;

@@ -73,7 +73,7 @@ Index stretches(std::span<const std::int32_t> ids) {
   return out;
 }
 
-/// Where these runs begin, and the end.
+/// Where the runs of equal ids begin, and the end.
 std::vector<Index> borders(std::span<const std::int32_t> ids) {
   std::vector<Index> out;
   for (std::size_t i = 0; i < ids.size(); ++i) {
@@ -229,7 +229,7 @@ void sum_up(const Mask& mask, const Documents& documents, Leaks& out) {
   if (out.cross > 0) out.first = first_cell(masks.leaks());
 }
 
-/// The common batch count of a mask and documents, of which one of 1 serves all; nothing if there
+/// The common batch count of a mask and documents (1 on either side serves all); nothing if there
 /// is none.
 std::optional<Index> common_batch(const Mask& mask, const Documents& documents) {
   Index out = mask.batch();

@@ -76,7 +76,7 @@ Findings lint_mask(const Mask& mask, const Mask* real_queries, bool gives_nan = 
 /// What recognise() says of a mask, not counting rows of padding that were opened; rows, columns
 /// and rectangles at the end are cells (regions_as_cells()). Throws as recognise() does.
 struct Pattern {
-  Mask mask;  // without those rows
+  Mask mask;  // without the opened rows
   Recognised found;
   bool explained = false;  // with those regions, a few steps without arrays make the mask
 };
@@ -86,7 +86,7 @@ Pattern pattern_of(const Mask& mask);
 /// judged. `words` and `text` name the steps: "documents and causal" and "doc:lens=9+6+7 | causal".
 std::optional<Findings> lint_pattern(const Pattern& pattern, const std::string& words,
                                      const std::string& text);
-/// Compares the mask with documents: leaks, attended padding. `leaks` are those of both.
+/// Compares the mask with documents: leaks, attended padding. `leaks` are between the two.
 Findings lint_documents(const Mask& mask, const Documents& documents, const Leaks& leaks);
 /// Compares a mask with an additive bias that is given with it; `bias` is what the bias leaves
 /// open.

@@ -36,9 +36,9 @@ IdRows rows_of(const Tensor& array, const char* what) {
 struct Tally {
   Index count = 0;
   Location first;
-  std::string text;  // describes the first
+  std::string text;  // describes the first finding
 
-  /// `say` makes the text for the first place.
+  /// `say` makes the text for the first finding.
   template <typename Say>
   void add(Index batch, std::size_t entry, const Say& say) {
     if (count++ > 0) return;

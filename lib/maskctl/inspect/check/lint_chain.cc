@@ -19,7 +19,7 @@ bool closes_documents(const Step& step) { return step.row().reopening == Reopeni
 /// True for steps that open and close cells on purpose.
 bool turns_over(const Step& step) { return step.row().meets(step) == Meets::kFlips; }
 
-/// True for steps after which cells are at other places.
+/// True for steps that move cells to other indices.
 bool moves_cells(const Step& step) {
   const RuleInfo& rule = step.row();
   return rule.cell_before && rule.meets(step) == Meets::kOwn;
@@ -70,7 +70,7 @@ class ChainLint {
 
   void compare(std::size_t i, const Mask& before, const Mask& after) {
     if (moves_cells(chain_[i]) || !broadcasts(before, after)) {
-      closed_.clear();  // from here on cells are at other places
+      closed_.clear();  // from here on cells have other indices
       opened_ = true;
       return;
     }

@@ -14,7 +14,7 @@ namespace maskctl {
 /// A mask that is neither empty nor full, its planes readable, and where each plane is.
 struct LintedMask {
   Mask mask;
-  std::vector<PlanePlace> places;  // of mask.distinct()
+  std::vector<PlanePlace> places;  // one for each of mask.distinct()
 };
 
 /// Inverted and transposed masks.

@@ -30,8 +30,8 @@ constexpr Index kMost = 64, kAlways = 4, kMostOfTiny = 32;
 constexpr Index kNotCrowded = 8;
 constexpr std::size_t kListed = 4;
 
-/// How many places of tokens the steps name: each can be bent around cells that it should not
-/// explain, so it counts like one.
+/// How many ranges of tokens and regions the steps name: each can be bent around cells that it
+/// should not explain, so it counts like one.
 Index places_in(const Chain& chain) {
   Index out = 0;
   for (const Step& step : chain) {
@@ -50,7 +50,7 @@ Chain without_places(const Chain& chain) {
   return out;
 }
 
-/// The distance between neighbours: that of dilated tokens.
+/// The distance between neighbouring tokens: the stride of a dilation.
 Index stride_of(const Chain& chain) {
   Index out = 1;
   for (const Step& step : chain) {
@@ -119,7 +119,7 @@ bool are_full_windows(const Residue& residue, const Mask& mask) {
          });
 }
 
-/// What it takes to say where steps name places, and the cells that they do not explain.
+/// The ranges and regions that the steps name, and the cells that they do not explain.
 Index exceptions_of(const Recognised& found) {
   return found.residue.cells + places_in(found.chain);
 }
@@ -141,7 +141,7 @@ class Unexplained {
         steps_(maskctl::apply(full_like(mask_), pattern.found.chain)),
         cells_(zip(Op::kXor, mask_, steps_)) {}
 
-  /// None is an exception in the plane that it is in.
+  /// True when no cell is an exception in its own plane.
   bool follow_a_rule() const {
     return are_full_windows(residue_, mask_) || std::ranges::none_of(residue_.first, is_odd());
   }
@@ -184,7 +184,7 @@ class Unexplained {
            combine(Op::kAnd, plane, line)->count() == 1;
   }
 
-  /// The cell that exchanges query and key is another one of them.
+  /// True when the cell with query and key exchanged is unexplained too.
   bool has_mirror(const Cell& cell) const {
     return mask_.queries() == mask_.keys() && cell.query != cell.key &&
            cells_.plane(cell.batch, cell.head)
@@ -220,7 +220,7 @@ class Unexplained {
   const Pattern& pattern_;
   const Mask& mask_;
   const Residue& residue_;
-  Index reach_;  // to the neighbours of a cell
+  Index reach_;  // distance to the neighbours of a cell
   Mask steps_, cells_;
 };
 

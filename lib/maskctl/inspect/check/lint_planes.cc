@@ -226,7 +226,7 @@ void lint_odd(const LintedMask& linted, const PlaneTable& table, bool of_batch, 
 }  // namespace
 
 void lint_planes(const LintedMask& linted, Findings& out) {
-  const bool told = !out.empty();  // of some planes
+  const bool told = !out.empty();  // about some planes
   lint_empty_planes(linted, out);
   if (linted.places.size() < 2 || linted.mask.queries() < 2) return;
   const std::size_t before = out.size();

@@ -10,12 +10,12 @@ namespace maskctl {
 
 /// Ascending ranges of queries of a square plane; none of a plane that is wholly open.
 struct OpenedRows {
-  /// At the first or last tokens, which no query sees but these: padding whose empty rows were
-  /// opened, as transformers does for SDPA. Rows at the end are none if the row before them
-  /// sees itself and its whole past: then they are causal, or a group. There are none where the
-  /// others see later keys only.
+  /// Rows at the first or last tokens, which no other rows see: padding whose empty rows were
+  /// opened, as transformers does for SDPA. Rows at the end do not count if the row before them
+  /// sees itself and its whole past: then they are causal, or a group. Nor do any where the others
+  /// see later keys only.
   std::vector<Range> padding;
-  /// Before the last token, where all other rows are causal.
+  /// Rows before the last token, where all other rows are causal.
   std::vector<Range> others;
 };
 

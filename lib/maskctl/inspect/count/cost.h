@@ -16,7 +16,7 @@ namespace maskctl {
 struct CostQuery {
   static std::vector<BlockSize> usual_blocks();  // 16, 32, 64, 128, 256, 512, square
   std::vector<BlockSize> blocks = usual_blocks();
-  Index heads = 0;  // heads that share a mask of one head; 0: those of the mask
+  Index heads = 0;  // heads that share a mask of one head; 0: the mask's own
   Index head_dim = 128;
   Index ranks = 8;
 };

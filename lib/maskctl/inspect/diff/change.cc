@@ -360,8 +360,8 @@ MaybeReason outer_change(const StepInfo& info, Step a, Step b, Index queries, In
   return out;
 }
 
-/// Two diagonals, said by the same arguments: these are what differs, whatever else would move the
-/// cells as much.
+/// True for two diagonals given by the same arguments: then these are what differs, whatever else
+/// would move the cells as much.
 bool is_spelled_alike(const Step& a, const Step& b) {
   if (rule_number(a) != kLimits) return false;
   return std::ranges::all_of(info_of(a).args, [&](const Field& field) {

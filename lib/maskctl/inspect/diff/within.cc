@@ -29,7 +29,7 @@ struct SideChange {
   }
   Index ends() const { return differing(ends_a, ends_b); }
   Index lengths() const { return differing(a, b); }
-  /// Documents at the front that are alike, or at the back.
+  /// The number of documents that are alike at the front, or at the back.
   std::size_t alike() const { return common(a, b); }
   std::size_t alike_at_back() const {
     return common(std::vector(a.rbegin(), a.rend()), std::vector(b.rbegin(), b.rend()));

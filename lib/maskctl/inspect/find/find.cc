@@ -23,8 +23,8 @@ Range nearest(Range rows, Index count, Way way) {
                                               : Range{rows.end - count, rows.end});
 }
 
-/// The nearest of `rows` for which `any` holds, which says so of ranges: first of longer and longer
-/// ones, then of the halves of the one that has it.
+/// The nearest of `rows` for which `any` holds. `any` takes a range: first longer and longer ones,
+/// then the halves of the first one that has such a row.
 template <typename Any>
 std::optional<Index> nearest_row(Range rows, Way way, Any&& any) {
   for (Index count = 1; !rows.empty(); count *= 2) {

@@ -1,4 +1,4 @@
-// The nearest place of some kind before or after another: how a reader walks a mask.
+// The nearest cell or row of some kind before or after another: how a reader walks a mask.
 #pragma once
 
 #include <optional>
@@ -30,7 +30,7 @@ std::optional<Place> next_partial_tile(const Plane& plane, BlockSize tile, Place
 
 /// The keys that one query sees, ascending.
 std::vector<Run> row_runs(const Plane& plane, Index query);
-/// Those of the queries that see one key, ascending. The cost grows with the number of queries.
+/// The queries of a range that see one key, ascending. The cost grows with the number of queries.
 std::vector<Run> column_runs(const Plane& plane, Index key, Range queries);
 
 }  // namespace maskctl

@@ -373,7 +373,7 @@ class FitSearch {
     for (const Step& step : forms.new_steps()) insert(state, step);
   }
 
-  /// Other steps inside documents: the same aligned the other way, and those that the plane shows.
+  /// Other steps inside documents: these aligned the other way, and those that the plane shows.
   void bend(const Fitted& state, std::size_t i, step::Within rule) {
     std::vector<Chain> insides = bands_inside(*fit_.target, rule);
     insides.push_back(turned(rule.chain));
@@ -450,7 +450,7 @@ class FitSearch {
   Extent extent_;
   Description description_;
   Index left_;
-  Chain hints_;  // steps
+  Chain hints_;  // steps to take over
   const Fitted* parent_ = nullptr;
   std::vector<Fitted> next_, found_;
 };

@@ -16,7 +16,7 @@ namespace maskctl {
 namespace {
 
 constexpr Index kFarthest = 4;           // tokens
-constexpr std::size_t kMostBorders = 6;  // that are near enough, in order
+constexpr std::size_t kMostBorders = 6;  // borders that are near enough, in order
 
 bool is_near(Index border, const std::set<Index>& queries) {
   const auto first = queries.lower_bound(border - kFarthest);
@@ -120,8 +120,8 @@ class Mover {
     const char* between;
     Index at;
   };
-  /// Adds the mask with `step`, which is one of the chain's, as f(by) makes it; `query` is where
-  /// its documents meet.
+  /// Adds the masks in which f(by) replaces `step`, a step of the chain; `query` is where its
+  /// documents meet.
   template <class F>
   void move(Step& step, Index query, const Border& border, F&& f) {
     if (borders_ == kMostBorders || !is_near(query, queries_)) return;

@@ -197,7 +197,7 @@ class Edits {
     return lengths;
   }
 
-  /// The window as two sides, and those that lack or repeat one.
+  /// The window as two sides, and windows that lack or repeat one of them.
   void sides(step::Window& rule) {
     if (rule.is_per_batch()) return;
     rule.spelling = step::Window::Spelling::kSides;

@@ -22,9 +22,9 @@
 namespace maskctl::recognition {
 namespace {
 
-constexpr Index kMostTokens = 512;  // whose borders are all tried
+constexpr Index kMostTokens = 512;  // for more, not all borders can be tried
 constexpr std::size_t kMostEdges = 6, kMostChains = 4, kMostMissed = 8;
-constexpr std::size_t kPairedLows = 4, kPairedHighs = 5;  // no side among them
+constexpr std::size_t kPairedLows = 4, kPairedHighs = 5;  // "no side" among them
 constexpr int kRounds = 4;
 
 /// Limits on key - query; none where a side is open.
@@ -156,7 +156,8 @@ class BorderSearch {
     Index residue = 0, length = 0;
   };
 
-  /// All cells; those without rows, and without columns, that are of one state: they may be edits.
+  /// All cells; and all without the rows, or the columns, that are all open or all closed, as these
+  /// may be edits.
   std::vector<Weights> starts() const {
     std::vector<Weights> out{cells_};
     for (const bool rows : {true, false}) {

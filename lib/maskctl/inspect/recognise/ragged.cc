@@ -197,7 +197,7 @@ class RaggedSearch {
     }
   }
 
-  /// Unless the chain misses more than `most` cells.
+  /// Adds a candidate unless it misses more than `most` cells.
   void add(Chain chain, const Documents& documents, const OwnBand& band, Index most = kUnbounded) {
     if (std::ranges::any_of(found_, [&](const Found& one) { return one.chain == chain; })) return;
     const PlanePtr given = made(chain, extent_);

@@ -88,7 +88,7 @@ RaggedSums::RaggedSums(const Plane& plane) : stride_(plane.keys() + 2) {
   });
 }
 
-/// Over the cells of the rows of a document before its keys, and in it below the diagonal.
+/// The sum over the rows of a document before its keys, and inside it below the diagonal.
 Index RaggedSums::below(const Hull& document, Index diagonal) const {
   const auto& [q, k] = document;
   const Index first = std::clamp(k.begin - diagonal, q.begin, q.end);

@@ -29,7 +29,7 @@ class RaggedSums {
  public:
   static constexpr Index kMostCells = Index{1} << 22;
   explicit RaggedSums(const Plane& plane);
-  /// Over the cells of a document that its band keeps.
+  /// The sum over the cells of a document that its band keeps.
   Index operator()(const Hull& document, const OwnBand& band) const;
 
  private:
@@ -41,8 +41,8 @@ class RaggedSums {
     return staircases_[static_cast<std::size_t>(q * stride_ + k)];
   }
   Index stride_;
-  std::vector<std::int32_t> rectangles_;  // of rows [0, q), keys [0, k)
-  std::vector<std::int32_t> staircases_;  // of rows [0, q): row i with keys [0, k - q + i)
+  std::vector<std::int32_t> rectangles_;  // sums of rows [0, q), keys [0, k)
+  std::vector<std::int32_t> staircases_;  // sums of rows [0, q): row i with keys [0, k - q + i)
 };
 
 /// Finds the documents that leave the least to be said.
@@ -59,7 +59,7 @@ class BorderPlacer {
     Index q, k;
     friend auto operator<=>(const Border&, const Border&) = default;
   };
-  std::vector<Border> borders_;  // that documents may have, the first tokens' among them
+  std::vector<Border> borders_;  // possible borders, the first tokens' among them
   std::optional<RaggedSums> sums_;
   Index number_ = 0, cell_ = 0;
 };

@@ -20,8 +20,8 @@ namespace {
 
 constexpr std::size_t kMostPlanes = 32;
 
-/// Says planes by what makes another one and the regions in which they differ from it, where that
-/// makes the whole shorter: the other is said anyway.
+/// Describes planes by the chain of another one and the regions in which they differ from it, where
+/// that makes the whole shorter: the other one is described anyway.
 class Borrowing {
  public:
   Borrowing(const Planes& planes, Index batch, Index heads, std::vector<PlaneChain>& found)
@@ -78,7 +78,7 @@ class Borrowing {
     return order;
   }
 
-  /// A plane that is said but for a few cells may be said whole by the steps of another one with
+  /// A plane described but for a few cells may be described whole by the steps of another one with
   /// numbers of its own, where these are in a list anyway. Returns the new length of all.
   Index renumber(std::size_t i, Index length) {
     constexpr Index kTrials = 200;
@@ -129,8 +129,8 @@ class Borrowing {
   std::set<std::size_t> lent_, borrowed_;
 };
 
-/// Where the band of one plane would change nothing in the others, all have it: then it is said
-/// once.
+/// Where the band of one plane would change nothing in the others, all get it, so that it is
+/// described once.
 void share_band(const std::vector<PlanePtr>& planes, std::vector<PlaneChain>& found) {
   const Extent extent{planes.front()->queries(), planes.front()->keys()};
   const auto band_at = [](const Chain& chain) {

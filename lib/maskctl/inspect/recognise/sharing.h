@@ -18,7 +18,7 @@ struct Planes {
   std::vector<std::uint32_t> of;  // [batch * heads + head]
 };
 
-/// What one plane is.
+/// The chain that describes one plane.
 struct PlaneChain {
   Chain chain;
   bool irregular = false;

@@ -168,7 +168,7 @@ std::string CallWriter::numbers(const Argument& argument, const std::vector<Inde
   return name;
 }
 
-/// The length of each batch entry; one length is that of all.
+/// The length of each batch entry; a single length is repeated.
 std::string CallWriter::per_batch(const Argument& argument) {
   const std::string name = numbers(argument, form_.padding);
   if (form_.padding.size() == 1) lines_.back() += ".repeat(q.shape[0])";

@@ -206,7 +206,7 @@ bool write_columns(const Chain& chain, Translation& out) {
   return true;
 }
 
-/// What the rows of one key cannot be written as in numbers of j, Q_LEN and KV_LEN; empty: nothing.
+/// What cannot be written as rows of one key in numbers of j, Q_LEN and KV_LEN; empty: nothing.
 std::string without_columns(const MaskForm& mask) {
   if (!mask.rest.empty()) return mask.rest;
   const bool counted = !mask.kv_lengths.empty() || mask.chunk || splits(mask);

@@ -72,7 +72,7 @@ class Arrays {
     }
   }
   void note_tokens(const std::string& name, Index count) {
-    if (formula.tokens == count) return;  // said of another array
+    if (formula.tokens == count) return;  // already noted for another array
     note(fmt::format("{} holds {} tokens: for Q_LEN = KV_LEN = {}", name, count, count));
     if (!formula.tokens) formula.tokens = count;
   }
@@ -369,7 +369,7 @@ class Composer {
   }
 
   const StepName& name_;
-  Place place_ = [](const Expr& expr) { return expr; };  // a rule's indices as those of the mask
+  Place place_ = [](const Expr& expr) { return expr; };  // maps a rule's indices to the mask's
 };
 
 Expr met(Meets how, const Expr& mask, const Expr& cells) {
@@ -437,7 +437,7 @@ bool Composer::add_scope(const Step& step, const step::Scoped& scope) {
   return true;
 }
 
-/// Per token: the place in its document, and the lengths of that.
+/// Per token: its position in its document, and the document's lengths.
 struct DocumentSide {
   std::vector<Index> place, queries, keys;
 };

@@ -32,7 +32,7 @@ struct MovedBand {
   }
 };
 
-/// What neither library has an argument for.
+/// Refuses what neither library has an argument for; true if it did.
 bool refuses_form(const MaskForm& mask, Translation& out) {
   const bool counted = !mask.kv_lengths.empty() || mask.chunk || splits(mask);
   if (splits(mask)) {
@@ -98,7 +98,7 @@ void write_splash(const MaskForm& mask, Translation& out) {
   } else if (mask.padded()) {
     add_padding_ids(mask, "KV_LEN", 1, out);
     const bool one = mask.padding.size() == 1;
-    out.code.push_back(mask.pad_queries ? "q_ids = np.where(valid, 0, 2)"  // of no key
+    out.code.push_back(mask.pad_queries ? "q_ids = np.where(valid, 0, 2)"  // 2: the id of no key
                        : one            ? "q_ids = np.zeros(Q_LEN, int)"
                                         : "q_ids = np.zeros((len(valid), Q_LEN), int)");
     out.code.push_back(one ? "kernel(q, k, v, segment_ids=SegmentIds(q=q_ids, kv=kv_ids))"

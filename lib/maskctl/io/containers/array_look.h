@@ -1,4 +1,4 @@
-// What the elements of an array look like that is no 0/1 mask, in words that say what to do.
+// What the elements of an array that is no 0/1 mask look like, with words that say what to do.
 #pragma once
 
 #include <cstddef>
@@ -18,8 +18,8 @@ enum class ArrayLook : std::uint8_t {
   kWeights,  // floats from 0 to 1, each row of which sums to 1 (or to 0, without keys)
 };
 
-/// Of consecutive elements; `first` is the number of the first of them in the array, whose rows
-/// have `row` elements. Weights are only seen where a whole row is among them.
+/// The look of consecutive elements; `first` is the index of the first one in the array, whose rows
+/// have `row` elements. Weights are only seen where a whole row is among the elements.
 ArrayLook look_of(DType dtype, std::span<const std::byte> elements, Index first, Index row);
 
 /// "0 and 255 are the 0 and 1 of images: save array != 0"; empty for kOther.

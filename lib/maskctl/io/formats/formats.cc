@@ -31,7 +31,7 @@ bool is_onnx(std::string_view head) {
   return versioned && std::string_view("\x12\x1a\x22\x3a\x42").find(head[2]) != head.npos;
 }
 
-/// Files that are refused by what they are.
+/// A kind of file that holds no arrays we read: how it is recognised, and how to get arrays out.
 struct OtherFile {
   std::string_view description, remedy;
   bool (*is)(std::string_view head);

@@ -35,7 +35,7 @@ struct FileFormat {
   bool is_container() const { return write != nullptr; }
 };
 
-/// The members `open` and `begin` of a row, from classes with constructors that take the same.
+/// Functions for `open` and `begin` of a row, from classes with constructors like these.
 template <typename T>
 std::unique_ptr<Container> opened(ByteSource source, const ReadOptions& options) {
   return std::make_unique<T>(std::move(source), options);

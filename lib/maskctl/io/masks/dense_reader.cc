@@ -31,7 +31,7 @@ struct Expected {
   std::vector<Remedy> remedies = {};
 };
 
-/// What was expected; where the look of the elements says what they are, the words for that.
+/// What was expected; or, if the elements have a look that tells what they are, the words for that.
 Expected expected(DType dtype, Values values, ArrayLook look) {
   if (look != ArrayLook::kOther) return {words(look)};
   if (values == Values::kBias) {

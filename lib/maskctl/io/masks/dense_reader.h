@@ -56,7 +56,7 @@ class ValueCheck {
   std::atomic<Index> odd_bools_{0};
   std::mutex mutex_;
   std::string bad_text_;
-  ArrayLook look_ = ArrayLook::kOther;  // of the part with the first bad element
+  ArrayLook look_ = ArrayLook::kOther;  // look of the part with the first bad element
 };
 
 /// Throws like ValueCheck, for an array in memory; returns how many bool bytes are neither 0 nor 1.

@@ -101,7 +101,7 @@ void keep_fitting(std::vector<ArrayKind>& kinds, const OpenArray& array,
 
 constexpr std::size_t kLookedAt = std::size_t{1} << 20;  // elements: enough to tell
 
-/// Refuses whole numbers that are ids to no one.
+/// Refuses whole numbers that cannot be ids.
 void refuse_look(const OpenArray& array, const Tensor& values) {
   const std::size_t most = kLookedAt * static_cast<std::size_t>(size_bytes(array.dtype));
   const auto bytes = values.bytes().first(std::min(values.bytes().size(), most));
@@ -111,7 +111,7 @@ void refuse_look(const OpenArray& array, const Tensor& values) {
               read_as(std::array{ArrayKind::kSegments}));
 }
 
-/// A line where nearly each token has an id of its own, as in a file of token ids; empty otherwise.
+/// A note if most tokens have an id of their own, as in a file of token ids; empty otherwise.
 std::string token_id_note(const std::string& name, const Tensor& ids) {
   constexpr std::size_t kFewest = 8;
   const auto all = ids.as<std::int32_t>();

@@ -17,7 +17,7 @@
 namespace maskctl {
 namespace {
 
-constexpr const char* kVersionKey = "maskinfo";  // that every stored MaskInfo has
+constexpr const char* kVersionKey = "maskinfo";  // a key of every stored MaskInfo
 constexpr std::int32_t kVersion = 1;
 constexpr std::int32_t kMostNames = 1 << 16;
 
@@ -98,7 +98,7 @@ void add_mask(const MaskArray& mask, Index max_bytes, std::vector<NamedTensor>& 
   out.push_back({"attention_mask.dtype", text_tensor(name(mask.dtype()))});
 }
 
-/// What the keys of a MaskInfo begin with, in the group `member` of a container.
+/// The prefix of a MaskInfo's keys, in the group `member` of a container.
 std::string prefix_of(const Container& container, const std::string& member) {
   const std::string key =
       container.key_of(member.empty() ? kVersionKey : member + "/" + kVersionKey);

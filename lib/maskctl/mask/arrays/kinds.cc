@@ -1,4 +1,4 @@
-// Padding, segment ids and maps of blocks as masks. Of padding and ids, one leaf for each distinct
+// Padding, segment ids and maps of blocks as masks; padding and ids make one leaf for each distinct
 // row of the arrays.
 #include <fmt/core.h>
 

@@ -82,7 +82,7 @@ std::span<PayloadId> payloads_of(TileTable& table, Range tile_rows) {
   return std::span(table.payloads).subspan(as_size(first), as_size(last - first));
 }
 
-/// The same of bands, where most tiles are like one that is known by its lines.
+/// read_payloads() for bands, most of whose tiles equal one that is already known by its lines.
 void read_band_payloads(const Plane& plane, std::span<const Slab> slabs, Range tile_rows,
                         PayloadSet& set, TileTable& table) {
   TileRowReader reader(set.rows(), set.keys());
@@ -110,7 +110,7 @@ void read_band_payloads(const Plane& plane, std::span<const Slab> slabs, Range t
   }
 }
 
-/// Adds the payloads of some tile rows to the set; the table gets their numbers in it.
+/// Adds the payloads of some tile rows to the set; the table gets the numbers that they have there.
 void read_payloads(const Plane& plane, Range tile_rows, PayloadSet& set, TileTable& table) {
   if (const std::vector<Slab>* const slabs = slabs_of(plane)) {
     return read_band_payloads(plane, *slabs, tile_rows, set, table);
@@ -123,8 +123,8 @@ void read_payloads(const Plane& plane, Range tile_rows, PayloadSet& set, TileTab
   }
 }
 
-/// The payloads of all tile rows. A few tasks at a time each find those that differ in their rows,
-/// which are then added in order, so that the numbers do not depend on the threads.
+/// The payloads of all tile rows. A few tasks at a time each find the distinct payloads of their
+/// rows; these are added in order, so that the numbers do not depend on the threads.
 TilePayloads read_payloads(const Plane& plane, Index max_bytes, TileTable& table) {
   const TileMap& map = table.tiles;
   const PayloadSet none(std::min(map.q_tile, map.queries), std::min(map.k_tile, map.keys),

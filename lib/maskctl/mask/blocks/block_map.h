@@ -37,17 +37,17 @@ TileMap tile_map(const Plane& plane, Index q_tile, Index k_tile);
 struct TileTable {
   TileMap tiles;
   std::vector<Index> partial_offsets;  // partial tiles before each tile row; one more at the end
-  std::vector<PayloadId> payloads;     // of the partial tiles, row-major
-  TilePayloads pools;                  // of tiles that are no larger than the plane
+  std::vector<PayloadId> payloads;     // one per partial tile, row-major
+  TilePayloads pools;                  // for tiles no larger than the plane
 
   TileRow row(Index tile_row) const;
   Index bytes() const;
 };
-/// Throws Error(kLimit) as soon as the payloads are known to take more than max_bytes: those of an
-/// irregular mask of a million tokens are gigabytes. A TileRowReader reads that one.
+/// Throws Error(kLimit) as soon as the payloads are known to take more than max_bytes: an irregular
+/// mask of a million tokens has gigabytes of them. Use a TileRowReader for such a mask.
 TileTable tile_table(const Plane& plane, Index q_tile, Index k_tile, Index max_bytes);
-/// The table of the transposed plane: tile rows of keys against tiles of queries, for whoever
-/// walks all queries of some keys. It reads the table alone: O(tile runs + distinct payloads).
+/// The table of the transposed plane: tile rows of keys against tiles of queries, for walking all
+/// queries of some keys. It reads only the given table: O(tile runs + distinct payloads).
 TileTable key_major(const TileTable& table);
 /// TileTable::partial_offsets.
 std::vector<Index> partial_offsets(const TileMap& map);

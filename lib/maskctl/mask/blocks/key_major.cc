@@ -12,14 +12,14 @@
 namespace maskctl {
 namespace {
 
-/// The fill of one tile after another; those asked for ascend.
+/// Looks up the fill of tiles, which must be asked for in ascending order.
 class FillCursor {
  public:
   explicit FillCursor(std::span<const TileRun> runs) : runs_(runs) {}
 
   struct Piece {
     Fill fill;
-    Index end;  // of the tiles that have it
+    Index end;  // past the last neighbouring tile of this fill
   };
   Piece at(Index tile) {
     while (!runs_.empty() && end_of_first() <= tile) runs_ = runs_.subspan(1);
@@ -51,7 +51,7 @@ class ColumnRuns {
     above_ = runs;
   }
 
-  /// The runs, and where those of each column begin; one more at the end.
+  /// The runs, and the index at which each column's runs begin; one more at the end.
   void finish(Index rows, std::vector<Index>& offsets, std::vector<TileRun>& runs) {
     add(rows, {});
     offsets.assign(first_rows_.size() + 1, 0);
@@ -76,9 +76,9 @@ class ColumnRuns {
     }
   }
 
-  std::vector<std::int32_t> first_rows_;  // of the fill that each column has now
+  std::vector<std::int32_t> first_rows_;  // where each column's current fill began
   std::span<const TileRun> above_;
-  std::vector<Found> found_;  // those of one column ascend
+  std::vector<Found> found_;  // runs of one column ascend
 };
 
 TileMap transposed(const TileMap& map) {
@@ -93,7 +93,7 @@ TileMap transposed(const TileMap& map) {
   return out;
 }
 
-/// The payloads of `table` in the order of the transposed one.
+/// The payloads of `table` in the order of the transposed table.
 std::vector<PayloadId> by_column(const TileTable& table, std::vector<Index> next) {
   std::vector<PayloadId> out(table.payloads.size());
   auto id = table.payloads.begin();

@@ -31,14 +31,14 @@ void cut_words(std::span<const std::uint64_t> row, Index first, Index size,
   if (size % 64 > 0) out.back() &= (std::uint64_t{1} << (size % 64)) - 1;
 }
 
-/// set_bits() of what mostly lies in one word.
+/// set_bits() for a run that mostly lies in one word.
 void set_run(std::span<std::uint64_t> words, Run run) {
   if (run.begin / 64 != (run.end - 1) / 64) return set_bits(words, {run.begin, run.end});
   words[as_size(run.begin / 64)] |= ~std::uint64_t{0} >> (64 - (run.end - run.begin))
                                                              << (run.begin % 64);
 }
 
-/// A run relative to a tile and cut to it; not a run when they do not meet.
+/// A run relative to a tile and cut to it; begin >= end when they do not meet.
 Run inside(const Run& run, std::int32_t start, std::int32_t size) {
   return {std::max(run.begin - start, 0), std::min(run.end - start, size)};
 }

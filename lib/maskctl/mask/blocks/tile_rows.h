@@ -73,7 +73,7 @@ class TileRowReader {
 
   /// The tile row of queries q, at most q_tile of them. Valid until the next call.
   TileRow read(const Plane& plane, Range q);
-  /// The same where its tiles are known from Plane::tiles(). `runs` must outlive the result.
+  /// The same when the tiles are known from Plane::tiles(). `runs` must outlive the result.
   TileRow read(const Plane& plane, Range q, std::span<const TileRun> runs);
 
  private:
@@ -95,10 +95,10 @@ class TileRowReader {
 
   std::vector<TileRun> runs_;
   std::vector<std::int32_t> starts_;  // the first keys of the partial tiles
-  std::vector<PayloadId> ids_;        // of the same: tile i has intervals number i, or words
+  std::vector<PayloadId> ids_;        // payload of each: tile i has intervals number i, or words
   TilePayloads payloads_;             // its pools only grow
   PayloadId words_used_ = 0;
-  std::vector<std::uint64_t> row_;  // of a tile
+  std::vector<std::uint64_t> row_;  // one row of a tile
   std::vector<Run> runs_of_row_;
 };
 

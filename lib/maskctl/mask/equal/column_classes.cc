@@ -98,7 +98,7 @@ class StretchCheck {
 
 /// For all other planes: compares columns as words, 64 rows at a time.
 bool columns_agree(const Plane& plane, const ColumnClasses& classes, std::span<const Index> rows) {
-  std::vector<std::pair<std::size_t, std::size_t>> pairs;  // places of both columns
+  std::vector<std::pair<std::size_t, std::size_t>> pairs;  // slots of both columns
   const auto place = [&](std::uint32_t i) {
     const auto key = static_cast<std::size_t>(classes.begin[i]);
     return key / (64 * kTileWords) * kTileSpan + tile_slot(key);

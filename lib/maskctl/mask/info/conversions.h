@@ -33,7 +33,7 @@ MaskArray segment_ids_to_mask(const Tensor& q_ids, const Tensor& kv_ids,
                               DType dtype = DType::kBool);
 /// One array for both sides.
 MaskArray segment_ids_to_mask(const Tensor& ids, DType dtype = DType::kBool);
-/// return_separate_masks=True. Null kv_ids mean those of the queries.
+/// return_separate_masks=True. Null kv_ids: the keys have the ids of the queries.
 QkvMasks segment_ids_to_qkv_masks(const Array& q_ids, const Array& kv_ids = nullptr,
                                   DType dtype = DType::kBool);
 

@@ -136,7 +136,7 @@ class MaskInfo {
   MaskInfo apply_sliding_window(const SlidingWindow& window,
                                 const SlidingWindowOptions& options = {});
   MaskInfo apply_chunked(Index chunk_size, Index offset = 0);
-  /// Null kv_types mean those of the queries.
+  /// Null kv_types: the keys have the types of the queries.
   MaskInfo apply_token_type_ids(const Tensor& q_types, const Array& kv_types = nullptr,
                                 const TokenTypeOptions& options = {});
   MaskInfo apply_kv_lengths(const Tensor& kv_lengths, const KvLengthOptions& options = {});

@@ -14,7 +14,7 @@ struct OpenLines {
 
   OpenLines(Index queries, Index keys)
       : rows(static_cast<std::size_t>(queries)), columns(static_cast<std::size_t>(keys)) {}
-  /// Adds those of one plane, reading its rows once.
+  /// Adds the open lines of one plane, reading its rows once.
   void add(const Plane& plane);
 };
 

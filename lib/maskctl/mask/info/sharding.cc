@@ -130,7 +130,7 @@ std::vector<Index> coordinates_of(const Mesh& mesh, Index device) {
   return place;
 }
 
-/// The part of an extent at a place of the grid; the first name of the entry varies slowest.
+/// The part of an extent at a position in the grid; the first name of the entry varies slowest.
 Range part_at(const Mesh& mesh, const std::vector<Index>& place, const AxisName& entry,
               Index extent) {
   if (!splits(mesh, entry, extent)) {

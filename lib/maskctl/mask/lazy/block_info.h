@@ -21,7 +21,7 @@ struct BlockInfoOptions {
   bool shrink_grid = true;
 };
 
-/// The distinct partial blocks, stored as places in the mask; elements are made when read.
+/// The distinct partial blocks, stored as positions in the mask; elements are made when read.
 class PartialBlocks {
  public:
   virtual ~PartialBlocks() = default;

@@ -27,8 +27,8 @@ struct BlockArrays {
 /// One launch: the heads of one shard and the tile rows of one shard, visited in the order (head,
 /// q, kv) or, for dkv, (kv, head, q). At each step, data_next is the kv block (dkv: the q block,
 /// counted from the first row) of the first non-empty block at or after the step, and mask_next is
-/// the number of the first partial block at or after it. Past the last such block it is that of the
-/// first; 0 when there is none.
+/// the number of the first partial block at or after it. Past the last such block, each is that of
+/// the first; 0 when there is none.
 struct BlockWalk {
   std::vector<const NumberedBlocks*> heads;
   Range rows;
@@ -42,10 +42,10 @@ struct BlockWalk {
 
   /// The number of blocks that remain in the longest row (dkv: column).
   Index shrunk_extent() const;
-  /// Packs what remains of each row to the left in shrunk_extent() places filled up with zeros,
-  /// then extends it to `padded`: with 0 in block_mask, with the last value elsewhere. For dkv,
-  /// packs each column to the bottom. Writes slab 0 from first_row on: one row per tile row, for
-  /// dkv `padded` rows. Requires shrunk_extent() > 0.
+  /// Packs the remaining blocks of each row to the left of shrunk_extent() columns, filled up with
+  /// zeros, then extends the row to `padded`: with 0 in block_mask, with the last value elsewhere.
+  /// For dkv, packs each column to the bottom. Writes slab 0 from first_row on: one row per tile
+  /// row, for dkv `padded` rows. Requires shrunk_extent() > 0.
   void fill_shrunk(BlockArrays& out, Index first_row, Index padded) const;
 
  private:

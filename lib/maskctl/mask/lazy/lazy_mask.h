@@ -24,7 +24,7 @@ using Subscript = std::variant<Slice, Index, Tensor>;
 class LazyMask;
 using MaskPtr = std::shared_ptr<const LazyMask>;
 
-/// What masks of each class were made of, in members with the names of ejkernel's attributes.
+/// The arguments that made a mask of each class, in members named as ejkernel's attributes.
 namespace attributes {
 struct CausalMask {
   Index offset = 0;

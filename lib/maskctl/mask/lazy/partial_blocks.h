@@ -17,7 +17,7 @@ namespace maskctl::lazy {
 struct NumberedBlocks {
   TileMap tiles;
   std::vector<Index> first_partial;    // for each tile run, the partial blocks before it
-  std::vector<std::uint32_t> numbers;  // of the partial blocks, row-major
+  std::vector<std::uint32_t> numbers;  // one per partial block, row-major
 
   /// The number of block `tile` in the partial run `run`, one of tiles.runs.
   std::uint32_t number_of(const TileRun& run, Index tile) const;
@@ -26,8 +26,8 @@ struct NumberedBlocks {
 };
 
 /// Numbers the partial blocks of one plane after another. Equal blocks are found by hash and
-/// confirmed by their cells. For each number only a place in a plane is kept, plus as many contents
-/// as fit into a fixed budget.
+/// confirmed by their cells. Of each numbered block only its position in a plane is kept, plus as
+/// many contents as fit into a fixed budget.
 class BlockNumbers {
  public:
   BlockNumbers(Index q_block, Index kv_block) : q_block_(q_block), kv_block_(kv_block) {}
@@ -52,7 +52,7 @@ class BlockNumbers {
 
   Index q_block_, kv_block_;
   std::vector<Place> places_;          // where each number appeared first
-  std::vector<TileContent> contents_;  // of the first numbers
+  std::vector<TileContent> contents_;  // contents of the first numbers
   std::size_t contents_size_ = 0;      // elements of all contents_
   std::unordered_multimap<std::uint64_t, std::uint32_t> by_hash_;
   BandKeyMap<std::uint32_t> by_bands_;

@@ -88,8 +88,8 @@ std::vector<Band> sweep(Op op, std::span<const Boundary> lines, Index q, Index k
   return bands;
 }
 
-/// Adds the boundaries of the bands that are not empty on row q, sorted. Those of one operand are
-/// mostly sorted already.
+/// Adds the boundaries of the bands that are not empty on row q, sorted. One operand's boundaries
+/// are mostly sorted already.
 void add_boundaries(std::span<const Band> bands, std::uint8_t operand, Index q,
                     std::vector<Boundary>& lines) {
   const auto before = std::ssize(lines);
@@ -143,14 +143,14 @@ class SlabPairs {
   Index row_ = 0;
 };
 
-/// The slabs of a op b, one interval of rows after the other, in buffers that stay.
+/// The slabs of a op b, one interval of rows after the other, in buffers that are reused.
 class Intervals {
  public:
   Intervals(Op op, Index keys, Index budget_bands)
       : op_(op), keys_(keys), budget_bands_(budget_bands) {}
 
-  /// Appends those on rows q. Stops and returns false once all have more bands than the budget;
-  /// bands under a diagonal split quadratically.
+  /// Appends the slabs on rows q. Stops and returns false once all slabs have more bands than the
+  /// budget; bands under a diagonal split quadratically.
   bool append(Range q, std::span<const Band> a, std::span<const Band> b, std::vector<Slab>& slabs) {
     if (q.empty() || (a.empty() && b.empty())) return true;
     crossings_.find(q, a, b, keys_);

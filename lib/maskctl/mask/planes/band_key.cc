@@ -18,7 +18,7 @@ Edge relative_edge(Index value, bool slope, Range rows, Index width) {
   return {value, slope ? 1 : 0};
 }
 
-/// Appends the lines of the bands of some rows that a tile meets; `local` are the rows in the tile.
+/// Appends the lines of the bands that a tile meets on `rows`, which are rows `local` of the tile.
 void add_lines(std::span<const Band> bands, Range rows, Range local, Range k, BandKey& key) {
   const Index first = rows.begin - local.begin;
   // Bands ascend on every row, so those left of the tile come first.

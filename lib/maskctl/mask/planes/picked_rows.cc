@@ -1,4 +1,4 @@
-// Rows of a plane, picked by ranges: the part of a rank that holds queries of several places.
+// Rows of a plane, picked by ranges: the part of a rank whose queries are not contiguous.
 #include <algorithm>
 
 #include "maskctl/mask/mask.h"
@@ -44,7 +44,7 @@ class PickedRows final : public Plane {
   }
   Index first_row(std::size_t range) const { return ends_[range] - ranges_[range].size(); }
 
-  /// f(rows of the base, what to add to get ours) for each stretch of q.
+  /// f(rows of the base, what to add to get rows of this plane) for each stretch of q.
   template <class F>
   void each_range(Range q, F&& f) const {
     for (std::size_t i = range_at(q.begin); i < ranges_.size() && first_row(i) < q.end; ++i) {
@@ -55,7 +55,7 @@ class PickedRows final : public Plane {
 
   PlanePtr base_;
   std::vector<Range> ranges_;
-  std::vector<Index> ends_;  // of our rows
+  std::vector<Index> ends_;  // the end of each range, in rows of this plane
 };
 
 }  // namespace

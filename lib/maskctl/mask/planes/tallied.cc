@@ -96,7 +96,7 @@ class Tallied final : public Plane {
 
   PlanePtr plane_;
   BlockSize block_;
-  Index width_;  // corners of a row of blocks
+  Index width_;  // corners per row of blocks
   std::vector<Index> below_;
 };
 

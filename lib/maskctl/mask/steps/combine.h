@@ -9,7 +9,7 @@ namespace maskctl::step {
 struct Combine {
   Op op = Op::kAnd;
   Mask mask = {};
-  std::string text = {};                                       // of its SOURCE
+  std::string text = {};                                       // its SOURCE
   friend bool operator==(const Combine& a, const Combine& b);  // equal cells
 };
 

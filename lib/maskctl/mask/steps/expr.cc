@@ -178,8 +178,8 @@ class Evaluation {
   bool is_open(const Mask& mask, Index q, Index k) const {
     return mask.plane(cell_.batch, cell_.head)->count({q, q + 1}, {k, k + 1}) > 0;
   }
-  /// [.., n, ..] with the places that the parts give; extents before them are batch and head, of
-  /// which a single one is that of all.
+  /// The element whose last indices are the values of the parts. Axes before those are batch and
+  /// head; an extent of 1 there serves all.
   Index place_in(const ExprNode& node) const {
     const Tensor& array = node.array;
     const auto parts = static_cast<Index>(node.parts.size());

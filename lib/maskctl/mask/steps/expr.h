@@ -34,7 +34,7 @@ class Expr {
     kKeys,      // K
     kNumber,
     kOfBatch,    // the number of this batch in an array [1] or [B]
-    kElement,    // an element of an array at the places that the parts give
+    kElement,    // an element of an array, at the indices that the parts give
     kDocument,   // the number of the document, by lengths, that the part lies in; -1 past the last
     kIsIn,       // whether the part lies in one of some ranges
     kOtherMask,  // whether the cell is open in another mask
@@ -66,7 +66,7 @@ struct ExprNode {
   Index number = 0;
   Align align = Align::kUnset;
   std::string_view name = {};  // what the array holds: "doc_id"
-  Tensor array = {};           // extents beyond those of the parts are the batch, then the head
+  Tensor array = {};           // axes before those of the parts are the batch, then the head
   std::vector<Index> lengths = {};
   std::vector<Range> ranges = {};
   Mask mask = {};
@@ -82,14 +82,13 @@ Expr keys();
 Expr number(Index value);
 /// The key beside the query. Unset: K = Q.
 Expr diagonal(Align align);
-/// Where the query is in an array of tokens: in one that queries and keys share, at the key beside
-/// it.
+/// The query's index in an array of tokens; if keys share the array, that of the key beside it.
 Expr of_tokens(bool shared);
-/// A number, or the one of this batch; 0 for an empty array.
+/// A single number, or the number of this batch; 0 for an empty array.
 Expr of_batch(std::string_view name, const NamedArray& array);
 Expr element(std::string_view name, Tensor array, std::vector<Expr> at);
 Expr document(std::string_view name, const std::vector<Index>& lengths, Expr token);
-/// A name is that of a table of the tokens in the ranges, which code may read instead.
+/// `name` is a table of the tokens in the ranges, which code may read instead.
 Expr is_in(const std::vector<Range>& ranges, Expr index, std::string_view name = {});
 Expr other_mask(std::string_view name, const Mask& mask);
 Expr truth(bool value);
@@ -112,7 +111,7 @@ Expr operator&&(Expr a, Expr b);
 Expr operator||(Expr a, Expr b);
 Expr operator!(Expr a);
 
-/// What a rule says of a cell, or why no formula does.
+/// The formula of a rule's cells, or why there is none.
 struct CellFormula {
   std::optional<Expr> cells;
   std::string_view missing = {};
@@ -122,7 +121,7 @@ struct CellFormula {
 };
 inline CellFormula no_formula(std::string_view why) { return CellFormula(why); }
 
-/// The expression with some of its nodes replaced; parts of the new ones stay as they are.
+/// The expression with some nodes replaced; inside the new nodes nothing is replaced.
 Expr replaced(const Expr& expr,
               const std::function<std::optional<Expr>(const ExprNode& node)>& replace);
 

@@ -29,7 +29,7 @@ enum class FieldType : std::uint8_t {
   kIntegerOrSource,  // a number when it is one, else a list 0+3 or a SOURCE, one per batch
   kSideOrSource,     // the same, or "none" = unbounded
   kMaskSource,       // a SOURCE read as a mask
-  kPadId,            // a number; without it that of all ids
+  kPadId,            // a number; if absent, the pad id of all ids
 };
 
 /// The largest integer that an argument may have, as extents are at most this (plane.h).
@@ -54,12 +54,12 @@ struct Field {
   std::string_view help;
   bool required = false;
   std::string_view fallback = {};  // the default as text; empty means absent
-  Index min = 0;                   // of numbers, and of each in a list of them
+  Index min = 0;                   // least number, alone or in a list
   Index max = kMaxArgument;
   std::string_view choices = {};  // "a|b|c"
   int group = 0;
   bool positional = false;
-  std::string_view stem = {};  // what its arrays are called where they are written: ids1, ids2
+  std::string_view stem = {};  // base name of its arrays where they are written: ids1, ids2
   /// The value in a step of this rule; nothing where it was not given or another argument says it.
   FieldValue (*get)(const Step& step) = nullptr;
   void (*set)(Step& step, FieldValue value) = nullptr;
@@ -238,8 +238,8 @@ std::string real_text(double value);
 std::string list_text(std::span<const Index> values);
 /// "0:128", or "5" for one.
 std::string slice_text(Range range);
-/// The value as it is written after "KEY="; nothing for one that is absent. An array without a name
-/// is nothing where a SOURCE is due, elsewhere its numbers.
+/// The value as it is written after "KEY="; nothing for an absent value. An array without a name
+/// gives nothing where a SOURCE is needed, elsewhere its numbers.
 std::optional<std::string> value_text(const Field& field, const FieldValue& value);
 
 /// True for digits and '+' only: a list of lengths rather than a file.

@@ -19,7 +19,7 @@ Range last_before(Index end, Index size, Index extent) {
   return {start, start + size};
 }
 
-/// What is left of one batch.
+/// The queries and keys of one batch that are kept.
 struct Rest {
   Range q, k;
 };

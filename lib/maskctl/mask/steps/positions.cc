@@ -12,8 +12,8 @@
 namespace maskctl::step {
 namespace {
 
-/// Computed when read: each row costs O(ascents * log K), `ascents` the number of stretches in
-/// which the positions of keys do not fall (one for each packed sequence).
+/// Computed when read: each row costs O(ascents * log K), where an ascent is a stretch in which the
+/// positions of keys do not fall (one for each packed sequence).
 class PositionPlane final : public Plane {
  public:
   PositionPlane(std::span<const std::int32_t> q, std::span<const std::int32_t> kv,
@@ -68,7 +68,7 @@ class PositionPlane final : public Plane {
   }
 
   std::vector<std::int32_t> q_, kv_;
-  std::vector<Place> ascents_;  // where each ends
+  std::vector<Place> ascents_;  // the end of each ascent
   std::optional<Index> left_, right_;
 };
 

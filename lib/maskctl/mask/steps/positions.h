@@ -8,7 +8,7 @@
 namespace maskctl::step {
 
 /// Keeps -left <= kv[k] - q[q] <= right; nullopt = unbounded. Positions are integers [S] or [B,S],
-/// in any order. No pipeline names it yet: it is how calls of attention compare positions.
+/// in any order. Pipelines have no name for it yet: calls of attention compare positions by it.
 struct Positions {
   NamedArray q = {}, kv = {};
   std::optional<Index> left = {}, right = {};

@@ -5,8 +5,8 @@
 
 namespace maskctl::step {
 
-/// Keeps q < length. Lengths are [1] or [B]; those of keys are KvLengths. No pipeline names it yet:
-/// it is query_lengths of calls of attention.
+/// Keeps q < length. Lengths are [1] or [B]; for lengths of keys there is KvLengths. Pipelines have
+/// no name for it yet: it is query_lengths in calls of attention.
 struct QueryLengths {
   NamedArray lengths = {};
   friend bool operator==(const QueryLengths&, const QueryLengths&) = default;

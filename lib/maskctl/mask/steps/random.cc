@@ -22,7 +22,7 @@ namespace {
 
 constexpr std::uint64_t kMostNumpySeed = 0xffffffffU;
 
-/// From numpy's stream, over all batches and heads in order.
+/// Cells drawn from numpy's stream, over all batches and heads in order.
 Mask numpy_cells(const MaskShape& shape, const Random& rule) {
   if (rule.seed > kMostNumpySeed) {
     refuse("random",
@@ -50,7 +50,7 @@ Mask numpy_cells(const MaskShape& shape, const Random& rule) {
   });
 }
 
-/// Batch and head as one number, whose cells come after those of lower ones.
+/// One plane; `plane` numbers batch and head, and its cells follow those of lower numbers.
 PlanePtr jax_plane(const MaskShape& shape, const Random& rule, Index plane) {
   const auto first =
       static_cast<std::uint64_t>(plane) * static_cast<std::uint64_t>(shape.queries * shape.keys);

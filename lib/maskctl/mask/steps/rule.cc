@@ -16,8 +16,8 @@
 namespace maskctl {
 namespace {
 
-/// All rules, their names one after the other, those of calls alone last, and where those of each
-/// rule begin.
+/// All rules; their names one after another, with names that only calls use last; and the index at
+/// which each rule's names begin.
 struct Table {
   std::vector<const RuleInfo*> rules;
   std::vector<StepInfo> names;
@@ -97,7 +97,7 @@ namespace {
 bool met(Meets how, bool before, bool holds) {
   switch (how) {
     case Meets::kKeeps:
-    case Meets::kOwn:  // what a rule of its own names stays as it is
+    case Meets::kOwn:  // keeps the pairs for which its reason holds
       return before && holds;
     case Meets::kOpens:
       return before || holds;

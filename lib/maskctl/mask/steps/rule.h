@@ -28,7 +28,7 @@ struct StepInfo {
   std::string_view synonyms = {};    // what else people call it, apart by blanks: "sliding swa"
   Step (*make)() = nullptr;          // a step without arguments; null for generators
   Chain* (*chain)(Step&) = nullptr;  // the chain in {...}; null where there is none
-  bool for_calls = false;            // of calls of attention alone: no pipeline names it
+  bool for_calls = false;            // only for calls of attention: no pipeline names it
 };
 
 /// How the cells of a rule meet the mask.
@@ -37,8 +37,8 @@ enum class Meets : std::uint8_t {
   kOpens,     // opens them
   kCloses,    // closes them
   kFlips,     // opens what is closed and closes what is open
-  kReplaces,  // they are the mask
-  kOwn,       // by apply()
+  kReplaces,  // the cells are the mask
+  kOwn,       // apply() decides
 };
 
 /// What it is when a later step opens cells that this one closed: a matter of order, or a leak into
@@ -49,7 +49,7 @@ enum class Reopening : std::uint8_t { kHarmless, kLeak };
 enum class Declares : std::uint8_t {
   kNothing,
   kPadding,  // by its closed rows; or it moves the cells of steps that do
-  kPart,     // declared() is the part that does
+  kPart,     // the part that declared() returns does
 };
 
 /// Cells on both sides of a diagonal: keys q + low to q + high. -kUnbounded and kUnbounded
@@ -77,19 +77,19 @@ struct RuleInfo {
   std::span<const StepInfo> names;
   Reopening reopening;
   Declares declares;
-  bool (*equal)(const Step& a, const Step& b);  // both of this rule
-  std::size_t (*name_index)(const Step& step);  // which of the names
+  bool (*equal)(const Step& a, const Step& b);  // both steps are of this rule
+  std::size_t (*name_index)(const Step& step);  // index among the names
   Meets (*meets)(const Step& step);
   /// The cells, with batch and heads that broadcast. Throws Error(kInvalidArgument, kShape).
   Mask (*cells)(const Step& step, const MaskShape& shape);
-  /// What it is called in a sentence; null: its name.
+  /// What the step is called in a sentence; null: its name.
   std::string (*words)(const Step& step);
   /// The pair must lie in the shape, which cells() or apply() checks.
   PairReason (*reason)(const Step& step, const MaskShape& shape, const Cell& cell);
   CellFormula (*formula)(const Step& step);
   /// The cells where they are one diagonal in all batches; null for rules that never are.
   std::optional<Diagonal> (*diagonal)(const Step& step, const MaskShape& shape);
-  /// What a rule does that its cells do not say, or that is faster than they are.
+  /// Applies a step that does more than its cells say, or does it faster; null for others.
   Mask (*apply)(const Step& step, const Mask& mask);
   /// Where a cell was before the step; null: where it is.
   Cell (*cell_before)(const Step& step, const MaskShape& shape, const Cell& cell);
@@ -99,14 +99,14 @@ struct RuleInfo {
   void (*limit)(Step& step, Index max_bytes);
 };
 
-/// The place of its rule in the list (rules.h).
+/// The index of the step's rule in the list (rules.h).
 std::size_t rule_index(const Step& step);
 const StepInfo& info_of(const Step& step);
 /// All steps that a pipeline can name, grouped by rule.
 std::span<const StepInfo> step_infos();
-/// Those of calls alone.
+/// The steps that only calls of attention use.
 std::span<const StepInfo> call_step_infos();
-/// Of step_infos(); nullptr for an unknown name.
+/// The entry of step_infos() with this name; nullptr if there is none.
 const StepInfo* find_step(std::string_view name);
 /// What a step is called in a sentence: "chunk size 8", "documents".
 std::string words_of(const Step& step);
@@ -201,7 +201,7 @@ constexpr RuleInfo describe(std::span<const StepInfo> names, Reopening reopening
   return out;
 }
 
-// What rules are made with.
+// Helpers for the files of rules.
 
 inline MaskShape shape_of(const Mask& mask) {
   return {mask.batch(), mask.heads(), mask.queries(), mask.keys()};
@@ -211,7 +211,7 @@ std::string shape_text(const MaskShape& shape);
 [[noreturn]] void refuse(std::string_view step, const std::string& why);
 /// How far the diagonal is shifted: 0, or K - Q. Refuses an alignment that is needed and unset.
 Index align_shift(const MaskShape& shape, Align align, std::string_view step);
-/// The same without a check.
+/// align_shift() without its check.
 constexpr Index shift_of(const MaskShape& shape, Align align) {
   return align == Align::kBottomRight ? shape.keys - shape.queries : 0;
 }
@@ -231,8 +231,7 @@ void check_batched(const MaskShape& shape, const Tensor& array, Index length, st
                    const char* side);
 /// 1 for the tokens in the ranges, 0 for the others.
 std::vector<std::uint8_t> flags_of(std::span<const Range> tokens, Index size);
-/// One plane per batch, made once for all batches with the same values, of which each list has one
-/// per batch.
+/// One plane per batch, made once for batches with equal values; lists have one value per batch.
 template <typename Make, std::same_as<std::vector<Index>>... Values>
 Mask per_values(const MaskShape& shape, const Make& make, const Values&... values) {
   std::map<std::vector<Index>, PlanePtr> planes;
@@ -243,7 +242,7 @@ Mask per_values(const MaskShape& shape, const Make& make, const Values&... value
   });
 }
 
-// What reasons read: single elements, however large the array is.
+// For reason(): reads single elements, however large the array is.
 
 Index element(const Tensor& array, Index i);
 bool is_set(const Tensor& array, Index i);  // not 0

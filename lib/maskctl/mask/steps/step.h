@@ -18,7 +18,7 @@ class Step {
   Step(Rule rule)  // NOLINT: a rule is a step
       : row_(&step::row_of<Rule>()), rule_(std::move(rule)) {}
 
-  /// What is said of its rule, for whatever treats rules alike.
+  /// The row of its rule, for code that treats all rules alike.
   const RuleInfo& row() const { return *row_; }
 
   template <step::Rule Rule>

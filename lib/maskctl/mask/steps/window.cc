@@ -19,7 +19,7 @@ Index checked_side(Index keys) {
   refuse("window", fmt::format("a side of {} keys: expected at least 0, or none", keys));
 }
 
-/// A side for each batch; kUnbounded where it is none.
+/// One side of the window for each batch; kUnbounded where it has no limit.
 std::vector<Index> sides(const MaskShape& shape, const std::optional<Index>& one,
                          const NamedArray& each, const char* what) {
   const Index side = one.value_or(kUnbounded);
@@ -114,7 +114,7 @@ void write(std::optional<Index>& one, NamedArray& each, FieldValue value) {
   if (auto* list = std::get_if<NamedArray>(&value)) each = std::move(*list);
 }
 
-/// The numbers, moved; an array that has a name keeps it.
+/// The value with `by` added to its numbers; an array that has a name keeps it.
 FieldValue moved(FieldValue value, Index by) {
   if (Index* number = std::get_if<Index>(&value)) *number += by;
   if (auto* list = std::get_if<NamedArray>(&value)) {

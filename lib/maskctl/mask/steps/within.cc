@@ -136,7 +136,7 @@ std::vector<DocumentRanges> pairs_of_ids(const step::Within& rule, const Mask& m
   return out;
 }
 
-/// Those of a batch that have cells.
+/// The documents of a batch that have cells.
 std::vector<DocumentRanges> documents_in(const step::Within& rule, const Mask& mask, Index b) {
   std::vector<DocumentRanges> documents = document_ranges(rule, mask, b);
   std::erase_if(documents, [](const DocumentRanges& at) { return at.q.empty() || at.k.empty(); });
@@ -218,7 +218,7 @@ bool operator==(const Within& a, const Within& b) {
 
 std::string words(const Within&) { return "documents"; }
 
-/// Its documents, without what holds inside them.
+/// The documents without the chain inside them.
 std::optional<Step> declared(const Within& rule) {
   Within documents = rule;
   documents.chain.clear();
@@ -270,7 +270,7 @@ std::optional<Misfit> misfit(const Within& rule, GivenNames) {
 
 namespace {
 
-/// The documents are those of the group: lengths of both sides (2), or of one each (3).
+/// Document lengths: one list for both sides (group 2), or one for each side (group 3).
 template <int group, std::vector<Index> Within::*Lengths>
 constexpr Field within_lengths(std::string_view name, std::string_view help) {
   return {.name = name,

@@ -13,7 +13,7 @@ namespace step {
 /// from the first token on, or ids [S] or [B,S] of which equal ones are adjacent; queries and keys
 /// of one id form a document, and tokens of pad_id are in none.
 struct Within {
-  std::vector<Index> lengths = {}, kv_lengths = {};  // empty kv_lengths mean those of the queries
+  std::vector<Index> lengths = {}, kv_lengths = {};  // empty kv_lengths: as the queries'
   NamedArray q = {}, kv = {};                        // ids instead of lengths
   bool shared = true;                                // one SOURCE of ids for both sides
   std::int32_t pad_id = -1;

@@ -1,4 +1,4 @@
-// Reads arguments by type; each failure has its place in the text.
+// Reads arguments by type; each failure has its position in the text.
 #include "maskctl/pipeline/parse/arguments.h"
 
 #include <fmt/format.h>

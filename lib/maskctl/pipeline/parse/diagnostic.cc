@@ -137,7 +137,7 @@ std::size_t edits(std::string_view a, std::string_view b) {
   return last[b.size()];
 }
 
-/// Words that others use for what is called otherwise here.
+/// A word that others use for what has another name here.
 struct Synonym {
   std::string_view word, name;
 };

@@ -15,7 +15,7 @@ namespace maskctl {
 struct BindContext {
   std::function<Tensor(const std::string& source)> read_array;
   std::function<Mask(const std::string& source)> read_mask;
-  std::int32_t pad_id = -1;          // of ids that a step reads and gives no pad-id= for
+  std::int32_t pad_id = -1;          // pad id of the ids that a step reads without pad-id=
   Index max_bytes = Index{8} << 30;  // limit for arrays made by generate()
 };
 

@@ -12,7 +12,7 @@ namespace {
 
 /// A number in 0 .. n - 1 by multiplication: each gets floor or ceil of 2^32 / n words, so chances
 /// differ by a fraction of at most n / 2^32 (1 in 4096 for a million tokens). Using one word per
-/// draw keeps every draw at a known place of the stream.
+/// draw keeps every draw at a known position in the stream.
 Index below(Index n, std::uint32_t word) {
   return static_cast<Index>((static_cast<std::uint64_t>(n) * word) >> 32);
 }

@@ -10,7 +10,7 @@
 namespace maskctl {
 
 /// Lengths of `docs` documents over `tokens` tokens, each at least 1. The borders are a random set
-/// of docs - 1 distinct places, uniform to within tokens / 2^32 (Floyd's sampling, with one word of
+/// of docs - 1 distinct tokens, uniform to within tokens / 2^32 (Floyd's sampling, with one word of
 /// the threefry stream of `seed` each; batch b reads from word b * 2^32 on). 1 <= docs <= tokens.
 std::vector<Index> random_lengths(Index tokens, Index docs, std::uint64_t seed, Index batch);
 

@@ -8,7 +8,7 @@
 
 namespace maskctl {
 
-/// The pipeline with `rename(SOURCE)` in the place of each SOURCE, those of nested steps too.
+/// The pipeline with each SOURCE, also in nested steps, replaced by `rename(SOURCE)`.
 Pipeline with_sources(Pipeline pipeline,
                       const std::function<std::string(const std::string& source)>& rename);
 

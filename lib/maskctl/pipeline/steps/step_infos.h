@@ -14,7 +14,7 @@ std::string_view name(StepKind kind);
 /// The placeholder in usage lines: "N", "SRC", "3+5", ...
 std::string_view placeholder(FieldType type);
 
-/// The step that people call so; nullptr if none is. Pipelines take names only.
+/// The step that people call by this word; nullptr if none is. Pipelines take names only.
 const StepInfo* step_called(std::string_view word);
 /// One line for each way to write the step, such as "window:keys=N[,align=...][,offset=N]".
 std::string usage(const StepInfo& info);

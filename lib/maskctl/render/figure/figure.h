@@ -14,7 +14,7 @@
 
 namespace maskctl {
 
-/// The open cells of a panel that join two documents, and those of padding (mask/documents.h).
+/// The open cells of a panel that are leaks, and those of padding (mask/documents.h).
 struct DocumentPlanes {
   PlanePtr leaks = nullptr, padding = nullptr;
   friend bool operator==(const DocumentPlanes&, const DocumentPlanes&) = default;
@@ -24,8 +24,8 @@ struct DocumentPlanes {
 struct Panel {
   PlanePtr plane = nullptr;  // the mask, or A; not needed with `tiles`
   PlanePtr other = nullptr;  // B, of equal extents; null = one mask
-  /// If one is set, the panel shows tiles: those of a map, which must outlive the drawing, or those
-  /// of this size, of which only those that are drawn are found.
+  /// If one is set, the panel shows tiles: of a map, which must outlive the drawing, or of a size,
+  /// and then only the tiles that are drawn are found.
   const TileMap* tiles = nullptr;
   std::optional<BlockSize> tile_size = {};
   std::string name = {};  // "batch 0, heads 0-3, 5"; empty = not shown
@@ -79,7 +79,7 @@ inline constexpr std::size_t kMostPanels = 256;
 /// extent and ranges outside of the plane, Error(kShape) for planes of unequal extents.
 void check_figure(const Figure& figure);
 
-/// Null when the ids of `panel` do not say, and for overlays.
+/// Null where ids do not tell documents, and for overlays.
 DocumentPlanes document_planes(const Panel& panel, std::int32_t pad_id);
 
 /// The cells in which the two masks of `panel` differ; null for a single mask.

@@ -49,7 +49,7 @@ class Tiles {
         queries_(map_ ? map_->queries : plane_->queries()) {}
 
   BlockSize size() const { return size_; }
-  /// Those of a tile row that are not empty; valid until `scratch` changes.
+  /// The tiles of a tile row that are not empty; valid until `scratch` changes.
   std::span<const TileRun> row(Index t, std::vector<TileRun>& scratch) const {
     if (map_) return map_->row(t);
     scratch.clear();

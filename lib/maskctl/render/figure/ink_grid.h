@@ -8,7 +8,7 @@
 
 namespace maskctl {
 
-/// The cells of the part that is drawn.
+/// Counts over the part that is drawn, in cells.
 struct FigureCounts {
   Index area = 0;
   Index both = 0, only_a = 0, only_b = 0;      // a single mask counts as only_a
@@ -29,7 +29,7 @@ struct InkGrid : GridShape {
   bool is_known(Index row) const { return unknown.empty() || !unknown[as_size(row)]; }
 };
 
-/// What a unit of a grid can be at the least: cells, or tiles of a block map.
+/// The finest unit that a grid can have: cells, or tiles of a block map.
 struct Units {
   Index rows = 0, columns = 0;
 };

@@ -19,7 +19,7 @@ constexpr Index kPixelsPerNumber = 80, kPixelsPerLine = 48;
 constexpr Index kMostBands = 4096;
 
 /// Sizes that depend on the picture are variables: --w and --h, the pixels of the matrix at zoom 1,
-/// and --b, those of the bands.
+/// and --b, the pixels of the bands.
 constexpr const char* kStyle = R"(
 :root { color-scheme: light dark; --page: #fff; --ink: #111; --soft: #666; }
 @media (prefers-color-scheme: dark) { :root { --page: #16181c; --ink: #eee; --soft: #aaa; } }

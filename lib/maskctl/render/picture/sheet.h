@@ -63,8 +63,8 @@ class Sheet {
   };
   struct Placed {
     std::vector<std::string> caption;
-    Index x = 0, y = 0;       // of the caption
-    Index left = 0, top = 0;  // of the cells
+    Index x = 0, y = 0;       // position of the caption
+    Index left = 0, top = 0;  // position of the cells
   };
 
   void measure();

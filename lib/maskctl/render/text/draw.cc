@@ -25,7 +25,7 @@ Canvas text_canvas(const std::vector<std::string>& lines, Index rows, Index widt
   return canvas;
 }
 
-/// What begins at `column` of the row of panels that begins at `row`.
+/// A part of the drawing, whose top left corner is at `row` and `column`.
 struct Placed {
   Canvas canvas;
   Index row = 0, column = 0;

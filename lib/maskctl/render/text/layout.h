@@ -10,13 +10,13 @@ namespace maskctl {
 /// Columns between two panels.
 inline constexpr Index kPanelGap = 3;
 
-/// What there is to count of documents, and needs words.
+/// Which counts about documents the captions need words for.
 struct DocumentWords {
   bool leaks = false, padding = false;
   friend bool operator==(const DocumentWords&, const DocumentWords&) = default;
 };
 
-/// The same for all panels of a figure, which have equal extents.
+/// The layout of all panels of a figure, which have equal extents.
 struct Layout {
   DrawOptions options;  // with kAuto resolved; max_columns are those of one panel
   DocumentWords words;

@@ -72,7 +72,7 @@ class BackwardWorker {
     }
   }
 
-  /// Empty where there is no such chunk.
+  /// The tokens of chunk n; empty where there is no such chunk.
   Range tokens_of(const LinearHead& head, Index n) const {
     return {std::max<Index>(n * capacity_, 0), std::min((n + 1) * capacity_, head.tokens)};
   }
@@ -123,14 +123,14 @@ class BackwardWorker {
                         {state_gradient_.data(), values_});
   }
 
-  /// out_gradient_ as the state meets it.
+  /// out_gradient_ times before(j) of each token's segment, as the state meets it.
   const float* state_gradient() const {
     const bool is_one = !chunk_.values().decays().before(chunk_.segments() - 1);
     return is_one ? out_gradient_.data() : state_gradient_.data();
   }
 
-  // What the state does to the gradients of the chunk. `entered` and the rows that `leave` gives
-  // carry all decays in between.
+  // The state's part in the gradients of the chunk. `entered` and the rows that `leave` gives carry
+  // all decays in between.
 
   void find_d_query(const float* entered) {
     pack_columns(entered, state_.stride(), keys_, values_, packed_.data());
@@ -154,9 +154,9 @@ class BackwardWorker {
              d_value_.data(), stride, false);
   }
 
-  // What pairs of tokens do.
+  // The part of pairs of tokens.
 
-  /// Adds what the tokens of a segment read of the chunk to sums_, and its part to d_query_.
+  /// Adds to sums_ what the tokens of a segment read of the chunk, and to d_query_ their part.
   void find_scores(Index j, bool by_value) {
     const Range tokens = chunk_.segment(j);
     const Index row = tokens.begin * kChunk, stride = state_.stride();
@@ -181,8 +181,8 @@ class BackwardWorker {
                     spans.earlier(), sums_.data() + tokens.begin * stride, stride);
   }
 
-  /// Takes d_key_ and d_value_ of the tokens up to a segment from what later segments read of them
-  /// to what this one reads, and adds the part of this one.
+  /// Takes d_key_ and d_value_ of the tokens up to a segment back from later segments to this one,
+  /// through its decays, and adds the part of what it reads.
   void pass_back(Index j) {
     const Range tokens = chunk_.segment(j);
     const Index row = tokens.begin * kChunk, stride = state_.stride();
@@ -246,11 +246,11 @@ class BackwardWorker {
   LinearState state_, d_state_;
   LinearPrefetchQueue prefetches_;
   Buffer packed_, out_gradient_, state_gradient_, scores_, score_gradients_;
-  Buffer own_scores_, own_gradients_;  // of each token with itself, which the others lack
+  Buffer own_scores_, own_gradients_;  // each token with itself, apart from the others
   Buffer d_query_, d_key_, d_value_;
   Buffer sums_;  // o_t / (softmax_scale * R_t), what out_gradient_ is the gradient of
   GateGradients gates_;
-  Buffer states_;  // one after the other
+  Buffer states_;  // states of all chunks, one after the other
 };
 
 /// The gradients of a call, in f32.
@@ -292,7 +292,7 @@ class Sums {
     return head;
   }
 
-  /// Of g_gamma, by one head of one sequence.
+  /// The gradient of g_gamma from one head of one sequence.
   double& g_gamma(Index sequence, Index heads, Index h) {
     return g_gamma_[as_size(sequence * heads + h)];
   }
@@ -315,7 +315,7 @@ class Sums {
 
   FloatOutput query_, key_, value_;
   std::optional<FloatOutput> g_, gk_, gv_, initial_state_;
-  Tensor unused_;  // the gradient of an initial state that there is not
+  Tensor unused_;  // stands for the gradient of an absent initial state
   std::optional<MutableTensorView> g_gamma_output_;
   std::vector<double> g_gamma_;  // [N,H]
 };

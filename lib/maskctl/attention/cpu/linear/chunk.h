@@ -27,8 +27,8 @@ inline Index chunk_tokens(const LinearDims& d) {
 /// groups of a segment may begin at any token.
 constexpr Index pair_rows(Index capacity) { return round_up(capacity, kRowGroup) + kRowGroup; }
 
-/// What each group of kRowGroup rows of a product of the pairs (t, s <= t), t of a segment, needs,
-/// as in cpu/kernel.h.
+/// The spans, as in cpu/kernel.h, that each group of kRowGroup rows needs of a product of the pairs
+/// (t, s <= t), t in a segment.
 class PairSpans {
  public:
   explicit PairSpans(Range segment);
@@ -57,9 +57,9 @@ class Chunk {
   /// For at most `capacity` tokens; capacity <= kChunk.
   Chunk(const LinearDims& d, Index capacity);
 
-  /// Takes `capacity` tokens from `first` on, or all that are left: what the state needs of them.
+  /// Loads what the state needs of `capacity` tokens from `first` on, or of all that are left.
   void load(const LinearHead& head, Index first);
-  /// The queries of the same tokens.
+  /// Loads the queries of the same tokens.
   void load_queries(const LinearHead& head, Index first);
 
   Index count() const { return bounds_.back(); }
@@ -79,15 +79,15 @@ class Chunk {
   const DecayedRows& values() const { return values_; }
   const float* meet_keys(Index j) { return keys_.meet(j, segment(j)); }
   const float* meet_values(Index j) { return values_.meet(j, segment(j)); }
-  /// Times pair[L][s].
+  /// The keys as the state takes them in: decayed to the last token, and times pair[L][s].
   const float* leave_keys() { return keys_.leave(bounds_, to_end()); }
   const float* leave_values() { return values_.leave(bounds_, nullptr); }
 
   /// scores[t * kChunk + s] *= pair[t][s], and 0 for s > t and in the rows of the last group past
-  /// the segment; only within earlier() and later(). Those of s = t go to own[t] instead, if given.
+  /// the segment; only within earlier() and later(). Those with s = t go to own[t], if given.
   void weigh(Index j, float* scores, float* own = nullptr) const;
 
-  // State [K, stride]: multiplied by the decays of the first token, by those up to the last.
+  // Multiply a state [K, stride] by the decays of the first token, or by all decays after it.
   void enter(float* state, Index stride) const;
   void leave(float* state, Index stride) const;
 
@@ -106,13 +106,13 @@ class Chunk {
 
   Index capacity_;
   bool by_head_ = false;
-  std::vector<Index> bounds_;  // of the segments
+  std::vector<Index> bounds_;  // bounds of the segments
   DecayedRows keys_, values_;
   Buffer query_, moved_query_, pair_, from_start_;
   const float* state_query_ = nullptr;
   float enter_head_ = 1;
-  float pair_gate_ = 0;  // g_gamma that pair_ was made of; NaN: of gates that vary
-  Index pair_rows_ = 1;  // of pair_, that are made
+  float pair_gate_ = 0;  // the g_gamma that made pair_; NaN: gates that vary
+  Index pair_rows_ = 1;  // rows of pair_ that are made
 };
 
 /// [K,V] in rows of stride() floats; the padding of a row stays 0.
@@ -128,12 +128,12 @@ class LinearState {
   float* data() { return cells_.data(); }
   const float* data() const { return cells_.data(); }
   const Buffer& cells() const { return cells_; }
-  /// From and to [K,V] without padding; null: 0.
+  /// Copy from and to [K,V] without padding; null: 0.
   void load(const float* state);
   void store(float* state) const;
 
-  /// From what the chunk enters with to the state after its last token. packed holds
-  /// chunk.count() * stride() floats.
+  /// Takes the state from the one that the chunk was entered with to the one after its last token.
+  /// packed holds chunk.count() * stride() floats.
   void leave(Chunk& chunk, float* packed, PrefetchQueue* prefetches = nullptr);
   /// += rows^T b, rows [count,K], readable up to kRowGroup floats past their end, and b [count,V]
   /// packed by rows.
@@ -143,7 +143,7 @@ class LinearState {
  private:
   Index keys_, values_;
   Buffer cells_;            // rows past K are undefined
-  std::vector<Range> all_;  // of a product, for each group of rows
+  std::vector<Range> all_;  // all rows, for each group of a product
 };
 
 /// sums [count, stride] = what the tokens of a chunk, times their R, read of the state [K, stride]

@@ -18,15 +18,15 @@ namespace maskctl::attention {
 // overflows that the recurrence would not.
 class Decays {
  public:
-  /// `capacity` tokens at most.
+  /// For at most `capacity` tokens.
   Decays(Index width, Index capacity);
 
-  /// The gates, which add up, from the first token of a chunk on; those without data are 0.
+  /// Starts a chunk: gates from its first token on, which add up; gates without data are 0.
   void start(const std::array<Rows, 2>& gates);
   /// Takes the segment that starts with token `begin`, and returns where it must end: `end` or
   /// before, after `begin`.
   Index add_segment(Index begin, Index end);
-  /// Multiplies: segment j is of the tokens [bounds[j], bounds[j + 1]), the first of them 0.
+  /// Multiplies the decays; segment j is tokens [bounds[j], bounds[j + 1]), bounds[0] = 0.
   void finish(std::span<const Index> bounds);
 
   Index width() const { return width_; }
@@ -35,11 +35,11 @@ class Decays {
   const float* enter() const { return any_ ? enter_.data() : nullptr; }  // of the first token
   const float* cells() const { return any_ ? cells_.data() : nullptr; }  // P_t, [count, width]
   const float* across(Index j) const { return any_ ? across_.data() + j * width_ : nullptr; }
-  /// From the first token to that of segment j.
+  /// The decays from the first token to the first one of segment j.
   const float* before(Index j) const {
     return any_ && j > 0 ? before_.data() + j * width_ : nullptr;
   }
-  /// From the first token of segment j to the last token.
+  /// The decays from the first token of segment j to the last token.
   const float* after(Index j) const { return any_ ? after_.data() + j * width_ : nullptr; }
 
  private:
@@ -55,7 +55,7 @@ class Decays {
   Buffer enter_, cells_, across_, before_, after_;
 };
 
-/// Rows of `width`, in the order of time, in the notation of Decays.
+/// Rows of keys or values, in the order of time, in the notation of Decays.
 class DecayedRows {
  public:
   DecayedRows(Index width, Index capacity);
@@ -64,7 +64,7 @@ class DecayedRows {
   const Decays& decays() const { return decays_; }
   Index width() const { return width_; }
 
-  /// Takes `count` rows. decays() must already be those of the same tokens.
+  /// Loads `count` rows. decays() must already be of the same tokens.
   void load(const Rows& from, Index count);
   /// The rows divided by P.
   const float* rows() const { return rows_.data(); }
@@ -72,7 +72,7 @@ class DecayedRows {
   /// segments are decayed to the first token of segment j. To be called for each j in turn.
   const float* meet(Index j, Range segment);
   /// All rows decayed to the last token and multiplied by by_row, if given; meet() must not be
-  /// called afterwards. Segment j is of the tokens [bounds[j], bounds[j + 1]).
+  /// called afterwards. Segment j is tokens [bounds[j], bounds[j + 1]).
   const float* leave(std::span<const Index> bounds, const float* by_row);
 
  private:

@@ -10,7 +10,7 @@ namespace maskctl::attention {
 /// Where the gradients of one head are written.
 struct HeadGradients {
   RowsOf<float> q, k, v;
-  bool adds = false;  // to k and v, which already hold those of other query heads
+  bool adds = false;  // add to k and v, which hold the gradients of other query heads
   RowsOf<float> key_gates[2], value_gates, head_gates;  // as in LinearHead
   double g_gamma = 0;
   bool any_gates = false, by_head = false;  // by_head: g_gamma or g per head
@@ -26,7 +26,7 @@ class GateGradients {
   GateGradients(const LinearDims& d, Index capacity);
 
   /// Starts the sums from a state and its gradient, [K, V] in rows of round_up(V, kColumnGroup):
-  /// those after the last token of a chunk, or those just after the decays of its first one.
+  /// after the last token of a chunk, or just after the decays of its first one.
   void carry(const float* state, const float* d_state);
 
   /// The products of rows that the sums grow by, and those that they fall by.
@@ -38,8 +38,8 @@ class GateGradients {
   /// which no decay makes smaller. `values` is null without gates per value.
   void find(const Chunk& chunk, const Terms& keys, const Terms* values);
 
-  /// Finds those of the first token from what `carry` took last, and writes all, as those of tokens
-  /// from `first` on.
+  /// Finds the gradients of the first token from what `carry` took last, and writes those of all
+  /// tokens, from `first` on.
   void write(Index count, Index first, HeadGradients& gradients);
 
  private:

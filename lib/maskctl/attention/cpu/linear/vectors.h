@@ -25,7 +25,7 @@ struct Scaling {
   bool is_one() const { return factor == 1 && !by_row && !by_column && !cells; }
 };
 
-/// Rows 0 .. count - 1 of `to` = those of `from`, scaled, or += with `adds`. `from` may be `to`.
+/// Rows 0 .. count - 1 of `to` = (with `adds`, +=) rows of `from`, scaled. `from` may be `to`.
 void scale_rows(const Rows& from, Index count, Index width, const Scaling& by,
                 const RowsOf<float>& to, bool adds = false);
 
@@ -35,8 +35,8 @@ void scale_rows(const Rows& from, Index count, Index width, const Scaling& by,
 void mask_later(const RowsOf<float>& scores, Range tokens, const float* pair, Index pair_stride,
                 float* own);
 
-/// sums [count,width]: 0 in row 0, then row by row the gates added up, of which one is there.
-/// Returns how many rows there are before the first one with a sum outside +-kMaxLogDecay or NaN.
+/// sums [count,width]: 0 in row 0, then row by row the gates, of which at least one has data, added
+/// up. Returns how many rows come before the first with a sum outside +-kMaxLogDecay or NaN.
 Index sum_gates(std::span<const Rows> gates, Index count, Index width, float* sums);
 
 /// Rows a and b, whose products belong together; strides in floats.
@@ -50,8 +50,8 @@ struct RowPair {
 void sum_back(const RowPair& plus, const RowPair& minus, Range tokens, Index width, double* carry,
               float* sums, double* totals);
 
-/// by_row[x] = the sum over y of a[x][y] b[x][y]; by_column[y], where given, that over x. Rows of
-/// `stride` floats.
+/// by_row[x] = the sum over y of a[x][y] b[x][y]; by_column[y], where given, the sum over x. Rows
+/// of `stride` floats.
 void sum_products(const float* a, const float* b, Index stride, Index rows, Index columns,
                   double* by_row, double* by_column);
 

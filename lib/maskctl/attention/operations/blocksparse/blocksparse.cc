@@ -71,7 +71,7 @@ struct TimeFirst {
     static_mask = mask.mask ? zip(Op::kAnd, given, *mask.mask) : std::move(given);
     mask.mask = &*static_mask;
   }
-  /// A mask, or ids that stand for one; positions where it stores them or where ids give them.
+  /// Takes the mask, or ids that stand for one; and positions if stored or given by ids.
   void set_info(const MaskInfo& given) {
     const MaskInfoFields& info = given.fields();
     const bool has_ids = info.q_segment_ids && info.kv_segment_ids;
@@ -84,8 +84,7 @@ struct TimeFirst {
     mask.q_positions = positions.q.get();
     mask.kv_positions = positions.kv.get();
   }
-  /// A static mask takes the place of chunks; it and chunks take that of causal and window, which
-  /// go on where they compare positions.
+  /// A static mask replaces chunks; either replaces causal and window, unless they go by positions.
   void drop_rules() {
     if (static_mask) mask.chunk_size.reset();
     const bool by_index = !static_mask && !mask.chunk_size;
@@ -112,10 +111,10 @@ struct Queries {
   }
 
   Dims whole, own;
-  Index parts, count;  // of the whole, and how many of them the call has
-  Index first = 0;     // of own, in the whole
+  Index parts, count;  // parts of the whole, and how many of them the call has
+  Index first = 0;     // first query of own in the whole
 
-  /// f(rows of the whole, the same rows of what the call has) for each part that it has.
+  /// f(rows of the whole, the same rows of the call's arrays) for each part that the call has.
   template <class F>
   void for_each_part(F&& f) const {
     const Index size = whole.queries / parts;
@@ -182,7 +181,7 @@ SoftmaxResult forward_in_parts(const SoftmaxInputs& inputs, const SoftmaxOptions
   return whole;
 }
 
-/// Its gradients; those of what all parts read are summed in f32.
+/// Its gradients; gradients of arrays that all parts read are summed in f32.
 SoftmaxGradients backward_in_parts(const SoftmaxInputs& inputs, const SoftmaxResult& forward,
                                    const Tensor& d_out, const SoftmaxOptions& options,
                                    const Tensor* d_lse, const Queries& queries) {

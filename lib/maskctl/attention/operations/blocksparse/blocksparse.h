@@ -29,10 +29,12 @@ struct BlocksparseAttentionOptions : DenseOptions {
   /// The mesh axis over which the sharded form may split the queries, keys and values being whole
   /// on each device; without a mesh it names nothing.
   std::string sequence_parallelism_mesh_axis_name;
-  /// Into how many parts such devices split the queries; must divide Tq. Never changes the result.
+  /// The number of parts into which such devices split the queries; must divide Tq. Never changes
+  /// the result.
   Index sequence_parts = 1;
-  /// Only this of the parts: query, d_out and results have its rows, all else is of the whole, and
-  /// gradients of all but the query are those of these rows. Absent: all parts, one after another.
+  /// The index of the only part to compute: query, d_out and results have the rows of that part,
+  /// all other arrays are whole, and gradients other than the query's are the part's share. Absent:
+  /// all parts, one after another.
   std::optional<Index> sequence_part;
 };
 

@@ -19,7 +19,7 @@ struct BlockSparseAttentionOp : FunctionOp<blocksparse_attention, blocksparse_at
     return block_candidates<Config>();
   }
   static void check_sharding(const Options& o, const ShardPlan& plan);
-  /// Lazy masks know heads by their number in the whole. Each rank of a ring has its part of the
+  /// Lazy masks number heads as the whole call does. Each rank of a ring has its part of the
   /// queries.
   static void localise(Inputs&, Options& o, const Shard& shard, const ShardPlan& plan,
                        OwnedArrays&);

@@ -175,7 +175,7 @@ void start_product(const RowGroups& groups, const std::optional<TensorView>& exi
   });
 }
 
-/// Each part is added to the product of those before it, as its existing_out.
+/// Each part is added to the product of the parts before it, as its existing_out.
 Tensor grouped_matmul(const GroupedMatmulInputs& in, const GroupedMatmulOptions& options) {
   const Context& context = options.context;
   const GroupedProblem whole = checked_grouped(in, options);
@@ -214,7 +214,7 @@ GroupedMatmulGradients grouped_matmul_backward(const GroupedMatmulInputs& in, co
     gradients.lhs = astype(sum, gradients.lhs.dtype());
   }
   if (gradients.existing_out) {
-    // What d_out is to a product of nothing: all of it, or the rows that no matrix wrote.
+    // The gradient of existing_out is d_out: all of it, or the rows that no matrix wrote.
     start_product(problem.groups, d_out, options.existing_out_mode, *gradients.existing_out);
   }
   return gradients;

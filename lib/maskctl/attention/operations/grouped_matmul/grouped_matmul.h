@@ -26,7 +26,7 @@ struct GroupedMatmulInputs {
 };
 
 struct GroupedMatmulOptions {
-  std::optional<DType> preferred_element_type;  // of the result; that of lhs
+  std::optional<DType> preferred_element_type;  // of the result; absent: as lhs
   bool transpose_rhs = false;
   ExistingOutMode existing_out_mode = ExistingOutMode::kAdd;
   /// Parts of rhs, of equal numbers of groups, multiplied one after another; must divide G. Changes

@@ -12,9 +12,9 @@ namespace maskctl::attention {
 /// Which rows each matrix multiplies.
 struct RowGroups {
   Index rows = 0, inner = 0, columns = 0;  // m, k, n
-  /// For each matrix of rhs the places of its rows in `order`.
+  /// For each matrix of rhs, the range of its rows in `order`.
   std::vector<Range> places;
-  /// Rows by group, in order within each; empty: place i is row i.
+  /// Rows by group, in order within each group; empty: row i is at index i.
   std::vector<Index> order;
 
   Index row(Index place) const { return order.empty() ? place : order[as_size(place)]; }

@@ -26,7 +26,7 @@ namespace {
 
 /// The group of each row of a shard, counted from the first that rhs has; -1: none of them.
 std::vector<Index> groups_of_rows(const GroupedMatmulInputs& in, Index rows, Index groups) {
-  // Arrays of these shapes without elements: where rows belong does not depend on any.
+  // Arrays of these shapes without elements: the groups of rows do not depend on elements.
   const Tensor lhs(DType::kFloat32, {rows, 0}), rhs(DType::kFloat32, {groups, 0, 0});
   GroupedMatmulInputs outline = in;
   outline.lhs = &lhs, outline.rhs = &rhs, outline.existing_out = nullptr;
@@ -57,7 +57,7 @@ void share_groups(GroupedMatmulInputs& in, const Shard& shard, Index parts, Owne
   std::ranges::copy(ids, local.as<std::int32_t>().begin());
   in.group_sizes = nullptr;
   in.group_ids = &owned.tensors.emplace_back(std::move(local));
-  in.group_offset = owned.keep(Tensor(DType::kInt32, {1}));  // so that ids may be of no matrix
+  in.group_offset = owned.keep(Tensor(DType::kInt32, {1}));  // so that ids may name no matrix
   own.arrays = {"lhs", "rhs", "existing_out"};
   own.shares["M"] = std::move(places), own.shares["G"] = {mine};
 }

@@ -11,7 +11,7 @@
 
 namespace maskctl::attention {
 
-/// f of each of some LinearArrays.
+/// Applies f to every array of `x`.
 template <class Arrays, class F>
 auto map_arrays(Arrays& x, F&& f) {
   return LinearArrays<decltype(f(x.query)), decltype(f(x.g))>{
@@ -31,7 +31,7 @@ struct LinearDims {
   std::vector<LinearSequence> sequences;  // number n has state n
 
   Index kv_head(Index head) const { return head / (heads / kv_heads); }
-  /// Where token `step` of a sequence, in order of time, lies among all tokens of the batch.
+  /// The index of token `step` of a sequence, in order of time, among all tokens of the batch.
   Index token(const LinearSequence& s, Index step) const {
     return s.batch * tokens + (reverse ? s.tokens.end - 1 - step : s.tokens.begin + step);
   }
@@ -41,7 +41,7 @@ struct LinearDims {
     for (const LinearSequence& s : sequences) most = std::max(most, s.tokens.size());
     return most;
   }
-  /// Whether every token is of some sequence.
+  /// Whether every token belongs to a sequence.
   bool covers_tokens() const {
     Index inside = 0;
     for (const LinearSequence& s : sequences) inside += s.tokens.size();

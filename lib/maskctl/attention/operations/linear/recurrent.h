@@ -49,7 +49,7 @@ struct LinearAttentionResult {
 LinearAttentionResult recurrent_attention(const RecurrentAttentionInputs& inputs,
                                           const RecurrentAttentionOptions& options = {});
 
-/// One thing for each array of a call: its gradient, room for that, its numbers.
+/// One member for each array of a call: its gradient, room for its gradient, or its numbers.
 template <class Needed, class Optional = std::optional<Needed>>
 struct LinearArrays {
   Needed query, key, value;

@@ -23,7 +23,7 @@ inline constexpr std::array kLinearQkv = {
     array<Call, &Call::Inputs::key>("key", "B T Hkv K", kRequired | kByRows),
     array<Call, &Call::Inputs::value>("value", "B T Hkv V", kRequired | kByRows),
 };
-/// Gates of all keys, or of heads.
+/// Gates per key or per head.
 template <class Call>
 inline constexpr std::array kLinearGates = {
     array<Call, &Call::Inputs::g>("g", "B T Hq K|B T Hq", kLogDecay),
@@ -45,7 +45,7 @@ inline constexpr ResultField kLinearOutputs[] = {
     result<&LinearAttentionResult::out>("out", "B T Hq V"),
     result<&LinearAttentionResult::final_state>("final_state", "B Hq K V"),
 };
-/// Gradients of an operation, whose arguments have those names.
+/// The gradients of an operation, named as its arguments.
 inline constexpr ResultField kRecurrentGradients[] = {
     result<&LinearAttentionGradients::query>("query"),
     result<&LinearAttentionGradients::key>("key"),
@@ -115,7 +115,7 @@ struct GLAttentionOp : LinearOp<gla_attention, gla_attention_backward, GLAttenti
 
 struct LightningAttentionOp
     : LinearOp<lightning_attention, lightning_attention_backward, LightningAttentionConfig> {
-  /// The decay of a head depends on its number in the whole.
+  /// The decay of a head depends on its number in the whole call.
   static void complete(Inputs& in, Options& o, OwnedArrays& owned) {
     if (in.decay || !o.layer_idx || !o.num_layers || in.query->rank() != 4) return;
     in.decay = &owned.tensors.emplace_back(

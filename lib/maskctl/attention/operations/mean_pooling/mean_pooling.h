@@ -24,7 +24,7 @@ struct MeanPoolingInputs {
 };
 
 struct MeanPoolingOptions {
-  Index chunk_size = 32;  // of kPerChunk
+  Index chunk_size = 32;  // for kPerChunk
   PoolingMode mode = PoolingMode::kPerSequence;
   Context context = {};
 };

@@ -26,8 +26,8 @@ struct MatrixView {
 
 /// How kCpu cuts a product; 0 is its own choice.
 struct MatrixTiles {
-  Index rows = 0;   // of a task
-  Index depth = 0;  // of a packed part of b
+  Index rows = 0;   // rows per task
+  Index depth = 0;  // depth of a packed part of b
 };
 
 /// out [rows of a, columns of b] = or += a b.

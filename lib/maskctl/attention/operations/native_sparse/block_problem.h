@@ -27,18 +27,18 @@ class TokenLists {
   }
   /// The integers of token t (of sequence number n) and key head u.
   const std::int32_t* at(std::size_t n, Index t, Index u) const;
-  /// All of them, [rows,Hkv,width], and the row of token t of sequence number n.
+  /// All integers [rows,Hkv,width], and the row of token t of sequence number n.
   const std::vector<std::int32_t>& values() const { return values_; }
   Index row(std::size_t n, Index t) const { return first_rows_[n] + t / tokens_per_row_; }
 
  private:
   std::vector<std::int32_t> values_;
-  std::vector<Index> first_rows_;  // of each sequence
+  std::vector<Index> first_rows_;  // first row of each sequence
   Index heads_ = 1, width_ = 1;
   Index tokens_per_row_ = 1;
 };
 
-/// Keys of one row of the batch that a token sees, so many times.
+/// Keys of one row of the batch that a token sees, and how often they count.
 struct KeyBlock {
   Range keys;
   Index times = 1;
@@ -57,9 +57,9 @@ struct BlockProblem {
   TensorView query, key, value;
   double scale = 1;
   Index block_size = 0;
-  Index count = 0;  // when there is no list of counts
+  Index count = 0;  // blocks that count when `counts` is empty
   DuplicateBlocks duplicates = DuplicateBlocks::kCount;
-  std::vector<TokenSequence> sequences;  // whose tokens and blocks count from their starts
+  std::vector<TokenSequence> sequences;  // their tokens and blocks count from their starts
   TokenLists indices, counts;
 
   /// What token t of sequence n sees by key head u: ascending blocks, the last one up to t.
@@ -68,10 +68,10 @@ struct BlockProblem {
   std::vector<TokenTask> tasks() const;
 };
 
-/// Everything but the lists. Throws what apply_native_sparse_attention documents.
+/// All members but the lists. Throws what apply_native_sparse_attention documents.
 BlockProblem checked_block_problem(const NativeSparseInputs& inputs,
                                    const NativeSparseOptions& options);
-/// And the lists.
+/// The same with the lists.
 BlockProblem checked_selected_problem(const NativeSparseInputs& inputs,
                                       const NativeSparseOptions& options);
 
@@ -80,8 +80,8 @@ BlockProblem checked_selected_problem(const NativeSparseInputs& inputs,
 struct SelectionProblem {
   const BlockProblem* blocks;
   TensorView query;                        // [B,T,Hq,D]
-  TensorView mean_keys;                    // [B,C,Hkv,D] f32: of the whole blocks of a row
-  const std::vector<Index>* first_blocks;  // where those of each sequence begin in C
+  TensorView mean_keys;                    // [B,C,Hkv,D] f32: means of the whole blocks of a row
+  const std::vector<Index>* first_blocks;  // index in C of each sequence's first block
 };
 
 }  // namespace maskctl::attention

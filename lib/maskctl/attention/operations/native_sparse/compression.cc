@@ -9,7 +9,7 @@
 namespace maskctl::attention {
 namespace {
 
-/// f(mean row, token row): places in [B,C,Hkv] and [B,T,Hkv] of each token of each whole block.
+/// f(mean row, token row) for each token of each whole block: its indices in [B,C,Hkv], [B,T,Hkv].
 void for_each_member(const BlockProblem& c, const std::vector<Index>& first, Index blocks,
                      const std::function<void(Index, Index)>& f) {
   for (std::size_t n = 0; n < c.sequences.size(); ++n) {
@@ -46,7 +46,7 @@ Tensor means_of(const BlockProblem& c, const std::vector<Index>& first, Index bl
 Mask whole_blocks_mask(const BlockProblem& c, const std::vector<Index>& first, Index blocks) {
   std::vector<Slab> slabs;
   for (std::size_t n = 0; n < c.sequences.size(); ++n) {
-    if (c.sequences[n].batch > 0) break;  // all as the first
+    if (c.sequences[n].batch > 0) break;  // all rows are as the first
     const Range tokens = c.sequences[n].tokens;
     for (Index seen = 1; seen * c.block_size <= tokens.size(); ++seen) {
       const Index begin = tokens.begin + seen * c.block_size - 1;

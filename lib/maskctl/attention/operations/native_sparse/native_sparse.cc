@@ -87,7 +87,7 @@ class GatedCall {
   GatedCall& operator=(const GatedCall&) = delete;
 
   BlockProblem problem() const { return checked_block_problem(in_, options_); }
-  /// With the blocks chosen, or those given.
+  /// The problem with the chosen blocks, or else with the given ones.
   BlockProblem selected_problem(const std::optional<Tensor>& chosen) const {
     NativeSparseInputs in = in_;
     if (chosen) in.block_indices = &*chosen;

@@ -59,9 +59,9 @@ SoftmaxGradients apply_native_sparse_attention_backward(const NativeSparseInputs
 
 struct NativeSparseResult {
   Tensor out;                               // [B,T,Hq,Dv] in the dtype of the query
-  SoftmaxResult selected;                   // of the selected branch, before its gate
-  std::optional<SoftmaxResult> compressed;  // of the compressed branch, before its gate
-  /// With g_cmp the choice: [B,T,Hkv,S] int32, descending, absent -1.
+  SoftmaxResult selected;                   // result of the selected branch, before its gate
+  std::optional<SoftmaxResult> compressed;  // result of the compressed branch, before its gate
+  /// With g_cmp, the chosen blocks: [B,T,Hkv,S] int32, descending, -1 where there are fewer.
   std::optional<Tensor> selected_block_indices;
 };
 

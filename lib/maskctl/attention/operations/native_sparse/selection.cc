@@ -7,7 +7,7 @@
 namespace maskctl::attention {
 namespace {
 
-/// The `count` best blocks, of equal ones the lower, in descending order of their numbers.
+/// The `count` best blocks, the lower ones on ties, in descending order of their numbers.
 void choose(const std::vector<double>& importance, Index count, std::int32_t* out) {
   std::vector<std::int32_t> order(importance.size());
   std::iota(order.begin(), order.end(), 0);

@@ -7,9 +7,9 @@
 
 namespace maskctl::attention {
 
-/// Blocks of one token and key head: `seen` whole ones from `first` (in [B,C]) on, and its own one.
+/// The blocks of one token and key head: `seen` whole ones from `first` (in [B,C]) on, and its own.
 struct Place {
-  Index query_row;  // of the first query head, in [B,T,Hq]
+  Index query_row;  // index in [B,T,Hq] of the first query head
   Index u;
   Index first, seen, own;
 };

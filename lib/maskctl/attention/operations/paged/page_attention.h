@@ -9,8 +9,8 @@
 
 namespace maskctl::attention {
 
-/// Axes of a cache of pages. Unset is the one that fits the heads of the queries and the lengths;
-/// where both fit, a call must say it.
+/// Axes of a cache of pages. Unset: the layout that fits the heads of the queries and the lengths;
+/// where both fit, the call must name one.
 enum class KvLayout : std::uint8_t {
   kUnset,
   kHeadsFirst,   // [pages, Hkv, page_size, D]

@@ -21,7 +21,7 @@ struct PagedCache {
   const std::byte* values = nullptr;
   Index pages = 0, page_size = 0, heads = 0, dim = 0;
   Index page_stride = 0, slot_stride = 0, head_stride = 0;
-  MemoryPlace place = {};  // of both arrays
+  MemoryPlace place = {};  // place of both arrays
 
   /// From the first element of an array to its last.
   Index extent() const {
@@ -41,17 +41,17 @@ PagedCache tokens_first_cache(const Tensor& keys, const Tensor& values);
 struct PagedSequence {
   Range rows;
   Range keys;
-  Index table = 0;  // where its page numbers begin in PagedProblem::tables
+  Index table = 0;  // index in PagedProblem::tables of its first page number
 };
 
 /// How kCpu cuts a call, whatever it is rounded to; 0 is its own choice.
 struct PagedTiles {
-  Index keys = 0;     // of a row that are read at a time
+  Index keys = 0;     // keys of a row read at a time
   Index splits = 0;   // parts of the keys of a row, each a task
-  Index queries = 0;  // of a tile, of sequences that are gathered
+  Index queries = 0;  // queries of a tile, for gathered sequences
 };
 
-/// Hints in pages, as the keys of them.
+/// A hint in pages as a number of keys.
 inline Index keys_of_pages(Index pages, const PagedCache& cache) {
   constexpr Index kMost = 1024;
   return std::clamp<Index>(pages, 0, kMost) * cache.page_size;
@@ -78,7 +78,7 @@ struct PagedProblem {
   Range read(const PagedSequence& sequence) const;
   /// The element of head 0 at a position.
   Index element(const PagedSequence& sequence, Index position) const;
-  /// The same of many positions, without their divisions.
+  /// element() of many positions, without their divisions.
   void elements(const PagedSequence& sequence, Range positions, std::vector<Index>& out) const;
   /// The sinks of a query head in an array of the form of `sinks`.
   template <class T>

@@ -50,10 +50,10 @@ class Cut {
   Cut(const RingAttentionOptions& options, const Dims& whole)
       : options_(options), keys_(whole.keys) {
     options_.all_queries = whole.queries;
-    options_.steps = nullptr;  // of a shard's call
+    options_.steps = nullptr;  // only a caller's own shard records steps
     shares_ = ring_shares(options, whole, options.ring_size);
   }
-  /// Of one rank.
+  /// The options of one rank's call.
   const RingAttentionOptions& options() const { return options_; }
   Tensor queries(const Tensor& x, Index rank, Index axis = kSequenceAxis) const {
     return take(x, along(x, axis, shares_[as_size(rank)]));
@@ -89,7 +89,7 @@ void run_on_devices(const RingAttentionOptions& o, const std::function<void(Comm
 
 SoftmaxResult ring_attention(const Tensor& query, const Tensor& key, const Tensor& value,
                              const RingAttentionOptions& o) {
-  const WorkScope scope(o.softmax.context.limits());  // of the ranks too
+  const WorkScope scope(o.softmax.context.limits());  // for the ranks too
   if (o.ring) return ring_attention_shard(*o.ring, query, key, value, o);
   const Dims d = checked_whole(query, key, value, o);
   if (o.ring_size == 1) {

@@ -18,7 +18,7 @@ struct RingStep {
 };
 
 /// Logits are cap(scale * q.k) + bias. Bias, masks and segment ids are of the whole sequence on
-/// every rank; places count in the whole sequence. A mask_info gives its stored segment ids;
+/// every rank; indices count in the whole sequence. A mask_info gives its stored segment ids;
 /// without any, its mask. mask.causal_block_size counts only without causal. ejkernel's cache_idx,
 /// float32_logits, dtype, policy, precision and prevent_cse do not change the mathematics and have
 /// no part here. With the reference, each rank collects all keys and values on their way, then
@@ -33,9 +33,9 @@ struct RingAttentionOptions : DenseOptions {
   /// Another ring, which this call is one rank of: its arrays are this rank's shards, ring_size is
   /// not read, and the functions for whole sequences do what those for a shard do.
   Communicator* ring = nullptr;
-  /// Queries of all ranks, where their shares are not equal; 0: those of this rank times the ranks.
+  /// Queries of all ranks, where shares are not equal; 0: this rank's queries times the ranks.
   Index all_queries = 0;
-  std::vector<RingStep>* steps = nullptr;  // where a shard's call records them; null: nobody asks
+  std::vector<RingStep>* steps = nullptr;  // where a shard's call records its steps; null: nowhere
   bool deterministic = true;               // false: weights are dropped with softmax.dropout
   Index query_chunk_size = 512, key_chunk_size = 512;  // hints; never change the result
 };
@@ -62,9 +62,9 @@ SoftmaxGradients ring_attention_backward(const Tensor& query, const Tensor& key,
 SoftmaxResult ring_attention_shard(Communicator& ring, const Tensor& query, const Tensor& key,
                                    const Tensor& value, const RingAttentionOptions& options);
 
-/// The gradients of this rank's shards: what other ranks add to those of its keys and values comes
-/// to it in the order of the steps. Gradients of bias and softmax_aux are this rank's part, in the
-/// whole shape: their sum over the ranks is the gradient.
+/// The gradients of this rank's shards: what other ranks add to the gradients of its keys and
+/// values arrives in the order of the steps. Gradients of bias and softmax_aux are this rank's
+/// part, in the whole shape: their sum over the ranks is the gradient.
 SoftmaxGradients ring_attention_shard_backward(Communicator& ring, const Tensor& query,
                                                const Tensor& key, const Tensor& value,
                                                const SoftmaxResult& forward, const Tensor& d_out,

@@ -34,12 +34,12 @@ struct HfConfigOptions {
   bool assume_causal = false;  // for unknown model types
 };
 
-/// What the class of the model type makes of the config, including its defaults (transformers
-/// 5.23). A nested text_config is read if it describes the layers. Throws Error(kFormat) for other
-/// content, an unknown model type, and one whose masks no keys describe; at most 16 MiB, 10000
-/// layers.
+/// The layers that the class of the model type makes of the config, including its defaults
+/// (transformers 5.23). A nested text_config is read if it describes the layers. Throws
+/// Error(kFormat) for other content, an unknown model type, and one whose masks no keys describe;
+/// at most 16 MiB, 10000 layers.
 HfConfig read_hf_config(std::string_view json, const HfConfigOptions& options = {});
-/// From a file, a folder that save_pretrained wrote, or "-". Throws Error(kIo) too.
+/// Reads a file, a folder that save_pretrained wrote, or "-". Throws Error(kIo) too.
 HfConfig load_hf_config(const std::string& path, const HfConfigOptions& options = {});
 
 }  // namespace maskctl

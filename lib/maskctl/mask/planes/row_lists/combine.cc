@@ -222,7 +222,7 @@ bool has_too_many_runs(const Plane& plane, Index most) {
   return runs > most / step;
 }
 
-/// What all cells of a plane are, where its bands say so at once.
+/// Whether all cells are open (true) or closed (false); nothing unless the bands show it at once.
 std::optional<bool> constant_of(const PlanePtr& plane) {
   const auto* bands = as<BandsPlane>(plane);
   if (!bands) return std::nullopt;
@@ -233,7 +233,7 @@ std::optional<bool> constant_of(const PlanePtr& plane) {
   return is_full ? std::optional(true) : std::nullopt;
 }
 
-/// The plane that is the answer as it stands, because the other is full or empty. Null for others.
+/// The plane that is the result unchanged, because the other is full or empty; null if neither is.
 PlanePtr combine_constant(Op op, const PlanePtr& a, const PlanePtr& b) {
   const std::optional<bool> all_a = constant_of(a), all_b = constant_of(b);
   switch (op) {

@@ -7,7 +7,7 @@ namespace maskctl {
 
 /// The first open key of a row, -1 without one.
 Index first_open_key(const Keys& keys);
-/// The first of them in a range.
+/// The first open key of a row in a range, -1 without one.
 Index first_open_key(const Keys& keys, Range range);
 
 /// From the first open key of a row to past the last; empty without one.
