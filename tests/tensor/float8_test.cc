@@ -122,7 +122,7 @@ TEST_CASE("float8: numbers, ties, their neighbours and random floats go to the n
   check_against_twin(paper, filled(DType::kFloat64, doubles));
 }
 
-TEST_CASE("float8: what is too large becomes what PyTorch makes of it") {
+TEST_CASE("float8: what is too large becomes NaN where there are no infinities") {
   const auto cast = [](DType dtype, float value) {
     return int{astype(filled<float>(DType::kFloat32, {value}), dtype).as<std::uint8_t>()[0]};
   };

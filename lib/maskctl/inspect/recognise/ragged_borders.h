@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "maskctl/inspect/recognise/cells.h"
+#include "maskctl/mask/steps/named_array.h"
 #include "maskctl/mask/steps/step.h"
 
 namespace maskctl::recognition {

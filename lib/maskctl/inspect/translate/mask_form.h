@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "maskctl/inspect/why/why.h"
+#include "maskctl/mask/steps/named_array.h"
 #include "maskctl/mask/steps/step.h"
 
 namespace maskctl {
