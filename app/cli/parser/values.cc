@@ -106,6 +106,7 @@ std::vector<Index> parse_shape(std::string_view text, std::string_view option) {
 
 DType parse_dtype(std::string_view text, std::string_view option) {
   std::vector<std::string_view> names;
+  names.reserve(kElementTypes.size());
   for (const ElementType& type : kElementTypes) names.push_back(type.name);
   return kElementTypes[parse_choice(text, option, names)].dtype;
 }
