@@ -244,7 +244,7 @@ int status_of(Verdict verdict) {
 }
 
 /// The call of a command line; results that were made elsewhere are not among its arguments.
-Judged request_of(const VerifyOptions& options, Loader& loader) {
+Judged judged_call(const VerifyOptions& options, Loader& loader) {
   Judged out;
   VerifyRequest& request = out.request;
   request.operation = &operation_named(options.operation);
@@ -308,7 +308,7 @@ Answer verify_over_ranks(const VerifyOptions& options, Session& session,
   const NamedResults results = assembled(world, split.ranked().run(split.read()));
   const attention::Borders borders = borders_of(split.ranked(), world);
   if (world.rank() != 0) return {};
-  Judged call = request_of(options, loader);
+  Judged call = judged_call(options, loader);
   VerifyRequest& request = call.request;
   GivenReport report = judge_given(call, results);
   request.arguments.context.backend = options.against;
@@ -366,7 +366,7 @@ GivenReport verify_report(const VerifyOptions& as_written, Session& session) {
   require_backend(options.against, "--against");
   if (!options.given.empty()) check_inputs(operation_named(options.operation), options);
   Loader loader(options.call.source, session);
-  const Judged call = request_of(options, loader);
+  const Judged call = judged_call(options, loader);
   return options.given.empty() ? judge_backend(call, !options.output.dest.empty())
                                : judge_given(call, given_results(options, loader));
 }

@@ -153,20 +153,6 @@ std::optional<std::string> argument_text(const Field& field, const FieldValue& v
   return field.fallback.empty() ? "none" : std::string(field.fallback);
 }
 
-/// False for arrays and masks that differ, whatever they are called.
-bool same_content(const FieldValue& a, const FieldValue& b) {
-  if (const auto* x = std::get_if<NamedArray>(&a)) {
-    const auto* y = std::get_if<NamedArray>(&b);
-    return y && x->array.shape() == y->array.shape() &&
-           as_int64(x->array, "values") == as_int64(y->array, "values");
-  }
-  if (const auto* x = std::get_if<NamedMask>(&a)) {
-    const auto* y = std::get_if<NamedMask>(&b);
-    return y && same_shape(x->mask, y->mask) && differing_cells(x->mask, y->mask) == 0;
-  }
-  return true;
-}
-
 /// The arguments that differ: "chunk size 5 instead of 4".
 Reason arguments_change(const StepInfo& info, const Step& a, const Step& b) {
   Reason out = unchanged();
@@ -347,10 +333,10 @@ Reason step_change(const Step& a, const Step& b, Index queries, Index keys) {
 
 namespace {
 
-/// The same for two steps that hold chains: their arguments, or one step that they hold.
-MaybeReason outer_change(const StepInfo& info, Step a, Step b, Index queries, Index keys) {
-  const Reason arguments = arguments_change(info, a, b);
-  const Chain &in_a = *info.chain(a), &in_b = *info.chain(b);
+/// What differs in two steps that hold chains: their arguments, or one of the steps in the chains.
+MaybeReason outer_change(const Step& a, const Step& b, Index queries, Index keys) {
+  const Reason arguments = arguments_change(info_of(a), a, b);
+  const Chain &in_a = *chain_of(a), &in_b = *chain_of(b);
   if (in_a == in_b) return arguments;
   if (arguments.changes > 0) return std::nullopt;
   // Documents may have as many queries as keys where the whole mask has not.
@@ -373,10 +359,6 @@ bool is_spelled_alike(const Step& a, const Step& b) {
     return field.group == 0 || is_given(in_a) == is_given(in_b);
   });
 }
-
-}  // namespace
-
-namespace {
 
 /// The step that the longer chain has besides those of the shorter one; none that turns all cells
 /// over, of which more can be said.
@@ -402,7 +384,7 @@ MaybeReason chain_change(const Chain& a, const Chain& b, Index queries, Index ke
   if (in_a == a.end() || !std::equal(in_a + 1, a.end(), in_b + 1)) return std::nullopt;
   const StepInfo& info = info_of(*in_a);
   if (&info != &info_of(*in_b)) return std::nullopt;
-  if (info.chain) return outer_change(info, *in_a, *in_b, queries, keys);
+  if (info.chain) return outer_change(*in_a, *in_b, queries, keys);
   const Reason effect = step_change(*in_a, *in_b, queries, keys);
   const bool told =
       !effect.words.empty() && effect.kind != "step" && !is_spelled_alike(*in_a, *in_b);

@@ -133,10 +133,7 @@ Index Description::of(const Step& one) const {
                  step::Tokens, step::Not, step::KvLengths, step::Within>(
           one, [&](const auto& rule) { bits = bits_of(rule); });
   if (!is_special) bits = bits_of.of_arguments(one);
-  if (const auto chain_of = info_of(one).chain) {
-    Step copy = one;
-    bits += of(*chain_of(copy));
-  }
+  if (const Chain* inner = chain_of(one)) bits += of(*inner);
   return step() + bits;
 }
 

@@ -256,7 +256,7 @@ class Edits {
     edits.square_ = within ? within->kv_lengths.empty() : square_;
     const std::string where = inside_words(step);
     Step copy = step;
-    const Chain chain = *info.chain(copy);
+    const Chain& chain = *chain_of(step);
     for (std::size_t i = 0; i < chain.size(); ++i) {
       for (Edit& edit : edits.of(chain[i])) {
         *info.chain(copy) = edited(chain, i, edit.step);
@@ -276,8 +276,8 @@ Chain with_diagonals(Chain chain, const F& f) {
   for (Step& step : chain) {
     if (auto* causal = step.get_if<step::Causal>()) f(*causal);
     if (auto* window = step.get_if<step::Window>()) f(*window);
-    if (const auto chain_of = info_of(step).chain) {
-      Chain& inner = *chain_of(step);
+    if (const auto find_chain = info_of(step).chain) {
+      Chain& inner = *find_chain(step);
       inner = with_diagonals(std::move(inner), f);
     }
   }

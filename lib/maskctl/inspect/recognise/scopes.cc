@@ -62,15 +62,10 @@ std::vector<Group> groups_of(const std::vector<Key>& keys, F&& chain_of) {
 
 /// True when the argument says the same in both steps.
 bool same_value(const Field& field, const FieldValue& a, const FieldValue& b) {
-  const auto* x = std::get_if<NamedArray>(&a);
-  const auto* y = std::get_if<NamedArray>(&b);
-  if (x && y) return same_elements(x->array, y->array);
-  const auto* mask = std::get_if<NamedMask>(&a);
-  const auto* other = std::get_if<NamedMask>(&b);
-  if (mask && other) {
-    return same_shape(mask->mask, other->mask) && differing_cells(mask->mask, other->mask) == 0;
-  }
-  return a.index() == b.index() && value_text(field, a) == value_text(field, b);
+  if (a.index() != b.index() || !same_content(a, b)) return false;
+  const bool has_content =
+      std::holds_alternative<NamedArray>(a) || std::holds_alternative<NamedMask>(a);
+  return has_content || value_text(field, a) == value_text(field, b);
 }
 
 /// The number of an argument that could be one per batch.

@@ -30,21 +30,11 @@ template <typename F>
 auto visit_bias(DType dtype, const F& f) {
   const FloatLayout& layout = element_type(dtype).layout;
   const std::uint64_t least = layout.sign() | layout.largest();
-  const auto bits = [&]<typename U>(U) {
+  return visit_unsigned(size_bytes(dtype), [&]<typename U>(U) {
     return f(BiasBits<U>{static_cast<U>(layout.magnitude()),
                          static_cast<U>(layout.has_infinity ? least + 1 : least),
                          static_cast<U>(least)});
-  };
-  switch (size_bytes(dtype)) {
-    case 1:
-      return bits(std::uint8_t());
-    case 2:
-      return bits(std::uint16_t());
-    case 4:
-      return bits(std::uint32_t());
-    default:
-      return bits(std::uint64_t());
-  }
+  });
 }
 
 double rounded(DType dtype, double value) {

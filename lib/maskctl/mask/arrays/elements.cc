@@ -30,19 +30,9 @@ auto visit_bits(DType dtype, const F& f) {
   const bool floats = type.kind == ElementKind::kFloat;
   const std::uint64_t magnitude = floats ? type.layout.magnitude() : ~std::uint64_t{0};
   const std::uint64_t one = floats ? type.layout.one() : 1;
-  const auto bits = [&]<typename U>(U) {
+  return visit_unsigned(type.bytes, [&]<typename U>(U) {
     return f(BitsOf<U>{static_cast<U>(magnitude), static_cast<U>(one)});
-  };
-  switch (type.bytes) {
-    case 1:
-      return bits(std::uint8_t());
-    case 2:
-      return bits(std::uint16_t());
-    case 4:
-      return bits(std::uint32_t());
-    default:
-      return bits(std::uint64_t());
-  }
+  });
 }
 
 /// True for bytes that are written as they are: 0 and 1 of bool and of integers.

@@ -75,4 +75,18 @@ std::optional<std::string> value_text(const Field& field, const FieldValue& valu
   return std::visit(ValueText{field}, value);
 }
 
+bool same_content(const FieldValue& a, const FieldValue& b) {
+  if (const auto* x = std::get_if<NamedArray>(&a)) {
+    const auto* y = std::get_if<NamedArray>(&b);
+    if (!y || x->array.shape() != y->array.shape()) return false;
+    return same_elements(x->array, y->array) ||
+           as_int64(x->array, "values") == as_int64(y->array, "values");
+  }
+  if (const auto* x = std::get_if<NamedMask>(&a)) {
+    const auto* y = std::get_if<NamedMask>(&b);
+    return y && same_shape(x->mask, y->mask) && differing_cells(x->mask, y->mask) == 0;
+  }
+  return true;
+}
+
 }  // namespace maskctl

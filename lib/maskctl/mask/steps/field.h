@@ -242,6 +242,10 @@ std::string slice_text(Range range);
 /// gives nothing where a SOURCE is needed, elsewhere its numbers.
 std::optional<std::string> value_text(const Field& field, const FieldValue& value);
 
+/// False for arrays and masks that hold different numbers or cells, whatever they are called; true
+/// for all other values.
+bool same_content(const FieldValue& a, const FieldValue& b);
+
 /// True for digits and '+' only: a list of lengths rather than a file.
 bool is_list_text(std::string_view text);
 /// True for numbers that are written out rather than named.

@@ -76,6 +76,11 @@ std::string words_of(const Step& step) {
   return step.row().words ? step.row().words(step) : std::string(info_of(step).name);
 }
 
+const Chain* chain_of(const Step& step) {
+  const auto find = info_of(step).chain;
+  return find ? find(const_cast<Step&>(step)) : nullptr;  // it only finds the member
+}
+
 bool only_closes(const Step& step) {
   const Meets how = step.row().meets(step);
   return how == Meets::kKeeps || how == Meets::kCloses;

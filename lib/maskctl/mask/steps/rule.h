@@ -110,6 +110,8 @@ std::span<const StepInfo> call_step_infos();
 const StepInfo* find_step(std::string_view name);
 /// What a step is called in a sentence: "chunk size 8", "documents".
 std::string words_of(const Step& step);
+/// The chain that a step holds; null where it holds none.
+const Chain* chain_of(const Step& step);
 /// True when the step can only close cells.
 bool only_closes(const Step& step);
 /// The steps that say which queries are padding, and those that move cells.

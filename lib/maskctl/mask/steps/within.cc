@@ -149,8 +149,7 @@ std::optional<DiagonalPart> diagonal_part(const Chain& chain, const DocumentRang
   DiagonalPart out{at.q, at.k, -kUnbounded, kUnbounded};
   const Index origin = at.k.begin - at.q.begin;
   for (const Step& step : chain) {
-    const auto diagonal = step.row().diagonal;
-    const std::optional<Diagonal> one = diagonal ? diagonal(step, document) : std::nullopt;
+    const std::optional<Diagonal> one = step.row().diagonal(step, document);
     if (!one) return std::nullopt;
     out.low = std::max(out.low, one->low + origin);
     out.high = std::min(out.high, one->high + origin);
@@ -161,6 +160,8 @@ std::optional<DiagonalPart> diagonal_part(const Chain& chain, const DocumentRang
 /// What a chain of diagonals keeps of all documents, in time for each that does not depend on how
 /// planes are stored; nothing for other chains.
 std::optional<Mask> cells_of_diagonals(const step::Within& rule, const Mask& mask) {
+  const auto may_be_diagonal = [](const Step& step) { return step.row().diagonal != nullptr; };
+  if (!std::ranges::all_of(rule.chain, may_be_diagonal)) return std::nullopt;
   std::vector<PlanePtr> planes;
   for (Index b = 0; b < (shares_documents(rule) ? 1 : mask.batch()); ++b) {
     std::vector<DiagonalPart> parts;

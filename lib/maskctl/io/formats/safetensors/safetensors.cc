@@ -42,6 +42,7 @@ std::optional<Type> find_type(std::string_view name) {
 /// "BOOL, U8, ...": the types that can be read.
 std::string readable_types() {
   std::vector<std::string_view> names;
+  names.reserve(kElementTypes.size());
   for (const ElementType& type : kElementTypes) names.push_back(type.safetensors);
   return fmt::format("{}", fmt::join(names, ", "));
 }
