@@ -7,8 +7,8 @@
 
 #include "app/reports/documents_report.h"
 #include "maskctl/inspect/count/audit.h"
-#include "maskctl/inspect/translate/translate.h"
 #include "maskctl/inspect/why/why.h"
+#include "maskctl/translate/translate.h"
 
 namespace maskctl::app {
 

@@ -2,7 +2,7 @@
 #include "fuzz/pipe.h"
 #include "fuzz/target.h"
 #include "maskctl/base/error.h"
-#include "maskctl/inspect/translate/bias_form.h"
+#include "maskctl/inspect/recognise/bias_form.h"
 #include "maskctl/io/formats/npy/npy.h"
 
 using namespace maskctl;

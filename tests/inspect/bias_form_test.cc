@@ -1,5 +1,5 @@
 // Finite biases described: slopes, tables, and what is neither.
-#include "maskctl/inspect/translate/bias_form.h"
+#include "maskctl/inspect/recognise/bias_form.h"
 
 #include <cmath>
 #include <random>

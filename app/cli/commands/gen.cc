@@ -11,9 +11,9 @@
 #include "app/session/loader.h"
 #include "app/session/save.h"
 #include "maskctl/base/error.h"
-#include "maskctl/io/formats/hf/hf_config.h"
 #include "maskctl/mask/arrays/dense.h"
 #include "maskctl/pipeline/steps/generate.h"
+#include "maskctl/translate/models/hf_config.h"
 
 namespace maskctl::app {
 

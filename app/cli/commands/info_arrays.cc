@@ -11,7 +11,7 @@
 #include "app/reports/remedies.h"
 #include "app/session/sources.h"
 #include "maskctl/base/error.h"
-#include "maskctl/inspect/translate/bias_form.h"
+#include "maskctl/inspect/recognise/bias_form.h"
 #include "maskctl/io/array_io.h"
 #include "maskctl/io/containers/array_look.h"
 #include "maskctl/io/containers/container.h"

@@ -1,5 +1,5 @@
 // maskctl translate: expresses one mask in the arguments of other libraries.
-#include "maskctl/inspect/translate/translate.h"
+#include "maskctl/translate/translate.h"
 
 #include <fmt/format.h>
 
@@ -16,12 +16,12 @@
 #include "maskctl/base/error.h"
 #include "maskctl/base/ranges.h"
 #include "maskctl/base/text.h"
-#include "maskctl/inspect/translate/mask_form.h"
-#include "maskctl/io/formats/hf/hf_config.h"
 #include "maskctl/mask/steps/window.h"
-#include "maskctl/pipeline/library/syntax.h"
 #include "maskctl/pipeline/parse/diagnostic.h"
 #include "maskctl/pipeline/parse/values.h"
+#include "maskctl/translate/mask_form.h"
+#include "maskctl/translate/models/hf_config.h"
+#include "maskctl/translate/read/syntax.h"
 
 namespace maskctl::app {
 namespace {

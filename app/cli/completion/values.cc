@@ -12,11 +12,11 @@
 #include "maskctl/base/error.h"
 #include "maskctl/base/text.h"
 #include "maskctl/golden/manifest.h"
-#include "maskctl/inspect/translate/conventions.h"
 #include "maskctl/io/containers/container.h"
 #include "maskctl/io/formats/hdf5/hdf5.h"
 #include "maskctl/pipeline/steps/step_infos.h"
 #include "maskctl/tensor/element_types.h"
+#include "maskctl/translate/conventions.h"
 
 namespace maskctl::app {
 namespace {

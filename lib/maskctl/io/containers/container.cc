@@ -5,8 +5,8 @@
 #include <algorithm>
 
 #include "maskctl/base/error.h"
+#include "maskctl/io/containers/pretrained.h"
 #include "maskctl/io/formats/formats.h"
-#include "maskctl/io/formats/hf/pretrained.h"
 #include "maskctl/io/printable.h"
 #include "maskctl/tensor/lines.h"
 

@@ -18,8 +18,8 @@ namespace {
 
 using Json = nlohmann::json;
 
-constexpr Index kMaxHeader = 100'000'000;  // as in the reference implementation
-constexpr std::size_t kMaxRank = 8;
+constexpr Index kMostHeaderBytes = 100'000'000;  // as in the reference implementation
+constexpr std::size_t kMostAxes = 8;
 constexpr const char* kMetadata = "__metadata__";
 
 struct Type {
@@ -101,9 +101,9 @@ class HeaderReader : public Json::json_sax_t {
     if (value > static_cast<number_unsigned_t>(std::numeric_limits<Index>::max())) {
       fail(fmt::format("tensor '{}': {} in {} is too large", printable(name_), value, field_));
     }
-    if (numbers_.size() == kMaxRank) {
+    if (numbers_.size() == kMostAxes) {
       fail(fmt::format("tensor '{}': {} of more than {} numbers", printable(name_), field_,
-                       kMaxRank));
+                       kMostAxes));
     }
     numbers_.push_back(static_cast<Index>(value));
     return true;
@@ -200,7 +200,7 @@ SafetensorsHeader parse_header(ByteSource& source, const ReadOptions& options) {
   std::uint64_t claimed = 0;
   for (std::size_t i = 8; i-- > 0;)
     claimed = claimed << 8 | std::to_integer<unsigned>(length_bytes[i]);
-  const Index limit = std::min(kMaxHeader, options.max_bytes);
+  const Index limit = std::min(kMostHeaderBytes, options.max_bytes);
   if (claimed > static_cast<std::uint64_t>(limit)) {
     throw Error(Errc::kLimit,
                 fmt::format("safetensors header of {} bytes; at most {} are read", claimed, limit));

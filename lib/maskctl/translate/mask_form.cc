@@ -1,0 +1,334 @@
+#include "maskctl/translate/mask_form.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <set>
+
+#include "maskctl/mask/steps/causal.h"
+#include "maskctl/mask/steps/chunk.h"
+#include "maskctl/mask/steps/document.h"
+#include "maskctl/mask/steps/first_keys.h"
+#include "maskctl/mask/steps/kv_lengths.h"
+#include "maskctl/mask/steps/pad.h"
+#include "maskctl/mask/steps/window.h"
+#include "maskctl/mask/steps/within.h"
+#include "maskctl/tensor/convert.h"
+
+namespace maskctl {
+namespace {
+
+std::optional<Index> narrower(std::optional<Index> a, std::optional<Index> b) {
+  if (!a || !b) return a ? a : b;
+  return std::min(*a, *b);
+}
+
+/// The lengths of documents that follow one another from the first token on; tokens after the last
+/// may be padding. Nothing when an id recurs or padding lies in between.
+std::optional<std::vector<Index>> lengths_of(const Tensor& ids, std::int32_t pad_id) {
+  if (ids.rank() > 1 && ids.extent(0) != 1) return std::nullopt;
+  const auto values = as_int32(ids, "ids");
+  std::vector<Index> out;
+  std::set<std::int32_t> seen;
+  bool ended = false;
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    if (values[i] == pad_id) {
+      ended = true;
+    } else if (ended) {
+      return std::nullopt;
+    } else if (i > 0 && values[i] == values[i - 1]) {
+      ++out.back();
+    } else if (seen.insert(values[i]).second) {
+      out.push_back(1);
+    } else {
+      return std::nullopt;
+    }
+  }
+  return out;
+}
+
+class Reader {
+ public:
+  MaskForm read(const Chain& chain, const StepName& name);
+
+ private:
+  /// Takes the step into the form; returns "" or the reason why it does not fit.
+  std::string take(const Step& step);
+  std::string take(const step::Causal& rule);
+  std::string take(const step::Window& rule);
+  std::string take(const step::Chunk& rule);
+  std::string take(const step::Document& rule);
+  std::string take(const step::DocumentLengths& rule);
+  std::string take(const step::Within& rule);
+  std::string take(const step::Pad& rule);
+  std::string take(const step::KvLengths& rule);
+  std::string take(const step::Prefix& rule) { return open(rule.n, rule.each); }
+  std::string take(const step::Sinks& rule) { return open(rule.n, rule.each); }
+  std::string open(Index n, const NamedArray& each);
+  std::string align(Align given);
+  std::string pad(const Tensor& lengths);
+  std::string document();
+  void finish();
+
+  MaskForm out_;
+  StepName name_;
+  Index first_ = 0;            // keys that an opening step opened
+  bool causal_after_ = false;  // causal came after them
+};
+
+std::string Reader::take(const Step& step) {
+  std::string why = "has no argument of its own";
+  visit_rule<step::Causal, step::Window, step::Chunk, step::Document, step::DocumentLengths,
+             step::Within, step::Pad, step::KvLengths, step::Prefix, step::Sinks>(
+      step, [&](const auto& rule) { why = take(rule); });
+  return why;
+}
+
+std::string Reader::align(Align given) {
+  if (given == Align::kUnset) return "";
+  if (out_.align != Align::kUnset && out_.align != given)
+    return "is aligned differently from another step";
+  out_.align = given;
+  return "";
+}
+
+std::string Reader::take(const step::Causal& rule) {
+  Index offset = 0;
+  if (out_.inside) return "counts over documents, after steps that count inside them";
+  if (rule.offsets.array.elements() > 1) return "has an offset for each batch";
+  if (rule.offsets.array.elements() == 1) offset = as_int64(rule.offsets.array, "offset").front();
+  if (first_ > 0) {
+    if (offset != 0) return "has an offset after a step that opens keys";
+    causal_after_ = true;
+  } else {
+    out_.right = narrower(out_.right, offset);
+  }
+  return align(rule.align);
+}
+
+std::string Reader::take(const step::Window& rule) {
+  if (out_.inside) return "counts over documents, after steps that count inside them";
+  if (rule.is_per_batch()) return "has a number for each batch";
+  if (first_ > 0) return "closes keys that the previous step opened";
+  if (rule.left) out_.left = narrower(out_.left, *rule.left - rule.offset);
+  if (rule.right) out_.right = narrower(out_.right, *rule.right + rule.offset);
+  return align(rule.align);
+}
+
+std::string Reader::take(const step::Chunk& rule) {
+  if (out_.inside) return "counts over documents, after steps that count inside them";
+  if (first_ > 0) return "closes keys that the previous step opened";
+  if (out_.chunk) return "is a second chunk rule";
+  if (!rule.sizes.empty()) return "has a size for each batch";
+  out_.chunk = rule.size;
+  out_.chunk_offset = rule.offset;
+  out_.chunk_align = rule.align == Align::kTopLeft ? Align::kUnset : rule.align;
+  if (rule.origins.array.elements() > 0) {
+    const auto origins = as_int64(rule.origins.array, "origins");
+    out_.chunk_origins.assign(origins.begin(), origins.end());
+    if (std::ranges::all_of(origins, [](Index o) { return o == 0; })) out_.chunk_origins.clear();
+  }
+  return "";
+}
+
+std::string Reader::document() {
+  if (out_.documents) return "is a second document rule";
+  if (out_.padded()) return "is a document rule after padding";
+  out_.documents = true;
+  return "";
+}
+
+std::string Reader::take(const step::Document& rule) {
+  const NamedArray& kv = rule.shared ? rule.q : rule.kv;
+  const auto q_lengths = lengths_of(rule.q.array, rule.pad_id);
+  if (rule.shared && q_lengths) {
+    out_.lengths = *q_lengths;
+    return document();
+  }
+  out_.ids = rule.q;
+  if (!rule.shared) out_.kv_ids = kv;
+  return rule.pad_id == -1 ? document() : "has its own pad id";
+}
+
+std::string Reader::take(const step::DocumentLengths& rule) {
+  out_.lengths = rule.lengths;
+  return document();
+}
+
+std::string Reader::take(const step::Within& rule) {
+  if (out_.banded() || out_.chunk || first_ > 0)
+    return "counts inside documents, after other steps";
+  if (!rule.lengths.empty()) {
+    out_.lengths = rule.lengths;
+    if (rule.kv_lengths != rule.lengths) out_.kv_lengths = rule.kv_lengths;
+  } else {
+    const auto lengths = lengths_of(rule.q.array, rule.pad_id);
+    if (!rule.shared || !lengths) return "has ids that are not lengths";
+    out_.lengths = *lengths;
+  }
+  const MaskForm inner = Reader().read(rule.chain, name_);
+  if (!inner.rest.empty()) return fmt::format("holds {}", inner.rest);
+  if (inner.documents || inner.padded()) return "contains documents or padding itself";
+  const std::string why = document();
+  MaskForm form = inner;
+  form.documents = true;
+  form.inside = true;
+  form.lengths = out_.lengths;
+  form.kv_lengths = out_.kv_lengths;
+  if (form.kv_lengths.empty()) form.align = Align::kUnset;  // queries and keys are equally many
+  out_ = std::move(form);
+  return why;
+}
+
+std::string Reader::take(const step::Pad& rule) {
+  if (!rule.is_lengths) return "has flags, but lengths are required";
+  const std::string why = pad(rule.valid.array);
+  if (!why.empty()) return why;
+  out_.pad_left = rule.left;
+  out_.pad_queries = rule.both;
+  return "";
+}
+
+std::string Reader::take(const step::KvLengths& rule) {
+  if (rule.q_len || rule.window) return "keeps the last queries or keys alone";
+  return pad(rule.lengths.array);
+}
+
+/// Padding of keys after these lengths.
+std::string Reader::pad(const Tensor& lengths) {
+  if (out_.padded()) return "is a second padding rule";
+  if (out_.documents) return "is padding beside documents";
+  const auto values = as_int64(lengths, "lengths");
+  out_.padding.assign(values.begin(), values.end());
+  return "";
+}
+
+std::string Reader::open(Index n, const NamedArray& each) {
+  if (each.array.elements() > 0) return "has a number for each batch";
+  if (n == 0) return "";
+  if (out_.documents) return "opens keys in other documents";
+  if (out_.padded()) return "opens keys in padding";
+  if (causal_after_) return "opens keys that causal closed";
+  first_ = std::max(first_, n);
+  return "";
+}
+
+void Reader::finish() {
+  // When Q = K, as here, a band is the same inside documents as over the whole mask.
+  if (out_.documents && !out_.lengths.empty() && !out_.chunk && first_ == 0 && !out_.inside) {
+    out_.inside = true;
+    out_.align = Align::kUnset;
+  }
+  if (first_ == 0) return;
+  if (causal_after_) {
+    if (out_.right && *out_.right < 0) {
+      out_.rest = "causal (after keys were opened past the band)";
+      return;
+    }
+    out_.right = 0;
+    out_.sinks = out_.left || out_.chunk ? first_ : 0;
+  } else if (out_.banded() || out_.chunk) {
+    out_.prefix = first_;
+  }
+}
+
+MaskForm Reader::read(const Chain& chain, const StepName& name) {
+  name_ = name;
+  for (const Step& step : chain) {
+    const std::string why = take(step);
+    if (why.empty()) continue;
+    out_.rest = fmt::format("{} {}", name(step), why);
+    return out_;
+  }
+  finish();
+  return out_;
+}
+
+}  // namespace
+
+MaskForm mask_form(const Chain& chain, const StepName& name) { return Reader().read(chain, name); }
+
+namespace {
+
+NamedArray numbers(const std::vector<Index>& values) {
+  Tensor out(DType::kInt64, {static_cast<Index>(values.size())});
+  std::ranges::copy(values, out.as<std::int64_t>().begin());
+  return {std::move(out), ""};
+}
+
+Step causal_step(Align align, Index offset) {
+  step::Causal rule;
+  rule.align = align;
+  if (offset != 0) rule.offsets = numbers({offset});
+  return {std::move(rule)};
+}
+
+/// A negative side means a shifted window, or causal with an offset.
+void append_band(const MaskForm& form, Chain& out) {
+  const auto& [left, right] = std::pair(form.left, form.right);
+  const bool moved = (left && *left < 0) || (right && *right < 0);
+  step::Window window;
+  window.align = form.align;
+  window.left = left;
+  if (moved && left) {
+    window.left = std::max<Index>(*left, 0);
+    window.offset = *window.left - *left;
+  } else if (!moved) {
+    window.right = right;
+    if (form.causal()) window.spelling = step::Window::Spelling::kKeys;
+  }
+  if (left || (right && !moved && !form.causal())) out.push_back({window});
+  if (right && (moved || (!left && form.causal()))) {
+    out.push_back(causal_step(form.align, *right));
+  }
+}
+
+void append_documents(const MaskForm& form, Chain& out) {
+  if (!form.lengths.empty() || form.ids.array.elements() == 0) {
+    out.push_back({step::DocumentLengths{form.lengths}});
+    return;
+  }
+  step::Document rule;
+  rule.q = form.ids;
+  rule.kv = form.kv_ids;
+  rule.shared = form.kv_ids.array.elements() == 0;
+  out.push_back({std::move(rule)});
+}
+
+}  // namespace
+
+Chain chain_of(const MaskForm& form) {
+  Chain out;
+  append_band(form, out);
+  if (form.chunk) {
+    step::Chunk rule{*form.chunk, form.chunk_offset, form.chunk_align};
+    if (!form.chunk_origins.empty()) rule.origins = numbers(form.chunk_origins);
+    out.push_back({std::move(rule)});
+  }
+  if (form.sinks > 0) {
+    out.push_back({step::Sinks{form.sinks}});
+    out.push_back(causal_step(form.align, 0));
+  }
+  if (form.prefix > 0) out.push_back({step::Prefix{form.prefix}});
+  if (form.padded()) {
+    step::Pad rule;
+    rule.valid = numbers(form.padding);
+    rule.is_lengths = true;
+    rule.left = form.pad_left;
+    rule.both = form.pad_queries;
+    out.push_back({std::move(rule)});
+  }
+  if (!form.documents) return out;
+  const bool alike = form.kv_lengths.empty() && !form.chunk && form.sinks == 0 && form.prefix == 0;
+  if (form.inside && !alike) {
+    step::Within rule;
+    rule.lengths = form.lengths;
+    rule.kv_lengths = form.kv_lengths;
+    rule.chain = std::move(out);
+    return {{std::move(rule)}};
+  }
+  append_documents(form, out);
+  return out;
+}
+
+}  // namespace maskctl

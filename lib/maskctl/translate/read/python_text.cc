@@ -1,0 +1,434 @@
+#include "maskctl/translate/read/python_text.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+
+#include "maskctl/base/checked.h"
+#include "maskctl/base/text.h"
+#include "maskctl/pipeline/parse/diagnostic.h"
+#include "maskctl/pipeline/parse/values.h"
+
+namespace maskctl {
+namespace {
+
+constexpr std::size_t kMaxBytes = std::size_t{64} << 10;
+constexpr int kMaxLevels = 64;
+
+bool is_word_letter(char c) { return std::isalpha(static_cast<unsigned char>(c)) != 0 || c == '_'; }
+
+class PythonParser {
+ public:
+  PythonParser(std::string_view text, std::string_view subject) : text_(text), subject_(subject) {
+    if (text.size() > kMaxBytes) fail(0, fmt::format("more than {} bytes", kMaxBytes));
+  }
+
+  PythonText read() {
+    PythonText out;
+    for (skip_lines(); at_ < text_.size(); skip_lines()) statement(out);
+    return out;
+  }
+
+ private:
+  [[noreturn]] void fail(std::size_t at, const std::string& why) {
+    throw PipelineError(fmt::format("{}: {}", subject_, why), text_, static_cast<Index>(at));
+  }
+  void skip(bool lines) {
+    while (at_ < text_.size()) {
+      const char c = text_[at_];
+      if (c == '#') {
+        at_ = std::min(text_.find('\n', at_), text_.size());
+      } else if (c == ' ' || c == '\t' || c == '\r' || c == '\\' ||
+                 (c == '\n' && (lines || brackets_ > 0))) {
+        ++at_;
+      } else {
+        return;
+      }
+    }
+  }
+  void skip_lines() {
+    for (skip(true); at_ < text_.size() && text_[at_] == ';'; skip(true)) ++at_;
+  }
+  char peek() {
+    skip(false);
+    return at_ < text_.size() ? text_[at_] : '\0';
+  }
+  bool take(std::string_view sign) {
+    skip(false);
+    if (!text_.substr(at_).starts_with(sign)) return false;
+    at_ += sign.size();
+    return true;
+  }
+  void need(std::string_view sign) {
+    if (!take(sign)) fail(at_, fmt::format("expected '{}'", sign));
+  }
+  std::string_view word_ahead() {
+    skip(false);
+    std::size_t end = at_;
+    while (end < text_.size() && (is_word_letter(text_[end]) || is_digit(text_[end]))) ++end;
+    return text_.substr(at_, end - at_);
+  }
+  bool ends() { return peek() == '\0' || peek() == '\n' || peek() == ';'; }
+
+  /// Reads "name = value", "a=1, b=2", an expression, or a function of one expression.
+  void statement(PythonText& out) {
+    if (word_ahead() == "def") return function(out);
+    if (word_ahead() == "return") at_ += 6;
+    Python call;
+    call.kind = Python::Kind::kCall;
+    call.position = static_cast<Index>(at_);
+    for (;;) {
+      if (ends()) break;
+      argument(call);
+      if (!take(",")) break;
+    }
+    if (!ends()) fail(at_, "expected ',' or the end");
+    // Q_LEN, KV_LEN = a, b assigns sizes, which stay names.
+    if (!call.named.empty() && !call.items.empty() &&
+        call.items.back().position > call.named.front().second.position) {
+      return;
+    }
+    const bool read = out.last.kind != Python::Kind::kCall || !out.last.text.empty();
+    if (call.named.size() == 1 && call.items.empty()) {
+      // As in Python, names have their values at this point.
+      out.names[call.named.front().first] = resolved(out, call.named.front().second);
+      if (read) return;  // it follows what it belongs to
+    }
+    const bool alone = call.items.size() == 1 && call.named.empty();
+    if (alone) {
+      out.last = call.items.front();
+    } else if (out.last.kind == Python::Kind::kCall && out.last.text.empty() &&
+               call.items.empty()) {
+      // Lines of "key = value" are collected as arguments.
+      for (auto& entry : call.named) out.last.named.push_back(std::move(entry));
+    } else {
+      out.last = std::move(call);
+    }
+  }
+
+  /// Reads def name(a, b): return expression
+  void function(PythonText& out) {
+    at_ += 3;
+    const std::string name(word_ahead());
+    at_ += name.size();
+    need("(");
+    at_ = std::min(text_.find(':', at_), text_.size());
+    need(":");
+    skip(true);
+    if (word_ahead() != "return") fail(at_, "expected a function of one line: return ...");
+    at_ += 6;
+    out.names[name] = expression();
+    if (!ends()) fail(at_, "expected the end of the line");
+    if (out.last.kind != Python::Kind::kCall || !out.last.text.empty()) return;
+    out.last = out.names[name];
+  }
+
+  /// Reads `name=value` or a value into a call.
+  void argument(Python& call) {
+    if (take("**") || take("*")) {
+      // Ignores arguments that are given elsewhere, except those of `elsewhere | dict(a=1)`.
+      const Python given = expression();
+      const bool joined = given.kind == Python::Kind::kOperator && given.text == "|" &&
+                          given.items.back().text == "dict";
+      if (joined) {
+        const auto& own = given.items.back().named;
+        call.named.insert(call.named.end(), own.begin(), own.end());
+      }
+      return;
+    }
+    const std::size_t begin = at_;
+    std::string name(word_ahead());
+    at_ += name.size();
+    while (!name.empty() && take(".")) {
+      const std::string_view next = word_ahead();
+      name = next;  // config.sliding_window
+      at_ += next.size();
+    }
+    if (!name.empty() && peek() == '=' && text_.substr(at_, 2) != "==") {
+      ++at_;
+      call.named.push_back({std::move(name), expression()});
+      return;
+    }
+    at_ = begin;
+    call.items.push_back(expression());
+  }
+
+  Python expression() { return binary(0); }
+
+  Python binary(std::size_t level) {
+    // From the lowest precedence to the highest.
+    static const std::array<std::vector<std::string_view>, 7> kSigns = {
+        std::vector<std::string_view>{"==", "!=", "<=", ">=", "<", ">"},
+        {"|"},
+        {"&"},
+        {"<<"},
+        {"+", "-"},
+        {"//", "*", "%"},
+        {"**"}};
+    if (level == kSigns.size()) return unary();
+    Python left = binary(level + 1);
+    for (;;) {
+      const std::size_t at = (skip(false), at_);
+      std::string_view sign;
+      for (const std::string_view candidate : kSigns[level]) {
+        if (!text_.substr(at).starts_with(candidate)) continue;
+        const bool longer = (candidate == "<" && text_.substr(at).starts_with("<<")) ||
+                            (candidate == "*" && text_.substr(at).starts_with("**"));
+        if (longer) continue;
+        sign = candidate;
+        break;
+      }
+      if (sign.empty()) return left;
+      at_ = at + sign.size();
+      Python right = binary(level + 1);
+      Python out;
+      out.kind = Python::Kind::kOperator;
+      out.text = sign;
+      out.position = left.position;
+      out.items.push_back(std::move(left));
+      out.items.push_back(std::move(right));
+      left = std::move(out);
+    }
+  }
+
+  Python unary() {
+    const auto position = static_cast<Index>((skip(false), at_));
+    for (const std::string_view sign : {"-", "~", "+"}) {
+      if (!take(sign)) continue;
+      level_up();
+      Python out;
+      out.kind = Python::Kind::kOperator;
+      out.text = sign;
+      out.position = position;
+      out.items.push_back(unary());
+      --levels_;
+      return out;
+    }
+    return postfix();
+  }
+
+  void level_up() {
+    if (++levels_ > kMaxLevels) fail(at_, fmt::format("more than {} levels", kMaxLevels));
+  }
+
+  Python postfix() {
+    Python out = atom();
+    for (;;) {
+      if (take(".")) {
+        const std::string name(word_ahead());
+        if (name.empty()) fail(at_, "expected a name");
+        at_ += name.size();
+        out.text += "." + name;
+        if (out.kind != Python::Kind::kCall) out.kind = Python::Kind::kWord;
+      } else if (peek() == '(' &&
+                 (out.kind == Python::Kind::kWord || out.kind == Python::Kind::kCall)) {
+        out.kind = Python::Kind::kCall;
+        Python alone;
+        alone.kind = Python::Kind::kCall;
+        alone.text = out.text;
+        alone.position = out.position;
+        list(")", [&] { argument(alone); });
+        out.items.insert(out.items.end(), alone.items.begin(), alone.items.end());
+        out.named.insert(out.named.end(), alone.named.begin(), alone.named.end());
+        out.methods.push_back(std::move(alone));
+      } else if (peek() == '[') {
+        Python inner;
+        inner.kind = Python::Kind::kSubscript;
+        inner.position = out.position;
+        inner.items.push_back(std::move(out));
+        list("]", [&] {
+          if (take(":")) {
+            Python all;
+            all.text = ":";
+            inner.items.push_back(std::move(all));
+          } else {
+            inner.items.push_back(expression());
+          }
+        });
+        out = std::move(inner);
+      } else {
+        return out;
+      }
+    }
+  }
+
+  /// Reads the parts between brackets, starting at the opening one.
+  template <typename F>
+  void list(std::string_view closing, F&& part) {
+    level_up();
+    ++at_;
+    ++brackets_;
+    while (!take(closing)) {
+      part();
+      if (take(closing)) break;
+      if (!take(",")) fail(at_, fmt::format("expected ',' or '{}'", closing));
+    }
+    --brackets_;
+    --levels_;
+  }
+
+  Python atom() {
+    Python out;
+    const char c = peek();
+    out.position = static_cast<Index>(at_);
+    if (c == '(' || c == '[') return bracket(c == '(' ? ")" : "]");
+    if (c == '"' || c == '\'') return string(c);
+    if (take("...")) {
+      out.text = "...";
+      return out;
+    }
+    const std::string word(word_ahead());
+    if (word.empty()) fail(at_, "expected a value");
+    at_ += word.size();
+    if (word == "lambda") {
+      at_ = std::min(text_.find(':', at_), text_.size());
+      need(":");
+      level_up();
+      out = expression();
+      --levels_;
+      return out;
+    }
+    if (!is_digit(word.front())) {
+      out.text = word;
+      return out;
+    }
+    if (at_ < text_.size() && text_[at_] == '.') {  // not a whole number
+      const auto begin = static_cast<std::size_t>(out.position);
+      while (at_ < text_.size() && (is_digit(text_[at_]) || text_[at_] == '.')) ++at_;
+      out.text = text_.substr(begin, at_ - begin);
+      return out;
+    }
+    const auto value = integer_from(word);
+    if (!value) fail(static_cast<std::size_t>(out.position), "expected a whole number");
+    out.kind = Python::Kind::kNumber;
+    out.number = *value;
+    return out;
+  }
+
+  /// Reads a value in parentheses, or a tuple or list.
+  Python bracket(std::string_view closing) {
+    Python out;
+    out.kind = Python::Kind::kList;
+    out.position = static_cast<Index>(at_);
+    bool comma = closing == "]";
+    list(closing, [&] {
+      out.items.push_back(expression());
+      comma = comma || peek() == ',';
+    });
+    if (comma || out.items.empty()) return out;
+    Python inner = std::move(out.items.front());
+    return inner;
+  }
+
+  Python string(char quote) {
+    Python out;
+    out.kind = Python::Kind::kString;
+    out.position = static_cast<Index>(at_);
+    const std::size_t end = text_.find(quote, at_ + 1);
+    if (end == text_.npos) fail(at_, "the string is not closed");
+    out.text = text_.substr(at_ + 1, end - at_ - 1);
+    at_ = end + 1;
+    return out;
+  }
+
+  std::string_view text_;
+  std::string subject_;
+  std::size_t at_ = 0;
+  int levels_ = 0;
+  int brackets_ = 0;
+};
+
+/// The result of an arithmetic sign; nothing for other signs, and for results beyond 32 bits.
+std::optional<Index> arithmetic(std::string_view sign, Index a, Index b) {
+  std::optional<Index> out;
+  if (sign == "+") out = a + b;
+  if (sign == "-") out = a - b;
+  if (sign == "*") out = checked_mul(a, b);
+  if (sign == "//" && b > 0) out = floor_div(a, b);
+  if (sign == "%" && b > 0) out = a - floor_div(a, b) * b;
+  const bool shifts = (sign == "**" && a == 2) || (sign == "<<" && a >= 0 && a <= 1);
+  if (shifts && b >= 0 && b < 31) out = (sign == "**" ? Index{1} : a) << b;
+  if (out && (*out > kMaxArgument || *out < -kMaxArgument)) return std::nullopt;
+  return out;
+}
+
+}  // namespace
+
+PythonText parse_python(std::string_view text, std::string_view subject) {
+  return PythonParser(text, subject).read();
+}
+
+namespace {
+
+constexpr int kMostNames = 64;  // the longest chain of names that stand for each other
+Python resolved_in(const PythonText& text, const Python& value, int depth);
+std::optional<std::vector<Index>> numbers_at(const PythonText& text, const Python& value,
+                                             int depth);
+
+std::optional<Index> number_at(const PythonText& text, const Python& value, int depth) {
+  if (depth > kMostNames) return std::nullopt;
+  const Python out = resolved_in(text, value, depth);
+  return out.kind == Python::Kind::kNumber ? std::optional(out.number) : std::nullopt;
+}
+
+Python resolved_in(const PythonText& text, const Python& value, int depth) {
+  Python out = value;
+  for (int steps = 0; out.kind == Python::Kind::kWord && steps < 16; ++steps) {
+    const auto found = text.names.find(out.text);
+    if (found == text.names.end()) break;
+    out = found->second;
+  }
+  if (out.kind != Python::Kind::kOperator || out.items.empty()) return out;
+  const auto first = number_at(text, out.items.front(), depth + 1);
+  std::optional<Index> result;
+  if (out.items.size() == 1 && first && out.text == "-") result = -*first;
+  if (out.items.size() == 2 && first) {
+    const auto second = number_at(text, out.items.back(), depth + 1);
+    if (second) result = arithmetic(out.text, *first, *second);
+  }
+  if (!result) return out;
+  Python number;
+  number.kind = Python::Kind::kNumber;
+  number.number = *result;
+  number.position = value.position;
+  return number;
+}
+
+std::optional<std::vector<Index>> numbers_at(const PythonText& text, const Python& value,
+                                             int depth) {
+  if (depth > kMostNames) return std::nullopt;
+  const Python out = resolved_in(text, value, depth);
+  static constexpr std::string_view kMakers[] = {"tensor", "array", "asarray",   "int32",  "int64",
+                                                 "to",     "cuda",  "to_tensor", "reshape"};
+  if (out.kind == Python::Kind::kCall && !out.items.empty()) {
+    const std::string_view name = std::string_view(out.text).substr(out.text.rfind('.') + 1);
+    // One number that is repeated stands for itself: the length of every batch entry.
+    const bool repeats = name == "repeat" || name == "expand";
+    if (!repeats && std::ranges::find(kMakers, name) == std::end(kMakers)) return std::nullopt;
+    auto numbers = numbers_at(text, out.items.front(), depth + 1);
+    if (repeats && numbers && numbers->size() != 1) return std::nullopt;
+    return numbers;
+  }
+  if (out.kind != Python::Kind::kList) return std::nullopt;
+  std::vector<Index> numbers;
+  for (const Python& item : out.items) {
+    const auto number = number_at(text, item, depth + 1);
+    if (!number) return std::nullopt;
+    numbers.push_back(*number);
+  }
+  return numbers;
+}
+
+}  // namespace
+
+Python resolved(const PythonText& text, const Python& value) { return resolved_in(text, value, 0); }
+std::optional<Index> number_in(const PythonText& text, const Python& value) {
+  return number_at(text, value, 0);
+}
+std::optional<std::vector<Index>> numbers_in(const PythonText& text, const Python& value) {
+  return numbers_at(text, value, 0);
+}
+
+}  // namespace maskctl

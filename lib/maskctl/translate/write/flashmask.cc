@@ -1,0 +1,258 @@
+// Writes a mask for FlashMask, which takes the rows that each key is closed to: at most two ranges.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "maskctl/mask/planes/bands.h"
+#include "maskctl/mask/planes/words.h"
+#include "maskctl/mask/steps/rule.h"
+#include "maskctl/mask/steps/scoped.h"
+#include "maskctl/mask/steps/within.h"
+#include "maskctl/translate/write/code.h"
+
+namespace maskctl {
+namespace {
+
+/// The open rows of key j as Python: from `low` to before `high`. "0" and "Q_LEN" bound nothing.
+class OpenRows {
+ public:
+  explicit OpenRows(const MaskForm& mask) : mask_(mask) {}
+
+  /// Narrows by each rule of the form, in the order in which they apply.
+  void write() {
+    band();
+    if (mask_.chunk) chunk();
+    if (mask_.sinks > 0) {
+      choose(low, fmt::format("j < {}", mask_.sinks), at(0));
+      choose(high, fmt::format("j < {}", mask_.sinks), "Q_LEN");
+    }
+    if (mask_.prefix > 0) {
+      choose(low, fmt::format("j < {}", mask_.prefix), "0");
+      choose(high, fmt::format("j < {}", mask_.prefix), "Q_LEN");
+    }
+    if (mask_.documents) documents();
+    if (mask_.padded()) padding();
+  }
+  /// True if closing all rows before the key's own is what `low` does, as causal=True does too.
+  bool causal_alone() const { return low == "j"; }
+
+  /// A bound as an array, which is all that paddle.where and paddle.stack take.
+  static std::string array(const std::string& value) {
+    return value == "0" || value == "Q_LEN" ? fmt::format("paddle.full_like(j, {})", value) : value;
+  }
+
+  std::vector<std::string> lines;
+  std::string low = "0", high = "Q_LEN";
+
+ private:
+  /// j plus a number, in rows.
+  std::string at(Index offset) const {
+    std::string out = "j";
+    if (offset != 0) out += fmt::format(" {} {}", offset < 0 ? '-' : '+', std::abs(offset));
+    if (mask_.align == Align::kBottomRight) out += " - (KV_LEN - Q_LEN)";
+    return out;
+  }
+  static void raise(std::string& to, const std::string& by) {
+    to = to == "0" ? by : fmt::format("paddle.maximum({}, {})", to, by);
+  }
+  static void lower(std::string& to, const std::string& by) {
+    to = to == "Q_LEN" ? by : fmt::format("paddle.minimum({}, {})", to, by);
+  }
+  static void choose(std::string& to, const std::string& where, const std::string& value) {
+    if (to == value) return;
+    to = fmt::format("paddle.where({}, {}, {})", where, array(value), array(to));
+  }
+  void band() {
+    if (mask_.right) low = at(-*mask_.right);
+    if (mask_.left) high = at(*mask_.left + 1);
+  }
+  void chunk() {
+    const Index size = *mask_.chunk;
+    const Index origin = mask_.chunk_origins.empty() ? 0 : mask_.chunk_origins.front();
+    std::string first = origin == 0 ? fmt::format("j // {0} * {0}", size)
+                                    : fmt::format("(j - {1}) // {0} * {0} + {1}", size, origin);
+    if (mask_.chunk_offset != 0) first += fmt::format(" - {}", mask_.chunk_offset);
+    if (mask_.chunk_align == Align::kBottomRight) first += " - (KV_LEN - Q_LEN)";
+    lines.push_back("chunk = " + first);
+    raise(low, "chunk");
+    lower(high, fmt::format("chunk + {}", size));
+  }
+  void documents() {
+    std::vector<Index> ends = ends_of(mask_.lengths);
+    const std::string last = joined({ends.begin() + 1, ends.end()}, ", ");
+    ends.pop_back();
+    const auto repeated = [&](const std::string& values) {
+      return fmt::format("paddle.repeat_interleave(paddle.to_tensor([{}]), paddle.to_tensor([{}]))",
+                         values, joined(mask_.lengths, ", "));
+    };
+    lines.push_back("document_end = " + repeated(last));
+    lower(high, "document_end");
+    if (causal_alone()) return;  // a key's own row is in its document
+    lines.push_back("document = " + repeated(joined(ends, ", ")));
+    raise(low, "document");
+  }
+  void padding() {
+    const std::string length =
+        mask_.padding.size() == 1 ? std::to_string(mask_.padding.front()) : "length";
+    if (mask_.padding.size() > 1) {
+      lines.push_back(
+          fmt::format("length = paddle.to_tensor([{}])[:, None]", joined(mask_.padding, ", ")));
+    }
+    const std::string valid =
+        mask_.pad_left ? fmt::format("j >= KV_LEN - {}", length) : fmt::format("j < {}", length);
+    high = fmt::format("paddle.where({}, {}, paddle.full_like(j, 0))", valid, array(high));
+    if (!mask_.pad_queries) return;
+    // There are as many queries as keys.
+    const std::string edge = mask_.pad_left ? "KV_LEN - " + length : length;
+    const std::string edges =
+        mask_.padding.size() == 1 ? fmt::format("paddle.full_like(j, {})", edge) : edge;
+    mask_.pad_left ? raise(low, edges) : lower(high, edges);
+  }
+
+  const MaskForm& mask_;
+};
+
+/// The sizes that the arrays of a chain fix: queries, keys and batch entries; 0 where none does.
+struct FixedSizes {
+  Index queries = 0, keys = 0, batch = 1;
+
+  void take(const Step& step) {
+    if (const auto* within = step.get_if<step::Within>()) return take(*within);
+    if (const auto formula = step.row().formula(step); formula.cells) take(*formula.cells);
+  }
+
+ private:
+  void take(const step::Within& rule) {
+    if (rule.lengths.empty()) {
+      take_tokens(rule.q.array, queries);
+      return take_tokens(rule.shared ? rule.q.array : rule.kv.array, keys);
+    }
+    queries = ends_of(rule.lengths).back();
+    keys = rule.kv_lengths.empty() ? queries : ends_of(rule.kv_lengths).back();
+  }
+  void take_tokens(const Tensor& array, Index& side) {
+    side = array.extent(array.rank() - 1);
+    if (array.rank() > 1) batch = std::max(batch, array.extent(0));
+  }
+  void take(const Expr& expr) {
+    const auto side = [&]() -> Index& {
+      return expr->parts.front()->kind == Expr::Kind::kKey ? keys : queries;
+    };
+    if (expr->kind == Expr::Kind::kElement && expr->parts.size() == 1) {
+      take_tokens(expr->array, side());
+    } else if (expr->kind == Expr::Kind::kDocument) {
+      side() = ends_of(expr->lengths).back();
+    } else if (expr->kind == Expr::Kind::kOfBatch) {
+      batch = std::max(batch, expr->array.elements());
+    } else {
+      for (const Expr& part : expr->parts) take(part);
+    }
+  }
+};
+
+constexpr Index kMostFlashmaskKeys = Index{1} << 20;
+
+bool is_scoped(const Step& step) { return step.is<step::Scoped>(); }
+
+/// The closed rows of each key of one plane, as many ranges as it has.
+std::vector<std::vector<Range>> closed_rows(const PlanePtr& plane) {
+  std::vector<std::vector<Range>> out(static_cast<std::size_t>(plane->keys()));
+  const Index queries = plane->queries();
+  std::vector<Run> scratch;
+  plane->transposed()->rows({0, plane->keys()}, [&](Range keys, const Keys& open) {
+    std::vector<Range> closed;
+    Index next = 0;
+    for (const Run& run : as_runs(open, scratch)) {
+      if (run.begin > next) closed.push_back({next, run.begin});
+      next = run.end;
+    }
+    if (next < queries) closed.push_back({next, queries});
+    for (Index k = keys.begin; k < keys.end; ++k) out[static_cast<std::size_t>(k)] = closed;
+  });
+  return out;
+}
+
+/// Writes the columns as an array, for a mask whose arrays fix its sizes.
+bool write_columns(const Chain& chain, Translation& out) {
+  if (std::ranges::any_of(chain, is_scoped)) return false;
+  FixedSizes sizes;
+  for (const Step& step : chain) sizes.take(step);
+  if (sizes.queries == 0) sizes.queries = sizes.keys;  // padding of keys alone
+  if (sizes.keys == 0 || sizes.queries == 0 || sizes.keys > kMostFlashmaskKeys) return false;
+  const Mask mask = maskctl::apply(Mask(full_plane(sizes.queries, sizes.keys)), chain);
+  std::vector<Index> numbers;
+  for (Index b = 0; b < mask.batch(); ++b) {
+    Index key = 0;
+    for (std::vector<Range>& ranges : closed_rows(mask.plane(b, 0))) {
+      if (ranges.size() > 2) {
+        refuse(out, fmt::format("key {} is closed to {} ranges of queries; startend_row_indices "
+                                "holds two",
+                                key, ranges.size()));
+        return true;
+      }
+      ranges.resize(2, {0, 0});
+      for (const Range& range : ranges) numbers.insert(numbers.end(), {range.begin, range.end});
+      ++key;
+    }
+  }
+  const std::string array = array_code(out, "startend_row_indices", numbers);
+  out.code = {fmt::format("idx = {}.astype(\"int32\").reshape([{}, 1, {}, 4])", array, mask.batch(),
+                          sizes.keys),
+              "flashmask_attention(q, k, v, startend_row_indices=idx, causal=False)"};
+  out.notes.push_back(fmt::format("idx holds {} keys: for Q_LEN = {}, KV_LEN = {}", sizes.keys,
+                                  sizes.queries, sizes.keys));
+  note_batch(static_cast<std::size_t>(mask.batch()), out);
+  return true;
+}
+
+/// What cannot be written as rows of one key in numbers of j, Q_LEN and KV_LEN; empty: nothing.
+std::string without_columns(const MaskForm& mask) {
+  if (!mask.rest.empty()) return mask.rest;
+  const bool counted = !mask.kv_lengths.empty() || mask.chunk || splits(mask);
+  if (mask.documents && mask.lengths.empty()) {
+    return "these ids are not lengths of consecutive documents";
+  }
+  if (mask.inside && counted) return "steps that count inside documents";
+  if (mask.chunk_origins.size() > 1) return "an origin of chunks for each batch entry";
+  return "";
+}
+
+}  // namespace
+
+void write_flashmask(const Chain& chain, const MaskForm& mask, Translation& out) {
+  if (const std::string why = without_columns(mask); !why.empty()) {
+    if (!write_columns(chain, out)) refuse(out, why);
+    return;
+  }
+  OpenRows rows(mask);
+  rows.write();
+  const bool causal = rows.causal_alone();
+  const char* flag = causal ? "True" : "False";
+  if (rows.high == "Q_LEN" && (causal || rows.low == "0")) {
+    out.code = {fmt::format("flashmask_attention(q, k, v, causal={})", flag)};
+    return;
+  }
+  out.code = {"Q_LEN, KV_LEN = q.shape[1], k.shape[1]", "j = paddle.arange(KV_LEN)"};
+  for (std::string& line : rows.lines) out.code.push_back(std::move(line));
+  std::string columns =
+      causal ? OpenRows::array(rows.high)
+             : fmt::format("{}, {}", OpenRows::array(rows.high), OpenRows::array(rows.low));
+  const std::size_t batch = std::max<std::size_t>(mask.padding.size(), 1);
+  columns = batch > 1 ? fmt::format("paddle.broadcast_tensors([{}])", columns)
+                      : fmt::format("[{}]", columns);
+  out.code.push_back(
+      fmt::format("idx = paddle.stack({}, -1).clip(0, Q_LEN).astype(\"int32\")"
+                  ".reshape([{}, 1, KV_LEN, -1])",
+                  columns, batch));
+  out.code.push_back(
+      fmt::format("flashmask_attention(q, k, v, startend_row_indices=idx, causal={})", flag));
+  if (mask.documents) {
+    const Index tokens = ends_of(mask.lengths).back();
+    out.notes.push_back(
+        fmt::format("the documents hold {0} tokens: for Q_LEN = KV_LEN = {0}", tokens));
+  }
+  note_batch(batch, out);
+}
+
+}  // namespace maskctl

@@ -1,0 +1,28 @@
+// Writes a chain of steps as one Python expression, for libraries that take a function of two
+// indices or a dense mask; private to the layer.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "maskctl/translate/translate.h"
+
+namespace maskctl {
+
+struct Formula {
+  std::vector<std::string> tensors;        // lines of code that define what the expression reads
+  std::vector<Translation::Array> arrays;  // arrays too long for a line
+  std::string expression;                  // in b, h, q_idx and kv_idx
+  std::vector<std::string> notes;          // what the code is written for
+  std::string missing;                     // a step without a formula; empty: all have one
+  bool batches = false;                    // whether it tells batches apart: reads b
+  bool heads = false;                      // whether it tells heads apart: reads h
+  std::optional<Index> tokens;             // Q = K for which its arrays hold values
+};
+
+/// Code for the mask that the chain makes of an all-open one. q_idx counts rows from 0, for
+/// transformers from the first cached token: q_idx = row + K - Q.
+Formula formula_of(const Chain& chain, const StepName& name, Library library);
+
+}  // namespace maskctl

@@ -1,0 +1,199 @@
+// The layers of Hugging Face configs, new and old, and files that are none.
+#include "maskctl/translate/models/hf_config.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "maskctl/translate/models/hf_models.h"
+#include "support/catch_compat.h"
+#include "support/error_of.h"
+
+namespace maskctl {
+namespace {
+
+/// One letter a layer: f sees all before it, s a window, c its chunk, e all, w a window on either
+/// side, - has no mask.
+std::string layers(const std::string& json, const HfConfigOptions& options = {}) {
+  std::string out;
+  for (const HfLayer& layer : read_hf_config(json, options).layers) {
+    const bool causal = layer.right == Index{0};
+    out += !layer.has_mask ? '-'
+           : layer.chunk   ? 'c'
+           : layer.left    ? (causal ? 's' : 'w')
+           : causal        ? 'f'
+                           : 'e';
+  }
+  return out;
+}
+
+/// Keys before and after the query's own in the first layer with a window.
+std::pair<Index, Index> sides(const std::string& json) {
+  for (const HfLayer& layer : read_hf_config(json).layers) {
+    if (layer.left) return {*layer.left, *layer.right};
+  }
+  return {-1, -1};
+}
+using Sides = std::pair<Index, Index>;
+
+TEST_CASE("layer_types name each layer") {
+  const HfConfig config = read_hf_config(
+      R"({"model_type": "gpt_oss", "num_hidden_layers": 3, "sliding_window": 128,
+          "layer_types": ["sliding_attention", "full_attention", "linear_attention"]})");
+  CHECK(config.model_type == "gpt_oss");
+  REQUIRE(config.layers.size() == 3);
+  CHECK(config.layers[0].left == Index{127});
+  CHECK(config.layers[0].right == Index{0});
+  CHECK(!config.layers[1].left);
+  CHECK(config.layers[2].type == "linear_attention");
+  CHECK(!config.layers[2].has_mask);
+  CHECK(config.notes.empty());
+  const HfConfig uneven = read_hf_config(
+      R"({"model_type": "olmo3", "num_hidden_layers": 2, "layer_types": ["full_attention"]})");
+  REQUIRE(uneven.notes.size() == 1);
+  CHECK(uneven.notes[0] == "layer_types names 1 layers, num_hidden_layers is 2");
+}
+
+TEST_CASE("layer_types count only where the class reads them") {
+  const std::string types = R"("num_hidden_layers": 2, "sliding_window": 4)"
+                            R"(, "layer_types": ["sliding_attention", "full_attention"]})";
+  const auto with = [&](std::string_view type) {
+    return fmt::format(R"({{"model_type": "{}", {})", type, types);
+  };
+  CHECK(layers(with("olmo3")) == "sf");
+  CHECK(layers(with("llama")) == "ff");
+  CHECK(layers(with("mixtral")) == "ss");
+  CHECK(layers(with("bert")) == "ee");
+  CHECK(read_hf_config(with("llama")).notes ==
+        std::vector<std::string>{"layer_types: the class of llama does not read it",
+                                 "sliding_window: the class of llama does not read it"});
+  for (const HfModel& model : hf_models()) {
+    if (reads_layer_types(model.family) || model.family == HfFamily::kOwn) continue;
+    INFO(model.type);
+    const std::string json = with(model.type);
+    const std::string without = json.substr(0, json.find(R"(, "layer_types")")) + "}";
+    const HfConfig config = read_hf_config(json);
+    CHECK(config.layers == read_hf_config(without).layers);
+    CHECK(std::ranges::any_of(config.notes, [](const std::string& note) {
+      return note.find("layer_types: the class of") == 0;
+    }));
+  }
+}
+
+TEST_CASE("each class fills in what its config leaves out") {
+  const auto with = [](const std::string& type, const std::string& keys) {
+    return R"({"model_type": ")" + type + R"(", )" + keys + "}";
+  };
+  const std::string eight = R"("num_hidden_layers": 8)";
+  // Windows on every layer, where they are set.
+  CHECK(layers(with("llama", R"("num_hidden_layers": 3, "sliding_window": 4)")) == "fff");
+  CHECK(layers(with("phi3", R"("num_hidden_layers": 2, "sliding_window": 2047)")) == "ss");
+  CHECK(layers(with("phi3", R"("num_hidden_layers": 2)")) == "ff");
+  CHECK(layers(with("mistral", R"("num_hidden_layers": 2)")) == "ss");
+  CHECK(layers(with("mistral", R"("num_hidden_layers": 2, "sliding_window": null)")) == "ff");
+  // qwen: off unless use_sliding_window says so.
+  const std::string qwen = R"("num_hidden_layers": 4, "sliding_window": 9)";
+  CHECK(layers(with("qwen2", qwen)) == "ffff");
+  CHECK(layers(with("qwen2", qwen + R"(, "use_sliding_window": true, "max_window_layers": 3)")) ==
+        "fffs");
+  CHECK(layers(with("qwen2", qwen + R"(, "use_sliding_window": true)")) == "ffff");  // from 28 on
+  CHECK(layers(with("qwen2_moe", qwen + R"(, "use_sliding_window": true)")) == "sfsf");
+  CHECK(layers(with("qwen3_moe", qwen + R"(, "use_sliding_window": true)")) == "ssss");
+  CHECK(layers(with("qwen3_moe", qwen)) == "ffff");
+  CHECK(layers(with("smollm3", qwen + R"(, "use_sliding_window": true)")) == "fffs");
+  // Patterns of the class, and older keys for them.
+  CHECK(layers(with("gemma2", eight)) == "sfsfsfsf");
+  CHECK(layers(with("gemma3_text", eight)) == "sssssfss");
+  CHECK(layers(with("gemma3_text", eight + R"(, "sliding_window_pattern": 3)")) == "ssfssfss");
+  CHECK(layers(with("cohere2", eight)) == "sssfsssf");
+  CHECK(layers(with("olmo3", eight)) == "sssfsssf");
+  CHECK(layers(with("gpt_oss", eight)) == "sfsfsfsf");
+  CHECK(layers(with("cwm", eight)) == "fsssfsss");
+  CHECK(layers(with("gemma4_text", eight)) == "sssssfsf");  // the last is full
+  CHECK(layers(with("llama4_text", eight)) == "cccfcccf");
+  CHECK(layers(with("llama4_text", eight + R"(, "no_rope_layer_interval": 2)")) == "cfcfcfcf");
+  CHECK(layers(with("gpt_neo", R"("attention_types": [[["global", "local"], 2]])")) == "fsfs");
+  CHECK(layers(with("recurrent_gemma", R"("num_hidden_layers": 6)")) == "--s--s");
+  CHECK(layers(with("gpt2", R"("n_layer": 2)")) == "ff");
+  CHECK(layers(with("qwen3_next", eight)) == "---f---f");
+  CHECK(layers(with("mamba", R"("num_hidden_layers": 2)")) == "--");
+}
+
+TEST_CASE("encoders look both ways, and so do models made bidirectional") {
+  CHECK(layers(R"({"model_type": "bert", "num_hidden_layers": 2})") == "ee");
+  CHECK(layers(R"({"model_type": "bert", "num_hidden_layers": 2, "is_decoder": true})") == "ff");
+  const std::string modern =
+      R"({"model_type": "modernbert", "num_hidden_layers": 4, "local_attention": 128})";
+  CHECK(layers(modern) == "ewwe");
+  CHECK(sides(modern) == Sides{64, 64});
+  CHECK(sides(R"({"model_type": "longformer", "attention_window": [512, 256]})") ==
+        Sides{256, 256});
+  const std::string gemma =
+      R"({"model_type": "gemma3_text", "num_hidden_layers": 6, "sliding_window": 512,
+          "use_bidirectional_attention": true})";
+  CHECK(layers(gemma) == "wwwwwe");
+  CHECK(sides(gemma) == Sides{256, 256});
+  const std::string mistral =
+      R"({"model_type": "mistral", "num_hidden_layers": 1, "sliding_window": 8, "is_causal": false})";
+  CHECK(sides(mistral) == Sides{8, 8});
+}
+
+TEST_CASE("encoder-decoders have three kinds of layers") {
+  const HfConfig t5 = read_hf_config(
+      R"({"model_type": "t5", "num_layers": 2, "num_decoder_layers": 1, "is_encoder_decoder": true})");
+  REQUIRE(t5.layers.size() == 4);
+  CHECK(t5.layers[0].part == "encoder");
+  CHECK(!t5.layers[0].right);
+  CHECK(t5.layers[2].part == "decoder");
+  CHECK(t5.layers[2].right == Index{0});
+  CHECK(t5.layers[3].part == "cross");
+}
+
+TEST_CASE("text parts of larger models are read, by their own type or their model's") {
+  CHECK(layers(R"({"model_type": "gemma3", "text_config": {"num_hidden_layers": 6}})") == "sssssf");
+  CHECK(layers(R"({"model_type": "llama4", "text_config": {"model_type": "llama4_text",
+                   "num_hidden_layers": 4, "no_rope_layers": [1, 1, 1, 0]}})") == "cccf");
+}
+
+TEST_CASE("other files are refused in one line") {
+  const auto refused = [](const std::string& json) {
+    return test::error_of([&] { read_hf_config(json); });
+  };
+  CHECK(refused("") == "expected a JSON object");
+  CHECK(refused("[1]") == "expected a JSON object");
+  CHECK(refused("{}").find("no model_type") == 0);
+  CHECK(refused(R"({"model_type": "llama"})").find("neither layer_types") == 0);
+  CHECK(refused(R"({"model_type": "llama", "num_hidden_layers": 1000000})") ==
+        "more than 10000 layers");
+  const auto llama = [&](const std::string& keys) {
+    return refused(R"({"model_type": "llama", )" + keys + "}");
+  };
+  CHECK(llama(R"("num_hidden_layers": -1)").find("num_hidden_layers: expected") == 0);
+  CHECK(llama(R"("num_hidden_layers": 1.5)").find("whole number") != std::string::npos);
+  CHECK(llama(R"("layer_types": ["full_attention"])").find("neither layer_types") == 0);
+  const auto laguna = [&](const std::string& keys) {
+    return refused(R"({"model_type": "laguna", "sliding_window": null, )" + keys + "}");
+  };
+  CHECK(laguna(R"("layer_types": ["sliding_attention"])") ==
+        "sliding_attention layers, but no sliding_window");
+  CHECK(laguna(R"("layer_types": [3])").find("list of names") != std::string::npos);
+  CHECK(refused(R"({"model_type": "gemma", "num_hidden_layers": 2,
+                    "use_bidirectional_attention": true})")
+            .find("its masks are unknown") != std::string::npos);
+  CHECK(refused(R"({"model_type": "big_bird", "num_hidden_layers": 2})").find("masks of its own") !=
+        std::string::npos);
+  const std::string unknown = R"({"model_type": "mixnet", "num_hidden_layers": 2,
+                                  "sliding_window": 4})";
+  CHECK(refused(unknown) ==
+        "model_type 'mixnet': its masks are unknown, and nothing is assumed; read "
+        "num_hidden_layers 2, sliding_window 4");
+  CHECK(layers(unknown, {true}) == "ss");
+  const std::string deep(100000, '[');
+  CHECK(refused("{\"a\": " + deep) == "expected a JSON object");
+}
+
+}  // namespace
+}  // namespace maskctl

@@ -1,0 +1,321 @@
+// What libraries compute where their conventions surprise, on all small sizes. Each rule stands
+// here as the library's source or documentation has it, with the source named.
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "maskctl/mask/planes/bands.h"
+#include "maskctl/pipeline/parse/diagnostic.h"
+#include "maskctl/pipeline/steps/bind.h"
+#include "maskctl/translate/read/syntax.h"
+#include "maskctl/translate/translate.h"
+#include "pipeline/pipeline_support.h"
+#include "support/catch_compat.h"
+
+namespace maskctl {
+namespace {
+
+/// Is key k open for query q, of Q queries and K keys.
+using Rule = std::function<bool(Index q, Index k, Index queries, Index keys)>;
+
+Index floored(Index n, Index size) { return floor_div(n, size); }
+
+void check_chain(const Chain& chain, const Rule& rule, Index queries, Index keys) {
+  const Mask mask = maskctl::apply(Mask(full_plane(queries, keys)), chain);
+  for (Index q = 0; q < queries; ++q) {
+    for (Index k = 0; k < keys; ++k) {
+      INFO(to_text(chain) << " on " << queries << "x" << keys << " at " << q << "," << k);
+      REQUIRE((mask.plane(0, 0)->count({q, q + 1}, {k, k + 1}) == 1) == rule(q, k, queries, keys));
+    }
+  }
+}
+
+/// Q = K, Q < K (a cache) and Q > K, up to 7.
+void check_read(Library library, const std::string& text, const Rule& rule) {
+  INFO(text);
+  const Chain chain = parse_library_syntax(library, text);
+  for (Index queries = 1; queries <= 7; ++queries) {
+    for (Index keys = 1; keys <= 7; ++keys) check_chain(chain, rule, queries, keys);
+  }
+}
+
+Translation written(const std::string& pipeline, Library library) {
+  return translate(test::bound(pipeline), library,
+                   [](const Step& step) { return to_text(Chain{step}); });
+}
+
+std::string code(const Translation& translation) {
+  std::string out;
+  for (const std::string& line : translation.code) out += line + "\n";
+  return out;
+}
+
+std::string refused_with(Library library, const std::string& text) {
+  try {
+    parse_library_syntax(library, text);
+  } catch (const PipelineError& error) {
+    return error.what();
+  }
+  return "";
+}
+
+// transformers masking_utils.py: create_bidirectional_mask gives _preprocess_mask_arguments no
+// position_ids, so documents stay unseen; create_causal_mask joins packed_sequence_mask_function.
+TEST_CASE("transformers: documents without causal go through and_mask_function") {
+  for (const char* pipeline : {"doc:lens=3+2", "doc:lens=3+2 | window:both=1"}) {
+    const Translation hf = written(pipeline, Library::kHf);
+    INFO(code(hf));
+    REQUIRE(hf.ok());
+    CHECK(code(hf).find("and_mask_function=pattern") != std::string::npos);
+    CHECK(code(hf).find("position_ids") == std::string::npos);
+  }
+  const Translation causal = written("doc:lens=3+2 | causal", Library::kHf);
+  CHECK(code(causal).find("position_ids = torch.tensor([[0, 1, 2, 0, 1]]") != std::string::npos);
+  // What bidirectional functions make of position_ids: nothing.
+  CHECK(to_text(parse_library_syntax(Library::kHf,
+                                     "create_bidirectional_mask(**mask_kwargs, position_ids="
+                                     "torch.tensor([[0, 1, 2, 0, 1]]))")) == "");
+}
+
+// jax splash_attention_mask.py: LocalMask(shape, window_size, offset) keeps
+// left: q + offset - left <= k, right: q + offset + right >= k; CausalMask(shape, offset) keeps
+// q + offset >= k. The offset may stand by position.
+TEST_CASE("splash: offsets by position count") {
+  for (Index offset = -3; offset <= 3; ++offset) {
+    const std::string number = std::to_string(offset);
+    check_read(Library::kSplash, "CausalMask((7, 7), " + number + ")",
+               [=](Index q, Index k, Index, Index) { return q + offset >= k; });
+    for (Index left = 0; left <= 3; ++left) {
+      for (Index right = 0; right <= 2; ++right) {
+        check_read(Library::kSplash,
+                   "LocalMask((7, 7), (" + std::to_string(left) + ", " + std::to_string(right) +
+                       "), " + number + ")",
+                   [=](Index q, Index k, Index, Index) {
+                     return q + offset - left <= k && q + offset + right >= k;
+                   });
+      }
+    }
+  }
+}
+
+// xformers attn_bias.py: _materialize_causal_mask is tril(shift) and triu(shift - window + 1), with
+// shift = K - Q where from_bottomright; LocalAttentionFromBottomRightMask keeps
+// -left <= k - (q + K - Q) <= right.
+TEST_CASE("xformers: each class has its alignment") {
+  struct Class {
+    const char* name;
+    bool bottom, local;
+  };
+  for (const Class& one :
+       {Class{"LowerTriangularMask", false, false},
+        Class{"LowerTriangularFromBottomRightMask", true, false},
+        Class{"LowerTriangularFromBottomRightLocalAttentionMask", true, true},
+        Class{"BlockDiagonalCausalMask", false, false},
+        Class{"BlockDiagonalCausalFromBottomRightMask", true, false},
+        Class{"BlockDiagonalCausalLocalAttentionMask", false, true},
+        Class{"BlockDiagonalCausalLocalAttentionFromBottomRightMask", true, true},
+        Class{"BlockDiagonalCausalWithOffsetPaddedKeysMask", true, false},
+        Class{"BlockDiagonalCausalLocalAttentionPaddedKeysMask", true, true},
+        Class{"BlockDiagonalCausalWithOffsetGappyKeysMask", true, false},
+        Class{"PagedBlockDiagonalCausalWithOffsetPaddedKeysMask", true, false},
+        Class{"PagedBlockDiagonalCausalWithOffsetGappyKeysMask", true, false}}) {
+    for (Index window = 1; window <= (one.local ? 4 : 1); ++window) {
+      const std::string numbers = one.local ? "(" + std::to_string(window) + ")" : "()";
+      check_read(Library::kXformers, one.name + numbers,
+                 [&](Index q, Index k, Index queries, Index keys) {
+                   const Index shift = one.bottom ? keys - queries : 0;
+                   return k - q <= shift && (!one.local || k - q >= shift - window + 1);
+                 });
+    }
+  }
+  check_read(Library::kXformers, "LocalAttentionFromBottomRightMask(2, 1)",
+             [](Index q, Index k, Index queries, Index keys) {
+               const Index distance = k - (q + keys - queries);
+               return distance >= -2 && distance <= 1;
+             });
+}
+
+/// Block (i, i) of documents holds the rule of its own sizes; everything else is closed.
+void check_documents(Library library, const std::string& text, const std::vector<Index>& q_lengths,
+                     const std::vector<Index>& k_lengths, Index key_stride, const Rule& rule) {
+  INFO(text);
+  Index queries = 0, keys = 0;
+  for (std::size_t i = 0; i < q_lengths.size(); ++i) {
+    queries += q_lengths[i];
+    keys += key_stride > 0 ? key_stride : k_lengths[i];
+  }
+  check_chain(
+      parse_library_syntax(library, text),
+      [&](Index q, Index k, Index, Index) {
+        Index q_start = 0, k_start = 0;
+        for (std::size_t i = 0; i < q_lengths.size(); ++i) {
+          const bool mine = q >= q_start && q < q_start + q_lengths[i];
+          if (mine) {
+            return k >= k_start && k < k_start + k_lengths[i] &&
+                   rule(q - q_start, k - k_start, q_lengths[i], k_lengths[i]);
+          }
+          q_start += q_lengths[i];
+          k_start += key_stride > 0 ? key_stride : k_lengths[i];
+        }
+        return false;
+      },
+      queries, keys);
+}
+
+TEST_CASE("xformers: from_seqlens gives each document its own block") {
+  const Rule top = [](Index q, Index k, Index, Index) { return k <= q; };
+  const Rule bottom = [](Index q, Index k, Index Q, Index K) { return k <= q + K - Q; };
+  const std::vector<Index> q = {2, 1, 3}, k = {4, 3, 3};
+  const std::string lists = "([2, 1, 3], [4, 3, 3])";
+  const auto x = Library::kXformers;
+  const Rule all = [](Index, Index, Index, Index) { return true; };
+  check_documents(x, "BlockDiagonalMask.from_seqlens" + lists, q, k, 0, all);
+  check_documents(x, "BlockDiagonalMask.from_seqlens" + lists + ".make_causal()", q, k, 0, top);
+  check_documents(x, "BlockDiagonalMask.from_seqlens" + lists + ".make_causal_from_bottomright()",
+                  q, k, 0, bottom);
+  check_documents(x, "fmha.BlockDiagonalCausalMask.from_seqlens" + lists, q, k, 0, top);
+  check_documents(x, "BlockDiagonalMask.from_seqlens(q_seqlen=[2, 3]).make_local_attention(2)",
+                  {2, 3}, {2, 3}, 0,
+                  [](Index i, Index j, Index, Index) { return j <= i && j > i - 2; });
+  check_documents(
+      x, "BlockDiagonalCausalWithOffsetPaddedKeysMask.from_seqlens([2, 1, 3], 5, [4, 3, 3])", q, k,
+      5, bottom);
+}
+
+// transformers: chunked_overlay counts q_idx from the first cached token, (q + K - Q) // size;
+// flash-attention hopper/mask.h counts row_idx + seqlen_k - seqlen_q.
+TEST_CASE("chunks follow the bottom-right diagonal in transformers and flash-attn") {
+  for (Index size = 1; size <= 5; ++size) {
+    const auto same = [size](Index q, Index k, Index queries, Index keys) {
+      return floored(q + keys - queries, size) == floored(k, size);
+    };
+    const std::string number = std::to_string(size);
+    check_read(Library::kHf, "attention_chunk_size=" + number,
+               [&](Index q, Index k, Index queries, Index keys) {
+                 return same(q, k, queries, keys) && k <= q + keys - queries;
+               });
+    check_read(Library::kFa, "attention_chunk=" + number, same);
+    check_read(Library::kFa, "causal=True, attention_chunk=" + number,
+               [&](Index q, Index k, Index queries, Index keys) {
+                 return same(q, k, queries, keys) && k <= q + keys - queries;
+               });
+  }
+}
+
+// transformers: remap_positions_for_packed_sequence gives chunked_overlay the places in documents;
+// flash-attn's varlen kernels know one sequence at a time.
+TEST_CASE(
+    "documents with chunks counted over all of them cannot be arguments, chunks inside them can") {
+  for (const Library library : {Library::kFa}) {
+    const Translation over = written("doc:lens=3+5 | chunk:size=4 | causal", library);
+    CHECK(!over.ok());
+    CHECK(over.refusal.find("counted from each document's start") != std::string::npos);
+    CHECK(written("within:lens=3+5{chunk:size=4 | causal}", library).ok());
+  }
+  const Translation over = written("doc:lens=3+5 | chunk:size=4 | causal", Library::kHf);
+  CHECK(code(over).find("position_ids") == std::string::npos);
+  CHECK(code(over).find("and_mask_function") != std::string::npos);
+  const Translation inside = written("within:lens=3+5{chunk:size=4 | causal}", Library::kHf);
+  CHECK(code(inside).find("position_ids") != std::string::npos);
+  check_documents(Library::kHf, code(inside), {3, 5}, {3, 5}, 0,
+                  [](Index q, Index k, Index, Index) { return k <= q && q / 4 == k / 4; });
+}
+
+// ejkernel types/mask.py: apply_chunked keeps q // size == k // size and k <= q.
+TEST_CASE("ejkernel: chunk_size is causal") {
+  for (Index size = 1; size <= 5; ++size) {
+    check_read(Library::kEjkernel, "chunk_size=" + std::to_string(size),
+               [=](Index q, Index k, Index, Index) { return k <= q && q / size == k / size; });
+  }
+}
+
+// TransformerEngine dot_product_attention.py and utils.py: attn_mask_type is "causal" by default;
+// causal types set the right side to 0 and decide the alignment; no_mask is bottom-right unless
+// bottom_right_diagonal is False; check_set_window_size takes (-1, 0) for (-1, -1) without causal
+// and asserts on other one-sided windows.
+TEST_CASE("Transformer Engine: the mask type overrides") {
+  const auto band = [](bool bottom, Index left, Index right) -> Rule {
+    return [=](Index q, Index k, Index queries, Index keys) {
+      const Index distance = k - q - (bottom ? keys - queries : 0);
+      return (left < 0 || distance >= -left) && (right < 0 || distance <= right);
+    };
+  };
+  const auto te = Library::kTe;
+  check_read(te, "", band(false, -1, 0));
+  check_read(te, "window_size=(3, 2)", band(false, 3, 0));
+  check_read(te, "window_size=(3, 2), bottom_right_diagonal=True", band(false, 3, 0));
+  check_read(te, "bottom_right_diagonal=False, attn_mask_type='causal_bottom_right'",
+             band(true, -1, 0));
+  check_read(te, "attn_mask_type='causal_bottom_right', window_size=(2, 0)", band(true, 2, 0));
+  check_read(te, "attn_mask_type='no_mask', window_size=(2, 1)", band(true, 2, 1));
+  check_read(te, "attn_mask_type='no_mask', window_size=(2, 1), bottom_right_diagonal=False",
+             band(false, 2, 1));
+  check_read(te, "attn_mask_type='no_mask', window_size=(-1, 0)", band(true, -1, -1));
+  CHECK(
+      refused_with(te, "attn_mask_type='no_mask', window_size=(3, -1)").find("refuses a window") !=
+      std::string::npos);
+  const std::string sided = code(written("window:left=3,align=bottom-right", te));
+  CHECK(sided.find("window_size=(3, 2**30)") != std::string::npos);
+  check_read(te, sided, band(true, 3, -1));
+}
+
+// torch: is_causal is tril(diagonal=0); causal_lower_right is tril(diagonal=K - Q).
+// jax/_src/nn/functions.py: tril, and q - left <= k <= q + right, from the first row.
+TEST_CASE("torch SDPA and jax.nn") {
+  check_read(Library::kSdpa, "scaled_dot_product_attention(q, k, v, is_causal=True)",
+             [](Index q, Index k, Index, Index) { return k <= q; });
+  check_read(Library::kSdpa,
+             "scaled_dot_product_attention(q, k, v, attn_mask=None, is_causal=True)",
+             [](Index q, Index k, Index, Index) { return k <= q; });
+  CHECK(refused_with(Library::kSdpa,
+                     "scaled_dot_product_attention(q, k, v, attn_mask=kv_idx < 3, is_causal=True)")
+            .find("together are refused") != std::string::npos);
+  CHECK(refused_with(Library::kSdpa, "scaled_dot_product_attention(q, k, v, None, 0.0, True)")
+            .find("by name") != std::string::npos);
+  check_read(
+      Library::kFa, "flash_attn_func(q, k, v, 0.0, None, True, (2, 0))",
+      [](Index q, Index k, Index Q, Index K) { return k <= q + K - Q && k >= q + K - Q - 2; });
+  check_read(Library::kJax,
+             "dot_product_attention(q, k, v, mask=kv_idx < 3, is_causal=True, local_window_size=1)",
+             [](Index q, Index k, Index, Index) { return k < 3 && k <= q && k >= q - 1; });
+  check_read(Library::kSdpa, "causal_lower_right(3, 5)",
+             [](Index q, Index k, Index Q, Index K) { return k <= q + K - Q; });
+  check_read(Library::kSdpa, "causal_upper_left(3, 5)",
+             [](Index q, Index k, Index, Index) { return k <= q; });
+  check_read(Library::kMha, "mha(x, x, x, attn_mask=kv_idx > q_idx)",
+             [](Index q, Index k, Index, Index) { return k <= q; });
+  check_read(Library::kJax, "dot_product_attention(q, k, v, local_window_size=2)",
+             [](Index q, Index k, Index, Index) { return k >= q - 2 && k <= q + 2; });
+  check_read(Library::kJax, "is_causal=True, local_window_size=(2, 1)",
+             [](Index q, Index k, Index, Index) { return k >= q - 2 && k <= q; });
+}
+
+// attn_gym/masks: dilated_sliding_window.py, global_sliding_window.py, document_mask.py.
+TEST_CASE("attention-gym: dilated, global and document masks") {
+  check_read(Library::kFlex, "lambda b, h, q_idx, kv_idx: (q_idx >= kv_idx) & (q_idx - kv_idx < 3)",
+             [](Index q, Index k, Index, Index) { return k <= q && q - k < 3; });
+  const auto square = [](const std::string& text, const Rule& rule) {
+    INFO(text);
+    check_chain(parse_library_syntax(Library::kFlex, text), rule, 7, 7);
+  };
+  square("generate_dilated_sliding_window(window_size=4, dilation=2)",
+         [](Index q, Index k, Index, Index) {
+           return std::abs(q - k) <= 4 && std::abs(q - k) % 2 == 0;
+         });
+  square(
+      "is_global = torch.tensor([1, 0, 0, 0, 1, 0, 0])\ngenerate_global_sliding_window(1, "
+      "is_global)",
+      [](Index q, Index k, Index, Index) {
+        return std::abs(q - k) <= 1 || q == 0 || k == 0 || q == 4 || k == 4;
+      });
+  square(
+      "offsets = torch.tensor([0, 3, 7])\n"
+      "generate_doc_mask_mod(generate_prefix_lm_mask(1), offsets)",
+      [](Index q, Index k, Index, Index) {
+        const Index start = q < 3 ? 0 : 3;
+        return (q < 3) == (k < 3) && (k <= q || k - start < 1);
+      });
+}
+
+}  // namespace
+}  // namespace maskctl

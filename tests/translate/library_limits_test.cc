@@ -1,0 +1,157 @@
+// Why a library cannot express a mask: its own arguments are the reason. For each library and each
+// kind of mask the answer stands here beside the arguments that it rests on, so that an argument
+// that is added to the table asks for the answers to be looked at again.
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "maskctl/translate/translate.h"
+#include "pipeline/pipeline_support.h"
+#include "support/catch_compat.h"
+
+namespace maskctl {
+namespace {
+
+struct KindOfMask {
+  std::string_view letter, pipeline;
+};
+// One letter a kind, as the table below names those that a library writes.
+const KindOfMask kMaskKinds[] = {
+    {"f", "pad:lens=9"},  // full, but for padding that is not there
+    {"c", "causal"},
+    {"t", "causal:align=top-left"},
+    {"b", "causal:align=bottom-right"},
+    {"w", "window:keys=3"},
+    {"2", "window:both=2"},
+    {"l", "window:left=2"},
+    {"o", "window:left=3,offset=-5"},  // a band beside the diagonal
+    {"k", "chunk:size=3 | causal"},
+    {"K", "chunk:size=3"},
+    {"s", "window:keys=3 | sinks:n=2 | causal"},
+    {"p", "causal | prefix:n=2"},
+    {"d", "doc:lens=4+5 | causal"},
+    {"D", "doc:lens=4+5"},
+    {"i", "within:lens=4+5{causal | chunk:size=2}"},
+    {"r", "within:q-lens=2+3,kv-lens=4+5{causal:align=bottom-right}"},
+    {"R", "causal | pad:lens=5+7,of=both"},
+    {"L", "causal | pad:lens=5+7,side=left"},
+    {"g", "causal | global:tokens=2"},
+    {"x", "causal | dilated:stride=2"},
+    {"m", "causal | tokens:images.npy"},  // images
+    {"h", "heads:1{window:keys=3} | causal"},
+    {"e", "batch:1{window:keys=3} | causal"},
+    {"n", "causal | not"},
+};
+
+struct Limits {
+  Library library;
+  std::string_view writes;     // letters of kMaskKinds
+  std::string_view arguments;  // that say something about the mask, in the order of the table
+};
+
+std::string arguments_of(Library library) {
+  std::vector<std::string_view> names;
+  for (const Convention& row : conventions()) {
+    for (const Argument& argument : row.arguments) {
+      const bool fresh = std::ranges::find(names, argument.name) == names.end();
+      if (row.library == library && argument.says != Says::kNothing && fresh) {
+        names.push_back(argument.name);
+      }
+    }
+  }
+  return fmt::format("{}", fmt::join(names, " "));
+}
+
+Translation translated(const KindOfMask& kind, Library library) {
+  return translate(test::bound(std::string(kind.pipeline)), library,
+                   [](const Step& step) { return to_text(Chain{step}); });
+}
+
+const Limits kLimits[] = {
+    {Library::kEjkernel, "fctbw2lokdDRL", "causal sliding_window chunk_size"},
+    {Library::kEjkernelFlash, "fctbw2lodDrRL", "causal sliding_window cum_seqlens_q cum_seqlens_k"},
+    {Library::kEjkernelRagged, "cbwd", "sliding_window"},
+    {Library::kHf, "fctbw2lokKspdDirRLgxmen", "is_causal sliding_window attention_chunk_size"},
+    {Library::kFa, "fcbw2lokKdDirRL",
+     "causal window_size attention_chunk cu_seqlens_q cu_seqlens_k"},
+    {Library::kTe, "fctbw2lodDrRL",
+     "attn_mask_type window_size bottom_right_diagonal cu_seqlens_q cu_seqlens_kv"},
+    {Library::kCudnn, "fctbw2lodDrRL",
+     "use_causal_mask diagonal_alignment diagonal_band_left_bound diagonal_band_right_bound "
+     "seq_len_q seq_len_kv"},
+    {Library::kXformers, "fctbw2lodDrRL",
+     "_window_size window_left window_right q_seqlen kv_seqlen window_size kv_padding"},
+    {Library::kFlashinfer, "fcbwlodDrRL", "causal window_left qo_indptr kv_indptr"},
+    {Library::kFlex, "fctbw2lokKspdDirRLgxmhen", ""},
+    {Library::kSplash, "fctbw2lokdDRL", "offset window_size chunk_size"},
+    {Library::kVllm, "cbw2kdDim", "per_layer_sliding_window attention_chunk_size sliding_window"},
+    {Library::kCkTile, "ctbw2losdD", ""},
+    {Library::kFlashmask, "fctbw2lokKspdDirRLm", "causal window_size"},
+    {Library::kSdpa, "fctbw2lokKspdDirRLgxmhen", "is_causal"},
+    {Library::kMha, "fctbw2lokKspdDirRLgxmhen", ""},
+    {Library::kJax, "fctbw2lokKspdDirRLgxmhen",
+     "is_causal local_window_size query_seq_lengths key_value_seq_lengths"},
+};
+
+TEST_CASE("what a library cannot express follows from its arguments") {
+  for (const Limits& limits : kLimits) {
+    INFO(info_of(limits.library).name);
+    CHECK(arguments_of(limits.library) == limits.arguments);
+    std::string writes;
+    for (const KindOfMask& kind : kMaskKinds) {
+      const Translation made = translated(kind, limits.library);
+      if (made.ok()) writes += kind.letter;
+      INFO(kind.pipeline);
+      CHECK(made.ok() == made.refusal.empty());
+      CHECK(made.ok() != made.code.empty());
+    }
+    CHECK(writes == limits.writes);
+  }
+  CHECK(std::size(kLimits) == libraries().size());
+}
+
+TEST_CASE("transformers evaluates mask functions for head 0") {
+  for (const char* pipeline :
+       {"heads:1{window:keys=3} | causal", "heads:0{causal}", "batch:0{heads:1{causal}}"}) {
+    const Translation hf = translated({"", pipeline}, Library::kHf);
+    INFO(pipeline);
+    CHECK(!hf.ok());
+    CHECK(hf.refusal.find("head 0") != std::string::npos);
+  }
+}
+
+TEST_CASE("code for any batch asks for its size, code for one says which") {
+  for (const LibraryInfo& info : libraries()) {
+    INFO(info.name);
+    const Translation some = translated({"", "batch:1{causal}"}, info.id);
+    for (const std::string& note : some.notes) CHECK(note.find("a batch of") == note.npos);
+    const Translation each = translated({"", "causal | pad:lens=3+5+4"}, info.id);
+    const bool told = std::ranges::any_of(each.notes, [](const std::string& note) {
+      return note.find("a batch of 3") != note.npos || note.find("batch entry") != note.npos;
+    });
+    CHECK((!each.ok() || told));
+  }
+}
+
+TEST_CASE("jax gives 0 to queries past their length, the mean of V to other rows without keys") {
+  const Translation padded = translated({"", "causal | pad:lens=3+5,of=both"}, Library::kJax);
+  CHECK(padded.empty_row.starts_with("0"));
+  CHECK(translated({"", "causal | pad:lens=3+5"}, Library::kJax).empty_row.starts_with("the mean"));
+}
+
+TEST_CASE("vLLM leaves out images longer than its window, and so do its arguments") {
+  const auto refusal = [](const char* pipeline) {
+    return translated({"", pipeline}, Library::kVllm).refusal;
+  };
+  CHECK(refusal("window:keys=4 | tokens:images.npy").empty());
+  CHECK(refusal("window:keys=3 | tokens:images.npy").find("longer than the window") !=
+        std::string::npos);
+  CHECK(refusal("window:both=5 | tokens:images.npy").find("causal") != std::string::npos);
+}
+
+}  // namespace
+}  // namespace maskctl

@@ -1,0 +1,235 @@
+// Masks as other programs spell them: the keys that they mean, and errors with a caret.
+#include <algorithm>
+#include <cctype>
+#include <string>
+#include <utility>
+
+#include "maskctl/mask/planes/bands.h"
+#include "maskctl/mask/steps/window.h"
+#include "maskctl/pipeline/parse/diagnostic.h"
+#include "maskctl/pipeline/steps/bind.h"
+#include "maskctl/translate/read/syntax.h"
+#include "maskctl/translate/translate.h"
+#include "pipeline/pipeline_support.h"
+#include "support/catch_compat.h"
+
+namespace maskctl {
+namespace {
+
+std::string read(Library library, const std::string& text) {
+  return to_text(parse_library_syntax(library, text));
+}
+
+/// Keys before the query's own, and after it, of a query far from the ends.
+std::pair<Index, Index> sides(Library library, const std::string& text) {
+  const Mask mask = maskctl::apply(Mask(full_plane(64, 64)), parse_library_syntax(library, text));
+  return {mask.plane(0, 0)->count({32, 33}, {0, 32}), mask.plane(0, 0)->count({32, 33}, {33, 64})};
+}
+
+TEST_CASE("a window of 4 has the keys that each library gives it") {
+  using Sides = std::pair<Index, Index>;
+  CHECK(sides(Library::kHf, "sliding_window=4") == Sides{3, 0});
+  CHECK(sides(Library::kHf, "sliding_window=4, is_causal=False") == Sides{4, 4});
+  CHECK(sides(Library::kFa, "causal=True, window_size=(4, 0)") == Sides{4, 0});
+  CHECK(sides(Library::kFa, "window_size=(4, 4)") == Sides{4, 4});
+  CHECK(sides(Library::kFa, "window_size=(-1, -1)") == Sides{32, 31});
+  CHECK(sides(Library::kFa, "causal=True,window_size=(-1, 3)") == Sides{32, 0});
+  CHECK(sides(Library::kTe, "attn_mask_type=\"causal\", window_size=(4, 0)") == Sides{4, 0});
+  CHECK(sides(Library::kCudnn, "diagonal_band_left_bound=4, diagonal_band_right_bound=0") ==
+        Sides{3, 0});
+  CHECK(sides(Library::kXformers, "LowerTriangularFromBottomRightLocalAttentionMask(4)") ==
+        Sides{3, 0});
+  CHECK(sides(Library::kXformers, "LocalAttentionFromBottomRightMask(4, 0)") == Sides{4, 0});
+  CHECK(sides(Library::kXformers,
+              "LocalAttentionFromBottomRightMask(window_left=4, window_right=2)") == Sides{4, 2});
+  CHECK(sides(Library::kFlashinfer, "causal=True, window_left=4") == Sides{4, 0});
+  CHECK(sides(Library::kFlex, "sliding_window(4)") == Sides{4, 0});
+  CHECK(sides(Library::kSplash, "LocalMask((4, 0))") == Sides{4, 0});
+  CHECK(sides(Library::kSplash, "LocalMask((4, 4)) & CausalMask()") == Sides{4, 0});
+  CHECK(sides(Library::kVllm, "sliding_window=4") == Sides{3, 0});
+  CHECK(sides(Library::kCkTile, "t:4,0") == Sides{4, 0});
+  CHECK(sides(Library::kCkTile, "xt:4") == Sides{2, 1});
+  CHECK(sides(Library::kFlashmask, "window_size=4") == Sides{3, 0});
+  CHECK(sides(Library::kEjkernel, "sliding_window=4") == Sides{4, 4});
+  CHECK(sides(Library::kEjkernel, "causal=True, sliding_window=4") == Sides{4, 0});
+  CHECK(sides(Library::kEjkernelFlash, "causal=True, sliding_window=(4, 0)") == Sides{4, 0});
+  CHECK(sides(Library::kEjkernelRagged, "sliding_window=4") == Sides{3, 0});
+}
+
+TEST_CASE("what translate writes for splash is read back as the same mask") {
+  for (const char* pipeline :
+       {"causal:align=bottom-right", "causal:align=top-left", "causal",
+        "window:keys=5,align=top-left", "window:left=4,right=2,align=bottom-right",
+        "window:left=4,align=bottom-right", "window:right=3", "chunk:size=8 | causal",
+        "chunk:size=8 | window:keys=4"}) {
+    INFO(pipeline);
+    const Chain chain = test::bound(pipeline);
+    const Translation there =
+        translate(chain, Library::kSplash, [](const Step& step) { return to_text(Chain{step}); });
+    REQUIRE(there.ok());
+    std::string code;
+    for (const std::string& line : there.code) code += line + "\n";
+    const Chain back = parse_library_syntax(Library::kSplash, code);
+    for (const auto& [queries, keys] : {std::pair<Index, Index>{24, 24}, {16, 24}}) {
+      const Mask full(full_plane(queries, keys));
+      const bool needs_align =
+          queries != keys && std::string(pipeline).find("align") == std::string::npos;
+      if (needs_align) continue;
+      CHECK(zip(Op::kXor, maskctl::apply(full, chain), maskctl::apply(full, back)).count() == 0);
+    }
+  }
+  CHECK(read(Library::kSplash, "LocalMask((9, 9), (4, 2), offset=3)") ==
+        read(Library::kSplash, "mask = LocalMask(window_size=(4, 2), offset=3)"));
+  CHECK(read(Library::kSplash, "FullMask((Q_LEN, KV_LEN))") == "");
+}
+
+TEST_CASE("the alignment is that of the library") {
+  CHECK(read(Library::kFa, "causal=True") == "causal:align=bottom-right");
+  CHECK(read(Library::kTe, "attn_mask_type=causal") == "causal:align=top-left");
+  CHECK(read(Library::kTe, "attn_mask_type='padding_causal_bottom_right'") ==
+        "causal:align=bottom-right");
+  CHECK(read(Library::kCudnn,
+             "diagonal_alignment=cudnn.diagonal_alignment.TOP_LEFT, diagonal_band_right_bound=0") ==
+        "causal:align=top-left");
+  CHECK(read(Library::kXformers, "LowerTriangularMask()") == "causal:align=top-left");
+  CHECK(read(Library::kHf, "attention_chunk_size=8") ==
+        "causal:align=bottom-right | chunk:size=8,align=bottom-right");
+  CHECK(read(Library::kHf, "sliding_window=None") == "causal:align=bottom-right");
+}
+
+TEST_CASE("ck_tile masks are read as its runner reads them") {
+  const auto text = [](const char* given) { return to_text(parse_ck_tile(given)); };
+  CHECK(text("t") == "causal:align=top-left");
+  CHECK(text("1") == "causal:align=top-left");
+  CHECK(text("-mask=b") == "causal:align=bottom-right");
+  CHECK(text("0") == "");
+  CHECK(text("b:127,0") == "window:keys=128,align=bottom-right");
+  CHECK(text("t:-1,3") == "window:right=3,align=top-left");
+  CHECK(text("xb:5") == "window:left=2,right=2,align=bottom-right");
+  CHECK(text("xt:-1") == "causal:align=top-left");
+  CHECK(text("g:3,2") == "window:left=2,right=1,align=top-left");
+  CHECK(text("b:127,0,4") ==
+        "window:keys=128,align=bottom-right | sinks:n=4 | causal:align=bottom-right");
+}
+
+TEST_CASE("expressions are chains, what opens keys first") {
+  const auto text = [](const char* given) { return to_text(parse_mask_expression(given)); };
+  CHECK(text("causal") == "causal");
+  CHECK(text("causal_mask") == "causal");
+  CHECK(text("and_masks(causal, generate_sliding_window(8))") == "causal | window:keys=9");
+  CHECK(text("and_masks(document(3+5), or_masks(prefix(2), causal))") ==
+        "causal | prefix:n=2 | doc:lens=3+5");
+  CHECK(text("generate_prefix_lm_mask(4)") == "causal | prefix:n=4");
+  CHECK(text("or_masks(prefix(2), sinks(1))") == "not | prefix:n=2 | sinks:n=1");
+  CHECK(text("and_masks(prefix(2), causal)") == "not | prefix:n=2 | causal");
+  CHECK(text("and_masks(chunked(4), dilated(2), causal)") ==
+        "chunk:size=4 | dilated:stride=2 | causal");
+}
+
+std::string failure_and_place(Library library, const std::string& text) {
+  try {
+    parse_library_syntax(library, text);
+  } catch (const PipelineError& error) {
+    return std::string(error.what()) + "\n" + error.display();
+  }
+  return "";
+}
+
+TEST_CASE("the window table and the readers agree on every library's keys") {
+  const std::pair<const char*, Library> names[] = {
+      {"hf", Library::kHf},         {"xformers", Library::kXformers},
+      {"cudnn", Library::kCudnn},   {"flashmask", Library::kFlashmask},
+      {"vllm", Library::kVllm},     {"ejkernel-ragged", Library::kEjkernelRagged},
+      {"fa", Library::kFa},         {"flashinfer", Library::kFlashinfer},
+      {"splash", Library::kSplash}, {"flex", Library::kFlex}};
+  int read_rows = 0;
+  for (const WindowConvention& row : window_conventions()) {
+    std::string api(row.api.substr(0, row.api.find(',')));
+    const auto found =
+        std::ranges::find_if(names, [&](const auto& entry) { return entry.first == api; });
+    if (found == std::end(names)) continue;  // a reference program, or MaskInfo's methods
+    std::string text(row.parameter);
+    for (std::size_t at = 0; (at = text.find('W', at)) != text.npos; ++at) {
+      const bool name =
+          at + 1 < text.size() && std::islower(static_cast<unsigned char>(text[at + 1]));
+      if (!name) text.replace(at, 1, "4");
+    }
+    if (row.api.find("Causal") != row.api.npos) {
+      text = "LowerTriangularFromBottomRightLocalAttentionMask(4)";
+    }
+    if (row.api == "hf, bidirectional") text += ", is_causal=False";
+    if (row.api == "vllm, EncoderOnlyAttention") text = "EncoderOnlyAttention(" + text + ")";
+    if (row.api.find("global and dilated") != row.api.npos) {
+      text = "generate_dilated_sliding_window(4, 1)";
+    }
+    INFO(row.api << ": " << text);
+    const auto [before, after] = sides(found->second, text);
+    const step::Window want = window_of(row.rule, 4);
+    CHECK(before == *want.left);
+    // A bound on one side alone leaves the other open.
+    CHECK((after == *want.right || after == 31));
+    ++read_rows;
+  }
+  CHECK(read_rows >= 11);
+}
+
+TEST_CASE("names that stand for themselves or for too much give a message") {
+  CHECK(failure_and_place(Library::kSplash, "mask = mask & CausalMask()\nmask") != "");
+  CHECK(failure_and_place(Library::kFa,
+                          "a = torch.tensor(b)\nb = torch.tensor(a)\n"
+                          "flash_attn_varlen_func(q, k, v, a, b, 1, 1)")
+            .find("list of numbers") != std::string::npos);
+  std::string doubled = "m0 = q_idx >= kv_idx\n";
+  for (int i = 1; i < 20; ++i) {
+    const std::string last = "m" + std::to_string(i - 1);
+    doubled += "m" + std::to_string(i) + " = " + last + " & " + last + "\n";
+  }
+  CHECK(failure_and_place(Library::kFlex, doubled + "m19").find("more than 1000 parts") !=
+        std::string::npos);
+  std::string lambdas;
+  for (int i = 0; i < 5000; ++i) lambdas += "lambda:";
+  CHECK(failure_and_place(Library::kFlex, lambdas).find("levels") != std::string::npos);
+}
+
+TEST_CASE("mistakes are shown with a caret") {
+  CHECK(failure_and_place(Library::kHf, "sliding_widow=4") ==
+        "translate: unknown argument 'sliding_widow' of hf; did you mean 'sliding_window'?\n"
+        "  sliding_widow=4\n"
+        "  ^");
+  CHECK(failure_and_place(Library::kFa, "causal=maybe") ==
+        "translate: expected True or False\n"
+        "  causal=maybe\n"
+        "         ^");
+  CHECK(failure_and_place(Library::kHf, "sliding_window=0") ==
+        "translate: 0: expected at least 1\n"
+        "  sliding_window=0\n"
+        "                 ^");
+  CHECK(failure_and_place(Library::kFa, "window_size=(4").find("expected ','") !=
+        std::string::npos);
+  CHECK(failure_and_place(Library::kCkTile, "q:1,2").find("expected t, b, xt, xb or g") !=
+        std::string::npos);
+  CHECK(failure_and_place(Library::kCkTile, "g:0,2").find("Y of at least 1") != std::string::npos);
+  CHECK(failure_and_place(Library::kFlex, "and_masks(causal").find("expected ',' or ')'") !=
+        std::string::npos);
+  CHECK(failure_and_place(Library::kFlex, "casual").find("did you mean 'causal'?") !=
+        std::string::npos);
+  CHECK(failure_and_place(Library::kFlex, "or_masks(causal, document(3))").find("or:FILE") !=
+        std::string::npos);
+  CHECK(failure_and_place(Library::kXformers, "SomeMask(3)").find("unknown call") !=
+        std::string::npos);
+  CHECK(failure_and_place(Library::kSplash, "LocalMask(4)").find("expected (L, R)") !=
+        std::string::npos);
+  CHECK(failure_and_place(Library::kSplash, "LocalMask((4, x))").find("expected a whole number") !=
+        std::string::npos);
+  CHECK(failure_and_place(Library::kSplash, "CausalMask(offset=KV)").find("KV_LEN - Q_LEN") !=
+        std::string::npos);
+  CHECK(
+      failure_and_place(Library::kSplash, "CausalMask() & LocalMask((1, 1), offset=KV_LEN - Q_LEN)")
+          .find("one offset") != std::string::npos);
+  std::string deep;
+  for (int i = 0; i < 100; ++i) deep += "and_masks(";
+  CHECK(failure_and_place(Library::kFlex, deep).find("more than 64 levels") != std::string::npos);
+}
+
+}  // namespace
+}  // namespace maskctl
