@@ -1,6 +1,5 @@
 // The layers of the library and its public headers, kept by reading every #include.
 #include <filesystem>
-#include <fstream>
 #include <map>
 #include <regex>
 #include <set>
@@ -9,7 +8,9 @@
 #include <vector>
 
 #include "support/catch_compat.h"
+#include "support/source_files.h"
 
+namespace maskctl::test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -26,8 +27,8 @@ const std::map<std::string, Layer> kLayers = {
     {"base",
      {{},
       {"fmt"},
-      {"atomic_file.h", "checked.h", "helper_file.h", "huge_pages.h", "mt19937.h", "ranges.h",
-       "stopwatch.h", "text.h", "threefry_block.h", "wait.h"}}},
+      {"atomic_file.h", "checked.h", "helper_file.h", "huge_pages.h", "mt19937.h", "printable.h",
+       "ranges.h", "stopwatch.h", "text.h", "threefry_block.h", "wait.h"}}},
     {"tensor", {{"base"}, {"fmt"}, {"element_types.h", "lines.h"}}},
     {"mask",
      {{"base", "tensor"},
@@ -39,8 +40,8 @@ const std::map<std::string, Layer> kLayers = {
     {"io",
      {{"base", "tensor", "mask"},
       {"fmt", "png.h", "zlib.h", "nlohmann"},
-      {"containers/array_look.h", "containers/container.h", "containers/pretrained.h",
-       "formats/hdf5/hdf5_protocol.h", "formats/png/png.h", "printable.h"}}},
+      {"formats/container.h", "formats/hdf5/hdf5_protocol.h", "formats/png/png.h",
+       "formats/pretrained.h", "kinds/array_look.h"}}},
     {"render",
      {{"base", "tensor", "mask"},
       {"fmt"},
@@ -64,30 +65,10 @@ bool is_system(const std::string& header) {
   return names.contains(header.substr(0, header.find('/')));
 }
 
-std::string without_comments(const std::string& text) {
-  return std::regex_replace(text, std::regex("//[^\n]*"), "");
-}
-
-std::vector<std::string> includes(const std::string& text) {
-  static const std::regex pattern(R"((?:^|\n)[ \t]*#[ \t]*include[ \t]*([<"][^>"\n]+)[>"])");
-  std::vector<std::string> found;
-  for (std::sregex_iterator it(text.begin(), text.end(), pattern), end; it != end; ++it) {
-    found.push_back((*it)[1]);
-  }
-  return found;
-}
-
-std::string read(const fs::path& path) {
-  std::ifstream in(path, std::ios::binary);
-  std::ostringstream text;
-  text << in.rdbuf();
-  return text.str();
-}
-
 /// "maskctl/base/error.h" and so on: what is installed.
 const Names& public_headers() {
   static const Names names = [] {
-    std::istringstream lines(read(fs::path(MASKCTL_SOURCE_DIR) / "lib/public_headers.txt"));
+    std::istringstream lines(text_of_file(MASKCTL_SOURCE_DIR "/lib/public_headers.txt"));
     Names found;
     for (std::string line; std::getline(lines, line);) {
       if (line.starts_with("maskctl/")) found.insert(line);
@@ -188,20 +169,6 @@ std::vector<std::string> faults(const std::string& path, const std::string& sour
   }
   const std::string option = library ? option_named(text) : "";
   if (!option.empty()) found.push_back(path + ": the library names the option " + option);
-  return found;
-}
-
-std::map<std::string, std::string> sources(const Names& folders) {
-  const fs::path root = MASKCTL_SOURCE_DIR;
-  std::map<std::string, std::string> found;
-  for (const std::string& folder : folders) {
-    for (const auto& entry : fs::recursive_directory_iterator(root / folder)) {
-      const std::string extension = entry.path().extension().string();
-      static const Names sources = {".h", ".cc", ".cuh", ".cu"};
-      if (!sources.contains(extension)) continue;
-      found[fs::relative(entry.path(), root).generic_string()] = read(entry.path());
-    }
-  }
   return found;
 }
 
@@ -315,3 +282,4 @@ TEST_CASE("sources: each opens with its purpose and leaves nothing for later", "
 }
 
 }  // namespace
+}  // namespace maskctl::test

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "maskctl/inspect/check/leaks.h"
-#include "maskctl/io/containers/kind.h"
+#include "maskctl/io/kinds/kind.h"
 #include "maskctl/mask/block_size.h"
 #include "maskctl/tensor/dtype.h"
 

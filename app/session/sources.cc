@@ -9,7 +9,7 @@
 #include "app/reports/remedies.h"
 #include "maskctl/base/error.h"
 #include "maskctl/io/array_io.h"
-#include "maskctl/io/containers/container.h"
+#include "maskctl/io/formats/container.h"
 #include "maskctl/pipeline/parse/diagnostic.h"
 #include "maskctl/pipeline/steps/generate.h"
 

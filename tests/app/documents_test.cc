@@ -7,6 +7,7 @@
 
 #include "app/process.h"
 #include "app/session/elsewhere.h"
+#include "maskctl/io/array_io.h"
 #include "maskctl/io/formats/formats.h"
 #include "maskctl/mask/planes/bands.h"
 #include "support/catch_compat.h"

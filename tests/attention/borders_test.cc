@@ -1,7 +1,7 @@
 // What is wrong beside a border between shards is found there, and nowhere else.
 #include "maskctl/attention/verify/borders.h"
 
-#include "maskctl/attention/operations.h"
+#include "maskctl/attention/operations/all.h"
 #include "support/catch_compat.h"
 
 namespace borders_cases {

@@ -5,6 +5,7 @@
 #include <array>
 #include <limits>
 
+#include "maskctl/attention/operations/native_sparse/checked.h"
 #include "maskctl/attention/operations/native_sparse/compression.h"
 #include "maskctl/base/threads.h"
 #include "maskctl/mask/arrays/dense.h"

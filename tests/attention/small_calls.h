@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "maskctl/attention/by_name.h"
-#include "maskctl/attention/operations.h"
+#include "maskctl/attention/operations/all.h"
 #include "support/tensors.h"
 
 namespace maskctl::attention_test {

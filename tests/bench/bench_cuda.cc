@@ -23,7 +23,11 @@
 #include "maskctl/attention/cuda/linear/linear.h"
 #include "maskctl/attention/cuda/paged/paged.h"
 #include "maskctl/attention/cuda/softmax/softmax.h"
+#include "maskctl/attention/operations/grouped_matmul/checked.h"
+#include "maskctl/attention/operations/linear/checked.h"
+#include "maskctl/attention/operations/native_sparse/checked.h"
 #include "maskctl/attention/operations/native_sparse/compression.h"
+#include "maskctl/attention/softmax/checked.h"
 #include "maskctl/base/text.h"
 
 namespace {

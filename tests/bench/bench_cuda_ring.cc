@@ -20,6 +20,7 @@
 #include "maskctl/attention/cuda/host_door.h"
 #include "maskctl/attention/cuda/ring/ring.h"
 #include "maskctl/attention/sharded/gather.h"
+#include "maskctl/attention/softmax/checked.h"
 
 namespace {
 

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "maskctl/attention/context.h"
+#include "maskctl/attention/problems/context.h"
 #include "maskctl/attention/ring/communicator.h"
 
 namespace maskctl::rank_test {

@@ -6,7 +6,7 @@
 #include <span>
 
 #include "maskctl/base/index.h"
-#include "maskctl/io/read_options.h"
+#include "maskctl/io/streams/options.h"
 
 /// One input: 0 when it was read, -1 when maskctl::Error was the answer; anything else thrown is a
 /// fault. Also the entry point of libFuzzer.

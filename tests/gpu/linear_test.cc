@@ -6,6 +6,7 @@
 #include "gpu/kernels_ran.h"
 #include "maskctl/attention/arrays/outputs.h"
 #include "maskctl/attention/cuda/host_door.h"
+#include "maskctl/attention/operations/linear/checked.h"
 
 namespace {
 

@@ -5,7 +5,8 @@
 #include "gpu/kernels_ran.h"
 #include "maskctl/attention/cuda/blocks/block_attention.h"
 #include "maskctl/attention/cuda/host_door.h"
-#include "maskctl/attention/operations/native_sparse/block_problem.h"
+#include "maskctl/attention/operations/native_sparse/checked.h"
+#include "maskctl/attention/problems/block_problem.h"
 #include "support/tensors.h"
 
 namespace {

@@ -6,6 +6,7 @@
 #include "gpu/kernels_ran.h"
 #include "maskctl/attention/cuda/hopper/forward.h"
 #include "maskctl/attention/cuda/host_door.h"
+#include "maskctl/attention/softmax/checked.h"
 #include "maskctl/mask/planes/bands.h"
 #include "support/rounds.h"
 

@@ -13,6 +13,7 @@
 #include "base/scratch.h"
 #include "maskctl/base/error.h"
 #include "maskctl/io/array_io.h"
+#include "maskctl/io/streams/byte_source.h"
 #include "support/catch_compat.h"
 #include "support/contains.h"
 #include "support/error_of.h"

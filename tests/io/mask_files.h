@@ -18,6 +18,7 @@
 
 #include "base/scratch.h"
 #include "maskctl/base/error.h"
+#include "maskctl/io/formats/npy/npy.h"
 #include "maskctl/io/masks/mask_io.h"
 #include "maskctl/mask/arrays/dense.h"
 #include "maskctl/tensor/convert.h"

@@ -1,6 +1,6 @@
 // What a SOURCE names, and which kind it is taken for.
 #include "io/mask_files.h"
-#include "maskctl/io/containers/kind.h"
+#include "maskctl/io/kinds/kind.h"
 #include "maskctl/io/masks/mask_io.h"
 #include "support/catch_compat.h"
 

@@ -1,5 +1,6 @@
 // The grammar of .npy headers: what is read, what is refused and how.
 #include "io/array_support.h"
+#include "maskctl/io/formats/npy/npy.h"
 
 using namespace maskctl;
 using namespace maskctl::test;

@@ -4,6 +4,7 @@
 #include <thread>
 
 #include "io/array_support.h"
+#include "maskctl/io/formats/npy/npy.h"
 
 using namespace maskctl;
 using namespace maskctl::test;

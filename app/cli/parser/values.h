@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "app/session/session.h"
-#include "maskctl/io/containers/kind.h"
+#include "maskctl/io/kinds/kind.h"
 #include "maskctl/mask/block_size.h"
 #include "maskctl/tensor/dtype.h"
 

@@ -7,7 +7,7 @@
 #include <string_view>
 #include <type_traits>
 
-#include "maskctl/attention/kernels.h"
+#include "maskctl/attention/problems/kernels.h"
 #include "maskctl/attention/runtime/platform.h"
 
 namespace maskctl::attention {

@@ -13,9 +13,9 @@
 #include <variant>
 #include <vector>
 
+#include "maskctl/attention/problems/context.h"
 #include "maskctl/attention/runtime/configs.h"
-#include "maskctl/attention/softmax/mask_arguments.h"
-#include "maskctl/attention/softmax/softmax.h"
+#include "maskctl/attention/window.h"
 #include "maskctl/mask/blocks/block_map.h"
 #include "maskctl/mask/info/mask_info.h"
 #include "maskctl/mask/lazy/lazy_mask.h"

@@ -14,9 +14,8 @@
 
 #include "maskctl/base/checked.h"
 #include "maskctl/base/error.h"
-#include "maskctl/io/containers/container.h"
-#include "maskctl/io/containers/kind.h"
 #include "maskctl/io/formats/formats.h"
+#include "maskctl/io/kinds/kind.h"
 
 namespace maskctl {
 namespace {
@@ -182,33 +181,6 @@ std::string key_in(const DestName& dest) { return dest.member.empty() ? "arr_0" 
 
 }  // namespace
 
-ArrayWriter::ArrayWriter(const ArraySpec& array) {
-  const auto elements = checked_product(array.shape);
-  const auto bytes = elements ? checked_mul(*elements, size_bytes(array.dtype)) : std::nullopt;
-  if (!bytes) {
-    throw Error(Errc::kShape,
-                fmt::format("shape {} is too large to write", shape_text(array.shape)));
-  }
-  remaining_ = *bytes;
-}
-
-void ArrayWriter::write(std::span<const std::byte> bytes) {
-  if (std::ssize(bytes) > remaining_) {
-    throw Error(Errc::kInvalidArgument, fmt::format("{} bytes written where the shape leaves {}",
-                                                    bytes.size(), remaining_));
-  }
-  put(bytes);
-  remaining_ -= std::ssize(bytes);
-}
-
-void ArrayWriter::commit() {
-  if (remaining_ != 0) {
-    throw Error(Errc::kInvalidArgument,
-                fmt::format("{} bytes fewer written than the shape needs", remaining_));
-  }
-  finish();
-}
-
 bool DestName::is_container() const { return format->is_container(); }
 
 std::unique_ptr<ArrayWriter> array_writer(const std::string& dest, DType dtype,
@@ -246,15 +218,6 @@ DestName parse_dest_name(std::string_view text) {
   if (auto container = container_name(text)) return *std::move(container);
   check_suffix(text);
   return {std::string(text), "", &kNpyFormat};
-}
-
-std::vector<ArrayStream> streams_of(std::span<const ArrayRef> arrays) {
-  std::vector<ArrayStream> streams;
-  for (const auto& [name, tensor] : arrays) {
-    streams.push_back({{name, tensor->dtype(), tensor->shape()},
-                       [tensor](const WriteBytes& write) { write(tensor->bytes()); }});
-  }
-  return streams;
 }
 
 void write_array(const std::string& dest, const ArrayStream& array, const WriteOptions& options) {

@@ -1,17 +1,15 @@
 // Arrays by name: SOURCE and DEST texts to tensors and back.
 #pragma once
 
-#include <cstddef>
 #include <memory>
 #include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
-#include "maskctl/io/formats/npy/npy.h"
-#include "maskctl/io/named_arrays.h"
-#include "maskctl/io/read_options.h"
-#include "maskctl/io/streams/byte_source.h"
+#include "maskctl/io/streams/array_writer.h"
+#include "maskctl/io/streams/named_arrays.h"
+#include "maskctl/io/streams/options.h"
 #include "maskctl/tensor/tensor.h"
 
 namespace maskctl {
@@ -32,12 +30,6 @@ SourceName parse_source_name(std::string_view text);
 Tensor read_array(const std::string& source, const ReadOptions& options = {},
                   std::vector<std::string>* notes = nullptr);
 
-struct WriteOptions {
-  bool force = false;   // replace an existing file, or with append an existing array
-  bool append = false;  // keep the other arrays of an existing container
-  int gzip = 0;         // compression level 1 to 9 for HDF5 and .npz; 0: none
-};
-
 /// A file format of arrays (formats/formats.h).
 struct FileFormat;
 
@@ -52,45 +44,6 @@ struct DestName {
 /// "m.npz", "m.npz:KEY", "m.safetensors:NAME", "m.h5:/GROUP/NAME" (or .hdf5, "::"); anything else,
 /// including "-", is an .npy.
 DestName parse_dest_name(std::string_view text);
-
-/// Where an array or text goes: a file that appears whole or not at all, or standard output ("-").
-class ByteSink {
- public:
-  /// `kind` (".npy") names the data when a terminal is refused: "refusing to write .npy to a
-  /// terminal; use -o FILE or pipe it". An empty kind is text, which may go to a terminal.
-  ByteSink(const std::string& dest, const WriteOptions& options, std::string_view kind);
-  ~ByteSink();
-  ByteSink(const ByteSink&) = delete;
-  ByteSink& operator=(const ByteSink&) = delete;
-
-  void write(std::span<const std::byte> bytes);
-  void write(std::string_view text);
-  /// Makes the file visible under its name. Without it the destructor leaves nothing behind.
-  void commit();
-
- private:
-  struct Impl;
-  std::unique_ptr<Impl> impl_;
-};
-
-/// Writes one array part by part.
-class ArrayWriter {
- public:
-  /// Throws Error(kShape) when the size of the array cannot be counted.
-  explicit ArrayWriter(const ArraySpec& array);
-  virtual ~ArrayWriter() = default;
-  /// The next elements in C order, native byte order.
-  void write(std::span<const std::byte> bytes);
-  /// Makes the file visible. This and write() throw Error(kInvalidArgument) when fewer or more
-  /// bytes were written than the shape needs.
-  void commit();
-
- private:
-  virtual void put(std::span<const std::byte> bytes) = 0;
-  virtual void finish() = 0;
-
-  Index remaining_;  // bytes
-};
 
 /// Starts an array at any DEST. Most formats are written as the data comes; an .npz, which needs
 /// checksums first, at the end. An array of a container without a key is "arr_0", as np.savez names

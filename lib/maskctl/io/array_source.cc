@@ -7,7 +7,7 @@
 #include "maskctl/base/checked.h"
 #include "maskctl/base/error.h"
 #include "maskctl/io/array_io.h"
-#include "maskctl/io/containers/container.h"
+#include "maskctl/io/formats/container.h"
 
 namespace maskctl {
 namespace {

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "maskctl/base/index.h"
-#include "maskctl/io/read_options.h"
+#include "maskctl/io/streams/options.h"
 #include "maskctl/tensor/dtype.h"
 #include "maskctl/tensor/place.h"
 #include "maskctl/tensor/tensor.h"

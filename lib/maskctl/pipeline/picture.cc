@@ -8,6 +8,7 @@
 
 #include "maskctl/base/error.h"
 #include "maskctl/io/formats/png/png.h"
+#include "maskctl/io/streams/byte_sink.h"
 #include "maskctl/pipeline/parse/diagnostic.h"
 #include "maskctl/render/picture/html.h"
 #include "maskctl/render/picture/raster.h"

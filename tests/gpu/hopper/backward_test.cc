@@ -5,6 +5,7 @@
 #include "maskctl/attention/cuda/hopper/forward.h"
 #include "maskctl/attention/cuda/host_door.h"
 #include "maskctl/attention/cuda/softmax/softmax.h"
+#include "maskctl/attention/softmax/checked.h"
 #include "support/rounds.h"
 
 namespace {

@@ -7,7 +7,7 @@
 #include <numeric>
 #include <sstream>
 
-#include "maskctl/attention/operations/ring/ring.h"
+#include "maskctl/attention/ring/rank.h"
 
 namespace maskctl::app {
 namespace {

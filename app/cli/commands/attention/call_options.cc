@@ -8,7 +8,7 @@
 #include "app/cli/commands/attention/call.h"
 #include "app/cli/parser/groups.h"
 #include "app/cli/parser/values.h"
-#include "maskctl/attention/context.h"
+#include "maskctl/attention/problems/context.h"
 
 namespace maskctl::app {
 namespace {

@@ -24,7 +24,7 @@
 #include "maskctl/base/error.h"
 #include "maskctl/inspect/recognise/moved_borders.h"
 #include "maskctl/inspect/recognise/neighbours.h"
-#include "maskctl/io/containers/container.h"
+#include "maskctl/io/formats/container.h"
 
 namespace maskctl::app {
 namespace {

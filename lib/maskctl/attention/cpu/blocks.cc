@@ -8,7 +8,7 @@
 #include "maskctl/attention/cpu/kernel.h"
 #include "maskctl/attention/cpu/kernels.h"
 #include "maskctl/attention/cpu/row_products.h"
-#include "maskctl/attention/operations/native_sparse/selection.h"
+#include "maskctl/attention/problems/selection.h"
 #include "maskctl/base/threads.h"
 
 namespace maskctl::attention {

@@ -2,45 +2,14 @@
 #pragma once
 
 #include <algorithm>
-#include <memory>
 #include <optional>
 #include <span>
 #include <vector>
 
-#include "maskctl/attention/softmax/softmax_problem.h"
+#include "maskctl/attention/arrays/floats.h"
+#include "maskctl/attention/problems/softmax_problem.h"
 
 namespace maskctl::attention {
-
-/// An array as f32: itself, or a converted copy; null where it is left out.
-class Floats {
- public:
-  explicit Floats(const std::optional<TensorView>& array);
-  const float* data() const { return data_; }
-  explicit operator bool() const { return data_ != nullptr; }
-
- private:
-  std::unique_ptr<Tensor> copy_;
-  const float* data_ = nullptr;
-};
-
-/// An output as f32: itself, or an array that finish() rounds into it.
-class FloatOutput {
- public:
-  explicit FloatOutput(const MutableTensorView& output);
-  FloatOutput(const FloatOutput&) = delete;
-  FloatOutput& operator=(const FloatOutput&) = delete;
-
-  /// All elements, not written yet.
-  std::span<float> values() const { return floats_; }
-  float* data() const { return floats_.data(); }
-  void fill(float value) const { std::ranges::fill(floats_, value); }
-  void finish() const;
-
- private:
-  MutableTensorView output_;
-  std::optional<Tensor> wide_;  // where the output has another dtype
-  std::span<float> floats_;
-};
 
 /// Everything a task of forward or backward reads.
 struct CpuCall {

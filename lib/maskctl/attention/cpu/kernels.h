@@ -1,7 +1,7 @@
 // Every kernel in f32 on all threads, with vectors of the best instruction set there is.
 #pragma once
 
-#include "maskctl/attention/kernels.h"
+#include "maskctl/attention/problems/kernels.h"
 
 namespace maskctl::attention::cpu {
 

@@ -181,7 +181,7 @@ void cpu::grouped_forward(const GroupedProblem& p, const MutableTensorView& outp
                           const Context&) {
   const Floats lhs(p.lhs), rhs(p.rhs);
   const FloatOutput out(output);
-  start_product(p.groups, p.existing_out, p.existing_out_mode,
+  start_product(p.groups, p.existing_out, p.adds_everywhere,
                 {reinterpret_cast<std::byte*>(out.data()), DType::kFloat32, output.shape()});
   multiply_groups(p.groups, lhs.data(), p.groups.inner, rhs.data(), p.transpose_rhs,
                   p.groups.columns, tiles_of(p), out.data());

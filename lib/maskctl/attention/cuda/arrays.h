@@ -1,7 +1,7 @@
 // The arrays of each problem, inputs and results: each_array(x, f) calls f with every one of x.
 #pragma once
 
-#include "maskctl/attention/kernels.h"
+#include "maskctl/attention/problems/kernels.h"
 
 namespace maskctl::attention {
 

@@ -7,9 +7,9 @@
 #include <utility>
 #include <vector>
 
-#include "maskctl/attention/context.h"
 #include "maskctl/attention/cuda/arrays.h"
 #include "maskctl/attention/cuda/device.h"
+#include "maskctl/attention/problems/context.h"
 #include "maskctl/base/work_scope.h"
 #include "maskctl/tensor/tensor_view.h"
 

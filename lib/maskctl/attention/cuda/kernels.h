@@ -4,7 +4,7 @@
 
 #include <string>
 
-#include "maskctl/attention/kernels.h"
+#include "maskctl/attention/problems/kernels.h"
 
 namespace maskctl::attention::cuda {
 

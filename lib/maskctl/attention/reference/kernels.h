@@ -3,7 +3,7 @@
 
 #include <limits>
 
-#include "maskctl/attention/kernels.h"
+#include "maskctl/attention/problems/kernels.h"
 
 namespace maskctl::attention::reference {
 

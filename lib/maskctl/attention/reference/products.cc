@@ -38,7 +38,7 @@ void reference::grouped_forward(const GroupedProblem& p, const MutableTensorView
   const RhsPlace rhs_at{groups.inner, groups.columns, p.transpose_rhs};
   const std::vector<double> lhs = to_double(p.lhs), rhs = to_double(p.rhs);
   Tensor out = Tensor::unwritten(DType::kFloat64, {groups.rows, groups.columns});
-  start_product(groups, p.existing_out, p.existing_out_mode, out);
+  start_product(groups, p.existing_out, p.adds_everywhere, out);
   for_each_row(groups, [&](Index g, Index row) {
     for (Index y = 0; y < groups.columns; ++y) {
       double& sum = out.as<double>()[as_size(row * groups.columns + y)];

@@ -1,5 +1,5 @@
 // The weights of whole blocks in float64 and plain loops.
-#include "maskctl/attention/operations/native_sparse/selection.h"
+#include "maskctl/attention/problems/selection.h"
 
 #include <algorithm>
 #include <cmath>

@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "maskctl/attention/arrays/to_double.h"
+#include "maskctl/attention/problems/dropout.h"
 #include "maskctl/attention/reference/kernels.h"
-#include "maskctl/attention/softmax/dropout.h"
 
 namespace maskctl::attention {
 namespace {

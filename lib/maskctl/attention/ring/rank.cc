@@ -1,17 +1,19 @@
 // The passes of one rank. Forward, partial results of all shards of keys are merged by their lse;
 // backward, gradients of keys and values go back to the rank that owns them.
+#include "maskctl/attention/ring/rank.h"
+
 #include <algorithm>
 #include <cmath>
 #include <limits>
 #include <utility>
 
+#include "maskctl/attention/arrays/floats.h"
 #include "maskctl/attention/arrays/outputs.h"
 #include "maskctl/attention/arrays/slices.h"
 #include "maskctl/attention/backends.h"
-#include "maskctl/attention/cpu/heads.h"
-#include "maskctl/attention/reference/ring.h"
 #include "maskctl/attention/ring/exchange.h"
-#include "maskctl/attention/softmax/dims.h"
+#include "maskctl/attention/ring/reference_rank.h"
+#include "maskctl/attention/softmax/checked.h"
 #include "maskctl/base/stopwatch.h"
 #include "maskctl/tensor/convert.h"
 

@@ -7,6 +7,7 @@
 
 #include "maskctl/attention/arrays/checks.h"
 #include "maskctl/attention/arrays/slices.h"
+#include "maskctl/attention/softmax/checked.h"
 
 namespace maskctl::attention {
 namespace {

@@ -3,10 +3,8 @@
 
 #include <optional>
 
-#include "maskctl/attention/operations/ring/ring.h"
-#include "maskctl/attention/ring/assign.h"
-#include "maskctl/attention/softmax/dims.h"
-#include "maskctl/attention/softmax/mask_arguments.h"
+#include "maskctl/attention/problems/dims.h"
+#include "maskctl/attention/ring/rank.h"
 
 namespace maskctl::attention {
 

@@ -1,7 +1,7 @@
 // The modules of all operations, by ejkernel's names, and the runtime that calls them.
 #pragma once
 
-#include "maskctl/attention/operations.h"
+#include "maskctl/attention/operations/all.h"
 #include "maskctl/attention/runtime/runtime.h"
 
 namespace maskctl::attention {

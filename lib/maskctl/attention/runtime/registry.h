@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "maskctl/attention/context.h"
+#include "maskctl/attention/problems/context.h"
 #include "maskctl/attention/runtime/platform.h"
 
 namespace maskctl::attention {

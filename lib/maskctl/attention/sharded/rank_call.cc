@@ -8,7 +8,7 @@
 #include "maskctl/attention/arrays/slices.h"
 #include "maskctl/attention/axes.h"
 #include "maskctl/attention/bound_call.h"
-#include "maskctl/attention/operations/ring/ring.h"
+#include "maskctl/attention/ring/rank.h"
 #include "maskctl/attention/sharded/cut_call.h"
 #include "maskctl/base/stopwatch.h"
 #include "maskctl/tensor/convert.h"

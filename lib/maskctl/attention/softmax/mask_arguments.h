@@ -5,23 +5,13 @@
 #include <optional>
 #include <vector>
 
-#include "maskctl/attention/softmax/softmax.h"
+#include "maskctl/attention/window.h"
 #include "maskctl/mask/blocks/block_map.h"
 #include "maskctl/mask/info/mask_info.h"
 #include "maskctl/mask/mask.h"
 #include "maskctl/mask/steps/named_array.h"
 
 namespace maskctl::attention {
-
-/// Keys i - left <= j <= i + right of query i, both ends counted; nullopt: no limit on that side.
-/// One number w is (w, w), so that with `causal` a query sees w + 1 keys.
-struct Window {
-  Window(Index both) : left(both), right(both) {}  // NOLINT: reads as ejkernel's int
-  Window(std::optional<Index> to_left, std::optional<Index> to_right)
-      : left(to_left), right(to_right) {}
-  std::optional<Index> left, right;
-  friend bool operator==(const Window&, const Window&) = default;
-};
 
 /// Which segment ids mark padding, that sees nothing and is seen by nothing.
 enum class SegmentPadding : std::uint8_t { kNegative, kZero };

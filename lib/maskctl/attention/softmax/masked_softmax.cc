@@ -4,7 +4,7 @@
 #include <algorithm>
 
 #include "maskctl/attention/arrays/checks.h"
-#include "maskctl/attention/softmax/softmax_problem.h"
+#include "maskctl/attention/softmax/checked.h"
 
 namespace maskctl::attention {
 namespace {

@@ -4,7 +4,7 @@
 
 #include "maskctl/attention/arrays/outputs.h"
 #include "maskctl/attention/backends.h"
-#include "maskctl/attention/softmax/softmax_problem.h"
+#include "maskctl/attention/softmax/checked.h"
 #include "maskctl/base/error.h"
 
 namespace maskctl::attention {

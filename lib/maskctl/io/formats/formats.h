@@ -9,8 +9,10 @@
 #include <string_view>
 #include <utility>
 
-#include "maskctl/io/array_io.h"
-#include "maskctl/io/containers/container.h"
+#include "maskctl/io/formats/container.h"
+#include "maskctl/io/streams/array_writer.h"
+#include "maskctl/io/streams/named_arrays.h"
+#include "maskctl/io/streams/options.h"
 
 namespace maskctl {
 
@@ -23,7 +25,7 @@ struct FileFormat {
   bool (*recognise)(ByteSource& source);
   std::unique_ptr<Container> (*open)(ByteSource source, const ReadOptions& options);
   /// Writes several arrays to a path or "-", beside the old ones when options.append is set (see
-  /// containers/append.h). Null for a format of one array.
+  /// append.h). Null for a format of one array.
   void (*write)(const std::string& path, std::span<const ArrayStream> arrays,
                 const WriteOptions& options) = nullptr;
   /// Starts to write one array part by part. Null if an array must be held whole and given to

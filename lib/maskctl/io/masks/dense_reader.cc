@@ -8,7 +8,7 @@
 #include <limits>
 
 #include "maskctl/base/error.h"
-#include "maskctl/io/containers/kind.h"
+#include "maskctl/io/kinds/kind.h"
 #include "maskctl/mask/arrays/bias.h"
 #include "maskctl/mask/arrays/elements.h"
 #include "maskctl/mask/equal/shared_planes.h"

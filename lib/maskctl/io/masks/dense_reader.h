@@ -8,9 +8,9 @@
 #include <string>
 #include <vector>
 
-#include "maskctl/io/containers/array_look.h"
+#include "maskctl/io/kinds/array_look.h"
+#include "maskctl/io/masks/element_rows.h"
 #include "maskctl/io/masks/mask_io.h"
-#include "maskctl/io/streams/stream.h"
 #include "maskctl/mask/arrays/bias.h"
 #include "maskctl/mask/mask.h"
 

@@ -10,7 +10,7 @@
 
 #include "maskctl/base/checked.h"
 #include "maskctl/base/error.h"
-#include "maskctl/io/containers/array_look.h"
+#include "maskctl/io/kinds/array_look.h"
 #include "maskctl/io/masks/dense_reader.h"
 #include "maskctl/mask/arrays/array_kinds.h"
 #include "maskctl/mask/arrays/bits.h"

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "maskctl/io/containers/container.h"
+#include "maskctl/io/formats/container.h"
 #include "maskctl/io/masks/mask_io.h"
 
 namespace maskctl {

@@ -9,8 +9,8 @@
 #include <string_view>
 
 #include "maskctl/base/error.h"
+#include "maskctl/base/printable.h"
 #include "maskctl/io/masks/mask_arrays.h"
-#include "maskctl/io/printable.h"
 #include "maskctl/mask/arrays/dense.h"
 #include "maskctl/tensor/convert.h"
 

@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "maskctl/io/array_io.h"
-#include "maskctl/io/containers/kind.h"
-#include "maskctl/io/read_options.h"
+#include "maskctl/io/kinds/kind.h"
+#include "maskctl/io/streams/options.h"
 #include "maskctl/mask/arrays/bias.h"
 #include "maskctl/mask/arrays/varlen.h"
 #include "maskctl/mask/block_size.h"

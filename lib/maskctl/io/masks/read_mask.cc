@@ -9,8 +9,8 @@
 
 #include "maskctl/base/checked.h"
 #include "maskctl/base/error.h"
-#include "maskctl/io/containers/view_container.h"
 #include "maskctl/io/masks/mask_arrays.h"
+#include "maskctl/io/masks/view_container.h"
 #include "maskctl/mask/arrays/dense.h"
 #include "maskctl/tensor/convert.h"
 

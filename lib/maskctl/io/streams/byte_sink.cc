@@ -1,4 +1,5 @@
-// Destinations: a file that appears whole or not at all, or standard output.
+#include "maskctl/io/streams/byte_sink.h"
+
 #include <fmt/format.h>
 #include <unistd.h>
 
@@ -6,7 +7,6 @@
 
 #include "maskctl/base/atomic_file.h"
 #include "maskctl/base/error.h"
-#include "maskctl/io/array_io.h"
 
 namespace maskctl {
 struct ByteSink::Impl {

@@ -6,8 +6,8 @@
 #include <nlohmann/json.hpp>
 
 #include "maskctl/base/error.h"
-#include "maskctl/io/containers/pretrained.h"
-#include "maskctl/io/printable.h"
+#include "maskctl/base/printable.h"
+#include "maskctl/io/formats/pretrained.h"
 #include "maskctl/io/streams/byte_source.h"
 #include "maskctl/mask/steps/causal.h"
 #include "maskctl/mask/steps/chunk.h"

@@ -9,7 +9,7 @@
 
 #include "maskctl/attention/cpu/kernel.h"
 #include "maskctl/attention/cpu/linear/decays.h"
-#include "maskctl/attention/operations/linear/linear_problem.h"
+#include "maskctl/attention/problems/linear_problem.h"
 
 namespace maskctl::attention {
 

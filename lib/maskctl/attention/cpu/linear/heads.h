@@ -7,7 +7,7 @@
 #include "maskctl/attention/cpu/heads.h"
 #include "maskctl/attention/cpu/prefetch_queue.h"
 #include "maskctl/attention/cpu/worker_pool.h"
-#include "maskctl/attention/operations/linear/linear_problem.h"
+#include "maskctl/attention/problems/linear_problem.h"
 #include "maskctl/base/threads.h"
 
 namespace maskctl::attention {

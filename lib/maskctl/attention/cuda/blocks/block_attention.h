@@ -2,7 +2,7 @@
 #pragma once
 
 #include "maskctl/attention/cuda/blocks/block_plan.h"
-#include "maskctl/attention/softmax/softmax_problem.h"
+#include "maskctl/attention/problems/softmax_problem.h"
 
 namespace maskctl::attention::cuda {
 

@@ -65,7 +65,7 @@ BlockPlan::BlockPlan(const BlockProblem& c, Stream stream)
             c.count,
             c.d.kv_heads,
             std::min(c.block_size, std::max<Index>(c.d.queries, 1)),
-            c.duplicates == DuplicateBlocks::kOnce};
+            !c.counts_duplicates};
 }
 
 BlockGradientPlan::BlockGradientPlan(const BlockProblem& c, Stream stream) : plan_(c, stream) {

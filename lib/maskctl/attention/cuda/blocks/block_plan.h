@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "maskctl/attention/cuda/device.h"
-#include "maskctl/attention/operations/native_sparse/block_problem.h"
+#include "maskctl/attention/problems/block_problem.h"
 
 namespace maskctl::attention::cuda {
 

@@ -198,7 +198,7 @@ void grouped_forward(Workspace& workspace, const GroupedProblem& p, const Groupe
                      false,
                      any_result(out)};
   if (p.existing_out) product.added = any_array(*p.existing_out);
-  product.adds_everywhere = p.existing_out_mode == ExistingOutMode::kAdd;
+  product.adds_everywhere = p.adds_everywhere;
   run(workspace, plan, product);
 }
 

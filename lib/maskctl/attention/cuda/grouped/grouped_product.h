@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "maskctl/attention/cuda/device.h"
-#include "maskctl/attention/operations/grouped_matmul/grouped_problem.h"
+#include "maskctl/attention/problems/grouped_problem.h"
 
 namespace maskctl::attention::cuda {
 

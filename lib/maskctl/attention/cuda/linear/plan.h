@@ -2,7 +2,7 @@
 #pragma once
 
 #include "maskctl/attention/cuda/device.h"
-#include "maskctl/attention/operations/linear/linear_problem.h"
+#include "maskctl/attention/problems/linear_problem.h"
 
 namespace maskctl::attention::cuda {
 

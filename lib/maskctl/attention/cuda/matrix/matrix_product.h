@@ -1,9 +1,9 @@
 // Products of matrices on the GPU.
 #pragma once
 
-#include "maskctl/attention/context.h"
 #include "maskctl/attention/cuda/device.h"
-#include "maskctl/attention/operations/mla/matrix_problem.h"
+#include "maskctl/attention/problems/context.h"
+#include "maskctl/attention/problems/matrix_problem.h"
 
 namespace maskctl::attention::cuda {
 

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "maskctl/attention/cuda/launch.cuh"
-#include "maskctl/attention/operations/paged/paged_problem.h"
+#include "maskctl/attention/problems/paged_problem.h"
 
 namespace maskctl::attention::cuda {
 

@@ -5,7 +5,7 @@
 #include <string>
 
 #include "maskctl/attention/cuda/device.h"
-#include "maskctl/attention/operations/paged/paged_problem.h"
+#include "maskctl/attention/problems/paged_problem.h"
 
 namespace maskctl::attention::cuda {
 

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "maskctl/attention/cuda/device.h"
-#include "maskctl/attention/operations/mean_pooling/pooling_problem.h"
+#include "maskctl/attention/problems/pooling_problem.h"
 
 namespace maskctl::attention::cuda {
 

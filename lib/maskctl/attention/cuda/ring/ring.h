@@ -13,8 +13,8 @@
 
 #include "maskctl/attention/cuda/gpus.h"
 #include "maskctl/attention/cuda/softmax/softmax.h"
+#include "maskctl/attention/problems/ring_problem.h"
 #include "maskctl/attention/ring/exchange.h"
-#include "maskctl/attention/ring/ring_problem.h"
 
 namespace maskctl::attention::cuda {
 

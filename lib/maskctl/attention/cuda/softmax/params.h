@@ -5,7 +5,7 @@
 
 #include "maskctl/attention/cuda/elements.h"
 #include "maskctl/attention/cuda/tiles/device_tiles.h"
-#include "maskctl/attention/softmax/softmax_problem.h"
+#include "maskctl/attention/problems/softmax_problem.h"
 
 namespace maskctl::attention::cuda {
 

@@ -6,7 +6,7 @@
 #include "maskctl/attention/cuda/hopper/key_order.h"
 #include "maskctl/attention/cuda/hopper/schedule.h"
 #include "maskctl/attention/cuda/tiles/device_tiles.h"
-#include "maskctl/attention/softmax/softmax_problem.h"
+#include "maskctl/attention/problems/softmax_problem.h"
 
 namespace maskctl::attention::cuda {
 

@@ -7,7 +7,7 @@
 
 #include "maskctl/attention/cuda/softmax/params.h"
 #include "maskctl/attention/cuda/tiles/tiles.cuh"
-#include "maskctl/attention/softmax/dropout.h"
+#include "maskctl/attention/problems/dropout.h"
 
 namespace maskctl::attention::cuda {
 

@@ -5,7 +5,7 @@
 
 #include "maskctl/attention/arrays/checks.h"
 #include "maskctl/attention/arrays/slices.h"
-#include "maskctl/attention/softmax/dims.h"
+#include "maskctl/attention/softmax/checked.h"
 #include "maskctl/attention/softmax/head_groups.h"
 #include "maskctl/attention/softmax/masked_softmax.h"
 #include "maskctl/tensor/convert.h"

@@ -12,7 +12,7 @@
 #include "maskctl/attention/arrays/outputs.h"
 #include "maskctl/attention/arrays/slices.h"
 #include "maskctl/attention/backends.h"
-#include "maskctl/attention/operations/grouped_matmul/grouped_problem.h"
+#include "maskctl/attention/operations/grouped_matmul/checked.h"
 #include "maskctl/tensor/convert.h"
 
 namespace maskctl::attention {
@@ -110,11 +110,12 @@ GroupedProblem problem_part(const GroupedProblem& whole, Range groups) {
   return part;
 }
 
-}  // namespace
-
+/// preferred_element_type, or the dtype of lhs.
 DType result_dtype(const GroupedMatmulInputs& in, const GroupedMatmulOptions& options) {
   return options.preferred_element_type.value_or(in.lhs->dtype());
 }
+
+}  // namespace
 
 GroupedProblem checked_grouped(const GroupedMatmulInputs& in, const GroupedMatmulOptions& options) {
   check_operands(in);
@@ -154,25 +155,10 @@ GroupedProblem checked_grouped(const GroupedMatmulInputs& in, const GroupedMatmu
           *in.rhs,
           view_of(in.existing_out),
           options.transpose_rhs,
-          options.existing_out_mode,
+          options.existing_out_mode == ExistingOutMode::kAdd,
           options.block_m,
           options.block_n,
           options.block_k};
-}
-
-void start_product(const RowGroups& groups, const std::optional<TensorView>& existing_out,
-                   ExistingOutMode mode, const MutableTensorView& out) {
-  const std::span<std::byte> bytes(out.data(), as_size(out.elements() * size_bytes(out.dtype())));
-  if (!existing_out) {
-    std::ranges::fill(bytes, std::byte{0});
-    return;
-  }
-  convert(*existing_out, out);
-  if (mode != ExistingOutMode::kKeepUnprocessed) return;
-  const std::size_t row_bytes = as_size(groups.columns * size_bytes(out.dtype()));
-  for_each_row(groups, [&](Index, Index row) {
-    std::ranges::fill(bytes.subspan(as_size(row) * row_bytes, row_bytes), std::byte{0});
-  });
 }
 
 /// Each part is added to the product of the parts before it, as its existing_out.
@@ -215,7 +201,7 @@ GroupedMatmulGradients grouped_matmul_backward(const GroupedMatmulInputs& in, co
   }
   if (gradients.existing_out) {
     // The gradient of existing_out is d_out: all of it, or the rows that no matrix wrote.
-    start_product(problem.groups, d_out, options.existing_out_mode, *gradients.existing_out);
+    start_product(problem.groups, d_out, problem.adds_everywhere, *gradients.existing_out);
   }
   return gradients;
 }

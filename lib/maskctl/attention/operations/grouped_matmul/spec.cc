@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "maskctl/attention/operations/grouped_matmul/grouped_problem.h"
+#include "maskctl/attention/operations/grouped_matmul/checked.h"
 #include "maskctl/attention/ring/assign.h"
 #include "maskctl/attention/ring/communicator.h"
 #include "maskctl/attention/sharded/plan.h"

@@ -6,8 +6,8 @@
 #include "maskctl/attention/arrays/checks.h"
 #include "maskctl/attention/arrays/outputs.h"
 #include "maskctl/attention/backends.h"
-#include "maskctl/attention/operations/linear/linear_problem.h"
-#include "maskctl/attention/softmax/dims.h"
+#include "maskctl/attention/operations/linear/checked.h"
+#include "maskctl/attention/problems/dims.h"
 #include "maskctl/tensor/convert.h"
 
 namespace maskctl::attention {

@@ -4,7 +4,9 @@
 
 #include <optional>
 
-#include "maskctl/attention/softmax/softmax.h"
+#include "maskctl/attention/problems/context.h"
+#include "maskctl/attention/problems/linear_arrays.h"
+#include "maskctl/base/index.h"
 #include "maskctl/tensor/tensor.h"
 
 namespace maskctl::attention {
@@ -48,13 +50,6 @@ struct LinearAttentionResult {
 /// divisible by Hkv, mixed dtypes, cu_seqlens with B != 1, both names of one array.
 LinearAttentionResult recurrent_attention(const RecurrentAttentionInputs& inputs,
                                           const RecurrentAttentionOptions& options = {});
-
-/// One member for each array of a call: its gradient, room for its gradient, or its numbers.
-template <class Needed, class Optional = std::optional<Needed>>
-struct LinearArrays {
-  Needed query, key, value;
-  Optional g, g_gamma, gk, gv, initial_state;  // under either name
-};
 
 /// In the shapes and dtypes of the inputs; where they are given.
 using LinearAttentionGradients = LinearArrays<Tensor>;

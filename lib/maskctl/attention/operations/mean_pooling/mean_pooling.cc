@@ -9,7 +9,7 @@
 #include "maskctl/attention/arrays/checks.h"
 #include "maskctl/attention/arrays/to_double.h"
 #include "maskctl/attention/backends.h"
-#include "maskctl/attention/operations/mean_pooling/pooling_problem.h"
+#include "maskctl/attention/problems/pooling_problem.h"
 #include "maskctl/tensor/convert.h"
 
 namespace maskctl::attention {
@@ -59,8 +59,6 @@ std::vector<Range> chunks(const std::vector<Range>& sequences, Index size) {
   return out;
 }
 
-}  // namespace
-
 PoolingProblem checked_pooling(const MeanPoolingInputs& in, const MeanPoolingOptions& options) {
   check_inputs(in, options);
   const bool per_chunk = options.mode == PoolingMode::kPerChunk;
@@ -89,6 +87,8 @@ PoolingProblem checked_pooling(const MeanPoolingInputs& in, const MeanPoolingOpt
   }
   return p;
 }
+
+}  // namespace
 
 Tensor mean_pooling(const MeanPoolingInputs& in, const MeanPoolingOptions& options) {
   const PoolingProblem problem = checked_pooling(in, options);

@@ -6,7 +6,7 @@
 
 #include "maskctl/attention/arrays/checks.h"
 #include "maskctl/attention/backends.h"
-#include "maskctl/attention/operations/mla/matrix_problem.h"
+#include "maskctl/attention/problems/matrix_problem.h"
 #include "maskctl/attention/softmax/masked_softmax.h"
 #include "maskctl/tensor/convert.h"
 

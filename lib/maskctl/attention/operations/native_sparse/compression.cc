@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <functional>
 
-#include "maskctl/attention/cpu/heads.h"
+#include "maskctl/attention/arrays/floats.h"
 #include "maskctl/mask/planes/bands.h"
 
 namespace maskctl::attention {

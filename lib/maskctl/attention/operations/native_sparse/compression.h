@@ -3,7 +3,7 @@
 
 #include <vector>
 
-#include "maskctl/attention/operations/native_sparse/block_problem.h"
+#include "maskctl/attention/problems/block_problem.h"
 #include "maskctl/mask/mask.h"
 
 namespace maskctl::attention {

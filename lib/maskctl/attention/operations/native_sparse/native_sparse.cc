@@ -6,12 +6,13 @@
 #include <utility>
 
 #include "maskctl/attention/arrays/checks.h"
+#include "maskctl/attention/arrays/floats.h"
 #include "maskctl/attention/arrays/outputs.h"
 #include "maskctl/attention/arrays/slices.h"
 #include "maskctl/attention/backends.h"
-#include "maskctl/attention/cpu/heads.h"
+#include "maskctl/attention/operations/native_sparse/checked.h"
 #include "maskctl/attention/operations/native_sparse/compression.h"
-#include "maskctl/attention/softmax/softmax_problem.h"
+#include "maskctl/attention/softmax/checked.h"
 #include "maskctl/tensor/convert.h"
 
 namespace maskctl::attention {

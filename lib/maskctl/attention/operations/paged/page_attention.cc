@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "maskctl/attention/operations/paged/paged_checks.h"
+#include "maskctl/attention/operations/paged/checked.h"
 #include "maskctl/tensor/convert.h"
 
 namespace maskctl::attention {

@@ -4,7 +4,7 @@
 
 #include <numeric>
 
-#include "maskctl/attention/operations/paged/paged_checks.h"
+#include "maskctl/attention/operations/paged/checked.h"
 
 namespace maskctl::attention {
 namespace {

@@ -3,8 +3,9 @@
 
 #include <optional>
 
-#include "maskctl/attention/softmax/mask_arguments.h"
-#include "maskctl/attention/softmax/softmax.h"
+#include "maskctl/attention/problems/context.h"
+#include "maskctl/attention/window.h"
+#include "maskctl/base/index.h"
 #include "maskctl/tensor/tensor.h"
 
 namespace maskctl::attention {

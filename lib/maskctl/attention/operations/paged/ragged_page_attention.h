@@ -4,7 +4,8 @@
 
 #include <optional>
 
-#include "maskctl/attention/softmax/softmax.h"
+#include "maskctl/attention/problems/context.h"
+#include "maskctl/base/index.h"
 #include "maskctl/tensor/tensor.h"
 
 namespace maskctl::attention {

@@ -7,6 +7,7 @@
 #include "maskctl/attention/arrays/slices.h"
 #include "maskctl/attention/backends.h"
 #include "maskctl/attention/ring/shard.h"
+#include "maskctl/attention/softmax/checked.h"
 #include "maskctl/attention/softmax/masked_softmax.h"
 #include "maskctl/base/work_scope.h"
 #include "maskctl/tensor/convert.h"

@@ -9,10 +9,10 @@
 #include <string_view>
 #include <vector>
 
-#include "maskctl/io/array_io.h"
 #include "maskctl/io/formats/npy/npy.h"
-#include "maskctl/io/read_options.h"
 #include "maskctl/io/streams/byte_source.h"
+#include "maskctl/io/streams/named_arrays.h"
+#include "maskctl/io/streams/options.h"
 
 namespace maskctl {
 

@@ -9,10 +9,10 @@
 #include "maskctl/base/atomic_file.h"
 #include "maskctl/base/checked.h"
 #include "maskctl/base/error.h"
+#include "maskctl/base/printable.h"
 #include "maskctl/base/text.h"
 #include "maskctl/io/formats/hdf5/hdf5_protocol.h"
 #include "maskctl/io/formats/npy/npy_descr.h"
-#include "maskctl/io/printable.h"
 
 namespace maskctl {
 namespace {

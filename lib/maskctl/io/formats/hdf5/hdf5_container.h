@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "maskctl/base/error.h"
-#include "maskctl/io/containers/container.h"
+#include "maskctl/io/formats/container.h"
 #include "maskctl/io/formats/hdf5/hdf5.h"
 #include "maskctl/io/formats/hdf5/hdf5_process.h"
 

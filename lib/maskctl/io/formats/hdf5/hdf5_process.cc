@@ -20,10 +20,10 @@
 
 #include "maskctl/base/error.h"
 #include "maskctl/base/helper_file.h"
+#include "maskctl/base/printable.h"
 #include "maskctl/base/wait.h"
 #include "maskctl/io/formats/hdf5/hdf5.h"
 #include "maskctl/io/formats/hdf5/hdf5_protocol.h"
-#include "maskctl/io/printable.h"
 
 namespace maskctl {
 namespace {

@@ -7,7 +7,7 @@
 #include "maskctl/base/atomic_file.h"
 #include "maskctl/base/checked.h"
 #include "maskctl/base/error.h"
-#include "maskctl/io/containers/append.h"
+#include "maskctl/io/formats/append.h"
 #include "maskctl/io/formats/hdf5/hdf5.h"
 #include "maskctl/io/formats/hdf5/hdf5_container.h"
 #include "maskctl/io/formats/hdf5/hdf5_process.h"

@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "maskctl/base/index.h"
-#include "maskctl/io/read_options.h"
 #include "maskctl/io/streams/byte_source.h"
+#include "maskctl/io/streams/options.h"
 #include "maskctl/tensor/tensor.h"
 
 namespace maskctl {

@@ -8,7 +8,7 @@
 #include <optional>
 
 #include "maskctl/base/error.h"
-#include "maskctl/io/printable.h"
+#include "maskctl/base/printable.h"
 #include "maskctl/tensor/element_types.h"
 
 namespace maskctl {

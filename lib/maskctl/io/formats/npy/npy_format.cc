@@ -4,9 +4,10 @@
 #include <utility>
 
 #include "maskctl/base/error.h"
+#include "maskctl/base/printable.h"
 #include "maskctl/io/formats/formats.h"
 #include "maskctl/io/formats/npy/npy_descr.h"
-#include "maskctl/io/printable.h"
+#include "maskctl/io/streams/byte_sink.h"
 
 namespace maskctl {
 namespace {

@@ -8,9 +8,9 @@
 
 #include "maskctl/base/checked.h"
 #include "maskctl/base/error.h"
+#include "maskctl/base/printable.h"
 #include "maskctl/io/formats/npy/npy.h"
 #include "maskctl/io/formats/npy/npy_descr.h"
-#include "maskctl/io/printable.h"
 
 namespace maskctl {
 namespace {

@@ -7,9 +7,9 @@
 #include <utility>
 
 #include "maskctl/base/error.h"
+#include "maskctl/base/printable.h"
 #include "maskctl/io/formats/formats.h"
 #include "maskctl/io/formats/npz/zip.h"
-#include "maskctl/io/printable.h"
 
 namespace maskctl {
 namespace {

@@ -11,9 +11,9 @@
 
 #include "maskctl/base/index.h"
 #include "maskctl/io/formats/npy/npy.h"
-#include "maskctl/io/named_arrays.h"
-#include "maskctl/io/read_options.h"
 #include "maskctl/io/streams/byte_source.h"
+#include "maskctl/io/streams/named_arrays.h"
+#include "maskctl/io/streams/options.h"
 #include "maskctl/tensor/tensor.h"
 
 namespace maskctl {

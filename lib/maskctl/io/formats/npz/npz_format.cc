@@ -1,11 +1,12 @@
 // The row of .npz.
 #include <fmt/format.h>
 
-#include "maskctl/io/containers/append.h"
+#include "maskctl/base/printable.h"
+#include "maskctl/io/formats/append.h"
 #include "maskctl/io/formats/formats.h"
 #include "maskctl/io/formats/npy/npy_descr.h"
 #include "maskctl/io/formats/npz/npz.h"
-#include "maskctl/io/printable.h"
+#include "maskctl/io/streams/byte_sink.h"
 
 namespace maskctl {
 namespace {

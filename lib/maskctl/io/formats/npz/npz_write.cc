@@ -11,10 +11,10 @@
 #include <utility>
 
 #include "maskctl/base/error.h"
+#include "maskctl/base/printable.h"
 #include "maskctl/base/work_scope.h"
 #include "maskctl/io/formats/npz/npz.h"
 #include "maskctl/io/formats/npz/zip.h"
-#include "maskctl/io/printable.h"
 
 namespace maskctl {
 namespace {

@@ -10,8 +10,8 @@
 #include <unordered_set>
 
 #include "maskctl/base/error.h"
+#include "maskctl/base/printable.h"
 #include "maskctl/io/formats/npz/zip.h"
-#include "maskctl/io/printable.h"
 
 namespace maskctl {
 namespace {

@@ -10,7 +10,7 @@
 
 #include "maskctl/base/checked.h"
 #include "maskctl/base/error.h"
-#include "maskctl/io/printable.h"
+#include "maskctl/base/printable.h"
 #include "maskctl/tensor/element_types.h"
 
 namespace maskctl {

@@ -1,11 +1,12 @@
 // The row of safetensors.
 #include <algorithm>
 
-#include "maskctl/io/containers/append.h"
+#include "maskctl/base/printable.h"
+#include "maskctl/io/formats/append.h"
 #include "maskctl/io/formats/formats.h"
 #include "maskctl/io/formats/npz/npz.h"
 #include "maskctl/io/formats/safetensors/safetensors.h"
-#include "maskctl/io/printable.h"
+#include "maskctl/io/streams/byte_sink.h"
 
 namespace maskctl {
 namespace {

@@ -1,0 +1,37 @@
+// The table of all operations.
+#include "maskctl/attention/operations/all.h"
+
+#include <algorithm>
+
+namespace maskctl::attention {
+
+std::span<const Operation* const> operations() {
+  static constexpr const Operation* kOperations[] = {
+      &kOperation<FlashAttentionOp>,
+      &kOperation<RingAttentionOp>,
+      &kOperation<ScaledDotProductAttentionOp>,
+      &kOperation<AttentionOp>,
+      &kOperation<BlockSparseAttentionOp>,
+      &kOperation<FlashMLAOp>,
+      &kOperation<NativeSparseAttentionOp>,
+      &kOperation<ApplyNativeSparseAttentionOp>,
+      &kOperation<PageAttentionOp>,
+      &kOperation<RaggedPageAttentionOp>,
+      &kOperation<RaggedPageAttentionv3Op>,
+      &kOperation<RaggedDecodeAttentionOp>,
+      &kOperation<GLAttentionOp>,
+      &kOperation<LightningAttentionOp>,
+      &kOperation<RecurrentAttentionOp>,
+      &kOperation<GroupedMatmulOp>,
+      &kOperation<MeanPoolingOp>,
+  };
+  return kOperations;
+}
+
+const Operation* find_operation(std::string_view name) {
+  const auto found = std::ranges::find_if(
+      operations(), [name](const Operation* row) { return row->name == name || row->id == name; });
+  return found == operations().end() ? nullptr : *found;
+}
+
+}  // namespace maskctl::attention

@@ -1,0 +1,74 @@
+// One call of linear attention, checked, as kernels take it.
+#pragma once
+
+#include <algorithm>
+#include <optional>
+#include <vector>
+
+#include "maskctl/attention/arrays/checks.h"
+#include "maskctl/attention/problems/linear_arrays.h"
+#include "maskctl/tensor/tensor_view.h"
+
+namespace maskctl::attention {
+
+/// Applies f to every array of `x`.
+template <class Arrays, class F>
+auto map_arrays(Arrays& x, F&& f) {
+  return LinearArrays<decltype(f(x.query)), decltype(f(x.g))>{
+      f(x.query), f(x.key), f(x.value), f(x.g), f(x.g_gamma), f(x.gk), f(x.gv), f(x.initial_state)};
+}
+
+using LinearSequence = TokenSequence;
+
+struct LinearDims {
+  Index batch = 0, tokens = 0;
+  Index heads = 0, kv_heads = 0;
+  Index key_dim = 0, value_dim = 0;
+  double scale = 1;
+  bool reverse = false;
+  bool g_per_head = false;                // g is [B,T,H]
+  Index chunk_size = 0;                   // a hint; 0 = automatic
+  std::vector<LinearSequence> sequences;  // number n has state n
+
+  Index kv_head(Index head) const { return head / (heads / kv_heads); }
+  /// The index of token `step` of a sequence, in order of time, among all tokens of the batch.
+  Index token(const LinearSequence& s, Index step) const {
+    return s.batch * tokens + (reverse ? s.tokens.end - 1 - step : s.tokens.begin + step);
+  }
+  /// Tokens of the longest sequence.
+  Index longest() const {
+    Index most = 0;
+    for (const LinearSequence& s : sequences) most = std::max(most, s.tokens.size());
+    return most;
+  }
+  /// Whether every token belongs to a sequence.
+  bool covers_tokens() const {
+    Index inside = 0;
+    for (const LinearSequence& s : sequences) inside += s.tokens.size();
+    return inside == batch * tokens;
+  }
+  std::vector<Index> out_shape() const { return {batch, tokens, heads, value_dim}; }
+  std::vector<Index> state_shape() const {
+    return {static_cast<Index>(sequences.size()), heads, key_dim, value_dim};
+  }
+};
+
+struct LinearProblem : LinearArrays<TensorView> {
+  LinearDims d;
+};
+
+struct LinearOutputs {
+  MutableTensorView out;          // [B,T,H,V] in the dtype of value
+  MutableTensorView final_state;  // [B or N,H,K,V] f32
+};
+
+/// What the backward pass reads beside the problem, of any float dtype.
+struct LinearBackwardInputs {
+  TensorView d_out;
+  std::optional<TensorView> d_final_state;
+};
+
+/// In the shapes and dtypes of the inputs; where the problem has them.
+using LinearGradientOutputs = LinearArrays<MutableTensorView>;
+
+}  // namespace maskctl::attention

@@ -1,0 +1,44 @@
+// One call of softmax attention, checked, as kernels take it.
+#pragma once
+
+#include <optional>
+
+#include "maskctl/attention/problems/dims.h"
+#include "maskctl/attention/problems/softmax_options.h"
+#include "maskctl/mask/blocks/block_map.h"
+#include "maskctl/mask/mask.h"
+#include "maskctl/tensor/tensor_view.h"
+
+namespace maskctl::attention {
+
+struct SoftmaxProblem {
+  Dims d;
+  TensorView query;                     // [B,Tq,Hq,D]
+  TensorView key, value;                // [B,Tk,Hkv,D], [B,Tk,Hkv,Dv]
+  Mask mask;                            // [B or 1, 1 or Hq, Tq, Tk]
+  const BlockMap* block_map = nullptr;  // a plane of the mask, compiled for kernels
+  std::optional<TensorView> bias;       // [B or 1, Hq or 1, Tq or 1, Tk or 1]
+  std::optional<TensorView> sinks;      // [n], [Hq,n] or [Hkv,n]
+  double scale = 1;
+  SoftmaxOptions options;  // all but its scale and context
+};
+
+struct SoftmaxOutputs {
+  MutableTensorView out;  // [B,Tq,Hq,Dv] in the dtype of the query
+  MutableTensorView lse;  // [B,Hq,Tq] f32
+};
+
+/// What the backward pass reads beside the problem.
+struct SoftmaxBackwardInputs {
+  TensorView out, lse;              // what the forward pass gave
+  TensorView d_out;                 // [B,Tq,Hq,Dv], of any float dtype
+  std::optional<TensorView> d_lse;  // [B,Hq,Tq]
+};
+
+/// In the shapes and dtypes of the inputs.
+struct SoftmaxGradientOutputs {
+  MutableTensorView query, key, value;
+  std::optional<MutableTensorView> bias, sinks;  // where the problem has them
+};
+
+}  // namespace maskctl::attention

@@ -1,0 +1,132 @@
+// The folders of a layer: which may include each other both ways, and what lies below what.
+#include <map>
+#include <regex>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "support/catch_compat.h"
+#include "support/source_files.h"
+
+namespace maskctl::test {
+namespace {
+
+using Names = std::set<std::string>;
+using Files = std::map<std::string, std::string>;
+
+/// Two folders of a layer that include each other: "attention: cpu, operations". The first folder
+/// below the layer counts; files that lie in the layer itself are one folder more, "".
+const Names kBothWays = {
+    "attention: , runtime",   "inspect: diff, recognise", "mask: , arrays",
+    "mask: , planes",         "mask: planes, steps",      "pipeline: , steps",
+    "pipeline: parse, steps", "render: figure, text",     "translate: , write",
+};
+
+/// Folders that may include these folders of their layer only.
+const std::map<std::string, Names> kSees = {
+    {"attention/arrays", {}},
+    {"attention/problems", {"arrays"}},
+    {"attention/cpu", {"arrays", "problems"}},
+    {"attention/reference", {"arrays", "problems"}},
+    {"attention/cuda", {"problems", "ring"}},
+    {"attention/operations", {"", "arrays", "problems", "ring", "sharded", "softmax"}},
+    {"io/streams", {}},
+    {"io/formats", {"streams"}},
+    {"io/kinds", {}},
+};
+
+struct Folder {
+  std::string layer, name;
+  bool operator<(const Folder& other) const {
+    return std::pair(layer, name) < std::pair(other.layer, other.name);
+  }
+};
+
+/// Of "lib/maskctl/io/formats/npy/npy.h", or of the same without "lib/": io and formats.
+Folder folder_of(const std::string& path) {
+  static const std::regex parts(R"((?:lib/)?maskctl/(\w+)/(?:(\w+)/)?.*)");
+  std::smatch part;
+  if (!std::regex_match(path, part, parts)) return {};
+  return {part[1], part[2]};
+}
+
+/// The folders of the same layer that each folder includes, and an include that shows it.
+using Seen = std::map<Folder, std::map<std::string, std::string>>;
+
+Seen seen_folders(const Files& files) {
+  Seen seen;
+  for (const auto& [path, text] : files) {
+    const Folder own = folder_of(path);
+    for (const std::string& include : includes(without_comments(text))) {
+      const Folder other = folder_of(include.substr(1));
+      if (other.layer != own.layer || other.name == own.name) continue;
+      seen[own].emplace(other.name, path + " includes " + include.substr(1));
+    }
+  }
+  return seen;
+}
+
+const Seen& library() {
+  static const Seen seen = seen_folders(sources({"lib"}));
+  return seen;
+}
+
+/// The pairs that include each other, in the words of kBothWays, and an include of each way.
+std::map<std::string, std::string> both_ways(const Seen& seen) {
+  std::map<std::string, std::string> pairs;
+  for (const auto& [folder, others] : seen) {
+    for (const auto& [name, there] : others) {
+      const auto other = seen.find({folder.layer, name});
+      if (folder.name > name || other == seen.end()) continue;
+      const auto back = other->second.find(folder.name);
+      if (back == other->second.end()) continue;
+      pairs[folder.layer + ": " + folder.name + ", " + name] = there + ", " + back->second;
+    }
+  }
+  return pairs;
+}
+
+/// Includes that kSees does not allow.
+std::vector<std::string> strange_includes(const Seen& seen) {
+  std::vector<std::string> found;
+  for (const auto& [folder, others] : seen) {
+    const auto sees = kSees.find(folder.layer + "/" + folder.name);
+    if (sees == kSees.end()) continue;
+    for (const auto& [name, include] : others) {
+      if (!sees->second.contains(name)) found.push_back(include);
+    }
+  }
+  return found;
+}
+
+TEST_CASE("folders: no two include each other, but those that are listed", "[project]") {
+  const auto pairs = both_ways(library());
+  for (const auto& [pair, includes] : pairs) {
+    if (!kBothWays.contains(pair)) FAIL_CHECK(pair << " include each other: " << includes);
+  }
+  for (const std::string& pair : kBothWays) {
+    if (!pairs.contains(pair)) FAIL_CHECK(pair << " no longer include each other: strike them out");
+  }
+}
+
+TEST_CASE("folders: each includes only what it may see", "[project]") {
+  for (const std::string& include : strange_includes(library())) FAIL_CHECK(include);
+}
+
+TEST_CASE("folders: a planted pair and a planted include are found", "[project]") {
+  const Files pair = {{"lib/maskctl/io/a/x.h", "#include \"maskctl/io/y.h\"\n"},
+                      {"lib/maskctl/io/y.cc", "#include \"maskctl/io/a/b/z.h\"\n"}};
+  CHECK(both_ways(seen_folders(pair)).contains("io: , a"));
+  const Files one_way = {{"lib/maskctl/io/a/x.h", "#include \"maskctl/io/y.h\"\n"},
+                         {"lib/maskctl/mask/y.cc", "#include \"maskctl/io/a/z.h\"\n"},
+                         {"lib/maskctl/io/y.cc", "// #include \"maskctl/io/a/z.h\"\n"}};
+  CHECK(both_ways(seen_folders(one_way)).empty());
+  const Files strange = {
+      {"lib/maskctl/attention/problems/x.h", "#include \"maskctl/attention/softmax/softmax.h\"\n"},
+      {"lib/maskctl/attention/operations/x/x.cc", "#include \"maskctl/attention/cpu/heads.h\"\n"}};
+  CHECK(strange_includes(seen_folders(strange)).size() == 2);
+}
+
+}  // namespace
+}  // namespace maskctl::test

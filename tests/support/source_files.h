@@ -1,0 +1,52 @@
+// The sources of the tree and what they include.
+#pragma once
+
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <regex>
+#include <set>
+#include <sstream>
+#include <string>
+#include <vector>
+
+namespace maskctl::test {
+
+inline std::string without_comments(const std::string& text) {
+  return std::regex_replace(text, std::regex("//[^\n]*"), "");
+}
+
+/// What a text includes, each with the bracket or quote before its name: "<vector",
+/// "\"maskctl/base/error.h".
+inline std::vector<std::string> includes(const std::string& text) {
+  static const std::regex pattern(R"((?:^|\n)[ \t]*#[ \t]*include[ \t]*([<"][^>"\n]+)[>"])");
+  std::vector<std::string> found;
+  for (std::sregex_iterator it(text.begin(), text.end(), pattern), end; it != end; ++it) {
+    found.push_back((*it)[1]);
+  }
+  return found;
+}
+
+inline std::string text_of_file(const std::filesystem::path& path) {
+  std::ifstream in(path, std::ios::binary);
+  std::ostringstream text;
+  text << in.rdbuf();
+  return text.str();
+}
+
+/// The C++ and CUDA sources below these folders of the tree: their paths in it, and their texts.
+inline std::map<std::string, std::string> sources(const std::set<std::string>& folders) {
+  namespace fs = std::filesystem;
+  static const std::set<std::string> extensions = {".h", ".cc", ".cuh", ".cu"};
+  const fs::path root = MASKCTL_SOURCE_DIR;
+  std::map<std::string, std::string> found;
+  for (const std::string& folder : folders) {
+    for (const auto& entry : fs::recursive_directory_iterator(root / folder)) {
+      if (!extensions.contains(entry.path().extension().string())) continue;
+      found[fs::relative(entry.path(), root).generic_string()] = text_of_file(entry.path());
+    }
+  }
+  return found;
+}
+
+}  // namespace maskctl::test
