@@ -1,5 +1,6 @@
 // The dense operations on the shards of a mesh against one device, forward and backward.
 #include <algorithm>
+#include <atomic>
 
 #include "attention/sharded_check.h"
 #include "maskctl/attention/arrays/slices.h"
@@ -63,6 +64,21 @@ TEST_CASE("sharded: more axes than needed, several names for one axis", "[attent
   const PartitionSpec p = spec({std::vector<std::string>{"dp", "fsdp"}});
   check_sharded<FlashAttentionOp>(a.inputs(), {},
                                   on<FlashAttentionOp>("dp=2+pp=3+fsdp=2", {p, p, p}, {p}));
+}
+
+TEST_CASE("sharded: devices that would repeat the work of others do none", "[attention]") {
+  Random random(14);
+  const Qkv a(random, 4, 5, 5, 2, 2);
+  const FlashAttentionOp::Call call{a.inputs(), {}};
+  const PartitionSpec p = spec({"dp"});
+  const Operation& row = kOperation<FlashAttentionOp>;
+  const ShardMap map(row, &call, {mesh_from_text("dp=2+pp=3"), {p, p, p}, {p}});
+  std::atomic<int> devices = 0;
+  map.forward([&](const void* part) {
+    ++devices;
+    return row.forward(part);
+  });
+  CHECK(devices == 2);
 }
 
 TEST_CASE("sharded: cumulative lengths of padded sequences", "[attention]") {
@@ -135,12 +151,13 @@ TEST_CASE("sharded: blocksparse_attention with masks for each head", "[attention
   options.softmax_aux = &sinks;
   check_sharded<BlockSparseAttentionOp>(inputs, options, call);
   options.mask.mask = nullptr;
+  std::atomic<bool> as_whole = true;  // devices build their masks on threads of their own
   options.mask_builder = [&](Index, Index, Index count, Index head, Index reps) {
-    CHECK(count == 4);
-    CHECK(reps == 2);
+    if (count != 4 || reps != 2) as_whole = false;
     return heads[as_size(head)];
   };
   check_sharded<BlockSparseAttentionOp>(inputs, options, call);
+  CHECK(as_whole);
   options.mask_builder = {};
   options.mask.block_mask = &block_mask;
   options.mask.block_size = 4;

@@ -11,7 +11,7 @@
 #include <string>
 
 #include "distributed/rank_checks.h"
-#include "maskctl/attention/backends.h"
+#include "maskctl/attention/ring/on_devices.h"
 #include "maskctl/distributed/world.h"
 
 namespace {
@@ -26,9 +26,7 @@ using maskctl::attention::Backend;
 
 int run_threads(long ranks, Backend backend) {
   std::vector<std::string> failed;
-  const maskctl::attention::BackendRow& row = maskctl::attention::backend_row(backend);
-  maskctl::attention::run_ring(ranks, [&](maskctl::attention::Communicator& world) {
-    row.use_device(static_cast<int>(world.rank()) % row.devices());
+  maskctl::attention::run_on_devices(backend, ranks, [&](maskctl::attention::Communicator& world) {
     const std::vector<std::string> own = maskctl::rank_test::failures(world, backend);
     if (world.rank() == 0) failed = own;
   });

@@ -5,8 +5,10 @@
 #include <condition_variable>
 #include <deque>
 #include <exception>
+#include <map>
 #include <mutex>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "maskctl/attention/arrays/checks.h"
@@ -19,7 +21,7 @@ namespace {
 
 /// What all ranks share, under one mutex.
 struct Ring {
-  explicit Ring(Index size) : ranks(size), boxes(as_size(size * size)) {}
+  explicit Ring(Index size) : ranks(size) {}
 
   // A message owns its bytes: a rank that fails unwinds, and its buffers are gone while another
   // still copies.
@@ -27,10 +29,11 @@ struct Ring {
   std::mutex mutex;
   std::condition_variable changed;
   Index ranks;
-  std::vector<std::deque<Message>> boxes;  // by sender and receiver: messages not yet received
-  std::exception_ptr failure;              // exception of the first rank that failed
+  // By sender and receiver: messages not yet received.
+  std::map<std::pair<Index, Index>, std::deque<Message>> boxes;
+  std::exception_ptr failure;  // exception of the first rank that failed
 
-  std::deque<Message>& box(Index from, Index to) { return boxes[as_size(from * ranks + to)]; }
+  std::deque<Message>& box(Index from, Index to) { return boxes[{from, to}]; }
 };
 
 class InProcessRank final : public Communicator {

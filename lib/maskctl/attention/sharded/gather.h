@@ -5,7 +5,9 @@
 #include <string>
 #include <vector>
 
-#include "maskctl/attention/sharded/rank_call.h"
+#include "maskctl/attention/by_name.h"
+#include "maskctl/attention/ring/communicator.h"
+#include "maskctl/attention/sharded/placed_array.h"
 
 namespace maskctl::attention {
 

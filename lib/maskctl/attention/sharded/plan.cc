@@ -298,12 +298,13 @@ Shard ShardPlan::shard_of(Index device) const {
   return shard;
 }
 
-std::vector<Shard> ShardPlan::shards() const {
-  std::vector<Shard> shards;
-  for (Index device = 0; device < devices(); ++device) {
-    if (!repeats(device)) shards.push_back(shard_of(device));
+Mesh ShardPlan::working_mesh() const {
+  Mesh mesh = mesh_;
+  for (std::size_t axis = 0; axis < mesh.axis_sizes.size(); ++axis) {
+    const std::string& name = mesh.axis_names[axis];
+    if (!is_split(name, false) && !is_split(name, true)) mesh.axis_sizes[axis] = 1;
   }
-  return shards;
+  return mesh;
 }
 
 }  // namespace maskctl::attention

@@ -68,8 +68,6 @@ class ShardPlan {
   /// have a collective label.
   void add_output(std::string_view name, std::string_view labels, const PartitionSpec& spec);
 
-  /// One for each part of the work; devices that would repeat another's part have none.
-  std::vector<Shard> shards() const;
   Shard shard_of(Index device) const;
   /// True when a device with a lower number has the same shard.
   bool repeats(Index device) const { return repeats(place_of(device)); }
@@ -77,6 +75,8 @@ class ShardPlan {
   /// the same shard.
   std::vector<Index> ring_of(Index device) const;
   Index devices() const { return mesh_.devices(); }
+  /// The mesh without devices that repeat the work of others: one along axes that split nothing.
+  Mesh working_mesh() const;
   /// The mesh axes that split a label; none for whole.
   std::vector<std::string> axes_of(std::string_view label) const;
   /// Throws Error(kInvalidArgument) unless a label is split over one mesh axis, which `option`

@@ -7,25 +7,16 @@
 #include <vector>
 
 #include "maskctl/attention/by_name.h"
-#include "maskctl/attention/ring/communicator.h"
+#include "maskctl/attention/ring/rank.h"
+#include "maskctl/attention/sharded/placed_array.h"
 #include "maskctl/attention/sharded/plan.h"
 #include "maskctl/attention/sharded/shard_map.h"
-#include "maskctl/tensor/place.h"
 
 namespace maskctl::attention {
 
-/// A part of a result.
-struct PlacedArray {
-  Tensor part;
-  std::vector<Index> shape;  // shape of the whole result
-  ArrayPlace place;
-  bool is_first = true;  // no rank with a lower number has the same part
-};
-using PlacedResults = std::map<std::string, PlacedArray>;
-
 /// Ranks are the devices of the mesh, in their order. Each holds its shard of every array. Ranks
 /// along the axes that an operation splits by a ring form that ring, and hold their shares of the
-/// shard. Equal to ShardMap on one process, bit for bit where a backend sums alike.
+/// shard.
 class RankCall {
  public:
   /// `arguments` has the arrays that every rank has whole (ids, lengths, tables, masks); `outlines`

@@ -2,13 +2,14 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
+#include <mutex>
 
 #include "maskctl/attention/arrays/checks.h"
 #include "maskctl/attention/arrays/slices.h"
 #include "maskctl/attention/axes.h"
 #include "maskctl/attention/fields.h"
-#include "maskctl/attention/sharded/cut_call.h"
+#include "maskctl/attention/ring/on_devices.h"
+#include "maskctl/attention/sharded/rank_parts.h"
 #include "maskctl/tensor/convert.h"
 
 namespace maskctl::attention {
@@ -66,88 +67,111 @@ std::vector<ResultArray> arrays_of(std::span<const ResultField> fields, void* re
   return arrays;
 }
 
-ShardMap::ShardMap(const Operation& operation, const void* call, const Sharding& sharding)
-    : operation_(operation),
-      call_(completed(operation, call, owned_)),
-      plan_(plan_of(operation, call_.get(), sharding,
-                    [](const Tensor& array) { return array.shape(); })),
-      shards_(plan_.shards()) {}
+namespace {
 
-const Field& ShardMap::input(std::string_view name) const {
-  return *std::ranges::find(operation_.fields, name, &Field::name);
+std::vector<Index> own_shape(const Tensor& array) { return array.shape(); }
+
+}  // namespace
+
+ShardMap::ShardMap(const Operation& operation, const void* call, const Sharding& sharding)
+    : operation_(operation), call_(completed(operation, call, owned_)), sharding_(sharding) {
+  sharding_.mesh = plan_of(operation, call_.get(), sharding, own_shape).working_mesh();
+}
+
+/// What one rank gives: its output or gradients, and the arrays that were in them.
+struct ShardMap::OfRank {
+  AnyValue value;
+  PlacedResults arrays, updated;
+};
+
+std::vector<ShardMap::OfRank> ShardMap::on_ranks(
+    const std::function<void(RankParts&, OfRank&)>& work) const {
+  const Index ranks = sharding_.mesh.devices();
+  std::vector<OfRank> results(as_size(ranks));
+  run_on_devices(operation_.backend_of(call_.get()), ranks, [&](Communicator& world) {
+    RankParts rank(operation_, call_.get(), sharding_, own_shape, world);
+    work(rank, results[as_size(world.rank())]);
+  });
+  return results;
+}
+
+namespace {
+
+void put_first(const PlacedArray& array, Tensor& whole) {
+  if (array.is_first) put(array.part, array.place, whole);
+}
+
+}  // namespace
+
+AnyValue ShardMap::put_together(std::span<const ResultField> fields,
+                                const std::vector<OfRank>& ranks) const {
+  const AnyValue& whole = ranks.front().value;
+  for (const ResultArray& array : arrays_of(fields, whole.get())) {
+    const std::string name(array.name);
+    const PlacedArray& first = ranks.front().arrays.at(name);
+    *array.tensor = Tensor(first.part.dtype(), first.shape);
+    for (const OfRank& rank : ranks) put_first(rank.arrays.at(name), *array.tensor);
+  }
+  return whole;
+}
+
+void ShardMap::update(const std::vector<OfRank>& ranks) const {
+  for (const Field& field : operation_.fields) {
+    visit_member(field, call_.get(), [&](auto& member) {
+      if constexpr (std::is_same_v<decltype(member), Tensor*&>) {
+        for (const OfRank& rank : ranks) {
+          const auto array = rank.updated.find(std::string(field.name));
+          if (array != rank.updated.end()) put_first(array->second, *member);
+        }
+      }
+    });
+  }
 }
 
 AnyValue ShardMap::forward(const Forward& run) const {
-  AnyValue whole;
-  for (const Shard& shard : shards_) {
-    const CutCall part(operation_, call_.get(), shard, plan_);
-    const AnyValue out = run(part.call.get());
-    if (!whole) {
-      whole = operation_.copy_output(out.get());
-      for (const ResultArray& array : arrays_of(operation_.outputs, whole.get())) {
-        *array.tensor =
-            Tensor(array.tensor->dtype(), shard.whole(array.tensor->shape(), array.axes));
-      }
-    }
-    const auto parts = arrays_of(operation_.outputs, out.get());
-    const auto wholes = arrays_of(operation_.outputs, whole.get());
-    for (std::size_t i = 0; i < parts.size(); ++i) {
-      Tensor& target = *wholes[i].tensor;
-      put(*parts[i].tensor, shard.part(target.shape(), parts[i].axes), target);
-    }
-    for (const auto& [array, axes, copy] : part.updated) {
-      put(*copy, shard.part(array->shape(), axes), *array);
-    }
-  }
-  return whole;
+  const std::vector<OfRank> ranks = on_ranks([&](RankParts& rank, OfRank& result) {
+    CutCall part = rank.cut({});
+    result.value = run(part.call.get());
+    result.arrays = rank.outputs(result.value.get());
+    result.updated = rank.updated(part);
+  });
+  update(ranks);
+  return put_together(operation_.outputs, ranks);
 }
 
 AnyValue ShardMap::backward(const void* output, const Cotangents& d, const Backward& run) const {
-  AnyValue whole;
-  std::vector<Tensor> sums;
-  const auto axes_of_input = [&](const ResultArray& array) {
-    return axes_of(input(array.name), call_.get());
-  };
-  for (const Shard& shard : shards_) {
-    const CutCall part(operation_, call_.get(), shard, plan_);
+  std::mutex one_copy;  // of the whole output at a time
+  const std::vector<OfRank> ranks = on_ranks([&](RankParts& rank, OfRank& result) {
+    const CutCall part = rank.cut({});
+    std::unique_lock lock(one_copy);
+    const AnyValue own = cut_output(output, rank);
+    lock.unlock();
     OwnedArrays owned;
-    AnyValue gradients =
-        run(part.call.get(), cut_output(output, shard).get(), cut(output, d, shard, owned));
-    const auto parts = arrays_of(operation_.gradients, gradients.get());
-    if (sums.empty()) {
-      for (const ResultArray& array : parts) {
-        sums.emplace_back(DType::kFloat32, array_of(input(array.name), call_.get())->shape());
-      }
-    }
-    for (std::size_t i = 0; i < parts.size(); ++i) {
-      add(astype(*parts[i].tensor, DType::kFloat32),
-          shard.part(sums[i].shape(), axes_of_input(parts[i])), sums[i]);
-    }
-    if (!whole) whole = std::move(gradients);
-  }
-  const auto wholes = arrays_of(operation_.gradients, whole.get());
-  for (std::size_t i = 0; i < wholes.size(); ++i) {
-    *wholes[i].tensor = astype(sums[i], wholes[i].tensor->dtype());
-  }
-  return whole;
+    result.value = run(part.call.get(), own.get(), cut(output, d, rank, owned));
+    result.arrays = rank.gradients(result.value.get());
+  });
+  return put_together(operation_.gradients, ranks);
 }
 
-AnyValue ShardMap::cut_output(const void* output, const Shard& shard) const {
+AnyValue ShardMap::cut_output(const void* output, const RankParts& rank) const {
   AnyValue part = operation_.copy_output(output);
-  for (const ResultArray& array : arrays_of(operation_.outputs, part.get())) {
-    *array.tensor = shard_of(*array.tensor, array.axes, shard);
+  for (const ResultField& field : operation_.outputs) {
+    Tensor* const array = field.array(part.get());
+    if (array) *array = take(*array, rank.place(field, array->shape()));
   }
   return part;
 }
 
 /// Cotangents have the axes of their outputs.
-Cotangents ShardMap::cut(const void* output, Cotangents whole, const Shard& shard,
+Cotangents ShardMap::cut(const void* output, Cotangents whole, const RankParts& rank,
                          OwnedArrays& owned) const {
   Cotangents part;
-  for (const ResultArray& array :
-       arrays_of(operation_.outputs, const_cast<void*>(output))) {  // NOLINT: only read here
-    const Tensor** const d = whole.find(array.name);
-    if (d && *d) *part.find(array.name) = owned.keep(shard_of(**d, array.axes, shard));
+  for (const ResultField& field : operation_.outputs) {
+    if (!field.array(const_cast<void*>(output))) continue;  // NOLINT: only read here
+    const Tensor** const d = whole.find(field.name);
+    if (!d || !*d) continue;
+    owned.tensors.push_back(take(**d, rank.place(field, (*d)->shape())));
+    *part.find(field.name) = &owned.tensors.back();
   }
   return part;
 }

@@ -11,6 +11,8 @@
 
 namespace maskctl::attention {
 
+class RankParts;
+
 /// The part of an array that a shard works on; cumulative lengths are counted from 0 again.
 Tensor shard_of(const Tensor& whole, std::string_view labels, const Shard& shard);
 /// The batches and heads of a mask [B or 1, 1 or Hkv or Hq, Q, K] that a shard works on.
@@ -19,7 +21,7 @@ Mask shard_of(const Mask& whole, const Shard& shard);
 /// gets its mask first.
 MaskInfo shard_of(const MaskInfo& whole, const Shard& shard);
 
-/// A mesh of simulated devices and what each array is split over. in_specs follow the order of the
+/// A mesh of devices and what each array is split over. in_specs follow the order of the
 /// operation's tensors; missing entries and nullopt follow from the others.
 struct Sharding {
   Mesh mesh;
@@ -34,9 +36,9 @@ struct ResultArray {
 };
 std::vector<ResultArray> arrays_of(std::span<const ResultField> fields, void* result);
 
-/// One call of an operation on all shards. Arrays are cut along their axes, each part runs on its
-/// own without collectives (ring_attention brings its ring), and what several devices would compute
-/// twice is computed once. Equal to the unsharded call up to rounding.
+/// One call of an operation on all devices, each of which is a thread of this process and does what
+/// a rank does (rank_call.h). What several devices would compute twice is computed once. Equal to
+/// the unsharded call up to rounding.
 class ShardMap {
  public:
   using Forward = std::function<AnyValue(const void* call)>;
@@ -48,26 +50,27 @@ class ShardMap {
   /// throws.
   ShardMap(const Operation& operation, const void* call, const Sharding& sharding);
 
-  std::size_t size() const { return shards_.size(); }
-
-  /// `run` gets the call of each shard and gives its output. Arrays that the operation updates are
-  /// updated in place.
+  /// `run` gets the call of each device, on its thread, and gives its output. Arrays that the
+  /// operation updates are updated in place.
   AnyValue forward(const Forward& run) const;
-  /// `run` gives the gradients of each shard. Parts of one array that several shards read are
+  /// `run` gives the gradients of each device. Those of an array that several devices read are
   /// summed in f32.
   AnyValue backward(const void* output, const Cotangents& d, const Backward& run) const;
 
  private:
-  const Field& input(std::string_view name) const;
-  AnyValue cut_output(const void* output, const Shard& shard) const;
-  Cotangents cut(const void* output, Cotangents whole, const Shard& shard,
+  struct OfRank;
+  std::vector<OfRank> on_ranks(const std::function<void(RankParts&, OfRank&)>& work) const;
+  AnyValue put_together(std::span<const ResultField> fields,
+                        const std::vector<OfRank>& ranks) const;
+  void update(const std::vector<OfRank>& ranks) const;
+  AnyValue cut_output(const void* output, const RankParts& rank) const;
+  Cotangents cut(const void* output, Cotangents whole, const RankParts& rank,
                  OwnedArrays& owned) const;
 
   const Operation& operation_;
   OwnedArrays owned_;
   AnyValue call_;
-  ShardPlan plan_;
-  std::vector<Shard> shards_;
+  Sharding sharding_;  // over the devices that do not repeat the work of others
 };
 
 }  // namespace maskctl::attention

@@ -25,7 +25,7 @@ using MaskBuilder = std::function<lazy::MaskPtr(Index q_len, Index kv_len, Index
 struct BlocksparseAttentionOptions : DenseOptions {
   BlocksparseAttentionOptions() { mask.causal = true; }
   lazy::MaskPtr static_mask;  // [Tq,Tk] or [Hq,Tq,Tk]
-  MaskBuilder mask_builder;
+  MaskBuilder mask_builder;   // over a mesh, devices call it at once, each on its thread
   /// The mesh axis over which the sharded form may split the queries, keys and values being whole
   /// on each device; without a mesh it names nothing.
   std::string sequence_parallelism_mesh_axis_name;

@@ -5,7 +5,7 @@
 
 #include "maskctl/attention/arrays/checks.h"
 #include "maskctl/attention/arrays/slices.h"
-#include "maskctl/attention/backends.h"
+#include "maskctl/attention/ring/on_devices.h"
 #include "maskctl/attention/ring/shard.h"
 #include "maskctl/attention/softmax/checked.h"
 #include "maskctl/attention/softmax/masked_softmax.h"
@@ -76,16 +76,6 @@ class Cut {
   Shares shares_;
 };
 
-/// Runs f for each rank, on the devices of the backend in turn.
-void run_on_devices(const RingAttentionOptions& o, const std::function<void(Communicator&)>& f) {
-  const BackendRow& row = backend_row(o.softmax.context.backend);
-  const Index devices = row.devices();
-  run_ring(o.ring_size, [&](Communicator& ring) {
-    if (devices > 1) row.use_device(static_cast<int>(ring.rank() % devices));
-    f(ring);
-  });
-}
-
 }  // namespace
 
 SoftmaxResult ring_attention(const Tensor& query, const Tensor& key, const Tensor& value,
@@ -99,7 +89,7 @@ SoftmaxResult ring_attention(const Tensor& query, const Tensor& key, const Tenso
   }
   SoftmaxResult whole = unwritten_result(d, query.dtype());
   const Cut cut(o, d);
-  run_on_devices(o, [&](Communicator& ring) {
+  run_on_devices(o.softmax.context.backend, o.ring_size, [&](Communicator& ring) {
     const Index rank = ring.rank();
     const SoftmaxResult part = ring_attention_shard(
         ring, cut.queries(query, rank), cut.keys(key, rank), cut.keys(value, rank), cut.options());
@@ -126,7 +116,7 @@ SoftmaxGradients ring_attention_backward(const Tensor& query, const Tensor& key,
                          Tensor(value.dtype(), value.shape()), std::nullopt, std::nullopt};
   const Cut cut(o, d);
   std::vector<SoftmaxGradients> parts(as_size(o.ring_size));
-  run_on_devices(o, [&](Communicator& ring) {
+  run_on_devices(o.softmax.context.backend, o.ring_size, [&](Communicator& ring) {
     const Index rank = ring.rank();
     const SoftmaxResult result{cut.queries(forward.out, rank),
                                cut.queries(forward.lse, rank, kLseTime)};
