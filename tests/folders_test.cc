@@ -20,7 +20,7 @@ using Files = std::map<std::string, std::string>;
 const Names kBothWays = {
     "attention: , runtime",   "inspect: diff, recognise", "mask: , arrays",
     "mask: , planes",         "mask: planes, steps",      "pipeline: , steps",
-    "pipeline: parse, steps", "render: figure, text",     "translate: , write",
+    "pipeline: parse, steps", "render: figure, text",
 };
 
 /// Folders that may include these folders of their layer only.

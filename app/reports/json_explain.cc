@@ -66,8 +66,7 @@ std::string translate_json(const std::vector<TranslateReport>& reports) {
               {"meaning", report.meaning}};
     mask["libraries"] = Json::array();
     for (const Translation& one : report.translations) {
-      const LibraryInfo& info = info_of(one.library);
-      mask["libraries"].push_back({{"name", info.name},
+      mask["libraries"].push_back({{"name", one.library->name},
                                    {"ok", one.ok()},
                                    {"code", one.code},
                                    {"arrays", names_of(one.arrays)},

@@ -7,13 +7,15 @@
 #include "maskctl/mask/planes/bands.h"
 #include "maskctl/pipeline/parse/diagnostic.h"
 #include "maskctl/pipeline/steps/bind.h"
-#include "maskctl/translate/read/syntax.h"
 #include "maskctl/translate/translate.h"
 #include "pipeline/pipeline_support.h"
 #include "support/catch_compat.h"
+#include "translate/libraries.h"
 
 namespace maskctl {
 namespace {
+
+using test::lib;
 
 /// Is key k open for query q, of Q queries and K keys.
 using Rule = std::function<bool(Index q, Index k, Index queries, Index keys)>;
@@ -31,15 +33,15 @@ void check_chain(const Chain& chain, const Rule& rule, Index queries, Index keys
 }
 
 /// Q = K, Q < K (a cache) and Q > K, up to 7.
-void check_read(Library library, const std::string& text, const Rule& rule) {
+void check_read(const Library& library, const std::string& text, const Rule& rule) {
   INFO(text);
-  const Chain chain = parse_library_syntax(library, text);
+  const Chain chain = library.read(text);
   for (Index queries = 1; queries <= 7; ++queries) {
     for (Index keys = 1; keys <= 7; ++keys) check_chain(chain, rule, queries, keys);
   }
 }
 
-Translation written(const std::string& pipeline, Library library) {
+Translation written(const std::string& pipeline, const Library& library) {
   return translate(test::bound(pipeline), library,
                    [](const Step& step) { return to_text(Chain{step}); });
 }
@@ -50,9 +52,9 @@ std::string code(const Translation& translation) {
   return out;
 }
 
-std::string refused_with(Library library, const std::string& text) {
+std::string refused_with(const Library& library, const std::string& text) {
   try {
-    parse_library_syntax(library, text);
+    library.read(text);
   } catch (const PipelineError& error) {
     return error.what();
   }
@@ -63,18 +65,17 @@ std::string refused_with(Library library, const std::string& text) {
 // position_ids, so documents stay unseen; create_causal_mask joins packed_sequence_mask_function.
 TEST_CASE("transformers: documents without causal go through and_mask_function") {
   for (const char* pipeline : {"doc:lens=3+2", "doc:lens=3+2 | window:both=1"}) {
-    const Translation hf = written(pipeline, Library::kHf);
+    const Translation hf = written(pipeline, lib("hf"));
     INFO(code(hf));
     REQUIRE(hf.ok());
     CHECK(code(hf).find("and_mask_function=pattern") != std::string::npos);
     CHECK(code(hf).find("position_ids") == std::string::npos);
   }
-  const Translation causal = written("doc:lens=3+2 | causal", Library::kHf);
+  const Translation causal = written("doc:lens=3+2 | causal", lib("hf"));
   CHECK(code(causal).find("position_ids = torch.tensor([[0, 1, 2, 0, 1]]") != std::string::npos);
   // What bidirectional functions make of position_ids: nothing.
-  CHECK(to_text(parse_library_syntax(Library::kHf,
-                                     "create_bidirectional_mask(**mask_kwargs, position_ids="
-                                     "torch.tensor([[0, 1, 2, 0, 1]]))")) == "");
+  CHECK(to_text(lib("hf").read("create_bidirectional_mask(**mask_kwargs, position_ids="
+                               "torch.tensor([[0, 1, 2, 0, 1]]))")) == "");
 }
 
 // jax splash_attention_mask.py: LocalMask(shape, window_size, offset) keeps
@@ -83,11 +84,11 @@ TEST_CASE("transformers: documents without causal go through and_mask_function")
 TEST_CASE("splash: offsets by position count") {
   for (Index offset = -3; offset <= 3; ++offset) {
     const std::string number = std::to_string(offset);
-    check_read(Library::kSplash, "CausalMask((7, 7), " + number + ")",
+    check_read(lib("splash"), "CausalMask((7, 7), " + number + ")",
                [=](Index q, Index k, Index, Index) { return q + offset >= k; });
     for (Index left = 0; left <= 3; ++left) {
       for (Index right = 0; right <= 2; ++right) {
-        check_read(Library::kSplash,
+        check_read(lib("splash"),
                    "LocalMask((7, 7), (" + std::to_string(left) + ", " + std::to_string(right) +
                        "), " + number + ")",
                    [=](Index q, Index k, Index, Index) {
@@ -121,14 +122,14 @@ TEST_CASE("xformers: each class has its alignment") {
         Class{"PagedBlockDiagonalCausalWithOffsetGappyKeysMask", true, false}}) {
     for (Index window = 1; window <= (one.local ? 4 : 1); ++window) {
       const std::string numbers = one.local ? "(" + std::to_string(window) + ")" : "()";
-      check_read(Library::kXformers, one.name + numbers,
+      check_read(lib("xformers"), one.name + numbers,
                  [&](Index q, Index k, Index queries, Index keys) {
                    const Index shift = one.bottom ? keys - queries : 0;
                    return k - q <= shift && (!one.local || k - q >= shift - window + 1);
                  });
     }
   }
-  check_read(Library::kXformers, "LocalAttentionFromBottomRightMask(2, 1)",
+  check_read(lib("xformers"), "LocalAttentionFromBottomRightMask(2, 1)",
              [](Index q, Index k, Index queries, Index keys) {
                const Index distance = k - (q + keys - queries);
                return distance >= -2 && distance <= 1;
@@ -136,8 +137,9 @@ TEST_CASE("xformers: each class has its alignment") {
 }
 
 /// Block (i, i) of documents holds the rule of its own sizes; everything else is closed.
-void check_documents(Library library, const std::string& text, const std::vector<Index>& q_lengths,
-                     const std::vector<Index>& k_lengths, Index key_stride, const Rule& rule) {
+void check_documents(const Library& library, const std::string& text,
+                     const std::vector<Index>& q_lengths, const std::vector<Index>& k_lengths,
+                     Index key_stride, const Rule& rule) {
   INFO(text);
   Index queries = 0, keys = 0;
   for (std::size_t i = 0; i < q_lengths.size(); ++i) {
@@ -145,7 +147,7 @@ void check_documents(Library library, const std::string& text, const std::vector
     keys += key_stride > 0 ? key_stride : k_lengths[i];
   }
   check_chain(
-      parse_library_syntax(library, text),
+      library.read(text),
       [&](Index q, Index k, Index, Index) {
         Index q_start = 0, k_start = 0;
         for (std::size_t i = 0; i < q_lengths.size(); ++i) {
@@ -167,7 +169,7 @@ TEST_CASE("xformers: from_seqlens gives each document its own block") {
   const Rule bottom = [](Index q, Index k, Index Q, Index K) { return k <= q + K - Q; };
   const std::vector<Index> q = {2, 1, 3}, k = {4, 3, 3};
   const std::string lists = "([2, 1, 3], [4, 3, 3])";
-  const auto x = Library::kXformers;
+  const Library& x = lib("xformers");
   const Rule all = [](Index, Index, Index, Index) { return true; };
   check_documents(x, "BlockDiagonalMask.from_seqlens" + lists, q, k, 0, all);
   check_documents(x, "BlockDiagonalMask.from_seqlens" + lists + ".make_causal()", q, k, 0, top);
@@ -190,12 +192,12 @@ TEST_CASE("chunks follow the bottom-right diagonal in transformers and flash-att
       return floored(q + keys - queries, size) == floored(k, size);
     };
     const std::string number = std::to_string(size);
-    check_read(Library::kHf, "attention_chunk_size=" + number,
+    check_read(lib("hf"), "attention_chunk_size=" + number,
                [&](Index q, Index k, Index queries, Index keys) {
                  return same(q, k, queries, keys) && k <= q + keys - queries;
                });
-    check_read(Library::kFa, "attention_chunk=" + number, same);
-    check_read(Library::kFa, "causal=True, attention_chunk=" + number,
+    check_read(lib("fa"), "attention_chunk=" + number, same);
+    check_read(lib("fa"), "causal=True, attention_chunk=" + number,
                [&](Index q, Index k, Index queries, Index keys) {
                  return same(q, k, queries, keys) && k <= q + keys - queries;
                });
@@ -206,25 +208,23 @@ TEST_CASE("chunks follow the bottom-right diagonal in transformers and flash-att
 // flash-attn's varlen kernels know one sequence at a time.
 TEST_CASE(
     "documents with chunks counted over all of them cannot be arguments, chunks inside them can") {
-  for (const Library library : {Library::kFa}) {
-    const Translation over = written("doc:lens=3+5 | chunk:size=4 | causal", library);
-    CHECK(!over.ok());
-    CHECK(over.refusal.find("counted from each document's start") != std::string::npos);
-    CHECK(written("within:lens=3+5{chunk:size=4 | causal}", library).ok());
-  }
-  const Translation over = written("doc:lens=3+5 | chunk:size=4 | causal", Library::kHf);
+  const Translation fa = written("doc:lens=3+5 | chunk:size=4 | causal", lib("fa"));
+  CHECK(!fa.ok());
+  CHECK(fa.refusal.find("counted from each document's start") != std::string::npos);
+  CHECK(written("within:lens=3+5{chunk:size=4 | causal}", lib("fa")).ok());
+  const Translation over = written("doc:lens=3+5 | chunk:size=4 | causal", lib("hf"));
   CHECK(code(over).find("position_ids") == std::string::npos);
   CHECK(code(over).find("and_mask_function") != std::string::npos);
-  const Translation inside = written("within:lens=3+5{chunk:size=4 | causal}", Library::kHf);
+  const Translation inside = written("within:lens=3+5{chunk:size=4 | causal}", lib("hf"));
   CHECK(code(inside).find("position_ids") != std::string::npos);
-  check_documents(Library::kHf, code(inside), {3, 5}, {3, 5}, 0,
+  check_documents(lib("hf"), code(inside), {3, 5}, {3, 5}, 0,
                   [](Index q, Index k, Index, Index) { return k <= q && q / 4 == k / 4; });
 }
 
 // ejkernel types/mask.py: apply_chunked keeps q // size == k // size and k <= q.
 TEST_CASE("ejkernel: chunk_size is causal") {
   for (Index size = 1; size <= 5; ++size) {
-    check_read(Library::kEjkernel, "chunk_size=" + std::to_string(size),
+    check_read(lib("ejkernel"), "chunk_size=" + std::to_string(size),
                [=](Index q, Index k, Index, Index) { return k <= q && q / size == k / size; });
   }
 }
@@ -240,7 +240,7 @@ TEST_CASE("Transformer Engine: the mask type overrides") {
       return (left < 0 || distance >= -left) && (right < 0 || distance <= right);
     };
   };
-  const auto te = Library::kTe;
+  const Library& te = lib("te");
   check_read(te, "", band(false, -1, 0));
   check_read(te, "window_size=(3, 2)", band(false, 3, 0));
   check_read(te, "window_size=(3, 2), bottom_right_diagonal=True", band(false, 3, 0));
@@ -262,41 +262,40 @@ TEST_CASE("Transformer Engine: the mask type overrides") {
 // torch: is_causal is tril(diagonal=0); causal_lower_right is tril(diagonal=K - Q).
 // jax/_src/nn/functions.py: tril, and q - left <= k <= q + right, from the first row.
 TEST_CASE("torch SDPA and jax.nn") {
-  check_read(Library::kSdpa, "scaled_dot_product_attention(q, k, v, is_causal=True)",
+  check_read(lib("sdpa"), "scaled_dot_product_attention(q, k, v, is_causal=True)",
              [](Index q, Index k, Index, Index) { return k <= q; });
-  check_read(Library::kSdpa,
-             "scaled_dot_product_attention(q, k, v, attn_mask=None, is_causal=True)",
+  check_read(lib("sdpa"), "scaled_dot_product_attention(q, k, v, attn_mask=None, is_causal=True)",
              [](Index q, Index k, Index, Index) { return k <= q; });
-  CHECK(refused_with(Library::kSdpa,
+  CHECK(refused_with(lib("sdpa"),
                      "scaled_dot_product_attention(q, k, v, attn_mask=kv_idx < 3, is_causal=True)")
             .find("together are refused") != std::string::npos);
-  CHECK(refused_with(Library::kSdpa, "scaled_dot_product_attention(q, k, v, None, 0.0, True)")
+  CHECK(refused_with(lib("sdpa"), "scaled_dot_product_attention(q, k, v, None, 0.0, True)")
             .find("by name") != std::string::npos);
   check_read(
-      Library::kFa, "flash_attn_func(q, k, v, 0.0, None, True, (2, 0))",
+      lib("fa"), "flash_attn_func(q, k, v, 0.0, None, True, (2, 0))",
       [](Index q, Index k, Index Q, Index K) { return k <= q + K - Q && k >= q + K - Q - 2; });
-  check_read(Library::kJax,
+  check_read(lib("jax"),
              "dot_product_attention(q, k, v, mask=kv_idx < 3, is_causal=True, local_window_size=1)",
              [](Index q, Index k, Index, Index) { return k < 3 && k <= q && k >= q - 1; });
-  check_read(Library::kSdpa, "causal_lower_right(3, 5)",
+  check_read(lib("sdpa"), "causal_lower_right(3, 5)",
              [](Index q, Index k, Index Q, Index K) { return k <= q + K - Q; });
-  check_read(Library::kSdpa, "causal_upper_left(3, 5)",
+  check_read(lib("sdpa"), "causal_upper_left(3, 5)",
              [](Index q, Index k, Index, Index) { return k <= q; });
-  check_read(Library::kMha, "mha(x, x, x, attn_mask=kv_idx > q_idx)",
+  check_read(lib("mha"), "mha(x, x, x, attn_mask=kv_idx > q_idx)",
              [](Index q, Index k, Index, Index) { return k <= q; });
-  check_read(Library::kJax, "dot_product_attention(q, k, v, local_window_size=2)",
+  check_read(lib("jax"), "dot_product_attention(q, k, v, local_window_size=2)",
              [](Index q, Index k, Index, Index) { return k >= q - 2 && k <= q + 2; });
-  check_read(Library::kJax, "is_causal=True, local_window_size=(2, 1)",
+  check_read(lib("jax"), "is_causal=True, local_window_size=(2, 1)",
              [](Index q, Index k, Index, Index) { return k >= q - 2 && k <= q; });
 }
 
 // attn_gym/masks: dilated_sliding_window.py, global_sliding_window.py, document_mask.py.
 TEST_CASE("attention-gym: dilated, global and document masks") {
-  check_read(Library::kFlex, "lambda b, h, q_idx, kv_idx: (q_idx >= kv_idx) & (q_idx - kv_idx < 3)",
+  check_read(lib("flex"), "lambda b, h, q_idx, kv_idx: (q_idx >= kv_idx) & (q_idx - kv_idx < 3)",
              [](Index q, Index k, Index, Index) { return k <= q && q - k < 3; });
   const auto square = [](const std::string& text, const Rule& rule) {
     INFO(text);
-    check_chain(parse_library_syntax(Library::kFlex, text), rule, 7, 7);
+    check_chain(lib("flex").read(text), rule, 7, 7);
   };
   square("generate_dilated_sliding_window(window_size=4, dilation=2)",
          [](Index q, Index k, Index, Index) {

@@ -12,9 +12,12 @@
 #include "maskctl/translate/translate.h"
 #include "pipeline/pipeline_support.h"
 #include "support/catch_compat.h"
+#include "translate/libraries.h"
 
 namespace maskctl {
 namespace {
+
+using test::lib;
 
 struct KindOfMask {
   std::string_view letter, pipeline;
@@ -48,17 +51,17 @@ const KindOfMask kMaskKinds[] = {
 };
 
 struct Limits {
-  Library library;
+  const Library& library;
   std::string_view writes;     // letters of kMaskKinds
   std::string_view arguments;  // that say something about the mask, in the order of the table
 };
 
-std::string arguments_of(Library library) {
+std::string arguments_of(const Library& library) {
   std::vector<std::string_view> names;
-  for (const Convention& row : conventions()) {
+  for (const Convention& row : library.calls) {
     for (const Argument& argument : row.arguments) {
       const bool fresh = std::ranges::find(names, argument.name) == names.end();
-      if (row.library == library && argument.says != Says::kNothing && fresh) {
+      if (argument.meaning != ArgumentMeaning::kNothing && fresh) {
         names.push_back(argument.name);
       }
     }
@@ -66,40 +69,40 @@ std::string arguments_of(Library library) {
   return fmt::format("{}", fmt::join(names, " "));
 }
 
-Translation translated(const KindOfMask& kind, Library library) {
+Translation translated(const KindOfMask& kind, const Library& library) {
   return translate(test::bound(std::string(kind.pipeline)), library,
                    [](const Step& step) { return to_text(Chain{step}); });
 }
 
 const Limits kLimits[] = {
-    {Library::kEjkernel, "fctbw2lokdDRL", "causal sliding_window chunk_size"},
-    {Library::kEjkernelFlash, "fctbw2lodDrRL", "causal sliding_window cum_seqlens_q cum_seqlens_k"},
-    {Library::kEjkernelRagged, "cbwd", "sliding_window"},
-    {Library::kHf, "fctbw2lokKspdDirRLgxmen", "is_causal sliding_window attention_chunk_size"},
-    {Library::kFa, "fcbw2lokKdDirRL",
-     "causal window_size attention_chunk cu_seqlens_q cu_seqlens_k"},
-    {Library::kTe, "fctbw2lodDrRL",
+    {lib("ejkernel"), "fctbw2lokdDRL", "causal sliding_window chunk_size offset"},
+    {lib("ejkernel-flash"), "fctbw2lodDrRL", "causal sliding_window cum_seqlens_q cum_seqlens_k"},
+    {lib("ejkernel-ragged"), "cbwd", "sliding_window"},
+    {lib("hf"), "fctbw2lokKspdDirRLgxmen", "is_causal sliding_window attention_chunk_size"},
+    {lib("fa"), "fcbw2lokKdDirRL", "causal window_size attention_chunk cu_seqlens_q cu_seqlens_k"},
+    {lib("te"), "fctbw2lodDrRL",
      "attn_mask_type window_size bottom_right_diagonal cu_seqlens_q cu_seqlens_kv"},
-    {Library::kCudnn, "fctbw2lodDrRL",
+    {lib("cudnn"), "fctbw2lodDrRL",
      "use_causal_mask diagonal_alignment diagonal_band_left_bound diagonal_band_right_bound "
      "seq_len_q seq_len_kv"},
-    {Library::kXformers, "fctbw2lodDrRL",
-     "_window_size window_left window_right q_seqlen kv_seqlen window_size kv_padding"},
-    {Library::kFlashinfer, "fcbwlodDrRL", "causal window_left qo_indptr kv_indptr"},
-    {Library::kFlex, "fctbw2lokKspdDirRLgxmhen", ""},
-    {Library::kSplash, "fctbw2lokdDRL", "offset window_size chunk_size"},
-    {Library::kVllm, "cbw2kdDim", "per_layer_sliding_window attention_chunk_size sliding_window"},
-    {Library::kCkTile, "ctbw2losdD", ""},
-    {Library::kFlashmask, "fctbw2lokKspdDirRLm", "causal window_size"},
-    {Library::kSdpa, "fctbw2lokKspdDirRLgxmhen", "is_causal"},
-    {Library::kMha, "fctbw2lokKspdDirRLgxmhen", ""},
-    {Library::kJax, "fctbw2lokKspdDirRLgxmhen",
+    {lib("xformers"), "fctbw2lodDrRL",
+     "_window_size window_left window_right q_seqlen kv_seqlen window_size kv_padding "
+     "kv_seqstarts"},
+    {lib("flashinfer"), "fcbwlodDrRL", "causal window_left qo_indptr kv_indptr"},
+    {lib("flex"), "fctbw2lokKspdDirRLgxmhen", ""},
+    {lib("splash"), "fctbw2lokdDRL", "offset window_size chunk_size"},
+    {lib("vllm"), "cbw2kdDim", "per_layer_sliding_window attention_chunk_size sliding_window"},
+    {lib("ck_tile"), "ctbw2losdD", ""},
+    {lib("flashmask"), "fctbw2lokKspdDirRLm", "causal window_size"},
+    {lib("sdpa"), "fctbw2lokKspdDirRLgxmhen", "is_causal"},
+    {lib("mha"), "fctbw2lokKspdDirRLgxmhen", ""},
+    {lib("jax"), "fctbw2lokKspdDirRLgxmhen",
      "is_causal local_window_size query_seq_lengths key_value_seq_lengths"},
 };
 
 TEST_CASE("what a library cannot express follows from its arguments") {
   for (const Limits& limits : kLimits) {
-    INFO(info_of(limits.library).name);
+    INFO(limits.library.name);
     CHECK(arguments_of(limits.library) == limits.arguments);
     std::string writes;
     for (const KindOfMask& kind : kMaskKinds) {
@@ -117,7 +120,7 @@ TEST_CASE("what a library cannot express follows from its arguments") {
 TEST_CASE("transformers evaluates mask functions for head 0") {
   for (const char* pipeline :
        {"heads:1{window:keys=3} | causal", "heads:0{causal}", "batch:0{heads:1{causal}}"}) {
-    const Translation hf = translated({"", pipeline}, Library::kHf);
+    const Translation hf = translated({"", pipeline}, lib("hf"));
     INFO(pipeline);
     CHECK(!hf.ok());
     CHECK(hf.refusal.find("head 0") != std::string::npos);
@@ -125,11 +128,11 @@ TEST_CASE("transformers evaluates mask functions for head 0") {
 }
 
 TEST_CASE("code for any batch asks for its size, code for one says which") {
-  for (const LibraryInfo& info : libraries()) {
-    INFO(info.name);
-    const Translation some = translated({"", "batch:1{causal}"}, info.id);
+  for (const Library* library : libraries()) {
+    INFO(library->name);
+    const Translation some = translated({"", "batch:1{causal}"}, *library);
     for (const std::string& note : some.notes) CHECK(note.find("a batch of") == note.npos);
-    const Translation each = translated({"", "causal | pad:lens=3+5+4"}, info.id);
+    const Translation each = translated({"", "causal | pad:lens=3+5+4"}, *library);
     const bool told = std::ranges::any_of(each.notes, [](const std::string& note) {
       return note.find("a batch of 3") != note.npos || note.find("batch entry") != note.npos;
     });
@@ -138,14 +141,14 @@ TEST_CASE("code for any batch asks for its size, code for one says which") {
 }
 
 TEST_CASE("jax gives 0 to queries past their length, the mean of V to other rows without keys") {
-  const Translation padded = translated({"", "causal | pad:lens=3+5,of=both"}, Library::kJax);
+  const Translation padded = translated({"", "causal | pad:lens=3+5,of=both"}, lib("jax"));
   CHECK(padded.empty_row.starts_with("0"));
-  CHECK(translated({"", "causal | pad:lens=3+5"}, Library::kJax).empty_row.starts_with("the mean"));
+  CHECK(translated({"", "causal | pad:lens=3+5"}, lib("jax")).empty_row.starts_with("the mean"));
 }
 
 TEST_CASE("vLLM leaves out images longer than its window, and so do its arguments") {
   const auto refusal = [](const char* pipeline) {
-    return translated({"", pipeline}, Library::kVllm).refusal;
+    return translated({"", pipeline}, lib("vllm")).refusal;
   };
   CHECK(refusal("window:keys=4 | tokens:images.npy").empty());
   CHECK(refusal("window:keys=3 | tokens:images.npy").find("longer than the window") !=

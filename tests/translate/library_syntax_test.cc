@@ -8,52 +8,54 @@
 #include "maskctl/mask/steps/window.h"
 #include "maskctl/pipeline/parse/diagnostic.h"
 #include "maskctl/pipeline/steps/bind.h"
-#include "maskctl/translate/read/syntax.h"
 #include "maskctl/translate/translate.h"
 #include "pipeline/pipeline_support.h"
 #include "support/catch_compat.h"
+#include "translate/libraries.h"
 
 namespace maskctl {
 namespace {
 
-std::string read(Library library, const std::string& text) {
-  return to_text(parse_library_syntax(library, text));
+using test::lib;
+
+std::string read(const Library& library, const std::string& text) {
+  return to_text(library.read(text));
 }
 
 /// Keys before the query's own, and after it, of a query far from the ends.
-std::pair<Index, Index> sides(Library library, const std::string& text) {
-  const Mask mask = maskctl::apply(Mask(full_plane(64, 64)), parse_library_syntax(library, text));
+std::pair<Index, Index> sides(const Library& library, const std::string& text) {
+  const Mask mask = maskctl::apply(Mask(full_plane(64, 64)), library.read(text));
   return {mask.plane(0, 0)->count({32, 33}, {0, 32}), mask.plane(0, 0)->count({32, 33}, {33, 64})};
 }
 
 TEST_CASE("a window of 4 has the keys that each library gives it") {
   using Sides = std::pair<Index, Index>;
-  CHECK(sides(Library::kHf, "sliding_window=4") == Sides{3, 0});
-  CHECK(sides(Library::kHf, "sliding_window=4, is_causal=False") == Sides{4, 4});
-  CHECK(sides(Library::kFa, "causal=True, window_size=(4, 0)") == Sides{4, 0});
-  CHECK(sides(Library::kFa, "window_size=(4, 4)") == Sides{4, 4});
-  CHECK(sides(Library::kFa, "window_size=(-1, -1)") == Sides{32, 31});
-  CHECK(sides(Library::kFa, "causal=True,window_size=(-1, 3)") == Sides{32, 0});
-  CHECK(sides(Library::kTe, "attn_mask_type=\"causal\", window_size=(4, 0)") == Sides{4, 0});
-  CHECK(sides(Library::kCudnn, "diagonal_band_left_bound=4, diagonal_band_right_bound=0") ==
+  CHECK(sides(lib("hf"), "sliding_window=4") == Sides{3, 0});
+  CHECK(sides(lib("hf"), "sliding_window=4, is_causal=False") == Sides{4, 4});
+  CHECK(sides(lib("fa"), "causal=True, window_size=(4, 0)") == Sides{4, 0});
+  CHECK(sides(lib("fa"), "window_size=(4, 4)") == Sides{4, 4});
+  CHECK(sides(lib("fa"), "window_size=(-1, -1)") == Sides{32, 31});
+  CHECK(sides(lib("fa"), "causal=True,window_size=(-1, 3)") == Sides{32, 0});
+  CHECK(sides(lib("te"), "attn_mask_type=\"causal\", window_size=(4, 0)") == Sides{4, 0});
+  CHECK(sides(lib("cudnn"), "diagonal_band_left_bound=4, diagonal_band_right_bound=0") ==
         Sides{3, 0});
-  CHECK(sides(Library::kXformers, "LowerTriangularFromBottomRightLocalAttentionMask(4)") ==
+  CHECK(sides(lib("xformers"), "LowerTriangularFromBottomRightLocalAttentionMask(4)") ==
         Sides{3, 0});
-  CHECK(sides(Library::kXformers, "LocalAttentionFromBottomRightMask(4, 0)") == Sides{4, 0});
-  CHECK(sides(Library::kXformers,
+  CHECK(sides(lib("xformers"), "LocalAttentionFromBottomRightMask(4, 0)") == Sides{4, 0});
+  CHECK(sides(lib("xformers"),
               "LocalAttentionFromBottomRightMask(window_left=4, window_right=2)") == Sides{4, 2});
-  CHECK(sides(Library::kFlashinfer, "causal=True, window_left=4") == Sides{4, 0});
-  CHECK(sides(Library::kFlex, "sliding_window(4)") == Sides{4, 0});
-  CHECK(sides(Library::kSplash, "LocalMask((4, 0))") == Sides{4, 0});
-  CHECK(sides(Library::kSplash, "LocalMask((4, 4)) & CausalMask()") == Sides{4, 0});
-  CHECK(sides(Library::kVllm, "sliding_window=4") == Sides{3, 0});
-  CHECK(sides(Library::kCkTile, "t:4,0") == Sides{4, 0});
-  CHECK(sides(Library::kCkTile, "xt:4") == Sides{2, 1});
-  CHECK(sides(Library::kFlashmask, "window_size=4") == Sides{3, 0});
-  CHECK(sides(Library::kEjkernel, "sliding_window=4") == Sides{4, 4});
-  CHECK(sides(Library::kEjkernel, "causal=True, sliding_window=4") == Sides{4, 0});
-  CHECK(sides(Library::kEjkernelFlash, "causal=True, sliding_window=(4, 0)") == Sides{4, 0});
-  CHECK(sides(Library::kEjkernelRagged, "sliding_window=4") == Sides{3, 0});
+  CHECK(sides(lib("flashinfer"), "causal=True, window_left=4") == Sides{4, 0});
+  CHECK(sides(lib("flex"), "sliding_window(4)") == Sides{4, 0});
+  CHECK(sides(lib("splash"), "LocalMask((4, 0))") == Sides{4, 0});
+  CHECK(sides(lib("splash"), "LocalMask((4, 4)) & CausalMask()") == Sides{4, 0});
+  CHECK(sides(lib("vllm"), "sliding_window=4") == Sides{3, 0});
+  CHECK(sides(lib("ck_tile"), "t:4,0") == Sides{4, 0});
+  CHECK(sides(lib("ck_tile"), "xt:4") == Sides{2, 1});
+  CHECK(sides(lib("flashmask"), "window_size=4") == Sides{3, 0});
+  CHECK(sides(lib("ejkernel"), "sliding_window=4") == Sides{4, 4});
+  CHECK(sides(lib("ejkernel"), "causal=True, sliding_window=4") == Sides{4, 0});
+  CHECK(sides(lib("ejkernel-flash"), "causal=True, sliding_window=(4, 0)") == Sides{4, 0});
+  CHECK(sides(lib("ejkernel-ragged"), "sliding_window=4") == Sides{3, 0});
 }
 
 TEST_CASE("what translate writes for splash is read back as the same mask") {
@@ -65,11 +67,11 @@ TEST_CASE("what translate writes for splash is read back as the same mask") {
     INFO(pipeline);
     const Chain chain = test::bound(pipeline);
     const Translation there =
-        translate(chain, Library::kSplash, [](const Step& step) { return to_text(Chain{step}); });
+        translate(chain, lib("splash"), [](const Step& step) { return to_text(Chain{step}); });
     REQUIRE(there.ok());
     std::string code;
     for (const std::string& line : there.code) code += line + "\n";
-    const Chain back = parse_library_syntax(Library::kSplash, code);
+    const Chain back = lib("splash").read(code);
     for (const auto& [queries, keys] : {std::pair<Index, Index>{24, 24}, {16, 24}}) {
       const Mask full(full_plane(queries, keys));
       const bool needs_align =
@@ -78,27 +80,27 @@ TEST_CASE("what translate writes for splash is read back as the same mask") {
       CHECK(zip(Op::kXor, maskctl::apply(full, chain), maskctl::apply(full, back)).count() == 0);
     }
   }
-  CHECK(read(Library::kSplash, "LocalMask((9, 9), (4, 2), offset=3)") ==
-        read(Library::kSplash, "mask = LocalMask(window_size=(4, 2), offset=3)"));
-  CHECK(read(Library::kSplash, "FullMask((Q_LEN, KV_LEN))") == "");
+  CHECK(read(lib("splash"), "LocalMask((9, 9), (4, 2), offset=3)") ==
+        read(lib("splash"), "mask = LocalMask(window_size=(4, 2), offset=3)"));
+  CHECK(read(lib("splash"), "FullMask((Q_LEN, KV_LEN))") == "");
 }
 
 TEST_CASE("the alignment is that of the library") {
-  CHECK(read(Library::kFa, "causal=True") == "causal:align=bottom-right");
-  CHECK(read(Library::kTe, "attn_mask_type=causal") == "causal:align=top-left");
-  CHECK(read(Library::kTe, "attn_mask_type='padding_causal_bottom_right'") ==
+  CHECK(read(lib("fa"), "causal=True") == "causal:align=bottom-right");
+  CHECK(read(lib("te"), "attn_mask_type=causal") == "causal:align=top-left");
+  CHECK(read(lib("te"), "attn_mask_type='padding_causal_bottom_right'") ==
         "causal:align=bottom-right");
-  CHECK(read(Library::kCudnn,
+  CHECK(read(lib("cudnn"),
              "diagonal_alignment=cudnn.diagonal_alignment.TOP_LEFT, diagonal_band_right_bound=0") ==
         "causal:align=top-left");
-  CHECK(read(Library::kXformers, "LowerTriangularMask()") == "causal:align=top-left");
-  CHECK(read(Library::kHf, "attention_chunk_size=8") ==
+  CHECK(read(lib("xformers"), "LowerTriangularMask()") == "causal:align=top-left");
+  CHECK(read(lib("hf"), "attention_chunk_size=8") ==
         "causal:align=bottom-right | chunk:size=8,align=bottom-right");
-  CHECK(read(Library::kHf, "sliding_window=None") == "causal:align=bottom-right");
+  CHECK(read(lib("hf"), "sliding_window=None") == "causal:align=bottom-right");
 }
 
 TEST_CASE("ck_tile masks are read as its runner reads them") {
-  const auto text = [](const char* given) { return to_text(parse_ck_tile(given)); };
+  const auto text = [](const char* given) { return to_text(lib("ck_tile").read(given)); };
   CHECK(text("t") == "causal:align=top-left");
   CHECK(text("1") == "causal:align=top-left");
   CHECK(text("-mask=b") == "causal:align=bottom-right");
@@ -113,7 +115,7 @@ TEST_CASE("ck_tile masks are read as its runner reads them") {
 }
 
 TEST_CASE("expressions are chains, what opens keys first") {
-  const auto text = [](const char* given) { return to_text(parse_mask_expression(given)); };
+  const auto text = [](const char* given) { return to_text(lib("flex").read(given)); };
   CHECK(text("causal") == "causal");
   CHECK(text("causal_mask") == "causal");
   CHECK(text("and_masks(causal, generate_sliding_window(8))") == "causal | window:keys=9");
@@ -126,9 +128,9 @@ TEST_CASE("expressions are chains, what opens keys first") {
         "chunk:size=4 | dilated:stride=2 | causal");
 }
 
-std::string failure_and_place(Library library, const std::string& text) {
+std::string failure_and_place(const Library& library, const std::string& text) {
   try {
-    parse_library_syntax(library, text);
+    library.read(text);
   } catch (const PipelineError& error) {
     return std::string(error.what()) + "\n" + error.display();
   }
@@ -137,11 +139,11 @@ std::string failure_and_place(Library library, const std::string& text) {
 
 TEST_CASE("the window table and the readers agree on every library's keys") {
   const std::pair<const char*, Library> names[] = {
-      {"hf", Library::kHf},         {"xformers", Library::kXformers},
-      {"cudnn", Library::kCudnn},   {"flashmask", Library::kFlashmask},
-      {"vllm", Library::kVllm},     {"ejkernel-ragged", Library::kEjkernelRagged},
-      {"fa", Library::kFa},         {"flashinfer", Library::kFlashinfer},
-      {"splash", Library::kSplash}, {"flex", Library::kFlex}};
+      {"hf", lib("hf")},         {"xformers", lib("xformers")},
+      {"cudnn", lib("cudnn")},   {"flashmask", lib("flashmask")},
+      {"vllm", lib("vllm")},     {"ejkernel-ragged", lib("ejkernel-ragged")},
+      {"fa", lib("fa")},         {"flashinfer", lib("flashinfer")},
+      {"splash", lib("splash")}, {"flex", lib("flex")}};
   int read_rows = 0;
   for (const WindowConvention& row : window_conventions()) {
     std::string api(row.api.substr(0, row.api.find(',')));
@@ -174,8 +176,8 @@ TEST_CASE("the window table and the readers agree on every library's keys") {
 }
 
 TEST_CASE("names that stand for themselves or for too much give a message") {
-  CHECK(failure_and_place(Library::kSplash, "mask = mask & CausalMask()\nmask") != "");
-  CHECK(failure_and_place(Library::kFa,
+  CHECK(failure_and_place(lib("splash"), "mask = mask & CausalMask()\nmask") != "");
+  CHECK(failure_and_place(lib("fa"),
                           "a = torch.tensor(b)\nb = torch.tensor(a)\n"
                           "flash_attn_varlen_func(q, k, v, a, b, 1, 1)")
             .find("list of numbers") != std::string::npos);
@@ -184,51 +186,49 @@ TEST_CASE("names that stand for themselves or for too much give a message") {
     const std::string last = "m" + std::to_string(i - 1);
     doubled += "m" + std::to_string(i) + " = " + last + " & " + last + "\n";
   }
-  CHECK(failure_and_place(Library::kFlex, doubled + "m19").find("more than 1000 parts") !=
+  CHECK(failure_and_place(lib("flex"), doubled + "m19").find("more than 1000 parts") !=
         std::string::npos);
   std::string lambdas;
   for (int i = 0; i < 5000; ++i) lambdas += "lambda:";
-  CHECK(failure_and_place(Library::kFlex, lambdas).find("levels") != std::string::npos);
+  CHECK(failure_and_place(lib("flex"), lambdas).find("levels") != std::string::npos);
 }
 
 TEST_CASE("mistakes are shown with a caret") {
-  CHECK(failure_and_place(Library::kHf, "sliding_widow=4") ==
+  CHECK(failure_and_place(lib("hf"), "sliding_widow=4") ==
         "translate: unknown argument 'sliding_widow' of hf; did you mean 'sliding_window'?\n"
         "  sliding_widow=4\n"
         "  ^");
-  CHECK(failure_and_place(Library::kFa, "causal=maybe") ==
+  CHECK(failure_and_place(lib("fa"), "causal=maybe") ==
         "translate: expected True or False\n"
         "  causal=maybe\n"
         "         ^");
-  CHECK(failure_and_place(Library::kHf, "sliding_window=0") ==
+  CHECK(failure_and_place(lib("hf"), "sliding_window=0") ==
         "translate: 0: expected at least 1\n"
         "  sliding_window=0\n"
         "                 ^");
-  CHECK(failure_and_place(Library::kFa, "window_size=(4").find("expected ','") !=
+  CHECK(failure_and_place(lib("fa"), "window_size=(4").find("expected ','") != std::string::npos);
+  CHECK(failure_and_place(lib("ck_tile"), "q:1,2").find("expected t, b, xt, xb or g") !=
         std::string::npos);
-  CHECK(failure_and_place(Library::kCkTile, "q:1,2").find("expected t, b, xt, xb or g") !=
+  CHECK(failure_and_place(lib("ck_tile"), "g:0,2").find("Y of at least 1") != std::string::npos);
+  CHECK(failure_and_place(lib("flex"), "and_masks(causal").find("expected ',' or ')'") !=
         std::string::npos);
-  CHECK(failure_and_place(Library::kCkTile, "g:0,2").find("Y of at least 1") != std::string::npos);
-  CHECK(failure_and_place(Library::kFlex, "and_masks(causal").find("expected ',' or ')'") !=
+  CHECK(failure_and_place(lib("flex"), "casual").find("did you mean 'causal'?") !=
         std::string::npos);
-  CHECK(failure_and_place(Library::kFlex, "casual").find("did you mean 'causal'?") !=
+  CHECK(failure_and_place(lib("flex"), "or_masks(causal, document(3))").find("or:FILE") !=
         std::string::npos);
-  CHECK(failure_and_place(Library::kFlex, "or_masks(causal, document(3))").find("or:FILE") !=
+  CHECK(failure_and_place(lib("xformers"), "SomeMask(3)").find("unknown call") !=
         std::string::npos);
-  CHECK(failure_and_place(Library::kXformers, "SomeMask(3)").find("unknown call") !=
+  CHECK(failure_and_place(lib("splash"), "LocalMask(4)").find("expected (L, R)") !=
         std::string::npos);
-  CHECK(failure_and_place(Library::kSplash, "LocalMask(4)").find("expected (L, R)") !=
+  CHECK(failure_and_place(lib("splash"), "LocalMask((4, x))").find("expected a whole number") !=
         std::string::npos);
-  CHECK(failure_and_place(Library::kSplash, "LocalMask((4, x))").find("expected a whole number") !=
+  CHECK(failure_and_place(lib("splash"), "CausalMask(offset=KV)").find("KV_LEN - Q_LEN") !=
         std::string::npos);
-  CHECK(failure_and_place(Library::kSplash, "CausalMask(offset=KV)").find("KV_LEN - Q_LEN") !=
-        std::string::npos);
-  CHECK(
-      failure_and_place(Library::kSplash, "CausalMask() & LocalMask((1, 1), offset=KV_LEN - Q_LEN)")
-          .find("one offset") != std::string::npos);
+  CHECK(failure_and_place(lib("splash"), "CausalMask() & LocalMask((1, 1), offset=KV_LEN - Q_LEN)")
+            .find("one offset") != std::string::npos);
   std::string deep;
   for (int i = 0; i < 100; ++i) deep += "and_masks(";
-  CHECK(failure_and_place(Library::kFlex, deep).find("more than 64 levels") != std::string::npos);
+  CHECK(failure_and_place(lib("flex"), deep).find("more than 64 levels") != std::string::npos);
 }
 
 }  // namespace

@@ -9,9 +9,12 @@
 #include "maskctl/translate/translate.h"
 #include "pipeline/pipeline_support.h"
 #include "support/catch_compat.h"
+#include "translate/libraries.h"
 
 namespace maskctl {
 namespace {
+
+using test::lib;
 
 using test::bound;
 
@@ -44,7 +47,7 @@ std::vector<std::string> findings(const std::string& text) {
   return out;
 }
 
-Translation translated(const std::string& text, Library library) {
+Translation translated(const std::string& text, const Library& library) {
   return translate(bound(text), library, [](const Step&) { return std::string("the step"); });
 }
 
@@ -67,11 +70,11 @@ TEST_CASE("equal spellings have equal findings, whatever follows") {
 
 TEST_CASE("equal spellings have equal translations") {
   for (const auto& [a, b] : spellings()) {
-    for (const LibraryInfo& info : libraries()) {
+    for (const Library* library : libraries()) {
       for (const char* then : {"", " | causal"}) {
-        CAPTURE(a, b, info.name, then);
-        const Translation x = translated(a + then, info.id);
-        const Translation y = translated(b + then, info.id);
+        CAPTURE(a, b, library->name, then);
+        const Translation x = translated(a + then, *library);
+        const Translation y = translated(b + then, *library);
         CHECK(x.code == y.code);
         CHECK(x.refusal == y.refusal);
       }
@@ -85,9 +88,9 @@ TEST_CASE("every step that says which cells it means has a formula") {
         "sub:other.npy", "causal | slice:q=1:4,k=1:4", "not", "tokens:ids4.npy,combine=replace",
         "block:map.npy,size=2", "global:tokens=0", "within:lens=2+2{pad:lens=1}"}) {
     CAPTURE(text);
-    CHECK(translated(text, Library::kFlex).refusal.empty());
+    CHECK(translated(text, lib("flex")).refusal.empty());
   }
-  const Translation random = translated("random:sparsity=0.5", Library::kFlex);
+  const Translation random = translated("random:sparsity=0.5", lib("flex"));
   CHECK(random.refusal.find("its cells are drawn") != std::string::npos);
 }
 

@@ -9,13 +9,15 @@
 #include "maskctl/mask/steps/document.h"
 #include "maskctl/pipeline/parse/diagnostic.h"
 #include "maskctl/pipeline/steps/bind.h"
-#include "maskctl/translate/read/syntax.h"
 #include "maskctl/translate/translate.h"
 #include "pipeline/pipeline_support.h"
 #include "support/catch_compat.h"
+#include "translate/libraries.h"
 
 namespace maskctl {
 namespace {
+
+using test::lib;
 
 struct Case {
   std::string pipeline;
@@ -94,14 +96,14 @@ TEST_CASE("what is written for a library reads back as the same mask") {
   std::map<std::string, int> written, unread;
   for (const Case& one : cases()) {
     const Chain chain = test::bound(one.pipeline);
-    for (const LibraryInfo& info : libraries()) {
-      const Translation there = translate(chain, info.id, name_of);
+    for (const Library* library : libraries()) {
+      const Translation there = translate(chain, *library, name_of);
       if (!there.ok()) continue;
-      const std::string name(info.name);
+      const std::string name(library->name);
       INFO(name << ": " << one.pipeline << "\n" << code_of(there));
       Chain back;
       try {
-        back = parse_library_syntax(info.id, code_of(there));
+        back = library->read(code_of(there));
       } catch (const PipelineError& error) {
         // Arrays that only a file can hold, and functions of places in documents.
         const std::string code = code_of(there);
@@ -121,9 +123,9 @@ TEST_CASE("what is written for a library reads back as the same mask") {
       }
     }
   }
-  for (const LibraryInfo& info : libraries()) {
-    INFO(info.name);
-    CHECK(written[std::string(info.name)] >= 4);
+  for (const Library* library : libraries()) {
+    INFO(library->name);
+    CHECK(written[std::string(library->name)] >= 4);
   }
 }
 
@@ -131,15 +133,15 @@ TEST_CASE("packed batches become one row of documents") {
   step::Document rule;
   rule.shared = true;
   rule.q = {test::i32({2, 4}, {1, 1, 2, 2, 5, 6, 6, 6}), "ids.npy"};
-  const Translation fa = translate({{rule}, {step::Causal{}}}, Library::kFa, name_of);
+  const Translation fa = translate({{rule}, {step::Causal{}}}, lib("fa"), name_of);
   INFO(code_of(fa));
   REQUIRE(fa.ok());
   CHECK(code_of(fa).find("[0, 2, 4, 5, 8]") != std::string::npos);
-  const Chain back = parse_library_syntax(Library::kFa, code_of(fa));
+  const Chain back = lib("fa").read(code_of(fa));
   const Chain want = test::bound("doc:lens=2+2+1+3 | causal");
   CHECK(same(want, back, {8, 8}));
   rule.q.array = test::i32({2, 4}, {1, 2, 1, 2, 5, 6, 6, 6});
-  CHECK(!translate({{rule}}, Library::kFa, name_of).ok());
+  CHECK(!translate({{rule}}, lib("fa"), name_of).ok());
 }
 
 }  // namespace

@@ -21,7 +21,6 @@
 #include "maskctl/pipeline/parse/values.h"
 #include "maskctl/translate/mask_form.h"
 #include "maskctl/translate/models/hf_config.h"
-#include "maskctl/translate/read/syntax.h"
 
 namespace maskctl::app {
 namespace {
@@ -36,12 +35,17 @@ struct TranslateOptions {
   bool json = false;
 };
 
+std::vector<std::string_view> library_names() {
+  std::vector<std::string_view> names;
+  for (const Library* library : libraries()) names.push_back(library->name);
+  return names;
+}
+
 void declare(OptionList& list, TranslateOptions& translate) {
   list.operand("ARGUMENTS", translate.arguments, false);
   declare_transforms(list, translate.source);
   list.text("--from", "LIBRARY",
-            "the library of ARGUMENTS: ejkernel, ejkernel-flash, ejkernel-ragged, hf, fa, te, "
-            "cudnn, xformers, flashinfer, flex, splash, vllm, ck_tile, flashmask, sdpa, mha, jax",
+            fmt::format("the library of ARGUMENTS: {}", fmt::join(library_names(), ", ")),
             translate.from);
   list.text("--to", "LIBRARY+...", "the libraries to write for (all)", translate.to);
   declare_config(list, translate.config, "the masks of the layers of a Hugging Face config.json");
@@ -54,29 +58,22 @@ void declare(OptionList& list, TranslateOptions& translate) {
   list.json("maskctl.translate/1", translate.json);
 }
 
+using Targets = std::vector<const Library*>;
+
 constexpr std::size_t kNameWidth = 17;
 constexpr Index kMostKeys = (Index{1} << 31) - 1;
 
 std::string step_text(const Step& step) { return to_text(Chain{step}); }
 
-std::vector<std::string_view> library_names() {
-  std::vector<std::string_view> names;
-  for (const LibraryInfo& info : libraries()) names.push_back(info.name);
-  return names;
-}
-
-Library parse_library(std::string_view text, std::string_view option) {
-  return libraries()[parse_choice(text, option, library_names())].id;
+const Library& parse_library(std::string_view text, std::string_view option) {
+  return *libraries()[parse_choice(text, option, library_names())];
 }
 
 /// "fa+te", "all".
-std::vector<Library> parse_targets(std::string_view text) {
-  std::vector<Library> out;
-  if (text.empty() || text == "all") {
-    for (const LibraryInfo& info : libraries()) out.push_back(info.id);
-    return out;
-  }
-  for (const std::string& part : parse_list(text)) out.push_back(parse_library(part, "--to"));
+Targets parse_targets(std::string_view text) {
+  if (text.empty() || text == "all") return {libraries().begin(), libraries().end()};
+  Targets out;
+  for (const std::string& part : parse_list(text)) out.push_back(&parse_library(part, "--to"));
   return out;
 }
 
@@ -112,19 +109,18 @@ std::string meaning_of(const MaskForm& mask) {
   return out;
 }
 
-TranslateReport report_of(const Chain& chain, const std::vector<Library>& targets) {
+TranslateReport report_of(const Chain& chain, const Targets& targets) {
   TranslateReport out;
   out.pipeline = to_text(chain);
   out.meaning = meaning_of(mask_form(chain, step_text));
-  for (const Library target : targets) {
-    out.translations.push_back(translate(chain, target, step_text));
+  for (const Library* target : targets) {
+    out.translations.push_back(translate(chain, *target, step_text));
   }
   return out;
 }
 
 /// Groups layers with equal masks, in the order of their first layer.
-std::vector<TranslateReport> config_reports(const HfConfig& config,
-                                            const std::vector<Library>& targets) {
+std::vector<TranslateReport> config_reports(const HfConfig& config, const Targets& targets) {
   std::vector<TranslateReport> out;
   std::vector<HfLayer> seen;
   for (const HfLayer& layer : config.layers) {
@@ -148,9 +144,8 @@ std::vector<TranslateReport> config_reports(const HfConfig& config,
 }
 
 std::string lines_of(const Translation& translation) {
-  const LibraryInfo& info = info_of(translation.library);
   std::string out;
-  std::string_view label = info.name;
+  std::string_view label = translation.library->name;
   const auto line = [&](const std::string& text) {
     out += fmt::format("{:<{}}{}\n", label, kNameWidth, text);
     label = "";
@@ -198,25 +193,30 @@ std::string conventions_text(Index w) {
   return out + "keys: seen by a query far from both ends, its own included\n";
 }
 
-/// Prints the table of conventions: each call, its arguments, and what the library changes in them.
+/// One call, its arguments, and what the library changes in them.
+std::string arguments_text(const Library& library, const Convention& row) {
+  const auto aligned = [&](Align align, const char* text) {
+    return row.align == align ? text : "";
+  };
+  std::string out = fmt::format(
+      "{}: {}{}{}{}{}\n", library.name, row.call, aligned(Align::kTopLeft, ", top-left"),
+      aligned(Align::kBottomRight, ", bottom-right"), row.causal ? ", causal" : "",
+      row.documents ? ", inside each document" : "");
+  for (const Argument& argument : row.arguments) {
+    if (argument.meaning == ArgumentMeaning::kNothing) continue;
+    out += fmt::format(
+        "    {:<28}{}{}\n", argument.name, meaning(argument.meaning),
+        argument.fallback.empty() ? "" : fmt::format("; default {}", argument.fallback));
+  }
+  if (!row.overrides.empty()) out += fmt::format("    # {}\n", row.overrides);
+  return out + fmt::format("    source: {}\n", row.source);
+}
+
+/// The table of conventions.
 std::string arguments_text() {
   std::string out;
-  for (const Convention& row : conventions()) {
-    const auto aligned = [&](Align align, const char* text) {
-      return row.align == align ? text : "";
-    };
-    out += fmt::format("{}: {}{}{}{}{}\n", info_of(row.library).name, row.call,
-                       aligned(Align::kTopLeft, ", top-left"),
-                       aligned(Align::kBottomRight, ", bottom-right"), row.causal ? ", causal" : "",
-                       row.documents ? ", inside each document" : "");
-    for (const Argument& argument : row.arguments) {
-      if (argument.says == Says::kNothing) continue;
-      out += fmt::format(
-          "    {:<28}{}{}\n", argument.name, meaning(argument.says),
-          argument.fallback.empty() ? "" : fmt::format("; default {}", argument.fallback));
-    }
-    if (!row.overrides.empty()) out += fmt::format("    # {}\n", row.overrides);
-    out += fmt::format("    source: {}\n", row.source);
+  for (const Library* library : libraries()) {
+    for (const Convention& row : library->calls) out += arguments_text(*library, row);
   }
   return out;
 }
@@ -253,8 +253,7 @@ void place_arrays(const TranslateOptions& options, const std::vector<TranslateRe
 std::vector<TranslateReport> reports_of(const TranslateOptions& options, Session& session) {
   const bool config = !options.config.file.empty();
   // With a config alone, print the masks but no code.
-  const auto targets =
-      config && options.to.empty() ? std::vector<Library>{} : parse_targets(options.to);
+  const auto targets = config && options.to.empty() ? Targets{} : parse_targets(options.to);
   if (config) {
     const HfConfig read = load_hf_config(options.config.file, {options.config.assume_causal});
     for (const std::string& text : read.notes) session.note(text);
@@ -262,7 +261,7 @@ std::vector<TranslateReport> reports_of(const TranslateOptions& options, Session
   }
   Chain chain;
   if (!options.from.empty()) {
-    chain = parse_library_syntax(parse_library(options.from, "--from"), options.arguments);
+    chain = parse_library(options.from, "--from").read(options.arguments);
   } else {
     Loader loader(options.source, session);
     chain = loader.chain();

@@ -71,7 +71,7 @@ void dtype(const Part& part, const LineBefore&, Completions& out) {
 
 void library(const Part& part, const LineBefore&, Completions& out) {
   const Part last = after_last(part, '+');
-  for (const LibraryInfo& info : libraries()) out.add(last, info.name, info.title);
+  for (const Library* one : libraries()) out.add(last, one->name, one->title);
 }
 
 void backend(const Part& part, const LineBefore&, Completions& out) {

@@ -6,57 +6,14 @@
 #include <string_view>
 #include <vector>
 
+#include "maskctl/inspect/why/why.h"
 #include "maskctl/mask/steps/step.h"
 #include "maskctl/mask/steps/window.h"
 
 namespace maskctl {
 
-enum class Library : std::uint8_t {
-  kEjkernel,        // MaskInfo
-  kEjkernelFlash,   // flash_attention, attention, ring_attention
-  kEjkernelRagged,  // ragged_page_attention, ragged_page_attention_v3
-  kHf,
-  kFa,
-  kTe,
-  kCudnn,
-  kXformers,
-  kFlashinfer,
-  kFlex,
-  kSplash,
-  kVllm,
-  kCkTile,
-  kFlashmask,
-  kSdpa,
-  kMha,
-  kJax,
-};
-
-struct LibraryInfo {
-  Library id = Library::kHf;
-  std::string_view name;   // as written on the command line
-  std::string_view title;  // "Hugging Face transformers"
-  /// Where the diagonal lies when Q != K; kUnset: an argument decides.
-  Align align = Align::kUnset;
-  std::string_view empty_row;  // the result of a row without keys
-  /// The same for a query past the length that the call was given for its queries; empty: calls
-  /// take no such lengths.
-  std::string_view padded_row = {};
-  std::string_view dense;  // how to pass a mask without a formula; empty: not possible
-  /// How an array of numbers is written, with {} for the numbers: "torch.tensor([{}],
-  /// dtype=torch.int32, ...)".
-  std::string_view array = "[{}]";
-  /// How the written mask is passed on, with {} for the mask; empty: the call itself is all.
-  std::string_view use = {};
-  /// How documents are handled when the library has no argument for them, because each is a call of
-  /// its own; empty: it has an argument.
-  std::string_view apart = {};
-  /// True when the rows list arguments in the order of the calls, so that positional arguments
-  /// work.
-  bool by_place = false;
-};
-
 /// What an argument says about the mask.
-enum class Says : std::uint8_t {
+enum class ArgumentMeaning : std::uint8_t {
   kCausal,       // True: no key after the query's own
   kKeys,         // W: W keys including the query's own; without causal, W on either side
   kKeysAround,   // W: W - 1 keys on either side of the query's own
@@ -74,6 +31,7 @@ enum class Says : std::uint8_t {
   kLengths,      // lengths of documents, for queries and keys unless keys have their own
   kKeyLengths,   // lengths of the documents' keys
   kKeyStride,    // N: the keys of document i start at i * N
+  kKeyStarts,    // where the keys of each document start; the number of all keys last
   kEnds,         // lengths or key lengths as cumulative numbers, 0 first
   kKeyEnds,
   kValidQueries,  // number of queries before the padding, per batch entry
@@ -81,26 +39,32 @@ enum class Says : std::uint8_t {
   kNothing,       // unrelated to the mask
 };
 /// The meaning in one line.
-std::string_view meaning(Says says);
+std::string_view meaning(ArgumentMeaning meaning);
 
 /// One argument of one call. The call is a function, a method or a class.
 struct Argument {
   std::string_view name;
-  Says says = Says::kNothing;
+  ArgumentMeaning meaning = ArgumentMeaning::kNothing;
   std::string_view fallback;  // the library's default; empty: the argument is required
+  /// How it is written where its meaning does not give a number: {align} is TOP_LEFT or
+  /// BOTTOM_RIGHT, {longest_q} and {longest_k} the lengths of the longest document. Empty: a
+  /// required argument gets its own name, another is left out.
+  std::string_view text = {};
+  bool read_only = false;  // never written: other arguments of the call say the same
 };
 struct Convention {
-  Library library = Library::kHf;
   std::string_view call;
   /// Where the diagonal lies when Q != K; kUnset: an argument decides.
   Align align = Align::kUnset;
-  bool causal = false;         // no key after the query's own, whatever the arguments say
-  bool documents = false;      // takes documents; all rules count inside each document
-  std::string_view unbounded;  // a side without a limit: "-1", "None", or a huge number
-  std::string_view leading;    // what precedes the arguments: "q, k, v"
-  std::vector<Argument> arguments;
-  std::string_view overrides;  // what the library changes in its arguments
-  std::string_view source;
+  bool causal = false;              // no key after the query's own, whatever the arguments say
+  bool documents = false;           // takes documents; all rules count inside each document
+  std::string_view unbounded = {};  // a side without a limit: "-1", "None", or a huge number
+  /// The same where only one side has no limit; empty: no other word.
+  std::string_view one_unbounded = {};
+  std::string_view leading = {};  // what precedes the arguments: "q, k, v"
+  std::span<const Argument> arguments = {};
+  std::string_view overrides = {};  // what the library changes in its arguments
+  std::string_view source = {};
   /// The library refuses documents with rows that would see no key: with more queries than keys
   /// when aligned bottom-right, or past the window when aligned top-left.
   bool no_empty_rows = false;
@@ -108,23 +72,13 @@ struct Convention {
   std::string_view object = {};   // the line that makes the object to call
   std::string_view spelled = {};  // the call as written; empty means `call`
 };
-/// Every convention of every library that takes arguments; for each library, in the order in which
-/// writing tries them. Used in both directions: `--from` looks up calls and arguments here, `--to`
-/// finds the first call that can express the mask, `--table` prints it.
-std::span<const Convention> conventions();
-
-/// In the order of `Library`.
-std::span<const LibraryInfo> libraries();
-const LibraryInfo& info_of(Library library);
-/// Nothing for an unknown name.
-std::optional<Library> library_from_name(std::string_view name);
 
 /// What a window of W means, in keys beside the query's own.
 enum class WindowRule : std::uint8_t {
   kKeys,       // left = W - 1, right = 0: W keys including the query's own
   kInclusive,  // left = W, right = 0: W + 1 keys
-  kBoth,       // left = right = W: 2 W + 1 keys
   kKeysBoth,   // left = right = W - 1: 2 W - 1 keys
+  kBoth,       // left = right = W: 2 W + 1 keys
 };
 /// The sides of the window. Throws Error(kInvalidArgument) for W < 0, and for W = 0 where W counts
 /// the query's own key.
@@ -137,7 +91,67 @@ struct WindowConvention {
   WindowRule rule = WindowRule::kKeys;
   std::string_view source;  // the line of code or the thread that settles it
 };
-/// With four meanings: a query far from both ends sees W, W + 1, 2 W - 1 or 2 W + 1 keys.
-std::span<const WindowConvention> window_conventions();
+
+struct ArrayModule;
+struct LibrarySource;
+struct MaskForm;
+struct ParsedCall;
+struct Translation;
+
+/// A library, from one file of libraries/.
+struct Library {
+  std::string_view name;   // as written on the command line
+  std::string_view title;  // "Hugging Face transformers"
+  /// Where the diagonal lies when Q != K; kUnset: an argument decides.
+  Align align = Align::kUnset;
+  std::string_view empty_row;  // the result of a row without keys
+  /// The same for a query past the length that the call was given for its queries; empty: calls
+  /// take no such lengths.
+  std::string_view padded_row = {};
+  std::string_view dense = {};  // how to pass a mask without a formula; empty: not possible
+  /// How an array of numbers is written, with {} for the numbers: "torch.tensor([{}],
+  /// dtype=torch.int32, ...)".
+  std::string_view array = "[{}]";
+  /// How the written mask is passed on, with {} for the mask; empty: the call itself is all.
+  std::string_view use = {};
+  /// How documents are handled when the library has no argument for them, because each is a call of
+  /// its own; empty: it has an argument.
+  std::string_view apart = {};
+  /// True when the rows list arguments in the order of the calls, so that positional arguments
+  /// work.
+  bool by_place = false;
+  /// True when calls are classes with methods, A.from_seqlens(...).make_causal(...), whose
+  /// arguments are written by place.
+  bool methods = false;
+  /// True when the shape of the mask may be the first argument; without it and an offset, the
+  /// alignment is open.
+  bool shaped = false;
+  /// True when functions of q_idx count it from the first cached token.
+  bool counts_from_cache = false;
+  const ArrayModule* module = nullptr;  // of code that computes a mask; null: there is none
+
+  /// The calls, in the order in which writing tries them.
+  std::span<const Convention> calls = {};
+  std::span<const WindowConvention> windows = {};
+
+  Chain (*reader)(const Library& library, std::string_view text);
+  /// Writes code for the mask that the chain makes of an all-open one, or refuses. `form` is
+  /// mask_form(chain).
+  void (*writer)(const Chain& chain, const MaskForm& form, const StepName& name, Translation& out);
+  /// Applies what the library changes in the arguments of a call; null: nothing.
+  void (*settle)(const LibrarySource& source, Index position, ParsedCall& call) = nullptr;
+
+  /// The mask of a text: the arguments of a call, `causal=True, window_size=(4, 0)`, or code. The
+  /// alignment is the library's own. Throws PipelineError with the caret.
+  Chain read(std::string_view text) const { return reader(*this, text); }
+};
+
+/// In the order of libraries.h.
+std::span<const Library* const> libraries();
+/// Null for an unknown name.
+const Library* find_library(std::string_view name);
+/// The windows of all libraries and of some reference programs, narrowest first. With four
+/// meanings: a query far from both ends sees W, W + 1, 2 W - 1 or 2 W + 1 keys.
+std::vector<WindowConvention> window_conventions();
 
 }  // namespace maskctl

@@ -10,7 +10,7 @@
 namespace maskctl {
 
 struct Translation {
-  Library library = Library::kHf;
+  const Library* library = nullptr;
   std::vector<std::string> code;   // lines; empty when refused
   std::vector<std::string> notes;  // when the code means another mask, or needs more
   std::string refusal;             // why there are no such arguments; empty when there are
@@ -27,6 +27,6 @@ struct Translation {
 /// Writes, for `library`, the mask that the chain makes of an all-open one. Numbers are converted
 /// between the conventions of conventions.h; what a library cannot express is a refusal, never an
 /// approximation.
-Translation translate(const Chain& chain, Library library, const StepName& name);
+Translation translate(const Chain& chain, const Library& library, const StepName& name);
 
 }  // namespace maskctl

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <utility>
 
 #include "maskctl/pipeline/parse/diagnostic.h"
 
@@ -35,20 +36,11 @@ constexpr std::string_view kBeside[] = {"softmax_scale",
                                         "q_data_type"};
 
 bool takes_list(const Argument& argument) {
-  return argument.says == Says::kLengths || argument.says == Says::kKeyLengths ||
-         argument.says == Says::kEnds || argument.says == Says::kKeyEnds;
+  static constexpr ArgumentMeaning kLists[] = {
+      ArgumentMeaning::kLengths, ArgumentMeaning::kKeyLengths, ArgumentMeaning::kKeyStarts,
+      ArgumentMeaning::kEnds, ArgumentMeaning::kKeyEnds};
+  return std::ranges::find(kLists, argument.meaning) != std::end(kLists);
 }
-
-/// What the arguments of one call mean.
-struct ParsedArguments {
-  bool causal = false;
-  Side left, right, keys, both, chunk;
-  bool sides_given = false;
-  Align align = Align::kUnset;
-  Index offset = 0;
-  std::optional<std::vector<Index>> lengths, key_lengths, valid_queries, valid_keys;
-  Side key_stride;
-};
 
 class Call {
  public:
@@ -59,17 +51,20 @@ class Call {
   const Convention& row();
   std::string callee() const;
   bool knows(const Convention& row, std::string_view name) const;
-  void take_positional(const Convention& row, ParsedArguments& parsed);
-  void take(const Argument& argument, const Python& value, ParsedArguments& parsed);
-  void take_chunk(const Argument& argument, const Python& given, ParsedArguments& parsed);
-  void take_alignment(const Python& given, ParsedArguments& parsed);
-  void take_bottom_right(const Python& given, ParsedArguments& parsed);
-  void take_pair(const Python& value, bool both, ParsedArguments& parsed);
-  void take_mask_type(const Python& value, ParsedArguments& parsed);
-  void take_offset(const Python& value, ParsedArguments& parsed);
-  MaskForm form(ParsedArguments& parsed);
-  void check_te(ParsedArguments& parsed);
-  void stride_keys(MaskForm& form, Index stride) const;
+  void take_positional(const Convention& row, ParsedCall& parsed);
+  void take(const Argument& argument, const Python& value, ParsedCall& parsed);
+  void take_chunk(const Argument& argument, const Python& given, ParsedCall& parsed);
+  void take_alignment(const Python& given, ParsedCall& parsed);
+  void take_bottom_right(const Python& given, ParsedCall& parsed);
+  void take_pair(const Python& value, bool both, ParsedCall& parsed);
+  void take_mask_type(const Python& value, ParsedCall& parsed);
+  void take_offset(const Python& value, ParsedCall& parsed);
+  MaskForm form(ParsedCall& parsed);
+  std::vector<Index> key_starts(const ParsedCall& parsed, std::size_t documents) const;
+  void place_keys(MaskForm& form, const std::vector<Index>& starts) const;
+  void take_defaults(const Convention& row, ParsedCall& parsed);
+  void drop_shape(const Convention& row, std::vector<const Python*>& values, ParsedCall& parsed);
+  void check_required(const Convention& row, std::size_t given) const;
 
   Python value(const Python& given) const { return resolved(source_.text, given); }
   bool is_none(const Python& given) const { return value(given).is_word("None"); }
@@ -95,7 +90,8 @@ std::string Call::callee() const {
 bool Call::knows(const Convention& row, std::string_view name) const {
   const auto beside = std::ranges::find(kBeside, name);
   const std::string leading = fmt::format("{}={}", name, name);  // q=q
-  return beside != std::end(kBeside) || row.leading.find(leading) != row.leading.npos ||
+  const bool shape = source_.library.shaped && name == "shape";
+  return shape || beside != std::end(kBeside) || row.leading.find(leading) != row.leading.npos ||
          std::ranges::find(row.arguments, name, &Argument::name) != row.arguments.end();
 }
 
@@ -103,11 +99,11 @@ const Convention& Call::row() {
   const std::string name = callee();
   const Convention* near = nullptr;
   std::vector<std::string_view> calls, arguments;
-  for (const Convention& row : conventions()) {
-    if (row.library != source_.library) continue;
+  const Library& library = source_.library;
+  for (const Convention& row : library.calls) {
     if (row.written) calls.push_back(row.call);
     // For a class with methods the whole chain counts; for a method of an object, its name.
-    const bool object = row.library != Library::kXformers && last_name(name) == last_name(row.call);
+    const bool object = !library.methods && last_name(name) == last_name(row.call);
     if (!name.empty() && name != row.call && !object &&
         !name.ends_with("." + std::string(row.call))) {
       continue;
@@ -124,16 +120,15 @@ const Convention& Call::row() {
     }
   }
   if (!near) {
-    source_.fail(call_.position,
-                 fmt::format("unknown call '{}' of {}; {}", shown(name),
-                             info_of(source_.library).name, hint(last_name(name), calls)));
+    source_.fail(call_.position, fmt::format("unknown call '{}' of {}; {}", shown(name),
+                                             library.name, hint(last_name(name), calls)));
   }
   for (const auto& [key, given] : call_.named) {
     if (std::ranges::find(arguments, key) != arguments.end() || knows(*near, key)) continue;
     const std::size_t at = source_.given.find(key);
     source_.fail(at == std::string_view::npos ? given.position : static_cast<Index>(at),
-                 fmt::format("unknown argument '{}' of {}; {}", shown(key),
-                             info_of(source_.library).name, hint(key, arguments)));
+                 fmt::format("unknown argument '{}' of {}; {}", shown(key), library.name,
+                             hint(key, arguments)));
   }
   source_.fail(call_.position, "arguments of different calls cannot be combined");
 }
@@ -147,11 +142,12 @@ Index Call::number(const Python& given, Index least) const {
   return *out;
 }
 
-/// Nothing for None, and for negative numbers, which flash-attn and others read as unbounded.
+/// Nothing for None, and for negative numbers, which flash-attn and others read as unbounded; those
+/// of masks with a shape lie on the other side of the diagonal.
 Side Call::side(const Python& given, Index least) const {
   if (is_none(given)) return std::nullopt;
   const Index out = number(given, std::numeric_limits<Index>::min());
-  if (out < 0) return std::nullopt;
+  if (out < 0) return source_.library.shaped ? Side(out) : std::nullopt;
   if (out < least) {
     source_.fail(given.position, fmt::format("{}: expected at least {}", out, least));
   }
@@ -189,7 +185,7 @@ std::vector<Index> Call::differences(const Python& given) const {
 }
 
 /// Reads (L, R), or W for both sides.
-void Call::take_pair(const Python& given, bool both, ParsedArguments& parsed) {
+void Call::take_pair(const Python& given, bool both, ParsedCall& parsed) {
   const Python pair = value(given);
   if (pair.is_word("None")) return;
   parsed.sides_given = true;
@@ -203,7 +199,7 @@ void Call::take_pair(const Python& given, bool both, ParsedArguments& parsed) {
   }
 }
 
-void Call::take_mask_type(const Python& given, ParsedArguments& parsed) {
+void Call::take_mask_type(const Python& given, ParsedCall& parsed) {
   const Python out = value(given);
   std::string type = out.text;
   static constexpr std::string_view kTypes[] = {"no_mask",
@@ -219,13 +215,13 @@ void Call::take_mask_type(const Python& given, ParsedArguments& parsed) {
                  "padding_causal_bottom_right");
   }
   parsed.causal = type.find("causal") != type.npos;
-  if (parsed.causal) {
-    parsed.align = type.ends_with("bottom_right") ? Align::kBottomRight : Align::kTopLeft;
-  }
+  parsed.align = !parsed.causal                   ? Align::kUnset
+                 : type.ends_with("bottom_right") ? Align::kBottomRight
+                                                  : Align::kTopLeft;
 }
 
 /// Reads a number, or KV_LEN - Q_LEN with or without a number after it.
-void Call::take_offset(const Python& given, ParsedArguments& parsed) {
+void Call::take_offset(const Python& given, ParsedCall& parsed) {
   const Python out = value(given);
   const bool sum = out.kind == Python::Kind::kOperator && out.items.size() == 2 &&
                    (out.text == "+" || out.text == "-") &&
@@ -252,14 +248,14 @@ void Call::take_offset(const Python& given, ParsedArguments& parsed) {
   parsed.align = Align::kTopLeft;
 }
 
-void Call::take_chunk(const Argument& argument, const Python& given, ParsedArguments& parsed) {
+void Call::take_chunk(const Argument& argument, const Python& given, ParsedCall& parsed) {
   parsed.chunk = is_none(given) ? std::nullopt : Side(number(given, 0));
   if (parsed.chunk == Index{0} && argument.fallback == "0") parsed.chunk.reset();
   if (parsed.chunk == Index{0}) source_.fail(given.position, "0: expected at least 1");
-  if (parsed.chunk && argument.says == Says::kCausalChunk) parsed.causal = true;
+  if (parsed.chunk && argument.meaning == ArgumentMeaning::kCausalChunk) parsed.causal = true;
 }
 
-void Call::take_alignment(const Python& given, ParsedArguments& parsed) {
+void Call::take_alignment(const Python& given, ParsedCall& parsed) {
   const Python out = value(given);
   const bool top = out.text.ends_with("TOP_LEFT");
   if (!top && !out.text.ends_with("BOTTOM_RIGHT")) {
@@ -268,96 +264,108 @@ void Call::take_alignment(const Python& given, ParsedArguments& parsed) {
   parsed.align = top ? Align::kTopLeft : Align::kBottomRight;
 }
 
-/// A causal type decides first; otherwise the default is bottom-right.
-void Call::take_bottom_right(const Python& given, ParsedArguments& parsed) {
+/// A causal type decides first.
+void Call::take_bottom_right(const Python& given, ParsedCall& parsed) {
   if (parsed.align != Align::kUnset || is_none(given)) return;
   parsed.align = boolean(given) ? Align::kBottomRight : Align::kTopLeft;
 }
 
-void Call::take(const Argument& argument, const Python& given, ParsedArguments& parsed) {
-  switch (argument.says) {
-    case Says::kCausal:
+void Call::take(const Argument& argument, const Python& given, ParsedCall& parsed) {
+  switch (argument.meaning) {
+    case ArgumentMeaning::kCausal:
       parsed.causal = boolean(given);
       return;
-    case Says::kKeys:
+    case ArgumentMeaning::kKeys:
       parsed.keys = is_none(given) ? std::nullopt : Side(number(given, 1));
       return;
-    case Says::kKeysAround:
+    case ArgumentMeaning::kKeysAround:
       if (!is_none(given)) parsed.both = number(given, 1) - 1;
       return;
-    case Says::kSides:
+    case ArgumentMeaning::kSides:
       return take_pair(given, false, parsed);
-    case Says::kSidesOrBoth:
+    case ArgumentMeaning::kSidesOrBoth:
       return take_pair(given, true, parsed);
-    case Says::kLeft:
+    case ArgumentMeaning::kLeft:
       parsed.left = side(given, 0);
       return;
-    case Says::kLeftKeys:
+    case ArgumentMeaning::kLeftKeys:
       parsed.left = is_none(given) ? std::nullopt : Side(number(given, 1) - 1);
       return;
-    case Says::kRight:
+    case ArgumentMeaning::kRight:
       parsed.right = is_none(given) ? std::nullopt : Side(number(given, 0));
       return;
-    case Says::kChunk:
-    case Says::kCausalChunk:
+    case ArgumentMeaning::kChunk:
+    case ArgumentMeaning::kCausalChunk:
       return take_chunk(argument, given, parsed);
-    case Says::kMaskType:
+    case ArgumentMeaning::kMaskType:
       return take_mask_type(given, parsed);
-    case Says::kAlignment:
+    case ArgumentMeaning::kAlignment:
       return take_alignment(given, parsed);
-    case Says::kBottomRight:
+    case ArgumentMeaning::kBottomRight:
       return take_bottom_right(given, parsed);
-    case Says::kOffset:
+    case ArgumentMeaning::kOffset:
       return take_offset(given, parsed);
-    case Says::kLengths:
+    case ArgumentMeaning::kLengths:
       parsed.lengths = list(given);
       return;
-    case Says::kKeyLengths:
+    case ArgumentMeaning::kKeyLengths:
       if (!is_none(given)) parsed.key_lengths = list(given);
       return;
-    case Says::kKeyStride:
+    case ArgumentMeaning::kKeyStride:
       parsed.key_stride = number(given, 0);
       return;
-    case Says::kEnds:
+    case ArgumentMeaning::kKeyStarts:
+      parsed.key_starts = list(given);
+      return;
+    case ArgumentMeaning::kEnds:
       if (!is_none(given)) parsed.lengths = differences(given);
       return;
-    case Says::kKeyEnds:
+    case ArgumentMeaning::kKeyEnds:
       if (!is_none(given)) parsed.key_lengths = differences(given);
       return;
-    case Says::kValidQueries:
+    case ArgumentMeaning::kValidQueries:
       if (!is_none(given)) parsed.valid_queries = list(given);
       return;
-    case Says::kValidKeys:
+    case ArgumentMeaning::kValidKeys:
       if (!is_none(given)) parsed.valid_keys = list(given);
       return;
-    case Says::kNothing:
+    case ArgumentMeaning::kNothing:
       return;
   }
 }
 
+/// Takes the mask's shape from the front of the values; with it the alignment is top-left.
+void Call::drop_shape(const Convention& row, std::vector<const Python*>& values,
+                      ParsedCall& parsed) {
+  if (values.empty()) return;
+  const bool window = std::ranges::any_of(row.arguments, [](const Argument& argument) {
+    return argument.meaning == ArgumentMeaning::kSides;
+  });
+  const auto tuples = std::ranges::count_if(
+      values, [&](const Python* item) { return value(*item).kind == Python::Kind::kList; });
+  const bool shaped =
+      value(*values.front()).kind == Python::Kind::kList && tuples > (window ? 1 : 0);
+  if (!shaped && values.front()->kind != Python::Kind::kWord) return;
+  values.erase(values.begin());
+  parsed.align = Align::kTopLeft;
+}
+
 /// Reads positional values; those before the arguments of the table are tensors and shapes.
-void Call::take_positional(const Convention& row, ParsedArguments& parsed) {
+void Call::take_positional(const Convention& row, ParsedCall& parsed) {
   std::vector<const Python*> values;
   for (const Python& item : call_.items) {
     if (!item.is_word("...")) values.push_back(&item);
   }
-  if (!row.leading.empty() && row.library != Library::kSplash) {
+  if (named(call_, "shape")) {
+    parsed.align = Align::kTopLeft;
+  } else if (source_.library.shaped) {
+    drop_shape(row, values, parsed);
+  } else if (!row.leading.empty()) {
     const auto leading = static_cast<std::size_t>(std::ranges::count(row.leading, ',')) + 1;
     values.erase(values.begin(),
                  values.begin() + static_cast<std::ptrdiff_t>(std::min(leading, values.size())));
-  } else if (row.library == Library::kSplash && !values.empty()) {
-    const bool window = std::ranges::any_of(
-        row.arguments, [](const Argument& argument) { return argument.says == Says::kSides; });
-    const auto tuples = std::ranges::count_if(
-        values, [&](const Python* item) { return value(*item).kind == Python::Kind::kList; });
-    const bool shaped =
-        value(*values.front()).kind == Python::Kind::kList && tuples > (window ? 1 : 0);
-    if (shaped || values.front()->kind == Python::Kind::kWord) {
-      values.erase(values.begin());
-      parsed.align = Align::kTopLeft;
-    }
   }
-  if (!values.empty() && !info_of(row.library).by_place && !call_.text.empty()) {
+  if (!values.empty() && !source_.library.by_place && !call_.text.empty()) {
     source_.fail(values.front()->position,
                  fmt::format("give arguments of {} after {} by name", row.call, row.leading));
   }
@@ -372,50 +380,58 @@ void Call::take_positional(const Convention& row, ParsedArguments& parsed) {
     }
     take(row.arguments[next++], *item, parsed);
   }
-  for (const Argument& argument : row.arguments) {
-    const bool due = argument.fallback.empty() && argument.says != Says::kNothing;
-    const bool named = std::ranges::any_of(
-        call_.named, [&](const auto& entry) { return entry.first == argument.name; });
-    const auto at = static_cast<std::size_t>(&argument - row.arguments.data());
-    if (due && !named && at >= next && !call_.text.empty() && row.library != Library::kSplash) {
+  check_required(row, next);
+}
+
+/// Fails for a required argument that is neither among the first, which were given by place, nor
+/// given by name.
+void Call::check_required(const Convention& row, std::size_t given) const {
+  if (call_.text.empty() || source_.library.shaped) return;
+  for (const Argument& argument : row.arguments.subspan(given)) {
+    const bool due = argument.fallback.empty() && argument.meaning != ArgumentMeaning::kNothing;
+    if (due && !named(call_, argument.name)) {
       source_.fail(call_.position, fmt::format("{} needs {}", row.call, argument.name));
     }
   }
 }
 
-/// Applies check_set_window_size of Transformer Engine.
-void Call::check_te(ParsedArguments& parsed) {
-  if (parsed.causal) {
-    parsed.right = 0;
-    return;
+/// Where the keys of each document start, and the number of all keys; empty: one after another.
+std::vector<Index> Call::key_starts(const ParsedCall& parsed, std::size_t documents) const {
+  if (!parsed.key_stride) return parsed.key_starts.value_or(std::vector<Index>{});
+  std::vector<Index> out;
+  for (std::size_t i = 0; i <= documents; ++i) {
+    out.push_back(static_cast<Index>(i) * *parsed.key_stride);
   }
-  if (!parsed.sides_given) return;
-  const bool only_left_open = !parsed.left && parsed.right == Index{0};
-  if (only_left_open) {
-    parsed.right.reset();  // (-1, 0) is read as (-1, -1)
-  } else if (parsed.left.has_value() != parsed.right.has_value()) {
+  return out;
+}
+
+/// Adds a document without queries for the keys that each gap between documents leaves out.
+void Call::place_keys(MaskForm& form, const std::vector<Index>& starts) const {
+  const std::vector<Index> lengths = std::exchange(form.lengths, {});
+  const std::vector<Index> keys =
+      form.kv_lengths.empty() ? lengths : std::exchange(form.kv_lengths, {});
+  if (keys.size() != lengths.size() || starts.size() != keys.size() + 1) {
     source_.fail(call_.position,
-                 "Transformer Engine refuses a window with one side for no_mask and padding");
+                 fmt::format("{} documents of queries, {} of keys and {} starts of keys: expected "
+                             "one start more than documents",
+                             lengths.size(), keys.size(), starts.size()));
   }
-}
-
-/// Between two documents, adds one without queries for the keys that are left out.
-void Call::stride_keys(MaskForm& form, Index stride) const {
-  const std::vector<Index> lengths = form.lengths;
-  const std::vector<Index> keys = form.kv_lengths.empty() ? form.lengths : form.kv_lengths;
-  form.lengths.clear();
-  form.kv_lengths.clear();
-  for (std::size_t i = 0; i < std::min(lengths.size(), keys.size()); ++i) {
-    if (keys[i] > stride) {
-      source_.fail(call_.position,
-                   fmt::format("{} keys do not fit into {} places", keys[i], stride));
+  const auto add = [&](Index queries, Index of_keys) {
+    form.lengths.push_back(queries);
+    form.kv_lengths.push_back(of_keys);
+  };
+  if (starts.front() > 0) add(0, starts.front());
+  for (std::size_t i = 0; i < keys.size(); ++i) {
+    const Index room = starts[i + 1] - starts[i];
+    if (keys[i] > room) {
+      source_.fail(call_.position, fmt::format("{} keys do not fit into {} places", keys[i], room));
     }
-    form.lengths.insert(form.lengths.end(), {lengths[i], 0});
-    form.kv_lengths.insert(form.kv_lengths.end(), {keys[i], stride - keys[i]});
+    add(lengths[i], keys[i]);
+    add(0, room - keys[i]);
   }
 }
 
-MaskForm Call::form(ParsedArguments& parsed) {
+MaskForm Call::form(ParsedCall& parsed) {
   MaskForm out;
   out.align = parsed.align;
   out.left = parsed.left;
@@ -434,7 +450,8 @@ MaskForm Call::form(ParsedArguments& parsed) {
     out.lengths = *parsed.lengths;
     if (parsed.key_lengths && parsed.key_lengths != parsed.lengths)
       out.kv_lengths = *parsed.key_lengths;
-    if (parsed.key_stride) stride_keys(out, *parsed.key_stride);
+    const std::vector<Index> starts = key_starts(parsed, out.lengths.size());
+    if (!starts.empty()) place_keys(out, starts);
     if (out.kv_lengths.empty()) {
       out.align = Align::kUnset;
     } else if (out.kv_lengths.size() != out.lengths.size()) {
@@ -454,42 +471,34 @@ MaskForm Call::form(ParsedArguments& parsed) {
   return out;
 }
 
+/// A default can turn something on.
+void Call::take_defaults(const Convention& row, ParsedCall& parsed) {
+  parsed.causal = row.causal;
+  parsed.align = source_.library.shaped ? Align::kUnset : row.align;
+  for (const Argument& argument : row.arguments) {
+    Python fallback;
+    fallback.text = argument.fallback;
+    if (argument.meaning == ArgumentMeaning::kCausal && argument.fallback == "True") {
+      parsed.causal = true;
+    } else if (argument.meaning == ArgumentMeaning::kAlignment) {
+      take_alignment(fallback, parsed);
+    } else if (argument.meaning == ArgumentMeaning::kMaskType) {
+      std::erase(fallback.text, '"');
+      take_mask_type(fallback, parsed);
+    }
+  }
+}
+
 MaskForm Call::read() {
   const Convention& row = this->row();
-  ParsedArguments parsed;
-  parsed.causal = row.causal;
-  for (const Argument& argument : row.arguments) {
-    // A default can turn something on.
-    const bool on = argument.fallback == "True" && argument.says == Says::kCausal;
-    if (on) parsed.causal = true;
-    if (argument.says == Says::kMaskType) {
-      parsed.causal = true;
-      parsed.align = Align::kTopLeft;
-    }
-  }
-  if (row.align != Align::kUnset) parsed.align = row.align;
-  if (source_.library == Library::kCudnn) parsed.align = Align::kTopLeft;
-  const bool shaped = source_.library == Library::kSplash;
-  if (shaped) parsed.align = Align::kUnset;
+  ParsedCall parsed;
+  take_defaults(row, parsed);
   take_positional(row, parsed);
   // In the order of the table, where an argument comes after those that override it.
-  bool typed = false;
   for (const Argument& argument : row.arguments) {
-    if (argument.says == Says::kMaskType) parsed.align = Align::kTopLeft;
-    for (const auto& [key, given] : call_.named) {
-      if (key != argument.name) continue;
-      if (argument.says == Says::kMaskType) {
-        parsed.align = Align::kUnset;
-        typed = true;
-      }
-      take(argument, given, parsed);
-    }
+    if (const Python* given = named(call_, argument.name)) take(argument, *given, parsed);
   }
-  if (source_.library == Library::kTe) {
-    if (!typed && parsed.align == Align::kUnset) parsed.align = Align::kTopLeft;
-    if (parsed.align == Align::kUnset) parsed.align = Align::kBottomRight;
-    check_te(parsed);
-  }
+  if (source_.library.settle) source_.library.settle(source_, call_.position, parsed);
   return form(parsed);
 }
 
@@ -504,12 +513,64 @@ void LibrarySource::count(Index position) const {
   if (++parts > kMostParts) fail(position, fmt::format("more than {} parts", kMostParts));
 }
 
-LibrarySource read_library_source(Library library, std::string_view given) {
-  return {library, given, parse_python(given, "translate"), 0};
+LibrarySource read_library_source(const Library& library, std::string_view given) {
+  return {library, given, parse_python(given, "translate")};
+}
+
+const Python* named(const Python& call, std::string_view name) {
+  // Of lines that say it twice, the last holds.
+  const auto found =
+      std::ranges::find(call.named.rbegin(), call.named.rend(), name, &NamedPython::first);
+  return found == call.named.rend() ? nullptr : &found->second;
+}
+
+const Python* given_argument(const LibrarySource& source, std::string_view name) {
+  const Python* given = named(source.text.last, name);
+  return given && !resolved(source.text, *given).is_word("None") ? given : nullptr;
+}
+
+const Python* called_mask(const LibrarySource& source, const Python& call) {
+  static constexpr std::string_view kIndices[] = {"b", "h", "q_idx", "kv_idx"};
+  if (call.kind != Python::Kind::kCall) return nullptr;
+  const auto function = source.text.names.find(call.text);
+  if (function == source.text.names.end()) return nullptr;
+  const Python::Kind kind = function->second.kind;
+  if (kind == Python::Kind::kNumber || kind == Python::Kind::kList) return nullptr;
+  const bool indices = std::ranges::equal(
+      call.items, kIndices,
+      [](const Python& item, std::string_view name) { return item.is_word(name); });
+  if (!indices)
+    source.fail(call.position, fmt::format("expected {}(b, h, q_idx, kv_idx)", call.text));
+  return &function->second;
 }
 
 MaskForm form_of_call(const LibrarySource& source, const Python& call) {
   return Call(source, call).read();
+}
+
+void narrow(const LibrarySource& source, MaskForm& form, const MaskForm& by, Index position) {
+  const auto narrower = [](Side a, Side b) { return a && b ? std::min(*a, *b) : a ? a : b; };
+  if (form.banded() && by.banded() && form.align != by.align) {
+    source.fail(position, "masks joined by & must have one offset");
+  }
+  if (by.chunk && form.chunk) source.fail(position, "two masks with chunks");
+  if (by.banded()) form.align = by.align;
+  form.left = narrower(form.left, by.left);
+  form.right = narrower(form.right, by.right);
+  if (by.chunk) form.chunk = by.chunk;
+}
+
+Chain chain_of_call(const LibrarySource& source, const Python& call) {
+  if (call.kind != Python::Kind::kCall) {
+    source.fail(call.position, "expected arguments or a call");
+  }
+  return chain_of(form_of_call(source, call));
+}
+
+Chain chain_of_call(const LibrarySource& source) { return chain_of_call(source, source.text.last); }
+
+Chain read_call(const Library& library, std::string_view text) {
+  return chain_of_call(read_library_source(library, text));
 }
 
 }  // namespace maskctl

@@ -1,7 +1,9 @@
-// Looks up library calls in the table of conventions; private to the layer.
+// Reads calls of libraries by their conventions; private to the layer.
 #pragma once
 
+#include <optional>
 #include <string_view>
+#include <vector>
 
 #include "maskctl/translate/conventions.h"
 #include "maskctl/translate/mask_form.h"
@@ -9,9 +11,9 @@
 
 namespace maskctl {
 
-/// Reads a library's text; failures have a caret in it.
+/// A text for a library; failures have a caret in it.
 struct LibrarySource {
-  Library library;
+  const Library& library;
   std::string_view given;
   PythonText text;
 
@@ -20,9 +22,36 @@ struct LibrarySource {
   void count(Index position) const;
   mutable int parts = 0;
 };
-LibrarySource read_library_source(Library library, std::string_view given);
+LibrarySource read_library_source(const Library& library, std::string_view given);
+
+/// What the arguments of one call say.
+struct ParsedCall {
+  bool causal = false;
+  std::optional<Index> left, right, keys, both, chunk;
+  bool sides_given = false;
+  Align align = Align::kUnset;
+  Index offset = 0;
+  std::optional<std::vector<Index>> lengths, key_lengths, key_starts, valid_queries, valid_keys;
+  std::optional<Index> key_stride;
+};
+
+/// A keyword argument of the call; null where it is absent.
+const Python* named(const Python& call, std::string_view name);
+/// A keyword argument of the last call; null where it is absent or None.
+const Python* given_argument(const LibrarySource& source, std::string_view name);
+
+/// What a function of b, h, q_idx and kv_idx returns that is called with them; null for the calls
+/// of others.
+const Python* called_mask(const LibrarySource& source, const Python& call);
 
 /// The mask that the call makes; keywords alone are read as a call without a name.
 MaskForm form_of_call(const LibrarySource& source, const Python& call);
+/// Keeps what `by` keeps too. Both must count from one diagonal.
+void narrow(const LibrarySource& source, MaskForm& form, const MaskForm& by, Index position);
+Chain chain_of_call(const LibrarySource& source, const Python& call);
+/// The same of the last call.
+Chain chain_of_call(const LibrarySource& source);
+/// For libraries whose texts are calls and nothing else.
+Chain read_call(const Library& library, std::string_view text);
 
 }  // namespace maskctl

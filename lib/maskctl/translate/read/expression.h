@@ -3,9 +3,11 @@
 #pragma once
 
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "maskctl/translate/read/call.h"
+#include "maskctl/translate/read/mask_part.h"
 
 namespace maskctl {
 
@@ -13,14 +15,16 @@ namespace maskctl {
 /// K: the first row (kTopLeft) or the first cached token (kBottomRight). Fails for what no chain
 /// can express.
 Chain chain_of_expression(const LibrarySource& source, const Python& expression, Align rows);
-/// The document lengths in an array of ids: a list, or repeat(arange(n), [3, 5]).
-std::optional<std::vector<Index>> id_lengths(const LibrarySource& source, const Python& ids);
-/// The document lengths in positions that restart at 0.
-std::optional<std::vector<Index>> packed_lengths(const LibrarySource& source, const Python& ids);
+/// The chain of a function of q_idx and kv_idx: mask_mod, if there is one, or else the last.
+Chain read_mask_mod(const LibrarySource& source);
 
-/// Reads CausalMask(...) & LocalMask(...), with the segment ids of the kernel that takes the mask.
-Chain chain_of_splash(const LibrarySource& source);
-/// Reads MaskInfo.from_segments(...).apply_causal(...).
-Chain chain_of_mask_info(const LibrarySource& source, const Python& call);
+/// The mask of a name with numbers, as attention-gym has it: causal, sliding_window(W) (q - kv <=
+/// W, causal), prefix_lm(n), prefix(n), sinks(n), document(3+5), chunked(N), dilated(stride); a
+/// generate_ before and a _mask or _mask_mod after a name are ignored. Fails for other names.
+MaskPart named_mask(const LibrarySource& source, const Python& given, Align rows);
+/// The document lengths in an array of ids: a list, or repeat(arange(n), [3, 5]). Ids of -1 at the
+/// end are padding if `padded`, else a document like others.
+std::optional<std::vector<Index>> id_lengths(const LibrarySource& source, const Python& ids,
+                                             bool padded);
 
 }  // namespace maskctl

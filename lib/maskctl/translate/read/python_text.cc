@@ -16,6 +16,7 @@ namespace {
 
 constexpr std::size_t kMaxBytes = std::size_t{64} << 10;
 constexpr int kMaxLevels = 64;
+constexpr std::size_t kMostAssigned = 1000;
 
 bool is_word_letter(char c) { return std::isalpha(static_cast<unsigned char>(c)) != 0 || c == '_'; }
 
@@ -72,7 +73,7 @@ class PythonParser {
   }
   bool ends() { return peek() == '\0' || peek() == '\n' || peek() == ';'; }
 
-  /// Reads "name = value", "a=1, b=2", an expression, or a function of one expression.
+  /// Reads "name = value", "a=1, b=2", an expression, or a function.
   void statement(PythonText& out) {
     if (word_ahead() == "def") return function(out);
     if (word_ahead() == "return") at_ += 6;
@@ -92,8 +93,7 @@ class PythonParser {
     }
     const bool read = out.last.kind != Python::Kind::kCall || !out.last.text.empty();
     if (call.named.size() == 1 && call.items.empty()) {
-      // As in Python, names have their values at this point.
-      out.names[call.named.front().first] = resolved(out, call.named.front().second);
+      assign(out, call.named.front().first, call.named.front().second);
       if (read) return;  // it follows what it belongs to
     }
     const bool alone = call.items.size() == 1 && call.named.empty();
@@ -108,21 +108,113 @@ class PythonParser {
     }
   }
 
-  /// Reads def name(a, b): return expression
+  /// As in Python, names have their values at this point. A value that other values were made of
+  /// must stay, as they are read later.
+  void assign(PythonText& out, const std::string& name, const Python& value) {
+    if (out.names.size() > kMostAssigned) fail(at_, "more than 1000 names");
+    Python now = resolved(out, value);
+    const auto before = out.names.find(name);
+    if (before != out.names.end()) {
+      for (const auto& [other, made] : out.names) {
+        if (other != name && mentions(made, name)) {
+          fail(static_cast<std::size_t>(value.position),
+               fmt::format("{} is assigned again after it was used", name));
+        }
+      }
+      const std::string old = fmt::format("{}#{}", name, out.names.size());
+      rename(now, name, old);
+      out.names[old] = before->second;
+    }
+    out.names[name] = std::move(now);
+  }
+  /// The value and all its parts, for `f`.
+  template <typename Value, typename F>
+  static void for_each_part(Value& value, const F& f) {
+    std::vector<Value*> rest = {&value};
+    while (!rest.empty()) {
+      Value& part = *rest.back();
+      rest.pop_back();
+      f(part);
+      for (auto& item : part.items) rest.push_back(&item);
+      for (auto& entry : part.named) rest.push_back(&entry.second);
+    }
+  }
+  static bool mentions(const Python& value, const std::string& name) {
+    bool found = false;
+    for_each_part(value, [&](const Python& part) { found = found || part.text == name; });
+    return found;
+  }
+  static void rename(Python& value, const std::string& from, const std::string& to) {
+    for_each_part(value, [&](Python& part) {
+      if (part.text == from) part.text = to;
+    });
+  }
+
+  /// Reads def name(a, b): with assignments and return expression.
   void function(PythonText& out) {
     at_ += 3;
     const std::string name(word_ahead());
     at_ += name.size();
     need("(");
+    const auto outer = locals_;
+    parameters(")");
     at_ = std::min(text_.find(':', at_), text_.size());
     need(":");
-    skip(true);
-    if (word_ahead() != "return") fail(at_, "expected a function of one line: return ...");
+    for (skip_lines(); word_ahead() != "return"; skip_lines()) local(out, name);
     at_ += 6;
     out.names[name] = expression();
+    locals_ = outer;
     if (!ends()) fail(at_, "expected the end of the line");
     if (out.last.kind != Python::Kind::kCall || !out.last.text.empty()) return;
     out.last = out.names[name];
+  }
+
+  /// Reads an assignment in a function, or its documentation.
+  void local(PythonText& out, const std::string& function) {
+    if (peek() == '"' || peek() == '\'') return documentation();
+    const std::string name(word_ahead());
+    const std::size_t begin = at_;
+    at_ += name.size();
+    if (name.empty() || !take("=") || peek() == '=') {
+      fail(begin, "expected an assignment, or return ...");
+    }
+    Python value = expression();
+    if (!ends()) fail(at_, "expected the end of the line");
+    if (out.names.size() > kMostAssigned) fail(begin, "more than 1000 names");
+    locals_[name] = fmt::format("{}.{}#{}", function, name, out.names.size());
+    out.names[locals_[name]] = std::move(value);
+  }
+
+  void documentation() {
+    const std::string_view rest = text_.substr(at_);
+    const std::string_view marks = rest.starts_with("\"\"\"") || rest.starts_with("'''")
+                                       ? rest.substr(0, 3)
+                                       : rest.substr(0, 1);
+    const std::size_t end = text_.find(marks, at_ + marks.size());
+    if (end == text_.npos) fail(at_, "the string is not closed");
+    at_ = end + marks.size();
+  }
+
+  /// Reads the names up to the closing sign; four are those of a mask function, by their order.
+  void parameters(std::string_view closing) {
+    static constexpr std::string_view kIndices[] = {"b", "h", "q_idx", "kv_idx"};
+    std::vector<std::string> names;
+    ++brackets_;
+    while (!take(closing)) {
+      if (!take("**")) take("*");
+      names.emplace_back(word_ahead());
+      if (names.back().empty()) fail(at_, "expected the name of a parameter");
+      at_ += names.back().size();
+      if (closing == ")" && take(":")) expression();  // its type
+      if (take("=")) expression();
+      if (!take(",") && text_.substr(at_, 1) != closing) {
+        fail(at_, fmt::format("expected ',' or '{}'", closing));
+      }
+    }
+    --brackets_;
+    for (std::size_t i = 0; i < names.size(); ++i) {
+      locals_[names[i]] = names.size() == 4 ? std::string(kIndices[i]) : names[i];
+    }
   }
 
   /// Reads `name=value` or a value into a call.
@@ -213,6 +305,18 @@ class PythonParser {
     if (++levels_ > kMaxLevels) fail(at_, fmt::format("more than {} levels", kMaxLevels));
   }
 
+  /// Methods that compute with a value; those of others make one object of another.
+  static bool is_of_values(std::string_view name) {
+    return name == "abs" || name.starts_with("logical_");
+  }
+  /// Something of a value that has no name, such as (q - k).abs, of which the value is an item.
+  static Python attribute(Python value) {
+    Python out;
+    out.position = value.position;
+    out.items.push_back(std::move(value));
+    return out;
+  }
+
   Python postfix() {
     Python out = atom();
     for (;;) {
@@ -220,8 +324,10 @@ class PythonParser {
         const std::string name(word_ahead());
         if (name.empty()) fail(at_, "expected a name");
         at_ += name.size();
+        const bool dotted = out.kind == Python::Kind::kWord ||
+                            (out.kind == Python::Kind::kCall && !is_of_values(name));
+        if (!dotted) out = attribute(std::move(out));
         out.text += "." + name;
-        if (out.kind != Python::Kind::kCall) out.kind = Python::Kind::kWord;
       } else if (peek() == '(' &&
                  (out.kind == Python::Kind::kWord || out.kind == Python::Kind::kCall)) {
         out.kind = Python::Kind::kCall;
@@ -282,16 +388,10 @@ class PythonParser {
     const std::string word(word_ahead());
     if (word.empty()) fail(at_, "expected a value");
     at_ += word.size();
-    if (word == "lambda") {
-      at_ = std::min(text_.find(':', at_), text_.size());
-      need(":");
-      level_up();
-      out = expression();
-      --levels_;
-      return out;
-    }
+    if (word == "lambda") return lambda();
     if (!is_digit(word.front())) {
-      out.text = word;
+      const auto local = locals_.find(word);
+      out.text = local == locals_.end() ? word : local->second;
       return out;
     }
     if (at_ < text_.size() && text_[at_] == '.') {  // not a whole number
@@ -304,6 +404,17 @@ class PythonParser {
     if (!value) fail(static_cast<std::size_t>(out.position), "expected a whole number");
     out.kind = Python::Kind::kNumber;
     out.number = *value;
+    return out;
+  }
+
+  /// Reads what follows the word lambda.
+  Python lambda() {
+    level_up();
+    const auto outer = locals_;
+    parameters(":");
+    Python out = expression();
+    locals_ = outer;
+    --levels_;
     return out;
   }
 
@@ -338,6 +449,8 @@ class PythonParser {
   std::size_t at_ = 0;
   int levels_ = 0;
   int brackets_ = 0;
+  /// What the names of the functions around stand for: indices, and values of their assignments.
+  std::map<std::string, std::string> locals_;
 };
 
 /// The result of an arithmetic sign; nothing for other signs, and for results beyond 32 bits.
@@ -374,12 +487,7 @@ std::optional<Index> number_at(const PythonText& text, const Python& value, int 
 }
 
 Python resolved_in(const PythonText& text, const Python& value, int depth) {
-  Python out = value;
-  for (int steps = 0; out.kind == Python::Kind::kWord && steps < 16; ++steps) {
-    const auto found = text.names.find(out.text);
-    if (found == text.names.end()) break;
-    out = found->second;
-  }
+  Python out = named_value(text, value);
   if (out.kind != Python::Kind::kOperator || out.items.empty()) return out;
   const auto first = number_at(text, out.items.front(), depth + 1);
   std::optional<Index> result;
@@ -422,6 +530,16 @@ std::optional<std::vector<Index>> numbers_at(const PythonText& text, const Pytho
 }
 
 }  // namespace
+
+const Python& named_value(const PythonText& text, const Python& value) {
+  const Python* out = &value;
+  for (int steps = 0; out->kind == Python::Kind::kWord && steps < 16; ++steps) {
+    const auto found = text.names.find(out->text);
+    if (found == text.names.end()) break;
+    out = &found->second;
+  }
+  return *out;
+}
 
 Python resolved(const PythonText& text, const Python& value) { return resolved_in(text, value, 0); }
 std::optional<Index> number_in(const PythonText& text, const Python& value) {

@@ -1,6 +1,6 @@
 // Reads the part of Python in which library calls are written: names, numbers, lists, calls,
-// operators, assignments and functions of one expression. Nothing is executed. Private to the
-// layer.
+// operators, assignments and functions that return an expression. Nothing is executed. Private to
+// the layer.
 #pragma once
 
 #include <map>
@@ -49,7 +49,8 @@ inline std::string_view last_name(std::string_view dotted) {
   return dotted.substr(dotted.rfind('.') + 1);
 }
 
-/// Parsed lines of Python. A name that an earlier line assigned stands for its value.
+/// Parsed lines of Python. A name that an earlier line assigned stands for its value; names in
+/// functions have the function's before them, and a number after them.
 struct PythonText {
   std::map<std::string, Python> names;
   /// The last expression; or, after lines of `a=1, b=2`, a call without a name that holds them.
@@ -66,7 +67,9 @@ struct PythonText {
 /// Throws PipelineError "SUBJECT: ..." with the caret. At most 64 KiB and 64 levels.
 PythonText parse_python(std::string_view text, std::string_view subject);
 
-/// The value with names replaced by their values, and arithmetic of numbers evaluated.
+/// What a name stands for; other values as they are.
+const Python& named_value(const PythonText& text, const Python& value);
+/// The same, with arithmetic of numbers evaluated.
 Python resolved(const PythonText& text, const Python& value);
 /// A whole number; nothing for other values.
 std::optional<Index> number_in(const PythonText& text, const Python& value);

@@ -62,25 +62,6 @@ Index LibraryText::required_number() {
   return *value;
 }
 
-std::pair<std::optional<Index>, std::optional<Index>> LibraryText::pair() {
-  const char close = peek() == '[' ? ']' : ')';
-  if (!take('(') && !take('[')) return {number(), std::nullopt};
-  const auto first = number();
-  need(',');
-  const auto second = number();
-  need(close);
-  return {first, second};
-}
-
-bool LibraryText::boolean() {
-  skip_blanks();
-  const Index begin = position();
-  const std::string text = word();
-  if (text == "True" || text == "true" || text == "1") return true;
-  if (text == "False" || text == "false" || text == "0") return false;
-  fail_at(begin, "expected True or False");
-}
-
 void LibraryText::fail_at(Index position, const std::string& message) {
   throw PipelineError(fmt::format("{}: {}", subject_, message), text_, position);
 }

@@ -26,10 +26,6 @@ class LibraryText {
   /// A whole number; null for None and none.
   std::optional<Index> number();
   Index required_number();
-  /// "(3, 5)"; for "3" the second is null.
-  std::pair<std::optional<Index>, std::optional<Index>> pair();
-  /// True, False, 1, 0, with or without quotes.
-  bool boolean();
   Index position() const { return static_cast<Index>(at_); }
   [[noreturn]] void fail(const std::string& message) { fail_at(position(), message); }
   [[noreturn]] void fail_at(Index position, const std::string& message);

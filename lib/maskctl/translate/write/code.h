@@ -1,13 +1,21 @@
-// Code writers for single libraries, and shared helpers; private to the layer.
+// What the writers of libraries share; private to the layer.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "maskctl/translate/mask_form.h"
 #include "maskctl/translate/translate.h"
+#include "maskctl/translate/write/formula.h"
 
 namespace maskctl {
+
+/// The most numbers that are written out; more go into a file beside the code.
+inline constexpr std::size_t kListedNumbers = 64;
+/// For libraries without a word for an open side: past every length, within 32 bits.
+inline constexpr std::string_view kPastAll = "2**30";
 
 void refuse(Translation& out, std::string why);
 /// Refuses masks with first keys that are open to all, for which there is no argument.
@@ -19,25 +27,26 @@ std::string joined(const std::vector<Index>& values, std::string_view separator)
 std::vector<Index> ends_of(const std::vector<Index>& lengths);
 /// Numbers as an array of the library: written out, or in NAME.npy beside the code when many.
 std::string array_code(Translation& out, const std::string& name, const std::vector<Index>& values);
-
-/// Keys that are open beside the band: sinks, a prefix.
-inline bool splits(const MaskForm& mask) { return mask.sinks > 0 || mask.prefix > 0; }
-/// Defines the lengths for code that reads them.
-inline constexpr const char* kLengthsLine = "Q_LEN, KV_LEN = q.shape[-2], k.shape[-2]";
 /// Says that the code holds an entry for each of so many batches; nothing for one.
 void note_batch(std::size_t entries, Translation& out);
 
-/// Writes the first call of the table that can express the form; otherwise refuses with the reason.
-void write_call(const MaskForm& form, Translation& out);
+/// Writes the first call of the library that can express the form; otherwise refuses with the
+/// reason.
+void write_call(const Chain& chain, const MaskForm& form, const StepName& name, Translation& out);
 
-void write_flex(const Chain& chain, const StepName& name, Translation& out);
-/// A dense mask built from broadcast terms, for libraries that take one.
-void write_dense(const Chain& chain, const StepName& name, Translation& out);
-void write_hf(const Chain& chain, const MaskForm& mask, const StepName& name, Translation& out);
-void write_splash(const MaskForm& mask, Translation& out);
-void write_mask_info(const MaskForm& mask, Translation& out);
-void write_flashmask(const Chain& chain, const MaskForm& mask, Translation& out);
-void write_vllm(const Chain& chain, const StepName& name, Translation& out);
-void write_ck_tile(const MaskForm& mask, Translation& out);
+/// The lines that define what a formula reads, its notes and its arrays.
+void move_definitions(Formula& formula, Translation& out);
+/// The axes along which a dense mask differs.
+struct DenseAxes {
+  bool batches = false, heads = false;
+};
+/// Writes lines that make `mask`, a dense array of broadcast terms; refuses with the reason.
+std::optional<DenseAxes> write_dense_mask(const Chain& chain, const StepName& name,
+                                          Translation& out);
+/// A call, or else the code with a dense mask; where there is neither, the call's reason.
+void write_call_or_dense(const Chain& chain, const MaskForm& form, const StepName& name,
+                         Translation& out,
+                         void (*write_dense)(const Chain& chain, const StepName& name,
+                                             Translation& out));
 
 }  // namespace maskctl

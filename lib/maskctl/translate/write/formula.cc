@@ -12,19 +12,20 @@
 #include "maskctl/mask/steps/slice.h"
 #include "maskctl/mask/steps/within.h"
 #include "maskctl/tensor/convert.h"
+#include "maskctl/translate/write/array_module.h"
 #include "maskctl/translate/write/code.h"
 
 namespace maskctl {
 namespace {
 
-/// The most numbers that are written out, tokens of documents that have numbers of their own, and
-/// cells of another mask that goes into a file.
-constexpr Index kWrittenNumbers = 64, kMostTokens = Index{1} << 20, kMostCells = Index{1} << 26;
+/// The most tokens of documents that have numbers of their own, and cells of another mask that goes
+/// into a file.
+constexpr Index kMostTokens = Index{1} << 20, kMostCells = Index{1} << 26;
 
 /// What all writers of one formula share: the arrays that the formula reads.
 class Arrays {
  public:
-  explicit Arrays(Library library) : library_(library) {}
+  explicit Arrays(const Library& library) : library_(library) {}
 
   /// The name of an array with this value: the stem, plus a number if the stem is taken.
   std::string named(const std::string& stem, const std::string& value) {
@@ -46,7 +47,7 @@ class Arrays {
     std::vector<Index> shape = array.shape();
     while (std::ssize(shape) > inner && shape.front() == 1) shape.erase(shape.begin());
     if (std::ssize(shape) > inner && array.extent(0) > 1) note_batches(array.extent(0));
-    if (array.elements() > kWrittenNumbers) {
+    if (array.elements() > Index{kListedNumbers}) {
       const std::string name = named(stem, load(fmt::format("np.load(\"{}.npy\")", stem)));
       Tensor copy(DType::kInt32, shape);
       std::ranges::transform(values, copy.as<std::int32_t>().begin(),
@@ -76,35 +77,24 @@ class Arrays {
     note(fmt::format("{} holds {} tokens: for Q_LEN = KV_LEN = {}", name, count, count));
     if (!formula.tokens) formula.tokens = count;
   }
-  /// The module that has repeat_interleave, arange and isin.
-  std::string_view module() const {
-    if (library_ == Library::kJax) return "jnp";
-    return library_ == Library::kFlashmask ? "paddle" : "torch";
-  }
+  std::string_view module() const { return library_.module->name; }
   std::string repeated(const std::vector<Index>& lengths) const {
-    const std::string list = joined(lengths, ", ");
-    if (library_ == Library::kJax) {
-      return fmt::format("jnp.repeat(jnp.arange({}), jnp.array([{}]))", lengths.size(), list);
-    }
-    const char* device = library_ == Library::kHf ? ".to(device)" : ".to(q.device)";
-    return fmt::format("torch.repeat_interleave(torch.arange({}), torch.tensor([{}])){}",
-                       lengths.size(), list, device);
+    return fmt::format(fmt::runtime(library_.module->repeated), lengths.size(),
+                       joined(lengths, ", "));
   }
   /// True for the tokens in the ranges, with as many entries as indices are possible. Nothing
   /// without a name, or for many tokens.
   std::optional<std::string> table(const std::string& stem, const std::vector<Range>& ranges) {
     std::vector<Index> tokens;
     for (const Range& range : ranges) {
-      if (stem.empty() || range.size() > kWrittenNumbers) return std::nullopt;
+      if (stem.empty() || range.size() > Index{kListedNumbers}) return std::nullopt;
       for (Index i = range.begin; i < range.end; ++i) tokens.push_back(i);
     }
-    const char* device = module() == "jnp"          ? ""
-                         : library_ == Library::kHf ? ", device=device"
-                                                    : ", device=q.device";
     return named(stem, fmt::format("{0}.isin({0}.arange(max(Q_LEN, KV_LEN){1}), {2})", module(),
-                                   device, load(fmt::format("[{}]", joined(tokens, ", ")))));
+                                   library_.module->device,
+                                   load(fmt::format("[{}]", joined(tokens, ", ")))));
   }
-  Library library() const { return library_; }
+  bool counts_from_cache() const { return library_.counts_from_cache; }
 
   Formula formula;
 
@@ -121,7 +111,7 @@ class Arrays {
     return fmt::format("[{}]", out);
   }
   std::string load(const std::string& values) const {
-    std::string text(info_of(library_).array);
+    std::string text(library_.array);
     text.replace(text.find("[{}]"), 4, values);
     return text;
   }
@@ -129,7 +119,7 @@ class Arrays {
   struct Definition {
     std::string stem, value, name;
   };
-  Library library_;
+  const Library& library_;
   std::vector<Definition> definitions_;
 };
 
@@ -176,12 +166,11 @@ class Printer {
   Written choice(const ExprNode& node);
   Written conjunction(const ExprNode& node);
   Written query() const {
-    // transformers counts q_idx from the first cached token.
-    return is_hf() ? Written{"q_idx + Q_LEN - KV_LEN", kSum} : Written{"q_idx"};
+    return arrays_.counts_from_cache() ? Written{"q_idx + Q_LEN - KV_LEN", kSum} : Written{"q_idx"};
   }
   Written diagonal(Align align) const {
     if (align == Align::kTopLeft) return query();
-    if (align == Align::kUnset || is_hf()) return {"q_idx"};
+    if (align == Align::kUnset || arrays_.counts_from_cache()) return {"q_idx"};
     return {"q_idx + KV_LEN - Q_LEN", kSum};
   }
   Written of_batch(const ExprNode& node) {
@@ -192,7 +181,6 @@ class Printer {
   Written other(const ExprNode& node);
   Written document(const ExprNode& node);
   Written is_in(const ExprNode& node);
-  bool is_hf() const { return arrays_.library() == Library::kHf; }
   /// A constant must have the shape of the others.
   std::string truth(const Expr& expr) {
     if (expr->kind != Expr::Kind::kNumber) return of(expr);
@@ -521,7 +509,14 @@ bool Composer::slice(const Step& step, const step::Slice& part) {
 
 }  // namespace
 
-Formula formula_of(const Chain& chain, const StepName& name, Library library) {
+bool Formula::reads_lengths() const {
+  const auto reads = [](const std::string& text) {
+    return text.find("Q_LEN") != text.npos || text.find("KV_LEN") != text.npos;
+  };
+  return reads(expression) || std::ranges::any_of(tensors, reads);
+}
+
+Formula formula_of(const Chain& chain, const StepName& name, const Library& library) {
   Arrays arrays(library);
   Composer composer(name);
   if (!composer.add(chain)) {

@@ -19,10 +19,13 @@ struct Formula {
   bool batches = false;                    // whether it tells batches apart: reads b
   bool heads = false;                      // whether it tells heads apart: reads h
   std::optional<Index> tokens;             // Q = K for which its arrays hold values
+
+  /// Whether the expression or what it reads is made of Q_LEN or KV_LEN.
+  bool reads_lengths() const;
 };
 
-/// Code for the mask that the chain makes of an all-open one. q_idx counts rows from 0, for
-/// transformers from the first cached token: q_idx = row + K - Q.
-Formula formula_of(const Chain& chain, const StepName& name, Library library);
+/// Code for the mask that the chain makes of an all-open one, in the words of the library's module.
+/// q_idx counts rows from 0, or from the first cached token: q_idx = row + K - Q.
+Formula formula_of(const Chain& chain, const StepName& name, const Library& library);
 
 }  // namespace maskctl

@@ -1,4 +1,4 @@
-// Writes a mask for FlashMask, which takes the rows that each key is closed to: at most two ranges.
+// PaddlePaddle's FlashMask, which takes the rows that each key is closed to: at most two ranges.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -9,10 +9,38 @@
 #include "maskctl/mask/steps/rule.h"
 #include "maskctl/mask/steps/scoped.h"
 #include "maskctl/mask/steps/within.h"
+#include "maskctl/translate/libraries.h"
+#include "maskctl/translate/read/call.h"
 #include "maskctl/translate/write/code.h"
 
-namespace maskctl {
+namespace maskctl::library {
 namespace {
+
+using enum ArgumentMeaning;
+
+constexpr Argument kFlashmaskArguments[] = {{"causal", kCausal, "True"},
+                                            {"window_size", kKeys, "None"}};
+
+constexpr Convention kFlashmaskCalls[] = {
+    {.call = "flashmask_attention",
+     .align = Align::kTopLeft,
+     .unbounded = "None",
+     .leading = "q, k, v",
+     .arguments = kFlashmaskArguments,
+     .source = "flashmask/tests/generate_startend_row_indices.py"}};
+
+constexpr WindowConvention kFlashmaskWindows[] = {
+    {"flashmask, generator", "window_size=W", WindowRule::kKeys,
+     "generate_startend_row_indices.py: row >= col + W is closed"}};
+
+Chain read_flashmask(const Library& library, std::string_view text) {
+  const LibrarySource source = read_library_source(library, text);
+  if (given_argument(source, "startend_row_indices")) {
+    source.fail(source.text.last.position,
+                "startend_row_indices are not read as text: give the array as a file");
+  }
+  return chain_of_call(source);
+}
 
 /// The open rows of key j as Python: from `low` to before `high`. "0" and "Q_LEN" bound nothing.
 class OpenRows {
@@ -209,7 +237,7 @@ bool write_columns(const Chain& chain, Translation& out) {
 /// What cannot be written as rows of one key in numbers of j, Q_LEN and KV_LEN; empty: nothing.
 std::string without_columns(const MaskForm& mask) {
   if (!mask.rest.empty()) return mask.rest;
-  const bool counted = !mask.kv_lengths.empty() || mask.chunk || splits(mask);
+  const bool counted = !mask.kv_lengths.empty() || mask.chunk || mask.opens_first_keys();
   if (mask.documents && mask.lengths.empty()) {
     return "these ids are not lengths of consecutive documents";
   }
@@ -218,9 +246,7 @@ std::string without_columns(const MaskForm& mask) {
   return "";
 }
 
-}  // namespace
-
-void write_flashmask(const Chain& chain, const MaskForm& mask, Translation& out) {
+void write_flashmask(const Chain& chain, const MaskForm& mask, const StepName&, Translation& out) {
   if (const std::string why = without_columns(mask); !why.empty()) {
     if (!write_columns(chain, out)) refuse(out, why);
     return;
@@ -255,4 +281,18 @@ void write_flashmask(const Chain& chain, const MaskForm& mask, Translation& out)
   note_batch(batch, out);
 }
 
-}  // namespace maskctl
+constexpr Library kFlashmask = {.name = "flashmask",
+                                .title = "PaddlePaddle FlashMask",
+                                .align = Align::kTopLeft,
+                                .empty_row = "not stated",
+                                .array = "paddle.to_tensor([{}])",
+                                .calls = kFlashmaskCalls,
+                                .windows = kFlashmaskWindows,
+                                .reader = read_flashmask,
+                                .writer = write_flashmask};
+
+}  // namespace
+
+const Library& row(const Flashmask*) { return kFlashmask; }
+
+}  // namespace maskctl::library

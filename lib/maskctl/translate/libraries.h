@@ -1,0 +1,40 @@
+// The list of all libraries: one name each, in the order of --to all. A library's file says the
+// rest. Private to the layer.
+#pragma once
+
+#include "maskctl/translate/conventions.h"
+
+namespace maskctl::library {
+
+template <typename... Libraries>
+struct List {};
+
+// clang-format off
+using Libraries = List<
+    struct Ejkernel,
+    struct EjkernelFlash,
+    struct EjkernelRagged,
+    struct Hf,
+    struct Fa,
+    struct Te,
+    struct Cudnn,
+    struct Xformers,
+    struct Flashinfer,
+    struct Flex,
+    struct Splash,
+    struct Vllm,
+    struct CkTile,
+    struct Flashmask,
+    struct Sdpa,
+    struct Mha,
+    struct Jax>;
+// clang-format on
+
+/// The row of a library, which its file defines: `const Library& row(const Fa*)`.
+template <typename T>
+const Library& row_of() {
+  const Library& row(const T*);
+  return row(nullptr);
+}
+
+}  // namespace maskctl::library

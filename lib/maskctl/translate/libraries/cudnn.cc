@@ -1,0 +1,62 @@
+// The frontend of cuDNN.
+#include "maskctl/translate/libraries.h"
+#include "maskctl/translate/read/call.h"
+#include "maskctl/translate/write/code.h"
+
+namespace maskctl::library {
+namespace {
+
+using enum ArgumentMeaning;
+
+constexpr Argument kCudnnCausal{
+    .name = "use_causal_mask", .meaning = kCausal, .fallback = "False", .read_only = true};
+constexpr Argument kCudnnAlign{.name = "diagonal_alignment",
+                               .meaning = kAlignment,
+                               .fallback = "TOP_LEFT",
+                               .text = "cudnn.diagonal_alignment.{align}"};
+constexpr Argument kCudnnLeft{"diagonal_band_left_bound", kLeftKeys, "None"};
+constexpr Argument kCudnnRight{"diagonal_band_right_bound", kRight, "None"};
+
+constexpr Argument kCudnnDense[] = {kCudnnCausal, kCudnnAlign, kCudnnLeft, kCudnnRight};
+constexpr Argument kCudnnPadded[] = {
+    {.name = "use_padding_mask", .fallback = "False", .text = "True"},
+    {"seq_len_q", kLengths, ""},
+    {"seq_len_kv", kKeyLengths, ""},
+    kCudnnCausal,
+    kCudnnAlign,
+    kCudnnLeft,
+    kCudnnRight};
+
+/// The call, with or without documents.
+constexpr Convention cudnn_call(bool documents, std::span<const Argument> arguments) {
+  return {.call = "graph.sdpa",
+          .documents = documents,
+          .unbounded = "None",
+          .leading = "q=q, k=k, v=v",
+          .arguments = arguments,
+          .overrides = "use_causal_mask sets the right bound to 0",
+          .source = "cudnn-frontend docs/operations/Attention.md"};
+}
+constexpr Convention kCudnnCalls[] = {cudnn_call(false, kCudnnDense),
+                                      cudnn_call(true, kCudnnPadded)};
+
+constexpr WindowConvention kCudnnWindows[] = {{"cudnn", "diagonal_band_left_bound=W",
+                                               WindowRule::kKeys,
+                                               "attn_score_modifiers.h: col + W > row"}};
+
+constexpr Library kCudnn = {
+    .name = "cudnn",
+    .title = "cuDNN frontend",
+    .empty_row = "not stated",
+    .dense = "bias=torch.where(mask, 0.0, -inf)",
+    .array = "torch.tensor([{}], dtype=torch.int32, device=q.device).reshape(-1, 1, 1, 1)",
+    .calls = kCudnnCalls,
+    .windows = kCudnnWindows,
+    .reader = read_call,
+    .writer = write_call};
+
+}  // namespace
+
+const Library& row(const Cudnn*) { return kCudnn; }
+
+}  // namespace maskctl::library

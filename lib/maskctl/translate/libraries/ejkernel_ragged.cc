@@ -1,0 +1,39 @@
+// ragged_page_attention of ejkernel, both versions.
+#include "maskctl/translate/libraries.h"
+#include "maskctl/translate/read/call.h"
+#include "maskctl/translate/write/code.h"
+
+namespace maskctl::library {
+namespace {
+
+constexpr Argument kEjRaggedArguments[] = {{"sliding_window", ArgumentMeaning::kKeys, "None"}};
+
+constexpr Convention kEjRaggedCalls[] = {
+    {.call = "ragged_page_attention",
+     .align = Align::kBottomRight,
+     .causal = true,
+     .unbounded = "None",
+     .leading = "*arrays",
+     .arguments = kEjRaggedArguments,
+     .overrides = "a document is a sequence of its own; Triton's window is one key wider",
+     .source = "ejkernel _xla_impl_fwd.py, _kernel.py"}};
+
+constexpr WindowConvention kEjRaggedWindows[] = {{"ejkernel-ragged, XLA and TPU",
+                                                  "sliding_window=W", WindowRule::kKeys,
+                                                  "_xla_impl_fwd.py: q_span - W >= kv is closed"}};
+
+constexpr Library kEjkernelRagged = {.name = "ejkernel-ragged",
+                                     .title = "ejkernel ragged_page_attention",
+                                     .align = Align::kBottomRight,
+                                     .empty_row = "not stated",
+                                     .apart = "documents: each is a sequence of its own",
+                                     .calls = kEjRaggedCalls,
+                                     .windows = kEjRaggedWindows,
+                                     .reader = read_call,
+                                     .writer = write_call};
+
+}  // namespace
+
+const Library& row(const EjkernelRagged*) { return kEjkernelRagged; }
+
+}  // namespace maskctl::library

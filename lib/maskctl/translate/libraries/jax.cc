@@ -1,0 +1,65 @@
+// jax.nn.dot_product_attention: arguments and a dense mask, joined by and.
+#include "maskctl/translate/libraries.h"
+#include "maskctl/translate/read/call.h"
+#include "maskctl/translate/read/expression.h"
+#include "maskctl/translate/write/array_module.h"
+#include "maskctl/translate/write/code.h"
+
+namespace maskctl::library {
+namespace {
+
+using enum ArgumentMeaning;
+
+constexpr Argument kJaxArguments[] = {{"mask", kNothing, "None"},
+                                      {"is_causal", kCausal, "False"},
+                                      {"local_window_size", kSidesOrBoth, "None"},
+                                      {"query_seq_lengths", kValidQueries, "None"},
+                                      {"key_value_seq_lengths", kValidKeys, "None"},
+                                      {"scale", kNothing, "None"},
+                                      {"implementation", kNothing, "None"}};
+
+constexpr Convention kJaxCalls[] = {{.call = "dot_product_attention",
+                                     .align = Align::kTopLeft,
+                                     .unbounded = kPastAll,
+                                     .leading = "q, k, v",
+                                     .arguments = kJaxArguments,
+                                     .overrides = "all conditions are joined by and",
+                                     .source = "jax/_src/nn/functions.py _apply_masks"}};
+
+Chain read_jax(const Library& library, std::string_view text) {
+  const LibrarySource source = read_library_source(library, text);
+  Chain out;
+  if (const Python* dense = given_argument(source, "mask")) {
+    out = chain_of_expression(source, *dense, Align::kTopLeft);
+  }
+  append(out, chain_of_call(source));  // its arguments only close cells, so they come later
+  return out;
+}
+
+void write_jax_dense(const Chain& chain, const StepName& name, Translation& out) {
+  if (write_dense_mask(chain, name, out)) {
+    out.code.emplace_back("dot_product_attention(q, k, v, mask=mask)");
+  }
+}
+
+void write_jax(const Chain& chain, const MaskForm& form, const StepName& name, Translation& out) {
+  write_call_or_dense(chain, form, name, out, write_jax_dense);
+}
+
+constexpr Library kJax = {.name = "jax",
+                          .title = "jax.nn.dot_product_attention",
+                          .align = Align::kTopLeft,
+                          .empty_row = "the mean of V (a large negative number is added)",
+                          .padded_row = "0: a query past query_seq_lengths",
+                          .dense = "dot_product_attention(q, k, v, mask=mask[None, None])",
+                          .array = "jnp.array([{}], jnp.int32)",
+                          .module = &kJaxNumpy,
+                          .calls = kJaxCalls,
+                          .reader = read_jax,
+                          .writer = write_jax};
+
+}  // namespace
+
+const Library& row(const Jax*) { return kJax; }
+
+}  // namespace maskctl::library

@@ -1,0 +1,72 @@
+// Transformer Engine: the mask type decides first.
+#include "maskctl/translate/libraries.h"
+#include "maskctl/translate/read/call.h"
+#include "maskctl/translate/write/code.h"
+
+namespace maskctl::library {
+namespace {
+
+using enum ArgumentMeaning;
+
+constexpr Argument kTeType{"attn_mask_type", kMaskType, "\"causal\""};
+constexpr Argument kTeWindow{"window_size", kSides, "None"};
+constexpr Argument kTeDiagonal{"bottom_right_diagonal", kBottomRight, "None"};
+
+constexpr Argument kTeDense[] = {kTeType, kTeWindow, kTeDiagonal};
+constexpr Argument kTePacked[] = {{.name = "qkv_format", .fallback = "\"sbhd\"", .text = "\"thd\""},
+                                  {"cu_seqlens_q", kEnds, ""},
+                                  {"cu_seqlens_kv", kKeyEnds, ""},
+                                  kTeType,
+                                  kTeWindow,
+                                  kTeDiagonal};
+
+/// The call, with or without documents.
+constexpr Convention te_call(bool documents, std::span<const Argument> arguments) {
+  return {.call = "DotProductAttention",
+          .documents = documents,
+          .unbounded = "-1",
+          .one_unbounded = kPastAll,
+          .leading = "q, k, v",
+          .arguments = arguments,
+          .overrides =
+              "causal types set the right side to 0 and the alignment; no_mask and "
+              "padding refuse one-sided windows, and (-1, 0) is (-1, -1)",
+          .source = "TransformerEngine dot_product_attention.py, utils.py check_set_window_size",
+          .object = "attention = DotProductAttention(num_heads, head_dim)",
+          .spelled = "attention"};
+}
+constexpr Convention kTeCalls[] = {te_call(false, kTeDense), te_call(true, kTePacked)};
+
+/// Applies check_set_window_size of Transformer Engine.
+void settle_te(const LibrarySource& source, Index position, ParsedCall& call) {
+  if (call.align == Align::kUnset) call.align = Align::kBottomRight;
+  if (call.causal) {
+    call.right = 0;
+    return;
+  }
+  if (!call.sides_given) return;
+  const bool only_left_open = !call.left && call.right == Index{0};
+  if (only_left_open) {
+    call.right.reset();  // (-1, 0) is read as (-1, -1)
+  } else if (call.left.has_value() != call.right.has_value()) {
+    source.fail(position,
+                "Transformer Engine refuses a window with one side for no_mask and padding");
+  }
+}
+
+constexpr Library kTe = {
+    .name = "te",
+    .title = "Transformer Engine",
+    .empty_row = "depends on the backend; flash-attn 0",
+    .dense = "attn_mask_type=\"arbitrary\", attention_mask=~mask (True is closed)",
+    .array = "torch.tensor([{}], dtype=torch.int32, device=q.device)",
+    .calls = kTeCalls,
+    .reader = read_call,
+    .writer = write_call,
+    .settle = settle_te};
+
+}  // namespace
+
+const Library& row(const Te*) { return kTe; }
+
+}  // namespace maskctl::library

@@ -1,0 +1,162 @@
+// xformers: classes of attn_bias, with methods that make one of another.
+#include "maskctl/translate/libraries.h"
+#include "maskctl/translate/read/call.h"
+#include "maskctl/translate/write/code.h"
+
+namespace maskctl::library {
+namespace {
+
+using enum ArgumentMeaning;
+
+constexpr Argument kXfQ{"q_seqlen", kLengths, ""};
+constexpr Argument kXfKv{"kv_seqlen", kKeyLengths, "None"};
+constexpr Argument kXfPadding{"kv_padding", kKeyStride, ""};
+constexpr Argument kXfStarts{"kv_seqstarts", kKeyStarts, ""};
+constexpr Argument kXfOwnWindow{"_window_size", kKeys, ""};
+constexpr Argument kXfWindow{"window_size", kKeys, ""};
+constexpr Argument kXfLeft{"window_left", kLeft, ""};
+constexpr Argument kXfRight{"window_right", kRight, ""};
+
+constexpr Argument kXfLengths[] = {kXfQ, kXfKv};
+constexpr Argument kXfLengthsWindow[] = {kXfQ, kXfKv, kXfWindow};
+constexpr Argument kXfPadded[] = {kXfQ, kXfPadding, kXfKv};
+constexpr Argument kXfPaddedSides[] = {kXfQ, kXfPadding, kXfKv, kXfLeft, kXfRight};
+constexpr Argument kXfPaddedWindow[] = {kXfQ, kXfPadding, kXfKv, kXfWindow};
+constexpr Argument kXfGappy[] = {kXfQ, kXfStarts, kXfKv};
+constexpr Argument kXfOwnWindows[] = {kXfOwnWindow};
+constexpr Argument kXfWindows[] = {kXfWindow};
+constexpr Argument kXfSides[] = {kXfLeft, kXfRight};
+
+using Arguments = std::span<const Argument>;
+
+/// A class for one document; of a class of documents, the rule inside one.
+constexpr Convention xf_rule(std::string_view call, Align align, bool causal,
+                             Arguments arguments = {}, bool written = false) {
+  return {.call = call,
+          .align = align,
+          .causal = causal,
+          .unbounded = arguments.size() == 2 ? kPastAll : "",
+          .arguments = arguments,
+          .source = "xformers attn_bias.py",
+          .written = written};
+}
+/// A class whose documents are written. It refuses queries without keys, but for top-left causal.
+constexpr Convention xf_documents(std::string_view call, Align align, bool causal,
+                                  Arguments arguments, bool no_empty_rows) {
+  return {.call = call,
+          .align = align,
+          .causal = causal,
+          .documents = true,
+          .arguments = arguments,
+          .source = "xformers attn_bias.py",
+          .no_empty_rows = no_empty_rows};
+}
+/// A class whose documents are only read.
+constexpr Convention xf_read(std::string_view call, Align align, bool causal, Arguments arguments) {
+  Convention out = xf_documents(call, align, causal, arguments, false);
+  out.written = false;
+  return out;
+}
+
+constexpr Align kXfTop = Align::kTopLeft, kXfBottom = Align::kBottomRight;
+
+constexpr Convention kXformersCalls[] = {
+    xf_rule("LowerTriangularMask", kXfTop, true, {}, true),
+    xf_rule("LowerTriangularFromBottomRightMask", kXfBottom, true, {}, true),
+    xf_rule("LowerTriangularFromBottomRightLocalAttentionMask", kXfBottom, true, kXfOwnWindows,
+            true),
+    xf_rule("LocalAttentionFromBottomRightMask", kXfBottom, false, kXfSides, true),
+    xf_documents("BlockDiagonalMask.from_seqlens", kXfTop, false, kXfLengths, false),
+    xf_documents("BlockDiagonalMask.from_seqlens.make_causal", kXfTop, true, kXfLengths, false),
+    xf_documents("BlockDiagonalMask.from_seqlens.make_causal_from_bottomright", kXfBottom, true,
+                 kXfLengths, true),
+    xf_documents("BlockDiagonalMask.from_seqlens.make_local_attention", kXfTop, true,
+                 kXfLengthsWindow, true),
+    xf_documents("BlockDiagonalMask.from_seqlens.make_local_attention_from_bottomright", kXfBottom,
+                 true, kXfLengthsWindow, true),
+    xf_rule("LowerTriangularFromBottomRightMask.make_local_attention", kXfBottom, true, kXfWindows),
+    xf_read("BlockDiagonalCausalMask.from_seqlens", kXfTop, true, kXfLengths),
+    xf_read("BlockDiagonalCausalFromBottomRightMask.from_seqlens", kXfBottom, true, kXfLengths),
+    xf_read("BlockDiagonalPaddedKeysMask.from_seqlens", kXfBottom, false, kXfPadded),
+    xf_read("BlockDiagonalPaddedKeysMask.from_seqlens.make_local_attention", kXfBottom, false,
+            kXfPaddedSides),
+    xf_read("BlockDiagonalCausalWithOffsetPaddedKeysMask.from_seqlens", kXfBottom, true, kXfPadded),
+    // What it inherits is not causal.
+    xf_read("BlockDiagonalCausalWithOffsetPaddedKeysMask.from_seqlens.make_local_attention",
+            kXfBottom, false, kXfPaddedSides),
+    xf_read("BlockDiagonalLocalAttentionPaddedKeysMask.from_seqlens_local", kXfBottom, false,
+            kXfPaddedSides),
+    xf_read("BlockDiagonalCausalLocalAttentionPaddedKeysMask.from_seqlens_local", kXfBottom, true,
+            kXfPaddedWindow),
+    xf_read("BlockDiagonalGappyKeysMask.from_seqlens", kXfBottom, false, kXfGappy),
+    xf_read("BlockDiagonalCausalWithOffsetGappyKeysMask.from_seqlens", kXfBottom, true, kXfGappy),
+    // The rule inside one document; the lengths of documents are left out.
+    xf_rule("BlockDiagonalMask", kXfTop, false), xf_rule("BlockDiagonalCausalMask", kXfTop, true),
+    xf_rule("BlockDiagonalCausalFromBottomRightMask", kXfBottom, true),
+    xf_rule("BlockDiagonalCausalLocalAttentionMask", kXfTop, true, kXfOwnWindows),
+    xf_rule("BlockDiagonalCausalLocalAttentionFromBottomRightMask", kXfBottom, true, kXfOwnWindows),
+    xf_rule("BlockDiagonalPaddedKeysMask", kXfBottom, false),
+    xf_rule("BlockDiagonalCausalWithOffsetPaddedKeysMask", kXfBottom, true),
+    xf_rule("BlockDiagonalLocalAttentionPaddedKeysMask", kXfBottom, false, kXfSides),
+    xf_rule("BlockDiagonalCausalLocalAttentionPaddedKeysMask", kXfBottom, true, kXfOwnWindows),
+    xf_rule("PagedBlockDiagonalPaddedKeysMask", kXfBottom, false),
+    xf_rule("PagedBlockDiagonalCausalWithOffsetPaddedKeysMask", kXfBottom, true),
+    xf_rule("BlockDiagonalGappyKeysMask", kXfBottom, false),
+    xf_rule("BlockDiagonalCausalWithOffsetGappyKeysMask", kXfBottom, true),
+    xf_rule("PagedBlockDiagonalGappyKeysMask", kXfBottom, false),
+    xf_rule("PagedBlockDiagonalCausalWithOffsetGappyKeysMask", kXfBottom, true)};
+
+/// bias.make_causal() with the call that made bias in place of its name.
+Python with_maker(const LibrarySource& source, Python call) {
+  constexpr int kMostMakers = 16;
+  for (int steps = 0; steps < kMostMakers && call.kind == Python::Kind::kCall; ++steps) {
+    const std::size_t dot = call.text.find('.');
+    const auto made = source.text.names.find(call.text.substr(0, dot));
+    const bool known = dot != call.text.npos && made != source.text.names.end() &&
+                       made->second.kind == Python::Kind::kCall;
+    if (!known) break;
+    Python maker = made->second;
+    maker.text += call.text.substr(dot);
+    maker.items.insert(maker.items.end(), call.items.begin(), call.items.end());
+    maker.named.insert(maker.named.end(), call.named.begin(), call.named.end());
+    call = std::move(maker);
+  }
+  return call;
+}
+
+/// Reads an attention bias object, or nothing.
+Chain read_xformers(const Library& library, std::string_view text) {
+  const LibrarySource source = read_library_source(library, text);
+  const Python* given = named(source.text.last, "attn_bias");
+  Python bias = given ? resolved(source.text, *given) : source.text.last;
+  if (bias.is_word("None")) return {};
+  if (bias.kind == Python::Kind::kWord) bias.kind = Python::Kind::kCall;  // without parentheses
+  if (bias.kind != Python::Kind::kCall) {
+    source.fail(bias.position, "expected a class of attn_bias");
+  }
+  return chain_of_call(source, with_maker(source, bias));
+}
+
+constexpr WindowConvention kXformersWindows[] = {
+    {"xformers, CausalLocal classes", "window_size=W", WindowRule::kKeys,
+     "attn_bias.py: triu(shift - W + 1)"},
+    {"xformers, other class", "LocalAttentionFromBottomRightMask(W, 0)", WindowRule::kInclusive,
+     "attn_bias.py"}};
+
+constexpr Library kXformers = {.name = "xformers",
+                               .title = "xformers",
+                               .empty_row = "not stated",
+                               .dense = "attn_bias=torch.where(mask, 0.0, -inf)",
+                               .use = "memory_efficient_attention(q, k, v, attn_bias={})",
+                               .by_place = true,
+                               .methods = true,
+                               .calls = kXformersCalls,
+                               .windows = kXformersWindows,
+                               .reader = read_xformers,
+                               .writer = write_call};
+
+}  // namespace
+
+const Library& row(const Xformers*) { return kXformers; }
+
+}  // namespace maskctl::library

@@ -1,0 +1,409 @@
+#include "maskctl/translate/read/comparison.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "maskctl/mask/steps/causal.h"
+#include "maskctl/mask/steps/chunk.h"
+#include "maskctl/mask/steps/dilated.h"
+#include "maskctl/mask/steps/document.h"
+#include "maskctl/mask/steps/field.h"
+#include "maskctl/mask/steps/first_keys.h"
+#include "maskctl/mask/steps/global.h"
+#include "maskctl/mask/steps/pad.h"
+#include "maskctl/mask/steps/region.h"
+#include "maskctl/mask/steps/window.h"
+#include "maskctl/pipeline/parse/diagnostic.h"
+#include "maskctl/translate/read/expression.h"
+
+namespace maskctl {
+namespace {
+
+Linear minus(const Linear& a, const Linear& b) {
+  return {a.q - b.q, a.k - b.k, a.queries - b.queries, a.keys - b.keys, a.number - b.number};
+}
+Linear opposite(const Linear& a) { return minus({}, a); }
+/// The form of the condition that holds where form <= 0 does not.
+Linear above(const Linear& form) {
+  Linear out = opposite(form);
+  out.number += 1;
+  return out;
+}
+
+bool is_binary(const Python& given, std::string_view sign) {
+  return given.kind == Python::Kind::kOperator && given.text == sign && given.items.size() == 2;
+}
+
+bool is_index(const Python& given, std::string_view axis) {
+  return given.is_word(axis) || (axis == "q_idx" && given.is_word("q")) ||
+         (axis == "kv_idx" && (given.is_word("kv") || given.is_word("k")));
+}
+
+/// "<=" for ">=": the sign between exchanged sides.
+std::string_view exchanged(std::string_view sign) {
+  if (sign == "<") return ">";
+  if (sign == "<=") return ">=";
+  if (sign == ">") return "<";
+  if (sign == ">=") return "<=";
+  return sign;
+}
+
+/// Closes the first n queries or keys.
+MaskPart closed_first(std::vector<Range> step::Region::*side, Index n) {
+  step::Region rule;
+  rule.open = false;
+  rule.*side = {{0, n}};
+  return {{{std::move(rule)}}};
+}
+
+/// One query, or one key.
+Condition single(std::vector<Range> step::Region::*side, Index at) {
+  if (at < 0) return negated(condition(all_cells()));
+  step::Region opened, closed;
+  closed.open = false;
+  opened.*side = closed.*side = {{at, at + 1}};
+  return condition({{{std::move(opened)}}, true}, {{{std::move(closed)}}});
+}
+
+Condition constant(bool holds) {
+  return holds ? condition(all_cells()) : negated(condition(all_cells()));
+}
+
+}  // namespace
+
+bool Comparisons::counts_rows(const Linear& form) const {
+  const bool moved = form.queries == form.q && form.keys == -form.q;
+  return (form.queries == 0 && form.keys == 0) || (moved && rows_ == Align::kBottomRight);
+}
+
+const Python* Comparisons::indexed(const Python& value, std::string_view axis) const {
+  const Python& given = named_value(source_.text, value);
+  if (given.kind != Python::Kind::kSubscript || given.items.size() < 2) return nullptr;
+  const Python& index = given.items.back();
+  // doc_id[:, None] and doc_id[None], as in dense masks.
+  if (given.items.size() == 3 && given.items[1].is_word(":") && index.is_word("None")) {
+    return axis == "q_idx" ? &given.items.front() : nullptr;
+  }
+  if (given.items.size() == 2 && index.is_word("None")) {
+    return axis == "kv_idx" ? &given.items.front() : nullptr;
+  }
+  const bool batch = given.items.size() == 3 && given.items[1].is_word("b");
+  if (given.items.size() == 3 && !batch) return nullptr;
+  const auto row = axis == "q_idx" ? linear(index) : std::nullopt;
+  const bool moved = row && row->q == 1 && row->k == 0 && row->number == 0 && counts_rows(*row);
+  return is_index(index, axis) || moved ? &given.items.front() : nullptr;
+}
+
+const Python* Comparisons::ids_of(const Python& left, const Python& right) const {
+  const Python* rows = indexed(left, "q_idx");
+  const Python* columns = indexed(right, "kv_idx");
+  if (!rows || !columns) {
+    rows = indexed(right, "q_idx");
+    columns = indexed(left, "kv_idx");
+  }
+  if (!rows || !columns) return nullptr;
+  if (rows->text != columns->text) source_.fail(left.position, "ids of queries and keys differ");
+  return rows;
+}
+
+std::optional<Linear> Comparisons::linear_word(const Python& given) const {
+  Linear out;
+  if (is_index(given, "q_idx")) {
+    out.q = 1;
+  } else if (is_index(given, "kv_idx")) {
+    out.k = 1;
+  } else if (given.is_word("Q_LEN") || given.is_word("q_len")) {
+    out.queries = 1;
+  } else if (given.is_word("KV_LEN") || given.is_word("kv_len")) {
+    out.keys = 1;
+  } else {
+    return std::nullopt;
+  }
+  return out;
+}
+
+std::optional<Linear> Comparisons::linear(const Python& given) const {
+  if (const auto number = number_in(source_.text, given)) return Linear{.number = *number};
+  const Python& value = named_value(source_.text, given);
+  if (&value != &given) source_.count(given.position);
+  if (value.kind == Python::Kind::kWord) return linear_word(value);
+  if (value.kind != Python::Kind::kOperator) return std::nullopt;
+  const auto first = linear(value.items.front());
+  if (!first) return std::nullopt;
+  if (value.items.size() == 1) {
+    return value.text == "-" ? std::optional(opposite(*first)) : std::nullopt;
+  }
+  const auto second = linear(value.items.back());
+  if (!second) return std::nullopt;
+  if (value.text == "-") return minus(*first, *second);
+  if (value.text == "+") return minus(*first, opposite(*second));
+  return std::nullopt;
+}
+
+std::optional<Linear> Comparisons::scaled(const Python& given, std::string_view sign,
+                                          Index& by) const {
+  const Python& value = named_value(source_.text, given);
+  if (!is_binary(value, sign)) return std::nullopt;
+  const auto number = number_in(source_.text, value.items[1]);
+  if (!number || *number < 1) return std::nullopt;
+  by = *number;
+  return linear(value.items[0]);
+}
+
+/// The alignment when rows are shifted by `shift` times K - Q.
+Align Comparisons::aligned(Index shift, Index position) const {
+  if (shift == 0) return rows_;
+  if (shift == 1 && rows_ != Align::kBottomRight) return Align::kBottomRight;
+  if (shift == -1 && rows_ == Align::kBottomRight) return Align::kTopLeft;
+  source_.fail(position, "rows are shifted by something other than KV_LEN - Q_LEN");
+}
+
+std::optional<MaskPart> Comparisons::at_most(const Linear& form, Index position) const {
+  const bool square = form.keys == -form.queries;
+  if (form.q == -1 && form.k == 1 && square) {  // k <= q + (K - Q) - number
+    step::Causal rule{aligned(form.queries, position), {}};
+    if (form.number != 0) rule.offsets = fields::numbers({-form.number});
+    return MaskPart{{{std::move(rule)}}};
+  }
+  if (form.q == 1 && form.k == -1 && square) {  // k >= q + (K - Q) + number
+    step::Window rule;
+    rule.align = aligned(form.keys, position);
+    rule.left = std::max<Index>(-form.number, 0);
+    rule.offset = std::max<Index>(form.number, 0);
+    return MaskPart{{{rule}}};
+  }
+  const bool none = form.queries == 0 && form.keys == 0;
+  if (form.q == 0 && form.k == 0 && none) return form.number <= 0 ? all_cells() : no_cells();
+  if (form.q == -1 && form.k == 0 && counts_rows(form)) {  // q >= number
+    if (form.number <= 0) return all_cells();
+    const bool of_rows = !none || rows_ != Align::kBottomRight;
+    return of_rows ? std::optional(closed_first(&step::Region::q, form.number)) : std::nullopt;
+  }
+  if (form.q != 0 || form.queries != 0) return std::nullopt;
+  if (form.k == 1 && form.keys == 0) {  // k < 1 - number
+    if (form.number > 0) return no_cells();
+    return MaskPart{{{step::Prefix{1 - form.number}}}, true};
+  }
+  if (form.k == -1 && form.keys == 0) {  // k >= number
+    return form.number <= 0 ? all_cells() : closed_first(&step::Region::k, form.number);
+  }
+  if (form.k != -1 || form.keys != 1 || form.number > 0) return std::nullopt;
+  step::Pad rule;  // k >= K - n
+  rule.valid = fields::numbers({-form.number});
+  rule.is_lengths = true;
+  rule.left = true;
+  return MaskPart{{{std::move(rule)}}};
+}
+
+Condition Comparisons::below(const Linear& form, Index position) const {
+  Condition out{at_most(form, position), at_most(above(form), position)};
+  if (!out.yes && !out.no) {
+    source_.fail(position, "this comparison is not a causal rule, window or prefix");
+  }
+  if (!out.yes) out.yes = inverted(*out.no);
+  if (!out.no) out.no = inverted(*out.yes);
+  return out;
+}
+
+Condition Comparisons::equal_to_zero(const Linear& form, Index position) const {
+  const bool none = form.queries == 0 && form.keys == 0;
+  const bool rows = form.k == 0 && std::abs(form.q) == 1 && none && rows_ != Align::kBottomRight;
+  if (rows) return single(&step::Region::q, -form.number * form.q);
+  if (form.q == 0 && std::abs(form.k) == 1 && none) {
+    return single(&step::Region::k, -form.number * form.k);
+  }
+  return all_of({below(form, position), below(opposite(form), position)});
+}
+
+/// abs(q_idx - kv_idx) against a number.
+std::optional<Condition> Comparisons::absolute(const Python& left, std::string_view sign,
+                                               const Python& right, Index position) const {
+  const Python& distance = named_value(source_.text, left);
+  const bool is_abs = distance.kind == Python::Kind::kCall && last_name(distance.text) == "abs" &&
+                      distance.items.size() == 1;
+  const auto inner = is_abs ? linear(distance.items[0]) : std::nullopt;
+  if (!inner) return std::nullopt;
+  const auto width = number_in(source_.text, right);
+  const bool apart = std::abs(inner->q) == 1 && inner->q == -inner->k && inner->number == 0;
+  if (!width || !apart || sign == "==" || sign == "!=") {
+    source_.fail(position, "expected abs(q_idx - kv_idx) <= a number");
+  }
+  const bool inside = sign.front() == '<';
+  const Index reach = *width - (sign == "<" || sign == ">=" ? 1 : 0);
+  if (reach < 0) return constant(!inside);
+  step::Window rule;
+  rule.left = rule.right = reach;
+  rule.align = aligned(inner->q * inner->keys, position);
+  rule.spelling = step::Window::Spelling::kBoth;
+  const Condition within = condition({{{rule}}});
+  return inside ? within : negated(within);
+}
+
+/// q_idx // N against kv_idx // N: the same chunk, or an earlier one.
+std::optional<Condition> Comparisons::chunks(const Python& left, std::string_view sign,
+                                             const Python& right, Index position) const {
+  Index size = 0, other = 0;
+  const auto a = scaled(left, "//", size), b = scaled(right, "//", other);
+  if (!a || !b || size != other) return std::nullopt;
+  if (a->q == 0 && b->q != 0) return chunks(right, exchanged(sign), left, position);
+  const Linear &rows = *a, &columns = *b;
+  const bool plain = rows.q == 1 && rows.k == 0 && columns.k == 1 && columns.q == 0 &&
+                     columns.keys == 0 && columns.queries == 0 && rows.keys == -rows.queries;
+  if (!plain) return std::nullopt;
+  step::Chunk rule{size, rows.number - columns.number, aligned(rows.keys, position)};
+  if (columns.number % size != 0) rule.origins = fields::numbers({-columns.number});
+  if (rule.align == Align::kTopLeft) rule.align = Align::kUnset;
+  const Condition same = condition({{{std::move(rule)}}});
+  if (sign == "==") return same;
+  if (sign == "!=") return negated(same);
+  // An earlier chunk, or the same: an earlier key, or one of the same chunk.
+  if (sign == ">=") return any_of({same, below(minus(columns, rows), position)});
+  if (sign == "<=") return any_of({same, below(minus(rows, columns), position)});
+  const Linear sooner = sign == ">" ? minus(columns, rows) : minus(rows, columns);
+  return all_of({negated(same), below(sooner, position)});
+}
+
+std::optional<Condition> Comparisons::dilated(const Python& left, const Python& right) const {
+  Index size = 0;
+  const auto distance = scaled(left, "%", size);
+  const bool fits = distance && number_in(source_.text, right) == Index{0} &&
+                    distance->number == 0 && distance->q == -distance->k &&
+                    std::abs(distance->q) == 1 && counts_rows(*distance);
+  return fits ? std::optional(condition({{{step::Dilated{size}}}})) : std::nullopt;
+}
+
+/// kv_idx < length[b], kv_idx >= KV_LEN - length[b], q_idx < length[b].
+std::optional<Condition> Comparisons::per_batch(const Python& given, std::string_view sign,
+                                                const Python& limit) const {
+  const Python& right = named_value(source_.text, limit);
+  const bool from_end = is_binary(right, "-") && right.items[0].is_word("KV_LEN");
+  const Python& array = from_end ? named_value(source_.text, right.items[1]) : right;
+  const bool by_batch = array.kind == Python::Kind::kSubscript && array.items.size() == 2 &&
+                        array.items[1].is_word("b");
+  const auto lengths = by_batch ? numbers_in(source_.text, array.items[0]) : std::nullopt;
+  const bool keeps = sign == (from_end ? ">=" : "<"), closes = sign == (from_end ? "<" : ">=");
+  if (!lengths || (!keeps && !closes)) return std::nullopt;
+  std::optional<Condition> out;
+  if (is_index(given, "kv_idx")) {
+    step::Pad rule;
+    rule.valid = fields::numbers(*lengths);
+    rule.is_lengths = true;
+    rule.left = from_end;
+    out = condition({{{std::move(rule)}}});
+  }
+  return out && closes ? negated(*out) : out;
+}
+
+Condition Comparisons::read(const Python& left, std::string_view sign, const Python& right,
+                            Index position) {
+  for (const auto& one :
+       {absolute(left, sign, right, position), absolute(right, exchanged(sign), left, position),
+        chunks(left, sign, right, position)}) {
+    if (one) return *one;
+  }
+  const auto a = linear(left), b = linear(right);
+  if (sign == "==" || sign == "!=") {
+    std::optional<Condition> out = dilated(left, right);
+    if (!out && a && b) out = equal_to_zero(minus(*a, *b), position);
+    if (out) return sign == "==" ? *out : negated(*out);
+    source_.fail(position, sign == "=="
+                               ? "this equality is not a rule of chunks, documents or dilation"
+                               : "expected ids[q_idx] != -1");
+  }
+  if (a && b) {
+    const bool less = sign.front() == '<';
+    Linear form = less ? minus(*a, *b) : minus(*b, *a);
+    if (sign.size() == 1) form.number += 1;
+    return below(form, position);
+  }
+  for (const auto& one : {per_batch(left, sign, right), per_batch(right, exchanged(sign), left)}) {
+    if (one) return *one;
+  }
+  source_.fail(left.position, "expected a comparison in q_idx, kv_idx and numbers");
+}
+
+const std::string* Comparisons::compared_ids(const Python& given) const {
+  if (!is_binary(given, "==")) return nullptr;
+  const Python* ids = ids_of(given.items[0], given.items[1]);
+  return ids ? &ids->text : nullptr;
+}
+
+const std::string* Comparisons::unpadded_ids(const Python& given) const {
+  if (!is_binary(given, "!=") || number_in(source_.text, given.items[1]) != Index{-1}) {
+    return nullptr;
+  }
+  const Python* ids = indexed(given.items[0], "q_idx");
+  if (!ids) ids = indexed(given.items[0], "kv_idx");
+  return ids ? &ids->text : nullptr;
+}
+
+Condition Comparisons::documents(const Python& given, bool padded) const {
+  const Python* ids = ids_of(given.items[0], given.items[1]);
+  const auto lengths = id_lengths(source_, *ids, padded);
+  if (!lengths) {
+    const std::string_view name = last_name(ids->text);
+    source_.fail(ids->position, fmt::format("the values of {} are needed: consecutive documents, "
+                                            "as numbers",
+                                            shown(name.substr(0, name.find('#')))));
+  }
+  return condition({{{step::DocumentLengths{*lengths}}}});
+}
+
+std::optional<Condition> Comparisons::global(const Python& left, const Python& right) const {
+  const Python* rows = indexed(left, "q_idx");
+  const Python* columns = indexed(right, "kv_idx");
+  if (!rows || !columns || rows->text != columns->text) return std::nullopt;
+  const Python array = resolved(source_.text, *rows);
+  std::vector<Index> tokens;
+  if (array.kind == Python::Kind::kCall && array.text.ends_with("isin") &&
+      array.items.size() == 2) {
+    const auto listed = numbers_in(source_.text, array.items[1]);
+    if (!listed) return std::nullopt;
+    tokens = *listed;
+  } else if (const auto flags = numbers_in(source_.text, array)) {
+    for (std::size_t i = 0; i < flags->size(); ++i) {
+      if ((*flags)[i] != 0) tokens.push_back(static_cast<Index>(i));
+    }
+  } else {
+    return std::nullopt;
+  }
+  step::Global rule;
+  for (const Index token : tokens) {
+    if (!rule.tokens.empty() && rule.tokens.back().end == token) {
+      ++rule.tokens.back().end;
+    } else {
+      rule.tokens.push_back({token, token + 1});
+    }
+  }
+  return condition({{{std::move(rule)}}, true});
+}
+
+std::optional<Condition> Comparisons::padding(const Python& keys, const Python& queries) const {
+  const auto limit = [&](const Python& one, std::string_view axis) -> const Python* {
+    const bool fits = (is_binary(one, "<") || is_binary(one, ">=")) && is_index(one.items[0], axis);
+    return fits ? &one.items[1] : nullptr;
+  };
+  const Python* of_keys = limit(keys, "kv_idx");
+  const Python* of_queries = limit(queries, "q_idx");
+  if (!of_keys || !of_queries || keys.text != queries.text) return std::nullopt;
+  step::Pad rule;
+  rule.is_lengths = rule.both = true;
+  rule.left = keys.text == ">=";
+  const auto length = [&](const Python& given) -> std::optional<std::vector<Index>> {
+    const bool end = is_binary(given, "-") && given.items[0].is_word("KV_LEN");
+    if (end != rule.left) return std::nullopt;
+    const Python& value = end ? given.items[1] : given;
+    if (const auto number = number_in(source_.text, value)) return std::vector<Index>{*number};
+    const bool batch = value.kind == Python::Kind::kSubscript && value.items.size() == 2 &&
+                       value.items[1].is_word("b");
+    return batch ? numbers_in(source_.text, value.items[0]) : std::nullopt;
+  };
+  const auto lengths = length(*of_keys);
+  if (!lengths || lengths != length(*of_queries)) return std::nullopt;
+  rule.valid = fields::numbers(*lengths);
+  return condition({{{std::move(rule)}}});
+}
+
+}  // namespace maskctl
