@@ -234,6 +234,26 @@ TEST_CASE("attend tunes once and remembers, as options and ejkernel's variables 
   CHECK(sandbox.run("EJKERNEL_AUTOTUNE_POLICY=often " + call).status == 2);
 }
 
+TEST_CASE("attend over a mesh without mpirun gives the results of one process") {
+  const Sandbox sandbox;
+  const std::string call =
+      "maskctl attend ring_attention --axes B=2+Tq=24+Tk=24 causal=true --gradients ";
+  CHECK(sandbox.run(call + "-o one.npz").status == 0);
+  for (const std::string mesh : {"dp=2", "sp=4 --assign zigzag", "dp=2+sp=3+tp=2"}) {
+    const Outcome outcome = sandbox.run(
+        call + "--mesh " + mesh +
+        " -o mesh.npz -f && /usr/bin/python3 -c \"import numpy as np\n"
+        "one, mesh = np.load('one.npz'), np.load('mesh.npz')\n"
+        "assert set(one.files) == set(mesh.files)\n"
+        "assert all(np.allclose(mesh[key], one[key], rtol=1e-4, atol=2e-5) for key in one)\"");
+    INFO(mesh << ": " << outcome.err);
+    CHECK(outcome.status == 0);
+  }
+  const Outcome many = sandbox.run("maskctl attend flash_attention --mesh dp=2000 --axes B=2000");
+  CHECK(many.status == 2);
+  CHECK(contains(many.err, "threads of one process are at most 1024"));
+}
+
 TEST_CASE("verify answers with its exit status") {
   const Sandbox sandbox;
   const Outcome good = sandbox.run("maskctl verify gen:window:keys=5,n=20 --axes D=8");

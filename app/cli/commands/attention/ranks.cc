@@ -13,6 +13,7 @@
 #include "app/reports/remedies.h"
 #include "maskctl/attention/cuda/kernels.h"
 #include "maskctl/attention/ring/assign.h"
+#include "maskctl/attention/ring/on_devices.h"
 #include "maskctl/attention/sharded/usual_specs.h"
 #include "maskctl/base/error.h"
 
@@ -26,19 +27,14 @@ using attention::Operation;
 /// How long a rank that cannot go on waits for rank 0 to say why and the launcher to end all.
 constexpr std::chrono::seconds kFarewell{6};
 
-void check_launched(const RankOptions& options) {
-  const Mesh mesh = mesh_from_text(options.mesh);
-  const auto own = launched_rank();
-  if (own && own->size == mesh.devices()) return;
-  const std::string how = fmt::format("start it as `mpirun -n {} maskctl ...`", mesh.devices());
-  if (!own) {
-    throw Error(Errc::kInvalidArgument,
-                fmt::format("--mesh {} needs {} ranks, and mpirun has not started this process; {}",
-                            options.mesh, mesh.devices(), how));
-  }
+/// Throws unless mpirun has started as many ranks as the mesh has devices.
+void check_launched(const LaunchedRank& own, const RankOptions& options) {
+  const Index devices = mesh_from_text(options.mesh).devices();
+  if (own.size == devices) return;
   throw Error(Errc::kInvalidArgument,
-              fmt::format("--mesh {} has {} devices, and mpirun has started {} ranks; {}",
-                          options.mesh, mesh.devices(), own->size, how));
+              fmt::format("--mesh {} has {} devices, and mpirun has started {} ranks; start it as "
+                          "`mpirun -n {} maskctl ...`",
+                          options.mesh, devices, own.size, devices));
 }
 
 std::string text_of(const std::exception& error) {
@@ -92,8 +88,9 @@ void check_agreement(Communicator& world, const std::string& own) {
 
 void declare_ranks(OptionList& list, RankOptions& ranks) {
   list.text("--mesh", "dp=2+sp=2",
-            "share the call among the ranks of mpirun, or with --backend cuda and without mpirun "
-            "the GPUs of this host: dp and fsdp split batches, tp heads, sp sequences",
+            "share the call among the ranks of mpirun, or without mpirun among threads of this "
+            "process, with --backend cuda a GPU each: dp and fsdp split batches, tp heads, sp "
+            "sequences",
             ranks.mesh);
   list.choice("--assign", attention::kAssignWords,
               "which queries each rank of sp has (contiguous); with --mesh",
@@ -117,18 +114,31 @@ void check_ranks(const RankOptions& options, std::string_view command, std::stri
 
 namespace {
 
-Answer over_gpus(const Mesh& mesh, const RankOptions& options, Session& session,
-                 const RankWork& work) {
-  const int gpus = attention::cuda::gpus();
-  if (mesh.devices() > gpus) {
-    throw Error(Errc::kInvalidArgument,
-                fmt::format("--mesh {} needs {} GPUs, and this process has {}; `mpirun -n {} "
-                            "maskctl ...` shares them among ranks",
-                            options.mesh, mesh.devices(), gpus, mesh.devices()));
+constexpr Index kMostThreads = 1024;
+
+/// Devices of the CPU are simulated, each by a thread; GPUs are there or not.
+void check_devices(const RankOptions& options, attention::Backend backend, Index devices) {
+  if (devices > kMostThreads) {
+    throw Error(Errc::kLimit,
+                fmt::format("--mesh {} has {} devices; threads of one process are at most {}, "
+                            "`mpirun -n {} maskctl ...` starts ranks",
+                            options.mesh, devices, kMostThreads, devices));
   }
+  if (backend != attention::Backend::kCuda) return;
+  const int gpus = attention::cuda::gpus();
+  if (devices <= gpus) return;
+  throw Error(Errc::kInvalidArgument,
+              fmt::format("--mesh {} needs {} GPUs, and this process has {}; `mpirun -n {} maskctl "
+                          "...` shares them among ranks",
+                          options.mesh, devices, gpus, devices));
+}
+
+Answer over_threads(const RankOptions& options, attention::Backend backend, Session& session,
+                    const RankWork& work) {
+  const Index devices = mesh_from_text(options.mesh).devices();
+  check_devices(options, backend, devices);
   Answer answer;
-  attention::run_ring(mesh.devices(), [&](Communicator& world) {
-    attention::cuda::use_gpu(static_cast<int>(world.rank()));
+  attention::run_on_devices(backend, devices, [&](Communicator& world) {
     if (world.rank() == 0) {
       answer = work(world, session);
     } else {
@@ -169,10 +179,9 @@ Answer over_processes(Session& session, const RankWork& work) {
 
 Answer over_ranks(const RankOptions& options, attention::Backend backend, Session& session,
                   const RankWork& work) {
-  if (!launched_rank() && backend == attention::Backend::kCuda) {
-    return over_gpus(mesh_from_text(options.mesh), options, session, work);
-  }
-  check_launched(options);
+  const auto own = launched_rank();
+  if (!own) return over_threads(options, backend, session, work);
+  check_launched(*own, options);
   return over_processes(session, work);
 }
 

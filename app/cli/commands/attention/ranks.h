@@ -1,5 +1,5 @@
-// Commands whose work is shared by ranks: processes that mpirun has started, or threads that have a
-// GPU each.
+// Commands whose work is shared by ranks: processes that mpirun has started, or threads, which have
+// a GPU each or are devices that the CPU simulates.
 #pragma once
 
 #include <functional>
@@ -35,8 +35,9 @@ void check_ranks(const RankOptions& options, std::string_view command, std::stri
 
 /// Runs `work` in every rank, with its session. The answer is that of rank 0; the others say
 /// nothing. When one rank throws, all stop, and rank 0 throws an Error that names it. Ranks are
-/// processes where a launcher has started this one; else, on GPUs, threads. Throws
-/// Error(kInvalidArgument) when there are not as many as the mesh has devices.
+/// processes where a launcher has started this one; else threads, of a GPU each on GPUs. Throws
+/// Error(kInvalidArgument) when a launcher has started another number than the mesh has devices,
+/// and when there are fewer GPUs.
 using RankWork = std::function<Answer(attention::Communicator& world, Session& session)>;
 Answer over_ranks(const RankOptions& options, attention::Backend backend, Session& session,
                   const RankWork& work);
