@@ -27,15 +27,24 @@ std::string bytes_text(Index bytes) {
   return fmt::format("{:.1f} {}", value, kUnits[unit]);
 }
 
-std::string rows_text(const Tensor& tensor) {
-  const auto values = as_int64(tensor, "values");
-  const Index rank = tensor.rank();
-  const auto columns = static_cast<std::size_t>(rank > 1 ? tensor.extent(rank - 1) : 1);
+namespace {
+
+template <class Values>
+std::string in_rows(const Values& values, const Tensor& of) {
+  const auto columns = static_cast<std::size_t>(of.rank() > 1 ? of.extent(of.rank() - 1) : 1);
   std::string out;
   for (std::size_t i = 0; i < values.size(); ++i) {
     out += fmt::format("{}{}", values[i], (i + 1) % columns ? ' ' : '\n');
   }
   return out;
+}
+
+}  // namespace
+
+std::string rows_text(const Tensor& tensor) {
+  if (!is_floating(tensor.dtype())) return in_rows(as_int64(tensor, "values"), tensor);
+  const Tensor floats = astype(tensor, DType::kFloat32);
+  return in_rows(floats.as<float>(), tensor);
 }
 
 }  // namespace maskctl::app

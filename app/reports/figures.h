@@ -15,8 +15,8 @@ inline constexpr Index kMostPlaneLines = 32;
 std::string percent(Index part, Index whole);
 /// "1.5 MiB".
 std::string bytes_text(Index bytes);
-/// Integers, one line for each entry of all axes but the last (of a list, one number a line), as
-/// np.savetxt writes them.
+/// Numbers, one line for each entry of all axes but the last (of a list, one number a line), as
+/// np.savetxt writes integers; floats as the shortest text that float32 reads back.
 std::string rows_text(const Tensor& tensor);
 
 }  // namespace maskctl::app

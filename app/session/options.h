@@ -33,7 +33,7 @@ struct DocumentOptions {
 };
 
 struct OutputOptions {
-  enum class Form { kDense, kRuns, kMaskInfo };
+  enum class Form { kDense, kRuns, kMaskInfo, kBias };  // the last two: of a MaskInfo
 
   std::string dest;
   Form form = Form::kDense;

@@ -9,9 +9,16 @@
 namespace maskctl::app {
 namespace {
 
-void refuse_mask_info(const OutputOptions& output) {
-  if (output.form != OutputOptions::Form::kMaskInfo) return;
-  throw Error(Errc::kInvalidArgument, "--to mask-info goes with --semantics ejkernel");
+/// Throws for a form that only a MaskInfo has.
+void check_form(const OutputOptions& output) {
+  if (output.form == OutputOptions::Form::kMaskInfo) {
+    throw Error(Errc::kInvalidArgument, "--to mask-info goes with --semantics ejkernel");
+  }
+  if (output.form == OutputOptions::Form::kBias) {
+    throw Error(Errc::kInvalidArgument,
+                "--to bias goes with --semantics ejkernel; `maskctl convert --to bias` writes that "
+                "of any mask");
+  }
 }
 
 }  // namespace
@@ -33,7 +40,7 @@ WriteOptions write_options(const OutputOptions& output) {
 
 void write_output(const Mask& mask, const OutputOptions& output, const Session& session,
                   Index rank) {
-  refuse_mask_info(output);
+  check_form(output);
   if (output.form == OutputOptions::Form::kRuns && output.dtype) {
     throw Error(Errc::kInvalidArgument, "--dtype is for dense arrays; --to runs has its own types");
   }
@@ -55,7 +62,7 @@ void write_converted(const std::string& dest, const ConvertedMask& converted,
 }
 
 void write_output(const Tensor& tensor, const OutputOptions& output) {
-  refuse_mask_info(output);
+  check_form(output);
   if (output.form == OutputOptions::Form::kRuns) {
     throw Error(Errc::kInvalidArgument,
                 "--to runs: these are segment ids, not a mask; add a -t step or leave --to out");

@@ -102,6 +102,8 @@ TEST_CASE("info --print gives any array of a MaskInfo") {
   CHECK(printed("h.npy", "cu_seqlens_q --reduce-heads first") == "0\n1\n");
   CHECK(printed("h.npy", "q_segment_ids") == "0 0 -1\n");
   CHECK(printed("h.npy", "q_segment_ids --per-head") == "0 -1 -1\n0 0 -1\n");
+  CHECK(printed("h.npy", "attention_mask") == "1 0 0\n0 0 0\n0 0 0\n1 1 0\n1 1 0\n0 0 0\n");
+  CHECK(printed("h.npy -t causal", "bias").starts_with("0 -3.4028235e+38 -3.4028235e+38\n"));
   CHECK(printed("h.npy", "kv_segment_ids -o ids2.npy").empty());
   CHECK(contains(sandbox.run("maskctl info ids2.npy").out, "int32 (1, 3)"));
   const std::string lens = ids + " --semantics ejkernel --print q_lens";
@@ -113,6 +115,34 @@ TEST_CASE("info --print gives any array of a MaskInfo") {
     CHECK(outcome.status == 2);
     CHECK(contains(outcome.err, "--print"));
   }
+}
+
+TEST_CASE("apply --to bias writes the bias of a MaskInfo") {
+  const Sandbox sandbox;
+  const std::string apply = "maskctl apply" + kPacked + "-t causal ";
+  const Outcome made =
+      sandbox.run(apply + "--to bias --dtype float16 -o bias.npy && " + apply + "-o mask.npy && " +
+                  "maskctl convert mask.npy --to bias --fill min --dtype float16 -o same.npy && "
+                  "cmp bias.npy same.npy");
+  INFO(made.err);
+  CHECK(made.status == 0);
+  const Outcome refused = sandbox.run("maskctl apply mask.npy --to bias -o b.npy");
+  CHECK(refused.status == 2);
+  CHECK(contains(refused.err, "--to bias goes with --semantics ejkernel"));
+}
+
+TEST_CASE("steps of ejkernel take one number per batch") {
+  const Sandbox sandbox;
+  const Outcome same = sandbox.run(
+      "/usr/bin/python3 -c \"import numpy as n; n.save('ids.npy', n.zeros((3, 8), n.int32)); "
+      "n.save('offsets.npy', n.array([0, 2, 4]))\"\n"
+      "for offset in 0+2+4 offsets.npy; do\n"
+      "  maskctl apply ids.npy --as segments --semantics ejkernel -t causal:offset=$offset "
+      "-o m.npy -f && maskctl diff m.npy ids.npy --as dense --as-b segments --transform-b "
+      "causal:offset=0+2+4 || exit 1\n"
+      "done");
+  INFO(same.out << same.err);
+  CHECK(same.status == 0);
 }
 
 TEST_CASE("the debug lines of ejkernel go to stderr") {

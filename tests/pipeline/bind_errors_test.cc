@@ -147,7 +147,8 @@ TEST_CASE("values of another type or out of range are named") {
       Row{"random:sparsity=half", 16,
           "sparsity= of random expects a number from 0 to 1, got 'half'"},
       Row{"random:sparsity=0,seed=-1", 23,
-          "seed= of random expects a whole number from 0 to 18446744073709551615, got '-1'"},
+          "seed= of random expects a whole number from 0 to 18446744073709551615, got '-1'; "
+          "jax.random.PRNGKey(-1) has seed=4294967295"},
       Row{"global:tokens=5-3", 14,
           "tokens= of global expects numbers and ranges as in 0-3+7, got '5-3'"},
       Row{"global:tokens=0+-3", 16,

@@ -56,6 +56,10 @@ Answer apply_as_ejkernel(const ApplyOptions& options, Session& session) {
   if (output.form == OutputOptions::Form::kMaskInfo) {
     if (output.dtype) info = info.to_dtype(*output.dtype);
     write_mask_info(output.dest, info, write_options(output), session.settings().max_bytes);
+  } else if (output.form == OutputOptions::Form::kBias) {
+    const Tensor bias =
+        info.create_bias(output.dtype.value_or(DType::kFloat32), session.settings().max_bytes);
+    write_array(output.dest, bias, write_options(output));
   } else if (!output.dest.empty()) {
     const bool cast = output.dtype && output.form == OutputOptions::Form::kDense;
     write_mask_array(

@@ -184,7 +184,7 @@ Answer run(const InfoOptions& options, Session& session) {
   Loader loader(options.source, session);
   if (options.print.array) {
     const MaskInfo info = loader.transformed(loader.mask_info(options.sources.front()));
-    return {printed_array(info, options.print)};
+    return {printed_array(info, options.print, session.settings().max_bytes)};
   }
   std::vector<InfoReport> reports;
   for (const std::string& source : options.sources) {

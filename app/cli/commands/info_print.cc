@@ -21,7 +21,7 @@ enum class Arguments { kNone, kIds, kLengths };
 
 struct PrintedArray {
   std::string_view name;
-  Array (*read)(MaskInfo& info, const PrintOptions& print);
+  Array (*read)(MaskInfo& info, const PrintOptions& print, Index max_bytes);
   Arguments takes = Arguments::kNone;
 };
 
@@ -44,26 +44,31 @@ QkvArrays lengths(MaskInfo& info, const PrintOptions& print) {
 }
 
 template <auto property>
-Array read(MaskInfo& info, const PrintOptions&) {
+Array read(MaskInfo& info, const PrintOptions&, Index) {
   return (info.*property)();
 }
 
 constexpr PrintedArray kArrays[] = {
-    {"q_segment_ids", [](auto& info, auto& print) { return ids(info, print).q; }, Arguments::kIds},
-    {"kv_segment_ids", [](auto& info, auto& print) { return ids(info, print).kv; },
+    {"attention_mask",
+     [](auto& info, auto&, Index most) { return make_array(info.attention_mask().tensor(most)); }},
+    {"bias", [](auto& info, auto&,
+                Index most) { return make_array(info.create_bias(DType::kFloat32, most)); }},
+    {"q_segment_ids", [](auto& info, auto& print, Index) { return ids(info, print).q; },
      Arguments::kIds},
-    {"cu_seqlens_q", [](auto& info, auto& print) { return lengths(info, print).q; },
+    {"kv_segment_ids", [](auto& info, auto& print, Index) { return ids(info, print).kv; },
+     Arguments::kIds},
+    {"cu_seqlens_q", [](auto& info, auto& print, Index) { return lengths(info, print).q; },
      Arguments::kLengths},
-    {"cu_seqlens_kv", [](auto& info, auto& print) { return lengths(info, print).kv; },
+    {"cu_seqlens_kv", [](auto& info, auto& print, Index) { return lengths(info, print).kv; },
      Arguments::kLengths},
     {"q_lens", read<&MaskInfo::q_lens>},
     {"kv_lens", read<&MaskInfo::kv_lens>},
-    {"q_positions", [](auto& info, auto&) { return info.get_or_compute_positions().q; }},
-    {"kv_positions", [](auto& info, auto&) { return info.get_or_compute_positions().kv; }},
+    {"q_positions", [](auto& info, auto&, Index) { return info.get_or_compute_positions().q; }},
+    {"kv_positions", [](auto& info, auto&, Index) { return info.get_or_compute_positions().kv; }},
     {"q_attention_mask", read<&MaskInfo::q_attention_mask>},
     {"q_position_ids", read<&MaskInfo::q_position_ids>},
-    {"q_mask", [](auto& info, auto&) { return info.get_qkv_masks(DType::kBool).q; }},
-    {"kv_mask", [](auto& info, auto&) { return info.get_qkv_masks(DType::kBool).kv; }},
+    {"q_mask", [](auto& info, auto&, Index) { return info.get_qkv_masks(DType::kBool).q; }},
+    {"kv_mask", [](auto& info, auto&, Index) { return info.get_qkv_masks(DType::kBool).kv; }},
 };
 
 std::vector<std::string_view> array_names() {
@@ -107,10 +112,10 @@ void check_print(const PrintOptions& print) {
   }
 }
 
-std::string printed_array(const MaskInfo& info, const PrintOptions& print) {
+std::string printed_array(const MaskInfo& info, const PrintOptions& print, Index max_bytes) {
   const PrintedArray& wanted = kArrays[*print.array];
   MaskInfo copy = info;
-  const Array array = wanted.read(copy, print);
+  const Array array = wanted.read(copy, print, max_bytes);
   const OutputOptions& output = print.output;
   if (!array) {
     if (!output.dest.empty()) refuse(fmt::format("{} is None, which no file holds", wanted.name));

@@ -23,6 +23,6 @@ void declare_print(OptionList& list, PrintOptions& print);
 /// Throws Error(kInvalidArgument) for options that do not go together.
 void check_print(const PrintOptions& print);
 /// The array as lines, one for each entry of all axes but the last; nothing if it goes to -o.
-std::string printed_array(const MaskInfo& info, const PrintOptions& print);
+std::string printed_array(const MaskInfo& info, const PrintOptions& print, Index max_bytes);
 
 }  // namespace maskctl::app

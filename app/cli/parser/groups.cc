@@ -199,10 +199,10 @@ void declare_output(OptionList& list, OutputOptions& output, bool mask_info) {
       list, output,
       "FILE.npy, FILE.npz:KEY, FILE.h5:/NAME, FILE.safetensors:NAME, or - for standard "
       "output");
-  static constexpr std::string_view kForms[] = {"dense", "runs", "mask-info"};
-  list.choice("--to", std::span(kForms).first(mask_info ? 3 : 2),
-              mask_info ? "write a dense array (default), an .npz of runs, small at any size, or "
-                          "an .npz of all that a MaskInfo stores"
+  static constexpr std::string_view kForms[] = {"dense", "runs", "mask-info", "bias"};
+  list.choice("--to", std::span(kForms).first(mask_info ? 4 : 2),
+              mask_info ? "write a dense array (default), an .npz of runs, small at any size, an "
+                          ".npz of all that a MaskInfo stores, or its bias"
                         : "write a dense array (default), or an .npz of runs, small at any size",
               [&output](std::size_t i) { output.form = static_cast<OutputOptions::Form>(i); });
 }

@@ -81,10 +81,9 @@ const StepInfo* find_method(std::string_view name) {
 
 /// A number in the text applies to all batches; so does a file with a single element without axes.
 PerBatch per_batch(const StepArguments& arguments, std::string_view name) {
-  if (is_integer_text(arguments.text(name))) {
-    return arguments.integer_or_array(name).array.as<Index>()[0];
-  }
-  return make_array(arguments.array(name).array);
+  NamedArray values = arguments.integer_or_array(name);
+  if (is_integer_text(arguments.text(name))) return values.array.as<Index>()[0];
+  return make_array(std::move(values.array));
 }
 
 Array array_of(NamedArray named) { return make_array(std::move(named.array)); }

@@ -114,11 +114,14 @@ std::uint64_t StepArguments::seed(std::string_view name) const {
   const Arg* arg = find(name);
   if (!arg) return number_from<std::uint64_t>(spec.fallback).value_or(0);
   const auto value = number_from<std::uint64_t>(arg->value);
-  if (!value) {
-    refuse_value(*arg, fmt::format("{} expects a whole number from 0 to {}, got '{}'", label(spec),
-                                   UINT64_MAX, shown(arg->value)));
-  }
-  return *value;
+  if (value) return *value;
+  const auto negative = integer_from(arg->value);  // JAX makes 32 bits of it, numpy refuses it
+  const std::string as_in_jax = negative
+                                    ? fmt::format("; jax.random.PRNGKey({}) has seed={}",
+                                                  arg->value, static_cast<std::uint32_t>(*negative))
+                                    : "";
+  refuse_value(*arg, fmt::format("{} expects a whole number from 0 to {}, got '{}'{}", label(spec),
+                                 UINT64_MAX, shown(arg->value), as_in_jax));
 }
 
 std::optional<int> StepArguments::choice(std::string_view name) const {
