@@ -35,7 +35,7 @@ const std::map<std::string, Layer> kLayers = {
       {"fmt", "hwy"},
       {"arrays/elements.h", "equal/shared_planes.h", "info/debug_trace.h", "planes/gallop.h",
        "planes/row_lists/clipped_classes.h", "planes/row_lists/clipped_grid.h",
-       "planes/row_lists/row_keys.h", "planes/tallied.h", "planes/words.h"}}},
+       "planes/row_lists/row_keys.h", "planes/tile_counts.h", "planes/words.h"}}},
     {"inspect", {{"base", "tensor", "mask"}, {"fmt"}}},
     {"io",
      {{"base", "tensor", "mask"},

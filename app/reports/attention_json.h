@@ -17,7 +17,7 @@ struct ProbeReport {
   std::string declared, applied;  // SOURCEs
   Index declared_open = 0, applied_open = 0, cells = 0;
   MaskDiff diff;      // between the declared mask (a) and the applied one (b)
-  std::string cause;  // empty if none explains everything
+  std::string cause;  // what explains all differences; empty if nothing does
   Index averaged_rows = 0, nan_rows = 0;
   Index untold = 0;                   // cells declared open, but of weight 0, which proves nothing
   DType precision = DType::kFloat32;  // dtype of the kernel's outputs

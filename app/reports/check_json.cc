@@ -124,7 +124,7 @@ Json sarif_file(const std::string& uri, const CheckReport& report, const Locatio
   return {{"artifactLocation", {{"uri", uri}}}, {"region", std::move(region)}};
 }
 
-/// Both places of a result: where to look, and which cell or entry it is.
+/// Both locations of a result: where to look, and which cell or entry it is.
 Json sarif_location(const CheckReport& report, const Location& where, SarifPipelines& pipelines) {
   const std::string uri = uri_of(report.source);
   const std::string place = to_text(where);

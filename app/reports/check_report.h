@@ -35,7 +35,7 @@ struct CheckReport {
   bool ok() const;
 };
 
-/// The place of a counter-example: "batch 0, head 0, query 3, key 7".
+/// The position of a counter-example: "batch 0, head 0, query 3, key 7".
 Location where_of(const Cell& cell);
 /// "3 cells, the first at batch 0, head 0, query 3, key 7"; with the detail, if any.
 std::string counter_example(const ExpectationResult& expected);

@@ -23,8 +23,8 @@ struct LintDocuments {
 struct MaskLint {
   Findings findings;
   std::optional<Leaks> leaks;
-  bool documents = false;                  // the mask was held against some
-  std::vector<NotLookedAt> not_looked_at;  // single cells of some masks
+  bool documents = false;                  // the mask was compared with its documents
+  std::vector<NotLookedAt> not_looked_at;  // masks whose single cells were not judged
 };
 
 /// `gives_nan`: see lint_mask(). Throws as apply() does.

@@ -4,7 +4,7 @@ namespace maskctl::app::tui {
 
 Panel panel_of(const State& state, Sources sources) {
   const View& view = state.view;
-  Panel out = state.facts().panel;
+  Panel out = state.counts().panel;
   if (view.sources == Sources::kBeside && sources == Sources::kB) out.plane = out.other;
   // Tiles are those of one mask.
   if (view.sources == Sources::kBeside || view.tiled) out.other = out.different = nullptr;

@@ -31,18 +31,18 @@ std::optional<Place> next_of(const PlanePtr& plane, Place from, Way way) {
   return plane ? next_open(*plane, from, way) : std::nullopt;
 }
 
-std::optional<Place> next_place(const PlaneFacts& facts, Target target, Place from, Way way) {
+std::optional<Place> next_place(const PlaneCounts& counts, Target target, Place from, Way way) {
   switch (target) {
     case Target::kLeak:
-      return next_of(facts.panel.documents.leaks, from, way);
+      return next_of(counts.panel.documents.leaks, from, way);
     case Target::kDifference:
-      return next_of(facts.different, from, way);
+      return next_of(counts.different, from, way);
     case Target::kPartial:
-      return next_partial_tile(*facts.panel.plane, kTile, from, way);
+      return next_partial_tile(*counts.panel.plane, kTile, from, way);
     case Target::kBorder:
-      return next_border(facts.panel, from, way);
+      return next_border(counts.panel, from, way);
     case Target::kEmptyRow:
-      if (const auto row = next_empty_row(*facts.panel.plane, from.query, way)) {
+      if (const auto row = next_empty_row(*counts.panel.plane, from.query, way)) {
         return Place{*row, from.key};
       }
   }
@@ -134,11 +134,11 @@ bool find_next(State& state, Way way) {
     return false;
   }
   if (take_offer(state, way)) return true;
-  if (!state.facts().counted) {
+  if (!state.counts().counted) {
     state.message = "still counting; try again in a moment";
     return false;
   }
-  const auto place = next_place(state.facts(), target->target, state.view.cursor, way);
+  const auto place = next_place(state.counts(), target->target, state.view.cursor, way);
   if (!place) {
     offer_elsewhere(state, *target, way);
     return false;

@@ -8,7 +8,7 @@
 
 namespace maskctl::app::tui {
 
-/// Moves the cursor to the next place of the last target; without one, to a difference of two
+/// Moves the cursor to the next cell of the last target; without one, to a difference of two
 /// SOURCEs, or a leak. False, and a message, if there is none.
 bool find_next(State& state, Way way);
 

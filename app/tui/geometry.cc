@@ -21,7 +21,7 @@ Index digits(Index n) { return std::ssize(std::to_string(n)); }
 Style style_of(const State& state, int zoom) {
   if (!state.screen.utf8) return Style::kAscii;
   const View& view = state.view;
-  const bool overlay = state.facts().panel.other && view.sources == Sources::kBoth;
+  const bool overlay = state.counts().panel.other && view.sources == Sources::kBoth;
   if (overlay || view.tiled) return state.style == Style::kAscii ? Style::kAscii : Style::kShade;
   if (state.style != Style::kAuto) return state.style;
   // Half blocks are finer; with few colours they do not tell how much of a block is open.
@@ -38,10 +38,10 @@ Index step_of(Index step, Index least, Index extent, Index other_extent, Index r
 }
 
 void set_rulers(const State& state, Layout& layout) {
-  const Panel& panel = state.facts().panel;
+  const Panel& panel = state.counts().panel;
   const Index border = layout.options.border ? 1 : 0;
   layout.index_width = digits(panel.plane->queries() - 1);
-  layout.segment_width = state.facts().id_width;
+  layout.segment_width = state.counts().id_width;
   layout.top_lines = 1 + (panel.k_segments.empty() ? 0 : 1) + border;
   layout.left_columns =
       layout.index_width + 1 + (layout.segment_width > 0 ? layout.segment_width + 1 : 0) + border;
@@ -80,7 +80,7 @@ Geometry geometry_at(const State& state, int zoom) {
   out.rows = std::max<Index>(out.weight_rows.begin - border - out.first.query, 1);
   out.columns =
       std::max<Index>(width / std::ssize(out.panes) - border - out.first.key, out.shape.characters);
-  const Plane& plane = *state.facts().panel.plane;
+  const Plane& plane = *state.counts().panel.plane;
   const Index least = smallest_unit(state.view).q, step = std::max(Index{1} << zoom, least);
   out.layout.block = {step_of(step, least, plane.queries(), plane.keys(), out.unit_rows()),
                       step_of(step, least, plane.keys(), plane.queries(), out.unit_columns())};
@@ -100,7 +100,7 @@ Index settled_origin(Index origin, Index cursor, Index extent, Index step, Index
 
 Geometry geometry(const State& state) {
   Geometry out = geometry_at(state, state.view.zoom);
-  const Plane& plane = *state.facts().panel.plane;
+  const Plane& plane = *state.counts().panel.plane;
   const Place from = state.view.origin;
   out.queries = {from.query,
                  std::min(plane.queries(), from.query + out.unit_rows() * out.unit().q)};
@@ -112,7 +112,7 @@ Geometry geometry(const State& state) {
 }
 
 int whole_zoom(const State& state) {
-  const Plane& plane = *state.facts().panel.plane;
+  const Plane& plane = *state.counts().panel.plane;
   for (int zoom = 0; zoom < kMostZoom; ++zoom) {
     const Geometry at = geometry_at(state, zoom);
     if (ceil_div(plane.queries(), at.unit().q) <= at.unit_rows() &&

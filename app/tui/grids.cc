@@ -5,7 +5,7 @@
 #include <optional>
 #include <utility>
 
-#include "app/tui/beside.h"
+#include "app/tui/background_task.h"
 #include "maskctl/base/error.h"
 
 namespace maskctl::app::tui {
@@ -86,11 +86,11 @@ struct Grids::Kept {
   GridPart part;
   std::shared_ptr<const InkGrid> grid = nullptr;  // once all is known
   std::shared_ptr<GrowingGrid> growing = nullptr;
-  std::unique_ptr<Beside<bool>> work = nullptr;
+  std::unique_ptr<BackgroundTask<bool>> work = nullptr;
 
   void begin(const ScenePtr& scene, const std::function<void()>& done) {
     growing = std::make_shared<GrowingGrid>(part);
-    work = std::make_unique<Beside<bool>>(
+    work = std::make_unique<BackgroundTask<bool>>(
         [scene, part = part, growing = growing] {
           grow(part, scene->pad_id, *growing);
           return true;

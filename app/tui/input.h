@@ -13,7 +13,7 @@ namespace maskctl::app::tui {
 
 /// One thing that a person does. `key` is a character in UTF-8, or a name in angle brackets:
 /// <Left> <Right> <Up> <Down> <Home> <End> <PageUp> <PageDown> <Enter> <Esc> <Tab> <BS> <Del> <F1>,
-/// <C-a> to <C-z>, and those with a place: <Mouse>, <Drag>, <WheelUp>, <WheelDown>, <Resize>.
+/// <C-a> to <C-z>, and those with a position: <Mouse>, <Drag>, <WheelUp>, <WheelDown>, <Resize>.
 struct Input {
   std::string key;
   /// The character on the screen that the mouse points at; the new size for <Resize>.

@@ -4,8 +4,8 @@
 
 #include <chrono>
 
-#include "app/tui/beside.h"
-#include "app/tui/facts.h"
+#include "app/tui/background_task.h"
+#include "app/tui/plane_counts.h"
 #include "maskctl/base/error.h"
 #include "maskctl/base/stopwatch.h"
 
@@ -42,7 +42,7 @@ struct Work {
   Canvas screen(State& state) {
     const auto end = in_a_moment();
     reports.follow(state);
-    if (!state.scene->arriving) counting.follow(state);
+    if (!state.scene->loading) counting.follow(state);
     return painter.draw(state, end);
   }
   /// All is on the screen.
@@ -60,7 +60,7 @@ struct Work {
 
 Canvas opening(const Workbench& bench, const std::string& status, const Screen& screen,
                Work& work) {
-  const ScenePtr scene = bench.arriving();
+  const ScenePtr scene = bench.loading();
   if (!scene) return opening_screen(screen, bench.name(), status);
   State state = first_state(scene, screen);
   state.message = status;

@@ -12,8 +12,8 @@ constexpr Index kOtherLines = 16;
 
 Style style_of(const State& state) {
   if (!state.screen.utf8) return Style::kAscii;
-  return state.screen.colors == Colors::kMany && !state.facts().panel.other ? Style::kHalf
-                                                                            : Style::kShade;
+  return state.screen.colors == Colors::kMany && !state.counts().panel.other ? Style::kHalf
+                                                                             : Style::kShade;
 }
 
 }  // namespace
@@ -35,7 +35,7 @@ Overview overview(const State& state, const Geometry& geometry) {
   out.first = {1, geometry.side + 1};
   out.style = style_of(state);
   const PixelShape shape = pixel_shape(out.style);
-  const Plane& plane = *state.facts().panel.plane;
+  const Plane& plane = *state.counts().panel.plane;
   const Index most = std::clamp<Index>(state.screen.rows - 2 - kOtherLines, 4, kMostRows);
   out.block = fitting_block(plane.queries(), plane.keys(), most * shape.rows,
                             (kSideColumns - 2) / shape.characters * shape.columns, kEnoughTiles);

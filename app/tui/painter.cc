@@ -62,20 +62,20 @@ void draw_crosshair(const State& state, const Geometry& at, const Pane& pane, Ca
 
 void draw_title(const State& state, Canvas& canvas) {
   const Scene& scene = *state.scene;
-  std::string facts = canvas.columns() < kWideTitle ? "" : shape_text(scene.mask);
-  if (scene.mask.batch() > 1) facts += fmt::format("  batch {}", state.view.batch);
-  if (scene.mask.heads() > 1) facts += fmt::format("  head {}", state.view.head);
+  std::string about = canvas.columns() < kWideTitle ? "" : shape_text(scene.mask);
+  if (scene.mask.batch() > 1) about += fmt::format("  batch {}", state.view.batch);
+  if (scene.mask.heads() > 1) about += fmt::format("  head {}", state.view.head);
   std::string name = scene.name == "-" ? "standard input" : scene.name;
   if (scene.other) {
     static constexpr std::string_view kWhich[] = {"A and B", "A | B", "A", "B", "only A", "only B"};
-    facts += fmt::format("  {}", kWhich[static_cast<std::size_t>(state.view.sources)]);
+    about += fmt::format("  {}", kWhich[static_cast<std::size_t>(state.view.sources)]);
     name += " and " + scene.other_name;
   }
-  const Index room = canvas.columns() - std::ssize(facts) - 3;
+  const Index room = canvas.columns() - std::ssize(about) - 3;
   if (room >= 8) name = shortened(readable_text(name), room);
   canvas.write(0, 0, fmt::format(" {}  ", name), Glyph{.bold = true});
-  canvas.write(0, std::max<Index>(canvas.columns() - std::ssize(facts), utf8_length(name) + 3),
-               facts);
+  canvas.write(0, std::max<Index>(canvas.columns() - std::ssize(about), utf8_length(name) + 3),
+               about);
 }
 
 /// A label, then the line with its caret and the place of a mistake.
@@ -197,9 +197,9 @@ Canvas too_small(const State& state) {
 
 std::shared_ptr<const InkGrid> Painter::grid_of(const State& state, const Figure& figure,
                                                 BlockSize block) {
-  if (const auto& arriving = state.scene->arriving) {
+  if (const auto& loading = state.scene->loading) {
     return std::make_shared<InkGrid>(
-        arriving->grid(grid_shape(*figure.queries, *figure.keys, block)));
+        loading->grid(grid_shape(*figure.queries, *figure.keys, block)));
   }
   return grids_.grid({figure.panels.front(), *figure.queries, *figure.keys, block});
 }
@@ -223,9 +223,9 @@ void Painter::draw_mask(const State& state, const Geometry& at, Canvas& canvas) 
 
 void Painter::draw_overview(const State& state, const Geometry& at, Canvas& canvas) {
   const Overview place = overview(state, at);
-  const Plane& plane = *state.facts().panel.plane;
+  const Plane& plane = *state.counts().panel.plane;
   const Figure figure =
-      figure_of(state, state.facts().panel, {0, plane.queries()}, {0, plane.keys()});
+      figure_of(state, state.counts().panel, {0, plane.queries()}, {0, plane.keys()});
   const auto grid = grid_of(state, figure, place.block);
   DrawOptions options;
   options.style = place.style;
@@ -252,7 +252,7 @@ void Painter::draw_side(const State& state, const Geometry& at, Canvas& canvas) 
                    .fg = state.screen.colored() ? kDim : kNoColor};
   for (Index row = 1; row < end; ++row) canvas.put(row, at.side - 1, line);
   draw_overview(state, at, canvas);
-  if (state.scene->arriving) return;
+  if (state.scene->loading) return;
   Index row = 1 + overview(state, at).rows;
   for (const SidePanel& panel : side_panels()) {
     const auto lines = panel.lines(state, at);

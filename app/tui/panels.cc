@@ -101,7 +101,7 @@ Lines report_lines(const State& state, const Geometry&) {
 }
 
 Lines cell_lines(const State& state, const Geometry& geometry) {
-  const Panel& panel = state.facts().panel;
+  const Panel& panel = state.counts().panel;
   const Place at = state.view.cursor;
   Lines out{fmt::format("query {}, key {}: {}", at.query, at.key, cell_state(state))};
   if (!panel.q_segments.empty() && !panel.k_segments.empty()) {
@@ -114,7 +114,7 @@ Lines cell_lines(const State& state, const Geometry& geometry) {
   const Range near = near_queries(*panel.plane, at.query);
   add_runs(seen_text(at.key, near, *panel.plane), "query", "queries",
            column_runs(*panel.plane, at.key, near), out);
-  const bool quick = state.facts().counted || !panel.plane->computed();
+  const bool quick = state.counts().counted || !panel.plane->computed();
   if (quick && geometry.unit() != kOneElement)
     out.push_back(unit_text(*panel.plane, at, geometry.unit()));
   return out;
@@ -141,7 +141,7 @@ Lines step_lines(const State& state, const Geometry&) {
 Lines tile_lines(const State& state, const Geometry&) {
   if (!state.view.tiled) return {};
   const BlockSize tile = smallest_unit(state.view);
-  const PlanePtr& plane = state.facts().panel.plane;
+  const PlanePtr& plane = state.counts().panel.plane;
   Lines out{fmt::format("{} x {} cells each", tile.q, tile.k)};
   const TileCounts* counts = state.scene->tiles(plane, tile.q);
   if (!counts) return {out.front(), "counting ..."};
@@ -152,11 +152,11 @@ Lines tile_lines(const State& state, const Geometry&) {
   };
   out.insert(out.end(), {count("full", full), count("partial", partial),
                          count("empty", all - full - partial)});
-  if (state.facts().open > 0) {
+  if (state.counts().open > 0) {
     out.push_back(
         fmt::format("computed for each open cell: {:.2f}",
                     static_cast<double>(full + partial) * static_cast<double>(tile.q * tile.k) /
-                        static_cast<double>(state.facts().open)));
+                        static_cast<double>(state.counts().open)));
   }
   return out;
 }
@@ -190,26 +190,26 @@ Lines legend_lines(const State& state, const Geometry& geometry) {
   grid.q_step = geometry.unit().q;
   grid.k_step = geometry.unit().k;
   UsedSigns used;
-  used.leak = state.facts().leaks > 0;
+  used.leak = state.counts().leaks > 0;
   return fill_lines(legend_words(grid, geometry.layout.options, used), 2, kSideColumns - 3);
 }
 
 Lines head_lines(const State& state, const Geometry&) {
-  const PlaneFacts& facts = state.facts();
-  if (!facts.counted) return {"counting ..."};
-  const Plane& plane = *facts.panel.plane;
-  Lines out{fmt::format("open {} ({})", grouped(facts.open),
-                        percent_text(facts.open, plane.queries() * plane.keys()))};
-  if (facts.panel.documents.leaks) {
-    std::vector<std::string> words{fmt::format("leaks {}", grouped(facts.leaks))};
-    if (facts.padding > 0) {
+  const PlaneCounts& counts = state.counts();
+  if (!counts.counted) return {"counting ..."};
+  const Plane& plane = *counts.panel.plane;
+  Lines out{fmt::format("open {} ({})", grouped(counts.open),
+                        percent_text(counts.open, plane.queries() * plane.keys()))};
+  if (counts.panel.documents.leaks) {
+    std::vector<std::string> words{fmt::format("leaks {}", grouped(counts.leaks))};
+    if (counts.padding > 0) {
       words.back() += ",";
-      words.push_back(fmt::format("open padding {}", grouped(facts.padding)));
+      words.push_back(fmt::format("open padding {}", grouped(counts.padding)));
     }
     for (std::string& line : fill_lines(words, 1, kSideColumns - 3)) out.push_back(std::move(line));
   }
-  if (facts.different) out.push_back(fmt::format("differences {}", grouped(facts.differences)));
-  out.push_back(fmt::format("empty rows {}", grouped(facts.empty_rows)));
+  if (counts.different) out.push_back(fmt::format("differences {}", grouped(counts.differences)));
+  out.push_back(fmt::format("empty rows {}", grouped(counts.empty_rows)));
   if (const Marks* marks = state.scene->marks()) {
     const auto elsewhere = [&](const MarkedPlanes& planes, std::string_view one) {
       Index cells = 0, count = 0;
@@ -246,7 +246,7 @@ std::string why_text(const State& state) {
 }
 
 std::string cell_state(const State& state) {
-  const Panel& panel = state.facts().panel;
+  const Panel& panel = state.counts().panel;
   const Place at = state.view.cursor;
   const bool open = open_at(panel.plane, at);
   if (panel.other) {

@@ -1,6 +1,6 @@
 #include "app/tui/reports.h"
 
-#include "app/tui/beside.h"
+#include "app/tui/background_task.h"
 #include "app/tui/report_rows.h"
 #include "app/tui/state.h"
 
@@ -35,7 +35,7 @@ class ReportMaker::Work {
  private:
   const Report kind_;
   const ScenePtr scene_;
-  Beside<std::vector<std::string>> lines_;
+  BackgroundTask<std::vector<std::string>> lines_;
 };
 
 ReportMaker::ReportMaker(std::function<void()> done) : done_(std::move(done)) {}

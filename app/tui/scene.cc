@@ -100,24 +100,24 @@ Panel Scene::panel(Index batch, Index head, Sources sources) const {
   return out;
 }
 
-const PlaneFacts& Scene::facts(Index batch, Index head, Sources sources) const {
-  // What is known of two over each other is known of them side by side.
+const PlaneCounts& Scene::counts(Index batch, Index head, Sources sources) const {
+  // The counts of two SOURCEs that are drawn over each other hold for both side by side.
   if (sources == Sources::kBeside) sources = Sources::kBoth;
-  const auto [at, added] = facts_.try_emplace({batch, head, sources});
-  if (added) at->second = first_facts(panel(batch, head, sources));
+  const auto [at, added] = counts_.try_emplace({batch, head, sources});
+  if (added) at->second = first_counts(panel(batch, head, sources));
   return at->second;
 }
 
-PlaneFacts Scene::count(Index batch, Index head, Sources sources) const {
-  return counted_facts(first_facts(panel(batch, head, sources)), both(batch, head), pad_id);
+PlaneCounts Scene::count(Index batch, Index head, Sources sources) const {
+  return all_counts(first_counts(panel(batch, head, sources)), both(batch, head), pad_id);
 }
 
-void Scene::learn(Index batch, Index head, Sources sources, PlaneFacts facts) const {
+void Scene::learn(Index batch, Index head, Sources sources, PlaneCounts counts) const {
   const Shown shown{batch, head, sources == Sources::kBeside ? Sources::kBoth : sources};
-  facts_[shown] = std::move(facts);
+  counts_[shown] = std::move(counts);
   counted_.push_back(shown);
   if (counted_.size() <= kMostCounted) return;
-  facts_.erase(counted_.front());
+  counts_.erase(counted_.front());
   counted_.pop_front();
 }
 
@@ -144,15 +144,15 @@ const ScenePtr& Workbench::first() {
   return first_;
 }
 
-ScenePtr Workbench::arriving() const {
-  const std::vector<Index> shape = arriving_->shape();
+ScenePtr Workbench::loading() const {
+  const std::vector<Index> shape = loading_->shape();
   if (shape.empty()) return nullptr;
   auto out = std::make_shared<Scene>();
   out->name = subject_.name;
   out->other_name = subject_.other;
   out->mask = Mask::make(shape[0], shape[1], shape[2], shape[3],
                          [&](Index, Index) { return empty_plane(shape[2], shape[3]); });
-  out->arriving = arriving_;
+  out->loading = loading_;
   return out;
 }
 
@@ -172,7 +172,7 @@ ScenePtr Workbench::read() {
   }
   weights_ = std::make_shared<RowWeights>(subject_.weights, loader_);
   ScenePtr out = scene(pipeline);
-  if (documents_ && !out->has_ids()) documents_of(*documents_, out->mask);  // says what is wrong
+  if (documents_ && !out->has_ids()) documents_of(*documents_, out->mask);  // throws why not
   return out;
 }
 
@@ -198,7 +198,7 @@ void Workbench::read_start() {
   // What steps make of rows is not known before all are read.
   const bool can_be_shown = subject_.source.transforms.empty() && subject_.other.empty();
   loaded_ = loader_.read(subject_.name, can_be_shown
-                                            ? [this](const RowsRead& rows) { arriving_->add(rows); }
+                                            ? [this](const RowsRead& rows) { loading_->add(rows); }
                                             : RowsSink());
   start_ = loaded_.mask;
 }

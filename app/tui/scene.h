@@ -16,9 +16,9 @@
 #include "app/session/elsewhere.h"
 #include "app/session/loader.h"
 #include "app/session/session.h"
-#include "app/tui/arriving.h"
-#include "app/tui/beside.h"
-#include "app/tui/facts.h"
+#include "app/tui/background_task.h"
+#include "app/tui/loading_mask.h"
+#include "app/tui/plane_counts.h"
 #include "app/tui/weights.h"
 #include "maskctl/inspect/why/why.h"
 #include "maskctl/render/figure/ink_grid.h"
@@ -48,7 +48,7 @@ class Scene {
   std::int32_t pad_id = -1;
   std::shared_ptr<RowWeights> weights;
   /// While the SOURCE is being read: what has come of it. The mask is empty then.
-  std::shared_ptr<const Arriving> arriving;
+  std::shared_ptr<const LoadingMask> loading;
 
   Scene() = default;
   Scene(const Scene&) = delete;
@@ -56,11 +56,11 @@ class Scene {
 
   bool has_ids() const { return ids.q && ids.k; }
   /// What is known by now; valid until learn().
-  const PlaneFacts& facts(Index batch, Index head, Sources sources) const;
+  const PlaneCounts& counts(Index batch, Index head, Sources sources) const;
   /// Counts what is not known at once, on any thread.
-  PlaneFacts count(Index batch, Index head, Sources sources) const;
+  PlaneCounts count(Index batch, Index head, Sources sources) const;
   /// Takes what was counted.
-  void learn(Index batch, Index head, Sources sources, PlaneFacts facts) const;
+  void learn(Index batch, Index head, Sources sources, PlaneCounts counts) const;
   /// What is marked in all batches and heads; null until it is learned.
   const Marks* marks() const { return marks_ ? &*marks_ : nullptr; }
   /// True when that is worth counting: something can be marked where it is not seen.
@@ -83,7 +83,7 @@ class Scene {
   Panel panel(Index batch, Index head, Sources sources) const;
 
   mutable std::optional<Marks> marks_;
-  mutable std::map<Shown, PlaneFacts> facts_;
+  mutable std::map<Shown, PlaneCounts> counts_;
   mutable std::deque<Shown> counted_;  // the oldest first
   mutable std::map<std::pair<PlanePtr, Index>, TileCounts> tiles_;
 };
@@ -109,7 +109,7 @@ class Workbench {
   /// called.
   bool is_read_by(std::chrono::steady_clock::time_point end) const { return work_.wait_until(end); }
   /// What is known of the SOURCE while it is read; null if that is nothing yet.
-  ScenePtr arriving() const;
+  ScenePtr loading() const;
   /// How much is read, 0 to 1.
   double fraction_read() const { return fraction_; }
   const std::string& name() const { return subject_.name; }
@@ -145,8 +145,8 @@ class Workbench {
   ScenePtr first_;
   std::list<std::pair<std::string, ScenePtr>> recent_;  // the most recent first
   std::atomic<double> fraction_ = 0;
-  const std::shared_ptr<Arriving> arriving_ = std::make_shared<Arriving>();
-  Beside<ScenePtr> work_;
+  const std::shared_ptr<LoadingMask> loading_ = std::make_shared<LoadingMask>();
+  BackgroundTask<ScenePtr> work_;
 };
 
 }  // namespace maskctl::app::tui

@@ -101,7 +101,7 @@ struct State {
   std::optional<Request> request;  // what the front end is to do now
 
   Focus focus() const { return step ? Focus::kSteps : Focus::kMask; }
-  const PlaneFacts& facts() const { return scene->facts(view.batch, view.head, view.sources); }
+  const PlaneCounts& counts() const { return scene->counts(view.batch, view.head, view.sources); }
   Cell cell() const { return {view.batch, view.head, view.cursor.query, view.cursor.key}; }
 };
 

@@ -22,7 +22,7 @@ std::vector<EditStep> split_steps(std::string_view pipeline);
 std::string join_steps(std::span<const EditStep> steps, std::string_view between = " | ");
 /// The bytes of each step in the text that join_steps() makes.
 std::vector<Range> step_ranges(std::span<const EditStep> steps);
-/// The pipeline with blanks in place of the steps that are off: places in it stay the same.
+/// The pipeline with blanks in place of the steps that are off: positions in it stay the same.
 std::string without_off_steps(std::string_view pipeline);
 
 }  // namespace maskctl::app::tui

@@ -6,10 +6,10 @@
 #include <vector>
 
 #include "app/tui/actions.h"
-#include "app/tui/arriving.h"
-#include "app/tui/facts.h"
 #include "app/tui/geometry.h"
+#include "app/tui/loading_mask.h"
 #include "app/tui/painter.h"
+#include "app/tui/plane_counts.h"
 #include "app/tui/update.h"
 #include "maskctl/base/text.h"
 #include "support/catch_compat.h"
@@ -148,17 +148,17 @@ TEST_CASE("tui: rows of a mask that is being read are known when all of a unit h
   const std::vector<Index> shape{1, 1, 256, 192};
   std::vector<std::uint64_t> words(128 * 3);
   for (std::size_t row = 0; row < 128; ++row) words[3 * row] = ~std::uint64_t{0};
-  Arriving arriving;
-  CHECK(arriving.shape().empty());
-  arriving.add({shape, {64, 192}, words});
-  CHECK(arriving.shape() == shape);
+  LoadingMask loading;
+  CHECK(loading.shape().empty());
+  loading.add({shape, {64, 192}, words});
+  CHECK(loading.shape() == shape);
   const auto in_blocks = [&](BlockSize block) {
-    return known_inks(arriving.grid(grid_shape({0, 256}, {0, 192}, block)));
+    return known_inks(loading.grid(grid_shape({0, 256}, {0, 192}, block)));
   };
   const int all = ink::kAll, some = density_ink(64, 128);
   CHECK(in_blocks({64, 64}) == std::vector<int>{99, 99, 99, all, 0, 0, all, 0, 0, 99, 99, 99});
   CHECK(in_blocks({128, 128}) == std::vector<int>{99, 99, 99, 99});
-  arriving.add({shape, {0, 64}, std::span(words).first(64 * 3)});
+  loading.add({shape, {0, 64}, std::span(words).first(64 * 3)});
   CHECK(in_blocks({128, 128}) == std::vector<int>{some, 0, 99, 99});
   CHECK(in_blocks({32, 32}) == std::vector<int>(8 * 6, 99));
 }
@@ -171,11 +171,11 @@ TEST_CASE("tui: what is not counted yet is hatched, and known in the end") {
   State state = first_state(bench.first(), {24, 80});
   Painter painter([] {});
   Counting counting([] {});
-  CHECK_FALSE(state.facts().counted);
+  CHECK_FALSE(state.counts().counted);
   CHECK(contains(painter.draw(state, Grids::Time()).text(), "╱"));
   CHECK(painter.busy());
   counting.finish(state);
-  CHECK(state.facts().counted);
+  CHECK(state.counts().counted);
   CHECK_FALSE(contains(painter.draw(state, Grids::Time::max()).text(), "╱"));
   CHECK_FALSE(painter.busy());
 }
@@ -191,7 +191,7 @@ TEST_CASE("tui: a pipeline that is replaced stops what was counted of it") {
   state.scene = bench.scene("slice:q=0:64,k=0:64");
   settle(state);
   counting.finish(state);
-  CHECK(state.facts().counted);
+  CHECK(state.counts().counted);
   painter.draw(state, Grids::Time::max());
   CHECK_FALSE(painter.busy());
 }

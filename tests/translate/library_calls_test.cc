@@ -121,6 +121,14 @@ TEST_CASE("xformers: keys with gaps, and padded keys") {
               5, 15, documents(queries, padded, local));
 }
 
+// jax/_src/nn/functions.py _apply_padding_mask: q < q_seqlen and k < kv_seqlen.
+TEST_CASE("jax: lengths of queries alone, and beside others of keys") {
+  check_cells(lib("jax"), "dot_product_attention(q, k, v, query_seq_lengths=jnp.array([3]))", 5, 7,
+              [](Index, Index q, Index) { return q < 3; });
+  check_cells(lib("jax"), "is_causal=True, query_seq_lengths=[4], key_value_seq_lengths=[2]", 5, 7,
+              [](Index, Index q, Index k) { return q < 4 && k < 2 && k <= q; });
+}
+
 TEST_CASE("xformers: methods of a variable") {
   const std::string bias = "bias = fmha.attn_bias.BlockDiagonalMask.from_seqlens([2, 3], [4, 3])\n";
   const std::vector<Interval> queries = {{0, 2}, {2, 5}}, keys = {{0, 4}, {4, 7}};

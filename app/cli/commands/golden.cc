@@ -57,7 +57,7 @@ void declare(OptionList& list, GoldenOptions& golden) {
 
 namespace fs = std::filesystem;
 
-/// Calls `read`, and puts the place of the key in front of its error.
+/// Calls `read`, and puts the line of the key in front of its error.
 template <typename Read>
 auto at_key(const std::string& manifest, Index line, const char* key, Read read) {
   try {

@@ -52,7 +52,7 @@ Open read_words(const Words& words, const OptionList& own, const OptionList& com
   return out;
 }
 
-/// The operand at a place; the last one may be repeated. Null when no more may follow.
+/// The operand at a position; the last one may be repeated. Null when no more may follow.
 const Option* operand_at(const OptionList& own, std::size_t place) {
   const Option* last = nullptr;
   for (const Option& option : own.options()) {

@@ -171,7 +171,7 @@ struct Operation {
   void (*complete)(void* call, OwnedArrays& owned) = nullptr;
   /// Throws Error(kInvalidArgument) for a split that the operation cannot do.
   void (*check_sharding)(const void* call, const ShardPlan& plan) = nullptr;
-  /// Changes what depends on the place of a shard in the whole.
+  /// Changes what depends on the position of a shard in the whole.
   void (*localise)(void* call, const Shard& shard, const ShardPlan& plan,
                    OwnedArrays& owned) = nullptr;
 

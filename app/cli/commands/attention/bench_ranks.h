@@ -16,7 +16,7 @@ struct RankBench {
   RankArrays arrays;
 };
 
-/// Runs it in every rank, once untimed; the report is that of rank 0.
+/// Runs the benchmark in every rank, once untimed; the report is that of rank 0.
 RankBenchReport bench_over_ranks(const RankOptions& options, RankBench bench,
                                  attention::Communicator& world);
 

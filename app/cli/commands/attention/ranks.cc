@@ -59,7 +59,7 @@ std::string text_of(const NamedArguments& arguments, const RankArrays& arrays) {
   return text;
 }
 
-/// The first line of a that b does not have in its place.
+/// The first line of a that b does not have at the same position.
 std::string first_difference(std::string_view a, std::string_view b) {
   for (std::size_t at = 0; at < a.size();) {
     const std::size_t end = a.find('\n', at) + 1;

@@ -48,7 +48,7 @@ HWY_ATTR void pack_rows_all(const float* src, Index stride, Index rows, Index co
 constexpr Index kSquare = 16;
 
 #if HWY_TARGET != HWY_SCALAR
-/// Four floats at src, src + stride, ...: as many as fill a vector of the type of d.
+/// A vector of the type of d, filled with four floats at src, four at src + stride, and so on.
 template <class Tag>
 HWY_INLINE HWY_ATTR hn::Vec<Tag> load_fours(Tag d, const float* src, Index stride) {
   if constexpr (hn::MaxLanes(Tag()) <= 4) {

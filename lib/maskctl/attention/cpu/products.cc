@@ -79,7 +79,7 @@ void append_tiles(Index matrix, Range rows, Index row_step, Index columns, Index
   }
 }
 
-/// Columns of the rows at `places`, side by side.
+/// Columns of the rows with these numbers, side by side.
 void gather(const RowGroups& groups, const float* src, Index width, Range places, Range columns,
             float* out, Index stride) {
   for (Index p = places.begin; p < places.end; ++p, out += stride) {

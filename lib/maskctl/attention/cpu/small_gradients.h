@@ -1,4 +1,4 @@
-// The gradients that need no tiles: of empty rows and sinks.
+// The gradients of rows without keys, and of sinks, which need no tiles.
 #pragma once
 
 #include <span>

@@ -32,7 +32,7 @@ Range around(const SeenKeys::Runs& runs);
 /// An f32 array of zeros like [B, T, H, D], with room for these keys only.
 Tensor stretch_of(const Tensor& like, Range keys);
 
-// Arrays of floats [B, T, H, D] begin with key `first`, in the numbering of the runs.
+// `first` is the number, as runs count keys, of the first key in an array of floats [B, T, H, D].
 
 /// Start a transfer of every run; send_runs returns the bytes sent.
 Index send_runs(Communicator& ring, Index to, const SeenKeys::Runs& runs, const Tensor& from,

@@ -22,8 +22,8 @@ using ShapeOf = std::function<std::vector<Index>(const Tensor& array)>;
 ShardPlan plan_of(const Operation& operation, const void* call, const Sharding& sharding,
                   const ShapeOf& shape_of);
 
-/// The axes of the output. Of alternatives ("N Hq D|N 1 Hq D") it takes the one at the index of the
-/// first array's alternative that has this rank.
+/// The axes of the output. Where there are alternatives ("N Hq D|N 1 Hq D"), those with the number
+/// of the alternative that has this rank among the first array's.
 std::string_view out_axes(const Operation& operation, const void* call, std::size_t rank);
 
 /// A copy of a completed call whose arrays are cut.

@@ -97,7 +97,7 @@ void for_each_band(const Tensor& like, const std::vector<Index>& shape, F&& f) {
   }
 }
 
-/// What a part and a band have in common, as a place in either.
+/// What a part and a band have in common, as a position in either.
 struct Overlap {
   ArrayPlace in_part, in_band;
 

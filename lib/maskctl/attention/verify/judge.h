@@ -48,8 +48,8 @@ struct Judgement {
   /// "heads 0-3, queries 31-63".
   std::string where;
   std::vector<Comparison> comparisons;  // first those of `alternatives`
-  /// kObeys: a single cell closed or opened beside the mask would have been found in any row if it
-  /// had this weight there; infinite where single cells could not be told.
+  /// kObeys: the least weight at which a single cell that is wrongly open or closed would have been
+  /// found, in every row; infinite where single cells cannot be found.
   double least_cell = 0;
   /// kNone: the queries (or keys) of the rows out of the tolerance.
   std::set<Index> off;

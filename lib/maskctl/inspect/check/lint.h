@@ -63,7 +63,7 @@ Findings lint_cu_seqlens(const Tensor& array, std::optional<Index> tokens);
 /// Ids [S] or [B,S].
 Findings lint_segments(const Tensor& array, std::int32_t pad_id);
 Findings lint_positions(const Tensor& array);
-/// Both must cut the tokens at the same places, apart from padding.
+/// Both must cut the tokens at the same positions, apart from padding.
 Findings lint_positions_against_segments(const Tensor& positions, const Tensor& segments,
                                          std::int32_t pad_id);
 

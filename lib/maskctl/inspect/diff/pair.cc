@@ -286,7 +286,7 @@ class Pair {
             1};
   }
 
-  /// A number that moved costs its new value and its place.
+  /// A number that moved costs its new value and its position.
   Index bits_of(const std::vector<StepChange>& changes, bool swapped) const {
     Index bits = 0;
     for (const StepChange& given : changes) {
@@ -296,7 +296,7 @@ class Pair {
                             (description_.number() + 2);
         bits += std::min(moved, description_.of(*change.b) + 2);
       } else {
-        // A removed step costs its place.
+        // A removed step costs its position.
         bits += change.b ? 2 + description_.of(*change.b) : description_.number() / 2;
       }
     }

@@ -1,5 +1,5 @@
 // A document gains the open cells that its band covers, loses the closed ones, and costs two
-// numbers; dynamic programming over the places where rows stop to share keys finds the documents
+// numbers; dynamic programming over the positions where rows stop to share keys finds the documents
 // that gain the most.
 #include "maskctl/inspect/recognise/ragged_borders.h"
 

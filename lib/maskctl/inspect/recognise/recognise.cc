@@ -279,7 +279,7 @@ void search_plain(const PlanePtr& plane, const RecogniseOptions& options, Candid
   if (!out.exact()) search_inverse(plane, options, out);
 }
 
-/// Searches rules whose places must be guessed, if they may be shorter than the result so far.
+/// Searches rules whose positions must be guessed, if they may be shorter than the result so far.
 void search_guessed(const PlanePtr& plane, const RecogniseOptions& options, Candidates& out) {
   const auto steps = static_cast<Index>(out.chain().size());
   const bool may_be_shorter =

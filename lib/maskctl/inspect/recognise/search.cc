@@ -67,7 +67,7 @@ class Search {
 
   Explained run(Index max_steps, bool plain) {
     if (start_.closed_cells == 0) return {{{}}, {}};
-    // Kinds whose places are guessed are costly: at each length they come last, and for large masks
+    // Kinds whose positions are guessed are costly: at each length they come last, and for large masks
     // they come after all lengths.
     const bool large = queries_ * keys_ > kLargeCells;
     for (Index steps = 1; steps <= max_steps && found_.empty(); ++steps) {

@@ -45,7 +45,7 @@ struct Explained {
   std::vector<Moves> exact;
   std::vector<Nearest> nearest;
 };
-/// `plain`: without block grids and types, whose places are guessed and which need arrays.
+/// `plain`: without block grids and types, whose positions are guessed and which need arrays.
 Explained explain(const PlanePtr& plane, Index max_steps, bool plain = false);
 
 }  // namespace maskctl::recognition

@@ -25,7 +25,7 @@ class ArrayWriter {
   virtual void put(std::span<const std::byte> bytes) = 0;
   virtual void finish() = 0;
 
-  Index remaining_;  // bytes
+  Index remaining_;  // bytes that are still to be written
 };
 
 }  // namespace maskctl

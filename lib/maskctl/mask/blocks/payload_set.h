@@ -90,7 +90,7 @@ class PayloadSet {
  private:
   static PayloadId interval_id(Index number) { return static_cast<PayloadId>(number); }
   static PayloadId words_id(Index number) { return ~static_cast<PayloadId>(number); }
-  void check() const;  // max_bytes
+  void check() const;  // throws above max_bytes
 
   Index rows_, keys_, max_bytes_;
   DistinctContents<Run> intervals_;

@@ -22,7 +22,7 @@ using WindowSize = std::pair<std::optional<Index>, std::optional<Index>>;
 /// Clamped far past every extent, such that sums of a few values still fit.
 Index bounded(Index value) { return std::clamp(value, -kUnbounded, kUnbounded); }
 
-// One run of keys per query.
+// Masks with one run of keys per query.
 
 struct CausalRule : attributes::CausalMask {
   static constexpr std::size_t kTag = 1;

@@ -46,8 +46,8 @@ constexpr std::array kQueryLengthsNames = {
              .formula = "q < length[b]",
              .example = "query-lengths:lens=5+8",
              .args = kQueryLengthsFields,
-             .make = blank<QueryLengths>,
-             .for_calls = true}};
+             .synonyms = "q_lens valid_queries",
+             .make = blank<QueryLengths>}};
 constexpr RuleInfo kQueryLengthsRow =
     describe<QueryLengths>(kQueryLengthsNames, Reopening::kLeak, Declares::kPadding);
 

@@ -5,8 +5,7 @@
 
 namespace maskctl::step {
 
-/// Keeps q < length. Lengths are [1] or [B]; for lengths of keys there is KvLengths. Pipelines have
-/// no name for it yet: it is query_lengths in calls of attention.
+/// Keeps q < length. Lengths are [1] or [B]; for lengths of keys there is KvLengths.
 struct QueryLengths {
   NamedArray lengths = {};
   friend bool operator==(const QueryLengths&, const QueryLengths&) = default;

@@ -37,12 +37,12 @@ using Rules = List<
     struct Not,
     struct Slice,
     struct KvLengths,
+    struct QueryLengths,
     struct Scoped,
     struct Within,
     // Of calls alone, and last.
     struct Positions,
-    struct BlockCausal,
-    struct QueryLengths>;
+    struct BlockCausal>;
 // clang-format on
 
 template <typename T, typename Rules>

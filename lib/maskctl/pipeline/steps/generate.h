@@ -26,7 +26,7 @@ using Generated = std::variant<Mask, Tensor>;
 ///     (also tokens by union, and xor) from an empty one.
 ///   - full, empty: only a size.
 ///   - segments:n=,docs=,seed=,b=,pad=,interleave=token: int32 ids [b, n] numbered 1 .. docs.
-///     Document borders are a random set of distinct places, uniform to within n / 2^32 (Floyd's
+///     Document borders are a random set of distinct positions, uniform to within n / 2^32 (Floyd's
 ///     sampling on the threefry stream of the seed; each batch has its own); interleave=token draws
 ///     the document of each token instead. The last `pad` tokens have id -1.
 ///   - segments:lens=3+5,pad=2,b=: documents of these lengths, then padding.

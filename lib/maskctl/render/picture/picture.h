@@ -32,7 +32,7 @@ std::vector<InkGrid> picture_grids(const Figure& figure, const PictureOptions& o
 /// The size in pixels of one unit of a grid.
 struct UnitSize {
   Index height = 1, width = 1;
-  /// Units of this size have lines between them.
+  /// True where units are large enough for lines between them.
   bool lined() const { return std::min(height, width) >= 8; }
 };
 UnitSize unit_size(const Figure& figure, const GridShape& grid, const PictureOptions& options);

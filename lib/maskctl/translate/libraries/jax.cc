@@ -1,4 +1,6 @@
 // jax.nn.dot_product_attention: arguments and a dense mask, joined by and.
+#include "maskctl/mask/steps/field.h"
+#include "maskctl/mask/steps/query_lengths.h"
 #include "maskctl/translate/libraries.h"
 #include "maskctl/translate/read/call.h"
 #include "maskctl/translate/read/expression.h"
@@ -26,13 +28,28 @@ constexpr Convention kJaxCalls[] = {{.call = "dot_product_attention",
                                      .overrides = "all conditions are joined by and",
                                      .source = "jax/_src/nn/functions.py _apply_masks"}};
 
+/// The step for query_seq_lengths, if they are not those of the keys too, which make one padding;
+/// takes them out of the call.
+std::optional<Step> query_step(const LibrarySource& source, Python& call) {
+  const Python* queries = given_argument(source, "query_seq_lengths");
+  const Python* keys = given_argument(source, "key_value_seq_lengths");
+  const auto lengths = queries ? numbers_in(source.text, *queries) : std::nullopt;
+  if (!lengths || (keys && numbers_in(source.text, *keys) == lengths)) return std::nullopt;
+  std::erase_if(call.named,
+                [](const NamedPython& entry) { return entry.first == "query_seq_lengths"; });
+  return step::QueryLengths{fields::numbers(*lengths)};
+}
+
 Chain read_jax(const Library& library, std::string_view text) {
   const LibrarySource source = read_library_source(library, text);
+  Python call = source.text.last;
+  const std::optional<Step> queries = query_step(source, call);
   Chain out;
   if (const Python* dense = given_argument(source, "mask")) {
     out = chain_of_expression(source, *dense, Align::kTopLeft);
   }
-  append(out, chain_of_call(source));  // its arguments only close cells, so they come later
+  append(out, chain_of_call(source, call));  // its arguments only close cells, so they come later
+  if (queries) out.push_back(*queries);
   return out;
 }
 

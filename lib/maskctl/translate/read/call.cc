@@ -14,26 +14,26 @@ namespace {
 using Side = std::optional<Index>;
 
 // Arguments that do not affect which cells are open.
-constexpr std::string_view kBeside[] = {"softmax_scale",
-                                        "dropout_p",
-                                        "scale",
-                                        "deterministic",
-                                        "softcap",
-                                        "alibi_slopes",
-                                        "enable_gqa",
-                                        "return_attn_probs",
-                                        "p",
-                                        "out",
-                                        "head_shards",
-                                        "q_seq_shards",
-                                        "core_attention_bias_type",
-                                        "sm_scale",
-                                        "logits_soft_cap",
-                                        "num_splits",
-                                        "return_lse",
-                                        "output",
-                                        "attn_bias_type",
-                                        "q_data_type"};
+constexpr std::string_view kUnrelated[] = {"softmax_scale",
+                                           "dropout_p",
+                                           "scale",
+                                           "deterministic",
+                                           "softcap",
+                                           "alibi_slopes",
+                                           "enable_gqa",
+                                           "return_attn_probs",
+                                           "p",
+                                           "out",
+                                           "head_shards",
+                                           "q_seq_shards",
+                                           "core_attention_bias_type",
+                                           "sm_scale",
+                                           "logits_soft_cap",
+                                           "num_splits",
+                                           "return_lse",
+                                           "output",
+                                           "attn_bias_type",
+                                           "q_data_type"};
 
 bool takes_list(const Argument& argument) {
   static constexpr ArgumentMeaning kLists[] = {
@@ -88,10 +88,11 @@ std::string Call::callee() const {
 }
 
 bool Call::knows(const Convention& row, std::string_view name) const {
-  const auto beside = std::ranges::find(kBeside, name);
+  const auto unrelated = std::ranges::find(kUnrelated, name);
   const std::string leading = fmt::format("{}={}", name, name);  // q=q
   const bool shape = source_.library.shaped && name == "shape";
-  return shape || beside != std::end(kBeside) || row.leading.find(leading) != row.leading.npos ||
+  return shape || unrelated != std::end(kUnrelated) ||
+         row.leading.find(leading) != row.leading.npos ||
          std::ranges::find(row.arguments, name, &Argument::name) != row.arguments.end();
 }
 

@@ -13,6 +13,7 @@
 #include "maskctl/mask/steps/first_keys.h"
 #include "maskctl/mask/steps/global.h"
 #include "maskctl/mask/steps/pad.h"
+#include "maskctl/mask/steps/query_lengths.h"
 #include "maskctl/mask/steps/region.h"
 #include "maskctl/mask/steps/window.h"
 #include "maskctl/pipeline/parse/diagnostic.h"
@@ -292,6 +293,8 @@ std::optional<Condition> Comparisons::per_batch(const Python& given, std::string
     rule.is_lengths = true;
     rule.left = from_end;
     out = condition({{{std::move(rule)}}});
+  } else if (is_index(given, "q_idx") && !from_end && rows_ != Align::kBottomRight) {
+    out = condition({{{step::QueryLengths{fields::numbers(*lengths)}}}});
   }
   return out && closes ? negated(*out) : out;
 }

@@ -1,4 +1,4 @@
-// What a call over pages needs on the GPU, and its cache on the way there.
+// What a call over pages needs on the GPU, and the copy of its cache to there.
 #include <fmt/format.h>
 
 #include <algorithm>

@@ -13,8 +13,8 @@ static_assert(kMostThreads * kUnitBytes == kMostHeadBytes);
 /// How a block divides its threads and its shared memory.
 struct Tiling {
   int threads = 0;
-  int vectors = 0;  // per tile, at most
-  int keys = 0;     // per stage: 2^key_bits
+  int vectors = 0;  // the most query vectors of a tile
+  int keys = 0;     // keys of a stage: 2^key_bits
   int key_bits = 0;
   int units = 0;        // per row
   int column_bits = 0;  // 2^column_bits threads, at least `units`, lie along a row

@@ -17,8 +17,8 @@ inline constexpr ResultField kMatmulGradients[] = {
 };
 
 /// The sharded form splits rows (M) and columns (N), where each device computes the sizes of the
-/// groups in its rows, and groups (G): inside a process the products with each part of them are
-/// summed, over ranks each has the matrices of its part and their rows.
+/// groups in its rows, and groups (G): within a process the products of all parts of the
+/// groups are summed; of ranks each has the matrices of its groups, and their rows.
 struct GroupedMatmulOp : FunctionOp<grouped_matmul, grouped_matmul_backward, GroupedMatmulConfig> {
   static Config heuristic() { return {.block_m = 384, .block_n = 128, .block_k = 256}; }
   static std::vector<Config> candidates(const Inputs&, const Options&) {

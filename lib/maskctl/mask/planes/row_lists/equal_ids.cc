@@ -129,7 +129,7 @@ KeyLists lists_of(std::span<const IdRun> k_runs, const IdNumbers& numbers) {
   return lists;
 }
 
-/// Slabs with constant bands. Null when bands are not the cheaper form.
+/// The plane as slabs with constant bands; null when bands are not the cheaper form.
 PlanePtr as_bands(const Ids& q, const Ids& k) {
   if (!has_few_runs(q) || !has_few_runs(k)) return nullptr;
   const auto k_runs = runs_of(k);

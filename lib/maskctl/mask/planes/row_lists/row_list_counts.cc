@@ -116,7 +116,7 @@ class ListCounts {
 
   void add_whole(std::uint32_t list, Index rows, std::size_t first, std::size_t last) {
     const std::span<const Run> runs = lists_.list(list);
-    // The first run that ends behind the start of interval i.
+    // The first run that ends after the start of interval i.
     std::size_t run = first_behind(runs, 0, edges_[first]);
     for (std::size_t i = first; i < last && run < runs.size(); ++i) {
       if (runs[run].begin >= edges_[i + 1]) {

@@ -48,7 +48,8 @@ std::optional<OneList> one_list(std::span<const RowRef> refs) {
   return out;
 }
 
-/// The tiles of such rows, run by run; the cost does not depend on the number of tiles.
+/// The tiles of rows that share one list, run by run; the cost does not depend on the number of
+/// tiles.
 void tiles_of_list(const OneList& rows, std::span<const Run> runs, Index keys, Index key_tile,
                    std::vector<TileRun>& out) {
   const std::size_t row_start = out.size();

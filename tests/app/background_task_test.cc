@@ -1,5 +1,5 @@
 // Work beside the interface: its value, its failure, its end.
-#include "app/tui/beside.h"
+#include "app/tui/background_task.h"
 
 #include <atomic>
 #include <stdexcept>
@@ -8,13 +8,13 @@
 
 namespace {
 
-using maskctl::app::tui::Beside;
+using maskctl::app::tui::BackgroundTask;
 
 TEST_CASE("work beside: the value is there when it says so", "[tui]") {
   for (int n = 0; n < 50; ++n) {
     std::atomic<int> calls = 0;
     int made = 0;  // without a lock: the value carries what was written before it
-    Beside<int> work([&] { return made = n; }, [&] { ++calls; });
+    BackgroundTask<int> work([&] { return made = n; }, [&] { ++calls; });
     while (!work.done()) std::this_thread::yield();
     CHECK(made == n);
     CHECK(work.take() == n);
@@ -22,14 +22,14 @@ TEST_CASE("work beside: the value is there when it says so", "[tui]") {
 }
 
 TEST_CASE("work beside: what it throws is thrown where its value is taken", "[tui]") {
-  Beside<int> work([]() -> int { throw std::runtime_error("no value"); }, [] {});
+  BackgroundTask<int> work([]() -> int { throw std::runtime_error("no value"); }, [] {});
   CHECK_THROWS_WITH(work.take(), "no value");
 }
 
 TEST_CASE("work beside: its end stops it and tells nobody", "[tui]") {
   std::atomic<bool> began = false, told = false;
   {
-    const Beside<int> work(
+    const BackgroundTask<int> work(
         [&] {
           began = true;
           while (!maskctl::WorkScope::current().stop.stop_requested()) std::this_thread::yield();

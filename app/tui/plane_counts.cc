@@ -1,4 +1,4 @@
-#include "app/tui/facts.h"
+#include "app/tui/plane_counts.h"
 
 #include <fmt/format.h>
 
@@ -11,7 +11,7 @@
 #include "app/tui/state.h"
 #include "maskctl/base/threads.h"
 #include "maskctl/mask/planes/bands.h"
-#include "maskctl/mask/planes/tallied.h"
+#include "maskctl/mask/planes/tile_counts.h"
 
 namespace maskctl::app::tui {
 namespace {
@@ -21,7 +21,7 @@ constexpr Index kSmallBytes = Index{1} << 20;
 
 /// A plane that is counted in other rectangles with each move.
 PlanePtr quickly_counted(const PlanePtr& plane) {
-  return plane->computed() || plane->bytes() > kSmallBytes ? tallied(plane) : plane;
+  return plane->computed() || plane->bytes() > kSmallBytes ? with_tile_counts(plane) : plane;
 }
 
 /// Counts a plane and makes counting its parts fast. Most masks have no such cells, and that is
@@ -48,8 +48,8 @@ Index id_width_of(std::span<const std::int32_t> ids) {
 
 }  // namespace
 
-PlaneFacts first_facts(Panel panel) {
-  PlaneFacts out;
+PlaneCounts first_counts(Panel panel) {
+  PlaneCounts out;
   out.panel = std::move(panel);
   out.id_width = id_width_of(out.panel.q_segments);
   const bool labelled = !out.panel.q_segments.empty() && !out.panel.k_segments.empty();
@@ -58,27 +58,27 @@ PlaneFacts first_facts(Panel panel) {
   return out;
 }
 
-PlaneFacts counted_facts(PlaneFacts facts, const Panel& two, std::int32_t pad_id) {
-  Panel& panel = facts.panel;
-  facts.empty_rows = empty_rows_of(*panel.plane);
+PlaneCounts all_counts(PlaneCounts counts, const Panel& two, std::int32_t pad_id) {
+  Panel& panel = counts.panel;
+  counts.empty_rows = empty_rows_of(*panel.plane);
   panel.documents = {};
   if (DocumentPlanes found = document_planes(panel, pad_id); found.leaks) {
-    facts.leaks = count_and_keep(found.leaks);
-    facts.padding = count_and_keep(found.padding);
+    counts.leaks = count_and_keep(found.leaks);
+    counts.padding = count_and_keep(found.padding);
     panel.documents = found;
   }
   if (two.other) {
-    facts.different = quickly_counted(difference_of(two));
-    facts.differences = facts.different->count();
+    counts.different = quickly_counted(difference_of(two));
+    counts.differences = counts.different->count();
   }
   panel.plane = quickly_counted(panel.plane);
-  facts.open = panel.plane->count();
+  counts.open = panel.plane->count();
   if (panel.other) {
     panel.other = quickly_counted(panel.other);
-    panel.different = facts.different;
+    panel.different = counts.different;
   }
-  facts.counted = true;
-  return facts;
+  counts.counted = true;
+  return counts;
 }
 
 namespace {
@@ -111,8 +111,8 @@ class Counting::Work {
   void learn() { found_.take()(); }
 
   static bool is_needed(const State& state) {
-    if (!state.facts().counted) return true;
-    const PlanePtr& plane = state.facts().panel.plane;
+    if (!state.counts().counted) return true;
+    const PlanePtr& plane = state.counts().panel.plane;
     return state.view.tiled && !state.scene->tiles(plane, smallest_unit(state.view).q);
   }
 
@@ -123,14 +123,14 @@ class Counting::Work {
     const ScenePtr scene = state.scene;
     const auto [batch, head, sources] =
         std::tuple(state.view.batch, state.view.head, state.view.sources);
-    if (!state.facts().counted) {
+    if (!state.counts().counted) {
       return [=]() -> Found {
-        return [=, facts = scene->count(batch, head, sources)] {
-          scene->learn(batch, head, sources, facts);
+        return [=, counts = scene->count(batch, head, sources)] {
+          scene->learn(batch, head, sources, counts);
         };
       };
     }
-    const PlanePtr plane = state.facts().panel.plane;
+    const PlanePtr plane = state.counts().panel.plane;
     const Index cells = smallest_unit(state.view).q;
     return [=]() -> Found {
       return [=, counts = counted_tiles(*plane, cells)] { scene->learn(plane, cells, counts); };
@@ -139,7 +139,7 @@ class Counting::Work {
 
   const ScenePtr scene_;
   const View view_;
-  Beside<Found> found_;
+  BackgroundTask<Found> found_;
 };
 
 /// The counting of what is marked in all batches and heads of a scene.
@@ -155,7 +155,7 @@ class Counting::Marking {
 
  private:
   const ScenePtr scene_;
-  Beside<Marks> found_;
+  BackgroundTask<Marks> found_;
 };
 
 Counting::Counting(std::function<void()> done) : done_(std::move(done)) {}

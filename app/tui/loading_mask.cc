@@ -1,4 +1,4 @@
-#include "app/tui/arriving.h"
+#include "app/tui/loading_mask.h"
 
 #include <algorithm>
 #include <numeric>
@@ -18,7 +18,7 @@ Index block_for(Index extent) {
 
 }  // namespace
 
-void Arriving::add(const RowsRead& rows) {
+void LoadingMask::add(const RowsRead& rows) {
   const std::lock_guard lock(mutex_);
   const Index queries = rows.shape[2], keys = rows.shape[3];
   if (shape_.empty()) {
@@ -42,12 +42,12 @@ void Arriving::add(const RowsRead& rows) {
   }
 }
 
-std::vector<Index> Arriving::shape() const {
+std::vector<Index> LoadingMask::shape() const {
   const std::lock_guard lock(mutex_);
   return shape_;
 }
 
-bool Arriving::is_known(const InkGrid& grid, Index row) const {
+bool LoadingMask::is_known(const InkGrid& grid, Index row) const {
   if (shape_.empty() || grid.q_step % block_.q != 0 || grid.k_step % block_.k != 0) return false;
   const Range queries = grid.queries(row);
   const auto first = known_.begin() + queries.begin / block_.q;
@@ -55,7 +55,7 @@ bool Arriving::is_known(const InkGrid& grid, Index row) const {
   return std::accumulate(first, last, Index{0}) == queries.size();
 }
 
-Index Arriving::open_in(Range queries, Range keys) const {
+Index LoadingMask::open_in(Range queries, Range keys) const {
   Index out = 0;
   for (Index row = queries.begin / block_.q; row * block_.q < queries.end; ++row) {
     const auto first = open_.begin() + row * columns_ + keys.begin / block_.k;
@@ -64,7 +64,7 @@ Index Arriving::open_in(Range queries, Range keys) const {
   return out;
 }
 
-InkGrid Arriving::grid(const GridShape& shape) const {
+InkGrid LoadingMask::grid(const GridShape& shape) const {
   const std::lock_guard lock(mutex_);
   InkGrid out;
   static_cast<GridShape&>(out) = shape;

@@ -9,6 +9,6 @@ namespace maskctl {
 /// in rectangles whose borders are borders of blocks no longer reads the plane, everything else
 /// does. Reads the plane once, in parallel; holds 8 bytes for each block. For planes that are
 /// counted again and again in other rectangles, such as a dense mask that someone looks at.
-PlanePtr tallied(const PlanePtr& plane);
+PlanePtr with_tile_counts(const PlanePtr& plane);
 
 }  // namespace maskctl

@@ -10,7 +10,7 @@
 namespace maskctl::app::tui {
 
 /// Counts the rows of one plane in blocks, as they come. May be used by several threads.
-class Arriving {
+class LoadingMask {
  public:
   void add(const RowsRead& rows);
   /// [B,H,Q,K] of the mask; empty until there are rows.

@@ -1,5 +1,5 @@
 // A plane with known blocks, against a bool array: everywhere, and between borders of blocks.
-#include "maskctl/mask/planes/tallied.h"
+#include "maskctl/mask/planes/tile_counts.h"
 
 #include <algorithm>
 #include <random>
@@ -19,14 +19,14 @@ Index border(const twin::Pick& pick, Index extent) {
 
 Range between(Index a, Index b) { return {std::min(a, b), std::max(a, b)}; }
 
-TEST_CASE("tallied: the same plane, counted from its blocks", "[mask][planes]") {
+TEST_CASE("tile counts: the same plane, counted from its blocks", "[mask][planes]") {
   std::mt19937 random(11);
   const twin::Pick pick = twin::pick_from(random);
   for (int leaf = 0; leaf < twin::kLeaves; ++leaf) {
     INFO("leaf " << leaf);
     const Index queries = pick(1, 300), keys = pick(1, 300);
     const twin::Pair pair = twin::make_leaf(static_cast<twin::Leaf>(leaf), pick, queries, keys);
-    const PlanePtr plane = tallied(pair.plane);
+    const PlanePtr plane = with_tile_counts(pair.plane);
     CHECK(twin::check_plane(plane, pair.dense, random, 8) == "");
     for (int i = 0; i < 20; ++i) {
       const Range q = between(border(pick, queries), border(pick, queries));
@@ -40,22 +40,22 @@ TEST_CASE("tallied: the same plane, counted from its blocks", "[mask][planes]") 
   }
 }
 
-TEST_CASE("tallied: blocks grow with the plane", "[mask][planes]") {
+TEST_CASE("tile counts: blocks grow with the plane", "[mask][planes]") {
   // 70 000 queries: blocks of 128.
   std::vector<Run> runs{{3, 5}, {9, 10}};
   std::vector<RowRef> refs(70'000, RowRef{0, 0, 10});
   const PlanePtr plane = row_lists(10, runs, {0, 2}, refs);
-  const PlanePtr known = tallied(plane);
+  const PlanePtr known = with_tile_counts(plane);
   CHECK(known->count() == 210'000);
   CHECK(known->count({128, 640}, {0, 10}) == 3 * 512);
   CHECK(known->count({64, 640}, {0, 10}) == 3 * 576);
   CHECK(known->bytes() - plane->bytes() == 8 * 548 * 2);
 }
 
-TEST_CASE("tallied: each axis has blocks of its own", "[mask][planes]") {
+TEST_CASE("tile counts: each axis has blocks of its own", "[mask][planes]") {
   // 70 000 queries, but 640 keys: blocks of 128 x 64.
   const PlanePtr band = diagonal_band(70'000, 640, -100, 0);
-  const PlanePtr known = tallied(band);
+  const PlanePtr known = with_tile_counts(band);
   for (Index key = 0; key < 640; key += 64) {
     CHECK(known->count({512, 768}, {key, key + 64}) == band->count({512, 768}, {key, key + 64}));
   }

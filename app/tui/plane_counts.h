@@ -4,12 +4,12 @@
 #include <functional>
 #include <memory>
 
-#include "app/tui/beside.h"
+#include "app/tui/background_task.h"
 #include "maskctl/render/figure/figure.h"
 
 namespace maskctl::app::tui {
 
-struct PlaneFacts {
+struct PlaneCounts {
   Panel panel;         // what is drawn
   Index id_width = 0;  // characters of the longest id of a query
   /// False while the rest is being counted. The panel has no leaks and no padding until then.
@@ -24,10 +24,10 @@ struct TileCounts {
 };
 
 /// What is known of a panel at once.
-PlaneFacts first_facts(Panel panel);
+PlaneCounts first_counts(Panel panel);
 
 /// What is known after counting, which may take long. `two` has both SOURCEs, if there are two.
-PlaneFacts counted_facts(PlaneFacts facts, const Panel& two, std::int32_t pad_id);
+PlaneCounts all_counts(PlaneCounts counts, const Panel& two, std::int32_t pad_id);
 
 class Scene;
 struct State;

@@ -17,11 +17,11 @@ namespace maskctl::app::tui {
 
 /// Makes one value on a thread of its own. Its end stops the work and waits until it has stopped.
 template <typename T>
-class Beside {
+class BackgroundTask {
  public:
   /// `make` works within the limits that hold here, and heeds stop requests as they do. `ended` is
   /// called on the same thread when the value is there, or an exception instead of it.
-  Beside(std::function<T()> make, std::function<void()> ended)
+  BackgroundTask(std::function<T()> make, std::function<void()> ended)
       : make_(std::move(make)),
         ended_(std::move(ended)),
         limits_(WorkScope::current()),

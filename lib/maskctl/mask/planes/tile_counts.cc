@@ -1,4 +1,4 @@
-#include "maskctl/mask/planes/tallied.h"
+#include "maskctl/mask/planes/tile_counts.h"
 
 #include <algorithm>
 
@@ -16,9 +16,9 @@ Index block_for(Index extent) {
   return block;
 }
 
-class Tallied final : public Plane {
+class TileCounted final : public Plane {
  public:
-  explicit Tallied(const PlanePtr& plane)
+  explicit TileCounted(const PlanePtr& plane)
       : Plane(plane->queries(), plane->keys()),
         plane_(plane),
         block_{block_for(queries()), block_for(keys())},
@@ -102,9 +102,9 @@ class Tallied final : public Plane {
 
 }  // namespace
 
-PlanePtr tallied(const PlanePtr& plane) {
+PlanePtr with_tile_counts(const PlanePtr& plane) {
   if (plane->queries() == 0 || plane->keys() == 0) return plane;
-  return std::make_shared<Tallied>(plane);
+  return std::make_shared<TileCounted>(plane);
 }
 
 }  // namespace maskctl
