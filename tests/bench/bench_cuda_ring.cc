@@ -19,6 +19,7 @@
 #include "maskctl/attention/arrays/slices.h"
 #include "maskctl/attention/cuda/host_door.h"
 #include "maskctl/attention/cuda/ring/ring.h"
+#include "maskctl/attention/operations/ring/ring.h"
 #include "maskctl/attention/sharded/gather.h"
 #include "maskctl/attention/softmax/checked.h"
 

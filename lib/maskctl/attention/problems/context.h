@@ -40,7 +40,8 @@ struct Context {
   std::stop_token stop = {};
   /// With it, a kernel that the backend cannot run is run by the next backend of backends() that
   /// can, and the line says so: "softmax_backward: cpu instead of cuda: no CUDA device was found".
-  /// Without it such a call throws Error(kUnsupported). Ranks of a ring call it from their threads.
+  /// Without it such a call throws Error(kUnsupported). Ranks of a ring and devices of a mesh call
+  /// it from their threads.
   std::function<void(const std::string& line)> fallback = {};
 
   WorkLimits limits() const { return {threads, scratch.get(), stop}; }
