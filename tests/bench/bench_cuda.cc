@@ -19,7 +19,7 @@
 #include "gpu_cases.h"
 #include "maskctl/attention/cuda/blocks/block_attention.h"
 #include "maskctl/attention/cuda/grouped/grouped_product.h"
-#include "maskctl/attention/cuda/host_door.h"
+#include "maskctl/attention/cuda/host_call.h"
 #include "maskctl/attention/cuda/linear/linear.h"
 #include "maskctl/attention/cuda/paged/paged.h"
 #include "maskctl/attention/cuda/softmax/softmax.h"
@@ -122,27 +122,29 @@ template <class Problem, class Plan, class... Arrays,
 class OnDevice<kernel> {
  public:
   explicit OnDevice(const Problem& problem, const Arrays&... arrays)
-      : plan_(problem, visit_.stream()),
-        problem_(lent_there(problem)),
-        arrays_(lent_there(arrays)...) {}
+      : plan_(problem, host_call_.stream()),
+        problem_(all_to_device(problem)),
+        arrays_(all_to_device(arrays)...) {}
 
   Timed side(std::string figure, double amount, const char* unit) {
-    return {std::move(figure), visit_.stream(), [this] { run(); }, amount, unit};
+    return {std::move(figure), host_call_.stream(), [this] { run(); }, amount, unit};
   }
 
  private:
   template <class T>
-  T lent_there(const T& arrays) {
-    using cuda::lent;
-    return lent(visit_, arrays);
+  T all_to_device(const T& arrays) {
+    using cuda::to_device;
+    return to_device(host_call_, arrays);
   }
   void run() {
     std::apply(
-        [this](const auto&... arrays) { kernel(visit_.workspace(), problem_, plan_, arrays...); },
+        [this](const auto&... arrays) {
+          kernel(host_call_.workspace(), problem_, plan_, arrays...);
+        },
         arrays_);
   }
 
-  cuda::Visit visit_;
+  cuda::HostCall host_call_;
   Plan plan_;
   Problem problem_;
   std::tuple<Arrays...> arrays_;

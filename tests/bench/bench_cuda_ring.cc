@@ -17,7 +17,7 @@
 #include "bench.h"
 #include "gpu_cases.h"
 #include "maskctl/attention/arrays/slices.h"
-#include "maskctl/attention/cuda/host_door.h"
+#include "maskctl/attention/cuda/host_call.h"
 #include "maskctl/attention/cuda/ring/ring.h"
 #include "maskctl/attention/operations/ring/ring.h"
 #include "maskctl/attention/sharded/gather.h"
@@ -70,9 +70,9 @@ template <class Problem, class Plan, class BackwardPlan>
 class Passes {
  public:
   explicit Passes(const Problem& problem)
-      : plan_(problem, visit_.stream()),
-        backward_plan_(problem, visit_.stream()),
-        problem_(cuda::lent(visit_, problem)),
+      : plan_(problem, host_call_.stream()),
+        backward_plan_(problem, host_call_.stream()),
+        problem_(cuda::to_device(host_call_, problem)),
         out_{room(kType, problem.query.shape()),
              room(DType::kFloat32, std::vector<Index>{1, kHeads, problem.query.extent(1)})},
         gradients_{room(kType, problem.query.shape()),
@@ -82,21 +82,21 @@ class Passes {
                    {}} {}
 
   void run(bool is_backward) {
-    if (!is_backward) return forward(visit_.workspace(), problem_, plan_, out_);
-    backward(visit_.workspace(), problem_, backward_plan_, {out_.out, out_.lse, problem_.query, {}},
-             gradients_);
+    if (!is_backward) return forward(host_call_.workspace(), problem_, plan_, out_);
+    backward(host_call_.workspace(), problem_, backward_plan_,
+             {out_.out, out_.lse, problem_.query, {}}, gradients_);
   }
-  void wait() { cuda::check(cudaStreamSynchronize(visit_.stream()), "cudaStreamSynchronize"); }
+  void wait() { cuda::check(cudaStreamSynchronize(host_call_.stream()), "cudaStreamSynchronize"); }
 
  private:
   MutableTensorView room(DType dtype, std::span<const Index> shape) {
     Index elements = 1;
     for (const Index extent : shape) elements *= extent;
-    buffers_.emplace_back(as_size(elements * size_bytes(dtype)), visit_.stream());
+    buffers_.emplace_back(as_size(elements * size_bytes(dtype)), host_call_.stream());
     return {buffers_.back().data(), dtype, shape, {MemorySpace::kDevice, 0}};
   }
 
-  cuda::Visit visit_;
+  cuda::HostCall host_call_;
   std::vector<cuda::DeviceBuffer> buffers_;
   Plan plan_;
   BackwardPlan backward_plan_;

@@ -5,7 +5,7 @@
 #include "attention/linear_call.h"
 #include "gpu/kernels_ran.h"
 #include "maskctl/attention/arrays/outputs.h"
-#include "maskctl/attention/cuda/host_door.h"
+#include "maskctl/attention/cuda/host_call.h"
 #include "maskctl/attention/operations/linear/checked.h"
 
 namespace {
@@ -59,18 +59,19 @@ TEST_CASE("gpu: a plan and a workspace serve several passes of the recurrence", 
     for (Tensor* const array : {&seen.query, &seen.key, &seen.value}) {
       std::ranges::fill(array->bytes(), std::byte{0});
     }
-    cuda::Visit visit;
+    cuda::HostCall host_call;
     const LinearProblem problem = checked_linear(call.inputs(), call.options);
-    const cuda::LinearPlan plan(problem, visit.stream());
-    const LinearProblem there = cuda::lent(visit, problem);
-    const auto in = cuda::lent(
-        visit, LinearBackwardInputs{call.d_out, view_of(call.d_final ? &*call.d_final : nullptr)});
-    const auto out =
-        cuda::lent(visit, LinearGradientOutputs{seen.query, seen.key, seen.value, view_of(seen.g),
-                                                view_of(seen.g_gamma), view_of(seen.gk),
-                                                view_of(seen.gv), view_of(seen.initial_state)});
-    for (int n = 0; n < 3; ++n) cuda::linear_backward(visit.workspace(), there, plan, in, out);
-    visit.finish();
+    const cuda::LinearPlan plan(problem, host_call.stream());
+    const LinearProblem there = cuda::to_device(host_call, problem);
+    const auto in = cuda::to_device(
+        host_call,
+        LinearBackwardInputs{call.d_out, view_of(call.d_final ? &*call.d_final : nullptr)});
+    const auto out = cuda::to_device(
+        host_call, LinearGradientOutputs{seen.query, seen.key, seen.value, view_of(seen.g),
+                                         view_of(seen.g_gamma), view_of(seen.gk), view_of(seen.gv),
+                                         view_of(seen.initial_state)});
+    for (int n = 0; n < 3; ++n) cuda::linear_backward(host_call.workspace(), there, plan, in, out);
+    host_call.finish();
     check_gradients(seen, expected, 0);
   }
   gpu_test::say_ran("linear_backward from the device door", "float32", 12);

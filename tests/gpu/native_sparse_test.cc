@@ -4,7 +4,7 @@
 
 #include "gpu/kernels_ran.h"
 #include "maskctl/attention/cuda/blocks/block_attention.h"
-#include "maskctl/attention/cuda/host_door.h"
+#include "maskctl/attention/cuda/host_call.h"
 #include "maskctl/attention/operations/native_sparse/checked.h"
 #include "maskctl/attention/problems/block_problem.h"
 #include "support/tensors.h"
@@ -121,13 +121,13 @@ TEST_CASE("gpu: a plan of listed blocks serves several calls on arrays of the GP
       apply_native_sparse_attention(call.given(), call.on(Backend::kCuda));
   SoftmaxResult seen{Tensor(expected.out.dtype(), expected.out.shape()),
                      Tensor(expected.lse.dtype(), expected.lse.shape())};
-  cuda::Visit visit;
+  cuda::HostCall host_call;
   const BlockProblem problem = checked_selected_problem(call.given(), call.options);
-  const cuda::BlockPlan plan(problem, visit.stream());
-  const BlockProblem there = cuda::lent(visit, problem);
-  const SoftmaxOutputs outputs = cuda::lent(visit, SoftmaxOutputs{seen.out, seen.lse});
-  for (int n = 0; n < 3; ++n) cuda::blocks_forward(visit.workspace(), there, plan, outputs);
-  visit.finish();
+  const cuda::BlockPlan plan(problem, host_call.stream());
+  const BlockProblem there = cuda::to_device(host_call, problem);
+  const SoftmaxOutputs outputs = cuda::to_device(host_call, SoftmaxOutputs{seen.out, seen.lse});
+  for (int n = 0; n < 3; ++n) cuda::blocks_forward(host_call.workspace(), there, plan, outputs);
+  host_call.finish();
   check_close(seen.out, expected.out, 0, "out");
   check_close(seen.lse, expected.lse, 0, "lse");
   gpu_test::say_ran("blocks_forward from the device door", "float32", 3);

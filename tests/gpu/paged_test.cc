@@ -4,7 +4,7 @@
 
 #include "attention/paged_batches.h"
 #include "gpu/kernels_ran.h"
-#include "maskctl/attention/cuda/host_door.h"
+#include "maskctl/attention/cuda/host_call.h"
 
 namespace maskctl::attention::paging {
 namespace {
@@ -16,9 +16,9 @@ class DeviceBatch {
       : keys_(b.tokens_first(b.keys)),
         values_(b.tokens_first(b.values)),
         out_(b.dtype, b.queries.shape()),
-        lengths_(b.lengths, visit_.stream()),
-        tables_(b.table, visit_.stream()),
-        starts_(b.starts, visit_.stream()),
+        lengths_(b.lengths, host_call_.stream()),
+        tables_(b.table, host_call_.stream()),
+        starts_(b.starts, host_call_.stream()),
         arrays_{lengths_.data(), tables_.data(), starts_.data(), b.count(), b.width} {
     PagedProblem problem;
     problem.queries = b.queries;
@@ -28,35 +28,35 @@ class DeviceBatch {
     problem.soft_cap = rules.soft_cap;
     if (rules.window) problem.left = *rules.window - 1;
     if (rules.sinks) problem.sinks = *rules.sinks;
-    problem_ = cuda::lent(visit_, problem);
+    problem_ = cuda::to_device(host_call_, problem);
   }
 
   cuda::PagedArrays& arrays() { return arrays_; }
   /// Replaces the elements of one of them.
   void change(const std::int32_t* array, const std::vector<std::int32_t>& elements) {
     cuda::copy_to_device(const_cast<std::int32_t*>(array), std::as_bytes(std::span(elements)),
-                         visit_.stream());
+                         host_call_.stream());
   }
   cuda::PagedPlan plan(cuda::PagedCheck check = cuda::PagedCheck::kCheck) {
-    return cuda::PagedPlan(arrays_, visit_.stream(), check);
+    return cuda::PagedPlan(arrays_, host_call_.stream(), check);
   }
   Tensor run(const cuda::PagedPlan& plan) {
-    const MutableTensorView there = visit_.lend(MutableTensorView(out_));
-    cuda::paged(visit_.workspace(), problem_, plan, there);
-    visit_.finish();
+    const MutableTensorView there = host_call_.to_device(MutableTensorView(out_));
+    cuda::paged(host_call_.workspace(), problem_, plan, there);
+    host_call_.finish();
     return out_;
   }
   int status(const cuda::PagedPlan& plan) {
     int status = -1;
     cuda::copy_to_host(std::as_writable_bytes(std::span(&status, 1)), plan.status(),
-                       visit_.stream());
-    visit_.finish();
+                       host_call_.stream());
+    host_call_.finish();
     return status;
   }
 
  private:
   Tensor keys_, values_, out_;
-  cuda::Visit visit_;
+  cuda::HostCall host_call_;
   cuda::DeviceArray<std::int32_t> lengths_, tables_, starts_;
   cuda::PagedArrays arrays_;
   PagedProblem problem_;

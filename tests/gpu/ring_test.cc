@@ -5,7 +5,7 @@
 #include "gpu/kernels_ran.h"
 #include "maskctl/attention/arrays/slices.h"
 #include "maskctl/attention/backends.h"
-#include "maskctl/attention/cuda/host_door.h"
+#include "maskctl/attention/cuda/host_call.h"
 #include "maskctl/attention/operations/ring/ring.h"
 #include "maskctl/mask/leaves.h"
 #include "maskctl/mask/planes/bands.h"
@@ -149,13 +149,13 @@ TEST_CASE("gpu: a plan and a workspace of each rank serve several calls of a rin
     const RingShard shard(ring, q, k, v, call.options);
     const RingProblem problem{&ring, &shard, q, k, v, {}};
     Tensor out(q.dtype(), q.shape()), lse(DType::kFloat32, shard.dims().lse_shape());
-    cuda::Visit visit;
-    const cuda::RingPlan plan(problem, visit.stream());
-    const RingProblem there = cuda::lent(visit, problem);
-    const SoftmaxOutputs results = cuda::lent(visit, SoftmaxOutputs{out, lse});
+    cuda::HostCall host_call;
+    const cuda::RingPlan plan(problem, host_call.stream());
+    const RingProblem there = cuda::to_device(host_call, problem);
+    const SoftmaxOutputs results = cuda::to_device(host_call, SoftmaxOutputs{out, lse});
     for (int n = 0; n < maskctl::test::rounds(5); ++n)
-      cuda::ring_forward(visit.workspace(), there, plan, results);
-    visit.finish();
+      cuda::ring_forward(host_call.workspace(), there, plan, results);
+    host_call.finish();
     const Tensor like = part(expected.forward.out);
     if (!std::ranges::equal(out.bytes(), like.bytes())) throw Error(Errc::kDevice, "other bits");
   });

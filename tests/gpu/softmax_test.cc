@@ -5,7 +5,7 @@
 #include "attention/softmax_call.h"
 #include "gpu/kernels_ran.h"
 #include "maskctl/attention/cuda/hopper/forward.h"
-#include "maskctl/attention/cuda/host_door.h"
+#include "maskctl/attention/cuda/host_call.h"
 #include "maskctl/attention/softmax/checked.h"
 #include "maskctl/mask/planes/bands.h"
 #include "support/rounds.h"
@@ -121,13 +121,13 @@ TEST_CASE("gpu: a plan and a workspace serve several calls on arrays of the GPU"
     const SoftmaxResult expected = softmax_forward(call.inputs(), call.options);
     SoftmaxResult seen{Tensor(expected.out.dtype(), expected.out.shape()),
                        Tensor(expected.lse.dtype(), expected.lse.shape())};
-    cuda::Visit visit;
+    cuda::HostCall host_call;
     const SoftmaxProblem problem = checked_softmax(call.inputs(), call.options);
-    const cuda::SoftmaxPlan plan(problem, visit.stream());
-    const SoftmaxProblem there = cuda::lent(visit, problem);
-    const SoftmaxOutputs outputs = cuda::lent(visit, SoftmaxOutputs{seen.out, seen.lse});
-    for (int n = 0; n < 3; ++n) cuda::softmax_forward(visit.workspace(), there, plan, outputs);
-    visit.finish();
+    const cuda::SoftmaxPlan plan(problem, host_call.stream());
+    const SoftmaxProblem there = cuda::to_device(host_call, problem);
+    const SoftmaxOutputs outputs = cuda::to_device(host_call, SoftmaxOutputs{seen.out, seen.lse});
+    for (int n = 0; n < 3; ++n) cuda::softmax_forward(host_call.workspace(), there, plan, outputs);
+    host_call.finish();
     CHECK(same_bits(seen.out, expected.out));
     CHECK(same_bits(seen.lse, expected.lse));
   }

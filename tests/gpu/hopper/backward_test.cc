@@ -3,7 +3,7 @@
 #include "attention/softmax_call.h"
 #include "gpu/kernels_ran.h"
 #include "maskctl/attention/cuda/hopper/forward.h"
-#include "maskctl/attention/cuda/host_door.h"
+#include "maskctl/attention/cuda/host_call.h"
 #include "maskctl/attention/cuda/softmax/softmax.h"
 #include "maskctl/attention/softmax/checked.h"
 #include "support/rounds.h"
@@ -39,9 +39,9 @@ struct PlannedBlocks {
   bool is_fine;
 };
 PlannedBlocks planned_blocks(const SoftmaxCall& call) {
-  cuda::Visit visit;
+  cuda::HostCall host_call;
   const SoftmaxProblem problem = checked_softmax(call.inputs(), call.options);
-  const cuda::SoftmaxBackwardPlan plan(problem, visit.stream());
+  const cuda::SoftmaxBackwardPlan plan(problem, host_call.stream());
   return {plan.key_order.split_count, plan.key_order.is_fine};
 }
 SoftmaxGradients gradients_of(const SoftmaxCall& call, Backend backend, bool deterministic = true) {

@@ -3,7 +3,7 @@
 #include "maskctl/attention/cuda/blocks/block_attention.h"
 #include "maskctl/attention/cuda/grouped/grouped_product.h"
 #include "maskctl/attention/cuda/hopper/forward.h"
-#include "maskctl/attention/cuda/host_door.h"
+#include "maskctl/attention/cuda/host_call.h"
 #include "maskctl/attention/cuda/linear/linear.h"
 #include "maskctl/attention/cuda/matrix/matrix_product.h"
 #include "maskctl/attention/cuda/paged/paged.h"

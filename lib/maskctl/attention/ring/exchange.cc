@@ -40,7 +40,7 @@ std::vector<Tensor> gathered(Communicator& ring, const Tensor& own) {
 SeenKeys::SeenKeys(const RingShard& shard) {
   for (Index t = 0; t < shard.ranks(); ++t) {
     wanted_.push_back(shard.seen_keys(shard.rank(), shard.owner(t)));
-    lent_.push_back(shard.seen_keys(shard.reader(t), shard.rank()));
+    sent_.push_back(shard.seen_keys(shard.reader(t), shard.rank()));
   }
 }
 
@@ -98,8 +98,8 @@ Index KeyValues::start(Index t) {
   next_ = {stretch_of(own_key_, stretch), stretch_of(own_value_, stretch)};
   receive_runs(ring_, owner, wanted, next_.key, stretch.begin);
   receive_runs(ring_, owner, wanted, next_.value, stretch.begin);
-  return send_runs(ring_, reader, seen_.lent(t), own_key_) +
-         send_runs(ring_, reader, seen_.lent(t), own_value_);
+  return send_runs(ring_, reader, seen_.sent(t), own_key_) +
+         send_runs(ring_, reader, seen_.sent(t), own_value_);
 }
 
 void KeyValues::arrive() {

@@ -19,11 +19,11 @@ class SeenKeys {
   /// The keys of the owner at step t that this rank's queries see.
   const Runs& wanted(Index t) const { return wanted_[as_size(t)]; }
   /// The keys of this rank that the reader at step t sees.
-  const Runs& lent(Index t) const { return lent_[as_size(t)]; }
+  const Runs& sent(Index t) const { return sent_[as_size(t)]; }
   bool any_wanted(Index t) const;
 
  private:
-  std::vector<Runs> wanted_, lent_;
+  std::vector<Runs> wanted_, sent_;
 };
 
 /// The stretch of keys around the runs of all batches.

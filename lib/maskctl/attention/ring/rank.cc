@@ -195,19 +195,19 @@ class KeyGradients {
   /// reader's part. Returns the bytes sent.
   Index start(Index t, const std::optional<SoftmaxGradients>& part) {
     const Index reader = shard_.reader(t);
-    const Range lent = around(seen_.lent(t)), wanted = around(seen_.wanted(t));
-    part_key_ = stretch_of(key_, lent), part_value_ = stretch_of(value_, lent);
-    receive_runs(ring_, reader, seen_.lent(t), part_key_, lent.begin);
-    receive_runs(ring_, reader, seen_.lent(t), part_value_, lent.begin);
+    const Range sent = around(seen_.sent(t)), wanted = around(seen_.wanted(t));
+    part_key_ = stretch_of(key_, sent), part_value_ = stretch_of(value_, sent);
+    receive_runs(ring_, reader, seen_.sent(t), part_key_, sent.begin);
+    receive_runs(ring_, reader, seen_.sent(t), part_value_, sent.begin);
     if (!part) return 0;
     return send_runs(ring_, shard_.owner(t), seen_.wanted(t), part->key, wanted.begin) +
            send_runs(ring_, shard_.owner(t), seen_.wanted(t), part->value, wanted.begin);
   }
   void arrive(Index t) {
     add_share_of(shard_.reader(t));
-    const Range lent = around(seen_.lent(t));
-    add_runs(part_key_, lent.begin, seen_.lent(t), key_);
-    add_runs(part_value_, lent.begin, seen_.lent(t), value_);
+    const Range sent = around(seen_.sent(t));
+    add_runs(part_key_, sent.begin, seen_.sent(t), key_);
+    add_runs(part_value_, sent.begin, seen_.sent(t), value_);
   }
   const Tensor& key() const { return key_; }
   const Tensor& value() const { return value_; }

@@ -317,16 +317,17 @@ class BackwardConsumer {
       const int column = first_query_ + fragment_column(thread_, i), side = i / 2 % 2;
       const Index query = Index{step_->number} * kQueries + column;
       const Index key = Index{tile_.number} * kKeys + key_tile_ * 64 + row_ + 8 * side;
-      float weight = 0, kept = 0, slope = 1, multiplied = 1;
+      float weight = 0, kept = 0, derivative = 1, multiplied = 1;
       if (query < p.d.queries && is_open(words, i)) {
-        const float s = logit(p, tile_.batch, head, query, key, scores[i], slope);
+        const float s = logit(p, tile_.batch, head, query, key, scores[i], derivative);
         const float2 lse = row_values(0, i / 4);
         weight = exp2_approximate(s * kLog2E - (i % 2 == 0 ? lse.x : lse.y));
         multiplied = multiplier(p, tile_.batch, head, query, key);
         kept = weight * multiplied;
       }
       const float2 delta = row_values(1, i / 4);
-      d_scores[i] = weight * slope * (multiplied * d_scores[i] - (i % 2 == 0 ? delta.x : delta.y));
+      d_scores[i] =
+          weight * derivative * (multiplied * d_scores[i] - (i % 2 == 0 ? delta.x : delta.y));
       scores[i] = kept;
     }
   }

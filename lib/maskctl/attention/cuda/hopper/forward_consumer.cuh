@@ -188,10 +188,10 @@ class Consumer {
     for (int i = 0; i < kKeys / 2; ++i) {
       const int query = work_.tile * Shape::kRows + group_ * 64 + row_ + i / 2 % 2 * 8;
       const int key = number_ * kKeys + i / 4 * 8 + thread_ % 4 * 2 + i % 2;
-      float slope;
+      float derivative;
       scores[i] =
           kLog2E * logit(c.p, work_.b, work_.h, min(query, static_cast<int>(c.p.d.queries) - 1),
-                         min(key, static_cast<int>(c.p.d.keys) - 1), scores[i], slope);
+                         min(key, static_cast<int>(c.p.d.keys) - 1), scores[i], derivative);
     }
   }
   /// In the order of the words' bytes: one instruction turns a byte into four predicates.

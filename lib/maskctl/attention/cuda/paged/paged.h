@@ -75,8 +75,8 @@ constexpr Index kMostHeadBytes = 4096;
 /// Why paged() cannot take a problem: its heads have more bytes.
 std::string paged_unsupported(const PagedProblem& problem);
 
-class Visit;
+class HostCall;
 /// The problem with its arrays on the GPU; keys and values that share memory are copied once.
-PagedProblem lent(Visit& visit, PagedProblem problem);
+PagedProblem to_device(HostCall& host_call, PagedProblem problem);
 
 }  // namespace maskctl::attention::cuda

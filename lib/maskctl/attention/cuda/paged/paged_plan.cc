@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <array>
 
-#include "maskctl/attention/cuda/host_door.h"
+#include "maskctl/attention/cuda/host_call.h"
 #include "maskctl/attention/cuda/paged/paged.h"
 
 namespace maskctl::attention::cuda {
@@ -30,14 +30,14 @@ std::string paged_unsupported(const PagedProblem& problem) {
   return fmt::format("heads have {} elements, more than {}", problem.cache.dim, most);
 }
 
-PagedProblem lent(Visit& visit, PagedProblem problem) {
+PagedProblem to_device(HostCall& host_call, PagedProblem problem) {
   PagedCache& cache = problem.cache;
-  problem.queries = visit.lend(problem.queries);
-  if (problem.sinks) problem.sinks = visit.lend(*problem.sinks);
+  problem.queries = host_call.to_device(problem.queries);
+  if (problem.sinks) problem.sinks = host_call.to_device(*problem.sinks);
   const Index bytes = cache.extent() * size_bytes(cache.dtype);
   const auto region = [&](const std::byte* begin, const std::byte* end) {
     const std::array size{Index{end - begin}};
-    return visit.lend(TensorView(begin, DType::kUInt8, size, cache.place)).data();
+    return host_call.to_device(TensorView(begin, DType::kUInt8, size, cache.place)).data();
   };
   const std::byte* const first = std::min(cache.keys, cache.values);
   const std::byte* const last = std::max(cache.keys, cache.values);

@@ -55,7 +55,7 @@ Peers::Peers(Workspace& workspace, const RingProblem& problem, const RingSteps& 
     slot = {take_keys(key_bytes_, most_keys), take_keys(value_bytes_, most_keys)};
   }
   for (Index t = 1; t < ranks && gradients; ++t) {
-    const Range keys = around(steps.lent[as_size(t)]);
+    const Range keys = around(steps.sent[as_size(t)]);
     if (keys.empty()) continue;
     home_.push_back(
         {t, keys, take_keys(key_bytes_, keys.size()), take_keys(value_bytes_, keys.size())});
@@ -178,7 +178,7 @@ const std::vector<Peers::Home>& Peers::bring_home(const std::vector<KeyGradients
   }
   const std::vector<Offer> from_each = exchanged(to_each);
   for (const Home& home : home_) {
-    const SeenKeys::Runs& runs = steps_.lent[as_size(home.step)];
+    const SeenKeys::Runs& runs = steps_.sent[as_size(home.step)];
     const Index keys = problem_.key.extent(0) * home.keys.size();
     if (!fill(runs, home.keys)) {
       fill_bytes(home.key, 0, as_size(keys * key_bytes_), copies);

@@ -36,7 +36,7 @@ struct RingSteps {
   explicit RingSteps(const RingProblem& problem);
 
   std::deque<RingPart> parts;  // in the order of the steps: this rank's own keys first, if seen
-  std::vector<SeenKeys::Runs> lent;  // the keys of this rank that the reader at step t sees
+  std::vector<SeenKeys::Runs> sent;  // the keys of this rank that the reader at step t sees
   std::vector<bool> partners;        // ranks whose keys this one sees, or that see its keys
   // Other ranks' keys are worked on alongside the rank's own and go first, since their owners wait
   // for gradients. Parts alternate between two lanes, so that one begins where the one before

@@ -133,8 +133,8 @@ class StepTimes {
   /// Records the steps where the caller asked for them, which waits for the GPU.
   void give(const RingSteps& plan, bool is_backward) {
     if (!steps()) return;
-    std::vector<RingStep> all(plan.lent.size() + 1);
-    for (std::size_t t = 1; t < plan.lent.size(); ++t) all[t].bytes = bytes(plan.lent[t]);
+    std::vector<RingStep> all(plan.sent.size() + 1);
+    for (std::size_t t = 1; t < plan.sent.size(); ++t) all[t].bytes = bytes(plan.sent[t]);
     for (std::size_t n = 0; n < plan.parts.size(); ++n) {
       const RingPart& part = plan.parts[n];
       RingStep& step = all[as_size(part.step)];

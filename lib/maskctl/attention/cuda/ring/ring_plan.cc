@@ -44,8 +44,8 @@ RingSteps::RingSteps(const RingProblem& problem) {
       partners[as_size(shard.owner(t))] = true;
       parts.emplace_back(problem, t, seen.wanted(t), parts.empty());
     }
-    if (!around(seen.lent(t)).empty()) partners[as_size(shard.reader(t))] = true;
-    lent.push_back(seen.lent(t));
+    if (!around(seen.sent(t)).empty()) partners[as_size(shard.reader(t))] = true;
+    sent.push_back(seen.sent(t));
   }
 }
 

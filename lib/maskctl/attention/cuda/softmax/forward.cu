@@ -28,9 +28,10 @@ __device__ std::uint64_t open_scores(const SoftmaxParams& p, const BlockPlace& a
 #pragma unroll
     for (int j = 0; j < 4; ++j) {
       const int column = column_of_thread() + j;
-      float slope;
-      s[i][j] = open >> column & 1 ? logit(p, at.b, at.h, i0 + row, j0 + column, s[i][j], slope)
-                                   : -kInfinity;
+      float derivative;
+      s[i][j] = open >> column & 1
+                    ? logit(p, at.b, at.h, i0 + row, j0 + column, s[i][j], derivative)
+                    : -kInfinity;
     }
   }
   return opened;

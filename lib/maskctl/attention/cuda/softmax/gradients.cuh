@@ -38,17 +38,17 @@ __device__ std::uint64_t tile_gradients(const BackwardParams& b, Index batch, In
     for (int c = 0; c < 4; ++c) {
       const int column = column_of_thread() + c;
       const int i = kKeyMajor ? column : row, j = kKeyMajor ? row : column;
-      float weight = 0, multiplied = 0, d_logit = 0, slope = 1;
+      float weight = 0, multiplied = 0, d_logit = 0, derivative = 1;
       const float lse = open >> column & 1 ? b.lse[first_row + i] : -kInfinity;
       if (lse != -kInfinity) {
-        const float s = logit(p, batch, h, i0 + i, j0 + j, kept[r][c], slope);
+        const float s = logit(p, batch, h, i0 + i, j0 + j, kept[r][c], derivative);
         weight = expf(s - lse);
         multiplied = multiplier(p, batch, h, i0 + i, j0 + j);
         d_logit = weight * (multiplied * ds[r][c] - b.delta[first_row + i]);
       }
       kept[r][c] = weight * multiplied;
-      ds[r][c] = d_logit * slope;
-      if (d_bias) (*d_bias)[r][c] = p.bias_after_cap ? d_logit : d_logit * slope;
+      ds[r][c] = d_logit * derivative;
+      if (d_bias) (*d_bias)[r][c] = p.bias_after_cap ? d_logit : d_logit * derivative;
     }
   }
   return opened;

@@ -170,12 +170,12 @@ __device__ void accumulate(const Rows& rows, Index column, Index all, TileMemory
 __device__ inline float sum_of_row(float x) { return sum_of_lanes<16>(x); }
 __device__ inline float max_of_row(float x) { return max_of_lanes<16>(x); }
 
-/// The logit of (b, h, i, j), given q . k; `slope` becomes its derivative with respect to the
+/// The logit of (b, h, i, j), given q . k; `derivative` becomes its derivative with respect to the
 /// scaled product.
 __device__ inline float logit(const SoftmaxParams& p, Index b, Index h, Index i, Index j,
-                              float product, float& slope) {
+                              float product, float& derivative) {
   float s = p.scale * product;
-  slope = 1;
+  derivative = 1;
   if (!p.bias.data && p.soft_cap == 0) return s;
   float bias = 0;
   if (p.bias.data) {
@@ -186,7 +186,7 @@ __device__ inline float logit(const SoftmaxParams& p, Index b, Index h, Index i,
   if (p.soft_cap != 0) {
     const float t = tanhf(s / p.soft_cap);
     s = p.soft_cap * t;
-    slope = 1 - t * t;
+    derivative = 1 - t * t;
   }
   return p.bias_after_cap ? s + bias : s;
 }

@@ -143,11 +143,11 @@ struct DeviceTiles::Tables {
   void add(const BitPlanes& plane, std::vector<DeviceBuffer>& buffers) {
     by_query.push_back(classified(plane, buffers));
     if (!both_orders) return;
-    BitPlanes turned{1, plane.keys, plane.queries, nullptr};
-    const DeviceBuffer words(as_size(turned.size()) * sizeof(std::uint64_t), stream);
-    turned.words = reinterpret_cast<std::uint64_t*>(words.data());
-    transpose_bits(plane, turned, stream);
-    by_key.push_back(classified(turned, buffers));
+    BitPlanes transposed{1, plane.keys, plane.queries, nullptr};
+    const DeviceBuffer words(as_size(transposed.size()) * sizeof(std::uint64_t), stream);
+    transposed.words = reinterpret_cast<std::uint64_t*>(words.data());
+    transpose_bits(plane, transposed, stream);
+    by_key.push_back(classified(transposed, buffers));
   }
 
  private:

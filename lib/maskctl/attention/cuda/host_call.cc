@@ -1,4 +1,4 @@
-#include "maskctl/attention/cuda/host_door.h"
+#include "maskctl/attention/cuda/host_call.h"
 
 #include "maskctl/attention/cuda/gpus.h"
 #include "maskctl/base/error.h"
@@ -17,12 +17,12 @@ std::span<std::byte> bytes_of(const MutableTensorView& array) {
 
 }  // namespace
 
-MutableTensorView Visit::room_for(const TensorView& array, DType dtype) {
+MutableTensorView HostCall::room_for(const TensorView& array, DType dtype) {
   buffers_.emplace_back(as_size(array.elements() * size_bytes(dtype)), stream());
   return {buffers_.back().data(), dtype, array.shape(), {MemorySpace::kDevice, gpu_in_use()}};
 }
 
-TensorView Visit::lend(const TensorView& array) {
+TensorView HostCall::to_device(const TensorView& array) {
   if (is_there(array.place())) return array;
   TensorView host = array;
   if (array.dtype() == DType::kFloat64) {
@@ -36,7 +36,7 @@ TensorView Visit::lend(const TensorView& array) {
   return device;
 }
 
-MutableTensorView Visit::lend(const MutableTensorView& result, bool holds_values) {
+MutableTensorView HostCall::to_device(const MutableTensorView& result, bool holds_values) {
   if (is_there(result.place())) return result;
   const MutableTensorView device = room_for(result, device_dtype(result.dtype()));
   if (holds_values) copy_to_device(device.data(), bytes_of(result), stream());
@@ -44,7 +44,7 @@ MutableTensorView Visit::lend(const MutableTensorView& result, bool holds_values
   return device;
 }
 
-void Visit::finish() {
+void HostCall::finish() {
   std::vector<Tensor> narrow;
   narrow.reserve(results_.size());
   for (const auto& [host, device] : results_) {

@@ -16,17 +16,17 @@
 namespace maskctl::attention::cuda {
 
 /// The arrays of one call, on the GPU as long as the object lives.
-class Visit {
+class HostCall {
  public:
   Workspace& workspace() { return workspace_; }
   Stream stream() const { return stream_.get(); }
 
   /// The array on the GPU, float64 as float32; an array that is there already is complete, and is
   /// used as it is.
-  TensorView lend(const TensorView& array);
+  TensorView to_device(const TensorView& array);
   /// Room for a result on the GPU, which finish() copies back; `holds_values`: its elements are
   /// copied there first.
-  MutableTensorView lend(const MutableTensorView& result, bool holds_values = false);
+  MutableTensorView to_device(const MutableTensorView& result, bool holds_values = false);
   /// Waits for all work and writes the results that belong on the host.
   void finish();
 
@@ -45,12 +45,12 @@ class Visit {
 
 /// Replaces the arrays of a problem, or of a bundle of inputs or results, by arrays on the GPU.
 template <class Arrays>
-Arrays lent(Visit& visit, Arrays arrays) {
-  each_array(arrays, [&visit](auto& array) {
+Arrays to_device(HostCall& host_call, Arrays arrays) {
+  each_array(arrays, [&host_call](auto& array) {
     if constexpr (requires { array.has_value(); }) {
-      if (array) array = visit.lend(*array);
+      if (array) array = host_call.to_device(*array);
     } else {
-      array = visit.lend(array);
+      array = host_call.to_device(array);
     }
   });
   return arrays;
@@ -63,11 +63,12 @@ template <class Problem, class Plan, class... Arrays,
           void (*kernel)(Workspace&, const Problem&, const Plan&, const Arrays&...)>
 struct FromHost<kernel> {
   static void run(const Problem& problem, const Arrays&... arrays, const Context&) {
-    Visit visit;
-    const Plan plan(problem, visit.stream());
-    kernel(visit.workspace(), lent(visit, problem), plan, lent(visit, arrays)...);
+    HostCall host_call;
+    const Plan plan(problem, host_call.stream());
+    kernel(host_call.workspace(), to_device(host_call, problem), plan,
+           to_device(host_call, arrays)...);
     throw_if_stopped();
-    visit.finish();
+    host_call.finish();
   }
 };
 
