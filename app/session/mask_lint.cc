@@ -86,6 +86,7 @@ void add_pattern(const Mask& mask, MaskLint& lint) {
     lint.not_looked_at.push_back({"single cells, as no few steps make the mask", "--expect"});
   }
   add(std::move(found).value_or(Findings{}), lint);
+  add(lint_recognised(pattern), lint);
 }
 
 }  // namespace

@@ -278,3 +278,52 @@ def fault_stray_cell_in_local(rng):
 
 def fault_first_key(rng):
     return (np.arange(size(rng)) <= 0)[None, None, None], ("decode-first-key",), None
+
+
+def fault_diagonal(rng):
+    """Every query sees the next token."""
+    q, k = grid(size(rng, 8))
+    return k <= q + int(rng.integers(1, 3)), ("future-diagonal",), None
+
+
+def fault_documents_of_heads(rng):
+    """One head has a border of documents somewhere else."""
+    n = size(rng, 24)
+    lens = long_lengths(rng, n)
+    while len(set(lens[:-1])) < 2:  # documents of one length are chunks, which heads may have
+        lens = 4 + rng.multinomial(n - 12, np.full(3, 1 / 3))
+    ends = lens.cumsum()
+    moved = ends.copy()
+    border = int(rng.integers(len(ends) - 1))
+    moved[border] += rng.choice([-2, -1, 1, 2])
+    ids = [np.searchsorted(each, np.arange(n), side="right") for each in (ends, moved)]
+    heads = [ids[0]] * int(rng.integers(1, 4)) + [ids[1]]
+    masks = np.stack([causal(n) & (one[:, None] == one) for one in heads])
+    return masks[None], ("heads-documents", "plane-differs", "nearly"), None
+
+
+def fault_hole(rng):
+    """A part in the middle of the past that is not seen."""
+    n = size(rng, 24)
+    mask = causal(n) if rng.random() < 0.5 else windows(n, int(rng.integers(12, n)))
+    q0 = int(rng.integers(12, n - 3))
+    k0 = int(rng.integers(q0 - 7, q0 - 5))
+    out = mask.copy()
+    out[q0:q0 + 2, k0:k0 + int(rng.integers(2, 4))] = False
+    return out, ("nearly",), int((mask & ~out).sum())
+
+
+def fault_rows_see_another_document(rng):
+    """Not all earlier ones, as a global token does."""
+    n = size(rng, 32)
+    lens = 4 + rng.multinomial(n - 16, np.full(4, 1 / 4))
+    ends = lens.cumsum()
+    of = int(rng.integers(2, len(lens)))
+    seen = int(rng.integers(of))
+    rows = int(rng.integers(1, max(2, min(lens[of] - 1, n * n // 64 // lens[seen]) + 1)))
+    q0 = int(ends[of] - lens[of] + rng.integers(lens[of] - rows + 1))
+    ids = ids_of(lens)
+    mask = causal(n) & (ids[:, None] == ids)
+    out = mask.copy()
+    out[q0:q0 + rows, ends[seen] - lens[seen]:ends[seen]] = True
+    return out, ("nearly",), int((out & ~mask).sum())

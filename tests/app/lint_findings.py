@@ -43,6 +43,8 @@ CASES = {
     "axes-exchanged": "exchanged.npy --as dense",
     "plane-full": "gen:causal:n=16,b=4 -t 'batch:2{open:q=0-15}'",
     "plane-future": "gen:full:n=16,b=4 -t 'doc:lens=6+10 | batch:0-2{causal}'",
+    "future-diagonal": "gen:causal:offset=1,n=32",
+    "heads-documents": "gen:causal:n=32,h=2 -t 'heads:0{doc:lens=13+19}|heads:1{doc:lens=14+18}'",
     "plane-differs": "gen:window:keys=8,n=32,h=4 -t 'heads:1{window:keys=7}'",
     "head-differs": "gen:causal:n=16,h=4 -t 'heads:0+2+3{window:keys=3}'",
     "plane-empty": "entry_closed.npy --as dense",

@@ -281,16 +281,38 @@ TEST_CASE("opened padding is at the ends, and no group", "[lint]") {
   CHECK(opened("window:both=2 | open:q=9").others.empty());  // others see later keys too
 }
 
+TEST_CASE("steps that show the future, or other documents in some heads, are told", "[lint]") {
+  const auto of = [](const Mask& start, const std::string& chain) {
+    return ids(lint_recognised(pattern_of(maskctl::apply(start, test::chain_of(chain)))));
+  };
+  const Mask one(full_plane(48, 48)),
+      four = Mask::make(2, 2, 48, 48, [](Index, Index) { return full_plane(48, 48); });
+  CHECK(of(one, "causal").empty());
+  CHECK(of(one, "causal:offset=1") == Ids{"future-diagonal"});
+  CHECK(of(one, "window:left=9,right=1").empty());
+  CHECK(of(one, "doc:lens=20+28 | causal | window:keys=7").empty());
+  CHECK(of(four, "batch:1{causal:offset=2} | batch:0{causal}") == Ids{"future-diagonal"});
+  CHECK(of(four, "causal | heads:0{window:keys=9}").empty());
+  CHECK(of(four, "causal | batch:0{doc:lens=13+35} | batch:1{doc:lens=5+20+23}").empty());
+  CHECK(of(four, "causal | heads:0{doc:lens=13+35} | heads:1{doc:lens=14+34}") ==
+        Ids{"heads-documents"});
+  CHECK(of(four, "causal | heads:1{doc:lens=5+20+23}") == Ids{"heads-documents"});
+}
+
 TEST_CASE("strides and selected keys are no stray cells, and irregular masks are not judged",
           "[lint]") {
   const auto of = [](Index n, const std::string& chain) {
     return ids(lint_pattern(pattern_of(made(n, n, chain)), "w", "w").value_or(Findings{}));
   };
   CHECK(of(6, "window:keys=3 | open:q=4,k=0 | open:q=5,k=1").empty());
-  CHECK(of(48, "causal | close:q=20-21,k=4-7").empty());
+  CHECK(of(48, "causal | close:q=20-47,k=4-7").empty());  // two branches after a common part
+  CHECK(of(48, "causal | close:q=20-21,k=4-7") == Ids{"nearly"});
   CHECK(of(48, "causal | close:q=20,k=4") == Ids{"nearly"});
   CHECK(of(48, "doc:lens=20+28 | causal | open:q=40-43,k=6") == Ids{"nearly"});
   CHECK(of(48, "close:q=20,k=4") == Ids{"nearly"});
+  // Rows inside of a document see another one; whole documents may share a part.
+  CHECK(of(48, "doc:lens=10+20+18 | causal | open:q=30-32,k=0-9") == Ids{"nearly"});
+  CHECK(of(48, "doc:lens=10+20+18 | causal | open:q=30-47,k=0-9").empty());
   std::mt19937 random(5);
   PlanePtr noise = empty_plane(48, 48);
   for (int cell = 0; cell < 900; ++cell) {

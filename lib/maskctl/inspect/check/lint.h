@@ -86,6 +86,9 @@ Pattern pattern_of(const Mask& mask);
 /// judged. `words` and `text` name the steps: "documents and causal" and "doc:lens=9+6+7 | causal".
 std::optional<Findings> lint_pattern(const Pattern& pattern, const std::string& words,
                                      const std::string& text);
+/// Looks at the steps themselves, where they explain the mask: a diagonal in the future, heads with
+/// other documents.
+Findings lint_recognised(const Pattern& pattern);
 /// Compares the mask with documents: leaks, attended padding. `leaks` are between the two.
 Findings lint_documents(const Mask& mask, const Documents& documents, const Leaks& leaks);
 /// Compares a mask with an additive bias that is given with it; `bias` is what the bias leaves

@@ -5,6 +5,8 @@
 #include <functional>
 #include <set>
 
+#include "maskctl/base/ranges.h"
+#include "maskctl/base/text.h"
 #include "maskctl/inspect/check/exceptions.h"
 #include "maskctl/inspect/check/lint_parts.h"
 #include "maskctl/inspect/check/opened_rows.h"
@@ -147,13 +149,23 @@ class Unexplained {
   }
 
   /// One in three is an exception with none of the others around it or across the diagonal, or all
-  /// are one rectangle that is opened between documents. Other neighbours are lines or blocks: a
-  /// stride, selected keys.
+  /// are one rectangle that is opened between documents or lies alone. Other neighbours are lines
+  /// or blocks: a stride, selected keys.
   bool are_strays() const {
     const auto strays = std::ranges::count_if(
         residue_.first, [this](const Cell& cell) { return is_alone(cell) && is_odd()(cell); });
-    return (3 * strays >= std::ssize(residue_.first) && !are_crowded()) ||
-           (are_documents(pattern_.found.chain) && is_inner_rectangle());
+    return (3 * strays >= std::ssize(residue_.first) && !are_crowded()) || joins_documents() ||
+           is_island();
+  }
+
+  /// The rectangle that the cells make in their plane, if they do.
+  std::optional<recognition::Hull> rectangle_of_cells() const {
+    const Cell& first = residue_.first.front();
+    const PlanePtr& plane = cells_.plane(first.batch, first.head);
+    const recognition::Hull hull = recognition::hull_of(*plane);
+    const bool is_all = hull.q.size() * hull.k.size() == residue_.cells &&
+                        plane->count(hull.q, hull.k) == residue_.cells;
+    return is_all ? std::optional(hull) : std::nullopt;
   }
 
  private:
@@ -208,13 +220,41 @@ class Unexplained {
     return others == 0;
   }
 
-  bool is_inner_rectangle() const {
+  /// A rectangle that is opened between documents, and is not the rows of whole ones from their
+  /// first key on: those are a part that others share.
+  bool joins_documents() const {
+    const auto hull = rectangle_of_cells();
+    if (!hull || !are_documents(pattern_.found.chain)) return false;
+    const auto& [q, k] = *hull;
     const Cell& first = residue_.first.front();
-    const PlanePtr& plane = cells_.plane(first.batch, first.head);
-    const auto [q, k] = recognition::hull_of(*plane);
-    return q.size() * k.size() == residue_.cells && q.end < mask_.queries() && k.begin > 0 &&
-           plane->count(q, k) == residue_.cells &&
-           mask_.plane(first.batch, first.head)->classify(q, k) == Fill::kFull;
+    if (mask_.plane(first.batch, first.head)->classify(q, k) != Fill::kFull) return false;
+    const PlanePtr& steps = steps_.plane(first.batch, first.head);
+    const auto continues = [&](Index query) {  // the document of the query before
+      return query > 0 && query < mask_.queries() && query <= mask_.keys() &&
+             steps->count({query, query + 1}, {query - 1, query}) == 1;
+    };
+    return (k.begin > 0 && q.end < mask_.queries()) || continues(q.begin) || continues(q.end);
+  }
+
+  /// A rectangle in documents, or in a mask of causal and window, whose cells are all closed with
+  /// open ones all around, or the reverse.
+  bool is_island() const {
+    const Chain& chain = pattern_.found.chain;
+    const bool is_plain = std::ranges::all_of(
+        chain, [](const Step& step) { return step.is<step::Causal>() || step.is<step::Window>(); });
+    const auto hull = rectangle_of_cells();
+    if (!hull || !(is_plain || are_documents(chain))) return false;
+    const auto& [q, k] = *hull;
+    if (q.begin == 0 || k.begin == 0 || q.end == mask_.queries() || k.end == mask_.keys()) {
+      return false;
+    }
+    const Cell& first = residue_.first.front();
+    const Plane& plane = *mask_.plane(first.batch, first.head);
+    const Index inside = plane.count(q, k);
+    const Range rows{q.begin - 1, q.end + 1}, columns{k.begin - 1, k.end + 1};
+    const Index around = plane.count(rows, columns) - inside;
+    const Index edge = rows.size() * columns.size() - residue_.cells;
+    return inside == 0 ? around == edge : around == 0;
   }
 
   const Pattern& pattern_;
@@ -260,10 +300,15 @@ std::optional<Findings> lint_pattern(const Pattern& pattern, const std::string& 
   if (cells.follow_a_rule()) return Findings{};
   if (!is_few(pattern) || !cells.are_strays()) return others;
   const Cell& at = residue.first.front();
+  const auto part =
+      residue.cells > static_cast<Index>(kListed) ? cells.rectangle_of_cells() : std::nullopt;
   return Findings{
       {&lint_rule("nearly"),
-       fmt::format("{}{} except for {} cell{}: {}", words, words == text ? "" : " (" + text + ")",
-                   residue.cells, residue.cells == 1 ? "" : "s", cells_text(residue)),
+       fmt::format(
+           "{}{} except for {}: {}", words, words == text ? "" : " (" + text + ")",
+           counted(residue.cells, "cell"),
+           part ? range_words(part->q, "query", "queries") + ", " + range_words(part->k, "key")
+                : cells_text(residue)),
        {at.batch, at.head, at.query, at.key, {}, {}},
        residue.cells}};
 }

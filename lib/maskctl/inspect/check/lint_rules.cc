@@ -146,6 +146,15 @@ constexpr std::array kRules = std::to_array<LintRule>({
     {"plane-future", kWarning, "a batch entry or head sees the future while the others are causal",
      "the loss of that entry is too low, and the mean over the batch hides it",
      "apply the step causal to all batch entries and heads"},
+    {"future-diagonal", kWarning, "a causal mask whose queries see keys after their own",
+     "the next token is what a language model predicts: it reads its own target, and the loss "
+     "falls "
+     "too low; right only where later tokens may be seen, as in speech with look-ahead",
+     "drop the offset"},
+    {"heads-documents", kWarning, "heads of one batch entry have different documents",
+     "documents are of the tokens, which all heads share: a border that is off in some heads, or "
+     "two documents that are joined there, leaks between them",
+     "make the documents of all heads from one array of ids or lengths"},
     {"plane-differs", kWarning, "one batch entry or head differs from all others, which are equal",
      "padding, documents and images differ between entries, other rules do not: a window that is "
      "off by one, a cell written by hand, an index that meets one entry only",
