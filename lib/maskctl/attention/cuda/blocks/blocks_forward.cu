@@ -21,8 +21,8 @@ struct Running {
 
 /// Turns the scores of a warp's heads into weights relative to the new running maxima, those of two
 /// keys in each lane, and rescales the earlier sums.
-__device__ void weigh(const float* times, Weights& weights, Running& running,
-                      float (&sums)[kOwn][4]) {
+__device__ void online_softmax(const float* times, Weights& weights, Running& running,
+                               float (&sums)[kOwn][4]) {
   const int lane = threadIdx.x % 32, own = threadIdx.x / 32 * kOwn;
   float4* const at[2] = {reinterpret_cast<float4*>(&weights[lane][own]),
                          reinterpret_cast<float4*>(&weights[lane + 32][own])};
@@ -31,14 +31,14 @@ __device__ void weigh(const float* times, Weights& weights, Running& running,
 #pragma unroll
   for (int i = 0; i < kOwn; ++i) {
     const float top = fmaxf(running.top[i], max_of_lanes(fmaxf(x[0][i], x[1][i])));
-    const float shrink = shrink_factor(running.top[i], top);
+    const float rescale = shrink_factor(running.top[i], top);
     for (int k = 0; k < 2; ++k) {
       const float count = times[lane + 32 * k];
       x[k][i] = count == 0 ? 0 : count * expf(x[k][i] - top);
     }
     running.top[i] = top;
-    running.sum[i] = running.sum[i] * shrink + sum_of_lanes(x[0][i] + x[1][i]);
-    for (float& sum : sums[i]) sum *= shrink;
+    running.sum[i] = running.sum[i] * rescale + sum_of_lanes(x[0][i] + x[1][i]);
+    for (float& sum : sums[i]) sum *= rescale;
   }
   for (int k = 0; k < 2; ++k) *at[k] = make_float4(x[k][0], x[k][1], x[k][2], x[k][3]);
 }
@@ -71,7 +71,7 @@ __global__ void __launch_bounds__(kThreads, kSmallBlocksAtOnce)
           seen.times[key_of(j)] == 0 ? -INFINITY : c.scale * scores[i][j];
     }
     __syncthreads();
-    weigh(seen.times, weights, running, sums);
+    online_softmax(seen.times, weights, running, sums);
     add_weighted_rows<kThreads>(weights, {c.value, c.value_dim, seen.rows}, first_column, factors,
                                 sums);
   });

@@ -158,7 +158,7 @@ class BackwardConsumer {
     } else {
       wgmma_wait<1>();
       pin(scores);
-      weigh(scores);
+      to_weights(scores);
       if constexpr (kMasked) close(scores, words);
       // The other kernels are 2 to 4 % faster without.
       if constexpr (!kMasked && Shape::kIsWide) need_now(scores);
@@ -274,7 +274,7 @@ class BackwardConsumer {
         &s.rows[at_.slot][i / 8][which][first_query_ + i % 8 * 8 + thread_ % 4 * 2]);
   }
 
-  __device__ __forceinline__ void weigh(Scores& scores) const {
+  __device__ __forceinline__ void to_weights(Scores& scores) const {
     const float to_exponent = c.b.p.scale * kLog2E;
 #pragma unroll
     for (int i = 0; i < kScores / 4; ++i) {
@@ -307,7 +307,7 @@ class BackwardConsumer {
       }
     }
   }
-  /// weigh(), close() and differentiate() where each weight depends on its position.
+  /// to_weights(), close() and differentiate() where each weight depends on its position.
   __device__ __forceinline__ void differentiate_generally(Scores& scores, Scores& d_scores,
                                                           const Words& words) const {
     const SoftmaxParams& p = c.b.p;

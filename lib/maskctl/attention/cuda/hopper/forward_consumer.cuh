@@ -52,7 +52,7 @@ class Consumer {
   __device__ __forceinline__ void walk() {
     float scores[kKeys / 2];
     std::uint32_t weights[kKeys / 4];
-    float shrunk[2];
+    float rescale[2];
     s.key_full[at_.slot].wait(at_.parity);
     take_turn();
     multiply_keys(scores);
@@ -61,7 +61,7 @@ class Consumer {
     wgmma_wait<0>();
     pin(scores);
     release(s.key_empty[at_.slot]);
-    weigh(scores, words, shrunk);
+    online_softmax(scores, words, rescale);
     round(scores, weights);
     at_.next();
     while (!is_last_) {
@@ -76,14 +76,14 @@ class Consumer {
       wgmma_wait<1>();
       pin(scores);
       release(s.key_empty[at_.slot]);
-      weigh(scores, words, shrunk);
+      online_softmax(scores, words, rescale);
       pin(total_);  // or the compiler adds after the wait
       wgmma_wait<0>();
       pin(sums_);
       release(s.value_empty[at_value_.slot]);
-      if (has_grown_) {
+      if (needs_rescale_) {
 #pragma unroll
-        for (int i = 0; i < kDim / 2; ++i) sums_[i] *= shrunk[i / 2 % 2];
+        for (int i = 0; i < kDim / 2; ++i) sums_[i] *= rescale[i / 2 % 2];
       }
       round(scores, weights);
       at_.next(), at_value_.next();
@@ -208,13 +208,13 @@ class Consumer {
   }
 
   /// Turns scores into weights relative to the running maximum of each row, or to an earlier
-  /// maximum that is little smaller: then sums need no rescaling. `shrunk`: the factors that
-  /// rescale earlier sums where some maximum has_grown_.
-  __device__ __forceinline__ void weigh(float (&scores)[kKeys / 2], const Words& words,
-                                        float (&shrunk)[2]) {
+  /// maximum that is little smaller: then sums need no rescaling. `rescale`: the factors that
+  /// rescale earlier sums where needs_rescale_ is set.
+  __device__ __forceinline__ void online_softmax(float (&scores)[kKeys / 2], const Words& words,
+                                                 float (&rescale)[2]) {
     if constexpr (Shape::kIsGeneral) score_generally(scores);
     if (!words.is_full) close(scores, words);
-    raise_maxima(scores, shrunk);
+    raise_maxima(scores, rescale);
 #pragma unroll
     for (int side = 0; side < 2; ++side) {
       const float shift = max_[side] == -kInfinity ? 0 : max_[side] * to_exponent_;
@@ -233,7 +233,7 @@ class Consumer {
     if constexpr (Shape::kIsGeneral) drop(scores);
   }
   __device__ __forceinline__ void raise_maxima(const float (&scores)[kKeys / 2],
-                                               float (&shrunk)[2]) {
+                                               float (&rescale)[2]) {
     // In powers of two; weights stay below 2^8. Sums that are not normalised must be relative to
     // the largest score.
     constexpr float kLittle = Shape::kIsGeneral ? 0 : 8;
@@ -248,20 +248,21 @@ class Consumer {
       most[side] = fmaxf(most[side], __shfl_xor_sync(~0u, most[side], 1));
       most[side] = fmaxf(most[side], __shfl_xor_sync(~0u, most[side], 2));
     }
-    const auto has_grown = [&](int side) {
+    const auto has_new_maximum = [&](int side) {
       return (most[side] - max_[side]) * to_exponent_ > kLittle;
     };
-    has_grown_ = __any_sync(~0u, has_grown(0) || has_grown(1));
-    if (!has_grown_) return;
+    needs_rescale_ = __any_sync(~0u, has_new_maximum(0) || has_new_maximum(1));
+    if (!needs_rescale_) return;
 #pragma unroll
     for (int side = 0; side < 2; ++side) {
       // Rescales only rows whose maximum has grown: what other rows of the warp see changes no bit
       // of this one. By a branch: fused, x y - x y is the rounding error of a product.
-      const float max = has_grown(side) ? most[side] : max_[side];
+      const float max = has_new_maximum(side) ? most[side] : max_[side];
       const float shift = max * to_exponent_;
-      shrunk[side] = has_grown(side) ? exp2_approximate(fmaf(max_[side], to_exponent_, -shift)) : 1;
+      rescale[side] =
+          has_new_maximum(side) ? exp2_approximate(fmaf(max_[side], to_exponent_, -shift)) : 1;
       max_[side] = max;
-      total_[side] *= shrunk[side];
+      total_[side] *= rescale[side];
     }
   }
   __device__ __forceinline__ void drop(float (&scores)[kKeys / 2]) {
@@ -291,8 +292,8 @@ class Consumer {
       // In units of the logits.
       float max = max_[side] == -kInfinity ? -kInfinity : max_[side] * to_exponent_ * kLn2;
       seen[side] = max != -kInfinity;
-      const float shrunk = c.p.sink_count > 0 ? add_sinks(c.p, work_.h, max, sum) : 1;
-      factor[side] = c.p.normalize ? shrunk / sum : 1;
+      const float rescale = c.p.sink_count > 0 ? add_sinks(c.p, work_.h, max, sum) : 1;
+      factor[side] = c.p.normalize ? rescale / sum : 1;
       const Index query = Index{work_.tile} * Shape::kRows + group_ * 64 + row_ + 8 * side;
       if (query < c.p.d.queries && thread_ % 4 == 0) {
         c.lse[(work_.b * c.p.d.q_heads + work_.h) * c.p.d.queries + query] =
@@ -353,7 +354,7 @@ class Consumer {
   Turn<Shape::kStages> at_, at_value_;
   Work work_;
   int number_ = 0;  // the current tile of keys
-  bool is_last_ = false, has_unseen_ = false, has_grown_ = false;
+  bool is_last_ = false, has_unseen_ = false, needs_rescale_ = false;
   float sums_[kDim / 2], max_[2], total_[2];
 };
 

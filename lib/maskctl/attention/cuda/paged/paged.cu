@@ -100,7 +100,7 @@ class Attention {
       const Index next = element_of_key(i + 2);
       score(i);
       __syncthreads();
-      weigh(i);
+      online_softmax(i);
       __syncthreads();
       add_values(i);
       if (thread_ < t_.keys) shared_.elements[i % 2 * t_.keys + thread_] = next;
@@ -258,7 +258,7 @@ class Attention {
   }
 
   /// Turns the logits of a stage into weights. A warp takes one vector after another.
-  __device__ void weigh(int i) {
+  __device__ void online_softmax(int i) {
     const int lane = thread_ % 32;
     for (int v = thread_ / 32; v < task_.vectors; v += t_.threads / 32) {
       float* const column = shared_.logits + v;

@@ -37,15 +37,15 @@ __device__ std::uint64_t open_scores(const SoftmaxParams& p, const BlockPlace& a
   return opened;
 }
 
-/// Updates the running maxima and sums with the scores, which become weights. `shrunk`: the factors
-/// that rescale earlier sums.
-__device__ void weigh(Scores& s, RowState& state, float (&shrunk)[4]) {
+/// Updates the running maxima and sums with the scores, which become weights. `rescale`: the
+/// factors that rescale earlier sums.
+__device__ void online_softmax(Scores& s, RowState& state, float (&rescale)[4]) {
 #pragma unroll
   for (int i = 0; i < 4; ++i) {
     const float most = max_of_row(fmaxf(fmaxf(s[i][0], s[i][1]), fmaxf(s[i][2], s[i][3])));
     const float max = fmaxf(state.max[i], most);
     const float shift = max == -kInfinity ? 0 : max;
-    shrunk[i] = shrink_factor(state.max[i], max);
+    rescale[i] = shrink_factor(state.max[i], max);
     state.max[i] = max;
     float sum = 0;
 #pragma unroll
@@ -53,7 +53,7 @@ __device__ void weigh(Scores& s, RowState& state, float (&shrunk)[4]) {
       x = expf(x - shift);
       sum += x;
     }
-    state.sum[i] = state.sum[i] * shrunk[i] + sum_of_row(sum);
+    state.sum[i] = state.sum[i] * rescale[i] + sum_of_row(sum);
   }
 }
 
@@ -78,12 +78,12 @@ __global__ void __launch_bounds__(kThreads)
   Sums<kColumns> sums;
   for_each_tile(table, at.tile, [&](const Tile& tile) {
     Scores s;
-    float shrunk[4];
+    float rescale[4];
     const std::uint64_t opened = open_scores(p, at, table, tile, memory, s);
-    weigh(s, state, shrunk);
+    online_softmax(s, state, rescale);
 #pragma unroll
     for (int i = 0; i < 4; ++i) {
-      for (float& x : sums.x[i]) x *= shrunk[i];
+      for (float& x : sums.x[i]) x *= rescale[i];
     }
     drop(p, at, tile, s);
     put_weights(s, opened, memory);
@@ -96,8 +96,8 @@ __global__ void __launch_bounds__(kThreads)
   for (int i = 0; i < 4; ++i) {
     float max = state.max[i], sum = state.sum[i];
     seen[i] = max != -kInfinity;
-    const float shrunk = p.sink_count > 0 ? add_sinks(p, at.h, max, sum) : 1;
-    factor[i] = p.normalize ? shrunk / sum : 1;
+    const float rescale = p.sink_count > 0 ? add_sinks(p, at.h, max, sum) : 1;
+    factor[i] = p.normalize ? rescale / sum : 1;
     const Index row = at.tile * kTile + row_of_thread() + i;
     if (row < p.d.queries && at.first_column == 0 && threadIdx.x % 16 == 0) {
       lse[(at.b * p.d.q_heads + at.h) * p.d.queries + row] =
@@ -126,9 +126,9 @@ __global__ void __launch_bounds__(kThreads) weights(SoftmaxParams p, float* out)
   RowState state{{-kInfinity, -kInfinity, -kInfinity, -kInfinity}, {}};
   for_each_tile(table, at.tile, [&](const Tile& tile) {
     Scores s;
-    float shrunk[4];
+    float rescale[4];
     open_scores(p, at, table, tile, memory, s);
-    weigh(s, state, shrunk);
+    online_softmax(s, state, rescale);
   });
   float lse[4];
   for (int i = 0; i < 4; ++i) {
