@@ -156,7 +156,7 @@ std::string stats_json(std::string_view source, const Mask& mask, const Stats& s
 }
 
 /// What can be applied: chains, if the arrays that they name were written, else an edit of A.
-Json json_of(const CauseReport& report) {
+Json cause_json(const CauseReport& report) {
   const DiffCause& cause = report.cause;
   Json out{{"kind", cause.kind}, {"text", cause.text}};
   const Residue& residue = report.by_pipelines ? cause.residue_b : cause.edit_residue;
@@ -201,7 +201,7 @@ std::string diff_json(const DiffReport& report) {
                              {"only_b", plane.only_b}});
   }
   out["cause"] = nullptr;
-  if (report.cause) out["cause"] = json_of(*report.cause);
+  if (report.cause) out["cause"] = cause_json(*report.cause);
   out["no_cause"] = nullptr;
   if (!report.no_cause.empty()) out["no_cause"] = report.no_cause;
   out["leaks"] = nullptr;

@@ -38,6 +38,10 @@ inline Json json_of(const Residue& residue) {
   return out;
 }
 
+/// `cause` of maskctl.diff/1.
+struct CauseReport;
+Json cause_json(const CauseReport& report);
+
 /// The first cell that differs, and the mask (by these names) in which it is open; null if none
 /// differs.
 inline Json first_difference(const MaskDiff& diff, const char* a, const char* b) {

@@ -52,6 +52,7 @@ ops
 attend flash_attention --axes Tq=8+Tk=8
 verify gen:causal:n=8
 verify gen:window:keys=32,n=64 {KERNEL}
+verify gen:window:keys=32,n=64 {KERNEL} --solve
 probe read gen:window:keys=4,n=8 w.npz:weights --weights
 bench flash_attention --size 64 --repeat 1
 backends flash_attention

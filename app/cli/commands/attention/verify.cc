@@ -13,6 +13,7 @@
 
 #include "app/cli/commands/attention/call.h"
 #include "app/cli/commands/attention/layout.h"
+#include "app/cli/commands/attention/solve.h"
 #include "app/cli/commands/attention/verify.h"
 #include "app/cli/commands/command.h"
 #include "app/cli/parser/groups.h"
@@ -21,6 +22,7 @@
 #include "app/session/save.h"
 #include "maskctl/attention/verify/borders.h"
 #include "maskctl/attention/verify/judge.h"
+#include "maskctl/attention/verify/solve/solve.h"
 #include "maskctl/base/error.h"
 #include "maskctl/inspect/recognise/moved_borders.h"
 #include "maskctl/inspect/recognise/neighbours.h"
@@ -39,6 +41,9 @@ void declare(OptionList& list, VerifyOptions& verify) {
                 "judge this output instead, or the result of that name (lse, grad_query with "
                 "cotangent_out=); give query, key and value too; may be repeated",
                 verify.given);
+  list.flag("--solve",
+            "solve the mask that the output obeys from the arrays, cell by cell; -o writes it",
+            verify.solve);
   list.value(
       "--rtol", "X", "relative tolerance; without both, those of docs/numerics.md",
       [&verify](const std::string& text) { verify.relative = parse_number(text, "--rtol"); });
@@ -271,10 +276,31 @@ Answer answer_of(const VerifyOptions& options, const GivenReport& report, const 
     }
   }
   const std::string operation(operation_named(options.operation).name);
-  return {options.json ? verify_json(operation, report)
-                       : checks_text(report.checks) +
-                             fmt::format("{:<18}{}\n", "verdict", verdict_text(report.judgement)),
+  std::string text = checks_text(report.checks) +
+                     fmt::format("{:<18}{}\n", "verdict", verdict_text(report.judgement));
+  const bool solvable = report.judgement.verdict == Verdict::kNone && !options.given.empty() &&
+                        operation_named(options.operation).takes_mask();
+  if (solvable) text += fmt::format("{:<18}--solve finds it from the same arrays\n", "next");
+  return {options.json ? verify_json(operation, report) : std::move(text),
           status_of(report.judgement.verdict)};
+}
+
+/// The mask from the arrays of a call.
+Answer solve_given(const VerifyOptions& as_written, Session& session) {
+  const VerifyOptions options = with_arrays(as_written, session);
+  if (options.given.empty()) {
+    throw Error(Errc::kInvalidArgument,
+                "verify --solve: from which output? give that of the kernel: --given SOURCE");
+  }
+  check_inputs(operation_named(options.operation), options);
+  Loader loader(options.call.source, session);
+  Judged call = judged_call(options, loader);
+  VerifyRequest& request = call.request;
+  const NamedResults given = given_results(options, loader);
+  request.declared = applied_mask(request);
+  attention::SolvedMask solved = solve_mask(request, given, alternatives_of(call));
+  const Mask declared = request.declared ? *request.declared : full_like(solved.mask);
+  return solved_answer(options, declared, std::move(solved), session);
 }
 
 /// Where the shares of ranks begin, at rank 0.
@@ -326,9 +352,11 @@ Answer verify_over_ranks(const VerifyOptions& options, Session& session,
 
 Answer run(const VerifyOptions& options, Session& session) {
   check_ranks(options.ranks, "verify",
-              !options.given.empty() ? "--given goes without --mesh: one process judges an output"
-              : options.call.layout  ? kUnfitLayout
-                                     : "");
+              !options.given.empty() || options.solve
+                  ? "--given goes without --mesh: one process judges an output"
+              : options.call.layout ? kUnfitLayout
+                                    : "");
+  if (options.solve && !options.ranks.given()) return solve_given(options, session);
   if (!options.ranks.given()) return answer_of(options, verify_report(options, session), session);
   require_backend(options.backend, "--backend");
   return over_ranks(options.ranks, options.backend, session,
@@ -380,7 +408,8 @@ const Command kVerify = command<VerifyOptions, declare, run>({
                 "  maskctl verify seg.npy --as segments -t causal --op ring_attention ring_size=4\n"
                 "  mpirun -n 4 maskctl verify gen:causal:n=256 --op ring_attention --mesh sp=4\n"
                 "  maskctl verify mask.npy query=q.npy key=k.npy value=v.npy --given out.npy\n"
-                "  maskctl verify mask.npy call.npz   with q, k, v and out, or gradients too\n",
+                "  maskctl verify mask.npy call.npz   with q, k, v and out, or gradients too\n"
+                "  maskctl verify mask.npy call.npz --solve -o applied.npy\n",
     .negative = "the kernel applied another mask or none",
 });
 

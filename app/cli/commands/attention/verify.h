@@ -20,6 +20,7 @@ struct VerifyOptions {
   std::vector<std::string> given;  // [NAME=]SOURCE: results to judge
   std::optional<double> relative, absolute;
   bool no_gradients = false;
+  bool solve = false;    // the mask from the arrays, whatever it is
   OutputOptions output;  // of the mask that the results obey
   RankOptions ranks;
   bool json = false;

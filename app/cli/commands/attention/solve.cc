@@ -1,0 +1,92 @@
+#include "app/cli/commands/attention/solve.h"
+
+#include <algorithm>
+
+#include "app/cli/commands/attention/call.h"
+#include "app/cli/terminal.h"
+#include "app/reports/remedies.h"
+#include "app/reports/solved_report.h"
+#include "app/session/chain_arrays.h"
+#include "app/session/save.h"
+#include "maskctl/base/error.h"
+#include "maskctl/inspect/diff/diff.h"
+#include "maskctl/pipeline/picture.h"
+#include "maskctl/pipeline/steps/bind.h"
+
+namespace maskctl::app {
+namespace {
+
+using attention::SolvedMask;
+
+constexpr std::size_t kListed = 64;
+
+/// The first open cells of a mask, by batch, head, query and key.
+std::vector<Cell> first_cells(const Mask& mask) {
+  std::vector<Cell> out;
+  const auto add = [&](Index b, Index h, Index q, Range keys) {
+    for (Index k = keys.begin; k < keys.end && out.size() < kListed; ++k)
+      out.push_back({b, h, q, k});
+  };
+  for (Index b = 0; b < mask.batch(); ++b) {
+    for (Index h = 0; h < mask.heads(); ++h) {
+      mask.plane(b, h)->rows({0, mask.queries()}, [&](Range rows, const Keys& keys) {
+        if (keys.runs.empty()) return;
+        for (Index q = rows.begin; q < rows.end; ++q) {
+          for (const auto& run : keys.runs) add(b, h, q, {run.begin, run.end});
+        }
+      });
+    }
+  }
+  return out;
+}
+
+/// As `diff` says it, of the declared mask (A) and the solved one (B).
+void explain(const Mask& declared, SolvedReport& report) {
+  try {
+    auto cause = diff_cause(declared, report.solved.mask, report.diff);
+    if (!cause) return;
+    ChainArrays arrays("verify", "");
+    arrays.name(cause->pipeline_a), arrays.name(cause->pipeline_b);
+    CauseReport& out = report.cause.emplace(CauseReport{std::move(*cause), false, {}, {}, {}, {}});
+    out.by_pipelines = out.cause.by_pipelines && arrays.empty();
+    out.pipeline_a = to_text(out.cause.pipeline_a);
+    out.pipeline_b = to_text(out.cause.pipeline_b);
+    out.edit = to_text(out.cause.edit);
+  } catch (const Error& error) {
+    if (error.code() == Errc::kCancelled) throw;
+    report.no_cause = message_of(error);
+  }
+}
+
+/// Both masks over each other in the first batch and head that differ.
+std::string drawing(const Mask& declared, const SolvedReport& report, const Session& session) {
+  if (report.diff.equal()) return "";
+  const Cell at = *report.diff.first;
+  const auto plane = [&at](const Mask& mask) {
+    return mask.plane(mask.batch() == 1 ? 0 : at.batch, mask.heads() == 1 ? 0 : at.head);
+  };
+  const Panel panel{.plane = plane(declared), .other = plane(report.solved.mask)};
+  const Figure figure{.name = "declared", .other_name = "applied", .panels = {panel}};
+  return "\n" + draw_text(figure, stdout_drawing(Style::kAuto, session.settings().color));
+}
+
+}  // namespace
+
+Answer solved_answer(const VerifyOptions& options, const Mask& declared, SolvedMask solved,
+                     const Session& session) {
+  SolvedReport report;
+  report.operation = operation_named(options.operation).name;
+  report.solved = std::move(solved);
+  report.diff = maskctl::diff(declared, report.solved.mask);
+  explain(declared, report);
+  const SolvedMask& found = report.solved;
+  const Mask undecided = zip(Op::kOr, zip(Op::kOr, found.light, found.alike), found.unsolved);
+  report.undecided_cells = undecided.count();
+  report.undecided = first_cells(undecided);
+  std::string text =
+      options.json ? solved_json(report) : solved_text(report) + drawing(declared, report, session);
+  if (!options.output.dest.empty()) write_output(found.mask, options.output, session);
+  return {std::move(text), solved_status(report)};
+}
+
+}  // namespace maskctl::app

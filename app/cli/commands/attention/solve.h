@@ -1,0 +1,14 @@
+// verify --solve: the mask that an output obeys, whatever it is.
+#pragma once
+
+#include "app/cli/commands/attention/verify.h"
+#include "app/cli/commands/command.h"
+#include "maskctl/attention/verify/solve/solve.h"
+
+namespace maskctl::app {
+
+/// Writes the mask and says how it differs from the declared one.
+Answer solved_answer(const VerifyOptions& options, const Mask& declared,
+                     attention::SolvedMask solved, const Session& session);
+
+}  // namespace maskctl::app

@@ -1,0 +1,283 @@
+#include "maskctl/attention/verify/solve/call.h"
+
+#include <fmt/format.h>
+
+#include <array>
+#include <cmath>
+#include <deque>
+#include <mutex>
+
+#include "maskctl/attention/arrays/checks.h"
+#include "maskctl/attention/arrays/to_double.h"
+#include "maskctl/attention/softmax/checked.h"
+#include "maskctl/attention/verify/key_side.h"
+#include "maskctl/attention/verify/rounding.h"
+#include "maskctl/attention/verify/solve/dense.h"
+#include "maskctl/base/error.h"
+#include "maskctl/base/text.h"
+#include "maskctl/base/threads.h"
+
+namespace maskctl::attention::solving {
+namespace {
+
+/// The most bytes of products of values that are kept.
+constexpr double kMostProducts = 400e6;
+/// The error of a weight in f32, relative: that of its logit.
+constexpr double kWeightSums = 8 * 0x1p-24;
+
+[[noreturn]] void untold(const std::string& why) {
+  throw Error(Errc::kInvalidArgument, "the mask cannot be told: " + why);
+}
+
+std::string option(const NamedArguments& arguments, const char* name) {
+  const auto found = arguments.options.find(name);
+  return found == arguments.options.end() || found->second == "none" ? "" : found->second;
+}
+
+std::optional<double> number(const NamedArguments& arguments, const char* name) {
+  return number_from<double>(option(arguments, name));
+}
+
+const Tensor* array(const NamedArguments& arguments, const char* name) {
+  const auto found = arguments.arrays.find(name);
+  return found == arguments.arrays.end() ? nullptr : &found->second;
+}
+
+SoftmaxOptions options_of(const Operation& operation, const NamedArguments& arguments) {
+  SoftmaxOptions out;
+  out.scale = number(arguments, "softmax_scale");
+  out.soft_cap = number(arguments, "logits_soft_cap");
+  const std::string_view policy = option(arguments, "empty_row");
+  out.empty_row = policy == "mean"  ? EmptyRow::kMean
+                  : policy == "nan" ? EmptyRow::kNan
+                                    : EmptyRow::kZero;
+  const bool after = operation.name == "attention" || operation.name == "ring_attention";
+  if (after) out.bias_order = BiasOrder::kAfterCap;
+  return out;
+}
+
+void check_call(const Operation& operation, const NamedArguments& arguments,
+                const NamedResults& given) {
+  const bool plain = operation.takes_mask() && operation.find("value", true);
+  if (!plain) {
+    untold(fmt::format("{} is not softmax attention over query, key and value", operation.name));
+  }
+  if (!given.contains("out")) untold("give the output of the kernel, out");
+  for (const char* name : {"dropout_prob", "pdrop"}) {
+    if (number(arguments, name).value_or(0) > 0) {
+      untold(fmt::format("weights are dropped at random; give a run with {}=0", name));
+    }
+  }
+  if (option(arguments, "normalize_output") == "false") {
+    untold("give the output that is divided by its sum of weights, normalize_output=true");
+  }
+}
+
+/// [B,T,H,D] or [B,H,T,D] as [B,H,T,D] in float64.
+std::vector<double> by_heads(const Tensor& tensor, bool heads_first) {
+  const std::vector<double> all = to_double(TensorView(tensor));
+  if (heads_first) return all;
+  const Index batch = tensor.extent(0), tokens = tensor.extent(1), heads = tensor.extent(2);
+  const Index dim = tensor.extent(3);
+  std::vector<double> out(all.size());
+  for (Index n = 0; n < batch * tokens * heads; ++n) {
+    const Index h = n % heads, t = n / heads % tokens, b = n / (heads * tokens);
+    std::copy_n(all.data() + n * dim, dim, out.data() + ((b * heads + h) * tokens + t) * dim);
+  }
+  return out;
+}
+
+void check_finite(std::span<const double> values, const char* name) {
+  for (const double x : values) {
+    if (!std::isfinite(x))
+      untold(fmt::format("{} holds NaN or infinities; give a run without", name));
+  }
+}
+
+/// The variance of rounding to a float whose step at 1 is `step`.
+double rounding_variance(double x, double step, double least) {
+  int exponent = 0;
+  std::frexp(x, &exponent);  // |x| is 2^exponent times [1/2, 1)
+  const double unit = x == 0 ? 0 : std::max(step * std::ldexp(0.5, exponent), least);
+  return unit * unit / 12;
+}
+
+/// Throws for arrays that are not of one call.
+void check_shapes(const Operation& operation, const NamedArguments& arguments, const Mask* mask,
+                  const NamedResults& given) {
+  for (const char* name : {"query", "key", "value"}) {
+    check_rank(name, array(arguments, name), 4);
+  }
+  const ProbeShape s = shape_of_call(operation, arguments);
+  const Index value_dim = array(arguments, "value")->extent(3);
+  check_head_groups(s.heads, s.kv_heads);
+  check_shape("key", *array(arguments, "key"),
+              arranged(s.layout, s.batch, s.keys, s.kv_heads, s.dim));
+  check_shape("value", *array(arguments, "value"),
+              arranged(s.layout, s.batch, s.keys, s.kv_heads, value_dim));
+  check_shape("the output", given.at("out"),
+              arranged(s.layout, s.batch, s.queries, s.heads, value_dim));
+  if (const auto lse = given.find("lse"); lse != given.end()) {
+    check_shape("lse", lse->second, std::array{s.batch, s.heads, s.queries});
+  }
+  if (s.keys == 0 || s.queries == 0 || value_dim == 0) untold("there are no cells, or no values");
+  const bool fits = !mask || ((mask->batch() == 1 || mask->batch() == s.batch) &&
+                              (mask->heads() == 1 || mask->heads() == s.heads) &&
+                              mask->queries() == s.queries && mask->keys() == s.keys);
+  if (fits) return;
+  refuse_shape(fmt::format("the mask is {}, expected [B {}, H {}, Q {}, K {}] for these arrays",
+                           shape_text(*mask), s.batch, s.heads, s.queries, s.keys));
+}
+
+Dims dims_of(const Operation& operation, const NamedArguments& arguments) {
+  const ProbeShape shape = shape_of_call(operation, arguments);
+  return {shape.batch,
+          shape.queries,
+          shape.keys,
+          shape.heads,
+          shape.kv_heads,
+          shape.dim,
+          arguments.arrays.at("value").extent(3)};
+}
+
+}  // namespace
+
+struct SolveCall::Products {
+  struct One {
+    std::once_flag made;
+    std::vector<double> all;
+  };
+  explicit Products(std::size_t count) : heads(count) {}
+  std::deque<One> heads;
+};
+
+SolveCall::SolveCall(const VerifyRequest& request, const NamedResults& given) {
+  const NamedArguments& arguments = request.arguments;
+  check_call(*request.operation, arguments, given);
+  check_shapes(*request.operation, arguments, request.declared ? &*request.declared : nullptr,
+               given);
+  const bool heads_first = request.operation->heads_first();
+  options_ = options_of(*request.operation, arguments);
+  d_ = dims_of(*request.operation, arguments);
+  scale_ = options_.scale.value_or(default_scale(d_.dim));
+  q_ = by_heads(arguments.arrays.at("query"), heads_first);
+  k_ = by_heads(arguments.arrays.at("key"), heads_first);
+  v_ = by_heads(arguments.arrays.at("value"), heads_first);
+  out_ = by_heads(given.at("out"), heads_first);
+  check_finite(q_, "query"), check_finite(k_, "key"), check_finite(v_, "value");
+  if (const auto found = given.find("lse"); found != given.end()) {
+    lse_ = to_double(TensorView(found->second));
+    lse_step_ = std::max(epsilon(precision_of(found->second)), epsilon(DType::kFloat32));
+  }
+  if (const Tensor* bias = array(arguments, "bias")) {
+    check_bias(*bias, d_);
+    bias_ = to_double(TensorView(*bias));
+    bias_at_ = broadcast_strides(bias->shape());
+  }
+  if (const Tensor* sinks = array(arguments, "softmax_aux")) {
+    kept_sinks_ = *sinks;
+    sink_array_ = TensorView(kept_sinks_);
+    sinks_ = to_double(sink_array_);
+  }
+  squares_.resize(v_.size() / as_size(std::max<Index>(d_.value_dim, 1)));
+  for (std::size_t n = 0; n < squares_.size(); ++n) {
+    const double* v = &v_[n * as_size(d_.value_dim)];
+    squares_[n] = solving::dot(v, v, d_.value_dim);
+  }
+  empty_out_.resize(as_size(d_.batch * d_.kv_heads * d_.value_dim));
+  if (options_.empty_row == EmptyRow::kMean) {
+    for (Index n = 0; n < std::ssize(v_); ++n) {
+      const Index x = n % d_.value_dim, head = n / (d_.keys * d_.value_dim);
+      empty_out_[as_size(head * d_.value_dim + x)] += v_[as_size(n)] / static_cast<double>(d_.keys);
+    }
+  }
+  const DType precision = precision_of(given.at("out"));
+  out_step_ = std::max(epsilon(precision), epsilon(DType::kFloat32));
+  out_least_ = least_number(precision);
+  double inputs = 0;
+  for (const char* name : {"query", "key", "value"}) {
+    inputs = std::max(inputs, epsilon(precision_of(arguments.arrays.at(name))));
+  }
+  const bool short_inputs = inputs > 2 * epsilon(DType::kFloat32);
+  weights_ = square(kWeightSums) + (short_inputs ? square(inputs / 2) / 3 : 0);
+  products_ = std::make_shared<Products>(as_size(d_.batch * d_.kv_heads));
+}
+
+std::span<const double> SolveCall::out(Head head, Index i) const {
+  const Index at = (head.b * d_.q_heads + head.h) * d_.queries + i;
+  return std::span(out_).subspan(as_size(at * d_.value_dim), as_size(d_.value_dim));
+}
+
+std::span<const double> SolveCall::empty_out(Head head) const {
+  const std::size_t dim = as_size(d_.value_dim);
+  return std::span(empty_out_).subspan(value_head(head) * dim, dim);
+}
+
+std::optional<double> SolveCall::lse(Head head, Index i) const {
+  if (lse_.empty()) return {};
+  return lse_[as_size((head.b * d_.q_heads + head.h) * d_.queries + i)];
+}
+
+bool SolveCall::is_nan(Head head, Index i) const {
+  for (const double x : out(head, i)) {
+    if (!std::isfinite(x)) return true;
+  }
+  return false;
+}
+
+void SolveCall::logits(Head head, Range rows, double* s) const {
+  const double* q =
+      &q_[as_size(((head.b * d_.q_heads + head.h) * d_.queries + rows.begin) * d_.dim)];
+  const double* k = &k_[value_head(head) * as_size(d_.keys * d_.dim)];
+  multiply_transposed(q, k, rows.size(), d_.dim, d_.keys, s);
+  const Index cells = rows.size() * d_.keys;
+  for (Index n = 0; n < cells; ++n) s[n] *= scale_;
+  const bool before = options_.bias_order == BiasOrder::kBeforeCap;
+  if (before) add_bias(head, rows, s);
+  if (options_.soft_cap) {
+    const double cap = *options_.soft_cap;
+    for (Index n = 0; n < cells; ++n) s[n] = cap * std::tanh(s[n] / cap);
+  }
+  if (!before) add_bias(head, rows, s);
+}
+
+void SolveCall::add_bias(Head head, Range rows, double* s) const {
+  if (bias_.empty()) return;
+  for (Index i = rows.begin; i < rows.end; ++i) {
+    for (Index j = 0; j < d_.keys; ++j) *s++ += bias_[as_size(bias_at_.at(head.b, head.h, i, j))];
+  }
+}
+
+std::span<const double> SolveCall::sinks(Head head) const {
+  if (!sink_array_) return {};
+  return std::span(sinks_).subspan(as_size(first_sink(*sink_array_, d_, head.h)),
+                                   as_size(sink_count(sink_array_)));
+}
+
+double SolveCall::own_variance(std::span<const double> out) const {
+  double sum = 0, size = 0;
+  for (const double x : out) {
+    sum += rounding_variance(x, out_step_, out_least_);
+    size += x * x;
+  }
+  const double n = static_cast<double>(std::max<std::size_t>(out.size(), 1));
+  return (sum + square(kSums) * size) / n + square(out_least_) / 12 + 1e-60;
+}
+
+double SolveCall::lse_variance(double lse) const {
+  return square(kWeightSums * (1 + std::abs(lse))) + rounding_variance(lse, lse_step_, 0) +
+         weights_;
+}
+
+const double* SolveCall::value_products(Head head) const {
+  const double keys = static_cast<double>(d_.keys);
+  if (keys * keys * 8 * static_cast<double>(d_.batch * d_.kv_heads) > kMostProducts) return nullptr;
+  Products::One& one = products_->heads[value_head(head)];
+  std::call_once(one.made, [&] {
+    one.all.resize(as_size(d_.keys * d_.keys));
+    multiply_transposed(values(head), values(head), d_.keys, d_.value_dim, d_.keys, one.all.data());
+  });
+  return one.all.data();
+}
+
+}  // namespace maskctl::attention::solving

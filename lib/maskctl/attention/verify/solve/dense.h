@@ -1,0 +1,38 @@
+// Products and solutions of dense matrices in float64, row by row in memory; private to solve.
+#pragma once
+
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "maskctl/base/index.h"
+
+namespace maskctl::attention::solving {
+
+/// c[m,n] = a[m,k] b[k,n].
+void multiply(const double* a, const double* b, Index m, Index k, Index n, double* c);
+/// c[m,n] = a[m,k] b[n,k]^T.
+void multiply_transposed(const double* a, const double* b, Index m, Index k, Index n, double* c);
+/// a . b.
+double dot(const double* a, const double* b, Index n);
+/// a += factor * b; returns a . a afterwards.
+double add_scaled(double* a, double factor, const double* b, Index n);
+
+/// The Cholesky factor of a symmetric matrix that is positive definite.
+class Cholesky {
+ public:
+  /// Absent where the matrix [n,n] is not.
+  static std::optional<Cholesky> of(std::span<const double> matrix, Index n);
+  /// The vector L^-1 x, in place: its square is x^T A^-1 x.
+  void whiten(std::span<double> x) const;
+  /// A^-1 x, in place.
+  void solve(std::span<double> x) const;
+  /// The diagonal of A^-1.
+  std::vector<double> inverse_diagonal() const;
+
+ private:
+  std::vector<double> lower_;
+  Index n_ = 0;
+};
+
+}  // namespace maskctl::attention::solving

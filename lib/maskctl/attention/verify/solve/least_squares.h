@@ -1,0 +1,22 @@
+// All keys of a row at once, by least squares: for rows with as many equations as keys; private to
+// solve.
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "maskctl/attention/verify/solve/problem.h"
+
+namespace maskctl::attention::solving {
+
+struct LeastSquares {
+  OpenKeys open;
+  std::vector<Index> uncertain;  // keys that the equations leave open; as in the base
+};
+
+/// The equations' solution without the knowledge that it consists of 0 and 1; keys whose numbers
+/// are beyond doubt by their standard errors are fixed, and the rest solved again. `noise` is the
+/// variance of an equation. Absent where the numbers are not 0 and 1, or equations are too few.
+std::optional<LeastSquares> solve_all(const RowProblem& problem, double noise);
+
+}  // namespace maskctl::attention::solving

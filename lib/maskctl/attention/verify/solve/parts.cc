@@ -1,0 +1,116 @@
+#include "maskctl/attention/verify/solve/parts.h"
+
+#include <algorithm>
+
+#include "maskctl/mask/rows.h"
+
+namespace maskctl::attention::solving {
+namespace {
+
+/// The keys for which `holds`.
+template <class Holds>
+std::vector<Run> runs_where(std::size_t keys, Holds&& holds) {
+  std::vector<Run> out;
+  for (std::int32_t j = 0; j < static_cast<std::int32_t>(keys); ++j) {
+    if (!holds(static_cast<std::size_t>(j))) continue;
+    if (out.empty() || out.back().end != j) out.push_back({j, j});
+    out.back().end = j + 1;
+  }
+  return out;
+}
+
+std::vector<Run> runs_of(std::size_t keys, const std::vector<Index>& cells) {
+  std::vector<std::uint8_t> marked(keys);
+  for (const Index j : cells) marked[as_size(j)] = 1;
+  return runs_where(keys, [&marked](std::size_t j) { return marked[j] != 0; });
+}
+
+using Cells = std::vector<Run> RowPart::*;
+
+class Assembly {
+ public:
+  Assembly(const Mask& supposed, const Dims& dims, const std::vector<RowPart>& parts)
+      : supposed_(supposed), parts_(parts) {
+    const bool apart =
+        std::ranges::any_of(parts, [](const RowPart& p) { return !p.heads.empty(); });
+    batch_ = apart ? dims.batch : supposed.batch();
+    heads_ = apart ? dims.q_heads : supposed.heads();
+    at_.resize(as_size(batch_ * heads_));
+    for (const RowPart& part : parts) add(part);
+  }
+
+  /// The cells of all parts.
+  Mask mask_of(Cells cells) const {
+    return Mask::make(batch_, heads_, supposed_.queries(), supposed_.keys(), [&](Index b, Index h) {
+      return plane_of(at_[as_size(b * heads_ + h)], cells);
+    });
+  }
+  Index unsolved_rows() const {
+    Index out = 0;
+    for (const auto& place : at_) {
+      out +=
+          std::ranges::count_if(place, [](const RowPart* part) { return !part->unsolved.empty(); });
+    }
+    return out;
+  }
+
+ private:
+  void add(const RowPart& part) {
+    for (Index b = 0; b < batch_; ++b) {
+      for (Index h = 0; h < heads_; ++h) {
+        const bool place =
+            (supposed_.batch() == 1 || b == part.b) && (supposed_.heads() == 1 || h == part.h);
+        const bool head =
+            part.heads.empty() || std::ranges::find(part.heads, Head{b, h}) != part.heads.end();
+        if (place && head) at_[as_size(b * heads_ + h)].push_back(&part);
+      }
+    }
+  }
+
+  PlanePtr plane_of(const std::vector<const RowPart*>& rows, Cells cells) const {
+    std::vector<Run> runs;
+    std::vector<Index> offsets{0, 0};  // list 0 is that of rows without cells
+    std::vector<RowRef> refs(as_size(supposed_.queries()));
+    const auto keys = static_cast<std::int32_t>(supposed_.keys());
+    for (const RowPart* part : rows) {
+      const std::vector<Run>& row = part->*cells;
+      if (row.empty()) continue;
+      runs.insert(runs.end(), row.begin(), row.end());
+      refs[as_size(part->row)] = {static_cast<std::uint32_t>(offsets.size() - 1), 0, keys};
+      offsets.push_back(std::ssize(runs));
+    }
+    return row_lists(supposed_.keys(), std::move(runs), std::move(offsets), std::move(refs));
+  }
+
+  const Mask& supposed_;
+  const std::vector<RowPart>& parts_;
+  Index batch_ = 1, heads_ = 1;
+  std::vector<std::vector<const RowPart*>> at_;
+};
+
+}  // namespace
+
+void RowPart::take(const OpenKeys& supposed, const std::optional<RowAnswer>& answer) {
+  if (!answer) {
+    unsolved = runs_where(supposed.size(), [](std::size_t) { return true; });
+    return;
+  }
+  flipped =
+      runs_where(supposed.size(), [&](std::size_t j) { return answer->open[j] != supposed[j]; });
+  light = runs_of(supposed.size(), answer->light);
+  alike = runs_of(supposed.size(), answer->alike);
+}
+
+SolvedMask assembled(const Mask& supposed, const Dims& dims, std::vector<RowPart>& parts) {
+  std::ranges::sort(parts, {}, &RowPart::row);
+  const Assembly assembly(supposed, dims, parts);
+  SolvedMask out;
+  out.mask = zip(Op::kXor, supposed, assembly.mask_of(&RowPart::flipped));
+  out.light = assembly.mask_of(&RowPart::light);
+  out.alike = assembly.mask_of(&RowPart::alike);
+  out.unsolved = assembly.mask_of(&RowPart::unsolved);
+  out.unsolved_rows = assembly.unsolved_rows();
+  return out;
+}
+
+}  // namespace maskctl::attention::solving

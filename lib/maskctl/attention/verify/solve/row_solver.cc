@@ -1,0 +1,230 @@
+#include "maskctl/attention/verify/solve/row_solver.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "maskctl/attention/verify/solve/least_squares.h"
+
+namespace maskctl::attention::solving {
+namespace {
+
+/// A cost is twice a negative logarithm of a likelihood. A key is decided where the other answer
+/// costs this much more; one that costs this much less is another answer.
+constexpr double kDecided = 64, kAnother = 40;
+/// How often a cost is exceeded by chance: standard deviations of a normal number.
+constexpr double kRare = 7;
+constexpr double kCostSlack = 1.1;
+/// Logarithm of the odds that a support fits which was searched for.
+constexpr double kEvident = 20;
+constexpr std::size_t kMostSwaps = 64;
+
+/// The mean of n squares of normal numbers that is rarely exceeded (Wilson, Hilferty).
+double rare_mean(double n) {
+  const double part = 2 / (9 * n);
+  return std::pow(1 - part + kRare * std::sqrt(part), 3);
+}
+
+std::vector<Index> differing(const OpenKeys& a, const OpenKeys& b) {
+  std::vector<Index> out;
+  for (std::size_t j = 0; j < a.size(); ++j) {
+    if (a[j] != b[j]) out.push_back(static_cast<Index>(j));
+  }
+  return out;
+}
+
+/// The logarithm of the number of sets of keys that are described as shortly as these.
+double description(const std::vector<Index>& keys, double all) {
+  double out = 0;
+  for (std::size_t n = 0; n < keys.size();) {
+    std::size_t end = n + 1;
+    while (end < keys.size() && keys[end] == keys[end - 1] + 1) ++end;
+    out += (end - n > 1 ? 2 : 1) * std::log(all);
+    n = end;
+  }
+  return out;
+}
+
+}  // namespace
+
+struct RowSolver::Search {
+  const RowProblem& problem;
+  const OpenKeys& supposed;
+  double start_cost;
+};
+
+double RowSolver::enough(Index equations) const {
+  const double n = static_cast<double>(std::max<Index>(equations, 1));
+  return n * noise_ * kCostSlack * rare_mean(n);
+}
+
+bool RowSolver::is_off(const RowReport& report, std::size_t n) const {
+  return report.head_cost[n] > enough(call_.dims().value_dim) ||
+         report.head_least[n] < -kAnother * noise_;
+}
+
+std::optional<RowAnswer> RowSolver::judge(std::span<const Head> heads, Index row,
+                                          const OpenKeys& open) const {
+  return judge(heads, row, open, row_reports(call_, heads, {row, row + 1}, open.data())[0]);
+}
+
+std::optional<RowAnswer> RowSolver::judge(std::span<const Head> heads, Index row,
+                                          const OpenKeys& open, const RowReport& report) const {
+  RowAnswer out{open, {}, {}, kImpossible};
+  std::vector<Index> close;
+  for (Index j = 0; j < std::ssize(open); ++j) {
+    const double rise = report.rise[as_size(j)];
+    if (rise < kDecided * noise_ * (1 + report.spread)) {
+      close.push_back(j);
+    } else {
+      out.margin = std::min(out.margin, rise / (1 + report.spread));
+    }
+  }
+  bool off = report.cost > enough(report.equations);
+  for (std::size_t n = 0; n < heads.size(); ++n) off = off || is_off(report, n);
+  if (!off && close.empty()) return out;
+  // Far off is far off in any direction of rounding.
+  const double far = 4 * (1 + report.spread) * static_cast<double>(1 + call_.dims().value_dim);
+  if (report.cost > far * enough(report.equations)) return {};
+  const ExactReport exact = exact_report(call_, heads, row, open, close);
+  if (exact.cost() > enough(report.equations)) return {};
+  for (std::size_t n = 0; n < heads.size(); ++n) {
+    if (exact.head_cost[n] > enough(call_.dims().value_dim)) return {};
+    for (const double rise : exact.rises[n]) {
+      if (rise < -kAnother * noise_) return {};
+    }
+  }
+  for (std::size_t n = 0; n < close.size(); ++n) {
+    const double rise = exact.rise(n);
+    if (rise < -kAnother * noise_) return {};
+    if (rise < kDecided * noise_) {
+      out.light.push_back(close[n]);
+    } else {
+      out.margin = std::min(out.margin, rise);
+    }
+  }
+  return out;
+}
+
+OpenKeys RowSolver::polished(const Search& search, const OpenKeys& open) const {
+  const RowProblem problem(call_, {search.problem.heads().begin(), search.problem.heads().end()},
+                           search.problem.row(), open);
+  State state = problem.at(open);
+  for (Index n = 0; n < problem.keys(); ++n) {
+    const std::vector<double> costs = problem.costs_of_flips({&state, 1});
+    const auto least = std::ranges::min_element(costs);
+    if (least == costs.end() || state.cost - *least < kAnother * noise_) break;
+    problem.flip(state, least - costs.begin());
+  }
+  return state.open;
+}
+
+/// Few equations are met by some of many supports.
+bool RowSolver::is_evident(const Search& search, const State& state) const {
+  const double n = static_cast<double>(search.problem.equations());
+  const double keys = static_cast<double>(std::max<Index>(search.problem.keys(), 2));
+  const double gain = n / 2 * std::log(search.start_cost / std::max(state.cost, n * noise_ / 4));
+  return gain > description(differing(state.open, search.supposed), keys) + kEvident;
+}
+
+/// Another key in the place of one that was found.
+void RowSolver::add_alike(const Search& search, RowAnswer& answer) const {
+  const std::vector<Index> flips = differing(answer.open, search.supposed);
+  if (flips.size() > kMostSwaps) return;
+  const RowProblem problem(call_, {search.problem.heads().begin(), search.problem.heads().end()},
+                           search.problem.row(), answer.open);
+  const State state = problem.at(answer.open);
+  std::vector<std::uint8_t> alike(as_size(problem.keys()));
+  for (const Index flip : flips) {
+    State other = state;
+    problem.flip(other, flip);
+    const std::vector<double> costs = problem.costs_of_flips({&other, 1});
+    for (Index j = 0; j < problem.keys(); ++j) {
+      if (j == flip || costs[as_size(j)] - state.cost >= kDecided * noise_) continue;
+      alike[as_size(j)] = alike[as_size(flip)] = 1;
+    }
+  }
+  for (Index j = 0; j < problem.keys(); ++j) {
+    if (!alike[as_size(j)] || std::ranges::binary_search(answer.light, j)) continue;
+    answer.alike.push_back(j);
+    answer.open[as_size(j)] = search.supposed[as_size(j)];
+  }
+}
+
+std::optional<RowAnswer> RowSolver::settled(const Search& search, const State& state,
+                                            bool any) const {
+  if (!any && !is_evident(search, state)) return {};
+  const OpenKeys open = polished(search, state.open);
+  auto answer = judge(search.problem.heads(), search.problem.row(), open);
+  if (!answer) return {};
+  if (!any) add_alike(search, *answer);
+  for (const Index j : answer->light) answer->open[as_size(j)] = search.supposed[as_size(j)];
+  return answer;
+}
+
+/// Of the base and the starts, judged by some of the heads first.
+State RowSolver::cheapest(const RowProblem& problem, const State& base,
+                          std::span<const OpenKeys> starts) const {
+  constexpr Index kChannels = 128;
+  constexpr double kPromising = 4;
+  const Index dim = std::max<Index>(call_.dims().value_dim, 1);
+  const auto some =
+      problem.heads().first(std::min(problem.heads().size(), as_size(ceil_div(kChannels, dim))));
+  const RowProblem sample(call_, {some.begin(), some.end()}, problem.row(), problem.base());
+  State best = base;
+  double least = sample.at(base.open).cost;
+  for (const OpenKeys& start : starts) {
+    const double cost = sample.at(start).cost;
+    if (cost >= least && cost > kPromising * enough(sample.equations())) continue;
+    least = std::min(cost, least);
+    State state = problem.at(start);
+    if (state.cost < best.cost) best = std::move(state);
+  }
+  return best;
+}
+
+std::optional<RowAnswer> RowSolver::solve(std::span<const Head> heads, Index row,
+                                          const OpenKeys& supposed,
+                                          std::span<const OpenKeys> starts) const {
+  const RowProblem problem(call_, {heads.begin(), heads.end()}, row, supposed);
+  const State base = problem.at(supposed);
+  const Search search{problem, supposed, base.cost};
+  const Index equations = problem.equations();
+  // Rounding in one direction costs more here than it will when it is known to be that.
+  const double cheap = 2 * enough(equations);
+  const auto taken = [&](const State& state, bool any = false) {
+    return state.cost <= cheap ? settled(search, state, any) : std::nullopt;
+  };
+  const State best = cheapest(problem, base, starts);
+  if (auto answer = taken(best)) return answer;
+  constexpr Index kFew = 8;
+  if (auto answer = taken(flip_keys(problem, base, 1, kFew, cheap / 2))) return answer;
+  if (const auto all = solve_all(problem, noise_)) {
+    if (auto answer = taken(problem.at(all->open), true)) {
+      for (const Index j : all->uncertain) {
+        if (!std::ranges::binary_search(answer->light, j)) answer->alike.push_back(j);
+        answer->open[as_size(j)] = supposed[as_size(j)];
+      }
+      return answer;
+    }
+  }
+  const State ends = move_ends(problem, best, cheap / 2);
+  if (auto answer = taken(ends)) return answer;
+  if (auto answer = taken(one_run(problem, base))) return answer;
+  const State tiles = change_tiles(problem, base, cheap / 2);
+  if (auto answer = taken(tiles)) return answer;
+  constexpr double kMostProducts = 4e9;
+  const Index most = std::min<Index>(equations / 6 + 2, 40);
+  const double products = static_cast<double>(equations * problem.keys() * most);
+  for (const Index width : {Index{8}, Index{64}, Index{256}}) {
+    if (static_cast<double>(width) * products > kMostProducts) break;
+    if (auto answer = taken(flip_keys(problem, base, width, most, cheap / 2))) return answer;
+    if (width != 8) continue;
+    for (const State* state : {&ends, &tiles}) {
+      if (state->cost >= base.cost) continue;
+      if (auto answer = taken(flip_keys(problem, *state, width, most, cheap / 2))) return answer;
+    }
+  }
+  return {};
+}
+
+}  // namespace maskctl::attention::solving

@@ -1,0 +1,58 @@
+// What rows of attention would be under supposed open keys, and what one key more or less changes;
+// private to solve.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "maskctl/attention/verify/solve/call.h"
+
+namespace maskctl::attention::solving {
+
+/// Open keys of a row, 0 or 1 each.
+using OpenKeys = std::vector<std::uint8_t>;
+
+/// The cost of what cannot be: NaN where a number is expected.
+inline constexpr double kImpossible = 1e30;
+
+/// Rows of one head under supposed open keys.
+struct HeadRows {
+  std::vector<double> weights;   // [rows, Tk]: of each key, open or not, relative to the sum of all
+                                 // open ones and sinks; in a row without, to the sum of all keys
+  std::vector<double> log_sums;  // [rows]: ln of that sum
+  std::vector<double> sinks;     // [rows]: the weight of the sinks
+  std::vector<std::uint8_t> empty;  // [rows]: without open keys and sinks
+};
+/// `open`: [rows, Tk].
+HeadRows head_rows(const SolveCall& call, Head head, Range rows, const std::uint8_t* open);
+
+/// A row of some heads against what the kernel gave. A cost is a squared error in units of the
+/// rounding that is expected; so `cost` is about `equations` under the right keys.
+struct RowReport {
+  double cost = 0;
+  Index equations = 0;
+  std::vector<double> head_cost;   // [heads]
+  std::vector<double> head_least;  // [heads]: the least rise of its cost by one key
+  std::vector<double> rise;        // [Tk]: of the cost, by one key more or less
+  /// How much larger rounding may be in one direction than it is taken for, as a variance.
+  double spread = 0;
+};
+std::vector<RowReport> row_reports(const SolveCall& call, std::span<const Head> heads, Range rows,
+                                   const std::uint8_t* open);
+
+/// The same of one row, with rounding as it is in each direction: that of one large weight moves
+/// the whole row along its value.
+struct ExactReport {
+  std::vector<double> head_cost;           // [heads]
+  std::vector<std::vector<double>> rises;  // [heads][cells]
+  double cost() const;
+  double rise(std::size_t cell) const;
+};
+ExactReport exact_report(const SolveCall& call, std::span<const Head> heads, Index row,
+                         const OpenKeys& open, std::span<const Index> cells);
+
+/// The cost of an lse: of `log_sum` where `given` was made; 0 where none was.
+double lse_cost(const SolveCall& call, Head head, Index row, double log_sum);
+
+}  // namespace maskctl::attention::solving

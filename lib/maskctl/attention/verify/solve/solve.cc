@@ -1,0 +1,342 @@
+#include "maskctl/attention/verify/solve/solve.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cmath>
+#include <limits>
+#include <map>
+#include <mutex>
+#include <optional>
+
+#include "maskctl/attention/verify/solve/parts.h"
+#include "maskctl/attention/verify/solve/row_solver.h"
+#include "maskctl/base/error.h"
+#include "maskctl/base/threads.h"
+#include "maskctl/mask/planes/words.h"
+
+namespace maskctl::attention {
+namespace {
+
+using namespace solving;
+
+/// Rows that are weighed together.
+constexpr Index kBand = 32;
+/// Attempts after which rows are no longer searched, where hardly any was explained.
+constexpr Index kAttempts = 24;
+
+OpenKeys row_keys(const Plane& plane, Index row) {
+  OpenKeys out(as_size(plane.keys()));
+  plane.rows({row, row + 1}, [&out](Range, const Keys& keys) {
+    std::vector<Run> scratch;
+    for (const Run& run : as_runs(keys, scratch)) {
+      std::fill(out.begin() + run.begin, out.begin() + run.end, 1);
+    }
+  });
+  return out;
+}
+
+/// Batches and heads that share a mask for sure, as one place of the supposed mask.
+struct Unit {
+  Index b = 0, h = 0;  // in the supposed mask
+  std::vector<Head> heads;
+};
+
+/// Places whose supposed masks are equal.
+using Group = std::vector<Unit>;
+
+std::vector<Group> groups_of(const Mask& mask, const Dims& d) {
+  std::map<std::uint32_t, Group> out;
+  for (Index b = 0; b < mask.batch(); ++b) {
+    for (Index h = 0; h < mask.heads(); ++h) {
+      Unit unit{b, h, {}};
+      for (Index n = 0; n < d.batch * d.q_heads; ++n) {
+        const Head head{n / d.q_heads, n % d.q_heads};
+        const bool here = (mask.batch() == 1 || head.b == b) && (mask.heads() == 1 || head.h == h);
+        if (here) unit.heads.push_back(head);
+      }
+      out[mask.index_of(b, h)].push_back(std::move(unit));
+    }
+  }
+  std::vector<Group> groups;
+  for (auto& [index, group] : out) groups.push_back(std::move(group));
+  return groups;
+}
+
+/// The median error of rows that are about as supposed, in units of the expected rounding; 1 where
+/// there are too few, or none is larger.
+double noise_of(const SolveCall& call, const Mask& supposed, const std::vector<Group>& groups) {
+  constexpr Index kRows = 8;
+  constexpr std::size_t kHeads = 8, kLeast = 4;
+  constexpr double kNear = 25;
+  std::vector<double> seen;
+  for (const Group& group : groups) {
+    const Unit& unit = group.front();
+    const Plane& plane = *supposed.plane(unit.b, unit.h);
+    const auto heads = std::span(unit.heads).first(std::min(kHeads, unit.heads.size()));
+    const Index rows = call.dims().queries;
+    for (Index n = 0; n < std::min(kRows, rows); ++n) {
+      const Index row = (2 * n + 1) * rows / (2 * std::min(kRows, rows));
+      const OpenKeys open = row_keys(plane, row);
+      if (std::ranges::count(open, 1) < 2) continue;
+      const RowReport report = row_reports(call, heads, {row, row + 1}, open.data())[0];
+      for (const double cost : report.head_cost) {
+        seen.push_back(cost / static_cast<double>(call.dims().value_dim));
+      }
+    }
+  }
+  std::erase_if(seen, [](double x) { return x > kNear; });
+  if (seen.size() < kLeast) return 1;
+  std::ranges::nth_element(seen, seen.begin() + std::ssize(seen) / 2);
+  return std::max(1.0, seen[seen.size() / 2]);
+}
+
+/// All rows of one group, one band after another.
+class Solver {
+ public:
+  Solver(const SolveCall& call, const Mask& supposed, std::span<const Alternative> alternatives)
+      : call_(call),
+        supposed_(supposed),
+        alternatives_(alternatives),
+        groups_(groups_of(supposed, call.dims())),
+        noise_(noise_of(call, supposed, groups_)),
+        rows_(call, noise_) {}
+
+  void run() {
+    const Index bands = ceil_div(call_.dims().queries, kBand);
+    parallel_for(bands * std::ssize(groups_), [&](Index task) {
+      const Index first = task % bands * kBand;
+      run_band(groups_[as_size(task / bands)],
+               {first, std::min(first + kBand, call_.dims().queries)});
+    });
+    if (hopeless()) {
+      throw Error(Errc::kInvalidArgument,
+                  "the mask cannot be told: hardly a row of the output is explained by any keys; "
+                  "give query, key and value of the same call as the output, its softmax_scale, "
+                  "and its bias or sinks if it has any");
+    }
+  }
+
+  double noise() const { return noise_; }
+  std::vector<RowPart>& parts() { return parts_; }
+  double margin() const { return margin_; }
+
+ private:
+  bool hopeless() const { return failed_ >= kAttempts / 3 && solved_ < failed_ / 8; }
+
+  void run_band(const Group& group, Range band) {
+    std::vector<std::uint8_t> open;
+    const Unit& any = group.front();
+    for (Index i = band.begin; i < band.end; ++i) {
+      const OpenKeys keys = row_keys(*supposed_.plane(any.b, any.h), i);
+      open.insert(open.end(), keys.begin(), keys.end());
+    }
+    std::vector<std::vector<RowReport>> reports;
+    for (const Unit& unit : group) {
+      reports.push_back(row_reports(call_, unit.heads, band, open.data()));
+    }
+    Trail trail;
+    for (Index r = 0; r < band.size(); ++r) {
+      const auto at = open.begin() + r * call_.dims().keys;
+      const OpenKeys supposed(at, at + call_.dims().keys);
+      std::vector<const Unit*> off;
+      for (std::size_t n = 0; n < group.size(); ++n) {
+        const Unit& unit = group[n];
+        const RowReport& report = reports[n][as_size(r)];
+        if (auto answer = rows_.judge(unit.heads, band.begin + r, supposed, report)) {
+          keep(unit, band.begin + r, {}, supposed, answer);
+        } else {
+          off.push_back(&unit);
+        }
+      }
+      if (!off.empty()) solve_row(off, band.begin + r, supposed, trail);
+    }
+  }
+
+  /// What was found in the rows before.
+  struct Trail {
+    std::vector<OpenKeys> found, supposed;
+  };
+
+  /// Where the mask may be as in rows before: the same keys, or the same difference from what was
+  /// supposed, or the difference moved by one; and the alternatives.
+  std::vector<OpenKeys> starts(const Unit& unit, Index row, const OpenKeys& supposed,
+                               const Trail& trail) const {
+    std::vector<OpenKeys> out;
+    for (std::size_t n = 0; n < trail.found.size(); ++n) {
+      out.push_back(trail.found[n]);
+      OpenKeys same = supposed, moved = supposed, shifted(supposed.size());
+      for (std::size_t j = 0; j < supposed.size(); ++j) {
+        const bool flip = trail.found[n][j] != trail.supposed[n][j];
+        same[j] ^= static_cast<std::uint8_t>(flip);
+        if (j + 1 == supposed.size()) continue;
+        moved[j + 1] ^= static_cast<std::uint8_t>(flip);
+        shifted[j + 1] = trail.found[n][j];
+      }
+      out.push_back(std::move(same)), out.push_back(std::move(moved));
+      out.push_back(std::move(shifted));
+    }
+    out.emplace_back(supposed.size());
+    for (const Alternative& other : alternatives_) {
+      const Index b = other.mask.batch() == 1 ? 0 : unit.b,
+                  h = other.mask.heads() == 1 ? 0 : unit.h;
+      out.push_back(row_keys(*other.mask.plane(b, h), row));
+    }
+    return out;
+  }
+
+  void solve_row(const std::vector<const Unit*>& off, Index row, const OpenKeys& supposed,
+                 Trail& trail) {
+    const std::vector<OpenKeys> from = starts(*off.front(), row, supposed, trail);
+    std::vector<OpenKeys> first;
+    if (off.size() > 1 && !given_up()) {
+      std::vector<Head> heads;
+      for (const Unit* unit : off)
+        heads.insert(heads.end(), unit->heads.begin(), unit->heads.end());
+      if (const auto answer = rows_.solve(heads, row, supposed, from)) first = {answer->open};
+    }
+    for (const Unit* unit : off) {
+      std::optional<RowAnswer> answer;
+      if (!first.empty()) answer = taken(unit->heads, row, supposed, first.front());
+      if (!answer && !given_up()) answer = rows_.solve(unit->heads, row, supposed, from);
+      count(answer.has_value());
+      if (answer) {
+        if (answer->open != supposed) trail_to(trail, answer->open, supposed);
+        keep(*unit, row, {}, supposed, answer);
+      } else {
+        solve_apart(*unit, row, supposed, from);
+      }
+    }
+  }
+
+  /// A support that was found with other heads.
+  std::optional<RowAnswer> taken(std::span<const Head> heads, Index row, const OpenKeys& supposed,
+                                 const OpenKeys& open) const {
+    auto answer = rows_.judge(heads, row, open);
+    if (!answer) return {};
+    for (const Index j : answer->light) answer->open[as_size(j)] = supposed[as_size(j)];
+    return answer;
+  }
+
+  static void trail_to(Trail& trail, const OpenKeys& found, const OpenKeys& supposed) {
+    constexpr std::size_t kKept = 2;
+    if (trail.found.size() == kKept) {
+      trail.found.erase(trail.found.begin()), trail.supposed.erase(trail.supposed.begin());
+    }
+    trail.found.push_back(found), trail.supposed.push_back(supposed);
+  }
+
+  /// Heads that should share a mask and do not: those that are off together, then those of one key
+  /// head, then each by itself.
+  void solve_apart(const Unit& unit, Index row, const OpenKeys& supposed,
+                   const std::vector<OpenKeys>& starts) {
+    if (unit.heads.size() > 1 && !given_up()) {
+      const RowReport report =
+          row_reports(call_, unit.heads, {row, row + 1}, supposed.data()).front();
+      std::vector<Head> off, fit;
+      for (std::size_t n = 0; n < unit.heads.size(); ++n) {
+        (rows_.is_off(report, n) ? off : fit).push_back(unit.heads[n]);
+      }
+      if (!off.empty() && !fit.empty()) {
+        const auto good = rows_.judge(fit, row, supposed);
+        const auto other = good ? rows_.solve(off, row, supposed, starts) : std::nullopt;
+        if (other) {
+          keep(unit, row, fit, supposed, good);
+          return keep(unit, row, off, supposed, other);
+        }
+      }
+      return solve_each(unit, row, supposed, starts);
+    }
+    keep(unit, row, {}, supposed, std::nullopt);
+  }
+
+  void solve_each(const Unit& unit, Index row, const OpenKeys& supposed,
+                  const std::vector<OpenKeys>& starts) {
+    std::map<std::pair<Index, Index>, std::vector<Head>> shared;
+    for (const Head head : unit.heads) {
+      shared[{head.b, call_.dims().kv_head(head.h)}].push_back(head);
+    }
+    for (const auto& [place, heads] : shared) {
+      if (shared.size() > 1 && heads.size() > 1) {
+        if (auto answer = either(heads, row, supposed, starts)) {
+          keep(unit, row, heads, supposed, answer);
+          continue;
+        }
+      }
+      for (const Head head : heads) {
+        const std::vector<Head> alone{head};
+        keep(unit, row, alone, supposed, either(alone, row, supposed, starts));
+      }
+    }
+  }
+
+  std::optional<RowAnswer> either(std::span<const Head> heads, Index row, const OpenKeys& supposed,
+                                  const std::vector<OpenKeys>& starts) const {
+    if (auto answer = rows_.judge(heads, row, supposed)) return answer;
+    if (given_up()) return {};
+    return rows_.solve(heads, row, supposed, starts);
+  }
+
+  bool given_up() const { return failed_ >= kAttempts && solved_ < failed_ / 8; }
+  void count(bool solved) { ++(solved ? solved_ : failed_); }
+
+  void keep(const Unit& unit, Index row, std::vector<Head> heads, const OpenKeys& supposed,
+            const std::optional<RowAnswer>& answer) {
+    RowPart part{unit.b, unit.h, row, std::move(heads)};
+    part.take(supposed, answer);
+    const std::scoped_lock lock(mutex_);
+    if (answer) margin_ = std::min(margin_, answer->margin);
+    if (!part.says_nothing()) parts_.push_back(std::move(part));
+  }
+
+  const SolveCall& call_;
+  const Mask& supposed_;
+  std::span<const Alternative> alternatives_;
+  std::vector<Group> groups_;
+  double noise_;
+  RowSolver rows_;
+  std::atomic<Index> solved_ = 0, failed_ = 0;
+  std::mutex mutex_;
+  std::vector<RowPart> parts_;
+  double margin_ = kImpossible;
+};
+
+/// Refuses rows that are NaN where no row may be.
+void check_rows(const SolveCall& call) {
+  if (call.empty_row() == EmptyRow::kNan) return;
+  const Dims& d = call.dims();
+  for (Index b = 0; b < d.batch; ++b) {
+    for (Index h = 0; h < d.q_heads; ++h) {
+      for (Index i = 0; i < d.queries; ++i) {
+        if (!call.is_nan({b, h}, i)) continue;
+        throw Error(Errc::kInvalidArgument,
+                    fmt::format("the mask cannot be told: the output is NaN in batch {}, head {}, "
+                                "query {}; give a run without NaN, or empty_row=nan where rows "
+                                "without a key are NaN",
+                                b, h, i));
+      }
+    }
+  }
+}
+
+}  // namespace
+
+SolvedMask solve_mask(const VerifyRequest& request, const NamedResults& given,
+                      std::span<const Alternative> alternatives) {
+  const WorkScope scope(request.arguments.context.limits());
+  const SolveCall call(request, given);
+  check_rows(call);
+  const Dims& d = call.dims();
+  const Mask supposed = request.declared ? *request.declared : full_mask(1, 1, d.queries, d.keys);
+  Solver solver(call, supposed, alternatives);
+  solver.run();
+  SolvedMask out = assembled(supposed, d, solver.parts());
+  out.noise = std::sqrt(solver.noise());
+  const double margin = solver.margin();
+  out.margin = margin >= kImpossible ? std::numeric_limits<double>::infinity()
+                                     : std::sqrt(margin / solver.noise());
+  return out;
+}
+
+}  // namespace maskctl::attention

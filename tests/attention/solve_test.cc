@@ -1,0 +1,167 @@
+// The mask solved from the arrays of a call, against a twin that tries every set of keys, and on
+// random calls.
+#include "maskctl/attention/verify/solve/solve.h"
+
+#include <cmath>
+#include <limits>
+
+#include "maskctl/base/error.h"
+#include "support/catch_compat.h"
+#include "support/error_of.h"
+#include "support/rounds.h"
+#include "support/solved_problem.h"
+
+namespace maskctl::attention {
+namespace {
+
+using test::error_of;
+using test::rounds;
+
+/// A call of few keys under some mask, declared as another one.
+struct TinyCall {
+  TinyCall(std::uint64_t seed, Index keys, Index heads, DType dtype)
+      : random(seed), applied{1, 1, keys, keys, {}}, declared(applied) {
+    std::bernoulli_distribution coin(0.5);
+    for (Index n = 0; n < keys * keys; ++n) {
+      applied.open.push_back(coin(random));
+      declared.open.push_back(coin(random));
+    }
+    request.operation = find_operation("flash_attention");
+    request.declared = declared.mask();
+    add_random_arrays(*request.operation,
+                      {.extents = {{"B", 1},
+                                   {"Tq", keys},
+                                   {"Tk", keys},
+                                   {"Hq", heads},
+                                   {"Hkv", heads},
+                                   {"D", 8},
+                                   {"Dv", 8}},
+                       .seed = seed,
+                       .dtype = dtype},
+                      request.arguments);
+    request.arguments.mask = applied.mask();
+    request.arguments.context.backend = Backend::kReference;
+    given = run(*request.operation, request.arguments);
+    given.erase("lse");
+    request.arguments.mask = request.declared;
+  }
+
+  /// The largest error of an output in units of its rounding, if these keys were open.
+  double misfit(Index row, std::uint32_t open) const {
+    const Tensor q = astype(request.arguments.arrays.at("query"), DType::kFloat64);
+    const Tensor k = astype(request.arguments.arrays.at("key"), DType::kFloat64);
+    const Tensor v = astype(request.arguments.arrays.at("value"), DType::kFloat64);
+    const Tensor out = astype(given.at("out"), DType::kFloat64);
+    const Index keys = applied.keys, heads = q.extent(2), dim = 8;
+    double most = 0;
+    for (Index h = 0; h < heads; ++h) {
+      std::vector<double> sum(as_size(dim));
+      double weights = 0;
+      for (Index j = 0; j < keys; ++j) {
+        if (!(open >> j & 1)) continue;
+        double s = 0;
+        for (Index x = 0; x < dim; ++x) {
+          s += q.as<double>()[as_size((row * heads + h) * dim + x)] *
+               k.as<double>()[as_size((j * heads + h) * dim + x)];
+        }
+        const double e = std::exp(s / std::sqrt(8.0));
+        weights += e;
+        for (Index x = 0; x < dim; ++x) {
+          sum[as_size(x)] += e * v.as<double>()[as_size((j * heads + h) * dim + x)];
+        }
+      }
+      const double unit = epsilon(given.at("out").dtype());
+      double size = 0, worst = 0;
+      for (Index x = 0; x < dim; ++x) {
+        const double is = out.as<double>()[as_size((row * heads + h) * dim + x)];
+        const double would = weights > 0 ? sum[as_size(x)] / weights : 0;
+        size = std::max(size, std::abs(is));
+        worst = std::max(worst, std::abs(is - would));
+      }
+      most = std::max(most, size > 0 ? worst / (size * unit) : (worst > 0 ? 1e9 : 0));
+    }
+    return most;
+  }
+
+  std::mt19937_64 random;
+  twin::Cells applied, declared;
+  VerifyRequest request;
+  NamedResults given;
+};
+
+TEST_CASE("solved cells are those of every set of keys that explains the row", "[solve]") {
+  const DType dtype = GENERATE(DType::kFloat32, DType::kFloat16, DType::kBFloat16);
+  Index decided = 0, cells = 0;
+  for (int n = 0; n < rounds(20); ++n) {
+    const Index keys = 3 + n % 6;
+    const TinyCall call(static_cast<std::uint64_t>(n) + 100, keys, 1 + n % 3, dtype);
+    const SolvedMask solved = solve_mask(call.request, call.given);
+    twin::Cells got = twin::Cells::of(solved.mask), light = twin::Cells::of(solved.light);
+    twin::Cells alike = twin::Cells::of(solved.alike), unsolved = twin::Cells::of(solved.unsolved);
+    for (Index i = 0; i < keys; ++i) {
+      for (std::uint32_t open = 0; open < 1U << keys; ++open) {
+        if (call.misfit(i, open) > 1) continue;  // twice what rounding to the nearest does
+        for (Index b = 0, h = 0, j = 0; j < keys; ++j) {
+          ++cells;
+          if (light.at(b, h, i, j) || alike.at(b, h, i, j) || unsolved.at(b, h, i, j)) continue;
+          ++decided;
+          INFO("call " << n << ", query " << i << ", key " << j);
+          REQUIRE(static_cast<bool>(got.at(b, h, i, j)) == static_cast<bool>(open >> j & 1));
+        }
+      }
+    }
+  }
+  CHECK(decided * 100 > cells * 95);
+}
+
+TEST_CASE("no cell that solve decides is wrong, and few are undecided", "[solve]") {
+  twin::SolvedScore all;
+  const int count = rounds(24);
+  for (int n = 0; n < count; ++n) {
+    const twin::SolvedProblem problem =
+        twin::SolvedProblemMaker(7000 + static_cast<std::uint64_t>(n), 128).draw();
+    const twin::SolvedScore one = score(problem, solve_mask(problem.request, problem.given));
+    INFO("problem " << n << ": " << problem.what);
+    CHECK(one.wrong == 0);
+    all.cells += one.cells, all.heavy_undecided += one.heavy_undecided;
+    all.differing += one.differing, all.found += one.found;
+  }
+  CHECK(all.heavy_undecided * 100 <= all.cells);
+  CHECK(all.found * 100 >= all.differing * 95);
+}
+
+TEST_CASE("a mask that cannot be told is refused", "[solve]") {
+  TinyCall call(1, 8, 2, DType::kFloat32);
+  const auto refused = [&call] {
+    return error_of([&call] { solve_mask(call.request, call.given); });
+  };
+  SECTION("without the output") {
+    call.given.clear();
+    CHECK(refused().find("--given out") == std::string::npos);
+    CHECK(refused().find("give the output") != std::string::npos);
+  }
+  SECTION("NaN") {
+    call.given.at("out").as<float>()[20] = std::numeric_limits<float>::quiet_NaN();
+    CHECK(refused().find("NaN in batch 0, head 0, query 1") != std::string::npos);
+  }
+  SECTION("another shape") {
+    call.given.at("out") = Tensor(DType::kFloat32, {1, 8, 1, 8});
+    CHECK(refused().find("the output is (1, 8, 1, 8)") != std::string::npos);
+  }
+  SECTION("weights dropped at random") {
+    call.request.arguments.options["dropout_prob"] = "0.1";
+    CHECK(refused().find("dropped at random") != std::string::npos);
+  }
+}
+
+TEST_CASE("the output of another call is refused, and no mask made up", "[solve]") {
+  twin::SolvedProblem problem = twin::SolvedProblemMaker(5, 128).draw();
+  const Tensor& out = problem.given.at("out");
+  problem.given = {{"out", astype(random_normal(out.shape(), 3), out.dtype())}};
+  CHECK(error_of([&] {
+          solve_mask(problem.request, problem.given);
+        }).find("hardly a row of the output is explained") != std::string::npos);
+}
+
+}  // namespace
+}  // namespace maskctl::attention

@@ -1,0 +1,284 @@
+// A random call whose kernel applied another mask than the declared one, and how well solve_mask
+// finds it.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <random>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "maskctl/attention/verify/solve/solve.h"
+#include "maskctl/mask/arrays/dense.h"
+#include "maskctl/tensor/convert.h"
+
+namespace maskctl::twin {
+
+/// Cells of a mask [B,H,Q,K] as bytes, in plain loops.
+struct Cells {
+  Index batch = 1, heads = 1, queries = 0, keys = 0;
+  std::vector<std::uint8_t> open;
+
+  std::uint8_t& at(Index b, Index h, Index i, Index j) {
+    return open[as_size(((b * heads + h) * queries + i) * keys + j)];
+  }
+  Mask mask() const {
+    Tensor array(DType::kBool, {batch, heads, queries, keys});
+    for (std::size_t n = 0; n < open.size(); ++n) array.bytes()[n] = std::byte{open[n]};
+    return mask_from_dense(array);
+  }
+  static Cells of(const Mask& mask) {
+    Cells out{mask.batch(), mask.heads(), mask.queries(), mask.keys(), {}};
+    out.open.resize(as_size(mask.cells()));
+    for (Index b = 0; b < out.batch; ++b) {
+      for (Index h = 0; h < out.heads; ++h) {
+        mask.plane(b, h)->rows({0, out.queries}, [&](Range rows, const Keys& keys) {
+          for (Index i = rows.begin; i < rows.end; ++i) {
+            for (const Run& run : keys.runs) {
+              for (Index j = run.begin; j < run.end; ++j) out.at(b, h, i, j) = 1;
+            }
+            for (std::size_t w = 0; w < keys.words.size(); ++w) {
+              for (Index bit = 0; bit < 64; ++bit) {
+                if (keys.words[w] >> bit & 1) out.at(b, h, i, static_cast<Index>(w) * 64 + bit) = 1;
+              }
+            }
+          }
+        });
+      }
+    }
+    return out;
+  }
+};
+
+struct SolvedProblem {
+  attention::VerifyRequest request;
+  attention::NamedResults given;
+  Cells declared, applied;  // in the same shape
+  std::string what;
+  DType dtype = DType::kFloat32;
+  Index heads = 1, kv_heads = 1, dim = 16;
+};
+
+struct SolvedScore {
+  Index cells = 0, decided = 0, wrong = 0, heavy_undecided = 0, differing = 0, found = 0;
+};
+
+class SolvedProblemMaker {
+ public:
+  SolvedProblemMaker(std::uint64_t seed, Index longest) : random_(seed), longest_(longest) {}
+
+  SolvedProblem draw() {
+    SolvedProblem out;
+    const Index keys = tokens();
+    out.dim = Index{16} << number(0, 3);
+    const Index kinds = number(0, 5);
+    choose_heads(keys, kinds == 5, out);
+    draw_declared(keys, out);
+    out.applied = out.declared;
+    edit(kinds, out);
+    make_call(out);
+    return out;
+  }
+
+ private:
+  Index number(Index low, Index high) {
+    return std::uniform_int_distribution<Index>(low, std::max(low, high))(random_);
+  }
+  Index tokens() {
+    std::uniform_real_distribution<double> exponent(std::log(64.0),
+                                                    std::log(static_cast<double>(longest_)));
+    return static_cast<Index>(std::exp(exponent(random_)));
+  }
+
+  /// `many`: as many channels in the heads of one mask as there are keys.
+  void choose_heads(Index keys, bool many, SolvedProblem& out) {
+    out.heads = Index{1} << number(0, 3);
+    if (many) {
+      out.dim = std::max<Index>(out.dim, 64);
+      while (out.heads * out.dim < keys) out.heads *= 2;
+    }
+    out.kv_heads = out.heads;
+    if (out.heads > 1 && number(0, 2) == 0) out.kv_heads = out.heads / 2;
+    const bool apart = !many && number(0, 2) == 0;
+    out.declared.batch = apart && out.heads < 8 ? number(1, 2) : 1;
+    out.declared.heads = apart ? out.heads : 1;
+  }
+
+  void draw_declared(Index keys, SolvedProblem& out) {
+    Cells& cells = out.declared;
+    cells.keys = cells.queries = keys;
+    cells.open.resize(as_size(cells.batch * cells.heads * keys * keys));
+    const Index kind = number(0, 3), window = number(4, keys);
+    std::vector<Index> document(as_size(keys));
+    for (Index j = 1; j < keys; ++j) {
+      document[as_size(j)] = document[as_size(j - 1)] + (number(0, 60) == 0 ? 1 : 0);
+    }
+    for (Index b = 0; b < cells.batch; ++b) {
+      for (Index h = 0; h < cells.heads; ++h) {
+        const Index left = h % 2 == 0 ? window : keys;
+        for (Index i = 0; i < keys; ++i) {
+          for (Index j = 0; j < keys; ++j) {
+            const bool causal = j <= i, inside = i - j < left && j - i < left;
+            const bool same = document[as_size(i)] == document[as_size(j)];
+            const bool open = kind == 0   ? causal
+                              : kind == 1 ? causal && inside
+                              : kind == 2 ? causal && same
+                                          : inside;
+            cells.at(b, h, i, j) = open;
+          }
+        }
+      }
+    }
+  }
+
+  void edit(Index kind, SolvedProblem& out) {
+    static constexpr const char* kWhat[] = {"nothing", "leaks",  "holes",
+                                            "blocks",  "window", "any cells"};
+    out.what = kWhat[kind];
+    Cells& cells = out.applied;
+    for (Index b = 0; b < cells.batch; ++b) {
+      for (Index h = 0; h < cells.heads; ++h) {
+        if (cells.batch * cells.heads > 1 && number(0, 1) == 0) continue;
+        if (kind == 1 || kind == 2) odd_cells(kind == 1, b, h, out);
+        if (kind == 3) blocks(b, h, cells);
+        if (kind == 4) window(b, h, cells);
+        if (kind == 5) any(b, h, cells);
+      }
+    }
+  }
+
+  void odd_cells(bool opens, Index b, Index h, SolvedProblem& out) {
+    Cells& cells = out.applied;
+    for (Index row = number(1, 8); row > 0; --row) {
+      const Index i = number(0, cells.queries - 1);
+      Index most = number(1, out.dim / 8);
+      for (Index n = 0; n < 20 * most && most > 0; ++n) {
+        std::uint8_t& cell = cells.at(b, h, i, number(0, cells.keys - 1));
+        if (static_cast<bool>(cell) == opens) continue;
+        cell = opens;
+        --most;
+      }
+    }
+  }
+
+  void blocks(Index b, Index h, Cells& cells) {
+    for (Index n = number(1, 4); n > 0; --n) {
+      const Index q = number(0, cells.queries / 64) * 64, k = number(0, cells.keys / 64) * 64;
+      const bool open = number(0, 3) == 0;
+      for (Index i = q; i < std::min(q + 64, cells.queries); ++i) {
+        for (Index j = k; j < std::min(k + 64, cells.keys); ++j) cells.at(b, h, i, j) = open;
+      }
+    }
+  }
+
+  void window(Index b, Index h, Cells& cells) {
+    const Index left = number(1, cells.keys);
+    for (Index i = 0; i < cells.queries; ++i) {
+      for (Index j = 0; j < cells.keys; ++j) cells.at(b, h, i, j) = j <= i && i - j < left;
+    }
+  }
+
+  void any(Index b, Index h, Cells& cells) {
+    std::bernoulli_distribution open(0.5);
+    for (Index i = 0; i < cells.queries; ++i) {
+      for (Index j = 0; j < cells.keys; ++j) cells.at(b, h, i, j) = open(random_);
+    }
+  }
+
+  void make_call(SolvedProblem& out) {
+    static constexpr DType kDtypes[] = {DType::kFloat32, DType::kFloat16, DType::kBFloat16};
+    out.dtype = kDtypes[number(0, 2)];
+    attention::VerifyRequest& request = out.request;
+    request.operation = attention::find_operation("flash_attention");
+    request.declared = out.declared.mask();
+    attention::add_random_arrays(*request.operation,
+                                 {.extents = {{"B", out.declared.batch},
+                                              {"Tq", out.declared.queries},
+                                              {"Tk", out.declared.keys},
+                                              {"Hq", out.heads},
+                                              {"Hkv", out.kv_heads},
+                                              {"D", out.dim},
+                                              {"Dv", out.dim}},
+                                  .seed = random_(),
+                                  .dtype = out.dtype},
+                                 request.arguments);
+    request.arguments.mask = out.applied.mask();
+    request.arguments.context.backend = attention::Backend::kCpu;
+    attention::NamedResults made = attention::run(*request.operation, request.arguments);
+    out.given.emplace("out", std::move(made.at("out")));
+    if (number(0, 3) == 0) out.given.emplace("lse", std::move(made.at("lse")));
+    request.arguments.mask = request.declared;
+    if (number(0, 1) == 0) return;
+    for (auto& [name, array] : request.arguments.arrays) array = astype(array, DType::kFloat32);
+    Tensor& given = out.given.at("out");
+    given = astype(given, DType::kFloat32);
+  }
+
+  std::mt19937_64 random_;
+  Index longest_;
+};
+
+/// The weight of a cell in its row under the applied mask, the largest of the heads that share it.
+inline double weight_of(const SolvedProblem& problem, Index b, Index h, Index i, Index j) {
+  const Tensor q = astype(problem.request.arguments.arrays.at("query"), DType::kFloat64);
+  const Tensor k = astype(problem.request.arguments.arrays.at("key"), DType::kFloat64);
+  Cells applied = problem.applied;
+  const Index group = problem.heads / problem.kv_heads;
+  double most = 0;
+  for (Index head = 0; head < problem.heads; ++head) {
+    if (applied.heads > 1 && head != h) continue;
+    std::vector<double> e(as_size(applied.keys));
+    double sum = 0;
+    for (Index t = 0; t < applied.keys; ++t) {
+      double s = 0;
+      for (Index x = 0; x < problem.dim; ++x) {
+        const Index at_q = ((b * applied.queries + i) * problem.heads + head) * problem.dim + x;
+        const Index at_k =
+            ((b * applied.keys + t) * problem.kv_heads + head / group) * problem.dim + x;
+        s += q.as<double>()[as_size(at_q)] * k.as<double>()[as_size(at_k)];
+      }
+      e[as_size(t)] = std::exp(s / std::sqrt(static_cast<double>(problem.dim)));
+      if (t == j || applied.at(applied.batch == 1 ? 0 : b, applied.heads == 1 ? 0 : h, i, t)) {
+        sum += e[as_size(t)];
+      }
+    }
+    most = std::max(most, e[as_size(j)] / sum);
+  }
+  return most;
+}
+
+inline SolvedScore score(const SolvedProblem& problem, const attention::SolvedMask& solved) {
+  const Index batch = solved.mask.batch(), heads = solved.mask.heads();
+  Cells got = Cells::of(solved.mask), light = Cells::of(solved.light);
+  Cells alike = Cells::of(solved.alike), unsolved = Cells::of(solved.unsolved);
+  Cells applied = problem.applied, declared = problem.declared;
+  const double least = problem.dtype == DType::kBFloat16  ? 0x1p-8
+                       : problem.dtype == DType::kFloat16 ? 0x1p-11
+                                                          : 0x1p-24;
+  SolvedScore out;
+  for (Index b = 0; b < batch; ++b) {
+    for (Index h = 0; h < heads; ++h) {
+      const Index mb = applied.batch == 1 ? 0 : b, mh = applied.heads == 1 ? 0 : h;
+      for (Index i = 0; i < applied.queries; ++i) {
+        for (Index j = 0; j < applied.keys; ++j) {
+          ++out.cells;
+          const bool is = applied.at(mb, mh, i, j), was = declared.at(mb, mh, i, j);
+          const bool undecided =
+              light.at(b, h, i, j) || alike.at(b, h, i, j) || unsolved.at(b, h, i, j);
+          out.differing += is != was;
+          if (undecided) {
+            out.heavy_undecided += weight_of(problem, b, h, i, j) > least;
+            continue;
+          }
+          ++out.decided;
+          out.wrong += static_cast<bool>(got.at(b, h, i, j)) != is;
+          out.found += is != was && static_cast<bool>(got.at(b, h, i, j)) == is;
+        }
+      }
+    }
+  }
+  return out;
+}
+
+}  // namespace maskctl::twin
