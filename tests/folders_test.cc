@@ -18,9 +18,8 @@ using Files = std::map<std::string, std::string>;
 /// Two folders of a layer that include each other: "attention: cpu, operations". The first folder
 /// below the layer counts; files that lie in the layer itself are one folder more, "".
 const Names kBothWays = {
-    "attention: , runtime",   "inspect: diff, recognise", "mask: , arrays",
-    "mask: , planes",         "mask: planes, steps",      "pipeline: , steps",
-    "pipeline: parse, steps", "render: figure, text",
+    "inspect: diff, recognise", "mask: , arrays",         "mask: , planes",
+    "mask: planes, steps",      "pipeline: parse, steps", "render: figure, text",
 };
 
 /// Folders that may include these folders of their layer only.

@@ -17,9 +17,10 @@ export MALLOC_PERTURB_=165  # fresh memory holds garbage: what reads it unwritte
 
 source tests/tally.sh
 
-kLanes=(quick isa gpu mpi package python tidy asan tsan fuzz)
+kLanes=(quick ejkernel isa gpu mpi package python tidy asan tsan fuzz)
 declare -A about=(
   [quick]="format, the release build, each program once, golden data, layers, documentation"
+  [ejkernel]="library and command without what follows ejkernel, from the same objects"
   [isa]="vector code on older instruction sets"
   [gpu]="kernels of the GPU, which the CPU emulates; with nvcc they are compiled too"
   [mpi]="calls over ranks that mpirun starts"
@@ -180,6 +181,13 @@ if wants quick; then
   task "samples are what their scripts make" samples_are_made
   task "samples are what their manifest says" $release/app/maskctl golden check samples/golden.toml
   task "documentation shows what the command prints" /usr/bin/python3 tests/check_docs.py $release/app/maskctl
+fi
+if wants ejkernel; then
+  check "configure without ejkernel" cmake --preset release -B build/core -DMASKCTL_EJKERNEL=OFF || finish
+  # All test programs link without it; the command runs, and refuses what needs it.
+  targets+=(app_tests core_programs)
+  cases "app_tests without ejkernel" env "MASKCTL_TEST_COMMAND=$PWD/$release/app/core/maskctl" \
+    "$release/tests/app_tests" '[.without_ejkernel],~[ejkernel]~[slow]'
 fi
 if wants mpi; then targets+=(maskctl_command rank_checks emulated_maskctl_command); fi
 if wants package; then

@@ -19,12 +19,12 @@
 #include "app/cli/progress.h"
 #include "app/cli/stop_signals.h"
 #include "app/cli/streams.h"
+#include "app/ejkernel/door.h"
 #include "app/reports/remedies.h"
 #include "maskctl/attention/cpu/kernel.h"
 #include "maskctl/base/error.h"
 #include "maskctl/base/threads.h"
 #include "maskctl/base/work_scope.h"
-#include "maskctl/mask/info/python_error.h"
 #include "maskctl/pipeline/parse/diagnostic.h"
 
 namespace maskctl::app {
@@ -234,14 +234,6 @@ int fail(std::string_view message) {
   return 2;
 }
 
-/// One line, whatever the message of an exception of ejkernel contains.
-std::string error_text(const PythonError& error) {
-  std::string text = fmt::format("ejkernel raises {}", name(error.type()));
-  if (*error.what() != '\0') text += fmt::format(": {}", error.what());
-  std::replace(text.begin(), text.end(), '\n', ' ');
-  return text;
-}
-
 }  // namespace
 
 int run(int argc, char** argv) {
@@ -250,9 +242,9 @@ int run(int argc, char** argv) {
     return CommandLine(words_of(argc, argv)).run();
   } catch (const PipelineError& error) {
     return fail(fmt::format("{}\n{}", message_of(error), error.display()));
-  } catch (const PythonError& error) {
-    return fail(error_text(error));
   } catch (const Error& error) {
+    if (const std::string raised = ejkernel::raised_text(error); !raised.empty())
+      return fail(raised);
     // Who stopped a rank has said why, or knows.
     if (error.code() == Errc::kCancelled && launched_rank()) return 2;
     return fail(message_of(error));

@@ -5,8 +5,7 @@
 #include <string_view>
 
 #include "app/cli/parser/values.h"
-#include "app/cli/streams.h"
-#include "maskctl/mask/info/mask_info.h"
+#include "app/ejkernel/door.h"
 
 namespace maskctl::app {
 
@@ -29,10 +28,7 @@ void read_environment(Settings& settings) {
 
 void start_trace(const Settings& settings) {
   if (!settings.trace && environment("EJKERNEL_MASK_DEBUG") != std::string_view("1")) return;
-  const auto print = [](std::string_view line) { write_stderr(std::string(line) + "\n"); };
-  if (settings.trace) set_debug_sink(print);
-  set_debug_mode(true);
-  set_debug_sink(print);
+  ejkernel::start_trace(settings.trace);
 }
 
 }  // namespace maskctl::app

@@ -1,14 +1,16 @@
-#include "app/cli/commands/attention/runtime.h"
-
+// Calls with the configs of ejkernel, and its names of backends.
 #include <fmt/format.h>
 
 #include "app/cli/environment.h"
-#include "app/cli/parser/groups.h"
 #include "app/cli/parser/values.h"
 #include "app/cli/streams.h"
-#include "maskctl/attention/runtime/config_text.h"
+#include "app/ejkernel/commands.h"
+#include "maskctl/base/error.h"
+#include "maskctl/ejkernel/runtime/config_text.h"
+#include "maskctl/ejkernel/runtime/registry.h"
+#include "maskctl/ejkernel/runtime/runtime.h"
 
-namespace maskctl::app {
+namespace maskctl::app::ejkernel {
 namespace {
 
 using namespace attention;
@@ -16,7 +18,7 @@ using namespace attention;
 bool is_set(const char* variable) { return environment(variable) == std::string_view("1"); }
 
 std::optional<CacheMiss> wanted_policy(const ConfigChoice& choice) {
-  if (choice.policy) return choice.policy;
+  if (choice.policy) return static_cast<CacheMiss>(*choice.policy);
   const std::string_view text = environment("EJKERNEL_AUTOTUNE_POLICY");
   if (text.empty()) return std::nullopt;
   return static_cast<CacheMiss>(parse_choice(text, "EJKERNEL_AUTOTUNE_POLICY", kPolicies));
@@ -38,22 +40,13 @@ ExecutorOptions executor_options() {
 
 }  // namespace
 
-void declare_config_choice(OptionList& list, ConfigChoice& choice) {
-  list.choice("--policy", kPolicies,
-              "choose a config first: by measuring, or the usual one (no config)",
-              [&choice](std::size_t i) { choice.policy = static_cast<CacheMiss>(i); });
-  list.text("--cache", "FOLDER", "keep tuned configs there", choice.cache);
-  list.under(kEjkernel, [&] {
-    list.variable("EJKERNEL_AUTOTUNE_POLICY", "as --policy");
-    list.variable("EJKERNEL_LOG_AUTOTUNE", "1: print on stderr how a config was chosen");
-    list.variable("EJKERNEL_OPS_RECORD", "1: print on stderr which calls had which config");
-    list.variable("EJKERNEL_OPS_STAMP",
-                  "hash or json: print on stderr a label of each call (none)");
-    list.variable("EJKERNEL_OPS_PREFIX", "what such a label begins with (ejkernel_ops#)");
-  });
+Backend backend_of_platform(std::string_view name) {
+  const auto platform = platform_from_name(name);
+  if (platform) return backend_of(*platform);
+  throw Error(Errc::kInvalidArgument, fmt::format("platform: '{}' is not auto, xla or cuda", name));
 }
 
-std::unique_ptr<Runtime> make_runtime(const ConfigChoice& choice, const Session& session) {
+std::unique_ptr<CallRunner> configured_runner(const ConfigChoice& choice, const Session& session) {
   const std::optional<CacheMiss> policy = wanted_policy(choice);
   if (!policy && choice.cache.empty()) return nullptr;
   RuntimeOptions out;
@@ -68,11 +61,26 @@ std::unique_ptr<Runtime> make_runtime(const ConfigChoice& choice, const Session&
   return std::make_unique<Runtime>(std::move(out));
 }
 
-void print_recorded(const Runtime& runtime) {
-  for (const RecordedCall& call : runtime.recorded()) {
+void print_recorded(const CallRunner& runner) {
+  for (const RecordedCall& call : static_cast<const Runtime&>(runner).recorded()) {
     write_stderr(fmt::format("recorded {} {}: {}\n", call.key.operation, call.key.call,
                              to_text(call.config)));
   }
 }
 
-}  // namespace maskctl::app
+std::vector<BackendLine> backend_lines(std::string_view operation) {
+  std::vector<BackendLine> out;
+  for (const BackendChoice& choice : explain_backends()) {
+    BackendLine line;
+    line.operation = operation;
+    line.platform = name(choice.platform);
+    line.device = name(choice.device);
+    line.implementation = choice.can_run ? name(choice.backend) : "-";
+    line.chosen = choice.chosen;
+    line.reason = choice.reason;
+    out.push_back(std::move(line));
+  }
+  return out;
+}
+
+}  // namespace maskctl::app::ejkernel

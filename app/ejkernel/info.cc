@@ -1,19 +1,20 @@
-// Properties and shardings of a MaskInfo.
-#include "app/cli/commands/info_ejkernel.h"
-
+// Properties, arrays and shardings of a MaskInfo.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
 #include <algorithm>
 #include <array>
 
+#include "app/cli/commands/info_print.h"
+#include "app/ejkernel/commands.h"
+#include "app/ejkernel/sources.h"
 #include "maskctl/base/error.h"
 #include "maskctl/base/text.h"
-#include "maskctl/mask/info/sharding.h"
+#include "maskctl/ejkernel/mask_info/sharding.h"
 #include "maskctl/pipeline/parse/diagnostic.h"
 #include "maskctl/tensor/convert.h"
 
-namespace maskctl::app {
+namespace maskctl::app::ejkernel {
 namespace {
 
 using Names = std::vector<std::string>;
@@ -27,12 +28,6 @@ std::vector<std::pair<std::string, Array>> stored_arrays(const MaskInfoFields& f
 Array read_from_copy(const MaskInfo& info, Array (MaskInfo::*property)()) {
   MaskInfo copy = info;
   return (copy.*property)();
-}
-
-Names names_of(const AxisName& axis) {
-  if (const auto* one = std::get_if<std::string>(&axis)) return {*one};
-  if (const auto* many = std::get_if<Names>(&axis)) return *many;
-  return {};
 }
 
 AxisName axis_of(Names names) {
@@ -66,51 +61,15 @@ MaskInfo without_missing_axes(const MaskInfo& info, const Mesh& mesh, bool seque
   return MaskInfo(std::move(fields));
 }
 
-std::string field_line(std::string_view label, std::string_view value) {
-  return fmt::format("    {:<19}{}\n", label, value);
-}
-
-std::string yes_no(bool value) { return value ? "yes" : "no"; }
-
-std::string baked_text(const BakedInMasks& baked) {
-  Names names;
-  if (baked.causal) names.emplace_back("causal");
-  if (baked.sliding_window) names.emplace_back("sliding_window");
-  if (baked.chunked) names.emplace_back("chunked");
-  if (baked.token_type_ids) names.emplace_back("token_type_ids");
-  return names.empty() ? "none" : fmt::format("{}", fmt::join(names, ", "));
-}
-
-/// The first elements, and how many there are.
-std::string short_text(const Array& array) {
-  constexpr std::size_t kShown = 12;
-  if (!array) return "None";
-  const auto values = as_int64(*array, "lengths");
-  const std::size_t shown = std::min(values.size(), kShown);
-  return fmt::format("{} {}: {}{}", name(array->dtype()), shape_text(array->shape()),
-                     fmt::join(values.begin(), values.begin() + static_cast<Index>(shown), " "),
-                     shown < values.size() ? " ..." : "");
-}
-
-std::string extent_text(const std::optional<Index>& extent) {
-  return extent ? std::to_string(*extent) : "None";
-}
-
-std::string slices_text(const std::vector<Range>& ranges) {
-  Names parts;
-  for (const Range& range : ranges) parts.push_back(fmt::format("{}:{}", range.begin, range.end));
-  return fmt::format("[{}]", fmt::join(parts, ", "));
-}
-
-}  // namespace
-
+/// Reads each property on a separate copy, because reading one may change the next.
 MaskInfoReport report_of(const MaskInfo& info) {
   MaskInfoReport report;
   report.repr = info.repr();
   report.shape = info.shape();
   report.self_attention = info.is_self_attention();
   report.multi_sequence = info.is_multi_sequence();
-  report.baked_in = info.baked_in_masks();
+  const auto& [causal, sliding_window, chunked, token_type_ids] = info.baked_in_masks();
+  report.baked_in = {causal, sliding_window, chunked, token_type_ids};
   const MaskInfoFields& fields = info.fields();
   if (fields.attention_mask) {
     report.stored.push_back({"attention_mask", std::string(name(fields.attention_mask->dtype())),
@@ -126,6 +85,7 @@ MaskInfoReport report_of(const MaskInfo& info) {
   return report;
 }
 
+/// Replaces the axis names of `info` by those of --axes.
 MaskInfo with_axes(const MaskInfo& info, const std::string& axes) {
   if (axes.empty()) return info;
   static constexpr std::array<std::string_view, 4> kAxes = {"batch", "heads", "kv-heads",
@@ -152,21 +112,27 @@ MaskInfo with_axes(const MaskInfo& info, const std::string& axes) {
   return MaskInfo(std::move(fields));
 }
 
+/// Drops axes that the mesh lacks, with a note, unless --strict is given.
 MeshReport mesh_report(const MaskInfo& info, const MeshOptions& options, Session& session) {
   constexpr Index kMostDevices = 65536;
-  MeshReport report;
-  report.mesh = mesh_from_text(options.mesh);
-  if (report.mesh.devices() > kMostDevices) {
+  const Mesh mesh = mesh_from_text(options.mesh);
+  MeshReport report{mesh.axis_names, mesh.axis_sizes, mesh.devices(), {}};
+  if (report.devices > kMostDevices) {
     throw Error(Errc::kLimit, fmt::format("--mesh {}: {} devices; at most {} are listed",
-                                          options.mesh, report.mesh.devices(), kMostDevices));
+                                          options.mesh, report.devices, kMostDevices));
   }
   const MaskInfo checked =
       session.settings().strict
           ? info
-          : without_missing_axes(info, report.mesh, options.sequence_parallel, session);
-  const MaskSharding sharding = get_shardings(checked, report.mesh, options.sequence_parallel);
+          : without_missing_axes(info, mesh, options.sequence_parallel, session);
+  const MaskSharding sharding = get_shardings(checked, mesh, options.sequence_parallel);
   const auto add = [&](const char* name_of, const auto& stored, const auto& spec) {
-    if (stored) report.arrays.push_back({name_of, stored->shape(), spec.value_or(PartitionSpec{})});
+    if (!stored) return;
+    const PartitionSpec split = spec.value_or(PartitionSpec{});
+    report.arrays.push_back({name_of, stored->shape(), to_text(split),
+                             [mesh, split, shape = stored->shape()](Index device) {
+                               return shard_of_device(shape, split, mesh, device);
+                             }});
   };
   const MaskInfoFields& fields = checked.fields();
   add("attention_mask", fields.attention_mask, sharding.attention_mask);
@@ -179,45 +145,76 @@ MeshReport mesh_report(const MaskInfo& info, const MeshOptions& options, Session
   return report;
 }
 
-std::string mask_info_text(const MaskInfoReport& report) {
-  std::string out = "  MaskInfo\n";
-  out += field_line("repr", report.repr);
-  out +=
-      field_line("shape", fmt::format("({}, {}, {})", extent_text(report.shape[0]),
-                                      extent_text(report.shape[1]), extent_text(report.shape[2])));
-  out += field_line("is_self_attention", yes_no(report.self_attention));
-  out += field_line("is_multi_sequence", yes_no(report.multi_sequence));
-  out += field_line("baked in", baked_text(report.baked_in));
-  for (const ArrayReport& array : report.stored) {
-    out += field_line("stored",
-                      fmt::format("{} {} {}", array.name, array.dtype, shape_text(array.shape)));
-  }
-  for (const auto& [key, array] : report.lengths) out += field_line(key, short_text(array));
-  return out;
+// One array, computed as ejkernel computes it. Ids take the argument of mask_to_segment_ids,
+// lengths those of get_or_compute_qkv_cu_seqlens and attention_mask_to_qkv_cu_seqlens.
+
+QkvArrays ids(MaskInfo& info, const PrintOptions& print) {
+  if (print.per_head) return mask_to_segment_ids(info.attention_mask(), true);
+  Array q = info.q_segment_ids();
+  return {std::move(q), info.kv_segment_ids()};
 }
 
-std::string mesh_text(const MeshReport& report) {
-  constexpr Index kLines = 64;
-  Names axes;
-  for (std::size_t i = 0; i < report.mesh.axis_names.size(); ++i) {
-    axes.push_back(fmt::format("{}={}", report.mesh.axis_names[i], report.mesh.axis_sizes[i]));
+QkvArrays lengths(MaskInfo& info, const PrintOptions& print) {
+  if (print.reduce_heads) {
+    return attention_mask_to_qkv_cu_seqlens(info.attention_mask(),
+                                            kHeadReductions[*print.reduce_heads]);
   }
-  const Index devices = report.mesh.devices();
-  std::string out = fmt::format("  mesh {}: {} devices\n", fmt::join(axes, "+"), devices);
-  for (const ShardReport& array : report.arrays) {
-    out +=
-        field_line(array.name, fmt::format("{} {}", shape_text(array.shape), to_text(array.spec)));
+  if (print.max_segments) {
+    return info.get_or_compute_qkv_cu_seqlens(DType::kInt32, *print.max_segments);
   }
-  for (Index device = 0; device < std::min(devices, kLines); ++device) {
-    Names parts;
-    for (const ShardReport& array : report.arrays) {
-      parts.push_back(array.name +
-                      slices_text(shard_of_device(array.shape, array.spec, report.mesh, device)));
-    }
-    out += field_line(fmt::format("device {}", device), fmt::format("{}", fmt::join(parts, " ")));
-  }
-  if (devices > kLines) out += fmt::format("    ... {} more; --json lists all\n", devices - kLines);
-  return out;
+  Array q = info.cu_seqlens_q();
+  return {std::move(q), info.cu_seqlens_kv()};
 }
 
-}  // namespace maskctl::app
+template <auto property>
+Array read(MaskInfo& info, const PrintOptions&, Index) {
+  return (info.*property)();
+}
+
+using Read = Array (*)(MaskInfo& info, const PrintOptions& print, Index max_bytes);
+/// In the order of kPrintedArrays.
+constexpr Read kReaders[] = {
+    [](auto& info, auto&, Index most) { return make_array(info.attention_mask().tensor(most)); },
+    [](auto& info, auto&, Index most) {
+      return make_array(info.create_bias(DType::kFloat32, most));
+    },
+    [](auto& info, auto& print, Index) { return ids(info, print).q; },
+    [](auto& info, auto& print, Index) { return ids(info, print).kv; },
+    [](auto& info, auto& print, Index) { return lengths(info, print).q; },
+    [](auto& info, auto& print, Index) { return lengths(info, print).kv; },
+    read<&MaskInfo::q_lens>,
+    read<&MaskInfo::kv_lens>,
+    [](auto& info, auto&, Index) { return info.get_or_compute_positions().q; },
+    [](auto& info, auto&, Index) { return info.get_or_compute_positions().kv; },
+    read<&MaskInfo::q_attention_mask>,
+    read<&MaskInfo::q_position_ids>,
+    [](auto& info, auto&, Index) { return info.get_qkv_masks(DType::kBool).q; },
+    [](auto& info, auto&, Index) { return info.get_qkv_masks(DType::kBool).kv; },
+};
+static_assert(std::size(kReaders) == std::size(kPrintedArrays));
+
+}  // namespace
+
+InfoReport info(Loader& loader, const std::string& source, const MeshOptions& mesh,
+                Session& session) {
+  const MaskInfo info = with_axes(info_of(loader, source), mesh.axes);
+  InfoReport report;
+  report.source = source;
+  report.mask_info = report_of(info);
+  if (!mesh.mesh.empty()) report.mesh = mesh_report(info, mesh, session);
+  MaskInfo reading = info;
+  const MaskArray& mask = reading.attention_mask();
+  report.mask = mask.mask();
+  report.kind = "mask-info";
+  report.polarity = "1";
+  report.arrays.push_back({"", std::string(name(mask.dtype())), mask.shape()});
+  return report;
+}
+
+std::shared_ptr<const Tensor> printed(Loader& loader, const std::string& source,
+                                      const PrintOptions& print) {
+  MaskInfo info = info_of(loader, source);
+  return kReaders[*print.array](info, print, loader.max_bytes());
+}
+
+}  // namespace maskctl::app::ejkernel

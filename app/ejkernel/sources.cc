@@ -1,13 +1,20 @@
-// Loads SOURCEs as ejkernel's MaskInfo.
+// SOURCEs as MaskInfo, and what the command says of ejkernel beside them.
+#include "app/ejkernel/sources.h"
+
+#include <fmt/format.h>
+
 #include <algorithm>
 
-#include "app/session/loader.h"
+#include "app/cli/streams.h"
+#include "app/ejkernel/door.h"
 #include "maskctl/base/error.h"
-#include "maskctl/pipeline/ejkernel_chain.h"
+#include "maskctl/ejkernel/chain/ejkernel_chain.h"
+#include "maskctl/ejkernel/mask_info/mask_info_io.h"
+#include "maskctl/ejkernel/mask_info/python_error.h"
 #include "maskctl/pipeline/steps/generate.h"
 #include "maskctl/tensor/convert.h"
 
-namespace maskctl::app {
+namespace maskctl::app::ejkernel {
 namespace {
 
 Index largest(const Tensor& ends) {
@@ -15,34 +22,65 @@ Index largest(const Tensor& ends) {
   return values.empty() ? 0 : std::max<Index>(0, std::ranges::max(values));
 }
 
-}  // namespace
-
 /// Pairs that would be no mask of ours have an object of ejkernel's.
-MaskInfo Loader::info_of_pairs(const std::string& source) {
+MaskInfo info_of_pairs(Loader& loader, const std::string& source) {
   const auto two = two_sources(source);
-  const Tensor q = array(two ? two->q : source);
-  const Array kv = two ? make_array(array(two->kv)) : nullptr;
-  const Index queries = source_.shape ? (*source_.shape)[2] : largest(q);
-  const Index keys = source_.shape ? (*source_.shape)[3] : largest(kv ? *kv : q);
+  const Tensor q = loader.array(two ? two->q : source);
+  const Array kv = two ? make_array(loader.array(two->kv)) : nullptr;
+  const auto& shape = loader.source().shape;
+  const Index queries = shape ? (*shape)[2] : largest(q);
+  const Index keys = shape ? (*shape)[3] : largest(kv ? *kv : q);
   return MaskInfo::from_cu_seqlens(q, queries, kv, keys);
 }
 
-MaskInfo Loader::mask_info(const std::string& source) {
-  if (source_.pad_id != -1) {
+}  // namespace
+
+MaskInfo read_info(Loader& loader, const std::string& source) {
+  const SourceOptions& how = loader.source();
+  if (how.pad_id != -1) {
     throw Error(Errc::kInvalidArgument, "--pad-id: the padding id of MaskInfo is always -1");
   }
-  if (source_.as == ArrayKind::kPadding && !is_generator(source)) {
-    const MaskArray valid(array(source));  // of any numbers
-    return MaskInfo::from_attention_mask(valid, !source_.keep_value_is_zero);
+  const bool generated = loader.generates(source);
+  if (how.as == ArrayKind::kPadding && !is_generator(source)) {
+    const MaskArray valid(loader.array(source));  // of any numbers
+    return MaskInfo::from_attention_mask(valid, !how.keep_value_is_zero);
   }
-  if (source_.as == ArrayKind::kPairs && !is_generator(source)) return info_of_pairs(source);
-  LoadedMask loaded = read(source);
-  if (loaded.mask_info) return loaded.mask_info();
-  return MaskInfo::from_attention_mask(MaskArray(std::move(loaded.mask)));
+  if (how.as == ArrayKind::kPairs && !is_generator(source)) return info_of_pairs(loader, source);
+  const LoadedMask loaded = loader.read(source);
+  return generated ? generate_ejkernel(source, loader.context()) : mask_info_of(loaded);
 }
 
-MaskInfo Loader::transformed(MaskInfo info) {
-  return apply_ejkernel(std::move(info), source_.transforms, context());
+MaskInfo with_steps(Loader& loader, MaskInfo info) {
+  return apply_ejkernel(std::move(info), loader.source().transforms, loader.context());
 }
 
-}  // namespace maskctl::app
+MaskInfo info_of(Loader& loader, const std::string& source) {
+  return with_steps(loader, read_info(loader, source));
+}
+
+void require(std::string_view) {}
+
+/// One line, whatever the message contains.
+std::string raised_text(const Error& error) {
+  const auto* raised = dynamic_cast<const PythonError*>(&error);
+  if (!raised) return "";
+  std::string text = fmt::format("ejkernel raises {}", name(raised->type()));
+  if (*error.what() != '\0') text += fmt::format(": {}", error.what());
+  std::replace(text.begin(), text.end(), '\n', ' ');
+  return text;
+}
+
+void start_trace(bool announced) {
+  const auto print = [](std::string_view line) { write_stderr(std::string(line) + "\n"); };
+  if (announced) set_debug_sink(print);
+  set_debug_mode(true);
+  set_debug_sink(print);
+}
+
+const ObjectKind* stored_object() { return &kStoredMaskInfo; }
+
+std::optional<OtherRules> other_rules(std::string_view step, std::string_view argument) {
+  return ejkernel_argument(step, argument);
+}
+
+}  // namespace maskctl::app::ejkernel

@@ -45,18 +45,17 @@ Json json_of(const MaskInfoReport& report) {
 }
 
 Json json_of(const MeshReport& report) {
-  Json out{{"axis_names", report.mesh.axis_names}, {"axis_sizes", report.mesh.axis_sizes}};
+  Json out{{"axis_names", report.axis_names}, {"axis_sizes", report.axis_sizes}};
   out["arrays"] = Json::array();
   for (const ShardReport& array : report.arrays) {
-    out["arrays"].push_back(
-        {{"name", array.name}, {"shape", array.shape}, {"spec", to_text(array.spec)}});
+    out["arrays"].push_back({{"name", array.name}, {"shape", array.shape}, {"spec", array.spec}});
   }
   out["devices"] = Json::array();  // [device] -> array -> [[begin, end] of each axis]
-  for (Index device = 0; device < report.mesh.devices(); ++device) {
+  for (Index device = 0; device < report.devices; ++device) {
     Json parts = Json::object();
     for (const ShardReport& array : report.arrays) {
       Json& ranges = parts[array.name] = Json::array();
-      for (const Range& range : shard_of_device(array.shape, array.spec, report.mesh, device)) {
+      for (const Range& range : array.part(device)) {
         ranges.push_back({range.begin, range.end});
       }
     }

@@ -2,6 +2,8 @@
 #pragma once
 
 #include <array>
+#include <functional>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -13,7 +15,6 @@
 #include "maskctl/inspect/count/cost.h"
 #include "maskctl/inspect/count/stats.h"
 #include "maskctl/inspect/diff/diff.h"
-#include "maskctl/mask/info/sharding.h"
 #include "maskctl/mask/mask.h"
 #include "maskctl/pipeline/steps/step_infos.h"
 #include "maskctl/tensor/tensor.h"
@@ -27,16 +28,25 @@ struct ArrayReport {
   std::vector<Index> shape;
 };
 
+/// A stored array on a mesh of devices.
 struct ShardReport {
   std::string name;
   std::vector<Index> shape;
-  PartitionSpec spec;
+  std::string spec;                                      // what its axes are split over
+  std::function<std::vector<Range>(Index device)> part;  // that a device holds
 };
 
 /// The stored arrays of a MaskInfo on a mesh.
 struct MeshReport {
-  Mesh mesh;
+  std::vector<std::string> axis_names;
+  std::vector<Index> axis_sizes;
+  Index devices = 0;
   std::vector<ShardReport> arrays;
+};
+
+/// Which transforms have been applied to a MaskInfo.
+struct BakedInReport {
+  bool causal = false, sliding_window = false, chunked = false, token_type_ids = false;
 };
 
 /// ejkernel's properties.
@@ -45,9 +55,9 @@ struct MaskInfoReport {
   std::array<std::optional<Index>, 3> shape;  // batch, queries, keys
   bool self_attention = false;
   bool multi_sequence = false;
-  BakedInMasks baked_in;
+  BakedInReport baked_in;
   std::vector<ArrayReport> stored;
-  std::vector<std::pair<std::string, Array>> lengths;  // null: None
+  std::vector<std::pair<std::string, std::shared_ptr<const Tensor>>> lengths;  // null: None
 };
 
 /// One SOURCE of `info`: a mask, or arrays that do not determine a mask.

@@ -5,13 +5,13 @@
 
 #include <algorithm>
 
+#include "app/ejkernel/door.h"
 #include "maskctl/base/error.h"
 #include "maskctl/base/stopwatch.h"
 #include "maskctl/base/threads.h"
 #include "maskctl/io/array_io.h"
 #include "maskctl/mask/arrays/dense.h"
 #include "maskctl/mask/steps/not.h"
-#include "maskctl/pipeline/ejkernel_chain.h"
 #include "maskctl/pipeline/load.h"
 #include "maskctl/pipeline/steps/generate.h"
 
@@ -35,7 +35,12 @@ MaskReadOptions Loader::options() const {
   out.block = source_.block;
   out.read.max_bytes = session_.settings().max_bytes;
   out.read.strict = session_.settings().strict;
+  out.object = ejkernel::stored_object();
   return out;
+}
+
+bool Loader::generates(const std::string& source) const {
+  return !session_.given(source) && is_generator(source);
 }
 
 LoadedMask Loader::read(const std::string& source, RowsSink rows_read) {
@@ -87,7 +92,6 @@ LoadedMask Loader::from_given(const Given& given, const std::string& source,
 LoadedMask Loader::from_generator(const std::string& source, const MaskReadOptions& options) {
   Generated made = generate(source, context());
   LoadedMask out;
-  out.mask_info = [this, source] { return generate_ejkernel(source, context()); };
   if (auto* ids = std::get_if<Tensor>(&made)) {
     if (options.as.value_or(ArrayKind::kSegments) != ArrayKind::kSegments) {
       throw Error(Errc::kInvalidArgument,
@@ -149,10 +153,12 @@ BindContext Loader::context() {
     MaskReadOptions plain;
     plain.pad_id = source_.pad_id;
     plain.read = options().read;
+    plain.object = options().object;
     return read_as(source, plain).mask;
   };
   out.pad_id = source_.pad_id;
   out.max_bytes = session_.settings().max_bytes;
+  out.other_rules = ejkernel::other_rules;
   return out;
 }
 
@@ -162,7 +168,7 @@ Chain Loader::chain() {
 }
 
 std::optional<Chain> Loader::whole_chain(const std::string& source) {
-  if (session_.given(source) || !is_generator(source)) return std::nullopt;
+  if (!generates(source)) return std::nullopt;
   const auto parts = generate_parts(source, context());
   if (!parts) return std::nullopt;
   const Index open = parts->start.count();

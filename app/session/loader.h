@@ -9,7 +9,6 @@
 #include "app/session/session.h"
 #include "maskctl/io/array_source.h"
 #include "maskctl/io/masks/mask_io.h"
-#include "maskctl/mask/info/mask_info.h"
 #include "maskctl/pipeline/steps/bind.h"
 
 namespace maskctl::app {
@@ -19,6 +18,9 @@ class Loader {
  public:
   Loader(const SourceOptions& source, Session& session) : source_(source), session_(session) {}
 
+  const SourceOptions& source() const { return source_; }
+  /// Whether the SOURCE is text of a generator, and not something that the session was given.
+  bool generates(const std::string& source) const;
   /// An array as stored, for commands that read no mask.
   Tensor array(const std::string& source);
   /// The same, to be read by parts. Throws Error(kInvalidArgument) for standard input, which only
@@ -35,10 +37,6 @@ class Loader {
   std::optional<Chain> whole_chain(const std::string& source);
   /// The mask after the chain.
   Mask transformed(Mask mask);
-  /// The MaskInfo of a SOURCE: a stored one, or made by the constructor for its kind.
-  MaskInfo mask_info(const std::string& source);
-  /// The MaskInfo after all steps, applied as calls of its methods.
-  MaskInfo transformed(MaskInfo info);
   /// How the options say that masks are read.
   MaskReadOptions options() const;
   /// How steps read their SOURCEs.
@@ -51,7 +49,6 @@ class Loader {
  private:
   LoadedMask from_given(const Given& given, const std::string& source,
                         const MaskReadOptions& options);
-  MaskInfo info_of_pairs(const std::string& source);
   LoadedMask read_as(const std::string& source, const MaskReadOptions& options);
   LoadedMask from_generator(const std::string& source, const MaskReadOptions& options);
 

@@ -208,7 +208,8 @@ TEST_CASE("a mask of one batch serves as many as --axes says") {
   CHECK(sandbox.run("maskctl verify gen:causal:n=8 --axes B=2+D=8").status == 0);
 }
 
-TEST_CASE("attend tunes once and remembers, as options and ejkernel's variables say") {
+TEST_CASE("attend tunes once and remembers, as options and ejkernel's variables say",
+          "[ejkernel]") {
   const Sandbox sandbox;
   const std::string call = "maskctl attend flash_attention --axes Tq=8+Tk=8+D=8 -q ";
   const std::string log = "EJKERNEL_LOG_AUTOTUNE=1 ";
@@ -359,7 +360,7 @@ TEST_CASE("probe read takes weights that underflow for no evidence") {
   CHECK(contains(leak.out, "in 1 cell: 0 declared open are closed, 1 declared closed are open"));
 }
 
-TEST_CASE("attend takes what ejkernel's modules take") {
+TEST_CASE("attend takes what ejkernel's modules take", "[ejkernel]") {
   const Sandbox sandbox;
   const auto out = [&](const std::string& line) {
     const Outcome outcome = sandbox.run("maskctl attend " + line);
@@ -418,6 +419,10 @@ TEST_CASE("bench and backends report on this machine") {
   CHECK(contains(bench.out, "\"pass\": \"backward\""));
   const std::string turned = "maskctl bench --size 64 --repeat 1 --backward --layout bhtd";
   CHECK(sandbox.run(turned).status == 0);
+}
+
+TEST_CASE("backends names the platforms of an operation", "[ejkernel]") {
+  const Sandbox sandbox;
   const Outcome backends = sandbox.run("maskctl backends gla_attention");
   CHECK(backends.status == 0);
   CHECK(contains(backends.out, "xla     cpu   cpu"));

@@ -32,7 +32,7 @@ TEST_CASE("each command of the page of faults is a golden case, and each case is
   CHECK(on_page == cases);
 }
 
-TEST_CASE("the faults of ejkernel are what its methods give") {
+TEST_CASE("the faults of ejkernel are what its methods give", "[ejkernel]") {
   const Sandbox sandbox;
   CHECK(
       sandbox

@@ -53,6 +53,7 @@ TEST_CASE("gzip: every command that writes a container packs its arrays") {
                kAllPacked)
           .status == 0);
   for (const auto& [name, command] : commands) {
+    if ((name == "info" || name == "blockmap") && without_ejkernel()) continue;
     for (const std::string suffix : {".npz", ".h5"}) {
       const std::string file = name + suffix;
       const Outcome outcome = sandbox.run(command + file + " --gzip 4 >/dev/null");

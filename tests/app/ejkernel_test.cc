@@ -10,7 +10,7 @@ namespace {
 
 const std::string kPacked = " samples/packed.npy --as segments --semantics ejkernel ";
 
-TEST_CASE("ejkernel's golden chains replay through the command") {
+TEST_CASE("ejkernel's golden chains replay through the command", "[ejkernel]") {
   const fs::path root = MASKCTL_SOURCE_DIR;
   const Outcome outcome =
       Sandbox().run("/usr/bin/python3 '" + (root / "tests/app/replay_golden.py").string() + "' '" +
@@ -19,7 +19,7 @@ TEST_CASE("ejkernel's golden chains replay through the command") {
   CHECK(outcome.status == 0);
 }
 
-TEST_CASE("a stored MaskInfo loads with all that it held") {
+TEST_CASE("a stored MaskInfo loads with all that it held", "[ejkernel]") {
   const Sandbox sandbox;
   const std::string show = "maskctl info m.npz --semantics ejkernel --json | sed 's/m.npz//'";
   CHECK(sandbox.run("maskctl apply" + kPacked + "-t causal --to mask-info -o m.npz").status == 0);
@@ -34,7 +34,7 @@ TEST_CASE("a stored MaskInfo loads with all that it held") {
   CHECK(contains(piped.out, "\"open\""));
 }
 
-TEST_CASE("a stored MaskInfo is a SOURCE of every command, from a pipe too") {
+TEST_CASE("a stored MaskInfo is a SOURCE of every command, from a pipe too", "[ejkernel]") {
   const Sandbox sandbox;
   CHECK(sandbox.run("maskctl apply" + kPacked + "-t causal --to mask-info -o m.npz").status == 0);
   CHECK(sandbox.run("maskctl apply" + kPacked + "-t causal -o m.npy").status == 0);
@@ -59,7 +59,7 @@ TEST_CASE("a stored MaskInfo is a SOURCE of every command, from a pipe too") {
   CHECK(piped.out == sandbox.run("maskctl stats m.npy").out);
 }
 
-TEST_CASE("sources reach the constructors of ejkernel") {
+TEST_CASE("sources reach the constructors of ejkernel", "[ejkernel]") {
   const Sandbox sandbox;
   sandbox.run(
       "/usr/bin/python3 -c \"import numpy as n; "
@@ -80,7 +80,7 @@ TEST_CASE("sources reach the constructors of ejkernel") {
   CHECK(printed("gen:random:sparsity=0.5,seed=1,n=4 --print q_lens") == "None ");
 }
 
-TEST_CASE("info --print gives any array of a MaskInfo") {
+TEST_CASE("info --print gives any array of a MaskInfo", "[ejkernel]") {
   const Sandbox sandbox;
   sandbox.run(
       "/usr/bin/python3 -c \"import numpy as n; n.save('ids.npy', n.int32([[1,1,2,2,-1]]))"
@@ -117,7 +117,7 @@ TEST_CASE("info --print gives any array of a MaskInfo") {
   }
 }
 
-TEST_CASE("apply --to bias writes the bias of a MaskInfo") {
+TEST_CASE("apply --to bias writes the bias of a MaskInfo", "[ejkernel]") {
   const Sandbox sandbox;
   const std::string apply = "maskctl apply" + kPacked + "-t causal ";
   const Outcome made =
@@ -131,7 +131,7 @@ TEST_CASE("apply --to bias writes the bias of a MaskInfo") {
   CHECK(contains(refused.err, "--to bias goes with --semantics ejkernel"));
 }
 
-TEST_CASE("steps of ejkernel take one number per batch") {
+TEST_CASE("steps of ejkernel take one number per batch", "[ejkernel]") {
   const Sandbox sandbox;
   const Outcome same = sandbox.run(
       "/usr/bin/python3 -c \"import numpy as n; n.save('ids.npy', n.zeros((3, 8), n.int32)); "
@@ -145,7 +145,7 @@ TEST_CASE("steps of ejkernel take one number per batch") {
   CHECK(same.status == 0);
 }
 
-TEST_CASE("the debug lines of ejkernel go to stderr") {
+TEST_CASE("the debug lines of ejkernel go to stderr", "[ejkernel]") {
   const Sandbox sandbox;
   const std::string line = "maskctl apply" + kPacked + "-t causal -o m.npy -f";
   const std::string first = "[MaskInfo Debug] Calling type.from_segments()\n";
@@ -157,7 +157,7 @@ TEST_CASE("the debug lines of ejkernel go to stderr") {
   CHECK(sandbox.run("EJKERNEL_MASK_DEBUG=0 " + line).err.empty());
 }
 
-TEST_CASE("our own steps refuse the arguments of MaskInfo with a hint") {
+TEST_CASE("our own steps refuse the arguments of MaskInfo with a hint", "[ejkernel]") {
   for (const std::string step :
        {"window:both=4,mode=decode", "window:both=4,index=3", "tokens:x.npy,update=yes"}) {
     const Outcome outcome =
@@ -168,7 +168,7 @@ TEST_CASE("our own steps refuse the arguments of MaskInfo with a hint") {
   }
 }
 
-TEST_CASE("blockmap gives the arrays of a dense mask whatever the source") {
+TEST_CASE("blockmap gives the arrays of a dense mask whatever the source", "[ejkernel]") {
   const Sandbox sandbox;
   sandbox.run("maskctl apply samples/packed.npy --as segments -t causal -o dense.npy");
   for (const std::string how : {"", "--dkv ", "--no-shrink ", "--q-shards 3 ", "--no-downcast "}) {

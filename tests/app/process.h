@@ -27,6 +27,12 @@ struct Outcome {
   std::string err;
 };
 
+/// The command of this build, or another one that the environment names.
+inline std::string command() {
+  const char* other = std::getenv("MASKCTL_TEST_COMMAND");
+  return other ? other : MASKCTL_COMMAND;
+}
+
 /// A temporary folder that sees samples/, with the program on PATH and a fixed environment.
 class Sandbox {
  public:
@@ -74,7 +80,7 @@ class Sandbox {
 
  private:
   std::string prologue() const {
-    const std::string folder = fs::path(MASKCTL_COMMAND).parent_path().string();
+    const std::string folder = fs::path(command()).parent_path().string();
     return "cd '" + work().string() + "' || exit 99\n" +
            "unset CI GITHUB_ACTIONS NO_COLOR CLICOLOR_FORCE TERM MASKCTL_COLOR MASKCTL_THREADS "
            "MASKCTL_MAX_BYTES "
@@ -87,6 +93,14 @@ class Sandbox {
   Scratch scratch_;
   fs::path root_ = scratch_.folder();
 };
+
+/// Whether the command was built without ejkernel: cases that are all about it have the tag
+/// [ejkernel], others leave out what it refuses.
+inline bool without_ejkernel() {
+  static const bool without =
+      contains(Sandbox().run("maskctl show gen:full:n=1 --style ejkernel").err, "MASKCTL_EJKERNEL");
+  return without;
+}
 
 /// Exit 2, nothing on stdout, and on stderr an error that holds `part`: one line, three when it
 /// shows a place in a pipeline.

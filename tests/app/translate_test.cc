@@ -11,7 +11,7 @@ TEST_CASE("the code for every library makes the mask that was translated") {
   const fs::path root = MASKCTL_SOURCE_DIR;
   const Outcome outcome =
       Sandbox().run("/usr/bin/python3 '" + (root / "tests/app/translate_twins.py").string() +
-                    "' '" + MASKCTL_COMMAND + "'");
+                    "' '" + command() + "'");
   INFO(outcome.out << outcome.err);
   CHECK(outcome.status == 0);
 }

@@ -307,7 +307,7 @@ TEST_CASE("tui: without a terminal it says so and touches nothing", "[tui]") {
 TEST_CASE("tui: in a real terminal", "[tui]") {
   const Sandbox sandbox;
   const Outcome outcome =
-      sandbox.run("sh '" MASKCTL_SOURCE_DIR "/tests/app/tui_terminal.sh' " MASKCTL_COMMAND);
+      sandbox.run("sh '" MASKCTL_SOURCE_DIR "/tests/app/tui_terminal.sh' " + command());
   INFO(outcome.out << outcome.err);
   CHECK(outcome.status == 0);
 }

@@ -275,7 +275,6 @@ TEST_CASE("block-sparse masks: lazy, built for each head, of blocks, chunks, win
   const auto place = [&](Index b, Index i) {
     return positions.as<std::int32_t>()[as_size(b * n + i)];
   };
-  const MaskInfo segments = MaskInfo::from_segments(ids);
   const Case cases[] = {
       {"causal by default", {}, [](Index, Index, Index i, Index j) { return j <= i; }},
       {"full", with([](auto& o) { o.mask.causal = false; }),
@@ -285,14 +284,16 @@ TEST_CASE("block-sparse masks: lazy, built for each head, of blocks, chunks, win
       {"chunks alone", with([](auto& o) { o.mask.chunk_size = 6, o.mask.window = 1; }),
        [](Index, Index, Index i, Index j) { return j <= i && i / 6 == j / 6; }},
       {"a lazy mask in place of causal", with([&](auto& o) {
-         o.static_mask = lazy::local_mask(shape, {2, 4}, 0);
+         o.static_mask = std::make_shared<const Mask>(mask_of_rule(
+             1, 1, n, n, [](Index, Index, Index i, Index j) { return in_window(i, j, 2, 4); }));
        }),
        [](Index, Index, Index i, Index j) { return in_window(i, j, 2, 4); }},
       {"a builder", with([&](auto& o) {
          o.mask_builder = [](Index q, Index k, Index heads, Index h, Index reps) {
            CHECK(heads == 4);
            CHECK(reps == 2);
-           return lazy::causal_mask({q, k}, h);
+           return std::make_shared<const Mask>(mask_of_rule(
+               1, 1, q, k, [h](Index, Index, Index i, Index j) { return j <= i + h; }));
          };
        }),
        [](Index, Index h, Index i, Index j) { return j <= i + h; }},
@@ -312,16 +313,6 @@ TEST_CASE("block-sparse masks: lazy, built for each head, of blocks, chunks, win
          o.mask.q_positions = &positions, o.mask.kv_positions = &positions, o.mask.window = {4, 0};
        }),
        [&](Index b, Index, Index i, Index j) { return in_window(place(b, i), place(b, j), 4, 0); }},
-      {"a mask info, whose positions restart at each change of the id",
-       with([&](auto& o) { o.mask.mask_info = &segments; }),
-       [&](Index b, Index, Index i, Index j) {
-         const auto since_change = [&](Index t) {
-           Index first = t;
-           while (first > 0 && id(b, first - 1) == id(b, t)) --first;
-           return t - first;
-         };
-         return id(b, i) == id(b, j) && since_change(j) <= since_change(i);
-       }},
   };
   for (const Case& c : cases) {
     INFO(c.what);
@@ -372,7 +363,7 @@ TEST_CASE("calls that do not fit are refused before any work") {
   CHECK(error_of([&] { flash_attention(a.query, three, three); }) ==
         "4 query heads do not divide into groups of 3 key heads");
   BlocksparseAttentionOptions none;
-  none.mask_builder = [](Index, Index, Index, Index, Index) { return lazy::MaskPtr(); };
+  none.mask_builder = [](Index, Index, Index, Index, Index) { return StaticMask(); };
   const Tensor q = swap_heads_and_time(a.query, "q"), k = swap_heads_and_time(a.key, "k");
   CHECK(error_of([&] { blocksparse_attention(q, k, k, none); }) ==
         "mask_builder gave no mask for head 0 of 4");

@@ -96,19 +96,16 @@ TEST_CASE("masks of keys, batches, key heads and query heads, as arrays and lazi
     for (const Index heads : {1, 2, 4}) {
       const Tensor array = astype(r.flags({batch, heads, 9, 11}, 0.5), DType::kInt32);
       const Mask lazy = mask_from_dense(array);
-      const MaskInfo info = MaskInfo::from_attention_mask(MaskArray(lazy));
       const Rule rule = [&](Index b, Index h, Index i, Index j) {
         const Index of_head = h / (4 / heads);
         return array.as<std::int32_t>()[as_size(
                    (((batch == 1 ? 0 : b) * heads + of_head) * 9 + i) * 11 + j)] != 0;
       };
-      MaskArguments by_array, by_mask, by_info;
+      MaskArguments by_array, by_mask;
       by_array.attention_mask = &array;
       check_mask(by_array, x, rule);
       by_mask.mask = &lazy;
       check_mask(by_mask, x, rule);
-      by_info.mask_info = &info;
-      check_mask(by_info, x, rule);
     }
   }
 }

@@ -9,6 +9,9 @@
 #include "maskctl/attention/operations/mla/mla.h"
 #include "maskctl/attention/operations/ring/ring.h"
 #include "maskctl/attention/operations/sdpa/sdpa.h"
+#include "maskctl/mask/steps/causal.h"
+#include "maskctl/mask/steps/chunk.h"
+#include "maskctl/mask/steps/step.h"
 
 namespace {
 
@@ -75,7 +78,9 @@ std::vector<std::pair<const char*, std::size_t>> bytes_of_all(Index tokens) {
     BlocksparseAttentionOptions o;
     o.mask.window = 64, o.mask.q_positions = &ids, o.mask.kv_positions = &ids,
     o.mask.causal = false;
-    o.static_mask = lazy::chunked_causal_mask({tokens, tokens}, 128);
+    const Chain chunks = {step::Chunk{128}, step::Causal{Align::kTopLeft, {}}};
+    o.static_mask = std::make_shared<const Mask>(
+        maskctl::apply(full_mask(1, 1, tokens, tokens), std::span<const Step>(chunks)));
     blocksparse_attention_backward(turned, turned, turned,
                                    blocksparse_attention(turned, turned, turned, o), turned, o);
   });

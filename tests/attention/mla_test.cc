@@ -4,7 +4,7 @@
 
 #include "attention/arrays.h"
 #include "maskctl/attention/backends.h"
-#include "maskctl/attention/runtime/modules.h"
+#include "maskctl/attention/operations/mla/spec.h"
 #include "support/backends.h"
 #include "support/error_of.h"
 #include "support/finite_differences.h"
@@ -137,25 +137,6 @@ TEST_CASE("packed products equal plain ones, transposed or not") {
       run_kernel(Context{backend}, "matrix_product", kernel, problem, fast);
       check_close(fast, slow, 1e-5, "product");
     }
-  }
-}
-
-TEST_CASE("every candidate config of latent attention gives its results") {
-  const Problem p(3);
-  const MlaInputs inputs{&p.query, &p.latent, &p.w_kc, &p.w_vc};
-  MlaAttentionOptions o;
-  o.mask.causal = true;
-  const SoftmaxResult expected = mla_attention(p.query, p.latent, p.w_kc, p.w_vc, o);
-  const MlaGradients gradients =
-      mla_attention_backward(p.query, p.latent, p.w_kc, p.w_vc, expected, p.d_out, o);
-  const FlashMLA module;
-  const std::vector<FlashMLAConfig> candidates = module.candidate_cfgs(inputs, o);
-  CHECK(candidates.size() == 7);
-  for (const FlashMLAConfig& config : candidates) {
-    check_close(module.run(inputs, o, config).out, expected.out, 1e-5, "out");
-    const MlaGradients g = module.run_backward(inputs, expected, {.out = &p.d_out}, o, config);
-    check_close(g.key_value, gradients.key_value, 1e-5, "key_value");
-    check_close(g.w_vc, gradients.w_vc, 1e-5, "w_vc");
   }
 }
 

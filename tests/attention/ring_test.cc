@@ -85,7 +85,7 @@ TEST_CASE("a ring equals one device: bias of any broadcast shape, sinks, cap, dr
   check_ring(3, o);
 }
 
-TEST_CASE("a ring equals one device: masks, segments of either padding, a mask info, dead rows") {
+TEST_CASE("a ring equals one device: masks, segments of either padding, dead rows") {
   Random r(2);
   const Tensor mask = r.flags({2, 1, 12, 24}, 0.2);  // with rows that see nothing
   const Tensor q_ids = r.integers({2, 12}, 3), kv_ids = r.integers({2, 24}, 3);
@@ -96,12 +96,6 @@ TEST_CASE("a ring equals one device: masks, segments of either padding, a mask i
   o.mask.q_segment_ids = &q_ids, o.mask.kv_segment_ids = &kv_ids,
   o.mask.segment_padding = SegmentPadding::kZero;
   check_ring(5, o);
-  const MaskInfo info = MaskInfo::from_segments(q_ids, make_array(kv_ids));
-  for (const SegmentPadding padding : {SegmentPadding::kNegative, SegmentPadding::kZero}) {
-    o = {};
-    o.mask.mask_info = &info, o.mask.segment_padding = padding;
-    check_ring(6, o);
-  }
   o = {};
   o.mask.attention_mask = &mask, o.softmax.empty_row = EmptyRow::kMean;
   check_ring(7, o);

@@ -4,7 +4,8 @@
 #include <list>
 
 #include "attention/arrays.h"
-#include "maskctl/attention/runtime/modules.h"
+#include "maskctl/attention/operations/all.h"
+#include "maskctl/attention/sharded/shard_map.h"
 
 namespace sharded_test {
 
@@ -16,20 +17,19 @@ inline const PartitionSpec kTokens = spec({"dp", kWhole, "tp", kWhole});  // [B,
 inline const PartitionSpec kHeads = spec({"dp", "tp"});                   // [B,H,S,D]
 inline const PartitionSpec kBatch = spec({"dp"});
 
-inline Executor heuristics() {
-  ConfigSelectorChain::Options options;
-  options.policy.cache_miss_fallback = CacheMiss::kHeuristics;
-  return Executor(std::make_shared<ConfigSelectorChain>(std::move(options)));
+template <class Op>
+Sharding on(const char* mesh, std::vector<std::optional<PartitionSpec>> in_specs,
+            std::vector<PartitionSpec> out_specs) {
+  return {mesh_from_text(mesh), std::move(in_specs), std::move(out_specs)};
 }
 
+/// A call on shards.
 template <class Op>
-CallOptions on(const char* mesh, std::vector<std::optional<PartitionSpec>> in_specs,
-               std::vector<PartitionSpec> out_specs) {
-  CallOptions call;
-  call.mesh = mesh_from_text(mesh);
-  call.in_specs = std::move(in_specs);
-  call.out_specs = std::move(out_specs);
-  return call;
+typename Op::Output run(const typename Op::Inputs& inputs, const typename Op::Options& options,
+                        const Sharding& sharding) {
+  const typename Op::Call call{inputs, options};
+  const AnyValue out = ShardMap(kOperation<Op>, &call, sharding).forward(kOperation<Op>.forward);
+  return std::move(*static_cast<typename Op::Output*>(out.get()));
 }
 
 inline void check_same(const std::vector<ResultArray>& seen,
@@ -44,14 +44,12 @@ inline void check_same(const std::vector<ResultArray>& seen,
 /// cotangents of out, lse and final_state.
 template <class Op>
 void check_sharded(const typename Op::Inputs& inputs, const typename Op::Options& options,
-                   const CallOptions& call, double tolerance = 2e-6) {
-  const Executor executor = heuristics();
-  const Module<Op> module;
-  auto expected = executor(module, inputs, options);
-  auto seen = executor(module, inputs, options, call);
+                   const Sharding& sharding, double tolerance = 2e-6) {
+  auto expected = Op::forward(inputs, options);
+  auto seen = run<Op>(inputs, options, sharding);
   const auto arrays = [](auto& output) { return arrays_of(kOperation<Op>.outputs, &output); };
   check_same(arrays(seen), arrays(expected), tolerance);
-  if constexpr (Module<Op>::kHasBackward) {
+  if constexpr (!std::is_same_v<typename Op::Gradients, NoGradients>) {
     Random random(11);
     std::list<Tensor> tensors;
     Cotangents d;
@@ -62,10 +60,12 @@ void check_sharded(const typename Op::Inputs& inputs, const typename Op::Options
       if (array.name == "lse") d.lse = &random_one;
       if (array.name == "final_state") d.final_state = &random_one;
     }
-    auto one = executor.backward(module, inputs, expected, d, options);
-    auto parts = executor.backward(module, inputs, seen, d, options, call);
-    const auto gradients = [](auto& all) { return arrays_of(kOperation<Op>.gradients, &all); };
-    check_same(gradients(parts), gradients(one), 4 * tolerance);
+    auto one = Op::backward(inputs, expected, d, options);
+    const typename Op::Call call{inputs, options};
+    const AnyValue parts =
+        ShardMap(kOperation<Op>, &call, sharding).backward(&seen, d, kOperation<Op>.backward);
+    check_same(arrays_of(kOperation<Op>.gradients, parts.get()),
+               arrays_of(kOperation<Op>.gradients, &one), 4 * tolerance);
   }
 }
 

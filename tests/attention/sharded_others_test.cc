@@ -95,9 +95,10 @@ TEST_CASE("sharded: grouped_matmul by rows and columns", "[attention]") {
   const Tensor too_many = test::i32({5, 9, 4});
   inputs.group_ids = nullptr;
   inputs.group_sizes = &too_many;
-  CHECK_THROWS_AS(heuristics()(GroupedMatmul(), inputs, options,
-                               on<GroupedMatmulOp>("dp=3+tp=2", {rows, turned_spec, none}, {out})),
-                  Error);
+  CHECK_THROWS_AS(
+      run<GroupedMatmulOp>(inputs, options,
+                           on<GroupedMatmulOp>("dp=3+tp=2", {rows, turned_spec, none}, {out})),
+      Error);
 }
 
 TEST_CASE("sharded: grouped_matmul over its groups, the experts", "[attention]") {
@@ -139,11 +140,10 @@ TEST_CASE("sharded: groups that the devices do not divide are refused", "[attent
   const Tensor lhs = random.normal({6, 5}), rhs = random.normal({3, 5, 8});
   const Tensor sizes = test::i32({1, 2, 3});
   GroupedMatmulInputs inputs{&lhs, &rhs, &sizes};
-  CHECK(error_of([&] {
-          heuristics()(GroupedMatmul(), inputs, {},
-                       on<GroupedMatmulOp>("ep=2", {{}, spec({"ep"}), {}}, {{}}));
-        }) ==
-        "sharded grouped_matmul: rhs has extent 3 along axis G, which 2 devices do not divide");
+  CHECK(
+      error_of([&] {
+        run<GroupedMatmulOp>(inputs, {}, on<GroupedMatmulOp>("ep=2", {{}, spec({"ep"}), {}}, {{}}));
+      }) == "sharded grouped_matmul: rhs has extent 3 along axis G, which 2 devices do not divide");
   GroupedMatmulOptions options;
   options.group_parts = 2;
   CHECK(error_of([&] { grouped_matmul(inputs, options); }) ==
@@ -252,10 +252,10 @@ TEST_CASE("sharded: ragged_page_attention_v3 updates the whole cache", "[attenti
   call.distribution = &distribution;
   call.attention_sink = &sink;
   call.kv_cache = &one;
-  const Tensor expected = heuristics()(RaggedPageAttentionv3(), call);
+  const Tensor expected = RaggedPageAttentionv3Op::forward(call, {});
   call.kv_cache = &split;
-  const Tensor seen = heuristics()(
-      RaggedPageAttentionv3(), call, {},
+  const Tensor seen = run<RaggedPageAttentionv3Op>(
+      call, {},
       on<RaggedPageAttentionv3Op>("tp=4", {heads, heads, heads, pages, none, none, none, none},
                                   {heads, pages}));
   check_close(seen, expected, 2e-6, "out");

@@ -4,7 +4,6 @@
 
 #include "attention/sharded_check.h"
 #include "maskctl/attention/arrays/slices.h"
-#include "maskctl/mask/lazy/lazy_mask.h"
 #include "support/backends.h"
 #include "support/error_of.h"
 
@@ -93,7 +92,7 @@ TEST_CASE("sharded: cumulative lengths of padded sequences", "[attention]") {
                                   on<FlashAttentionOp>("dp=2+tp=2", kThree, {kTokens}));
 }
 
-TEST_CASE("sharded: a lazy mask and a MaskInfo", "[attention]") {
+TEST_CASE("sharded: a lazy mask", "[attention]") {
   Random random(5);
   const Qkv a(random, 4, 9, 9, 4, 2);
   const auto call = on<FlashAttentionOp>("dp=2+tp=2", kThree, {kTokens});
@@ -101,13 +100,6 @@ TEST_CASE("sharded: a lazy mask and a MaskInfo", "[attention]") {
   const Mask mask = random.mask(4, 4, 9, 9, 0.6);
   options.mask.mask = &mask;
   check_sharded<FlashAttentionOp>(a.inputs(), options, call);
-  options.mask.mask = nullptr;
-  const MaskInfo segments = MaskInfo::from_segments(random.integers({4, 9}, 3));
-  const MaskInfo dense = MaskInfo::from_attention_mask(MaskArray(random.mask(4, 1, 9, 9, 0.6)));
-  for (const MaskInfo* info : {&segments, &dense}) {
-    options.mask.mask_info = info;
-    check_sharded<FlashAttentionOp>(a.inputs(), options, call);
-  }
 }
 
 TEST_CASE("sharded: scaled_dot_product_attention", "[attention]") {
@@ -140,21 +132,19 @@ TEST_CASE("sharded: blocksparse_attention with masks for each head", "[attention
   const Tensor query = random.normal({2, 4, 8, 8}), key = random.normal({2, 2, 8, 8});
   const Tensor value = random.normal({2, 2, 8, 8}), sinks = random.normal({2, 3});
   const Tensor block_mask = random.flags({4, 2, 2}, 0.6);
-  std::vector<lazy::MaskPtr> heads;
-  for (Index h = 0; h < 4; ++h) {
-    heads.push_back(lazy::local_mask({8, 8}, {h, std::nullopt}, 0));
-  }
+  const auto window_of_head = [](Index, Index h, Index i, Index j) { return j >= i - h; };
   BlocksparseAttentionOptions options;
   const auto call = on<BlockSparseAttentionOp>("dp=2+tp=2", {kHeads, kHeads, kHeads}, {kHeads});
   const QkvInputs inputs{&query, &key, &value};
-  options.static_mask = lazy::multi_head_mask(heads);
+  options.static_mask = std::make_shared<const Mask>(mask_of_rule(1, 4, 8, 8, window_of_head));
   options.softmax_aux = &sinks;
   check_sharded<BlockSparseAttentionOp>(inputs, options, call);
   options.mask.mask = nullptr;
   std::atomic<bool> as_whole = true;  // devices build their masks on threads of their own
   options.mask_builder = [&](Index, Index, Index count, Index head, Index reps) {
     if (count != 4 || reps != 2) as_whole = false;
-    return heads[as_size(head)];
+    return std::make_shared<const Mask>(mask_of_rule(
+        1, 1, 8, 8, [&](Index, Index, Index i, Index j) { return window_of_head(0, head, i, j); }));
   };
   check_sharded<BlockSparseAttentionOp>(inputs, options, call);
   CHECK(as_whole);
@@ -184,7 +174,9 @@ TEST_CASE("sharded: blocksparse_attention with its queries split over devices", 
   all[4].mask.block_mask = &block_mask, all[4].mask.block_size = 3,
   all[4].softmax.empty_row = EmptyRow::kMean;
   all[5].mask.chunk_size = 5;
-  all[6].static_mask = lazy::local_mask({12, 10}, {2, 1}, 0), all[6].mask.mask = &cells;
+  all[6].static_mask = std::make_shared<const Mask>(mask_of_rule(
+      1, 1, 12, 10, [](Index, Index, Index i, Index j) { return i - 2 <= j && j <= i + 1; })),
+  all[6].mask.mask = &cells;
   for (BlocksparseAttentionOptions& options : all) {
     options.sequence_parallelism_mesh_axis_name = "sp";
     for (const Backend backend : test::usable_backends()) {
@@ -198,8 +190,8 @@ TEST_CASE("sharded: blocksparse_attention with its queries split over devices", 
   BlocksparseAttentionOptions options;
   const auto refused = [&](const PartitionSpec& k, const char* mesh) {
     return error_of([&] {
-      heuristics()(BlockSparseAttention(), inputs, options,
-                   on<BlockSparseAttentionOp>(mesh, {q, k, k}, {q}));
+      run<BlockSparseAttentionOp>(inputs, options,
+                                  on<BlockSparseAttentionOp>(mesh, {q, k, k}, {q}));
     });
   };
   CHECK(refused(kHeads, "dp=2+sp=3+tp=2") ==
@@ -262,8 +254,8 @@ TEST_CASE("sharded: ring_attention over the sequence axis", "[attention]") {
   const auto refused = [&](const PartitionSpec& q, const PartitionSpec& k, const char* axis) {
     options.axis_name = axis;
     return error_of([&] {
-      heuristics()(RingAttention(), a.inputs(), options,
-                   on<RingAttentionOp>("dp=2+sp=3+tp=2", {q, k, k}, {q}));
+      run<RingAttentionOp>(a.inputs(), options,
+                           on<RingAttentionOp>("dp=2+sp=3+tp=2", {q, k, k}, {q}));
     });
   };
   CHECK(refused(p, p, "sp") == "no error");
@@ -312,14 +304,14 @@ TEST_CASE("sharded: weights are dropped where the unsharded call drops them", "[
   }
 }
 
-TEST_CASE("sharded: numbers of specs and incomplete calls", "[attention]") {
+TEST_CASE("sharded: numbers of specs and masks that do not fit", "[attention]") {
   Random random(20);
   const Qkv a(random, 2, 5, 5, 4, 2);
   const auto flash = [&](std::vector<std::optional<PartitionSpec>> in,
                          std::vector<PartitionSpec> out) {
     return error_of([&] {
-      heuristics()(FlashAttention(), a.inputs(), {},
-                   on<FlashAttentionOp>("dp=2+tp=2", std::move(in), std::move(out)));
+      run<FlashAttentionOp>(a.inputs(), {},
+                            on<FlashAttentionOp>("dp=2+tp=2", std::move(in), std::move(out)));
     });
   };
   CHECK(flash(kThree, {kTokens}) == "no error");
@@ -332,19 +324,10 @@ TEST_CASE("sharded: numbers of specs and incomplete calls", "[attention]") {
   const Mask mask = random.mask(3, 1, 5, 5, 0.5);
   options.mask.mask = &mask;
   const auto masked = [&] {
-    heuristics()(FlashAttention(), a.inputs(), options,
-                 on<FlashAttentionOp>("dp=2+tp=2", kThree, {kTokens}));
+    run<FlashAttentionOp>(a.inputs(), options,
+                          on<FlashAttentionOp>("dp=2+tp=2", kThree, {kTokens}));
   };
   CHECK(error_of(masked) == "sharded flash_attention: mask has extent 3 along axis B, expected 2");
-  const MaskInfo info = MaskInfo::from_segments(random.integers({3, 5}, 2));
-  options.mask.mask = nullptr;
-  options.mask.mask_info = &info;
-  CHECK(error_of(masked) ==
-        "sharded flash_attention: mask_info has extent 3 along axis B, expected 2");
-  // Without all of mesh, in_specs and out_specs the call is a plain one, as in ejkernel.
-  CallOptions call;
-  call.mesh = mesh_from_text("dp=7");
-  CHECK_NOTHROW(heuristics()(FlashAttention(), a.inputs(), {}, call));
 }
 
 }  // namespace

@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "bench.h"
+#include "maskctl/ejkernel/lazy/block_info.h"
 #include "maskctl/inspect/count/stats.h"
-#include "maskctl/mask/lazy/block_info.h"
 #include "maskctl/mask/planes/bands.h"
 #include "maskctl/mask/steps/causal.h"
 #include "maskctl/mask/steps/chunk.h"

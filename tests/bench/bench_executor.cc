@@ -6,8 +6,8 @@
 
 #include "bench.h"
 #include "maskctl/attention/by_name.h"
-#include "maskctl/attention/runtime/executor.h"
-#include "maskctl/attention/runtime/modules.h"
+#include "maskctl/ejkernel/runtime/executor.h"
+#include "maskctl/ejkernel/runtime/modules.h"
 
 namespace {
 

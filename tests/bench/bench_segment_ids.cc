@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "bench.h"
+#include "maskctl/ejkernel/mask_info/conversions.h"
 #include "maskctl/mask/arrays/dense.h"
-#include "maskctl/mask/info/conversions.h"
 
 namespace {
 

@@ -1,7 +1,7 @@
 #include "conformance/args.h"
 
 #include "conformance/mismatch.h"
-#include "maskctl/mask/info/python_error.h"
+#include "maskctl/ejkernel/mask_info/python_error.h"
 #include "maskctl/tensor/convert.h"
 
 namespace conformance {

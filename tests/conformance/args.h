@@ -6,8 +6,8 @@
 #include <string>
 
 #include "conformance/suite.h"
-#include "maskctl/mask/info/mask_info.h"
-#include "maskctl/mask/info/sharding.h"
+#include "maskctl/ejkernel/mask_info/mask_info.h"
+#include "maskctl/ejkernel/mask_info/sharding.h"
 
 namespace conformance {
 

@@ -6,8 +6,8 @@
 #include <cstring>
 
 #include "conformance/mismatch.h"
+#include "maskctl/ejkernel/mask_info/python_error.h"
 #include "maskctl/mask/arrays/elements.h"
-#include "maskctl/mask/info/python_error.h"
 #include "maskctl/tensor/convert.h"
 
 namespace conformance {

@@ -4,8 +4,8 @@
 #include "conformance/mismatch.h"
 #include "conformance/ops.h"
 #include "maskctl/base/threefry.h"
-#include "maskctl/mask/info/conversions.h"
-#include "maskctl/mask/info/packed.h"
+#include "maskctl/ejkernel/mask_info/conversions.h"
+#include "maskctl/mask/arrays/packed.h"
 #include "maskctl/tensor/convert.h"
 
 namespace conformance {

@@ -1,8 +1,8 @@
 // Lazy masks: trees of classes, indexing, equality, and the functions that make arrays.
 #include "conformance/mismatch.h"
 #include "conformance/ops.h"
-#include "maskctl/mask/info/python_error.h"
-#include "maskctl/mask/lazy/lazy_mask.h"
+#include "maskctl/ejkernel/lazy/lazy_mask.h"
+#include "maskctl/ejkernel/mask_info/python_error.h"
 
 namespace conformance {
 

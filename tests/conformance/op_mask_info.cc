@@ -1,8 +1,8 @@
 // MaskInfo: constructors, methods and what ends a chain.
 #include "conformance/mismatch.h"
 #include "conformance/ops.h"
-#include "maskctl/mask/info/sharding.h"
-#include "maskctl/render/ejkernel/mask_info_view.h"
+#include "maskctl/ejkernel/mask_info/sharding.h"
+#include "maskctl/ejkernel/visualize/mask_info_view.h"
 
 namespace conformance {
 

@@ -5,7 +5,7 @@
 #include <string>
 
 #include "conformance/value.h"
-#include "maskctl/mask/lazy/lazy_mask.h"
+#include "maskctl/ejkernel/lazy/lazy_mask.h"
 #include "maskctl/tensor/tensor.h"
 
 namespace conformance {

@@ -15,6 +15,7 @@
 #include "conformance/value.h"
 #include "maskctl/attention/backends.h"
 #include "maskctl/attention/by_name.h"
+#include "maskctl/ejkernel/calls/call_masks.h"
 #include "maskctl/io/formats/npz/npz.h"
 #include "maskctl/tensor/convert.h"
 
@@ -90,7 +91,8 @@ void read_mask(const Manifest& manifest, const Value& test, const Value& tree,
     return manifest.array(test.at("inputs").at(name));
   };
   const Tensor &query = arguments.arrays.at("query"), &key = arguments.arrays.at("key");
-  arguments.lazy_mask = mask_of_tree(tree, query.extent(2), key.extent(2), input);
+  arguments.static_mask =
+      maskctl::attention::static_mask(mask_of_tree(tree, query.extent(2), key.extent(2), input));
 }
 
 NamedArguments arguments_of(const Manifest& manifest, const Value& test, const OpProfile& profile) {

@@ -1,7 +1,7 @@
 // Every function and example of the page on ejkernel.xla_utils.cumsum_utils, in its order.
 #include <vector>
 
-#include "maskctl/mask/info/packed.h"
+#include "maskctl/mask/arrays/packed.h"
 #include "maskctl/tensor/convert.h"
 #include "support/catch_compat.h"
 

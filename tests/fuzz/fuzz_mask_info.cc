@@ -2,7 +2,7 @@
 #include "fuzz/memory_file.h"
 #include "fuzz/target.h"
 #include "maskctl/base/error.h"
-#include "maskctl/io/masks/mask_info_io.h"
+#include "maskctl/ejkernel/mask_info/mask_info_io.h"
 
 using namespace maskctl;
 

@@ -1,11 +1,11 @@
 // Packed-sequence utilities against the array expressions of ejkernel in plain loops.
-#include "maskctl/mask/info/packed.h"
+#include "maskctl/mask/arrays/packed.h"
 
 #include <functional>
 #include <limits>
 #include <random>
 
-#include "maskctl/mask/info/python_error.h"
+#include "maskctl/base/error.h"
 #include "maskctl/tensor/convert.h"
 #include "support/catch_compat.h"
 
@@ -23,14 +23,14 @@ Tensor tensor_of(const Integers& values, DType dtype = DType::kInt32) {
 
 Integers values_of(const Tensor& tensor) { return as_int64(tensor, "tensor"); }
 
-PythonType type_of(const std::function<void()>& call) {
+Errc code_of(const std::function<void()>& call) {
   try {
     call();
-  } catch (const PythonError& error) {
-    return error.type();
+  } catch (const Error& error) {
+    return error.code();
   }
   FAIL("nothing was thrown");
-  return PythonType::kIndexError;
+  return Errc::kUnsupported;
 }
 
 Integers cumulative(const Integers& lens) {
@@ -170,15 +170,14 @@ TEST_CASE("lengths of a mask are its row sums", "[packed]") {
 TEST_CASE("packed sequences refuse what is not a list of cumulative lengths", "[packed]") {
   Tensor matrix = tensor_of({0, 1, 2, 3});
   matrix.reshape({2, 2});
-  CHECK(type_of([&] { prepare_lens(matrix); }) == PythonType::kTypeError);
-  CHECK(type_of([] { prepare_lens(Tensor(DType::kFloat32, {3})); }) == PythonType::kTypeError);
-  CHECK(type_of([] { prepare_position_ids(tensor_of({})); }) == PythonType::kTypeError);
-  CHECK(type_of([] { prepare_position_ids(tensor_of({2, 5})); }) == PythonType::kTypeError);
-  CHECK(type_of([] { prepare_sequence_ids(tensor_of({0, 5, 3})); }) == PythonType::kValueError);
-  CHECK(type_of([] { prepare_chunk_indices(tensor_of({0, 5}), 0); }) == PythonType::kValueError);
-  CHECK(type_of([] { prepare_lens_from_mask(Tensor(DType::kBool, {3})); }) ==
-        PythonType::kTypeError);
-  CHECK(type_of([] { cdiv(Tensor(DType::kFloat32, {3}), 2); }) == PythonType::kTypeError);
+  CHECK(code_of([&] { prepare_lens(matrix); }) == Errc::kShape);
+  CHECK(code_of([] { prepare_lens(Tensor(DType::kFloat32, {3})); }) == Errc::kInvalidArgument);
+  CHECK(code_of([] { prepare_position_ids(tensor_of({})); }) == Errc::kShape);
+  CHECK(code_of([] { prepare_position_ids(tensor_of({2, 5})); }) == Errc::kShape);
+  CHECK(code_of([] { prepare_sequence_ids(tensor_of({0, 5, 3})); }) == Errc::kInvalidArgument);
+  CHECK(code_of([] { prepare_chunk_indices(tensor_of({0, 5}), 0); }) == Errc::kInvalidArgument);
+  CHECK(code_of([] { prepare_lens_from_mask(Tensor(DType::kBool, {3})); }) == Errc::kShape);
+  CHECK(code_of([] { cdiv(Tensor(DType::kFloat32, {3}), 2); }) == Errc::kInvalidArgument);
 }
 
 TEST_CASE("hostile cumulative lengths allocate nothing", "[packed]") {

@@ -4,7 +4,6 @@
 #include <numeric>
 #include <set>
 
-#include "maskctl/pipeline/ejkernel_chain.h"
 #include "pipeline/pipeline_support.h"
 #include "support/catch_compat.h"
 
@@ -172,24 +171,6 @@ TEST_CASE("ids above the limit are refused before they are made") {
                     "needs less");
   CHECK_THROWS_AS(generate("segments:n=2147483647,b=2147483647,docs=2", {}), Error);
   CHECK_THROWS_AS(generate("segments:lens=2147483647+2147483647,pad=2147483647", {}), Error);
-}
-
-TEST_CASE("what is generated is ejkernel's object of the constructor that makes it") {
-  const auto repr = [](const char* text) { return generate_ejkernel(text, {}).repr(); };
-  const char* random = "gen:random:sparsity=0.25,seed=42,b=2,q=4,k=6";
-  CHECK(repr(random) == MaskInfo::from_random(2, 4, 6, 0.25, 42).repr());
-  CHECK(generate_ejkernel(random, {}).attention_mask().mask().count() ==
-        std::get<Mask>(generate(random, {})).count());
-  MaskInfo::DynamicInputs of_ids;
-  of_ids.input_ids_shape = {2, 8};
-  CHECK(repr("full:b=2,n=8") == MaskInfo::dynamic_init(of_ids).repr());
-  CHECK(repr("segments:lens=3+2,pad=1") ==
-        MaskInfo::from_segments(std::get<Tensor>(generate("segments:lens=3+2,pad=1", {}))).repr());
-  for (const char* text : {"full:q=4,k=6", "full:h=2,n=4", "causal:n=4",
-                           "random:sparsity=0.5,h=2,n=4", "random:sparsity=0.5,stream=numpy,n=4"}) {
-    const Mask mask = std::get<Mask>(generate(text, {}));
-    CHECK(repr(text) == MaskInfo::from_attention_mask(MaskArray(mask)).repr());
-  }
 }
 
 TEST_CASE("generators inside generators end at a limit") {

@@ -3,10 +3,10 @@
 
 #include "app/cli/commands/command.h"
 #include "app/cli/parser/groups.h"
+#include "app/ejkernel/commands.h"
 #include "app/session/loader.h"
 #include "app/session/save.h"
 #include "maskctl/base/error.h"
-#include "maskctl/io/masks/mask_info_io.h"
 #include "maskctl/pipeline/load.h"
 
 namespace maskctl::app {
@@ -37,39 +37,10 @@ std::string pipeline_as_understood(const std::vector<std::string>& texts) {
   return out;
 }
 
-void write_mask_array(const MaskArray& array, OutputOptions output, Session& session) {
-  if (output.form == OutputOptions::Form::kRuns) {
-    write_output(array.mask(), output, session);
-  } else if (array.lazy() && array.rank() == 4) {
-    output.dtype = array.dtype();
-    write_output(array.mask(), output, session);
-  } else {
-    write_output(array.tensor(session.settings().max_bytes), output);
-  }
-}
-
-/// Applies the chain as calls of MaskInfo's methods.
-Answer apply_as_ejkernel(const ApplyOptions& options, Session& session) {
-  Loader loader(options.source, session);
-  MaskInfo info = loader.transformed(loader.mask_info(options.name));
-  const OutputOptions& output = options.output;
-  if (output.form == OutputOptions::Form::kMaskInfo) {
-    if (output.dtype) info = info.to_dtype(*output.dtype);
-    write_mask_info(output.dest, info, write_options(output), session.settings().max_bytes);
-  } else if (output.form == OutputOptions::Form::kBias) {
-    const Tensor bias =
-        info.create_bias(output.dtype.value_or(DType::kFloat32), session.settings().max_bytes);
-    write_array(output.dest, bias, write_options(output));
-  } else if (!output.dest.empty()) {
-    const bool cast = output.dtype && output.form == OutputOptions::Form::kDense;
-    write_mask_array(
-        cast ? info.get_or_compute_attention_mask(*output.dtype) : info.attention_mask(), output,
-        session);
-  }
-  if (options.print && !options.source.transforms.empty()) {
-    return {pipeline_as_understood(options.source.transforms) + "\n"};
-  }
-  return {};
+/// The text of `apply --print`.
+Answer printed(const ApplyOptions& options) {
+  if (!options.print || options.source.transforms.empty()) return {};
+  return {pipeline_as_understood(options.source.transforms) + "\n"};
 }
 
 Answer run(const ApplyOptions& options, Session& session) {
@@ -77,8 +48,11 @@ Answer run(const ApplyOptions& options, Session& session) {
     throw Error(Errc::kInvalidArgument, "apply: --print and -o - both use standard output");
   }
   if (!options.print) require_output(options.output, "apply");
-  if (options.source.ejkernel) return apply_as_ejkernel(options, session);
   Loader loader(options.source, session);
+  if (options.source.ejkernel) {
+    ejkernel::apply(loader, options.name, options.output, session);
+    return printed(options);
+  }
   LoadedMask loaded = loader.read(options.name);
   const Chain chain = loader.chain();
   if (!chain.empty()) loaded.mask = maskctl::apply(std::move(loaded.mask), chain);

@@ -5,11 +5,12 @@
 #include <algorithm>
 
 #include "app/cli/commands/info_arrays.h"
-#include "app/cli/commands/info_ejkernel.h"
+#include "app/cli/commands/info_mask_info.h"
 #include "app/cli/commands/info_print.h"
 #include "app/cli/commands/several.h"
 #include "app/cli/parser/groups.h"
 #include "app/cli/streams.h"
+#include "app/ejkernel/commands.h"
 #include "app/reports/figures.h"
 #include "app/reports/remedies.h"
 #include "app/reports/report.h"
@@ -62,26 +63,11 @@ InfoReport mask_report(const std::string& source, Loader& loader, const SourceOp
     report.closed_by = closed_by(loaded.bias_seen, *dtype);
   }
   report.mask = loader.transformed(std::move(loaded.mask));
-  report.open = report.mask->count();
-  report.tier = tier(*report.mask);
-  report.bytes = bytes_held(*report.mask);
   return report;
 }
 
-/// A MaskInfo and, if requested, how a mesh splits it.
-InfoReport ejkernel_report(const std::string& source, Loader& loader, const InfoOptions& options,
-                           Session& session) {
-  const MaskInfo info = with_axes(loader.transformed(loader.mask_info(source)), options.mesh.axes);
-  InfoReport report;
-  report.source = source;
-  report.mask_info = report_of(info);
-  if (!options.mesh.mesh.empty()) report.mesh = mesh_report(info, options.mesh, session);
-  MaskInfo reading = info;
-  const MaskArray& mask = reading.attention_mask();
-  report.mask = mask.mask();
-  report.kind = "mask-info";
-  report.polarity = "1";
-  report.arrays.push_back({"", std::string(name(mask.dtype())), mask.shape()});
+/// With the figures of its mask.
+InfoReport with_figures(InfoReport report) {
   report.open = report.mask->count();
   report.tier = tier(*report.mask);
   report.bytes = bytes_held(*report.mask);
@@ -91,11 +77,11 @@ InfoReport ejkernel_report(const std::string& source, Loader& loader, const Info
 InfoReport report_on(const std::string& source, Loader& loader, const InfoOptions& options,
                      Session& session) {
   if (options.source.ejkernel || !options.mesh.mesh.empty()) {
-    return ejkernel_report(source, loader, options, session);
+    return with_figures(ejkernel::info(loader, source, options.mesh, session));
   }
   try {
     auto arrays = arrays_only(source, options.source, session);
-    return arrays ? std::move(*arrays) : mask_report(source, loader, options.source);
+    return arrays ? std::move(*arrays) : with_figures(mask_report(source, loader, options.source));
   } catch (const Error& error) {
     auto report = no_mask(source, error, options.source, session);
     if (!report) throw;
@@ -183,8 +169,8 @@ Answer run(const InfoOptions& options, Session& session) {
   check_options(options);
   Loader loader(options.source, session);
   if (options.print.array) {
-    const MaskInfo info = loader.transformed(loader.mask_info(options.sources.front()));
-    return {printed_array(info, options.print, session.settings().max_bytes)};
+    const auto array = ejkernel::printed(loader, options.sources.front(), options.print);
+    return {printed_text(array.get(), options.print)};
   }
   std::vector<InfoReport> reports;
   for (const std::string& source : options.sources) {

@@ -1,28 +1,27 @@
 // `info --print`: one array of a MaskInfo, computed as ejkernel computes it.
 #pragma once
 
-#include <optional>
 #include <string>
+#include <string_view>
 
+#include "app/cli/commands/info_options.h"
 #include "app/cli/parser/option_list.h"
-#include "app/session/options.h"
-#include "maskctl/mask/info/mask_info.h"
+#include "maskctl/tensor/tensor.h"
 
 namespace maskctl::app {
 
-/// Which array, the arguments of the method that gives it, and where it goes.
-struct PrintOptions {
-  std::optional<std::size_t> array;  // of the list that --print takes; absent: no --print
-  bool per_head = false;
-  std::optional<Index> max_segments;
-  std::optional<std::size_t> reduce_heads;
-  OutputOptions output;
-};
+/// The arrays that can be printed, in the order of PrintOptions::array, and how heads are made one.
+inline constexpr std::string_view kPrintedArrays[] = {
+    "attention_mask",   "bias",           "q_segment_ids", "kv_segment_ids", "cu_seqlens_q",
+    "cu_seqlens_kv",    "q_lens",         "kv_lens",       "q_positions",    "kv_positions",
+    "q_attention_mask", "q_position_ids", "q_mask",        "kv_mask"};
+inline constexpr std::string_view kHeadReductions[] = {"any", "all", "first"};
 
 void declare_print(OptionList& list, PrintOptions& print);
 /// Throws Error(kInvalidArgument) for options that do not go together.
 void check_print(const PrintOptions& print);
-/// The array as lines, one for each entry of all axes but the last; nothing if it goes to -o.
-std::string printed_array(const MaskInfo& info, const PrintOptions& print, Index max_bytes);
+/// The array as lines, one for each entry of all axes but the last; nothing if it goes to -o. Null
+/// is None.
+std::string printed_text(const Tensor* array, const PrintOptions& print);
 
 }  // namespace maskctl::app

@@ -14,7 +14,7 @@
 #include "maskctl/base/checked.h"
 #include "maskctl/base/error.h"
 #include "maskctl/inspect/check/leaks.h"
-#include "maskctl/mask/info/packed.h"
+#include "maskctl/mask/arrays/packed.h"
 #include "maskctl/tensor/convert.h"
 
 namespace maskctl::app {

@@ -10,6 +10,8 @@
 #include "app/cli/parser/groups.h"
 #include "app/cli/parser/values.h"
 #include "app/cli/terminal.h"
+#include "app/ejkernel/commands.h"
+#include "app/ejkernel/door.h"
 #include "app/session/documents.h"
 #include "app/session/elsewhere.h"
 #include "app/session/loader.h"
@@ -18,8 +20,6 @@
 #include "maskctl/pipeline/parse/diagnostic.h"
 #include "maskctl/pipeline/parse/values.h"
 #include "maskctl/pipeline/picture.h"
-#include "maskctl/render/ejkernel/ejkernel.h"
-#include "maskctl/render/ejkernel/mask_info_view.h"
 
 namespace maskctl::app {
 namespace {
@@ -69,6 +69,7 @@ void show_style_options(OptionList& list, ShowOptions& show) {
   list.choice("--style", kStyles, "characters to draw with; ejkernel: the text of its visualize()",
               [&show](std::size_t i) {
                 show.ejkernel = i == 6;
+                if (show.ejkernel) ejkernel::require("--style ejkernel");
                 if (i < 6) show.style = static_cast<Style>(i);
               });
   static constexpr std::string_view kAggs[] = {"any", "all", "majority"};
@@ -142,52 +143,15 @@ void check_members(std::string_view axis, Members members, Index count) {
           : fmt::format("--{} {} is out of range: the mask has 0 to {}", axis, index, count - 1));
 }
 
-std::string ejkernel_text(const ShowOptions& options, const Mask& mask, const SegmentTensors& ids) {
-  EjkernelOptions out;
-  if (options.block) {
-    out.q_block = options.block->q;
-    out.kv_block = options.block->k;
-  }
-  out.batch = options.batch.list.front();
-  out.head = options.head.list.front();
-  out.fit_in_screen = !options.no_fit;
-  out.max_rows = options.max_rows.value_or(out.max_rows);
-  out.max_cols = options.max_columns.value_or(out.max_cols);
-  out.ascii = options.ascii;
-  out.show_segments = !options.no_segments;
-  out.mask_shape = {mask.batch(), mask.heads(), mask.queries(), mask.keys()};
-  const Panel panel = panels_of(mask, options.batch.list, options.head.list, ids).front();
-  const auto known = [](std::span<const std::int32_t> row) {
-    return row.empty() ? std::nullopt : std::optional(row);
-  };
-  return visualize_text(*panel.plane, known(panel.q_segments), known(panel.k_segments), out);
-}
-
-/// The whole drawing by the rules of MaskInfo.visualize.
-std::string visualized(const ShowOptions& options, MaskInfo info) {
-  VisualizeOptions out;
-  if (options.block) out.block_size = std::pair(options.block->q, options.block->k);
-  out.batch = options.batch.list.front();
-  out.head = options.head.list.front();
-  out.fit_in_screen = !options.no_fit;
-  out.max_rows = options.max_rows.value_or(out.max_rows);
-  out.max_cols = options.max_columns.value_or(out.max_cols);
-  out.charset = options.ascii ? "ascii" : "unicode";
-  out.show_segments = !options.no_segments;
-  return visualize(info, out);
-}
-
-/// What a MaskInfo stores, in the form of a loaded mask, for our own drawing.
-LoadedMask loaded_from(MaskInfo info) {
-  LoadedMask out;
-  const auto ids = [](const Array& array) {
-    const bool drawable = array && array->rank() == 2 && array->dtype() == DType::kInt32;
-    return drawable ? std::optional(*array) : std::nullopt;
-  };
-  out.q_segment_ids = ids(info.fields().q_segment_ids);
-  out.kv_segment_ids = ids(info.fields().kv_segment_ids);
-  out.mask = info.attention_mask().mask();
-  return out;
+ejkernel::VisualizeRequest visualize_request(const ShowOptions& options) {
+  return {.block = options.block,
+          .batch = options.batch.list.front(),
+          .head = options.head.list.front(),
+          .max_rows = options.max_rows,
+          .max_columns = options.max_columns,
+          .fit = !options.no_fit,
+          .ascii = options.ascii,
+          .segments = !options.no_segments};
 }
 
 DrawOptions draw_options(const ShowOptions& options, Session& session) {
@@ -296,9 +260,10 @@ Answer show(const std::string& source, const ShowOptions& options, Loader& loade
             Session& session) {
   LoadedMask loaded;
   if (options.source.ejkernel) {
-    MaskInfo info = loader.transformed(loader.mask_info(source));
-    if (options.ejkernel && options.output.empty()) return {visualized(options, std::move(info))};
-    loaded = loaded_from(std::move(info));
+    if (options.ejkernel && options.output.empty()) {
+      return {ejkernel::visualized(loader, source, visualize_request(options))};
+    }
+    loaded = ejkernel::drawn(loader, source);
   } else {
     loaded = loader.read(source);
   }
@@ -313,7 +278,9 @@ Answer show(const std::string& source, const ShowOptions& options, Loader& loade
   check_members("head", options.head, mask.heads());
   if (documents) drawing.ids = {documents->q, documents->kv};
   if (options.ejkernel && options.output.empty()) {
-    return {ejkernel_text(options, mask, drawing.ids)};
+    const ejkernel::VisualizeRequest request = visualize_request(options);
+    const Panel panel = panels_of(mask, options.batch.list, options.head.list, drawing.ids).front();
+    return {ejkernel::visualized(mask, panel, request)};
   }
   if (options.no_segments) drawing.ids = {};
   if (!options.overlay.empty()) add_overlay(options, session, drawing);

@@ -8,13 +8,13 @@
 
 #include "app/cli/commands/command.h"
 #include "app/cli/parser/groups.h"
+#include "app/ejkernel/commands.h"
 #include "app/reports/documents_report.h"
 #include "app/reports/json_explain.h"
 #include "app/session/documents.h"
 #include "maskctl/base/error.h"
 #include "maskctl/pipeline/parse/diagnostic.h"
 #include "maskctl/pipeline/steps/generate.h"
-#include "maskctl/pipeline/why_ejkernel.h"
 
 namespace maskctl::app {
 namespace {
@@ -158,11 +158,8 @@ Explained explain(const WhyOptions& options, Loader& loader, const Mask& mask,
 
 Explained explained(const WhyOptions& options, Loader& loader) {
   if (options.source.ejkernel) {
-    const MaskInfo info = loader.mask_info(options.name);
-    const Mask mask = loader.transformed(info).attention_mask().mask();
-    return explain(options, loader, mask, {}, [&](const Cell& cell) {
-      return why_ejkernel(info, options.source.transforms, loader.context(), cell);
-    });
+    const ejkernel::Explained made = ejkernel::explained(loader, options.name);
+    return explain(options, loader, made.mask, {}, made.why);
   }
   const Made made = make_mask(options, loader);
   return explain(options, loader, made.mask, made.loaded, [&](const Cell& cell) {

@@ -7,6 +7,7 @@
 #include <algorithm>
 
 #include "app/cli/parser/values.h"
+#include "app/ejkernel/door.h"
 #include "maskctl/base/error.h"
 #include "maskctl/pipeline/parse/values.h"
 
@@ -135,7 +136,10 @@ void declare_semantics(OptionList& list, SourceOptions& source) {
     list.choice("--semantics", kSemantics,
                 "rules to apply: ours (default), or those of ejkernel's mask type MaskInfo, "
                 "oddities included",
-                [&source](std::size_t i) { source.ejkernel = i == 1; });
+                [&source](std::size_t i) {
+                  source.ejkernel = i == 1;
+                  if (source.ejkernel) ejkernel::require("--semantics ejkernel");
+                });
     list.variable("EJKERNEL_MASK_DEBUG", "1: as --trace");
   });
 }
@@ -147,6 +151,7 @@ void read_as(const std::string& text, const std::string& option, SourceOptions& 
     source.block = parse_block(text.substr(9), option + " blockmap");
   } else {
     source.as = parse_kind(text, option);
+    if (source.as == ArrayKind::kMaskInfo) ejkernel::require(option + " mask-info");
   }
 }
 
@@ -204,7 +209,10 @@ void declare_output(OptionList& list, OutputOptions& output, bool mask_info) {
               mask_info ? "write a dense array (default), an .npz of runs, small at any size, an "
                           ".npz of all that a MaskInfo stores, or its bias"
                         : "write a dense array (default), or an .npz of runs, small at any size",
-              [&output](std::size_t i) { output.form = static_cast<OutputOptions::Form>(i); });
+              [&output](std::size_t i) {
+                output.form = static_cast<OutputOptions::Form>(i);
+                if (i > 1) ejkernel::require("--to " + std::string(kForms[i]));
+              });
 }
 
 }  // namespace maskctl::app

@@ -20,16 +20,12 @@ std::span<const BackendRow> backends() {
                  .kernels = &cuda::kKernels,
                  .unavailable = cuda::unavailable,
                  .devices = cuda::gpus,
-                 .use_device = cuda::use_gpu,
-                 .platform = Platform::kCuda,
-                 .device = DeviceKind::kGpu,
-                 .priority = 20},
+                 .use_device = cuda::use_gpu},
       BackendRow{
           .backend = Backend::kCpu, .name = "cpu", .kernels = &cpu::kKernels, .is_tuned = true},
       BackendRow{.backend = Backend::kReference,
                  .name = "reference",
                  .kernels = &reference::kKernels,
-                 .priority = 0,
                  .is_judge = true},
   };
   return kRows;

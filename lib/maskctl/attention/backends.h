@@ -8,7 +8,6 @@
 #include <type_traits>
 
 #include "maskctl/attention/problems/kernels.h"
-#include "maskctl/attention/runtime/platform.h"
 
 namespace maskctl::attention {
 
@@ -23,10 +22,6 @@ struct BackendRow {
   /// How many devices it has on this machine, and how a thread chooses one of them.
   int (*devices)() = [] { return 1; };
   void (*use_device)(int n) = [](int) {};
-  // What ejkernel calls it.
-  Platform platform = Platform::kXla;
-  DeviceKind device = DeviceKind::kCpu;
-  int priority = 10;  // the highest that fits a request wins
   /// Computes calls whole and in float64, so that the others can be judged by it.
   bool is_judge = false;
   /// Its kernels read the hints of configs; an operation has one config on the others.

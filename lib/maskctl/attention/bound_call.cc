@@ -89,7 +89,7 @@ void BoundCall::set_option(const std::string& name, const std::string& text) {
 }
 
 void BoundCall::set_masks(const NamedArguments& arguments) {
-  bool takes_mask = false, takes_lazy_mask = false;
+  bool takes_mask = false, takes_static_mask = false;
   for (const Field& field : operation_.fields) {
     visit_member(field, get(), [&](auto& member) {
       using Member = std::decay_t<decltype(member)>;
@@ -97,14 +97,14 @@ void BoundCall::set_masks(const NamedArguments& arguments) {
         takes_mask = true;
         given_.push_back(&field);
         member = arguments.mask ? &*arguments.mask : nullptr;
-      } else if constexpr (std::is_same_v<Member, lazy::MaskPtr>) {
-        takes_lazy_mask = true;
+      } else if constexpr (std::is_same_v<Member, StaticMask>) {
+        takes_static_mask = true;
         given_.push_back(&field);
-        member = arguments.lazy_mask;
+        member = arguments.static_mask;
       }
     });
   }
-  if ((arguments.mask && !takes_mask) || (arguments.lazy_mask && !takes_lazy_mask)) {
+  if ((arguments.mask && !takes_mask) || (arguments.static_mask && !takes_static_mask)) {
     refuse(fmt::format("{} takes no mask", operation_.name));
   }
 }

@@ -12,7 +12,6 @@
 #include "maskctl/attention/axes.h"
 #include "maskctl/attention/bound_call.h"
 #include "maskctl/attention/fields.h"
-#include "maskctl/attention/runtime/runtime.h"
 #include "maskctl/base/checked.h"
 #include "maskctl/base/error.h"
 #include "maskctl/base/stopwatch.h"
@@ -172,19 +171,18 @@ NamedResults run(const Operation& operation, const NamedArguments& arguments) {
   BoundCall call(form, arguments);
   call.check_required();
   call.idle(false);
-  const Executor* const executor =
-      arguments.runtime && form.heuristic ? &arguments.runtime->executor(form) : nullptr;
+  CallRunner* const runner = arguments.runner;
   CallTimes* const times = arguments.times;
   const AnyValue output = timed(times ? &times->forward : nullptr, [&] {
-    return executor ? executor->run(form, call.get()) : form.forward(call.get());
+    return runner ? runner->run_forward(form, call.get()) : form.forward(call.get());
   });
   NamedResults results;
   OwnedArrays random;
   const Cotangents d = cotangents_of(form, arguments, output.get(), random);
   if (d.out) {
     const AnyValue gradients = timed(times ? &times->backward : nullptr, [&] {
-      return executor ? executor->run_backward(form, call.get(), output.get(), d)
-                      : form.backward(call.get(), output.get(), d);
+      return runner ? runner->run_backward(form, call.get(), output.get(), d)
+                    : form.backward(call.get(), output.get(), d);
     });
     move_results(form.gradients, gradients.get(), "grad_", results);
   }
@@ -237,7 +235,7 @@ NamedArguments without(const Operation& operation, Role role, NamedArguments arg
 
 NamedArguments without_closing(const Operation& operation, NamedArguments arguments) {
   arguments = without(operation, kCloses, std::move(arguments));
-  arguments.lazy_mask = nullptr;
+  arguments.static_mask = nullptr;
   for (const Field& field : operation.fields) {
     if (!field.is(kCloses)) continue;
     visit_member(field, operation.empty_call(), [&](const auto& usual) {

@@ -10,13 +10,10 @@
 #include <vector>
 
 #include "maskctl/attention/operation.h"
-#include "maskctl/mask/lazy/lazy_mask.h"
 #include "maskctl/mask/mask.h"
 #include "maskctl/tensor/tensor.h"
 
 namespace maskctl::attention {
-
-class Runtime;
 
 /// "out", "lse", "weights", "final_state", ..., "grad_NAME" of the input NAME, and arrays that the
 /// operation updates.
@@ -27,14 +24,23 @@ struct CallTimes {
   double forward = 0, backward = 0;
 };
 
+/// Runs the passes of calls in another way than the operation itself, as with a chosen config.
+class CallRunner {
+ public:
+  virtual ~CallRunner() = default;
+  virtual AnyValue run_forward(const Operation& operation, const void* call) = 0;
+  virtual AnyValue run_backward(const Operation& operation, const void* call, const void* output,
+                                const Cotangents& d) = 0;
+};
+
 /// What is passed to an operation that is chosen by name.
 struct NamedArguments {
   std::map<std::string, Tensor> arrays;        // inputs, and "cotangent_NAME" of outputs
   std::map<std::string, std::string> options;  // as text: "true", "0.5", "3+1", "none"
   std::optional<Mask> mask;                    // of operations that take one
-  lazy::MaskPtr lazy_mask;                     // ejkernel's form, of blocksparse_attention
+  StaticMask static_mask;                      // of blocksparse_attention
   Context context = {};
-  Runtime* runtime = nullptr;  // chooses configs, and tunes; null: the operation itself runs
+  CallRunner* runner = nullptr;  // null: the operation itself runs
   /// Gradients are computed where a cotangent is given; with a seed, missing cotangents are random.
   std::optional<std::uint64_t> gradient_seed;
   CallTimes* times = nullptr;  // where they are written; null: nobody asks

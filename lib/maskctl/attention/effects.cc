@@ -77,7 +77,7 @@ Condition condition_of(const Operation& form, std::string_view text) {
       condition.push_back({nullptr, wanted});
     } else if (known) {
       condition.push_back(
-          {&*field, wanted, is_a<bool>(form, *field), is_a<lazy::MaskPtr>(form, *field)});
+          {&*field, wanted, is_a<bool>(form, *field), is_a<StaticMask>(form, *field)});
     }
   }
   return condition;

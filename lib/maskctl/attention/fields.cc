@@ -123,34 +123,18 @@ void append_array(std::string& key, std::string_view name, std::string_view kind
 void append(std::string& key, const Field& field, const Tensor* array) {
   if (array) append_array(key, field.name, name(array->dtype()), array->shape());
 }
-void append_mask(std::string& key, std::string_view name, const Mask& mask) {
-  append_array(key, name, "mask",
-               std::array{mask.batch(), mask.heads(), mask.queries(), mask.keys()});
-}
 void append(std::string& key, const Field& field, const Mask* mask) {
-  if (mask) append_mask(key, field.name, *mask);
+  if (!mask) return;
+  append_array(key, field.name, "mask",
+               std::array{mask->batch(), mask->heads(), mask->queries(), mask->keys()});
 }
 void append(std::string& key, const Field& field, const BlockMap* map) {
   if (!map) return;
   append_array(key, field.name, "map", std::array{map->plane()->queries(), map->plane()->keys()});
 }
-void append(std::string& key, const Field& field, const lazy::MaskPtr& mask) {
+void append(std::string& key, const Field& field, const StaticMask& mask) {
   if (mask) begin(key, field.name), key += "true";
 }
-/// What it stores.
-void append(std::string& key, const Field& field, const MaskInfo* info) {
-  if (!info) return;
-  begin(key, field.name), key += "true";
-  const MaskInfoFields& stored = info->fields();
-  if (stored.attention_mask) append_mask(key, "attention_mask", stored.attention_mask->mask());
-  const auto add = [&key](std::string_view name, const auto& array) {
-    if (array) append_array(key, name, maskctl::name(array->dtype()), array->shape());
-  };
-  add("q_segment_ids", stored.q_segment_ids);
-  add("kv_segment_ids", stored.kv_segment_ids);
-  add("q_positions", stored.q_positions);
-}
-
 template <class Number>
 requires std::is_arithmetic_v<Number>
 void append_value(std::string& key, const Field&, Number value) { append_number(key, value); }
@@ -176,30 +160,6 @@ void append(std::string& key, const Field& field, const T& value, const T& usual
   if (value == usual) return;
   begin(key, field.name);
   append_value(key, field, value);
-}
-
-// Configs.
-
-/// The number that a config has under a name, by itself or in the params of a pass.
-std::optional<Index> number_in(const AnyConfig& config, std::string_view name, bool backward) {
-  std::optional<Index> found;
-  const auto look = [&](std::string_view field, const auto& value) {
-    using Value = std::decay_t<decltype(value)>;
-    constexpr bool number =
-        std::is_same_v<Value, Index> || std::is_same_v<Value, std::optional<Index>>;
-    if constexpr (number) {
-      if (field == name) found = value;
-    }
-  };
-  const auto look_inside = [&](std::string_view field, const auto& value) {
-    look(field, value);
-    if constexpr (requires { value->num_warps; }) {
-      const bool pass = field == (backward ? "bwd_params" : "fwd_params");
-      if (pass && value) for_each_field(*value, look);
-    }
-  };
-  std::visit([&](const auto& own) { for_each_field(own, look_inside); }, config);
-  return found;
 }
 
 }  // namespace
@@ -230,6 +190,15 @@ const Tensor* array_of(const Field& field, const void* call) {
   });
 }
 
+std::vector<ResultArray> arrays_of(std::span<const ResultField> fields, void* result) {
+  std::vector<ResultArray> arrays;
+  for (const ResultField& field : fields) {
+    if (Tensor* const array = field.array(result))
+      arrays.push_back({field.name, field.axes, array});
+  }
+  return arrays;
+}
+
 std::string_view axes_of(const Field& field, const void* call) {
   return field.axes_in ? field.axes_in(call) : field.axes;
 }
@@ -257,14 +226,6 @@ std::string call_key(const Operation& operation, const void* call) {
   const Backend backend = operation.backend_of(call);
   if (backend != Backend::kCpu) key.append(" backend=").append(name(backend));
   return key;
-}
-
-void apply_config(const Operation& operation, const AnyConfig& config, bool backward, void* call) {
-  for (const Field& field : operation.fields) {
-    if (field.config.empty()) continue;
-    const std::optional<Index> number = number_in(config, field.config, backward);
-    if (number && *number > 0) *std::get<Index*>(field.slot(call)) = *number;
-  }
 }
 
 }  // namespace maskctl::attention

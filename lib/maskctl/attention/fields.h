@@ -58,7 +58,7 @@ Slot slot_at(void* call) {
   }
 }
 
-/// A row that has another name in ejkernel's modules.
+/// A row that has another name too.
 constexpr Field also(std::string_view name, Field row) {
   row.also = name;
   return row;
@@ -98,12 +98,10 @@ constexpr Field choice(std::string_view name, std::span<const std::string_view> 
   return {
       .name = name, .help = help, .roles = roles, .slot = slot_at<Call, path...>, .words = words};
 }
-/// A number that `config`, of the config of a call, sets.
+/// A number that changes speed and rounding only.
 template <class Call, auto... path>
-constexpr Field hint(std::string_view name, std::string_view config,
-                     std::string_view help = "a hint; 0") {
-  return {
-      .name = name, .help = help, .roles = kHint, .slot = slot_at<Call, path...>, .config = config};
+constexpr Field hint(std::string_view name, std::string_view help = "a hint; 0") {
+  return {.name = name, .help = help, .roles = kHint, .slot = slot_at<Call, path...>};
 }
 /// What callers in C++ alone can give.
 template <class Call, auto... path>
@@ -164,11 +162,10 @@ constexpr ResultField whole_result(std::string_view name, std::string_view axes 
   return {name, axes, [](void* object) { return static_cast<Tensor*>(object); }};
 }
 
-/// Of operations that have no backward pass, and that have no config.
+/// Of operations that have no backward pass.
 struct NoGradients {};
-struct NoConfig {};
 
-/// The types of an operation, but for those of its gradients and config.
+/// The types of an operation, but for that of its gradients.
 template <class I, class O, class R>
 struct CallTypes {
   using Inputs = I;
@@ -190,12 +187,11 @@ NoGradients returned_by(std::nullptr_t);
 
 /// What every Op has, from the function of an operation and that of its gradients, which is null
 /// where there are none.
-template <auto function, auto gradients, class C>
+template <auto function, auto gradients>
 struct FunctionOp : TypesOf<decltype(function)> {
   using Types = TypesOf<decltype(function)>;
   using typename Types::Inputs, typename Types::Options, typename Types::Output;
   using Gradients = decltype(returned_by(gradients));
-  using Config = C;
 
   static Output forward(const Inputs& in, const Options& o) {
     return std::apply([&o](const auto&... arrays) { return function(arrays..., o); },
@@ -267,29 +263,6 @@ consteval void add_passes(Operation& row) {
   }
 }
 
-/// The configs of an operation.
-template <class Op>
-consteval void add_configs(Operation& row) {
-  using Call = typename Op::Call;
-  if constexpr (!std::is_same_v<typename Op::Config, NoConfig>) {
-    row.config_class = AnyConfig(typename Op::Config{}).index();
-    row.heuristic = []() -> AnyConfig {
-      if constexpr (requires { Op::heuristic(); }) {
-        return Op::heuristic();
-      } else {
-        return typename Op::Config{};
-      }
-    };
-  }
-  if constexpr (requires(const Call& c) { Op::candidates(c.in, c.options); }) {
-    row.candidates = [](const void* call) -> std::vector<AnyConfig> {
-      const auto& [in, options] = *static_cast<const Call*>(call);
-      const auto own = Op::candidates(in, options);
-      return {own.begin(), own.end()};
-    };
-  }
-}
-
 /// What some operations do beside: see Operation.
 template <class Op>
 consteval void add_hooks(Operation& row) {
@@ -319,18 +292,16 @@ consteval void add_hooks(Operation& row) {
 }
 
 /// Completes a row with the typed half of Op, a struct of static members:
-///   Inputs, Options, Output, Gradients, Config    types; Call = CallOf<Inputs, Options>
+///   Inputs, Options, Output, Gradients            types; Call = CallOf<Inputs, Options>
 ///   forward(inputs, options)
 ///   backward(inputs, output, cotangents, options) unless Gradients are NoGradients
 ///   kFields, kRow                                 its arguments, and the plain half of the row
-///   heuristic(), candidates(inputs, options)      configs; absent: Config{}, and no others
 ///   complete, check_sharding, localise, usual_call    as in Operation; absent: nothing to do
 template <class Op>
 consteval Operation describe(Operation row) {
   if (row.id.empty()) row.id = row.name;
   row.fields = Op::kFields;
   add_passes<Op>(row);
-  add_configs<Op>(row);
   add_hooks<Op>(row);
   return row;
 }
@@ -355,6 +326,13 @@ void for_each_array(const Operation& operation, const void* call, F&& f) {
     if (const Tensor* array = array_of(field, call)) f(field, *array);
   }
 }
+/// An array of a result that is present.
+struct ResultArray {
+  std::string_view name, axes;
+  Tensor* tensor;
+};
+std::vector<ResultArray> arrays_of(std::span<const ResultField> fields, void* result);
+
 /// The axes of a field, in a call where they depend on it.
 std::string_view axes_of(const Field& field, const void* call);
 
@@ -366,8 +344,5 @@ void read_text(const Field& field, std::string_view text, void* call);
 /// neither hints nor as in a call of nothing. Contents of arrays do not take part, so that calls
 /// that cost the same share a text.
 std::string call_key(const Operation& operation, const void* call);
-
-/// Sets the hints of a call from a config, those of the backward pass where it has its own.
-void apply_config(const Operation& operation, const AnyConfig& config, bool backward, void* call);
 
 }  // namespace maskctl::attention

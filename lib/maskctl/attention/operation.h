@@ -14,11 +14,9 @@
 #include <vector>
 
 #include "maskctl/attention/problems/context.h"
-#include "maskctl/attention/runtime/configs.h"
+#include "maskctl/attention/static_mask.h"
 #include "maskctl/attention/window.h"
 #include "maskctl/mask/blocks/block_map.h"
-#include "maskctl/mask/info/mask_info.h"
-#include "maskctl/mask/lazy/lazy_mask.h"
 #include "maskctl/mask/mask.h"
 #include "maskctl/tensor/tensor.h"
 
@@ -44,10 +42,10 @@ enum Role : unsigned {
 };
 
 /// A member of a call, by its type. The last one is an enumeration of one byte.
-using Slot = std::variant<const Tensor**, Tensor**, const Mask**, const MaskInfo**,
-                          const BlockMap**, lazy::MaskPtr*, bool*, Index*, double*, std::uint64_t*,
-                          std::optional<Index>*, std::optional<double>*, std::optional<Window>*,
-                          std::optional<DType>*, std::uint8_t*, std::string*>;
+using Slot =
+    std::variant<const Tensor**, Tensor**, const Mask**, const BlockMap**, StaticMask*, bool*,
+                 Index*, double*, std::uint64_t*, std::optional<Index>*, std::optional<double>*,
+                 std::optional<Window>*, std::optional<DType>*, std::uint8_t*, std::string*>;
 
 /// One argument.
 ///
@@ -58,14 +56,13 @@ using Slot = std::variant<const Tensor**, Tensor**, const Mask**, const MaskInfo
 /// share.
 struct Field {
   std::string_view name = {};
-  std::string_view also = {};  // its name in ejkernel's modules, where that is another one
+  std::string_view also = {};  // another name for it
   bool is_array = false;
   std::string_view axes = {};  // of an array
   std::string_view help = {};  // of an option: its values and default
   unsigned roles = 0;
   Slot (*slot)(void* call) = nullptr;
   std::span<const std::string_view> words = {};  // of an enumeration, in its order
-  std::string_view config = {};                  // of a hint: the number of the config that sets it
   /// The alternative of `axes` that holds for a call, where the rank does not tell.
   std::string_view (*axes_in)(const void* call) = nullptr;
   /// What it takes for a value to change anything, in the notation of effects.h.
@@ -103,13 +100,11 @@ struct Cotangents {
 struct OwnedArrays {
   std::list<Tensor> tensors;
   std::list<Mask> masks;
-  std::list<MaskInfo> infos;
   std::list<BlockMap> block_maps;
 
   // Copies.
   Tensor* keep(const Tensor& tensor) { return &tensors.emplace_back(tensor); }
   Mask* keep(const Mask& mask) { return &masks.emplace_back(mask); }
-  MaskInfo* keep(const MaskInfo& info) { return &infos.emplace_back(info); }
   BlockMap* keep(const BlockMap& map) { return &block_maps.emplace_back(map); }
 };
 
@@ -128,20 +123,14 @@ using AnyValue = std::shared_ptr<void>;
 
 /// Rows are written in operations/*/spec.h and completed by describe() of fields.h.
 struct Operation {
-  std::string_view name;     // of ejkernel's function
-  std::string_view id = {};  // of ejkernel's kernels, in registries and keys; absent: name
+  std::string_view name;     // of its function
+  std::string_view id = {};  // short, in messages and keys; absent: name
   std::string_view summary = {};
   std::span<const Field> fields = {};  // arrays in the order of in_specs
   std::span<const ResultField> outputs = {}, gradients = {};
   std::string_view cotangents = "out";  // the outputs whose gradients flow in
   /// Another form of the call, under the same name: used when an array is given that it alone has.
   const Operation* other_form = nullptr;
-
-  // Runtime: the file of the persistent cache and the version of its entries; whether calls are
-  // tuned, by both passes together where there are two.
-  std::string_view cache_name = {};
-  std::string_view version = "0";
-  bool tunes = true;
 
   // Sharded form: axes that it splits; axes that the operation splits itself, by a ring of the
   // devices along them; how many in_specs are needed; axes of the array that is updated.
@@ -160,13 +149,9 @@ struct Operation {
   Backend backend_of(const void* call) const {
     return context(const_cast<void*>(call)).backend;  // NOLINT: only read
   }
-  std::size_t config_class = 0;  // the index of its class in AnyConfig
   /// What users call the operation with, at these extents: B sequences of T (or S) tokens, or M
   /// rows. Null where random numbers do for every array.
   UsualCall (*usual_call)(AxisExtents extents) = nullptr;
-  /// The config without measuring, and others worth measuring; null for what has no config.
-  AnyConfig (*heuristic)() = nullptr;
-  std::vector<AnyConfig> (*candidates)(const void* call) = nullptr;
   /// Puts arrays under one name each and makes those that follow from other arguments.
   void (*complete)(void* call, OwnedArrays& owned) = nullptr;
   /// Throws Error(kInvalidArgument) for a split that the operation cannot do.
@@ -186,7 +171,7 @@ struct Operation {
   bool has_gradients() const { return backward != nullptr; }
 };
 
-/// All of them, in ejkernel's order.
+/// All of them, in the order of listings.
 std::span<const Operation* const> operations();
 /// By its name or id; null when there is none.
 const Operation* find_operation(std::string_view name);

@@ -1,13 +1,14 @@
 // Steps as calls of MaskInfo's methods: the same object as the methods give, or a refusal.
-#include "maskctl/pipeline/ejkernel_chain.h"
+#include "maskctl/ejkernel/chain/ejkernel_chain.h"
 
 #include <algorithm>
 #include <string>
 #include <vector>
 
 #include "maskctl/base/error.h"
-#include "maskctl/mask/info/python_error.h"
+#include "maskctl/ejkernel/mask_info/python_error.h"
 #include "maskctl/pipeline/steps/bind.h"
+#include "maskctl/pipeline/steps/generate.h"
 #include "pipeline/pipeline_support.h"
 #include "support/catch_compat.h"
 
@@ -103,13 +104,15 @@ TEST_CASE("steps and arguments without a method are refused at their place") {
 }
 
 TEST_CASE("our own steps know which arguments are only of MaskInfo") {
-  CHECK(is_ejkernel_argument("window", "mode"));
-  CHECK(is_ejkernel_argument("window", "index"));
-  CHECK(is_ejkernel_argument("tokens", "update"));
-  CHECK_FALSE(is_ejkernel_argument("window", "left"));
-  CHECK_FALSE(is_ejkernel_argument("causal", "mode"));
-  CHECK_FALSE(is_ejkernel_argument("doc", "mode"));
-  CHECK_THROWS_WITH(bind(parse("window:both=2,mode=decode"), context()),
+  CHECK(ejkernel_argument("window", "mode"));
+  CHECK(ejkernel_argument("window", "index"));
+  CHECK(ejkernel_argument("tokens", "update"));
+  CHECK_FALSE(ejkernel_argument("window", "left"));
+  CHECK_FALSE(ejkernel_argument("causal", "mode"));
+  CHECK_FALSE(ejkernel_argument("doc", "mode"));
+  BindContext knowing = context();
+  knowing.other_rules = ejkernel_argument;
+  CHECK_THROWS_WITH(bind(parse("window:both=2,mode=decode"), knowing),
                     "pipeline: mode= of window is an argument of MaskInfo");
   for (const StepInfo& info : ejkernel_step_infos()) CHECK(find_step(info.name) != nullptr);
 }
@@ -121,6 +124,24 @@ TEST_CASE("the stream of random cells is kept in texts") {
   }
   CHECK_THROWS_AS(bind(parse("random:sparsity=0.5,seed=4294967296,stream=numpy"), context()),
                   PipelineError);
+}
+
+TEST_CASE("what is generated is ejkernel's object of the constructor that makes it") {
+  const auto repr = [](const char* text) { return generate_ejkernel(text, {}).repr(); };
+  const char* random = "gen:random:sparsity=0.25,seed=42,b=2,q=4,k=6";
+  CHECK(repr(random) == MaskInfo::from_random(2, 4, 6, 0.25, 42).repr());
+  CHECK(generate_ejkernel(random, {}).attention_mask().mask().count() ==
+        std::get<Mask>(generate(random, {})).count());
+  MaskInfo::DynamicInputs of_ids;
+  of_ids.input_ids_shape = {2, 8};
+  CHECK(repr("full:b=2,n=8") == MaskInfo::dynamic_init(of_ids).repr());
+  CHECK(repr("segments:lens=3+2,pad=1") ==
+        MaskInfo::from_segments(std::get<Tensor>(generate("segments:lens=3+2,pad=1", {}))).repr());
+  for (const char* text : {"full:q=4,k=6", "full:h=2,n=4", "causal:n=4",
+                           "random:sparsity=0.5,h=2,n=4", "random:sparsity=0.5,stream=numpy,n=4"}) {
+    const Mask mask = std::get<Mask>(generate(text, {}));
+    CHECK(repr(text) == MaskInfo::from_attention_mask(MaskArray(mask)).repr());
+  }
 }
 
 }  // namespace

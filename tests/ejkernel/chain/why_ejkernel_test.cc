@@ -1,11 +1,11 @@
 // Why through MaskInfo's methods, against the masks that they give.
-#include "maskctl/pipeline/why_ejkernel.h"
+#include "maskctl/ejkernel/chain/why_ejkernel.h"
 
 #include <algorithm>
 #include <string>
 #include <vector>
 
-#include "maskctl/pipeline/ejkernel_chain.h"
+#include "maskctl/ejkernel/chain/ejkernel_chain.h"
 #include "pipeline/pipeline_support.h"
 #include "support/catch_compat.h"
 

@@ -4,7 +4,7 @@
 #include <sstream>
 #include <string>
 
-#include "mask/lazy/block_twin.h"
+#include "ejkernel/lazy/block_twin.h"
 #include "maskctl/tensor/convert.h"
 
 namespace maskctl::twin {

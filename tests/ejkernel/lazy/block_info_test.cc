@@ -1,11 +1,11 @@
 // Block information against the reference vectors and its dense twin.
-#include "maskctl/mask/lazy/block_info.h"
+#include "maskctl/ejkernel/lazy/block_info.h"
 
 #include <random>
 
-#include "mask/lazy/block_check.h"
+#include "ejkernel/lazy/block_check.h"
+#include "maskctl/ejkernel/mask_info/python_error.h"
 #include "maskctl/mask/arrays/dense.h"
-#include "maskctl/mask/info/python_error.h"
 #include "support/catch_compat.h"
 
 using namespace maskctl;

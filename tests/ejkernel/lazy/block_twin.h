@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "maskctl/mask/lazy/block_info.h"
+#include "maskctl/ejkernel/lazy/block_info.h"
 #include "support/twin.h"
 
 namespace maskctl::twin {

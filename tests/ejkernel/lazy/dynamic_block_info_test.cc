@@ -1,9 +1,9 @@
 // Block information of masks known at run time, and what all forms refuse.
 #include <random>
 
-#include "mask/lazy/block_check.h"
-#include "maskctl/mask/info/python_error.h"
-#include "maskctl/mask/lazy/block_info.h"
+#include "ejkernel/lazy/block_check.h"
+#include "maskctl/ejkernel/lazy/block_info.h"
+#include "maskctl/ejkernel/mask_info/python_error.h"
 #include "support/catch_compat.h"
 
 using namespace maskctl;

@@ -1,10 +1,10 @@
 // The lazy masks: their rules, operators, indexing and equality.
-#include "maskctl/mask/lazy/lazy_mask.h"
+#include "maskctl/ejkernel/lazy/lazy_mask.h"
 
 #include <functional>
 #include <random>
 
-#include "maskctl/mask/info/python_error.h"
+#include "maskctl/ejkernel/mask_info/python_error.h"
 #include "support/catch_compat.h"
 #include "support/twin.h"
 

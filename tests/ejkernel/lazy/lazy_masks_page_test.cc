@@ -1,6 +1,6 @@
 // Every class and function of the lazy mask documentation, in its order.
-#include "maskctl/mask/info/python_error.h"
-#include "maskctl/mask/lazy/lazy_mask.h"
+#include "maskctl/ejkernel/lazy/lazy_mask.h"
+#include "maskctl/ejkernel/mask_info/python_error.h"
 #include "support/catch_compat.h"
 #include "support/twin.h"
 

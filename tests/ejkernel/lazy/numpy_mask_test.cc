@@ -2,8 +2,8 @@
 #include <random>
 
 #include "base/scratch.h"
-#include "maskctl/mask/info/python_error.h"
-#include "maskctl/mask/lazy/lazy_mask.h"
+#include "maskctl/ejkernel/lazy/lazy_mask.h"
+#include "maskctl/ejkernel/mask_info/python_error.h"
 #include "support/catch_compat.h"
 
 using namespace maskctl;

@@ -1,5 +1,5 @@
 // Keys of tiles: equal contents are equal cells, equal lines are equal contents.
-#include "maskctl/mask/lazy/tile_content.h"
+#include "maskctl/ejkernel/lazy/tile_content.h"
 
 #include <map>
 #include <random>

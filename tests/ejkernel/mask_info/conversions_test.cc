@@ -1,9 +1,9 @@
 // ejkernel's module functions against the same rules written out on small arrays.
-#include "maskctl/mask/info/conversions.h"
+#include "maskctl/ejkernel/mask_info/conversions.h"
 
 #include <random>
 
-#include "mask/info/info_support.h"
+#include "ejkernel/mask_info/info_support.h"
 #include "maskctl/tensor/convert.h"
 
 namespace maskctl {

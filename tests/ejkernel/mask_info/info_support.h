@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "maskctl/mask/info/mask_info.h"
-#include "maskctl/mask/info/python_error.h"
+#include "maskctl/ejkernel/mask_info/mask_info.h"
+#include "maskctl/ejkernel/mask_info/python_error.h"
 #include "support/catch_compat.h"
 #include "support/tensors.h"
 

@@ -1,9 +1,9 @@
 // Arrays that are masks, against numpy's rules cell by cell.
-#include "maskctl/mask/info/mask_array.h"
+#include "maskctl/ejkernel/mask_info/mask_array.h"
 
 #include <random>
 
-#include "mask/info/info_support.h"
+#include "ejkernel/mask_info/info_support.h"
 #include "maskctl/base/error.h"
 #include "maskctl/mask/leaves.h"
 #include "maskctl/mask/planes/bands.h"

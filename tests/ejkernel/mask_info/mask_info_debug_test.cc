@@ -1,5 +1,5 @@
 // The lines of the debug mode, nested calls included.
-#include "mask/info/info_support.h"
+#include "ejkernel/mask_info/info_support.h"
 
 namespace maskctl::info_test {
 namespace {

@@ -1,8 +1,8 @@
 // A MaskInfo stored in one .npz and loaded again.
-#include "maskctl/io/masks/mask_info_io.h"
+#include "maskctl/ejkernel/mask_info/mask_info_io.h"
 
+#include "ejkernel/mask_info/info_support.h"
 #include "io/array_support.h"
-#include "mask/info/info_support.h"
 #include "maskctl/io/formats/npz/npz.h"
 #include "maskctl/io/masks/mask_io.h"
 #include "maskctl/mask/equal/shared_planes.h"
@@ -249,20 +249,22 @@ TEST_CASE("a stored MaskInfo is read as a mask, with its object") {
   for (const char* name : {"m.npz", "m.h5:/masks/one", "m.safetensors", "n.npz:group"}) {
     INFO(name);
     write_mask_info(scratch / name, packed);
-    MaskReadOptions as_info;
+    MaskReadOptions any, as_info;
+    any.object = as_info.object = &kStoredMaskInfo;
     as_info.as = ArrayKind::kMaskInfo;
-    for (const MaskReadOptions& options : {MaskReadOptions(), as_info}) {
+    for (const MaskReadOptions& options : {any, as_info}) {
       const LoadedMask loaded = read_mask(scratch / name, options);
       CHECK(loaded.kind == ArrayKind::kMaskInfo);
       CHECK(loaded.array_shape == std::vector<Index>{1, 1, 5, 5});
       CHECK(same_mask(MaskArray(loaded.mask), MaskInfo(packed).attention_mask()));
-      check_same(packed, loaded.mask_info());
+      check_same(packed, mask_info_of(loaded));
     }
   }
   write_mask_info(scratch / "c.npz", causal);
-  CHECK(read_mask(scratch / "c.npz").mask.count() == 6);
-  write_array(scratch / "a.npy", Tensor(DType::kBool, {2, 2}));
   MaskReadOptions as_info;
+  as_info.object = &kStoredMaskInfo;
+  CHECK(read_mask(scratch / "c.npz", as_info).mask.count() == 6);
+  write_array(scratch / "a.npy", Tensor(DType::kBool, {2, 2}));
   as_info.as = ArrayKind::kMaskInfo;
   CHECK(contains(error_of([&] { read_mask(scratch / "a.npy", as_info); }),
                  "not a stored MaskInfo, which is a container with an array 'maskinfo'"));
@@ -276,11 +278,14 @@ TEST_CASE("segments give ejkernel's object of their constructor") {
   write_arrays(scratch / "both.npz", two);
   MaskReadOptions segments;
   segments.as = ArrayKind::kSegments;
-  check_same(MaskInfo::from_segments(packed), read_mask(scratch / "ids.npy", segments).mask_info());
+  check_same(MaskInfo::from_segments(packed),
+             mask_info_of(read_mask(scratch / "ids.npy", segments)));
   check_same(MaskInfo::from_segments(packed, make_array(keys)),
-             read_mask(scratch / "both.npz", segments).mask_info());
+             mask_info_of(read_mask(scratch / "both.npz", segments)));
   write_array(scratch / "a.npy", Tensor(DType::kBool, {2, 2}));
-  CHECK_FALSE(read_mask(scratch / "a.npy").mask_info);
+  const LoadedMask dense = read_mask(scratch / "a.npy");
+  CHECK_FALSE(dense.object.has_value());
+  check_same(MaskInfo::from_attention_mask(MaskArray(dense.mask)), mask_info_of(dense));
 }
 
 TEST_CASE("a file without a MaskInfo does not hold one") {

@@ -1,7 +1,7 @@
 // MaskInfo at sizes where no dense array could exist.
 #include <numeric>
 
-#include "mask/info/info_support.h"
+#include "ejkernel/mask_info/info_support.h"
 #include "maskctl/base/error.h"
 
 namespace maskctl::info_test {

@@ -2,9 +2,9 @@
 // source disagree, the source's behaviour is checked.
 #include <limits>
 
-#include "mask/info/info_support.h"
-#include "maskctl/mask/info/sharding.h"
-#include "maskctl/render/ejkernel/mask_info_view.h"
+#include "ejkernel/mask_info/info_support.h"
+#include "maskctl/ejkernel/mask_info/sharding.h"
+#include "maskctl/ejkernel/visualize/mask_info_view.h"
 
 namespace maskctl::info_test {
 namespace {

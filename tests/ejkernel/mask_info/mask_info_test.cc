@@ -1,7 +1,7 @@
 // MaskInfo: which fields are set, which caches a call fills, and what replace keeps.
 #include <limits>
 
-#include "mask/info/info_support.h"
+#include "ejkernel/mask_info/info_support.h"
 
 namespace maskctl::info_test {
 namespace {

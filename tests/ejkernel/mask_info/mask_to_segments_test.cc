@@ -1,8 +1,8 @@
 // Masks back to segment ids and pairs, against ejkernel's rules on small arrays.
 #include <random>
 
-#include "mask/info/info_support.h"
-#include "maskctl/mask/info/conversions.h"
+#include "ejkernel/mask_info/info_support.h"
+#include "maskctl/ejkernel/mask_info/conversions.h"
 #include "maskctl/mask/planes/bands.h"
 #include "maskctl/tensor/convert.h"
 

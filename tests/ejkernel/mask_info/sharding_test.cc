@@ -1,16 +1,17 @@
 // Meshes, partition specs and what each device holds.
-#include "maskctl/mask/info/sharding.h"
+#include "maskctl/ejkernel/mask_info/sharding.h"
 
 #include <algorithm>
 #include <functional>
 
-#include "maskctl/mask/info/python_error.h"
+#include "maskctl/ejkernel/mask_info/python_error.h"
 #include "support/catch_compat.h"
 
 using namespace maskctl;
 
 namespace {
 
+using attention::to_text;
 using Names = std::vector<std::string>;
 const AxisName kWhole = std::monostate();
 
@@ -78,12 +79,12 @@ TEST_CASE("meshes are read from text", "[sharding]") {
 }
 
 TEST_CASE("partition specs print as in JAX", "[sharding]") {
-  CHECK(to_text({}) == "PartitionSpec()");
-  CHECK(to_text({{kWhole}}) == "PartitionSpec(None,)");
-  CHECK(to_text({{AxisName("dp")}}) == "PartitionSpec('dp',)");
-  CHECK(to_text({{AxisName(Names{"dp", "fsdp"}), kWhole}}) ==
+  CHECK(to_text(PartitionSpec{}) == "PartitionSpec()");
+  CHECK(to_text(PartitionSpec{{kWhole}}) == "PartitionSpec(None,)");
+  CHECK(to_text(PartitionSpec{{AxisName("dp")}}) == "PartitionSpec('dp',)");
+  CHECK(to_text(PartitionSpec{{AxisName(Names{"dp", "fsdp"}), kWhole}}) ==
         "PartitionSpec(('dp', 'fsdp'), None)");
-  CHECK(to_text({{AxisName(Names{"dp"}), kWhole}}) == "PartitionSpec('dp', None)");
+  CHECK(to_text(PartitionSpec{{AxisName(Names{"dp"}), kWhole}}) == "PartitionSpec('dp', None)");
 }
 
 TEST_CASE("specs are clipped and filled up to the rank", "[sharding]") {

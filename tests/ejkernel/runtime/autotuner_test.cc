@@ -1,11 +1,12 @@
 // Autotuner, FNAutotuner, benchmark and autotune_recorded.
-#include "maskctl/attention/runtime/autotuner.h"
+#include "maskctl/ejkernel/runtime/autotuner.h"
 
 #include <chrono>
 #include <future>
 
 #include "attention/arrays.h"
-#include "maskctl/attention/runtime/modules.h"
+#include "maskctl/ejkernel/calls/call_masks.h"
+#include "maskctl/ejkernel/runtime/modules.h"
 #include "support/error_of.h"
 
 namespace autotuner_cases {
@@ -100,7 +101,9 @@ TEST_CASE("autotune_recorded: recorded calls are tuned when their arrays are gon
     const MaskInfo info = MaskInfo::from_segments(random.integers({1, 16}, 2));
     const BlockMap map(mask.plane(0, 0), 8, 8);
     FlashAttentionOptions flash;
-    flash.mask.mask = &mask, flash.mask.mask_info = &info;
+    CallMask of_info(info);
+    flash.mask.mask = &mask;
+    of_info.give(flash);
     executor(FlashAttention(), {&x, &x, &x}, flash);
     executor(FlashAttention(), {&x, &x, &x}, flash);
     BlocksparseAttentionOptions sparse;

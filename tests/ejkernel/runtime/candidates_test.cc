@@ -4,8 +4,8 @@
 
 #include "attention/arrays.h"
 #include "attention/paged_batches.h"
-#include "maskctl/attention/runtime/config_text.h"
-#include "maskctl/attention/runtime/modules.h"
+#include "maskctl/ejkernel/runtime/config_text.h"
+#include "maskctl/ejkernel/runtime/modules.h"
 #include "support/rounds.h"
 
 namespace candidates_cases {
@@ -183,6 +183,28 @@ TEST_CASE("candidates: pages read together, and tiles of prefill") {
 TEST_CASE("candidates: a call that will be refused has candidates all the same") {
   CHECK(PageAttention().candidate_cfgs({}, {}).size() == 8);
   CHECK(RaggedPageAttention().candidate_cfgs({}, {}).size() == 6);
+}
+
+TEST_CASE("every candidate config of latent attention gives its results") {
+  RandomTensors r(3);
+  const Tensor query = r.normal({2, 9, 4, 6}), latent = r.normal({2, 9, 5}),
+               w_kc = r.normal({5, 2, 6}), w_vc = r.normal({5, 2, 7}),
+               d_out = r.normal({2, 9, 4, 7});
+  const MlaInputs inputs{&query, &latent, &w_kc, &w_vc};
+  MlaAttentionOptions o;
+  o.mask.causal = true;
+  const SoftmaxResult expected = mla_attention(query, latent, w_kc, w_vc, o);
+  const MlaGradients gradients =
+      mla_attention_backward(query, latent, w_kc, w_vc, expected, d_out, o);
+  const FlashMLA module;
+  const std::vector<FlashMLAConfig> candidates = module.candidate_cfgs(inputs, o);
+  CHECK(candidates.size() == 7);
+  for (const FlashMLAConfig& config : candidates) {
+    check_close(module.run(inputs, o, config).out, expected.out, 1e-5, "out");
+    const MlaGradients g = module.run_backward(inputs, expected, {.out = &d_out}, o, config);
+    check_close(g.key_value, gradients.key_value, 1e-5, "key_value");
+    check_close(g.w_vc, gradients.w_vc, 1e-5, "w_vc");
+  }
 }
 
 }  // namespace

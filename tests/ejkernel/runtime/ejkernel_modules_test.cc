@@ -6,9 +6,10 @@
 #include <optional>
 
 #include "maskctl/attention/by_name.h"
-#include "maskctl/attention/runtime/modules.h"
 #include "maskctl/base/error.h"
-#include "maskctl/mask/info/mask_info.h"
+#include "maskctl/ejkernel/calls/call_masks.h"
+#include "maskctl/ejkernel/mask_info/mask_info.h"
+#include "maskctl/ejkernel/runtime/modules.h"
 #include "support/catch_compat.h"
 #include "support/tensors.h"
 
@@ -225,7 +226,8 @@ TEST_CASE("ejkernel.modules: flash_attention with a MaskInfo") {
   const MaskInfo mask_info = MaskInfo::from_segments(segment_ids);
   // output = flash_attention(query, key, value, mask_info=mask_info)
   FlashAttentionOptions options;
-  options.mask.mask_info = &mask_info;
+  CallMask mask(mask_info);
+  mask.give(options);
   const auto id = [&](Index b, Index i) {
     return segment_ids.as<std::int32_t>()[as_size(b * 6 + i)];
   };
@@ -526,7 +528,8 @@ TEST_CASE("ejkernel.modules: MaskInfo for complex masking") {
   const Tensor segment_ids = i32({1, 6}, {0, 0, 0, 1, 1, 1});
   FlashAttentionOptions options;
   const MaskInfo segments = MaskInfo::from_segments(segment_ids);
-  options.mask.mask_info = &segments;
+  CallMask by_segments(segments);
+  by_segments.give(options);
   check_close(plain().call<FlashAttentionOp>({&query, &key, &value}, options).out,
               attention_twin(query, key, value,
                              [](Index, Index, Index i, Index j) { return i / 3 == j / 3; }));
@@ -536,7 +539,9 @@ TEST_CASE("ejkernel.modules: MaskInfo for complex masking") {
     attention_mask.as<std::uint8_t>()[as_size(n)] = n % 6 <= n / 6 && n != 12;
   }
   const MaskInfo dense = MaskInfo::from_attention_mask(MaskArray(attention_mask));
-  options.mask.mask_info = &dense;
+  CallMask by_mask(dense);
+  options = {};
+  by_mask.give(options);
   // output = flash_attention(query, key, value, mask_info=mask_info)
   check_close(plain().call<FlashAttentionOp>({&query, &key, &value}, options).out,
               attention_twin(query, key, value, [](Index, Index, Index i, Index j) {

@@ -1,7 +1,7 @@
 // vmap_with_config and pmap_with_config against a loop over the elements.
 #include "attention/arrays.h"
-#include "maskctl/attention/runtime/batch.h"
-#include "maskctl/attention/runtime/modules.h"
+#include "maskctl/ejkernel/runtime/batch.h"
+#include "maskctl/ejkernel/runtime/modules.h"
 #include "support/error_of.h"
 
 namespace runtime_batch_cases {

@@ -7,8 +7,8 @@
 #include <thread>
 
 #include "base/scratch.h"
-#include "maskctl/attention/runtime/config_cache.h"
-#include "maskctl/attention/runtime/persistent_cache.h"
+#include "maskctl/ejkernel/runtime/config_cache.h"
+#include "maskctl/ejkernel/runtime/persistent_cache.h"
 #include "support/catch_compat.h"
 
 namespace runtime_cache_cases {

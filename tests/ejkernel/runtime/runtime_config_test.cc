@@ -1,9 +1,9 @@
 // Config classes: defaults of ejkernel, equality and hashes, and their text form.
 #include <random>
 
-#include "maskctl/attention/runtime/config_text.h"
-#include "maskctl/attention/runtime/configs.h"
 #include "maskctl/base/error.h"
+#include "maskctl/ejkernel/runtime/config_text.h"
+#include "maskctl/ejkernel/runtime/configs.h"
 #include "support/catch_compat.h"
 
 namespace runtime_config_cases {

@@ -3,8 +3,9 @@
 
 #include "attention/arrays.h"
 #include "base/scratch.h"
-#include "maskctl/attention/runtime/executor.h"
-#include "maskctl/attention/runtime/modules.h"
+#include "maskctl/ejkernel/calls/call_masks.h"
+#include "maskctl/ejkernel/runtime/executor.h"
+#include "maskctl/ejkernel/runtime/modules.h"
 #include "support/error_of.h"
 
 namespace runtime_executor_cases {
@@ -170,9 +171,17 @@ TEST_CASE("executor: calls of equal meaning share a key, others do not", "[atten
   const Tensor ids(DType::kInt32, {2, 40});
   const MaskInfo info = MaskInfo::from_segments(ids);
   options = {};
-  options.mask.mask_info = &info;
-  CHECK(module.call_text(a.inputs(), options).find("mask_info=true q_segment_ids=int32[2,40]") !=
-        std::string::npos);
+  CallMask mask(info);
+  mask.give(options);
+  CHECK(module.call_text(a.inputs(), options).find("mask=mask[2,1,40,40]") != std::string::npos);
+}
+
+TEST_CASE("executor: without all of mesh and specs a call is a plain one, as in ejkernel") {
+  const Arrays a;
+  CallOptions call;
+  call.mesh = attention::mesh_from_text("dp=7");
+  const Executor executor;
+  CHECK_NOTHROW(executor(FlashAttention(), a.inputs(), {}, call));
 }
 
 TEST_CASE("executor: records and stamps calls when asked to", "[attention]") {

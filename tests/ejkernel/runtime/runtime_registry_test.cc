@@ -3,8 +3,8 @@
 #include <functional>
 
 #include "maskctl/attention/backends.h"
-#include "maskctl/attention/runtime/registry.h"
 #include "maskctl/base/error.h"
+#include "maskctl/ejkernel/runtime/registry.h"
 #include "support/catch_compat.h"
 
 namespace runtime_registry_cases {
@@ -68,7 +68,9 @@ TEST_CASE("registry: reasons name why each backend was or was not taken", "[atte
 }
 
 TEST_CASE("registry: backends stand by priority, the highest first", "[attention]") {
-  CHECK(std::ranges::is_sorted(backends(), std::greater<>(), &BackendRow::priority));
+  CHECK(std::ranges::is_sorted(backends(), std::greater<>(), [](const BackendRow& row) {
+    return platform_row(row.backend).priority;
+  }));
 }
 
 TEST_CASE("platforms: names read back", "[attention]") {

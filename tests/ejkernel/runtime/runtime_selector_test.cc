@@ -3,8 +3,8 @@
 #include <thread>
 
 #include "base/scratch.h"
-#include "maskctl/attention/runtime/selector.h"
 #include "maskctl/base/error.h"
+#include "maskctl/ejkernel/runtime/selector.h"
 #include "support/catch_compat.h"
 
 namespace runtime_selector_cases {

@@ -1,10 +1,10 @@
 // visualize: which plane and ids are shown, and what is refused. Its text is checked by the golden
 // cases and by those of visualize_text.
-#include "maskctl/render/ejkernel/mask_info_view.h"
+#include "maskctl/ejkernel/visualize/mask_info_view.h"
 
-#include "mask/info/info_support.h"
+#include "ejkernel/mask_info/info_support.h"
 #include "maskctl/base/error.h"
-#include "maskctl/render/ejkernel/ejkernel.h"
+#include "maskctl/ejkernel/visualize/visualize_text.h"
 
 using namespace maskctl;
 using namespace maskctl::info_test;

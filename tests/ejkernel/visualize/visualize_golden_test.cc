@@ -1,5 +1,5 @@
 // Texts that ejkernel itself printed.
-#include "maskctl/render/ejkernel/ejkernel.h"
+#include "maskctl/ejkernel/visualize/visualize_text.h"
 #include "support/catch_compat.h"
 #include "support/twin.h"
 
@@ -29,7 +29,7 @@ PlanePtr cells(const std::vector<std::string>& rows) {
                    }));
 }
 
-TEST_CASE("visualize text: ascii without segments", "[render]") {
+TEST_CASE("visualize text: ascii without segments", "[ejkernel]") {
   const auto q = ids({{0, 1}});
   const PlanePtr plane = segments(q, q);
   const EjkernelOptions options{.q_block = 2,
@@ -48,7 +48,7 @@ TEST_CASE("visualize text: ascii without segments", "[render]") {
         "Legend mask: full='██'/##, partial='░░'/.., empty='  '\n");
 }
 
-TEST_CASE("visualize text: padding on the left and ragged last blocks", "[render]") {
+TEST_CASE("visualize text: padding on the left and ragged last blocks", "[ejkernel]") {
   const auto q = ids({{-1, 19}, {0, 34}, {1, 22}});
   const PlanePtr plane = segments(q, q);
   const EjkernelOptions options{
@@ -64,7 +64,7 @@ TEST_CASE("visualize text: padding on the left and ragged last blocks", "[render
         "Legend seg: left=Q block ID, top=KV block ID, PAD=-1, MIX=??\n");
 }
 
-TEST_CASE("visualize text: one block larger than the mask", "[render]") {
+TEST_CASE("visualize text: one block larger than the mask", "[ejkernel]") {
   const auto q = ids({{1, 2}, {3, 1}, {2, 1}, {3, 1}, {-1, 1}, {0, 1}});
   const PlanePtr plane = segments(q, q);
   const EjkernelOptions options{.q_block = 8,
@@ -83,7 +83,7 @@ TEST_CASE("visualize text: one block larger than the mask", "[render]") {
         "Legend seg: left=Q block ID, top=KV block ID, PAD=-1, MIX=??\n");
 }
 
-TEST_CASE("visualize text: cross attention and averaged columns", "[render]") {
+TEST_CASE("visualize text: cross attention and averaged columns", "[ejkernel]") {
   const auto q = ids({{0, 3}, {1, 1}, {2, 8}, {3, 7}, {4, 3}, {-1, 8}});
   const auto k = ids({{0, 36}, {-1, 9}});
   const PlanePtr plane = segments(q, k);
@@ -110,7 +110,7 @@ TEST_CASE("visualize text: cross attention and averaged columns", "[render]") {
         "Legend mask: full='██'/##, partial='░░'/.., empty='  '\n");
 }
 
-TEST_CASE("visualize text: a dense mask that is not symmetric", "[render]") {
+TEST_CASE("visualize text: a dense mask that is not symmetric", "[ejkernel]") {
   const PlanePtr plane = cells({"#.####", "#.####", "######", "######", "####.#", "######"});
   const auto q = ids({{0, 6}}), k = ids({{0, 6}});
   const EjkernelOptions options{
@@ -127,7 +127,7 @@ TEST_CASE("visualize text: a dense mask that is not symmetric", "[render]") {
         "Legend seg: left=Q block ID, top=KV block ID, PAD=-1, MIX=??\n");
 }
 
-TEST_CASE("visualize text: ids computed from a causal mask and averaged rows", "[render]") {
+TEST_CASE("visualize text: ids computed from a causal mask and averaged rows", "[ejkernel]") {
   const PlanePtr plane =
       cells({"###.............", "####............", "#####...........", "######..........",
              "#######.........", "########........", "#########.......", "##########......",
@@ -153,7 +153,7 @@ TEST_CASE("visualize text: ids computed from a causal mask and averaged rows", "
 }
 
 TEST_CASE("visualize text: ids computed from a mask with empty rows and ragged blocks",
-          "[render]") {
+          "[ejkernel]") {
   const PlanePtr plane =
       cells({".##....#.#.....#...#....#", ".##....#...#..##...#.....", ".........................",
              ".#.....##.....##...#....#", ".##....##..##.##...#....#", ".........................",
@@ -188,7 +188,7 @@ TEST_CASE("visualize text: ids computed from a mask with empty rows and ragged b
         "Legend seg: left=Q block ID, top=KV block ID, PAD=-1, MIX=??\n");
 }
 
-TEST_CASE("visualize text: a block of 0 counts as 1", "[render]") {
+TEST_CASE("visualize text: a block of 0 counts as 1", "[ejkernel]") {
   const auto q = ids({{0, 35}, {1, 12}, {2, 33}, {-1, 5}});
   const PlanePtr plane = segments(q, q);
   const EjkernelOptions options{.q_block = 0,
@@ -213,7 +213,7 @@ TEST_CASE("visualize text: a block of 0 counts as 1", "[render]") {
         "Legend seg: left=Q block ID, top=KV block ID, PAD=-1, MIX=??\n");
 }
 
-TEST_CASE("visualize text: a screen of one cell", "[render]") {
+TEST_CASE("visualize text: a screen of one cell", "[ejkernel]") {
   const auto q = ids({{0, 1}, {1, 1}, {2, 3}});
   const PlanePtr plane = segments(q, q);
   const EjkernelOptions options{
@@ -228,7 +228,7 @@ TEST_CASE("visualize text: a screen of one cell", "[render]") {
         "Legend seg: left=Q block ID, top=KV block ID, PAD=-1, MIX=??\n");
 }
 
-TEST_CASE("visualize text: averaged rows only", "[render]") {
+TEST_CASE("visualize text: averaged rows only", "[ejkernel]") {
   const auto q = ids({{0, 11}, {1, 10}, {2, 5}, {3, 3}, {4, 4}, {-1, 11}});
   const PlanePtr plane = segments(q, q);
   const EjkernelOptions options{.q_block = 1,
@@ -256,7 +256,7 @@ TEST_CASE("visualize text: averaged rows only", "[render]") {
       "Legend seg: left=Q block ID, top=KV block ID, PAD=-1, MIX=??\n");
 }
 
-TEST_CASE("visualize text: ids above 99 and padding", "[render]") {
+TEST_CASE("visualize text: ids above 99 and padding", "[ejkernel]") {
   const auto q = ids({{12345, 65}, {-1, 10}});
   const PlanePtr plane = segments(q, q);
   const EjkernelOptions options{.q_block = 3,
@@ -287,7 +287,7 @@ TEST_CASE("visualize text: ids above 99 and padding", "[render]") {
         "Legend seg: left=Q block ID, top=KV block ID, PAD=-1, MIX=??\n");
 }
 
-TEST_CASE("visualize text: negative ids", "[render]") {
+TEST_CASE("visualize text: negative ids", "[ejkernel]") {
   const auto q = ids({{12345, 2}, {-2, 2}, {-3, 9}, {3, 16}, {-1, 11}});
   const PlanePtr plane = segments(q, q);
   const EjkernelOptions options{.q_block = 1,

@@ -1,5 +1,5 @@
 // What the text of ejkernel rounds away, costs and refuses.
-#include "maskctl/render/ejkernel/ejkernel.h"
+#include "maskctl/ejkernel/visualize/visualize_text.h"
 
 #include "maskctl/base/error.h"
 #include "maskctl/mask/planes/bands.h"
@@ -15,7 +15,7 @@ std::string first_row(const std::string& text) {
 }
 
 TEST_CASE("visualize text: one closed cell in a million is rounded away as in ejkernel",
-          "[render]") {
+          "[ejkernel]") {
   EjkernelOptions options;
   options.ascii = true;
   options.show_segments = false;
@@ -29,7 +29,7 @@ TEST_CASE("visualize text: one closed cell in a million is rounded away as in ej
 }
 
 TEST_CASE("visualize text: one open cell in a million is rounded away only when averaged",
-          "[render]") {
+          "[ejkernel]") {
   EjkernelOptions options;
   options.ascii = true;
   options.show_segments = false;
@@ -40,7 +40,7 @@ TEST_CASE("visualize text: one open cell in a million is rounded away only when 
   CHECK(first_row(visualize_text(*plane, {}, {}, options)) == "..");
 }
 
-TEST_CASE("visualize text: a million queries cost their blocks on the border only", "[render]") {
+TEST_CASE("visualize text: a million queries cost their blocks on the border only", "[ejkernel]") {
   const Index n = 1000000;
   EjkernelOptions options;
   options.ascii = true;
@@ -51,7 +51,7 @@ TEST_CASE("visualize text: a million queries cost their blocks on the border onl
   CHECK(first_row(visualize_text(*plane, {}, {}, options)) == "####    ");
 }
 
-TEST_CASE("visualize text: empty masks keep the frame", "[render]") {
+TEST_CASE("visualize text: empty masks keep the frame", "[ejkernel]") {
   EjkernelOptions options;
   CHECK(visualize_text(*empty_plane(0, 40), {}, {}, options) ==
         "Attention mask (batch=0, head=0) block=(32x32) mask_shape=(1, 1, 0, 40)\n"
@@ -69,7 +69,7 @@ TEST_CASE("visualize text: empty masks keep the frame", "[render]") {
         "Legend mask: full='██'/##, partial='░░'/.., empty='  '\n");
 }
 
-TEST_CASE("visualize text: refuses a screen without rows and ids of fewer queries", "[render]") {
+TEST_CASE("visualize text: refuses a screen without rows and ids of fewer queries", "[ejkernel]") {
   EjkernelOptions options;
   const std::vector<std::int32_t> few = {0}, enough(64, 0);
   CHECK_THROWS_AS(visualize_text(*full_plane(64, 64), few, enough, options), Error);

@@ -4,16 +4,16 @@
 #include <algorithm>
 
 #include "app/cli/commands/attention/call.h"
+#include "app/cli/commands/attention/config_choice.h"
 #include "app/cli/commands/attention/layout.h"
 #include "app/cli/commands/attention/ranks.h"
 #include "app/cli/commands/attention/results.h"
-#include "app/cli/commands/attention/runtime.h"
 #include "app/cli/commands/command.h"
 #include "app/cli/parser/groups.h"
 #include "app/cli/parser/values.h"
+#include "app/ejkernel/commands.h"
 #include "app/reports/attention_json.h"
 #include "maskctl/attention/effects.h"
-#include "maskctl/attention/runtime/registry.h"
 #include "maskctl/base/error.h"
 
 namespace maskctl::app {
@@ -100,12 +100,7 @@ std::optional<attention::Backend> take_platform(std::vector<std::string>& words)
   if (found == words.end()) return std::nullopt;
   const std::string value = found->substr(kName.size());
   words.erase(found);
-  const auto platform = attention::platform_from_name(value);
-  if (!platform) {
-    throw Error(Errc::kInvalidArgument,
-                fmt::format("platform: '{}' is not auto, xla or cuda", value));
-  }
-  return attention::backend_of(*platform);
+  return ejkernel::backend_of_platform(value);
 }
 
 attention::NamedResults compute(const Operation& operation, const AttendOptions& options,
@@ -115,14 +110,14 @@ attention::NamedResults compute(const Operation& operation, const AttendOptions&
   attention::NamedArguments arguments = read_call(operation, call, loader);
   arguments.context.backend = backend;
   if (options.gradients) arguments.gradient_seed = options.call.seed;
-  const auto runtime = make_runtime(options.config, session);
-  arguments.runtime = runtime.get();
+  const auto runner = ejkernel::configured_runner(options.config, session);
+  arguments.runner = runner.get();
   attention::NamedResults results = attention::run(operation, arguments);
   for (const std::string& doubt : doubts(operation, arguments, results)) session.note(doubt);
   for (auto& [name, tensor] : results) {
     tensor = turned(operation, name, std::move(tensor), options.call.layout);
   }
-  if (runtime) print_recorded(*runtime);
+  if (runner) ejkernel::print_recorded(*runner);
   return results;
 }
 

@@ -9,10 +9,10 @@
 #include "app/cli/commands/attention/call.h"
 #include "app/cli/commands/attention/machine.h"
 #include "app/cli/commands/command.h"
+#include "app/ejkernel/commands.h"
 #include "app/reports/attention_json.h"
 #include "maskctl/attention/cpu/kernel.h"
 #include "maskctl/attention/cuda/kernels.h"
-#include "maskctl/attention/runtime/registry.h"
 #include "maskctl/base/threads.h"
 
 namespace maskctl::app {
@@ -26,21 +26,6 @@ struct BackendsOptions {
 void declare(OptionList& list, BackendsOptions& backends) {
   list.operand("OPERATION", backends.operation, false);
   list.json("maskctl.backends/1", backends.json);
-}
-
-std::vector<BackendLine> lines_of(std::string_view operation) {
-  std::vector<BackendLine> out;
-  for (const attention::BackendChoice& choice : attention::explain_backends()) {
-    BackendLine line;
-    line.operation = operation;
-    line.platform = name(choice.platform);
-    line.device = name(choice.device);
-    line.implementation = choice.can_run ? name(choice.backend) : "-";
-    line.chosen = choice.chosen;
-    line.reason = choice.reason;
-    out.push_back(std::move(line));
-  }
-  return out;
 }
 
 std::string backends_text(const MachineReport& machine, const std::string& tensor_cores,
@@ -68,7 +53,7 @@ Answer run(const BackendsOptions& options, Session&) {
   }
   std::vector<BackendLine> lines;
   for (const std::string_view operation : operations) {
-    std::ranges::move(lines_of(operation), std::back_inserter(lines));
+    std::ranges::move(ejkernel::backend_lines(operation), std::back_inserter(lines));
   }
   const MachineReport machine = machine_report();
   const std::string tensor_cores = attention::cuda::tensor_cores();

@@ -29,7 +29,7 @@ constexpr std::chrono::seconds kFarewell{6};
 
 /// Throws unless mpirun has started as many ranks as the mesh has devices.
 void check_launched(const LaunchedRank& own, const RankOptions& options) {
-  const Index devices = mesh_from_text(options.mesh).devices();
+  const Index devices = attention::mesh_from_text(options.mesh).devices();
   if (own.size == devices) return;
   throw Error(Errc::kInvalidArgument,
               fmt::format("--mesh {} has {} devices, and mpirun has started {} ranks; start it as "
@@ -135,7 +135,7 @@ void check_devices(const RankOptions& options, attention::Backend backend, Index
 
 Answer over_threads(const RankOptions& options, attention::Backend backend, Session& session,
                     const RankWork& work) {
-  const Index devices = mesh_from_text(options.mesh).devices();
+  const Index devices = attention::mesh_from_text(options.mesh).devices();
   check_devices(options, backend, devices);
   Answer answer;
   attention::run_on_devices(backend, devices, [&](Communicator& world) {
@@ -195,8 +195,8 @@ SplitCall::SplitCall(const Operation& operation, const RankOptions& options,
   if (!options.assign.empty()) arguments.options["assign"] = options.assign;
   check_agreement(world, text_of(arguments, arrays_));
   attention::meet(world);  // no rank goes on alone
-  const attention::Sharding sharding =
-      attention::usual_sharding(*form_, mesh_from_text(options.mesh), outlines, arguments);
+  const attention::Sharding sharding = attention::usual_sharding(
+      *form_, attention::mesh_from_text(options.mesh), outlines, arguments);
   ranked_ = std::make_unique<attention::RankCall>(*form_, std::move(arguments), outlines, sharding,
                                                   world);
 }

@@ -18,10 +18,8 @@ struct RingStep {
 };
 
 /// Logits are cap(scale * q.k) + bias. Bias, masks and segment ids are of the whole sequence on
-/// every rank; indices count in the whole sequence. A mask_info gives its stored segment ids;
-/// without any, its mask. mask.causal_block_size counts only without causal. ejkernel's cache_idx,
-/// float32_logits, dtype, policy, precision and prevent_cse do not change the mathematics and have
-/// no part here. With the reference, each rank collects all keys and values on their way, then
+/// every rank; indices count in the whole sequence. mask.causal_block_size counts only without
+/// causal. With the reference, each rank collects all keys and values on their way, then
 /// attends in float64.
 struct RingAttentionOptions : DenseOptions {
   /// The mesh axis of the ring, for the sharded form; without a mesh it names nothing.

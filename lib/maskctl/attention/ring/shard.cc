@@ -50,12 +50,6 @@ std::vector<Range> runs_of(const std::vector<bool>& tiles, Index keys) {
 MaskArguments ring_mask(const RingAttentionOptions& o) {
   MaskArguments mask = o.mask;
   if (mask.causal) mask.causal_block_size.reset();
-  const MaskInfo* const info = mask.mask_info;
-  if (!info || info->fields().attention_mask || mask.q_segment_ids) return mask;
-  // Ids without a mask are passed as ids, so that they follow segment_padding.
-  mask.mask_info = nullptr;
-  mask.q_segment_ids = info->fields().q_segment_ids.get();
-  mask.kv_segment_ids = info->fields().kv_segment_ids.get();
   return mask;
 }
 

@@ -15,24 +15,11 @@ void add_mask(std::string_view name, const Mask& mask, ShardPlan& plan) {
   plan.add_input(name, shape, kMaskAxes, nullptr);
 }
 
-void add_info(std::string_view name, const MaskInfo& info, ShardPlan& plan) {
-  const MaskInfoFields& stored = info.fields();
-  if (stored.attention_mask) add_mask(name, stored.attention_mask->mask(), plan);
-  for (const Array& ids : {stored.q_segment_ids, stored.q_positions}) {
-    if (ids) plan.add_input(name, ids->shape(), "B Tq", nullptr);
-  }
-  for (const Array& ids : {stored.kv_segment_ids, stored.kv_positions}) {
-    if (ids) plan.add_input(name, ids->shape(), "B Tk", nullptr);
-  }
-}
-
 void add_masks(const Field& field, const void* call, ShardPlan& plan) {
   visit_member(field, call, [&](const auto& member) {
     using Member = std::decay_t<decltype(member)>;
     if constexpr (std::is_same_v<Member, const Mask*>) {
       if (member) add_mask(field.name, *member, plan);
-    } else if constexpr (std::is_same_v<Member, const MaskInfo*>) {
-      if (member) add_info(field.name, *member, plan);
     }
   });
 }
@@ -130,10 +117,6 @@ void CutCall::cut(Tensor*& array, std::string_view axes, const Shard& shard, con
 
 void CutCall::cut(const Mask*& mask, std::string_view, const Shard& shard, const Parts&) {
   mask = owned.keep(shard_of(*mask, shard));
-}
-
-void CutCall::cut(const MaskInfo*& info, std::string_view, const Shard& shard, const Parts&) {
-  info = owned.keep(shard_of(*info, shard));
 }
 
 }  // namespace maskctl::attention

@@ -48,7 +48,6 @@ struct CutCall {
   void cut(const Tensor*& array, std::string_view axes, const Shard& shard, const Parts& parts);
   void cut(Tensor*& array, std::string_view axes, const Shard& shard, const Parts& parts);
   void cut(const Mask*& mask, std::string_view axes, const Shard& shard, const Parts& parts);
-  void cut(const MaskInfo*& info, std::string_view axes, const Shard& shard, const Parts& parts);
 };
 
 }  // namespace maskctl::attention

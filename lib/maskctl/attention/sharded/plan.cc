@@ -7,6 +7,7 @@
 
 #include "maskctl/attention/axes.h"
 #include "maskctl/base/error.h"
+#include "maskctl/tensor/tensor.h"
 
 namespace maskctl::attention {
 namespace {
@@ -23,12 +24,6 @@ std::string resolved(const Axis& axis, Index extent, const Extents& extents) {
 
 Range scaled(Range range, const Axis& axis) {
   return {range.begin * axis.factor, range.end * axis.factor + (axis.cumulative ? 1 : 0)};
-}
-
-std::vector<std::string> names_of(const AxisName& entry) {
-  if (const auto* one = std::get_if<std::string>(&entry)) return {*one};
-  if (const auto* many = std::get_if<std::vector<std::string>>(&entry)) return *many;
-  return {};
 }
 
 std::set<std::string, std::less<>> label_set(std::string_view labels) {

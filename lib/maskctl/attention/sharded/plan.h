@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "maskctl/mask/info/sharding.h"
+#include "maskctl/attention/sharded/mesh.h"
 
 namespace maskctl::attention {
 

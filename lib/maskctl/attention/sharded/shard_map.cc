@@ -13,18 +13,6 @@
 #include "maskctl/tensor/convert.h"
 
 namespace maskctl::attention {
-namespace {
-
-std::optional<MaskArray> shard_of_array(const std::optional<MaskArray>& array, const Shard& shard) {
-  if (!array) return std::nullopt;
-  return MaskArray(shard_of(array->mask(), shard), array->dtype());
-}
-
-Array shard_of_array(const Array& array, std::string_view labels, const Shard& shard) {
-  return array ? make_array(shard_of(*array, labels, shard)) : nullptr;
-}
-
-}  // namespace
 
 Tensor shard_of(const Tensor& whole, std::string_view labels, const Shard& shard) {
   Tensor part = take(whole, shard.part(whole.shape(), labels));
@@ -42,29 +30,6 @@ Mask shard_of(const Mask& whole, const Shard& shard) {
   const std::vector<Index> shape = {whole.batch(), whole.heads(), whole.queries(), whole.keys()};
   const std::vector<Range> part = shard.part(shape, kMaskAxes);
   return sliced(whole, part[0], part[1], part[2], part[3]);
-}
-
-MaskInfo shard_of(const MaskInfo& whole, const Shard& shard) {
-  MaskInfo source = whole;
-  const bool bare = !source.fields().attention_mask && !source.fields().q_segment_ids;
-  if (bare) source.attention_mask();
-  MaskInfoFields fields = source.fields();
-  fields.attention_mask = shard_of_array(fields.attention_mask, shard);
-  fields.q_segment_ids = shard_of_array(fields.q_segment_ids, "B Tq", shard);
-  fields.kv_segment_ids = shard_of_array(fields.kv_segment_ids, "B Tk", shard);
-  fields.q_positions = shard_of_array(fields.q_positions, "B Tq", shard);
-  fields.kv_positions = shard_of_array(fields.kv_positions, "B Tk", shard);
-  fields.cu_seqlens_q = fields.cu_seqlens_kv = nullptr;
-  return MaskInfo(std::move(fields));
-}
-
-std::vector<ResultArray> arrays_of(std::span<const ResultField> fields, void* result) {
-  std::vector<ResultArray> arrays;
-  for (const ResultField& field : fields) {
-    if (Tensor* const array = field.array(result))
-      arrays.push_back({field.name, field.axes, array});
-  }
-  return arrays;
 }
 
 namespace {

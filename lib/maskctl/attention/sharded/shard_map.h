@@ -17,9 +17,6 @@ class RankParts;
 Tensor shard_of(const Tensor& whole, std::string_view labels, const Shard& shard);
 /// The batches and heads of a mask [B or 1, 1 or Hkv or Hq, Q, K] that a shard works on.
 Mask shard_of(const Mask& whole, const Shard& shard);
-/// The shard's part of the stored mask, ids and positions; a MaskInfo with neither mask nor ids
-/// gets its mask first.
-MaskInfo shard_of(const MaskInfo& whole, const Shard& shard);
 
 /// A mesh of devices and what each array is split over. in_specs follow the order of the
 /// operation's tensors; missing entries and nullopt follow from the others.
@@ -28,13 +25,6 @@ struct Sharding {
   std::vector<std::optional<PartitionSpec>> in_specs;
   std::vector<PartitionSpec> out_specs;  // for out, then for the array that the operation updates
 };
-
-/// An array of a result that is present.
-struct ResultArray {
-  std::string_view name, axes;
-  Tensor* tensor;
-};
-std::vector<ResultArray> arrays_of(std::span<const ResultField> fields, void* result);
 
 /// One call of an operation on all devices, each of which is a thread of this process and does what
 /// a rank does (rank_call.h). What several devices would compute twice is computed once. Equal to

@@ -10,7 +10,7 @@
 
 namespace maskctl::attention {
 
-/// The specs that ejkernel's names of mesh axes stand for: dp and fsdp split batches (sequences of
+/// The specs that the usual names of mesh axes stand for: dp and fsdp split batches (sequences of
 /// paged operations, rows of grouped_matmul), tp splits heads (columns of grouped_matmul), and sp
 /// what the operation splits by a ring. `outlines` are shapes of arrays that are not among those of
 /// the arguments. Options that name the axis of the sequence are set unless they are given. Throws

@@ -31,16 +31,6 @@ Mask array_mask(const Tensor& array, const MaskExtents& x) {
   return fit(mask_from_key_padding(array, x.queries), x, "attention_mask");
 }
 
-Mask info_mask(MaskInfo info, const MaskExtents& x) {
-  const MaskArray& array = info.attention_mask();
-  const Mask mask = array.mask();
-  if (array.rank() != 3) return fit(mask, x, "mask_info.attention_mask");
-  // [B,Q,K], whose batches a Mask of rank 3 holds as heads.
-  return fit(Mask::make(mask.heads(), 1, mask.queries(), mask.keys(),
-                        [&](Index b, Index) { return mask.plane(0, b); }),
-             x, "mask_info.attention_mask");
-}
-
 Mask block_mask(const Tensor& map, Index size, const MaskExtents& x) {
   if (map.dtype() != DType::kBool) {
     refuse(fmt::format("block_mask is {}, expected bool", name(map.dtype())));

@@ -11,7 +11,6 @@ Mask fit(const Mask& mask, const MaskExtents& extents, const char* what);
 
 // Masks of the arguments with these names. Throw Error(kShape, kInvalidArgument) naming them.
 Mask array_mask(const Tensor& attention_mask, const MaskExtents& extents);
-Mask info_mask(MaskInfo mask_info, const MaskExtents& extents);
 Mask block_mask(const Tensor& block_mask, Index block_size, const MaskExtents& extents);
 
 }  // namespace maskctl::attention

@@ -55,7 +55,6 @@ inline constexpr std::array kMaskFields = {
             choice<Call, mask..., &MaskArguments::segment_padding>(
                 "segment_padding", kPaddingWords, "negative (default), zero", kCloses)),
     unlisted<Call, mask..., &MaskArguments::mask>("mask"),
-    unlisted<Call, mask..., &MaskArguments::mask_info>("mask_info", kCloses),
     unlisted<Call, mask..., &MaskArguments::block_map>("block_map", kCloses),
 };
 
@@ -71,8 +70,8 @@ inline constexpr std::array kSoftmaxFields = {
     option<Call, softmax..., &SoftmaxOptions::dropout>("dropout_prob", "number in [0, 1)", kDrops),
     needing("dropout_prob", option<Call, softmax..., &SoftmaxOptions::dropout_seed>(
                                 "dropout_seed", "whole number; 0", kDrops)),
-    hint<Call, softmax..., &SoftmaxOptions::q_block>("q_blocksize", "q_blocksize"),
-    hint<Call, softmax..., &SoftmaxOptions::k_block>("kv_blocksize", "kv_blocksize"),
+    hint<Call, softmax..., &SoftmaxOptions::q_block>("q_blocksize"),
+    hint<Call, softmax..., &SoftmaxOptions::k_block>("kv_blocksize"),
 };
 
 /// The three arrays that dense operations have; the rest is in their options.
@@ -110,18 +109,5 @@ inline constexpr ResultField kSoftmaxGradients[] = {
 
 /// Dropout goes by a weight's indices in the whole call: sets where the shard begins in it.
 void place(const Shard& shard, SoftmaxOptions& softmax);
-
-/// ejkernel's tiles for its portable path, in both passes.
-template <class Config>
-std::vector<Config> block_candidates() {
-  std::vector<Config> candidates;
-  for (const Index q : {128, 256}) {
-    for (const Index kv : {128, 256, 512}) {
-      candidates.push_back({.fwd_params = FwdParams{.q_blocksize = q, .kv_blocksize = kv},
-                            .bwd_params = BwdParams{.q_blocksize = q, .kv_blocksize = kv}});
-    }
-  }
-  return candidates;
-}
 
 }  // namespace maskctl::attention

@@ -130,7 +130,6 @@ Chain chain_of(const MaskCall& call) {
   if (a.block_mask) keep(block_mask(*a.block_mask, a.block_size, x));
   if (a.block_map) keep(fit(Mask(a.block_map->plane()), x, "block_map"));
   if (a.mask) keep(fit(*a.mask, x, "mask"));
-  if (a.mask_info) keep(info_mask(*a.mask_info, x));
   if (a.attention_mask) keep(array_mask(*a.attention_mask, x));
   return chain;
 }

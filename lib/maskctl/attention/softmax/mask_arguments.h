@@ -7,7 +7,6 @@
 
 #include "maskctl/attention/window.h"
 #include "maskctl/mask/blocks/block_map.h"
-#include "maskctl/mask/info/mask_info.h"
 #include "maskctl/mask/mask.h"
 #include "maskctl/mask/steps/named_array.h"
 
@@ -22,8 +21,6 @@ struct MaskArguments {
   /// [B,Tk]: keys that are not padding; [B,Tq,Tk]; or [B,H,Tq,Tk] with H = 1, Hkv or Hq. B may
   /// be 1.
   const Tensor* attention_mask = nullptr;
-  /// Its attention_mask is used, computed from its segment ids when it stores none.
-  const MaskInfo* mask_info = nullptr;
   /// [B or 1, 1 or Hkv or Hq, Tq, Tk].
   const Mask* mask = nullptr;
   /// One plane for all batches and heads.

@@ -60,7 +60,7 @@ CallVariants::CallVariants(const VerifyRequest& request, const NamedResults& giv
                            const std::optional<Mask>& mask)
     : operation_(request.operation), arguments_(in_f32(request.arguments)) {
   arguments_.context.backend = Backend::kCpu;
-  arguments_.runtime = nullptr;
+  arguments_.runner = nullptr;
   gradients_ =
       std::ranges::any_of(given, [](const auto& result) { return is_gradient(result.first); });
   arguments_.gradient_seed.reset();

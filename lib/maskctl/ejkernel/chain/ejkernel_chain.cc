@@ -1,5 +1,5 @@
 // The table of MaskInfo's methods as steps, and how they are bound.
-#include "maskctl/pipeline/ejkernel_chain.h"
+#include "maskctl/ejkernel/chain/ejkernel_chain.h"
 
 #include <fmt/format.h>
 
@@ -154,12 +154,14 @@ EjkernelCall bind_one(const StepArguments& arguments, std::string_view name) {
 
 std::span<const StepInfo> ejkernel_step_infos() { return kMethods; }
 
-bool is_ejkernel_argument(std::string_view entry, std::string_view argument) {
-  const StepInfo* own = find_step(entry);
-  const StepInfo* method = find_method(entry);
-  if (!own || !method) return false;
-  return std::ranges::count(own->args, argument, &Field::name) == 0 &&
-         std::ranges::count(method->args, argument, &Field::name) > 0;
+std::optional<OtherRules> ejkernel_argument(std::string_view step, std::string_view argument) {
+  const StepInfo* own = find_step(step);
+  const StepInfo* method = find_method(step);
+  const auto has = [argument](const StepInfo* info) {
+    return info && std::ranges::count(info->args, argument, &Field::name) > 0;
+  };
+  if (!own || has(own) || !has(method)) return std::nullopt;
+  return OtherRules{"MaskInfo", {Remedy::kUseEjkernelSemantics}};
 }
 
 MaskInfo generate_ejkernel(std::string_view text, const BindContext& context) {

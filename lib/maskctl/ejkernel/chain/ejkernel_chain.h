@@ -2,11 +2,12 @@
 #pragma once
 
 #include <functional>
+#include <optional>
 #include <span>
 #include <string_view>
 #include <vector>
 
-#include "maskctl/mask/info/mask_info.h"
+#include "maskctl/ejkernel/mask_info/mask_info.h"
 #include "maskctl/pipeline/parse/grammar.h"
 #include "maskctl/pipeline/steps/bind.h"
 #include "maskctl/pipeline/steps/step_infos.h"
@@ -28,8 +29,9 @@ using EjkernelCall = std::function<MaskInfo(MaskInfo& info)>;
 ///   kv-lengths:SRC or lens=; q_len=, window=, end=          apply_kv_lengths
 /// They make no steps.
 std::span<const StepInfo> ejkernel_step_infos();
-/// True for arguments of the table above that rule.h does not have.
-bool is_ejkernel_argument(std::string_view entry, std::string_view argument);
+/// MaskInfo, for an argument of the table above that our step of the same name does not have: a
+/// BindContext::other_rules.
+std::optional<OtherRules> ejkernel_argument(std::string_view step, std::string_view argument);
 
 /// The MaskInfo for what generate() makes of the text, by its own constructor: from_segments for
 /// ids, from_random for random (one head and JAX's stream), dynamic_init for full (one head and as

@@ -1,14 +1,14 @@
-#include "maskctl/pipeline/why_ejkernel.h"
+#include "maskctl/ejkernel/chain/why_ejkernel.h"
 
 #include <fmt/format.h>
 
+#include "maskctl/ejkernel/chain/ejkernel_chain.h"
 #include "maskctl/mask/steps/causal.h"
 #include "maskctl/mask/steps/chunk.h"
 #include "maskctl/mask/steps/kv_lengths.h"
 #include "maskctl/mask/steps/rule.h"
 #include "maskctl/mask/steps/tokens.h"
 #include "maskctl/mask/steps/window.h"
-#include "maskctl/pipeline/ejkernel_chain.h"
 #include "maskctl/pipeline/load.h"
 #include "maskctl/pipeline/parse/arguments.h"
 #include "maskctl/tensor/convert.h"

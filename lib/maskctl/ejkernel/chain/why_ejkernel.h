@@ -4,8 +4,8 @@
 #include <span>
 #include <string>
 
+#include "maskctl/ejkernel/mask_info/mask_info.h"
 #include "maskctl/inspect/why/why.h"
-#include "maskctl/mask/info/mask_info.h"
 #include "maskctl/pipeline/steps/bind.h"
 
 namespace maskctl {

@@ -1,10 +1,10 @@
-#include "maskctl/mask/lazy/block_grid.h"
+#include "maskctl/ejkernel/lazy/block_grid.h"
 
 #include <fmt/format.h>
 
 #include <limits>
 
-#include "maskctl/mask/info/python_error.h"
+#include "maskctl/ejkernel/mask_info/python_error.h"
 
 namespace maskctl::lazy {
 namespace {

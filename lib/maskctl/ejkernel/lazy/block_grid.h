@@ -3,7 +3,7 @@
 
 #include <vector>
 
-#include "maskctl/mask/lazy/block_info.h"
+#include "maskctl/ejkernel/lazy/block_info.h"
 
 namespace maskctl::lazy {
 

@@ -1,4 +1,4 @@
-#include "maskctl/mask/lazy/block_info.h"
+#include "maskctl/ejkernel/lazy/block_info.h"
 
 #include <fmt/format.h>
 
@@ -6,9 +6,9 @@
 #include <unordered_map>
 
 #include "maskctl/base/checked.h"
-#include "maskctl/mask/info/python_error.h"
-#include "maskctl/mask/lazy/block_grid.h"
-#include "maskctl/mask/lazy/block_walk.h"
+#include "maskctl/ejkernel/lazy/block_grid.h"
+#include "maskctl/ejkernel/lazy/block_walk.h"
+#include "maskctl/ejkernel/mask_info/python_error.h"
 
 namespace maskctl::lazy {
 namespace {

@@ -6,8 +6,8 @@
 #include <optional>
 #include <vector>
 
+#include "maskctl/ejkernel/lazy/lazy_mask.h"
 #include "maskctl/mask/blocks/block_map.h"
-#include "maskctl/mask/lazy/lazy_mask.h"
 #include "maskctl/tensor/tensor.h"
 
 namespace maskctl::lazy {

@@ -1,4 +1,4 @@
-#include "maskctl/mask/lazy/block_walk.h"
+#include "maskctl/ejkernel/lazy/block_walk.h"
 
 #include <algorithm>
 

@@ -6,7 +6,7 @@
 #include <span>
 #include <vector>
 
-#include "maskctl/mask/lazy/partial_blocks.h"
+#include "maskctl/ejkernel/lazy/partial_blocks.h"
 
 namespace maskctl::lazy {
 

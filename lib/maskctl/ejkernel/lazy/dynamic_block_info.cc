@@ -3,9 +3,9 @@
 
 #include <algorithm>
 
-#include "maskctl/mask/info/python_error.h"
-#include "maskctl/mask/lazy/block_grid.h"
-#include "maskctl/mask/lazy/block_info.h"
+#include "maskctl/ejkernel/lazy/block_grid.h"
+#include "maskctl/ejkernel/lazy/block_info.h"
+#include "maskctl/ejkernel/mask_info/python_error.h"
 #include "maskctl/tensor/convert.h"
 
 namespace maskctl::lazy {

@@ -1,13 +1,13 @@
 // Masks made of other masks: and, or, heads.
-#include "maskctl/mask/lazy/lazy_mask.h"
+#include "maskctl/ejkernel/lazy/lazy_mask.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 
-#include "maskctl/mask/info/python_error.h"
-#include "maskctl/mask/lazy/lazy_shape.h"
-#include "maskctl/mask/lazy/subscript.h"
+#include "maskctl/ejkernel/lazy/lazy_shape.h"
+#include "maskctl/ejkernel/lazy/subscript.h"
+#include "maskctl/ejkernel/mask_info/python_error.h"
 
 namespace maskctl::lazy {
 namespace {

@@ -4,11 +4,11 @@
 #include <algorithm>
 #include <string_view>
 
+#include "maskctl/ejkernel/lazy/lazy_mask.h"
+#include "maskctl/ejkernel/lazy/lazy_shape.h"
+#include "maskctl/ejkernel/lazy/subscript.h"
+#include "maskctl/ejkernel/mask_info/python_error.h"
 #include "maskctl/mask/arrays/dense.h"
-#include "maskctl/mask/info/python_error.h"
-#include "maskctl/mask/lazy/lazy_mask.h"
-#include "maskctl/mask/lazy/lazy_shape.h"
-#include "maskctl/mask/lazy/subscript.h"
 #include "maskctl/tensor/convert.h"
 
 namespace maskctl::lazy {

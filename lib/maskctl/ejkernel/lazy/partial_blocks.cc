@@ -1,4 +1,4 @@
-#include "maskctl/mask/lazy/partial_blocks.h"
+#include "maskctl/ejkernel/lazy/partial_blocks.h"
 
 #include <fmt/format.h>
 

@@ -6,9 +6,9 @@
 #include <unordered_map>
 #include <vector>
 
+#include "maskctl/ejkernel/lazy/block_info.h"
+#include "maskctl/ejkernel/lazy/tile_content.h"
 #include "maskctl/mask/blocks/block_map.h"
-#include "maskctl/mask/lazy/block_info.h"
-#include "maskctl/mask/lazy/tile_content.h"
 #include "maskctl/mask/planes/band_key.h"
 
 namespace maskctl::lazy {

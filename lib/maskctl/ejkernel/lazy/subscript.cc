@@ -1,10 +1,10 @@
-#include "maskctl/mask/lazy/subscript.h"
+#include "maskctl/ejkernel/lazy/subscript.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 
-#include "maskctl/mask/info/python_error.h"
+#include "maskctl/ejkernel/mask_info/python_error.h"
 #include "maskctl/tensor/convert.h"
 
 namespace maskctl::lazy {

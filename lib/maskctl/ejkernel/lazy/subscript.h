@@ -4,7 +4,7 @@
 #include <span>
 #include <string>
 
-#include "maskctl/mask/lazy/lazy_mask.h"
+#include "maskctl/ejkernel/lazy/lazy_mask.h"
 
 namespace maskctl::lazy {
 

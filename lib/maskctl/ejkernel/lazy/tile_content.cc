@@ -1,4 +1,4 @@
-#include "maskctl/mask/lazy/tile_content.h"
+#include "maskctl/ejkernel/lazy/tile_content.h"
 
 #include <algorithm>
 

@@ -4,10 +4,10 @@
 #include <algorithm>
 
 #include "maskctl/base/error.h"
+#include "maskctl/ejkernel/mask_info/broadcast.h"
+#include "maskctl/ejkernel/mask_info/mask_array.h"
+#include "maskctl/ejkernel/mask_info/python_error.h"
 #include "maskctl/mask/arrays/dense.h"
-#include "maskctl/mask/info/broadcast.h"
-#include "maskctl/mask/info/mask_array.h"
-#include "maskctl/mask/info/python_error.h"
 #include "maskctl/mask/leaves.h"
 #include "maskctl/mask/planes/bands.h"
 #include "maskctl/mask/steps/apply_op.h"

@@ -4,7 +4,7 @@
 #include <optional>
 #include <string_view>
 
-#include "maskctl/mask/info/mask_array.h"
+#include "maskctl/ejkernel/mask_info/mask_array.h"
 
 namespace maskctl {
 

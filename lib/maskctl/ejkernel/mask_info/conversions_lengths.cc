@@ -4,9 +4,9 @@
 #include <algorithm>
 #include <cmath>
 
-#include "maskctl/mask/info/conversions.h"
-#include "maskctl/mask/info/debug_trace.h"
-#include "maskctl/mask/info/python_error.h"
+#include "maskctl/ejkernel/mask_info/conversions.h"
+#include "maskctl/ejkernel/mask_info/debug_trace.h"
+#include "maskctl/ejkernel/mask_info/python_error.h"
 #include "maskctl/mask/planes/bands.h"
 #include "maskctl/tensor/convert.h"
 

@@ -4,11 +4,11 @@
 #include <algorithm>
 #include <unordered_map>
 
+#include "maskctl/ejkernel/mask_info/broadcast.h"
+#include "maskctl/ejkernel/mask_info/conversions.h"
+#include "maskctl/ejkernel/mask_info/debug_trace.h"
+#include "maskctl/ejkernel/mask_info/python_error.h"
 #include "maskctl/mask/arrays/dense.h"
-#include "maskctl/mask/info/broadcast.h"
-#include "maskctl/mask/info/conversions.h"
-#include "maskctl/mask/info/debug_trace.h"
-#include "maskctl/mask/info/python_error.h"
 #include "maskctl/tensor/convert.h"
 
 namespace maskctl {

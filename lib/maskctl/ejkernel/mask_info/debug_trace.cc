@@ -1,4 +1,4 @@
-#include "maskctl/mask/info/debug_trace.h"
+#include "maskctl/ejkernel/mask_info/debug_trace.h"
 
 #include <fmt/format.h>
 
@@ -7,7 +7,7 @@
 #include <memory>
 #include <mutex>
 
-#include "maskctl/mask/info/mask_info.h"
+#include "maskctl/ejkernel/mask_info/mask_info.h"
 
 namespace maskctl {
 namespace {

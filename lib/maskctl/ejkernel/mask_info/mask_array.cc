@@ -1,5 +1,5 @@
 // Arrays that are masks: making, reading and casting them.
-#include "maskctl/mask/info/mask_array.h"
+#include "maskctl/ejkernel/mask_info/mask_array.h"
 
 #include <fmt/core.h>
 
@@ -8,9 +8,9 @@
 #include "maskctl/base/checked.h"
 #include "maskctl/base/error.h"
 #include "maskctl/base/threads.h"
+#include "maskctl/ejkernel/mask_info/python_error.h"
 #include "maskctl/mask/arrays/dense.h"
 #include "maskctl/mask/arrays/elements.h"
-#include "maskctl/mask/info/python_error.h"
 #include "maskctl/tensor/convert.h"
 
 namespace maskctl {

@@ -10,13 +10,13 @@
 #include <variant>
 #include <vector>
 
-#include "maskctl/mask/info/conversions.h"
-#include "maskctl/mask/info/mask_array.h"
+#include "maskctl/attention/sharded/mesh.h"
+#include "maskctl/ejkernel/mask_info/conversions.h"
+#include "maskctl/ejkernel/mask_info/mask_array.h"
 
 namespace maskctl {
 
-/// The axis of a mesh that an array axis is split over: None, one name, or several.
-using AxisName = std::variant<std::monostate, std::string, std::vector<std::string>>;
+using attention::AxisName, attention::names_of;
 
 struct AxisNames {
   AxisName batch = std::vector<std::string>{"dp", "fsdp"};

@@ -1,4 +1,4 @@
-#include "maskctl/mask/info/mask_info_arrays.h"
+#include "maskctl/ejkernel/mask_info/mask_info_arrays.h"
 
 #include <fmt/format.h>
 
@@ -8,7 +8,7 @@
 #include <map>
 #include <tuple>
 
-#include "maskctl/mask/info/python_error.h"
+#include "maskctl/ejkernel/mask_info/python_error.h"
 #include "maskctl/mask/planes/bands.h"
 #include "maskctl/tensor/convert.h"
 

@@ -7,7 +7,7 @@
 #include <span>
 #include <vector>
 
-#include "maskctl/mask/info/mask_info.h"
+#include "maskctl/ejkernel/mask_info/mask_info.h"
 
 namespace maskctl {
 

@@ -4,10 +4,10 @@
 #include <algorithm>
 
 #include "maskctl/base/error.h"
+#include "maskctl/ejkernel/mask_info/debug_trace.h"
+#include "maskctl/ejkernel/mask_info/mask_info_arrays.h"
+#include "maskctl/ejkernel/mask_info/python_error.h"
 #include "maskctl/mask/arrays/dense.h"
-#include "maskctl/mask/info/debug_trace.h"
-#include "maskctl/mask/info/mask_info_arrays.h"
-#include "maskctl/mask/info/python_error.h"
 #include "maskctl/mask/leaves.h"
 #include "maskctl/tensor/convert.h"
 

@@ -6,10 +6,10 @@
 #include "maskctl/base/checked.h"
 #include "maskctl/base/error.h"
 #include "maskctl/base/threads.h"
+#include "maskctl/ejkernel/mask_info/debug_trace.h"
+#include "maskctl/ejkernel/mask_info/mask_info_arrays.h"
+#include "maskctl/ejkernel/mask_info/python_error.h"
 #include "maskctl/mask/arrays/bias.h"
-#include "maskctl/mask/info/debug_trace.h"
-#include "maskctl/mask/info/mask_info_arrays.h"
-#include "maskctl/mask/info/python_error.h"
 #include "maskctl/tensor/convert.h"
 
 namespace maskctl {

@@ -1,4 +1,4 @@
-#include "maskctl/io/masks/mask_info_io.h"
+#include "maskctl/ejkernel/mask_info/mask_info_io.h"
 
 #include <fmt/format.h>
 
@@ -10,7 +10,7 @@
 
 #include "maskctl/base/error.h"
 #include "maskctl/base/printable.h"
-#include "maskctl/io/masks/mask_arrays.h"
+#include "maskctl/io/formats/container.h"
 #include "maskctl/mask/arrays/dense.h"
 #include "maskctl/tensor/convert.h"
 
@@ -52,12 +52,6 @@ Tensor text_tensor(std::string_view text) {
   Tensor out(DType::kUInt8, {static_cast<Index>(text.size())});
   std::ranges::copy(std::as_bytes(std::span(text)), out.bytes().begin());
   return out;
-}
-
-std::vector<std::string> names_of(const AxisName& axis) {
-  if (const auto* name = std::get_if<std::string>(&axis)) return {*name};
-  if (const auto* names = std::get_if<std::vector<std::string>>(&axis)) return *names;
-  return {};
 }
 
 void add_axes(const AxisNames& axes, std::vector<NamedTensor>& out) {
@@ -244,7 +238,52 @@ MaskInfoFields read_fields(Fields& fields) {
   return out;
 }
 
+bool holds_mask_info(const Container& container, const std::string& group) {
+  return container.contains(prefix_of(container, group) + kVersionKey);
+}
+
+/// What `f` gives; messages of its errors start with the container's name.
+template <typename F>
+auto within(const Container& container, F&& f) {
+  try {
+    return f();
+  } catch (const Error& error) {
+    const std::string_view message = error.what();
+    if (message.starts_with(container.name())) throw;
+    throw error.within(container.name());
+  }
+}
+
+MaskInfo read_group(Container& container, const std::string& group, const ReadOptions& options) {
+  return within(container, [&] {
+    Fields fields(container, prefix_of(container, group), options);
+    return MaskInfo(read_fields(fields));
+  });
+}
+
+LoadedMask load_mask_info(Container& container, const std::string& group,
+                          const ReadOptions& options) {
+  MaskInfo info = read_group(container, group, options);
+  LoadedMask out;
+  out.object = info;  // a copy, because reading the mask may fill a cache
+  const MaskArray mask = within(container, [&] { return info.attention_mask(); });
+  out.mask = mask.mask();
+  out.dtype = name(mask.dtype());
+  out.array_shape = mask.shape();
+  return out;
+}
+
 }  // namespace
+
+constexpr ObjectKind kStoredMaskInfo = {ArrayKind::kMaskInfo, holds_mask_info, load_mask_info};
+
+MaskInfo mask_info_of(const LoadedMask& loaded) {
+  if (const auto* info = std::any_cast<MaskInfo>(&loaded.object)) return *info;
+  if (!loaded.q_segment_ids) return MaskInfo::from_attention_mask(MaskArray(loaded.mask));
+  // Null for keys that are the queries, as callers of ejkernel pass them.
+  return MaskInfo::from_segments(*loaded.q_segment_ids,
+                                 loaded.shared_ids ? nullptr : make_array(*loaded.kv_segment_ids));
+}
 
 void write_mask_info(const std::string& dest, const MaskInfo& info, const WriteOptions& options,
                      Index max_bytes) {
@@ -265,26 +304,10 @@ void write_mask_info(const std::string& dest, const MaskInfo& info, const WriteO
   write_arrays(dest, refs, options);
 }
 
-bool holds_mask_info(const Container& container, const std::string& member) {
-  return container.contains(prefix_of(container, member) + kVersionKey);
-}
-
-MaskInfo read_mask_info(Container& container, const std::string& member,
-                        const ReadOptions& options) {
-  try {
-    Fields fields(container, prefix_of(container, member), options);
-    return MaskInfo(read_fields(fields));
-  } catch (const Error& error) {
-    const std::string_view message = error.what();
-    if (message.starts_with(container.name())) throw;
-    throw error.within(container.name());
-  }
-}
-
 MaskInfo read_mask_info(const std::string& source, const ReadOptions& options) {
   const SourceName named = parse_source_name(source);
   const auto container = open_container(named.path, options);
-  return read_mask_info(*container, named.member, options);
+  return read_group(*container, named.member, options);
 }
 
 }  // namespace maskctl

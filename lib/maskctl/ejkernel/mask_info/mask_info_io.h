@@ -3,8 +3,9 @@
 
 #include <string>
 
+#include "maskctl/ejkernel/mask_info/mask_info.h"
 #include "maskctl/io/array_io.h"
-#include "maskctl/mask/info/mask_info.h"
+#include "maskctl/io/masks/mask_io.h"
 
 namespace maskctl {
 
@@ -29,5 +30,12 @@ void write_mask_info(const std::string& dest, const MaskInfo& info,
 /// Reads such a file, or "-". Everything is checked; messages start with the name of the source.
 /// Throws Error(kFormat) for arrays that are missing, unknown or of another form.
 MaskInfo read_mask_info(const std::string& source, const ReadOptions& options = {});
+
+/// Has read_mask() of io read it as a mask too; the LoadedMask has the MaskInfo as its object.
+extern const ObjectKind kStoredMaskInfo;
+
+/// The MaskInfo of what was read: the stored one, by from_segments where there are ids, else by
+/// from_attention_mask.
+MaskInfo mask_info_of(const LoadedMask& loaded);
 
 }  // namespace maskctl

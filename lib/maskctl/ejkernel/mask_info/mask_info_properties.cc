@@ -5,9 +5,9 @@
 #include <array>
 
 #include "maskctl/base/error.h"
-#include "maskctl/mask/info/debug_trace.h"
-#include "maskctl/mask/info/mask_info_arrays.h"
-#include "maskctl/mask/info/python_error.h"
+#include "maskctl/ejkernel/mask_info/debug_trace.h"
+#include "maskctl/ejkernel/mask_info/mask_info_arrays.h"
+#include "maskctl/ejkernel/mask_info/python_error.h"
 
 namespace maskctl {
 namespace {

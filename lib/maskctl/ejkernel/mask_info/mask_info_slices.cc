@@ -3,9 +3,9 @@
 
 #include <algorithm>
 
-#include "maskctl/mask/info/debug_trace.h"
-#include "maskctl/mask/info/mask_info_arrays.h"
-#include "maskctl/mask/info/python_error.h"
+#include "maskctl/ejkernel/mask_info/debug_trace.h"
+#include "maskctl/ejkernel/mask_info/mask_info_arrays.h"
+#include "maskctl/ejkernel/mask_info/python_error.h"
 #include "maskctl/mask/planes/bands.h"
 
 namespace maskctl {

@@ -4,10 +4,10 @@
 #include <algorithm>
 #include <array>
 
-#include "maskctl/mask/info/broadcast.h"
-#include "maskctl/mask/info/debug_trace.h"
-#include "maskctl/mask/info/mask_info_arrays.h"
-#include "maskctl/mask/info/python_error.h"
+#include "maskctl/ejkernel/mask_info/broadcast.h"
+#include "maskctl/ejkernel/mask_info/debug_trace.h"
+#include "maskctl/ejkernel/mask_info/mask_info_arrays.h"
+#include "maskctl/ejkernel/mask_info/python_error.h"
 #include "maskctl/mask/planes/bands.h"
 #include "maskctl/mask/steps/step.h"
 #include "maskctl/mask/steps/tokens.h"

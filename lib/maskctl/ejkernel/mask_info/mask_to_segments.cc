@@ -3,12 +3,12 @@
 
 #include <algorithm>
 
+#include "maskctl/ejkernel/mask_info/conversions.h"
+#include "maskctl/ejkernel/mask_info/debug_trace.h"
+#include "maskctl/ejkernel/mask_info/mask_info_arrays.h"
+#include "maskctl/ejkernel/mask_info/open_lines.h"
+#include "maskctl/ejkernel/mask_info/python_error.h"
 #include "maskctl/mask/arrays/segment_ids.h"
-#include "maskctl/mask/info/conversions.h"
-#include "maskctl/mask/info/debug_trace.h"
-#include "maskctl/mask/info/mask_info_arrays.h"
-#include "maskctl/mask/info/open_lines.h"
-#include "maskctl/mask/info/python_error.h"
 
 namespace maskctl {
 namespace {

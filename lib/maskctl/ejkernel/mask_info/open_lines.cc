@@ -1,4 +1,4 @@
-#include "maskctl/mask/info/open_lines.h"
+#include "maskctl/ejkernel/mask_info/open_lines.h"
 
 #include <algorithm>
 

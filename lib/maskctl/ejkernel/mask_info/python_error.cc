@@ -1,5 +1,5 @@
 // The names of Python's exceptions.
-#include "maskctl/mask/info/python_error.h"
+#include "maskctl/ejkernel/mask_info/python_error.h"
 
 namespace maskctl {
 

@@ -4,8 +4,8 @@
 #include <algorithm>
 #include <vector>
 
-#include "maskctl/mask/info/conversions.h"
-#include "maskctl/mask/info/python_error.h"
+#include "maskctl/ejkernel/mask_info/conversions.h"
+#include "maskctl/ejkernel/mask_info/python_error.h"
 #include "maskctl/mask/planes/bands.h"
 #include "maskctl/mask/steps/chunk.h"
 #include "maskctl/mask/steps/step.h"

@@ -1,6 +1,6 @@
 // Partition specs on meshes: correcting one to a shape, the specs of a MaskInfo, the part of a
 // device.
-#include "maskctl/mask/info/sharding.h"
+#include "maskctl/ejkernel/mask_info/sharding.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -8,21 +8,14 @@
 #include <algorithm>
 
 #include "maskctl/base/checked.h"
-#include "maskctl/base/text.h"
-#include "maskctl/mask/info/debug_trace.h"
-#include "maskctl/mask/info/python_error.h"
+#include "maskctl/ejkernel/mask_info/debug_trace.h"
+#include "maskctl/ejkernel/mask_info/python_error.h"
 
 namespace maskctl {
 namespace {
 
+using attention::to_text;
 using Names = std::vector<std::string>;
-
-/// The axes of an entry; none for None.
-Names names_of(const AxisName& entry) {
-  if (const auto* one = std::get_if<std::string>(&entry)) return {*one};
-  if (const auto* many = std::get_if<Names>(&entry)) return *many;
-  return {};
-}
 
 /// As JAX normalises it: a tuple of one name becomes the name, an empty tuple None.
 AxisName canonical(const AxisName& entry) {
@@ -31,32 +24,11 @@ AxisName canonical(const AxisName& entry) {
   return names.size() == 1 ? AxisName(names[0]) : AxisName(names);
 }
 
-std::string quoted(const std::string& name) { return "'" + name + "'"; }
-
-std::string quoted(const Names& names) {
-  Names parts;
-  for (const std::string& name : names) parts.push_back(quoted(name));
-  return fmt::format("{}", fmt::join(parts, ", "));
-}
-
-/// In the way Python prints it.
-std::string text_of(const AxisName& entry) {
-  const Names names = names_of(entry);
-  if (names.empty()) return "None";
-  return names.size() == 1 ? quoted(names[0]) : "(" + quoted(names) + ")";
-}
-
-std::optional<std::size_t> axis_of(const Mesh& mesh, const std::string& name) {
-  const auto found = std::ranges::find(mesh.axis_names, name);
-  if (found == mesh.axis_names.end()) return std::nullopt;
-  return static_cast<std::size_t>(found - mesh.axis_names.begin());
-}
-
 /// The number of parts into which the axes split an extent; nothing if the mesh lacks an axis.
 std::optional<Index> parts_of(const Mesh& mesh, const Names& names) {
   std::vector<Index> sizes;
   for (const std::string& name : names) {
-    const auto axis = axis_of(mesh, name);
+    const auto axis = mesh.find(name);
     if (!axis) return std::nullopt;
     sizes.push_back(mesh.axis_sizes[*axis]);
   }
@@ -84,39 +56,18 @@ void check_unique(const PartitionSpec& spec) {
   }
 }
 
-[[noreturn]] void bad_mesh(std::string_view text, std::string_view what) {
-  throw Error(Errc::kInvalidArgument,
-              fmt::format("mesh '{}': {}; expected NAME=SIZE+..., such as dp=2+tp=4", text, what));
-}
-
-/// Parses "dp=2" and adds the axis to the mesh.
-void add_axis(std::string_view text, std::string_view part, Mesh& mesh) {
-  const std::size_t equals = part.find('=');
-  if (equals == std::string_view::npos || equals == 0) {
-    bad_mesh(text, fmt::format("'{}' is not an axis", part));
-  }
-  const std::string name(part.substr(0, equals));
-  const std::string_view digits = part.substr(equals + 1);
-  const auto size = number_from<Index>(digits);
-  if (!size || *size < 1) {
-    bad_mesh(text, fmt::format("axis {} has size '{}', not a positive number", name, digits));
-  }
-  if (axis_of(mesh, name)) bad_mesh(text, fmt::format("axis {} appears twice", name));
-  mesh.axis_names.push_back(name);
-  mesh.axis_sizes.push_back(*size);
-}
-
 void check_names(const AxisName& entry, std::string_view label, const Mesh& mesh) {
   for (const std::string& name : names_of(entry)) {
-    if (axis_of(mesh, name)) continue;
-    Names available = mesh.axis_names;
+    if (mesh.find(name)) continue;
+    Names available;
+    for (const std::string& axis : mesh.axis_names) available.push_back("'" + axis + "'");
     std::ranges::sort(available);
     throw PythonError(
         PythonType::kValueError,
         fmt::format("Invalid axis name configuration. Axis '{}' (from {}) is not present in the "
                     "mesh. Available mesh axes: [{}]. Please ensure all configured axis names "
                     "match the mesh definition.",
-                    name, label, quoted(available)));
+                    name, label, fmt::join(available, ", ")));
   }
 }
 
@@ -137,11 +88,11 @@ Range part_at(const Mesh& mesh, const std::vector<Index>& place, const AxisName&
     throw Error(Errc::kInvalidArgument,
                 fmt::format("cannot split {} elements over {}; expected axes of the mesh whose "
                             "sizes divide it",
-                            extent, text_of(entry)));
+                            extent, to_text(entry)));
   }
   Index number = 0, parts = 1;
   for (const std::string& name : names_of(entry)) {
-    const std::size_t axis = *axis_of(mesh, name);
+    const std::size_t axis = *mesh.find(name);
     number = number * mesh.axis_sizes[axis] + place[axis];
     parts *= mesh.axis_sizes[axis];
   }
@@ -150,26 +101,6 @@ Range part_at(const Mesh& mesh, const std::vector<Index>& place, const AxisName&
 }
 
 }  // namespace
-
-Index Mesh::devices() const {
-  const auto devices = checked_product(axis_sizes);
-  if (!devices) throw Error(Errc::kLimit, "the mesh has more devices than fit 64 bits");
-  return *devices;
-}
-
-Mesh mesh_from_text(std::string_view text) {
-  Mesh mesh;
-  for (const std::string_view part : split(text, '+')) add_axis(text, part, mesh);
-  mesh.devices();
-  return mesh;
-}
-
-std::string to_text(const PartitionSpec& spec) {
-  Names entries;
-  for (const AxisName& entry : spec.axes) entries.push_back(text_of(entry));
-  return fmt::format("PartitionSpec({}{})", fmt::join(entries, ", "),
-                     entries.size() == 1 ? "," : "");
-}
 
 PartitionSpec get_corrected_named_sharding(std::span<const Index> shape, const PartitionSpec& spec,
                                            const Mesh& mesh) {

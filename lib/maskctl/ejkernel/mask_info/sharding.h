@@ -1,4 +1,4 @@
-// Meshes of devices, partition specs, and how they split a MaskInfo; plain data.
+// How a mesh of devices splits a MaskInfo.
 #pragma once
 
 #include <optional>
@@ -6,27 +6,12 @@
 #include <string>
 #include <vector>
 
-#include "maskctl/mask/info/mask_info.h"
+#include "maskctl/attention/sharded/mesh.h"
+#include "maskctl/ejkernel/mask_info/mask_info.h"
 
 namespace maskctl {
 
-/// A grid of devices, row-major: device number = position in the grid.
-struct Mesh {
-  std::vector<std::string> axis_names;
-  std::vector<Index> axis_sizes;
-
-  Index devices() const;
-};
-/// "dp=2+tp=4". Throws Error(kInvalidArgument).
-Mesh mesh_from_text(std::string_view text);
-
-/// What each array axis is split over; None means not split. An empty spec splits nothing.
-struct PartitionSpec {
-  std::vector<AxisName> axes;
-  friend bool operator==(const PartitionSpec&, const PartitionSpec&) = default;
-};
-/// In the way JAX prints it: "PartitionSpec(('dp', 'fsdp'), None)".
-std::string to_text(const PartitionSpec& spec);
+using attention::Mesh, attention::PartitionSpec, attention::mesh_from_text;
 
 /// The spec cut or extended with None to the rank of the array. An entry becomes None when the mesh
 /// lacks one of its axes or when their sizes do not divide the extent. A tuple of one name becomes

@@ -1,4 +1,4 @@
-#include "maskctl/attention/runtime/autotuner.h"
+#include "maskctl/ejkernel/runtime/autotuner.h"
 
 #include <fmt/format.h>
 

@@ -1,4 +1,4 @@
-#include "maskctl/attention/runtime/batch.h"
+#include "maskctl/ejkernel/runtime/batch.h"
 
 #include <fmt/format.h>
 

@@ -5,7 +5,7 @@
 #include <optional>
 #include <vector>
 
-#include "maskctl/attention/runtime/executor.h"
+#include "maskctl/ejkernel/runtime/executor.h"
 
 namespace maskctl::attention {
 

@@ -1,4 +1,4 @@
-#include "maskctl/attention/runtime/config_cache.h"
+#include "maskctl/ejkernel/runtime/config_cache.h"
 
 #include <fmt/format.h>
 

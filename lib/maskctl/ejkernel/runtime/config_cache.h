@@ -8,7 +8,7 @@
 #include <string>
 #include <unordered_map>
 
-#include "maskctl/attention/runtime/configs.h"
+#include "maskctl/ejkernel/runtime/configs.h"
 
 namespace maskctl::attention {
 

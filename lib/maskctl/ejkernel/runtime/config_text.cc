@@ -1,4 +1,4 @@
-#include "maskctl/attention/runtime/config_text.h"
+#include "maskctl/ejkernel/runtime/config_text.h"
 
 #include <fmt/format.h>
 

@@ -4,7 +4,7 @@
 #include <string>
 #include <string_view>
 
-#include "maskctl/attention/runtime/configs.h"
+#include "maskctl/ejkernel/runtime/configs.h"
 
 namespace maskctl::attention {
 

@@ -7,8 +7,8 @@
 #include <string_view>
 #include <variant>
 
-#include "maskctl/attention/runtime/platform.h"
 #include "maskctl/base/index.h"
+#include "maskctl/ejkernel/runtime/platform.h"
 
 namespace maskctl::attention {
 

@@ -1,12 +1,12 @@
-#include "maskctl/attention/runtime/executor.h"
+#include "maskctl/ejkernel/runtime/executor.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <unordered_map>
 
-#include "maskctl/attention/runtime/config_text.h"
 #include "maskctl/base/error.h"
+#include "maskctl/ejkernel/runtime/config_text.h"
 
 namespace maskctl::attention {
 namespace {
@@ -32,11 +32,11 @@ std::string sharding_text(const Sharding& sharding) {
 }
 
 std::string versioned(const Operation& operation) {
-  return fmt::format("{}@v{}", operation.id, operation.version);
+  return fmt::format("{}@v{}", operation.id, module_of(operation).version);
 }
 
 void check_class(const Operation& operation, const AnyConfig& config) {
-  if (config.index() == operation.config_class) return;
+  if (config.index() == module_of(operation).config_class) return;
   throw Error(Errc::kInvalidArgument,
               fmt::format("{} was given the config of another operation: {}", versioned(operation),
                           to_text(config)));

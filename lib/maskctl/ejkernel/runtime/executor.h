@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "maskctl/attention/runtime/module.h"
+#include "maskctl/ejkernel/runtime/module.h"
 
 namespace maskctl::attention {
 
@@ -66,11 +66,11 @@ class Executor {
     return taken<typename Op::Gradients>(run_backward(kOperation<Op>, &call, &forward, d, how));
   }
   template <class Op>
-  typename Op::Config choose_config(const Module<Op>&, const typename Op::Inputs& inputs,
-                                    const typename Op::Options& options = {},
-                                    const CallOptions& how = {}) const {
+  typename Module<Op>::Config choose_config(const Module<Op>&, const typename Op::Inputs& inputs,
+                                            const typename Op::Options& options = {},
+                                            const CallOptions& how = {}) const {
     const typename Op::Call call{inputs, options};
-    return std::get<typename Op::Config>(config_of(kOperation<Op>, &call, how));
+    return std::get<typename Module<Op>::Config>(config_of(kOperation<Op>, &call, how));
   }
 
   /// Chooses once; the function then runs calls like the example with that config.

@@ -7,8 +7,8 @@
 #include <utility>
 #include <vector>
 
-#include "maskctl/attention/fields.h"
-#include "maskctl/attention/runtime/op_call.h"
+#include "maskctl/ejkernel/runtime/op_call.h"
+#include "maskctl/ejkernel/runtime/operation_rows.h"
 
 namespace maskctl::attention {
 
@@ -26,7 +26,7 @@ class Module {
   using Options = typename Op::Options;
   using Output = typename Op::Output;
   using Gradients = typename Op::Gradients;
-  using Config = typename Op::Config;
+  using Config = typename ModuleOf<Op>::Config;
   using Call = typename Op::Call;
   static constexpr bool kHasBackward = !std::is_same_v<Gradients, NoGradients>;
 
@@ -52,13 +52,13 @@ class Module {
 
   /// What is best most often: what the operation says, or the defaults of the class, with which its
   /// kernels choose on their own.
-  Config heuristic_cfg() const { return std::get<Config>(operation().heuristic()); }
+  Config heuristic_cfg() const { return std::get<Config>(kModule<Op>.heuristic()); }
 
   /// The heuristic one first, and no other on a backend that reads no hints.
   std::vector<Config> candidate_cfgs(const Inputs& inputs, const Options& options) const {
     const Call call{inputs, options};
     std::vector<Config> candidates;
-    for (const AnyConfig& config : attention::candidate_cfgs(operation(), &call)) {
+    for (const AnyConfig& config : attention::candidate_cfgs(kModule<Op>, &call)) {
       candidates.push_back(std::get<Config>(config));
     }
     return candidates;

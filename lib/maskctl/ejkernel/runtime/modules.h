@@ -2,7 +2,7 @@
 #pragma once
 
 #include "maskctl/attention/operations/all.h"
-#include "maskctl/attention/runtime/runtime.h"
+#include "maskctl/ejkernel/runtime/runtime.h"
 
 namespace maskctl::attention {
 

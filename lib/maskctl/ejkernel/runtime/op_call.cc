@@ -1,4 +1,4 @@
-#include "maskctl/attention/runtime/op_call.h"
+#include "maskctl/ejkernel/runtime/op_call.h"
 
 #include "maskctl/attention/backends.h"
 #include "maskctl/attention/fields.h"
@@ -17,7 +17,7 @@ namespace {
 Backend chosen_backend(const Operation& operation, const void* call, Platform platform,
                        DeviceKind device) {
   const BackendRow& asked = backend_row(operation.backend_of(call));
-  if (platform == Platform::kAuto) platform = asked.platform;
+  if (platform == Platform::kAuto) platform = platform_row(asked.backend).platform;
   const Backend found = find_backend(operation.id, platform, device);
   return asked.is_judge ? asked.backend : found;
 }
@@ -30,7 +30,7 @@ AnyValue ConfiguredCall::prepared(const void* call, bool backward) const {
   if (how.platform) platform = *how.platform, device = DeviceKind::kAny;
   AnyValue copy = operation.copy_call(call);
   operation.context(copy.get()).backend = chosen_backend(operation, call, platform, device);
-  apply_config(operation, config, backward, copy.get());
+  apply_config(module_of(operation), config, backward, copy.get());
   return copy;
 }
 
@@ -53,32 +53,32 @@ AnyValue ConfiguredCall::backward(const void* call, const void* output, const Co
 
 namespace {
 
-std::vector<AnyConfig> candidates_on(Backend backend, const Operation& operation,
-                                     const void* call) {
-  std::vector<AnyConfig> candidates = {operation.heuristic()};
-  if (!backend_row(backend).is_tuned || !operation.candidates) return candidates;
-  for (const AnyConfig& config : operation.candidates(call)) candidates.push_back(config);
+std::vector<AnyConfig> candidates_on(Backend backend, const ModuleRow& row, const void* call) {
+  std::vector<AnyConfig> candidates = {row.heuristic()};
+  if (!backend_row(backend).is_tuned || !row.candidates) return candidates;
+  for (const AnyConfig& config : row.candidates(call)) candidates.push_back(config);
   return candidates;
 }
 
 }  // namespace
 
-std::vector<AnyConfig> candidate_cfgs(const Operation& operation, const void* call) {
-  return candidates_on(operation.backend_of(call), operation, call);
+std::vector<AnyConfig> candidate_cfgs(const ModuleRow& row, const void* call) {
+  return candidates_on(row.operation->backend_of(call), row, call);
 }
 
 std::vector<AnyConfig> OpCall::candidate_cfgs() const {
   const Platform platform = how_.platform.value_or(Platform::kAuto);
-  return candidates_on(chosen_backend(operation_, call_, platform, DeviceKind::kAny), operation_,
-                       call_);
+  const Backend backend = chosen_backend(*row_.operation, call_, platform, DeviceKind::kAny);
+  return candidates_on(backend, row_, call_);
 }
 
 void OpCall::run(const AnyConfig& config, bool with_backward) const {
-  const ConfiguredCall configured{operation_, config, how_};
+  const Operation& operation = *row_.operation;
+  const ConfiguredCall configured{operation, config, how_};
   const AnyValue output = configured.forward(call_);
-  if (!with_backward || !operation_.backward) return;
+  if (!with_backward || !operation.backward) return;
   // The gradient of sum(out) with respect to out; its values do not matter to a clock.
-  const Tensor ones = *operation_.outputs.front().array(output.get());
+  const Tensor ones = *operation.outputs.front().array(output.get());
   configured.backward(call_, output.get(), {.out = &ones});
 }
 

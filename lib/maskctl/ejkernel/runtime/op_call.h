@@ -5,9 +5,10 @@
 #include <vector>
 
 #include "maskctl/attention/operation.h"
-#include "maskctl/attention/runtime/registry.h"
-#include "maskctl/attention/runtime/selector.h"
 #include "maskctl/attention/sharded/shard_map.h"
+#include "maskctl/ejkernel/runtime/operation_row.h"
+#include "maskctl/ejkernel/runtime/registry.h"
+#include "maskctl/ejkernel/runtime/selector.h"
 
 namespace maskctl::attention {
 
@@ -40,21 +41,21 @@ struct ConfiguredCall {
 };
 
 /// The heuristic config first, and no other on a backend that reads no hints.
-std::vector<AnyConfig> candidate_cfgs(const Operation& operation, const void* call);
+std::vector<AnyConfig> candidate_cfgs(const ModuleRow& row, const void* call);
 
 /// One call as the chain tunes it. Borrows all that it is given.
 class OpCall : public TunableCall {
  public:
   OpCall(const Operation& operation, const void* call, const CallOptions& how)
-      : operation_(operation), call_(call), how_(how) {}
+      : row_(module_of(operation)), call_(call), how_(how) {}
 
-  bool tunes() const override { return operation_.tunes; }
-  std::optional<AnyConfig> heuristic_cfg() const override { return operation_.heuristic(); }
+  bool tunes() const override { return row_.tunes; }
+  std::optional<AnyConfig> heuristic_cfg() const override { return row_.heuristic(); }
   std::vector<AnyConfig> candidate_cfgs() const override;
   void run(const AnyConfig& config, bool with_backward) const override;
 
  private:
-  const Operation& operation_;
+  const ModuleRow& row_;
   const void* call_;
   const CallOptions& how_;
 };

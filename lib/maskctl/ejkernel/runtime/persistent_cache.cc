@@ -1,4 +1,4 @@
-#include "maskctl/attention/runtime/persistent_cache.h"
+#include "maskctl/ejkernel/runtime/persistent_cache.h"
 
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -13,10 +13,10 @@
 #include <system_error>
 #include <vector>
 
-#include "maskctl/attention/runtime/config_text.h"
 #include "maskctl/base/atomic_file.h"
 #include "maskctl/base/error.h"
 #include "maskctl/base/text.h"
+#include "maskctl/ejkernel/runtime/config_text.h"
 
 namespace maskctl::attention {
 namespace {

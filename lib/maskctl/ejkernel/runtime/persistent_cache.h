@@ -6,7 +6,7 @@
 #include <optional>
 #include <string>
 
-#include "maskctl/attention/runtime/config_cache.h"
+#include "maskctl/ejkernel/runtime/config_cache.h"
 
 namespace maskctl::attention {
 

@@ -1,4 +1,4 @@
-#include "maskctl/attention/runtime/platform.h"
+#include "maskctl/ejkernel/runtime/platform.h"
 
 #include <algorithm>
 #include <array>

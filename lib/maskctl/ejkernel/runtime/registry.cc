@@ -1,27 +1,34 @@
-#include "maskctl/attention/runtime/registry.h"
+#include "maskctl/ejkernel/runtime/registry.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <array>
 #include <set>
 
-#include "maskctl/attention/backends.h"
 #include "maskctl/base/error.h"
 
 namespace maskctl::attention {
 namespace {
 
-bool fits(const BackendRow& row, Platform platform, DeviceKind device) {
+/// By priority.
+constexpr std::array kPlatformRows = {
+    PlatformRow{Backend::kCuda, Platform::kCuda, DeviceKind::kGpu, 20},
+    PlatformRow{Backend::kCpu, Platform::kXla, DeviceKind::kCpu, 10},
+    PlatformRow{Backend::kReference, Platform::kXla, DeviceKind::kCpu, 0},
+};
+
+bool fits(const PlatformRow& row, Platform platform, DeviceKind device) {
   return row.platform == platform && (device == DeviceKind::kAny || row.device == device);
 }
 
 /// The first that fits a concrete platform and can run, else null.
-const BackendRow* search(Platform platform, DeviceKind device) {
-  const auto found = std::ranges::find_if(backends(), [&](const BackendRow& row) {
-    return fits(row, platform, device) && row.unavailable().empty();
+const PlatformRow* search(Platform platform, DeviceKind device) {
+  const auto found = std::ranges::find_if(kPlatformRows, [&](const PlatformRow& row) {
+    return fits(row, platform, device) && unavailable(row.backend).empty();
   });
-  return found == backends().end() ? nullptr : &*found;
+  return found == kPlatformRows.end() ? nullptr : &*found;
 }
 
 Platform concrete(Platform platform, DeviceKind device) {
@@ -31,10 +38,10 @@ Platform concrete(Platform platform, DeviceKind device) {
 
 [[noreturn]] void fail(std::string_view operation, Platform platform, DeviceKind device) {
   std::set<std::string_view> platforms;
-  for (const BackendRow& row : backends()) {
+  for (const PlatformRow& row : kPlatformRows) {
     if (fits(row, platform, device)) {
       throw Error(Errc::kDevice, fmt::format("{} on platform {} cannot run: {}; use auto or xla",
-                                             operation, name(platform), row.unavailable()));
+                                             operation, name(platform), unavailable(row.backend)));
     }
     platforms.insert(name(row.platform));
   }
@@ -43,8 +50,8 @@ Platform concrete(Platform platform, DeviceKind device) {
                           name(platform), name(device), fmt::join(platforms, ", ")));
 }
 
-std::string reason_of(const BackendRow& row, bool chosen, Platform platform, DeviceKind device) {
-  if (std::string missing = row.unavailable(); !missing.empty()) return missing;
+std::string reason_of(const PlatformRow& row, bool chosen, Platform platform, DeviceKind device) {
+  if (std::string missing = unavailable(row.backend); !missing.empty()) return missing;
   if (row.platform != platform) {
     return fmt::format("its platform is {}, not {}", name(row.platform), name(platform));
   }
@@ -59,28 +66,32 @@ std::string reason_of(const BackendRow& row, bool chosen, Platform platform, Dev
 
 Backend find_backend(std::string_view operation, Platform platform, DeviceKind device) {
   platform = concrete(platform, device);
-  const BackendRow* const found = search(platform, device);
+  const PlatformRow* const found = search(platform, device);
   if (!found) fail(operation, platform, device);
   return found->backend;
 }
 
 Backend backend_of(Platform platform) {
   const Platform asked = concrete(platform, DeviceKind::kAny);
-  const auto row = std::ranges::find(backends(), asked, &BackendRow::platform);
-  if (row != backends().end()) return row->backend;
+  const auto row = std::ranges::find(kPlatformRows, asked, &PlatformRow::platform);
+  if (row != kPlatformRows.end()) return row->backend;
   throw Error(Errc::kUnsupported,
               fmt::format("platform '{}': its kernels are not here; expected auto, xla or cuda",
                           name(platform)));
 }
 
+const PlatformRow& platform_row(Backend backend) {
+  return *std::ranges::find(kPlatformRows, backend, &PlatformRow::backend);
+}
+
 std::vector<BackendChoice> explain_backends(Platform platform, DeviceKind device) {
   platform = concrete(platform, device);
-  const BackendRow* const chosen = search(platform, device);
+  const PlatformRow* const chosen = search(platform, device);
   std::vector<BackendChoice> choices;
-  for (const BackendRow& row : backends()) {
+  for (const PlatformRow& row : kPlatformRows) {
     const bool taken = &row == chosen;
-    choices.push_back({row.backend, row.platform, row.device, row.unavailable().empty(), taken,
-                       reason_of(row, taken, platform, device)});
+    choices.push_back({row.backend, row.platform, row.device, unavailable(row.backend).empty(),
+                       taken, reason_of(row, taken, platform, device)});
   }
   return choices;
 }

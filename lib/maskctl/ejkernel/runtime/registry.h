@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "maskctl/attention/problems/context.h"
-#include "maskctl/attention/runtime/platform.h"
+#include "maskctl/ejkernel/runtime/platform.h"
 
 namespace maskctl::attention {
 
@@ -21,6 +21,15 @@ Backend find_backend(std::string_view operation, Platform platform = Platform::k
 /// The backend that a call of a platform asks for, whether or not it can run. Throws
 /// Error(kUnsupported) for kTriton and kPallas.
 Backend backend_of(Platform platform);
+
+/// What ejkernel calls a backend.
+struct PlatformRow {
+  Backend backend;
+  Platform platform = Platform::kXla;
+  DeviceKind device = DeviceKind::kCpu;
+  int priority = 0;  // the highest that fits a request wins
+};
+const PlatformRow& platform_row(Backend backend);
 
 /// A backend that was looked at, and why it was or was not taken.
 struct BackendChoice {

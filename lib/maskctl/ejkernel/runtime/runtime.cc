@@ -1,4 +1,4 @@
-#include "maskctl/attention/runtime/runtime.h"
+#include "maskctl/ejkernel/runtime/runtime.h"
 
 #include <algorithm>
 #include <iterator>
@@ -35,16 +35,28 @@ Executor Runtime::make_executor(const Operation& operation) const {
       if (on_event) on_event({.name = "note", .message = text});
     };
     chain.persistent = std::make_shared<PersistentCache>(
-        *options_.cache_folder + "/" + std::string(operation.cache_name) + ".txt", note);
+        *options_.cache_folder + "/" + std::string(module_of(operation).cache_name) + ".txt", note);
   }
   return Executor(std::make_shared<ConfigSelectorChain>(std::move(chain)), options_.executor);
 }
 
 const Executor& Runtime::executor(const Operation& operation) {
   const std::lock_guard lock(mutex_);
-  const auto found = executors_.find(operation.cache_name);
+  const std::string_view name = module_of(operation).cache_name;
+  const auto found = executors_.find(name);
   if (found != executors_.end()) return found->second;
-  return executors_.emplace(operation.cache_name, make_executor(operation)).first->second;
+  return executors_.emplace(name, make_executor(operation)).first->second;
+}
+
+AnyValue Runtime::run_forward(const Operation& operation, const void* call) {
+  return find_module(operation) ? executor(operation).run(operation, call)
+                                : operation.forward(call);
+}
+
+AnyValue Runtime::run_backward(const Operation& operation, const void* call, const void* output,
+                               const Cotangents& d) {
+  return find_module(operation) ? executor(operation).run_backward(operation, call, output, d)
+                                : operation.backward(call, output, d);
 }
 
 std::vector<RecordedCall> Runtime::recorded() const {

@@ -6,7 +6,8 @@
 #include <optional>
 #include <string>
 
-#include "maskctl/attention/runtime/executor.h"
+#include "maskctl/attention/by_name.h"
+#include "maskctl/ejkernel/runtime/executor.h"
 
 namespace maskctl::attention {
 
@@ -23,7 +24,7 @@ struct RuntimeOptions {
 };
 
 /// Safe for several threads. Executors are made when first used and live as long as this.
-class Runtime {
+class Runtime : public CallRunner {
  public:
   explicit Runtime(RuntimeOptions options = {});
   Runtime(const Runtime&) = delete;
@@ -31,6 +32,10 @@ class Runtime {
 
   /// The executor of an operation: its own chain and persistent cache.
   const Executor& executor(const Operation& operation);
+  /// As its executor runs it; an operation without a config as it is.
+  AnyValue run_forward(const Operation& operation, const void* call) override;
+  AnyValue run_backward(const Operation& operation, const void* call, const void* output,
+                        const Cotangents& d) override;
   /// The recorded calls of all operations, in the order of their names.
   std::vector<RecordedCall> recorded() const;
   /// Tunes all recorded calls: autotune_recorded() of each executor.

@@ -1,11 +1,11 @@
-#include "maskctl/attention/runtime/selector.h"
+#include "maskctl/ejkernel/runtime/selector.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 
-#include "maskctl/attention/runtime/config_text.h"
 #include "maskctl/base/error.h"
+#include "maskctl/ejkernel/runtime/config_text.h"
 
 namespace maskctl::attention {
 namespace {

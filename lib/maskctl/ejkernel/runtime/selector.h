@@ -3,9 +3,9 @@
 
 #include <memory>
 
-#include "maskctl/attention/runtime/autotuner.h"
-#include "maskctl/attention/runtime/config_cache.h"
-#include "maskctl/attention/runtime/persistent_cache.h"
+#include "maskctl/ejkernel/runtime/autotuner.h"
+#include "maskctl/ejkernel/runtime/config_cache.h"
+#include "maskctl/ejkernel/runtime/persistent_cache.h"
 
 namespace maskctl::attention {
 

@@ -1,10 +1,10 @@
-#include "maskctl/render/ejkernel/mask_info_view.h"
+#include "maskctl/ejkernel/visualize/mask_info_view.h"
 
 #include <fmt/format.h>
 
-#include "maskctl/mask/info/debug_trace.h"
-#include "maskctl/mask/info/python_error.h"
-#include "maskctl/render/ejkernel/ejkernel.h"
+#include "maskctl/ejkernel/mask_info/debug_trace.h"
+#include "maskctl/ejkernel/mask_info/python_error.h"
+#include "maskctl/ejkernel/visualize/visualize_text.h"
 #include "maskctl/tensor/convert.h"
 
 namespace maskctl {

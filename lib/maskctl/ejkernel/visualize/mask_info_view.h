@@ -5,7 +5,7 @@
 #include <utility>
 #include <variant>
 
-#include "maskctl/mask/info/mask_info.h"
+#include "maskctl/ejkernel/mask_info/mask_info.h"
 
 namespace maskctl {
 

@@ -1,4 +1,4 @@
-#include "maskctl/render/ejkernel/ejkernel.h"
+#include "maskctl/ejkernel/visualize/visualize_text.h"
 
 #include <fmt/format.h>
 

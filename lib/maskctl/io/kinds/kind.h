@@ -25,7 +25,7 @@ enum class ArrayKind : std::uint8_t {
   kBlockmap,    // as dense, one cell per block: 0 empty, 1 partial, 2 full; or bool
   kBits,        // [N] bytes: the cells of [B,H,Q,K] in C order, bit i % 8 of byte i / 8
   kRuns,        // arrays indptr, begin, end, shape: the lossless exchange form
-  kMaskInfo,    // the arrays of a stored MaskInfo (masks/mask_info_io.h); read only
+  kMaskInfo,    // the arrays of a stored MaskInfo, an object of another library; read only
   kTokenTypes,  // [S] or [B,S] types; for a step (-t tokens:SOURCE), not a mask
 };
 

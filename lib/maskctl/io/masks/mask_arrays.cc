@@ -353,13 +353,7 @@ LoadedMask load_sequences(OpenArray& q, OpenArray& kv, ArrayKind kind,
     const Index keys = extent(3) ? *extent(3) : last_end(kv_array);
     out = loaded(mask_from_pairs(q_array, kv_array, queries, keys), kind, q);
   }
-  if (out.q_segment_ids) {
-    // ejkernel's constructor takes null for keys that are the queries.
-    const Array kv_ids = &q == &kv ? nullptr : make_array(*out.kv_segment_ids);
-    out.mask_info = [q_ids = *out.q_segment_ids, kv_ids] {
-      return MaskInfo::from_segments(q_ids, kv_ids);
-    };
-  }
+  out.shared_ids = &q == &kv;
   out.notes = std::move(notes);
   return out;
 }

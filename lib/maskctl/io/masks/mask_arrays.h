@@ -14,16 +14,10 @@ namespace maskctl {
 ArrayKind choose_kind(OpenArray& array, const MaskReadOptions& options,
                       std::vector<std::string>& notes);
 
-/// The mask of a single array, for all kinds except runs and mask-info, which need several.
+/// The mask of a single array, for all kinds except runs and objects, which need several.
 LoadedMask load_array(OpenArray& array, ArrayKind kind, const MaskReadOptions& options);
 /// The same for the kinds with two sides; q and kv may be the same array.
 LoadedMask load_sequences(OpenArray& q, OpenArray& kv, ArrayKind kind,
                           const MaskReadOptions& options);
-
-/// Whether the group `member` of a container, or all of it without a name, is a stored MaskInfo.
-bool holds_mask_info(const Container& container, const std::string& member);
-/// Reads it. Throws what read_mask_info throws.
-MaskInfo read_mask_info(Container& container, const std::string& member,
-                        const ReadOptions& options);
 
 }  // namespace maskctl

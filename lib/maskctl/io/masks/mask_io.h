@@ -1,6 +1,7 @@
 // Masks by name: reads any SOURCE as a lazy mask, and writes a mask to a DEST.
 #pragma once
 
+#include <any>
 #include <functional>
 #include <optional>
 #include <span>
@@ -14,7 +15,6 @@
 #include "maskctl/mask/arrays/bias.h"
 #include "maskctl/mask/arrays/varlen.h"
 #include "maskctl/mask/block_size.h"
-#include "maskctl/mask/info/mask_info.h"
 #include "maskctl/mask/mask.h"
 #include "maskctl/tensor/tensor_view.h"
 
@@ -27,6 +27,8 @@ struct RowsRead {
   std::span<const std::uint64_t> words;  // as in Keys::words, one row after another
 };
 using RowsSink = std::function<void(const RowsRead& rows)>;
+
+struct ObjectKind;
 
 struct MaskReadOptions {
   /// The kind of the array; if not set, the rule of kind.h decides or refuses.
@@ -46,6 +48,8 @@ struct MaskReadOptions {
   std::optional<std::vector<Index>> shape;
   /// Its max_bytes limits the packed form of a dense mask, not the file.
   ReadOptions read;
+  /// An object of another library that a container may hold, by the layer that knows it.
+  const ObjectKind* object = nullptr;
   /// Called with the fraction of work done, from any thread, but never by two at once.
   std::function<void(double fraction)> progress;
   /// Called with the rows of the first batch and head of a dense mask as they are read, from any
@@ -62,12 +66,23 @@ struct LoadedMask {
   Index rank = 4;
   /// [B,S] int32, for segments, and for positions (numbers of documents).
   std::optional<Tensor> q_segment_ids, kv_segment_ids;
-  /// ejkernel's object: as stored, or made by its constructor for segments and positions; null for
-  /// other kinds.
-  std::function<MaskInfo()> mask_info;
+  bool shared_ids = true;  // those of the keys are those of the queries, which were read once
+  /// The object of another library that was read; empty for arrays.
+  std::any object;
   Index odd_bools = 0;  // bool bytes that are neither 0 nor 1, counted as true
   BiasSeen bias_seen;   // the values that close cells of a bias
   std::vector<std::string> notes;
+};
+
+class Container;
+
+/// An object of another library, stored as arrays of a group of a container.
+struct ObjectKind {
+  ArrayKind kind;
+  /// Whether a group, or all of the container without a name, is one.
+  bool (*is_in)(const Container& container, const std::string& group);
+  /// Its mask, dtype, shape and object; throws Error that starts with the container's name.
+  LoadedMask (*read)(Container& container, const std::string& group, const ReadOptions& options);
 };
 
 /// The arrays that "q=SOURCE,kv=SOURCE" names, in either order; nothing for a single SOURCE. Throws
@@ -80,12 +95,12 @@ std::optional<TwoSources> two_sources(std::string_view text);
 /// Reads FILE, CONTAINER:KEY or "-"; or "q=SOURCE,kv=SOURCE" for segments, positions, cu_seqlens
 /// and pairs, where a SOURCE may be quoted. A container that holds q and kv (and nothing else,
 /// unless --as is given) is read in the same way; one that holds indptr, begin, end and shape is
-/// runs, and one that holds maskinfo is a stored MaskInfo; with a KEY, the arrays are KEY/q and so
-/// on. For dense masks and biases, the data of .npy and safetensors files is streamed: read by
-/// several threads from files, in order from pipes, and held only in packed form. Values other than
-/// 0 and 1 in dense and padding arrays are an Error naming the first (nonzero bytes of a bool are
-/// true, with a note), as are values of a bias that neither open nor close (mask/bias.h). Throws
-/// Error; messages start with the source.
+/// runs; options.object may be another. With a KEY, the arrays are KEY/q and so on. For dense masks
+/// and biases, the data of .npy and safetensors files is streamed: read by several threads from
+/// files, in order from pipes, and held only in packed form. Values other than 0 and 1 in dense and
+/// padding arrays are an Error naming the first (nonzero bytes of a bool are true, with a note), as
+/// are values of a bias that neither open nor close (mask/bias.h). Throws Error; messages start
+/// with the source.
 LoadedMask read_mask(const std::string& source, const MaskReadOptions& options = {});
 
 /// An array in memory that somebody else holds.

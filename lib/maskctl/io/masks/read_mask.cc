@@ -89,17 +89,12 @@ LoadedMask load_runs(Container& container, const std::string& group,
   return out;
 }
 
-LoadedMask load_mask_info(Container& container, const std::string& group,
-                          const MaskReadOptions& options) {
-  check_polarity(ArrayKind::kMaskInfo, options);
-  MaskInfo info = read_mask_info(container, group, options.read);
-  LoadedMask out;
-  out.mask_info = [info] { return info; };  // a copy, because reading the mask may fill a cache
-  const MaskArray mask = named(container.name(), [&] { return info.attention_mask(); });
-  out.mask = mask.mask();
-  out.kind = ArrayKind::kMaskInfo;
-  out.dtype = name(mask.dtype());
-  out.array_shape = mask.shape();
+LoadedMask load_object(Container& container, const std::string& group,
+                       const MaskReadOptions& options) {
+  const ObjectKind& object = *options.object;
+  check_polarity(object.kind, options);
+  LoadedMask out = object.read(container, group, options.read);
+  out.kind = object.kind;
   return out;
 }
 
@@ -204,8 +199,9 @@ LoadedMask load_container(Container& container, const std::string& member,
     check_polarity(ArrayKind::kRuns, options);
     return load_runs(container, member, options);
   }
-  if (!one && wanted(ArrayKind::kMaskInfo) && holds_mask_info(container, member)) {
-    return load_mask_info(container, member, options);
+  const ObjectKind* const object = options.object;
+  if (!one && object && wanted(object->kind) && object->is_in(container, member)) {
+    return load_object(container, member, options);
   }
   const bool two_wanted =
       !one && (options.as ? has_two_sides(*options.as) : container.keys().size() == 2);

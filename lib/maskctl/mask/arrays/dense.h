@@ -29,7 +29,7 @@ void dense_plane(const Plane& plane, std::span<std::uint8_t> out);
 /// Flags of tokens as (S,) or (B, S): [B,1,S] and [B,1,1,S] lose their axes of length one, and
 /// floats that are an additive mask (bias.h) become bool. Other arrays are returned unchanged.
 Tensor token_flags(const Tensor& array);
-/// [S] or [B,S] validity, nonzero = valid -> Q x K: both sides valid (ejkernel's padding mask);
+/// [S] or [B,S] validity, nonzero = valid -> Q x K: both sides valid (a padding mask);
 /// with `..._key_...`, only the key. Equal rows are shared. Throws Error(kShape) for other ranks.
 Mask mask_from_padding(const Tensor& valid);
 Mask mask_from_key_padding(const Tensor& valid, Index queries);
@@ -50,7 +50,7 @@ Mask mask_from_blocks(const Tensor& map, Index batch, Index heads, Index queries
 Mask mask_from_cu_seqlens(const Tensor& cu_q, const Tensor& cu_kv,
                           std::optional<Index> queries = std::nullopt,
                           std::optional<Index> keys = std::nullopt);
-/// ejkernel's start-end pairs [2B]: batch b sees queries [q[2b], q[2b+1]) x keys likewise.
+/// Start-end pairs [2B]: batch b sees queries [q[2b], q[2b+1]) x keys likewise.
 /// Throws Error(kInvalidArgument) for a pair that decreases, is negative or ends past the extent.
 Mask mask_from_pairs(const Tensor& pairs_q, const Tensor& pairs_kv, Index queries, Index keys);
 

@@ -32,8 +32,8 @@ Nearest nearest_key_padding(const Mask& mask);
 /// from 0 by first appearance; queries that see nothing get pad_id, and if pad_id is not negative,
 /// numbers from pad_id on move up by one. When each class of queries sees its own class of keys
 /// (disjoint rectangles in any order), keys get the id of the queries that see them, which is
-/// exact. Otherwise keys are numbered in the same way, by the queries that see them: ejkernel's
-/// mask_to_segment_ids.
+/// exact. Otherwise keys are numbered in the same way, by the queries that see
+/// them.
 Nearest nearest_segments(const Mask& mask, std::int32_t pad_id = -1);
 
 /// Cumulative lengths [N+1] int32 of one batch and head, or of the union of all. Queries and keys

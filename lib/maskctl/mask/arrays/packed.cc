@@ -1,5 +1,5 @@
 // Packed sequences: lengths, positions and chunks from cumulative lengths.
-#include "maskctl/mask/info/packed.h"
+#include "maskctl/mask/arrays/packed.h"
 
 #include <fmt/format.h>
 
@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "maskctl/base/checked.h"
-#include "maskctl/mask/info/python_error.h"
+#include "maskctl/base/error.h"
 #include "maskctl/tensor/convert.h"
 
 namespace maskctl {
@@ -21,24 +21,22 @@ using Integers = std::vector<std::int64_t>;
 /// The limit for every result, because the lengths may come from a hostile file.
 constexpr Index kMaxBytes = Index{4} << 30;
 
-[[noreturn]] void fail(PythonType type, const std::string& message) {
-  throw PythonError(type, message);
-}
+[[noreturn]] void fail(Errc code, const std::string& message) { throw Error(code, message); }
 
 /// 1-D cumulative lengths of an integer dtype.
 Integers integers_of(const Tensor& cu) {
   if (cu.rank() != 1) {
-    fail(PythonType::kTypeError, "cumulative lengths have shape " + shape_text(cu.shape()) +
-                                     "; expected one axis of sequences + 1");
+    fail(Errc::kShape, "cumulative lengths have shape " + shape_text(cu.shape()) +
+                           "; expected one axis of sequences + 1");
   }
   if (!is_integer(cu.dtype())) {
-    fail(PythonType::kTypeError,
+    fail(Errc::kInvalidArgument,
          fmt::format("cumulative lengths are {}; expected integers", name(cu.dtype())));
   }
   return as_int64(cu, "cumulative lengths");
 }
 
-/// cu[1:] - cu[:-1], wrapping around as ejkernel's integers do.
+/// cu[1:] - cu[:-1], wrapping around as JAX's integers do.
 Integers differences(const Integers& cu) {
   Integers lens;
   for (std::size_t i = 1; i < cu.size(); ++i) {
@@ -75,7 +73,7 @@ Counts counts_of(Integers lens) {
   Counts counts{std::move(lens)};
   for (const std::int64_t n : counts.of) {
     if (n < 0) {
-      fail(PythonType::kValueError,
+      fail(Errc::kInvalidArgument,
            fmt::format("a sequence has {} elements; expected lengths that do not decrease", n));
     }
     const auto total = checked_add(counts.total, n);
@@ -85,12 +83,12 @@ Counts counts_of(Integers lens) {
   return counts;
 }
 
-/// The tokens of each sequence. ejkernel repeats the starts of the sequences, which gives cu[-1]
+/// The tokens of each sequence. The source repeats the starts of the sequences, which gives cu[-1]
 /// elements only when cu starts with 0.
 Counts tokens_of(const Tensor& cu_seqlens) {
   const Integers cu = integers_of(cu_seqlens);
   if (cu.empty() || cu.front() != 0) {
-    fail(PythonType::kTypeError,
+    fail(Errc::kShape,
          cu.empty() ? "cumulative lengths are empty; expected at least a 0"
                     : fmt::format("cumulative lengths start with {}; expected 0", cu.front()));
   }
@@ -123,7 +121,7 @@ Tensor numbered(const Counts& counts, bool keep_empty, DType dtype) {
 
 /// Python's (a + b - 1) // b, with wide integers so that no element of a file overflows.
 std::int64_t cdiv(std::int64_t a, Index b) {
-  if (b == 0) fail(PythonType::kValueError, "cannot divide into chunks of 0; expected 1 or more");
+  if (b == 0) fail(Errc::kInvalidArgument, "cannot divide into chunks of 0; expected 1 or more");
   const __int128 sum = static_cast<__int128>(a) + b - 1;
   const bool floors = sum % b != 0 && (sum < 0) != (b < 0);
   return static_cast<std::int64_t>(sum / b - floors);
@@ -138,7 +136,7 @@ Integers cdiv(Integers values, Index b) {
 
 Tensor cdiv(const Tensor& a, Index b) {
   if (!is_integer(a.dtype())) {
-    fail(PythonType::kTypeError,
+    fail(Errc::kInvalidArgument,
          fmt::format("cannot divide {} into chunks; expected integers", name(a.dtype())));
   }
   Tensor out = tensor_of(cdiv(as_int64(a, "dividend"), b), a.dtype());
@@ -152,7 +150,7 @@ Tensor prepare_lens(const Tensor& cu_seqlens) {
 
 Tensor prepare_lens_from_mask(const Tensor& mask) {
   if (mask.rank() != 2) {
-    fail(PythonType::kTypeError,
+    fail(Errc::kShape,
          "mask has shape " + shape_text(mask.shape()) + "; expected batch and sequence");
   }
   const Tensor cells = astype(mask, DType::kInt32);

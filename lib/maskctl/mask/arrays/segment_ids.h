@@ -9,7 +9,7 @@
 
 namespace maskctl {
 
-/// ejkernel's mask_to_segment_ids for one plane: {ids of queries, ids of keys}. Queries that see
+/// The segment ids of one plane: {ids of queries, ids of keys}. Queries that see
 /// the same keys share an id, numbered from 0 by first appearance; queries that see nothing get -1.
 /// Keys are numbered likewise by the queries that see them. The two sides are numbered separately:
 /// equal numbers do not mean that a query sees a key, and only masks of disjoint rectangles survive

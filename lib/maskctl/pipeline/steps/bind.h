@@ -2,13 +2,22 @@
 #pragma once
 
 #include <functional>
+#include <optional>
 #include <string>
+#include <string_view>
 
+#include "maskctl/base/error.h"
 #include "maskctl/mask/steps/named_array.h"
 #include "maskctl/mask/steps/step.h"
 #include "maskctl/pipeline/parse/grammar.h"
 
 namespace maskctl {
+
+/// Other rules than ours under which a pipeline can be read.
+struct OtherRules {
+  std::string_view name;  // of what they belong to: "MaskInfo"
+  Remedy remedy;          // how to ask for them
+};
 
 /// How a SOURCE in an argument becomes data. Either function may be empty if no step needs it. What
 /// they throw passes through bind().
@@ -17,6 +26,9 @@ struct BindContext {
   std::function<Mask(const std::string& source)> read_mask;
   std::int32_t pad_id = -1;          // pad id of the ids that a step reads without pad-id=
   Index max_bytes = Index{8} << 30;  // limit for arrays made by generate()
+  /// Who has an argument that our step of this name lacks, for the message that refuses it.
+  std::function<std::optional<OtherRules>(std::string_view step, std::string_view argument)>
+      other_rules = {};
 };
 
 /// Looks every step up in the table of rules and reads its arguments; nothing is applied.

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 
-#include "maskctl/pipeline/ejkernel_chain.h"
 #include "maskctl/pipeline/parse/arguments.h"
 #include "maskctl/pipeline/parse/values.h"
 
@@ -67,16 +66,19 @@ std::string known_keys(const StepInfo& info) {
                       value, likely.name, value));
 }
 
-[[noreturn]] void refuse_key(const Pipeline& pipeline, const StepInfo& info, const Arg& arg) {
+[[noreturn]] void refuse_key(const Pipeline& pipeline, const StepInfo& info, const Arg& arg,
+                             const BindContext& context) {
   std::vector<std::string_view> keys;
   for (const Field& spec : info.args) {
     if (!spec.positional) keys.push_back(spec.name);
   }
   std::string message = fmt::format("unknown key '{}' of {}", shown(arg.key), info.name);
-  if (is_ejkernel_argument(info.name, arg.key)) {
-    fail_at(pipeline, arg.position.begin,
-            fmt::format("{}= of {} is an argument of MaskInfo", arg.key, info.name),
-            {{Remedy::kUseEjkernelSemantics}});
+  if (context.other_rules) {
+    if (const auto owner = context.other_rules(info.name, arg.key)) {
+      fail_at(pipeline, arg.position.begin,
+              fmt::format("{}= of {} is an argument of {}", arg.key, info.name, owner->name),
+              {owner->remedy});
+    }
   }
   if (const auto near = nearest(arg.key, keys))
     message += fmt::format("; did you mean '{}'?", *near);
@@ -114,7 +116,7 @@ const Field& StepArguments::spec_of(const Arg& arg) const {
     if (spec.positional ? arg.key.empty() : arg.key == spec.name) return spec;
   }
   if (arg.key.empty()) refuse_bare(pipeline_, info_, arg);
-  refuse_key(pipeline_, info_, arg);
+  refuse_key(pipeline_, info_, arg, context_);
 }
 
 void StepArguments::check_repeated() const {

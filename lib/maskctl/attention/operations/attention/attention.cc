@@ -16,7 +16,7 @@ struct DenseCall {
     inputs = {&query, &key, &value, nullptr, made_bias.get(), o.softmax_aux};
     repeat_bias();
     if (inputs.bias && o.mask_with_bias == MaskWithBias::kIgnore) {
-      mask.attention_mask = nullptr, mask.mask_info = nullptr, mask.mask = nullptr;
+      mask.attention_mask = nullptr, mask.mask = nullptr;
     }
     softmax.bias_order = BiasOrder::kAfterCap;
     if (o.deterministic) softmax.dropout = 0;

@@ -1,4 +1,4 @@
-// ejkernel's attention: dense attention that also returns its weights.
+// attention: dense attention that also returns its weights.
 #pragma once
 
 #include <cstdint>
@@ -8,12 +8,12 @@
 
 namespace maskctl::attention {
 
-/// What becomes of the boolean masks when a bias is given: they still hold, or, as in ejkernel, are
+/// What becomes of the boolean masks when a bias is given: they still hold, or are
 /// ignored (causal and sliding_window are not).
 enum class MaskWithBias : std::uint8_t { kAnd, kIgnore };
 
-/// Logits are cap(scale * q.k) + bias; a bias may have key heads, [B or 1, Hkv, ...]. ejkernel's
-/// dtype and softmax_dtype have no part: logits are f32 (f64 in the reference).
+/// Logits are cap(scale * q.k) + bias; a bias may have key heads, [B or 1, Hkv, ...].
+/// Logits are f32 (f64 in the reference).
 struct AttentionOptions : DenseOptions {
   /// Makes the bias when none is given; called once in each pass.
   std::function<Tensor()> init_bias;
@@ -32,7 +32,7 @@ struct AttentionResult {
 AttentionResult attention(const Tensor& query, const Tensor& key, const Tensor& value,
                           const AttentionOptions& options = {});
 
-/// Gradients of sum(out * d_out): those of `out` alone, as in ejkernel's training. A bias for each
+/// Gradients of sum(out * d_out): those of `out` alone. A bias for each
 /// key head gets its gradient in that shape.
 SoftmaxGradients attention_backward(const Tensor& query, const Tensor& key, const Tensor& value,
                                     const AttentionResult& forward, const Tensor& d_out,

@@ -14,8 +14,7 @@ inline constexpr ResultField kAttentionOutputs[] = {
     result<&AttentionResult::weights>("weights", "B Hq Tq Tk"),
 };
 
-struct AttentionOp
-    : FunctionOp<maskctl::attention::attention, attention_backward, AttentionConfig> {
+struct AttentionOp : FunctionOp<maskctl::attention::attention, attention_backward> {
   static void complete(Inputs&, Options& o, OwnedArrays& owned) { make_bias(o, owned); }
   static void localise(Inputs&, Options& o, const Shard& shard, const ShardPlan&, OwnedArrays&) {
     place(shard, o.softmax);
@@ -28,8 +27,7 @@ struct AttentionOp
                  "causal",
                  "sliding_window",
                  "causal_alignment",
-                 {"mask", "mask", "", "!bias|!mask_with_bias"},
-                 "mask_info"}),
+                 {"mask", "mask", "", "!bias|!mask_with_bias"}}),
            pick(kSoftmaxFields<Call, &Options::softmax>,
                 {"softmax_scale", "logits_soft_cap", "empty_row"}),
            std::array{
@@ -50,8 +48,6 @@ struct AttentionOp
       .summary = "dense attention that returns its weights",
       .outputs = kAttentionOutputs,
       .gradients = kSoftmaxGradients,
-      .cache_name = "attention",
-      .tunes = false,
   };
 };
 

@@ -16,18 +16,27 @@ namespace {
 constexpr Index kTime = 1;      // axis of queries in [B,T,H,D]
 constexpr Index kPlaneRow = 2;  // in the lse and in the bias
 
-/// The static mask of each head as one lazy mask.
-lazy::MaskPtr build_mask(const MaskBuilder& build, const Tensor& query, const Tensor& key,
-                         Index queries) {
-  const Index q_heads = query.extent(1), kv_heads = key.extent(1);
-  if (kv_heads == 0 || q_heads % kv_heads != 0) return nullptr;  // the core says so
-  std::vector<lazy::MaskPtr> heads;
-  for (Index h = 0; h < q_heads; ++h) {
-    heads.push_back(build(queries, key.extent(2), q_heads, h, q_heads / kv_heads));
-    if (heads.back()) continue;
-    refuse(fmt::format("mask_builder gave no mask for head {} of {}", h, q_heads));
-  }
-  return lazy::multi_head_mask(std::move(heads));
+/// The mask that a builder gives for a head.
+Mask built(const MaskBuilder& build, const MaskExtents& x, Index head) {
+  const StaticMask one = build(x.queries, x.keys, x.q_heads, head, x.q_heads / x.kv_heads);
+  if (!one) refuse(fmt::format("mask_builder gave no mask for head {} of {}", head, x.q_heads));
+  const bool fits = one->batch() == 1 && one->heads() == 1 && one->queries() == x.queries &&
+                    one->keys() == x.keys;
+  if (fits) return *one;
+  refuse_shape(fmt::format("mask_builder gave a mask {} for head {}, expected [1, 1, {}, {}]",
+                           shape_text(*one), head, x.queries, x.keys));
+}
+
+/// The masks of all heads as one.
+StaticMask build_mask(const MaskBuilder& build, const Tensor& query, const Tensor& key,
+                      Index queries) {
+  const MaskExtents x{1, query.extent(1), key.extent(1), queries, key.extent(2)};
+  if (x.kv_heads == 0 || x.q_heads % x.kv_heads != 0) return nullptr;  // the core says so
+  std::vector<Mask> heads;
+  for (Index h = 0; h < x.q_heads; ++h) heads.push_back(built(build, x, h));
+  return std::make_shared<const Mask>(
+      Mask::make(1, x.q_heads, x.queries, x.keys,
+                 [&](Index, Index h) { return heads[as_size(h)].plane(0, 0); }));
 }
 
 /// The call as masked_forward takes it: heads after time.
@@ -43,11 +52,10 @@ struct TimeFirst {
       refuse(fmt::format("block_size {} is below 1", mask.block_size));
     }
     const Index queries = query.extent(kTime) * (o.sequence_part ? o.sequence_parts : 1);
-    const lazy::MaskPtr lazy_mask = !o.static_mask && o.mask_builder
-                                        ? build_mask(o.mask_builder, q, k, queries)
-                                        : o.static_mask;
-    if (lazy_mask) set_static_mask(lazy_mask->mask());
-    if (mask.mask_info) set_info(*mask.mask_info);
+    const StaticMask given = !o.static_mask && o.mask_builder
+                                 ? build_mask(o.mask_builder, q, k, queries)
+                                 : o.static_mask;
+    if (given) set_static_mask(*given);
     drop_rules();
   }
   TimeFirst(const TimeFirst&) = delete;
@@ -61,7 +69,6 @@ struct TimeFirst {
 
   Tensor query, key, value;
   std::optional<Mask> static_mask, composed;
-  QkvArrays positions;
   SoftmaxInputs inputs;
   MaskArguments mask;
   SoftmaxOptions softmax;
@@ -70,19 +77,6 @@ struct TimeFirst {
   void set_static_mask(Mask given) {
     static_mask = mask.mask ? zip(Op::kAnd, given, *mask.mask) : std::move(given);
     mask.mask = &*static_mask;
-  }
-  /// Takes the mask, or ids that stand for one; and positions if stored or given by ids.
-  void set_info(const MaskInfo& given) {
-    const MaskInfoFields& info = given.fields();
-    const bool has_ids = info.q_segment_ids && info.kv_segment_ids;
-    const bool has_positions = info.q_positions && info.kv_positions;
-    if (!info.attention_mask && !has_ids) mask.mask_info = nullptr;
-    if (mask.q_positions || mask.kv_positions) return;  // the caller's own win
-    // Ids beside a mask may have been derived from it, and then restart anywhere.
-    if (!has_positions && (!has_ids || info.attention_mask)) return;
-    positions = MaskInfo(given).get_or_compute_positions();
-    mask.q_positions = positions.q.get();
-    mask.kv_positions = positions.kv.get();
   }
   /// A static mask replaces chunks; either replaces causal and window, unless they go by positions.
   void drop_rules() {

@@ -1,4 +1,4 @@
-// ejkernel's blocksparse_attention: attention under lazy masks and block maps.
+// blocksparse_attention: attention under static masks and block maps.
 #pragma once
 
 #include <functional>
@@ -6,26 +6,25 @@
 #include <string>
 
 #include "maskctl/attention/softmax/masked_softmax.h"
-#include "maskctl/mask/lazy/lazy_mask.h"
+#include "maskctl/attention/static_mask.h"
 
 namespace maskctl::attention {
 
-/// The mask of one query head: [q_len, kv_len]. `num_reps` is the number of query heads of one key
-/// head.
-using MaskBuilder = std::function<lazy::MaskPtr(Index q_len, Index kv_len, Index num_heads,
-                                                Index head_index, Index num_reps)>;
+/// The mask of one query head, [1, 1, q_len, kv_len]. `num_reps` is the number of query heads of
+/// one key head.
+using MaskBuilder = std::function<StaticMask(Index q_len, Index kv_len, Index num_heads,
+                                             Index head_index, Index num_reps)>;
 
 /// The static mask is `static_mask` or what mask_builder gives. Without both it is
 ///   mask.chunk_size: j <= i inside chunks (causal and window have no part in it), else
 ///   mask.window, and causal unless switched off: mask.causal is ON by default, also beside
 ///   block_mask.
-/// With positions (given, stored in mask_info, or counted in its segments when it stores no mask)
-/// causal and window compare those instead of indices and close cells of any static mask.
-/// Segment ids, block_mask, block_map, mask and mask_info close further cells.
+/// With positions causal and window compare those instead of indices and close cells of any static
+/// mask. Segment ids, block_mask, block_map and mask close further cells.
 struct BlocksparseAttentionOptions : DenseOptions {
   BlocksparseAttentionOptions() { mask.causal = true; }
-  lazy::MaskPtr static_mask;  // [Tq,Tk] or [Hq,Tq,Tk]
-  MaskBuilder mask_builder;   // over a mesh, devices call it at once, each on its thread
+  StaticMask static_mask;
+  MaskBuilder mask_builder;  // over a mesh, devices call it at once, each on its thread
   /// The mesh axis over which the sharded form may split the queries, keys and values being whole
   /// on each device; without a mesh it names nothing.
   std::string sequence_parallelism_mesh_axis_name;

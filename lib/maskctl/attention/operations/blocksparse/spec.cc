@@ -23,9 +23,10 @@ void BlockSparseAttentionOp::localise(Inputs&, Options& o, const Shard& shard,
   }
   if (!shard.splits("Hq")) return;
   const Range heads = shard.range("Hq");
-  if (o.static_mask && o.static_mask->shape().size() == 3) {
-    const std::vector<lazy::MaskPtr> all = lazy::heads_of(o.static_mask);
-    o.static_mask = lazy::multi_head_mask({all.begin() + heads.begin, all.begin() + heads.end});
+  if (o.static_mask && o.static_mask->heads() > 1) {
+    const Mask& all = *o.static_mask;
+    o.static_mask = std::make_shared<const Mask>(
+        sliced(all, {0, all.batch()}, heads, {0, all.queries()}, {0, all.keys()}));
   }
   if (!o.mask_builder) return;
   o.mask_builder = [whole = o.mask_builder, heads, count = shard.extents.at("Hq")](

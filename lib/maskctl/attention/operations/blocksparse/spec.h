@@ -13,11 +13,7 @@ inline constexpr ResultField kBlocksparseOutputs[] = {
 
 /// Heads before time. The sharded form may split the queries over
 /// sequence_parallelism_mesh_axis_name.
-struct BlockSparseAttentionOp : FunctionOp<blocksparse_attention, blocksparse_attention_backward,
-                                           BlockSparseAttentionConfig> {
-  static std::vector<Config> candidates(const Inputs&, const Options&) {
-    return block_candidates<Config>();
-  }
+struct BlockSparseAttentionOp : FunctionOp<blocksparse_attention, blocksparse_attention_backward> {
   static void check_sharding(const Options& o, const ShardPlan& plan);
   /// Lazy masks number heads as the whole call does. Each rank of a ring has its part of the
   /// queries.
@@ -42,7 +38,6 @@ struct BlockSparseAttentionOp : FunctionOp<blocksparse_attention, blocksparse_at
                  {"chunk_size", "chunk_size", "", "!mask"},
                  "block_size",
                  {"mask", "cell_mask"},
-                 "mask_info",
                  "block_map"}),
            std::array{
                unlisted<Call, &Options::static_mask>("mask", kCloses),
@@ -62,7 +57,6 @@ struct BlockSparseAttentionOp : FunctionOp<blocksparse_attention, blocksparse_at
       .outputs = kBlocksparseOutputs,
       .gradients = kSoftmaxGradients,
       .cotangents = "out lse",
-      .cache_name = "blocksparse",
       .collective = "Tq",
   };
 };

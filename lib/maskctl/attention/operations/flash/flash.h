@@ -1,12 +1,12 @@
-// ejkernel's flash_attention: exact attention in O(T) memory, for training.
+// flash_attention: exact attention in O(T) memory, for training.
 #pragma once
 
 #include "maskctl/attention/softmax/masked_softmax.h"
 
 namespace maskctl::attention {
 
-/// cum_seqlens, segment ids, causal and sliding_window are in `mask`; softmax.bias_order is not
-/// ejkernel's. An output that is not normalised has no gradients.
+/// cum_seqlens, segment ids, causal and sliding_window are in `mask`; softmax.bias_order may be
+/// either. An output that is not normalised has no gradients.
 using FlashAttentionOptions = DenseOptions;
 
 /// query [B,Tq,Hq,D], key [B,Tk,Hkv,D], value [B,Tk,Hkv,Dv] -> out [B,Tq,Hq,Dv] in the dtype of the

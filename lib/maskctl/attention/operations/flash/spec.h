@@ -6,23 +6,19 @@
 
 namespace maskctl::attention {
 
-struct FlashAttentionOp
-    : FunctionOp<flash_attention, flash_attention_backward, FlashAttentionConfig> {
-  static std::vector<Config> candidates(const Inputs&, const Options&) {
-    return block_candidates<Config>();
-  }
+struct FlashAttentionOp : FunctionOp<flash_attention, flash_attention_backward> {
   static void localise(Inputs&, Options& o, const Shard& shard, const ShardPlan&, OwnedArrays&) {
     place(shard, o.softmax);
   }
 
-  static constexpr std::array kFields = join(
-      kDenseArrays<Call>, kBiasAndSinks<Call>,
-      pick(kMaskFields<Call, &Options::mask>,
-           {"cum_seqlens_q", "cum_seqlens_k", "attention_mask", "q_segment_ids", "kv_segment_ids",
-            "causal", "sliding_window", "causal_alignment", "mask", "mask_info"}),
-      pick(kSoftmaxFields<Call, &Options::softmax>,
-           {"softmax_scale", "logits_soft_cap", "empty_row", "normalize_output", "dropout_prob",
-            "dropout_seed", "q_blocksize", "kv_blocksize"}));
+  static constexpr std::array kFields =
+      join(kDenseArrays<Call>, kBiasAndSinks<Call>,
+           pick(kMaskFields<Call, &Options::mask>,
+                {"cum_seqlens_q", "cum_seqlens_k", "attention_mask", "q_segment_ids",
+                 "kv_segment_ids", "causal", "sliding_window", "causal_alignment", "mask"}),
+           pick(kSoftmaxFields<Call, &Options::softmax>,
+                {"softmax_scale", "logits_soft_cap", "empty_row", "normalize_output",
+                 "dropout_prob", "dropout_seed", "q_blocksize", "kv_blocksize"}));
 
   static constexpr Operation kRow = {
       .name = "flash_attention",
@@ -30,7 +26,6 @@ struct FlashAttentionOp
       .outputs = kSoftmaxOutputs,
       .gradients = kSoftmaxGradients,
       .cotangents = "out lse",
-      .cache_name = "flash-attn",
   };
 };
 

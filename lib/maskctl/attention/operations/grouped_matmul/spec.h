@@ -19,19 +19,7 @@ inline constexpr ResultField kMatmulGradients[] = {
 /// The sharded form splits rows (M) and columns (N), where each device computes the sizes of the
 /// groups in its rows, and groups (G): within a process the products of all parts of the
 /// groups are summed; of ranks each has the matrices of its groups, and their rows.
-struct GroupedMatmulOp : FunctionOp<grouped_matmul, grouped_matmul_backward, GroupedMatmulConfig> {
-  static Config heuristic() { return {.block_m = 384, .block_n = 128, .block_k = 256}; }
-  static std::vector<Config> candidates(const Inputs&, const Options&) {
-    std::vector<Config> candidates;
-    for (const Index m : {96, 384}) {
-      for (const Index n : {64, 256}) {
-        for (const Index k : {128, 512}) {
-          candidates.push_back({.block_m = m, .block_n = n, .block_k = k});
-        }
-      }
-    }
-    return candidates;
-  }
+struct GroupedMatmulOp : FunctionOp<grouped_matmul, grouped_matmul_backward> {
   /// Groups of equal sizes.
   static UsualCall usual_call(AxisExtents extents);
   static void localise(Inputs& in, Options&, const Shard& shard, const ShardPlan&,
@@ -57,9 +45,9 @@ struct GroupedMatmulOp : FunctionOp<grouped_matmul, grouped_matmul_backward, Gro
                                                      "dtype of the result; that of lhs"),
       needing("!mesh", option<Call, &Options::group_parts>(
                            "group_parts", "parts of the groups, one after another; 1", kParts)),
-      hint<Call, &Options::block_m>("block_m", "block_m"),
-      hint<Call, &Options::block_n>("block_n", "block_n"),
-      hint<Call, &Options::block_k>("block_k", "block_k"),
+      hint<Call, &Options::block_m>("block_m"),
+      hint<Call, &Options::block_n>("block_n"),
+      hint<Call, &Options::block_k>("block_k"),
   };
 
   static constexpr Operation kRow = {
@@ -67,8 +55,6 @@ struct GroupedMatmulOp : FunctionOp<grouped_matmul, grouped_matmul_backward, Gro
       .summary = "each group of rows times its own matrix (experts)",
       .outputs = kMatmulOutputs,
       .gradients = kMatmulGradients,
-      .cache_name = "grouped-matmul",
-      .version = "1",
       .splittable = "M N",
       .collective = "G",
   };

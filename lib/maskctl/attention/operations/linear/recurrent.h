@@ -94,7 +94,7 @@ struct LightningAttentionInputs {
   const Tensor* value = nullptr;
   const Tensor* initial_state = nullptr;
   const Tensor* cu_seqlens = nullptr;
-  /// ejkernel's decay: [H], or one number for all heads (rank 0, or [1]); the logarithm of what the
+  /// A decay: [H], or one number for all heads (rank 0, or [1]); the logarithm of what the
   /// state keeps per token.
   const Tensor* decay = nullptr;
 };

@@ -1,21 +1,12 @@
 // The rows of the linear family: recurrent, gated and lightning attention.
 #pragma once
 
+#include <utility>
+
 #include "maskctl/attention/fields.h"
 #include "maskctl/attention/operations/linear/recurrent.h"
 
 namespace maskctl::attention {
-
-/// What the three share. The tokens of a chunk are block_q of a config.
-template <auto function, auto gradients, class C>
-struct LinearOp : FunctionOp<function, gradients, C> {
-  template <class Inputs, class Options>
-  static std::vector<C> candidates(const Inputs&, const Options&) {
-    std::vector<C> candidates;
-    for (const Index tokens : {32, 48, 96}) candidates.push_back({.block_q = tokens});
-    return candidates;
-  }
-};
 
 template <class Call>
 inline constexpr std::array kLinearQkv = {
@@ -39,7 +30,7 @@ inline constexpr std::array kLinearOptions = {
     option<Call, &RecurrentAttentionOptions::softmax_scale>("softmax_scale", "number; 1/sqrt(K)"),
     option<Call, &RecurrentAttentionOptions::reverse>("reverse", "true, false (default)"),
     option<Call, &RecurrentAttentionOptions::return_state>("return_state", "true, false (default)"),
-    hint<Call, &RecurrentAttentionOptions::chunk_size>("chunk_size", "block_q"),
+    hint<Call, &RecurrentAttentionOptions::chunk_size>("chunk_size"),
 };
 inline constexpr ResultField kLinearOutputs[] = {
     result<&LinearAttentionResult::out>("out", "B T Hq V"),
@@ -59,8 +50,7 @@ inline constexpr ResultField kRecurrentGradients[] = {
 inline constexpr std::span kGlaGradients = std::span(kRecurrentGradients).first<6>();
 inline constexpr std::span kLightningGradients = std::span(kRecurrentGradients).first<4>();
 
-struct RecurrentAttentionOp
-    : LinearOp<recurrent_attention, recurrent_attention_backward, RecurrentAttentionConfig> {
+struct RecurrentAttentionOp : FunctionOp<recurrent_attention, recurrent_attention_backward> {
   static void complete(Inputs& in, Options& o, OwnedArrays&) {
     if (!in.state || in.initial_state) return;
     in.initial_state = std::exchange(in.state, nullptr);
@@ -86,12 +76,10 @@ struct RecurrentAttentionOp
       .outputs = kLinearOutputs,
       .gradients = kRecurrentGradients,
       .cotangents = "out final_state",
-      .cache_name = "recurrent",
-      .version = "1",
   };
 };
 
-struct GLAttentionOp : LinearOp<gla_attention, gla_attention_backward, GLAttentionConfig> {
+struct GLAttentionOp : FunctionOp<gla_attention, gla_attention_backward> {
   static void complete(Inputs& in, Options&, OwnedArrays&) {
     if (in.gate && !in.g) in.g = std::exchange(in.gate, nullptr);
   }
@@ -108,13 +96,10 @@ struct GLAttentionOp : LinearOp<gla_attention, gla_attention_backward, GLAttenti
       .outputs = kLinearOutputs,
       .gradients = kGlaGradients,
       .cotangents = "out final_state",
-      .cache_name = "gla",
-      .version = "1",
   };
 };
 
-struct LightningAttentionOp
-    : LinearOp<lightning_attention, lightning_attention_backward, LightningAttentionConfig> {
+struct LightningAttentionOp : FunctionOp<lightning_attention, lightning_attention_backward> {
   /// The decay of a head depends on its number in the whole call.
   static void complete(Inputs& in, Options& o, OwnedArrays& owned) {
     if (in.decay || !o.layer_idx || !o.num_layers || in.query->rank() != 4) return;
@@ -146,8 +131,6 @@ struct LightningAttentionOp
       .outputs = kLinearOutputs,
       .gradients = kLightningGradients,
       .cotangents = "out final_state",
-      .cache_name = "lightning-attention",
-      .version = "1",
   };
 };
 

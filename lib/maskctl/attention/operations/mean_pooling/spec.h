@@ -13,7 +13,7 @@ inline constexpr ResultField kPoolingOutputs[] = {
 
 inline constexpr ResultField kPoolingGradients[] = {whole_result("x")};
 
-struct MeanPoolingOp : FunctionOp<mean_pooling, mean_pooling_backward, MeanPoolingConfig> {
+struct MeanPoolingOp : FunctionOp<mean_pooling, mean_pooling_backward> {
   static std::string_view x_axes(const void* call) {
     const Inputs& in = static_cast<const Call*>(call)->in;
     return in.cu_seqlens ? "T|T C|T C D|T C D E" : "B T C|B T|B T C D|B T C D E";
@@ -32,7 +32,6 @@ struct MeanPoolingOp : FunctionOp<mean_pooling, mean_pooling_backward, MeanPooli
       .summary = "means over tokens of sequences or chunks",
       .outputs = kPoolingOutputs,
       .gradients = kPoolingGradients,
-      .cache_name = "pooling",
       .splittable = "B",
       .least_specs = 1,
   };

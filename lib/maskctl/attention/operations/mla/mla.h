@@ -1,4 +1,4 @@
-// ejkernel's mla_attention: keys and values rebuilt from one low-rank latent.
+// mla_attention: keys and values rebuilt from one low-rank latent.
 #pragma once
 
 #include <optional>

@@ -26,15 +26,7 @@ inline constexpr ResultField kMlaGradients[] = {
     result<&MlaGradients::b_q>("b_q"),     result<&MlaGradients::b_k>("b_k"),
 };
 
-struct FlashMLAOp : FunctionOp<mla_attention, mla_attention_backward, FlashMLAConfig> {
-  static std::vector<Config> candidates(const Inputs&, const Options&) {
-    std::vector<Config> candidates;
-    for (const Index q : {48, 96, 192}) {
-      for (const Index k : {64, 256}) candidates.push_back({.block_q = q, .block_k = k});
-    }
-    return candidates;
-  }
-
+struct FlashMLAOp : FunctionOp<mla_attention, mla_attention_backward> {
   static constexpr std::array kFields = join(
       std::array{
           array<Call, &Inputs::query>("query", "B Tq Hq D", kRequired),
@@ -49,13 +41,12 @@ struct FlashMLAOp : FunctionOp<mla_attention, mla_attention_backward, FlashMLACo
            {"attention_mask",
             "causal",
             {"causal_alignment", "causal_alignment", "", "causal !cu_seqlens"},
-            "mask",
-            "mask_info"}),
+            "mask"}),
       pick(kSoftmaxFields<Call, &Options::softmax>,
            {{"softmax_scale", "softmax_scale", "number; 1/sqrt(D + P)"}, "empty_row"}),
       std::array{
-          hint<Call, &Options::softmax, &SoftmaxOptions::q_block>("q_blocksize", "block_q"),
-          hint<Call, &Options::softmax, &SoftmaxOptions::k_block>("kv_blocksize", "block_k"),
+          hint<Call, &Options::softmax, &SoftmaxOptions::q_block>("q_blocksize"),
+          hint<Call, &Options::softmax, &SoftmaxOptions::k_block>("kv_blocksize"),
       });
 
   static constexpr Operation kRow = {
@@ -64,7 +55,6 @@ struct FlashMLAOp : FunctionOp<mla_attention, mla_attention_backward, FlashMLACo
       .summary = "keys and values rebuilt from a latent",
       .outputs = kSoftmaxOutputs,
       .gradients = kMlaGradients,
-      .cache_name = "mla",
   };
 };
 

@@ -10,7 +10,7 @@
 
 namespace maskctl::attention {
 
-/// A block that is listed twice for a token: its keys count twice in the softmax (as ejkernel), or
+/// A block that is listed twice for a token: its keys count twice in the softmax or
 /// once.
 enum class DuplicateBlocks : std::uint8_t { kCount, kOnce };
 

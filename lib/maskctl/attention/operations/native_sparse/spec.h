@@ -56,8 +56,7 @@ inline constexpr ResultField kNativeSparseGradients[] = {
 };
 
 struct NativeSparseAttentionOp
-    : FunctionOp<native_sparse_attention, native_sparse_attention_backward,
-                 NativeSparseAttentionConfig> {
+    : FunctionOp<native_sparse_attention, native_sparse_attention_backward> {
   static UsualCall usual_call(AxisExtents extents) { return usual_blocks(std::move(extents)); }
 
   static constexpr std::array kFields = join(kSparseQkv<Call>,
@@ -72,7 +71,6 @@ struct NativeSparseAttentionOp
       .summary = "blocks of keys for each token, given or ranked",
       .outputs = kNativeSparseOutputs,
       .gradients = kNativeSparseGradients,
-      .cache_name = "nsa",
   };
 };
 
@@ -89,7 +87,7 @@ inline constexpr ResultField kApplySparseGradients[] = {
 
 /// It has no config and is never tuned.
 struct ApplyNativeSparseAttentionOp
-    : FunctionOp<apply_native_sparse_attention, apply_native_sparse_attention_backward, NoConfig> {
+    : FunctionOp<apply_native_sparse_attention, apply_native_sparse_attention_backward> {
   static UsualCall usual_call(AxisExtents extents) { return usual_blocks(std::move(extents)); }
 
   static constexpr std::array kFields = join(kSparseQkv<Call>, kSparseBlocks<Call, kRequired>);

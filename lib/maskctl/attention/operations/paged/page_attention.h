@@ -15,7 +15,7 @@ namespace maskctl::attention {
 enum class KvLayout : std::uint8_t {
   kUnset,
   kHeadsFirst,   // [pages, Hkv, page_size, D]
-  kTokensFirst,  // [pages, page_size, Hkv, D], as ejkernel's modules call it
+  kTokensFirst,  // [pages, page_size, Hkv, D]
 };
 
 /// Borrowed arrays; query and caches are f32, f16 or bf16, of one dtype. Token p of sequence n is

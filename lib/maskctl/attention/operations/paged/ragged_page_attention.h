@@ -60,7 +60,7 @@ struct RaggedPageAttentionV3Inputs {
 };
 
 struct RaggedPageAttentionV3Options {
-  double softmax_scale = 1.0;             // not 1 / sqrt(D), as in ejkernel
+  double softmax_scale = 1.0;             // not 1 / sqrt(D)
   std::optional<Index> sliding_window;    // w keys, the row's own included; 1 or more
   std::optional<double> logits_soft_cap;  // cap * tanh(s / cap), above 0
   /// The query is divided by q_scale, clipped to what its dtype holds and rounded to it; logits are
@@ -80,7 +80,7 @@ struct RaggedPageAttentionV3Options {
 Tensor ragged_page_attention_v3(const RaggedPageAttentionV3Inputs& inputs, Tensor& kv_cache,
                                 const RaggedPageAttentionV3Options& options = {});
 
-/// The form of ejkernel's modules: keys and values are in the pages already.
+/// Another form: keys and values are in the pages already.
 struct RaggedPageAttentionV3PagesInputs {
   const Tensor* query = nullptr;         // [T,Hq,D]
   const Tensor* key_pages = nullptr;     // [pages, page_size, Hkv, D]

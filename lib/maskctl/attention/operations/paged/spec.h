@@ -8,56 +8,23 @@
 
 namespace maskctl::attention {
 
-/// Numbers of pages that are worth reading at a time: 64 to 512 keys. `axis` of the cache is that
-/// of slots; where it is missing, the operation refuses the call.
-inline std::vector<Index> page_counts(const Tensor* cache, Index axis) {
-  const Index page_size = cache && cache->rank() > axis ? cache->extent(axis) : 1;
-  std::vector<Index> counts;
-  for (const Index keys : {64, 128, 512}) {
-    const Index pages = ceil_div(keys, std::max<Index>(page_size, 1));
-    if (counts.empty() || counts.back() != pages) counts.push_back(pages);
-  }
-  return counts;
-}
-
-template <class Config>
-std::vector<Config> ragged_candidates(const Tensor* cache) {
-  std::vector<Config> candidates;
-  for (const Index pages : page_counts(cache, 1)) {
-    candidates.push_back({.num_kv_pages_per_block = pages});
-  }
-  for (const Index queries : {96, 288}) candidates.push_back({.num_queries_per_block = queries});
-  return candidates;
-}
-
 /// Options that the ragged forms share.
 template <class Call>
 inline constexpr std::array kRaggedOptions = {
     option<Call, &Call::Options::softmax_scale>("softmax_scale", "number; 1/sqrt(D)"),
     option<Call, &Call::Options::logits_soft_cap>("logits_soft_cap", "number above 0"),
     option<Call, &Call::Options::sliding_window>("sliding_window", "keys, the row's own counted"),
-    hint<Call, &Call::Options::num_kv_pages_per_block>("num_kv_pages_per_block",
-                                                       "num_kv_pages_per_block"),
-    hint<Call, &Call::Options::num_queries_per_block>("num_queries_per_block",
-                                                      "num_queries_per_block"),
+    hint<Call, &Call::Options::num_kv_pages_per_block>("num_kv_pages_per_block"),
+    hint<Call, &Call::Options::num_queries_per_block>("num_queries_per_block"),
 };
 
 inline constexpr std::string_view kLayoutWords[] = {"unset", "heads_first", "tokens_first"};
 
 inline constexpr ResultField kPageOutputs[] = {whole_result("out", "N Hq D|N 1 Hq D")};
 
-struct PageAttentionOp : FunctionOp<page_attention, nullptr, PageAttentionConfig> {
+struct PageAttentionOp : FunctionOp<page_attention, nullptr> {
   /// A query for each of B sequences of T tokens.
   static UsualCall usual_call(AxisExtents extents);
-  static std::vector<Config> candidates(const Inputs& in, const Options& o) {
-    std::vector<Config> candidates;
-    for (const Index splits : {1, 2, 4, 8}) candidates.push_back({.num_splits = splits});
-    const bool heads_first = o.kv_layout != KvLayout::kTokensFirst;
-    for (const Index pages : page_counts(in.key_cache, heads_first ? 2 : 1)) {
-      candidates.push_back({.pages_per_compute_block = pages});
-    }
-    return candidates;
-  }
   static std::string_view cache_axes(const void* call) {
     const Options& o = static_cast<const Call*>(call)->options;
     return o.kv_layout == KvLayout::kTokensFirst ? "pages page_size Hkv D"
@@ -79,17 +46,14 @@ struct PageAttentionOp : FunctionOp<page_attention, nullptr, PageAttentionConfig
                                         "heads_first, tokens_first; needed where both fit"),
       option<Call, &Options::max_context_len>("max_context_len", "tokens; no context may be longer",
                                               kBound),
-      hint<Call, &Options::num_splits>("num_splits", "num_splits"),
-      hint<Call, &Options::pages_per_compute_block>("pages_per_compute_block",
-                                                    "pages_per_compute_block"),
+      hint<Call, &Options::num_splits>("num_splits"),
+      hint<Call, &Options::pages_per_compute_block>("pages_per_compute_block"),
   };
 
   static constexpr Operation kRow = {
       .name = "page_attention",
       .summary = "decoding over a paged cache",
       .outputs = kPageOutputs,
-      .cache_name = "page-attention",
-      .version = "1",
       .splittable = "N Hq Hkv",
   };
 };
@@ -97,13 +61,9 @@ struct PageAttentionOp : FunctionOp<page_attention, nullptr, PageAttentionConfig
 inline constexpr ResultField kRaggedOutputs[] = {whole_result("out", "T Hq D")};
 
 /// Version 2.
-struct RaggedPageAttentionOp
-    : FunctionOp<ragged_page_attention, nullptr, RaggedPageAttentionConfig> {
+struct RaggedPageAttentionOp : FunctionOp<ragged_page_attention, nullptr> {
   /// Prefill of B sequences of T tokens, as in version 3.
   static UsualCall usual_call(AxisExtents extents);
-  static std::vector<Config> candidates(const Inputs& in, const Options&) {
-    return ragged_candidates<Config>(in.kv_pages);
-  }
 
   static constexpr std::array kFields = join(
       std::array{
@@ -121,8 +81,6 @@ struct RaggedPageAttentionOp
       .name = "ragged_page_attention",
       .summary = "packed prefill and decoding over pages (v2)",
       .outputs = kRaggedOutputs,
-      .cache_name = "ragged-page-attention",
-      .version = "1",
       .splittable = "Hq Hkv",
   };
 };
@@ -132,12 +90,7 @@ inline Tensor attend_to_pages(const RaggedPageAttentionV3PagesInputs& in,
                               const RaggedPageAttentionOptions& o) {
   return ragged_page_attention_v3(in, o);
 }
-struct RaggedPageAttentionv3PagesOp
-    : FunctionOp<attend_to_pages, nullptr, RaggedPageAttentionv3Config> {
-  static std::vector<Config> candidates(const Inputs& in, const Options&) {
-    return ragged_candidates<Config>(in.key_pages);
-  }
-
+struct RaggedPageAttentionv3PagesOp : FunctionOp<attend_to_pages, nullptr> {
   static constexpr std::array kFields = join(
       std::array{
           array<Call, &Inputs::query>("query", "T Hq D", kRequired),
@@ -156,8 +109,6 @@ struct RaggedPageAttentionv3PagesOp
       .name = "ragged_page_attention_v3",
       .summary = "ragged_page_attention on pages that hold the new tokens already (v3)",
       .outputs = kRaggedOutputs,
-      .cache_name = "ragged-page-attention-v3",
-      .version = "1",
       .splittable = "Hq Hkv",
   };
 };
@@ -172,12 +123,8 @@ inline Tensor update_and_attend(const RaggedPageAttentionV3Call& in,
                                 const RaggedPageAttentionV3Options& o) {
   return ragged_page_attention_v3(in, *in.kv_cache, o);
 }
-struct RaggedPageAttentionv3Op
-    : FunctionOp<update_and_attend, nullptr, RaggedPageAttentionv3Config> {
+struct RaggedPageAttentionv3Op : FunctionOp<update_and_attend, nullptr> {
   static UsualCall usual_call(AxisExtents extents);
-  static std::vector<Config> candidates(const Inputs& in, const Options&) {
-    return ragged_candidates<Config>(in.kv_cache);
-  }
   /// 16-bit elements are packed in pairs, so that K and V of a head share an entry.
   static std::string_view cache_axes(const void* call) {
     const Inputs& in = static_cast<const Call*>(call)->in;
@@ -216,8 +163,6 @@ struct RaggedPageAttentionv3Op
       .summary = "ragged_page_attention with an update of the cache (v3)",
       .outputs = kRaggedOutputs,
       .other_form = &kOperation<RaggedPageAttentionv3PagesOp>,
-      .cache_name = "ragged-page-attention-v3",
-      .version = "1",
       .splittable = "Hq Hkv",
       .updated_axes = "pages page_size Hkv packing Dpad",
   };
@@ -225,17 +170,9 @@ struct RaggedPageAttentionv3Op
 
 inline constexpr ResultField kDecodeOutputs[] = {whole_result("out", "B Hq D|B 1 Hq D")};
 
-struct RaggedDecodeAttentionOp
-    : FunctionOp<ragged_decode_attention, nullptr, RaggedDecodeAttentionConfig> {
+struct RaggedDecodeAttentionOp : FunctionOp<ragged_decode_attention, nullptr> {
   /// All S keys of each sequence.
   static UsualCall usual_call(AxisExtents extents);
-  static std::vector<Config> candidates(const Inputs&, const Options&) {
-    std::vector<Config> candidates;
-    for (const Index size : {64, 128, 256, 512}) {
-      candidates.push_back({.fwd_params = FwdParams{.kv_blocksize = size}});
-    }
-    return candidates;
-  }
 
   static constexpr std::array kFields = {
       array<Call, &Inputs::query>("query", "B Hq D|B 1 Hq D", kRequired),
@@ -247,15 +184,13 @@ struct RaggedDecodeAttentionOp
       option<Call, &Options::softmax_scale>("softmax_scale", "number; 1/sqrt(D)"),
       option<Call, &Options::logits_soft_cap>("logits_soft_cap", "number above 0"),
       option<Call, &Options::sliding_window>("sliding_window", "W or LEFT+RIGHT around the query"),
-      hint<Call, &Options::kv_blocksize>("kv_blocksize", "kv_blocksize"),
+      hint<Call, &Options::kv_blocksize>("kv_blocksize"),
   };
 
   static constexpr Operation kRow = {
       .name = "ragged_decode_attention",
       .summary = "decoding over a range of a dense cache",
       .outputs = kDecodeOutputs,
-      .cache_name = "ragged-decode-attention",
-      .version = "1",
   };
 };
 

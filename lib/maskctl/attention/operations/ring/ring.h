@@ -1,4 +1,4 @@
-// ejkernel's ring_attention: devices that hold queries pass each other the keys and values.
+// ring_attention: devices that hold queries pass each other the keys and values.
 #pragma once
 
 #include "maskctl/attention/ring/rank.h"

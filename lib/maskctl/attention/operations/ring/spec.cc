@@ -1,8 +1,5 @@
 #include "maskctl/attention/operations/ring/spec.h"
 
-#include <fmt/format.h>
-
-#include "maskctl/attention/arrays/checks.h"
 #include "maskctl/attention/ring/shard.h"
 #include "maskctl/attention/sharded/plan.h"
 
@@ -12,12 +9,6 @@ void RingAttentionOp::check_sharding(const Options& o, const ShardPlan& plan) {
   const bool whole = plan.axes_of("Tq").empty() && plan.axes_of("Tk").empty();
   if (o.axis_name.empty() && whole) return;  // each device has whole sequences: a ring of one
   for (const char* axis : {"Tq", "Tk"}) plan.check_split(axis, "axis_name", o.axis_name);
-  if (!o.mask.mask_info) return;
-  if (o.mask.mask_info->fields().axes.sequence == AxisName(o.axis_name)) return;
-  refuse(
-      fmt::format("sharded ring_attention: the sequence axis of mask_info is not axis_name "
-                  "'{}'",
-                  o.axis_name));
 }
 
 void RingAttentionOp::localise(Inputs&, Options& o, const Shard& shard, const ShardPlan& plan,

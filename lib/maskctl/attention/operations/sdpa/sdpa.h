@@ -1,4 +1,4 @@
-// ejkernel's scaled_dot_product_attention: plain softmax attention, the baseline of the others.
+// scaled_dot_product_attention: plain softmax attention, the baseline of the others.
 #pragma once
 
 #include <functional>
@@ -7,8 +7,8 @@
 
 namespace maskctl::attention {
 
-/// Lengths [B] are mask.query_lengths and mask.key_lengths. (ejkernel calls them cum_seqlens_q and
-/// cum_seqlens_k, although it takes lengths.)
+/// Lengths [B] are mask.query_lengths and mask.key_lengths;
+/// they are lengths, not cumulative ones.
 struct ScaledDotProductAttentionOptions : DenseOptions {
   /// Makes the bias when none is given; called once in each pass.
   std::function<Tensor()> init_bias;

@@ -7,15 +7,14 @@
 namespace maskctl::attention {
 
 struct ScaledDotProductAttentionOp
-    : FunctionOp<scaled_dot_product_attention, scaled_dot_product_attention_backward,
-                 ScaledDotProductAttentionConfig> {
+    : FunctionOp<scaled_dot_product_attention, scaled_dot_product_attention_backward> {
   static void complete(Inputs&, Options& o, OwnedArrays& owned) { make_bias(o, owned); }
 
   static constexpr std::array kFields =
       join(kDenseArrays<Call>, pick(kBiasAndSinks<Call>, {"bias"}),
            pick(kMaskFields<Call, &Options::mask>,
                 {"query_lengths", "key_lengths", "attention_mask", "causal", "sliding_window",
-                 "causal_alignment", "mask", "mask_info"}),
+                 "causal_alignment", "mask"}),
            pick(kSoftmaxFields<Call, &Options::softmax>, {"softmax_scale", "empty_row"}));
 
   static constexpr Operation kRow = {
@@ -23,8 +22,6 @@ struct ScaledDotProductAttentionOp
       .summary = "the baseline",
       .outputs = kSoftmaxOutputs,
       .gradients = std::span(kSoftmaxGradients).first<4>(),  // no sinks
-      .cache_name = "sdpa",
-      .tunes = false,
   };
 };
 

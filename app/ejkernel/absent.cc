@@ -1,0 +1,83 @@
+// A build without ejkernel: what needs it is refused with the option of the build that has it.
+#include <fmt/format.h>
+
+#include "app/cli/environment.h"
+#include "app/ejkernel/commands.h"
+#include "app/ejkernel/door.h"
+#include "maskctl/base/error.h"
+
+namespace maskctl::app::ejkernel {
+
+namespace {
+
+[[noreturn]] void refuse(std::string_view asked) {
+  throw Error(Errc::kUnsupported,
+              fmt::format("{}: this maskctl was built without ejkernel; build it with "
+                          "-DMASKCTL_EJKERNEL=ON",
+                          asked));
+}
+
+}  // namespace
+
+void require(std::string_view asked) { refuse(asked); }
+
+std::string raised_text(const Error&) { return ""; }
+
+void start_trace(bool) {}  // nothing of it is called
+
+const ObjectKind* stored_object() {
+  static constexpr ObjectKind kRefused = {
+      ArrayKind::kMaskInfo, [](const Container&, const std::string&) { return false; },
+      [](Container&, const std::string&, const ReadOptions&) -> LoadedMask {
+        refuse("mask-info");
+      }};
+  return &kRefused;
+}
+
+std::optional<OtherRules> other_rules(std::string_view, std::string_view) { return std::nullopt; }
+
+void apply(Loader&, const std::string&, const OutputOptions&, Session&) { refuse("apply"); }
+Explained explained(Loader&, const std::string&) { refuse("why"); }
+InfoReport info(Loader&, const std::string&, const MeshOptions&, Session&) {
+  refuse("info --mesh");
+}
+std::shared_ptr<const Tensor> printed(Loader&, const std::string&, const PrintOptions&) {
+  refuse("info --print");
+}
+LoadedMask drawn(Loader&, const std::string&) { refuse("show"); }
+std::string visualized(Loader&, const std::string&, const VisualizeRequest&) { refuse("show"); }
+std::string visualized(const Mask&, const Panel&, const VisualizeRequest&) { refuse("show"); }
+
+attention::Backend backend_of_platform(std::string_view name) {
+  refuse(fmt::format("platform={}", name));
+}
+
+std::unique_ptr<attention::CallRunner> configured_runner(const ConfigChoice& choice,
+                                                         const Session&) {
+  if (choice.policy) require("--policy");
+  if (!choice.cache.empty()) require("--cache");
+  if (*environment("EJKERNEL_AUTOTUNE_POLICY") != '\0') require("EJKERNEL_AUTOTUNE_POLICY");
+  return nullptr;
+}
+
+void print_recorded(const attention::CallRunner&) {}
+
+/// Backends without ejkernel's names for them.
+std::vector<BackendLine> backend_lines(std::string_view operation) {
+  std::vector<BackendLine> out;
+  for (const std::string_view name : attention::backend_names()) {
+    const attention::Backend backend = *attention::backend_from_name(name);
+    BackendLine line;
+    line.operation = operation;
+    line.platform = line.device = "-";
+    line.reason = attention::unavailable(backend);
+    line.implementation = line.reason.empty() ? name : "-";
+    line.chosen = backend == attention::Context().backend;
+    out.push_back(std::move(line));
+  }
+  return out;
+}
+
+Answer blockmap(const BlockmapOptions&, Session&) { refuse("blockmap"); }
+
+}  // namespace maskctl::app::ejkernel

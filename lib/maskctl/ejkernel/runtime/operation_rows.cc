@@ -1,0 +1,80 @@
+#include "maskctl/ejkernel/runtime/operation_rows.h"
+
+#include <fmt/format.h>
+
+#include "maskctl/base/error.h"
+
+namespace maskctl::attention {
+namespace {
+
+/// The number that a config has under a name, by itself or in the params of a pass.
+std::optional<Index> number_in(const AnyConfig& config, std::string_view name, bool backward) {
+  std::optional<Index> found;
+  const auto look = [&](std::string_view field, const auto& value) {
+    using Value = std::decay_t<decltype(value)>;
+    constexpr bool number =
+        std::is_same_v<Value, Index> || std::is_same_v<Value, std::optional<Index>>;
+    if constexpr (number) {
+      if (field == name) found = value;
+    }
+  };
+  const auto look_inside = [&](std::string_view field, const auto& value) {
+    look(field, value);
+    if constexpr (requires { value->num_warps; }) {
+      const bool pass = field == (backward ? "bwd_params" : "fwd_params");
+      if (pass && value) for_each_field(*value, look);
+    }
+  };
+  std::visit([&](const auto& own) { for_each_field(own, look_inside); }, config);
+  return found;
+}
+
+}  // namespace
+
+std::string_view ModuleRow::number_of(std::string_view hint) const {
+  const auto found = std::ranges::find(hint_names, hint, &HintName::hint);
+  return found == hint_names.end() ? hint : found->number;
+}
+
+std::span<const ModuleRow* const> module_rows() {
+  static constexpr const ModuleRow* kRows[] = {
+      &kModule<FlashAttentionOp>,
+      &kModule<RingAttentionOp>,
+      &kModule<ScaledDotProductAttentionOp>,
+      &kModule<AttentionOp>,
+      &kModule<BlockSparseAttentionOp>,
+      &kModule<FlashMLAOp>,
+      &kModule<NativeSparseAttentionOp>,
+      &kModule<PageAttentionOp>,
+      &kModule<RaggedPageAttentionOp>,
+      &kModule<RaggedPageAttentionv3Op>,
+      &kModule<RaggedPageAttentionv3PagesOp>,
+      &kModule<RaggedDecodeAttentionOp>,
+      &kModule<GLAttentionOp>,
+      &kModule<LightningAttentionOp>,
+      &kModule<RecurrentAttentionOp>,
+      &kModule<GroupedMatmulOp>,
+      &kModule<MeanPoolingOp>,
+  };
+  return kRows;
+}
+
+const ModuleRow* find_module(const Operation& operation) {
+  const auto found = std::ranges::find(module_rows(), &operation, &ModuleRow::operation);
+  return found == module_rows().end() ? nullptr : *found;
+}
+
+const ModuleRow& module_of(const Operation& operation) {
+  if (const ModuleRow* row = find_module(operation)) return *row;
+  throw Error(Errc::kUnsupported, fmt::format("{} has no config", operation.name));
+}
+
+void apply_config(const ModuleRow& row, const AnyConfig& config, bool backward, void* call) {
+  for (const Field& field : row.operation->fields) {
+    if (!field.is(kHint)) continue;
+    const std::optional<Index> number = number_in(config, row.number_of(field.name), backward);
+    if (number && *number > 0) *std::get<Index*>(field.slot(call)) = *number;
+  }
+}
+
+}  // namespace maskctl::attention
