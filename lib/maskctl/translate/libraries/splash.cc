@@ -120,6 +120,7 @@ Chain splash_heads(const LibrarySource& source, const Python& given) {
     source.fail(mask.position, "expected MultiHeadMask([MASK, ...]) or [MASK] * heads");
   }
   std::vector<Chain> chains;
+  chains.reserve(each.items.size());
   for (const Python& one : each.items) chains.push_back(chain(one));
   return chain_of_members(chains, step::Scoped::Axis::kHeads);
 }

@@ -107,6 +107,7 @@ Condition all_of(const std::vector<Condition>& parts) {
 
 Condition any_of(const std::vector<Condition>& parts) {
   std::vector<Condition> closed;
+  closed.reserve(parts.size());
   for (const Condition& one : parts) closed.push_back(negated(one));
   return negated(all_of(closed));
 }

@@ -29,6 +29,7 @@ struct NamedMask {
 std::vector<Index> NamedMask::numbers() const {
   std::vector<Index> out;
   std::vector<const Python*> rest;
+  rest.reserve(given.items.size() + given.named.size());
   for (const Python& item : given.items) rest.push_back(&item);
   for (const auto& [key, item] : given.named) rest.push_back(&item);
   std::ranges::reverse(rest);
