@@ -193,6 +193,20 @@ TEST_CASE("reasons hold the numbers that the steps used") {
         "query 9 is past the last document, which ends at 8, key 4 is in document 1 [3, 8)");
 }
 
+TEST_CASE("inside documents it is said which tokens of theirs the pair is") {
+  const Mask square(full_plane(10, 10));
+  const Why found = of("within:lens=3+5{causal}", square, {0, 0, 5, 7});
+  REQUIRE(found.steps.size() == 2);
+  CHECK(found.steps[0].reason ==
+        "query 5 is in document 1, keys [3, 8): key 7 is one of them; in it they are query 2 and "
+        "key 4");
+  CHECK(found.steps[1].reason == "the last key of query 2 is 2: key 4 is 2 past it");
+  CHECK(of("within:lens=3+5{causal}", square, {0, 0, 5, 1}).steps[0].reason ==
+        "query 5 is in document 1, keys [3, 8): key 1 is none");
+  CHECK(of("within:lens=3+5{causal}", square, {0, 0, 9, 1}).steps[0].reason ==
+        "query 9 is in no document");
+}
+
 TEST_CASE("slices are followed back to the source") {
   const Mask full(full_plane(256, 256));
   const Why found = of("causal | slice:q=128:192,k=100:200", full, {0, 0, 5, 40});

@@ -128,6 +128,10 @@ TEST_CASE("chunks with an alignment and an origin on all masks to 4x4") {
         }
         judge({step::Chunk{size, 0, align, ints(random_values(judge.batch(), -5, 5, random))}},
               "chunk, an origin per batch" + text(size));
+        step::Chunk chunk{0, 0, align};
+        chunk.sizes = ints(random_values(judge.batch(), 1, 5, random));
+        chunk.offsets = ints(random_values(judge.batch(), -5, 5, random));
+        judge({chunk}, "chunk, a size and an offset per batch");
       }
     }
   });
@@ -207,7 +211,11 @@ TEST_CASE("chains inside documents on all masks to 4x4") {
 }
 
 TEST_CASE("dilated, prefix, sinks, not on all masks to 4x4") {
-  for_all_masks([](Judge& judge, Index, Index, bool) {
+  std::mt19937 random(3);
+  for_all_masks([&](Judge& judge, Index, Index, bool) {
+    judge({step::Dilated{1, ints(random_values(judge.batch(), 0, 4, random))}},
+          "dilated, a stride per batch");
+    judge({step::Dilated{1, ints({2, 3, 4, 5, 6})}}, "dilated, strides of other batches");
     for (Index n = -1; n <= 5; ++n) {
       judge({step::Dilated{n}}, "dilated" + text(n));
       judge({step::Prefix{n}}, "prefix" + text(n));

@@ -223,13 +223,15 @@ TEST_CASE("numbers per batch are lists or sources, and print as they were") {
         "sinks:n=lens.npy", "chunk:size=4,offset=1,align=bottom-right,origin=0+3",
         "chunk:size=4,origin=3", "chunk:size=4+5", "chunk:size=lens.npy", "window:left=3+7",
         "window:right=2+0", "window:left=lens.npy,right=1+2", "window:keys=4+8",
-        "window:both=lens.npy,offset=1+2"}) {
+        "window:both=lens.npy,offset=1+2", "chunk:size=4,offset=-2+3", "dilated:stride=2+3",
+        "dilated:stride=lens.npy"}) {
     CHECK(to_text(bound(text)) == text);
   }
   CHECK(values(only<step::Window>("window:keys=4+8").lefts) == std::vector<Index>{3, 7});
   CHECK(values(only<step::Window>("window:keys=lens.npy").lefts) == std::vector<Index>{2, 3});
   CHECK(test::bind_failure("window:keys=3+0").find("must be 1 to") != std::string::npos);
   CHECK(test::bind_failure("chunk:size=3+0").find("must be 1 to") != std::string::npos);
+  CHECK(test::bind_failure("dilated:stride=3+0").find("must be 1 to") != std::string::npos);
   CHECK(test::bind_failure("prefix:n=3+-1").find("must be 0 to") != std::string::npos);
 }
 

@@ -161,6 +161,19 @@ TEST_CASE("a step that only closes opens nothing, and one that only opens closes
   });
 }
 
+TEST_CASE("a step with idle numbers changes nothing", "[laws]") {
+  Index idle_steps = 0;
+  for_all_rules([&](const StepInfo& info, const Drawn& one) {
+    const RuleInfo& rule = one.step.row();
+    const auto idle = rule.idle ? rule.idle(one.step, shape_of(one.before)) : std::nullopt;
+    if (!idle) return;
+    CHECK(&info_of(*idle) == &info);
+    CHECK(differing_cells(apply(one.before, *idle), one.before) == 0);
+    ++idle_steps;
+  });
+  CHECK(idle_steps > 0);
+}
+
 /// Whether words say which argument has changed, by its name or by what some rules call it.
 bool names(const std::string& words, const StepInfo& info, const Field& field) {
   static const std::map<std::string_view, std::string_view> kOwnWords{

@@ -64,6 +64,14 @@ inline Index per_batch(const Tensor& array, Index b) {
 inline void need_per_batch(const Dense& m, const Tensor& array) {
   need(array.elements() == 1 || (array.rank() == 1 && array.elements() == m.b), "values per batch");
 }
+/// The value of each batch: `one`, unless the array has them.
+inline std::vector<Index> per_batch(const Dense& m, Index one, const NamedArray& each) {
+  std::vector<Index> out(static_cast<std::size_t>(m.b), one);
+  if (each.array.elements() == 0) return out;
+  need_per_batch(m, each.array);
+  for (Index b = 0; b < m.b; ++b) out[static_cast<std::size_t>(b)] = per_batch(each.array, b);
+  return out;
+}
 
 /// Value i of batch b, from [S], [1,S] or [B,S].
 inline Index per_token(const Tensor& array, Index b, Index i) {
@@ -92,46 +100,51 @@ Dense keep(const Dense& m, Rule&& rule) {
 
 inline Dense run_rule(const Dense& m, const step::Causal& s) {
   const Index shift = diagonal(m, s.align);
-  const bool none = s.offsets.array.elements() == 0;
-  if (!none) need_per_batch(m, s.offsets.array);
+  const std::vector<Index> offsets = per_batch(m, 0, s.offsets);
   return keep(m, [&](Index b, Index, Index q, Index k) {
-    return k <= q + shift + (none ? 0 : per_batch(s.offsets.array, b));
+    return k <= q + shift + offsets[static_cast<std::size_t>(b)];
   });
 }
 
 inline Dense run_rule(const Dense& m, const step::Window& s) {
   const Index shift = diagonal(m, s.align);
-  need(!s.left || *s.left >= 0, "left");
-  need(!s.right || *s.right >= 0, "right");
-  const bool listed = s.offsets.array.elements() > 0;
-  if (listed) need_per_batch(m, s.offsets.array);
+  const std::vector<Index> offsets = per_batch(m, s.offset, s.offsets),
+                           lefts = per_batch(m, s.left.value_or(0), s.lefts),
+                           rights = per_batch(m, s.right.value_or(0), s.rights);
+  for (const Index left : lefts) need(left >= 0, "left");
+  for (const Index right : rights) need(right >= 0, "right");
+  const bool no_left = !s.left && s.lefts.array.elements() == 0;
+  const bool no_right = !s.right && s.rights.array.elements() == 0;
   return keep(m, [&](Index b, Index, Index q, Index k) {
-    const Index distance = k - (q + shift + (listed ? per_batch(s.offsets.array, b) : s.offset));
-    return (!s.left || distance >= -*s.left) && (!s.right || distance <= *s.right);
+    const auto batch = static_cast<std::size_t>(b);
+    const Index distance = k - (q + shift + offsets[batch]);
+    return (no_left || distance >= -lefts[batch]) && (no_right || distance <= rights[batch]);
   });
 }
 
 inline Dense run_rule(const Dense& m, const step::Chunk& s) {
-  need(s.size >= 1, "size");
-  const auto floored = [&](Index i) {
+  const std::vector<Index> sizes = per_batch(m, s.size, s.sizes),
+                           offsets = per_batch(m, s.offset, s.offsets),
+                           origins = per_batch(m, 0, s.origins);
+  for (const Index size : sizes) need(size >= 1, "size");
+  const auto floored = [](Index i, Index size) {
     Index chunk = 0;
     while (i < 0) {
-      i += s.size;
+      i += size;
       --chunk;
     }
-    while (i >= s.size) {
-      i -= s.size;
+    while (i >= size) {
+      i -= size;
       ++chunk;
     }
     return chunk;
   };
   // Without an alignment rows are counted from the first, whatever the shape.
   const Index shift = s.align == Align::kUnset ? 0 : diagonal(m, s.align);
-  const bool listed = s.origins.array.elements() > 0;
-  if (listed) need_per_batch(m, s.origins.array);
   return keep(m, [&](Index b, Index, Index q, Index k) {
-    const Index origin = listed ? per_batch(s.origins.array, b) : 0;
-    return floored(q + shift + s.offset - origin) == floored(k - origin);
+    const auto batch = static_cast<std::size_t>(b);
+    const Index size = sizes[batch], origin = origins[batch];
+    return floored(q + shift + offsets[batch] - origin, size) == floored(k - origin, size);
   });
 }
 
@@ -183,8 +196,11 @@ inline Dense run_rule(const Dense& m, const step::Pad& s) {
 }
 
 inline Dense run_rule(const Dense& m, const step::Dilated& s) {
-  need(s.stride >= 1, "stride");
-  return keep(m, [&](Index, Index, Index q, Index k) { return (k - q) % s.stride == 0; });
+  const std::vector<Index> strides = per_batch(m, s.stride, s.strides);
+  for (const Index stride : strides) need(stride >= 1, "stride");
+  return keep(m, [&](Index b, Index, Index q, Index k) {
+    return (k - q) % strides[static_cast<std::size_t>(b)] == 0;
+  });
 }
 
 inline Dense run_rule(const Dense& m, const step::Block& s) {

@@ -111,6 +111,8 @@ TEST_CASE("of two known chains the argument that differs is the cause") {
         "B = A with chunk size 16 instead of 8");
   CHECK(cause_of("open:q=1 | close:k=3", "open:q=1 | close:k=3-4") ==
         "B = A with close k 3-4 instead of 3");
+  CHECK(cause_of("dilated:stride=2", "dilated:stride=3") ==
+        "B = A with dilated stride 3 instead of 2");
   CHECK(cause_of("causal:offset=1 | pad:lens=60", "causal:offset=1 | pad:lens=60,of=both") ==
         "B = A with padding rows closed");
 }
@@ -130,6 +132,9 @@ TEST_CASE("numbers that differ between batches are one step again") {
   CHECK(recognised_as("window:both=2+3") == "window:both=2+3");
   CHECK(recognised_as("window:left=2+3,right=1") == "window:left=2+3,right=1");
   CHECK(recognised_as("chunk:size=4+5") == "chunk:size=4+5");
+  CHECK(recognised_as("chunk:size=4,offset=1+3") == "chunk:size=4,offset=1+3");
+  CHECK(recognised_as("dilated:stride=2+3") == "dilated:stride=2+3");
+  CHECK(recognised_as("dilated:stride=1+3 | causal") == "dilated:stride=1+3 | causal");
 }
 
 }  // namespace

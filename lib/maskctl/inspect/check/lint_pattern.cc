@@ -14,14 +14,13 @@
 #include "maskctl/inspect/recognise/steps.h"
 #include "maskctl/mask/planes/bands.h"
 #include "maskctl/mask/planes/row_lists/row_keys.h"
-#include "maskctl/mask/steps/causal.h"
 #include "maskctl/mask/steps/dilated.h"
 #include "maskctl/mask/steps/document.h"
 #include "maskctl/mask/steps/global.h"
 #include "maskctl/mask/steps/not.h"
 #include "maskctl/mask/steps/region.h"
+#include "maskctl/mask/steps/rule.h"
 #include "maskctl/mask/steps/scoped.h"
-#include "maskctl/mask/steps/window.h"
 
 namespace maskctl {
 namespace {
@@ -53,16 +52,17 @@ Chain without_places(const Chain& chain) {
 }
 
 /// The distance between neighbouring tokens: the stride of a dilation.
-Index stride_of(const Chain& chain) {
+Index stride_of(const Chain& chain, Index batch) {
   Index out = 1;
   for (const Step& step : chain) {
-    if (const auto* dilated = step.get_if<step::Dilated>()) out *= dilated->stride;
+    const auto* dilated = step.get_if<step::Dilated>();
+    if (dilated) out *= of_batch(dilated->strides, batch, dilated->stride);
   }
   return out;
 }
 
 /// Documents by their lengths, which batch entries may have of their own, and no other steps but
-/// causal and window.
+/// those that keep diagonals.
 bool are_documents(const Chain& chain) {
   const auto documents = [](const Step& step) {
     const auto* scoped = step.get_if<step::Scoped>();
@@ -71,7 +71,7 @@ bool are_documents(const Chain& chain) {
   };
   return std::ranges::any_of(chain, documents) &&
          std::ranges::all_of(chain, [&documents](const Step& step) {
-           return documents(step) || step.is<step::Causal>() || step.is<step::Window>();
+           return documents(step) || keeps_diagonals(step);
          });
 }
 
@@ -139,7 +139,6 @@ class Unexplained {
       : pattern_(pattern),
         mask_(pattern.mask),
         residue_(pattern.found.residue),
-        reach_(stride_of(pattern.found.chain)),
         steps_(maskctl::apply(full_like(mask_), pattern.found.chain)),
         cells_(zip(Op::kXor, mask_, steps_)) {}
 
@@ -208,11 +207,12 @@ class Unexplained {
     if (is_end_of_window(cell) || has_mirror(cell)) return false;
     const Index queries = mask_.queries(), keys = mask_.keys();
     const PlanePtr& plane = cells_.plane(cell.batch, cell.head);
-    const auto near = [this](Index at, Index size) {
-      return Range{std::max<Index>(at - reach_, 0), std::min(at + reach_ + 1, size)};
+    const Index reach = stride_of(pattern_.found.chain, cell.batch);
+    const auto near = [reach](Index at, Index size) {
+      return Range{std::max<Index>(at - reach, 0), std::min(at + reach + 1, size)};
     };
     Index others = plane->count(near(cell.query, queries), near(cell.key, keys)) - 1;
-    for (Index step = -reach_; step <= reach_; ++step) {
+    for (Index step = -reach; step <= reach; ++step) {
       const Index q = cell.query + step, k = cell.key - step;
       if (step == 0 || q < 0 || q >= queries || k < 0 || k >= keys) continue;
       others -= plane->count({q, q + 1}, {k, k + 1});
@@ -260,7 +260,6 @@ class Unexplained {
   const Pattern& pattern_;
   const Mask& mask_;
   const Residue& residue_;
-  Index reach_;  // distance to the neighbours of a cell
   Mask steps_, cells_;
 };
 

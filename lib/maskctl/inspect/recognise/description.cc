@@ -84,8 +84,8 @@ struct RuleBits {
            signed_number(rule.offset) + list(rule.offsets) + list(rule.lefts) + list(rule.rights);
   }
   Index operator()(const step::Chunk& rule) const {
-    return number + 2 + signed_number(rule.offset) + list(rule.origins) +
-           list(rule.sizes);  // a single chunk is a padding
+    return number + 2 + signed_number(rule.offset) + list(rule.origins) + list(rule.sizes) +
+           list(rule.offsets);  // a single chunk is a padding
   }
   Index operator()(const step::Document& rule) const { return runs(rule.q) + runs(rule.kv); }
   Index operator()(const step::DocumentLengths& rule) const {
@@ -94,7 +94,7 @@ struct RuleBits {
   Index operator()(const step::Pad& rule) const {
     return (rule.is_lengths ? list(rule.valid) : runs(rule.valid)) + rule.left + rule.both;
   }
-  Index operator()(const step::Dilated&) const { return number; }
+  Index operator()(const step::Dilated& rule) const { return number + list(rule.strides); }
   Index operator()(const step::Block& rule) const {
     return kArrayName + rule.map.array.elements() + 2 * number;
   }

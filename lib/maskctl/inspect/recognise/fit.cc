@@ -140,7 +140,7 @@ class Forms {
     if (size > 0 && extent_.keys / size <= kMostChunks) out_.push_back({step::Chunk{size, offset}});
   }
   void add(const step::Chunk& rule) {
-    if (!rule.sizes.empty()) return;
+    if (!rule.sizes.empty() || !rule.offsets.empty()) return;
     std::vector<Index> sizes{rule.size + 1, rule.size - 1, rule.size * 2, rule.size / 2};
     std::vector<Index> offsets{0, rule.offset + 1, rule.offset - 1, -rule.offset};
     for (const Index a : edges_.keys) {
@@ -228,6 +228,7 @@ class Forms {
     }
   }
   void add(const step::Dilated& rule) {
+    if (!rule.strides.empty()) return;
     for (const Index by : {Index{1}, Index{-1}}) out_.push_back({step::Dilated{rule.stride + by}});
   }
   template <typename Rule>

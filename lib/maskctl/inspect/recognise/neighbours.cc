@@ -14,7 +14,6 @@
 #include "maskctl/inspect/recognise/recognise.h"
 #include "maskctl/mask/arrays/dense.h"
 #include "maskctl/mask/planes/bands.h"
-#include "maskctl/mask/steps/causal.h"
 #include "maskctl/mask/steps/chunk.h"
 #include "maskctl/mask/steps/combine.h"
 #include "maskctl/mask/steps/document.h"
@@ -51,18 +50,11 @@ Chain edited(Chain chain, std::size_t i, const std::optional<Step>& step) {
   return chain;
 }
 
-/// All numbers of the array, moved; a single 0 where there are none.
+/// All numbers of the array, moved.
 NamedArray moved(const NamedArray& array, Index by) {
-  std::vector<std::int64_t> numbers{0};
-  if (!array.empty()) numbers = as_int64(array.array, "numbers");
-  NamedArray out{Tensor(DType::kInt64, {std::ssize(numbers)}), array.text};
-  std::ranges::transform(numbers, out.array.as<std::int64_t>().begin(),
-                         [by](std::int64_t n) { return n + by; });
+  NamedArray out{astype(array.array, DType::kInt64), array.text};
+  for (std::int64_t& number : out.array.as<std::int64_t>()) number += by;
   return out;
-}
-
-Align turned(Align align) {
-  return align == Align::kBottomRight ? Align::kTopLeft : Align::kBottomRight;
 }
 
 /// The ids with document `from` merged into document `to`.
@@ -218,7 +210,7 @@ class Edits {
   }
 
   void join(const step::Chunk& rule) {
-    if (!square_ || rule.offset != 0 || !rule.sizes.empty()) return;
+    if (!square_ || rule.offset != 0 || rule.is_per_batch()) return;
     std::vector<Index> lengths;  // the chunks as documents
     for (Index left = keys_; left > 0; left -= rule.size) {
       lengths.push_back(std::min(left, rule.size));
@@ -270,29 +262,33 @@ class Edits {
   std::vector<Edit> out_;
 };
 
-/// Calls f for every causal and window step, including those inside other steps.
+/// With another value of this argument in every step that keeps diagonals, including those inside
+/// other steps.
 template <typename F>
-Chain with_diagonals(Chain chain, const F& f) {
+Chain with_diagonals(Chain chain, std::string_view argument, const F& other) {
   for (Step& step : chain) {
-    if (auto* causal = step.get_if<step::Causal>()) f(*causal);
-    if (auto* window = step.get_if<step::Window>()) f(*window);
+    const Field* field = keeps_diagonals(step) ? find_field(step, argument) : nullptr;
+    if (field) field->set(step, other(field->get(step)));
     if (const auto find_chain = info_of(step).chain) {
       Chain& inner = *find_chain(step);
-      inner = with_diagonals(std::move(inner), f);
+      inner = with_diagonals(std::move(inner), argument, other);
     }
   }
   return chain;
 }
 
-struct TurnAlign {
-  void operator()(auto& rule) const { rule.align = turned(rule.align); }
-};
+/// The other alignment; an absent one is top-left.
+FieldValue turned(const FieldValue& align) {
+  const Index* given = std::get_if<Index>(&align);
+  return Index{given && *given == 1 ? 0 : 1};
+}
 
-struct MoveDiagonal {
-  Index by;
-  void operator()(step::Causal& rule) const { rule.offsets = moved(rule.offsets, by); }
-  void operator()(step::Window& rule) const { rule.offset += by; }
-};
+/// The number or numbers, moved; an absent one is 0.
+FieldValue moved(const FieldValue& value, Index by) {
+  if (const auto* array = std::get_if<NamedArray>(&value)) return moved(*array, by);
+  const Index* number = std::get_if<Index>(&value);
+  return (number ? *number : 0) + by;
+}
 
 /// Each key gets the cells of its left (by = 1) or right (by = -1) neighbour.
 Mask shifted(const Mask& mask, Index by) {
@@ -378,7 +374,7 @@ class Finder {
     const std::optional<Chain> steps = steps_of(known);
     if (!steps) return;
     const Chain& chain = *steps;
-    if (!square_) put_chain("aligned the other way", with_diagonals(chain, TurnAlign{}));
+    if (!square_) put_chain("aligned the other way", with_diagonals(chain, "align", turned));
     of_all_scopes(chain);
     for (std::size_t i = 0; i < chain.size(); ++i) {
       for (Edit& edit : edits_of(chain[i])) {
@@ -388,7 +384,7 @@ class Finder {
     for (const Index by : {Index{1}, Index{-1}}) {
       put_chain(
           by > 0 ? "diagonals moved by a key to the right" : "diagonals moved by a key to the left",
-          with_diagonals(chain, MoveDiagonal{by}));
+          with_diagonals(chain, "offset", [by](const FieldValue& v) { return moved(v, by); }));
     }
   }
 

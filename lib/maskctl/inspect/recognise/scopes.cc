@@ -5,8 +5,6 @@
 #include <optional>
 
 #include "maskctl/base/text.h"
-#include "maskctl/mask/steps/first_keys.h"
-#include "maskctl/mask/steps/pad.h"
 #include "maskctl/mask/steps/region.h"
 #include "maskctl/mask/steps/rule.h"
 #include "maskctl/mask/steps/scoped.h"
@@ -166,17 +164,6 @@ std::optional<Step> merged(const std::vector<const Step*>& each) {
   return out;
 }
 
-/// A step of the same rule that changes nothing, for a batch that lacks it; nothing if no number
-/// achieves that.
-std::optional<Step> neutral(const Step& step, const Extent& extent) {
-  if (const auto* rule = step.get_if<step::Pad>(); rule && rule->is_lengths) {
-    return pad(extent.keys, rule->left, rule->both);
-  }
-  if (step.is<step::Prefix>()) return Step{step::Prefix{0}};
-  if (step.is<step::Sinks>()) return Step{step::Sinks{0}};
-  return std::nullopt;
-}
-
 /// The chain, with the steps of `longest` that it lacks added as steps that change nothing.
 std::optional<Chain> filled(const Chain& chain, const Chain& longest, const Extent& extent) {
   Chain out;
@@ -186,7 +173,9 @@ std::optional<Chain> filled(const Chain& chain, const Chain& longest, const Exte
       out.push_back(chain[at++]);
       continue;
     }
-    const auto nothing = neutral(step, extent);
+    const auto idle = step.row().idle;
+    const auto nothing =
+        idle ? idle(step, {1, 1, extent.queries, extent.keys}) : std::optional<Step>();
     if (!nothing) return std::nullopt;
     out.push_back(*nothing);
   }

@@ -11,9 +11,8 @@
 #include "maskctl/inspect/recognise/regions.h"
 #include "maskctl/inspect/recognise/scopes.h"
 #include "maskctl/mask/arrays/nearest.h"
-#include "maskctl/mask/steps/causal.h"
 #include "maskctl/mask/steps/region.h"
-#include "maskctl/mask/steps/window.h"
+#include "maskctl/mask/steps/rule.h"
 
 namespace maskctl::recognition {
 namespace {
@@ -134,8 +133,7 @@ class Borrowing {
 void share_band(const std::vector<PlanePtr>& planes, std::vector<PlaneChain>& found) {
   const Extent extent{planes.front()->queries(), planes.front()->keys()};
   const auto band_at = [](const Chain& chain) {
-    return std::ranges::find_if(
-        chain, [](const Step& step) { return step.is<step::Causal>() || step.is<step::Window>(); });
+    return std::ranges::find_if(chain, keeps_diagonals);
   };
   const auto with = [&](Chain chain, const Step& band) {
     auto at = band_at(chain);

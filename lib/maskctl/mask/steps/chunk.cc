@@ -16,18 +16,12 @@ std::string words(const Chunk& rule) {
 Meets meets(const Chunk&) { return Meets::kKeeps; }
 
 Mask cells(const Chunk& rule, const MaskShape& shape) {
-  const auto batch = as_size(shape.batch);
-  const std::vector<Index> sizes = rule.sizes.empty()
-                                       ? std::vector<Index>(batch, rule.size)
-                                       : per_batch(shape, rule.sizes, "chunk", "sizes");
-  for (const Index size : sizes) {
-    if (size < 1) refuse("chunk", fmt::format("size {}: expected at least 1", size));
-  }
-  check_offset(rule.offset, "chunk");
-  const Index moved =
-      rule.offset + (rule.align == Align::kUnset ? 0 : align_shift(shape, rule.align, "chunk"));
-  const auto plane = [&](Index chunk, Index origin) {
-    const Index size = std::min(chunk, 4 * kUnbounded);
+  const Index shift = rule.align == Align::kUnset ? 0 : align_shift(shape, rule.align, "chunk");
+  const auto plane = [&](Index given, Index offset, Index origin) {
+    if (given < 1) refuse("chunk", fmt::format("size {}: expected at least 1", given));
+    check_offset(offset, "chunk");
+    check_offset(origin, "chunk");
+    const Index size = std::min(given, 4 * kUnbounded), moved = offset + shift;
     std::vector<Slab> slabs;
     for (Index start = origin - ceil_div(origin, size) * size; start < shape.keys; start += size) {
       const Range rows = intersect({start - moved, start + size - moved}, {0, shape.queries});
@@ -35,22 +29,22 @@ Mask cells(const Chunk& rule, const MaskShape& shape) {
     }
     return bands(shape.queries, shape.keys, slabs);
   };
-  if (rule.origins.empty() && rule.sizes.empty()) return Mask(plane(rule.size, 0));
-  const std::vector<Index> origins =
-      rule.origins.empty() ? std::vector<Index>(batch, 0)
-                           : per_batch_offsets(shape, rule.origins, "chunk", "origins");
-  return per_values(shape, plane, sizes, origins);
+  if (!rule.is_per_batch()) return Mask(plane(rule.size, rule.offset, 0));
+  return per_values(shape, plane, per_batch(shape, rule.sizes, rule.size, "chunk", "sizes"),
+                    per_batch(shape, rule.offsets, rule.offset, "chunk", "offsets"),
+                    per_batch(shape, rule.origins, 0, "chunk", "origins"));
 }
 
 PairReason reason(const Chunk& rule, const MaskShape& shape, const Cell& cell) {
   const Index shift = shift_of(shape, rule.align);
   const Index origin = of_batch(rule.origins, cell.batch);
   const Index size = of_batch(rule.sizes, cell.batch, rule.size);
-  const Index q = floor_div(cell.query + shift + rule.offset - origin, size);
+  const Index offset = of_batch(rule.offsets, cell.batch, rule.offset);
+  const Index q = floor_div(cell.query + shift + offset - origin, size);
   const Index k = floor_div(cell.key - origin, size);
   std::string moved =
       shift == 0 ? "" : fmt::format(" {} {} from K - Q", shift < 0 ? '-' : '+', std::abs(shift));
-  if (rule.offset != 0) moved += fmt::format(" + offset {}", rule.offset);
+  if (offset != 0) moved += fmt::format(" + offset {}", offset);
   const std::string from = origin == 0 ? "" : fmt::format(", origin={}", origin);
   return {q == k, fmt::format("query {}{} is in chunk {}, key {} in chunk {} (size={}{})",
                               cell.query, moved, q, cell.key, k, size, from)};
@@ -60,9 +54,9 @@ Expr formula(const Chunk& rule) {
   // Without an alignment rows count from the first.
   const Align align = rule.align == Align::kUnset ? Align::kTopLeft : rule.align;
   const Expr origin = expr::of_batch("origin", rule.origins);
-  const Expr size =
-      rule.sizes.empty() ? expr::number(rule.size) : expr::of_batch("size", rule.sizes);
-  return expr::floor_divide(expr::diagonal(align) + rule.offset - origin, size) ==
+  const Expr size = expr::of_batch("size", rule.sizes, rule.size);
+  const Expr offset = expr::of_batch("offset", rule.offsets, rule.offset);
+  return expr::floor_divide(expr::diagonal(align) + offset - origin, size) ==
          expr::floor_divide(expr::key() - origin, size);
 }
 
@@ -74,10 +68,11 @@ constexpr std::array kChunkFields = {
          .help = "tokens in a chunk: a number, or one per batch",
          .required = true,
          .min = 1}),
-    fields::of<&Chunk::offset>({.name = "offset",
-                                .help = "added to the query before its chunk is found",
-                                .fallback = "0",
-                                .min = kAnyNumber}),
+    fields::number_or_each<Chunk, &Chunk::offset, &Chunk::offsets>(
+        {.name = "offset",
+         .help = "added to the query before its chunk is found: a number, or one per batch",
+         .fallback = "0",
+         .min = kAnyNumber}),
     fields::align<&Chunk::align>(
         "which key row 0 sits at when Q != K: 0 (also when left out), or K - Q"),
     fields::of<&Chunk::origins>({.name = "origin",

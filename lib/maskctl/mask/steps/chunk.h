@@ -12,7 +12,9 @@ struct Chunk {
   Index offset = 0;
   Align align = Align::kUnset;
   NamedArray origins = {};  // the key where a chunk starts: [1] or one per batch; empty: 0
-  NamedArray sizes = {};    // [B], one per batch, replaces `size` unless empty
+  NamedArray sizes = {}, offsets = {};  // [B], replace `size` and `offset` unless empty
+  /// Whether a number is given for each batch.
+  bool is_per_batch() const { return !origins.empty() || !sizes.empty() || !offsets.empty(); }
   friend bool operator==(const Chunk&, const Chunk&) = default;
 };
 

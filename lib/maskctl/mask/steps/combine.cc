@@ -44,6 +44,10 @@ PairReason reason(const Combine& rule, const MaskShape&, const Cell& cell) {
                              other ? "open" : "closed")};
 }
 
+Combine hollow(const Combine& rule) {
+  return {rule.op, closed_mask(shape_of(rule.mask)), rule.text};
+}
+
 Expr formula(const Combine& rule) { return expr::other_mask("other", rule.mask); }
 
 namespace {

@@ -9,31 +9,44 @@
 
 namespace maskctl::step {
 
-std::string words(const Dilated& rule) { return fmt::format("dilated stride {}", rule.stride); }
+std::string words(const Dilated& rule) {
+  return rule.strides.empty() ? fmt::format("dilated stride {}", rule.stride) : "dilation";
+}
 
 Meets meets(const Dilated&) { return Meets::kKeeps; }
 
 Mask cells(const Dilated& rule, const MaskShape& shape) {
-  if (rule.stride < 1)
-    refuse("dilated", fmt::format("stride {}: expected at least 1", rule.stride));
-  return Mask(maskctl::dilated(shape.queries, shape.keys, rule.stride, 0));
+  const auto plane = [&](Index stride) {
+    if (stride < 1) refuse("dilated", fmt::format("stride {}: expected at least 1", stride));
+    return maskctl::dilated(shape.queries, shape.keys, stride, 0);
+  };
+  if (rule.strides.empty()) return Mask(plane(rule.stride));
+  return per_values(shape, plane, per_batch(shape, rule.strides, "dilated", "strides"));
 }
 
 PairReason reason(const Dilated& rule, const MaskShape&, const Cell& cell) {
   const Index distance = cell.key - cell.query;
-  const bool yes = distance % rule.stride == 0;
+  const Index stride = of_batch(rule.strides, cell.batch, rule.stride);
+  const bool yes = distance % stride == 0;
   return {yes, fmt::format("key - query = {}, {} multiple of stride={}", distance,
-                           yes ? "a" : "not a", rule.stride)};
+                           yes ? "a" : "not a", stride)};
 }
 
+Dilated idle(const Dilated&, const MaskShape&) { return {1}; }
+
 Expr formula(const Dilated& rule) {
-  return expr::modulo(expr::key() - expr::query(), rule.stride) == expr::number(0);
+  const Expr stride = expr::of_batch("stride", rule.strides, rule.stride);
+  return expr::modulo(expr::key() - expr::query(), stride) == expr::number(0);
 }
 
 namespace {
 
-constexpr std::array kDilatedFields = {fields::of<&Dilated::stride>(
-    {.name = "stride", .help = "distance between open keys", .required = true, .min = 1})};
+constexpr std::array kDilatedFields = {
+    fields::number_or_each<Dilated, &Dilated::stride, &Dilated::strides>(
+        {.name = "stride",
+         .help = "distance between open keys: a number, or one per batch",
+         .required = true,
+         .min = 1})};
 
 constexpr std::array kDilatedNames = {
     StepInfo{.name = "dilated",

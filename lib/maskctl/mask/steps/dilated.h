@@ -8,6 +8,7 @@ namespace maskctl::step {
 /// Keeps (k - q) divisible by stride.
 struct Dilated {
   Index stride = 1;
+  NamedArray strides = {};  // [B], one per batch, replaces `stride` unless empty
   friend bool operator==(const Dilated&, const Dilated&) = default;
 };
 

@@ -30,8 +30,8 @@ Expr diagonal(Align align) { return Expr({.kind = Kind::kDiagonal, .align = alig
 Expr of_tokens(bool shared) { return shared ? diagonal(Align::kUnset) : query(); }
 Expr truth(bool value) { return number(value ? 1 : 0); }
 
-Expr of_batch(std::string_view name, const NamedArray& array) {
-  if (array.empty()) return number(0);
+Expr of_batch(std::string_view name, const NamedArray& array, Index absent) {
+  if (array.empty()) return number(absent);
   if (array.array.elements() == 1) return number(maskctl::element(array.array, 0));
   return Expr({.kind = Kind::kOfBatch, .name = name, .array = array.array});
 }
@@ -56,7 +56,8 @@ Expr other_mask(std::string_view name, const Mask& mask) {
 
 Expr floor_divide(Expr a, Expr b) { return joined(Kind::kFloorDivide, std::move(a), std::move(b)); }
 Expr floor_divide(Expr a, Index b) { return floor_divide(std::move(a), number(b)); }
-Expr modulo(Expr a, Index b) { return joined(Kind::kModulo, std::move(a), number(b)); }
+Expr modulo(Expr a, Expr b) { return joined(Kind::kModulo, std::move(a), std::move(b)); }
+Expr modulo(Expr a, Index b) { return modulo(std::move(a), number(b)); }
 Expr where(Expr condition, Expr yes, Expr no) {
   return Expr(
       {.kind = Kind::kWhere, .parts = {std::move(condition), std::move(yes), std::move(no)}});

@@ -84,8 +84,8 @@ Expr number(Index value);
 Expr diagonal(Align align);
 /// The query's index in an array of tokens; if keys share the array, that of the key beside it.
 Expr of_tokens(bool shared);
-/// A single number, or the number of this batch; 0 for an empty array.
-Expr of_batch(std::string_view name, const NamedArray& array);
+/// A single number, or the number of this batch; `absent` for an empty array.
+Expr of_batch(std::string_view name, const NamedArray& array, Index absent = 0);
 Expr element(std::string_view name, Tensor array, std::vector<Expr> at);
 Expr document(std::string_view name, const std::vector<Index>& lengths, Expr token);
 /// `name` is a table of the tokens in the ranges, which code may read instead.
@@ -95,6 +95,7 @@ Expr truth(bool value);
 
 Expr floor_divide(Expr a, Expr b);
 Expr floor_divide(Expr a, Index b);
+Expr modulo(Expr a, Expr b);
 Expr modulo(Expr a, Index b);
 Expr where(Expr condition, Expr yes, Expr no);
 

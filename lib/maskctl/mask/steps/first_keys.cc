@@ -42,9 +42,13 @@ PairReason reason(const Rule& rule, const MaskShape&, const Cell& cell) {
 }
 
 template <FirstKeys Rule>
+Rule idle(const Rule&, const MaskShape&) {
+  return {0};
+}
+
+template <FirstKeys Rule>
 Expr formula(const Rule& rule) {
-  return expr::key() <
-         (rule.each.empty() ? expr::number(rule.n) : expr::of_batch("first", rule.each));
+  return expr::key() < expr::of_batch("first", rule.each, rule.n);
 }
 
 namespace {

@@ -80,6 +80,13 @@ PairReason reason(const Pad& rule, const MaskShape& shape, const Cell& cell) {
   return {key.holds && query.holds, std::move(words)};
 }
 
+std::optional<Step> idle(const Pad& rule, const MaskShape& shape) {
+  if (!rule.is_lengths) return std::nullopt;
+  Pad out = rule;
+  out.valid = fields::numbers({shape.keys});
+  return out;
+}
+
 Expr formula(const Pad& rule) {
   const Expr keys = valid_at(rule, expr::key());
   return rule.both ? keys && valid_at(rule, expr::of_tokens(true)) : keys;

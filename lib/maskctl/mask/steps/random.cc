@@ -89,6 +89,14 @@ PairReason reason(const Random& rule, const MaskShape& shape, const Cell& cell) 
                            rule.sparsity, rule.seed)};
 }
 
+/// A seed outside numpy's range is still refused.
+Random hollow(const Random& rule) {
+  Random out = rule;
+  if (out.seed <= kMostNumpySeed) out.stream = Random::Stream::kJax;
+  out.max_bytes = 0;
+  return out;
+}
+
 CellFormula formula(const Random&) { return no_formula("its cells are drawn from a stream"); }
 
 std::optional<Misfit> misfit(const Random& rule, GivenNames) {

@@ -86,6 +86,14 @@ bool only_closes(const Step& step) {
   return how == Meets::kKeeps || how == Meets::kCloses;
 }
 
+bool keeps_diagonals(const Step& step) { return step.row().diagonal != nullptr; }
+
+const Field* find_field(const Step& step, std::string_view name) {
+  const auto fields = info_of(step).args;
+  const auto at = std::ranges::find(fields, name, &Field::name);
+  return at == fields.end() ? nullptr : &*at;
+}
+
 Chain declaring(const Chain& chain) {
   Chain out;
   for (const Step& step : chain) {
@@ -141,6 +149,12 @@ Cell cell_before_step(const Step& step, const MaskShape& shape, const Cell& to) 
   return cell;
 }
 
+Mask closed_mask(const MaskShape& shape) {
+  const PlanePtr plane = empty_plane(shape.queries, shape.keys);
+  return Mask::make(shape.batch, shape.heads, shape.queries, shape.keys,
+                    [&](Index, Index) { return plane; });
+}
+
 std::string shape_text(const MaskShape& shape) {
   return fmt::format("[B {}, H {}, Q {}, K {}]", shape.batch, shape.heads, shape.queries,
                      shape.keys);
@@ -170,6 +184,12 @@ std::vector<Index> per_batch(const MaskShape& shape, const NamedArray& array, st
                              batch == 1 ? "" : fmt::format(" or {}", batch)));
   }
   return {values.begin(), values.end()};
+}
+
+std::vector<Index> per_batch(const MaskShape& shape, const NamedArray& array, Index one,
+                             std::string_view step, const char* what) {
+  if (array.empty()) return std::vector<Index>(as_size(shape.batch), one);
+  return per_batch(shape, array, step, what);
 }
 
 void check_offset(Index offset, std::string_view step) {

@@ -64,6 +64,12 @@ struct PairReason {
   std::string words;
 };
 
+/// Where a step applies the chain that it holds: a part of the mask, and a cell of it.
+struct Inside {
+  MaskShape shape;
+  Cell cell;
+};
+
 /// What is wrong with arguments that are right one by one.
 struct Misfit {
   std::string_view field;
@@ -93,6 +99,14 @@ struct RuleInfo {
   Mask (*apply)(const Step& step, const Mask& mask);
   /// Where a cell was before the step; null: where it is.
   Cell (*cell_before)(const Step& step, const MaskShape& shape, const Cell& cell);
+  /// Where the chain that the step holds is applied to a pair; nothing where it is not, so that the
+  /// reason decides. Null for rules that hold none.
+  std::optional<Inside> (*inside)(const Step& step, const MaskShape& shape, const Cell& cell);
+  /// A step with the same checks and shapes that reads no mask and draws nothing; null: itself.
+  Step (*hollow)(const Step& step);
+  /// The step with other numbers, so that it changes nothing; nothing, or null, where no numbers do
+  /// that.
+  std::optional<Step> (*idle)(const Step& step, const MaskShape& shape);
   /// The part that says which queries are padding; null where all or nothing of it does.
   std::optional<Step> (*declared)(const Step& step);
   std::optional<Misfit> (*misfit)(const Step& step, GivenNames given);
@@ -114,6 +128,10 @@ std::string words_of(const Step& step);
 const Chain* chain_of(const Step& step);
 /// True when the step can only close cells.
 bool only_closes(const Step& step);
+/// True for steps, such as causal and window, whose cells lie between two diagonals.
+bool keeps_diagonals(const Step& step);
+/// The argument of this name; nullptr where the step has none.
+const Field* find_field(const Step& step, std::string_view name);
 /// The steps that say which queries are padding, and those that move cells.
 Chain declaring(const Chain& chain);
 
@@ -142,8 +160,8 @@ Chain* chain_in(Step& step) {
 }
 
 /// The row of a rule. Its file has meets(), cells() or apply(), reason() and formula(), and where
-/// they say anything name_index(), words(), declared(), diagonal(), cell_before(), misfit() and
-/// limit(), all for this type.
+/// they say anything name_index(), words(), declared(), diagonal(), cell_before(), inside(),
+/// hollow(), idle(), misfit() and limit(), all for this type.
 template <typename Rule>
 constexpr RuleInfo describe(std::span<const StepInfo> names, Reopening reopening,
                             Declares declares) {
@@ -194,6 +212,25 @@ constexpr RuleInfo describe(std::span<const StepInfo> names, Reopening reopening
       return cell_before(s.as<Rule>(), shape, cell);
     };
   }
+  constexpr bool has_inside = requires(const Rule& r, const MaskShape& s, const Cell& c) {
+    inside(r, s, c);
+  };
+  static_assert(
+      has_inside == requires(const Rule& r) { r.chain; },
+      "inside() says where the chain of a rule is applied");
+  if constexpr (has_inside) {
+    out.inside = [](const Step& s, const MaskShape& shape, const Cell& cell) {
+      return inside(s.as<Rule>(), shape, cell);
+    };
+  }
+  if constexpr (requires(const Rule& r) { hollow(r); }) {
+    out.hollow = [](const Step& s) { return Step(hollow(s.as<Rule>())); };
+  }
+  if constexpr (requires(const Rule& r, const MaskShape& s) { idle(r, s); }) {
+    out.idle = [](const Step& s, const MaskShape& shape) -> std::optional<Step> {
+      return idle(s.as<Rule>(), shape);
+    };
+  }
   if constexpr (requires(const Rule& r, GivenNames g) { misfit(r, g); }) {
     out.misfit = [](const Step& s, GivenNames given) { return misfit(s.as<Rule>(), given); };
   }
@@ -208,6 +245,8 @@ constexpr RuleInfo describe(std::span<const StepInfo> names, Reopening reopening
 inline MaskShape shape_of(const Mask& mask) {
   return {mask.batch(), mask.heads(), mask.queries(), mask.keys()};
 }
+/// A mask of this shape whose cells are closed.
+Mask closed_mask(const MaskShape& shape);
 std::string shape_text(const MaskShape& shape);
 /// Throws Error(kInvalidArgument) "step NAME: ...".
 [[noreturn]] void refuse(std::string_view step, const std::string& why);
@@ -220,7 +259,10 @@ constexpr Index shift_of(const MaskShape& shape, Align align) {
 /// One value per batch of the mask, from an array of 1 or B values.
 std::vector<Index> per_batch(const MaskShape& shape, const NamedArray& array, std::string_view step,
                              const char* what);
-/// The same, each within +-2^40.
+/// The same; `one` in all batches where the array is empty.
+std::vector<Index> per_batch(const MaskShape& shape, const NamedArray& array, Index one,
+                             std::string_view step, const char* what);
+/// Values of an array that is not empty, each within +-2^40.
 std::vector<Index> per_batch_offsets(const MaskShape& shape, const NamedArray& array,
                                      std::string_view step, const char* what);
 void check_offset(Index offset, std::string_view step);

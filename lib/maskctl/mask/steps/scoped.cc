@@ -69,8 +69,26 @@ Mask apply_rule(const Scoped& rule, const Mask& mask) {
   });
 }
 
-/// why() follows the pair into the chain.
-PairReason reason(const Scoped&, const MaskShape&, const Cell&) { return {true, ""}; }
+std::optional<Inside> inside(const Scoped& rule, const MaskShape& shape, const Cell& cell) {
+  const bool on_heads = rule.axis == Scoped::Axis::kHeads;
+  Inside out{shape, cell};
+  Index& extent = on_heads ? out.shape.heads : out.shape.batch;
+  Index& place = on_heads ? out.cell.head : out.cell.batch;
+  const auto members = members_of(rule, extent, on_heads ? "heads" : "batch");
+  const auto at = std::ranges::find(members, place);
+  if (at == members.end()) return std::nullopt;
+  extent = std::ssize(members);
+  place = at - members.begin();
+  return out;
+}
+
+/// Other heads and batches stay as they are.
+PairReason reason(const Scoped& rule, const MaskShape& shape, const Cell& cell) {
+  const bool on_heads = rule.axis == Scoped::Axis::kHeads;
+  return {true, fmt::format("{} {} is {} of them", on_heads ? "head" : "batch",
+                            on_heads ? cell.head : cell.batch,
+                            inside(rule, shape, cell) ? "one" : "none")};
+}
 
 CellFormula formula(const Scoped&) { return no_formula("it applies a chain"); }
 

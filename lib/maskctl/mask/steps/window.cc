@@ -22,9 +22,7 @@ Index checked_side(Index keys) {
 /// One side of the window for each batch; kUnbounded where it has no limit.
 std::vector<Index> sides(const MaskShape& shape, const std::optional<Index>& one,
                          const NamedArray& each, const char* what) {
-  const Index side = one.value_or(kUnbounded);
-  const std::vector<Index> out = each.empty() ? std::vector<Index>(as_size(shape.batch), side)
-                                              : per_batch(shape, each, "window", what);
+  const auto out = per_batch(shape, each, one.value_or(kUnbounded), "window", what);
   for (const Index keys : out) checked_side(keys);
   return out;
 }
@@ -55,16 +53,14 @@ Mask cells(const Window& rule, const MaskShape& shape) {
   }
   const std::vector<Index> lefts = sides(shape, rule.left, rule.lefts, "left"),
                            rights = sides(shape, rule.right, rule.rights, "right");
-  check_offset(rule.offset, "window");
   const Index shift = align_shift(shape, rule.align, "window");
   const auto plane = [&](Index left, Index right, Index offset) {
+    check_offset(offset, "window");
     const auto [low, high] = around(shift + offset, left, right);
     return diagonal_band(shape.queries, shape.keys, low, high);
   };
-  const std::vector<Index> offsets =
-      rule.offsets.empty() ? std::vector<Index>(lefts.size(), rule.offset)
-                           : per_batch_offsets(shape, rule.offsets, "window", "offsets");
-  return per_values(shape, plane, lefts, rights, offsets);
+  return per_values(shape, plane, lefts, rights,
+                    per_batch(shape, rule.offsets, rule.offset, "window", "offsets"));
 }
 
 PairReason reason(const Window& rule, const MaskShape& shape, const Cell& cell) {
@@ -85,16 +81,15 @@ PairReason reason(const Window& rule, const MaskShape& shape, const Cell& cell) 
 }
 
 Expr formula(const Window& rule) {
-  const auto number = [](std::string_view name, Index one, const NamedArray& each) {
-    return each.empty() ? expr::number(one) : expr::of_batch(name, each);
-  };
-  const Expr centre = expr::diagonal(rule.align) + number("offset", rule.offset, rule.offsets);
+  const Expr centre =
+      expr::diagonal(rule.align) + expr::of_batch("offset", rule.offsets, rule.offset);
   Expr out = expr::truth(true);
   if (rule.left || !rule.lefts.empty()) {
-    out = centre - expr::key() <= number("left", rule.left.value_or(0), rule.lefts);
+    out = centre - expr::key() <= expr::of_batch("left", rule.lefts, rule.left.value_or(0));
   }
   if (rule.right || !rule.rights.empty()) {
-    out = out && expr::key() - centre <= number("right", rule.right.value_or(0), rule.rights);
+    out =
+        out && expr::key() - centre <= expr::of_batch("right", rule.rights, rule.right.value_or(0));
   }
   return out;
 }

@@ -12,8 +12,13 @@
 #include "maskctl/mask/steps/rule.h"
 #include "maskctl/tensor/convert.h"
 
-namespace maskctl {
+namespace maskctl::step {
 namespace {
+
+/// The queries and the keys of one document.
+struct DocumentRanges {
+  Range q, k;
+};
 
 struct Part {
   DocumentRanges at;
@@ -122,23 +127,46 @@ std::vector<std::pair<std::int32_t, Range>> ranges_of_ids(const NamedArray& ids,
   return out;
 }
 
-std::vector<DocumentRanges> pairs_of_ids(const step::Within& rule, const Mask& mask, Index b) {
+std::vector<DocumentRanges> pairs_of_ids(const Within& rule, const MaskShape& shape, Index b) {
   const NamedArray& kv = rule.shared ? rule.q : rule.kv;
-  check_batched(shape_of(mask), rule.q.array, mask.queries(), "within", "queries");
-  check_batched(shape_of(mask), kv.array, mask.keys(), "within", "keys");
+  check_batched(shape, rule.q.array, shape.queries, "within", "queries");
+  check_batched(shape, kv.array, shape.keys, "within", "keys");
   std::map<std::int32_t, Range> keys;
-  for (const auto& [id, range] : ranges_of_ids(kv, mask.keys(), b, rule.pad_id)) keys[id] = range;
+  for (const auto& [id, range] : ranges_of_ids(kv, shape.keys, b, rule.pad_id)) keys[id] = range;
   std::vector<DocumentRanges> out;
-  for (const auto& [id, range] : ranges_of_ids(rule.q, mask.queries(), b, rule.pad_id)) {
+  for (const auto& [id, range] : ranges_of_ids(rule.q, shape.queries, b, rule.pad_id)) {
     const auto found = keys.find(id);
     if (found != keys.end()) out.push_back({range, found->second});
   }
   return out;
 }
 
+/// The documents of batch b in the order of their queries; either side may be empty.
+std::vector<DocumentRanges> document_ranges(const Within& rule, const MaskShape& shape, Index b) {
+  if (rule.q.array.elements() > 0) return pairs_of_ids(rule, shape, b);
+  const auto& kv_lengths = rule.kv_lengths.empty() ? rule.lengths : rule.kv_lengths;
+  if (kv_lengths.size() != rule.lengths.size()) {
+    refuse("within", fmt::format("{} documents of queries and {} of keys", rule.lengths.size(),
+                                 kv_lengths.size()));
+  }
+  const std::vector<Range> q = ranges_of(rule.lengths, shape.queries, "queries");
+  const std::vector<Range> k = ranges_of(kv_lengths, shape.keys, "keys");
+  std::vector<DocumentRanges> out;
+  for (std::size_t i = 0; i < q.size(); ++i) out.push_back({q[i], k[i]});
+  return out;
+}
+
+/// True when all batches have the same documents.
+bool shares_documents(const Within& rule) {
+  const auto one = [](const NamedArray& ids) {
+    return ids.array.rank() < 2 || ids.array.extent(0) == 1;
+  };
+  return one(rule.q) && one(rule.kv);
+}
+
 /// The documents of a batch that have cells.
-std::vector<DocumentRanges> documents_in(const step::Within& rule, const Mask& mask, Index b) {
-  std::vector<DocumentRanges> documents = document_ranges(rule, mask, b);
+std::vector<DocumentRanges> documents_in(const Within& rule, const Mask& mask, Index b) {
+  std::vector<DocumentRanges> documents = document_ranges(rule, shape_of(mask), b);
   std::erase_if(documents, [](const DocumentRanges& at) { return at.q.empty() || at.k.empty(); });
   return documents;
 }
@@ -159,9 +187,8 @@ std::optional<DiagonalPart> diagonal_part(const Chain& chain, const DocumentRang
 
 /// What a chain of diagonals keeps of all documents, in time for each that does not depend on how
 /// planes are stored; nothing for other chains.
-std::optional<Mask> cells_of_diagonals(const step::Within& rule, const Mask& mask) {
-  const auto may_be_diagonal = [](const Step& step) { return step.row().diagonal != nullptr; };
-  if (!std::ranges::all_of(rule.chain, may_be_diagonal)) return std::nullopt;
+std::optional<Mask> cells_of_diagonals(const Within& rule, const Mask& mask) {
+  if (!std::ranges::all_of(rule.chain, keeps_diagonals)) return std::nullopt;
   std::vector<PlanePtr> planes;
   for (Index b = 0; b < (shares_documents(rule) ? 1 : mask.batch()); ++b) {
     std::vector<DiagonalPart> parts;
@@ -188,29 +215,6 @@ Mask changed_part(const Mask& mask, const DocumentRanges& at, Range b, const Cha
 }
 
 }  // namespace
-
-bool shares_documents(const step::Within& rule) {
-  const auto one = [](const NamedArray& ids) {
-    return ids.array.rank() < 2 || ids.array.extent(0) == 1;
-  };
-  return one(rule.q) && one(rule.kv);
-}
-
-std::vector<DocumentRanges> document_ranges(const step::Within& rule, const Mask& mask, Index b) {
-  if (rule.q.array.elements() > 0) return pairs_of_ids(rule, mask, b);
-  const auto& kv_lengths = rule.kv_lengths.empty() ? rule.lengths : rule.kv_lengths;
-  if (kv_lengths.size() != rule.lengths.size()) {
-    refuse("within", fmt::format("{} documents of queries and {} of keys", rule.lengths.size(),
-                                 kv_lengths.size()));
-  }
-  const std::vector<Range> q = ranges_of(rule.lengths, mask.queries(), "queries");
-  const std::vector<Range> k = ranges_of(kv_lengths, mask.keys(), "keys");
-  std::vector<DocumentRanges> out;
-  for (std::size_t i = 0; i < q.size(); ++i) out.push_back({q[i], k[i]});
-  return out;
-}
-
-namespace step {
 
 bool operator==(const Within& a, const Within& b) {
   return a.lengths == b.lengths && a.kv_lengths == b.kv_lengths && a.q == b.q && a.kv == b.kv &&
@@ -256,8 +260,45 @@ Mask apply_rule(const Within& rule, const Mask& mask) {
   });
 }
 
-/// why() follows the pair into the chain.
-PairReason reason(const Within&, const MaskShape&, const Cell&) { return {true, ""}; }
+namespace {
+
+/// The number and the tokens of the query's document.
+struct OwnDocument {
+  Index number;
+  DocumentRanges at;
+};
+std::optional<OwnDocument> own_document(const Within& rule, const MaskShape& shape,
+                                        const Cell& cell) {
+  const auto documents = document_ranges(rule, shape, cell.batch);
+  const auto own = std::ranges::find_if(
+      documents, [&](const DocumentRanges& one) { return one.q.contains(cell.query); });
+  if (own == documents.end()) return std::nullopt;
+  return OwnDocument{own - documents.begin(), *own};
+}
+
+}  // namespace
+
+std::optional<Inside> inside(const Within& rule, const MaskShape& shape, const Cell& cell) {
+  const auto own = own_document(rule, shape, cell);
+  if (!own || !own->at.k.contains(cell.key)) return std::nullopt;
+  const auto& [q, k] = own->at;
+  const bool shared = shares_documents(rule);
+  return Inside{{shared ? shape.batch : 1, shape.heads, q.size(), k.size()},
+                {shared ? cell.batch : 0, cell.head, cell.query - q.begin, cell.key - k.begin}};
+}
+
+PairReason reason(const Within& rule, const MaskShape& shape, const Cell& cell) {
+  const auto own = own_document(rule, shape, cell);
+  if (!own) return {false, fmt::format("query {} is in no document", cell.query)};
+  const auto& [q, k] = own->at;
+  std::string words = fmt::format("query {} is in document {}, keys [{}, {}): key {} is {}",
+                                  cell.query, own->number, k.begin, k.end, cell.key,
+                                  k.contains(cell.key) ? "one of them" : "none");
+  if (!k.contains(cell.key)) return {false, std::move(words)};
+  words +=
+      fmt::format("; in it they are query {} and key {}", cell.query - q.begin, cell.key - k.begin);
+  return {true, std::move(words)};
+}
 
 CellFormula formula(const Within&) { return no_formula("it applies a chain"); }
 
@@ -313,5 +354,4 @@ constexpr RuleInfo kWithinRow = describe<Within>(kWithinNames, Reopening::kLeak,
 
 const RuleInfo& row(const Within*) { return kWithinRow; }
 
-}  // namespace step
-}  // namespace maskctl
+}  // namespace maskctl::step

@@ -3,11 +3,10 @@
 
 #include <vector>
 
-#include "maskctl/mask/mask.h"
-#include "maskctl/mask/steps/scoped.h"
+#include "maskctl/mask/steps/named_array.h"
+#include "maskctl/mask/steps/rules.h"
 
-namespace maskctl {
-namespace step {
+namespace maskctl::step {
 
 /// A document's part is its queries x its keys; all other cells are closed. Documents are lengths
 /// from the first token on, or ids [S] or [B,S] of which equal ones are adjacent; queries and keys
@@ -21,16 +20,4 @@ struct Within {
   friend bool operator==(const Within& a, const Within& b);
 };
 
-}  // namespace step
-
-/// The queries and the keys of one document; either may be empty.
-struct DocumentRanges {
-  Range q, k;
-};
-/// The documents of batch b in the order of their queries. Throws Error(kInvalidArgument) for
-/// lengths that reach past the mask and for ids that recur after another id.
-std::vector<DocumentRanges> document_ranges(const step::Within& rule, const Mask& mask, Index b);
-/// True when all batches have the same documents.
-bool shares_documents(const step::Within& rule);
-
-}  // namespace maskctl
+}  // namespace maskctl::step
