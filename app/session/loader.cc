@@ -167,7 +167,7 @@ Chain Loader::chain() {
   return load_chain(source_.transforms, context());
 }
 
-std::optional<Chain> Loader::whole_chain(const std::string& source) {
+std::optional<Chain> Loader::whole_chain(const std::string& source, const Chain& steps) {
   if (!generates(source)) return std::nullopt;
   const auto parts = generate_parts(source, context());
   if (!parts) return std::nullopt;
@@ -176,7 +176,7 @@ std::optional<Chain> Loader::whole_chain(const std::string& source) {
   Chain out;
   if (open == 0) out.push_back(step::Not{});
   out.insert(out.end(), parts->chain.begin(), parts->chain.end());
-  for (Step& step : chain()) out.push_back(std::move(step));
+  out.insert(out.end(), steps.begin(), steps.end());
   return out;
 }
 

@@ -33,8 +33,9 @@ class Loader {
   LoadedMask read_segments(const std::string& source);
   /// The chain of all steps.
   Chain chain();
-  /// The steps that make the mask of an all-open one, for a SOURCE that is generated from one.
-  std::optional<Chain> whole_chain(const std::string& source);
+  /// The steps that make the mask of an all-open one, for a SOURCE that is generated from one and
+  /// these steps after it.
+  std::optional<Chain> whole_chain(const std::string& source, const Chain& steps);
   /// The mask after the chain.
   Mask transformed(Mask mask);
   /// How the options say that masks are read.

@@ -6,12 +6,15 @@
 #include <algorithm>
 #include <iterator>
 #include <map>
+#include <ranges>
 #include <string>
 #include <vector>
 
 #include "app/session/chain_arrays.h"
 #include "maskctl/base/error.h"
 #include "maskctl/inspect/recognise/recognise.h"
+#include "maskctl/inspect/why/why.h"
+#include "maskctl/mask/steps/rule.h"
 #include "maskctl/mask/steps/scoped.h"
 #include "maskctl/pipeline/steps/bind.h"
 
@@ -59,7 +62,7 @@ bool all_in_future(const Residue& residue, const Mask& mask) {
 
 /// Finds masks that a few steps nearly explain, unless a finding has said what they would say
 /// again.
-void add_pattern(const Mask& mask, MaskLint& lint) {
+void add_pattern(const Mask& mask, bool known, MaskLint& lint) {
   if (mask.count() == 0) return;
   static constexpr std::string_view kSaid[] = {"polarity",      "anti-causal",   "document-leak",
                                                "groups-joined", "plane-full",    "plane-future",
@@ -74,7 +77,7 @@ void add_pattern(const Mask& mask, MaskLint& lint) {
     pattern = pattern_of(mask);
   } catch (const Error& error) {
     if (error.code() != Errc::kLimit) throw;
-    lint.not_looked_at.push_back({"single cells", "-t slice:..."});
+    if (!known) lint.not_looked_at.push_back({"single cells", "-t slice:..."});
     return;
   }
   if (has("future-part") && all_in_future(pattern.found.residue, mask)) return;
@@ -82,17 +85,51 @@ void add_pattern(const Mask& mask, MaskLint& lint) {
   ChainArrays("check", "").name(chain);
   auto found = chain.empty() ? lint_pattern(pattern, "full", "full")
                              : lint_pattern(pattern, words_of(chain), to_text(chain));
-  if (!found) {
+  if (!found && !known) {
     lint.not_looked_at.push_back({"single cells, as no few steps make the mask", "--expect"});
   }
   add(std::move(found).value_or(Findings{}), lint);
   add(lint_recognised(pattern), lint);
 }
 
+/// True when a step takes its cells from another mask, so that knowing the step is not knowing
+/// them.
+bool reads_mask(const Chain& chain) {
+  return std::ranges::any_of(chain, [](const Step& step) {
+    const auto is_mask = [](const Field& field) { return field.type == FieldType::kMaskSource; };
+    const Chain* inner = chain_of(step);
+    return std::ranges::any_of(info_of(step).args, is_mask) || (inner && reads_mask(*inner));
+  });
+}
+
+bool contains(const Mask& mask, const Location& where) {
+  if (!where.query || !where.key) return false;
+  return is_open(mask,
+                 {std::min(where.batch.value_or(0), mask.batch() - 1),
+                  std::min(where.head.value_or(0), mask.heads() - 1), *where.query, *where.key});
+}
+
+/// Cells that a step reopens may be what the mask shows by itself: then one finding says both.
+void tell_once(const std::vector<Reopened>& reopened, Findings& findings) {
+  static constexpr std::string_view kShown[] = {"future-part", "groups-joined", "nearly"};
+  for (const Reopened& one : reopened | std::views::reverse) {
+    const Finding by_step = findings[one.finding];
+    if (by_step.rule->id != "step-reopens-order") continue;
+    const auto shown = std::ranges::find_if(findings, [&one](const Finding& finding) {
+      return std::ranges::find(kShown, finding.rule->id) != std::end(kShown) &&
+             contains(one.cells, finding.where);
+    });
+    if (shown == findings.end()) continue;
+    shown->message += ", as " + by_step.message;
+    shown->where.step = by_step.where.step;
+    findings.erase(findings.begin() + static_cast<std::ptrdiff_t>(one.finding));
+  }
+}
+
 }  // namespace
 
 MaskLint lint_steps_and_mask(Mask start, const Chain& chain, const LintDocuments& documents,
-                             bool gives_nan) {
+                             const LintFacts& facts) {
   std::vector<std::string> texts;
   for (const Step& step : chain) texts.push_back(to_text(Chain{step}));
   const Mask declared = maskctl::apply(full_like(start), declaring(chain));
@@ -107,9 +144,10 @@ MaskLint lint_steps_and_mask(Mask start, const Chain& chain, const LintDocuments
   if (own && may_leak) out.leaks = leaks(mask, *own);
   const bool fits = own && (own->q.extent(0) == 1 || own->q.extent(0) == mask.batch());
   const Mask real = fits ? zip(Op::kAnd, declared, real_queries(*own, mask.keys())) : declared;
-  add(lint_mask(mask, &real, gives_nan), out);
+  add(lint_mask(mask, &real, facts.gives_nan), out);
   if (out.leaks) add(lint_documents(mask, *own, *out.leaks), out);
-  add_pattern(mask, out);
+  add_pattern(mask, facts.whole && !reads_mask(*facts.whole), out);
+  tell_once(steps.reopened, out.findings);
   return out;
 }
 

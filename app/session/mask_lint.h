@@ -27,8 +27,14 @@ struct MaskLint {
   std::vector<NotLookedAt> not_looked_at;  // masks whose single cells were not judged
 };
 
-/// `gives_nan`: see lint_mask(). Throws as apply() does.
+/// What is known of a mask beside its cells.
+struct LintFacts {
+  bool gives_nan = true;            // see lint_mask()
+  std::optional<Chain> whole = {};  // all steps that made the mask of an all-open one
+};
+
+/// Throws as apply() does.
 MaskLint lint_steps_and_mask(Mask start, const Chain& chain, const LintDocuments& documents,
-                             bool gives_nan = true);
+                             const LintFacts& facts = {});
 
 }  // namespace maskctl::app

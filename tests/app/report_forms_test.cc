@@ -32,5 +32,32 @@ TEST_CASE("check finds each planted fault, and has no alarm on masks that stacks
   CHECK(outcome.status == 0);
 }
 
+TEST_CASE("what a step reopens and what the mask shows of it are one finding") {
+  const Outcome found =
+      Sandbox().run("maskctl check gen:full:n=32 -t 'causal | open:q=3-5,k=20-22'");
+  INFO(found.out << found.err);
+  CHECK(found.status == 1);
+  CHECK(contains(found.out, "warning: future-part: 9 cells of the future open"));
+  CHECK(contains(found.out,
+                 ", as open:q=3-5,k=20-22 reopens 9 cells that causal (step 1) closed\n"
+                 "      at step 2, batch 0, head 0, query 3, key 20\n"));
+  CHECK_FALSE(contains(found.out, "step-reopens-order"));
+}
+
+TEST_CASE("single cells are unknown in a file, and known where steps have made the mask") {
+  const Sandbox sandbox;
+  const Outcome of_file = sandbox.run(
+      "maskctl gen random:sparsity=0.2,n=64,seed=1 -o a.npy && maskctl apply a.npy -t causal -o "
+      "r.npy && "
+      "maskctl check r.npy");
+  const Outcome of_steps =
+      sandbox.run("maskctl check gen:random:sparsity=0.2,n=64,seed=1 -t causal");
+  const Outcome of_other = sandbox.run("maskctl check gen:full:n=64 -t and:r.npy");
+  INFO(of_file.out << of_steps.out << of_other.out);
+  CHECK(contains(of_file.out, "single cells"));
+  CHECK_FALSE(contains(of_steps.out, "single cells"));
+  CHECK(contains(of_other.out, "single cells"));
+}
+
 }  // namespace
 }  // namespace maskctl::test

@@ -49,6 +49,8 @@ TEST_CASE("bare values are refused where they would be guessed at") {
       Row{"window:wide", 7,
           "window takes no bare value, got 'wide'; write keys=N, left=N, right=N or both=N"},
       Row{"prefix:16", 7, "prefix takes no bare value, got '16'; write a key, as in n=16"},
+      Row{"prefix:3,4", 7, "prefix takes no bare value, got '3,4'; write a key, as in prefix:n=16"},
+      Row{"global:3,5", 7, "global takes no bare value, got '3,5'; write a key, as in tokens=3+5"},
       Row{"chunk:8", 6, "chunk takes no bare value, got '8'; write a key, as in size=8"},
       Row{"causal:top-left", 7,
           "causal takes no bare value, got 'top-left'; write a key, as in align=top-left"},

@@ -136,6 +136,8 @@ TEST_CASE("a wrong generator is refused with the caret at the place") {
       Row{"causal:n=0", 9, "n= of the size must be 1 to 2147483647, got 0"},
       Row{"causal:n=x", 9, "n= of the size expects a whole number, got 'x'"},
       Row{"causal:n=4,n=5", 11, "n= of the size is given twice"},
+      Row{"prefix:n=2,n=8", 11,
+          "n= of prefix is given twice; the size is q= and k= (n= belongs to prefix)"},
       Row{"causal:n=4,offst=5", 11,
           "unknown key 'offst' of causal; did you mean 'offset'? known: align, offset"},
       Row{"full:n=4,x=1", 9, "unknown key 'x' of full; known: n, b, h, q, k"},

@@ -12,6 +12,7 @@
 #include "maskctl/mask/steps/dilated.h"
 #include "maskctl/mask/steps/document.h"
 #include "maskctl/mask/steps/first_keys.h"
+#include "maskctl/mask/steps/global.h"
 #include "maskctl/mask/steps/rule.h"
 #include "maskctl/mask/steps/window.h"
 #include "maskctl/translate/mask_form.h"
@@ -96,9 +97,20 @@ TEST_CASE("the form of arguments is the mask of the chain, or says what is left 
   CHECK(rest > 500);
 }
 
+TEST_CASE("a step that opens where nothing is closed leaves no argument") {
+  const MaskForm found =
+      mask_form({{step::Global{{{2, 3}}}}, {step::Sinks{2}}, {step::Causal{}}}, no_name);
+  CHECK(found.rest.empty());
+  CHECK(found.causal());
+  CHECK(found.sinks == 0);
+}
+
 TEST_CASE("what has no place is named with the reason") {
   const auto rest = [](Chain chain) { return mask_form(chain, no_name).rest; };
   CHECK(rest({{step::Dilated{2}}}) == "step has no argument of its own");
+  CHECK(rest({{step::Dilated{2}}, {step::Prefix{2}}}) == "step has no argument of its own");
+  CHECK(rest({{step::Chunk{4, 0, Align::kUnset, {}, {}, fields::numbers({0, 1})}}}) ==
+        "step has a size or offset for each batch");
   step::Causal top, bottom;
   top.align = Align::kTopLeft;
   bottom.align = Align::kBottomRight;

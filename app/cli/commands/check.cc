@@ -200,13 +200,14 @@ class Lint {
   }
 
   void lint_masks() {
-    MaskLint lint = lint_steps_and_mask(std::move(mask_), loader_.chain(),
+    const Chain chain = loader_.chain();
+    MaskLint lint = lint_steps_and_mask(std::move(mask_), chain,
                                         {[this](const Mask& mask) {
                                            mask_ = mask;
                                            return usable_documents();
                                          },
                                          given_.has_value()},
-                                        gives_nan_);
+                                        {gives_nan_, loader_.whole_chain(name_, chain)});
     report_.shape = {mask_.batch(), mask_.heads(), mask_.queries(), mask_.keys()};
     report_.leaks = std::move(lint.leaks);
     add(std::move(lint.findings));

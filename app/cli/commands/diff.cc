@@ -67,9 +67,11 @@ Both read_both(const DiffOptions& options, Session& session) {
   Loader of_a(options.source, session), of_b(how_b, session);
   Both out;
   const LoadedMask a = of_a.read(options.a), b = of_b.read(options.b);
-  out.a = of_a.transformed(a.mask);
-  out.b = of_b.transformed(b.mask);
-  auto chain_a = of_a.whole_chain(options.a), chain_b = of_b.whole_chain(options.b);
+  const Chain steps_a = of_a.chain(), steps_b = of_b.chain();
+  out.a = maskctl::apply(a.mask, steps_a);
+  out.b = maskctl::apply(b.mask, steps_b);
+  auto chain_a = of_a.whole_chain(options.a, steps_a),
+       chain_b = of_b.whole_chain(options.b, steps_b);
   if (chain_a && chain_b) out.chains = {std::move(*chain_a), std::move(*chain_b)};
   out.name_a = with_pipeline(options.a, options.source);
   out.name_b = with_pipeline(options.b, how_b);

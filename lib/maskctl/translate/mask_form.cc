@@ -11,6 +11,7 @@
 #include "maskctl/mask/steps/first_keys.h"
 #include "maskctl/mask/steps/kv_lengths.h"
 #include "maskctl/mask/steps/pad.h"
+#include "maskctl/mask/steps/rule.h"
 #include "maskctl/mask/steps/window.h"
 #include "maskctl/mask/steps/within.h"
 #include "maskctl/tensor/convert.h"
@@ -119,7 +120,7 @@ std::string Reader::take(const step::Chunk& rule) {
   if (out_.inside) return "counts over documents, after steps that count inside them";
   if (first_ > 0) return "closes keys that the previous step opened";
   if (out_.chunk) return "is a second chunk rule";
-  if (!rule.sizes.empty()) return "has a size for each batch";
+  if (!rule.sizes.empty() || !rule.offsets.empty()) return "has a size or offset for each batch";
   out_.chunk = rule.size;
   out_.chunk_offset = rule.offset;
   out_.chunk_align = rule.align == Align::kTopLeft ? Align::kUnset : rule.align;
@@ -234,7 +235,11 @@ void Reader::finish() {
 
 MaskForm Reader::read(const Chain& chain, const StepName& name) {
   name_ = name;
+  bool is_full = true;
   for (const Step& step : chain) {
+    // Where nothing is closed yet, nothing opens.
+    if (is_full && step.row().meets(step) == Meets::kOpens) continue;
+    is_full = false;
     const std::string why = take(step);
     if (why.empty()) continue;
     out_.rest = fmt::format("{} {}", name(step), why);

@@ -2,9 +2,16 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
+#include "maskctl/mask/steps/rule.h"
+
 namespace maskctl {
 
-Translation translate(const Chain& chain, const Library& library, const StepName& name) {
+Translation translate(const Chain& given, const Library& library, const StepName& name) {
+  // Where nothing is closed yet, nothing opens.
+  const auto opens = [](const Step& step) { return step.row().meets(step) == Meets::kOpens; };
+  const Chain chain(std::ranges::find_if_not(given, opens), given.end());
   Translation out;
   out.library = &library;
   out.empty_row = library.empty_row;

@@ -94,13 +94,19 @@ Findings lint_documents(const Mask& mask, const Documents& documents, const Leak
 /// Compares a mask with an additive bias that is given with it; `bias` is what the bias leaves
 /// open.
 Findings lint_bias(const Mask& mask, const Mask& bias);
-/// Applies steps to `mask`, each named by its text; reports those that change nothing and those
-/// that reopen what an earlier one closed.
+/// Cells that a step opened after an earlier one had closed them.
+struct Reopened {
+  std::size_t finding;  // index of the finding that says so
+  Mask cells;
+};
 struct ChainFindings {
   Findings findings;
-  Mask mask;            // after all steps
-  bool opened = false;  // some step opened or moved cells
+  std::vector<Reopened> reopened;  // cells of `mask`: those before a step that moves cells are not
+  Mask mask;                       // after all steps
+  bool opened = false;             // some step opened or moved cells
 };
+/// Applies steps to `mask`, each named by its text; reports those that change nothing and those
+/// that reopen what an earlier one closed.
 ChainFindings lint_chain(Mask mask, const Chain& chain, std::span<const std::string> texts);
 
 }  // namespace maskctl

@@ -4,7 +4,6 @@
 #include "maskctl/base/text.h"
 #include "maskctl/inspect/check/lint.h"
 #include "maskctl/inspect/count/row_safety.h"
-#include "maskctl/mask/steps/not.h"
 #include "maskctl/mask/steps/rule.h"
 #include "maskctl/mask/steps/window.h"
 
@@ -58,7 +57,7 @@ class ChainLint {
       compare(i, mask, next);
       mask = std::move(next);
     }
-    return {std::move(out_), std::move(mask), opened_};
+    return {std::move(out_), std::move(reopened_), std::move(mask), opened_};
   }
 
  private:
@@ -71,6 +70,7 @@ class ChainLint {
   void compare(std::size_t i, const Mask& before, const Mask& after) {
     if (moves_cells(chain_[i]) || !broadcasts(before, after)) {
       closed_.clear();  // from here on cells have other indices
+      reopened_.clear();
       opened_ = true;
       return;
     }
@@ -87,13 +87,14 @@ class ChainLint {
     }
     opened_ = opened_ || cells_opened > 0;
     if (cells_opened > 0 && !turns_over(chain_[i])) find_reopened(i, opened);
-    const bool meant = !chain_[i].is<step::Not>();
-    if (closes && meant && closed_.size() < kMostPairs) closed_.push_back({i, before, after});
+    if (closes && !turns_over(chain_[i]) && closed_.size() < kMostPairs) {
+      closed_.push_back({i, before, after});
+    }
   }
 
   void find_reopened(std::size_t i, const Mask& opened) {
     for (const Closed& earlier : closed_) {
-      const Mask reopened = zip(Op::kAnd, opened, zip(Op::kSub, earlier.before, earlier.after));
+      Mask reopened = zip(Op::kAnd, opened, zip(Op::kSub, earlier.before, earlier.after));
       const Index cells = reopened.count();
       if (cells == 0) continue;
       Location where = step_at(i);
@@ -107,12 +108,14 @@ class ChainLint {
                       fmt::format("{} reopens {} that {} (step {}) closed", texts_[i],
                                   counted(cells, "cell"), texts_[earlier.step], earlier.step + 1),
                       where, cells});
+      reopened_.push_back({out_.size() - 1, std::move(reopened)});
     }
   }
 
   const Chain& chain_;
   std::span<const std::string> texts_;
   std::vector<Closed> closed_;
+  std::vector<Reopened> reopened_;
   bool opened_ = false;
   Findings out_;
 };

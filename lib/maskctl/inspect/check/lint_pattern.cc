@@ -236,12 +236,11 @@ class Unexplained {
     return (k.begin > 0 && q.end < mask_.queries()) || continues(q.begin) || continues(q.end);
   }
 
-  /// A rectangle in documents, or in a mask of causal and window, whose cells are all closed with
+  /// A rectangle in documents, or in a mask of diagonals, whose cells are all closed with
   /// open ones all around, or the reverse.
   bool is_island() const {
     const Chain& chain = pattern_.found.chain;
-    const bool is_plain = std::ranges::all_of(
-        chain, [](const Step& step) { return step.is<step::Causal>() || step.is<step::Window>(); });
+    const bool is_plain = std::ranges::all_of(chain, keeps_diagonals);
     const auto hull = rectangle_of_cells();
     if (!hull || !(is_plain || are_documents(chain))) return false;
     const auto& [q, k] = *hull;

@@ -211,7 +211,8 @@ constexpr std::array kRules = std::to_array<LintRule>({
      "a union after documents joins them again: tokens of one type in two documents see each other",
      "open first, close documents and padding last"},
     {"step-reopens-order", kNote, "a step reopens what a causal, window or other step closed",
-     "meant for prefixes, sinks and global tokens; not meant when the order was a mistake",
+     "meant where a step names what must stay open, as prefixes, sinks and global tokens do; not "
+     "meant when the order was a mistake",
      "move the step in front of the one that closes, if the cells should stay closed"},
     {"window-zero", kWarning, "a window of 0 keys on both sides",
      "each query sees itself only; the Triton kernels of ejkernel take (0, 0) as no window at all, "

@@ -42,6 +42,12 @@ std::string known_keys(const StepInfo& info) {
   return out;
 }
 
+/// The value with commas where they were read as one list: "3,5".
+std::string_view as_written(const Pipeline& pipeline, const Arg& arg) {
+  const std::string_view text = pipeline.text;
+  return text.substr(as_size(arg.value_begin), as_size(arg.position.end - arg.value_begin));
+}
+
 [[noreturn]] void refuse_bare(const Pipeline& pipeline, const StepInfo& info, const Arg& arg) {
   const Index at = arg.position.begin;
   const std::string value = shown(arg.value);
@@ -61,9 +67,13 @@ std::string known_keys(const StepInfo& info) {
   const auto required = std::find_if(info.args.begin(), info.args.end(),
                                      [](const Field& spec) { return spec.required; });
   const Field& likely = required != info.args.end() ? *required : info.args.front();
+  const bool takes_list = likely.type == FieldType::kLengths || likely.type == FieldType::kRanges;
+  const bool is_list = value.find('+') != std::string::npos;
   fail_at(pipeline, at,
-          fmt::format("{} takes no bare value, got '{}'; write a key, as in {}={}", info.name,
-                      value, likely.name, value));
+          fmt::format("{} takes no bare value, got '{}'; write a key, as in {}", info.name,
+                      is_list ? shown(as_written(pipeline, arg)) : value,
+                      is_list && !takes_list ? std::string(info.example)
+                                             : fmt::format("{}={}", likely.name, value)));
 }
 
 [[noreturn]] void refuse_key(const Pipeline& pipeline, const StepInfo& info, const Arg& arg,

@@ -107,9 +107,31 @@ void check_bare_size(const Pipeline& pipeline, const StepText& step, const StepI
   }
 }
 
+/// "n=, or q= and k=", without the keys that the step itself has.
+std::string size_keys(const StepInfo& info) {
+  if (info.make != nullptr && owns(info, "n"))
+    return "q= and k= (n= belongs to " + std::string(info.name) + ")";
+  if (info.make != nullptr && owns(info, "q"))
+    return "n= (q= belongs to " + std::string(info.name) + ")";
+  return "n=, or q= and k=";
+}
+
+/// Refuses "prefix:n=4,n=16": a key of the step is not the size too.
+void check_size_in_own_key(const Pipeline& pipeline, const StepText& step, const StepInfo& info) {
+  for (const Arg& arg : step.args) {
+    if (!is_size_key(arg.key) || !owns(info, arg.key)) continue;
+    const auto first = std::ranges::find(step.args, arg.key, &Arg::key);
+    if (&*first == &arg) continue;
+    fail_at(pipeline, arg.position.begin,
+            fmt::format("{}= of {} is given twice; the size is {}", arg.key, info.name,
+                        size_keys(info)));
+  }
+}
+
 /// Takes the size arguments off the step, except for keys that the step itself has.
 Size take_size(const Pipeline& pipeline, StepText& step, const StepInfo& info,
                const BindContext& context) {
+  check_size_in_own_key(pipeline, step, info);
   StepText taken{.name = step.name, .position = step.position};
   std::vector<Arg> kept;
   for (Arg& arg : step.args) {
@@ -135,15 +157,6 @@ void infer_size(const Step& step, Size& size) {
     if (!size.n && !size.k) size.k = last_extent(kv);
     if (!size.b && doc->q.array.rank() == 2) size.b = doc->q.array.extent(0);
   }
-}
-
-/// "n=, or q= and k=", without the keys that the step itself has.
-std::string size_keys(const StepInfo& info) {
-  if (info.make != nullptr && owns(info, "n"))
-    return "q= and k= (n= belongs to " + std::string(info.name) + ")";
-  if (info.make != nullptr && owns(info, "q"))
-    return "n= (q= belongs to " + std::string(info.name) + ")";
-  return "n=, or q= and k=";
 }
 
 Mask uniform_mask(const Size& size, Index queries, Index keys, bool open) {
