@@ -314,16 +314,19 @@ def fault_hole(rng):
 
 
 def fault_rows_see_another_document(rng):
-    """Not all earlier ones, as a global token does."""
+    """Some rows of a document see keys of one before it, and not of all: that is a global token."""
     n = size(rng, 32)
-    lens = 4 + rng.multinomial(n - 16, np.full(4, 1 / 4))
+    lens = np.zeros(4, int)
+    while len(set(lens)) < 4:  # documents of one length are chunks
+        lens = 4 + rng.multinomial(n - 16, np.full(4, 1 / 4))
     ends = lens.cumsum()
     of = int(rng.integers(2, len(lens)))
-    seen = int(rng.integers(of))
-    rows = int(rng.integers(1, max(2, min(lens[of] - 1, n * n // 64 // lens[seen]) + 1)))
+    seen = int(rng.integers(of - 1))
+    columns = min(int(lens[seen]), n * n // 128)
+    rows = int(rng.integers(2, max(2, min(lens[of] - 1, n * n // 64 // columns)) + 1))
     q0 = int(ends[of] - lens[of] + rng.integers(lens[of] - rows + 1))
     ids = ids_of(lens)
     mask = causal(n) & (ids[:, None] == ids)
     out = mask.copy()
-    out[q0:q0 + rows, ends[seen] - lens[seen]:ends[seen]] = True
+    out[q0:q0 + rows, ends[seen] - lens[seen]:ends[seen] - lens[seen] + columns] = True
     return out, ("nearly",), int((out & ~mask).sum())

@@ -17,7 +17,8 @@ namespace {
 
 constexpr std::string_view kPipeline = "pipeline";
 
-/// Text for roff: dashes stay ASCII, and no line is taken for a request.
+/// Text for roff: dashes stay ASCII, no line is taken for a request, and a line may end after a
+/// choice of several.
 std::string roff(std::string_view text) {
   std::string out;
   for (const char c : text) {
@@ -27,6 +28,8 @@ std::string roff(std::string_view text) {
       out += "\\e";
     } else if (c == '-') {
       out += "\\-";
+    } else if (c == '|') {
+      out += "|\\:";
     } else {
       out += c;
     }

@@ -241,6 +241,7 @@ class Mask:
         backend: _Words = ...,
         against: _Words = ...,
         given: _Source = ...,
+        solve: bool = ...,
         rtol: _Words = ...,
         atol: _Words = ...,
         no_gradients: bool = ...,

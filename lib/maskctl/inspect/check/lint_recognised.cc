@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <numeric>
 #include <optional>
 #include <vector>
 
@@ -68,18 +69,25 @@ void lint_diagonal(const Pattern& pattern, Findings& out) {
   if (first) out.push_back(std::move(*first));
 }
 
+/// Several documents, and not so short that they stand for single cells.
+bool are_of_text(const std::vector<Index>& lengths) {
+  constexpr Index kLeastTokens = 4;  // on average
+  const Index tokens = std::accumulate(lengths.begin(), lengths.end(), Index{0});
+  return lengths.size() > 1 && tokens >= kLeastTokens * std::ssize(lengths);
+}
+
 /// Documents are of the tokens, which all heads share.
 void lint_documents_of_heads(const Pattern& pattern, Findings& out) {
   std::optional<Finding> first;
   each_step(pattern.found.chain, {}, [&](const Step& step, const Scope& scope) {
     const auto* documents = step.get_if<step::DocumentLengths>();
-    if (first || !documents || documents->lengths.size() < 2 || !scope.heads) return;
+    if (first || !documents || !scope.heads || !are_of_text(documents->lengths)) return;
     Index heads = 0;
     for (const Range& range : *scope.heads) heads += range.size();
     if (heads == pattern.mask.heads()) return;
     first = {
         &lint_rule("heads-documents"),
-        fmt::format("{} has documents of the lengths {}, which other heads do not have",
+        fmt::format("the documents of {} are {} tokens long, those of other heads are not",
                     range_words(scope.heads->front(), "head"), fmt::join(documents->lengths, "+")),
         scope.first(), 1};
   });

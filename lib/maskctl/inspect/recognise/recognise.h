@@ -14,7 +14,8 @@ struct RecogniseOptions {
   /// dilation, block grids), have any size. All others are read cell by cell, and refused when they
   /// have more cells than this.
   Index max_cells = Index{1} << 31;
-  /// Also look for token types and block grids. Their positions are guessed, which takes the longest.
+  /// Also look for token types and block grids. Their positions are guessed, which takes the
+  /// longest.
   bool guess = true;
 };
 

@@ -67,8 +67,8 @@ class Search {
 
   Explained run(Index max_steps, bool plain) {
     if (start_.closed_cells == 0) return {{{}}, {}};
-    // Kinds whose positions are guessed are costly: at each length they come last, and for large masks
-    // they come after all lengths.
+    // Kinds whose positions are guessed are costly: at each length they come last, and for large
+    // masks they come after all lengths.
     const bool large = queries_ * keys_ > kLargeCells;
     for (Index steps = 1; steps <= max_steps && found_.empty(); ++steps) {
       look(steps, false);
