@@ -13,7 +13,7 @@ Outcome run_script(const std::string& script, const std::string& page) {
                        "/docs/" + page + "'");
 }
 
-TEST_CASE("docs/json.md has every field that is printed, and no other") {
+TEST_CASE("docs/json.md has every field that is printed, and no other", "[ejkernel]") {
   const Outcome outcome = run_script("json_fields.py", "json.md");
   INFO(outcome.out << outcome.err);
   CHECK(outcome.status == 0);

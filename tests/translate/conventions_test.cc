@@ -106,7 +106,7 @@ TEST_CASE("a step that opens where nothing is closed leaves no argument") {
 }
 
 TEST_CASE("what has no place is named with the reason") {
-  const auto rest = [](Chain chain) { return mask_form(chain, no_name).rest; };
+  const auto rest = [](const Chain& chain) { return mask_form(chain, no_name).rest; };
   CHECK(rest({{step::Dilated{2}}}) == "step has no argument of its own");
   CHECK(rest({{step::Dilated{2}}, {step::Prefix{2}}}) == "step has no argument of its own");
   CHECK(rest({{step::Chunk{4, 0, Align::kUnset, {}, {}, fields::numbers({0, 1})}}}) ==
