@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <string_view>
 
+#include "maskctl/base/index.h"
 #include "maskctl/tensor/dtype.h"
 #include "maskctl/tensor/float_layout.h"
 
@@ -55,6 +56,21 @@ static_assert(rows_are_in_order(), "a row stands at its enumerator; a float fill
 
 constexpr const ElementType& element_type(DType dtype) {
   return kElementTypes[static_cast<std::size_t>(dtype)];
+}
+
+/// Calls f with a value of the unsigned type that has this many bytes: 1, 2, 4 or 8.
+template <typename F>
+auto visit_unsigned(Index bytes, const F& f) {
+  switch (bytes) {
+    case 1:
+      return f(std::uint8_t());
+    case 2:
+      return f(std::uint16_t());
+    case 4:
+      return f(std::uint32_t());
+    default:
+      return f(std::uint64_t());
+  }
 }
 
 }  // namespace maskctl

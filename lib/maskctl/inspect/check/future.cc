@@ -246,8 +246,7 @@ class FutureReader {
 
   const Plane& plane_;
   Index shift_, first_key_;
-  std::vector<Index>
-      near_;  // for each query, the end of the run of keys that follows its own; 0: none
+  std::vector<Index> near_;  // for each query, the end of the run of keys after its own; 0: none
   std::vector<std::uint8_t> kind_;
   std::vector<FarRun> far_;
   std::vector<Range> groups_;       // ranges of queries

@@ -61,18 +61,23 @@ Index stride_of(const Chain& chain, Index batch) {
   return out;
 }
 
-/// Documents by their lengths, which batch entries may have of their own, and no other steps but
-/// those that keep diagonals.
+bool are_documents(const Chain& chain);
+
+/// Documents by their lengths, which batch entries may have of their own.
+bool is_documents(const Step& step) {
+  const auto* scoped = step.get_if<step::Scoped>();
+  return step.is<step::DocumentLengths>() ||
+         (scoped && scoped->axis == step::Scoped::Axis::kBatch && are_documents(scoped->chain));
+}
+
+/// Steps that keep diagonals, and documents or none.
+bool are_plain(const Chain& chain) {
+  return std::ranges::all_of(
+      chain, [](const Step& step) { return is_documents(step) || keeps_diagonals(step); });
+}
+
 bool are_documents(const Chain& chain) {
-  const auto documents = [](const Step& step) {
-    const auto* scoped = step.get_if<step::Scoped>();
-    return step.is<step::DocumentLengths>() ||
-           (scoped && scoped->axis == step::Scoped::Axis::kBatch && are_documents(scoped->chain));
-  };
-  return std::ranges::any_of(chain, documents) &&
-         std::ranges::all_of(chain, [&documents](const Step& step) {
-           return documents(step) || keeps_diagonals(step);
-         });
+  return std::ranges::any_of(chain, is_documents) && are_plain(chain);
 }
 
 bool is_inverse(const Chain& chain) { return !chain.empty() && chain.back().is<step::Not>(); }
@@ -140,7 +145,8 @@ class Unexplained {
         mask_(pattern.mask),
         residue_(pattern.found.residue),
         steps_(maskctl::apply(full_like(mask_), pattern.found.chain)),
-        cells_(zip(Op::kXor, mask_, steps_)) {}
+        cells_(zip(Op::kXor, mask_, steps_)),
+        rectangle_(rectangle_of_cells()) {}
 
   /// True when no cell is an exception in its own plane.
   bool follow_a_rule() const {
@@ -158,16 +164,21 @@ class Unexplained {
   }
 
   /// The rectangle that the cells make in their plane, if they do.
-  std::optional<recognition::Hull> rectangle_of_cells() const {
+  const std::optional<recognition::Hull>& rectangle() const { return rectangle_; }
+
+ private:
+  const Plane& plane_of(const Mask& mask) const {
     const Cell& first = residue_.first.front();
-    const PlanePtr& plane = cells_.plane(first.batch, first.head);
-    const recognition::Hull hull = recognition::hull_of(*plane);
+    return *mask.plane(first.batch, first.head);
+  }
+
+  std::optional<recognition::Hull> rectangle_of_cells() const {
+    const recognition::Hull hull = recognition::hull_of(plane_of(cells_));
     const bool is_all = hull.q.size() * hull.k.size() == residue_.cells &&
-                        plane->count(hull.q, hull.k) == residue_.cells;
+                        plane_of(cells_).count(hull.q, hull.k) == residue_.cells;
     return is_all ? std::optional(hull) : std::nullopt;
   }
 
- private:
   /// Many cells share few rows, columns or diagonals: they follow a rule of their own.
   bool are_crowded() const {
     if (residue_.cells <= kNotCrowded) return false;
@@ -223,35 +234,27 @@ class Unexplained {
   /// A rectangle that is opened between documents, and is not the rows of whole ones from their
   /// first key on: those are a part that others share.
   bool joins_documents() const {
-    const auto hull = rectangle_of_cells();
-    if (!hull || !are_documents(pattern_.found.chain)) return false;
-    const auto& [q, k] = *hull;
-    const Cell& first = residue_.first.front();
-    if (mask_.plane(first.batch, first.head)->classify(q, k) != Fill::kFull) return false;
-    const PlanePtr& steps = steps_.plane(first.batch, first.head);
+    if (!rectangle_ || !are_documents(pattern_.found.chain)) return false;
+    const auto& [q, k] = *rectangle_;
+    if (plane_of(mask_).classify(q, k) != Fill::kFull) return false;
     const auto continues = [&](Index query) {  // the document of the query before
       return query > 0 && query < mask_.queries() && query <= mask_.keys() &&
-             steps->count({query, query + 1}, {query - 1, query}) == 1;
+             plane_of(steps_).count({query, query + 1}, {query - 1, query}) == 1;
     };
     return (k.begin > 0 && q.end < mask_.queries()) || continues(q.begin) || continues(q.end);
   }
 
-  /// A rectangle in documents, or in a mask of diagonals, whose cells are all closed with
-  /// open ones all around, or the reverse.
+  /// A rectangle in documents, or in a mask of diagonals, whose cells are all closed with open ones
+  /// all around, or the reverse.
   bool is_island() const {
-    const Chain& chain = pattern_.found.chain;
-    const bool is_plain = std::ranges::all_of(chain, keeps_diagonals);
-    const auto hull = rectangle_of_cells();
-    if (!hull || !(is_plain || are_documents(chain))) return false;
-    const auto& [q, k] = *hull;
+    if (!rectangle_ || !are_plain(pattern_.found.chain)) return false;
+    const auto& [q, k] = *rectangle_;
     if (q.begin == 0 || k.begin == 0 || q.end == mask_.queries() || k.end == mask_.keys()) {
       return false;
     }
-    const Cell& first = residue_.first.front();
-    const Plane& plane = *mask_.plane(first.batch, first.head);
-    const Index inside = plane.count(q, k);
+    const Index inside = plane_of(mask_).count(q, k);
     const Range rows{q.begin - 1, q.end + 1}, columns{k.begin - 1, k.end + 1};
-    const Index around = plane.count(rows, columns) - inside;
+    const Index around = plane_of(mask_).count(rows, columns) - inside;
     const Index edge = rows.size() * columns.size() - residue_.cells;
     return inside == 0 ? around == edge : around == 0;
   }
@@ -260,6 +263,7 @@ class Unexplained {
   const Mask& mask_;
   const Residue& residue_;
   Mask steps_, cells_;
+  std::optional<recognition::Hull> rectangle_;
 };
 
 Findings inverse_of(const Recognised& found, const std::string& text, const Mask& mask) {
@@ -298,8 +302,8 @@ std::optional<Findings> lint_pattern(const Pattern& pattern, const std::string& 
   if (cells.follow_a_rule()) return Findings{};
   if (!is_few(pattern) || !cells.are_strays()) return others;
   const Cell& at = residue.first.front();
-  const auto part =
-      residue.cells > static_cast<Index>(kListed) ? cells.rectangle_of_cells() : std::nullopt;
+  const bool is_listed = residue.cells <= static_cast<Index>(kListed);
+  const auto part = is_listed ? std::nullopt : cells.rectangle();
   return Findings{
       {&lint_rule("nearly"),
        fmt::format(

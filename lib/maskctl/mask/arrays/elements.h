@@ -21,21 +21,6 @@ U load(std::span<const std::byte> elements, std::size_t i) {
   return value;
 }
 
-/// Calls f with a value of the unsigned type that has this many bytes: 1, 2, 4 or 8.
-template <typename F>
-auto visit_unsigned(Index bytes, const F& f) {
-  switch (bytes) {
-    case 1:
-      return f(std::uint8_t());
-    case 2:
-      return f(std::uint16_t());
-    case 4:
-      return f(std::uint32_t());
-    default:
-      return f(std::uint64_t());
-  }
-}
-
 /// Sets bit i of words when element i is not zero (NaN is not zero, -0 is); bits past the last are
 /// zero. words must hold at least ceil(n / 64). Elements are in native byte order. Returns true
 /// when every element is exactly 0 or 1; for bool, when its byte is.

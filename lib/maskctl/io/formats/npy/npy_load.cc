@@ -134,21 +134,6 @@ struct Transposition {
   }
 };
 
-/// Calls f(T()) with the unsigned integer of the element's size.
-template <typename F>
-void with_element(DType dtype, F&& f) {
-  switch (size_bytes(dtype)) {
-    case 1:
-      return f(std::uint8_t());
-    case 2:
-      return f(std::uint16_t());
-    case 4:
-      return f(std::uint32_t());
-    default:
-      return f(std::uint64_t());
-  }
-}
-
 template <typename T>
 void load_transposed(NpyReader& reader, const Transposition& plan, std::span<T> out) {
   const Index row = plan.row();
@@ -182,13 +167,13 @@ Tensor load_fortran(NpyReader& reader) {
   if (grows(reader)) {
     const Tensor stored = load_stored(reader);
     Tensor tensor = Tensor::unwritten(header.dtype, header.shape);
-    with_element(header.dtype,
-                 [&]<typename T>(T) { transpose<T>(plan, stored.as<T>(), tensor.as<T>()); });
+    visit_unsigned(size_bytes(header.dtype),
+                   [&]<typename T>(T) { transpose<T>(plan, stored.as<T>(), tensor.as<T>()); });
     return tensor;
   }
   Tensor tensor = Tensor::unwritten(header.dtype, header.shape);
-  with_element(header.dtype,
-               [&]<typename T>(T) { load_transposed<T>(reader, plan, tensor.as<T>()); });
+  visit_unsigned(size_bytes(header.dtype),
+                 [&]<typename T>(T) { load_transposed<T>(reader, plan, tensor.as<T>()); });
   return tensor;
 }
 
