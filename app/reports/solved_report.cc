@@ -84,7 +84,7 @@ std::string solved_json(const SolvedReport& report) {
   part["first"] = first_difference(report.diff, "declared", "applied");
   part["cause"] = report.cause ? cause_json(*report.cause) : Json(nullptr);
   part["no_cause"] = report.no_cause.empty() ? Json(nullptr) : Json(report.no_cause);
-  part["undecided_cells"] = report.undecided_cells;
+  part["undecided_cells"] = solved.undecided();
   part["undecided"] = Json::array();
   for (const Cell& cell : report.undecided) {
     part["undecided"].push_back({cell.batch, cell.head, cell.query, cell.key});

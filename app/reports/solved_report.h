@@ -18,7 +18,6 @@ struct SolvedReport {
   std::optional<CauseReport> cause;
   std::string no_cause;         // why the masks differ and no cause is given
   std::vector<Cell> undecided;  // the first of them
-  Index undecided_cells = 0;
 };
 
 /// 1 where a decided cell differs from the declared mask; 2 where none does, and rows or cells

@@ -144,6 +144,13 @@ TEST_CASE("a mask that cannot be told is refused", "[solve]") {
     call.given.at("out").as<float>()[20] = std::numeric_limits<float>::quiet_NaN();
     CHECK(refused().find("NaN in batch 0, head 0, query 1") != std::string::npos);
   }
+  SECTION("sinks of other heads, a cap of nothing") {
+    call.request.arguments.arrays["softmax_aux"] = Tensor(DType::kFloat32, {7, 3});
+    CHECK(refused().find("sinks") != std::string::npos);
+    call.request.arguments.arrays.erase("softmax_aux");
+    call.request.arguments.options["logits_soft_cap"] = "0";
+    CHECK(refused().find("soft") != std::string::npos);
+  }
   SECTION("another shape") {
     call.given.at("out") = Tensor(DType::kFloat32, {1, 8, 1, 8});
     CHECK(refused().find("the output is (1, 8, 1, 8)") != std::string::npos);

@@ -1,6 +1,9 @@
 #include "app/cli/commands/attention/solve.h"
 
 #include <algorithm>
+#include <new>
+#include <span>
+#include <vector>
 
 #include "app/cli/commands/attention/call.h"
 #include "app/cli/terminal.h"
@@ -10,6 +13,7 @@
 #include "app/session/save.h"
 #include "maskctl/base/error.h"
 #include "maskctl/inspect/diff/diff.h"
+#include "maskctl/mask/planes/words.h"
 #include "maskctl/pipeline/picture.h"
 #include "maskctl/pipeline/steps/bind.h"
 
@@ -30,9 +34,11 @@ std::vector<Cell> first_cells(const Mask& mask) {
   for (Index b = 0; b < mask.batch(); ++b) {
     for (Index h = 0; h < mask.heads(); ++h) {
       mask.plane(b, h)->rows({0, mask.queries()}, [&](Range rows, const Keys& keys) {
-        if (keys.runs.empty()) return;
-        for (Index q = rows.begin; q < rows.end; ++q) {
-          for (const auto& run : keys.runs) add(b, h, q, {run.begin, run.end});
+        std::vector<maskctl::Run> scratch;
+        const std::span<const maskctl::Run> runs = as_runs(keys, scratch);
+        if (runs.empty()) return;
+        for (Index q = rows.begin; q < rows.end && out.size() < kListed; ++q) {
+          for (const maskctl::Run& run : runs) add(b, h, q, {run.begin, run.end});
         }
       });
     }
@@ -55,6 +61,8 @@ void explain(const Mask& declared, SolvedReport& report) {
   } catch (const Error& error) {
     if (error.code() == Errc::kCancelled) throw;
     report.no_cause = message_of(error);
+  } catch (const std::bad_alloc&) {
+    report.no_cause = "not enough memory to look for it";
   }
 }
 
@@ -62,10 +70,8 @@ void explain(const Mask& declared, SolvedReport& report) {
 std::string drawing(const Mask& declared, const SolvedReport& report, const Session& session) {
   if (report.diff.equal()) return "";
   const Cell at = *report.diff.first;
-  const auto plane = [&at](const Mask& mask) {
-    return mask.plane(mask.batch() == 1 ? 0 : at.batch, mask.heads() == 1 ? 0 : at.head);
-  };
-  const Panel panel{.plane = plane(declared), .other = plane(report.solved.mask)};
+  const Panel panel{.plane = declared.plane(at.batch, at.head),
+                    .other = report.solved.mask.plane(at.batch, at.head)};
   const Figure figure{.name = "declared", .other_name = "applied", .panels = {panel}};
   return "\n" + draw_text(figure, stdout_drawing(Style::kAuto, session.settings().color));
 }
@@ -81,7 +87,6 @@ Answer solved_answer(const VerifyOptions& options, const Mask& declared, SolvedM
   explain(declared, report);
   const SolvedMask& found = report.solved;
   const Mask undecided = zip(Op::kOr, zip(Op::kOr, found.light, found.alike), found.unsolved);
-  report.undecided_cells = undecided.count();
   report.undecided = first_cells(undecided);
   std::string text =
       options.json ? solved_json(report) : solved_text(report) + drawing(declared, report, session);

@@ -158,6 +158,7 @@ SolveCall::SolveCall(const VerifyRequest& request, const NamedResults& given) {
                given);
   const bool heads_first = request.operation->heads_first();
   options_ = options_of(*request.operation, arguments);
+  check_soft_cap(options_.soft_cap);
   d_ = dims_of(*request.operation, arguments);
   scale_ = options_.scale.value_or(default_scale(d_.dim));
   q_ = by_heads(arguments.arrays.at("query"), heads_first);
@@ -177,6 +178,7 @@ SolveCall::SolveCall(const VerifyRequest& request, const NamedResults& given) {
   if (const Tensor* sinks = array(arguments, "softmax_aux")) {
     kept_sinks_ = *sinks;
     sink_array_ = TensorView(kept_sinks_);
+    check_sinks(*sink_array_, d_);
     sinks_ = to_double(sink_array_);
   }
   squares_.resize(v_.size() / as_size(std::max<Index>(d_.value_dim, 1)));

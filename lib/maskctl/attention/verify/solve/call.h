@@ -19,8 +19,8 @@ struct Head {
 
 class SolveCall {
  public:
-  /// Throws Error(kInvalidArgument) that starts with "cannot be told" for a call that is not
-  /// softmax attention over single keys, and without "out"; what the operation throws for shapes.
+  /// Throws Error(kInvalidArgument) "the mask cannot be told: ..." for a call that is not softmax
+  /// attention over single keys, and without "out"; what the operation throws for shapes.
   SolveCall(const VerifyRequest& request, const NamedResults& given);
 
   const Dims& dims() const { return d_; }

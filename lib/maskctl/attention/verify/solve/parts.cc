@@ -1,28 +1,18 @@
 #include "maskctl/attention/verify/solve/parts.h"
 
 #include <algorithm>
+#include <functional>
 
+#include "maskctl/mask/planes/words.h"
 #include "maskctl/mask/rows.h"
 
 namespace maskctl::attention::solving {
 namespace {
 
-/// The keys for which `holds`.
-template <class Holds>
-std::vector<Run> runs_where(std::size_t keys, Holds&& holds) {
-  std::vector<Run> out;
-  for (std::int32_t j = 0; j < static_cast<std::int32_t>(keys); ++j) {
-    if (!holds(static_cast<std::size_t>(j))) continue;
-    if (out.empty() || out.back().end != j) out.push_back({j, j});
-    out.back().end = j + 1;
-  }
-  return out;
-}
-
 std::vector<Run> runs_of(std::size_t keys, const std::vector<Index>& cells) {
   std::vector<std::uint8_t> marked(keys);
   for (const Index j : cells) marked[as_size(j)] = 1;
-  return runs_where(keys, [&marked](std::size_t j) { return marked[j] != 0; });
+  return byte_runs(marked);
 }
 
 using Cells = std::vector<Run> RowPart::*;
@@ -92,11 +82,12 @@ class Assembly {
 
 void RowPart::take(const OpenKeys& supposed, const std::optional<RowAnswer>& answer) {
   if (!answer) {
-    unsolved = runs_where(supposed.size(), [](std::size_t) { return true; });
+    unsolved = {{0, static_cast<std::int32_t>(supposed.size())}};
     return;
   }
-  flipped =
-      runs_where(supposed.size(), [&](std::size_t j) { return answer->open[j] != supposed[j]; });
+  OpenKeys differ(supposed.size());
+  std::ranges::transform(answer->open, supposed, differ.begin(), std::not_equal_to());
+  flipped = byte_runs(differ);
   light = runs_of(supposed.size(), answer->light);
   alike = runs_of(supposed.size(), answer->alike);
 }

@@ -14,7 +14,7 @@
 #include "maskctl/attention/verify/solve/row_solver.h"
 #include "maskctl/base/error.h"
 #include "maskctl/base/threads.h"
-#include "maskctl/mask/planes/words.h"
+#include "maskctl/mask/arrays/dense.h"
 
 namespace maskctl::attention {
 namespace {
@@ -28,12 +28,7 @@ constexpr Index kAttempts = 24;
 
 OpenKeys row_keys(const Plane& plane, Index row) {
   OpenKeys out(as_size(plane.keys()));
-  plane.rows({row, row + 1}, [&out](Range, const Keys& keys) {
-    std::vector<Run> scratch;
-    for (const Run& run : as_runs(keys, scratch)) {
-      std::fill(out.begin() + run.begin, out.begin() + run.end, 1);
-    }
-  });
+  dense_rows(plane, {row, row + 1}, out);
   return out;
 }
 
@@ -92,7 +87,7 @@ double noise_of(const SolveCall& call, const Mask& supposed, const std::vector<G
   return std::max(1.0, seen[seen.size() / 2]);
 }
 
-/// All rows of one group, one band after another.
+/// All rows of all groups, band by band on all cores.
 class Solver {
  public:
   Solver(const SolveCall& call, const Mask& supposed, std::span<const Alternative> alternatives)
@@ -126,12 +121,8 @@ class Solver {
   bool hopeless() const { return failed_ >= kAttempts / 3 && solved_ < failed_ / 8; }
 
   void run_band(const Group& group, Range band) {
-    std::vector<std::uint8_t> open;
-    const Unit& any = group.front();
-    for (Index i = band.begin; i < band.end; ++i) {
-      const OpenKeys keys = row_keys(*supposed_.plane(any.b, any.h), i);
-      open.insert(open.end(), keys.begin(), keys.end());
-    }
+    OpenKeys open(as_size(band.size() * call_.dims().keys));
+    dense_rows(*supposed_.plane(group.front().b, group.front().h), band, open);
     std::vector<std::vector<RowReport>> reports;
     for (const Unit& unit : group) {
       reports.push_back(row_reports(call_, unit.heads, band, open.data()));
@@ -154,34 +145,33 @@ class Solver {
     }
   }
 
-  /// What was found in the rows before.
-  struct Trail {
-    std::vector<OpenKeys> found, supposed;
+  /// What was found in a row before.
+  struct Found {
+    OpenKeys open, supposed;
   };
+  using Trail = std::vector<Found>;
 
   /// Where the mask may be as in rows before: the same keys, or the same difference from what was
-  /// supposed, or the difference moved by one; and the alternatives.
+  /// supposed, each also moved by one; no keys; and the alternatives.
   std::vector<OpenKeys> starts(const Unit& unit, Index row, const OpenKeys& supposed,
                                const Trail& trail) const {
     std::vector<OpenKeys> out;
-    for (std::size_t n = 0; n < trail.found.size(); ++n) {
-      out.push_back(trail.found[n]);
+    for (const Found& found : trail) {
+      out.push_back(found.open);
       OpenKeys same = supposed, moved = supposed, shifted(supposed.size());
       for (std::size_t j = 0; j < supposed.size(); ++j) {
-        const bool flip = trail.found[n][j] != trail.supposed[n][j];
+        const bool flip = found.open[j] != found.supposed[j];
         same[j] ^= static_cast<std::uint8_t>(flip);
         if (j + 1 == supposed.size()) continue;
         moved[j + 1] ^= static_cast<std::uint8_t>(flip);
-        shifted[j + 1] = trail.found[n][j];
+        shifted[j + 1] = found.open[j];
       }
       out.push_back(std::move(same)), out.push_back(std::move(moved));
       out.push_back(std::move(shifted));
     }
     out.emplace_back(supposed.size());
     for (const Alternative& other : alternatives_) {
-      const Index b = other.mask.batch() == 1 ? 0 : unit.b,
-                  h = other.mask.heads() == 1 ? 0 : unit.h;
-      out.push_back(row_keys(*other.mask.plane(b, h), row));
+      out.push_back(row_keys(*other.mask.plane(unit.b, unit.h), row));
     }
     return out;
   }
@@ -189,16 +179,16 @@ class Solver {
   void solve_row(const std::vector<const Unit*>& off, Index row, const OpenKeys& supposed,
                  Trail& trail) {
     const std::vector<OpenKeys> from = starts(*off.front(), row, supposed, trail);
-    std::vector<OpenKeys> first;
+    std::optional<OpenKeys> first;
     if (off.size() > 1 && !given_up()) {
       std::vector<Head> heads;
       for (const Unit* unit : off)
         heads.insert(heads.end(), unit->heads.begin(), unit->heads.end());
-      if (const auto answer = rows_.solve(heads, row, supposed, from)) first = {answer->open};
+      if (const auto answer = rows_.solve(heads, row, supposed, from)) first = answer->open;
     }
     for (const Unit* unit : off) {
       std::optional<RowAnswer> answer;
-      if (!first.empty()) answer = taken(unit->heads, row, supposed, first.front());
+      if (first) answer = taken(unit->heads, row, supposed, *first);
       if (!answer && !given_up()) answer = rows_.solve(unit->heads, row, supposed, from);
       count(answer.has_value());
       if (answer) {
@@ -221,10 +211,8 @@ class Solver {
 
   static void trail_to(Trail& trail, const OpenKeys& found, const OpenKeys& supposed) {
     constexpr std::size_t kKept = 2;
-    if (trail.found.size() == kKept) {
-      trail.found.erase(trail.found.begin()), trail.supposed.erase(trail.supposed.begin());
-    }
-    trail.found.push_back(found), trail.supposed.push_back(supposed);
+    if (trail.size() == kKept) trail.erase(trail.begin());
+    trail.push_back({found, supposed});
   }
 
   /// Heads that should share a mask and do not: those that are off together, then those of one key

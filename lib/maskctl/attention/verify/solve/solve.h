@@ -9,9 +9,9 @@
 
 namespace maskctl::attention {
 
-/// Why a cell is undecided. kLight: open or closed, it changes the outputs by less than their
-/// rounding. kAlike: other cells explain the outputs as well. kUnsolved: nothing that was found
-/// explains its row.
+/// The mask that was found, and the cells that are undecided: a cell of `light`, open or closed,
+/// changes the outputs by less than their rounding; of `alike`, other cells explain them as well;
+/// of `unsolved`, nothing that was found explains its row.
 struct SolvedMask {
   /// [B or 1, H or 1, Q, K], as the mask that was supposed, or for each batch and head where they
   /// turn out to differ. Undecided cells as supposed.
