@@ -280,6 +280,9 @@ TEST_CASE("expressions: what is not read is refused with the reason") {
             .find("expected an assignment") != std::string::npos);
   CHECK(failure_of("w = 4\nm = q_idx - kv_idx < w\nw = 8\nm").find("assigned again") !=
         std::string::npos);
+  // Only -1 is padding.
+  CHECK(failure_of("ids = torch.tensor([0, 0, -2, -2])\n(ids[q_idx] == ids[kv_idx]) & (ids[q_idx] "
+                   "!= -1)") != "");
   CHECK(failure_of("ids = torch.tensor([0, 0, 1])\n(ids[q_idx] != -1) | (q_idx >= kv_idx)")
             .find("never with each other") != std::string::npos);
   CHECK(failure_of("n = torch.tensor([3, 4])\n((b == 0) | (q_idx >= kv_idx)) & (kv_idx < n[b])")

@@ -58,6 +58,23 @@ TEST_CASE("a window of 4 has the keys that each library gives it") {
   CHECK(sides(lib("ejkernel-ragged"), "sliding_window=4") == Sides{3, 0});
 }
 
+const std::string kSplashKernel =
+    "mask = CausalMask((8, 8))\nkernel = make_splash_mha(MultiHeadMask([mask] * 2), head_shards=1, "
+    "q_seq_shards=1)\na = jnp.array([0, 0, 0, 1, 1, 1, 1, 1])\n"
+    "b = jnp.array([0, 0, 0, 0, 1, 1, 1, 1])\n";
+
+TEST_CASE("splash: segment ids by name and by place are documents, None is none") {
+  const auto with = [](const std::string& call) {
+    return read(lib("splash"), kSplashKernel + call);
+  };
+  const std::string documents = with("kernel(q, k, v, segment_ids=SegmentIds(q=a, kv=a))");
+  CHECK(documents.find("doc:lens=3+5") != std::string::npos);
+  CHECK(with("kernel(q, k, v, SegmentIds(q=a, kv=a))") == documents);
+  CHECK(with("kernel(q, k, v, SegmentIds(a, a))") == documents);
+  CHECK(with("kernel(q, k, v, segment_ids=None)") == with("kernel(q, k, v)"));
+  CHECK(with("kernel(q, k, v)").find("doc") == std::string::npos);
+}
+
 TEST_CASE("what translate writes for splash is read back as the same mask") {
   for (const char* pipeline :
        {"causal:align=bottom-right", "causal:align=top-left", "causal",
@@ -218,6 +235,10 @@ TEST_CASE("mistakes are shown with a caret") {
         std::string::npos);
   CHECK(failure_and_place(lib("xformers"), "SomeMask(3)").find("unknown call") !=
         std::string::npos);
+  CHECK(failure_and_place(lib("splash"), kSplashKernel + "kernel(q, k, v, SegmentIds(q=a, kv=b))")
+            .find("the same documents of queries and keys") != std::string::npos);
+  CHECK(failure_and_place(lib("splash"), kSplashKernel + "kernel(q, k, v, SegmentIds(q=c, kv=c))")
+            .find("the values of the ids are needed") != std::string::npos);
   CHECK(failure_and_place(lib("splash"), "LocalMask(4)").find("expected (L, R)") !=
         std::string::npos);
   CHECK(failure_and_place(lib("splash"), "LocalMask((4, x))").find("expected a whole number") !=

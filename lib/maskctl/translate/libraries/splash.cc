@@ -1,7 +1,8 @@
 // Splash attention of JAX: mask classes joined by signs, and segment ids of the kernel.
 #include <fmt/format.h>
 
-#include <algorithm>
+#include <optional>
+#include <vector>
 
 #include "maskctl/mask/steps/document.h"
 #include "maskctl/mask/steps/scoped.h"
@@ -76,9 +77,10 @@ std::optional<MaskForm> splash_form(const LibrarySource& source, const Python& g
   source.count(given.position);
   const Python& mask = named_value(source.text, given);
   if (mask.kind == Python::Kind::kOperator && mask.items.size() == 2) {
+    if (mask.text != "&") return std::nullopt;
     const auto a = splash_form(source, mask.items[0]);
     const auto b = a ? splash_form(source, mask.items[1]) : std::nullopt;
-    if (mask.text != "&" || !b) return std::nullopt;
+    if (!b) return std::nullopt;
     MaskForm out = *a;
     narrow(source, out, *b, mask.position);
     return out;
@@ -140,20 +142,33 @@ const Python& splash_mask(const LibrarySource& source) {
   return mask != source.text.names.end() ? mask->second : *call;
 }
 
-/// The document lengths in the segment ids that the kernel is given.
-std::optional<std::vector<Index>> segments_of(const LibrarySource& source) {
-  for (const auto& [key, value] : source.text.last.named) {
-    if (key != "segment_ids") continue;
-    const Python ids = resolved(source.text, value);
-    for (const auto& [side, array] : ids.named) {
-      if (side != "q") continue;
-      const auto lengths = id_lengths(source, array, false);
-      if (!lengths) source.fail(array.position, "the values of the ids are needed");
-      return lengths;
-    }
-    source.fail(value.position, "expected SegmentIds(q=IDS, kv=IDS)");
+/// The SegmentIds that the kernel is given, by name or by place.
+std::optional<Python> given_segment_ids(const LibrarySource& source) {
+  if (const Python* ids = given_argument(source, "segment_ids")) return resolved(source.text, *ids);
+  for (const Python& item : source.text.last.items) {
+    Python ids = resolved(source.text, item);
+    if (ids.kind == Python::Kind::kCall && last_name(ids.text) == "SegmentIds") return ids;
   }
   return std::nullopt;
+}
+
+/// The document lengths in the segment ids that the kernel is given.
+std::optional<std::vector<Index>> segments_of(const LibrarySource& source) {
+  const auto ids = given_segment_ids(source);
+  if (!ids) return std::nullopt;
+  const auto lengths_of = [&](const char* side, std::size_t place) {
+    const Python* array = named(*ids, side);
+    if (!array && place < ids->items.size()) array = &ids->items[place];
+    if (!array) source.fail(ids->position, "expected SegmentIds(q=IDS, kv=IDS)");
+    const auto lengths = id_lengths(source, *array, false);
+    if (!lengths) source.fail(array->position, "the values of the ids are needed");
+    return *lengths;
+  };
+  const std::vector<Index> lengths = lengths_of("q", 0);
+  if (lengths != lengths_of("kv", 1)) {
+    source.fail(ids->position, "expected the same documents of queries and keys");
+  }
+  return lengths;
 }
 
 Chain read_splash(const Library& library, std::string_view text) {

@@ -47,7 +47,7 @@ std::optional<std::vector<Index>> id_lengths(const LibrarySource& source, const 
   std::vector<Index> out, seen;
   for (auto id = numbers->begin(); id != numbers->end(); ++id) {
     if (padded && *id < 0) {
-      const bool rest = std::all_of(id, numbers->end(), [&](Index n) { return n == *id; });
+      const bool rest = std::all_of(id, numbers->end(), [](Index n) { return n == -1; });
       return rest ? std::optional(out) : std::nullopt;
     }
     if (!seen.empty() && seen.back() == *id) {

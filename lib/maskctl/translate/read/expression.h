@@ -23,7 +23,8 @@ Chain read_mask_mod(const LibrarySource& source);
 /// generate_ before and a _mask or _mask_mod after a name are ignored. Fails for other names.
 MaskPart named_mask(const LibrarySource& source, const Python& given, Align rows);
 /// The document lengths in an array of ids: a list, or repeat(arange(n), [3, 5]). Ids of -1 at the
-/// end are padding if `padded`, else a document like others.
+/// end are padding if `padded`, where other negative ones give nothing; else a document like
+/// others.
 std::optional<std::vector<Index>> id_lengths(const LibrarySource& source, const Python& ids,
                                              bool padded);
 
