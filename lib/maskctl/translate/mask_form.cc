@@ -19,11 +19,6 @@
 namespace maskctl {
 namespace {
 
-std::optional<Index> narrower(std::optional<Index> a, std::optional<Index> b) {
-  if (!a || !b) return a ? a : b;
-  return std::min(*a, *b);
-}
-
 /// The lengths of documents that follow one another from the first token on; tokens after the last
 /// may be padding. Nothing when an id recurs or padding lies in between.
 std::optional<std::vector<Index>> lengths_of(const Tensor& ids, std::int32_t pad_id) {
@@ -250,6 +245,11 @@ MaskForm Reader::read(const Chain& chain, const StepName& name) {
 }
 
 }  // namespace
+
+std::optional<Index> narrower(std::optional<Index> a, std::optional<Index> b) {
+  if (!a || !b) return a ? a : b;
+  return std::min(*a, *b);
+}
 
 MaskForm mask_form(const Chain& chain, const StepName& name) { return Reader().read(chain, name); }
 

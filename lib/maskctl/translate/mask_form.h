@@ -43,6 +43,9 @@ struct MaskForm {
   bool opens_first_keys() const { return sinks > 0 || prefix > 0; }
 };
 
+/// The smaller of two sides; an absent one is unbounded.
+std::optional<Index> narrower(std::optional<Index> a, std::optional<Index> b);
+
 /// `name` spells the step in `rest`.
 MaskForm mask_form(const Chain& chain, const StepName& name);
 /// The steps of the form in order, without `rest`.

@@ -84,10 +84,8 @@ void write_mask_info(const Chain&, const MaskForm& mask, const StepName&, Transl
   const std::string offset = band.offset(mask.align == Align::kBottomRight, "kv_len - q_len");
   std::string code;
   if (mask.documents) {
-    out.code.push_back(document_ids(mask));
+    add_document_ids(mask, out);
     code = "MaskInfo.from_segments(jnp.asarray(doc_id)[None])";
-    const Index total = ends_of(mask.lengths).back();
-    out.notes.push_back(fmt::format("doc_id holds {0} tokens: for Q_LEN = KV_LEN = {0}", total));
   } else {
     out.code.emplace_back("batch, q_len, kv_len = q.shape[0], q.shape[1], k.shape[1]");
     code = "MaskInfo.from_attention_mask(jnp.ones((batch, 1, q_len, kv_len), bool))";

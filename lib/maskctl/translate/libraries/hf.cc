@@ -76,8 +76,7 @@ std::optional<std::vector<Index>> packed_lengths(const LibrarySource& source, co
 /// lengths[:, None].
 Step padding_step(const LibrarySource& source, const Python& given) {
   const Python mask = resolved(source.text, given);
-  const bool compares = mask.kind == Python::Kind::kOperator && mask.items.size() == 2 &&
-                        (mask.text == "<" || mask.text == ">=") &&
+  const bool compares = (mask.is_binary("<") || mask.is_binary(">=")) &&
                         mask.items[0].kind == Python::Kind::kCall &&
                         last_name(mask.items[0].text) == "arange";
   step::Pad rule;
@@ -85,8 +84,7 @@ Step padding_step(const LibrarySource& source, const Python& given) {
   rule.left = compares && mask.text == ">=";
   const Python* length = compares ? &mask.items[1] : nullptr;
   if (length && rule.left) {
-    const bool end = length->kind == Python::Kind::kOperator && length->text == "-" &&
-                     length->items.size() == 2 && length->items[0].is_word("KV_LEN");
+    const bool end = length->is_binary("-") && length->items[0].is_word("KV_LEN");
     length = end ? &length->items[1] : nullptr;
   }
   if (length && length->kind == Python::Kind::kSubscript) length = &length->items[0];

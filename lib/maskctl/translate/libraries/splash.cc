@@ -115,7 +115,7 @@ Chain splash_heads(const LibrarySource& source, const Python& given) {
   const Python* masks = named(mask, "masks");
   if (!masks && !mask.items.empty()) masks = &mask.items.front();
   const Python& list = masks ? named_value(source.text, *masks) : mask;
-  const bool repeated = list.kind == Python::Kind::kOperator && list.text == "*";
+  const bool repeated = list.is_binary("*");
   const Python& each = repeated ? named_value(source.text, list.items[0]) : list;
   if (each.kind != Python::Kind::kList || each.items.empty() ||
       (repeated && each.items.size() != 1)) {
@@ -196,10 +196,8 @@ void write_splash(const Chain&, const MaskForm& mask, const StepName&, Translati
               "kernel = make_splash_mha(MultiHeadMask([mask] * q.shape[-3]), head_shards=1, "
               "q_seq_shards=1)"};
   if (mask.documents) {
-    out.code.push_back(document_ids(mask));
+    add_document_ids(mask, out);
     out.code.emplace_back("kernel(q, k, v, segment_ids=SegmentIds(q=doc_id, kv=doc_id))");
-    const Index total = ends_of(mask.lengths).back();
-    out.notes.push_back(fmt::format("doc_id holds {0} tokens: for Q_LEN = KV_LEN = {0}", total));
   } else if (mask.padded()) {
     add_padding_ids(mask, "KV_LEN", 1, out);
     const bool one = mask.padding.size() == 1;

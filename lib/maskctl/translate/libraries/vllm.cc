@@ -82,11 +82,11 @@ const step::Tokens* images_of(const Chain& chain) {
   return opens ? tokens : nullptr;
 }
 
-void write_vllm(const Chain& chain, const MaskForm&, const StepName& name, Translation& out) {
+void write_vllm(const Chain& chain, const MaskForm& given, const StepName& name, Translation& out) {
   const step::Tokens* images = images_of(chain);
   const auto spans = images ? spans_of(images->q.array) : std::nullopt;
   const Chain text(chain.begin(), chain.end() - (spans ? 1 : 0));
-  const MaskForm form = mask_form(text, name);
+  const MaskForm form = spans ? mask_form(text, name) : given;
   write_call(text, form, name, out);
   if (!spans || !out.ok()) return;
   std::string ranges;

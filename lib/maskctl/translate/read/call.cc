@@ -224,8 +224,7 @@ void Call::take_mask_type(const Python& given, ParsedCall& parsed) {
 /// Reads a number, or KV_LEN - Q_LEN with or without a number after it.
 void Call::take_offset(const Python& given, ParsedCall& parsed) {
   const Python out = value(given);
-  const bool sum = out.kind == Python::Kind::kOperator && out.items.size() == 2 &&
-                   (out.text == "+" || out.text == "-") &&
+  const bool sum = (out.is_binary("+") || out.is_binary("-")) &&
                    out.items[0].kind == Python::Kind::kOperator &&
                    number_in(source_.text, out.items[1]);
   if (sum) {
@@ -234,8 +233,7 @@ void Call::take_offset(const Python& given, ParsedCall& parsed) {
     parsed.offset += out.text == "-" ? -by : by;
     return;
   }
-  const bool moved = out.kind == Python::Kind::kOperator && out.text == "-" &&
-                     out.items.size() == 2 &&
+  const bool moved = out.is_binary("-") &&
                      (out.items[0].is_word("KV_LEN") || out.items[0].is_word("kv_len")) &&
                      (out.items[1].is_word("Q_LEN") || out.items[1].is_word("q_len"));
   if (moved) {
@@ -550,7 +548,6 @@ MaskForm form_of_call(const LibrarySource& source, const Python& call) {
 }
 
 void narrow(const LibrarySource& source, MaskForm& form, const MaskForm& by, Index position) {
-  const auto narrower = [](Side a, Side b) { return a && b ? std::min(*a, *b) : a ? a : b; };
   if (form.banded() && by.banded() && form.align != by.align) {
     source.fail(position, "masks joined by & must have one offset");
   }

@@ -33,10 +33,6 @@ Linear above(const Linear& form) {
   return out;
 }
 
-bool is_binary(const Python& given, std::string_view sign) {
-  return given.kind == Python::Kind::kOperator && given.text == sign && given.items.size() == 2;
-}
-
 bool is_index(const Python& given, std::string_view axis) {
   return given.is_word(axis) || (axis == "q_idx" && given.is_word("q")) ||
          (axis == "kv_idx" && (given.is_word("kv") || given.is_word("k")));
@@ -146,7 +142,7 @@ std::optional<Linear> Comparisons::linear(const Python& given) const {
 std::optional<Linear> Comparisons::scaled(const Python& given, std::string_view sign,
                                           Index& by) const {
   const Python& value = named_value(source_.text, given);
-  if (!is_binary(value, sign)) return std::nullopt;
+  if (!value.is_binary(sign)) return std::nullopt;
   const auto number = number_in(source_.text, value.items[1]);
   if (!number || *number < 1) return std::nullopt;
   by = *number;
@@ -279,7 +275,7 @@ std::optional<Condition> Comparisons::dilated(const Python& left, const Python& 
 std::optional<Condition> Comparisons::per_batch(const Python& given, std::string_view sign,
                                                 const Python& limit) const {
   const Python& right = named_value(source_.text, limit);
-  const bool from_end = is_binary(right, "-") && right.items[0].is_word("KV_LEN");
+  const bool from_end = right.is_binary("-") && right.items[0].is_word("KV_LEN");
   const Python& array = from_end ? named_value(source_.text, right.items[1]) : right;
   const bool by_batch = array.kind == Python::Kind::kSubscript && array.items.size() == 2 &&
                         array.items[1].is_word("b");
@@ -328,13 +324,13 @@ Condition Comparisons::read(const Python& left, std::string_view sign, const Pyt
 }
 
 const std::string* Comparisons::compared_ids(const Python& given) const {
-  if (!is_binary(given, "==")) return nullptr;
+  if (!given.is_binary("==")) return nullptr;
   const Python* ids = ids_of(given.items[0], given.items[1]);
   return ids ? &ids->text : nullptr;
 }
 
 const std::string* Comparisons::unpadded_ids(const Python& given) const {
-  if (!is_binary(given, "!=") || number_in(source_.text, given.items[1]) != Index{-1}) {
+  if (!given.is_binary("!=") || number_in(source_.text, given.items[1]) != Index{-1}) {
     return nullptr;
   }
   const Python* ids = indexed(given.items[0], "q_idx");
@@ -385,7 +381,7 @@ std::optional<Condition> Comparisons::global(const Python& left, const Python& r
 
 std::optional<Condition> Comparisons::padding(const Python& keys, const Python& queries) const {
   const auto limit = [&](const Python& one, std::string_view axis) -> const Python* {
-    const bool fits = (is_binary(one, "<") || is_binary(one, ">=")) && is_index(one.items[0], axis);
+    const bool fits = (one.is_binary("<") || one.is_binary(">=")) && is_index(one.items[0], axis);
     return fits ? &one.items[1] : nullptr;
   };
   const Python* of_keys = limit(keys, "kv_idx");
@@ -395,7 +391,7 @@ std::optional<Condition> Comparisons::padding(const Python& keys, const Python& 
   rule.is_lengths = rule.both = true;
   rule.left = keys.text == ">=";
   const auto length = [&](const Python& given) -> std::optional<std::vector<Index>> {
-    const bool end = is_binary(given, "-") && given.items[0].is_word("KV_LEN");
+    const bool end = given.is_binary("-") && given.items[0].is_word("KV_LEN");
     if (end != rule.left) return std::nullopt;
     const Python& value = end ? given.items[1] : given;
     if (const auto number = number_in(source_.text, value)) return std::vector<Index>{*number};

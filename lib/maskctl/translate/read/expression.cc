@@ -15,7 +15,6 @@ namespace maskctl {
 namespace {
 
 constexpr int kMostLevels = 64;
-constexpr std::string_view kComparisonSigns[] = {"==", "!=", "<=", ">=", "<", ">"};
 
 /// A node of the expression, or its negation.
 struct Term {
@@ -183,7 +182,7 @@ Condition Expression::condition_of(const Term& given, int depth) {
 }
 
 Condition Expression::compared(const Python& given) {
-  if (std::ranges::find(kComparisonSigns, given.text) == std::end(kComparisonSigns)) {
+  if (!is_comparison(given)) {
     source_.fail(given.position, fmt::format("'{}' where a mask was expected", given.text));
   }
   if (const auto constant = comparison_of_numbers(source_.text, given)) {

@@ -33,10 +33,7 @@ class Classes {
 
 /// Notes where the comparison of the axis with a number changes.
 bool Classes::compares(const Python& given) {
-  static constexpr std::string_view kSigns[] = {"==", "!=", "<=", ">=", "<", ">"};
-  const bool sign = given.kind == Python::Kind::kOperator && given.items.size() == 2 &&
-                    std::ranges::find(kSigns, given.text) != std::end(kSigns);
-  if (!sign || is_axis(given.items[0]) == is_axis(given.items[1])) return false;
+  if (!is_comparison(given) || is_axis(given.items[0]) == is_axis(given.items[1])) return false;
   const bool first = is_axis(given.items[0]);
   const auto number = number_in(source_.text, given.items[first ? 1 : 0]);
   if (!number) source_.fail(given.position, fmt::format("expected {} and a number", axis_));
@@ -105,6 +102,12 @@ std::vector<Index> class_starts(const LibrarySource& source, const Python& expre
   Classes classes(source, axis);
   classes.read(expression);
   return classes.starts();
+}
+
+bool is_comparison(const Python& given) {
+  static constexpr std::string_view kSigns[] = {"==", "!=", "<=", ">=", "<", ">"};
+  return std::ranges::any_of(kSigns,
+                             [&given](std::string_view sign) { return given.is_binary(sign); });
 }
 
 std::optional<bool> comparison_of_numbers(const PythonText& text, const Python& given) {

@@ -15,6 +15,8 @@ namespace maskctl {
 /// batches that are compared index arrays too.
 std::vector<Index> class_starts(const LibrarySource& source, const Python& expression,
                                 std::string_view axis);
+/// An operator such as == or < between two operands.
+bool is_comparison(const Python& given);
 /// The truth of a comparison of two numbers; nothing for others.
 std::optional<bool> comparison_of_numbers(const PythonText& text, const Python& given);
 

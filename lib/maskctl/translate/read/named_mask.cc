@@ -36,7 +36,7 @@ std::vector<Index> NamedMask::numbers() const {
   while (!rest.empty()) {
     const Python* item = rest.back();
     rest.pop_back();
-    if (item->kind == Python::Kind::kOperator && item->text == "+" && item->items.size() == 2) {
+    if (item->is_binary("+")) {
       rest.insert(rest.end(), {&item->items[1], &item->items[0]});
       continue;
     }

@@ -25,7 +25,7 @@ struct Python {
     kList,       // (a, b) or [a, b]
     kCall,       // text: dotted name, methods joined: "A.from_seqlens.make_causal"
     kSubscript,  // items[0][items[1]...]
-    kOperator,   // text: the sign; one operand for "~" and "-"
+    kOperator,   // text: the sign; one operand for "~" and for the signs "+" and "-" of one
   };
   Kind kind = Kind::kWord;
   std::string text;
@@ -36,6 +36,10 @@ struct Python {
   Index position = 0;              // byte in the text
 
   bool is_word(std::string_view word) const { return kind == Kind::kWord && text == word; }
+  /// An operator of two operands with this sign.
+  bool is_binary(std::string_view sign) const {
+    return kind == Kind::kOperator && text == sign && items.size() == 2;
+  }
 };
 
 /// A keyword argument.

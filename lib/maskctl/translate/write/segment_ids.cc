@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
+#include <cstdlib>
 
 #include "maskctl/translate/write/code.h"
 
@@ -45,9 +45,11 @@ bool refuses_form(const MaskForm& mask, Translation& out) {
   return !out.ok();
 }
 
-std::string document_ids(const MaskForm& mask) {
-  return fmt::format("doc_id = np.repeat(np.arange({}), [{}])", mask.lengths.size(),
-                     joined(mask.lengths, ", "));
+void add_document_ids(const MaskForm& mask, Translation& out) {
+  out.code.push_back(fmt::format("doc_id = np.repeat(np.arange({}), [{}])", mask.lengths.size(),
+                                 joined(mask.lengths, ", ")));
+  out.notes.push_back(fmt::format("doc_id holds {0} tokens: for Q_LEN = KV_LEN = {0}",
+                                  ends_of(mask.lengths).back()));
 }
 
 void add_padding_ids(const MaskForm& mask, std::string_view keys, int closed, Translation& out) {

@@ -25,8 +25,8 @@ struct MovedBand {
 
 /// Refuses what splash and MaskInfo have no argument for; true if it did.
 bool refuses_form(const MaskForm& mask, Translation& out);
-/// The line that defines doc_id, the document of each token.
-std::string document_ids(const MaskForm& mask);
+/// Adds the line that defines doc_id, the document of each token, and for which lengths it holds.
+void add_document_ids(const MaskForm& mask, Translation& out);
 /// Adds lines that define the ids of keys: 0 for valid ones, `closed` for padding.
 void add_padding_ids(const MaskForm& mask, std::string_view keys, int closed, Translation& out);
 
