@@ -195,14 +195,17 @@ struct Judged {
   std::optional<Chain> steps;
 };
 
-std::vector<Alternative> alternatives_of(const Judged& call) {
+std::vector<Alternative> alternatives_from(std::vector<Neighbour> all) {
   std::vector<Alternative> out;
-  if (!call.request.declared) return out;
-  const Chain* known = call.steps ? &*call.steps : nullptr;
-  for (Neighbour& neighbour : neighbours(*call.request.declared, known)) {
-    out.push_back({std::move(neighbour.text), std::move(neighbour.mask)});
-  }
+  out.reserve(all.size());
+  for (Neighbour& one : all) out.push_back({std::move(one.text), std::move(one.mask)});
   return out;
+}
+
+std::vector<Alternative> alternatives_of(const Judged& call) {
+  if (!call.request.declared) return {};
+  const Chain* known = call.steps ? &*call.steps : nullptr;
+  return alternatives_from(neighbours(*call.request.declared, known));
 }
 
 /// Where no usual mistake explains the output, a border between documents may have moved.
@@ -211,10 +214,8 @@ GivenReport judge_given(Judged call, const NamedResults& given) {
   request.declared = applied_mask(request);
   GivenReport report = verify_given(request, given, alternatives_of(call));
   if (report.judgement.verdict != Verdict::kNone || !request.declared) return report;
-  std::vector<Alternative> moved;
-  for (Neighbour& neighbour : moved_borders(*request.declared, report.judgement.off)) {
-    moved.push_back({std::move(neighbour.text), std::move(neighbour.mask)});
-  }
+  const std::vector<Alternative> moved =
+      alternatives_from(moved_borders(*request.declared, report.judgement.off));
   if (moved.empty()) return report;
   GivenReport other = verify_given(request, given, moved);
   return other.judgement.verdict == Verdict::kAnother ? other : report;

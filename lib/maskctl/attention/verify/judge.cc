@@ -79,19 +79,6 @@ struct Tried {
   std::vector<RowResidual> rows;
 };
 
-/// The mean of `freedom` squares of normal numbers that is rarely exceeded (Wilson, Hilferty).
-double rare_mean_square(double freedom) {
-  const double part = 2 / (9 * freedom);
-  return std::pow(1 - part + kRareDeviations * std::sqrt(part), 3);
-}
-
-double median(std::vector<double> values) {
-  if (values.empty()) return 0;
-  const auto middle = values.begin() + std::ssize(values) / 2;
-  std::ranges::nth_element(values, middle);
-  return *middle;
-}
-
 /// One call's results against the declared mask and all that were tried.
 class Judge {
  public:
@@ -140,7 +127,8 @@ class Judge {
     const double most = kOutlier * kOutlier;
     if (noise_ > kModelled || !residuals_.rounds_to_16_bits(row)) return most * usual();
     const double slack = residuals_.cell_misfit(row) > 0 ? kSlack : kGradientSlack;
-    return std::min(most, slack * rare_mean_square(residuals_.freedom(row))) * usual();
+    return std::min(most, slack * rare_mean_square(residuals_.freedom(row), kRareDeviations)) *
+           usual();
   }
 
   /// The weight in its row from which one cell more or less is found wherever it is; infinite where

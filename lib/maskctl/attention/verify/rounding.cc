@@ -151,4 +151,16 @@ ArrayNoise Rounding::of(const std::string& name, const Tensor& given,
   return out;
 }
 
+double rare_mean_square(double freedom, double deviations) {
+  const double part = 2 / (9 * freedom);
+  return std::pow(1 - part + deviations * std::sqrt(part), 3);
+}
+
+double median(std::vector<double> values) {
+  if (values.empty()) return 0;
+  const auto middle = values.begin() + std::ssize(values) / 2;
+  std::ranges::nth_element(values, middle);
+  return *middle;
+}
+
 }  // namespace maskctl::attention

@@ -59,6 +59,11 @@ class Rounding {
 };
 
 inline double square(double x) { return x * x; }
+/// The mean of `freedom` squares of normal numbers that is exceeded as rarely as one normal number
+/// exceeds so many standard deviations (Wilson, Hilferty).
+double rare_mean_square(double freedom, double deviations);
+/// The middle one, or the larger of both; 0 of none.
+double median(std::vector<double> values);
 /// The mean square of the finite values.
 double mean_square(std::span<const double> values);
 std::vector<double> doubles_of(const Tensor& tensor);

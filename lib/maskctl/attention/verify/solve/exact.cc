@@ -37,7 +37,7 @@ class WhitenedRow {
   }
 
   double cost() const {
-    return whole(error_, 1) + lse(weighed_.empty[0] ? kNone : weighed_.log_sums[0]);
+    return whole(error_, 1) + lse(weighed_.empty[0] ? kLogOfNone : weighed_.log_sums[0]);
   }
 
   double rise(Index j) const {
@@ -46,7 +46,7 @@ class WhitenedRow {
     std::vector<double> moved(value(j), value(j) + dim());
     add_scaled(moved.data(), -1, out_.data(), dim());
     const bool last = is_open && opened_ == 1 && weighed_.sinks[0] == 0;
-    if (last || 1 + t < 1e-13) return empty_cost() - cost();
+    if (last || 1 + t < kNoWeight) return empty_cost() - cost();
     factor_->whiten(moved);
     if (weighed_.empty[0])
       return whole(moved, 1) + lse(weighed_.log_sums[0] + std::log(w)) - cost();
@@ -56,7 +56,6 @@ class WhitenedRow {
   }
 
  private:
-  static constexpr double kNone = -std::numeric_limits<double>::infinity();
   Index dim() const { return call_.dims().value_dim; }
   const double* value(Index j) const { return call_.values(head_) + j * dim(); }
   double whole(const std::vector<double>& whitened, double sum) const {
@@ -69,7 +68,7 @@ class WhitenedRow {
     std::vector<double> moved(call_.empty_out(head_).begin(), call_.empty_out(head_).end());
     add_scaled(moved.data(), -1, out_.data(), dim());
     factor_->whiten(moved);
-    return whole(moved, 1) + lse(kNone);
+    return whole(moved, 1) + lse(kLogOfNone);
   }
 
   /// w^2 |v|^2 of a key.

@@ -8,13 +8,6 @@
 #include "maskctl/attention/verify/solve/dense.h"
 
 namespace maskctl::attention::solving {
-namespace {
-
-/// A sum of weights up to which a row counts as one without keys.
-constexpr double kNoWeight = 1e-13;
-
-}  // namespace
-
 RowProblem::RowProblem(const SolveCall& call, std::vector<Head> heads, Index row, OpenKeys base)
     : call_(call), heads_(std::move(heads)), row_(row), base_(std::move(base)) {
   for (const Head head : heads_) add_head(head);
@@ -31,18 +24,13 @@ void RowProblem::add_head(Head head) {
   terms.sink = rows.sinks[0];
   terms.log_sum = rows.log_sums[0];
   terms.out_square = solving::dot(out.data(), out.data(), dim);
-  double size = 0, empty = 0;
+  double size = 0;
   for (Index j = 0; j < keys(); ++j) {
     if (base_[as_size(j)]) size += square(terms.weights[as_size(j)]) * call_.squares(head)[j];
   }
   terms.variance = call_.own_variance(out) +
                    call_.weight_variance() * size / static_cast<double>(std::max<Index>(dim, 1));
-  for (std::size_t x = 0; x < out.size(); ++x) empty += square(call_.empty_out(head)[x] - out[x]);
-  terms.empty_cost =
-      call_.empty_row() == EmptyRow::kNan
-          ? kImpossible
-          : empty / terms.variance +
-                lse_cost(call_, head, row_, -std::numeric_limits<double>::infinity());
+  terms.empty_cost = empty_cost(call_, head, row_, terms.variance);
   equations_ += dim + (call_.lse(head, row_) ? 1 : 0);
   terms_.push_back(std::move(terms));
 }

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "maskctl/attention/verify/rounding.h"
 #include "maskctl/attention/verify/solve/least_squares.h"
 
 namespace maskctl::attention::solving {
@@ -17,12 +18,6 @@ constexpr double kCostSlack = 1.1;
 /// Logarithm of the odds that a support fits which was searched for.
 constexpr double kEvident = 20;
 constexpr std::size_t kMostSwaps = 64;
-
-/// The mean of n squares of normal numbers that is rarely exceeded (Wilson, Hilferty).
-double rare_mean(double n) {
-  const double part = 2 / (9 * n);
-  return std::pow(1 - part + kRare * std::sqrt(part), 3);
-}
 
 std::vector<Index> differing(const OpenKeys& a, const OpenKeys& b) {
   std::vector<Index> out;
@@ -54,7 +49,7 @@ struct RowSolver::Search {
 
 double RowSolver::enough(Index equations) const {
   const double n = static_cast<double>(std::max<Index>(equations, 1));
-  return n * noise_ * kCostSlack * rare_mean(n);
+  return n * noise_ * kCostSlack * rare_mean_square(n, kRare);
 }
 
 bool RowSolver::is_off(const RowReport& report, std::size_t n) const {

@@ -18,12 +18,12 @@ void weigh(const SolveCall& call, Head head, const std::uint8_t* open, double* s
            HeadRows& out) {
   const std::span<const double> sinks = call.sinks(head);
   const Index keys = call.dims().keys;
-  double top = -std::numeric_limits<double>::infinity();
+  double top = kLogOfNone;
   for (Index j = 0; j < keys; ++j) {
     if (open[j]) top = std::max(top, s[j]);
   }
   for (const double x : sinks) top = std::max(top, x);
-  const bool empty = !(top > -std::numeric_limits<double>::infinity());
+  const bool empty = !(top > kLogOfNone);
   if (empty) top = keys == 0 ? 0 : *std::max_element(s, s + keys);
   double sum = 0, sink = 0;
   for (const double x : sinks) sink += std::exp(x - top);
@@ -78,14 +78,6 @@ class HeadErrors {
     spread_.push_back(weights / variance_.back());
   }
 
-  /// The cost of this head's row without keys.
-  double empty_cost(Index r) const {
-    if (call_.empty_row() == EmptyRow::kNan) return kImpossible;
-    const std::span<const double> out = call_.out(head_, rows_.begin + r);
-    double sum = 0;
-    for (std::size_t x = 0; x < out.size(); ++x) sum += square(call_.empty_out(head_)[x] - out[x]);
-    return sum / variance_[as_size(r)] + lse(r, -std::numeric_limits<double>::infinity());
-  }
   double lse(Index r, double log_sum) const {
     return lse_cost(call_, head_, rows_.begin + r, log_sum);
   }
@@ -106,7 +98,7 @@ class HeadErrors {
     const double* const out = &pairs_[as_size(r * dim)];
     const double* const error = &pairs_[as_size((count + r) * dim)];
     const double cost = solving::dot(error, error, dim) / variance;
-    const double before = cost + lse(r, empty ? -std::numeric_limits<double>::infinity() : log_sum);
+    const double before = cost + lse(r, empty ? kLogOfNone : log_sum);
     const double along = solving::dot(error, out, dim), size = solving::dot(out, out, dim);
     const double* const w = &weighed_.weights[as_size(r * keys)];
     const std::uint8_t* const open = open_ + r * keys;
@@ -121,8 +113,8 @@ class HeadErrors {
       double after = 0;
       if (empty) {
         after = norm / variance + (has_lse ? lse(r, log_sum + std::log(w[j])) : 0);
-      } else if ((last && open[j]) || 1 + t < 1e-13) {
-        after = empty_cost(r);
+      } else if ((last && open[j]) || 1 + t < kNoWeight) {
+        after = empty_cost(call_, head_, rows_.begin + r, variance);
       } else {
         after = (cost + (2 * t * cross + t * t * norm) / variance) / square(1 + t);
         if (has_lse) after += lse(r, log_sum + std::log1p(t));
@@ -160,6 +152,14 @@ HeadRows head_rows(const SolveCall& call, Head head, Range rows, const std::uint
     weigh(call, head, open + r * keys, &out.weights[as_size(r * keys)], r, out);
   }
   return out;
+}
+
+double empty_cost(const SolveCall& call, Head head, Index row, double variance) {
+  if (call.empty_row() == EmptyRow::kNan) return kImpossible;
+  const std::span<const double> out = call.out(head, row), empty = call.empty_out(head);
+  double sum = 0;
+  for (std::size_t x = 0; x < out.size(); ++x) sum += square(empty[x] - out[x]);
+  return sum / variance + lse_cost(call, head, row, kLogOfNone);
 }
 
 double lse_cost(const SolveCall& call, Head head, Index row, double log_sum) {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <span>
 #include <vector>
 
@@ -52,7 +53,13 @@ struct ExactReport {
 ExactReport exact_report(const SolveCall& call, std::span<const Head> heads, Index row,
                          const OpenKeys& open, std::span<const Index> cells);
 
-/// The cost of an lse: of `log_sum` where `given` was made; 0 where none was.
+/// The logarithm of a sum of no weights, and a sum up to which a row counts as one without keys.
+inline constexpr double kLogOfNone = -std::numeric_limits<double>::infinity();
+inline constexpr double kNoWeight = 1e-13;
+
+/// What `log_sum` costs beside the lse that was given; 0 without one.
 double lse_cost(const SolveCall& call, Head head, Index row, double log_sum);
+/// What a row without keys costs one head, at this variance of its output.
+double empty_cost(const SolveCall& call, Head head, Index row, double variance);
 
 }  // namespace maskctl::attention::solving

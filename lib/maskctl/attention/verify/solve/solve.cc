@@ -10,6 +10,7 @@
 #include <mutex>
 #include <optional>
 
+#include "maskctl/attention/verify/rounding.h"
 #include "maskctl/attention/verify/solve/parts.h"
 #include "maskctl/attention/verify/solve/row_solver.h"
 #include "maskctl/base/error.h"
@@ -55,6 +56,7 @@ std::vector<Group> groups_of(const Mask& mask, const Dims& d) {
     }
   }
   std::vector<Group> groups;
+  groups.reserve(out.size());
   for (auto& [index, group] : out) groups.push_back(std::move(group));
   return groups;
 }
@@ -83,8 +85,7 @@ double noise_of(const SolveCall& call, const Mask& supposed, const std::vector<G
   }
   std::erase_if(seen, [](double x) { return x > kNear; });
   if (seen.size() < kLeast) return 1;
-  std::ranges::nth_element(seen, seen.begin() + std::ssize(seen) / 2);
-  return std::max(1.0, seen[seen.size() / 2]);
+  return std::max(1.0, median(std::move(seen)));
 }
 
 /// All rows of all groups, band by band on all cores.
