@@ -52,7 +52,7 @@ wants() { [[ " ${lanes[*]} " == *" $1 "* ]]; }
 
 release=build/release asan=build/asan tsan=build/tsan
 # The layers that read files or work on raw memory; the others only call them.
-raw_layers=(attention_tests gpu_tests mask_tests io_tests tensor_tests base_tests)
+raw_layers=(attention_tests gpu_tests ejkernel_tests mask_tests io_tests tensor_tests base_tests)
 mapfile -t fuzzers < <(basename -s .cc tests/fuzz/fuzz_*.cc)
 
 # configure PRESET OPTION...: into build/PRESET; stops where it fails, as build does.
