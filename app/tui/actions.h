@@ -25,8 +25,11 @@ struct Zoom {
   int by = 0;  // 1: cells become larger
 };
 enum class ZoomTo : std::uint8_t { kWhole, kCells };
+/// The next region of what is searched for, or its next cell.
 struct FindNext {
   Way way = Way::kForward;
+  bool cells = false;
+  friend bool operator==(const FindNext&, const FindNext&) = default;
 };
 struct Member {
   int batch = 0, head = 0;  // -1, 0 or 1
@@ -49,6 +52,23 @@ enum class StepKey : std::uint8_t {
   kLeave
 };
 enum class Toggle : std::uint8_t { kSide, kHelp, kStyle, kSources, kSteps, kTiles, kWeights };
+/// What happens in the list of batches and heads.
+enum class ListKey : std::uint8_t {
+  kNext,
+  kPrevious,
+  kPageDown,
+  kPageUp,
+  kFirst,
+  kLast,
+  kOpen,
+  kSortLeft,
+  kSortRight,
+  kReverse,
+  kFold
+};
+/// What the list says of each, and can be sorted by; what is counted comes after indices.
+enum class PlaneColumn : std::uint8_t { kBatch, kHead, kOpen, kEmptyRows, kLeaks, kDifferences };
+struct ShowList {};
 struct TileSize {
   int by = 0;  // 1: twice as large
 };
@@ -61,11 +81,13 @@ enum class Report : std::uint8_t { kRecognise, kCause, kStats, kCheck, kCost };
 struct Quit {};
 struct Cancel {};
 
-using Action = std::variant<Move, GoToRow, Zoom, ZoomTo, FindNext, Member, Mark, Ask, History,
-                            StepKey, Toggle, TileSize, Copy, Request, Report, Quit, Cancel>;
+using Action =
+    std::variant<Move, GoToRow, Zoom, ZoomTo, FindNext, Member, Mark, Ask, History, StepKey,
+                 ListKey, ShowList, Toggle, TileSize, Copy, Request, Report, Quit, Cancel>;
 
-/// What keys act on first: the mask, or the selected step of the pipeline.
-enum class Focus : std::uint8_t { kMask, kSteps };
+/// What keys act on first: the mask, the selected step of the pipeline, the list of all batches and
+/// heads.
+enum class Focus : std::uint8_t { kMask, kSteps, kList };
 
 struct Binding {
   std::string_view keys;  // as in Input, apart by blanks
@@ -75,7 +97,8 @@ struct Binding {
 };
 
 std::span<const Binding> bindings();
-/// The action of a key; null if it has none. Keys that steps do not use act on the mask.
+/// The action of a key; null if it has none. Keys that steps or the list do not use act on the
+/// mask.
 const Action* action_of(std::string_view key, Focus focus);
 
 /// What can be searched for with '/'.

@@ -45,13 +45,16 @@ void go_to(State& state, Workbench&, const std::string& text) {
   take(parts->query, "query", mask.queries(), to.cursor.query);
   take(parts->key, "key", mask.keys(), to.cursor.key);
   state.view = to;
+  state.list.shown = false;
 }
 
 void go_to_batch(State& state, Workbench&, const std::string& text) {
+  state.list.chosen = true;
   state.view.batch = checked_member(number(text, "batch"), "batch", state.scene->mask.batch());
 }
 
 void go_to_head(State& state, Workbench&, const std::string& text) {
+  state.list.chosen = true;
   state.view.head = checked_member(number(text, "head"), "head", state.scene->mask.heads());
 }
 

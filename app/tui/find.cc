@@ -5,12 +5,17 @@
 #include <algorithm>
 #include <utility>
 
+#include "app/session/elsewhere.h"
+#include "maskctl/base/grouped.h"
 #include "maskctl/base/text.h"
 
 namespace maskctl::app::tui {
 namespace {
 
 constexpr BlockSize kTile{64, 64};
+
+/// How one step of a search ended.
+enum class Ended : std::uint8_t { kFound, kNone, kWaits };
 
 /// The first query of the next segment, or of this or the previous one; at its first key, if there
 /// are keys of it.
@@ -31,10 +36,12 @@ std::optional<Place> next_of(const PlanePtr& plane, Place from, Way way) {
   return plane ? next_open(*plane, from, way) : std::nullopt;
 }
 
-std::optional<Place> next_place(const PlaneCounts& counts, Target target, Place from, Way way) {
+/// The next single one in the batch and head that is shown.
+std::optional<Place> next_place(const State& state, Target target, Place from, Way way) {
+  const PlaneCounts& counts = state.counts();
   switch (target) {
     case Target::kLeak:
-      return next_of(counts.panel.documents.leaks, from, way);
+      return next_of(leaks_in(counts.panel, state.scene->pad_id), from, way);
     case Target::kDifference:
       return next_of(counts.different, from, way);
     case Target::kPartial:
@@ -54,97 +61,184 @@ const TargetHelp* target_named(std::string_view name) {
   return at == targets().end() ? nullptr : &*at;
 }
 
-/// What is counted in all batches and heads.
-bool is_marked(Target target) { return target == Target::kLeak || target == Target::kDifference; }
-
-const MarkedPlanes& marked_of(const Marks& marks, Target target) {
-  return target == Target::kLeak ? marks.leaks : marks.differences;
-}
-
-/// The nearest marked batch and head on this way, round the end; not the one that is shown.
-const PlaneMarks* next_plane(const MarkedPlanes& planes, const View& view, Way way) {
-  const auto order = [&](const PlaneMarks& plane) {
-    const auto at = std::pair(plane.batch, plane.head), here = std::pair(view.batch, view.head);
-    const bool ahead = way == Way::kForward ? at > here : at < here;
-    return std::pair(!ahead, way == Way::kForward ? at : std::pair(-at.first, -at.second));
-  };
-  const PlaneMarks* best = nullptr;
-  for (const PlaneMarks& plane : planes) {
-    if (plane.batch == view.batch && plane.head == view.head) continue;
-    if (best == nullptr || order(plane) < order(*best)) best = &plane;
-  }
-  return best;
-}
-
 /// " in batch 0, head 3" where there are others.
 std::string here_text(const State& state) {
   const std::string plane = plane_text(state.scene->mask, state.view.batch, state.view.head);
   return plane.empty() ? "" : " in " + plane;
 }
 
-/// Says what is elsewhere, and keeps where that is for the next time.
-void offer_elsewhere(State& state, const TargetHelp& target, Way way) {
-  const bool forward = way == Way::kForward;
-  state.message = fmt::format("no {} {} the cursor{}", target.one, forward ? "after" : "before",
-                              here_text(state));
-  const Marks* marks = state.scene->marks();
-  if (!state.scene->has_marks() || !is_marked(target.target)) return;
-  if (!marks) {
-    state.message += "; the others are still being counted";
-    return;
+/// One step of a search.
+class Search {
+ public:
+  Search(State& state, const TargetHelp& target, const FindNext& next)
+      : state_(state), target_(target), way_(next.way), cells_(next.cells) {}
+
+  Ended step() {
+    if (!state_.counts().counted) return Ended::kWaits;
+    return cells_ || !own() ? single() : region();
   }
-  const MarkedPlanes& planes = marked_of(*marks, target.target);
-  if (planes.empty()) {
-    state.message = fmt::format("no {} in any batch and head", target.one);
-  } else if (const PlaneMarks* plane = next_plane(planes, state.view, way)) {
-    const Place& to = forward ? plane->first : plane->last;
-    state.message =
-        fmt::format("{} in {}; the same key goes there", counted(plane->count, target.one),
-                    plane_text(state.scene->mask, plane->batch, plane->head));
-    state.offered = Offer{state.cell(), way, {plane->batch, plane->head, to.query, to.key}};
+
+ private:
+  bool forward() const { return way_ == Way::kForward; }
+  const Found* own() const { return state_.counts().finds.of(target_.target); }
+
+  Ended single() {
+    const Place before_all{-1, state_.scene->mask.keys()};
+    const Place after_all{state_.scene->mask.queries(), -1};
+    auto place = next_place(state_, target_.target, state_.view.cursor, way_);
+    bool wrapped = false;
+    if (!place && !cells_) {
+      const Place border = forward() ? before_all : after_all;
+      place = target_.target == Target::kPartial ? std::nullopt
+                                                 : next_place(state_, target_.target, border, way_);
+      wrapped = true;
+    }
+    if (!place) {
+      state_.message = fmt::format("no {} {} the cursor{}", target_.one,
+                                   forward() ? "after" : "before", here_text(state_));
+      return Ended::kNone;
+    }
+    state_.view.cursor = *place;
+    state_.found = wrapped ? wrapped_text() : "";
+    state_.list.shown = false;
+    return Ended::kFound;
   }
-}
 
-/// Goes where the last message said, if nothing has moved since.
-bool take_offer(State& state, Way way) {
-  const auto offer = std::exchange(state.offered, std::nullopt);
-  if (!offer || offer->from != state.cell() || offer->way != way) return false;
-  state.view.batch = offer->to.batch;
-  state.view.head = offer->to.head;
-  state.view.cursor = {offer->to.query, offer->to.key};
-  return true;
-}
+  Ended region() {
+    Place from = state_.view.cursor;
+    if (state_.list.shown) from = {-1, 0};  // what is listed first is found first
+    if (target_.target == Target::kEmptyRow) from.key = 0;
+    const Region* next = next_region(own()->list(), from, way_);
+    if (next) return go(own()->list(), *next, false);
+    if (forward() && is_cut_off()) return single();
+    if (state_.scene->planes) return other_plane();
+    if (own()->list().empty()) return none(fmt::format("no {}", target_.one));
+    return go(own()->list(), end_of(own()->list()), true);
+  }
 
-}  // namespace
+  /// Of more regions than are known.
+  bool is_cut_off() const {
+    return own()->regions && own()->regions->queries < state_.scene->mask.queries();
+  }
+  const Region& end_of(std::span<const Region> regions) const {
+    return forward() ? regions.front() : regions.back();
+  }
 
-bool find_next(State& state, Way way) {
+  /// The nearest batch and head on this way that has any, round the end; that which is shown last.
+  Ended other_plane() {
+    const PlaneTable& planes = *state_.scene->planes;
+    const Index step = forward() ? 1 : -1;
+    for (Index i = 1; i <= planes.size(); ++i) {
+      const Index row = (here() + step * i + planes.size()) % planes.size();
+      if (row == here()) break;
+      if (row >= planes.known()) return Ended::kWaits;
+      const Found& found = *planes[row].finds.of(target_.target);
+      if (!planes.is_first(row) || planes[row].like == like_of(here()) || found.count == 0) {
+        continue;
+      }
+      const bool wrapped = forward() ? row < here() : row > here();
+      state_.view.batch = planes[row].batch;
+      state_.view.head = planes[row].head;
+      return go(found.list(), end_of(found.list()), wrapped);
+    }
+    if (own()->list().empty()) return none(fmt::format("no {} in any batch and head", target_.one));
+    return go(own()->list(), end_of(own()->list()), true);
+  }
+
+  Index here() const { return state_.view.batch * state_.scene->mask.heads() + state_.view.head; }
+  Index like_of(Index row) const {
+    const PlaneTable& planes = *state_.scene->planes;
+    return row < planes.known() ? planes[row].like : row;
+  }
+
+  Ended none(std::string message) {
+    state_.message = std::move(message);
+    return Ended::kNone;
+  }
+
+  /// To a region of the batch and head that is shown now.
+  Ended go(std::span<const Region> list, const Region& region, bool wrapped) {
+    const bool rows = target_.target == Target::kEmptyRow;
+    state_.view.cursor = {region.first.query, rows ? state_.view.cursor.key : region.first.key};
+    state_.found = number_text(list, region) + ", " +
+                   (rows ? counted(region.queries.size(), "row") : counted(region.cells, "cell"));
+    if (wrapped) state_.found += ", " + wrapped_text();
+    state_.list.shown = false;
+    return Ended::kFound;
+  }
+
+  std::string wrapped_text() const { return forward() ? "from the start again" : "from the end"; }
+
+  /// "3 of 12", over all batches and heads when they are known.
+  std::string number_text(std::span<const Region> list, const Region& region) const {
+    const PlaneTable* planes = state_.scene->planes.get();
+    const bool sided = state_.view.sources != Sources::kBoth &&
+                       state_.view.sources != Sources::kA &&
+                       state_.view.sources != Sources::kBeside;
+    if (!planes || !planes->complete() || (sided && target_.target != Target::kDifference)) {
+      return numbered(list, region, 0, planes ? 0 : std::ssize(list));
+    }
+    Index before = 0, all = 0;
+    for (Index row = 0; row < planes->size(); ++row) {
+      if (!planes->is_first(row)) continue;
+      const Index regions = std::ssize((*planes)[row].finds.of(target_.target)->list());
+      if (row < like_of(here())) before += regions;
+      all += regions;
+    }
+    return numbered(list, region, before, all);
+  }
+
+  static std::string numbered(std::span<const Region> list, const Region& region, Index before,
+                              Index all) {
+    const auto at = std::ranges::find(list, region.first, &Region::first);
+    const std::string number = grouped(before + (at - list.begin()) + 1);
+    return all == 0 ? number : fmt::format("{} of {}", number, grouped(all));
+  }
+
+  State& state_;
+  const TargetHelp& target_;
+  const Way way_;
+  const bool cells_;
+};
+
+/// Null, and a message, for what cannot be searched for.
+const TargetHelp* wanted_target(State& state) {
   const std::string fallback = state.scene->other ? "diff" : "leak";
   const std::string& name = state.target.empty() ? fallback : state.target;
   const TargetHelp* target = target_named(name);
   if (!target) {
     state.message = fmt::format("/{}: search for leak, empty, partial, border or diff", name);
-    return false;
-  }
-  if (target->target == Target::kLeak && !state.scene->has_ids()) {
+  } else if (target->target == Target::kLeak && !state.scene->has_ids()) {
     state.message = "no documents known: --segments, --positions or --cu-seqlens FILE";
-    return false;
-  }
-  if (target->target == Target::kDifference && !state.scene->other) {
+    return nullptr;
+  } else if (target->target == Target::kDifference && !state.scene->other) {
     state.message = "there is one SOURCE; maskctl tui SOURCE OTHER shows two";
-    return false;
+    return nullptr;
   }
-  if (take_offer(state, way)) return true;
-  if (!state.counts().counted) {
-    state.message = "still counting; try again in a moment";
-    return false;
+  return target;
+}
+
+}  // namespace
+
+void find(State& state, const FindNext& next, Index times) {
+  const TargetHelp* target = wanted_target(state);
+  if (!target) return;
+  if (const auto awaited = std::exchange(state.awaited, std::nullopt)) times += awaited->times;
+  for (; times > 0; --times) {
+    const Ended ended = Search(state, *target, next).step();
+    if (ended == Ended::kNone) return;
+    if (ended == Ended::kWaits) {
+      state.awaited = Awaited{next, times};
+      return;
+    }
   }
-  const auto place = next_place(state.counts(), target->target, state.view.cursor, way);
-  if (!place) {
-    offer_elsewhere(state, *target, way);
-    return false;
-  }
-  state.view.cursor = *place;
-  return true;
+}
+
+bool resume_search(State& state) {
+  if (!state.awaited) return false;
+  const Awaited awaited = *std::exchange(state.awaited, std::nullopt);
+  find(state, awaited.next, awaited.times);
+  return !state.awaited || state.awaited->times < awaited.times;
 }
 
 }  // namespace maskctl::app::tui

@@ -130,6 +130,7 @@ void settle(State& state) {
   view.head = std::clamp<Index>(view.head, 0, mask.heads() - 1);
   view.cursor.query = std::clamp<Index>(view.cursor.query, 0, mask.queries() - 1);
   view.cursor.key = std::clamp<Index>(view.cursor.key, 0, mask.keys() - 1);
+  state.list.shown &= state.scene->planes != nullptr;
   const int whole = whole_zoom(state);
   view.zoom = std::clamp(view.zoom, std::min(view.tiled ? view.tile : 0, whole), whole);
   const Index steps = std::ssize(split_steps(state.scene->pipeline));

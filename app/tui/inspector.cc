@@ -41,14 +41,18 @@ struct Work {
   /// What takes a moment is on the screen.
   Canvas screen(State& state) {
     const auto end = in_a_moment();
-    reports.follow(state);
-    if (!state.scene->loading) counting.follow(state);
+    do {
+      reports.follow(state);
+      if (!state.scene->loading) counting.follow(state);
+    } while (go_on(state));
     return painter.draw(state, end);
   }
   /// All is on the screen.
   Canvas finished_screen(State& state) {
-    reports.finish(state);
-    counting.finish(state);
+    do {
+      reports.finish(state);
+      counting.finish(state);
+    } while (go_on(state));
     return painter.draw(state, Clock::time_point::max());
   }
   bool busy() const { return painter.busy() || reports.busy() || counting.busy(); }

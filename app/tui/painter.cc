@@ -8,6 +8,7 @@
 #include "app/tui/drawn.h"
 #include "app/tui/pages.h"
 #include "app/tui/panels.h"
+#include "app/tui/plane_list.h"
 #include "app/tui/steps.h"
 #include "app/tui/weight_strip.h"
 #include "app/tui/words.h"
@@ -21,6 +22,7 @@ constexpr Index kWideTitle = 60;
 constexpr std::string_view kHints = "hjkl move  + - zoom  n next  t edit  ? help  q quit";
 constexpr std::string_view kTwoHints =
     "hjkl move  + - zoom  n next  d views  t edit  ? help  q quit";
+constexpr std::string_view kListHints = "<Enter> open  n next  > sort  ? help  q quit";
 constexpr std::string_view kStepHints = "h l select  x remove  <Space> off  ( ) move  <Enter> edit";
 
 Figure figure_of(const State& state, const Panel& panel, Range queries, Range keys) {
@@ -155,10 +157,13 @@ std::string waiting_text(const ReportState& report) {
 std::string status_text(const State& state, const Geometry& at) {
   if (state.question) return readable_text(state.question->text) + " (y/n)";
   if (!state.message.empty()) return readable_text(state.message);
+  if (state.list.shown && !state.awaited) return list_status(state);
   const Place cursor = state.view.cursor;
   std::string out = fmt::format("{},{} {}", cursor.query, cursor.key, cell_state(state));
+  if (!state.found.empty()) out += "  " + state.found;
   if (at.unit() != kOneElement) out += fmt::format("  {}x{} cells", at.unit().q, at.unit().k);
   if (state.marking) return out + "  a letter for the mark?";
+  if (state.awaited) return out + "  counting; then goes on to the next, <Esc> stops";
   if (state.report) out += waiting_text(*state.report);
   return state.count > 0 ? fmt::format("{}  {}", out, state.count) : out;
 }
@@ -169,7 +174,10 @@ void draw_status(const State& state, const Geometry& at, Canvas& canvas) {
   if (state.prompt == Prompt::kFind) return draw_line(state, row, "/", canvas);
   const std::string status = " " + status_text(state, at);
   canvas.write(row, 0, status);
-  const std::string_view text = state.step ? kStepHints : state.scene->other ? kTwoHints : kHints;
+  const std::string_view text = state.step           ? kStepHints
+                                : state.list.shown   ? kListHints
+                                : state.scene->other ? kTwoHints
+                                                     : kHints;
   const Index hints = canvas.columns() - std::ssize(text) - 1;
   if (hints <= utf8_length(status) + 1) return;
   canvas.write(row, hints, text, Glyph{.fg = state.screen.colored() ? kDim : kNoColor});
@@ -279,8 +287,14 @@ Canvas Painter::draw(const State& state, Grids::Time end) {
   if (at.too_small) return too_small(state);
   Canvas canvas(state.screen.rows, state.screen.columns);
   grids_.begin_screen(state.scene, end);
-  draw_mask(state, at, canvas);
-  draw_side(state, at, canvas);
+  if (state.list.shown) {
+    const bool beside = at.side > kListColumns;
+    if (beside) draw_side(state, at, canvas);
+    draw_list(state, beside ? at.side - 1 : canvas.columns(), canvas);
+  } else {
+    draw_mask(state, at, canvas);
+    draw_side(state, at, canvas);
+  }
   grids_.end_screen();
   draw_title(state, canvas);
   draw_pipeline(state, canvas);

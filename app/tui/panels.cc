@@ -190,8 +190,24 @@ Lines legend_lines(const State& state, const Geometry& geometry) {
   grid.q_step = geometry.unit().q;
   grid.k_step = geometry.unit().k;
   UsedSigns used;
-  used.leak = state.counts().leaks > 0;
+  used.leak = state.counts().panel.documents.leaks && state.counts().finds.leaks.count > 0;
   return fill_lines(legend_words(grid, geometry.layout.options, used), 2, kSideColumns - 3);
+}
+
+/// "12 leaks in 3 planes not shown", of those that are known by now.
+void add_elsewhere(const State& state, Target target, std::string_view one, Lines& out) {
+  const PlaneTable* planes = state.scene->planes.get();
+  if (!planes) return;
+  Index cells = 0, count = 0;
+  for (Index i = 0; i < planes->known(); ++i) {
+    const PlaneRow& row = (*planes)[i];
+    const Index found = row.finds.of(target)->count;
+    if (found == 0 || (row.batch == state.view.batch && row.head == state.view.head)) continue;
+    cells += found;
+    ++count;
+  }
+  if (count == 0) return;
+  out.push_back(fmt::format("{} in {} not shown", counted(cells, one), counted(count, "plane")));
 }
 
 Lines head_lines(const State& state, const Geometry&) {
@@ -200,31 +216,19 @@ Lines head_lines(const State& state, const Geometry&) {
   const Plane& plane = *counts.panel.plane;
   Lines out{fmt::format("open {} ({})", grouped(counts.open),
                         percent_text(counts.open, plane.queries() * plane.keys()))};
-  if (counts.panel.documents.leaks) {
-    std::vector<std::string> words{fmt::format("leaks {}", grouped(counts.leaks))};
+  if (state.scene->has_ids()) {
+    std::vector<std::string> words{fmt::format("leaks {}", grouped(counts.finds.leaks.count))};
     if (counts.padding > 0) {
       words.back() += ",";
       words.push_back(fmt::format("open padding {}", grouped(counts.padding)));
     }
     for (std::string& line : fill_lines(words, 1, kSideColumns - 3)) out.push_back(std::move(line));
   }
-  if (counts.different) out.push_back(fmt::format("differences {}", grouped(counts.differences)));
-  out.push_back(fmt::format("empty rows {}", grouped(counts.empty_rows)));
-  if (const Marks* marks = state.scene->marks()) {
-    const auto elsewhere = [&](const MarkedPlanes& planes, std::string_view one) {
-      Index cells = 0, count = 0;
-      for (const PlaneMarks& marked : planes) {
-        if (marked.batch == state.view.batch && marked.head == state.view.head) continue;
-        cells += marked.count;
-        ++count;
-      }
-      if (count > 0)
-        out.push_back(
-            fmt::format("{} in {} not shown", counted(cells, one), counted(count, "plane")));
-    };
-    elsewhere(marks->leaks, "leak");
-    elsewhere(marks->differences, "difference");
-  }
+  if (counts.different)
+    out.push_back(fmt::format("differences {}", grouped(counts.finds.differences.count)));
+  out.push_back(fmt::format("empty rows {}", grouped(counts.finds.empty_rows.count)));
+  add_elsewhere(state, Target::kLeak, "leak", out);
+  add_elsewhere(state, Target::kDifference, "difference", out);
   return out;
 }
 

@@ -24,20 +24,10 @@ PlanePtr quickly_counted(const PlanePtr& plane) {
   return plane->computed() || plane->bytes() > kSmallBytes ? with_tile_counts(plane) : plane;
 }
 
-/// Counts a plane and makes counting its parts fast. Most masks have no such cells, and that is
-/// known from now on.
-Index count_and_keep(PlanePtr& plane) {
-  const Index count = plane->count();
-  plane = count > 0 ? quickly_counted(plane) : empty_plane(plane->queries(), plane->keys());
-  return count;
-}
-
-Index empty_rows_of(const Plane& plane) {
-  Index empty = 0;
-  plane.row_sizes({0, plane.queries()}, [&](Range rows, const Plane::RowSize& size) {
-    if (size.keys == 0) empty += rows.size();
-  });
-  return empty;
+/// Makes counting the parts of a plane fast. Most masks have no such cells, and that is known from
+/// now on.
+PlanePtr kept(const PlanePtr& plane, Index count) {
+  return count > 0 ? quickly_counted(plane) : empty_plane(plane->queries(), plane->keys());
 }
 
 Index id_width_of(std::span<const std::int32_t> ids) {
@@ -60,16 +50,14 @@ PlaneCounts first_counts(Panel panel) {
 
 PlaneCounts all_counts(PlaneCounts counts, const Panel& two, std::int32_t pad_id) {
   Panel& panel = counts.panel;
-  counts.empty_rows = empty_rows_of(*panel.plane);
   panel.documents = {};
-  if (DocumentPlanes found = document_planes(panel, pad_id); found.leaks) {
-    counts.leaks = count_and_keep(found.leaks);
-    counts.padding = count_and_keep(found.padding);
-    panel.documents = found;
-  }
-  if (two.other) {
-    counts.different = quickly_counted(difference_of(two));
-    counts.differences = counts.different->count();
+  if (two.other) counts.different = quickly_counted(difference_of(two));
+  const DocumentPlanes found = document_planes(panel, pad_id);
+  const PlanePtr leaks = found.leaks ? found.leaks : leaks_in(panel, pad_id);
+  counts.finds = finds_in(*panel.plane, leaks, counts.different);
+  if (found.leaks) {
+    counts.padding = found.padding->count();
+    panel.documents = {kept(leaks, counts.finds.leaks.count), kept(found.padding, counts.padding)};
   }
   panel.plane = quickly_counted(panel.plane);
   counts.open = panel.plane->count();
@@ -142,20 +130,27 @@ class Counting::Work {
   BackgroundTask<Found> found_;
 };
 
-/// The counting of what is marked in all batches and heads of a scene.
-class Counting::Marking {
+/// The filling of the table of all batches and heads of a scene.
+class Counting::Filling {
  public:
-  Marking(ScenePtr scene, const std::function<void()>& done)
-      : scene_(std::move(scene)), found_([this] { return scene_->count_marks(); }, done) {}
+  Filling(ScenePtr scene, const std::function<void()>& done)
+      : scene_(std::move(scene)),
+        filled_(
+            [this] {
+              scene_->planes->fill(*scene_);
+              return true;
+            },
+            done) {}
 
-  static bool is_needed(const Scene& scene) { return scene.has_marks() && !scene.marks(); }
+  static bool is_needed(const Scene& scene) { return scene.planes && !scene.planes->complete(); }
   bool is_for(const ScenePtr& scene) const { return scene_ == scene; }
-  bool is_done_by(std::chrono::steady_clock::time_point end) { return found_.wait_until(end); }
-  void learn() { scene_->learn(found_.take()); }
+  bool is_done_by(std::chrono::steady_clock::time_point end) { return filled_.wait_until(end); }
+  /// Throws what filling it threw.
+  void finish() { filled_.take(); }
 
  private:
   const ScenePtr scene_;
-  BackgroundTask<Marks> found_;
+  BackgroundTask<bool> filled_;
 };
 
 Counting::Counting(std::function<void()> done) : done_(std::move(done)) {}
@@ -171,18 +166,18 @@ void Counting::follow(const State& state) {
     work_->learn();
     work_.reset();
   }
-  follow_marks(state.scene, end);
+  follow_table(state.scene, end);
 }
 
 /// What is drawn comes first.
-void Counting::follow_marks(const ScenePtr& scene, std::chrono::steady_clock::time_point end) {
-  if (marks_ && !marks_->is_for(scene)) marks_.reset();
-  if (!Marking::is_needed(*scene)) return;
-  const bool fresh = marks_ == nullptr;
-  if (fresh) marks_ = std::make_unique<Marking>(scene, done_);
-  if (!marks_->is_done_by(fresh ? end : std::chrono::steady_clock::now())) return;
-  marks_->learn();
-  marks_.reset();
+void Counting::follow_table(const ScenePtr& scene, std::chrono::steady_clock::time_point end) {
+  if (table_ && !table_->is_for(scene)) table_.reset();
+  if (!table_ && !Filling::is_needed(*scene)) return;
+  const bool fresh = table_ == nullptr;
+  if (fresh) table_ = std::make_unique<Filling>(scene, done_);
+  if (!table_->is_done_by(fresh ? end : std::chrono::steady_clock::now())) return;
+  table_->finish();
+  table_.reset();
 }
 
 void Counting::finish(const State& state) {
@@ -190,9 +185,9 @@ void Counting::finish(const State& state) {
     work_->learn();
     work_.reset();
   }
-  if (!marks_) return;
-  marks_->learn();
-  marks_.reset();
+  if (!table_) return;
+  table_->finish();
+  table_.reset();
 }
 
 }  // namespace maskctl::app::tui

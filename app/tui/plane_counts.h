@@ -5,6 +5,7 @@
 #include <memory>
 
 #include "app/tui/background_task.h"
+#include "app/tui/plane_finds.h"
 #include "maskctl/render/figure/figure.h"
 
 namespace maskctl::app::tui {
@@ -15,7 +16,8 @@ struct PlaneCounts {
   /// False while the rest is being counted. The panel has no leaks and no padding until then.
   bool counted = false;
   PlanePtr different = nullptr;  // the cells in which two SOURCEs differ
-  Index open = 0, leaks = 0, padding = 0, empty_rows = 0, differences = 0;
+  Index open = 0, padding = 0;
+  PlaneFinds finds;
 };
 
 /// How many tiles are full, and how many are neither full nor empty.
@@ -32,8 +34,7 @@ PlaneCounts all_counts(PlaneCounts counts, const Panel& two, std::int32_t pad_id
 class Scene;
 struct State;
 
-/// Counts what is shown beside the interface, one batch and head at a time, and then what is marked
-/// in the others.
+/// Counts what is shown beside the interface, one batch and head at a time, and then all others.
 class Counting {
  public:
   /// `done` is called on another thread when something has been counted.
@@ -45,17 +46,17 @@ class Counting {
   void follow(const State& state);
   /// The same, but waits until all is counted.
   void finish(const State& state);
-  bool busy() const { return work_ || marks_; }
+  bool busy() const { return work_ || table_; }
 
  private:
   class Work;
-  class Marking;
-  void follow_marks(const std::shared_ptr<const Scene>& scene,
+  class Filling;
+  void follow_table(const std::shared_ptr<const Scene>& scene,
                     std::chrono::steady_clock::time_point end);
 
   std::function<void()> done_;
   std::unique_ptr<Work> work_;
-  std::unique_ptr<Marking> marks_;
+  std::unique_ptr<Filling> table_;
 };
 
 }  // namespace maskctl::app::tui

@@ -60,7 +60,7 @@ void enter(State& state, Workbench& bench) {
   if (prompt == Prompt::kFind && cell_from(text)) return run_command(state, bench, text);
   if (prompt == Prompt::kFind) {
     if (!text.empty()) state.target = text;
-    find_next(state, Way::kForward);
+    find(state, {}, 1);
   }
 }
 

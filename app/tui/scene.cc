@@ -68,6 +68,8 @@ std::string spelled(const std::string& pipeline, const Chain& chain, const BindC
 }
 
 constexpr std::size_t kMostRecent = 4;
+/// More batches and heads are not listed.
+constexpr Index kMostPlanes = Index{1} << 17;
 
 }  // namespace
 
@@ -78,13 +80,6 @@ const TileCounts* Scene::tiles(const PlanePtr& plane, Index cells) const {
 
 void Scene::learn(const PlanePtr& plane, Index cells, const TileCounts& counts) const {
   tiles_[{plane, cells}] = counts;
-}
-
-Marks Scene::count_marks() const {
-  Marks out;
-  if (has_ids()) out.leaks = marked_leaks(mask, ids, pad_id);
-  if (other) out.differences = marked_differences(mask, *other);
-  return out;
 }
 
 Panel Scene::both(Index batch, Index head) const {
@@ -235,6 +230,8 @@ ScenePtr Workbench::made(const std::string& pipeline) {
   }
   if (other_) check_comparable(out->mask, *other_);
   out->other = other_;
+  const Index planes = out->mask.batch() * out->mask.heads();
+  if (planes > 1 && planes <= kMostPlanes) out->planes = std::make_shared<PlaneTable>(planes);
   return out;
 }
 

@@ -13,12 +13,12 @@
 #include <utility>
 
 #include "app/session/documents.h"
-#include "app/session/elsewhere.h"
 #include "app/session/loader.h"
 #include "app/session/session.h"
 #include "app/tui/background_task.h"
 #include "app/tui/loading_mask.h"
 #include "app/tui/plane_counts.h"
+#include "app/tui/plane_table.h"
 #include "app/tui/weights.h"
 #include "maskctl/inspect/why/why.h"
 #include "maskctl/render/figure/ink_grid.h"
@@ -28,11 +28,6 @@ namespace maskctl::app::tui {
 /// Which of two SOURCEs is drawn: one over the other, side by side, one of them, what one of them
 /// has alone.
 enum class Sources : std::uint8_t { kBoth, kBeside, kA, kB, kOnlyA, kOnlyB };
-
-/// What lies in all batches and heads, those that are not drawn included.
-struct Marks {
-  MarkedPlanes leaks, differences;
-};
 
 /// A mask after some steps. Never changes, except that more becomes known about it.
 class Scene {
@@ -47,6 +42,8 @@ class Scene {
   SegmentTensors ids;  // of documents; no step has changed the extents that they label
   std::int32_t pad_id = -1;
   std::shared_ptr<RowWeights> weights;
+  /// All batches and heads, where there are several; null for one, and for too many.
+  std::shared_ptr<PlaneTable> planes;
   /// While the SOURCE is being read: what has come of it. The mask is empty then.
   std::shared_ptr<const LoadingMask> loading;
 
@@ -61,12 +58,6 @@ class Scene {
   PlaneCounts count(Index batch, Index head, Sources sources) const;
   /// Takes what was counted.
   void learn(Index batch, Index head, Sources sources, PlaneCounts counts) const;
-  /// What is marked in all batches and heads; null until it is learned.
-  const Marks* marks() const { return marks_ ? &*marks_ : nullptr; }
-  /// True when that is worth counting: something can be marked where it is not seen.
-  bool has_marks() const { return mask.batch() * mask.heads() > 1 && (other || has_ids()); }
-  Marks count_marks() const;
-  void learn(Marks marks) const { marks_ = std::move(marks); }
   /// How many tiles of that many cells each way there are of each kind; null until it is learned.
   const TileCounts* tiles(const PlanePtr& plane, Index cells) const;
   void learn(const PlanePtr& plane, Index cells, const TileCounts& counts) const;
@@ -82,7 +73,6 @@ class Scene {
   Panel both(Index batch, Index head) const;
   Panel panel(Index batch, Index head, Sources sources) const;
 
-  mutable std::optional<Marks> marks_;
   mutable std::map<Shown, PlaneCounts> counts_;
   mutable std::deque<Shown> counted_;  // the oldest first
   mutable std::map<std::pair<PlanePtr, Index>, TileCounts> tiles_;

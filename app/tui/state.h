@@ -61,11 +61,19 @@ struct Question {
   std::string command;  // what y does, as typed after ':'
 };
 
-/// A cell of another batch or head, to which a search goes when it is repeated at the same place.
-struct Offer {
-  Cell from;
-  Way way = Way::kForward;
-  Cell to;
+/// How all batches and heads are listed. The one that is looked at is selected.
+struct PlaneList {
+  bool shown = false;                      // instead of the mask
+  bool chosen = false;                     // by the reader; until then the first is selected
+  bool folded = true;                      // equal ones are listed once
+  std::optional<PlaneColumn> column = {};  // by which it is sorted, if the reader has said so
+  bool reversed = false;
+};
+
+/// A search that goes on when more has been counted.
+struct Awaited {
+  FindNext next;
+  Index times = 1;
 };
 
 struct State {
@@ -93,14 +101,16 @@ struct State {
   std::optional<bool> marking;  // a letter is awaited, to set (true) or go to a mark
   std::map<std::string, View> marks;
   std::string target;  // of the last search
-  std::optional<Offer> offered;
+  PlaneList list;
+  std::optional<Awaited> awaited;
+  std::string found;  // what the last search found there: "3 of 12, 84 cells"
   std::vector<Version> undo, redo;
   std::string saved_pipeline;      // which need not be saved again
   std::optional<Place> dragged;    // the cell that the mouse holds
   std::string copied;              // for the clipboard
   std::optional<Request> request;  // what the front end is to do now
 
-  Focus focus() const { return step ? Focus::kSteps : Focus::kMask; }
+  Focus focus() const { return step ? Focus::kSteps : list.shown ? Focus::kList : Focus::kMask; }
   const PlaneCounts& counts() const { return scene->counts(view.batch, view.head, view.sources); }
   Cell cell() const { return {view.batch, view.head, view.cursor.query, view.cursor.key}; }
 };

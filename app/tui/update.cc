@@ -13,6 +13,7 @@
 #include "app/tui/overview.h"
 #include "app/tui/pages.h"
 #include "app/tui/panels.h"
+#include "app/tui/plane_list.h"
 #include "app/tui/prompt.h"
 #include "app/tui/report_rows.h"
 #include "app/tui/step_keys.h"
@@ -21,7 +22,7 @@
 namespace maskctl::app::tui {
 namespace {
 
-constexpr Index kMostCount = Index{1} << 31;
+constexpr Index kMostCount = Index{1} << 31, kMostFinds = 1000;
 constexpr Index kWheelUnits = 3;
 constexpr int kLeastTile = 1, kMostTile = 12;
 
@@ -69,13 +70,10 @@ class Updater {
 
   void operator()(ZoomTo to) { zoom_to(to == ZoomTo::kCells ? 0 : whole_zoom(state_)); }
 
-  void operator()(const FindNext& next) {
-    for (Index i = 0; i < std::min<Index>(times_, 1000); ++i) {
-      if (!find_next(state_, next.way)) return;
-    }
-  }
+  void operator()(const FindNext& next) { find(state_, next, std::min(times_, kMostFinds)); }
 
   void operator()(const Member& member) {
+    state_.list.chosen = true;
     state_.view.batch += member.batch * times_;
     state_.view.head += member.head * times_;
   }
@@ -87,6 +85,10 @@ class Updater {
   void operator()(const History& history) {
     history.redo ? redo(state_, bench_) : undo(state_, bench_);
   }
+
+  void operator()(ListKey key) { take_list_key(state_, key, times_); }
+
+  void operator()(const ShowList&) { open_list(state_); }
 
   void operator()(StepKey key) { take_step_key(state_, bench_, key, times_); }
 
@@ -141,7 +143,13 @@ class Updater {
 
   void operator()(const Quit&) { run_command(state_, bench_, "q"); }
 
-  void operator()(const Cancel&) { state_.report.reset(); }
+  void operator()(const Cancel&) {
+    if (state_.report) {
+      state_.report.reset();
+    } else if (state_.scene->planes) {
+      open_list(state_);
+    }
+  }
 
  private:
   Index distance(const Move& move, Index unit, Index room) const {
@@ -215,6 +223,7 @@ void take_mark(State& state, const std::string& key) {
     state.marks[key] = state.view;
   } else if (const auto mark = state.marks.find(key); mark != state.marks.end()) {
     state.view = mark->second;
+    state.list.shown = false;
   } else {
     state.message = fmt::format("no mark {}", key);
   }
@@ -243,7 +252,22 @@ void drag(State& state, const Geometry& at, const Input& input) {
                        std::max<Index>(state.dragged->key - right * at.unit().k, 0)};
 }
 
+/// A click selects a row of the list, or opens the one that is selected.
+void take_list_mouse(State& state, const Input& input) {
+  if (input.key == "<WheelUp>") return take_list_key(state, ListKey::kPrevious, kWheelUnits);
+  if (input.key == "<WheelDown>") return take_list_key(state, ListKey::kNext, kWheelUnits);
+  const auto row = input.key == "<Mouse>" ? list_row_at(state, input.row) : std::nullopt;
+  if (!row) return;
+  const Index batch = *row / state.scene->mask.heads(), head = *row % state.scene->mask.heads();
+  const bool again = batch == state.view.batch && head == state.view.head;
+  state.view.batch = batch;
+  state.view.head = head;
+  state.list.chosen = true;
+  if (again) take_list_key(state, ListKey::kOpen, 1);
+}
+
 void take_mouse(State& state, const Input& input) {
+  if (state.list.shown) return take_list_mouse(state, input);
   const Geometry at = geometry(state);
   if (input.key.starts_with("<Wheel")) {
     const Index units = input.key == "<WheelUp>" ? -kWheelUnits : kWheelUnits;
@@ -263,6 +287,14 @@ void take_answer(State& state, const std::string& key, Workbench& bench) {
   if (key == "y") run_command(state, bench, question.command);
 }
 
+/// What acts on the drawing leaves the list.
+bool is_of_drawing(const Action& action) {
+  const Toggle* toggle = std::get_if<Toggle>(&action);
+  if (toggle) return *toggle == Toggle::kTiles || *toggle == Toggle::kWeights;
+  return std::holds_alternative<Move>(action) || std::holds_alternative<Zoom>(action) ||
+         std::holds_alternative<ZoomTo>(action);
+}
+
 void take_key(State& state, const Input& input, Workbench& bench) {
   if (state.marking) return take_mark(state, input.key);
   if (take_digit(state, input.key)) return;
@@ -272,7 +304,15 @@ void take_key(State& state, const Input& input, Workbench& bench) {
     state.message = fmt::format("{} has no meaning here; ? shows the keys", input.key);
     return;
   }
+  if (is_of_drawing(*action)) state.list.shown = false;
   std::visit(Updater(state, bench, count), *action);
+}
+
+/// A search that is repeated before the last one has ended follows it.
+bool searches(const State& state, const std::string& key) {
+  const Action* action = action_of(key, state.focus());
+  const FindNext* next = action ? std::get_if<FindNext>(action) : nullptr;
+  return next && state.awaited && *next == state.awaited->next;
 }
 
 void take(State& state, const Input& input, Workbench& bench) {
@@ -289,6 +329,8 @@ void take(State& state, const Input& input, Workbench& bench) {
     return;
   }
   state.message.clear();
+  state.found.clear();
+  if (!searches(state, input.key)) state.awaited.reset();
   const bool mouse =
       input.key == "<Mouse>" || input.key == "<Drag>" || input.key.starts_with("<Wheel");
   if (state.question) {
@@ -321,6 +363,7 @@ State first_state(ScenePtr scene, const Screen& screen) {
   state.saved_pipeline = state.scene->pipeline;
   if (state.scene->other) state.report = ReportState{Report::kCause, state.scene};
   state.view.zoom = whole_zoom(state);
+  if (state.scene->planes) open_list(state);
   settle(state);
   return state;
 }
@@ -335,6 +378,13 @@ State update(State state, const Input& input, Workbench& bench) {
   keep_report(state);
   settle(state);
   return state;
+}
+
+bool go_on(State& state) {
+  const bool found = resume_search(state);
+  if (!follow_list(state) && !found) return false;
+  settle(state);
+  return true;
 }
 
 State after_pause(State state, Workbench& bench) {

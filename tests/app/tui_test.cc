@@ -16,10 +16,15 @@ const std::string kPackedRow = "samples/packed.npy --as segments -t causal";
 const std::string kLeaked = "samples/leaked.npy --segments samples/leaked_ids.npy";
 const std::string kMillion = "gen:segments:n=1M,docs=700,seed=4 -t causal -t window:keys=3000";
 
+/// Whether the inspector begins with a list of batches and heads: <Enter> opens the first.
+bool lists(const std::string& source) {
+  return contains(source, "packed.npy") || contains(source, "heads.npy");
+}
+
 /// The screen after the keys; the script is a file, so that it may hold anything.
 std::string screen(const Sandbox& sandbox, const std::string& source, const std::string& keys,
                    const std::string& how = "") {
-  spit(sandbox.work() / "keys", keys);
+  spit(sandbox.work() / "keys", (lists(source) ? "<Enter>" : "") + keys);
   const Outcome outcome =
       sandbox.run("maskctl tui " + source + " --script @keys --dump - --color never " + how);
   INFO(outcome.err);
@@ -178,7 +183,7 @@ TEST_CASE("tui: each fault of samples/bugs can be seen", "[tui]") {
       {"gen:window:keys=101,n=512 " + bugs + "blocks_w100.npy" + blocks, "dddd", "only A"},
       {bugs + "chunk_offset.npy gen:chunk:size=4,offset=2,n=12 -t causal:offset=2", "",
        "chunk offset 2 instead of 0"},
-      {bugs + "prefill.npy --as dense", "/empty<Enter>", "query 1 sees 0 keys"},
+      {bugs + "prefill.npy --as dense", "/empty<Enter>", "query 0 sees 0 keys"},
       {bugs + "documents.npy --as segments -t causal -t tokens:" + bugs + "types.npy", "n",
        "query 1 has type 1, key 8 type 1"},
       {"gen:full:n=10", "b>", "partial 0 (0%)"},

@@ -180,6 +180,41 @@ TEST_CASE("tui: what is not counted yet is hatched, and known in the end") {
   CHECK_FALSE(painter.busy());
 }
 
+TEST_CASE("tui: planes with the same cells are one in the table, however they were made") {
+  const std::string steps =
+      "batch:0{doc:lens=8+8 | causal} | batch:1{causal | doc:lens=8+8} | batch:2{heads:1{not}}";
+  Workbench bench(subject_of("gen:full:n=16,b=3,h=2", {steps}), Settings());
+  const Scene& scene = *bench.first();
+  PlaneTable& planes = *scene.planes;
+  CHECK(planes.known() == 0);
+  planes.fill(scene);
+  std::vector<Index> like, open;
+  for (Index row = 0; row < planes.size(); ++row) {
+    like.push_back(planes[row].like);
+    open.push_back(planes[row].open);
+  }
+  CHECK(like == std::vector<Index>{0, 0, 0, 0, 4, 5});
+  CHECK(open == std::vector<Index>{72, 72, 72, 72, 256, 0});
+}
+
+TEST_CASE("tui: a search waits until what it needs is counted") {
+  Subject subject = subject_of("gen:full:n=4000,b=6", {"batch:4{causal}"}, "gen:full:n=4000");
+  subject.other_source.transforms = {};
+  Workbench bench(subject, Settings());
+  State state = update(first_state(bench.first(), {24, 80}), {"n"}, bench);
+  CHECK(state.awaited);
+  state = update(std::move(state), {"n"}, bench);
+  CHECK(state.awaited->times == 2);
+  CHECK_FALSE(go_on(state));
+  Counting counting([] {});
+  do {
+    counting.finish(state);
+  } while (go_on(state));
+  CHECK_FALSE(state.awaited);
+  CHECK(state.cell() == Cell{4, 0, 0, 1});
+  CHECK(contains(state.found, "from the start again"));
+}
+
 TEST_CASE("tui: a pipeline that is replaced stops what was counted of it") {
   Workbench bench(subject_of("gen:random:n=200_000,sparsity=0.5,seed=1", {}), Settings());
   State state = first_state(bench.first(), {24, 80});

@@ -1,0 +1,326 @@
+#include "app/tui/plane_list.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+
+#include "app/session/elsewhere.h"
+#include "app/tui/colors.h"
+#include "maskctl/base/grouped.h"
+#include "maskctl/base/text.h"
+#include "maskctl/render/figure/words.h"
+#include "maskctl/render/text/draw.h"
+
+namespace maskctl::app::tui {
+namespace {
+
+/// Lines of the screen above the list (title, head) and below it (pipeline, status).
+constexpr Index kAbove = 2, kBelow = 2;
+
+/// What a column of the list shows of a row. Rows are sorted by its number.
+struct ColumnRow {
+  PlaneColumn column;
+  std::string_view title;
+  Index width;
+  Index (*number)(const PlaneRow& row);
+  bool (*is_shown)(const Scene& scene) = [](const Scene&) { return true; };
+};
+
+constexpr ColumnRow kColumns[] = {
+    {PlaneColumn::kBatch, "batch", 6, [](const PlaneRow& row) { return row.batch; },
+     [](const Scene& scene) { return scene.mask.batch() > 1; }},
+    {PlaneColumn::kHead, "head", 6, [](const PlaneRow& row) { return row.head; },
+     [](const Scene& scene) { return scene.mask.heads() > 1; }},
+    {PlaneColumn::kOpen, "open", 16, [](const PlaneRow& row) { return row.open; }},
+    {PlaneColumn::kEmptyRows, "no keys", 9,
+     [](const PlaneRow& row) { return row.finds.empty_rows.count; }},
+    {PlaneColumn::kLeaks, "leaks", 12, [](const PlaneRow& row) { return row.finds.leaks.count; },
+     [](const Scene& scene) { return scene.has_ids(); }},
+    {PlaneColumn::kDifferences, "differ", 12,
+     [](const PlaneRow& row) { return row.finds.differences.count; },
+     [](const Scene& scene) { return scene.other.has_value(); }},
+};
+
+const ColumnRow& column_of(PlaneColumn column) {
+  return *std::ranges::find(kColumns, column, &ColumnRow::column);
+}
+
+/// The columns of this scene.
+std::vector<const ColumnRow*> columns_of(const Scene& scene) {
+  std::vector<const ColumnRow*> out;
+  for (const ColumnRow& column : kColumns) {
+    if (column.is_shown(scene)) out.push_back(&column);
+  }
+  return out;
+}
+
+Index row_of(const State& state) {
+  return state.view.batch * state.scene->mask.heads() + state.view.head;
+}
+
+/// Where the row that is looked at stands: itself, or the one that it is folded into.
+Index place_of(const State& state, const std::vector<Index>& listed) {
+  const PlaneTable& planes = *state.scene->planes;
+  Index row = row_of(state);
+  if (state.list.folded && row < planes.known()) row = planes[row].like;
+  return std::max<Index>(std::ranges::find(listed, row) - listed.begin(), 0);
+}
+
+void select(State& state, const std::vector<Index>& listed, Index place) {
+  const Index row = listed[as_size(std::clamp<Index>(place, 0, std::ssize(listed) - 1))];
+  state.view.batch = row / state.scene->mask.heads();
+  state.view.head = row % state.scene->mask.heads();
+}
+
+Index lines_of(const State& state) {
+  return std::max<Index>(state.screen.rows - kAbove - kBelow, 1);
+}
+
+/// The place in the list of the first line: whole pages, with the selected row among them.
+Index first_place(const State& state, const std::vector<Index>& listed) {
+  const Index lines = lines_of(state);
+  return place_of(state, listed) / lines * lines;
+}
+
+/// Before the reader chooses: what should not be there.
+PlaneColumn sorted_by(const State& state) {
+  if (state.list.column) return *state.list.column;
+  if (state.scene->other) return PlaneColumn::kDifferences;
+  return state.scene->has_ids() ? PlaneColumn::kLeaks : PlaneColumn::kBatch;
+}
+
+/// Indices begin with the first, counts with the most.
+bool descends(const State& state) {
+  return (sorted_by(state) > PlaneColumn::kHead) != state.list.reversed;
+}
+
+void sort_by(State& state, Index by) {
+  const auto columns = columns_of(*state.scene);
+  const auto at = std::ranges::find(columns, sorted_by(state),
+                                    [](const ColumnRow* column) { return column->column; });
+  const Index place = std::clamp<Index>(at - columns.begin() + by, 0, std::ssize(columns) - 1);
+  state.list.column = columns[as_size(place)]->column;
+  state.list.reversed = false;
+}
+
+/// The mask of a row in one line.
+Canvas thumbnail(const PlaneRow& row, const Screen& screen) {
+  const DensityGrid& picture = *row.picture;
+  if (screen.utf8) {
+    InkGrid grid;
+    static_cast<GridShape&>(grid) = picture;
+    grid.blocks = true;
+    grid.open = picture.open;
+    for (const Index open : picture.open)
+      grid.inks.push_back(density_ink(open, picture.q.size() * picture.k.size()));
+    DrawOptions options;
+    options.style = Style::kBraille;
+    return draw_cells(grid, options);
+  }
+  // Whether something is open above, below, or all the way down.
+  Canvas out(1, picture.columns);
+  for (Index column = 0; column < picture.columns; ++column) {
+    Index above = 0, below = 0;
+    for (Index r = 0; r < picture.rows; ++r) {
+      const Index open = picture.at(r, column) > 0 ? 1 : 0;
+      (2 * r < picture.rows ? above : below) += open;
+    }
+    const bool all = above + below == picture.rows;
+    const char sign = all                      ? '|'
+                      : above > 0 && below > 0 ? ':'
+                      : above > 0              ? '\''
+                      : below > 0              ? '.'
+                                               : ' ';
+    out.put(0, column, Glyph{.code = static_cast<char32_t>(sign)});
+  }
+  return out;
+}
+
+/// "as head 0", or how many are folded into it.
+std::string likeness(const State& state, Index row, const std::vector<Index>& alike) {
+  const PlaneTable& planes = *state.scene->planes;
+  if (!planes.is_first(row)) {
+    const PlaneRow& first = planes[planes[row].like];
+    const bool same_batch = first.batch == planes[row].batch;
+    return "as " + (same_batch && state.scene->mask.heads() > 1
+                        ? fmt::format("head {}", first.head)
+                        : plane_text(state.scene->mask, first.batch, first.head));
+  }
+  const Index more = alike[as_size(row)] - 1;
+  return more > 0 && state.list.folded ? fmt::format("and {} alike", grouped(more)) : "";
+}
+
+std::string cell_text_of(const ColumnRow& column, const PlaneRow& row, const Scene& scene) {
+  const Index number = column.number(row);
+  if (column.column != PlaneColumn::kOpen) return grouped(number);
+  const Index cells = scene.mask.queries() * scene.mask.keys();
+  return fmt::format("{} {:>6}", grouped(number), percent_text(number, cells));
+}
+
+bool is_find(PlaneColumn column) {
+  return column == PlaneColumn::kLeaks || column == PlaneColumn::kDifferences;
+}
+
+}  // namespace
+
+std::vector<Index> listed_planes(const State& state) {
+  const PlaneTable& planes = *state.scene->planes;
+  const Index known = planes.known();
+  std::vector<Index> out;
+  for (Index row = 0; row < planes.size(); ++row) {
+    if (row >= known || !state.list.folded || planes.is_first(row)) out.push_back(row);
+  }
+  const ColumnRow& column = column_of(sorted_by(state));
+  const bool descending = descends(state);
+  if (column.column == PlaneColumn::kBatch && !descending) return out;
+  const auto rest = std::ranges::find_if(out, [&](Index row) { return row >= known; });
+  std::stable_sort(out.begin(), rest, [&](Index a, Index b) {
+    const Index left = column.number(planes[a]), right = column.number(planes[b]);
+    return descending ? left > right : left < right;
+  });
+  return out;
+}
+
+void open_list(State& state) {
+  if (!state.scene->planes) {
+    state.message = "the mask has one batch and head";
+    return;
+  }
+  state.list.shown = true;
+}
+
+bool follow_list(State& state) {
+  if (!state.list.shown || state.list.chosen) return false;
+  const Index before = row_of(state);
+  select(state, listed_planes(state), 0);
+  return row_of(state) != before;
+}
+
+void take_list_key(State& state, ListKey key, Index times) {
+  PlaneList& list = state.list;
+  const auto listed = listed_planes(state);
+  const Index place = place_of(state, listed), page = lines_of(state);
+  const auto go = [&](Index to) {
+    list.chosen = true;
+    select(state, listed, to);
+  };
+  switch (key) {
+    case ListKey::kNext:
+      return go(place + times);
+    case ListKey::kPrevious:
+      return go(place - times);
+    case ListKey::kPageDown:
+      return go(place + times * page);
+    case ListKey::kPageUp:
+      return go(place - times * page);
+    case ListKey::kFirst:
+      return go(0);
+    case ListKey::kLast:
+      return go(std::ssize(listed) - 1);
+    case ListKey::kSortLeft:
+      return sort_by(state, -1);
+    case ListKey::kSortRight:
+      return sort_by(state, 1);
+    case ListKey::kReverse:
+      list.reversed = !list.reversed;
+      return;
+    case ListKey::kFold:
+      list.folded = !list.folded;
+      return;
+    case ListKey::kOpen:
+      list.chosen = true;
+      list.shown = false;
+  }
+}
+
+std::string list_status(const State& state) {
+  const PlaneTable& planes = *state.scene->planes;
+  Index unlike = 0;
+  for (Index row = 0; row < planes.known(); ++row) unlike += planes.is_first(row) ? 1 : 0;
+  std::string out = fmt::format("{}, {} unlike", counted(planes.size(), "plane"), grouped(unlike));
+  const auto add = [&](PlaneColumn by, std::string_view one) {
+    const ColumnRow& column = column_of(by);
+    if (!column.is_shown(*state.scene)) return;
+    Index cells = 0, marked = 0;
+    for (Index row = 0; row < planes.known(); ++row) {
+      cells += column.number(planes[row]);
+      marked += column.number(planes[row]) > 0 ? 1 : 0;
+    }
+    out += fmt::format("; {}", counted(cells, one));
+    if (cells > 0) out += fmt::format(" in {}", grouped(marked));
+  };
+  add(PlaneColumn::kLeaks, "leak");
+  add(PlaneColumn::kDifferences, "difference");
+  if (!planes.complete()) out += fmt::format("; counted {}", grouped(planes.known()));
+  return out;
+}
+
+std::optional<Index> list_row_at(const State& state, Index line) {
+  const auto listed = listed_planes(state);
+  const Index place = first_place(state, listed) + line - kAbove;
+  if (line < kAbove || line >= kAbove + lines_of(state) || place >= std::ssize(listed)) {
+    return std::nullopt;
+  }
+  return listed[as_size(place)];
+}
+
+void draw_list(const State& state, Index columns, Canvas& canvas) {
+  const Scene& scene = *state.scene;
+  const PlaneTable& planes = *scene.planes;
+  const auto listed = listed_planes(state);
+  const auto shown = columns_of(scene);
+  Canvas out(canvas.rows() - 1 - kBelow, columns);
+  const auto line = [&](Index row, const Glyph& like) {
+    out.write(row, 0, std::string(as_size(columns), ' '), like);
+  };
+  const Glyph head{.reverse = true};
+  line(0, head);
+  Index column = 0;
+  for (const ColumnRow* at : shown) {
+    const bool sorted = at->column == sorted_by(state);
+    const char* sign = !sorted ? "" : descends(state) ? "v" : "^";
+    Glyph like = head;
+    like.bold = sorted;
+    out.write(0, column, fmt::format("{:>{}}", fmt::format("{}{}", sign, at->title), at->width),
+              like);
+    column += at->width;
+  }
+  std::vector<Index> alike(as_size(planes.size()), 0);
+  for (Index row = 0; row < planes.known(); ++row) ++alike[as_size(planes[row].like)];
+  const Index first = first_place(state, listed), selected = place_of(state, listed);
+  for (Index i = 0; i < lines_of(state) && first + i < std::ssize(listed); ++i) {
+    const Index number = listed[as_size(first + i)];
+    const Glyph like{.reverse = first + i == selected};
+    line(1 + i, like);
+    if (number >= planes.known()) {
+      out.write(1 + i, 1,
+                plane_text(scene.mask, number / scene.mask.heads(), number % scene.mask.heads()) +
+                    ": counting ...",
+                like);
+      continue;
+    }
+    const PlaneRow& row = planes[number];
+    column = 0;
+    for (const ColumnRow* at : shown) {
+      Glyph glyph = like;
+      if (is_find(at->column) && at->number(row) > 0) {
+        glyph.bold = true;
+        if (state.screen.colored() && !like.reverse) glyph.fg = kMistake;
+      }
+      out.write(1 + i, column, fmt::format("{:>{}}", cell_text_of(*at, row, scene), at->width),
+                glyph);
+      column += at->width;
+    }
+    const Canvas picture = thumbnail(row, state.screen);
+    for (Index c = 0; c < picture.columns(); ++c) {
+      Glyph glyph = picture.at(0, c);
+      glyph.reverse = like.reverse;
+      out.put(1 + i, column + 2 + c, glyph);
+    }
+    out.write(1 + i, column + (state.screen.utf8 ? 8 : 12), likeness(state, number, alike), like);
+  }
+  canvas.paste(1, 0, out);
+}
+
+}  // namespace maskctl::app::tui
