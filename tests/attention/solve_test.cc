@@ -2,9 +2,11 @@
 // random calls.
 #include "maskctl/attention/verify/solve/solve.h"
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 
+#include "maskctl/attention/verify/solve/row_panel.h"
 #include "maskctl/base/error.h"
 #include "support/catch_compat.h"
 #include "support/error_of.h"
@@ -112,6 +114,46 @@ TEST_CASE("solved cells are those of every set of keys that explains the row", "
     }
   }
   CHECK(decided * 100 > cells * 95);
+}
+
+/// A call with an equation for each key.
+twin::SolvedProblem determined(std::uint64_t seed) {
+  for (twin::SolvedProblemMaker maker(seed, 160);;) {
+    twin::SolvedProblem out = maker.draw();
+    const bool shared = out.applied.heads == 1 && out.applied.batch == 1;
+    if (shared && out.heads * out.dim >= out.applied.keys) return out;
+  }
+}
+
+TEST_CASE("rows that are solved together are what each is by itself", "[solve]") {
+  Index together = 0, alone = 0;
+  for (int n = 0; n < rounds(12); ++n) {
+    const twin::SolvedProblem problem = determined(static_cast<std::uint64_t>(n) + 40);
+    const solving::SolveCall call(problem.request, problem.given);
+    std::vector<solving::Head> heads;
+    for (Index h = 0; h < problem.heads; ++h) heads.push_back({0, h});
+    const Range rows{3, std::min<Index>(24, problem.applied.queries)};
+    const Index keys = problem.applied.keys;
+    const auto at = problem.declared.open.begin();
+    const solving::OpenKeys open(at + rows.begin * keys, at + rows.end * keys);
+    const std::vector<bool> wanted(as_size(rows.size()), true);
+    const auto found = solving::solve_rows(call, heads, rows, open.data(), wanted, 1);
+    for (Index i = rows.begin; i < rows.end; ++i) {
+      const auto& one = found[as_size(i - rows.begin)];
+      const solving::OpenKeys base(at + i * keys, at + (i + 1) * keys);
+      const auto twin = solving::solve_all(solving::RowProblem(call, heads, i, base), 1);
+      together += one && one->uncertain.empty();
+      alone += twin && twin->uncertain.empty();
+      if (!one || !twin) continue;
+      for (Index j = 0; j < keys; ++j) {
+        const bool sure = !std::ranges::binary_search(one->uncertain, j) &&
+                          !std::ranges::binary_search(twin->uncertain, j);
+        INFO("problem " << n << " " << problem.what << ", query " << i << ", key " << j);
+        if (sure) REQUIRE(one->open[as_size(j)] == twin->open[as_size(j)]);
+      }
+    }
+  }
+  CHECK(together * 100 >= alone * 80);
 }
 
 TEST_CASE("no cell that solve decides is wrong, and few are undecided", "[solve]") {

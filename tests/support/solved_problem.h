@@ -72,8 +72,8 @@ class SolvedProblemMaker {
     SolvedProblem out;
     const Index keys = tokens();
     out.dim = Index{16} << number(0, 3);
-    const Index kinds = number(0, 5);
-    choose_heads(keys, kinds == 5, out);
+    const Index kinds = number(0, 6);
+    choose_heads(keys, kinds == 5 || (kinds == 6 && number(0, 1) == 0), out);
     draw_declared(keys, out);
     out.applied = out.declared;
     edit(kinds, out);
@@ -133,8 +133,8 @@ class SolvedProblemMaker {
   }
 
   void edit(Index kind, SolvedProblem& out) {
-    static constexpr const char* kWhat[] = {"nothing", "leaks",  "holes",
-                                            "blocks",  "window", "any cells"};
+    static constexpr const char* kWhat[] = {"nothing", "leaks",     "holes",    "blocks",
+                                            "window",  "any cells", "odd cells"};
     out.what = kWhat[kind];
     Cells& cells = out.applied;
     for (Index b = 0; b < cells.batch; ++b) {
@@ -144,6 +144,7 @@ class SolvedProblemMaker {
         if (kind == 3) blocks(b, h, cells);
         if (kind == 4) window(b, h, cells);
         if (kind == 5) any(b, h, cells);
+        if (kind == 6) scattered(b, h, cells);
       }
     }
   }
@@ -183,6 +184,13 @@ class SolvedProblemMaker {
     std::bernoulli_distribution open(0.5);
     for (Index i = 0; i < cells.queries; ++i) {
       for (Index j = 0; j < cells.keys; ++j) cells.at(b, h, i, j) = open(random_);
+    }
+  }
+
+  /// A cell or two of most rows.
+  void scattered(Index b, Index h, Cells& cells) {
+    for (Index i = 0; i < cells.queries; ++i) {
+      for (Index n = number(0, 2); n > 0; --n) cells.at(b, h, i, number(0, cells.keys - 1)) ^= 1;
     }
   }
 

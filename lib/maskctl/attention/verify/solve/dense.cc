@@ -13,16 +13,8 @@ using Vector = Eigen::Map<Eigen::VectorXd>;
 
 }  // namespace
 
-void multiply(const double* a, const double* b, Index m, Index k, Index n, double* c) {
-  Eigen::Map<Matrix>(c, m, n).noalias() = ConstMatrix(a, m, k) * ConstMatrix(b, k, n);
-}
-
-void multiply_transposed(const double* a, const double* b, Index m, Index k, Index n, double* c) {
-  if (m == 1) {
-    Vector(c, n).noalias() = ConstMatrix(b, n, k) * ConstVector(a, k);
-    return;
-  }
-  Eigen::Map<Matrix>(c, m, n).noalias() = ConstMatrix(a, m, k) * ConstMatrix(b, n, k).transpose();
+void multiply_vector(const double* a, const double* x, Index m, Index n, double* y) {
+  Vector(y, m).noalias() = ConstMatrix(a, m, n) * ConstVector(x, n);
 }
 
 double dot(const double* a, const double* b, Index n) {

@@ -13,6 +13,8 @@ namespace maskctl::attention::solving {
 void multiply(const double* a, const double* b, Index m, Index k, Index n, double* c);
 /// c[m,n] = a[m,k] b[n,k]^T.
 void multiply_transposed(const double* a, const double* b, Index m, Index k, Index n, double* c);
+/// y[m] = a[m,n] x[n].
+void multiply_vector(const double* a, const double* x, Index m, Index n, double* y);
 /// a . b.
 double dot(const double* a, const double* b, Index n);
 /// a += factor * b; returns a . a afterwards.

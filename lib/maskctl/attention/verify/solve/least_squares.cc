@@ -117,7 +117,7 @@ class Fixing {
     factor->solve(x);
     const double most = most_inverse(*factor, m);
     const bool all_sure = std::ranges::all_of(unit, [&](double u) {
-      return u > 0 && kSure * std::sqrt(noise_ * most) * u + kSlack < 0.5;
+      return u > 0 && told(0, std::sqrt(noise_ * most) * u) != Told::kUnsure;
     });
     return take(x, all_sure ? std::vector<double>(as_size(m), most) : factor->inverse_diagonal(),
                 unit);
@@ -143,13 +143,10 @@ class Fixing {
     for (std::size_t a = 0; a < free_.size(); ++a) {
       const double number = x[a] * unit[a];
       const double error = unit[a] > 0 ? std::sqrt(noise_ * inverse[a]) * unit[a] : 1;
-      if (kSure * error + kSlack >= 0.5) {
-        left.push_back(free_[a]);
-        continue;
-      }
-      const bool is_open = number > 0.5;
-      if (std::abs(number - (is_open ? 1 : 0)) > kNear * error + kSlack) return false;
-      open_[as_size(free_[a])] = is_open;
+      const Told what = told(number, error);
+      if (what == Told::kWrong) return false;
+      if (what == Told::kUnsure) left.push_back(free_[a]);
+      open_[as_size(free_[a])] = what == Told::kOpen;
     }
     free_ = std::move(left);
     return true;
@@ -217,6 +214,13 @@ LeastSquares found(const RowProblem& problem, const Fixing& fixing) {
 }
 
 }  // namespace
+
+Told told(double number, double error, double rest) {
+  if (kSure * error + rest + kSlack >= 0.5) return Told::kUnsure;
+  const bool open = number > 0.5;
+  const bool is_near = std::abs(number - (open ? 1 : 0)) <= kNear * error + rest + kSlack;
+  return is_near ? (open ? Told::kOpen : Told::kClosed) : Told::kWrong;
+}
 
 std::optional<LeastSquares> solve_all(const RowProblem& problem, double noise) {
   if (problem.equations() + 1 < problem.keys()) return {};

@@ -2,6 +2,7 @@
 // solve.
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <vector>
 
@@ -13,6 +14,12 @@ struct LeastSquares {
   OpenKeys open;
   std::vector<Index> uncertain;  // keys that the equations leave open; as in the base
 };
+
+/// What a number of a solution says of its key: 1 or 0 beyond doubt, nothing yet, or that the
+/// equations do not hold.
+enum class Told : std::uint8_t { kClosed, kOpen, kUnsure, kWrong };
+/// `error`: the standard error of the number; `rest`: how far off it may be besides.
+Told told(double number, double error, double rest = 0);
 
 /// The equations' solution without the knowledge that it consists of 0 and 1; keys whose numbers
 /// are beyond doubt by their standard errors are fixed, and the rest solved again. `noise` is the

@@ -12,6 +12,7 @@
 
 #include "maskctl/attention/verify/rounding.h"
 #include "maskctl/attention/verify/solve/parts.h"
+#include "maskctl/attention/verify/solve/row_panel.h"
 #include "maskctl/attention/verify/solve/row_solver.h"
 #include "maskctl/base/error.h"
 #include "maskctl/base/threads.h"
@@ -88,6 +89,16 @@ double noise_of(const SolveCall& call, const Mask& supposed, const std::vector<G
   return std::max(1.0, median(std::move(seen)));
 }
 
+/// Whether a way to solve rows has been worth its while.
+class Attempts {
+ public:
+  void count(Index solved, Index rows) { solved_ += solved, tried_ += rows; }
+  bool promise() const { return tried_ < kAttempts || solved_ >= tried_ / 8; }
+
+ private:
+  std::atomic<Index> solved_ = 0, tried_ = 0;
+};
+
 /// All rows of all groups, band by band on all cores.
 class Solver {
  public:
@@ -121,29 +132,89 @@ class Solver {
  private:
   bool hopeless() const { return failed_ >= kAttempts / 3 && solved_ < failed_ / 8; }
 
-  void run_band(const Group& group, Range band) {
-    OpenKeys open(as_size(band.size() * call_.dims().keys));
-    dense_rows(*supposed_.plane(group.front().b, group.front().h), band, open);
-    std::vector<std::vector<RowReport>> reports;
-    for (const Unit& unit : group) {
-      reports.push_back(row_reports(call_, unit.heads, band, open.data()));
+  /// Rows of a group, and what of them is not answered yet.
+  struct Band {
+    const Group& group;
+    Range rows;
+    OpenKeys supposed;                    // [rows, Tk]
+    std::vector<std::vector<bool>> left;  // [units][rows]
+
+    OpenKeys supposed_at(Index r) const {
+      const Index keys = std::ssize(supposed) / rows.size();
+      return {supposed.begin() + r * keys, supposed.begin() + (r + 1) * keys};
     }
+  };
+
+  void run_band(const Group& group, Range rows) {
+    Band band{group, rows, OpenKeys(as_size(rows.size() * call_.dims().keys)), {}};
+    dense_rows(*supposed_.plane(group.front().b, group.front().h), rows, band.supposed);
+    band.left.assign(group.size(), std::vector<bool>(as_size(rows.size()), true));
+    for (std::size_t n = 0; n < group.size(); ++n) take_rows(band, n, band.supposed, {});
+    solve_together(band);
     Trail trail;
-    for (Index r = 0; r < band.size(); ++r) {
-      const auto at = open.begin() + r * call_.dims().keys;
-      const OpenKeys supposed(at, at + call_.dims().keys);
+    for (Index r = 0; r < rows.size(); ++r) {
       std::vector<const Unit*> off;
       for (std::size_t n = 0; n < group.size(); ++n) {
-        const Unit& unit = group[n];
-        const RowReport& report = reports[n][as_size(r)];
-        if (auto answer = rows_.judge(unit.heads, band.begin + r, supposed, report)) {
-          keep(unit, band.begin + r, {}, supposed, answer);
-        } else {
-          off.push_back(&unit);
-        }
+        if (band.left[n][as_size(r)]) off.push_back(&group[n]);
       }
-      if (!off.empty()) solve_row(off, band.begin + r, supposed, trail);
+      if (!off.empty()) solve_row(off, rows.begin + r, band.supposed_at(r), trail);
     }
+  }
+
+  /// Keeps the rows of a unit that are left and that `open`, [rows, Tk], explains: how many. Where
+  /// `found` is not empty, it has these rows, and no key may be decided that it is uncertain of.
+  Index take_rows(Band& band, std::size_t n, const OpenKeys& open,
+                  std::span<const std::optional<LeastSquares>> found) {
+    const Unit& unit = band.group[n];
+    const Index keys = call_.dims().keys;
+    const std::vector<RowReport> reports = row_reports(call_, unit.heads, band.rows, open.data());
+    Index taken = 0;
+    for (Index r = 0; r < band.rows.size(); ++r) {
+      if (!band.left[n][as_size(r)] || (!found.empty() && !found[as_size(r)])) continue;
+      const OpenKeys row(open.begin() + r * keys, open.begin() + (r + 1) * keys);
+      auto answer = rows_.judge(unit.heads, band.rows.begin + r, row, reports[as_size(r)]);
+      if (!answer) continue;
+      const OpenKeys supposed = band.supposed_at(r);
+      for (const Index j : answer->light) answer->open[as_size(j)] = supposed[as_size(j)];
+      if (!found.empty() && !std::ranges::includes(answer->light, found[as_size(r)]->uncertain)) {
+        continue;
+      }
+      if (!found.empty()) count(true);
+      keep(unit, band.rows.begin + r, {}, supposed, answer);
+      band.left[n][as_size(r)] = false;
+      ++taken;
+    }
+    return taken;
+  }
+
+  /// Rows by least squares, all at once: with the heads of all units that are off, then of each.
+  void solve_together(Band& band) {
+    std::vector<std::size_t> all;
+    for (std::size_t n = 0; n < band.group.size(); ++n) {
+      if (std::ranges::find(band.left[n], true) != band.left[n].end()) all.push_back(n);
+    }
+    if (all.size() > 1) solve_together(band, all);
+    for (const std::size_t n : all) solve_together(band, std::span(&n, 1));
+  }
+
+  void solve_together(Band& band, std::span<const std::size_t> units) {
+    std::vector<Head> heads;
+    std::vector<bool> wanted(as_size(band.rows.size()));
+    for (const std::size_t n : units) {
+      const std::vector<Head>& own = band.group[n].heads;
+      heads.insert(heads.end(), own.begin(), own.end());
+      for (std::size_t r = 0; r < wanted.size(); ++r) wanted[r] = wanted[r] || band.left[n][r];
+    }
+    const Index rows = std::ranges::count(wanted, true);
+    if (rows < 2 || !has_equations(call_, heads) || !together_.promise()) return;
+    const auto found = solve_rows(call_, heads, band.rows, band.supposed.data(), wanted, noise_);
+    OpenKeys open = band.supposed;
+    for (std::size_t r = 0; r < found.size(); ++r) {
+      if (found[r])
+        std::ranges::copy(found[r]->open,
+                          open.begin() + std::ssize(found[r]->open) * static_cast<Index>(r));
+    }
+    for (const std::size_t n : units) together_.count(take_rows(band, n, open, found), rows);
   }
 
   /// What was found in a row before.
@@ -285,6 +356,7 @@ class Solver {
   std::vector<Group> groups_;
   double noise_;
   RowSolver rows_;
+  Attempts together_;
   std::atomic<Index> solved_ = 0, failed_ = 0;
   std::mutex mutex_;
   std::vector<RowPart> parts_;
