@@ -1,4 +1,4 @@
-// The persistent cache: what it keeps, what it survives, and additions from several sides.
+// The store of configs: what its file keeps, what it survives, and additions from several sides.
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -8,7 +8,6 @@
 
 #include "base/scratch.h"
 #include "maskctl/ejkernel/runtime/config_cache.h"
-#include "maskctl/ejkernel/runtime/persistent_cache.h"
 #include "support/catch_compat.h"
 
 namespace runtime_cache_cases {
@@ -26,20 +25,20 @@ AnyConfig config(Index splits) { return PageAttentionConfig{.num_splits = splits
 
 struct Notes {
   std::vector<std::string> lines;
-  PersistentCache::Note sink() {
+  ConfigCache::Note sink() {
     return [this](const std::string& line) { lines.push_back(line); };
   }
 };
 
-TEST_CASE("persistent cache: another process finds what was put", "[attention]") {
+TEST_CASE("config cache: another process finds what was put", "[attention]") {
   const Folder folder;
   const std::string path = folder / "a/b/page-attention.txt";
   Notes notes;
-  PersistentCache cache(path, notes.sink());
+  ConfigCache cache(path, notes.sink());
   cache.put(key("query=float32[2,4,8]"), config(3));
   cache.put(key("query=float32[1,4,8]"), config(2));
   CHECK(notes.lines.empty());
-  const PersistentCache other(path, notes.sink());
+  const ConfigCache other(path, notes.sink());
   CHECK(other.get(key("query=float32[2,4,8]")) == config(3));
   CHECK(other.get(key("query=float32[1,4,8]")) == config(2));
   CHECK_FALSE(other.get(key("query=float32[3,4,8]")));
@@ -53,17 +52,17 @@ TEST_CASE("persistent cache: another process finds what was put", "[attention]")
         "backend=any num_splits=3 num_warps=4 num_stages=1\n");
 }
 
-TEST_CASE("persistent cache: damaged lines are dropped with a note", "[attention]") {
+TEST_CASE("config cache: damaged lines are dropped with a note", "[attention]") {
   const Folder folder;
   const std::string path = folder / "c.txt";
-  PersistentCache(path).put(key("good"), config(3));
+  ConfigCache(path).put(key("good"), config(3));
   const std::string good = test::slurp(path);
   for (const char* damage : {"garbage\n", "a\tb\tc\n", "a\tb\tc\tNoConfig x=1\n",
                              "a\tb\tc\tPageAttentionConfig num_splits=q\n", "\n", "\tx"}) {
     CAPTURE(damage);
     test::spit(path, good + damage);
     Notes notes;
-    PersistentCache cache(path, notes.sink());
+    ConfigCache cache(path, notes.sink());
     REQUIRE(notes.lines.size() == 1);
     CHECK(notes.lines[0] == "config cache " + path + ": 1 damaged lines ignored");
     CHECK(cache.get(key("good")) == config(3));
@@ -72,69 +71,69 @@ TEST_CASE("persistent cache: damaged lines are dropped with a note", "[attention
   }
 }
 
-TEST_CASE("persistent cache: a file of another kind is survived and moved aside", "[attention]") {
+TEST_CASE("config cache: a file of another kind is survived and moved aside", "[attention]") {
   const Folder folder;
   const std::string path = folder / "c.txt";
   for (const std::string& foreign :
        {std::string("{\"a\": 1}\n"), std::string("maskctl configs 2\n"), std::string(1000, '\0')}) {
     test::spit(path, foreign);
     Notes notes;
-    PersistentCache cache(path, notes.sink());
+    ConfigCache cache(path, notes.sink());
     REQUIRE(notes.lines.size() == 1);
     CHECK(notes.lines[0] == "config cache " + path + " is damaged and is ignored");
     CHECK(cache.entries().empty());
     CHECK(test::slurp(path) == foreign);
     cache.put(key("new"), config(1));
     CHECK(test::slurp(path + ".bad") == foreign);
-    CHECK(PersistentCache(path).get(key("new")) == config(1));
+    CHECK(ConfigCache(path).get(key("new")) == config(1));
   }
 }
 
-TEST_CASE("persistent cache: every truncation of a file is survived", "[attention]") {
+TEST_CASE("config cache: every truncation of a file is survived", "[attention]") {
   const Folder folder;
   const std::string path = folder / "c.txt";
-  PersistentCache whole(path);
+  ConfigCache whole(path);
   whole.put(key("one"), config(1));
   whole.put(key("two"), config(2));
   const std::string text = test::slurp(path);
   for (std::size_t size = 0; size < text.size(); ++size) {
     test::spit(path, text.substr(0, size));
-    PersistentCache cut(path);
+    ConfigCache cut(path);
     for (const auto& [k, c] : cut.entries()) {
       CHECK((k == key("one") || k.call.starts_with("two")));
     }
   }
 }
 
-TEST_CASE("persistent cache: a place that cannot be written is noted and kept in memory",
+TEST_CASE("config cache: a place that cannot be written is noted and kept in memory",
           "[attention]") {
   const Folder folder;
   test::spit(folder / "file", "");
   Notes notes;
-  PersistentCache cache(folder / "file/c.txt", notes.sink());
+  ConfigCache cache(folder / "file/c.txt", notes.sink());
   cache.put(key("a"), config(4));
   REQUIRE(notes.lines.size() == 1);
   CHECK(notes.lines[0].starts_with("config cache: "));
   CHECK(cache.get(key("a")) == config(4));
 }
 
-TEST_CASE("persistent cache: keys that would break a line are not written", "[attention]") {
+TEST_CASE("config cache: keys that would break a line are not written", "[attention]") {
   const Folder folder;
   const std::string path = folder / "c.txt";
   Notes notes;
-  PersistentCache cache(path, notes.sink());
+  ConfigCache cache(path, notes.sink());
   cache.put(key("a\tb"), config(1));
   cache.put(key("a\nb"), config(1));
   CHECK(notes.lines.size() == 2);
   CHECK_FALSE(fs::exists(path));
 }
 
-TEST_CASE("persistent cache: additions of threads and processes are all kept", "[attention]") {
+TEST_CASE("config cache: additions of threads and processes are all kept", "[attention]") {
   const Folder folder;
   const std::string path = folder / "c.txt";
   constexpr int kSides = 4, kEach = 10;
   const auto add = [&](int side) {
-    PersistentCache cache(path);
+    ConfigCache cache(path);
     for (int i = 0; i < kEach; ++i) {
       cache.put(key(std::to_string(side) + "/" + std::to_string(i)), config(side * 100 + i));
     }
@@ -158,7 +157,7 @@ TEST_CASE("persistent cache: additions of threads and processes are all kept", "
     std::vector<std::jthread> threads;
     for (int side = kSides; side < 2 * kSides; ++side) threads.emplace_back(add, side);
   }
-  const PersistentCache all(path);
+  const ConfigCache all(path);
   CHECK(all.entries().size() == 2 * kSides * kEach);
   for (int side = 0; side < 2 * kSides; ++side) {
     for (int i = 0; i < kEach; ++i) {
@@ -167,7 +166,7 @@ TEST_CASE("persistent cache: additions of threads and processes are all kept", "
   }
 }
 
-TEST_CASE("config cache: get, put, clear", "[attention]") {
+TEST_CASE("config cache: get, put, clear without a file", "[attention]") {
   ConfigCache cache;
   CHECK_FALSE(cache.get(key("a")));
   cache.put(key("a"), config(1));
@@ -177,6 +176,31 @@ TEST_CASE("config cache: get, put, clear", "[attention]") {
   CHECK(cache.entries().at(key("a")) == config(2));
   cache.clear();
   CHECK(cache.size() == 0);
+}
+
+TEST_CASE("config cache: who knew a config, and what is forgotten", "[attention]") {
+  const Folder folder;
+  const std::string path = folder / "c.txt";
+  ConfigCache(path).put(key("a"), config(1));
+  ConfigCache cache(path);
+  CHECK(cache.find(key("a"))->source == ConfigSource::kFile);
+  CHECK(cache.find(key("a"))->source == ConfigSource::kMemory);
+  cache.put_unsaved(key("a"), config(2));
+  cache.put_unsaved(key("b"), config(3));
+  cache.put(key("c"), config(4));
+  CHECK(cache.get(key("a")) == config(2));
+  CHECK(ConfigCache(path).get(key("a")) == config(1));
+  CHECK_FALSE(ConfigCache(path).get(key("b")));
+  {
+    const OverlayCache overlay({{key("a"), config(5)}});
+    CHECK(cache.find(key("a"))->source == ConfigSource::kOverlay);
+    CHECK(cache.find(key("a"))->config == config(5));
+    CHECK(cache.get(key("a")) == config(2));
+  }
+  cache.clear();
+  CHECK(cache.get(key("a")) == config(1));
+  CHECK_FALSE(cache.find(key("b")));
+  CHECK(cache.size() == 2);
 }
 
 }  // namespace

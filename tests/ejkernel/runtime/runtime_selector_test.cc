@@ -55,10 +55,10 @@ Invocation call(const std::string& text, std::optional<AnyConfig> override_cfg =
   return {{"cpu", "op@v0", text}, std::move(override_cfg)};
 }
 
-struct PersistentFile {
+struct CacheFile {
   test::Scratch folder;
-  std::shared_ptr<PersistentCache> open() const {
-    return std::make_shared<PersistentCache>(folder / "c.txt");
+  std::shared_ptr<ConfigCache> open() const {
+    return std::make_shared<ConfigCache>(folder / "c.txt");
   }
 };
 
@@ -89,13 +89,12 @@ TEST_CASE("selector: tunes once for each key, then remembers", "[attention]") {
   CHECK(chain.tuned().entries[0].measurements[1].runs == 3);
 }
 
-TEST_CASE("selector: an override wins over all and stays out of the persistent cache",
-          "[attention]") {
-  const PersistentFile file;
+TEST_CASE("selector: an override wins over all and stays out of the file", "[attention]") {
+  const CacheFile file;
   FakeCall fake;
   Log log;
   auto options = options_of(fake, log);
-  options.persistent = file.open();
+  options.cache = file.open();
   ConfigSelectorChain chain(std::move(options));
   chain.choose(call("a"), fake);
   const OverlayCache overlay({{call("a").key, config(5)}});
@@ -140,18 +139,18 @@ TEST_CASE("selector: the innermost overlay wins, and only while it lives", "[att
   CHECK(chain.choose(call("a"), fake) == config(2));
 }
 
-TEST_CASE("selector: the persistent cache spares another process the tuning", "[attention]") {
-  const PersistentFile file;
+TEST_CASE("selector: the file of a cache spares another process the tuning", "[attention]") {
+  const CacheFile file;
   FakeCall fake;
   Log log;
   {
     auto options = options_of(fake, log);
-    options.persistent = file.open();
+    options.cache = file.open();
     ConfigSelectorChain(std::move(options)).choose(call("a"), fake);
   }
   const int runs = fake.runs;
   auto options = options_of(fake, log);
-  options.persistent = file.open();
+  options.cache = file.open();
   ConfigSelectorChain chain(std::move(options));
   CHECK(chain.choose(call("a"), fake) == config(2));
   CHECK(chain.choose(call("a"), fake) == config(2));
@@ -161,11 +160,11 @@ TEST_CASE("selector: the persistent cache spares another process the tuning", "[
 }
 
 TEST_CASE("selector: persist_autotune off keeps tuning out of the file", "[attention]") {
-  const PersistentFile file;
+  const CacheFile file;
   FakeCall fake;
   Log log;
   auto options = options_of(fake, log);
-  options.persistent = file.open();
+  options.cache = file.open();
   options.persist_autotune = false;
   ConfigSelectorChain chain(std::move(options));
   chain.choose(call("a"), fake);

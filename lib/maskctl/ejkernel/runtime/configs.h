@@ -1,10 +1,11 @@
 // How an operation is to be run: ejkernel's configuration classes, with its fields and defaults.
+// config_rows.h has a row for each: its name, and those of its fields.
 #pragma once
 
 #include <concepts>
+#include <cstddef>
 #include <functional>
 #include <optional>
-#include <string_view>
 #include <variant>
 
 #include "maskctl/base/index.h"
@@ -35,8 +36,6 @@ struct BwdParams {
 struct ScaledDotProductAttentionConfig {
   Platform platform = Platform::kAuto;
   DeviceKind backend = DeviceKind::kAny;
-
-  static constexpr std::string_view kName = "ScaledDotProductAttentionConfig";
   bool operator==(const ScaledDotProductAttentionConfig&) const = default;
 };
 
@@ -45,8 +44,6 @@ struct AttentionConfig {
   DeviceKind backend = DeviceKind::kAny;
   Index block_q = 128, block_k = 128;
   Index num_warps = 4, num_stages = 2;
-
-  static constexpr std::string_view kName = "AttentionConfig";
   bool operator==(const AttentionConfig&) const = default;
 };
 
@@ -55,8 +52,6 @@ struct FlashAttentionConfig {
   DeviceKind backend = DeviceKind::kAny;
   std::optional<FwdParams> fwd_params = {};
   std::optional<BwdParams> bwd_params = {};
-
-  static constexpr std::string_view kName = "FlashAttentionConfig";
   bool operator==(const FlashAttentionConfig&) const = default;
 };
 
@@ -65,8 +60,6 @@ struct BlockSparseAttentionConfig {
   DeviceKind backend = DeviceKind::kAny;
   std::optional<FwdParams> fwd_params = {};
   std::optional<BwdParams> bwd_params = {};
-
-  static constexpr std::string_view kName = "BlockSparseAttentionConfig";
   bool operator==(const BlockSparseAttentionConfig&) const = default;
 };
 
@@ -75,8 +68,6 @@ struct RingAttentionConfig {
   DeviceKind backend = DeviceKind::kAny;
   Index block_q = 128, block_k = 128, query_chunk_size = 512, key_chunk_size = 512;
   Index num_warps = 4, num_stages = 2;
-
-  static constexpr std::string_view kName = "RingAttentionConfig";
   bool operator==(const RingAttentionConfig&) const = default;
 };
 
@@ -87,8 +78,6 @@ struct NativeSparseAttentionConfig {
   DeviceKind backend = DeviceKind::kAny;
   Index block_q = 64, block_k = 64, block_d = 64, block_size = 64;
   Index num_warps = 4, num_stages = 1;
-
-  static constexpr std::string_view kName = "NativeSparseAttentionConfig";
   bool operator==(const NativeSparseAttentionConfig&) const = default;
 };
 
@@ -98,8 +87,6 @@ struct PageAttentionConfig {
   Index num_splits = 0;  // 0: the kernel's own choice
   std::optional<Index> pages_per_compute_block = {};
   Index num_warps = 4, num_stages = 1;
-
-  static constexpr std::string_view kName = "PageAttentionConfig";
   bool operator==(const PageAttentionConfig&) const = default;
 };
 
@@ -108,8 +95,6 @@ struct RaggedPageAttentionConfig {
   DeviceKind backend = DeviceKind::kAny;
   std::optional<Index> num_kv_pages_per_block = {}, num_queries_per_block = {};
   Index num_warps = 4, num_stages = 1;
-
-  static constexpr std::string_view kName = "RaggedPageAttentionConfig";
   bool operator==(const RaggedPageAttentionConfig&) const = default;
 };
 
@@ -119,8 +104,6 @@ struct RaggedPageAttentionv3Config {
   std::optional<Index> chunk_prefill_size = {}, num_kv_pages_per_block = {},
                        num_queries_per_block = {};
   Index num_warps = 4, num_stages = 1;
-
-  static constexpr std::string_view kName = "RaggedPageAttentionv3Config";
   bool operator==(const RaggedPageAttentionv3Config&) const = default;
 };
 
@@ -128,8 +111,6 @@ struct RaggedDecodeAttentionConfig {
   Platform platform = Platform::kAuto;
   DeviceKind backend = DeviceKind::kAny;
   std::optional<FwdParams> fwd_params = {};
-
-  static constexpr std::string_view kName = "RaggedDecodeAttentionConfig";
   bool operator==(const RaggedDecodeAttentionConfig&) const = default;
 };
 
@@ -138,8 +119,6 @@ struct RecurrentAttentionConfig {
   DeviceKind backend = DeviceKind::kAny;
   Index block_q = 64, block_k = 64, block_d = 64;
   Index num_warps = 4, num_stages = 1;
-
-  static constexpr std::string_view kName = "RecurrentAttentionConfig";
   bool operator==(const RecurrentAttentionConfig&) const = default;
 };
 
@@ -148,8 +127,6 @@ struct GLAttentionConfig {
   DeviceKind backend = DeviceKind::kAny;
   Index block_q = 64, block_k = 64, block_d = 64;
   Index num_warps = 4, num_stages = 1;
-
-  static constexpr std::string_view kName = "GLAttentionConfig";
   bool operator==(const GLAttentionConfig&) const = default;
 };
 
@@ -158,8 +135,6 @@ struct LightningAttentionConfig {
   DeviceKind backend = DeviceKind::kAny;
   Index block_q = 64, block_k = 64, block_d = 64;
   Index num_warps = 4, num_stages = 1;
-
-  static constexpr std::string_view kName = "LightningAttentionConfig";
   bool operator==(const LightningAttentionConfig&) const = default;
 };
 
@@ -168,8 +143,6 @@ struct FlashMLAConfig {
   DeviceKind backend = DeviceKind::kAny;
   Index block_q = 128, block_k = 128;
   Index num_warps = 4, num_stages = 2;
-
-  static constexpr std::string_view kName = "FlashMLAConfig";
   bool operator==(const FlashMLAConfig&) const = default;
 };
 
@@ -179,8 +152,6 @@ struct GroupedMatmulConfig {
   Index block_m = 128, block_n = 128, block_k = 128;
   Index num_warps = 4, num_stages = 2;
   bool bypass_xla_tiling = false;
-
-  static constexpr std::string_view kName = "GroupedMatmulConfig";
   bool operator==(const GroupedMatmulConfig&) const = default;
 };
 
@@ -189,8 +160,6 @@ struct MeanPoolingConfig {
   DeviceKind backend = DeviceKind::kAny;
   Index block_size = 64;
   Index num_warps = 4, num_stages = 1;
-
-  static constexpr std::string_view kName = "MeanPoolingConfig";
   bool operator==(const MeanPoolingConfig&) const = default;
 };
 
@@ -202,45 +171,8 @@ using AnyConfig =
                  RaggedDecodeAttentionConfig, RecurrentAttentionConfig, GLAttentionConfig,
                  LightningAttentionConfig, FlashMLAConfig, GroupedMatmulConfig, MeanPoolingConfig>;
 
-/// f(name, value) for each field that a config, or its FwdParams or BwdParams, has. The one list of
-/// their names, which text, parsing, checks and hashes go by.
-template <class Config, class F>
-void for_each_field(Config& c, F&& f) {
-  if constexpr (requires { c.platform; }) f("platform", c.platform);
-  if constexpr (requires { c.backend; }) f("backend", c.backend);
-  if constexpr (requires { c.fwd_params; }) f("fwd_params", c.fwd_params);
-  if constexpr (requires { c.bwd_params; }) f("bwd_params", c.bwd_params);
-  if constexpr (requires { c.blocksize_m; }) f("blocksize_m", c.blocksize_m);
-  if constexpr (requires { c.blocksize_k; }) f("blocksize_k", c.blocksize_k);
-  if constexpr (requires { c.blocksize_n; }) f("blocksize_n", c.blocksize_n);
-  if constexpr (requires { c.q_blocksize; }) f("q_blocksize", c.q_blocksize);
-  if constexpr (requires { c.kv_blocksize; }) f("kv_blocksize", c.kv_blocksize);
-  if constexpr (requires { c.blocksize_heads; }) f("blocksize_heads", c.blocksize_heads);
-  if constexpr (requires { c.blocksize_keys; }) f("blocksize_keys", c.blocksize_keys);
-  if constexpr (requires { c.num_key_splits; }) f("num_key_splits", c.num_key_splits);
-  if constexpr (requires { c.block_q; }) f("block_q", c.block_q);
-  if constexpr (requires { c.block_m; }) f("block_m", c.block_m);
-  if constexpr (requires { c.block_n; }) f("block_n", c.block_n);
-  if constexpr (requires { c.block_k; }) f("block_k", c.block_k);
-  if constexpr (requires { c.block_d; }) f("block_d", c.block_d);
-  if constexpr (requires { c.block_size; }) f("block_size", c.block_size);
-  if constexpr (requires { c.query_chunk_size; }) f("query_chunk_size", c.query_chunk_size);
-  if constexpr (requires { c.key_chunk_size; }) f("key_chunk_size", c.key_chunk_size);
-  if constexpr (requires { c.num_splits; }) f("num_splits", c.num_splits);
-  if constexpr (requires { c.pages_per_compute_block; })
-    f("pages_per_compute_block", c.pages_per_compute_block);
-  if constexpr (requires { c.chunk_prefill_size; }) f("chunk_prefill_size", c.chunk_prefill_size);
-  if constexpr (requires { c.num_kv_pages_per_block; })
-    f("num_kv_pages_per_block", c.num_kv_pages_per_block);
-  if constexpr (requires { c.num_queries_per_block; })
-    f("num_queries_per_block", c.num_queries_per_block);
-  if constexpr (requires { c.num_warps; }) f("num_warps", c.num_warps);
-  if constexpr (requires { c.num_stages; }) f("num_stages", c.num_stages);
-  if constexpr (requires { c.bypass_xla_tiling; }) f("bypass_xla_tiling", c.bypass_xla_tiling);
-}
-
-/// Fields that both hold, in order: unlike ejkernel's hash, equal numbers in different fields
-/// differ.
+/// A hash of which fields are present and of their numbers: unlike ejkernel's, equal numbers in
+/// different fields differ.
 std::size_t hash_of(const FwdParams& params);
 std::size_t hash_of(const BwdParams& params);
 

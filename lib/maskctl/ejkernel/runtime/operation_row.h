@@ -1,5 +1,5 @@
-// What ejkernel adds to an operation, beside the row of the operation itself: its config class,
-// what is worth measuring, and under which name results are remembered.
+// What ejkernel adds to an operation, beside the row of the operation itself: its config class and
+// what is worth measuring.
 #pragma once
 
 #include <span>
@@ -12,6 +12,8 @@
 
 namespace maskctl::attention {
 
+struct ConfigRow;
+
 /// A hint of an operation, and the number of its config that sets it.
 struct HintName {
   std::string_view hint, number;
@@ -20,8 +22,7 @@ struct HintName {
 /// Rows are written in operation_rows.h and completed by describe_module().
 struct ModuleRow {
   const Operation* operation = nullptr;
-  std::string_view cache_name = {};           // the file of its remembered configs
-  std::string_view version = "0";             // of their entries
+  std::string_view version = "0";             // of what is remembered of it
   bool tunes = true;                          // both passes together, where there are two
   std::span<const HintName> hint_names = {};  // where they differ
   // The typed half, made by describe_module().
@@ -30,6 +31,7 @@ struct ModuleRow {
   AnyConfig (*heuristic)() = nullptr;
   std::vector<AnyConfig> (*candidates)(const void* call) = nullptr;
 
+  const ConfigRow& config_row() const;
   /// The number of the config that sets a hint.
   std::string_view number_of(std::string_view hint) const;
 };
@@ -44,8 +46,8 @@ const ModuleRow& module_of(const Operation& operation);
 /// Sets the hints of a call from a config, those of the backward pass where it has its own.
 void apply_config(const ModuleRow& row, const AnyConfig& config, bool backward, void* call);
 
-/// Beside a struct of operations/*/spec.h: its Config, kRow, and where the defaults of the class
-/// are not all, heuristic() and candidates(inputs, options).
+/// Beside a struct of operations/*/spec.h: its Config; and where the defaults are not all, kRow,
+/// heuristic() and candidates(inputs, options).
 template <class Op>
 struct ModuleOf;
 
@@ -60,7 +62,8 @@ template <class Op>
 consteval ModuleRow describe_module() {
   using Own = ModuleOf<Op>;
   using Call = typename Op::Call;
-  ModuleRow row = Own::kRow;
+  ModuleRow row;
+  if constexpr (requires { Own::kRow; }) row = Own::kRow;
   row.operation = &kOperation<Op>;
   row.config_class = AnyConfig(typename Own::Config{}).index();
   row.heuristic = []() -> AnyConfig {

@@ -3,33 +3,25 @@
 #include <fmt/format.h>
 
 #include "maskctl/base/error.h"
+#include "maskctl/ejkernel/runtime/config_rows.h"
 
 namespace maskctl::attention {
 namespace {
 
 /// The number that a config has under a name, by itself or in the params of a pass.
 std::optional<Index> number_in(const AnyConfig& config, std::string_view name, bool backward) {
+  const std::string inner = fmt::format("{}.{}", backward ? "bwd_params" : "fwd_params", name);
   std::optional<Index> found;
-  const auto look = [&](std::string_view field, const auto& value) {
-    using Value = std::decay_t<decltype(value)>;
-    constexpr bool number =
-        std::is_same_v<Value, Index> || std::is_same_v<Value, std::optional<Index>>;
-    if constexpr (number) {
-      if (field == name) found = value;
-    }
-  };
-  const auto look_inside = [&](std::string_view field, const auto& value) {
-    look(field, value);
-    if constexpr (requires { value->num_warps; }) {
-      const bool pass = field == (backward ? "bwd_params" : "fwd_params");
-      if (pass && value) for_each_field(*value, look);
-    }
-  };
-  std::visit([&](const auto& own) { for_each_field(own, look_inside); }, config);
+  for_each_field(config,
+                 [&](const std::string& field, const ConfigField&, const ConfigValue& value) {
+                   if (field == name || field == inner) found = number_of(value);
+                 });
   return found;
 }
 
 }  // namespace
+
+const ConfigRow& ModuleRow::config_row() const { return config_rows()[config_class]; }
 
 std::string_view ModuleRow::number_of(std::string_view hint) const {
   const auto found = std::ranges::find(hint_names, hint, &HintName::hint);

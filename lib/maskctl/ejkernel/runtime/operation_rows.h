@@ -1,5 +1,4 @@
-// The rows of all operations that have configs: ejkernel's classes, its tiles worth measuring and
-// the names of its caches.
+// The rows of all operations that have configs: ejkernel's classes, and its tiles worth measuring.
 #pragma once
 
 #include <algorithm>
@@ -28,7 +27,6 @@ struct ModuleOf<FlashAttentionOp> : ModuleTypes<FlashAttentionOp, FlashAttention
   static std::vector<Config> candidates(const Inputs&, const Options&) {
     return block_candidates<Config>();
   }
-  static constexpr ModuleRow kRow = {.cache_name = "flash-attn"};
 };
 
 template <>
@@ -40,18 +38,17 @@ struct ModuleOf<RingAttentionOp> : ModuleTypes<RingAttentionOp, RingAttentionCon
     }
     return candidates;
   }
-  static constexpr ModuleRow kRow = {.cache_name = "ring-attention"};
 };
 
 template <>
 struct ModuleOf<ScaledDotProductAttentionOp>
     : ModuleTypes<ScaledDotProductAttentionOp, ScaledDotProductAttentionConfig> {
-  static constexpr ModuleRow kRow = {.cache_name = "sdpa", .tunes = false};
+  static constexpr ModuleRow kRow = {.tunes = false};
 };
 
 template <>
 struct ModuleOf<AttentionOp> : ModuleTypes<AttentionOp, AttentionConfig> {
-  static constexpr ModuleRow kRow = {.cache_name = "attention", .tunes = false};
+  static constexpr ModuleRow kRow = {.tunes = false};
 };
 
 template <>
@@ -60,7 +57,6 @@ struct ModuleOf<BlockSparseAttentionOp>
   static std::vector<Config> candidates(const Inputs&, const Options&) {
     return block_candidates<Config>();
   }
-  static constexpr ModuleRow kRow = {.cache_name = "blocksparse"};
 };
 
 inline constexpr HintName kLatentHints[] = {{"q_blocksize", "block_q"},
@@ -74,14 +70,12 @@ struct ModuleOf<FlashMLAOp> : ModuleTypes<FlashMLAOp, FlashMLAConfig> {
     }
     return candidates;
   }
-  static constexpr ModuleRow kRow = {.cache_name = "mla", .hint_names = kLatentHints};
+  static constexpr ModuleRow kRow = {.hint_names = kLatentHints};
 };
 
 template <>
 struct ModuleOf<NativeSparseAttentionOp>
-    : ModuleTypes<NativeSparseAttentionOp, NativeSparseAttentionConfig> {
-  static constexpr ModuleRow kRow = {.cache_name = "nsa"};
-};
+    : ModuleTypes<NativeSparseAttentionOp, NativeSparseAttentionConfig> {};
 
 // Caches of keys and values.
 
@@ -118,7 +112,7 @@ struct ModuleOf<PageAttentionOp> : ModuleTypes<PageAttentionOp, PageAttentionCon
     }
     return candidates;
   }
-  static constexpr ModuleRow kRow = {.cache_name = "page-attention", .version = "1"};
+  static constexpr ModuleRow kRow = {.version = "1"};
 };
 
 template <>
@@ -127,7 +121,7 @@ struct ModuleOf<RaggedPageAttentionOp>
   static std::vector<Config> candidates(const Inputs& in, const Options&) {
     return ragged_candidates<Config>(in.kv_pages);
   }
-  static constexpr ModuleRow kRow = {.cache_name = "ragged-page-attention", .version = "1"};
+  static constexpr ModuleRow kRow = {.version = "1"};
 };
 
 template <>
@@ -136,7 +130,7 @@ struct ModuleOf<RaggedPageAttentionv3Op>
   static std::vector<Config> candidates(const Inputs& in, const Options&) {
     return ragged_candidates<Config>(in.kv_cache);
   }
-  static constexpr ModuleRow kRow = {.cache_name = "ragged-page-attention-v3", .version = "1"};
+  static constexpr ModuleRow kRow = {.version = "1"};
 };
 
 template <>
@@ -145,7 +139,7 @@ struct ModuleOf<RaggedPageAttentionv3PagesOp>
   static std::vector<Config> candidates(const Inputs& in, const Options&) {
     return ragged_candidates<Config>(in.key_pages);
   }
-  static constexpr ModuleRow kRow = {.cache_name = "ragged-page-attention-v3", .version = "1"};
+  static constexpr ModuleRow kRow = {.version = "1"};
 };
 
 template <>
@@ -158,7 +152,7 @@ struct ModuleOf<RaggedDecodeAttentionOp>
     }
     return candidates;
   }
-  static constexpr ModuleRow kRow = {.cache_name = "ragged-decode-attention", .version = "1"};
+  static constexpr ModuleRow kRow = {.version = "1"};
 };
 
 // The linear family.
@@ -171,27 +165,19 @@ struct LinearModule : ModuleTypes<Op, C> {
     for (const Index tokens : {32, 48, 96}) candidates.push_back({.block_q = tokens});
     return candidates;
   }
+  static constexpr ModuleRow kRow = {.version = "1", .hint_names = kLinearHints};
 };
 
 template <>
-struct ModuleOf<GLAttentionOp> : LinearModule<GLAttentionOp, GLAttentionConfig> {
-  static constexpr ModuleRow kRow = {
-      .cache_name = "gla", .version = "1", .hint_names = kLinearHints};
-};
+struct ModuleOf<GLAttentionOp> : LinearModule<GLAttentionOp, GLAttentionConfig> {};
 
 template <>
 struct ModuleOf<LightningAttentionOp>
-    : LinearModule<LightningAttentionOp, LightningAttentionConfig> {
-  static constexpr ModuleRow kRow = {
-      .cache_name = "lightning-attention", .version = "1", .hint_names = kLinearHints};
-};
+    : LinearModule<LightningAttentionOp, LightningAttentionConfig> {};
 
 template <>
 struct ModuleOf<RecurrentAttentionOp>
-    : LinearModule<RecurrentAttentionOp, RecurrentAttentionConfig> {
-  static constexpr ModuleRow kRow = {
-      .cache_name = "recurrent", .version = "1", .hint_names = kLinearHints};
-};
+    : LinearModule<RecurrentAttentionOp, RecurrentAttentionConfig> {};
 
 template <>
 struct ModuleOf<GroupedMatmulOp> : ModuleTypes<GroupedMatmulOp, GroupedMatmulConfig> {
@@ -207,12 +193,10 @@ struct ModuleOf<GroupedMatmulOp> : ModuleTypes<GroupedMatmulOp, GroupedMatmulCon
     }
     return candidates;
   }
-  static constexpr ModuleRow kRow = {.cache_name = "grouped-matmul", .version = "1"};
+  static constexpr ModuleRow kRow = {.version = "1"};
 };
 
 template <>
-struct ModuleOf<MeanPoolingOp> : ModuleTypes<MeanPoolingOp, MeanPoolingConfig> {
-  static constexpr ModuleRow kRow = {.cache_name = "pooling"};
-};
+struct ModuleOf<MeanPoolingOp> : ModuleTypes<MeanPoolingOp, MeanPoolingConfig> {};
 
 }  // namespace maskctl::attention

@@ -1,9 +1,12 @@
 #include "maskctl/ejkernel/runtime/runtime.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <iterator>
 
 #include "maskctl/base/error.h"
+#include "maskctl/ejkernel/runtime/config_rows.h"
 
 namespace maskctl::attention {
 namespace {
@@ -20,6 +23,10 @@ DefaultRuntime& default_state() {
   return state;
 }
 
+std::string_view cache_name(const Operation& operation) {
+  return module_of(operation).config_row().cache_name;
+}
+
 }  // namespace
 
 Runtime::Runtime(RuntimeOptions options) : options_(std::move(options)) {}
@@ -34,15 +41,15 @@ Executor Runtime::make_executor(const Operation& operation) const {
     const auto note = [on_event = options_.on_event](const std::string& text) {
       if (on_event) on_event({.name = "note", .message = text});
     };
-    chain.persistent = std::make_shared<PersistentCache>(
-        *options_.cache_folder + "/" + std::string(module_of(operation).cache_name) + ".txt", note);
+    chain.cache = std::make_shared<ConfigCache>(
+        fmt::format("{}/{}.txt", *options_.cache_folder, cache_name(operation)), note);
   }
   return Executor(std::make_shared<ConfigSelectorChain>(std::move(chain)), options_.executor);
 }
 
 const Executor& Runtime::executor(const Operation& operation) {
   const std::lock_guard lock(mutex_);
-  const std::string_view name = module_of(operation).cache_name;
+  const std::string_view name = cache_name(operation);
   const auto found = executors_.find(name);
   if (found != executors_.end()) return found->second;
   return executors_.emplace(name, make_executor(operation)).first->second;

@@ -16,10 +16,10 @@ struct RuntimeOptions {
   CacheMiss cache_miss = CacheMiss::kAutotune;
   /// ejkernel's 5 and 100, within a second for each new call.
   TunerOptions tuner = {.warmup = 5, .iters = 100, .budget_seconds = 1};
-  /// Folder of persistent caches, one file FOLDER/<cache name>.txt for each operation; none:
+  /// Folder of the files of caches, FOLDER/<cache name>.txt for each class of configs; none:
   /// configs last as long as the process.
   std::optional<std::string> cache_folder = {};
-  OnEvent on_event = {};  // called for all operations, and with notes of persistent caches
+  OnEvent on_event = {};  // called for all operations, and with notes of caches
   ExecutorOptions executor = {};
 };
 
@@ -30,7 +30,7 @@ class Runtime : public CallRunner {
   Runtime(const Runtime&) = delete;
   Runtime& operator=(const Runtime&) = delete;
 
-  /// The executor of an operation: its own chain and persistent cache.
+  /// The executor of an operation: its own chain and cache.
   const Executor& executor(const Operation& operation);
   /// As its executor runs it; an operation without a config as it is.
   AnyValue run_forward(const Operation& operation, const void* call) override;

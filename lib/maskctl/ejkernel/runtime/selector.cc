@@ -10,8 +10,6 @@
 namespace maskctl::attention {
 namespace {
 
-thread_local const OverlayCache* innermost_overlay = nullptr;
-
 std::string measurement_text(const Measurement& one) {
   const std::string outcome = one.runs > 0 ? fmt::format("{:.6f} ms", one.seconds * 1e3)
                                            : fmt::format("failed: {}", one.error);
@@ -30,21 +28,6 @@ std::string to_text(const SelectionEvent& event) {
   return text;
 }
 
-OverlayCache::OverlayCache(ConfigMap configs)
-    : configs_(std::move(configs)), outer_(innermost_overlay) {
-  innermost_overlay = this;
-}
-
-OverlayCache::~OverlayCache() { innermost_overlay = outer_; }
-
-const AnyConfig* OverlayCache::find(const ConfigKey& key) {
-  for (const OverlayCache* overlay = innermost_overlay; overlay; overlay = overlay->outer_) {
-    const auto found = overlay->configs_.find(key);
-    if (found != overlay->configs_.end()) return &found->second;
-  }
-  return nullptr;
-}
-
 ConfigMap AutotuningResult::as_overlay() const {
   ConfigMap map;
   for (const Entry& entry : entries) map.insert_or_assign(entry.key, entry.config);
@@ -60,7 +43,7 @@ AnyConfig ConfigSelectorChain::choose(const Invocation& invocation, const Tunabl
   const ConfigKey& key = invocation.key;
   if (invocation.override_cfg) {
     check_config(*invocation.override_cfg);
-    keep(key, *invocation.override_cfg, false);
+    options_.cache->put_unsaved(key, *invocation.override_cfg);
     notify({"override", "", &key, &*invocation.override_cfg});
     return *invocation.override_cfg;
   }
@@ -77,19 +60,15 @@ AnyConfig ConfigSelectorChain::choose(const Invocation& invocation, const Tunabl
 }
 
 std::optional<AnyConfig> ConfigSelectorChain::known(const ConfigKey& key) {
-  if (const AnyConfig* config = OverlayCache::find(key)) {
-    notify({"overlay_hit", "", &key, config});
-    return *config;
+  const std::optional<KnownConfig> known = options_.cache->find(key);
+  if (!known) return std::nullopt;
+  if (known->source == ConfigSource::kOverlay) {
+    notify({"overlay_hit", "", &key, &known->config});
+  } else {
+    const bool in_file = known->source == ConfigSource::kFile;
+    notify({"cache_hit", in_file ? "persistent" : "memory", &key, &known->config});
   }
-  std::string_view level = "memory";
-  std::optional<AnyConfig> config = options_.cache->get(key);
-  if (!config && options_.persistent) {
-    level = "persistent";
-    config = options_.persistent->get(key);
-    if (config) options_.cache->put(key, *config);
-  }
-  if (config) notify({"cache_hit", level, &key, &*config});
-  return config;
+  return known->config;
 }
 
 void ConfigSelectorChain::check_not_tuned(const ConfigKey& key) {
@@ -124,7 +103,11 @@ AutotuningResult::Entry ConfigSelectorChain::autotune(const ConfigKey& key, cons
       fail(key, error.what());
     }
   }();
-  keep(key, config, options_.persist_autotune);
+  if (options_.persist_autotune) {
+    options_.cache->put(key, config);
+  } else {
+    options_.cache->put_unsaved(key, config);
+  }
   {
     const std::lock_guard lock(state_mutex_);
     tuned_.entries.push_back({key, config, measured});
@@ -136,7 +119,7 @@ AutotuningResult::Entry ConfigSelectorChain::autotune(const ConfigKey& key, cons
 AnyConfig ConfigSelectorChain::heuristics(const ConfigKey& key, const TunableCall& call) {
   const std::optional<AnyConfig> config = call.heuristic_cfg();
   if (!config) fail(key, "has no heuristic config");
-  keep(key, *config, true);
+  options_.cache->put(key, *config);
   notify({"heuristics", "", &key, &*config});
   return *config;
 }
@@ -144,11 +127,6 @@ AnyConfig ConfigSelectorChain::heuristics(const ConfigKey& key, const TunableCal
 void ConfigSelectorChain::fail(const ConfigKey& key, const std::string& message) {
   notify({"error", "", &key, nullptr, {}, message});
   throw Error(Errc::kUnsupported, fmt::format("{}: {}", key.operation, message));
-}
-
-void ConfigSelectorChain::keep(const ConfigKey& key, const AnyConfig& config, bool persist) {
-  options_.cache->put(key, config);
-  if (persist && options_.persistent) options_.persistent->put(key, config);
 }
 
 void ConfigSelectorChain::notify(const SelectionEvent& event) {

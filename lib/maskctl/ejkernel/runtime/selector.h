@@ -1,11 +1,10 @@
-// Chooses the config of a call: override, overlays, caches, tuning, heuristics.
+// Chooses the config of a call: override, what is remembered, tuning, heuristics.
 #pragma once
 
 #include <memory>
 
 #include "maskctl/ejkernel/runtime/autotuner.h"
 #include "maskctl/ejkernel/runtime/config_cache.h"
-#include "maskctl/ejkernel/runtime/persistent_cache.h"
 
 namespace maskctl::attention {
 
@@ -43,7 +42,7 @@ class TunableCall {
 /// "memory" or "persistent"), "autotune_start", "autotune_finish", "heuristics", "error", "note".
 struct SelectionEvent {
   std::string_view name, level = {};
-  const ConfigKey* key = nullptr;               // null for notes of the persistent cache
+  const ConfigKey* key = nullptr;               // null for notes of the cache
   const AnyConfig* config = nullptr;            // the choice, once there is one
   std::span<const Measurement> measurements{};  // of autotune_finish
   std::string_view message = {};                // of "error" and "note"
@@ -53,21 +52,6 @@ using OnEvent = std::function<void(const SelectionEvent&)>;
 /// "autotune_finish flash_attention@v0 query=...: FlashAttentionConfig ... (1.23 ms)", and one line
 /// for each candidate.
 std::string to_text(const SelectionEvent& event);
-
-/// Makes a map of configs win over every cache, for the calls of this thread, while it lives. The
-/// innermost one that has the key wins. Must be destroyed in reverse order, on the same thread.
-class OverlayCache {
- public:
-  explicit OverlayCache(ConfigMap configs);
-  ~OverlayCache();
-  OverlayCache(const OverlayCache&) = delete;
-  OverlayCache& operator=(const OverlayCache&) = delete;
-  static const AnyConfig* find(const ConfigKey& key);
-
- private:
-  ConfigMap configs_;
-  const OverlayCache* outer_;
-};
 
 /// What was tuned on a device; usable as an overlay elsewhere.
 struct AutotuningResult {
@@ -86,8 +70,7 @@ struct AutotuningResult {
 class ConfigSelectorChain {
  public:
   struct Options {
-    std::shared_ptr<ConfigCache> cache = {};           // empty: a new one
-    std::shared_ptr<PersistentCache> persistent = {};  // empty: none
+    std::shared_ptr<ConfigCache> cache = {};  // empty: a new one without a file
     AutotunePolicy policy = {};
     Tuner tuner = Tuner();
     bool persist_autotune = true;
@@ -97,11 +80,10 @@ class ConfigSelectorChain {
   ConfigSelectorChain() : ConfigSelectorChain(Options()) {}
   explicit ConfigSelectorChain(Options options);
 
-  /// The first of: the override (kept in the memory cache; never in the persistent one), overlays,
-  /// memory, persistent cache (copied to memory), tuning when the policy allows it (kept in both),
-  /// heuristics (kept in both). Throws Error(kUnsupported) when nothing gives a config, every
-  /// candidate fails, or a key would be tuned again; Error(kInvalidArgument) for an override that
-  /// check_config refuses.
+  /// The first of: the override (never written to the file of the cache), what ConfigCache::find
+  /// finds, tuning when the policy allows it, heuristics; the result is remembered. Throws
+  /// Error(kUnsupported) when nothing gives a config, every candidate fails, or a key would be
+  /// tuned again; Error(kInvalidArgument) for an override that check_config refuses.
   AnyConfig choose(const Invocation& invocation, const TunableCall& call);
 
   /// Tunes a call whatever is remembered of it or forbidden, and remembers the result as `choose`
@@ -112,7 +94,6 @@ class ConfigSelectorChain {
   AutotunePolicy policy() const;
   void set_policy(const AutotunePolicy& policy);
   ConfigCache& cache() { return *options_.cache; }
-  PersistentCache* persistent() { return options_.persistent.get(); }
   /// Everything that this chain has tuned, in order.
   AutotuningResult tuned() const;
 
@@ -123,7 +104,6 @@ class ConfigSelectorChain {
   AutotuningResult::Entry autotune(const ConfigKey& key, const TunableCall& call, bool backward);
   AnyConfig heuristics(const ConfigKey& key, const TunableCall& call);
   [[noreturn]] void fail(const ConfigKey& key, const std::string& message);
-  void keep(const ConfigKey& key, const AnyConfig& config, bool persist);
   void notify(const SelectionEvent& event);
 
   Options options_;
