@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <iterator>
 
 #include "maskctl/base/error.h"
 #include "maskctl/mask/steps/window.h"
@@ -60,6 +61,7 @@ std::string_view meaning(ArgumentMeaning of) {
       "keys of each batch entry that are not padding",
       "no part of the mask",
   };
+  static_assert(std::size(kMeanings) == static_cast<std::size_t>(ArgumentMeaning::kNothing) + 1);
   return kMeanings[static_cast<std::size_t>(of)];
 }
 

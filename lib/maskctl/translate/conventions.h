@@ -65,6 +65,9 @@ struct Convention {
   std::span<const Argument> arguments = {};
   std::string_view overrides = {};  // what the library changes in its arguments
   std::string_view source = {};
+  /// Notes to a top-left and to a bottom-right mask where Q != K, if implementations of the call
+  /// differ in where the diagonal lies.
+  std::string_view top_left_note = {}, bottom_right_note = {};
   /// The library refuses documents with rows that would see no key: with more queries than keys
   /// when aligned bottom-right, or past the window when aligned top-left.
   bool no_empty_rows = false;

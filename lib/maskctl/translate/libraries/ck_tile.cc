@@ -13,10 +13,10 @@ namespace {
 void write_ck_tile(const Chain&, const MaskForm& mask, const StepName&, Translation& out) {
   if (!mask.rest.empty()) return refuse(out, mask.rest);
   if (mask.chunk) return refuse(out, "no mask for chunks");
-  if (mask.prefix > 0) return refuse_keys(out);
+  if (mask.prefix > 0) return refuse(out, refusal::kOpenKeys);
   if (mask.padded()) return refuse(out, "padding is group mode: give lengths as documents");
   if (mask.off_diagonal()) {
-    return refuse(out, "the band does not contain the diagonal, and sides cannot be negative");
+    return refuse(out, refusal::kOffDiagonal);
   }
   if (mask.sinks > 0 && mask.documents) {
     return refuse(out, "sink tokens would be the first of each document, not of the first only");

@@ -103,7 +103,9 @@ void write_mask_info(const Chain&, const MaskForm& mask, const StepName&, Transl
     code += fmt::format(".apply_causal({})", offset);
   }
   if (band.window()) {
-    const auto side = [](std::optional<Index> n) { return n ? std::to_string(*n) : "2**30"; };
+    const auto side = [](std::optional<Index> n) {
+      return n ? std::to_string(*n) : std::string(kPastAll);
+    };
     code += fmt::format(".apply_sliding_window(({}, {}){}{})", side(band.left), side(band.right),
                         offset.empty() ? "" : ", ", offset);
   }

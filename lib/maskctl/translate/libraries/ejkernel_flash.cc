@@ -15,23 +15,22 @@ constexpr Argument kEjFlashDense[] = {kEjFlashCausal, kEjFlashWindow};
 constexpr Argument kEjFlashPacked[] = {
     {"cum_seqlens_q", kEnds, ""}, {"cum_seqlens_k", kKeyEnds, ""}, kEjFlashCausal, kEjFlashWindow};
 
-constexpr std::string_view kEjFlashOverrides =
-    "causal=True sets the right side to 0; XLA is top-left, Triton bottom-right";
-
+constexpr Convention ej_flash_call(std::span<const Argument> arguments, bool documents,
+                                   std::string_view source) {
+  return {.call = "flash_attention",
+          .documents = documents,
+          .unbounded = kPastAll,
+          .leading = "q, k, v",
+          .arguments = arguments,
+          .overrides = "causal=True sets the right side to 0; XLA is top-left, Triton bottom-right",
+          .source = source,
+          .top_left_note = "when Q != K: top-left, as XLA does; Triton is bottom-right",
+          .bottom_right_note = "when Q != K: bottom-right, as Triton does; XLA is top-left"};
+}
 constexpr Convention kEjFlashCalls[] = {
-    {.call = "flash_attention",
-     .unbounded = kPastAll,
-     .leading = "q, k, v",
-     .arguments = kEjFlashDense,
-     .overrides = kEjFlashOverrides,
-     .source = "ejkernel operations/flash_attention, _triton_impl_fwd.py, _xla_impl_fwd.py"},
-    {.call = "flash_attention",
-     .documents = true,
-     .unbounded = kPastAll,
-     .leading = "q, k, v",
-     .arguments = kEjFlashPacked,
-     .overrides = kEjFlashOverrides,
-     .source = "ejkernel operations/flash_attention"}};
+    ej_flash_call(kEjFlashDense, false,
+                  "ejkernel operations/flash_attention, _triton_impl_fwd.py, _xla_impl_fwd.py"),
+    ej_flash_call(kEjFlashPacked, true, "ejkernel operations/flash_attention")};
 
 constexpr WindowConvention kEjFlashWindows[] = {{"ejkernel, causal kernels and MaskInfo",
                                                  "sliding_window=W", WindowRule::kInclusive,

@@ -239,9 +239,9 @@ std::string without_columns(const MaskForm& mask) {
   if (!mask.rest.empty()) return mask.rest;
   const bool counted = !mask.kv_lengths.empty() || mask.chunk || mask.opens_first_keys();
   if (mask.documents && mask.lengths.empty()) {
-    return "these ids are not lengths of consecutive documents";
+    return refusal::kUnknownLengths;
   }
-  if (mask.inside && counted) return "steps that count inside documents";
+  if (mask.inside && counted) return refusal::kCountedInside;
   if (mask.chunk_origins.size() > 1) return "an origin of chunks for each batch entry";
   return "";
 }

@@ -47,6 +47,19 @@ std::string_view exchanged(std::string_view sign) {
   return sign;
 }
 
+/// The n of KV_LEN - n; null for anything else.
+const Python* before_end(const Python& given) {
+  const bool is_difference = given.is_binary("-") && given.items[0].is_word("KV_LEN");
+  return is_difference ? &given.items[1] : nullptr;
+}
+
+/// The numbers of length[b]; nothing for anything else.
+std::optional<std::vector<Index>> batch_numbers(const PythonText& text, const Python& given) {
+  const bool by_batch = given.kind == Python::Kind::kSubscript && given.items.size() == 2 &&
+                        given.items[1].is_word("b");
+  return by_batch ? numbers_in(text, given.items[0]) : std::nullopt;
+}
+
 /// Closes the first n queries or keys.
 MaskPart closed_first(std::vector<Range> step::Region::*side, Index n) {
   step::Region rule;
@@ -275,11 +288,10 @@ std::optional<Condition> Comparisons::dilated(const Python& left, const Python& 
 std::optional<Condition> Comparisons::per_batch(const Python& given, std::string_view sign,
                                                 const Python& limit) const {
   const Python& right = named_value(source_.text, limit);
-  const bool from_end = right.is_binary("-") && right.items[0].is_word("KV_LEN");
-  const Python& array = from_end ? named_value(source_.text, right.items[1]) : right;
-  const bool by_batch = array.kind == Python::Kind::kSubscript && array.items.size() == 2 &&
-                        array.items[1].is_word("b");
-  const auto lengths = by_batch ? numbers_in(source_.text, array.items[0]) : std::nullopt;
+  const Python* to_end = before_end(right);
+  const bool from_end = to_end != nullptr;
+  const auto lengths =
+      batch_numbers(source_.text, from_end ? named_value(source_.text, *to_end) : right);
   const bool keeps = sign == (from_end ? ">=" : "<"), closes = sign == (from_end ? "<" : ">=");
   if (!lengths || (!keeps && !closes)) return std::nullopt;
   std::optional<Condition> out;
@@ -297,11 +309,9 @@ std::optional<Condition> Comparisons::per_batch(const Python& given, std::string
 
 Condition Comparisons::read(const Python& left, std::string_view sign, const Python& right,
                             Index position) {
-  for (const auto& one :
-       {absolute(left, sign, right, position), absolute(right, exchanged(sign), left, position),
-        chunks(left, sign, right, position)}) {
-    if (one) return *one;
-  }
+  if (auto distance = absolute(left, sign, right, position)) return *distance;
+  if (auto distance = absolute(right, exchanged(sign), left, position)) return *distance;
+  if (auto chunk = chunks(left, sign, right, position)) return *chunk;
   const auto a = linear(left), b = linear(right);
   if (sign == "==" || sign == "!=") {
     std::optional<Condition> out = dilated(left, right);
@@ -317,9 +327,8 @@ Condition Comparisons::read(const Python& left, std::string_view sign, const Pyt
     if (sign.size() == 1) form.number += 1;
     return below(form, position);
   }
-  for (const auto& one : {per_batch(left, sign, right), per_batch(right, exchanged(sign), left)}) {
-    if (one) return *one;
-  }
+  if (auto lengths = per_batch(left, sign, right)) return *lengths;
+  if (auto lengths = per_batch(right, exchanged(sign), left)) return *lengths;
   source_.fail(left.position, "expected a comparison in q_idx, kv_idx and numbers");
 }
 
@@ -391,13 +400,11 @@ std::optional<Condition> Comparisons::padding(const Python& keys, const Python& 
   rule.is_lengths = rule.both = true;
   rule.left = keys.text == ">=";
   const auto length = [&](const Python& given) -> std::optional<std::vector<Index>> {
-    const bool end = given.is_binary("-") && given.items[0].is_word("KV_LEN");
-    if (end != rule.left) return std::nullopt;
-    const Python& value = end ? given.items[1] : given;
+    const Python* to_end = before_end(given);
+    if ((to_end != nullptr) != rule.left) return std::nullopt;
+    const Python& value = to_end ? *to_end : given;
     if (const auto number = number_in(source_.text, value)) return std::vector<Index>{*number};
-    const bool batch = value.kind == Python::Kind::kSubscript && value.items.size() == 2 &&
-                       value.items[1].is_word("b");
-    return batch ? numbers_in(source_.text, value.items[0]) : std::nullopt;
+    return batch_numbers(source_.text, value);
   };
   const auto lengths = length(*of_keys);
   if (!lengths || lengths != length(*of_queries)) return std::nullopt;

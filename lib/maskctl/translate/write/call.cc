@@ -30,10 +30,6 @@ class CallWriter {
       return std::ranges::find(any, argument.meaning) != any.end();
     });
   }
-  bool takes_align() const {
-    return takes({ArgumentMeaning::kMaskType, ArgumentMeaning::kAlignment,
-                  ArgumentMeaning::kBottomRight, ArgumentMeaning::kOffset});
-  }
   bool window() const { return form_.left || (form_.right && !form_.causal()); }
   std::string misfit_band() const;
   std::string misfit_chunk() const;
@@ -62,7 +58,7 @@ std::string CallWriter::misfit_documents() const {
   }
   if (!form_.documents) return "";
   if (form_.lengths.empty() && form_.ids.array.elements() > 0) {
-    return "these ids are not lengths of consecutive documents";
+    return refusal::kUnknownLengths;
   }
   for (std::size_t i = 0; row_.no_empty_rows && i < form_.kv_lengths.size(); ++i) {
     const Index reach = row_.align == Align::kTopLeft ? form_.left.value_or(0) + 1 : 1;
@@ -78,9 +74,9 @@ std::string CallWriter::misfit_chunk() const {
   if (!form_.chunk) return "";
   const bool causal = takes({ArgumentMeaning::kCausalChunk});
   if (!takes({ArgumentMeaning::kChunk}) && !causal) return "no argument for chunks";
-  if (causal && !form_.causal()) return "its chunks are causal too";
+  if (causal && !form_.causal()) return refusal::kCausalChunks;
   if (form_.chunk_offset != 0 || !form_.chunk_origins.empty()) {
-    return "no argument for the offset of chunks";
+    return refusal::kChunkOffset;
   }
   if (form_.documents && !form_.inside) {
     return "its chunks are counted from each document's start, these over all documents "
@@ -94,8 +90,7 @@ std::string CallWriter::misfit_chunk() const {
 
 std::string CallWriter::misfit_band() const {
   if (row_.causal && !form_.causal()) return "it is causal";
-  if (form_.off_diagonal())
-    return "the band does not contain the diagonal, and sides cannot be negative";
+  if (form_.off_diagonal()) return refusal::kOffDiagonal;
   if (form_.right && !form_.causal() &&
       !takes({ArgumentMeaning::kSides, ArgumentMeaning::kSidesOrBoth, ArgumentMeaning::kRight,
               ArgumentMeaning::kMaskType, ArgumentMeaning::kKeysAround})) {
@@ -137,7 +132,7 @@ std::string CallWriter::misfit_band() const {
 }
 
 std::string CallWriter::misfit() const {
-  if (form_.opens_first_keys()) return "no argument for keys that are open beside the window";
+  if (form_.opens_first_keys()) return refusal::kOpenKeys;
   if (form_.padded() && !takes({ArgumentMeaning::kValidKeys})) return "no argument for padding";
   if (form_.padded() && form_.pad_left) return "its padding is on the right";
   for (const std::string& why : {misfit_documents(), misfit_chunk(), misfit_band()}) {
@@ -266,12 +261,10 @@ void CallWriter::note() {
   if (rows) {
     out_.notes.push_back("written for Q = K: its chunks count queries from the first cached token");
   }
-  if (form_.banded() && row_.align == Align::kUnset && !takes_align() &&
-      form_.align != Align::kUnset) {
-    out_.notes.push_back(fmt::format("when Q != K: this mask is {} only",
-                                     form_.align == Align::kTopLeft
-                                         ? "what XLA does (top-left); Triton is bottom-right"
-                                         : "what Triton does (bottom-right); XLA is top-left"));
+  if (form_.banded() && form_.align != Align::kUnset) {
+    const std::string_view differs =
+        form_.align == Align::kTopLeft ? row_.top_left_note : row_.bottom_right_note;
+    if (!differs.empty()) out_.notes.emplace_back(differs);
   }
 }
 

@@ -43,10 +43,7 @@ void note_batch(std::size_t entries, Translation& out) {
   }
 }
 
-void refuse(Translation& out, std::string why) { out.refusal = std::move(why); }
-void refuse_keys(Translation& out) {
-  refuse(out, "no argument for keys that are open beside the window");
-}
+void refuse(Translation& out, std::string_view why) { out.refusal = why; }
 
 void move_definitions(Formula& formula, Translation& out) {
   std::ranges::move(formula.tensors, std::back_inserter(out.code));

@@ -17,9 +17,17 @@ inline constexpr std::size_t kListedNumbers = 64;
 /// For libraries without a word for an open side: past every length, within 32 bits.
 inline constexpr std::string_view kPastAll = "2**30";
 
-void refuse(Translation& out, std::string why);
-/// Refuses masks with first keys that are open to all, for which there is no argument.
-void refuse_keys(Translation& out);
+/// Why a library cannot express a mask, where several have the reason.
+namespace refusal {
+inline constexpr char kOpenKeys[] = "no argument for keys that are open beside the window";
+inline constexpr char kOffDiagonal[] =
+    "the band does not contain the diagonal, and sides cannot be negative";
+inline constexpr char kChunkOffset[] = "no argument for the offset of chunks";
+inline constexpr char kCausalChunks[] = "its chunks are causal too";
+inline constexpr char kUnknownLengths[] = "these ids are not lengths of consecutive documents";
+inline constexpr char kCountedInside[] = "steps that count inside documents";
+}  // namespace refusal
+void refuse(Translation& out, std::string_view why);
 
 /// For example "3, 5".
 std::string joined(const std::vector<Index>& values, std::string_view separator);

@@ -27,18 +27,18 @@ bool refuses_form(const MaskForm& mask, Translation& out) {
   if (!mask.rest.empty()) {
     refuse(out, mask.rest);
   } else if (mask.opens_first_keys()) {
-    refuse_keys(out);
+    refuse(out, refusal::kOpenKeys);
   } else if (mask.chunk && (mask.chunk_offset != 0 || !mask.chunk_origins.empty())) {
-    refuse(out, "no argument for the offset of chunks");
+    refuse(out, refusal::kChunkOffset);
   } else if (mask.chunk && !mask.causal()) {
-    refuse(out, "its chunks are causal too");
+    refuse(out, refusal::kCausalChunks);
   } else if (mask.chunk &&
              (mask.align == Align::kBottomRight || mask.chunk_align == Align::kBottomRight)) {
     refuse(out, "its chunks count rows from the first, without an offset");
   } else if (mask.inside && counted) {
-    refuse(out, "steps that count inside documents");
+    refuse(out, refusal::kCountedInside);
   } else if (mask.documents && mask.lengths.empty()) {
-    refuse(out, "these ids are not lengths of consecutive documents");
+    refuse(out, refusal::kUnknownLengths);
   } else if (MovedBand(mask).empty()) {
     refuse(out, "the band holds no key");
   }
