@@ -77,7 +77,15 @@ enum class Copy : std::uint8_t { kWhy, kPipeline };
 /// What only the terminal can do.
 enum class Request : std::uint8_t { kQuit, kRedraw, kSuspend, kCopy };
 /// Answers about the whole mask, made beside the interface.
-enum class Report : std::uint8_t { kRecognise, kCause, kStats, kCheck, kCost };
+enum class Report : std::uint8_t {
+  kRecognise,
+  kCause,
+  kStats,
+  kCheck,
+  kCost,
+  kFindings,
+  kDocuments
+};
 struct Quit {};
 struct Cancel {};
 

@@ -58,6 +58,20 @@ void go_to_head(State& state, Workbench&, const std::string& text) {
   state.view.head = checked_member(number(text, "head"), "head", state.scene->mask.heads());
 }
 
+/// What had no documents has them from now on.
+void take_documents(State& state, Workbench& bench, DocumentForm form, const std::string& text) {
+  if (text.empty()) {
+    throw Error(Errc::kInvalidArgument, fmt::format("which FILE of {}?", name(form)));
+  }
+  state.scene = bench.with_documents({form, text}, state.scene->pipeline);
+  state.message = fmt::format("documents of {}; n goes to leaks", shown(text));
+}
+
+template <DocumentForm form>
+void read_form(State& state, Workbench& bench, const std::string& text) {
+  take_documents(state, bench, form, text);
+}
+
 /// Asks before a file is replaced.
 void write(State& state, Workbench& bench, const std::string& text) {
   try {
@@ -88,6 +102,12 @@ constexpr Command kCommands[] = {
     {"", "37,4", "query 37, key 4; or a cell as any report writes it", go_to},
     {"b", "b 2", "batch 2", go_to_batch},
     {"h", "h 5", "head 5", go_to_head},
+    {"segments", "segments FILE", "documents by ids, as --segments reads them",
+     read_form<DocumentForm::kSegments>},
+    {"positions", "positions FILE", "documents by position ids",
+     read_form<DocumentForm::kPositions>},
+    {"cu-seqlens", "cu-seqlens FILE", "documents by where they end",
+     read_form<DocumentForm::kCuSeqlens>},
     {"w", "w FILE",
      "save what is drawn (.txt, .ansi, .png, .svg, .html), or the mask (.npy, .npz, ...); asks "
      "before it replaces a file",

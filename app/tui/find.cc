@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "app/session/elsewhere.h"
+#include "app/tui/prompt.h"
 #include "maskctl/base/grouped.h"
 #include "maskctl/base/text.h"
 
@@ -111,7 +112,7 @@ class Search {
     const Region* next = next_region(own()->list(), from, way_);
     if (next) return go(own()->list(), *next, false);
     if (forward() && is_cut_off()) return single();
-    if (state_.scene->planes) return other_plane();
+    if (state_.scene->lists()) return other_plane();
     if (own()->list().empty()) return none(fmt::format("no {}", target_.one));
     return go(own()->list(), end_of(own()->list()), true);
   }
@@ -171,7 +172,7 @@ class Search {
 
   /// "3 of 12", over all batches and heads when they are known.
   std::string number_text(std::span<const Region> list, const Region& region) const {
-    const PlaneTable* planes = state_.scene->planes.get();
+    const PlaneTable* planes = state_.scene->lists() ? state_.scene->planes.get() : nullptr;
     const bool sided = state_.view.sources != Sources::kBoth &&
                        state_.view.sources != Sources::kA &&
                        state_.view.sources != Sources::kBeside;
@@ -209,7 +210,9 @@ const TargetHelp* wanted_target(State& state) {
   if (!target) {
     state.message = fmt::format("/{}: search for leak, empty, partial, border or diff", name);
   } else if (target->target == Target::kLeak && !state.scene->has_ids()) {
-    state.message = "no documents known: --segments, --positions or --cu-seqlens FILE";
+    open_prompt(state, Ask::kCommand);
+    state.line = Line::at_end("segments ");
+    state.message = "no documents known: FILE of segment ids? or :positions, :cu-seqlens";
     return nullptr;
   } else if (target->target == Target::kDifference && !state.scene->other) {
     state.message = "there is one SOURCE; maskctl tui SOURCE OTHER shows two";

@@ -59,12 +59,12 @@ std::vector<Pane> panes_of(const View& view, Index width) {
   return {{Sources::kA, 0}, {Sources::kB, width / 2}};
 }
 
-Geometry geometry_at(const State& state, int zoom) {
+Geometry geometry_in(const State& state, int zoom, Style style) {
   Geometry out;
   const Screen& screen = state.screen;
   out.too_small = screen.rows < kLeastRows || screen.columns < kLeastColumns;
   DrawOptions& options = out.layout.options;
-  options.style = style_of(state, zoom);
+  options.style = style;
   options.color = screen.colored();
   options.border = screen.rows >= kRowsForBorder;
   out.shape = pixel_shape(options.style);
@@ -85,6 +85,18 @@ Geometry geometry_at(const State& state, int zoom) {
   out.layout.block = {step_of(step, least, plane.queries(), plane.keys(), out.unit_rows()),
                       step_of(step, least, plane.keys(), plane.queries(), out.unit_columns())};
   return out;
+}
+
+/// A mask that leaves room for it is drawn in larger characters.
+Geometry geometry_at(const State& state, int zoom) {
+  const Style style = style_of(state, zoom);
+  if (zoom == 0 && state.style == Style::kAuto && style == Style::kHalf) {
+    const Plane& plane = *state.counts().panel.plane;
+    Geometry large = geometry_in(state, zoom, Style::kShade);
+    const bool fits = plane.queries() <= large.unit_rows() && plane.keys() <= large.unit_columns();
+    if (fits) return large;
+  }
+  return geometry_in(state, zoom, style);
 }
 
 /// The first visible cell of an axis: whole units, the cursor among them, no more empty space at
@@ -130,7 +142,7 @@ void settle(State& state) {
   view.head = std::clamp<Index>(view.head, 0, mask.heads() - 1);
   view.cursor.query = std::clamp<Index>(view.cursor.query, 0, mask.queries() - 1);
   view.cursor.key = std::clamp<Index>(view.cursor.key, 0, mask.keys() - 1);
-  state.list.shown &= state.scene->planes != nullptr;
+  state.list.shown &= state.scene->lists();
   const int whole = whole_zoom(state);
   view.zoom = std::clamp(view.zoom, std::min(view.tiled ? view.tile : 0, whole), whole);
   const Index steps = std::ssize(split_steps(state.scene->pipeline));

@@ -13,9 +13,9 @@
 namespace maskctl::app::tui {
 namespace {
 
-constexpr std::array<std::string_view, 14> kNames = {"Left", "Right", "Up",     "Down",     "Home",
+constexpr std::array<std::string_view, 15> kNames = {"Left", "Right", "Up",     "Down",     "Home",
                                                      "End",  "Tab",   "PageUp", "PageDown", "Enter",
-                                                     "Esc",  "BS",    "Del",    "F1"};
+                                                     "Esc",  "BS",    "Del",    "F1",       "F10"};
 constexpr std::array<std::string_view, 4> kMouseNames = {"Mouse", "Drag", "WheelUp", "WheelDown"};
 
 bool is_control(std::string_view name) {

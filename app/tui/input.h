@@ -12,7 +12,8 @@
 namespace maskctl::app::tui {
 
 /// One thing that a person does. `key` is a character in UTF-8, or a name in angle brackets:
-/// <Left> <Right> <Up> <Down> <Home> <End> <PageUp> <PageDown> <Enter> <Esc> <Tab> <BS> <Del> <F1>,
+/// <Left> <Right> <Up> <Down> <Home> <End> <PageUp> <PageDown> <Enter> <Esc> <Tab> <BS> <Del> <F1>
+/// <F10>,
 /// <C-a> to <C-z>, and those with a position: <Mouse>, <Drag>, <WheelUp>, <WheelDown>, <Resize>.
 struct Input {
   std::string key;

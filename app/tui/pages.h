@@ -14,14 +14,16 @@ namespace maskctl::app::tui {
 struct Pages {
   std::string title;
   std::vector<std::string> lines;
-  Index columns = 0;  // of the screen that they cover
+  std::vector<std::size_t> line_of = {};     // of the report, for each line; empty for the help
+  std::optional<std::size_t> selected = {};  // of the report: <Enter> goes where it leads
+  Index columns = 0;                         // of the screen that they cover
   Index lines_of_page = 1;
 
   Index count() const;
 };
 std::optional<Pages> pages_of(const State& state);
 
-/// Turns the pages, or closes them with any other key.
+/// Turns the pages, walks the lines that lead somewhere, or closes them with any other key.
 void take_page_key(State& state, const Pages& pages, const std::string& key);
 void draw_pages(const State& state, const Pages& pages, Canvas& canvas);
 

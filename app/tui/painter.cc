@@ -19,10 +19,11 @@ namespace {
 
 /// Narrower titles leave out the shape.
 constexpr Index kWideTitle = 60;
-constexpr std::string_view kHints = "hjkl move  + - zoom  n next  t edit  ? help  q quit";
+constexpr std::string_view kHints =
+    "hjkl move  + - zoom  t edit  F findings  n next  ? help  q quit";
 constexpr std::string_view kTwoHints =
-    "hjkl move  + - zoom  n next  d views  t edit  ? help  q quit";
-constexpr std::string_view kListHints = "<Enter> open  n next  > sort  ? help  q quit";
+    "hjkl move  + - zoom  t edit  d views  F findings  n next  ? help  q quit";
+constexpr std::string_view kListHints = "> sort  F findings  n next  <Enter> open  ? help  q quit";
 constexpr std::string_view kStepHints = "h l select  x remove  <Space> off  ( ) move  <Enter> edit";
 
 Figure figure_of(const State& state, const Panel& panel, Range queries, Range keys) {
@@ -168,6 +169,15 @@ std::string status_text(const State& state, const Geometry& at) {
   return state.count > 0 ? fmt::format("{}  {}", out, state.count) : out;
 }
 
+/// As many of the hints, which stand two blanks apart, as there is room for: the last ones.
+std::string_view last_hints(std::string_view hints, Index room) {
+  while (std::ssize(hints) > room && !hints.empty()) {
+    const std::size_t next = hints.find("  ");
+    hints.remove_prefix(next == std::string_view::npos ? hints.size() : next + 2);
+  }
+  return hints;
+}
+
 void draw_status(const State& state, const Geometry& at, Canvas& canvas) {
   const Index row = canvas.rows() - 1;
   if (state.prompt == Prompt::kCommand) return draw_line(state, row, ":", canvas);
@@ -178,9 +188,9 @@ void draw_status(const State& state, const Geometry& at, Canvas& canvas) {
                                 : state.list.shown   ? kListHints
                                 : state.scene->other ? kTwoHints
                                                      : kHints;
-  const Index hints = canvas.columns() - std::ssize(text) - 1;
-  if (hints <= utf8_length(status) + 1) return;
-  canvas.write(row, hints, text, Glyph{.fg = state.screen.colored() ? kDim : kNoColor});
+  const std::string_view fitting = last_hints(text, canvas.columns() - utf8_length(status) - 3);
+  canvas.write(row, canvas.columns() - std::ssize(fitting) - 1, fitting,
+               Glyph{.fg = state.screen.colored() ? kDim : kNoColor});
 }
 
 /// Terminals without UTF-8 get ASCII only, whatever names and texts hold.

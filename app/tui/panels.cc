@@ -89,8 +89,8 @@ Lines report_lines(const State& state, const Geometry&) {
   Lines out{std::string(row.title) + ":"};
   if (state.report->done && row.wide) return {};
   if (!state.report->done) return {out.front() + " working; <Esc> stops"};
-  for (const std::string& line : state.report->lines) {
-    const auto parts = wrapped(line, kSideColumns - 3);
+  for (const ReportLine& line : state.report->lines) {
+    const auto parts = wrapped(line.text, kSideColumns - 3);
     out.insert(out.end(), parts.begin(), parts.end());
   }
   if (std::ssize(out) > kReportLines) {
@@ -98,6 +98,15 @@ Lines report_lines(const State& state, const Geometry&) {
     out.emplace_back("...; the same key again: all of it");
   }
   return out;
+}
+
+/// Which keys the query sees, and which queries see the key.
+void add_seen(std::string_view which, const Plane& plane, Place at, Lines& out) {
+  add_runs(fmt::format("{}query {} sees", which, at.query), "key", "keys",
+           row_runs(plane, at.query), out);
+  const Range near = near_queries(plane, at.query);
+  add_runs(fmt::format("{}{}", which, seen_text(at.key, near, plane)), "query", "queries",
+           column_runs(plane, at.key, near), out);
 }
 
 Lines cell_lines(const State& state, const Geometry& geometry) {
@@ -109,11 +118,8 @@ Lines cell_lines(const State& state, const Geometry& geometry) {
     out.push_back(fmt::format("segments {}, {}", id_text(panel.q_segments[as_size(at.query)], pad),
                               id_text(panel.k_segments[as_size(at.key)], pad)));
   }
-  add_runs(fmt::format("query {} sees", at.query), "key", "keys", row_runs(*panel.plane, at.query),
-           out);
-  const Range near = near_queries(*panel.plane, at.query);
-  add_runs(seen_text(at.key, near, *panel.plane), "query", "queries",
-           column_runs(*panel.plane, at.key, near), out);
+  add_seen(panel.other ? "A: " : "", *panel.plane, at, out);
+  if (panel.other) add_seen("B: ", *panel.other, at, out);
   const bool quick = state.counts().counted || !panel.plane->computed();
   if (quick && geometry.unit() != kOneElement)
     out.push_back(unit_text(*panel.plane, at, geometry.unit()));
@@ -190,8 +196,13 @@ Lines legend_lines(const State& state, const Geometry& geometry) {
   grid.q_step = geometry.unit().q;
   grid.k_step = geometry.unit().k;
   UsedSigns used;
-  used.leak = state.counts().panel.documents.leaks && state.counts().finds.leaks.count > 0;
-  return fill_lines(legend_words(grid, geometry.layout.options, used), 2, kSideColumns - 3);
+  const bool beside = state.view.sources == Sources::kBeside && !state.view.tiled;
+  const PlaneFinds& finds = state.counts().finds;
+  used.leak = beside ? finds.differences.count > 0
+                     : state.counts().panel.documents.leaks && finds.leaks.count > 0;
+  auto words = legend_words(grid, geometry.layout.options, used);
+  if (beside) std::ranges::replace(words, "! leak", "! not in the other");
+  return fill_lines(words, 2, kSideColumns - 3);
 }
 
 /// "12 leaks in 3 planes not shown", of those that are known by now.
@@ -214,8 +225,12 @@ Lines head_lines(const State& state, const Geometry&) {
   const PlaneCounts& counts = state.counts();
   if (!counts.counted) return {"counting ..."};
   const Plane& plane = *counts.panel.plane;
-  Lines out{fmt::format("open {} ({})", grouped(counts.open),
-                        percent_text(counts.open, plane.queries() * plane.keys()))};
+  const auto open = [&plane](std::string_view which, Index cells) {
+    return fmt::format("open {}{} ({})", which, grouped(cells),
+                       percent_text(cells, plane.queries() * plane.keys()));
+  };
+  Lines out{open(counts.panel.other ? "in A " : "", counts.open)};
+  if (counts.panel.other) out.push_back(open("in B ", counts.other_open));
   if (state.scene->has_ids()) {
     std::vector<std::string> words{fmt::format("leaks {}", grouped(counts.finds.leaks.count))};
     if (counts.padding > 0) {
@@ -226,6 +241,11 @@ Lines head_lines(const State& state, const Geometry&) {
   }
   if (counts.different)
     out.push_back(fmt::format("differences {}", grouped(counts.finds.differences.count)));
+  if (counts.panel.other && counts.finds.differences.count > 0) {
+    const Index only_a = (counts.finds.differences.count + counts.open - counts.other_open) / 2;
+    out.push_back(fmt::format("  only A {}, only B {}", grouped(only_a),
+                              grouped(counts.finds.differences.count - only_a)));
+  }
   out.push_back(fmt::format("empty rows {}", grouped(counts.finds.empty_rows.count)));
   add_elsewhere(state, Target::kLeak, "leak", out);
   add_elsewhere(state, Target::kDifference, "difference", out);

@@ -63,6 +63,9 @@ PlaneCounts all_counts(PlaneCounts counts, const Panel& two, std::int32_t pad_id
   counts.open = panel.plane->count();
   if (panel.other) {
     panel.other = quickly_counted(panel.other);
+    counts.other_open = panel.other->count();
+    counts.only = {combine(Op::kSub, two.plane, two.other),
+                   combine(Op::kSub, two.other, two.plane)};
     panel.different = counts.different;
   }
   counts.counted = true;
@@ -142,7 +145,7 @@ class Counting::Filling {
             },
             done) {}
 
-  static bool is_needed(const Scene& scene) { return scene.planes && !scene.planes->complete(); }
+  static bool is_needed(const Scene& scene) { return scene.lists() && !scene.planes->complete(); }
   bool is_for(const ScenePtr& scene) const { return scene_ == scene; }
   bool is_done_by(std::chrono::steady_clock::time_point end) { return filled_.wait_until(end); }
   /// Throws what filling it threw.

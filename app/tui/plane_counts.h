@@ -3,6 +3,7 @@
 
 #include <functional>
 #include <memory>
+#include <utility>
 
 #include "app/tui/background_task.h"
 #include "app/tui/plane_finds.h"
@@ -15,8 +16,9 @@ struct PlaneCounts {
   Index id_width = 0;  // characters of the longest id of a query
   /// False while the rest is being counted. The panel has no leaks and no padding until then.
   bool counted = false;
-  PlanePtr different = nullptr;  // the cells in which two SOURCEs differ
-  Index open = 0, padding = 0;
+  PlanePtr different = nullptr;                 // the cells in which two SOURCEs differ
+  std::pair<PlanePtr, PlanePtr> only = {};      // what A has alone, and B; where both are drawn
+  Index open = 0, other_open = 0, padding = 0;  // of both SOURCEs, where both are drawn
   PlaneFinds finds;
 };
 

@@ -183,7 +183,7 @@ std::vector<Index> listed_planes(const State& state) {
 }
 
 void open_list(State& state) {
-  if (!state.scene->planes) {
+  if (!state.scene->lists()) {
     state.message = "the mask has one batch and head";
     return;
   }

@@ -45,8 +45,11 @@ Panel panel_at(const Scene& scene, Index batch, Index head) {
 }  // namespace
 
 void PlaneTable::fill(const Scene& scene) {
-  for (Index row = known(); row < size(); ++row) {
+  while (!complete()) {
     throw_if_stopped();
+    const std::lock_guard lock(filling_);
+    if (complete()) return;
+    const Index row = known();
     fill_row(scene, row);
     known_.store(row + 1, std::memory_order_release);
   }

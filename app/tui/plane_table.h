@@ -3,6 +3,7 @@
 
 #include <atomic>
 #include <map>
+#include <mutex>
 #include <tuple>
 #include <vector>
 
@@ -38,7 +39,7 @@ class PlaneTable {
   /// True if it is unlike all before it.
   bool is_first(Index row) const { return rows_[as_size(row)].like == row; }
 
-  /// Makes all rows known. Goes on where it was stopped.
+  /// Makes all rows known. Goes on where it was stopped; several threads may call it.
   void fill(const Scene& scene);
 
  private:
@@ -50,6 +51,7 @@ class PlaneTable {
   void fill_row(const Scene& scene, Index row);
   Index first_like(const Scene& scene, const Panel& panel, Index row);
 
+  std::mutex filling_;  // of one row
   std::vector<PlaneRow> rows_;
   std::atomic<Index> known_ = 0;
   std::map<Sources, Index> by_sources_;

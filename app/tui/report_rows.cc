@@ -3,10 +3,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "app/reports/check_report.h"
 #include "app/reports/report.h"
-#include "app/session/mask_lint.h"
+#include "app/tui/findings.h"
 #include "maskctl/base/text.h"
 #include "maskctl/inspect/count/stats.h"
 #include "maskctl/inspect/diff/diff.h"
@@ -45,11 +46,7 @@ Lines stats_lines(const Scene& scene) {
 }
 
 Lines check_lines(const Scene& scene) {
-  const auto documents = [&scene](const Mask&) {
-    return scene.has_ids() ? std::optional(Documents{*scene.ids.q, *scene.ids.k, scene.pad_id})
-                           : std::nullopt;
-  };
-  MaskLint lint = lint_steps_and_mask(scene.start, scene.chain, {documents, true});
+  MaskLint lint = lint_of(scene);
   CheckReport report;
   report.source = scene.name;
   report.shape = {scene.mask.batch(), scene.mask.heads(), scene.mask.queries(), scene.mask.keys()};
@@ -67,11 +64,21 @@ Lines cost_lines(const Scene& scene) {
   return lines_of(cost_text(scene.mask, mask_cost(scene.mask, query)));
 }
 
-constexpr ReportRow kRows[] = {{Report::kRecognise, "The mask is", false, recognise_lines},
-                               {Report::kCause, "Cause", false, cause_lines},
-                               {Report::kStats, "Statistics", true, stats_lines},
-                               {Report::kCheck, "Check", true, check_lines},
-                               {Report::kCost, "Cost", true, cost_lines}};
+/// Lines that lead nowhere.
+template <Lines (*lines)(const Scene&)>
+std::vector<ReportLine> plain(const Scene& scene) {
+  std::vector<ReportLine> out;
+  for (std::string& line : lines(scene)) out.push_back({std::move(line)});
+  return out;
+}
+
+constexpr ReportRow kRows[] = {{Report::kRecognise, "The mask is", false, plain<recognise_lines>},
+                               {Report::kCause, "Cause", false, plain<cause_lines>},
+                               {Report::kStats, "Statistics", true, plain<stats_lines>},
+                               {Report::kCheck, "Check", true, plain<check_lines>},
+                               {Report::kCost, "Cost", true, plain<cost_lines>},
+                               {Report::kFindings, "Findings", true, findings_lines},
+                               {Report::kDocuments, "Documents", true, documents_lines}};
 
 }  // namespace
 

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "app/tui/actions.h"
+#include "app/tui/reports.h"
 #include "app/tui/scene.h"
 
 namespace maskctl::app::tui {
@@ -15,7 +16,7 @@ struct ReportRow {
   std::string_view title;
   bool wide = false;  // as wide as a command's output: it covers the screen
   /// Lines of any length. May take long, and heeds stop requests.
-  std::vector<std::string> (*lines)(const Scene& scene) = nullptr;
+  std::vector<ReportLine> (*lines)(const Scene& scene) = nullptr;
 };
 const ReportRow& report_row(Report report);
 

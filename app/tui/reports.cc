@@ -7,11 +7,11 @@
 namespace maskctl::app::tui {
 namespace {
 
-std::vector<std::string> lines_of(Report kind, const Scene& scene) {
+std::vector<ReportLine> lines_of(Report kind, const Scene& scene) {
   try {
     return report_row(kind).lines(scene);
   } catch (const std::exception& error) {
-    return {error.what()};
+    return {{error.what()}};
   }
 }
 
@@ -30,12 +30,12 @@ class ReportMaker::Work {
   }
   bool done() const { return lines_.done(); }
   /// Waits for them.
-  std::vector<std::string> take() { return lines_.take(); }
+  std::vector<ReportLine> take() { return lines_.take(); }
 
  private:
   const Report kind_;
   const ScenePtr scene_;
-  BackgroundTask<std::vector<std::string>> lines_;
+  BackgroundTask<std::vector<ReportLine>> lines_;
 };
 
 ReportMaker::ReportMaker(std::function<void()> done) : done_(std::move(done)) {}

@@ -3,6 +3,7 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -12,14 +13,23 @@
 
 namespace maskctl::app::tui {
 
+/// A line of a report, of any length, and where it leads.
+struct ReportLine {
+  std::string text;
+  std::optional<Cell> cell = {};
+  std::optional<Target> target = {};  // what n goes on with from there
+};
+
 /// A report that was asked for. It belongs to one scene.
 struct ReportState {
   Report kind = Report::kRecognise;
   ScenePtr scene;
   bool done = false;
-  bool whole = false;  // over the screen, as it may not fit into the panel
+  bool whole = false;   // over the screen, as it may not fit into the panel
+  bool hidden = false;  // kept while the reader is where one of its lines led
   Stopwatch watch = {};
-  std::vector<std::string> lines = {};  // of any length, once it is done
+  std::vector<ReportLine> lines = {};  // once it is done
+  std::size_t selected = 0;            // among them, those that lead somewhere
 };
 
 struct State;

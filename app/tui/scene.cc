@@ -210,6 +210,14 @@ ScenePtr Workbench::scene(const std::string& pipeline) {
   return recent_.front().second;
 }
 
+ScenePtr Workbench::with_documents(const DocumentOptions& options, const std::string& pipeline) {
+  auto found = read_documents(options, loader_);
+  documents_of(*found, scene(pipeline)->mask);  // throws why not
+  documents_ = std::move(found);
+  recent_.clear();
+  return scene(pipeline);
+}
+
 ScenePtr Workbench::made(const std::string& pipeline) {
   auto out = std::make_shared<Scene>();
   out->name = subject_.name;
@@ -231,7 +239,7 @@ ScenePtr Workbench::made(const std::string& pipeline) {
   if (other_) check_comparable(out->mask, *other_);
   out->other = other_;
   const Index planes = out->mask.batch() * out->mask.heads();
-  if (planes > 1 && planes <= kMostPlanes) out->planes = std::make_shared<PlaneTable>(planes);
+  if (planes <= kMostPlanes) out->planes = std::make_shared<PlaneTable>(planes);
   return out;
 }
 

@@ -42,7 +42,7 @@ class Scene {
   SegmentTensors ids;  // of documents; no step has changed the extents that they label
   std::int32_t pad_id = -1;
   std::shared_ptr<RowWeights> weights;
-  /// All batches and heads, where there are several; null for one, and for too many.
+  /// All batches and heads; null if they are too many.
   std::shared_ptr<PlaneTable> planes;
   /// While the SOURCE is being read: what has come of it. The mask is empty then.
   std::shared_ptr<const LoadingMask> loading;
@@ -51,6 +51,8 @@ class Scene {
   Scene(const Scene&) = delete;
   Scene& operator=(const Scene&) = delete;
 
+  /// True when there are several batches and heads.
+  bool lists() const { return planes && planes->size() > 1; }
   bool has_ids() const { return ids.q && ids.k; }
   /// What is known by now; valid until learn().
   const PlaneCounts& counts(Index batch, Index head, Sources sources) const;
@@ -111,6 +113,9 @@ class Workbench {
   /// The mask after these steps, as a person writes them; a few recent ones are kept. Throws
   /// PipelineError, and Error when a step does not fit or leaves no cells.
   ScenePtr scene(const std::string& pipeline);
+  /// The same from now on with these documents instead of others. Throws as reading them, and
+  /// documents_of(), and then keeps the others.
+  ScenePtr with_documents(const DocumentOptions& options, const std::string& pipeline);
   const Session& session() const { return session_; }
   /// The last note of reading and writing since this was called before, or "".
   std::string take_note() { return std::exchange(note_, {}); }

@@ -62,7 +62,8 @@ constexpr std::pair<wint_t, const char*> kKeys[] = {
     {KEY_LEFT, "<Left>"},    {KEY_RIGHT, "<Right>"},    {KEY_UP, "<Up>"},
     {KEY_DOWN, "<Down>"},    {KEY_HOME, "<Home>"},      {KEY_END, "<End>"},
     {KEY_PPAGE, "<PageUp>"}, {KEY_NPAGE, "<PageDown>"}, {KEY_ENTER, "<Enter>"},
-    {KEY_BACKSPACE, "<BS>"}, {KEY_DC, "<Del>"},         {KEY_F(1), "<F1>"}};
+    {KEY_BACKSPACE, "<BS>"}, {KEY_DC, "<Del>"},         {KEY_F(1), "<F1>"},
+    {KEY_F(10), "<F10>"}};
 
 std::optional<Input> mouse_input() {
   MEVENT event{};
@@ -159,6 +160,13 @@ Terminal::Terminal(const TerminalOptions& options, std::stop_token stop)
     std::fclose(curses_->tty);
     no_terminal(fmt::format("TERM={} is not a terminal that curses knows, try TERM=xterm-256color",
                             type ? type : ""));
+  }
+  const char* const places_cursor = tigetstr("cup");
+  if (!places_cursor || places_cursor == reinterpret_cast<char*>(-1)) {
+    endwin();
+    delscreen(curses_->screen);
+    std::fclose(curses_->tty);
+    no_terminal(fmt::format("TERM={} cannot place a cursor, try TERM=xterm-256color", type));
   }
   crash_terminal = fileno(curses_->tty);
   raw();

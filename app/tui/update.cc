@@ -61,7 +61,8 @@ class Updater {
 
   void operator()(const GoToRow& go) {
     const Index last = state_.scene->mask.queries() - 1;
-    state_.view.cursor.query = count_ > 0 ? count_ : go.last ? last : 0;
+    if (count_ > last) state_.message = out_of_range("query", count_, last);
+    state_.view.cursor.query = count_ > 0 ? std::min(count_, last) : go.last ? last : 0;
   }
 
   void operator()(const Zoom& zoom) {
@@ -74,8 +75,8 @@ class Updater {
 
   void operator()(const Member& member) {
     state_.list.chosen = true;
-    state_.view.batch += member.batch * times_;
-    state_.view.head += member.head * times_;
+    step_member(state_.view.batch, member.batch * times_, "batch", state_.scene->mask.batch());
+    step_member(state_.view.head, member.head * times_, "head", state_.scene->mask.heads());
   }
 
   void operator()(Mark mark) { state_.marking = mark == Mark::kSet; }
@@ -136,6 +137,10 @@ class Updater {
 
   void operator()(Report report) {
     state_.page = 0;
+    if (state_.report && state_.report->kind == report && state_.report->hidden) {
+      state_.report->hidden = false;
+      return;
+    }
     const bool again = state_.report && state_.report->kind == report && state_.report->done;
     if (!again) state_.report = ReportState{report, state_.scene};
     state_.report->whole = again || geometry(state_).side == 0;
@@ -144,14 +149,24 @@ class Updater {
   void operator()(const Quit&) { run_command(state_, bench_, "q"); }
 
   void operator()(const Cancel&) {
-    if (state_.report) {
+    if (state_.report && !state_.report->hidden) {
       state_.report.reset();
-    } else if (state_.scene->planes) {
+    } else if (state_.scene->lists()) {
       open_list(state_);
     }
   }
 
  private:
+  static std::string out_of_range(std::string_view what, Index index, Index last) {
+    return fmt::format("{} {}: the mask has 0 to {}", what, index, last);
+  }
+
+  void step_member(Index& index, Index by, std::string_view what, Index count) {
+    const Index to = index + by;
+    if (to < 0 || to >= count) state_.message = out_of_range(what, to, count - 1);
+    index = std::clamp<Index>(to, 0, count - 1);
+  }
+
   Index distance(const Move& move, Index unit, Index room) const {
     switch (move.stride) {
       case Stride::kUnit:
@@ -350,8 +365,9 @@ void take(State& state, const Input& input, Workbench& bench) {
 void keep_report(State& state) {
   if (!state.report || state.report->scene == state.scene) return;
   const Report kind = state.report->kind;
+  const bool beside = !report_row(kind).wide && !state.report->hidden;
   state.report.reset();
-  if (!report_row(kind).wide) state.report = ReportState{kind, state.scene};
+  if (beside) state.report = ReportState{kind, state.scene};
 }
 
 }  // namespace
@@ -363,7 +379,7 @@ State first_state(ScenePtr scene, const Screen& screen) {
   state.saved_pipeline = state.scene->pipeline;
   if (state.scene->other) state.report = ReportState{Report::kCause, state.scene};
   state.view.zoom = whole_zoom(state);
-  if (state.scene->planes) open_list(state);
+  if (state.scene->lists()) open_list(state);
   settle(state);
   return state;
 }

@@ -253,7 +253,7 @@ TEST_CASE("other planes: a drawing and a key say what is not shown", "[documents
   CHECK(contains(screen(block, "n"), "300,10 open, a leak  1 of 2, 21,360 cells"));
   CHECK(contains(screen(block, "nn"), "500,5 open, a leak  2 of 2, 1 cell"));
   CHECK(contains(screen(block, "n.."), "300,12 open, a leak"));
-  CHECK(contains(screen(mask, "n"), "no documents known: --segments"));
+  CHECK(contains(screen(mask, "n"), "no documents known: FILE of segment ids?"));
   CHECK(contains(screen("gen:causal:n=16,b=2,h=2" + ids + " -t doc:lens=8+8", "n"),
                  "no leak in any batch and head"));
   const std::string two = "gen:full:n=16,h=2 gen:full:n=16 -t ";

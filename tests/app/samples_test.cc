@@ -40,7 +40,11 @@ TEST_CASE("documentation: its pictures are what the commands draw") {
       {"README.md", "leak.svg",
        "maskctl show samples/leaked.npy --segments samples/leaked_ids.npy -o leak.svg", ""},
       {"docs/tui.md", "tui.svg", "maskctl tui samples/leaked.npy --segments samples/leaked_ids.npy",
-       " --script n --size 84x26 --color always --dump tui.svg"}};
+       " --script n --size 84x26 --color always --dump tui.svg"},
+      {"docs/tui.md", "tui_list.svg",
+       "maskctl tui gen:full:n=64,b=32,h=4 -t 'doc:lens=20+24+20 | causal | "
+       "batch:27{heads:3{open:q=40,k=5}}' --segments gen:segments:lens=20+24+20",
+       " --size 124x16 --color always --dump tui_list.svg"}};
   for (const Picture& picture : pictures) {
     INFO(picture.name);
     const std::string kept = "docs/images/" + picture.name;

@@ -49,7 +49,8 @@ press Up 3 Left
 expect '16,0 closed'
 tmux resize-window -x 60 -y 14
 expect '16,0 closed'
-screen | grep -qF '? help' && { echo 'the hints do not fit'; exit 1; }
+screen | grep -qF 'hjkl' && { echo 'the hints do not fit'; exit 1; }
+screen | grep -qF '? help' || { echo 'no hint fits'; exit 1; }
 tmux resize-window -x 100 -y 30
 expect_last '? help'
 press -l "$(printf '\033[M *&')"  # button 1 at row 5, column 9
@@ -105,6 +106,25 @@ press Enter
 expect 'wrote @'
 grep -qF '#window:keys=900' "$work/steps"
 press q
+ends 0
+
+# A list of batches and heads: n goes to the leak, Esc back; findings lead there too; F10 leaves.
+start "$program tui gen:full:n=64,b=32,h=4 -t 'doc:lens=20+24+20 | causal |\
+ batch:27{heads:3{open:q=40,k=5}}' --segments gen:segments:lens=20+24+20"
+expect '128 planes, 2 unlike; 1 leak in 1'
+press n
+expect '40,5 open, a leak  1 of 1, 1 cell'
+press Escape
+expect 'and 126 alike'
+press Down Enter
+expect 'batch 0  head 0'
+press C-o
+expect 'and 126 alike'
+press F
+expect 'document 2 sees document 1: 1 cell'
+press Enter
+expect 'batch 27  head 3'
+press F10
 ends 0
 
 # Two SOURCEs side by side; tiles; weights; reports over the screen.

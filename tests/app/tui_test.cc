@@ -228,15 +228,32 @@ class Walker {
         "S",      "?",       "<F1>",   "<Esc>",   "r",     "c",     "i",        "<Enter>",
         "<Tab>",  "<BS>",    "<Home>", "<End>",   "<Del>", "<C-l>", "3",        "7",
         "9",      "<Tab>",   "x",      "<Space>", "(",     ")",     "e",        "b",
-        "<lt>",   ">",       "w",      "C",       "o",     "Y"};
-    static const std::vector<std::string> kTyped = {
-        "a causal<Enter>",  "a window:keys=5<Enter>", "t<C-u><Enter>",
-        "t<C-u>not<Enter>", "a not | nonsense<Esc>",  "a slice:q=1:9<Enter>",
-        "a win<Tab>:<Tab>", "a heads:0{not}<Enter>",  "/leak<Enter>",
-        "/empty<Enter>",    "/border<Enter>",         "/partial<Enter>",
-        "/diff<Enter>",     "/<Tab><Enter>",          ":<Up><Enter>",
-        "t<Up><Down><Esc>", "<Tab>h<Space>",          "a #causal | not<Enter>",
-        "<Tab>(x<Esc>"};
+        "<lt>",   ">",       "w",      "C",       "o",     "Y",     "F",        "D",
+        ".",      ",",       "<C-o>",  "z",       "I"};
+    static const std::vector<std::string> kTyped = {"a causal<Enter>",
+                                                    "a window:keys=5<Enter>",
+                                                    "t<C-u><Enter>",
+                                                    "t<C-u>not<Enter>",
+                                                    "a not | nonsense<Esc>",
+                                                    "a slice:q=1:9<Enter>",
+                                                    "a win<Tab>:<Tab>",
+                                                    "a heads:0{not}<Enter>",
+                                                    "/leak<Enter>",
+                                                    "/empty<Enter>",
+                                                    "/border<Enter>",
+                                                    "/partial<Enter>",
+                                                    "F<Enter>",
+                                                    "Dj<Enter>",
+                                                    "<C-o>n",
+                                                    "<C-o>><Enter>",
+                                                    ":segments <Esc>",
+                                                    "/diff<Enter>",
+                                                    "/<Tab><Enter>",
+                                                    ":<Up><Enter>",
+                                                    "t<Up><Down><Esc>",
+                                                    "<Tab>h<Space>",
+                                                    "a #causal | not<Enter>",
+                                                    "<Tab>(x<Esc>"};
     switch (pick(0, 20)) {
       case 5:
         return "<Mouse " + number(30) + "," + number(90) + "><Drag " + number(30) + "," +
@@ -307,6 +324,9 @@ TEST_CASE("tui: without a terminal it says so and touches nothing", "[tui]") {
   CHECK(unknown.status == 2);
   CHECK(contains(unknown.out, "TERM=nonsense is not a terminal that curses knows"));
   CHECK_FALSE(contains(unknown.out, "\x1b"));
+  const Outcome dumb = sandbox.run_on_terminal("TERM=dumb maskctl tui samples/leaked.npy");
+  CHECK(dumb.status == 2);
+  CHECK(contains(dumb.out, "TERM=dumb cannot place a cursor, try TERM=xterm-256color"));
 }
 
 TEST_CASE("tui: in a real terminal", "[tui]") {
