@@ -39,8 +39,13 @@ std::optional<Cholesky> Cholesky::of(std::span<const double> matrix, Index n) {
 
 void Cholesky::whiten(std::span<double> x) const {
   const Eigen::Map<const Eigen::MatrixXd> lower(lower_.data(), n_, n_);
-  Vector map(x.data(), n_);
-  lower.triangularView<Eigen::Lower>().solveInPlace(map);
+  if (std::ssize(x) == n_) {
+    Vector map(x.data(), n_);
+    lower.triangularView<Eigen::Lower>().solveInPlace(map);
+  } else if (n_ > 0) {
+    Eigen::Map<Eigen::MatrixXd> map(x.data(), n_, std::ssize(x) / n_);
+    lower.triangularView<Eigen::Lower>().solveInPlace(map);
+  }
 }
 
 void Cholesky::solve(std::span<double> x) const {

@@ -25,7 +25,7 @@ class Cholesky {
  public:
   /// Absent where the matrix [n,n] is not.
   static std::optional<Cholesky> of(std::span<const double> matrix, Index n);
-  /// The vector L^-1 x, in place: its square is x^T A^-1 x.
+  /// The vector L^-1 x, in place: its square is x^T A^-1 x. The same of several, one after another.
   void whiten(std::span<double> x) const;
   /// A^-1 x, in place.
   void solve(std::span<double> x) const;

@@ -40,25 +40,37 @@ class WhitenedRow {
     return whole(error_, 1) + lse(weighed_.empty[0] ? kLogOfNone : weighed_.log_sums[0]);
   }
 
-  double rise(Index j) const {
-    const bool is_open = open_[as_size(j)];
-    const double w = weighed_.weights[as_size(j)], t = is_open ? -w : w;
-    std::vector<double> moved(value(j), value(j) + dim());
-    add_scaled(moved.data(), -1, out_.data(), dim());
-    const bool last = is_open && opened_ == 1 && weighed_.sinks[0] == 0;
-    if (last || 1 + t < kNoWeight) return empty_cost() - cost();
+  /// What each cell's flip adds to the cost.
+  std::vector<double> rises(std::span<const Index> cells) const {
+    const std::size_t n = as_size(dim());
+    std::vector<double> moved(cells.size() * n), out;
+    for (std::size_t c = 0; c < cells.size(); ++c) {
+      std::copy_n(value(cells[c]), dim(), &moved[c * n]);
+      add_scaled(&moved[c * n], -1, out_.data(), dim());
+    }
     factor_->whiten(moved);
-    if (weighed_.empty[0])
-      return whole(moved, 1) + lse(weighed_.log_sums[0] + std::log(w)) - cost();
-    for (double& x : moved) x *= t;
-    add_scaled(moved.data(), 1, error_.data(), dim());
-    return whole(moved, 1 + t) + lse(weighed_.log_sums[0] + std::log1p(t)) - cost();
+    const double before = cost(), none = empty_cost();
+    for (std::size_t c = 0; c < cells.size(); ++c) {
+      out.push_back(after(cells[c], std::span(moved).subspan(c * n, n), none) - before);
+    }
+    return out;
   }
 
  private:
   Index dim() const { return call_.dims().value_dim; }
   const double* value(Index j) const { return call_.values(head_) + j * dim(); }
-  double whole(const std::vector<double>& whitened, double sum) const {
+  /// The cost after key j is flipped, of which `moved` is the value, less the output, whitened.
+  double after(Index j, std::span<double> moved, double none) const {
+    const bool is_open = open_[as_size(j)];
+    const double w = weighed_.weights[as_size(j)], t = is_open ? -w : w;
+    const bool last = is_open && opened_ == 1 && weighed_.sinks[0] == 0;
+    if (last || 1 + t < kNoWeight) return none;
+    if (weighed_.empty[0]) return whole(moved, 1) + lse(weighed_.log_sums[0] + std::log(w));
+    for (double& x : moved) x *= t;
+    add_scaled(moved.data(), 1, error_.data(), dim());
+    return whole(moved, 1 + t) + lse(weighed_.log_sums[0] + std::log1p(t));
+  }
+  double whole(std::span<const double> whitened, double sum) const {
     return solving::dot(whitened.data(), whitened.data(), dim()) / square(sum);
   }
   double lse(double log_sum) const { return lse_cost(call_, head_, row_, log_sum); }
@@ -143,7 +155,7 @@ ExactReport exact_report(const SolveCall& call, std::span<const Head> heads, Ind
     }
     const WhitenedRow whitened(call, head, row, open);
     out.head_cost.push_back(whitened.cost());
-    for (const Index j : cells) rises.push_back(whitened.rise(j));
+    rises = whitened.rises(cells);
   }
   return out;
 }

@@ -1,6 +1,7 @@
 #include "maskctl/attention/verify/solve/row_solver.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 
 #include "maskctl/attention/verify/rounding.h"
@@ -179,7 +180,7 @@ State RowSolver::cheapest(const RowProblem& problem, const State& base,
 
 std::optional<RowAnswer> RowSolver::solve(std::span<const Head> heads, Index row,
                                           const OpenKeys& supposed,
-                                          std::span<const OpenKeys> starts) const {
+                                          std::span<const OpenKeys> starts) {
   const RowProblem problem(call_, {heads.begin(), heads.end()}, row, supposed);
   const State base = problem.at(supposed);
   const Search search{problem, supposed, base.cost};
@@ -193,30 +194,65 @@ std::optional<RowAnswer> RowSolver::solve(std::span<const Head> heads, Index row
   if (auto answer = taken(best)) return answer;
   constexpr Index kFew = 8;
   if (auto answer = taken(flip_keys(problem, base, 1, kFew, cheap / 2))) return answer;
-  if (const auto all = solve_all(problem, noise_)) {
-    if (auto answer = taken(problem.at(all->open), true)) {
-      for (const Index j : all->uncertain) {
-        if (!std::ranges::binary_search(answer->light, j)) answer->alike.push_back(j);
-        answer->open[as_size(j)] = supposed[as_size(j)];
-      }
-      return answer;
+  // `way` answers, unless it has hardly ever done so.
+  const auto tried = [](Attempts& attempts, auto&& way) -> std::optional<RowAnswer> {
+    if (!attempts.promise()) return {};
+    auto answer = way();
+    attempts.count(answer ? 1 : 0, 1);
+    return answer;
+  };
+  const bool enough_equations = equations + 1 >= problem.keys();
+  const auto by_least_squares = [&](const RowProblem& based) -> std::optional<RowAnswer> {
+    const auto all = solve_all(based, noise_);
+    if (!all) return {};
+    auto answer = taken(problem.at(all->open), true);
+    if (!answer) return {};
+    for (const Index j : all->uncertain) {
+      if (!std::ranges::binary_search(answer->light, j)) answer->alike.push_back(j);
+      answer->open[as_size(j)] = supposed[as_size(j)];
     }
+    return answer;
+  };
+  if (enough_equations) {
+    // Where a few heavy keys are supposed that are closed, rounding is taken for too large.
+    const auto by_any_base = [&] {
+      auto answer = by_least_squares(problem);
+      const OpenKeys all(as_size(problem.keys()), 1);
+      return answer ? answer : by_least_squares({call_, {heads.begin(), heads.end()}, row, all});
+    };
+    if (auto answer = tried(all_, by_any_base)) return answer;
   }
-  const State ends = move_ends(problem, best, cheap / 2);
-  if (auto answer = taken(ends)) return answer;
-  if (auto answer = taken(one_run(problem, base))) return answer;
-  const State tiles = change_tiles(problem, base, cheap / 2);
-  if (auto answer = taken(tiles)) return answer;
+  State ends = base, tiles = base;
+  const auto by_runs = [&]() -> std::optional<RowAnswer> {
+    ends = move_ends(problem, best, cheap / 2);
+    if (auto answer = taken(ends)) return answer;
+    if (auto answer = taken(one_run(problem, base))) return answer;
+    tiles = change_tiles(problem, base, cheap / 2);
+    return taken(tiles);
+  };
+  if (auto answer = tried(runs_, by_runs)) return answer;
+  return tried(many_, [&] {
+    return by_many_flips(search, std::array<const State*, 3>{&base, &ends, &tiles}, cheap / 2);
+  });
+}
+
+/// Supports of many odd keys, from each of the states.
+std::optional<RowAnswer> RowSolver::by_many_flips(const Search& search,
+                                                  std::span<const State* const> from,
+                                                  double enough) const {
   constexpr double kMostProducts = 4e9;
+  const RowProblem& problem = search.problem;
+  const Index equations = problem.equations();
   const Index most = std::min<Index>(equations / 6 + 2, 40);
   const double products = static_cast<double>(equations * problem.keys() * most);
   for (const Index width : {Index{8}, Index{64}, Index{256}}) {
     if (static_cast<double>(width) * products > kMostProducts) break;
-    if (auto answer = taken(flip_keys(problem, base, width, most, cheap / 2))) return answer;
-    if (width != 8) continue;
-    for (const State* state : {&ends, &tiles}) {
-      if (state->cost >= base.cost) continue;
-      if (auto answer = taken(flip_keys(problem, *state, width, most, cheap / 2))) return answer;
+    for (const State* start : from) {
+      const bool first = start == from.front();
+      if (!first && (width != 8 || start->cost >= from.front()->cost)) continue;
+      const State found = flip_keys(problem, *start, width, most, enough);
+      if (found.cost > 2 * enough) continue;
+      if (auto answer = settled(search, found, false)) return answer;
     }
   }
   return {};

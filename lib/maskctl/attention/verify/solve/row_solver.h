@@ -6,6 +6,7 @@
 #include <span>
 #include <vector>
 
+#include "maskctl/attention/verify/solve/attempts.h"
 #include "maskctl/attention/verify/solve/problem.h"
 #include "maskctl/attention/verify/solve/search.h"
 
@@ -33,7 +34,7 @@ class RowSolver {
   /// Looks for the keys that explain the row: first `starts`, then all that differs little from
   /// `supposed`, then any. Absent where none does.
   std::optional<RowAnswer> solve(std::span<const Head> heads, Index row, const OpenKeys& supposed,
-                                 std::span<const OpenKeys> starts) const;
+                                 std::span<const OpenKeys> starts);
   /// Whether head n of a report is off by itself.
   bool is_off(const RowReport& report, std::size_t n) const;
 
@@ -41,6 +42,8 @@ class RowSolver {
   struct Search;
   double enough(Index equations) const;
   std::optional<RowAnswer> settled(const Search& search, const State& state, bool any) const;
+  std::optional<RowAnswer> by_many_flips(const Search& search, std::span<const State* const> from,
+                                         double enough) const;
   State cheapest(const RowProblem& problem, const State& base,
                  std::span<const OpenKeys> starts) const;
   OpenKeys polished(const Search& search, const OpenKeys& open) const;
@@ -49,6 +52,7 @@ class RowSolver {
 
   const SolveCall& call_;
   double noise_;
+  Attempts all_, runs_, many_;  // ways that take long
 };
 
 }  // namespace maskctl::attention::solving

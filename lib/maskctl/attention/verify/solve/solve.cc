@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <cmath>
 #include <limits>
@@ -11,6 +12,7 @@
 #include <optional>
 
 #include "maskctl/attention/verify/rounding.h"
+#include "maskctl/attention/verify/solve/attempts.h"
 #include "maskctl/attention/verify/solve/parts.h"
 #include "maskctl/attention/verify/solve/row_panel.h"
 #include "maskctl/attention/verify/solve/row_solver.h"
@@ -27,6 +29,8 @@ using namespace solving;
 constexpr Index kBand = 32;
 /// Attempts after which rows are no longer searched, where hardly any was explained.
 constexpr Index kAttempts = 24;
+/// Products after which rows are no longer searched, where as many were for nothing.
+constexpr double kMostWork = 2e12;
 
 OpenKeys row_keys(const Plane& plane, Index row) {
   OpenKeys out(as_size(plane.keys()));
@@ -89,16 +93,6 @@ double noise_of(const SolveCall& call, const Mask& supposed, const std::vector<G
   return std::max(1.0, median(std::move(seen)));
 }
 
-/// Whether a way to solve rows has been worth its while.
-class Attempts {
- public:
-  void count(Index solved, Index rows) { solved_ += solved, tried_ += rows; }
-  bool promise() const { return tried_ < kAttempts || solved_ >= tried_ / 8; }
-
- private:
-  std::atomic<Index> solved_ = 0, tried_ = 0;
-};
-
 /// All rows of all groups, band by band on all cores.
 class Solver {
  public:
@@ -132,12 +126,19 @@ class Solver {
  private:
   bool hopeless() const { return failed_ >= kAttempts / 3 && solved_ < failed_ / 8; }
 
+  /// What was found in a row before.
+  struct Found {
+    OpenKeys open, supposed;
+  };
+
   /// Rows of a group, and what of them is not answered yet.
   struct Band {
     const Group& group;
     Range rows;
-    OpenKeys supposed;                    // [rows, Tk]
-    std::vector<std::vector<bool>> left;  // [units][rows]
+    OpenKeys supposed;                            // [rows, Tk]
+    std::vector<std::vector<bool>> left;          // [units][rows]
+    std::vector<std::optional<Found>> last = {};  // [units]: what was found before, if it differs
+    std::optional<Found> latest = {};             // of any unit
 
     OpenKeys supposed_at(Index r) const {
       const Index keys = std::ssize(supposed) / rows.size();
@@ -151,14 +152,79 @@ class Solver {
     band.left.assign(group.size(), std::vector<bool>(as_size(rows.size()), true));
     for (std::size_t n = 0; n < group.size(); ++n) take_rows(band, n, band.supposed, {});
     solve_together(band);
-    Trail trail;
+    band.last.resize(group.size());
     for (Index r = 0; r < rows.size(); ++r) {
-      std::vector<const Unit*> off;
+      std::vector<std::size_t> off;
       for (std::size_t n = 0; n < group.size(); ++n) {
-        if (band.left[n][as_size(r)]) off.push_back(&group[n]);
+        if (band.left[n][as_size(r)]) off.push_back(n);
       }
-      if (!off.empty()) solve_row(off, rows.begin + r, band.supposed_at(r), trail);
+      std::erase_if(off, [&](std::size_t n) { return solve_row(band, r, n); });
+      if (off.size() > 1) solve_alike(band, r, off);
+      for (const std::size_t n : off) {
+        if (band.left[n][as_size(r)]) solve_apart(band, r, n);
+      }
     }
+  }
+
+  /// How a mask may go on from one row to others: the same keys or the same difference from what
+  /// was supposed, in place or moved along with the rows; or the alternative that is most like it.
+  static constexpr std::size_t kWays = 5;
+
+  /// Tries what row `from` of a unit has on all its rows that are left, at once.
+  void spread(Band& band, Index from, std::size_t n) {
+    for (std::size_t way = 0; way < kWays; ++way) {
+      const Index left = std::ranges::count(band.left[n], true);
+      if (left < 2) return;
+      if (!ways_[way].promise()) continue;
+      const std::optional<OpenKeys> open = continued(band, from, n, way);
+      if (!open) continue;
+      const Index taken = take_rows(band, n, *open, {});
+      ways_[way].count(taken, left);
+      solved_ += taken;
+    }
+  }
+
+  /// The alternative whose row is most like the one that was found, if it is more so than what was
+  /// supposed.
+  const Plane* nearest_to(const Found& found, const Unit& unit, Index row) const {
+    const Plane* out = nullptr;
+    Index least = distance(found.supposed, found.open);
+    for (const Alternative& other : alternatives_) {
+      const Plane* const plane = other.mask.plane(unit.b, unit.h).get();
+      const Index now = distance(row_keys(*plane, row), found.open);
+      if (now < least) out = plane, least = now;
+    }
+    return out;
+  }
+  static Index distance(const OpenKeys& a, const OpenKeys& b) {
+    Index out = 0;
+    for (std::size_t j = 0; j < a.size(); ++j) out += a[j] != b[j];
+    return out;
+  }
+
+  std::optional<OpenKeys> continued(const Band& band, Index from, std::size_t n,
+                                    std::size_t way) const {
+    const Found& found = *band.last[n];
+    const Index keys = call_.dims().keys;
+    OpenKeys out = band.supposed;
+    if (way == 0) {
+      const Plane* nearest = nearest_to(found, band.group[n], band.rows.begin + from);
+      if (!nearest) return {};
+      dense_rows(*nearest, band.rows, out);
+      return out;
+    }
+    const bool moves = way == 1 || way == 3, differs = way == 3 || way == 4;
+    for (Index r = 0; r < band.rows.size(); ++r) {
+      for (Index j = 0; j < keys; ++j) {
+        const Index at = moves ? j - (r - from) : j;
+        if (at < 0 || at >= keys) continue;
+        const std::uint8_t was = found.open[as_size(at)];
+        const bool flip = was != found.supposed[as_size(at)];
+        std::uint8_t& open = out[as_size(r * keys + j)];
+        open = differs ? static_cast<std::uint8_t>(open ^ static_cast<std::uint8_t>(flip)) : was;
+      }
+    }
+    return out;
   }
 
   /// Keeps the rows of a unit that are left and that `open`, [rows, Tk], explains: how many. Where
@@ -217,26 +283,20 @@ class Solver {
     for (const std::size_t n : units) together_.count(take_rows(band, n, open, found), rows);
   }
 
-  /// What was found in a row before.
-  struct Found {
-    OpenKeys open, supposed;
-  };
-  using Trail = std::vector<Found>;
-
   /// Where the mask may be as in rows before: the same keys, or the same difference from what was
   /// supposed, each also moved by one; no keys; and the alternatives.
   std::vector<OpenKeys> starts(const Unit& unit, Index row, const OpenKeys& supposed,
-                               const Trail& trail) const {
+                               std::span<const Found* const> before) const {
     std::vector<OpenKeys> out;
-    for (const Found& found : trail) {
-      out.push_back(found.open);
+    for (const Found* found : before) {
+      out.push_back(found->open);
       OpenKeys same = supposed, moved = supposed, shifted(supposed.size());
       for (std::size_t j = 0; j < supposed.size(); ++j) {
-        const bool flip = found.open[j] != found.supposed[j];
+        const bool flip = found->open[j] != found->supposed[j];
         same[j] ^= static_cast<std::uint8_t>(flip);
         if (j + 1 == supposed.size()) continue;
         moved[j + 1] ^= static_cast<std::uint8_t>(flip);
-        shifted[j + 1] = found.open[j];
+        shifted[j + 1] = found->open[j];
       }
       out.push_back(std::move(same)), out.push_back(std::move(moved));
       out.push_back(std::move(shifted));
@@ -248,28 +308,57 @@ class Solver {
     return out;
   }
 
-  void solve_row(const std::vector<const Unit*>& off, Index row, const OpenKeys& supposed,
-                 Trail& trail) {
-    const std::vector<OpenKeys> from = starts(*off.front(), row, supposed, trail);
-    std::optional<OpenKeys> first;
-    if (off.size() > 1 && !given_up()) {
-      std::vector<Head> heads;
-      for (const Unit* unit : off)
-        heads.insert(heads.end(), unit->heads.begin(), unit->heads.end());
-      if (const auto answer = rows_.solve(heads, row, supposed, from)) first = answer->open;
+  std::vector<OpenKeys> starts(const Band& band, Index r, std::size_t n) const {
+    std::vector<const Found*> before;
+    if (band.last[n]) before.push_back(&*band.last[n]);
+    if (band.latest) before.push_back(&*band.latest);
+    return starts(band.group[n], band.rows.begin + r, band.supposed_at(r), before);
+  }
+
+  /// A row of some units as one: with more equations, if they have the same keys.
+  void solve_alike(Band& band, Index r, std::span<const std::size_t> units) {
+    if (given_up() || !alike_.promise()) return;
+    std::vector<Head> heads;
+    for (const std::size_t n : units) {
+      const std::vector<Head>& own = band.group[n].heads;
+      heads.insert(heads.end(), own.begin(), own.end());
     }
-    for (const Unit* unit : off) {
-      std::optional<RowAnswer> answer;
-      if (first) answer = taken(unit->heads, row, supposed, *first);
-      if (!answer && !given_up()) answer = rows_.solve(unit->heads, row, supposed, from);
-      count(answer.has_value());
-      if (answer) {
-        if (answer->open != supposed) trail_to(trail, answer->open, supposed);
-        keep(*unit, row, {}, supposed, answer);
-      } else {
-        solve_apart(*unit, row, supposed, from);
-      }
+    const Index row = band.rows.begin + r;
+    const OpenKeys supposed = band.supposed_at(r);
+    const auto all = rows_.solve(heads, row, supposed, starts(band, r, units.front()));
+    alike_.count(all ? 1 : 0, 1);
+    if (!all) return;
+    for (const std::size_t n : units) {
+      const auto answer = taken(band.group[n].heads, row, supposed, all->open);
+      if (!answer) continue;
+      band.left[n][as_size(r)] = false;
+      count(true);
+      found(band, r, n, answer->open);
+      keep(band.group[n], row, {}, supposed, answer);
     }
+  }
+
+  /// A row of one unit; false where it is not solved.
+  bool solve_row(Band& band, Index r, std::size_t n) {
+    if (given_up()) return false;
+    const Unit& unit = band.group[n];
+    const Index row = band.rows.begin + r;
+    const OpenKeys supposed = band.supposed_at(r);
+    const auto answer = rows_.solve(unit.heads, row, supposed, starts(band, r, n));
+    count(answer.has_value());
+    if (!answer) return false;
+    band.left[n][as_size(r)] = false;
+    keep(unit, row, {}, supposed, answer);
+    if (found(band, r, n, answer->open)) spread(band, r, n);
+    return true;
+  }
+
+  /// Remembers a row that differs from what was supposed; whether it does.
+  static bool found(Band& band, Index r, std::size_t n, const OpenKeys& open) {
+    const OpenKeys supposed = band.supposed_at(r);
+    if (open == supposed) return false;
+    band.last[n] = band.latest = Found{open, supposed};
+    return true;
   }
 
   /// A support that was found with other heads.
@@ -281,32 +370,30 @@ class Solver {
     return answer;
   }
 
-  static void trail_to(Trail& trail, const OpenKeys& found, const OpenKeys& supposed) {
-    constexpr std::size_t kKept = 2;
-    if (trail.size() == kKept) trail.erase(trail.begin());
-    trail.push_back({found, supposed});
-  }
-
   /// Heads that should share a mask and do not: those that are off together, then those of one key
   /// head, then each by itself.
-  void solve_apart(const Unit& unit, Index row, const OpenKeys& supposed,
-                   const std::vector<OpenKeys>& starts) {
+  void solve_apart(Band& band, Index r, std::size_t n) {
+    const Unit& unit = band.group[n];
+    const Index row = band.rows.begin + r;
+    const OpenKeys supposed = band.supposed_at(r);
+    band.left[n][as_size(r)] = false;
+    const std::vector<OpenKeys> from = starts(band, r, n);
     if (unit.heads.size() > 1 && !given_up()) {
       const RowReport report =
           row_reports(call_, unit.heads, {row, row + 1}, supposed.data()).front();
       std::vector<Head> off, fit;
-      for (std::size_t n = 0; n < unit.heads.size(); ++n) {
-        (rows_.is_off(report, n) ? off : fit).push_back(unit.heads[n]);
+      for (std::size_t h = 0; h < unit.heads.size(); ++h) {
+        (rows_.is_off(report, h) ? off : fit).push_back(unit.heads[h]);
       }
       if (!off.empty() && !fit.empty()) {
         const auto good = rows_.judge(fit, row, supposed);
-        const auto other = good ? rows_.solve(off, row, supposed, starts) : std::nullopt;
+        const auto other = good ? rows_.solve(off, row, supposed, from) : std::nullopt;
         if (other) {
           keep(unit, row, fit, supposed, good);
           return keep(unit, row, off, supposed, other);
         }
       }
-      return solve_each(unit, row, supposed, starts);
+      return solve_each(unit, row, supposed, from);
     }
     keep(unit, row, {}, supposed, std::nullopt);
   }
@@ -332,13 +419,19 @@ class Solver {
   }
 
   std::optional<RowAnswer> either(std::span<const Head> heads, Index row, const OpenKeys& supposed,
-                                  const std::vector<OpenKeys>& starts) const {
+                                  const std::vector<OpenKeys>& starts) {
     if (auto answer = rows_.judge(heads, row, supposed)) return answer;
     if (given_up()) return {};
     return rows_.solve(heads, row, supposed, starts);
   }
 
-  bool given_up() const { return failed_ >= kAttempts && solved_ < failed_ / 8; }
+  /// Where hardly a row is explained, or rows that are not have cost some ten minutes.
+  bool given_up() const {
+    const Dims& d = call_.dims();
+    const double row = 1e3 * static_cast<double>(d.q_heads * d.value_dim * d.keys);
+    if (static_cast<double>(failed_) * row > kMostWork) return true;
+    return failed_ >= kAttempts && solved_ < failed_ / 8;
+  }
   void count(bool solved) { ++(solved ? solved_ : failed_); }
 
   void keep(const Unit& unit, Index row, std::vector<Head> heads, const OpenKeys& supposed,
@@ -356,7 +449,8 @@ class Solver {
   std::vector<Group> groups_;
   double noise_;
   RowSolver rows_;
-  Attempts together_;
+  Attempts together_, alike_;  // rows of a band; units of a row
+  std::array<Attempts, kWays> ways_;
   std::atomic<Index> solved_ = 0, failed_ = 0;
   std::mutex mutex_;
   std::vector<RowPart> parts_;
