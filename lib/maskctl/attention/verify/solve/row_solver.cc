@@ -181,6 +181,8 @@ State RowSolver::cheapest(const RowProblem& problem, const State& base,
 std::optional<RowAnswer> RowSolver::solve(std::span<const Head> heads, Index row,
                                           const OpenKeys& supposed,
                                           std::span<const OpenKeys> starts) {
+  const auto is_nan = [&](Head head) { return call_.is_nan(head, row); };
+  if (std::ranges::any_of(heads, is_nan)) return judge(heads, row, OpenKeys(supposed.size()));
   const RowProblem problem(call_, {heads.begin(), heads.end()}, row, supposed);
   const State base = problem.at(supposed);
   const Search search{problem, supposed, base.cost};
