@@ -75,7 +75,7 @@ struct TileSize {
 /// What is copied: why the cell is open or closed, or the pipeline.
 enum class Copy : std::uint8_t { kWhy, kPipeline };
 /// What only the terminal can do.
-enum class Request : std::uint8_t { kQuit, kRedraw, kSuspend, kCopy };
+enum class Request : std::uint8_t { kQuit, kLeave, kRedraw, kSuspend, kCopy };
 /// Answers about the whole mask, made beside the interface.
 enum class Report : std::uint8_t {
   kRecognise,

@@ -15,7 +15,7 @@
 namespace maskctl::app::tui {
 namespace {
 
-using Lines = std::vector<ReportLine>;
+using ReportLines = std::vector<ReportLine>;
 
 /// So many regions, cells and documents are listed.
 constexpr std::size_t kMostListed = 256;
@@ -35,7 +35,7 @@ std::optional<Cell> cell_of(const Location& where) {
               where.key.value_or(0)};
 }
 
-void add_pairs(const Scene& scene, const Leaks& leaks, Lines& out) {
+void add_pairs(const Scene& scene, const Leaks& leaks, ReportLines& out) {
   const std::size_t listed = std::min(leaks.pairs.size(), kMostListed);
   for (std::size_t i = 0; i < listed; ++i) {
     const DocumentPair& pair = leaks.pairs[i];
@@ -48,7 +48,7 @@ void add_pairs(const Scene& scene, const Leaks& leaks, Lines& out) {
   if (rest > 0) out.push_back({more_text(rest, "pair")});
 }
 
-void add_check(const Scene& scene, Lines& out) {
+void add_check(const Scene& scene, ReportLines& out) {
   MaskLint lint = lint_of(scene);
   std::ranges::stable_sort(lint.findings, {}, [](const Finding& f) { return f.rule->severity; });
   out.push_back({fmt::format("check: {}", counted(std::ssize(lint.findings), "finding"))});
@@ -64,11 +64,11 @@ void add_check(const Scene& scene, Lines& out) {
          "them"});
 }
 
-void add_differences(const Scene& scene, Lines& out) {
+void add_differences(const Scene& scene, ReportLines& out) {
   if (!scene.other) return;
   const PlaneTable& planes = *scene.planes;
   Index regions = 0, cells = 0;
-  Lines listed;
+  ReportLines listed;
   for (Index i = 0; i < planes.size(); ++i) {
     const PlaneRow& row = planes[i];
     cells += row.finds.differences.count;
@@ -92,7 +92,7 @@ void add_differences(const Scene& scene, Lines& out) {
   }
 }
 
-void add_residue(const Scene& scene, Lines& out) {
+void add_residue(const Scene& scene, ReportLines& out) {
   const Recognised found = recognise(scene.mask);
   out.push_back({fmt::format("recognised: {}",
                              found.chain.empty() ? "every cell open" : to_text(found.chain))});
@@ -131,7 +131,7 @@ MaskLint lint_of(const Scene& scene) {
 }
 
 std::vector<ReportLine> findings_lines(const Scene& scene) {
-  Lines out;
+  ReportLines out;
   if (scene.planes) scene.planes->fill(scene);
   add_check(scene, out);
   if (scene.planes) add_differences(scene, out);
@@ -146,7 +146,7 @@ std::vector<ReportLine> documents_lines(const Scene& scene) {
   const Leaks found = leaks(scene.mask, {*scene.ids.q, *scene.ids.k, scene.pad_id});
   std::map<std::pair<Index, std::int32_t>, Index> leaks_of;  // cells that a document sees of others
   for (const DocumentPair& pair : found.pairs) leaks_of[{pair.batch, pair.q}] += pair.count;
-  Lines out;
+  ReportLines out;
   Index all = 0;
   for (Index batch = 0; batch < scene.ids.q->extent(0); ++batch) {
     for (const Stretch& stretch : stretches(ids_of_batch(*scene.ids.q, batch))) {

@@ -5,6 +5,7 @@
 #include <chrono>
 
 #include "app/tui/background_task.h"
+#include "app/tui/choice.h"
 #include "app/tui/plane_counts.h"
 #include "maskctl/base/error.h"
 #include "maskctl/base/stopwatch.h"
@@ -94,28 +95,29 @@ void show_broken(const Workbench& bench, const Error& error, Terminal& terminal,
   }
 }
 
-}  // namespace
+/// How the look at one subject ended.
+enum class Left : std::uint8_t { kQuit, kForList };
 
-void inspect(Workbench& bench, const TerminalOptions& options, const std::stop_token& stop) {
-  if (bench.is_read_by(Clock::now() + kBeforeScreens)) bench.first();
-  Terminal terminal(options, stop);
+/// Shows a subject until the reader leaves it.
+Left look(Workbench& bench, Terminal& terminal, const std::stop_token& stop, bool of_several) {
   Work work([&terminal] { terminal.wake_up(); });
   std::vector<Input> typed;
-  if (!open(bench, terminal, work, typed)) return;
+  if (!open(bench, terminal, work, typed)) return Left::kQuit;
   try {
     bench.first();
   } catch (const Error& error) {
-    show_broken(bench, error, terminal, work);
+    if (!Choice::is_asked_for(error)) show_broken(bench, error, terminal, work);
     throw;
   }
   State state = first_state(bench.first(), terminal.screen());
+  state.of_several = of_several;
   const auto take = [&](const Input& input) {
-    if (state.request == Request::kQuit) return;
+    if (state.leaves()) return;
     state = update(std::move(state), input, bench);
     serve(state, terminal);
   };
   for (const Input& input : typed) take(input);
-  while (state.request != Request::kQuit && !stop.stop_requested()) {
+  while (!state.leaves() && !stop.stop_requested()) {
     terminal.show(work.screen(state));
     // All keys that are waiting come before the next screen: a key that is held down never lags.
     const int wait = state.preview_due ? kPauseMilliseconds : work.busy() ? kTickMilliseconds : -1;
@@ -123,19 +125,78 @@ void inspect(Workbench& bench, const TerminalOptions& options, const std::stop_t
     if (!input) state = after_pause(std::move(state), bench);
     for (; input; input = terminal.next(0)) take(*input);
   }
+  return state.request == Request::kLeave ? Left::kForList : Left::kQuit;
 }
 
-Played play(Workbench& bench, const Screen& screen, std::string_view script) {
-  Work work([] {});
+}  // namespace
+
+void inspect(const Subject& subject, const Settings& settings, const TerminalOptions& options,
+             const std::stop_token& stop) {
+  std::optional<Choice> choice;
+  std::optional<Workbench> bench(std::in_place, subject, settings);
+  try {
+    if (bench->is_read_by(Clock::now() + kBeforeScreens)) bench->first();
+  } catch (const Error& error) {
+    choice = Choice::of(subject, settings, error);
+    bench.reset();
+  }
+  Terminal terminal(options, stop);
+  while (!stop.stop_requested()) {
+    if (!bench) {
+      terminal.show(choice->draw(terminal.screen()));
+      const auto input = terminal.next(-1);
+      const auto answer = input ? choice->take(*input) : Choice::Answer::kNone;
+      if (answer == Choice::Answer::kQuit) return;
+      if (answer == Choice::Answer::kNone) continue;
+      bench.emplace(choice->chosen(subject), settings);
+    }
+    try {
+      if (look(*bench, terminal, stop, choice.has_value()) == Left::kQuit) return;
+    } catch (const Error& error) {
+      choice = Choice::of(subject, settings, error);
+    }
+    bench.reset();
+  }
+}
+
+Played play(const Subject& subject, const Settings& settings, const Screen& screen,
+            std::string_view script) {
+  const std::vector<Input> inputs = parse_script(script);
+  std::optional<Choice> choice;
   Played out;
-  State state = first_state(bench.first(), screen);
-  out.screen = work.finished_screen(state);
-  for (const Input& input : parse_script(script)) {
+  std::optional<Workbench> bench;
+  std::optional<State> state;
+  Work work([] {});
+  const auto begin = [&](const Subject& chosen) {
+    bench.emplace(chosen, settings);
+    state = first_state(bench->first(), screen);
+    state->of_several = choice.has_value();
+    out.screen = work.finished_screen(*state);
+  };
+  try {
+    begin(subject);
+  } catch (const Error& error) {
+    choice = Choice::of(subject, settings, error);
+    out.screen = choice->draw(screen);
+  }
+  for (const Input& input : inputs) {
     const Stopwatch watch;
-    state = update(std::move(state), input, bench);
-    if (state.request == Request::kQuit) break;
-    state = after_pause(std::move(state), bench);
-    out.screen = work.finished_screen(state);
+    if (!state) {
+      const auto answer = choice->take(input);
+      if (answer == Choice::Answer::kQuit) break;
+      out.screen = choice->draw(screen);
+      if (answer == Choice::Answer::kChosen) begin(choice->chosen(subject));
+    } else {
+      state = update(std::move(*state), input, *bench);
+      if (state->request == Request::kQuit) break;
+      if (state->request == Request::kLeave) {
+        state.reset();
+        out.screen = choice->draw(screen);
+      } else {
+        state = after_pause(std::move(*state), *bench);
+        out.screen = work.finished_screen(*state);
+      }
+    }
     out.milliseconds.push_back(1000 * watch.seconds());
   }
   return out;

@@ -10,8 +10,9 @@
 
 namespace maskctl::app::tui {
 
-/// Until the reader quits, or the stop token asks to stop. Throws as Terminal does.
-void inspect(Workbench& bench, const TerminalOptions& options, const std::stop_token& stop);
+/// Until the reader quits, or the stop token asks to stop. Throws as Terminal and Workbench do.
+void inspect(const Subject& subject, const Settings& settings, const TerminalOptions& options,
+             const std::stop_token& stop);
 
 /// What became of a script.
 struct Played {
@@ -21,6 +22,7 @@ struct Played {
 };
 
 /// Plays the inputs of a script, and draws each screen.
-Played play(Workbench& bench, const Screen& screen, std::string_view script);
+Played play(const Subject& subject, const Settings& settings, const Screen& screen,
+            std::string_view script);
 
 }  // namespace maskctl::app::tui

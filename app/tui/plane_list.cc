@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
+#include <utility>
 
 #include "app/session/elsewhere.h"
 #include "app/tui/colors.h"
@@ -22,22 +22,21 @@ constexpr Index kAbove = 2, kBelow = 2;
 struct ColumnRow {
   PlaneColumn column;
   std::string_view title;
-  Index width;
   Index (*number)(const PlaneRow& row);
   bool (*is_shown)(const Scene& scene) = [](const Scene&) { return true; };
 };
 
 constexpr ColumnRow kColumns[] = {
-    {PlaneColumn::kBatch, "batch", 6, [](const PlaneRow& row) { return row.batch; },
+    {PlaneColumn::kBatch, "batch", [](const PlaneRow& row) { return row.batch; },
      [](const Scene& scene) { return scene.mask.batch() > 1; }},
-    {PlaneColumn::kHead, "head", 6, [](const PlaneRow& row) { return row.head; },
+    {PlaneColumn::kHead, "head", [](const PlaneRow& row) { return row.head; },
      [](const Scene& scene) { return scene.mask.heads() > 1; }},
-    {PlaneColumn::kOpen, "open", 16, [](const PlaneRow& row) { return row.open; }},
-    {PlaneColumn::kEmptyRows, "no keys", 9,
+    {PlaneColumn::kOpen, "open", [](const PlaneRow& row) { return row.open; }},
+    {PlaneColumn::kEmptyRows, "no keys",
      [](const PlaneRow& row) { return row.finds.empty_rows.count; }},
-    {PlaneColumn::kLeaks, "leaks", 12, [](const PlaneRow& row) { return row.finds.leaks.count; },
+    {PlaneColumn::kLeaks, "leaks", [](const PlaneRow& row) { return row.finds.leaks.count; },
      [](const Scene& scene) { return scene.has_ids(); }},
-    {PlaneColumn::kDifferences, "differ", 12,
+    {PlaneColumn::kDifferences, "differ",
      [](const PlaneRow& row) { return row.finds.differences.count; },
      [](const Scene& scene) { return scene.other.has_value(); }},
 };
@@ -73,13 +72,13 @@ void select(State& state, const std::vector<Index>& listed, Index place) {
   state.view.head = row % state.scene->mask.heads();
 }
 
-Index lines_of(const State& state) {
+Index lines_shown(const State& state) {
   return std::max<Index>(state.screen.rows - kAbove - kBelow, 1);
 }
 
 /// The place in the list of the first line: whole pages, with the selected row among them.
 Index first_place(const State& state, const std::vector<Index>& listed) {
-  const Index lines = lines_of(state);
+  const Index lines = lines_shown(state);
   return place_of(state, listed) / lines * lines;
 }
 
@@ -151,8 +150,7 @@ std::string likeness(const State& state, Index row, const std::vector<Index>& al
   return more > 0 && state.list.folded ? fmt::format("and {} alike", grouped(more)) : "";
 }
 
-std::string cell_text_of(const ColumnRow& column, const PlaneRow& row, const Scene& scene) {
-  const Index number = column.number(row);
+std::string number_text(const ColumnRow& column, Index number, const Scene& scene) {
   if (column.column != PlaneColumn::kOpen) return grouped(number);
   const Index cells = scene.mask.queries() * scene.mask.keys();
   return fmt::format("{} {:>6}", grouped(number), percent_text(number, cells));
@@ -161,6 +159,84 @@ std::string cell_text_of(const ColumnRow& column, const PlaneRow& row, const Sce
 bool is_find(PlaneColumn column) {
   return column == PlaneColumn::kLeaks || column == PlaneColumn::kDifferences;
 }
+
+/// Room for the title, its sign, and the largest number that is known.
+Index width_of(const ColumnRow& column, const Scene& scene) {
+  const PlaneTable& planes = *scene.planes;
+  Index most = 0;
+  for (Index row = 0; row < planes.known(); ++row) {
+    most = std::max(most, column.number(planes[row]));
+  }
+  return 2 + std::max(std::ssize(column.title) + 1, std::ssize(number_text(column, most, scene)));
+}
+
+/// Draws the lines of the list, its head first.
+class ListLines {
+ public:
+  ListLines(const State& state, Canvas& out)
+      : state_(state), scene_(*state.scene), planes_(*scene_.planes), out_(out) {
+    for (const ColumnRow* column : columns_of(scene_)) {
+      columns_.push_back({column, width_of(*column, scene_)});
+    }
+    alike_.assign(as_size(planes_.size()), 0);
+    for (Index row = 0; row < planes_.known(); ++row) ++alike_[as_size(planes_[row].like)];
+  }
+
+  void draw_head() {
+    const Glyph like{.reverse = true};
+    clear(0, like);
+    Index end = 0;
+    for (const auto& [column, width] : columns_) {
+      const bool sorted = column->column == sorted_by(state_);
+      const char* sign = !sorted ? "" : descends(state_) ? "v" : "^";
+      Glyph title = like;
+      title.bold = sorted;
+      out_.write(0, end, fmt::format("{:>{}}", fmt::format("{}{}", sign, column->title), width),
+                 title);
+      end += width;
+    }
+  }
+
+  void draw_row(Index line, Index number, bool selected) {
+    const Glyph like{.reverse = selected};
+    clear(line, like);
+    if (number >= planes_.known()) {
+      const Index heads = scene_.mask.heads();
+      const std::string plane = plane_text(scene_.mask, number / heads, number % heads);
+      return out_.write(line, 2, plane + ": counting ...", like);
+    }
+    const PlaneRow& row = planes_[number];
+    Index end = 0;
+    for (const auto& [column, width] : columns_) {
+      const Index count = column->number(row);
+      Glyph glyph = like;
+      glyph.bold = is_find(column->column) && count > 0;
+      if (glyph.bold && state_.screen.colored() && !selected) glyph.fg = kMistake;
+      out_.write(line, end, fmt::format("{:>{}}", number_text(*column, count, scene_), width),
+                 glyph);
+      end += width;
+    }
+    const Canvas picture = thumbnail(row, state_.screen);
+    for (Index c = 0; c < picture.columns(); ++c) {
+      Glyph glyph = picture.at(0, c);
+      glyph.reverse = selected;
+      out_.put(line, end + 2 + c, glyph);
+    }
+    out_.write(line, end + (state_.screen.utf8 ? 8 : 12), likeness(state_, number, alike_), like);
+  }
+
+ private:
+  void clear(Index line, const Glyph& like) {
+    out_.write(line, 0, std::string(as_size(out_.columns()), ' '), like);
+  }
+
+  const State& state_;
+  const Scene& scene_;
+  const PlaneTable& planes_;
+  Canvas& out_;
+  std::vector<std::pair<const ColumnRow*, Index>> columns_;
+  std::vector<Index> alike_;  // how many are like each row
+};
 
 }  // namespace
 
@@ -200,7 +276,7 @@ bool follow_list(State& state) {
 void take_list_key(State& state, ListKey key, Index times) {
   PlaneList& list = state.list;
   const auto listed = listed_planes(state);
-  const Index place = place_of(state, listed), page = lines_of(state);
+  const Index place = place_of(state, listed), page = lines_shown(state);
   const auto go = [&](Index to) {
     list.chosen = true;
     select(state, listed, to);
@@ -259,66 +335,20 @@ std::string list_status(const State& state) {
 std::optional<Index> list_row_at(const State& state, Index line) {
   const auto listed = listed_planes(state);
   const Index place = first_place(state, listed) + line - kAbove;
-  if (line < kAbove || line >= kAbove + lines_of(state) || place >= std::ssize(listed)) {
+  if (line < kAbove || line >= kAbove + lines_shown(state) || place >= std::ssize(listed)) {
     return std::nullopt;
   }
   return listed[as_size(place)];
 }
 
 void draw_list(const State& state, Index columns, Canvas& canvas) {
-  const Scene& scene = *state.scene;
-  const PlaneTable& planes = *scene.planes;
   const auto listed = listed_planes(state);
-  const auto shown = columns_of(scene);
-  Canvas out(canvas.rows() - 1 - kBelow, columns);
-  const auto line = [&](Index row, const Glyph& like) {
-    out.write(row, 0, std::string(as_size(columns), ' '), like);
-  };
-  const Glyph head{.reverse = true};
-  line(0, head);
-  Index column = 0;
-  for (const ColumnRow* at : shown) {
-    const bool sorted = at->column == sorted_by(state);
-    const char* sign = !sorted ? "" : descends(state) ? "v" : "^";
-    Glyph like = head;
-    like.bold = sorted;
-    out.write(0, column, fmt::format("{:>{}}", fmt::format("{}{}", sign, at->title), at->width),
-              like);
-    column += at->width;
-  }
-  std::vector<Index> alike(as_size(planes.size()), 0);
-  for (Index row = 0; row < planes.known(); ++row) ++alike[as_size(planes[row].like)];
   const Index first = first_place(state, listed), selected = place_of(state, listed);
-  for (Index i = 0; i < lines_of(state) && first + i < std::ssize(listed); ++i) {
-    const Index number = listed[as_size(first + i)];
-    const Glyph like{.reverse = first + i == selected};
-    line(1 + i, like);
-    if (number >= planes.known()) {
-      out.write(1 + i, 1,
-                plane_text(scene.mask, number / scene.mask.heads(), number % scene.mask.heads()) +
-                    ": counting ...",
-                like);
-      continue;
-    }
-    const PlaneRow& row = planes[number];
-    column = 0;
-    for (const ColumnRow* at : shown) {
-      Glyph glyph = like;
-      if (is_find(at->column) && at->number(row) > 0) {
-        glyph.bold = true;
-        if (state.screen.colored() && !like.reverse) glyph.fg = kMistake;
-      }
-      out.write(1 + i, column, fmt::format("{:>{}}", cell_text_of(*at, row, scene), at->width),
-                glyph);
-      column += at->width;
-    }
-    const Canvas picture = thumbnail(row, state.screen);
-    for (Index c = 0; c < picture.columns(); ++c) {
-      Glyph glyph = picture.at(0, c);
-      glyph.reverse = like.reverse;
-      out.put(1 + i, column + 2 + c, glyph);
-    }
-    out.write(1 + i, column + (state.screen.utf8 ? 8 : 12), likeness(state, number, alike), like);
+  Canvas out(canvas.rows() - 1 - kBelow, columns);
+  ListLines lines(state, out);
+  lines.draw_head();
+  for (Index i = 0; i < lines_shown(state) && first + i < std::ssize(listed); ++i) {
+    lines.draw_row(1 + i, listed[as_size(first + i)], first + i == selected);
   }
   canvas.paste(1, 0, out);
 }

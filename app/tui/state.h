@@ -82,6 +82,7 @@ struct State {
   View view;
   Style style = Style::kAuto;
   bool side = true;
+  bool of_several = false;  // the SOURCE is one of several arrays, to whose list <Esc> leads back
   bool help = false;
   Index page = 0;  // of what covers the screen
 
@@ -111,6 +112,7 @@ struct State {
   std::optional<Request> request;  // what the front end is to do now
 
   Focus focus() const { return step ? Focus::kSteps : list.shown ? Focus::kList : Focus::kMask; }
+  bool leaves() const { return request == Request::kQuit || request == Request::kLeave; }
   const PlaneCounts& counts() const { return scene->counts(view.batch, view.head, view.sources); }
   Cell cell() const { return {view.batch, view.head, view.cursor.query, view.cursor.key}; }
 };

@@ -89,7 +89,13 @@ class Updater {
 
   void operator()(ListKey key) { take_list_key(state_, key, times_); }
 
-  void operator()(const ShowList&) { open_list(state_); }
+  void operator()(const ShowList&) {
+    if (state_.of_several && (state_.list.shown || !state_.scene->lists())) {
+      state_.request = Request::kLeave;
+    } else {
+      open_list(state_);
+    }
+  }
 
   void operator()(StepKey key) { take_step_key(state_, bench_, key, times_); }
 
@@ -151,8 +157,8 @@ class Updater {
   void operator()(const Cancel&) {
     if (state_.report && !state_.report->hidden) {
       state_.report.reset();
-    } else if (state_.scene->lists()) {
-      open_list(state_);
+    } else if (state_.scene->lists() || state_.of_several) {
+      (*this)(ShowList());
     }
   }
 

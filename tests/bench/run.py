@@ -252,7 +252,7 @@ def inspector_keys(extent):
     return "=".join(f":{extent * (7 * i % 12) // 12 + 5 * i},{extent * i // 13}<Enter>{walk}" for i in range(12))
 
 
-def inspect(options, name, extent, *source, first, memory=200):
+def inspect(options, name, extent, *source, first, memory=200, counted=b"empty rows"):
     """From a key to its finished screen, and what a terminal shows, on one core."""
     look = [options.program, "tui", *source]
     played = subprocess.run(["taskset", "-c", "0", *look, "--size", "200x60", "--color", "always", "--dump",
@@ -269,7 +269,7 @@ def inspect(options, name, extent, *source, first, memory=200):
             starts.append(terminal.seconds_until(b"q quit"))
     bar(f"inspector, {name}: start to the first screen", statistics.median(starts) * 1e3, first, "ms")
     with OnTerminal(look) as terminal:
-        bar(f"inspector, {name}: until all is counted", terminal.seconds_until(b"empty rows"), 2, "s")
+        bar(f"inspector, {name}: until all is counted", terminal.seconds_until(counted), 2, "s")
         terminal.drain(0.5)
         begin = terminal.processor_seconds()
         terminal.drain(2)
@@ -284,6 +284,8 @@ def inspector(options):
     million = "gen:segments:n=1M,docs=52,seed=1"
     inspect(options, "1M x 1M", 1_000_000, million, "-t", "causal", "-t", "window:keys=4096", first=50)
     inspect(options, "1M interleaved ids", 1_000_000, million + ",interleave=token", "-t", "causal", first=50)
+    inspect(options, "32 x 32 planes of 8192", 8192, "gen:causal:n=8192,b=32,h=32", "-t",
+            "batch:3{window:keys=500} | batch:27{heads:3{open:q=40,k=50}}", first=50, counted=b"and 990 alike")
 
 
 def ring(options, *arguments, processes):

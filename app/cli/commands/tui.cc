@@ -94,10 +94,11 @@ std::string times_text(std::vector<double> milliseconds) {
                      milliseconds[milliseconds.size() / 2], milliseconds.back());
 }
 
-Answer play(const TuiOptions& options, tui::Workbench& bench, const Session& session) {
+Answer play(const TuiOptions& options, const tui::Subject& subject, const Session& session) {
   const tui::Screen screen{options.rows, options.columns, utf8(options),
                            colors(options, session.settings())};
-  const tui::Played played = tui::play(bench, screen, pipeline_text(options.script));
+  const tui::Played played =
+      tui::play(subject, session.settings(), screen, pipeline_text(options.script));
   if (session.settings().verbose) session.note(times_text(played.milliseconds));
   const std::string text = dumped(played.screen, options.dump);
   if (options.dump == "-") return {text};
@@ -126,9 +127,9 @@ Answer run(const TuiOptions& options, Session& session) {
   }
   tui::Subject subject = options.subject;
   subject.other_source = options.other.after(subject.source);
-  tui::Workbench bench(std::move(subject), session.settings());
-  if (options.headless()) return play(options, bench, session);
-  tui::inspect(bench, {utf8(options), colors(options, session.settings()), !options.no_mouse},
+  if (options.headless()) return play(options, subject, session);
+  tui::inspect(subject, session.settings(),
+               {utf8(options), colors(options, session.settings()), !options.no_mouse},
                session.stop_token());
   return {};
 }

@@ -9,6 +9,7 @@
 
 #include "maskctl/base/checked.h"
 #include "maskctl/base/error.h"
+#include "maskctl/io/masks/array_choices.h"
 #include "maskctl/io/masks/mask_arrays.h"
 #include "maskctl/io/masks/view_container.h"
 #include "maskctl/mask/arrays/dense.h"
@@ -151,41 +152,19 @@ LoadedMask load_one(OpenArray array, const MaskReadOptions& options,
   return out;
 }
 
-/// "m.npz:ids (int32 (2, 64): segments)": how to name an array, and which kinds of mask it fits.
-std::string choice_text(const std::string& file, const ContainerOutline::Array& array,
-                        Container& container, const ReadOptions& options) {
-  constexpr Index kMostRead = Index{1} << 22;  // elements whose values are looked at for a message
-  const auto dtype = dtype_from_name(array.dtype);
-  KindChoice choice = dtype ? kinds_of_shape(*dtype, array.shape) : KindChoice{};
-  if (choice.needs_values && checked_product(array.shape).value_or(kMostRead + 1) <= kMostRead) {
-    std::vector<std::string> unread;
-    choice.kinds = fitting_kinds(container.read(array.name, options, unread));
-  }
-  std::string kinds;
-  for (const ArrayKind kind : choice.kinds)
-    kinds += (kinds.empty() ? ": " : " or ") + std::string(name(kind));
-  return fmt::format("{}:{} ({} {}{})", file, array.name, array.dtype, shape_text(array.shape),
-                     kinds);
-}
-
 /// Refuses a file of several arrays without the name of one: lists them as they would be named. A
 /// pipe, which is read once, gives their names only (Container::only_key).
 void refuse_several(const Container& container, const ReadOptions& options) {
   constexpr std::size_t kListed = 12;
-  std::error_code failed;
-  if (!std::filesystem::is_regular_file(container.name(), failed)) return;
-  const auto headers = open_container(ByteSource(container.name()), options)->outline();
-  const auto values = open_container(ByteSource(container.name()), options);
+  const auto choices = array_choices(container.name(), options);
+  if (choices.empty()) return;
   std::string list;
-  for (std::size_t i = 0; i < std::min(headers.arrays.size(), kListed); ++i) {
-    list +=
-        (i > 0 ? ", " : "") + choice_text(container.name(), headers.arrays[i], *values, options);
+  for (std::size_t i = 0; i < std::min(choices.size(), kListed); ++i) {
+    list += (i > 0 ? ", " : "") + to_text(choices[i]);
   }
-  if (headers.arrays.size() > kListed) {
-    list += fmt::format(", and {} more", headers.arrays.size() - kListed);
-  }
-  throw Error(Errc::kInvalidArgument, fmt::format("{}: {} arrays; choose one: {}", container.name(),
-                                                  headers.arrays.size(), list));
+  if (choices.size() > kListed) list += fmt::format(", and {} more", choices.size() - kListed);
+  throw Error(Errc::kInvalidArgument,
+              fmt::format("{}: {} arrays; choose one: {}", container.name(), choices.size(), list));
 }
 
 /// Loads one array of a container, or the group of arrays that the key names; no key means the

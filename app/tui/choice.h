@@ -1,0 +1,46 @@
+// Choosing an array of a file of several, and the kind of one that fits several.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "app/tui/input.h"
+#include "app/tui/scene.h"
+#include "app/tui/state.h"
+#include "maskctl/base/error.h"
+#include "maskctl/io/masks/array_choices.h"
+#include "maskctl/render/text/canvas.h"
+
+namespace maskctl::app::tui {
+
+class Choice {
+ public:
+  /// True for an error that a choice mends: several arrays, or several kinds.
+  static bool is_asked_for(const Error& error);
+  /// What such an error leaves to choose. Throws all others again.
+  static Choice of(const Subject& subject, const Settings& settings, const Error& error);
+
+  enum class Answer : std::uint8_t { kNone, kChosen, kQuit };
+  Answer take(const Input& input);
+  /// The subject with what was chosen.
+  Subject chosen(Subject subject) const;
+  Canvas draw(const Screen& screen) const;
+
+ private:
+  /// A kind and the letter that chooses it.
+  struct Letter {
+    char letter;
+    ArrayKind kind;
+  };
+  std::vector<Letter> letters() const;
+  const ArrayChoice& selected() const { return arrays_[selected_]; }
+
+  std::string name_;
+  std::vector<ArrayChoice> arrays_;
+  std::size_t selected_ = 0;
+  bool asks_kind_ = false;
+  std::optional<ArrayKind> kind_;
+};
+
+}  // namespace maskctl::app::tui
