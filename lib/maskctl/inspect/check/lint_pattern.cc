@@ -283,8 +283,11 @@ Pattern pattern_of(const Mask& given) {
   Pattern out{mask, regions_as_cells(all, mask),
               all.residue.cells == 0 && !all.irregular && !recognition::has_arrays(all.chain)};
   for (Chain plain : {without_places(out.found.chain), Chain{}}) {
-    Residue residue = residue_of(mask, plain);
-    if (residue.cells > exceptions_of(out.found)) continue;
+    const Mask steps = maskctl::apply(full_like(mask), plain);
+    const Index most = exceptions_of(out.found);
+    if (std::abs(steps.count() - mask.count()) > most) continue;  // so many cells differ at least
+    Residue residue = residue_of(mask, steps);
+    if (residue.cells > most) continue;
     out.found = {std::move(plain), std::move(residue)};
   }
   return out;

@@ -17,7 +17,8 @@ Index open_in(const PlanePtr& plane, const PlanePtr& region) {
   return combine(Op::kAnd, plane, region)->count();
 }
 bool holds_all(const PlanePtr& plane, const PlanePtr& region) {
-  return combine(Op::kSub, region, plane)->count() == 0;
+  const bool fits = plane->count() >= region->count();  // counts are cheaper than cells
+  return fits && combine(Op::kSub, region, plane)->count() == 0;
 }
 
 /// All later keys are open and several queries do not see themselves; or most cells are open and
@@ -27,11 +28,11 @@ bool looks_inverted_diagonal(const PlanePtr& plane) {
   const Index queries = plane->queries(), shift = plane->keys() - queries;
   if (queries < 2 || shift < 0) return false;
   const PlanePtr future = diagonals(*plane, shift + 1, kUnbounded);
-  const Index hidden = queries - count_on_diagonals(plane, shift, shift);
+  const auto hidden = [&] { return queries - count_on_diagonals(plane, shift, shift); };
   const bool sees_future = future->count() > 0 && holds_all(plane, future);
-  if (shift > 0) return sees_future && 2 * hidden > queries;
-  if (sees_future) return hidden > 1;
-  return 2 * plane->count() > queries * plane->keys() && 2 * hidden > queries;
+  if (shift > 0) return sees_future && 2 * hidden() > queries;
+  if (sees_future) return hidden() > 1;
+  return 2 * plane->count() > queries * plane->keys() && 2 * hidden() > queries;
 }
 
 /// Keys that stand for blocks of as many queries each: all blocks after a query's own are open, and
@@ -47,9 +48,9 @@ bool looks_inverted_blocks(const PlanePtr& plane) {
     own.push_back({rows, {{k, k + 1}}});
     earlier.push_back({rows, {{0, k}}});
   }
-  if (!holds_all(plane, bands(queries, keys, std::move(later)))) return false;
-  const PlanePtr past = bands(queries, keys, std::move(earlier));
-  return 2 * open_in(plane, bands(queries, keys, std::move(own))) < queries ||
+  if (!holds_all(plane, bands(queries, keys, later))) return false;
+  const PlanePtr past = bands(queries, keys, earlier);
+  return 2 * open_in(plane, bands(queries, keys, own)) < queries ||
          2 * open_in(plane, past) < past->count();
 }
 

@@ -357,12 +357,18 @@ PlanePtr plane_of(const Classes& classes, Index queries, Index keys) {
                    Side::kBoth);
 }
 
-std::vector<std::int32_t> ids_of(const std::vector<ClassRun>& runs, Index size, std::int32_t first,
-                                 std::int32_t none) {
-  std::vector<std::int32_t> ids(static_cast<std::size_t>(size), none);
+void write_ids(const std::vector<ClassRun>& runs, std::int32_t first, std::int32_t none,
+               std::span<std::int32_t> ids) {
+  std::ranges::fill(ids, none);
   for (const ClassRun& run : runs) {
     std::fill(ids.begin() + run.at.begin, ids.begin() + run.at.end, run.id + first);
   }
+}
+
+std::vector<std::int32_t> ids_of(const std::vector<ClassRun>& runs, Index size, std::int32_t first,
+                                 std::int32_t none) {
+  std::vector<std::int32_t> ids(static_cast<std::size_t>(size));
+  write_ids(runs, first, none, ids);
   return ids;
 }
 

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "maskctl/mask/plane.h"
@@ -30,7 +31,10 @@ Classes connected(const Plane& plane, bool shared);
 /// The mask that the classes mean.
 PlanePtr plane_of(const Classes& classes, Index queries, Index keys);
 
-/// The ids as an array, increased by `first`; `none` outside the runs.
+/// The ids of all positions, increased by `first`; `none` outside the runs.
+void write_ids(const std::vector<ClassRun>& runs, std::int32_t first, std::int32_t none,
+               std::span<std::int32_t> ids);
+/// The same as an array.
 std::vector<std::int32_t> ids_of(const std::vector<ClassRun>& runs, Index size, std::int32_t first,
                                  std::int32_t none);
 

@@ -201,7 +201,9 @@ std::vector<Chain> class_forms(const Move& move, const Extent& extent) {
       keys[1].at.end == extent.keys) {
     forms.push_back({pad(keys[1].at.size(), true, false), step::Prefix{keys[0].at.end}});
   }
-  if (extent.square()) forms.push_back({document(connected(*move.open, true), extent)});
+  if (extent.square()) {
+    forms.emplace_back().push_back(document(connected(*move.open, true), extent));
+  }
   return forms;
 }
 

@@ -15,9 +15,10 @@
 namespace maskctl::recognition {
 namespace {
 
-NamedArray array_of(const std::vector<std::int32_t>& values) {
-  Tensor tensor(DType::kInt32, {static_cast<Index>(values.size())});
-  std::copy(values.begin(), values.end(), tensor.as<std::int32_t>().begin());
+NamedArray ids_array(const std::vector<ClassRun>& runs, Index size, std::int32_t first,
+                     std::int32_t none) {
+  Tensor tensor = Tensor::unwritten(DType::kInt32, {size});
+  write_ids(runs, first, none, tensor.as<std::int32_t>());
   return {std::move(tensor), ""};
 }
 NamedArray array_of(Index value) {
@@ -37,10 +38,10 @@ Align align_for(const Extent& extent, Index diagonal, Index& offset) {
 
 Step types(const Classes& classes, const Extent& extent) {
   step::Tokens rule;
-  rule.q = array_of(ids_of(classes.q, extent.queries, 1, 0));
+  rule.q = ids_array(classes.q, extent.queries, 1, 0);
   rule.shared = classes.shared;
-  if (!classes.shared) rule.kv = array_of(ids_of(classes.k, extent.keys, 1, 0));
-  return {rule};
+  if (!classes.shared) rule.kv = ids_array(classes.k, extent.keys, 1, 0);
+  return {std::move(rule)};
 }
 
 Step block(const BlockGrid& grid) {
@@ -49,7 +50,7 @@ Step block(const BlockGrid& grid) {
   std::copy(grid.map.begin(), grid.map.end(), rule.map.array.as<std::uint8_t>().begin());
   rule.q_size = grid.q_size;
   rule.k_size = grid.k_size;
-  return {rule};
+  return {std::move(rule)};
 }
 
 }  // namespace
@@ -59,7 +60,7 @@ Step causal(const Extent& extent, Index high) {
   step::Causal rule;
   rule.align = align_for(extent, high, offset);
   if (offset != 0) rule.offsets = array_of(offset);
-  return {rule};
+  return {std::move(rule)};
 }
 
 Step window(const Extent& extent, std::optional<Index> low, std::optional<Index> high) {
@@ -84,7 +85,7 @@ Step window(const Extent& extent, std::optional<Index> low, std::optional<Index>
   } else if (rule.left && rule.left == rule.right) {
     rule.spelling = Spelling::kBoth;
   }
-  return {rule};
+  return {std::move(rule)};
 }
 
 Step pad(Index length, bool left, bool both) {
@@ -93,15 +94,15 @@ Step pad(Index length, bool left, bool both) {
   rule.is_lengths = true;
   rule.left = left;
   rule.both = both;
-  return {rule};
+  return {std::move(rule)};
 }
 
 Step document(const Classes& classes, const Extent& extent) {
   step::Document rule;
-  rule.q = array_of(ids_of(classes.q, extent.queries, 0, -1));
+  rule.q = ids_array(classes.q, extent.queries, 0, -1);
   rule.shared = classes.shared;
-  if (!classes.shared) rule.kv = array_of(ids_of(classes.k, extent.keys, 0, -1));
-  return {rule};
+  if (!classes.shared) rule.kv = ids_array(classes.k, extent.keys, 0, -1);
+  return {std::move(rule)};
 }
 
 Step literal(const Move& move, const Extent& extent) {

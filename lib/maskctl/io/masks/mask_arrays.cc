@@ -66,7 +66,7 @@ Tensor not_valid(const Tensor& valid) {
 
 Tensor ids_tensor(const Tensor& array) {
   const Index batch = array.rank() == 1 ? 1 : array.extent(0);
-  Tensor out(DType::kInt32, {batch, array.extent(array.rank() - 1)});
+  Tensor out = Tensor::unwritten(DType::kInt32, {batch, array.extent(array.rank() - 1)});
   std::ranges::copy(as_int32(array, "segment ids"), out.as<std::int32_t>().begin());
   return out;
 }
@@ -111,15 +111,32 @@ void refuse_look(const OpenArray& array, const Tensor& values) {
               read_as(std::array{ArrayKind::kSegments}));
 }
 
+std::size_t count_different(std::span<const std::int32_t> values) {
+  if (values.empty()) return 0;
+  const auto [least, most] = std::ranges::minmax(values);
+  const auto extent = static_cast<std::size_t>(std::int64_t{most} - least) + 1;
+  constexpr std::size_t kBitsPerValue = 64;
+  if (extent > kBitsPerValue * values.size()) {
+    std::vector<std::int32_t> sorted(values.begin(), values.end());
+    std::ranges::sort(sorted);
+    return static_cast<std::size_t>(std::ranges::unique(sorted).begin() - sorted.begin());
+  }
+  std::vector<bool> seen(extent);
+  std::size_t different = 0;
+  for (const std::int32_t value : values) {
+    auto bit = seen[static_cast<std::size_t>(std::int64_t{value} - least)];
+    different += !bit;
+    bit = true;
+  }
+  return different;
+}
+
 /// A note if most tokens have an id of their own, as in a file of token ids; empty otherwise.
 std::string token_id_note(const std::string& name, const Tensor& ids) {
   constexpr std::size_t kFewest = 8;
   const auto all = ids.as<std::int32_t>();
   const std::size_t tokens = std::min(all.size(), kLookedAt);
-  std::vector<std::int32_t> values(all.begin(), all.begin() + static_cast<std::ptrdiff_t>(tokens));
-  std::ranges::sort(values);
-  const auto different =
-      static_cast<std::size_t>(std::ranges::unique(values).begin() - values.begin());
+  const std::size_t different = count_different(all.first(tokens));
   if (tokens < kFewest || different * 2 <= tokens) return "";
   return fmt::format("{}: {} different segment ids for {} tokens; token ids are not segment ids",
                      name, different, tokens);
@@ -333,7 +350,7 @@ LoadedMask load_sequences(OpenArray& q, OpenArray& kv, ArrayKind kind,
   if (kind == ArrayKind::kSegments) {
     out = loaded(mask_from_segments(q_array, kv_array, options.pad_id), kind, q);
     out.q_segment_ids = ids_tensor(q_array);
-    out.kv_segment_ids = ids_tensor(kv_array);
+    out.kv_segment_ids = &q == &kv ? *out.q_segment_ids : ids_tensor(kv_array);
     if (auto note = token_id_note(q.name, *out.q_segment_ids); !note.empty())
       notes.push_back(std::move(note));
   } else if (kind == ArrayKind::kPositions) {

@@ -76,8 +76,11 @@ class RowLists final : public Plane {
   bool same_representation(const RowLists& other) const;
 
  private:
+  Index counted(Range q, Range k) const;
+
   std::shared_ptr<const Lists> lists_;
   std::vector<RowRef> refs_;
+  mutable std::atomic<Index> open_{-1};  // open cells of the plane; -1 until they are asked for
 };
 
 /// Tier 2: a bit matrix.

@@ -109,6 +109,16 @@ Index keys_of(const RowLists::Lists& lists, std::span<const Run> runs, const Row
 }  // namespace
 
 Index RowLists::count(Range q, Range k) const {
+  if (q != Range{0, queries()} || k != Range{0, keys()}) return counted(q, k);
+  Index open = open_.load(std::memory_order_relaxed);
+  if (open < 0) {
+    open = counted(q, k);
+    open_.store(open, std::memory_order_relaxed);
+  }
+  return open;
+}
+
+Index RowLists::counted(Range q, Range k) const {
   constexpr Index kRows = 1 << 14;
   std::vector<Index> sums(static_cast<std::size_t>(ceil_div(q.size(), kRows)));
   parallel_for(static_cast<Index>(sums.size()), [&](Index task) {
