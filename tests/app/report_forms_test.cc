@@ -32,6 +32,13 @@ TEST_CASE("check finds each planted fault, and has no alarm on masks that stacks
   CHECK(outcome.status == 0);
 }
 
+TEST_CASE("verify --solve answers what people reported: the cells, the cause and a drawing") {
+  const std::string script = std::string(MASKCTL_SOURCE_DIR) + "/tests/app/solved_threads.py";
+  const Outcome outcome = Sandbox().run("/usr/bin/python3 '" + script + "'");
+  INFO(outcome.out << outcome.err);
+  CHECK(outcome.status == 0);
+}
+
 TEST_CASE("what a step reopens and what the mask shows of it are one finding") {
   const Outcome found =
       Sandbox().run("maskctl check gen:full:n=32 -t 'causal | open:q=3-5,k=20-22'");

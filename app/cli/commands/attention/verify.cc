@@ -270,6 +270,13 @@ Judged judged_call(const VerifyOptions& options, Loader& loader) {
   return out;
 }
 
+/// Whether the arrays may say more of single cells than was told.
+bool solvable(const VerifyOptions& options, const Judgement& judgement) {
+  const bool told = judgement.verdict == Verdict::kAnother ||
+                    (judgement.verdict == Verdict::kObeys && judgement.least_cell < 1);
+  return !told && !options.given.empty() && operation_named(options.operation).takes_mask();
+}
+
 Answer answer_of(const VerifyOptions& options, const GivenReport& report, const Session& session) {
   if (!options.output.dest.empty()) {
     if (report.judgement.obeyed) {
@@ -282,9 +289,9 @@ Answer answer_of(const VerifyOptions& options, const GivenReport& report, const 
   const std::string operation(operation_named(options.operation).name);
   std::string text = checks_text(report.checks) +
                      fmt::format("{:<18}{}\n", "verdict", verdict_text(report.judgement));
-  const bool solvable = report.judgement.verdict == Verdict::kNone && !options.given.empty() &&
-                        operation_named(options.operation).takes_mask();
-  if (solvable) text += fmt::format("{:<18}--solve finds it from the same arrays\n", "next");
+  if (solvable(options, report.judgement)) {
+    text += fmt::format("{:<18}--solve tells it cell by cell, from the same arrays\n", "next");
+  }
   return {options.json ? verify_json(operation, report) : std::move(text),
           status_of(report.judgement.verdict)};
 }
