@@ -56,10 +56,24 @@ class Typist {
   }
 
  private:
-  static constexpr std::string_view kTexts[] = {
-      "a causal",   "a window:keys=5", "t<C-u>",         "t<C-u>not", "a not | nonsense<Esc>",
-      "a win<Tab>", "a slice:q=1:9",   "a heads:0{not}", "/leak",     "/empty",
-      "/border",    "/partial",        "/diff",          "/<Tab>",    ":<Up>"};
+  static constexpr std::string_view kTexts[] = {"a causal",
+                                                "a window:keys=5",
+                                                "t<C-u>",
+                                                "t<C-u>not",
+                                                "a not | nonsense<Esc>",
+                                                "a win<Tab>",
+                                                "a slice:q=1:9",
+                                                "a heads:0{not}",
+                                                "/leak",
+                                                "/empty",
+                                                "/border",
+                                                "/partial",
+                                                "/diff",
+                                                "/<Tab>",
+                                                ":<Up>",
+                                                "<C-o>j",
+                                                "Fj",
+                                                "Djj"};
 
   Index pick(Index low, Index high) {
     return low + static_cast<Index>(random_() % static_cast<unsigned long>(high - low + 1));
@@ -117,7 +131,11 @@ Index actions() {
 TEST_CASE("tui: a random walk keeps the cursor on the screen", "[tui]") {
   const std::string samples = MASKCTL_SOURCE_DIR "/samples/";
   const std::string ids = "gen:segments:n=1M,docs=700,seed=4";
+  Subject batch = subject_of("gen:full:n=64,b=6,h=3",
+                             {"doc:lens=20+24+20 | causal", "batch:4{heads:2{open:q=40,k=5}}"});
+  batch.documents = {DocumentForm::kSegments, "gen:segments:lens=20+24+20"};
   const std::vector<Subject> subjects = {
+      batch,
       subject_of("gen:segments:lens=9+6+9", {"causal"}),
       subject_of(samples + "leaked.npy", {}),
       subject_of(samples + "heads.npy", {}, "gen:causal:n=16"),

@@ -34,6 +34,7 @@ std::vector<ArrayChoice> array_choices(const std::string& file, const ReadOption
   const auto values = open_container(ByteSource(file), options);
   const bool one = values->holds_one_array();
   std::vector<ArrayChoice> out;
+  out.reserve(headers.arrays.size());
   for (const ContainerOutline::Array& array : headers.arrays) {
     out.push_back({one ? file : file + ":" + array.name, array.dtype, array.shape,
                    kinds_of(array, one ? "" : array.name, *values, options)});
