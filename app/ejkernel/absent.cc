@@ -48,6 +48,10 @@ LoadedMask drawn(Loader&, const std::string&) { refuse("show"); }
 std::string visualized(Loader&, const std::string&, const VisualizeRequest&) { refuse("show"); }
 std::string visualized(const Mask&, const Panel&, const VisualizeRequest&) { refuse("show"); }
 
+std::string alias_text(const attention::Field& field) {
+  return field.alias.empty() ? "" : fmt::format("; or {}", field.alias);
+}
+
 attention::Backend backend_of_platform(std::string_view name) {
   refuse(fmt::format("platform={}", name));
 }

@@ -15,6 +15,7 @@
 #include "app/reports/attention_json.h"
 #include "app/reports/report.h"
 #include "app/session/loader.h"
+#include "maskctl/attention/operation.h"
 #include "maskctl/inspect/why/why.h"
 #include "maskctl/pipeline/picture.h"
 
@@ -50,6 +51,8 @@ std::string visualized(Loader& loader, const std::string& source, const Visualiz
 std::string visualized(const Mask& mask, const Panel& panel, const VisualizeRequest& request);
 
 // Attention.
+/// The other name of an argument, for lists: "; ejkernel's inputs"; empty where it has none.
+std::string alias_text(const attention::Field& field);
 /// The backend that platform=NAME asks for.
 attention::Backend backend_of_platform(std::string_view name);
 /// Runs calls with configs. Null when neither an option nor EJKERNEL_AUTOTUNE_POLICY asks for

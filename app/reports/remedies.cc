@@ -48,8 +48,8 @@ Words words(Remedy::Kind kind) {
       return {"write the mask with ", "--to {}"};
     case Remedy::kAssumeCausal:
       return {"", "--assume causal goes on"};
-    case Remedy::kUseEjkernelSemantics:
-      return {"", "it goes with --semantics ejkernel"};
+    case Remedy::kUseSemantics:
+      return {"", "it goes with --semantics {}"};
   }
   return {"", ""};
 }

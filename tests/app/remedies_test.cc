@@ -110,7 +110,7 @@ std::vector<RemedyCase> remedy_cases() {
       {"kAssumeCausal", "--assume causal goes on",
        "maskctl gen --hf-config config.json --layer 0 n=16 -o k.npy",
        "maskctl gen --hf-config config.json --layer 0 n=16 -o k.npy --assume causal"},
-      {"kUseEjkernelSemantics", "it goes with --semantics ejkernel",
+      {"kUseSemantics", "it goes with --semantics ejkernel",
        "maskctl apply samples/packed.npy --as segments -t window:both=4,mode=decode,index=3 -o "
        "l.npy",
        "maskctl apply samples/packed.npy --as segments -t window:both=4,mode=decode,index=3 -o "

@@ -91,7 +91,7 @@ TEST_CASE("every backend has a row, and the judge, which can do everything, come
   CHECK_FALSE(backend_from_name("abacus"));
   CHECK(error_of([] { backend_row(static_cast<Backend>(77)); }).code() == Errc::kUnsupported);
   const BackendRow& judge = backends().back();
-  CHECK(judge.is_judge);
+  CHECK(judge.is_reference);
   const auto& [forward, backward, weights, ring, d_ring, paged, blocks, d_blocks, select, linear,
                d_linear, grouped, d_grouped, pooling, product] = *judge.kernels;
   CHECK((forward.run && backward.run && weights.run && paged.run && blocks.run && d_blocks.run));

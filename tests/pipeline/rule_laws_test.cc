@@ -107,7 +107,7 @@ TEST_CASE("what a step says of one pair is what it does to the mask", "[laws]") 
     for_all_cells(one.after, [&](const Cell& cell) {
       const Cell from = cell_before_step(one.step, shape, cell);
       const Verdict verdict =
-          judge(one.step, shape, asked_cell(one.step, shape, cell), open_at(one.before, from));
+          verdict_of(one.step, shape, asked_cell(one.step, shape, cell), open_at(one.before, from));
       wrong += verdict.after != open_at(one.after, cell);
       CHECK_FALSE(verdict.reason.empty());
     });

@@ -19,7 +19,7 @@ inline std::vector<attention::Backend> usable_backends() {
 inline std::vector<attention::Backend> judged_backends() {
   std::vector<attention::Backend> judged;
   for (const attention::Backend backend : usable_backends()) {
-    if (!attention::backend_row(backend).is_judge) judged.push_back(backend);
+    if (!attention::backend_row(backend).is_reference) judged.push_back(backend);
   }
   return judged;
 }

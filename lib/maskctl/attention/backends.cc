@@ -26,7 +26,7 @@ std::span<const BackendRow> backends() {
       BackendRow{.backend = Backend::kReference,
                  .name = "reference",
                  .kernels = &reference::kKernels,
-                 .is_judge = true},
+                 .is_reference = true},
   };
   return kRows;
 }

@@ -23,7 +23,7 @@ struct BackendRow {
   int (*devices)() = [] { return 1; };
   void (*use_device)(int n) = [](int) {};
   /// Computes calls whole and in float64, so that the others can be judged by it.
-  bool is_judge = false;
+  bool is_reference = false;
   /// Its kernels read the hints of configs; an operation has one config on the others.
   bool is_tuned = false;
 };

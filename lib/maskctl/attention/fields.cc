@@ -174,7 +174,7 @@ bool Operation::takes_mask() const {
 
 const Field* Operation::find(std::string_view argument, bool is_array) const {
   const auto found = std::ranges::find_if(fields, [&](const Field& field) {
-    const bool named = field.name == argument || (!argument.empty() && field.also == argument);
+    const bool named = field.name == argument || (!argument.empty() && field.alias == argument);
     return named && field.is_array == is_array && field.listed();
   });
   return found == fields.end() ? nullptr : &*found;

@@ -59,8 +59,8 @@ Slot slot_at(void* call) {
 }
 
 /// A row that has another name too.
-constexpr Field also(std::string_view name, Field row) {
-  row.also = name;
+constexpr Field with_alias(std::string_view name, Field row) {
+  row.alias = name;
   return row;
 }
 /// A row that changes nothing without what it needs.
@@ -299,7 +299,7 @@ consteval void add_hooks(Operation& row) {
 ///   complete, check_sharding, localise, usual_call    as in Operation; absent: nothing to do
 template <class Op>
 consteval Operation describe(Operation row) {
-  if (row.id.empty()) row.id = row.name;
+  if (row.alias.empty()) row.alias = row.name;
   row.fields = Op::kFields;
   add_passes<Op>(row);
   add_hooks<Op>(row);

@@ -56,7 +56,7 @@ using Slot =
 /// share.
 struct Field {
   std::string_view name = {};
-  std::string_view also = {};  // another name for it
+  std::string_view alias = {};  // another name for it
   bool is_array = false;
   std::string_view axes = {};  // of an array
   std::string_view help = {};  // of an option: its values and default
@@ -123,8 +123,8 @@ using AnyValue = std::shared_ptr<void>;
 
 /// Rows are written in operations/*/spec.h and completed by describe() of fields.h.
 struct Operation {
-  std::string_view name;     // of its function
-  std::string_view id = {};  // short, in messages and keys; absent: name
+  std::string_view name;        // of its function
+  std::string_view alias = {};  // a shorter name, for messages and keys; absent: name
   std::string_view summary = {};
   std::span<const Field> fields = {};  // arrays in the order of in_specs
   std::span<const ResultField> outputs = {}, gradients = {};
@@ -173,7 +173,7 @@ struct Operation {
 
 /// All of them, in the order of listings.
 std::span<const Operation* const> operations();
-/// By its name or id; null when there is none.
+/// By its name or its alias; null when there is none.
 const Operation* find_operation(std::string_view name);
 
 }  // namespace maskctl::attention

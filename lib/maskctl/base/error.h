@@ -43,7 +43,7 @@ struct Remedy {
     kGiveDocuments,
     kWriteAs,  // the argument names the kind of array
     kAssumeCausal,
-    kUseEjkernelSemantics,
+    kUseSemantics,  // the argument names whose
   };
 
   Kind kind = kNone;

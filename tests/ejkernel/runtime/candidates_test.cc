@@ -57,7 +57,7 @@ void check_results(const Results& seen, const Results& expected, double toleranc
 template <class Op>
 void check_candidates(const typename Op::Inputs& in, typename Op::Options options,
                       std::size_t candidates, std::size_t kinds, double tolerance) {
-  INFO(kOperation<Op>.id);
+  INFO(kOperation<Op>.alias);
   const Module<Op> module;
   options.context.backend = Backend::kReference;
   const auto twin = Op::forward(in, options);

@@ -65,10 +65,9 @@ std::string line_of(const Operation& form, const attention::Field& field) {
   if (!field.is_array) return fmt::format("  {:<25} {}{}\n", field.name, field.help, needs);
   std::string axes = "[" + std::string(field.axes) + "]";
   for (std::size_t at; (at = axes.find('|')) != axes.npos;) axes.replace(at, 1, "] or [");
-  return fmt::format("  {:<25} {}{}{}{}{}\n", field.name, axes,
-                     field.is(attention::kIntegers) ? " integers" : "",
-                     field.is(attention::kRequired) ? ", needed" : "",
-                     field.also.empty() ? "" : fmt::format("; ejkernel's {}", field.also), needs);
+  return fmt::format(
+      "  {:<25} {}{}{}{}{}\n", field.name, axes, field.is(attention::kIntegers) ? " integers" : "",
+      field.is(attention::kRequired) ? ", needed" : "", ejkernel::alias_text(field), needs);
 }
 
 std::string fields_text(const Operation& operation) {

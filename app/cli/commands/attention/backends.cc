@@ -47,9 +47,9 @@ std::string backends_text(const MachineReport& machine, const std::string& tenso
 Answer run(const BackendsOptions& options, Session&) {
   std::set<std::string_view> operations;
   if (options.operation.empty()) {
-    for (const attention::Operation* row : attention::operations()) operations.insert(row->id);
+    for (const attention::Operation* row : attention::operations()) operations.insert(row->alias);
   } else {
-    operations.insert(operation_named(options.operation).id);
+    operations.insert(operation_named(options.operation).alias);
   }
   std::vector<BackendLine> lines;
   for (const std::string_view operation : operations) {

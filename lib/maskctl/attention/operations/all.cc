@@ -29,8 +29,9 @@ std::span<const Operation* const> operations() {
 }
 
 const Operation* find_operation(std::string_view name) {
-  const auto found = std::ranges::find_if(
-      operations(), [name](const Operation* row) { return row->name == name || row->id == name; });
+  const auto found = std::ranges::find_if(operations(), [name](const Operation* row) {
+    return row->name == name || row->alias == name;
+  });
   return found == operations().end() ? nullptr : *found;
 }
 

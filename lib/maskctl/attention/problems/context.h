@@ -15,13 +15,14 @@
 
 namespace maskctl::attention {
 
-/// kReference: float64 in plain loops, the judge of all others. kCpu: f32 tiles, vectorised and on
-/// all threads, skipping what the mask closes. kCuda: tiles in f32 on an NVIDIA GPU, skipping too.
+/// kReference: float64 in plain loops, what all others are held against. kCpu: f32 tiles,
+/// vectorised and on all threads, skipping what the mask closes. kCuda: tiles in f32 on an NVIDIA
+/// GPU, skipping too.
 enum class Backend : std::uint8_t { kReference, kCpu, kCuda };
 
 /// "reference", "cpu", "cuda".
 std::string_view name(Backend backend);
-/// All of them, the judge first.
+/// All of them, the reference first.
 std::span<const std::string_view> backend_names();
 /// Nothing for an unknown name.
 std::optional<Backend> backend_from_name(std::string_view name);

@@ -239,7 +239,7 @@ std::optional<RingProblem> own_ring(Kernel<RingProblem, Arrays...> Kernels::*ker
 SoftmaxResult ring_attention_shard(Communicator& ring, const Tensor& query, const Tensor& key,
                                    const Tensor& value, const RingAttentionOptions& options) {
   const RingShard shard(ring, query, key, value, options);
-  if (backend_row(options.softmax.context.backend).is_judge) {
+  if (backend_row(options.softmax.context.backend).is_reference) {
     return ring_reference(ring, shard, query, key, value, options);
   }
   const Dims& d = shard.dims();
@@ -285,7 +285,7 @@ SoftmaxGradients ring_attention_shard_backward(Communicator& ring, const Tensor&
                                                const RingAttentionOptions& options,
                                                const Tensor* d_lse) {
   const RingShard shard(ring, query, key, value, options);
-  if (backend_row(options.softmax.context.backend).is_judge) {
+  if (backend_row(options.softmax.context.backend).is_reference) {
     return ring_reference_backward(ring, shard, query, key, value, forward, d_out, options, d_lse);
   }
   if (const auto own = own_ring(&Kernels::ring_backward, ring, shard, query, key, value)) {

@@ -28,12 +28,12 @@ void check_spec_counts(const Operation& operation, const Sharding& sharding, std
   const std::size_t ins = sharding.in_specs.size(), outs = sharding.out_specs.size();
   const std::size_t least = std::min(operation.least_specs, most);
   if (ins < least || ins > most) {
-    refuse(
-        fmt::format("sharded {}: {} in_specs, expected {} to {}", operation.id, ins, least, most));
+    refuse(fmt::format("sharded {}: {} in_specs, expected {} to {}", operation.alias, ins, least,
+                       most));
   }
   const std::size_t expected = operation.updated_axes.empty() ? 1 : 2;
   if (outs != expected) {
-    refuse(fmt::format("sharded {}: {} out_specs, expected {}", operation.id, outs, expected));
+    refuse(fmt::format("sharded {}: {} out_specs, expected {}", operation.alias, outs, expected));
   }
 }
 
@@ -62,7 +62,7 @@ AnyValue completed(const Operation& operation, const void* call, OwnedArrays& ow
 
 ShardPlan plan_of(const Operation& operation, const void* call, const Sharding& sharding,
                   const ShapeOf& shape_of) {
-  ShardPlan plan(operation.id, sharding.mesh, operation.splittable, operation.collective);
+  ShardPlan plan(operation.alias, sharding.mesh, operation.splittable, operation.collective);
   std::size_t number = 0;
   for (const Field& field : operation.fields) {
     if (!field.is_array) {

@@ -67,7 +67,7 @@ bool has_weights(const VerifyRequest& request) {
 /// Throws Error(kLimit) where the judge would take hours.
 void check_pairs(const VerifyRequest& request) {
   const bool judged =
-      backend_row(request.backend).is_judge || backend_row(request.against).is_judge;
+      backend_row(request.backend).is_reference || backend_row(request.against).is_reference;
   if (!judged || !has_weights(request)) return;
   const ProbeShape shape = shape_of_call(*request.operation, request.arguments);
   const auto& mask = request.arguments.mask;

@@ -161,7 +161,7 @@ std::optional<OtherRules> ejkernel_argument(std::string_view step, std::string_v
     return info && std::ranges::count(info->args, argument, &Field::name) > 0;
   };
   if (!own || has(own) || !has(method)) return std::nullopt;
-  return OtherRules{"MaskInfo", {Remedy::kUseEjkernelSemantics}};
+  return OtherRules{"MaskInfo", {Remedy::kUseSemantics, "ejkernel"}};
 }
 
 MaskInfo generate_ejkernel(std::string_view text, const BindContext& context) {

@@ -98,8 +98,8 @@ Step tokens_step(const StepArguments& arguments) {
 /// ejkernel's chunked rule is causal with the offset, but compares chunks without it.
 std::string chunk_reason(const StepArguments& arguments, const MaskShape& shape, const Cell& cell) {
   const step::Chunk rule{arguments.integer("size"), 0};
-  const Verdict chunk = judge({rule}, shape, cell, true);
-  const Verdict causal = judge(causal_step(arguments.integer("offset")), shape, cell, true);
+  const Verdict chunk = verdict_of({rule}, shape, cell, true);
+  const Verdict causal = verdict_of(causal_step(arguments.integer("offset")), shape, cell, true);
   return !chunk.after   ? chunk.reason
          : causal.after ? chunk.reason + ", and " + causal.reason
                         : causal.reason;
@@ -110,17 +110,17 @@ std::string reason_of(const Pipeline& pipeline, const StepText& step, const Bind
   const StepArguments arguments(pipeline, step, method_of(step.name), context);
   if (step.name == "causal") {
     const Index offset = arguments.has("offset") ? value_of(arguments, "offset", cell.batch) : 0;
-    return judge(causal_step(offset), shape, cell, true).reason;
+    return verdict_of(causal_step(offset), shape, cell, true).reason;
   }
   if (step.name == "window") {
-    return judge(window_step(arguments, cell.batch), shape, cell, true).reason;
+    return verdict_of(window_step(arguments, cell.batch), shape, cell, true).reason;
   }
   if (step.name == "chunk") return chunk_reason(arguments, shape, cell);
-  if (step.name == "tokens") return judge(tokens_step(arguments), shape, cell, true).reason;
+  if (step.name == "tokens") return verdict_of(tokens_step(arguments), shape, cell, true).reason;
   step::KvLengths rule;
   rule.lengths = arguments.has("lens") ? arguments.list("lens") : arguments.array("SRC");
   rule.lengths.array.reshape({rule.lengths.array.elements()});
-  return judge({std::move(rule)}, shape, cell, true).reason;
+  return verdict_of({std::move(rule)}, shape, cell, true).reason;
 }
 
 /// Reads each file of lengths or offsets once, for the calls and for the reasons: standard input

@@ -32,7 +32,7 @@ std::string sharding_text(const Sharding& sharding) {
 }
 
 std::string versioned(const Operation& operation) {
-  return fmt::format("{}@v{}", operation.id, module_of(operation).version);
+  return fmt::format("{}@v{}", operation.alias, module_of(operation).version);
 }
 
 void check_class(const Operation& operation, const AnyConfig& config) {

@@ -13,13 +13,13 @@ std::optional<Sharding> CallOptions::sharding() const {
 namespace {
 
 /// The backend of the kernel that a call gets. It is the call's own where nobody names a platform,
-/// and always where that is the judge.
+/// and always where that is the reference.
 Backend chosen_backend(const Operation& operation, const void* call, Platform platform,
                        DeviceKind device) {
   const BackendRow& asked = backend_row(operation.backend_of(call));
   if (platform == Platform::kAuto) platform = platform_row(asked.backend).platform;
-  const Backend found = find_backend(operation.id, platform, device);
-  return asked.is_judge ? asked.backend : found;
+  const Backend found = find_backend(operation.alias, platform, device);
+  return asked.is_reference ? asked.backend : found;
 }
 
 }  // namespace

@@ -79,7 +79,8 @@ bool Walk::follow(const MaskShape& source, const Chain& chain, const Cell& end, 
   bool open = open_at(cells.front());
   for (std::size_t i = 0; i < chain.size(); ++i) {
     const Step& step = chain[i];
-    const Verdict verdict = judge(step, shapes[i], asked_cell(step, shapes[i], cells[i + 1]), open);
+    const Verdict verdict =
+        verdict_of(step, shapes[i], asked_cell(step, shapes[i], cells[i + 1]), open);
     const std::size_t at = steps.size();
     steps.push_back({name_(step), verdict.reason + moved_text(cells[i], cells[i + 1]), open,
                      verdict.after, cells[i], cells[i + 1], depth});

@@ -126,7 +126,7 @@ bool met(Meets how, bool before, bool holds) {
 
 }  // namespace
 
-Verdict judge(const Step& step, const MaskShape& shape, const Cell& cell, bool before) {
+Verdict verdict_of(const Step& step, const MaskShape& shape, const Cell& cell, bool before) {
   const RuleInfo& rule = step.row();
   PairReason reason = rule.reason(step, shape, cell);
   const bool after = met(rule.meets(step), before, reason.holds);

@@ -143,9 +143,9 @@ struct Verdict {
 /// Applies the step to one pair that is open or closed before it. `cell` is a cell of the mask
 /// before the step. The step must fit the shape, which apply() checks. Chains in steps are for
 /// why() to follow.
-Verdict judge(const Step& step, const MaskShape& shape, const Cell& cell, bool before);
-/// The cell that judge() is asked about for `to`, a cell of the mask after the step. Its batch and
-/// head count even where the mask before has only one.
+Verdict verdict_of(const Step& step, const MaskShape& shape, const Cell& cell, bool before);
+/// The cell that verdict_of() is asked about for `to`, a cell of the mask after the step. Its batch
+/// and head count even where the mask before has only one.
 Cell asked_cell(const Step& step, const MaskShape& shape, const Cell& to);
 /// The cell that was at `to` before the step; `to` is a cell of the mask after it.
 Cell cell_before_step(const Step& step, const MaskShape& shape, const Cell& to);

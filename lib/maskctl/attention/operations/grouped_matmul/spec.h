@@ -30,8 +30,8 @@ struct GroupedMatmulOp : FunctionOp<grouped_matmul, grouped_matmul_backward> {
   }
 
   static constexpr std::array kFields = {
-      also("inputs", array<Call, &Inputs::lhs>("lhs", "M K", kRequired | kByRows)),
-      also("weights", array_by<rhs_axes, Call, &Inputs::rhs>("rhs", "G K N", kRequired)),
+      with_alias("inputs", array<Call, &Inputs::lhs>("lhs", "M K", kRequired | kByRows)),
+      with_alias("weights", array_by<rhs_axes, Call, &Inputs::rhs>("rhs", "G K N", kRequired)),
       array<Call, &Inputs::group_sizes>("group_sizes", "Gall", kIntegers),
       array<Call, &Inputs::group_offset>("group_offset", "1|", kIntegers),
       array<Call, &Inputs::existing_out>("existing_out", "M N"),

@@ -71,7 +71,7 @@ struct RecurrentAttentionOp : FunctionOp<recurrent_attention, recurrent_attentio
 
   static constexpr Operation kRow = {
       .name = "recurrent_attention",
-      .id = "recurrent",
+      .alias = "recurrent",
       .summary = "linear attention as a recurrence, state in and out",
       .outputs = kLinearOutputs,
       .gradients = kRecurrentGradients,
@@ -91,7 +91,7 @@ struct GLAttentionOp : FunctionOp<gla_attention, gla_attention_backward> {
 
   static constexpr Operation kRow = {
       .name = "gla_attention",
-      .id = "gla",
+      .alias = "gla",
       .summary = "linear attention with gates, O(T)",
       .outputs = kLinearOutputs,
       .gradients = kGlaGradients,
@@ -126,7 +126,7 @@ struct LightningAttentionOp : FunctionOp<lightning_attention, lightning_attentio
 
   static constexpr Operation kRow = {
       .name = "lightning_attention",
-      .id = "lightning_attn",
+      .alias = "lightning_attn",
       .summary = "linear attention with one decay per head, O(T)",
       .outputs = kLinearOutputs,
       .gradients = kLightningGradients,

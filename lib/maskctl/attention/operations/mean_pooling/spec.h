@@ -20,7 +20,8 @@ struct MeanPoolingOp : FunctionOp<mean_pooling, mean_pooling_backward> {
   }
 
   static constexpr std::array kFields = {
-      also("hidden_states", array_by<x_axes, Call, &Inputs::x>("x", "B T C", kRequired | kByRows)),
+      with_alias("hidden_states",
+                 array_by<x_axes, Call, &Inputs::x>("x", "B T C", kRequired | kByRows)),
       array<Call, &Inputs::cu_seqlens>("cu_seqlens", "N+1", kIntegers),
       array<Call, &Inputs::attention_mask>("attention_mask", "B T", kIntegers),
       choice<Call, &Options::mode>("mode", kPoolingWords, "per_sequence (default), per_chunk"),

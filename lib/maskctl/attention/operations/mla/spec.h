@@ -51,7 +51,7 @@ struct FlashMLAOp : FunctionOp<mla_attention, mla_attention_backward> {
 
   static constexpr Operation kRow = {
       .name = "mla_attention",
-      .id = "flash_mla",
+      .alias = "flash_mla",
       .summary = "keys and values rebuilt from a latent",
       .outputs = kSoftmaxOutputs,
       .gradients = kMlaGradients,
