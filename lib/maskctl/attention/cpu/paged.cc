@@ -129,14 +129,14 @@ class Stream {
     row_dots(keys_, queries_.data() + row * c_.q_heads * c_.cache.dim, group, scores_.data(), width,
              &values_);
     for (Index h = 0; h < c_.q_heads; ++h) {
-      weigh(scores_.data() + h * width, keys_.count(), width, first + h);
+      online_softmax(scores_.data() + h * width, keys_.count(), width, first + h);
     }
     row_sums(values_, scores_.data(), width, group, partials_.sum.data() + first * c_.cache.dim,
              &next_keys_);
   }
 
   /// Turns logits into weights; rescales earlier sums when the maximum grows.
-  void weigh(float* x, Index count, Index width, Index partial) {
+  void online_softmax(float* x, Index count, Index width, Index partial) {
     std::fill(x + count, x + width, 0.0f);
     scale_by(x, width, static_cast<float>(c_.scale));
     if (c_.soft_cap) soft_cap_all(x, width, static_cast<float>(*c_.soft_cap), nullptr);
@@ -145,10 +145,10 @@ class Stream {
     float& weight = partials_.weight[as_size(partial)];
     const float now = std::max(top, max_of(x, width));
     if (now > top && top != kClosed) {
-      const float factor = std::exp(top - now);
-      weight *= factor;
+      const float rescale = std::exp(top - now);
+      weight *= rescale;
       float* const sum = partials_.sum.data() + partial * c_.cache.dim;
-      for (Index i = 0; i < c_.cache.dim; ++i) sum[i] *= factor;
+      for (Index i = 0; i < c_.cache.dim; ++i) sum[i] *= rescale;
     }
     top = now;
     weight += exp_and_sum(x, width, top);

@@ -242,9 +242,9 @@ class QueryBlockWorker {
     float& top = max_[as_size(r)];
     if (now > top) {
       if (top != kClosed) {
-        const float factor = std::exp(top - now);
-        weight_[as_size(r)] *= factor;
-        scale_by(sum_.data() + r * value_columns_, value_columns_, factor);
+        const float rescale = std::exp(top - now);
+        weight_[as_size(r)] *= rescale;
+        scale_by(sum_.data() + r * value_columns_, value_columns_, rescale);
       }
       top = now;
     }
@@ -257,8 +257,8 @@ class QueryBlockWorker {
     for (Index r = 0; r < n; ++r) {
       const bool seen = max_[as_size(r)] != kClosed;
       if (!seen) std::fill_n(sum_.begin() + r * value_columns_, value_columns_, 0.0f);
-      const float shrunk = c_.sink_array ? add_sinks(r) : 1;
-      factor_[as_size(r)] = !seen ? 0 : c_.options.normalize ? shrunk / weight_[as_size(r)] : 1;
+      const float rescale = c_.sink_array ? add_sinks(r) : 1;
+      factor_[as_size(r)] = !seen ? 0 : c_.options.normalize ? rescale / weight_[as_size(r)] : 1;
     }
     scale_rows(sum_.data(), value_columns_, n, c_.d.value_dim, factor_.data(), out_row(query(0)),
                out_stride());
@@ -266,17 +266,17 @@ class QueryBlockWorker {
     for (Index r = 0; r < n; ++r) lse_[query(r)] = max_[as_size(r)] + log_[as_size(r)];
   }
 
-  /// Adds the sinks to the weight of row r. Returns the correction of its sums.
+  /// Adds the sinks to the weight of row r. Returns the factor that rescales its sums.
   float add_sinks(Index r) {
     float &top = max_[as_size(r)], &weight = weight_[as_size(r)];
     const float* const sinks = c_.sinks.data() + first_sink(*c_.sink_array, c_.d, h_);
     const Index n = sink_count(c_.sink_array);
     const float keys_top = top;
     for (Index t = 0; t < n; ++t) top = std::max(top, sinks[t]);
-    const float factor = keys_top == kClosed ? 0 : std::exp(keys_top - top);
-    weight *= factor;
+    const float rescale = keys_top == kClosed ? 0 : std::exp(keys_top - top);
+    weight *= rescale;
     for (Index t = 0; t < n; ++t) weight += std::exp(sinks[t] - top);
-    return factor;
+    return rescale;
   }
 
   const CpuCall& c_;

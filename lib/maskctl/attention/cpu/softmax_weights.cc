@@ -33,7 +33,7 @@ class RowGroup {
       if (block_.tiles().empty() || tile().span(r).empty()) {
         apply_policy(weights);
       } else {
-        weigh(r, scores_.data() + r * width());
+        softmax(r, scores_.data() + r * width());
         std::copy_n(scores_.data() + r * width(), c_.d.keys, weights);
       }
     }
@@ -55,7 +55,8 @@ class RowGroup {
              width(), false);
   }
 
-  void weigh(Index r, float* x) {
+  /// Turns the scores x of row r into weights.
+  void softmax(Index r, float* x) {
     const Range keys{0, c_.d.keys};
     if (c_.adjusts_logits()) c_.adjust(x, b_, h_, rows_.begin + r, keys, width(), nullptr);
     tile().each_closed(r, keys,

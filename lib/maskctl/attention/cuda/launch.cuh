@@ -112,7 +112,7 @@ __device__ float max_of_lanes(float x) {
 /// maximum rises; the maximum of no logits is -inf. Exactly 1 where a maximum stays, so that keys
 /// that a row does not see change none of its bits: the compiler may fuse a product into a plain
 /// difference, and the difference of equal floats is then the product's rounding error.
-__device__ inline float shrink_factor(float before, float now) {
+__device__ inline float rescale_factor(float before, float now) {
   return expf(__fsub_rn(before, now == -__builtin_huge_valf() ? 0 : now));
 }
 

@@ -165,12 +165,12 @@ class BackwardWorker {
     pack_columns(keys, keys_, tokens.end, keys_, packed_.data());
     multiply_columns(chunk_.query() + tokens.begin * keys_, keys_, keys_, packed_.data(),
                      spans.columns(), scores_.data() + row, kChunk, &prefetches_);
-    chunk_.weigh(j, scores_.data(), own_scores_.data());
+    chunk_.decay_scores(j, scores_.data(), own_scores_.data());
     pack_columns(values, values_, tokens.end, values_, packed_.data());
     multiply_columns(out_gradient_.data() + tokens.begin * values_, values_, values_,
                      packed_.data(), spans.columns(), score_gradients_.data() + row, kChunk,
                      &prefetches_);
-    chunk_.weigh(j, score_gradients_.data(), own_gradients_.data());
+    chunk_.decay_scores(j, score_gradients_.data(), own_gradients_.data());
     pack_rows(keys, keys_, tokens.end, keys_, packed_.data());
     multiply_depths(score_gradients_.data() + row, kChunk, tokens.end, packed_.data(), key_stride_,
                     spans.earlier(), d_query_.data() + tokens.begin * key_stride_, key_stride_,

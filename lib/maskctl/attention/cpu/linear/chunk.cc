@@ -104,7 +104,7 @@ void Chunk::scale_before(const Decays& decays, const float* by_row, const Rows& 
   }
 }
 
-void Chunk::weigh(Index j, float* scores, float* own) const {
+void Chunk::decay_scores(Index j, float* scores, float* own) const {
   const Range tokens = segment(j);
   mask_later({scores, kChunk}, tokens, by_head_ ? pair_.data() : nullptr, kChunk, own);
   const Index past = tokens.begin + round_up(tokens.size(), kRowGroup);

@@ -85,7 +85,7 @@ class Chunk {
 
   /// scores[t * kChunk + s] *= pair[t][s], and 0 for s > t and in the rows of the last group past
   /// the segment; only within earlier() and later(). Those with s = t go to own[t], if given.
-  void weigh(Index j, float* scores, float* own = nullptr) const;
+  void decay_scores(Index j, float* scores, float* own = nullptr) const;
 
   // Multiply a state [K, stride] by the decays of the first token, or by all decays after it.
   void enter(float* state, Index stride) const;

@@ -59,7 +59,7 @@ class ForwardWorker {
     pack_columns(chunk_.meet_keys(j), keys_, tokens.end, keys_, packed_keys_.data());
     multiply_columns(chunk_.query() + tokens.begin * keys_, keys_, keys_, packed_keys_.data(),
                      spans.columns(), scores, kChunk, &prefetches_);
-    chunk_.weigh(j, scores_.data());
+    chunk_.decay_scores(j, scores_.data());
     const Index n = chunk_.count();
     if (j == 0 || chunk_.values().decays().cells()) {  // else those of segment 0 serve all
       pack_rows(chunk_.meet_values(j), values_, n, values_, packed_values_.data());

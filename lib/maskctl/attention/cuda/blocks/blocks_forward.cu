@@ -31,7 +31,7 @@ __device__ void online_softmax(const float* times, Weights& weights, Running& ru
 #pragma unroll
   for (int i = 0; i < kOwn; ++i) {
     const float top = fmaxf(running.top[i], max_of_lanes(fmaxf(x[0][i], x[1][i])));
-    const float rescale = shrink_factor(running.top[i], top);
+    const float rescale = rescale_factor(running.top[i], top);
     for (int k = 0; k < 2; ++k) {
       const float count = times[lane + 32 * k];
       x[k][i] = count == 0 ? 0 : count * expf(x[k][i] - top);

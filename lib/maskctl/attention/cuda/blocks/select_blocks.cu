@@ -80,7 +80,7 @@ __device__ void sum_heads(const SelectionCall& c, const Choice& choice, Shared& 
 }
 
 /// importance[block]: its weights summed over the query heads, each 1 for the token's own block.
-__device__ void weigh(const SelectionCall& c, const Choice& choice, Shared& shared) {
+__device__ void sum_weights(const SelectionCall& c, const Choice& choice, Shared& shared) {
   for (Index i = threadIdx.x; i < choice.blocks; i += kThreads) choice.importance[i] = 0;
   for (Index head = 0; head < c.group && choice.seen > 0; head += kHeads) {
     score(c, choice, head, shared);
@@ -167,7 +167,7 @@ __global__ void __launch_bounds__(kThreads, kSmallBlocksAtOnce) select(const Sel
     if (choice.place.first >= 0) {
       const Index t = choice.token - choice.place.first;
       choice.seen = (t + 1) / c.block_size, choice.blocks = t / c.block_size + 1;
-      weigh(c, choice, shared);
+      sum_weights(c, choice, shared);
     }
     choose(c, choice, shared, c.selected + i * c.count);
     __syncthreads();

@@ -36,7 +36,7 @@ struct PagedCall {
     float highest = top, total = 0;
     for (Index i = 0; i < sinks_of_head; ++i) highest = fmaxf(highest, element(sinks, first + i));
     for (Index i = 0; i < sinks_of_head; ++i) total += expf(element(sinks, first + i) - highest);
-    const float factor = shrink_factor(top, highest);
+    const float factor = rescale_factor(top, highest);
     return factor / (total + sum * factor) * value_scale;
   }
 };

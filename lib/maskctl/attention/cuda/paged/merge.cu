@@ -21,7 +21,7 @@ __device__ void merge(const PagedCall& c, const Tiling& t, const Task& task, int
   float top = kNothing, sum = 0;
   for (Index n = 0; n < task.splits; ++n) top = fmaxf(top, tops[n]);
   for (Index n = threadIdx.x; n < task.splits; n += kMergeThreads) {
-    weights[n] = shrink_factor(tops[n], top);
+    weights[n] = rescale_factor(tops[n], top);
   }
   __syncthreads();
   for (Index n = 0; n < task.splits; ++n) sum += weights[n] * sums[n];

@@ -50,15 +50,15 @@ struct Shared {
         logits(queries + query_floats),
         top(logits + t.keys * t.logit_stride()),
         sum(top + t.vectors),
-        shrink(sum + t.vectors),
-        stages(reinterpret_cast<uint4*>(shrink + t.vectors)) {}
+        rescale(sum + t.vectors),
+        stages(reinterpret_cast<uint4*>(rescale + t.vectors)) {}
 
   Index* elements;   // [2][keys]: where rows begin in the cache
   int2* seen;        // [vectors]: begin and end of the split's keys it sees
   float* queries;    // [vectors, units]
   float* logits;     // [keys, vectors], then the weights
   float *top, *sum;  // [vectors]: running maxima and sums
-  float* shrink;     // [vectors]: factors that rescale earlier sums
+  float* rescale;    // [vectors]: factors that rescale earlier sums
   uint4* stages;     // [2][K and V][keys, row_units], at the end room for the sums of half a block
 };
 
@@ -286,9 +286,9 @@ class Attention {
       sum = sum_of_lanes(sum);
       __syncwarp();
       if (lane != 0) continue;
-      const float shrink = shrink_factor(before, top);
-      shared_.top[v] = top, shared_.shrink[v] = shrink;
-      shared_.sum[v] = shared_.sum[v] * shrink + sum;
+      const float rescale = rescale_factor(before, top);
+      shared_.top[v] = top, shared_.rescale[v] = rescale;
+      shared_.sum[v] = shared_.sum[v] * rescale + sum;
     }
   }
 
@@ -302,9 +302,9 @@ class Attention {
     if (column_ >= t_.units || first_held_ >= task_.vectors) return;
 #pragma unroll
     for (int held = 0; held < kHeld; ++held) {
-      const float shrink = shared_.shrink[first_held_ + held];
+      const float rescale = shared_.rescale[first_held_ + held];
 #pragma unroll
-      for (float& sum : sums_[held]) sum *= shrink;
+      for (float& sum : sums_[held]) sum *= rescale;
     }
     if (is_whole(i)) {
       add_values<false>(i);

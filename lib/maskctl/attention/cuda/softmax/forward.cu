@@ -45,7 +45,7 @@ __device__ void online_softmax(Scores& s, RowState& state, float (&rescale)[4]) 
     const float most = max_of_row(fmaxf(fmaxf(s[i][0], s[i][1]), fmaxf(s[i][2], s[i][3])));
     const float max = fmaxf(state.max[i], most);
     const float shift = max == -kInfinity ? 0 : max;
-    rescale[i] = shrink_factor(state.max[i], max);
+    rescale[i] = rescale_factor(state.max[i], max);
     state.max[i] = max;
     float sum = 0;
 #pragma unroll

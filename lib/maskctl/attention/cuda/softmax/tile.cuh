@@ -210,7 +210,7 @@ __device__ inline float add_sinks(const SoftmaxParams& p, Index h, float& max, f
   const float keys_max = max;
   for (Index t = 0; t < p.sink_count; ++t) max = fmaxf(max, sink(p, h, t));
   if (max == -kInfinity) return 1;
-  const float rescale = shrink_factor(keys_max, max);
+  const float rescale = rescale_factor(keys_max, max);
   sum *= rescale;
   for (Index t = 0; t < p.sink_count; ++t) sum += expf(sink(p, h, t) - max);
   return rescale;
