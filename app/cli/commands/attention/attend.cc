@@ -114,7 +114,7 @@ attention::NamedResults compute(const Operation& operation, const AttendOptions&
   attention::NamedResults results = attention::run(operation, arguments);
   for (const std::string& doubt : doubts(operation, arguments, results)) session.note(doubt);
   for (auto& [name, tensor] : results) {
-    tensor = turned(operation, name, std::move(tensor), options.call.layout);
+    tensor = transposed(operation, name, std::move(tensor), options.call.layout);
   }
   if (runner) ejkernel::print_recorded(*runner);
   return results;

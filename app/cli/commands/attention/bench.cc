@@ -97,7 +97,7 @@ class Timer {
         std::optional<attention::Layout> layout)
       : operation_(operation), arguments_(std::move(arguments)), layout_(layout) {
     for (auto& [name, array] : arguments_.arrays) {
-      array = turned(operation_, name, std::move(array), layout_);
+      array = transposed(operation_, name, std::move(array), layout_);
     }
   }
 
@@ -105,21 +105,22 @@ class Timer {
     attention::CallTimes times;
     NamedArguments arguments = arguments_;
     arguments.times = &times;
-    attention::CallTimes turning;
+    attention::CallTimes transposing;
     for (auto& [name, array] : arguments.arrays) {
-      turn(name, array, name.starts_with("cotangent_"), turning);
+      transpose(name, array, name.starts_with("cotangent_"), transposing);
     }
     results = attention::run(operation_, arguments);
-    for (auto& [name, array] : results) turn(name, array, name.starts_with("grad_"), turning);
-    return {times.forward + turning.forward, times.backward + turning.backward};
+    for (auto& [name, array] : results)
+      transpose(name, array, name.starts_with("grad_"), transposing);
+    return {times.forward + transposing.forward, times.backward + transposing.backward};
   }
 
  private:
-  void turn(const std::string& name, Tensor& array, bool backward,
-            attention::CallTimes& seconds) const {
+  void transpose(const std::string& name, Tensor& array, bool backward,
+                 attention::CallTimes& seconds) const {
     if (!layout_) return;
     (backward ? seconds.backward : seconds.forward) +=
-        seconds_of([&] { array = turned(operation_, name, std::move(array), layout_); });
+        seconds_of([&] { array = transposed(operation_, name, std::move(array), layout_); });
   }
 
   const Operation& operation_;

@@ -68,7 +68,7 @@ void add_word(const Operation& operation, const CallOptions& options, const std:
   } else if (parts && RankArrays::takes(array, name, value)) {
     parts->open(name, value, loader);
   } else if (array || name.starts_with("cotangent_")) {
-    arguments.arrays[name] = turned(operation, name, loader.array(value), options.layout);
+    arguments.arrays[name] = transposed(operation, name, loader.array(value), options.layout);
   } else {
     arguments.options[name] = value;
   }

@@ -45,8 +45,8 @@ Layout own_layout(const Operation& operation) {
   return operation.heads_first() ? Layout::kBhtd : Layout::kBthd;
 }
 
-Tensor turned(const Operation& operation, const std::string& name, Tensor tensor,
-              std::optional<Layout> layout) {
+Tensor transposed(const Operation& operation, const std::string& name, Tensor tensor,
+                  std::optional<Layout> layout) {
   const bool stays = !layout || *layout == own_layout(operation) || tensor.rank() != 4 ||
                      name == "bias" || !has_heads_beside_time(axes_of(operation, name));
   if (stays) return tensor;

@@ -15,7 +15,7 @@ attention::Layout own_layout(const attention::Operation& operation);
 /// Transposes an argument ("key", "cotangent_out") or result ("out", "grad_key") between `layout`
 /// and the operation's; both directions are the same. Arrays without axes of heads and time stay,
 /// and so do all when `layout` is absent or the operation's own.
-Tensor turned(const attention::Operation& operation, const std::string& name, Tensor tensor,
-              std::optional<attention::Layout> layout);
+Tensor transposed(const attention::Operation& operation, const std::string& name, Tensor tensor,
+                  std::optional<attention::Layout> layout);
 
 }  // namespace maskctl::app

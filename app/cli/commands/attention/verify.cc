@@ -167,7 +167,7 @@ attention::NamedResults given_results(const VerifyOptions& options, Loader& load
     }
     Tensor array = loader.array(word.empty() ? given : given.substr(word.size() + 1));
     out[name] =
-        turned(operation_named(options.operation), name, std::move(array), options.call.layout);
+        transposed(operation_named(options.operation), name, std::move(array), options.call.layout);
   }
   return out;
 }

@@ -377,20 +377,20 @@ class FitSearch {
   /// Other steps inside documents: these aligned the other way, and those that the plane shows.
   void bend(const Fitted& state, std::size_t i, step::Within rule) {
     std::vector<Chain> insides = bands_inside(*fit_.target, rule);
-    insides.push_back(turned(rule.chain));
+    insides.push_back(realigned(rule.chain));
     for (Chain& inside : insides) {
       rule.chain = std::move(inside);
       replace(state, i, {rule});
     }
   }
-  static Chain turned(Chain chain) {
-    const auto turn = [](Align& align) {
+  static Chain realigned(Chain chain) {
+    const auto exchange = [](Align& align) {
       if (align == Align::kUnset) return;
       align = align == Align::kTopLeft ? Align::kBottomRight : Align::kTopLeft;
     };
     for (Step& step : chain) {
-      if (auto* causal = step.get_if<step::Causal>()) turn(causal->align);
-      if (auto* window = step.get_if<step::Window>()) turn(window->align);
+      if (auto* causal = step.get_if<step::Causal>()) exchange(causal->align);
+      if (auto* window = step.get_if<step::Window>()) exchange(window->align);
     }
     return chain;
   }

@@ -278,7 +278,7 @@ Chain with_diagonals(Chain chain, std::string_view argument, const F& other) {
 }
 
 /// The other alignment; an absent one is top-left.
-FieldValue turned(const FieldValue& align) {
+FieldValue other_alignment(const FieldValue& align) {
   const Index* given = std::get_if<Index>(&align);
   return Index{given && *given == 1 ? 0 : 1};
 }
@@ -374,7 +374,8 @@ class Finder {
     const std::optional<Chain> steps = steps_of(known);
     if (!steps) return;
     const Chain& chain = *steps;
-    if (!square_) put_chain("aligned the other way", with_diagonals(chain, "align", turned));
+    if (!square_)
+      put_chain("aligned the other way", with_diagonals(chain, "align", other_alignment));
     of_all_scopes(chain);
     for (std::size_t i = 0; i < chain.size(); ++i) {
       for (Edit& edit : edits_of(chain[i])) {

@@ -36,8 +36,8 @@ void check_packed(const std::string& name, std::span<const Index> shape, bool bo
     return sum && planes ? checked_mul(*sum, *planes) : std::nullopt;
   };
   const auto stored = bytes(shape[2], shape[3]);
-  const auto turned = both_ways ? bytes(shape[3], shape[2]) : 0;
-  const auto total = stored && turned ? checked_add(*stored, *turned) : std::nullopt;
+  const auto transposed = both_ways ? bytes(shape[3], shape[2]) : 0;
+  const auto total = stored && transposed ? checked_add(*stored, *transposed) : std::nullopt;
   if (total && *total <= max_bytes) return;
   throw Error(
       Errc::kLimit,
@@ -149,7 +149,7 @@ std::string token_id_note(const std::string& name, const Tensor& ids) {
               read_as(kinds));
 }
 
-TensorView turned(const TensorView& plane) {
+TensorView transposed(const TensorView& plane) {
   const std::array shape{plane.extent(1), plane.extent(0)};
   const std::array strides{plane.stride(1), plane.stride(0)};
   return {plane.data(), plane.dtype(), shape, strides, plane.place()};
@@ -157,7 +157,7 @@ TensorView turned(const TensorView& plane) {
 
 /// A view in the order in which its elements are stored.
 TensorView as_stored(const OpenArray& array) {
-  return array.fortran_order ? turned(*array.view) : *array.view;
+  return array.fortran_order ? transposed(*array.view) : *array.view;
 }
 
 /// The rows of an array as its elements are stored.
@@ -177,18 +177,19 @@ LoadedMask load_dense(OpenArray& array, ArrayKind kind, const MaskReadOptions& o
   std::vector<std::string> notes;
   if (array.fortran_order && !one_plane) array.load(options.read, notes);
   // A plane in Fortran order is its transpose in C order.
-  const bool turned = array.fortran_order;
-  const std::vector<Index> stored = turned ? std::vector<Index>{1, 1, shape[3], shape[2]} : shape;
-  check_packed(array.name, shape, turned, options.read.max_bytes);
+  const bool is_transposed = array.fortran_order;
+  const std::vector<Index> stored =
+      is_transposed ? std::vector<Index>{1, 1, shape[3], shape[2]} : shape;
+  check_packed(array.name, shape, is_transposed, options.read.max_bytes);
   const auto rows = element_rows(array, stored[3]);
-  ValueCheck check(array.name, array.dtype, array.shape, turned,
+  ValueCheck check(array.name, array.dtype, array.shape, is_transposed,
                    kind == ArrayKind::kBias ? Values::kBias : Values::kBinary,
                    options.closed_below);
   Mask mask = dense_mask(*rows, stored, options.keep_value_is_zero, check, options.progress,
-                         turned ? RowsSink() : options.rows_read);
+                         is_transposed ? RowsSink() : options.rows_read);
   check.finish(notes);
   if (array.reader) array.reader->finish(options.read, &notes);
-  LoadedMask out = loaded(turned ? transposed(mask) : std::move(mask), kind, array);
+  LoadedMask out = loaded(is_transposed ? transposed(mask) : std::move(mask), kind, array);
   out.odd_bools = check.odd_bools();
   out.bias_seen = check.bias_seen();
   out.notes = std::move(notes);
