@@ -192,22 +192,22 @@ class CpuRanking : public Ranking {
   CpuRanking(const SelectionProblem& problem, const Floats& query)
       : c_(*problem.blocks), keys_(problem.mean_keys), query_(query) {}
 
-  void add_weights(const Place& place, std::vector<double>& importance) override {
+  void add_weights(const BlockChoices& from, std::vector<double>& importance) override {
     const Index dim = c_.d.dim, group = c_.d.group();
-    offsets_.resize(as_size(place.seen));
-    for (Index c = 0; c < place.seen; ++c) {
-      offsets_[as_size(c)] = ((place.first + c) * c_.d.kv_heads + place.u) * dim;
+    offsets_.resize(as_size(from.seen));
+    for (Index c = 0; c < from.seen; ++c) {
+      offsets_[as_size(c)] = ((from.first + c) * c_.d.kv_heads + from.u) * dim;
     }
-    const Index width = round_up(place.seen, kColumnGroup);
+    const Index width = round_up(from.seen, kColumnGroup);
     scores_.assign(as_size(group * width), 0.0f);
     rows_.place({DType::kFloat32, keys_.as<float>().data(), 1, 0, dim}, offsets_);
-    row_dots(rows_, query_.data() + place.query_row * dim, group, scores_.data(), width);
+    row_dots(rows_, query_.data() + from.query_row * dim, group, scores_.data(), width);
     for (Index g = 0; g < group; ++g) {
       float* const row = scores_.data() + g * width;
       scale_by(row, width, static_cast<float>(c_.scale));
-      std::fill(row + place.seen, row + width, kClosed);
+      std::fill(row + from.seen, row + width, kClosed);
       const float sum = exp_and_sum(row, width, max_of(row, width));
-      for (Index c = 0; c < place.seen; ++c) {
+      for (Index c = 0; c < from.seen; ++c) {
         importance[as_size(c)] += static_cast<double>(row[c] / sum);
       }
     }

@@ -169,18 +169,18 @@ class Stream {
 /// Merges the partial results of `tasks` for one head, and the sinks, into one softmax.
 void merge(const PagedProblem& c, const Partials& partials, Range tasks, Index h,
            std::span<const float> sinks, float* out) {
-  const auto place = [&](Index task) { return as_size(task * c.q_heads + h); };
+  const auto index = [&](Index task) { return as_size(task * c.q_heads + h); };
   float top = kClosed, weight = 0;
   for (const float sink : sinks) top = std::max(top, sink);
-  for (Index i = tasks.begin; i < tasks.end; ++i) top = std::max(top, partials.max[place(i)]);
+  for (Index i = tasks.begin; i < tasks.end; ++i) top = std::max(top, partials.max[index(i)]);
   for (const float sink : sinks) weight += std::exp(sink - top);
   for (Index i = tasks.begin; i < tasks.end; ++i) {
-    weight += partials.weight[place(i)] * std::exp(partials.max[place(i)] - top);
+    weight += partials.weight[index(i)] * std::exp(partials.max[index(i)] - top);
   }
   for (Index i = tasks.begin; i < tasks.end; ++i) {
     const float factor =
-        std::exp(partials.max[place(i)] - top) / weight * static_cast<float>(c.value_scale);
-    const float* const sum = partials.sum.data() + place(i) * as_size(c.cache.dim);
+        std::exp(partials.max[index(i)] - top) / weight * static_cast<float>(c.value_scale);
+    const float* const sum = partials.sum.data() + index(i) * as_size(c.cache.dim);
     for (Index x = 0; x < c.cache.dim; ++x) out[x] += factor * sum[x];
   }
 }

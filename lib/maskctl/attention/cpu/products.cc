@@ -80,9 +80,9 @@ void append_tiles(Index matrix, Range rows, Index row_step, Index columns, Index
 }
 
 /// Columns of the rows with these numbers, side by side.
-void gather(const RowGroups& groups, const float* src, Index width, Range places, Range columns,
+void gather(const RowGroups& groups, const float* src, Index width, Range positions, Range columns,
             float* out, Index stride) {
-  for (Index p = places.begin; p < places.end; ++p, out += stride) {
+  for (Index p = positions.begin; p < positions.end; ++p, out += stride) {
     std::copy_n(src + groups.row(p) * width + columns.begin, columns.size(), out);
   }
 }
@@ -93,7 +93,7 @@ void multiply_groups(const RowGroups& groups, const float* lhs, Index depth, con
                      bool transposed, Index width, const ProductTiles& by, float* out) {
   std::vector<Tile> tiles;
   for (Index g = 0; g < groups.matrices(); ++g) {
-    append_tiles(g, groups.places[as_size(g)], by.rows, width, by.columns, tiles);
+    append_tiles(g, groups.positions[as_size(g)], by.rows, width, by.columns, tiles);
   }
   parallel_for(static_cast<Index>(tiles.size()), [&](Index n) {
     const Tile& tile = tiles[as_size(n)];
@@ -133,7 +133,7 @@ void multiply_within_groups(const RowGroups& groups, const float* a, Index heigh
     Buffer gathered_a(as_size(by.depth * kRows)), gathered_b(as_size(by.depth * by.columns));
     Buffer packed(gathered_b.size());
     Buffer sums(as_size(kRows * by.columns));
-    for_each_part(groups.places[as_size(tile.matrix)], by.depth, [&](Range part) {
+    for_each_part(groups.positions[as_size(tile.matrix)], by.depth, [&](Range part) {
       gather(groups, a, height, part, tile.rows, gathered_a.data(), kRows);
       gather(groups, b, width, part, tile.columns, gathered_b.data(), by.columns);
       pack_rows(gathered_b.data(), by.columns, part.size(), columns, packed.data());

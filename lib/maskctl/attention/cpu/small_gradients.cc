@@ -46,11 +46,11 @@ void write_sink_gradient(const CpuCall& c, const TensorView& lse_array, const Fl
       const Index first = first_sink(sinks, c.d, h);
       for (Index i = 0; i < c.d.queries; ++i) {
         const Index row = (b * c.d.q_heads + h) * c.d.queries + i;
-        const Index place = ((b * c.d.queries + i) * c.d.q_heads + h) * c.d.value_dim;
+        const Index offset = ((b * c.d.queries + i) * c.d.q_heads + h) * c.d.value_dim;
         double delta = d_lse ? -static_cast<double>(d_lse.data()[row]) : 0;
         for (Index x = 0; x < c.d.value_dim; ++x) {
-          delta += static_cast<double>(d_out.data()[place + x]) *
-                   static_cast<double>(out.data()[place + x]);
+          delta += static_cast<double>(d_out.data()[offset + x]) *
+                   static_cast<double>(out.data()[offset + x]);
         }
         for (Index t = 0; t < sink_count(c.sink_array); ++t) {
           const double logit = static_cast<double>(c.sinks.data()[first + t]);

@@ -135,11 +135,11 @@ class GradientTask {
     pack_columns(q_.rows_out.data(), vd, kTile, vd, q_.columns_out.data());
     pack_rows(q_.rows_q.data(), c_.d.dim, kTile, c_.d.dim, q_.packed_q.data());
     pack_rows(q_.rows_out.data(), vd, kTile, vd, q_.packed_out.data());
-    const Index place = (b_ * c_.d.q_heads + h) * c_.d.queries + rows.begin;
+    const Index row = (b_ * c_.d.q_heads + h) * c_.d.queries + rows.begin;
     for (Index r = 0; r < kTile; ++r) {
       // exp(x - infinity) = 0: rows past the last weigh nothing.
-      q_.lse[as_size(r)] = r < n ? lse_[as_size(place + r)] : kInfinity;
-      q_.delta[as_size(r)] = r < n ? delta(first + r * stride, place + r) : 0;
+      q_.lse[as_size(r)] = r < n ? lse_[as_size(row + r)] : kInfinity;
+      q_.delta[as_size(r)] = r < n ? delta(first + r * stride, row + r) : 0;
     }
   }
 

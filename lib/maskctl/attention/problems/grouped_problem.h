@@ -12,13 +12,13 @@ namespace maskctl::attention {
 /// Which rows each matrix multiplies.
 struct RowGroups {
   Index rows = 0, inner = 0, columns = 0;  // m, k, n
-  /// For each matrix of rhs, the range of its rows in `order`.
-  std::vector<Range> places;
+  /// For each matrix of rhs, the positions of its rows in `order`.
+  std::vector<Range> positions;
   /// Rows by group, in order within each group; empty: row i is at index i.
   std::vector<Index> order;
 
-  Index row(Index place) const { return order.empty() ? place : order[as_size(place)]; }
-  Index matrices() const { return static_cast<Index>(places.size()); }
+  Index row(Index position) const { return order.empty() ? position : order[as_size(position)]; }
+  Index matrices() const { return static_cast<Index>(positions.size()); }
 };
 
 struct GroupedProblem {
@@ -40,8 +40,8 @@ struct GroupedGradientOutputs {
 template <class F>
 void for_each_row(const RowGroups& groups, F&& f) {
   for (Index g = 0; g < groups.matrices(); ++g) {
-    const Range places = groups.places[as_size(g)];
-    for (Index place = places.begin; place < places.end; ++place) f(g, groups.row(place));
+    const Range positions = groups.positions[as_size(g)];
+    for (Index p = positions.begin; p < positions.end; ++p) f(g, groups.row(p));
   }
 }
 

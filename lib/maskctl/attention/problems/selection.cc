@@ -30,11 +30,11 @@ void select_blocks(const SelectionProblem& problem, const TokenTask& task, Ranki
   std::int32_t* const out = selected.as<std::int32_t>().data();
   for (Index t = tokens.begin; t < tokens.end; ++t) {
     const Index token = s.batch * c.d.queries + s.tokens.begin + t;
-    const Place place{token * c.d.q_heads + u * c.d.group(), u,
-                      s.batch * problem.mean_keys.extent(1) + (*problem.first_blocks)[n],
-                      (t + 1) / c.block_size, t / c.block_size};
-    std::vector<double> importance(as_size(place.own + 1));
-    if (place.seen > 0) ranking.add_weights(place, importance);
+    const BlockChoices from{token * c.d.q_heads + u * c.d.group(), u,
+                            s.batch * problem.mean_keys.extent(1) + (*problem.first_blocks)[n],
+                            (t + 1) / c.block_size, t / c.block_size};
+    std::vector<double> importance(as_size(from.own + 1));
+    if (from.seen > 0) ranking.add_weights(from, importance);
     importance.back() = static_cast<double>(c.d.group());
     choose(importance, c.count, out + (token * c.d.kv_heads + u) * c.count);
   }

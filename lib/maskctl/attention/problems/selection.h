@@ -7,10 +7,11 @@
 
 namespace maskctl::attention {
 
-/// The blocks of one token and key head: `seen` whole ones from `first` (in [B,C]) on, and its own.
-struct Place {
+/// The blocks that a token and key head may choose: `seen` whole ones, those from `first` in [B,C]
+/// on, and the own of the token.
+struct BlockChoices {
   Index query_row;  // index in [B,T,Hq] of the first query head
-  Index u;
+  Index u;          // the key head
   Index first, seen, own;
 };
 
@@ -18,7 +19,7 @@ struct Place {
 class Ranking {
  public:
   virtual ~Ranking() = default;
-  virtual void add_weights(const Place& place, std::vector<double>& importance) = 0;
+  virtual void add_weights(const BlockChoices& from, std::vector<double>& importance) = 0;
 };
 
 /// Chooses the blocks of every token of a task. selected [B,T,Hkv,count] int32.

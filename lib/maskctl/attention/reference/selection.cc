@@ -18,12 +18,12 @@ class ReferenceRanking : public Ranking {
         query_(to_double(problem.query)),
         keys_(to_double(problem.mean_keys)) {}
 
-  void add_weights(const Place& place, std::vector<double>& importance) override {
+  void add_weights(const BlockChoices& from, std::vector<double>& importance) override {
     for (Index g = 0; g < c_.d.group(); ++g) {
       std::vector<double> scores;
-      for (Index c = 0; c < place.seen; ++c) {
-        const Index q = (place.query_row + g) * c_.d.dim;
-        const Index k = ((place.first + c) * c_.d.kv_heads + place.u) * c_.d.dim;
+      for (Index c = 0; c < from.seen; ++c) {
+        const Index q = (from.query_row + g) * c_.d.dim;
+        const Index k = ((from.first + c) * c_.d.kv_heads + from.u) * c_.d.dim;
         double z = 0;
         for (Index x = 0; x < c_.d.dim; ++x) z += query_[as_size(q + x)] * keys_[as_size(k + x)];
         scores.push_back(c_.scale * z);

@@ -211,11 +211,11 @@ Index ShardPlan::parts(std::string_view label) const {
   return parts;
 }
 
-Range ShardPlan::range_of(const std::string& label, const std::vector<Index>& place) const {
+Range ShardPlan::range_of(const std::string& label, const std::vector<Index>& coordinates) const {
   Index number = 0;
   for (const std::string& name : split_.at(label)) {
     const std::size_t axis = mesh_axis(name);
-    number = number * mesh_.axis_sizes[axis] + place[axis];
+    number = number * mesh_.axis_sizes[axis] + coordinates[axis];
   }
   const Index size = extents_.at(label) / parts(label);
   return {number * size, (number + 1) * size};
@@ -240,13 +240,13 @@ void ShardPlan::check_heads() const {
   }
 }
 
-std::vector<Index> ShardPlan::place_of(Index device) const {
-  std::vector<Index> place(mesh_.axis_sizes.size());
-  for (std::size_t axis = place.size(); axis-- > 0;) {
-    place[axis] = device % mesh_.axis_sizes[axis];
+std::vector<Index> ShardPlan::coordinates_of(Index device) const {
+  std::vector<Index> coordinates(mesh_.axis_sizes.size());
+  for (std::size_t axis = coordinates.size(); axis-- > 0;) {
+    coordinates[axis] = device % mesh_.axis_sizes[axis];
     device /= mesh_.axis_sizes[axis];
   }
-  return place;
+  return coordinates;
 }
 
 bool ShardPlan::is_split(const std::string& mesh_axis, bool collective) const {
@@ -256,21 +256,21 @@ bool ShardPlan::is_split(const std::string& mesh_axis, bool collective) const {
   });
 }
 
-bool ShardPlan::repeats(const std::vector<Index>& place) const {
-  for (std::size_t axis = 0; axis < place.size(); ++axis) {
-    if (place[axis] > 0 && !is_split(mesh_.axis_names[axis], false)) return true;
+bool ShardPlan::repeats(const std::vector<Index>& coordinates) const {
+  for (std::size_t axis = 0; axis < coordinates.size(); ++axis) {
+    if (coordinates[axis] > 0 && !is_split(mesh_.axis_names[axis], false)) return true;
   }
   return false;
 }
 
 std::vector<Index> ShardPlan::ring_of(Index device) const {
-  const std::vector<Index> own = place_of(device);
+  const std::vector<Index> own = coordinates_of(device);
   std::vector<Index> ring;
   for (Index other = 0; other < devices(); ++other) {
-    const std::vector<Index> place = place_of(other);
+    const std::vector<Index> coordinates = coordinates_of(other);
     bool same = true;
-    for (std::size_t axis = 0; axis < place.size(); ++axis) {
-      same = same && (place[axis] == own[axis] || is_split(mesh_.axis_names[axis], true));
+    for (std::size_t axis = 0; axis < coordinates.size(); ++axis) {
+      same = same && (coordinates[axis] == own[axis] || is_split(mesh_.axis_names[axis], true));
     }
     if (same) ring.push_back(other);
   }
@@ -280,10 +280,10 @@ std::vector<Index> ShardPlan::ring_of(Index device) const {
 Shard ShardPlan::shard_of(Index device) const {
   const bool grouped = split_.contains("Hq") && extents_.contains("Hkv");
   if (grouped || split_.contains("Hkv")) check_heads();
-  const std::vector<Index> place = place_of(device);
+  const std::vector<Index> coordinates = coordinates_of(device);
   Shard shard{{}, extents_};
   for (const auto& [label, names] : split_) {
-    if (!collective_.contains(label)) shard.ranges[label] = range_of(label, place);
+    if (!collective_.contains(label)) shard.ranges[label] = range_of(label, coordinates);
   }
   if (grouped) {
     const Range heads = shard.ranges.at("Hq");

@@ -70,7 +70,7 @@ class ShardPlan {
 
   Shard shard_of(Index device) const;
   /// True when a device with a lower number has the same shard.
-  bool repeats(Index device) const { return repeats(place_of(device)); }
+  bool repeats(Index device) const { return repeats(coordinates_of(device)); }
   /// The devices that differ only along the axes that split collective labels, in order; each has
   /// the same shard.
   std::vector<Index> ring_of(Index device) const;
@@ -92,10 +92,10 @@ class ShardPlan {
   void agree(std::string_view array, const std::string& label, const Names& names);
   void split(std::string_view array, const std::string& label, const Names& names);
   std::size_t mesh_axis(const std::string& name) const;
-  Range range_of(const std::string& label, const std::vector<Index>& place) const;
+  Range range_of(const std::string& label, const std::vector<Index>& coordinates) const;
   void check_heads() const;
-  std::vector<Index> place_of(Index device) const;
-  bool repeats(const std::vector<Index>& place) const;
+  std::vector<Index> coordinates_of(Index device) const;
+  bool repeats(const std::vector<Index>& coordinates) const;
   bool is_split(const std::string& mesh_axis, bool collective) const;
   [[noreturn]] void fail(const std::string& message) const;
 

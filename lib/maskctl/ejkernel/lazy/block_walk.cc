@@ -35,10 +35,10 @@ Index blocks_of(std::span<const TileRun> runs) {
 BlockArrays::Row::Row(Index columns)
     : block_mask(as_size(columns)), data_next(as_size(columns)), mask_next(as_size(columns)) {}
 
-void BlockArrays::Row::copy(std::size_t to, const Row& from, std::size_t place) {
-  block_mask[to] = from.block_mask[place];
-  data_next[to] = from.data_next[place];
-  mask_next[to] = from.mask_next[place];
+void BlockArrays::Row::copy(std::size_t to, const Row& from, std::size_t at) {
+  block_mask[to] = from.block_mask[at];
+  data_next[to] = from.data_next[at];
+  mask_next[to] = from.mask_next[at];
 }
 
 void BlockArrays::set_row(Index slab, Index row, const Row& values) {

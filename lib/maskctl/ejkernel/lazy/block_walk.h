@@ -19,7 +19,7 @@ struct BlockArrays {
   struct Row {
     std::vector<std::int32_t> block_mask, data_next, mask_next;
     explicit Row(Index columns);
-    void copy(std::size_t to, const Row& from, std::size_t place);
+    void copy(std::size_t to, const Row& from, std::size_t at);
   };
   void set_row(Index slab, Index row, const Row& values);
 };

@@ -17,38 +17,38 @@ namespace {
 /// The positions that one index selects on its axis, and the shape that it adds to the result: for
 /// an index array its own shape, for an int none, for a slice its length.
 struct Selection {
-  std::vector<Index> places, shape;
+  std::vector<Index> indices, shape;
   bool is_slice = false;
 };
 
 Selection whole_axis(Index extent) {
   Selection all{{}, {extent}, true};
-  for (Index i = 0; i < extent; ++i) all.places.push_back(i);
+  for (Index i = 0; i < extent; ++i) all.indices.push_back(i);
   return all;
 }
 
 Selection select(const Slice& slice, Index, Index extent) {
   const Positions at = resolve(slice, extent);
   Selection out{{}, {at.count}, true};
-  for (Index i = 0; i < at.count; ++i) out.places.push_back(at.start + i * at.step);
+  for (Index i = 0; i < at.count; ++i) out.indices.push_back(at.start + i * at.step);
   return out;
 }
 
-Selection select_places(std::vector<Index> places, std::vector<Index> shape, Index axis,
-                        Index extent) {
-  for (Index& place : places) {
-    if (place < -extent || place >= extent) {
+Selection select_indices(std::vector<Index> indices, std::vector<Index> shape, Index axis,
+                         Index extent) {
+  for (Index& index : indices) {
+    if (index < -extent || index >= extent) {
       throw PythonError(
           PythonType::kIndexError,
-          fmt::format("index {} is out of bounds for axis {} with size {}", place, axis, extent));
+          fmt::format("index {} is out of bounds for axis {} with size {}", index, axis, extent));
     }
-    place += place < 0 ? extent : 0;
+    index += index < 0 ? extent : 0;
   }
-  return {std::move(places), std::move(shape), false};
+  return {std::move(indices), std::move(shape), false};
 }
 
-Selection select(Index place, Index axis, Index extent) {
-  return select_places({place}, {}, axis, extent);
+Selection select(Index index, Index axis, Index extent) {
+  return select_indices({index}, {}, axis, extent);
 }
 
 Selection select(const Tensor& array, Index axis, Index extent) {
@@ -56,7 +56,7 @@ Selection select(const Tensor& array, Index axis, Index extent) {
     throw PythonError(PythonType::kIndexError,
                       fmt::format("index array of {}: expected integers", name(array.dtype())));
   }
-  return select_places(as_int64(array, "the index array"), array.shape(), axis, extent);
+  return select_indices(as_int64(array, "the index array"), array.shape(), axis, extent);
 }
 
 /// The extent of one axis when two arrays are broadcast together; axes count from the last.
@@ -80,7 +80,7 @@ std::vector<Index> broadcast_shape(const Selection& a, const Selection& b) {
 }
 
 /// The position that element `number` of the broadcast shape reads.
-Index place_of(const Selection& s, std::span<const Index> shape, Index number) {
+Index index_of(const Selection& s, std::span<const Index> shape, Index number) {
   Index offset = 0, stride = 1;
   for (std::size_t i = 0; i < shape.size(); ++i) {
     const Index extent = shape[shape.size() - 1 - i];
@@ -89,7 +89,7 @@ Index place_of(const Selection& s, std::span<const Index> shape, Index number) {
     stride *= own;
     number /= extent;
   }
-  return s.places[static_cast<std::size_t>(offset)];
+  return s.indices[static_cast<std::size_t>(offset)];
 }
 
 class NumpyMask final : public LazyMask {
@@ -144,8 +144,8 @@ class NumpyMask final : public LazyMask {
     shape.insert(shape.end(), k.shape.begin(), k.shape.end());
     Tensor out(DType::kBool, std::move(shape));
     auto* next = out.as<std::uint8_t>().data();
-    for (const Index i : q.places) {
-      for (const Index j : k.places) *next++ = cell(i, j);
+    for (const Index i : q.indices) {
+      for (const Index j : k.indices) *next++ = cell(i, j);
     }
     return out;
   }
@@ -155,7 +155,7 @@ class NumpyMask final : public LazyMask {
     Tensor out(DType::kBool, shape);
     Index number = 0;
     for (std::uint8_t& element : out.as<std::uint8_t>()) {
-      element = cell(place_of(q, shape, number), place_of(k, shape, number));
+      element = cell(index_of(q, shape, number), index_of(k, shape, number));
       ++number;
     }
     return out;

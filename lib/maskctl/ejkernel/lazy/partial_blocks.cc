@@ -15,19 +15,19 @@ constexpr std::size_t kKeptContents = std::size_t{1} << 20;  // elements, 4 MiB
 
 class PlacedBlocks final : public PartialBlocks {
  public:
-  PlacedBlocks(std::vector<BlockNumbers::Place> places, Index rows, Index columns, bool transposed)
-      : places_(std::move(places)), rows_(rows), columns_(columns), transposed_(transposed) {}
+  PlacedBlocks(std::vector<BlockNumbers::Tile> tiles, Index rows, Index columns, bool transposed)
+      : tiles_(std::move(tiles)), rows_(rows), columns_(columns), transposed_(transposed) {}
 
   std::vector<Index> shape() const override {
-    const auto n = static_cast<Index>(places_.size());
+    const auto n = static_cast<Index>(tiles_.size());
     return transposed_ ? std::vector<Index>{n, columns_, rows_}
                        : std::vector<Index>{n, rows_, columns_};
   }
   Tensor block(Index number) const override {
-    const BlockNumbers::Place& place = places_.at(as_size(number));
+    const BlockNumbers::Tile& tile = tiles_.at(as_size(number));
     Tensor out(DType::kBool, {rows_, columns_});
-    const Index row = place.row * rows_, column = place.column * columns_;
-    const PlanePtr cells = place.plane->sliced({row, row + rows_}, {column, column + columns_});
+    const Index row = tile.row * rows_, column = tile.column * columns_;
+    const PlanePtr cells = tile.plane->sliced({row, row + rows_}, {column, column + columns_});
     dense_rows(*cells, {0, rows_}, out.as<std::uint8_t>());
     return transposed_ ? transposed(out) : out;
   }
@@ -45,7 +45,7 @@ class PlacedBlocks final : public PartialBlocks {
     return out;
   }
 
-  std::vector<BlockNumbers::Place> places_;
+  std::vector<BlockNumbers::Tile> tiles_;
   Index rows_, columns_;
   bool transposed_;
 };
@@ -111,26 +111,26 @@ void BlockNumbers::number_row(const PlanePtr& plane, Index row,
   }
 }
 
-std::uint32_t BlockNumbers::number_band(const BandsPlane& plane, Place place) {
+std::uint32_t BlockNumbers::number_band(const BandsPlane& plane, Tile tile) {
   BandKey key;
-  band_key(plane.slabs(), {place.row * q_block_, (place.row + 1) * q_block_},
-           {place.column * kv_block_, (place.column + 1) * kv_block_}, key);
+  band_key(plane.slabs(), {tile.row * q_block_, (tile.row + 1) * q_block_},
+           {tile.column * kv_block_, (tile.column + 1) * kv_block_}, key);
   if (const auto known = by_bands_.find(key); known != by_bands_.end()) return known->second;
-  TileContent content = content_at(place);
-  const std::uint32_t found = number(std::move(content), std::move(place));
+  TileContent content = content_at(tile);
+  const std::uint32_t found = number(std::move(content), std::move(tile));
   by_bands_.emplace(std::move(key), found);
   return found;
 }
 
-std::uint32_t BlockNumbers::number(TileContent content, Place place) {
+std::uint32_t BlockNumbers::number(TileContent content, Tile tile) {
   const std::uint64_t hash = hash_of_values(content);
   const auto [begin, end] = by_hash_.equal_range(hash);
   for (auto it = begin; it != end; ++it) {
     if (holds(it->second, content)) return it->second;
   }
-  const auto next = static_cast<std::uint32_t>(places_.size());
+  const auto next = static_cast<std::uint32_t>(tiles_.size());
   by_hash_.emplace(hash, next);
-  places_.push_back(std::move(place));
+  tiles_.push_back(std::move(tile));
   if (contents_.size() == next && contents_size_ + content.size() <= kKeptContents) {
     contents_size_ += content.size();
     contents_.push_back(std::move(content));
@@ -140,19 +140,19 @@ std::uint32_t BlockNumbers::number(TileContent content, Place place) {
 
 bool BlockNumbers::holds(std::uint32_t number, const TileContent& content) const {
   if (number < contents_.size()) return contents_[number] == content;
-  return content_at(places_[number]) == content;
+  return content_at(tiles_[number]) == content;
 }
 
-TileContent BlockNumbers::content_at(const Place& place) const {
-  const auto column = static_cast<std::int32_t>(place.column);
-  return std::move(tile_contents(*place.plane, {place.row * q_block_, (place.row + 1) * q_block_},
+TileContent BlockNumbers::content_at(const Tile& tile) const {
+  const auto column = static_cast<std::int32_t>(tile.column);
+  return std::move(tile_contents(*tile.plane, {tile.row * q_block_, (tile.row + 1) * q_block_},
                                  kv_block_, {&column, 1})
                        .front());
 }
 
 std::shared_ptr<const PartialBlocks> BlockNumbers::blocks(bool transposed) const {
-  if (places_.empty()) return nullptr;
-  return std::make_shared<PlacedBlocks>(places_, q_block_, kv_block_, transposed);
+  if (tiles_.empty()) return nullptr;
+  return std::make_shared<PlacedBlocks>(tiles_, q_block_, kv_block_, transposed);
 }
 
 }  // namespace maskctl::lazy

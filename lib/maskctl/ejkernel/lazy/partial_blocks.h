@@ -33,11 +33,11 @@ class BlockNumbers {
   BlockNumbers(Index q_block, Index kv_block) : q_block_(q_block), kv_block_(kv_block) {}
 
   NumberedBlocks add(PlanePtr plane);
-  Index count() const { return static_cast<Index>(places_.size()); }
+  Index count() const { return static_cast<Index>(tiles_.size()); }
   /// `transposed`: for dkv.
   std::shared_ptr<const PartialBlocks> blocks(bool transposed) const;
 
-  struct Place {
+  struct Tile {
     PlanePtr plane;
     Index row, column;
   };
@@ -45,13 +45,13 @@ class BlockNumbers {
  private:
   void number_row(const PlanePtr& plane, Index row, std::span<const std::int32_t> columns,
                   std::vector<std::uint32_t>& out);
-  std::uint32_t number_band(const BandsPlane& plane, Place place);
-  std::uint32_t number(TileContent content, Place place);
+  std::uint32_t number_band(const BandsPlane& plane, Tile tile);
+  std::uint32_t number(TileContent content, Tile tile);
   bool holds(std::uint32_t number, const TileContent& content) const;
-  TileContent content_at(const Place& place) const;
+  TileContent content_at(const Tile& tile) const;
 
   Index q_block_, kv_block_;
-  std::vector<Place> places_;          // where each number appeared first
+  std::vector<Tile> tiles_;            // where each number appeared first
   std::vector<TileContent> contents_;  // contents of the first numbers
   std::size_t contents_size_ = 0;      // elements of all contents_
   std::unordered_multimap<std::uint64_t, std::uint32_t> by_hash_;

@@ -69,12 +69,12 @@ Positions resolve(const Slice& slice, Index extent) {
   if (step == 0) throw PythonError(PythonType::kValueError, "slice step cannot be zero");
   // A backward slice runs from the last element to one before the first.
   const Index low = step > 0 ? 0 : -1, high = step > 0 ? extent : extent - 1;
-  const auto place = [&](const std::optional<Index>& part, Index otherwise) {
+  const auto bound = [&](const std::optional<Index>& part, Index otherwise) {
     if (!part) return otherwise;
     return std::clamp(*part < 0 ? *part + extent : *part, low, high);
   };
-  const Index start = place(slice.start, step > 0 ? low : high);
-  const Index stop = place(slice.stop, step > 0 ? high : low);
+  const Index start = bound(slice.start, step > 0 ? low : high);
+  const Index stop = bound(slice.stop, step > 0 ? high : low);
   const Index span = step > 0 ? stop - start : start - stop;
   if (span <= 0) return {start, step, 0};
   // A step longer than the extent reaches one element; after clamping, -step never overflows.

@@ -73,16 +73,16 @@ void check_names(const AxisName& entry, std::string_view label, const Mesh& mesh
 
 /// The coordinates of a device in the grid.
 std::vector<Index> coordinates_of(const Mesh& mesh, Index device) {
-  std::vector<Index> place(mesh.axis_sizes.size());
-  for (std::size_t axis = place.size(); axis-- > 0;) {
-    place[axis] = device % mesh.axis_sizes[axis];
+  std::vector<Index> coordinates(mesh.axis_sizes.size());
+  for (std::size_t axis = coordinates.size(); axis-- > 0;) {
+    coordinates[axis] = device % mesh.axis_sizes[axis];
     device /= mesh.axis_sizes[axis];
   }
-  return place;
+  return coordinates;
 }
 
 /// The part of an extent at a position in the grid; the first name of the entry varies slowest.
-Range part_at(const Mesh& mesh, const std::vector<Index>& place, const AxisName& entry,
+Range part_at(const Mesh& mesh, const std::vector<Index>& coordinates, const AxisName& entry,
               Index extent) {
   if (!splits(mesh, entry, extent)) {
     throw Error(Errc::kInvalidArgument,
@@ -93,7 +93,7 @@ Range part_at(const Mesh& mesh, const std::vector<Index>& place, const AxisName&
   Index number = 0, parts = 1;
   for (const std::string& name : names_of(entry)) {
     const std::size_t axis = *mesh.find(name);
-    number = number * mesh.axis_sizes[axis] + place[axis];
+    number = number * mesh.axis_sizes[axis] + coordinates[axis];
     parts *= mesh.axis_sizes[axis];
   }
   const Index size = extent / parts;
@@ -161,11 +161,11 @@ std::vector<Range> shard_of_device(std::span<const Index> shape, const Partition
     throw Error(Errc::kShape, fmt::format("{} has more entries than shape {} has axes",
                                           to_text(spec), shape_text(shape)));
   }
-  const std::vector<Index> place = coordinates_of(mesh, device);
+  const std::vector<Index> coordinates = coordinates_of(mesh, device);
   std::vector<Range> parts;
   for (std::size_t axis = 0; axis < shape.size(); ++axis) {
     const AxisName entry = axis < spec.axes.size() ? spec.axes[axis] : AxisName();
-    parts.push_back(part_at(mesh, place, entry, shape[axis]));
+    parts.push_back(part_at(mesh, coordinates, entry, shape[axis]));
   }
   return parts;
 }

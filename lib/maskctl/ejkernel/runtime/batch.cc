@@ -173,8 +173,8 @@ AnyValue ElementCalls::joined(std::vector<AnyValue>& values, bool gradients) con
         axis ? stack_of(first, *axis, parts.size()) : Tensor(DType::kFloat32, first.shape());
     for (std::size_t i = 0; i < parts.size(); ++i) {
       const Tensor& part = *parts[i][n].tensor;
-      const auto place = static_cast<Index>(i);
-      axis ? put(part, along(whole, *axis, {place, place + 1}), whole) : add(part, whole);
+      const auto index = static_cast<Index>(i);
+      axis ? put(part, along(whole, *axis, {index, index + 1}), whole) : add(part, whole);
     }
     first = whole.dtype() == first.dtype() ? std::move(whole) : astype(whole, first.dtype());
   }

@@ -47,7 +47,7 @@ void check_class(const Operation& operation, const AnyConfig& config) {
 struct Executor::Record {
   std::mutex mutex;
   std::vector<RecordedCall> calls;
-  std::unordered_map<ConfigKey, std::size_t, ConfigKeyHash> places;
+  std::unordered_map<ConfigKey, std::size_t, ConfigKeyHash> indices;
 };
 
 Executor::Executor(std::shared_ptr<ConfigSelectorChain> chain, ExecutorOptions options)
@@ -98,10 +98,10 @@ void Executor::observe(const ConfigKey& key, const AnyConfig& config,
   }
   if (!options_.record) return;
   const std::lock_guard lock(record_->mutex);
-  const auto [place, added] = record_->places.emplace(key, record_->calls.size());
+  const auto [index, added] = record_->indices.emplace(key, record_->calls.size());
   if (added) record_->calls.push_back({key, config, 0, keep()});
-  record_->calls[place->second].config = config;
-  ++record_->calls[place->second].calls;
+  record_->calls[index->second].config = config;
+  ++record_->calls[index->second].calls;
 }
 
 AutotuningResult autotune_recorded(const Executor& executor) {

@@ -14,9 +14,9 @@ constexpr Index kMostCells = Index{1} << 28;      // the most that are read as b
 constexpr Index kReadFromBands = Index{1} << 22;  // above this, bands select the rows to read
 constexpr std::size_t kMostLone = 48;
 
-struct Place {
+struct Position {
   Index q, k;
-  friend bool operator==(const Place&, const Place&) = default;
+  friend bool operator==(const Position&, const Position&) = default;
 };
 
 /// Bits for row, column and diagonal; all seven sets of these lines, the strictest first.
@@ -112,12 +112,12 @@ class Lone {
     }
   }
 
-  std::vector<std::vector<Place>> sets() const {
-    std::vector<std::vector<Place>> out;
+  std::vector<std::vector<Position>> sets() const {
+    std::vector<std::vector<Position>> out;
     for (const unsigned lines : kLines) {
-      const auto& places = lone_[lines];
-      if (places.empty() || places.size() > kMostLone) continue;
-      if (std::ranges::find(out, places) == out.end()) out.push_back(places);
+      const auto& lone = lone_[lines];
+      if (lone.empty() || lone.size() > kMostLone) continue;
+      if (std::ranges::find(out, lone) == out.end()) out.push_back(lone);
     }
     return out;
   }
@@ -137,14 +137,14 @@ class Lone {
     }
     return out;
   }
-  void note(const Place& place, unsigned lines) {
+  void note(const Position& cell, unsigned lines) {
     for (unsigned set = 1; set < lone_.size(); ++set) {
-      if ((lines & set) == set && lone_[set].size() <= kMostLone) lone_[set].push_back(place);
+      if ((lines & set) == set && lone_[set].size() <= kMostLone) lone_[set].push_back(cell);
     }
   }
 
   Index keys_;
-  std::array<std::vector<Place>, 8> lone_;
+  std::array<std::vector<Position>, 8> lone_;
 };
 
 /// For a large plane of few bands: lone cells are in slabs of one row.
@@ -168,13 +168,14 @@ bool look_at_slabs(const Plane& plane, Lone& lone) {
   return true;
 }
 
-PlanePtr turned_over(const PlanePtr& plane, const std::vector<Place>& places) {
+/// The plane with these cells flipped.
+PlanePtr flipped(const PlanePtr& plane, const std::vector<Position>& lone) {
   std::vector<Slab> slabs;
-  for (const Place& place : places) {
-    if (slabs.empty() || slabs.back().q.begin != place.q) {
-      slabs.push_back({{place.q, place.q + 1}, {}});
+  for (const Position& cell : lone) {
+    if (slabs.empty() || slabs.back().q.begin != cell.q) {
+      slabs.push_back({{cell.q, cell.q + 1}, {}});
     }
-    slabs.back().bands.push_back({place.k, place.k + 1, 0, 0});
+    slabs.back().bands.push_back({cell.k, cell.k + 1, 0, 0});
   }
   const PlanePtr cells = bands(plane->queries(), plane->keys(), slabs);
   return compacted(combine(Op::kXor, plane, cells), plane->queries() * plane->keys());
@@ -194,7 +195,7 @@ std::vector<PlanePtr> without_lone_cells(const PlanePtr& plane) {
     return {};
   }
   std::vector<PlanePtr> out;
-  for (const auto& places : lone.sets()) out.push_back(turned_over(plane, places));
+  for (const auto& set : lone.sets()) out.push_back(flipped(plane, set));
   return out;
 }
 

@@ -16,7 +16,7 @@ namespace maskctl {
 namespace {
 
 /// The subscripts of an element of a C-order array.
-std::vector<Index> place(std::span<const Index> shape, Index element) {
+std::vector<Index> indices_of(std::span<const Index> shape, Index element) {
   std::vector<Index> out(shape.size());
   for (std::size_t axis = shape.size(); axis-- > 0;) {
     out[axis] = element % shape[axis];
@@ -43,7 +43,7 @@ std::vector<std::uint8_t> open_blocks(const Tensor& map) {
       flags[i] = values[i] == 2;
       continue;
     }
-    const std::string at = shape_text(place(map.shape(), static_cast<Index>(i)));
+    const std::string at = shape_text(indices_of(map.shape(), static_cast<Index>(i)));
     throw Error(
         Errc::kFormat,
         values[i] == 1

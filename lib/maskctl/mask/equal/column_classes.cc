@@ -99,12 +99,12 @@ class StretchCheck {
 /// For all other planes: compares columns as words, 64 rows at a time.
 bool columns_agree(const Plane& plane, const ColumnClasses& classes, std::span<const Index> rows) {
   std::vector<std::pair<std::size_t, std::size_t>> pairs;  // slots of both columns
-  const auto place = [&](std::uint32_t i) {
+  const auto position = [&](std::uint32_t i) {
     const auto key = static_cast<std::size_t>(classes.begin[i]);
     return key / (64 * kTileWords) * kTileSpan + tile_slot(key);
   };
   for (std::uint32_t i = 0; i < classes.first.size(); ++i) {
-    if (classes.first[i] != i) pairs.emplace_back(place(classes.first[i]), place(i));
+    if (classes.first[i] != i) pairs.emplace_back(position(classes.first[i]), position(i));
   }
   if (pairs.empty()) return true;
   return all_of_blocks(rows, [&](std::span<const Index> block) {

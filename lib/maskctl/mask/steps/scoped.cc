@@ -73,12 +73,12 @@ std::optional<Inside> inside(const Scoped& rule, const MaskShape& shape, const C
   const bool on_heads = rule.axis == Scoped::Axis::kHeads;
   Inside out{shape, cell};
   Index& extent = on_heads ? out.shape.heads : out.shape.batch;
-  Index& place = on_heads ? out.cell.head : out.cell.batch;
+  Index& index = on_heads ? out.cell.head : out.cell.batch;
   const auto members = members_of(rule, extent, on_heads ? "heads" : "batch");
-  const auto at = std::ranges::find(members, place);
+  const auto at = std::ranges::find(members, index);
   if (at == members.end()) return std::nullopt;
   extent = std::ssize(members);
-  place = at - members.begin();
+  index = at - members.begin();
   return out;
 }
 

@@ -15,7 +15,7 @@ GroupedPlan::GroupedPlan(const GroupedProblem& problem, Stream stream) {
   });
   Index end = 0;
   for (Index g = 0; g < groups.matrices(); ++g) {
-    places_.push_back({end, end + groups.places[as_size(g)].size()});
+    places_.push_back({end, end + groups.positions[as_size(g)].size()});
     end = places_.back().end;
     cut_into_tiles(g, places_.back());
   }

@@ -50,7 +50,8 @@ void place_by_size(const GroupedMatmulInputs& in, Index first, RowGroups& groups
     const Index size = sizes[as_size(g)];
     if (size < 0) refuse(fmt::format("group_sizes[{}] is {}, expected at least 0", g, size));
     end += size;
-    if (g >= first && g < first + matrices) groups.places[as_size(g - first)] = {end - size, end};
+    if (g >= first && g < first + matrices)
+      groups.positions[as_size(g - first)] = {end - size, end};
   }
   if (end > groups.rows) {
     refuse(fmt::format("group_sizes sum to {}, lhs has {} rows", end, groups.rows));
@@ -72,7 +73,8 @@ void place_by_id(const GroupedMatmulInputs& in, Index first, RowGroups& groups) 
   }
   std::vector<Index> next(sizes.size());
   std::exclusive_scan(sizes.begin(), sizes.end(), next.begin(), Index{0});
-  for (std::size_t g = 0; g < sizes.size(); ++g) groups.places[g] = {next[g], next[g] + sizes[g]};
+  for (std::size_t g = 0; g < sizes.size(); ++g)
+    groups.positions[g] = {next[g], next[g] + sizes[g]};
   groups.order.resize(as_size(groups.rows));
   for (std::size_t row = 0; row < ids.size(); ++row) {
     if (!held(ids[row])) continue;
@@ -104,8 +106,8 @@ View matrices_of(const View& all, Range groups) {
 /// The product with some of the matrices.
 GroupedProblem problem_part(const GroupedProblem& whole, Range groups) {
   GroupedProblem part = whole;
-  const auto places = whole.groups.places.begin();
-  part.groups.places.assign(places + groups.begin, places + groups.end);
+  const auto first = whole.groups.positions.begin();
+  part.groups.positions.assign(first + groups.begin, first + groups.end);
   part.rhs = matrices_of(whole.rhs, groups);
   return part;
 }
@@ -122,7 +124,7 @@ GroupedProblem checked_grouped(const GroupedMatmulInputs& in, const GroupedMatmu
   RowGroups groups;
   groups.rows = in.lhs->extent(0), groups.inner = in.lhs->extent(1);
   groups.columns = in.rhs->extent(options.transpose_rhs ? 1 : 2);
-  groups.places.resize(as_size(in.rhs->extent(0)));
+  groups.positions.resize(as_size(in.rhs->extent(0)));
   if (in.rhs->extent(options.transpose_rhs ? 2 : 1) != groups.inner) {
     refuse_shape(fmt::format("lhs is {} and rhs {}{}: the inner extents differ",
                              shape_text(in.lhs->shape()), shape_text(in.rhs->shape()),

@@ -85,18 +85,18 @@ class PairNumbers {
   }
   std::int32_t add(std::int32_t a, std::int32_t b) {
     if (a < 0 || b < 0) return -1;
-    std::int32_t& number = table_[place(a, b)];
+    std::int32_t& number = table_[index(a, b)];
     if (number < 0) number = count_++;
     return number;
   }
   /// -1 for a pair that no key has.
   std::int32_t find(std::int32_t a, std::int32_t b) const {
-    return a < 0 || b < 0 ? -1 : table_[place(a, b)];
+    return a < 0 || b < 0 ? -1 : table_[index(a, b)];
   }
   std::int32_t count() const { return count_; }
 
  private:
-  std::size_t place(std::int32_t a, std::int32_t b) const {
+  std::size_t index(std::int32_t a, std::int32_t b) const {
     return static_cast<std::size_t>(a) * static_cast<std::size_t>(width_) +
            static_cast<std::size_t>(b);
   }

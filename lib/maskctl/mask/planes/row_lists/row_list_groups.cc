@@ -48,13 +48,13 @@ void merge_equal(std::vector<ClipGroup>& groups) {
 }  // namespace
 
 std::vector<ClipGroup> grouped(std::span<const RowRef> refs, std::size_t lists) {
-  const auto place = [](const ClipGroup& g) {
+  const auto position = [](const ClipGroup& g) {
     return std::tuple(g.ref.list, g.ref.begin, g.ref.end);
   };
   std::vector<ClipGroup> out = by_list(refs, lists);
   merge_equal(out);
-  if (std::ranges::is_sorted(out, {}, place)) return out;
-  std::ranges::sort(out, {}, place);
+  if (std::ranges::is_sorted(out, {}, position)) return out;
+  std::ranges::sort(out, {}, position);
   merge_equal(out);
   return out;
 }
