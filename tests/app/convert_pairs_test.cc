@@ -15,7 +15,7 @@ const std::vector<std::string> kKinds = {"dense",      "padding", "key-padding",
 
 struct Case {
   std::string name, make;       // a dense mask of 8 x 8
-  std::set<std::string> exact;  // the kinds that can hold it
+  std::set<std::string> exact;  // the kinds that can hold this mask without loss
 };
 
 const std::vector<Case> kCases = {

@@ -135,14 +135,15 @@ TEST_CASE("balanced parts of an even mask are contiguous") {
 }
 
 TEST_CASE("what a rank gives away sees few keys that the other lacks") {
-  // Documents of 2048 tokens and of 32 times 64: rank 0 has the long one, which costs 2 to 17 for
-  // each tile, in all 60 more than the mean.
+  // One document of 2048 tokens, then 32 of 64 each. Rank 0 would have the long one, whose tiles
+  // of queries cost 2 to 17 each: 60 more than the mean of both ranks.
   std::vector<std::int32_t> ids(4096);
   for (std::size_t q = 2048; q < ids.size(); ++q) ids[q] = static_cast<std::int32_t>(q / 64);
   const Mask mask(combine(Op::kAnd, equal_ids(ids, ids, -1, Side::kNone),
                           diagonal_band(4096, 4096, -kUnbounded, 0)));
   const Shares shares = assigned_queries(Assign::kBalanced, mask, 2);
-  // Tiles 2 to 9 cost 60 and see 10 tiles of keys; 13 to 15, of the end, cost 48 and see 16.
+  // It gives away tiles 2 to 9, which cost 60 and see 10 tiles of keys. Tiles 13 to 15, at its end,
+  // cost 48 and see 16.
   CHECK(shares[0] == std::vector<Range>{{0, 256}, {1280, 2048}});
   CHECK(shares[1] == std::vector<Range>{{256, 1280}, {2048, 4096}});
 }

@@ -23,8 +23,9 @@ std::vector<std::uint64_t> random_words(std::size_t count, unsigned seed) {
 
 bool bit(std::uint64_t word, std::size_t i) { return (word >> i & 1) != 0; }
 
-/// Columns that hold the low factor of two blocks of 32 rows crosswise, so that their sums are
-/// equal although they open different rows.
+/// Two columns with one hash that open different rows. The hash of a column is a sum over blocks of
+/// 32 rows of the block's bits times row_factor(block): each column has, in its own block, the bits
+/// of the other block's factor, so that both sums are the same product.
 PlanePtr colliding_columns(bool as_words) {
   const auto opens = [](Index q, Index k) {
     const std::uint32_t bits = row_factor(1 - q / 32);

@@ -71,7 +71,7 @@ class OptionList {
 
   void variable(std::string_view name, std::string_view words);
 
-  /// Calls `declare` with all that it declares under this heading.
+  /// Calls `declare`; the options that it adds stand under this heading.
   void under(std::string_view heading, const std::function<void()>& declare);
 
  private:

@@ -46,7 +46,7 @@ struct GoldenEntry {
   std::int32_t pad_id = -1;
   bool keep_value_is_zero = false;
   std::optional<double> closed_below;
-  std::optional<std::vector<Index>> shape;  // [B,H,Q,K], for what the array does not carry
+  std::optional<std::vector<Index>> shape;  // [B,H,Q,K], where the array does not say it
   /// For kVerdict: NAME and value of the kernel's arguments and results, as in `verify`.
   std::vector<std::pair<std::string, std::string>> kernel;
   Index batch = 0, head = 0;       // the plane to draw, for kDrawing

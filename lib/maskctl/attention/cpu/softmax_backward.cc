@@ -41,10 +41,12 @@ struct QueryTile {
         lse(buffer(kTile)),
         delta(buffer(kTile)) {}
 
-  Buffer rows_q, rows_out;        // scaled queries, d_out
-  Buffer columns_q, columns_out;  // as B with the queries as columns
-  Buffer packed_q, packed_out;    // as B with the queries as rows
-  Buffer lse, delta;              // delta: out . d_out, less d_lse
+  Buffer rows_q, rows_out;  // scaled queries, d_out
+  // Both packed for products in which they are the right matrix: queries as its columns, as its
+  // rows.
+  Buffer columns_q, columns_out;
+  Buffer packed_q, packed_out;
+  Buffer lse, delta;  // delta: out . d_out, less d_lse
 };
 
 /// Gradients of some tiles of queries against one key head; keys and values are padded to tiles.

@@ -175,7 +175,8 @@ Size flat_edges(const Plane& plane) {
   return size;
 }
 
-/// Nothing if the blocks would be no larger than a few cells.
+/// The largest block size whose grid has all edges of both planes; nothing if blocks would hold no
+/// more than a few cells.
 std::optional<Size> common_size(const Plane& open, const Plane& closed) {
   Size size;
   for (const Plane* plane : {&open, &closed}) {

@@ -24,7 +24,7 @@ std::vector<Index> shape_of(const Mask& mask) {
   return {mask.batch(), mask.heads(), mask.queries(), mask.keys()};
 }
 
-/// A shape [B,H,rows,columns] in the rank of the options, if that holds it.
+/// The shape [B,H,rows,columns] without its leading axes of extent 1, down to `rank` axes.
 std::vector<Index> in_rank(std::vector<Index> shape, Index rank) {
   const bool one_head = shape[1] == 1;
   if (rank <= 2 && one_head && shape[0] == 1) return {shape[2], shape[3]};

@@ -11,7 +11,7 @@
 namespace maskctl {
 namespace {
 
-constexpr Index kRowsPerTask = 128;  // the least; a multiple of 64, so that no tile is cut
+constexpr Index kRowsPerTask = 128;  // at least; a multiple of 64, so that no tile is cut
 constexpr Index kCellsPerScan = Index{1} << 20;  // the least that is worth a thread
 
 /// Hashes rows so that a row gives the same hash whether it comes as runs or as words.

@@ -41,7 +41,7 @@ class Crossings {
     }
     unique(rows_);
   }
-  /// Ascending; first q.begin, last q.end.
+  /// These rows, ascending; the first is q.begin, the last q.end.
   const std::vector<Index>& rows() const { return rows_; }
 
  private:

@@ -127,7 +127,7 @@ class PythonParser {
     }
     out.names[name] = std::move(now);
   }
-  /// The value and all its parts, for `f`.
+  /// Calls f with the value and with each of its parts, those of parts too.
   template <typename Value, typename F>
   static void for_each_part(Value& value, const F& f) {
     std::vector<Value*> rest = {&value};

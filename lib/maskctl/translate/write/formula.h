@@ -14,7 +14,7 @@ struct Formula {
   std::vector<std::string> tensors;        // lines of code that define what the expression reads
   std::vector<Translation::Array> arrays;  // arrays too long for a line
   std::string expression;                  // in b, h, q_idx and kv_idx
-  std::vector<std::string> notes;          // what the code is written for
+  std::vector<std::string> notes;          // the sizes and batches that the code holds for
   std::string missing;                     // a step without a formula; empty: all have one
   bool batches = false;                    // whether it tells batches apart: reads b
   bool heads = false;                      // whether it tells heads apart: reads h
