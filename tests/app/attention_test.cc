@@ -272,7 +272,8 @@ TEST_CASE("verify answers with its exit status") {
     INFO(operation << other.out << other.err);
     CHECK(other.status == 0);
   }
-  for (const std::string operation : {"blocksparse_attention", "flash_attention"}) {  // per head
+  for (const std::string operation :
+       {"blocksparse_attention", "flash_attention"}) {  // a mask per head
     CHECK(sandbox
               .run("maskctl verify gen:full:b=1,h=2,n=12 -t 'heads:0{causal}' --axes D=8 --op " +
                    operation)

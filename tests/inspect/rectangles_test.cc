@@ -1,4 +1,4 @@
-// Rectangles that rows have in common, on a heap that is not clean.
+// Rectangles that rows have in common, where freed memory holds ones.
 #include "maskctl/inspect/recognise/rectangles.h"
 
 #include <cstdlib>

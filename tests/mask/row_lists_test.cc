@@ -108,7 +108,8 @@ TEST_CASE("planes of the same lists under other clips combine cell by cell") {
       const auto rest = static_cast<unsigned>(k + 1 - begin);
       return Run{begin, begin + static_cast<std::int32_t>(random() % rest)};
     };
-    // Like clips make rows that stay one clip, any make rows that do not.
+    // Half of the rounds have clips that overlap, so that a combined row is one clip again; the
+    // others have any clips, and rows of several pieces.
     const bool alike = round % 2 == 0;
     ClippedClasses a{of_queries, of_keys, {}, lists}, b{of_queries, of_keys, {}, lists};
     for (Index row = 0; row < q; ++row) {

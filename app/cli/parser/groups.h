@@ -19,8 +19,8 @@ inline constexpr std::string_view kEnvironment = "Environment";
 
 /// The options of every command.
 void declare_settings(OptionList& list, Settings& settings);
-/// They, those that print something and end, and the variables that are not one command's; to be
-/// read: their values have nowhere to go.
+/// The options of every command, --help and its like, and the variables that all commands read. For
+/// lists of options: values that are parsed into them are lost.
 const OptionList& common_options();
 /// True if an option of every command matters to the one that has these: an option with a heading
 /// does where the command has options under it.
@@ -29,7 +29,7 @@ bool applies(const Option& common, const OptionList& own);
 void declare_pad_id(OptionList& list, std::int32_t& pad_id);
 /// -t and --pad-id.
 void declare_transforms(OptionList& list, SourceOptions& source);
-/// These, and how a SOURCE is read.
+/// -t, --pad-id, and the options that say how a SOURCE is read.
 void declare_source(OptionList& list, SourceOptions& source);
 /// Sets how an array is read: "segments", "blockmap:QxK". `option` starts every message.
 void read_as(const std::string& text, const std::string& option, SourceOptions& source);

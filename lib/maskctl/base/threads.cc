@@ -27,7 +27,7 @@ struct Job {
 
   const Index tasks;
   const std::function<void(Index)>& task;
-  const WorkLimits limits = WorkScope::current();  // the caller's
+  const WorkLimits limits = WorkScope::current();  // those of the caller
   std::atomic<Index> next{0};
   std::mutex mutex;
   std::exception_ptr failure;

@@ -244,7 +244,7 @@ struct World::Impl {
   mutable std::mutex mutex_;
   std::condition_variable changed_;  // for those who wait for transfers
   std::condition_variable wake_;     // for the thread
-  // Under the mutex:
+  // Guarded by mutex_:
   int rank_ = 0, size_ = 0;
   std::string cannot_join_;
   std::deque<Transfer> queue_;

@@ -122,9 +122,9 @@ struct Library {
   std::string_view apart = {};
   /// True when the rows list arguments in the order of the calls, so that positional arguments
   /// work.
-  bool by_place = false;
+  bool by_position = false;
   /// True when calls are classes with methods, A.from_seqlens(...).make_causal(...), whose
-  /// arguments are written by place.
+  /// arguments are written by position.
   bool methods = false;
   /// True when the shape of the mask may be the first argument; without it and an offset, the
   /// alignment is open.

@@ -142,7 +142,7 @@ const Python& splash_mask(const LibrarySource& source) {
   return mask != source.text.names.end() ? mask->second : *call;
 }
 
-/// The SegmentIds that the kernel is given, by name or by place.
+/// The SegmentIds that the kernel is given, by name or by position.
 std::optional<Python> given_segment_ids(const LibrarySource& source) {
   if (const Python* ids = given_argument(source, "segment_ids")) return resolved(source.text, *ids);
   for (const Python& item : source.text.last.items) {
@@ -219,7 +219,7 @@ constexpr Library kSplash = {.name = "splash",
                              .empty_row = "must not occur (docstring)",
                              .dense = "NumpyMask(mask)",
                              .array = "jnp.array([{}])",
-                             .by_place = true,
+                             .by_position = true,
                              .shaped = true,
                              .calls = kSplashCalls,
                              .windows = kSplashWindows,

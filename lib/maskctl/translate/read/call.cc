@@ -364,7 +364,7 @@ void Call::take_positional(const Convention& row, ParsedCall& parsed) {
     values.erase(values.begin(),
                  values.begin() + static_cast<std::ptrdiff_t>(std::min(leading, values.size())));
   }
-  if (!values.empty() && !source_.library.by_place && !call_.text.empty()) {
+  if (!values.empty() && !source_.library.by_position && !call_.text.empty()) {
     source_.fail(values.front()->position,
                  fmt::format("give arguments of {} after {} by name", row.call, row.leading));
   }
@@ -382,7 +382,7 @@ void Call::take_positional(const Convention& row, ParsedCall& parsed) {
   check_required(row, next);
 }
 
-/// Fails for a required argument that is neither among the first, which were given by place, nor
+/// Fails for a required argument that is neither among the first, which were given by position, nor
 /// given by name.
 void Call::check_required(const Convention& row, std::size_t given) const {
   if (call_.text.empty() || source_.library.shaped) return;
