@@ -12,12 +12,12 @@ namespace maskctl::attention {
 namespace {
 
 std::string place_text(const Tensor& tensor, Index n) {
-  std::vector<Index> place(tensor.shape().size());
-  for (std::size_t axis = place.size(); axis-- > 0;) {
-    place[axis] = n % tensor.shape()[axis];
+  std::vector<Index> index(tensor.shape().size());
+  for (std::size_t axis = index.size(); axis-- > 0;) {
+    index[axis] = n % tensor.shape()[axis];
     n /= tensor.shape()[axis];
   }
-  return shape_text(place);
+  return shape_text(index);
 }
 
 }  // namespace

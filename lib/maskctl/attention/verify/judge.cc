@@ -136,7 +136,7 @@ class Judge {
   double least_cell() const {
     std::map<std::size_t, double> most;  // of the worst row of each result
     for (Index row = 0; row < residuals_.rows(); ++row) {
-      double& weight = most[residuals_.place(row).array];
+      double& weight = most[residuals_.position(row).array];
       weight = std::max(weight, std::sqrt(most_misfit(row) / residuals_.cell_misfit(row)));
     }
     double least = std::numeric_limits<double>::infinity();
@@ -253,10 +253,10 @@ class Judge {
     };
     std::set<Index> batches, heads, times;
     for (const Index row : rows) {
-      const RowPlace& place = residuals_.place(row);
-      batches.insert(place.batch);
-      heads.insert(place.head);
-      times.insert(place.time);
+      const RowPosition& position = residuals_.position(row);
+      batches.insert(position.batch);
+      heads.insert(position.head);
+      times.insert(position.time);
     }
     std::string out;
     if (residuals_.batches() > 1) out += words(batches, "batch", "batches") + ", ";
@@ -301,7 +301,7 @@ class Judge {
       out_.text += "; what is off is too small to be seen row by row";
       return std::move(out_);
     }
-    for (const Index row : rows) out_.off.insert(residuals_.place(row).time);
+    for (const Index row : rows) out_.off.insert(residuals_.position(row).time);
     if (std::ranges::none_of(rows, [this](Index row) { return residuals_.off(row); })) {
       out_.text += "; within the tolerance, but by more than rounding";
     }

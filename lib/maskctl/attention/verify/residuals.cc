@@ -76,7 +76,7 @@ void Residuals::add_places(const VerifyRequest& request, const Tensor& tensor, c
   for (Index n = 0; n < array.count; ++n) {
     const Index batch = n / (extents[1] * inner), middle = n / inner % extents[1];
     const Index head = heads_first ? middle : n % inner, time = heads_first ? n % inner : middle;
-    places_.push_back({arrays_.size(), batch, head, time});
+    positions_.push_back({arrays_.size(), batch, head, time});
     groups_.push_back(group_count_ + batch * heads + head);
   }
   group_count_ += extents[0] * heads;

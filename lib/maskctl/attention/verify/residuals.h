@@ -11,7 +11,7 @@ namespace maskctl::attention {
 
 /// A row of a result, and its indices. Rows run along the last axis; an lse has one element in
 /// each. Time and head are of queries or keys, whichever the result is for.
-struct RowPlace {
+struct RowPosition {
   std::size_t array = 0;
   Index batch = 0, head = 0, time = 0;
 };
@@ -33,7 +33,7 @@ class Residuals {
             const NamedResults& declared, const Rounding& rounding);
 
   Index rows() const { return static_cast<Index>(misfit_.size()); }
-  const RowPlace& place(Index row) const { return places_[as_size(row)]; }
+  const RowPosition& position(Index row) const { return positions_[as_size(row)]; }
   /// (batch, head) of an array as one number.
   Index group(Index row) const { return groups_[as_size(row)]; }
   Index groups() const { return group_count_; }
@@ -69,7 +69,7 @@ class Residuals {
   double noise(const Array& array, Index row, double value) const;
 
   std::vector<Array> arrays_;
-  std::vector<RowPlace> places_;
+  std::vector<RowPosition> positions_;
   std::vector<Index> groups_;
   std::vector<double> misfit_, freedom_, cell_misfit_;
   std::vector<bool> off_, rounds_to_16_bits_;
