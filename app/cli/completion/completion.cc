@@ -53,11 +53,11 @@ Open read_words(const Words& words, const OptionList& own, const OptionList& com
 }
 
 /// The operand at a position; the last one may be repeated. Null when no more may follow.
-const Option* operand_at(const OptionList& own, std::size_t place) {
+const Option* operand_at(const OptionList& own, std::size_t index) {
   const Option* last = nullptr;
   for (const Option& option : own.options()) {
     if (!option.operand) continue;
-    if (place-- == 0) return &option;
+    if (index-- == 0) return &option;
     last = &option;
   }
   return last && last->repeated ? last : nullptr;

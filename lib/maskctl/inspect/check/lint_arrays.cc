@@ -205,10 +205,10 @@ Findings lint_positions(const Tensor& array) {
 
 Findings lint_positions_against_segments(const Tensor& positions, const Tensor& segments,
                                          std::int32_t pad_id) {
-  const IdRows places = rows_of(positions, "position ids");
+  const IdRows given = rows_of(positions, "position ids");
   const IdRows ids = rows_of(segments, "segment ids");
   Findings out;
-  if (places.batch != ids.batch || places.length != ids.length) {
+  if (given.batch != ids.batch || given.length != ids.length) {
     out.push_back({&lint_rule("positions-segments"),
                    fmt::format("position ids are {}, segment ids {}", shape_text(positions.shape()),
                                shape_text(segments.shape())),
@@ -218,17 +218,18 @@ Findings lint_positions_against_segments(const Tensor& positions, const Tensor& 
   }
   Tally tally;
   for (Index b = 0; b < ids.batch; ++b) {
-    const auto place = places.row(b), id = ids.row(b);
+    const auto position = given.row(b), id = ids.row(b);
     for (std::size_t i = 1; i < id.size(); ++i) {
-      if (id[i] == pad_id || id[i - 1] == pad_id || place[i] < 0 || place[i - 1] < 0) continue;
+      if (id[i] == pad_id || id[i - 1] == pad_id || position[i] < 0 || position[i - 1] < 0)
+        continue;
       const bool new_segment = id[i] != id[i - 1];
-      const bool new_position = place[i] != place[i - 1] + 1;
+      const bool new_position = position[i] != position[i - 1] + 1;
       if (new_segment == new_position) continue;
       tally.add(b, i, [&] {
-        return new_segment
-                   ? fmt::format("segment {} starts, but positions go on with {}", id[i], place[i])
-                   : fmt::format("positions restart with {}, but segment {} goes on", place[i],
-                                 id[i]);
+        return new_segment ? fmt::format("segment {} starts, but positions go on with {}", id[i],
+                                         position[i])
+                           : fmt::format("positions restart with {}, but segment {} goes on",
+                                         position[i], id[i]);
       });
     }
   }

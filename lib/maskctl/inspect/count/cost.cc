@@ -101,11 +101,11 @@ Spread spread(const std::vector<LengthGroup>& groups) {
     return static_cast<double>(group->keys);
   };
   for (std::size_t i = 0; i < kQuantiles.size(); ++i) {
-    const double place = kQuantiles[i] * static_cast<double>(values - 1);
-    const auto below = static_cast<Index>(place);
+    const double rank = kQuantiles[i] * static_cast<double>(values - 1);
+    const auto below = static_cast<Index>(rank);
     const double low = value_at(below);
     const double high = value_at(std::min(below + 1, values - 1));
-    out.quantiles[i] = low + (high - low) * (place - static_cast<double>(below));
+    out.quantiles[i] = low + (high - low) * (rank - static_cast<double>(below));
   }
   return out;
 }

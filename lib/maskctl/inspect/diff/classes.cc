@@ -28,8 +28,8 @@ class TileMarks {
     if (table <= kMostNumbers) numbers_.resize(table, -1);
     for (std::size_t row = 0; row < a.rows.size(); ++row) {
       const Pair pair = pair_of(row);
-      std::int32_t& number = numbers_.empty() ? hashed_.try_emplace(place(pair), -1).first->second
-                                              : numbers_[place(pair)];
+      std::int32_t& number = numbers_.empty() ? hashed_.try_emplace(index(pair), -1).first->second
+                                              : numbers_[index(pair)];
       if (number >= 0) continue;
       number = static_cast<std::int32_t>(pairs_.size());
       pairs_.push_back(pair);
@@ -59,7 +59,7 @@ class TileMarks {
 
   /// The number of the pair of classes of a row.
   std::size_t pair_number(Index row) const {
-    const std::size_t at = place(pair_of(as_size(row)));
+    const std::size_t at = index(pair_of(as_size(row)));
     return as_size(numbers_.empty() ? hashed_.find(at)->second : numbers_[at]);
   }
 
@@ -95,7 +95,7 @@ class TileMarks {
     std::uint32_t a, b;
   };
   Pair pair_of(std::size_t row) const { return {a_.rows[row].list, b_.rows[row].list}; }
-  std::size_t place(const Pair& pair) const { return pair.a * as_size(b_.count) + pair.b; }
+  std::size_t index(const Pair& pair) const { return pair.a * as_size(b_.count) + pair.b; }
 
   /// Marks the tiles in which a class has keys, for every pair that the class is in.
   void mark_classes(const ClippedRows& side, std::uint32_t Pair::*member, Kind kind) {

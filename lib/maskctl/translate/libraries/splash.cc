@@ -156,9 +156,9 @@ std::optional<Python> given_segment_ids(const LibrarySource& source) {
 std::optional<std::vector<Index>> segments_of(const LibrarySource& source) {
   const auto ids = given_segment_ids(source);
   if (!ids) return std::nullopt;
-  const auto lengths_of = [&](const char* side, std::size_t place) {
+  const auto lengths_of = [&](const char* side, std::size_t index) {
     const Python* array = named(*ids, side);
-    if (!array && place < ids->items.size()) array = &ids->items[place];
+    if (!array && index < ids->items.size()) array = &ids->items[index];
     if (!array) source.fail(ids->position, "expected SegmentIds(q=IDS, kv=IDS)");
     const auto lengths = id_lengths(source, *array, false);
     if (!lengths) source.fail(array->position, "the values of the ids are needed");

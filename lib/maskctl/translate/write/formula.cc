@@ -345,7 +345,7 @@ class Composer {
   std::vector<std::string> notes;
 
  private:
-  using Place = std::function<Expr(const Expr&)>;
+  using Mapping = std::function<Expr(const Expr&)>;
 
   bool add(const Step& step);
   bool add_scope(const Step& step, const step::Scoped& scope);
@@ -357,7 +357,7 @@ class Composer {
   }
 
   const StepName& name_;
-  Place place_ = [](const Expr& expr) { return expr; };  // maps a rule's indices to the mask's
+  Mapping to_mask_ = [](const Expr& expr) { return expr; };  // maps a rule's indices to the mask's
 };
 
 Expr met(Meets how, const Expr& mask, const Expr& cells) {
@@ -386,7 +386,7 @@ bool Composer::add(const Step& step) {
   const RuleInfo& rule = step.row();
   const CellFormula formula = rule.formula(step);
   if (!formula.cells) return refuse(step, formula.missing);
-  mask = met(rule.meets(step), mask, place_(*formula.cells));
+  mask = met(rule.meets(step), mask, to_mask_(*formula.cells));
   return true;
 }
 
@@ -427,14 +427,14 @@ bool Composer::add_scope(const Step& step, const step::Scoped& scope) {
 
 /// Per token: its position in its document, and the document's lengths.
 struct DocumentSide {
-  std::vector<Index> place, queries, keys;
+  std::vector<Index> position, queries, keys;
 };
 
 DocumentSide document_side(const std::vector<Index>& own, const std::vector<Index>& queries,
                            const std::vector<Index>& keys) {
   DocumentSide out;
   for (std::size_t d = 0; d < own.size(); ++d) {
-    for (Index i = 0; i < own[d]; ++i) out.place.push_back(i);
+    for (Index i = 0; i < own[d]; ++i) out.position.push_back(i);
     out.queries.insert(out.queries.end(), as_size(own[d]), queries[d]);
     out.keys.insert(out.keys.end(), as_size(own[d]), keys[d]);
   }
@@ -456,13 +456,13 @@ bool Composer::add_documents(const Step& step, const step::Within& within) {
   };
   const DocumentSide q = document_side(queries, queries, keys);
   const DocumentSide k = document_side(keys, queries, keys);
-  const Expr query = numbers("q_pos", q.place, row);
-  const Expr key = numbers(shared ? "q_pos" : "kv_pos", k.place, expr::key());
+  const Expr query = numbers("q_pos", q.position, row);
+  const Expr key = numbers(shared ? "q_pos" : "kv_pos", k.position, expr::key());
   const Expr all_keys = numbers(shared ? "q_len" : "kv_len", q.keys, row);
   const Expr last = shared ? query : query + all_keys - numbers("q_len", q.queries, row);
   Composer inner(*this);
-  inner.place_ = [&](const Expr& own) {
-    return place_(replaced(own, [&](const ExprNode& leaf) -> std::optional<Expr> {
+  inner.to_mask_ = [&](const Expr& own) {
+    return to_mask_(replaced(own, [&](const ExprNode& leaf) -> std::optional<Expr> {
       if (leaf.kind == Expr::Kind::kQuery) return query;
       if (leaf.kind == Expr::Kind::kKey) return key;
       if (leaf.kind == Expr::Kind::kKeys) return all_keys;
@@ -470,8 +470,8 @@ bool Composer::add_documents(const Step& step, const step::Within& within) {
       return leaf.align == Align::kBottomRight ? last : query;
     }));
   };
-  const Expr same = place_(expr::document("doc_id", queries, row) ==
-                           expr::document(shared ? "doc_id" : "kv_doc_id", keys, expr::key()));
+  const Expr same = to_mask_(expr::document("doc_id", queries, row) ==
+                             expr::document(shared ? "doc_id" : "kv_doc_id", keys, expr::key()));
   if (!inner.add(within.chain)) {
     missing = inner.missing;
     return false;
