@@ -76,39 +76,6 @@ void write_arrays(const lazy::BlockInfo& info, const BlockmapOptions& options, S
   maskctl::write_arrays(options.dest, arrays, how);
 }
 
-std::string figure_line(std::string_view label, std::string_view value) {
-  return fmt::format("{:<22}{}\n", label, value);
-}
-
-std::string counts_text(const BlockmapReport& report) {
-  constexpr std::size_t kHeadLines = 32;
-  std::string out = fmt::format("{:<10}{:>12}{:>12}{:>12}\n", "head", "empty", "partial", "full");
-  for (std::size_t h = 0; h < std::min(report.heads.size(), kHeadLines); ++h) {
-    const BlockCounts& counts = report.heads[h];
-    out += fmt::format("  {:<8}{:>12}{:>12}{:>12}\n", h, counts.empty, counts.partial, counts.full);
-  }
-  if (report.heads.size() > kHeadLines) {
-    out += fmt::format("  ... {} more; --json lists all\n", report.heads.size() - kHeadLines);
-  }
-  return out;
-}
-
-std::string blockmap_text(const BlockmapReport& report) {
-  std::string out = figure_line("shape", shape_text(report.mask));
-  out += figure_line("block", fmt::format("{}x{}{}", report.block.q, report.block.k,
-                                          report.dkv ? ", by key blocks (dkv)" : ""));
-  out += counts_text(report) + "\n";
-  for (const ArrayReport& array : report.arrays) {
-    out += figure_line(
-        array.name,
-        array.dtype.empty() ? "none" : fmt::format("{} {}", array.dtype, shape_text(array.shape)));
-  }
-  out +=
-      "block_mask: 0 empty, 1 partial, 2 full; data_next: the block to load next; mask_next: the\n"
-      "partial block to load next\n";
-  return out;
-}
-
 ArrayReport array_report(std::string name_of, const Tensor* tensor) {
   if (!tensor) return {std::move(name_of), "", {}};
   return {std::move(name_of), std::string(name(tensor->dtype())), tensor->shape()};
@@ -145,7 +112,11 @@ Answer blockmap(const BlockmapOptions& options, Session& session) {
   if (!options.dest.empty()) write_arrays(info, options, session);
   if (options.dest == "-") return {};
   const BlockmapReport report = report_of(mask, options, info);
-  return {options.json ? blockmap_json(report) : blockmap_text(report)};
+  if (options.json) return {blockmap_json(report)};
+  return {
+      blockmap_text(report) +
+      "block_mask: 0 empty, 1 partial, 2 full; data_next: the block to load next; mask_next: the\n"
+      "partial block to load next\n"};
 }
 
 }  // namespace maskctl::app::ejkernel

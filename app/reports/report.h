@@ -90,7 +90,7 @@ struct BlockmapReport {
   Mask mask;
   BlockSize block;
   bool dkv = false;
-  std::vector<BlockCounts> heads;
+  std::vector<BlockCounts> heads;  // of one batch, or those of all batches after each other
   std::vector<ArrayReport> arrays;
 };
 
@@ -127,6 +127,7 @@ std::string cost_json(std::string_view source, const Mask& mask, const Cost& cos
 std::string diff_json(const DiffReport& report);
 std::string seq_json(std::string_view what, const Tensor& values);
 std::string blockmap_json(const BlockmapReport& report);
+std::string blockmap_text(const BlockmapReport& report);
 std::string ops_json(std::span<const StepInfo* const> ops);
 
 /// `leaks`: between documents that were given.

@@ -55,6 +55,23 @@ LoadedMask Loader::read(const std::string& source, RowsSink rows_read) {
   return loaded;
 }
 
+Loader::Blocks Loader::blocks(const std::string& source) {
+  const Given* const given = session_.given(source);
+  const auto* const mask = given ? std::get_if<LoadedMask>(given) : nullptr;
+  if (mask && !mask->blocks) {
+    throw Error(Errc::kInvalidArgument,
+                fmt::format("{}: a mask that was read as {}; expected lists or an array of blocks",
+                            source, name(mask->kind)));
+  }
+  if (mask) return {mask->blocks->map, mask->blocks->size};
+  if (given || is_generator(source) || !holds_block_lists(source)) return {array(source), {}};
+  MaskReadOptions how;
+  how.read = options().read;
+  how.block = source_.block;
+  LoadedMask loaded = read_mask(source, how);  // its notes are about the mask
+  return {std::move(loaded.blocks->map), loaded.blocks->size};
+}
+
 LoadedMask Loader::read_segments(const std::string& source) {
   MaskReadOptions as_segments;
   as_segments.as = ArrayKind::kSegments;

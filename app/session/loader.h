@@ -29,6 +29,13 @@ class Loader {
   /// A mask as --as and related options say, without transforms. Shows the rows of a dense one to
   /// `rows_read` as they come (io/masks/mask_io.h).
   LoadedMask read(const std::string& source, RowsSink rows_read = {});
+  /// The blocks that a kernel visits: lists of a container, or an array of blocks, which has no
+  /// size of its own.
+  struct Blocks {
+    Tensor map;
+    std::optional<BlockSize> size;
+  };
+  Blocks blocks(const std::string& source);
   /// The ids along both axes from a SOURCE, as a segments mask would have them.
   LoadedMask read_segments(const std::string& source);
   /// The chain of all steps.

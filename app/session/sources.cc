@@ -24,7 +24,8 @@ struct Candidate {
 /// The kinds whose arrays may lie in one container.
 bool takes_containers(const SourceOptions& how) {
   return how.as == ArrayKind::kMaskInfo || how.as == ArrayKind::kRuns ||
-         how.as == ArrayKind::kPairs || how.as == ArrayKind::kBits;
+         how.as == ArrayKind::kPairs || how.as == ArrayKind::kBits ||
+         (how.as && lists_blocks(*how.as));
 }
 
 /// The arrays of a file that holds several masks; nothing for any other SOURCE.
@@ -82,7 +83,9 @@ bool is_one_mask(const std::vector<std::string>& names) {
     });
   };
   return names.size() == 1 || (names.size() == 2 && has("q") && has("kv")) ||
-         (has("indptr") && has("begin") && has("end") && has("shape"));
+         (has("indptr") && has("begin") && has("end") && has("shape")) ||
+         (has("kv_num_blocks") && has("kv_indices")) ||
+         (has("mask_block_cnt") && has("mask_block_idx")) || (has("indptr") && has("indices"));
 }
 
 Visits visit_sources(const std::vector<std::string>& sources, const SourceOptions& how,

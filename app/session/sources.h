@@ -11,7 +11,8 @@
 
 namespace maskctl::app {
 
-/// True if arrays of these names are one mask: a single array, the ids of both sides, or runs.
+/// True if arrays of these names are one mask: a single array, the ids of both sides, runs, or
+/// lists of blocks.
 bool is_one_mask(const std::vector<std::string>& names);
 
 /// What became of several SOURCEs.

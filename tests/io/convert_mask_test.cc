@@ -27,6 +27,7 @@ MaskWriteOptions writing(ArrayKind kind) {
     options.block = kBlock;
     options.dtype = DType::kBool;  // partial blocks cannot be read back
   }
+  if (lists_blocks(kind)) options.block = kBlock;
   return options;
 }
 

@@ -135,7 +135,7 @@ TEST_CASE("kinds have names that read back") {
   CHECK(kind_from_name("cu-seqlens") == ArrayKind::kCuSeqlens);
   CHECK(error_of([] { kind_from_name("desne"); }) ==
         "unknown kind 'desne'; expected one of dense, padding, key-padding, segments, positions, "
-        "cu_seqlens, pairs, bias, blockmap, bits, runs, mask-info, token-types");
+        "cu_seqlens, pairs, bias, blockmap, flex, fa4, bsr, bits, runs, mask-info, token-types");
 }
 
 TEST_CASE("files that are not arrays are refused") {

@@ -3,6 +3,8 @@
 
 #include <fmt/format.h>
 
+#include <optional>
+
 #include "app/cli/commands/command.h"
 #include "app/cli/parser/groups.h"
 #include "app/cli/parser/values.h"
@@ -20,7 +22,7 @@ struct AuditOptions {
   SourceOptions source;
   std::string name;
   std::string map;
-  BlockSize block{128, 128};
+  std::optional<BlockSize> block;
   bool json = false;
 };
 
@@ -28,7 +30,7 @@ void declare(OptionList& list, AuditOptions& audit) {
   list.operand("SOURCE", audit.name);
   list.operand("MAP", audit.map);
   declare_source(list, audit.source);
-  list.value("--block", "QxK", "block of the map, queries x keys (128)",
+  list.value("--block", "QxK", "block of the map, queries x keys (that of the lists; 128)",
              [&audit](const std::string& text) { audit.block = parse_block(text, "--block"); });
   list.json("maskctl.audit/1", audit.json);
 }
@@ -54,10 +56,21 @@ std::string audit_text(const Mask& mask, const BlockAudit& audit) {
                            counted(audit.wasted, "kept block"));
 }
 
+/// The size that is asked for, that of the lists, or 128.
+BlockSize block_of(const AuditOptions& options, const Loader::Blocks& map) {
+  if (options.block && map.size && *options.block != *map.size) {
+    throw Error(Errc::kInvalidArgument,
+                fmt::format("{}: blocks of {}x{}, but --block {}x{}", options.map, map.size->q,
+                            map.size->k, options.block->q, options.block->k));
+  }
+  return options.block.value_or(map.size.value_or(BlockSize{128, 128}));
+}
+
 Answer run(const AuditOptions& options, Session& session) {
   Loader loader(options.source, session);
   const Mask mask = loader.transformed(loader.read(options.name).mask);
-  const BlockAudit found = audit_blocks(mask, loader.array(options.map), options.block);
+  const Loader::Blocks map = loader.blocks(options.map);
+  const BlockAudit found = audit_blocks(mask, map.map, block_of(options, map));
   return {
       options.json ? audit_json(options.name, options.map, mask, found) : audit_text(mask, found),
       found.ok() ? 0 : 1};
@@ -71,7 +84,8 @@ const Command kAudit = command<AuditOptions, declare, run>({
     .operands = "SOURCE MAP",
     .summary = "a kernel's map of blocks against the mask: what it drops and leaks",
     .examples = "  maskctl audit gen:window:keys=101,n=512 map.npy --block 64\n"
-                "  maskctl audit seg.npy kept.npy --as segments -t causal --block 128x64\n",
+                "  maskctl audit seg.npy kept.npy --as segments -t causal --block 128x64\n"
+                "  maskctl audit seg.npy block_mask.npz --as segments -t causal\n",
     .negative = "the map loses or gains attention",
 });
 

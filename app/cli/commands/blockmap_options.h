@@ -6,6 +6,7 @@
 
 #include "app/session/options.h"
 #include "maskctl/base/index.h"
+#include "maskctl/io/kinds/kind.h"
 #include "maskctl/mask/block_size.h"
 
 namespace maskctl::app {
@@ -13,6 +14,7 @@ namespace maskctl::app {
 struct BlockmapOptions {
   SourceOptions source;
   std::string name;
+  std::optional<ArrayKind> to;  // a kind that lists blocks; else the arrays of ejkernel
   std::optional<BlockSize> block;
   Index batch = 0;
   Index head_shards = 1;

@@ -36,7 +36,7 @@ void declare(OptionList& list, ConvertOptions& convert) {
                       "FILE.npy, FILE.npz:KEY, FILE.h5:/NAME, FILE.safetensors:NAME, or -");
   list.value("--to", "KIND", "what to write; absent: what was read",
              [&convert](const std::string& text) { convert.to = parse_kind(text, "--to", true); });
-  list.value("--block", "QxK", "block of --to blockmap, queries x keys",
+  list.value("--block", "QxK", "block of --to blockmap, flex, fa4 and bsr, queries x keys",
              [&convert](const std::string& text) { convert.block = parse_block(text, "--block"); });
   static constexpr std::string_view kFills[] = {"inf", "min"};
   list.choice("--fill", kFills, "closed cells of --to bias: -inf, or the smallest finite number",
@@ -73,7 +73,8 @@ MaskWriteOptions write_options(const ConvertOptions& options, ArrayKind to, Sess
                 fmt::format("--fill is for --to bias, not for {}", name(to)));
   }
   if (options.fill == ConvertOptions::Fill::kMin) out.fill = BiasFill::kMin;
-  out.block = options.block || to != ArrayKind::kBlockmap ? options.block : options.source.block;
+  const bool blocks = to == ArrayKind::kBlockmap || lists_blocks(to);
+  out.block = options.block || !blocks ? options.block : options.source.block;
   out.padding = options.padding;
   out.max_bytes = session.settings().max_bytes;
   out.force = options.output.force;
@@ -116,6 +117,7 @@ Answer run(const ConvertOptions& options, Session& session) {
   const ArrayKind to = options.to.value_or(same_kind(loaded));
   MaskWriteOptions how = write_options(options, to, session);
   how.rank = loaded.rank;
+  if (loaded.blocks && !how.block && lists_blocks(to)) how.block = loaded.blocks->size;
   const ConvertedMask converted = converted_mask(loader, std::move(loaded), how);
   const bool may_lose = options.lossy && !session.settings().strict;
   if (!options.roundtrip && !may_lose) check_loss(converted, options, session.settings().strict);

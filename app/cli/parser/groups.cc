@@ -99,7 +99,8 @@ void declare_source(OptionList& list, SourceOptions& source) {
   list.under(kReading, [&] {
     declare_transforms(list, source);
     list.value("--as", "KIND",
-               fmt::format("how to read the array: {}; blockmap:QxK gives its blocks too",
+               fmt::format("how to read the array: {}; blockmap:QxK gives its blocks too, as do "
+                           "flex:, fa4: and bsr:QxK where the arrays do not",
                            fmt::join(kind_names(), ", ")),
                [&source](const std::string& text) { read_as(text, "--as", source); });
     static constexpr std::string_view kKeep[] = {"0", "1"};
@@ -146,9 +147,11 @@ void declare_semantics(OptionList& list, SourceOptions& source) {
 
 void read_as(const std::string& text, const std::string& option, SourceOptions& source) {
   if (text == "bf16" || text == "bfloat16") return;  // two untyped bytes are so anyway
-  if (text.starts_with("blockmap:")) {
-    source.as = ArrayKind::kBlockmap;
-    source.block = parse_block(text.substr(9), option + " blockmap");
+  static constexpr std::string_view kOfBlocks[] = {"blockmap", "flex", "fa4", "bsr"};
+  const std::string kind = text.substr(0, text.find(':'));
+  if (kind.size() < text.size() && std::ranges::count(kOfBlocks, kind) > 0) {
+    source.as = parse_kind(kind, option);
+    source.block = parse_block(text.substr(kind.size() + 1), option + " " + kind);
   } else {
     source.as = parse_kind(text, option);
     if (source.as == ArrayKind::kMaskInfo) ejkernel::require(option + " mask-info");

@@ -13,11 +13,11 @@
 namespace maskctl {
 namespace {
 
-constexpr std::array kKinds{ArrayKind::kDense,     ArrayKind::kPadding,   ArrayKind::kKeyPadding,
-                            ArrayKind::kSegments,  ArrayKind::kPositions, ArrayKind::kCuSeqlens,
-                            ArrayKind::kPairs,     ArrayKind::kBias,      ArrayKind::kBlockmap,
-                            ArrayKind::kBits,      ArrayKind::kRuns,      ArrayKind::kMaskInfo,
-                            ArrayKind::kTokenTypes};
+constexpr std::array kKinds{
+    ArrayKind::kDense,     ArrayKind::kPadding,   ArrayKind::kKeyPadding, ArrayKind::kSegments,
+    ArrayKind::kPositions, ArrayKind::kCuSeqlens, ArrayKind::kPairs,      ArrayKind::kBias,
+    ArrayKind::kBlockmap,  ArrayKind::kFlex,      ArrayKind::kFa4,        ArrayKind::kBsr,
+    ArrayKind::kBits,      ArrayKind::kRuns,      ArrayKind::kMaskInfo,   ArrayKind::kTokenTypes};
 
 std::string with_dashes(std::string_view text) {
   std::string out(text);
@@ -67,6 +67,12 @@ std::string_view name(ArrayKind kind) {
       return "bias";
     case ArrayKind::kBlockmap:
       return "blockmap";
+    case ArrayKind::kFlex:
+      return "flex";
+    case ArrayKind::kFa4:
+      return "fa4";
+    case ArrayKind::kBsr:
+      return "bsr";
     case ArrayKind::kBits:
       return "bits";
     case ArrayKind::kRuns:
@@ -89,6 +95,10 @@ bool is_writable(ArrayKind kind) {
 bool has_two_sides(ArrayKind kind) {
   return kind == ArrayKind::kSegments || kind == ArrayKind::kPositions ||
          kind == ArrayKind::kCuSeqlens || kind == ArrayKind::kPairs;
+}
+
+bool lists_blocks(ArrayKind kind) {
+  return kind == ArrayKind::kFlex || kind == ArrayKind::kFa4 || kind == ArrayKind::kBsr;
 }
 
 ArrayKind kind_from_name(std::string_view text) {

@@ -23,6 +23,9 @@ enum class ArrayKind : std::uint8_t {
   kPairs,       // [2B]: start and end of each batch
   kBias,        // as dense, of floats: 0 open, -inf or the lowest finite number closed
   kBlockmap,    // as dense, one cell per block: 0 empty, 1 partial, 2 full; or bool
+  kFlex,        // arrays kv_num_blocks, kv_indices and others: BlockMask of FlexAttention
+  kFa4,         // arrays mask_block_cnt, mask_block_idx and others: FlashAttention-4
+  kBsr,         // arrays indptr, indices: block-sparse rows, as of FlashInfer
   kBits,        // [N] bytes: the cells of [B,H,Q,K] in C order, bit i % 8 of byte i / 8
   kRuns,        // arrays indptr, begin, end, shape: the lossless exchange form
   kMaskInfo,    // the arrays of a stored MaskInfo, an object of another library; read only
@@ -30,7 +33,7 @@ enum class ArrayKind : std::uint8_t {
 };
 
 /// "dense", "padding", "key-padding", "segments", "positions", "cu_seqlens", "pairs", "bias",
-/// "blockmap", "bits", "runs", "mask-info", "token-types".
+/// "blockmap", "flex", "fa4", "bsr", "bits", "runs", "mask-info", "token-types".
 std::string_view name(ArrayKind kind);
 /// "-" and "_" are equivalent. Throws Error(kInvalidArgument) with the list of names.
 ArrayKind kind_from_name(std::string_view name);
@@ -40,6 +43,8 @@ std::span<const ArrayKind> all_kinds();
 bool is_writable(ArrayKind kind);
 /// True for kinds with one array for the queries and one for the keys.
 bool has_two_sides(ArrayKind kind);
+/// True for flex, fa4 and bsr, whose arrays list blocks; with blockmap, the kinds of blocks.
+bool lists_blocks(ArrayKind kind);
 
 /// The kinds that an array of this dtype and rank may be, whatever its values, and whether the
 /// values are needed to choose. Ranks 0 and above 4 fit nothing. Bits and block maps are never

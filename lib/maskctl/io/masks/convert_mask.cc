@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "maskctl/base/error.h"
+#include "maskctl/io/masks/block_lists_io.h"
 #include "maskctl/io/masks/mask_io.h"
 #include "maskctl/mask/arrays/dense.h"
 #include "maskctl/mask/arrays/nearest.h"
@@ -44,8 +45,12 @@ void check_dtype(ArrayKind kind, DType dtype) {
       return expect(is_integer(dtype) || dtype == DType::kBool, "bool or integers");
     case ArrayKind::kBits:
       return expect(dtype == DType::kUInt8, "uint8");
+    case ArrayKind::kFlex:
+    case ArrayKind::kFa4:
+    case ArrayKind::kBsr:
     case ArrayKind::kRuns:
-      return refuse("runs have types of their own; a dtype is for single arrays");
+      return refuse(fmt::format(
+          "arrays of {} have types of their own; a dtype is for single arrays", name(kind)));
     default:
       return;
   }
@@ -67,11 +72,12 @@ void check_options(const MaskWriteOptions& options) {
   if (options.fill != BiasFill::kInf && options.kind != ArrayKind::kBias) {
     refuse(fmt::format("what fills closed cells is for a bias, not for {}", name(options.kind)));
   }
-  if (options.kind == ArrayKind::kBlockmap && !options.block) {
+  const bool blocks = options.kind == ArrayKind::kBlockmap || lists_blocks(options.kind);
+  if (blocks && !options.block) {
     throw Error(Errc::kInvalidArgument, "a block map needs the size of its blocks",
                 {{Remedy::kGiveBlockSize}});
   }
-  if (options.kind != ArrayKind::kBlockmap && options.block) {
+  if (!blocks && options.block) {
     refuse(fmt::format("the size of blocks is for a block map, not for {}", name(options.kind)));
   }
 }
@@ -221,6 +227,14 @@ ConvertedMask convert_mask(const Mask& mask, const MaskWriteOptions& options) {
       out.changed = out.lost = out.mask.count() - mask.count();
       out.needs_shape =
           mask.queries() % options.block->q != 0 || mask.keys() % options.block->k != 0;
+      break;
+    case ArrayKind::kFlex:
+    case ArrayKind::kFa4:
+    case ArrayKind::kBsr:
+      out.mask = opened_blocks(mask, options.block->q, options.block->k);
+      out.changed = out.lost = out.mask.count() - mask.count();
+      out.arrays = block_list_arrays(mask_blocks(mask, *options.block), options.kind, false,
+                                     options.max_bytes);
       break;
     case ArrayKind::kBits:
       out.needs_shape = true;

@@ -394,6 +394,15 @@ LoadedMask load_array(OpenArray& array, ArrayKind kind, const MaskReadOptions& o
           fmt::format("{}: one array cannot be runs; expected a container of indptr, begin, "
                       "end and shape",
                       array.name));
+    case ArrayKind::kFlex:
+    case ArrayKind::kFa4:
+    case ArrayKind::kBsr:
+      throw Error(Errc::kInvalidArgument,
+                  fmt::format("{}: one array cannot be {}; expected a container of {}", array.name,
+                              name(kind),
+                              kind == ArrayKind::kFlex  ? "kv_num_blocks, kv_indices, ..."
+                              : kind == ArrayKind::kFa4 ? "mask_block_cnt, mask_block_idx, ..."
+                                                        : "indptr and indices"));
     case ArrayKind::kMaskInfo:
       throw Error(Errc::kInvalidArgument,
                   fmt::format("{}: not a stored MaskInfo, which is a container with an array "

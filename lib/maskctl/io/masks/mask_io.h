@@ -13,6 +13,7 @@
 #include "maskctl/io/kinds/kind.h"
 #include "maskctl/io/streams/options.h"
 #include "maskctl/mask/arrays/bias.h"
+#include "maskctl/mask/arrays/block_lists.h"
 #include "maskctl/mask/arrays/varlen.h"
 #include "maskctl/mask/block_size.h"
 #include "maskctl/mask/mask.h"
@@ -37,7 +38,7 @@ struct MaskReadOptions {
   bool keep_value_is_zero = false;
   /// The segment id that sees nothing.
   std::int32_t pad_id = -1;
-  /// The size of the blocks of a block map.
+  /// The size of the blocks of a block map, and of lists of blocks that do not say it.
   std::optional<BlockSize> block;
   /// Elements of a bias at or below this number are closed, other finite ones open. Only for arrays
   /// of floats.
@@ -57,6 +58,12 @@ struct MaskReadOptions {
   RowsSink rows_read;
 };
 
+/// A map [B,H,Qb,Kb] of blocks, uint8: 0 left out, 1 partial, 2 full.
+struct BlockMapRead {
+  Tensor map;
+  BlockSize size;
+};
+
 struct LoadedMask {
   Mask mask;
   ArrayKind kind = ArrayKind::kDense;
@@ -67,6 +74,8 @@ struct LoadedMask {
   /// [B,S] int32, for segments, and for positions (numbers of documents).
   std::optional<Tensor> q_segment_ids, kv_segment_ids;
   bool shared_ids = true;  // those of the keys are those of the queries, which were read once
+  /// For flex, fa4 and bsr: the blocks; `mask` has every cell of those that are not left out.
+  std::optional<BlockMapRead> blocks;
   /// The object of another library that was read; empty for arrays.
   std::any object;
   Index odd_bools = 0;  // bool bytes that are neither 0 nor 1, counted as true
@@ -95,7 +104,8 @@ std::optional<TwoSources> two_sources(std::string_view text);
 /// Reads FILE, CONTAINER:KEY or "-"; or "q=SOURCE,kv=SOURCE" for segments, positions, cu_seqlens
 /// and pairs, where a SOURCE may be quoted. A container that holds q and kv (and nothing else,
 /// unless --as is given) is read in the same way; one that holds indptr, begin, end and shape is
-/// runs; options.object may be another. With a KEY, the arrays are KEY/q and so on. For dense masks
+/// runs, one that holds lists of blocks flex, fa4 or bsr (docs/formats.md); options.object may be
+/// another. With a KEY, the arrays are KEY/q and so on. For dense masks
 /// and biases, the data of .npy and safetensors files is streamed: read by several threads from
 /// files, in order from pipes, and held only in packed form. Values other than 0 and 1 in dense and
 /// padding arrays are an Error naming the first (nonzero bytes of a bool are true, with a note), as
@@ -103,14 +113,17 @@ std::optional<TwoSources> two_sources(std::string_view text);
 /// with the source.
 LoadedMask read_mask(const std::string& source, const MaskReadOptions& options = {});
 
+/// Whether a SOURCE is a file of lists of blocks, or names a group of them; false for "-".
+bool holds_block_lists(const std::string& source);
+
 /// An array in memory that somebody else holds.
 struct NamedView {
   std::string name;
   TensorView array;
 };
 /// The mask of arrays in memory, which are read where they lie and not needed afterwards: a single
-/// one, whatever its name, or as in a container q and kv, or indptr, begin, end and shape. Messages
-/// start with `name`.
+/// one, whatever its name, or as in a container q and kv, runs, or lists of blocks. Messages start
+/// with `name`.
 LoadedMask read_mask(const std::string& name, std::span<const NamedView> arrays,
                      const MaskReadOptions& options = {});
 
@@ -124,7 +137,7 @@ struct MaskWriteOptions {
   bool keep_value_is_zero = false;      // 0 = open (dense), 0 = valid (padding, key-padding)
   std::int32_t pad_id = -1;             // for segments
   BiasFill fill = BiasFill::kInf;       // for closed cells of a bias
-  std::optional<BlockSize> block = {};  // for a block map
+  std::optional<BlockSize> block = {};  // for the kinds of blocks
   PaddingTokens padding = PaddingTokens::kSegments;  // for cu_seqlens of a batch
   Index max_bytes = Index{4} << 30;  // limit for allocations: whole arrays, or rows of a dense one
   bool force = false;                // replace an existing file
@@ -172,5 +185,11 @@ void write_mask(const std::string& dest, const Mask& mask, const MaskWriteOption
 /// What write_mask would write to a container, in memory. Throws Error(kLimit) when an array takes
 /// more than options.max_bytes.
 std::vector<NamedTensor> mask_arrays(ConvertedMask converted, const MaskWriteOptions& options);
+
+/// The arrays of a kind that lists blocks, with block_size and seq_lengths: flex as torch's
+/// create_block_mask makes them, fa4 with lists as wide as the longest. `by_keys`: fa4 and bsr by
+/// rows of key blocks, for a backward pass. Throws Error(kLimit).
+std::vector<NamedTensor> block_list_arrays(const MaskBlocks& blocks, ArrayKind kind, bool by_keys,
+                                           Index max_bytes);
 
 }  // namespace maskctl

@@ -10,6 +10,7 @@
 #include "maskctl/base/checked.h"
 #include "maskctl/base/error.h"
 #include "maskctl/io/masks/array_choices.h"
+#include "maskctl/io/masks/block_lists_io.h"
 #include "maskctl/io/masks/mask_arrays.h"
 #include "maskctl/io/masks/view_container.h"
 #include "maskctl/mask/arrays/dense.h"
@@ -178,6 +179,11 @@ LoadedMask load_container(Container& container, const std::string& member,
     check_polarity(ArrayKind::kRuns, options);
     return load_runs(container, member, options);
   }
+  if (const auto kind = one ? std::nullopt : listed_kind(container, member);
+      kind && wanted(*kind)) {
+    check_polarity(*kind, options);
+    return load_block_lists(container, member, *kind, options);
+  }
   const ObjectKind* const object = options.object;
   if (!one && object && wanted(object->kind) && object->is_in(container, member)) {
     return load_object(container, member, options);
@@ -279,6 +285,15 @@ std::optional<TwoSources> two_sources(std::string_view text) {
     return {{second.second, first.second}};
   throw Error(Errc::kInvalidArgument,
               fmt::format("'{}' does not name two arrays; expected q=SOURCE,kv=SOURCE", whole));
+}
+
+bool holds_block_lists(const std::string& source) {
+  const SourceName name = parse_source_name(source);
+  std::error_code failed;
+  if (!std::filesystem::is_regular_file(name.path, failed)) return false;
+  const auto container = open_container(name.path, {});
+  const bool one = !name.member.empty() && container->contains(name.member);
+  return !one && listed_kind(*container, name.member).has_value();
 }
 
 LoadedMask read_mask(const std::string& source, const MaskReadOptions& options) {

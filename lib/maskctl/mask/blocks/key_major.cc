@@ -1,4 +1,6 @@
 // Tile tables with queries and keys exchanged.
+#include "maskctl/mask/blocks/key_major.h"
+
 #include <algorithm>
 #include <limits>
 #include <numeric>
@@ -81,18 +83,6 @@ class ColumnRuns {
   std::vector<Found> found_;  // runs of one column ascend
 };
 
-TileMap transposed(const TileMap& map) {
-  TileMap out{map.keys, map.queries, map.k_tile, map.q_tile, {}, {}};
-  ColumnRuns columns(map.tile_columns());
-  const StopPoll poll;
-  for (Index t = 0; t < map.tile_rows(); ++t) {
-    poll();
-    columns.add(t, map.row(t));
-  }
-  columns.finish(map.tile_rows(), out.row_offsets, out.runs);
-  return out;
-}
-
 /// The payloads of `table` in the order of the transposed table.
 std::vector<PayloadId> by_column(const TileTable& table, std::vector<Index> next) {
   std::vector<PayloadId> out(table.payloads.size());
@@ -154,9 +144,21 @@ TilePayloads transposed(const TilePayloads& pools, std::vector<PayloadId>& ids) 
 
 }  // namespace
 
+TileMap key_major(const TileMap& map) {
+  TileMap out{map.keys, map.queries, map.k_tile, map.q_tile, {}, {}};
+  ColumnRuns columns(map.tile_columns());
+  const StopPoll poll;
+  for (Index t = 0; t < map.tile_rows(); ++t) {
+    poll();
+    columns.add(t, map.row(t));
+  }
+  columns.finish(map.tile_rows(), out.row_offsets, out.runs);
+  return out;
+}
+
 TileTable key_major(const TileTable& table) {
   TileTable out;
-  out.tiles = transposed(table.tiles);
+  out.tiles = key_major(table.tiles);
   out.partial_offsets = partial_offsets(out.tiles);
   out.payloads = by_column(table, out.partial_offsets);
   out.pools = transposed(table.pools, out.payloads);

@@ -15,7 +15,7 @@ namespace {
 
 constexpr std::size_t kBandRuns = std::size_t{1}
                                   << 16;   // above this, bands cost more than run lists
-constexpr std::size_t kBandsPerSlab = 16;  // more would split quadratically under a diagonal
+constexpr std::size_t kBandsOfASlab = 16;  // more would split quadratically under a diagonal
 
 /// The ids of one side, and the id that is closed there.
 struct Ids {
@@ -144,7 +144,7 @@ PlanePtr as_bands(const Ids& q, const Ids& k) {
     if (number == IdNumbers::kNone) continue;
     const auto keys = lists.list(number);
     used += keys.size();
-    if (keys.size() > kBandsPerSlab || used > kBandRuns) return nullptr;
+    if (keys.size() > kBandsOfASlab || used > kBandRuns) return nullptr;
     Slab slab{{run.at.begin, run.at.end}, {}};
     for (const Run& key : keys) slab.bands.push_back({key.begin, key.end, 0, 0});
     slabs.push_back(std::move(slab));

@@ -1,0 +1,256 @@
+#include "maskctl/io/masks/block_lists_io.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <span>
+
+#include "maskctl/base/checked.h"
+#include "maskctl/base/error.h"
+#include "maskctl/io/formats/container.h"
+#include "maskctl/mask/arrays/array_kinds.h"
+#include "maskctl/mask/arrays/block_lists.h"
+#include "maskctl/tensor/convert.h"
+
+namespace maskctl {
+namespace {
+
+constexpr const char* kBlockSizeKey = "block_size";
+constexpr const char* kTorchBlockSizeKey = "BLOCK_SIZE";
+constexpr const char* kLengthsKey = "seq_lengths";
+
+/// A list of blocks among the arrays of a kind.
+struct ListRow {
+  const char *counts, *indices;
+  Fill fill;
+  bool by_keys = false;
+
+  std::uint8_t value() const { return fill == Fill::kFull ? 2 : 1; }
+};
+constexpr std::array kFlexLists{
+    ListRow{"kv_num_blocks", "kv_indices", Fill::kPartial},
+    ListRow{"full_kv_num_blocks", "full_kv_indices", Fill::kFull},
+    ListRow{"q_num_blocks", "q_indices", Fill::kPartial, true},
+    ListRow{"full_q_num_blocks", "full_q_indices", Fill::kFull, true},
+};
+constexpr std::array kFa4Lists{
+    ListRow{"mask_block_cnt", "mask_block_idx", Fill::kPartial},
+    ListRow{"full_block_cnt", "full_block_idx", Fill::kFull},
+};
+
+std::span<const ListRow> lists_of(ArrayKind kind) {
+  if (kind == ArrayKind::kFlex) return kFlexLists;
+  return kFa4Lists;
+}
+
+std::string key_in(const std::string& group, const char* key) {
+  return group.empty() ? key : group + "/" + key;
+}
+
+/// The arrays of a group, read in the order of the file.
+class Group {
+ public:
+  Group(Container& container, const std::string& group, std::vector<const char*> keys,
+        const ReadOptions& options, std::vector<std::string>& notes) {
+    std::erase_if(keys, [&](const char* key) { return !container.contains(key_in(group, key)); });
+    std::vector<std::string> names;
+    for (const char* key : keys) names.push_back(key_in(group, key));
+    std::vector<Tensor> read = container.read(names, options, notes);
+    for (std::size_t i = 0; i < keys.size(); ++i) {
+      arrays_.push_back({keys[i], std::move(read[i])});
+    }
+  }
+
+  const Tensor* find(std::string_view key) const {
+    const auto found = std::ranges::find(arrays_, key, &NamedTensor::name);
+    return found == arrays_.end() ? nullptr : &found->tensor;
+  }
+  Tensor take(std::string_view key) {
+    return std::move(std::ranges::find(arrays_, key, &NamedTensor::name)->tensor);
+  }
+  /// Two numbers that are at least `least`; nothing without the array.
+  std::optional<std::array<Index, 2>> two(const char* key, Index least) const {
+    const Tensor* const array = find(key);
+    if (!array) return std::nullopt;
+    const auto values =
+        array->elements() <= 2 ? as_int64(*array, key) : std::vector<std::int64_t>();
+    if (values.size() == 2 && values[0] >= least && values[1] >= least) {
+      return std::array<Index, 2>{values[0], values[1]};
+    }
+    throw Error(Errc::kFormat, fmt::format("{}: expected two numbers of at least {}, of queries "
+                                           "and keys",
+                                           key, least));
+  }
+
+ private:
+  std::vector<NamedTensor> arrays_;
+};
+
+std::vector<const char*> keys_of(ArrayKind kind) {
+  std::vector<const char*> keys{kBlockSizeKey, kTorchBlockSizeKey, kLengthsKey};
+  if (kind == ArrayKind::kBsr) {
+    keys.insert(keys.end(), {"indptr", "indices"});
+  } else {
+    for (const ListRow& list : lists_of(kind)) keys.insert(keys.end(), {list.counts, list.indices});
+  }
+  return keys;
+}
+
+BlockSize size_of(const Group& group, ArrayKind kind, const MaskReadOptions& options) {
+  const auto own = group.two(kBlockSizeKey, 1);
+  const auto stored = own ? own : group.two(kTorchBlockSizeKey, 1);
+  if (!stored) {
+    if (options.block) return *options.block;
+    throw Error(Errc::kInvalidArgument,
+                fmt::format("{} arrays without an array block_size do not say how large blocks are",
+                            name(kind)),
+                {{Remedy::kReadAs, kind == ArrayKind::kFlex  ? "flex:QxK"
+                                   : kind == ArrayKind::kFa4 ? "fa4:QxK"
+                                                             : "bsr:QxK"}});
+  }
+  const BlockSize size{(*stored)[0], (*stored)[1]};
+  if (!options.block || *options.block == size) return size;
+  throw Error(Errc::kInvalidArgument,
+              fmt::format("blocks of {}x{} are asked for, but block_size says {}x{}",
+                          options.block->q, options.block->k, size.q, size.k));
+}
+
+/// What is known of queries and keys; nothing for what only the lists can say.
+std::array<std::optional<Index>, 2> lengths_of(const Group& group, const MaskReadOptions& options) {
+  if (const auto stored = group.two(kLengthsKey, 0)) return {(*stored)[0], (*stored)[1]};
+  if (options.shape) return {(*options.shape)[2], (*options.shape)[3]};
+  return {};
+}
+
+/// Refuses lengths that are not as many blocks.
+void check_length(std::string_view what, std::optional<Index> length, Index block, Index blocks) {
+  if (!length || ceil_div(*length, block) == blocks) return;
+  throw Error(Errc::kFormat, fmt::format("{} {} are {} blocks of {}, but the lists have {}",
+                                         *length, what, ceil_div(*length, block), block, blocks));
+}
+
+/// How many blocks the keys are.
+Index key_blocks(std::optional<Index> keys, Index block, ArrayKind kind) {
+  if (keys) return ceil_div(*keys, block);
+  throw Error(
+      Errc::kShape,
+      fmt::format("{} arrays without an array seq_lengths do not say how many keys there are",
+                  name(kind)),
+      {{Remedy::kGiveShape}});
+}
+
+std::vector<NamedBlockList> taken(Group& group, ArrayKind kind, bool by_keys) {
+  std::vector<NamedBlockList> out;
+  for (const ListRow& list : lists_of(kind)) {
+    if (list.by_keys != by_keys) continue;
+    const bool counts = group.find(list.counts), indices = group.find(list.indices);
+    if (counts != indices) {
+      throw Error(Errc::kFormat, fmt::format("{} without {}", counts ? list.counts : list.indices,
+                                             counts ? list.indices : list.counts));
+    }
+    if (!counts) continue;
+    out.push_back({list.counts, list.indices, group.take(list.counts), group.take(list.indices),
+                   list.value()});
+  }
+  return out;
+}
+
+Tensor flex_map(Group& group, std::optional<Index> keys, Index block, Index max_bytes) {
+  const auto lists = taken(group, ArrayKind::kFlex, false);
+  const Tensor& indices = lists.front().indices;
+  const Index width = indices.rank() == 0 ? 0 : indices.extent(indices.rank() - 1);
+  const Index columns = keys ? ceil_div(*keys, block) : width;  // torch takes narrower lists too
+  if (width > columns) check_length("keys", keys, block, width);
+  Tensor map = map_of_lists(lists, columns, max_bytes);
+  const auto turned = taken(group, ArrayKind::kFlex, true);
+  if (!turned.empty()) check_turned(map, map_of_lists(turned, map.extent(2), max_bytes));
+  return map;
+}
+
+Tensor map_of(Group& group, ArrayKind kind, std::optional<Index> keys, Index block,
+              Index max_bytes) {
+  if (kind == ArrayKind::kFlex) return flex_map(group, keys, block, max_bytes);
+  const Index columns = key_blocks(keys, block, kind);
+  if (kind == ArrayKind::kBsr) {
+    return map_of_rows({group.take("indptr"), group.take("indices")}, columns, max_bytes);
+  }
+  return map_of_lists(taken(group, kind, false), columns, max_bytes);
+}
+
+/// Each cell of a listed block open.
+Mask opened(const Tensor& map, BlockSize size, std::optional<Index> queries,
+            std::optional<Index> keys) {
+  return mask_from_blockmap(astype(map, DType::kBool), size.q, size.k, queries, keys);
+}
+
+Tensor pair_of(Index q, Index k) {
+  Tensor out(DType::kInt64, {2});
+  out.as<std::int64_t>()[0] = q;
+  out.as<std::int64_t>()[1] = k;
+  return out;
+}
+
+}  // namespace
+
+std::optional<ArrayKind> listed_kind(const Container& container, const std::string& group) {
+  const auto holds = [&](const char* one, const char* other) {
+    return container.contains(key_in(group, one)) && container.contains(key_in(group, other));
+  };
+  if (holds("kv_num_blocks", "kv_indices")) return ArrayKind::kFlex;
+  if (holds("mask_block_cnt", "mask_block_idx")) return ArrayKind::kFa4;
+  if (holds("indptr", "indices")) return ArrayKind::kBsr;
+  return std::nullopt;
+}
+
+LoadedMask load_block_lists(Container& container, const std::string& group, ArrayKind kind,
+                            const MaskReadOptions& options) {
+  LoadedMask out;
+  Group arrays(container, group, keys_of(kind), options.read, out.notes);
+  try {
+    const BlockSize size = size_of(arrays, kind, options);
+    const auto [queries, keys] = lengths_of(arrays, options);
+    Tensor map = map_of(arrays, kind, keys, size.k, options.read.max_bytes);
+    check_length("queries", queries, size.q, map.extent(2));
+    out.mask = opened(map, size, queries, keys);
+    out.kind = kind;
+    out.dtype = "int32";
+    out.array_shape = map.shape();
+    const Index partial = std::ranges::count(map.as<std::uint8_t>(), 1);
+    if (kind != ArrayKind::kBsr && partial > 0) {
+      out.notes.push_back(
+          fmt::format("{}: {} partial blocks are read as open, for lists do not say which of their "
+                      "cells are; audit compares them with a mask",
+                      container.name(), partial));
+    }
+    out.blocks = BlockMapRead{std::move(map), size};
+  } catch (const Error& error) {
+    throw error.within(container.name());
+  }
+  return out;
+}
+
+std::vector<NamedTensor> block_list_arrays(const MaskBlocks& blocks, ArrayKind kind, bool by_keys,
+                                           Index max_bytes) {
+  const bool flex = kind == ArrayKind::kFlex;
+  const MaskBlocks turned = by_keys || flex ? key_major(blocks) : MaskBlocks();
+  const MaskBlocks& rows = by_keys ? turned : blocks;
+  std::vector<NamedTensor> out;
+  if (kind == ArrayKind::kBsr) {
+    BlockRows made = block_rows(rows, max_bytes);
+    out.push_back({"indptr", std::move(made.indptr)});
+    out.push_back({"indices", std::move(made.indices)});
+  } else {
+    for (const ListRow& list : lists_of(kind)) {
+      BlockList made = block_list(list.by_keys ? turned : rows, list.fill,
+                                  flex ? ListWidth::kColumns : ListWidth::kLongest, max_bytes);
+      out.push_back({list.counts, std::move(made.counts)});
+      out.push_back({list.indices, std::move(made.indices)});
+    }
+  }
+  out.push_back({kBlockSizeKey, pair_of(rows.size.q, rows.size.k)});
+  out.push_back({kLengthsKey, pair_of(rows.queries, rows.keys)});
+  return out;
+}
+
+}  // namespace maskctl
