@@ -15,7 +15,7 @@ namespace {
 
 constexpr Index kRandomDim = 64;
 /// One for each of two masks side by side.
-constexpr std::size_t kMostKept = 2;
+constexpr std::size_t kMostWeightsKept = 2;
 /// Larger random arrays, and rows of more products, would keep the reader waiting.
 constexpr Index kMostRandom = Index{1} << 24, kMostProducts = Index{1} << 28;
 
@@ -81,7 +81,7 @@ const WeightRow& RowWeights::row(const Mask& mask, Index batch, Index query) {
   for (const Kept& kept : kept_) {
     if (kept.is_of(mask, batch, query)) return kept.row;
   }
-  if (kept_.size() == kMostKept) kept_.pop_back();
+  if (kept_.size() == kMostWeightsKept) kept_.pop_back();
   WeightRow& row = kept_.emplace_front(Kept{mask, batch, query}).row;
   try {
     options_.query.empty() ? make_random(mask) : read();
