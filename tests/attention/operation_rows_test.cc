@@ -89,7 +89,7 @@ TEST_CASE("operations: names are unique") {
   std::set<std::string_view> operation_names;
   for (const Operation* const row : operations()) {
     CHECK(operation_names.insert(row->name).second);
-    if (row->id != row->name) CHECK(operation_names.insert(row->id).second);
+    if (row->alias != row->name) CHECK(operation_names.insert(row->alias).second);
     if (row->other_form) CHECK(row->other_form->name == row->name);
   }
   for (const Operation* const form : forms()) {
