@@ -108,8 +108,9 @@ TEST_CASE("documents: each form is read by each command, to one answer", "[docum
     const std::string number = count.substr(0, count.find(' '));
     const bool batches = contains(form.option, "minus");  // show draws the first of two
     const std::string shown = sandbox.run("maskctl show " + broken + " --ascii " + form.option).out;
+    const std::string open = batches ? " --script '<Enter>' " : " ";  // the first of the list
     const std::string screen =
-        sandbox.run("maskctl tui " + broken + " --dump - --color never " + form.option).out;
+        sandbox.run("maskctl tui " + broken + " --dump - --color never" + open + form.option).out;
     CHECK(contains(shown, batches ? "10 leaks in other batches; first: batch 1: --batch 1"
                                   : number + " leaks"));
     CHECK(contains(screen, batches ? "in 1 plane not shown" : "leaks " + number));
@@ -367,7 +368,7 @@ TEST_CASE("documents: show, tui, check and golden count the same leaks and the s
         CHECK(number_before(caption, " cells of padding") +
                   number_before(caption, " cell of padding") ==
               padding);
-        const std::string keys = std::string(as_size(b), '}') + std::string(as_size(h), ']');
+        const std::string keys = fmt::format(":b={},h={},q=0,k=0<Enter>", b, h);
         const std::string screen =
             sandbox
                 .run("maskctl tui m.npy --dump - --size 120x40 --color never --script '" + keys +

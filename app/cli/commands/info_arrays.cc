@@ -87,6 +87,19 @@ std::optional<ArrayReport> outline(const std::string& source, const ReadOptions&
   return std::nullopt;
 }
 
+/// The arrays of lists of blocks that do not say how large blocks are; nothing for other reasons
+/// why a SOURCE is no mask.
+std::optional<InfoReport> lists_report(const std::string& source, const std::string& why,
+                                       const Error& reason, const ReadOptions& options) {
+  const auto says_how = [](const Remedy& remedy) { return remedy.kind == Remedy::kReadAs; };
+  const SourceName named = parse_source_name(source);
+  if (named.path == "-" || std::ranges::none_of(reason.remedies(), says_how)) return std::nullopt;
+  const auto container = open_container(named.path, options);
+  InfoReport report = headers_report(source, *container);
+  report.notes.push_back(why);
+  return report;
+}
+
 /// Checks that the array can be read at all, and describes its finite numbers if it is a bias.
 void describe_numbers(const std::string& source, const ReadOptions& options, InfoReport& report) {
   const Tensor array = read_array(source, options);
@@ -109,13 +122,14 @@ std::optional<InfoReport> no_mask(const std::string& source, const Error& reason
   if (!names_one_source(source)) return {};
   if (how.as && how.as != ArrayKind::kBias) return {};
   const ReadOptions options = read_options(session);
-  std::optional<ArrayReport> array = outline(source, options);
-  if (!array) return {};
-  InfoReport report;
-  report.source = source;
   const std::string message = message_of(reason);
   const std::string named = source + ": ";
-  report.reason = message.substr(message.starts_with(named) ? named.size() : 0);
+  std::string why = message.substr(message.starts_with(named) ? named.size() : 0);
+  std::optional<ArrayReport> array = outline(source, options);
+  if (!array) return lists_report(source, why, reason, options);
+  InfoReport report;
+  report.source = source;
+  report.reason = std::move(why);
   if (dtype_from_name(array->dtype)) describe_numbers(source, options, report);
   report.arrays.push_back(std::move(*array));
   return report;
