@@ -47,7 +47,7 @@ SoftmaxOptions options_of(const Operation& operation, const NamedArguments& argu
   SoftmaxOptions out;
   out.scale = number(arguments, "softmax_scale");
   out.soft_cap = number(arguments, "logits_soft_cap");
-  const std::string_view policy = option(arguments, "empty_row");
+  const std::string policy = option(arguments, "empty_row");
   out.empty_row = policy == "mean"  ? EmptyRow::kMean
                   : policy == "nan" ? EmptyRow::kNan
                                     : EmptyRow::kZero;
