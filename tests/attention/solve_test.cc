@@ -7,7 +7,7 @@
 #include <functional>
 #include <limits>
 
-#include "maskctl/attention/verify/solve/row_panel.h"
+#include "maskctl/attention/verify/solve/together.h"
 #include "maskctl/base/error.h"
 #include "support/catch_compat.h"
 #include "support/error_of.h"

@@ -1,26 +1,58 @@
-// Rows of the same heads by least squares, many at once; private to solve.
+// The equations of rows of the same heads, and products with their matrices without these; private
+// to solve.
 #pragma once
 
-#include <optional>
 #include <span>
 #include <vector>
 
-#include "maskctl/attention/verify/solve/least_squares.h"
+#include "maskctl/attention/verify/solve/rows.h"
 
 namespace maskctl::attention::solving {
 
-/// What solve_all() finds, for each wanted row, by conjugate gradients: a step for all rows is a
-/// few products of matrices, where each row by itself would need its matrix of all pairs of keys.
-/// How sure a number is comes from the least eigenvalue that the steps have met, so that fewer keys
-/// may be certain, and rows absent that solve_all() solves.
-///
-/// `open`: [rows, Tk], the keys that are supposed. `wanted`: [rows].
-std::vector<std::optional<LeastSquares>> solve_rows(const SolveCall& call,
-                                                    std::span<const Head> heads, Range rows,
-                                                    const std::uint8_t* open,
-                                                    const std::vector<bool>& wanted, double noise);
+/// The normal equations of all rows: for each, gram x = right, of which no gram is ever made.
+class RowPanel {
+ public:
+  /// `open`: [rows, Tk], the keys that are supposed.
+  RowPanel(const SolveCall& call, std::span<const Head> heads, Range rows,
+           const std::uint8_t* open);
 
-/// Whether these heads have an equation for each key.
-bool has_equations(const SolveCall& call, std::span<const Head> heads);
+  Index count() const { return rows_.size(); }
+  Index keys() const { return keys_; }
+  std::size_t cells() const { return as_size(rows_.size() * keys_); }
+  std::size_t at(Index row) const { return as_size(row * keys_); }
+  const std::vector<double>& right() const { return right_; }
+  const std::vector<double>& diagonal() const { return diagonal_; }
+  /// False where all solutions times a number are solutions: then scale . x = 1 is one more.
+  bool fixed_scale() const { return fixed_scale_; }
+  const std::vector<double>& scale() const { return scale_; }
+  /// Of each key, the mean over the heads.
+  const std::vector<double>& weights() const { return weights_; }
+
+  /// gram x of each row.
+  void apply(const std::vector<double>& x, std::vector<double>& out) const;
+
+ private:
+  struct HeadTerms {
+    Head head;
+    std::vector<double> units;  // [rows, Tk]: weights by the standard deviation of the output
+    std::vector<double> lse;    // [rows]: what the square of their sum counts; empty without
+  };
+
+  /// What the kernel gave, [rows, Dv].
+  const double* out(Head head) const { return call_.out(head, rows_.begin).data(); }
+  void add(Head head, const std::uint8_t* open);
+  void add_row(const HeadRows& weighed, Index r, const std::uint8_t* open, HeadTerms& terms);
+  void add_lse(const HeadRows& weighed, Index r, double lse, double deviation, HeadTerms& terms);
+  void level(Index r);
+  void apply(const HeadTerms& terms, const std::vector<double>& x, std::vector<double>& sum) const;
+
+  const SolveCall& call_;
+  Range rows_;
+  Index keys_, dim_;
+  std::vector<HeadTerms> heads_;
+  std::vector<double> right_, diagonal_, weights_, scale_;
+  bool fixed_scale_ = false;
+  mutable std::vector<double> products_, vectors_;  // room for apply()
+};
 
 }  // namespace maskctl::attention::solving

@@ -1,0 +1,22 @@
+// Batches and heads that are solved together; private to solve.
+#pragma once
+
+#include <vector>
+
+#include "maskctl/attention/verify/solve/call.h"
+#include "maskctl/mask/mask.h"
+
+namespace maskctl::attention::solving {
+
+/// Batches and heads that share a mask for sure, as one place of the supposed mask.
+struct Unit {
+  Index b = 0, h = 0;  // in the supposed mask
+  std::vector<Head> heads;
+};
+
+/// Units whose supposed masks are equal.
+using Group = std::vector<Unit>;
+
+std::vector<Group> groups_of(const Mask& supposed, const Dims& d);
+
+}  // namespace maskctl::attention::solving
