@@ -53,12 +53,20 @@ void write_output(const Mask& mask, const OutputOptions& output, const Session& 
   options.append = output.append;
   options.gzip = output.gzip;
   options.progress = session.progress("writing");
-  write_converted(output.dest, convert_mask(mask, options), options, session);
+  ConvertedMask converted = convert_mask(mask, options);
+  write_converted(output.dest, converted, options, session);
 }
 
-void write_converted(const std::string& dest, const ConvertedMask& converted,
-                     const MaskWriteOptions& how, const Session& session) {
-  if (!session.take_arrays(dest, converted, how)) write_mask(dest, converted, how);
+void write_converted(const std::string& dest, ConvertedMask& converted, const MaskWriteOptions& how,
+                     const Session& session) {
+  if (!session.takes_arrays(dest)) return write_mask(dest, converted, how);
+  ConvertedMask taken;
+  taken.kind = converted.kind;
+  taken.source = converted.source;
+  taken.mask = converted.mask;
+  taken.arrays = std::move(converted.arrays);
+  taken.beside = std::move(converted.beside);
+  session.take_arrays(mask_arrays(std::move(taken), how));
 }
 
 void write_output(const Tensor& tensor, const OutputOptions& output) {

@@ -40,13 +40,6 @@ const Given* Session::given(const std::string& source) const {
   return found == given_.end() ? nullptr : &found->second;
 }
 
-bool Session::take_arrays(const std::string& dest, const ConvertedMask& converted,
-                          const MaskWriteOptions& how) const {
-  if (dest != "-" || !front_end_.arrays) return false;
-  front_end_.arrays(mask_arrays(converted, how));
-  return true;
-}
-
 const Tensor& Session::array(const std::string& source, const std::function<Tensor()>& read) {
   const auto found = arrays_.find(source);
   return found != arrays_.end() ? found->second : arrays_.emplace(source, read()).first->second;

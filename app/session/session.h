@@ -7,6 +7,7 @@
 #include <stop_token>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <variant>
 #include <vector>
 
@@ -63,9 +64,9 @@ class Session {
   void give(std::string name, Given given) { given_.insert_or_assign(std::move(name), given); }
   /// Null for a SOURCE that was not given.
   const Given* given(const std::string& source) const;
-  /// Gives the arrays to the front end; false where they are to be written to `dest`.
-  bool take_arrays(const std::string& dest, const ConvertedMask& converted,
-                   const MaskWriteOptions& how) const;
+  /// Whether the front end takes the arrays that would be written to `dest`.
+  bool takes_arrays(const std::string& dest) const { return dest == "-" && front_end_.arrays; }
+  void take_arrays(std::vector<NamedTensor> arrays) const { front_end_.arrays(std::move(arrays)); }
 
   /// Throws Error(kInvalidArgument) if `source` is standard input and that has been read already,
   /// or is a terminal.

@@ -118,7 +118,7 @@ Answer run(const ConvertOptions& options, Session& session) {
   MaskWriteOptions how = write_options(options, to, session);
   how.rank = loaded.rank;
   if (loaded.blocks && !how.block && lists_blocks(to)) how.block = loaded.blocks->size;
-  const ConvertedMask converted = converted_mask(loader, std::move(loaded), how);
+  ConvertedMask converted = converted_mask(loader, std::move(loaded), how);
   const bool may_lose = options.lossy && !session.settings().strict;
   if (!options.roundtrip && !may_lose) check_loss(converted, options, session.settings().strict);
   if (!options.output.dest.empty() && (may_lose || converted.lost == 0)) {

@@ -63,13 +63,18 @@ def parts_of(name, value, shape):
     return None, [("", array)], notes
 
 
+def cells_of(name, block_mask, mask_mod, *extents):
+    """[B, H, Q, K]: what a mask_mod says of every pair, on the device of a BlockMask."""
+    home = sys.modules[type(block_mask).__module__]  # torch's, which has create_mask
+    device = str(block_mask.kv_num_blocks.device)
+    try:
+        return home.create_mask(mask_mod, *(int(n) for n in extents), device=device)
+    except Exception as raised:
+        raise Error(f"{name}: its mask_mod raised {type(raised).__name__}: {raised}") from raised
+
+
 def _block_mask(name, value):
-    # The module of the class has create_mask, which calls mask_mod for every pair.
-    home = sys.modules[type(value).__module__]
-    batch, heads, queries, keys = (int(n) for n in value.shape)
-    dense = home.create_mask(value.mask_mod, batch, heads, queries, keys,
-                             device=str(value.kv_num_blocks.device))
-    array, notes = host(name, dense)
+    array, notes = host(name, cells_of(name, value, value.mask_mod, *value.shape))
     return "dense", [("", array)], notes
 
 

@@ -55,6 +55,7 @@ class Group {
         const ReadOptions& options, std::vector<std::string>& notes) {
     std::erase_if(keys, [&](const char* key) { return !container.contains(key_in(group, key)); });
     std::vector<std::string> names;
+    names.reserve(keys.size());
     for (const char* key : keys) names.push_back(key_in(group, key));
     std::vector<Tensor> read = container.read(names, options, notes);
     for (std::size_t i = 0; i < keys.size(); ++i) {
@@ -164,7 +165,10 @@ Tensor flex_map(Group& group, std::optional<Index> keys, Index block, Index max_
   if (width > columns) check_length("keys", keys, block, width);
   Tensor map = map_of_lists(lists, columns, max_bytes);
   const auto turned = taken(group, ArrayKind::kFlex, true);
-  if (!turned.empty()) check_turned(map, map_of_lists(turned, map.extent(2), max_bytes));
+  if (turned.empty()) return map;
+  const Tensor by_keys = map_of_lists(turned, map.extent(2), max_bytes);
+  check_length("keys", keys, block, by_keys.extent(2));
+  check_turned(map, by_keys);
   return map;
 }
 

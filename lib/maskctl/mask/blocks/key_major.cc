@@ -6,6 +6,7 @@
 #include <numeric>
 #include <unordered_map>
 
+#include "maskctl/base/threads.h"
 #include "maskctl/base/work_scope.h"
 #include "maskctl/mask/blocks/block_map.h"
 #include "maskctl/mask/planes/stored_planes.h"
@@ -14,10 +15,16 @@
 namespace maskctl {
 namespace {
 
+constexpr Index kFewestColumns = 256;  // of a thread
+
 /// Looks up the fill of tiles, which must be asked for in ascending order.
 class FillCursor {
  public:
-  explicit FillCursor(std::span<const TileRun> runs) : runs_(runs) {}
+  FillCursor(std::span<const TileRun> runs, Index first)
+      : runs_(std::ranges::partition_point(
+                  runs,
+                  [first](const TileRun& run) { return Index{run.first} + run.count <= first; }),
+              runs.end()) {}
 
   struct Piece {
     Fill fill;
@@ -35,42 +42,47 @@ class FillCursor {
   std::span<const TileRun> runs_;
 };
 
-/// The runs of tiles of each column, gathered tile row by tile row; only tiles whose fill differs
+/// The runs of tiles of some columns, gathered tile row by tile row; only tiles whose fill differs
 /// from the one above are touched.
 class ColumnRuns {
  public:
-  explicit ColumnRuns(Index columns) : first_rows_(as_size(columns)) {}
+  explicit ColumnRuns(Range columns) : columns_(columns), first_rows_(as_size(columns.size())) {}
 
   void add(Index row, std::span<const TileRun> runs) {
-    FillCursor above(above_), now(runs);
-    const Index columns = std::ssize(first_rows_);
-    for (Index tile = 0; tile < columns;) {
+    FillCursor above(above_, columns_.begin), now(runs, columns_.begin);
+    for (Index tile = columns_.begin; tile < columns_.end;) {
       const FillCursor::Piece was = above.at(tile), is = now.at(tile);
-      const Index end = std::min({was.end, is.end, columns});
+      const Index end = std::min({was.end, is.end, columns_.end});
       if (was.fill != is.fill) change({tile, end}, was.fill, row);
       tile = end;
     }
     above_ = runs;
   }
 
-  /// The runs, and the index at which each column's runs begin; one more at the end.
-  void finish(Index rows, std::vector<Index>& offsets, std::vector<TileRun>& runs) {
+  /// The runs in the order of columns, and behind each column the number so far.
+  struct Sorted {
+    std::vector<Index> ends;
+    std::vector<TileRun> runs;
+  };
+  Sorted finish(Index rows) {
     add(rows, {});
-    offsets.assign(first_rows_.size() + 1, 0);
-    for (const Found& found : found_) ++offsets[as_size(found.column) + 1];
-    std::partial_sum(offsets.begin(), offsets.end(), offsets.begin());
-    std::vector<Index> next = offsets;
-    runs.resize(found_.size());
-    for (const Found& found : found_) runs[as_size(next[as_size(found.column)]++)] = found.run;
+    Sorted out;
+    std::vector<Index> next(first_rows_.size() + 1);
+    for (const Found& found : found_) ++next[as_size(found.column) + 1];
+    std::partial_sum(next.begin(), next.end(), next.begin());
+    out.ends.assign(next.begin() + 1, next.end());
+    out.runs.resize(found_.size());
+    for (const Found& found : found_) out.runs[as_size(next[as_size(found.column)]++)] = found.run;
+    return out;
   }
 
  private:
   struct Found {
-    Index column;
+    Index column;  // from the first of these
     TileRun run;
   };
   void change(Range columns, Fill was, Index row) {
-    for (Index c = columns.begin; c < columns.end; ++c) {
+    for (Index c = columns.begin - columns_.begin; c < columns.end - columns_.begin; ++c) {
       std::int32_t& first = first_rows_[as_size(c)];
       const auto now = static_cast<std::int32_t>(row);
       if (was != Fill::kEmpty) found_.push_back({c, {first, now - first, was}});
@@ -78,6 +90,7 @@ class ColumnRuns {
     }
   }
 
+  Range columns_;
   std::vector<std::int32_t> first_rows_;  // where each column's current fill began
   std::span<const TileRun> above_;
   std::vector<Found> found_;  // runs of one column ascend
@@ -145,14 +158,24 @@ TilePayloads transposed(const TilePayloads& pools, std::vector<PayloadId>& ids) 
 }  // namespace
 
 TileMap key_major(const TileMap& map) {
-  TileMap out{map.keys, map.queries, map.k_tile, map.q_tile, {}, {}};
-  ColumnRuns columns(map.tile_columns());
-  const StopPoll poll;
-  for (Index t = 0; t < map.tile_rows(); ++t) {
-    poll();
-    columns.add(t, map.row(t));
+  const Index columns = map.tile_columns(),
+              each = std::max(kFewestColumns, ceil_div(columns, threads()));
+  std::vector<ColumnRuns::Sorted> parts(as_size(ceil_div(columns, each)));
+  parallel_for(std::ssize(parts), [&](Index part) {
+    ColumnRuns some({part * each, std::min((part + 1) * each, columns)});
+    const StopPoll poll;
+    for (Index t = 0; t < map.tile_rows(); ++t) {
+      poll();
+      some.add(t, map.row(t));
+    }
+    parts[as_size(part)] = some.finish(map.tile_rows());
+  });
+  TileMap out{map.keys, map.queries, map.k_tile, map.q_tile, {0}, {}};
+  for (const ColumnRuns::Sorted& part : parts) {
+    const Index before = std::ssize(out.runs);
+    for (const Index end : part.ends) out.row_offsets.push_back(before + end);
+    out.runs.insert(out.runs.end(), part.runs.begin(), part.runs.end());
   }
-  columns.finish(map.tile_rows(), out.row_offsets, out.runs);
   return out;
 }
 
