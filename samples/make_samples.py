@@ -53,6 +53,13 @@ def leaked_ids():
     return packed_ids()[0]
 
 
+def leaked_tokens():
+    """The tokens of that row as text, a line each: three documents, and padding."""
+    rows = ["The cat sat on the mat and slept .", "A dog barked at it .",
+            "Rain fell on the roof again .", "<pad> <pad>"]
+    return "\n".join(" ".join(rows).split()) + "\n"
+
+
 def leaked_pair():
     """The first packed row with causal attention, and one pair too many: token 17 sees token 3."""
     ids = leaked_ids()
@@ -127,6 +134,7 @@ SAMPLES = {
     "window_sinks.npy": window_with_sinks,
     "leaked.npy": leaked_pair,
     "leaked_ids.npy": leaked_ids,
+    "leaked_tokens.txt": leaked_tokens,
     "alibi.npy": alibi,
     "hf_config.json": layers_config,
     "bugs/window_train.npy": lambda: window(32, 9),

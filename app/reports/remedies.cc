@@ -50,6 +50,8 @@ Words words(Remedy::Kind kind) {
       return {"", "--assume causal goes on"};
     case Remedy::kUseSemantics:
       return {"", "it goes with --semantics {}"};
+    case Remedy::kChooseArray:
+      return {"", "choose one"};
   }
   return {"", ""};
 }

@@ -29,9 +29,10 @@ std::string kinds_text(const ArrayChoice& array) {
 }  // namespace
 
 bool Choice::is_asked_for(const Error& error) {
-  const auto names_kinds = [](const Remedy& remedy) { return remedy.kind == Remedy::kReadAs; };
-  return std::ranges::count_if(error.remedies(), names_kinds) > 1 ||
-         std::string_view(error.what()).find("arrays; choose one") != std::string_view::npos;
+  const auto offers = [&](Remedy::Kind kind) {
+    return std::ranges::count(error.remedies(), kind, &Remedy::kind);
+  };
+  return offers(Remedy::kChooseArray) > 0 || offers(Remedy::kReadAs) > 1;
 }
 
 Choice Choice::of(const Subject& subject, const Settings& settings, const Error& error) {

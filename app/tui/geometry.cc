@@ -13,8 +13,12 @@ constexpr Index kEnoughUnits = 16;
 /// On lower screens the drawing has no border.
 constexpr Index kRowsForBorder = 12;
 constexpr int kMostZoom = 31;
-/// Lines of the screen for each line of weights.
-constexpr Index kRowsPerWeights = 4;
+/// Lines of the screen for each line of weights, and for each of labels of keys.
+constexpr Index kRowsPerWeights = 4, kRowsPerLabels = 4;
+/// Labels need a screen of this size.
+constexpr Index kRowsForLabels = 16, kColumnsForLabels = 50;
+/// Units are not drawn larger than this.
+constexpr Index kMostUnitLines = 6;
 
 Index digits(Index n) { return std::ssize(std::to_string(n)); }
 
@@ -59,7 +63,17 @@ std::vector<Pane> panes_of(const View& view, Index width) {
   return {{Sources::kA, 0}, {Sources::kB, width / 2}};
 }
 
-Geometry geometry_in(const State& state, int zoom, Style style) {
+/// Labels of tokens, where single cells are drawn on a screen that has room for them.
+void set_labels(const State& state, Layout& layout) {
+  const Screen& screen = state.screen;
+  if (screen.rows < kRowsForLabels || screen.columns < kColumnsForLabels) return;
+  Figure figure;
+  state.scene->tokens.label(figure);
+  add_labels(figure, screen.rows / kRowsPerLabels, layout);
+}
+
+/// `lines`: of each unit.
+Geometry geometry_in(const State& state, int zoom, Style style, Index lines = 1) {
   Geometry out;
   const Screen& screen = state.screen;
   out.too_small = screen.rows < kLeastRows || screen.columns < kLeastColumns;
@@ -67,8 +81,10 @@ Geometry geometry_in(const State& state, int zoom, Style style) {
   options.style = style;
   options.color = screen.colored();
   options.border = screen.rows >= kRowsForBorder;
-  out.shape = pixel_shape(options.style);
+  options.pixel_lines = lines;
+  out.shape = pixel_shape(options);
   set_rulers(state, out.layout);
+  if (zoom == 0 && !state.view.tiled && out.shape.signs()) set_labels(state, out.layout);
   if (state.side && screen.columns >= kSideNeeds) out.side = screen.columns - kSideColumns;
   const Index border = options.border ? 1 : 0;
   const Index width = out.side > 0 ? out.side - 1 : screen.columns;
@@ -87,16 +103,31 @@ Geometry geometry_in(const State& state, int zoom, Style style) {
   return out;
 }
 
-/// A mask that leaves room for it is drawn in larger characters.
-Geometry geometry_at(const State& state, int zoom) {
+bool shows_all(const State& state, const Geometry& at) {
+  const Plane& plane = *state.counts().panel.plane;
+  return ceil_div(plane.queries(), at.unit().q) <= at.unit_rows() &&
+         ceil_div(plane.keys(), at.unit().k) <= at.unit_columns();
+}
+
+/// A mask that leaves room for it is drawn in larger characters, and so are cells with labels.
+Style large_style(const State& state, int zoom) {
   const Style style = style_of(state, zoom);
-  if (zoom == 0 && state.style == Style::kAuto && style == Style::kHalf) {
-    const Plane& plane = *state.counts().panel.plane;
-    Geometry large = geometry_in(state, zoom, Style::kShade);
-    const bool fits = plane.queries() <= large.unit_rows() && plane.keys() <= large.unit_columns();
-    if (fits) return large;
+  if (zoom > 0 || state.style != Style::kAuto || style != Style::kHalf) return style;
+  const Geometry large = geometry_in(state, zoom, Style::kShade);
+  return shows_all(state, large) || large.layout.labels() ? Style::kShade : style;
+}
+
+/// Units become as large as the whole mask has room for.
+Geometry geometry_at(const State& state, int zoom) {
+  const Style style = large_style(state, zoom);
+  Geometry out = geometry_in(state, zoom, style);
+  if (!out.shape.signs() || out.unit() != smallest_unit(state.view)) return out;
+  while (shows_all(state, out) && out.shape.lines < kMostUnitLines) {
+    Geometry larger = geometry_in(state, zoom, style, out.shape.lines + 1);
+    if (!shows_all(state, larger)) break;
+    out = std::move(larger);
   }
-  return geometry_in(state, zoom, style);
+  return out;
 }
 
 /// The first visible cell of an axis: whole units, the cursor among them, no more empty space at
@@ -124,15 +155,9 @@ Geometry geometry(const State& state) {
 }
 
 int whole_zoom(const State& state) {
-  const Plane& plane = *state.counts().panel.plane;
-  for (int zoom = 0; zoom < kMostZoom; ++zoom) {
-    const Geometry at = geometry_at(state, zoom);
-    if (ceil_div(plane.queries(), at.unit().q) <= at.unit_rows() &&
-        ceil_div(plane.keys(), at.unit().k) <= at.unit_columns()) {
-      return zoom;
-    }
-  }
-  return kMostZoom;
+  int zoom = 0;
+  while (zoom < kMostZoom && !shows_all(state, geometry_at(state, zoom))) ++zoom;
+  return zoom;
 }
 
 void settle(State& state) {
@@ -165,7 +190,8 @@ std::optional<Place> cell_at(const Geometry& geometry, Index row, Index column) 
     return std::nullopt;
   }
   const Index unit_column = right / geometry.shape.characters * geometry.shape.columns;
-  const Place cell{geometry.queries.begin + down * geometry.shape.rows * geometry.unit().q,
+  const Index unit_row = down / geometry.shape.lines * geometry.shape.rows;
+  const Place cell{geometry.queries.begin + unit_row * geometry.unit().q,
                    geometry.keys.begin + unit_column * geometry.unit().k};
   if (!geometry.queries.contains(cell.query) || !geometry.keys.contains(cell.key)) {
     return std::nullopt;

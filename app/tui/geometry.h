@@ -31,10 +31,10 @@ struct Geometry {
   Range weight_rows;            // of the screen, for weights of heads; empty: none
 
   BlockSize unit() const { return layout.block; }
-  Index unit_rows() const { return rows * shape.rows; }
+  Index unit_rows() const { return rows / shape.lines * shape.rows; }
   Index unit_columns() const { return columns / shape.characters * shape.columns; }
   /// Characters that visible cells take.
-  Index drawn_rows() const { return ceil_div(queries.size(), unit().q * shape.rows); }
+  Index drawn_rows() const { return ceil_div(queries.size(), unit().q * shape.rows) * shape.lines; }
   Index drawn_columns() const {
     return ceil_div(keys.size(), unit().k * shape.columns) * shape.characters;
   }

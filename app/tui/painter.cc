@@ -35,8 +35,8 @@ Figure figure_of(const State& state, const Panel& panel, Range queries, Range ke
 /// Gives the row and column of the cursor another background, and marks its cell.
 void draw_crosshair(const State& state, const Geometry& at, const Pane& pane, Canvas& canvas) {
   const Place cursor = state.view.cursor;
-  const Index row =
-      at.first.query + (cursor.query - at.queries.begin) / (at.unit().q * at.shape.rows);
+  const Index row = at.first.query + (cursor.query - at.queries.begin) /
+                                         (at.unit().q * at.shape.rows) * at.shape.lines;
   const Index left = pane.column + at.first.key;
   const Index column =
       left + (cursor.key - at.keys.begin) / (at.unit().k * at.shape.columns) * at.shape.characters;
@@ -50,12 +50,15 @@ void draw_crosshair(const State& state, const Geometry& at, const Pane& pane, Ca
   };
   const Index right = left + at.drawn_columns();
   const Index bottom = at.first.query + at.drawn_rows();
-  for (Index c = left; c < right; ++c) change(row, c, tint);
+  for (Index i = 0; i < at.shape.lines; ++i) {
+    for (Index c = left; c < right; ++c) change(row + i, c, tint);
+  }
   for (Index r = at.first.query; r < bottom; ++r) {
     for (Index i = 0; i < at.shape.characters; ++i) change(r, column + i, tint);
   }
-  for (Index i = 0; i < at.shape.characters; ++i) {
-    change(row, column + i, [](Glyph& glyph) { glyph.reverse = true; });
+  for (Index i = 0; i < at.shape.lines * at.shape.characters; ++i) {
+    change(row + i / at.shape.characters, column + i % at.shape.characters,
+           [](Glyph& glyph) { glyph.reverse = true; });
   }
   canvas.put(row, left - 1, Glyph{.code = U'>', .bold = true});
   if (at.layout.options.border) {
@@ -224,7 +227,8 @@ std::shared_ptr<const InkGrid> Painter::grid_of(const State& state, const Figure
 
 void Painter::draw_pane(const State& state, const Geometry& at, const Pane& pane, Canvas& canvas) {
   const Panel panel = panel_of(state, pane.sources);
-  const Figure figure = figure_of(state, panel, at.queries, at.keys);
+  Figure figure = figure_of(state, panel, at.queries, at.keys);
+  state.scene->tokens.label(figure);
   auto grid = grid_of(state, figure, at.unit());
   if (state.view.tiled) {
     grid = std::make_shared<InkGrid>(as_tiles(*grid, smallest_unit(state.view)));

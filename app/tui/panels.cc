@@ -109,6 +109,10 @@ void add_seen(std::string_view which, const Plane& plane, Place at, Lines& out) 
            column_runs(plane, at.key, near), out);
 }
 
+std::string token_text(const std::shared_ptr<const TokenFile>& tokens, Index cell) {
+  return tokens ? tokens->labels.texts[as_size(cell)] : "?";
+}
+
 Lines cell_lines(const State& state, const Geometry& geometry) {
   const Panel& panel = state.counts().panel;
   const Place at = state.view.cursor;
@@ -117,6 +121,11 @@ Lines cell_lines(const State& state, const Geometry& geometry) {
     const std::int32_t pad = state.scene->pad_id;
     out.push_back(fmt::format("segments {}, {}", id_text(panel.q_segments[as_size(at.query)], pad),
                               id_text(panel.k_segments[as_size(at.key)], pad)));
+  }
+  const auto& [q_tokens, k_tokens] = state.scene->tokens;
+  if (q_tokens || k_tokens) {
+    out.push_back(
+        fmt::format("tokens {}, {}", token_text(q_tokens, at.query), token_text(k_tokens, at.key)));
   }
   add_seen(panel.other ? "A: " : "", *panel.plane, at, out);
   if (panel.other) add_seen("B: ", *panel.other, at, out);

@@ -26,6 +26,7 @@ Figure figure_of(const State& state) {
   const bool whole = at.queries.size() == mask.queries() && at.keys.size() == mask.keys();
   if (!whole) figure.queries = at.queries;
   if (!whole) figure.keys = at.keys;
+  if (!state.view.tiled) scene.tokens.label(figure);
   for (const Pane& pane : at.panes) {
     figure.panels.push_back(panel_of(state, pane.sources));
     if (state.view.tiled) figure.panels.back().tile_size = smallest_unit(state.view);

@@ -159,6 +159,7 @@ ScenePtr Workbench::read() {
   const WorkScope scope({.pool = &buffers});
   read_start();
   documents_ = read_documents(subject_.documents, loader_);
+  tokens_ = read_tokens(subject_.tokens, loader_.max_bytes());
   const Chain chain = loader_.chain();
   const std::string pipeline = chain.empty() ? "" : to_text(chain);
   if (!subject_.other.empty()) {
@@ -168,6 +169,7 @@ ScenePtr Workbench::read() {
   weights_ = std::make_shared<RowWeights>(subject_.weights, loader_);
   ScenePtr out = scene(pipeline);
   if (documents_ && !out->has_ids()) documents_of(*documents_, out->mask);  // throws why not
+  tokens_of(tokens_, out->mask);                                            // throws why not
   return out;
 }
 
@@ -236,6 +238,7 @@ ScenePtr Workbench::made(const std::string& pipeline) {
     out->ids = {std::move(found->q), std::move(found->kv)};
     out->pad_id = found->pad_id;
   }
+  out->tokens = fitting_tokens(tokens_, out->mask);
   if (other_) check_comparable(out->mask, *other_);
   out->other = other_;
   const Index planes = out->mask.batch() * out->mask.heads();

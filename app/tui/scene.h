@@ -15,6 +15,7 @@
 #include "app/session/documents.h"
 #include "app/session/loader.h"
 #include "app/session/session.h"
+#include "app/session/tokens.h"
 #include "app/tui/background_task.h"
 #include "app/tui/loading_mask.h"
 #include "app/tui/plane_counts.h"
@@ -41,6 +42,7 @@ class Scene {
   std::optional<Mask> other;
   SegmentTensors ids;  // of documents; no step has changed the extents that they label
   std::int32_t pad_id = -1;
+  Tokens tokens;  // those that fit the mask
   std::shared_ptr<RowWeights> weights;
   /// All batches and heads; null if they are too many.
   std::shared_ptr<PlaneTable> planes;
@@ -86,6 +88,7 @@ struct Subject {
   SourceOptions source, other_source;
   std::string name, other;    // SOURCEs; the second may be empty
   DocumentOptions documents;  // if not those of the first
+  std::string tokens;         // files; may be empty
   WeightOptions weights;
 };
 
@@ -136,6 +139,7 @@ class Workbench {
   std::optional<Mask> other_;
   LoadedMask loaded_;
   std::optional<DocumentSource> documents_;  // that were given
+  Tokens tokens_;                            // that were given
   std::shared_ptr<RowWeights> weights_;
   ScenePtr first_;
   std::list<std::pair<std::string, ScenePtr>> recent_;  // the most recent first

@@ -210,7 +210,8 @@ Screen Terminal::screen() const { return curses_->traits; }
 void Terminal::show(const Canvas& canvas) {
   for (Index row = 0; row < canvas.rows(); ++row) {
     for (Index column = 0; column < canvas.columns(); ++column) {
-      const Glyph& glyph = canvas.at(row, column);
+      const Glyph glyph = canvas.shown(row, column);
+      if (glyph.code == kTail) continue;
       const std::array<wchar_t, 2> text{static_cast<wchar_t>(glyph.code), 0};
       int pair = curses_->pair(glyph);
       cchar_t cell;

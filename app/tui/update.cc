@@ -266,7 +266,7 @@ void drag(State& state, const Geometry& at, const Input& input) {
       input.column >= columns) {
     return;
   }
-  const Index down = (input.row - at.first.query) * at.shape.rows;
+  const Index down = (input.row - at.first.query) / at.shape.lines * at.shape.rows;
   const Index right = (input.column - at.first.key) / at.shape.characters * at.shape.columns;
   state.view.cursor = *state.dragged;
   state.view.origin = {std::max<Index>(state.dragged->query - down * at.unit().q, 0),

@@ -110,6 +110,8 @@ std::vector<RemedyCase> remedy_cases() {
       {"kAssumeCausal", "--assume causal goes on",
        "maskctl gen --hf-config config.json --layer 0 n=16 -o k.npy",
        "maskctl gen --hf-config config.json --layer 0 n=16 -o k.npy --assume causal"},
+      {"kChooseArray", "choose one", "maskctl why samples/batch.npz 3 2",
+       "maskctl why samples/batch.npz:attention_mask 3 2"},
       {"kUseSemantics", "it goes with --semantics ejkernel",
        "maskctl apply samples/packed.npy --as segments -t window:both=4,mode=decode,index=3 -o "
        "l.npy",

@@ -78,7 +78,7 @@ TEST_CASE("arrays: an .npz with several arrays requires a choice") {
   const std::string path = scratch / "m.npz";
   save(path, {"mask", "seg", "lens"});
   CHECK(error_of([&] { read_array(path); }) ==
-        path + ": 3 arrays (mask, seg, lens); choose one: " + path + ":mask");
+        path + ": 3 arrays (mask, seg, lens), named as " + path + ":mask");
   CHECK(read_array(path + ":seg").extent(0) == 2);
   CHECK(error_of([&] { read_array(path + ":nope"); }) ==
         path + ": no array 'nope'; it has mask, seg, lens");
@@ -156,7 +156,7 @@ TEST_CASE("arrays: standard input may be a pipe or a file") {
     const PipeSource pipe(slurp(scratch / "m.npz"));
     const Redirect stdin_pipe(STDIN_FILENO, open_for_reading(pipe.path()));
     if (std::string(source) == "-") {
-      CHECK(error_of([] { read_array("-"); }) == "stdin: 2 arrays (a, b); choose one: -:a");
+      CHECK(error_of([] { read_array("-"); }) == "stdin: 2 arrays (a, b), named as -:a");
     } else {
       CHECK(read_array(source).extent(0) == 2);
     }

@@ -21,7 +21,7 @@ TEST_CASE("an array of an npz is chosen by its key") {
   CHECK(ids.mask.count() == 5);
   const std::string list =
       path + ":mask (bool (9, 9): dense), " + path + ":ids (int64 (1, 4): segments)";
-  CHECK(error_of(path) == path + ": 2 arrays; choose one: " + list);
+  CHECK(error_of(path) == path + ": 2 arrays: " + list);
 }
 
 TEST_CASE("an array that fits more than one kind is refused with the kinds") {

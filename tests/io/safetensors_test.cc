@@ -56,7 +56,7 @@ TEST_CASE("safetensors: every dtype and shape survives writing and reading") {
   CHECK(back.shape() == shape);
   CHECK(std::ranges::equal(back.bytes(), written.bytes()));
   CHECK(error_of([&] { read_array(path); }) ==
-        path + ": 2 arrays (other, mask); choose one: " + path + ":other");
+        path + ": 2 arrays (other, mask), named as " + path + ":other");
   const PipeSource pipe(slurp(path));
   SafetensorsFile piped(pipe.open());
   CHECK(std::ranges::equal(piped.read("mask").bytes(), written.bytes()));

@@ -58,7 +58,7 @@ TEST_CASE("files that cannot be read are refused") {
                     "/none/such: cannot read the pipeline: No such file or directory");
   CHECK_THROWS_WITH(pipeline_text("@/"), "/: cannot read the pipeline: Is a directory");
   CHECK_THROWS_WITH(pipeline_text("@/dev/zero"),
-                    "/dev/zero: a pipeline of more than 1048576 bytes");
+                    "/dev/zero: more than 1048576 bytes for the pipeline");
   const TemporaryFile largest(std::string(1 << 20, ' '));
   CHECK(pipeline_text(largest.arg()).size() == 1 << 20);
 }

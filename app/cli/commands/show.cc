@@ -15,6 +15,7 @@
 #include "app/session/documents.h"
 #include "app/session/elsewhere.h"
 #include "app/session/loader.h"
+#include "app/session/tokens.h"
 #include "maskctl/base/error.h"
 #include "maskctl/base/text.h"
 #include "maskctl/pipeline/parse/diagnostic.h"
@@ -52,6 +53,7 @@ struct ShowOptions {
   bool grid = false;
   bool ascii = false;
   bool no_segments = false;
+  std::string tokens;  // files
   bool no_fit = false;
   std::string output;  // file of a picture
   bool force = false;
@@ -111,6 +113,7 @@ void declare(OptionList& list, ShowOptions& show) {
              [&show](const std::string& text) { show.head = parse_members(text, "--head"); });
   declare_documents(list, show.documents);
   list.flag("--no-segments", "no ids along the axes, and no leaks", show.no_segments);
+  declare_tokens(list, show.tokens);
   list.integer("--max-rows", 0, "lines the drawing may take; 0: any (ejkernel: block rows, 32)",
                [&show](Index n) { show.max_rows = n; });
   list.integer("--max-columns", 0, "columns it may take; 0: any (ejkernel: block columns, 64)",
@@ -187,6 +190,12 @@ void check_options(const ShowOptions& options) {
     throw Error(Errc::kInvalidArgument,
                 "show: --style ejkernel draws one batch and one head; name one of each");
   }
+  const bool in_characters = options.output.empty() && !options.ejkernel && !options.tiles;
+  if (!options.tokens.empty() && !in_characters) {
+    throw Error(Errc::kInvalidArgument,
+                "show: --tokens labels cells that are drawn in characters; leave out -o, --style "
+                "ejkernel and --tiles");
+  }
   if (!options.overlay.empty() && options.tiles) {
     throw Error(Errc::kInvalidArgument, "show: --overlay and --tiles exclude each other");
   }
@@ -196,6 +205,7 @@ void check_options(const ShowOptions& options) {
 struct Drawing {
   Mask mask, other;
   SegmentTensors ids;
+  Tokens tokens;
   std::vector<TileMap> tiles;
   Figure figure;
 };
@@ -287,6 +297,8 @@ Answer show(const std::string& source, const ShowOptions& options, Loader& loade
   drawing.figure.name = options.title.value_or(with_pipeline(source, options.source));
   if (options.title) drawing.figure.other_name.clear();
   drawing.figure.pad_id = documents ? documents->pad_id : -1;
+  drawing.tokens = tokens_of(read_tokens(options.tokens, loader.max_bytes()), mask);
+  drawing.tokens.label(drawing.figure);
   add_panels(options, drawing);
   const std::string elsewhere = elsewhere_of(options, drawing);
   if (options.output.empty()) {

@@ -49,6 +49,7 @@ void declare(OptionList& list, TuiOptions& tui) {
   declare_source(list, tui.subject.source);
   tui.other.declare(list);
   declare_documents(list, tui.subject.documents);
+  declare_tokens(list, tui.subject.tokens);
   tui::WeightOptions& weights = tui.subject.weights;
   list.text("--query", "SOURCE", "queries [B,Tq,Hq,D] for attention weights (random)",
             weights.query);

@@ -131,6 +131,13 @@ void declare_documents(OptionList& list, DocumentOptions& documents) {
   }
 }
 
+void declare_tokens(OptionList& list, std::string& files) {
+  list.text("--tokens", "FILE",
+            "the tokens as text, a line each, along the axes; of queries and keys as "
+            "q=FILE,kv=FILE",
+            files);
+}
+
 void declare_semantics(OptionList& list, SourceOptions& source) {
   list.under(kEjkernel, [&] {
     static constexpr std::string_view kSemantics[] = {"own", "ejkernel"};

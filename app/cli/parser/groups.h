@@ -35,6 +35,8 @@ void declare_source(OptionList& list, SourceOptions& source);
 void read_as(const std::string& text, const std::string& option, SourceOptions& source);
 /// --segments, --positions and --cu-seqlens, of which one may be given.
 void declare_documents(OptionList& list, DocumentOptions& documents);
+/// --tokens.
+void declare_tokens(OptionList& list, std::string& files);
 /// --semantics, and the variable that traces what it calls.
 void declare_semantics(OptionList& list, SourceOptions& source);
 /// How a second SOURCE is read where that differs from the first: --as-b, --transform-b and so on,

@@ -44,6 +44,7 @@ struct Remedy {
     kWriteAs,  // the argument names the kind of array
     kAssumeCausal,
     kUseSemantics,  // the argument names whose
+    kChooseArray,   // of those that the message lists
   };
 
   Kind kind = kNone;

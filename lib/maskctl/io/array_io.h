@@ -26,7 +26,7 @@ SourceName parse_source_name(std::string_view text);
 
 /// Reads "a.npy", "m.npz:KEY", "m.safetensors:NAME", a container with one array, or "-". The
 /// content decides, not the suffix. Notes (spare bytes) are appended to `notes`. Throws Error; its
-/// message starts with the name once: "m.npz: 3 arrays (mask, seg, lens); choose one: m.npz:mask".
+/// message starts with the name once: "m.npz: 3 arrays (mask, seg, lens), named as m.npz:mask".
 Tensor read_array(const std::string& source, const ReadOptions& options = {},
                   std::vector<std::string>* notes = nullptr);
 

@@ -99,8 +99,9 @@ const std::string& Container::only_key() const {
   if (keys().empty()) throw Error(Errc::kFormat, name() + ": holds no arrays");
   const std::string text = name() == "stdin" ? "-" : name();
   throw Error(Errc::kInvalidArgument,
-              fmt::format("{}: {} arrays ({}); choose one: {}:{}", name(), keys().size(),
-                          printable_list(keys()), text, printable(keys().front())));
+              fmt::format("{}: {} arrays ({}), named as {}:{}", name(), keys().size(),
+                          printable_list(keys()), text, printable(keys().front())),
+              {{Remedy::kChooseArray}});
 }
 
 std::unique_ptr<Container> open_container(ByteSource source, const ReadOptions& options) {

@@ -165,7 +165,8 @@ void refuse_several(const Container& container, const ReadOptions& options) {
   }
   if (choices.size() > kListed) list += fmt::format(", and {} more", choices.size() - kListed);
   throw Error(Errc::kInvalidArgument,
-              fmt::format("{}: {} arrays; choose one: {}", container.name(), choices.size(), list));
+              fmt::format("{}: {} arrays: {}", container.name(), choices.size(), list),
+              {{Remedy::kChooseArray}});
 }
 
 /// Loads one array of a container, or the group of arrays that the key names; no key means the

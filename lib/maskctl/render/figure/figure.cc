@@ -80,6 +80,13 @@ void check_segments(const char* what, std::size_t ids, Index extent) {
   }
 }
 
+void check_labels(const char* what, const AxisLabels* labels, Index extent) {
+  if (labels != nullptr && std::ssize(labels->texts) != extent) {
+    throw Error(Errc::kInvalidArgument, fmt::format("{} labels along {} {}: expected one each",
+                                                    labels->texts.size(), extent, what));
+  }
+}
+
 void check_extents(const Plane& plane, Index queries, Index keys) {
   if (plane.queries() == queries && plane.keys() == keys) return;
   throw Error(Errc::kShape,
@@ -190,6 +197,8 @@ void check_figure(const Figure& figure) {
   for (const Panel& panel : figure.panels) check_panel(panel, first);
   check_part("queries", drawn_queries(figure), queries_of(first));
   check_part("keys", drawn_keys(figure), keys_of(first));
+  check_labels("queries", figure.q_labels, queries_of(first));
+  check_labels("keys", figure.k_labels, keys_of(first));
   const auto tile = tile_size_of(first);
   if (!tile) return;
   check_whole_tiles("queries", drawn_queries(figure), tile->q, queries_of(first));

@@ -10,6 +10,7 @@
 #include "maskctl/mask/block_size.h"
 #include "maskctl/mask/blocks/block_map.h"
 #include "maskctl/mask/mask.h"
+#include "maskctl/render/figure/axis_labels.h"
 #include "maskctl/tensor/tensor.h"
 
 namespace maskctl {
@@ -46,6 +47,12 @@ struct Figure {
   /// The part to draw, of whole tiles where there are some; everything if not set. Rulers show the
   /// indices of the whole mask.
   std::optional<Range> queries = {}, keys = {};
+  /// Labels of all queries and all keys, which must outlive the drawing; null = not shown. Drawings
+  /// in characters have them.
+  const AxisLabels* q_labels = nullptr;
+  const AxisLabels* k_labels = nullptr;
+
+  bool labelled() const { return q_labels != nullptr || k_labels != nullptr; }
 };
 
 /// Segment ids of a mask, [1 or B, S] int32 for each side; absent = not known.
@@ -75,8 +82,8 @@ Range drawn_keys(const Figure& figure);
 inline constexpr std::size_t kMostPanels = 256;
 
 /// Throws Error(kLimit) for more than kMostPanels, Error(kInvalidArgument) for no panels, a panel
-/// without a plane, tiles with a B, a part of a tile, panels of different kinds, ids of another
-/// extent and ranges outside of the plane, Error(kShape) for planes of unequal extents.
+/// without a plane, tiles with a B, a part of a tile, panels of different kinds, ids or labels of
+/// another extent and ranges outside of the plane, Error(kShape) for planes of unequal extents.
 void check_figure(const Figure& figure);
 
 /// Null where ids do not tell documents, and for overlays.

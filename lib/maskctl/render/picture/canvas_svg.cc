@@ -63,7 +63,8 @@ void draw_run(const Canvas& canvas, Index row, Range columns, std::string& out) 
   std::string text;
   bool blank = true;
   for (Index column = columns.begin; column < columns.end; ++column) {
-    const char32_t code = canvas.at(row, column).code;
+    const char32_t code = canvas.shown(row, column).code;
+    if (code == kTail) continue;
     const Block* block = block_of(code);
     append_utf8(block ? U' ' : code, text);
     blank &= block || code == U' ';

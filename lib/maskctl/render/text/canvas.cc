@@ -2,19 +2,20 @@
 
 #include <fmt/format.h>
 
+#include <clocale>
+#include <cwchar>
+
 namespace maskctl {
 namespace {
 
-/// The character at text[i]; advances i. Broken UTF-8 gives its bytes one by one.
-char32_t next_code(std::string_view text, std::size_t& i) {
-  const auto lead = static_cast<unsigned char>(text[i++]);
-  const int tail = lead < 0xC0 ? 0 : lead < 0xE0 ? 1 : lead < 0xF0 ? 2 : 3;
-  if (tail == 0) return lead;
-  char32_t code = lead & (0x3Fu >> tail);
-  for (int n = 0; n < tail && i < text.size(); ++n) {
-    code = (code << 6) | (static_cast<unsigned char>(text[i++]) & 0x3Fu);
-  }
-  return code;
+/// The width that the C library knows, whatever the locale of the program is.
+int width_in_utf8(char32_t code) {
+  static const locale_t utf8 = newlocale(LC_CTYPE_MASK, "C.UTF-8", nullptr);
+  if (utf8 == nullptr) return 1;
+  const locale_t before = uselocale(utf8);
+  const int width = wcwidth(static_cast<wchar_t>(code));
+  uselocale(before);
+  return width;
 }
 
 bool same_style(const Glyph& a, const Glyph& b) {
@@ -45,6 +46,16 @@ const Glyph& Canvas::at(Index row, Index column) const {
   return cells_[static_cast<std::size_t>(row * columns_ + column)];
 }
 
+Glyph Canvas::shown(Index row, Index column) const {
+  Glyph out = at(row, column);
+  const bool half = out.code == kTail
+                        ? column == 0 || columns_of(at(row, column - 1).code) != 2
+                        : columns_of(out.code) == 2 &&
+                              (column + 1 == columns_ || at(row, column + 1).code != kTail);
+  if (half) out.code = U' ';
+  return out;
+}
+
 void Canvas::put(Index row, Index column, const Glyph& glyph) {
   if (row < 0 || row >= rows_ || column < 0 || column >= columns_) return;
   cells_[static_cast<std::size_t>(row * columns_ + column)] = glyph;
@@ -54,7 +65,14 @@ void Canvas::write(Index row, Index column, std::string_view utf8, const Glyph& 
   Glyph glyph = like;
   for (std::size_t i = 0; i < utf8.size();) {
     glyph.code = next_code(utf8, i);
-    put(row, column++, glyph);
+    const Index columns = columns_of(glyph.code);
+    if (columns == 0) continue;
+    put(row, column, glyph);
+    if (columns == 2) {
+      glyph.code = kTail;
+      put(row, column + 1, glyph);
+    }
+    column += columns;
   }
 }
 
@@ -72,10 +90,14 @@ std::string Canvas::render(bool styled) const {
   std::string out;
   for (Index row = 0; row < rows_; ++row) {
     Index end = columns_;
-    while (end > 0 && (styled ? at(row, end - 1).blank() : at(row, end - 1).code == U' ')) --end;
+    const auto is_blank = [&](const Glyph& glyph) {
+      return styled ? glyph.blank() : glyph.code == U' ';
+    };
+    while (end > 0 && is_blank(shown(row, end - 1))) --end;
     Glyph style;
     for (Index column = 0; column < end; ++column) {
-      Glyph glyph = at(row, column);
+      Glyph glyph = shown(row, column);
+      if (glyph.code == kTail) continue;
       if (glyph.code == U' ' && !glyph.reverse) {  // the foreground of a blank is invisible
         glyph.fg = style.fg;
         glyph.bold = style.bold;
@@ -96,6 +118,32 @@ Index utf8_length(std::string_view utf8) {
   Index length = 0;
   for (const char c : utf8) length += (static_cast<unsigned char>(c) & 0xC0u) != 0x80u;
   return length;
+}
+
+char32_t next_code(std::string_view text, std::size_t& i) {
+  const auto lead = static_cast<unsigned char>(text[i++]);
+  const int tail = lead < 0xC0 ? 0 : lead < 0xE0 ? 1 : lead < 0xF0 ? 2 : 3;
+  if (tail == 0) return lead;
+  char32_t code = lead & (0x3Fu >> tail);
+  for (int n = 0; n < tail && i < text.size(); ++n) {
+    code = (code << 6) | (static_cast<unsigned char>(text[i++]) & 0x3Fu);
+  }
+  return code;
+}
+
+Index columns_of(char32_t code) {
+  constexpr char32_t kFirstThatCombines = 0x300;
+  // Boxes, blocks and braille, of which drawings are made.
+  const bool drawn = (code >= 0x2500 && code < 0x25A0) || (code >= 0x2800 && code < 0x2900);
+  if (code < kFirstThatCombines || drawn) return 1;
+  const int width = width_in_utf8(code);
+  return width < 0 ? 1 : width;
+}
+
+Index text_columns(std::string_view utf8) {
+  Index out = 0;
+  for (std::size_t i = 0; i < utf8.size();) out += columns_of(next_code(utf8, i));
+  return out;
 }
 
 void append_utf8(char32_t code, std::string& out) {

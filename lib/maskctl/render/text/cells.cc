@@ -84,7 +84,7 @@ class Cells {
   Glyph glyph(Index row, Index column) const {
     const PixelShape shape = pixel_shape(options_.style);
     if (!is_known(row, shape)) return hatch();
-    Glyph out = shape.characters == 2 ? sign(grid_.at(row, column)) : group(shape, row, column);
+    Glyph out = shape.signs() ? sign(grid_.at(row, column)) : group(shape, row, column);
     if (out.code == U' ' && options_.grid) {
       out.code = options_.style == Style::kAscii ? U'-' : U'·';
       if (options_.color) out.fg = kGridColor;
@@ -173,21 +173,32 @@ PixelShape pixel_shape(Style style) {
   return {2, 1, 1};
 }
 
+PixelShape pixel_shape(const DrawOptions& options) {
+  PixelShape out = pixel_shape(options.style);
+  if (!out.signs()) return out;
+  out.lines = options.pixel_lines;
+  out.characters *= out.lines;
+  return out;
+}
+
 Canvas draw_cells(const InkGrid& grid, const DrawOptions& options) {
-  const PixelShape shape = pixel_shape(options.style);
+  const PixelShape shape = pixel_shape(options);
   const Index rows = ceil_div(grid.rows, shape.rows);
   const Index columns = ceil_div(grid.columns, shape.columns);
   const Cells cells(grid, options);
-  Canvas canvas(rows, columns * shape.characters);
+  Canvas canvas(rows * shape.lines, columns * shape.characters);
   for (Index row = 0; row < rows; ++row) {
     for (Index column = 0; column < columns; ++column) {
-      Glyph glyph = cells.glyph(row, column);
-      canvas.put(row, column * shape.characters, glyph);
-      if (shape.characters == 1) continue;
-      if (options.grid && grid.is_known(row) && grid.at(row, column) == ink::kNone) {
-        glyph.code = U' ';  // one dot for both
+      const Glyph first = cells.glyph(row, column);
+      Glyph rest = first;
+      if (options.grid && shape.signs() && grid.is_known(row) &&
+          grid.at(row, column) == ink::kNone) {
+        rest.code = U' ';  // one dot for all
       }
-      canvas.put(row, column * 2 + 1, glyph);
+      for (Index i = 0; i < shape.lines * shape.characters; ++i) {
+        canvas.put(row * shape.lines + i / shape.characters,
+                   column * shape.characters + i % shape.characters, i == 0 ? first : rest);
+      }
     }
   }
   return canvas;

@@ -39,7 +39,9 @@ struct DrawOptions {
   Palette palette = Palette::kCividis;
   bool grid = false;   // draw a dot where nothing is open; not for overlays
   bool border = true;  // box and ticks around the cells
-  bool title = true;   // the title of the figure and the captions of its panels
+  /// kShade and kAscii: lines of a pixel, which is twice as many columns wide.
+  Index pixel_lines = 1;
+  bool title = true;  // the title of the figure and the captions of its panels
 };
 
 /// The whole drawing; the legend is its last line (or lines, if the width is small). Several panels
@@ -47,8 +49,9 @@ struct DrawOptions {
 /// max_rows. A leak is `!`, whatever its block holds, on red if there is colour; in half blocks of
 /// colour its pixel is red. The signs of an overlay show what is in both masks, only in A (-), only
 /// in B (+), and a pixel with both kinds is x. Overlays and tiles are drawn as kAscii or kShade. A
-/// run of equal ids shows its id once in full, at its start; `*` means several, `-` padding. A
-/// figure without queries or keys gives "(empty)".
+/// run of equal ids shows its id once in full, at its start; `*` means several, `-` padding. Labels
+/// need a line for each query and two columns for each key; without room for that they are left
+/// out, and the legend says so. A figure without queries or keys gives "(empty)".
 /// Throws as check_figure(), and Error(kInvalidArgument) for a limit too small for any drawing and
 /// a block that does not fit into the limits.
 Canvas draw(const Figure& figure, const DrawOptions& options);
@@ -60,8 +63,14 @@ struct PixelShape {
   Index rows = 1;        // pixels above each other in one character
   Index columns = 1;     // pixels next to each other in one character
   Index characters = 1;  // characters next to each other for one pixel (2 if doubled)
+  Index lines = 1;       // characters above each other for one pixel
+
+  /// True where a pixel is a sign, on a field of characters.
+  bool signs() const { return characters > 1; }
 };
 PixelShape pixel_shape(Style style);
+/// With pixels as large as the options say.
+PixelShape pixel_shape(const DrawOptions& options);
 
 /// Draws only the cells, without rulers.
 Canvas draw_cells(const InkGrid& grid, const DrawOptions& options);

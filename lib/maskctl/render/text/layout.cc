@@ -14,6 +14,8 @@ namespace {
 constexpr Index kUnlimited = std::numeric_limits<Index>::max() / 16;
 /// The shorter axis gets at least this many pixels before blocks are made square.
 constexpr Index kEnoughPixels = 8;
+/// Longer labels of keys are cut.
+constexpr Index kMostLabelLines = 8;
 /// Panels stand beside each other if each gets this many columns.
 constexpr Index kPanelColumns = 38;
 
@@ -71,23 +73,32 @@ Index text_lines(const Figure& figure, const Layout& layout, Index columns) {
   grid.blocks = layout.options.block != kOneElement;
   grid.q_step = layout.options.block ? layout.options.block->q : grid.q.size();
   grid.k_step = layout.options.block ? layout.options.block->k : grid.k.size();
-  const auto words = legend_words(grid, layout.options, {layout.words.leaks, ids, ids, ids});
+  const auto words =
+      legend_words(grid, layout.options,
+                   {layout.words.leaks, ids, ids, ids, figure.labelled() && !layout.labels()});
   return lines + std::ssize(fill_lines(words, 2, columns));
 }
 
-Room room_for(const Figure& figure, const Layout& layout, Index columns) {
+/// Less than one pixel where there is no room.
+Room room_in(const Figure& figure, const Layout& layout, Index columns) {
   const DrawOptions& options = layout.options;
-  const PixelShape shape = pixel_shape(options.style);
+  const PixelShape shape = pixel_shape(options);
   Room room{kUnlimited, kUnlimited};
   const Index border = options.border ? 1 : 0;
   if (options.max_rows > 0) {
     const Index used = layout.top_lines + border + text_lines(figure, layout, columns);
-    room.q = (std::min(options.max_rows, kUnlimited) - used) * shape.rows;
+    room.q = (std::min(options.max_rows, kUnlimited) - used) / shape.lines * shape.rows;
   }
   if (options.max_columns > 0) {
     const Index used = layout.left_columns + border;
     room.k = (std::min(options.max_columns, kUnlimited) - used) / shape.characters * shape.columns;
   }
+  return room;
+}
+
+Room room_for(const Figure& figure, const Layout& layout, Index columns) {
+  const DrawOptions& options = layout.options;
+  const Room room = room_in(figure, layout, columns);
   if (room.q < 1 || room.k < 1) {
     throw Error(Errc::kInvalidArgument,
                 fmt::format("no room for a drawing in {} rows and {} columns; give more, or leave "
@@ -110,6 +121,20 @@ Style resolve_style(const Figure& figure, Layout layout, Index columns) {
   }
   const bool fits = room_for(figure, layout, columns).holds(finest_units(figure), kOneElement);
   return fits ? Style::kHalf : Style::kShade;
+}
+
+/// The layout with labels, if there is room for a line for each query and two columns for each key.
+std::optional<Layout> labelled(const Figure& figure, Layout layout, Index columns) {
+  DrawOptions& options = layout.options;
+  if (!figure.labelled() || tile_size_of(figure.panels.front())) return std::nullopt;
+  if (options.block.value_or(kOneElement) != kOneElement) return std::nullopt;
+  if (options.style == Style::kAuto) options.style = Style::kShade;
+  if (!pixel_shape(options).signs()) return std::nullopt;
+  add_labels(figure, kMostLabelLines, layout);
+  if (!room_in(figure, layout, columns).holds(finest_units(figure), kOneElement)) {
+    return std::nullopt;
+  }
+  return layout;
 }
 
 BlockSize choose_block(const Figure& figure, const Layout& layout, Index columns) {
@@ -193,8 +218,12 @@ Layout lay_out(const Figure& figure, const DrawOptions& options, DocumentWords w
   const auto panels = static_cast<Index>(figure.panels.size());
   const Index across = std::clamp<Index>(columns / kPanelColumns, 1, panels);
   if (columns > 0) layout.options.max_columns = (columns - (across - 1) * kPanelGap) / across;
-  layout.options.style = resolve_style(figure, layout, columns);
-  layout.block = choose_block(figure, layout, columns);
+  if (auto with_labels = labelled(figure, layout, columns)) {
+    layout = *std::move(with_labels);
+  } else {
+    layout.options.style = resolve_style(figure, layout, columns);
+    layout.block = choose_block(figure, layout, columns);
+  }
   // The first query of the last line may have fewer digits than the last query.
   const Index step = layout.block.q * pixel_shape(layout.options.style).rows;
   const Index last = q.begin + (q.size() - 1) / step * step;
@@ -203,11 +232,27 @@ Layout lay_out(const Figure& figure, const DrawOptions& options, DocumentWords w
   return layout;
 }
 
+void add_labels(const Figure& figure, Index most_lines, Layout& layout) {
+  const PixelShape shape = pixel_shape(layout.options);
+  if (figure.q_labels && figure.q_labels->widest > 0) {
+    layout.label_width = figure.q_labels->widest;
+    layout.left_columns += layout.label_width + 1;
+  }
+  if (figure.k_labels && figure.k_labels->widest > 0) {
+    const bool level = figure.k_labels->widest < shape.characters;
+    layout.label_lines = level ? 1 : std::min(figure.k_labels->widest, most_lines);
+    layout.top_lines += layout.label_lines;
+  }
+}
+
 std::vector<std::string> legend_words(const InkGrid& grid, const DrawOptions& options,
                                       const UsedSigns& used) {
   std::vector<std::string> words;
-  const bool pairs = pixel_shape(options.style).characters == 2;
-  if (pairs) {
+  const PixelShape shape = pixel_shape(options);
+  const bool pairs = shape.signs();
+  if (shape.lines > 1) {
+    words.push_back(fmt::format("1 square = {};", elements(grid)));
+  } else if (pairs) {
     words.push_back(fmt::format("1 char pair = {};", elements(grid)));
   } else {
     pixel_words(grid, options, words);
@@ -221,6 +266,7 @@ std::vector<std::string> legend_words(const InkGrid& grid, const DrawOptions& op
   }
   if (used.mixed) words.push_back("* several segments");
   if (used.padding) words.push_back("- padding");
+  if (used.labels_left_out) words.push_back("no room for tokens");
   if (used.too_long) {
     words.push_back(options.style == Style::kAscii ? "~ id too long here" : "… id too long here");
   }

@@ -17,19 +17,31 @@ struct Box {
 constexpr Box kLines{U'─', U'│', U'┌', U'┐', U'└', U'┘', U'┴', U'┤'};
 constexpr Box kAsciiLines{U'-', U'|', U'+', U'+', U'+', U'+', U'+', U'|'};
 
+/// A label in ASCII, a character for each of its own.
+std::string ascii_label(std::string_view utf8) {
+  std::string out;
+  for (std::size_t i = 0; i < utf8.size();) {
+    const char32_t code = next_code(utf8, i);
+    const char sign = code == U'…' ? '~' : code == U'·' ? '_' : '?';
+    out += code < 0x80 ? static_cast<char>(code) : sign;
+  }
+  return out;
+}
+
 /// Row and column 0 hold the first rulers; the cells begin at top, left.
 class PanelCanvas {
  public:
   PanelCanvas(const Figure& figure, const Panel& panel, const Layout& layout, const InkGrid& grid)
-      : layout_(layout),
+      : figure_(figure),
+        layout_(layout),
         options_(layout.options),
         grid_(grid),
-        shape_(pixel_shape(layout.options.style)),
+        shape_(pixel_shape(layout.options)),
         box_(options_.style == Style::kAscii ? kAsciiLines : kLines),
         bands_(axis_bands(figure, panel, row_queries(), unit_keys())),
         top_(layout.top_lines),
         left_(layout.left_columns),
-        rows_(ceil_div(grid.rows, shape_.rows)),
+        rows_(ceil_div(grid.rows, shape_.rows) * shape_.lines),
         units_(ceil_div(grid.columns, shape_.columns)) {
     const Index border = options_.border ? 1 : 0;
     canvas_ = Canvas(top_ + rows_ + border, left_ + units_ * shape_.characters + border);
@@ -42,6 +54,9 @@ class PanelCanvas {
     query_numbers();
     key_segments(used);
     query_segments(used);
+    key_labels();
+    query_labels();
+    used.labels_left_out |= figure_.labelled() && !layout_.labels();
     canvas_.paste(top_, left_, draw_cells(grid_, options_));
     return canvas_;
   }
@@ -80,8 +95,8 @@ class PanelCanvas {
 
   void query_numbers() {
     const Index every = tick_step(grid_.q.size(), kMostNumbers, row_queries()) / row_queries();
-    for (Index row = 0; row < rows_; row += every) {
-      const std::string number = std::to_string(grid_.q.begin + row * row_queries());
+    for (Index row = 0; row < rows_; row += every * shape_.lines) {
+      const std::string number = std::to_string(grid_.q.begin + row / shape_.lines * row_queries());
       const Index column = layout_.index_width - static_cast<Index>(number.size());
       canvas_.write(top_ + row, column, number);
       if (options_.border) put(top_ + row, left_ - 1, box_.query_tick);
@@ -109,10 +124,51 @@ class PanelCanvas {
       note(band, used);
       const std::string text = band_text(band);
       const Index end = layout_.index_width + 1 + layout_.segment_width;
-      canvas_.write(top_ + band.units.begin, end - std::ssize(text), text, look(band));
-      for (Index row = band.units.begin; row < band.units.end; ++row) {
-        tint(top_ + row, left_ - 1, band);
+      const Range rows{band.units.begin * shape_.lines, band.units.end * shape_.lines};
+      canvas_.write(top_ + rows.begin, end - std::ssize(text), text, look(band));
+      for (Index row = rows.begin; row < rows.end; ++row) tint(top_ + row, left_ - 1, band);
+    }
+  }
+
+  std::string drawn_label(const AxisLabels& labels, Index cell) const {
+    const std::string& text = labels.texts[as_size(cell)];
+    return options_.style == Style::kAscii ? ascii_label(text) : text;
+  }
+
+  /// The labels end where the cells begin.
+  void query_labels() {
+    if (layout_.label_width == 0) return;
+    const Index end = left_ - (options_.border ? 1 : 0) - 1;
+    for (Index q = grid_.q.begin; q < grid_.q.end; ++q) {
+      const std::string text = drawn_label(*figure_.q_labels, q);
+      canvas_.write(top_ + (q - grid_.q.begin) * shape_.lines, end - text_columns(text), text);
+    }
+  }
+
+  void key_labels() {
+    if (layout_.label_lines == 0) return;
+    const Index end = top_ - (options_.border ? 1 : 0);
+    for (Index k = grid_.k.begin; k < grid_.k.end; ++k) {
+      const std::string text = drawn_label(*figure_.k_labels, k);
+      const Index column = left_ + (k - grid_.k.begin) * shape_.characters;
+      if (layout_.label_lines == 1) {
+        canvas_.write(end - 1, column, text);
+      } else {
+        write_down(end, column, text);
       }
+    }
+  }
+
+  /// A character a line, so that the last stands above `end`; what does not fit is cut.
+  void write_down(Index end, Index column, std::string_view text) {
+    const Index length = utf8_length(text), lines = std::min(length, layout_.label_lines);
+    std::size_t i = 0;
+    for (Index line = 0; line < lines; ++line) {
+      const std::size_t begin = i;
+      next_code(text, i);
+      const bool cut = length > lines && line + 1 == lines;
+      const std::string_view sign = options_.style == Style::kAscii ? "~" : "…";
+      canvas_.write(end - lines + line, column, cut ? sign : text.substr(begin, i - begin));
     }
   }
 
@@ -153,6 +209,7 @@ class PanelCanvas {
     used.padding |= band.kind == SegmentKind::kPadding;
   }
 
+  const Figure& figure_;
   const Layout& layout_;
   const DrawOptions& options_;
   const InkGrid& grid_;

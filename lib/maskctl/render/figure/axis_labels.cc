@@ -1,0 +1,51 @@
+#include "maskctl/render/figure/axis_labels.h"
+
+#include <algorithm>
+
+#include "maskctl/render/figure/words.h"
+#include "maskctl/render/text/canvas.h"
+
+namespace maskctl {
+namespace {
+
+/// A label, and the columns that it takes.
+struct Label {
+  std::string text;
+  Index columns = 0;
+};
+
+Label label_of(std::string_view token) {
+  // Four bytes are the most that a character has, but marks that are left out take some too.
+  constexpr std::size_t kEnoughBytes = 256;
+  const bool longer = token.size() > kEnoughBytes;
+  std::size_t end = std::min(token.size(), kEnoughBytes);
+  while (longer && end > 0 && (static_cast<unsigned char>(token[end]) & 0xC0) == 0x80) --end;
+  const std::string readable = readable_text(token.substr(0, end));
+  Label out, cut;  // `cut` leaves a column for the sign
+  for (std::size_t i = 0; i < readable.size();) {
+    const std::size_t begin = i;
+    const char32_t code = next_code(readable, i);
+    const Index columns = columns_of(code);
+    if (columns == 0) continue;
+    if (out.columns + columns > kMostLabelColumns) return {cut.text + "…", cut.columns + 1};
+    out.text += code == U' ' ? "·" : readable.substr(begin, i - begin);
+    out.columns += columns;
+    if (out.columns <= kMostLabelColumns - 1) cut = out;
+  }
+  return longer ? Label{cut.text + "…", cut.columns + 1} : out;
+}
+
+}  // namespace
+
+AxisLabels axis_labels(std::span<const std::string_view> tokens) {
+  AxisLabels out;
+  out.texts.reserve(tokens.size());
+  for (const std::string_view token : tokens) {
+    Label label = label_of(token);
+    out.widest = std::max(out.widest, label.columns);
+    out.texts.push_back(std::move(label.text));
+  }
+  return out;
+}
+
+}  // namespace maskctl
