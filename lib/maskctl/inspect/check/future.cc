@@ -276,9 +276,11 @@ Future future_of(const PlanePtr& plane) {
       combine(Op::kAnd, plane, diagonal_band(queries, keys, shift + 1, kUnbounded));
   const Index all_later = ahead->count(), selves = count_on_diagonals(plane, shift, shift),
               past = plane->count() - all_later - selves;
-  // Queries before the first key that is seen are padding.
-  const Index first = std::clamp<Index>(recognition::first_key(*plane) - shift, 0, queries);
-  const Index later = all_later - ahead->count({0, first}, {0, keys});
+  Index later = all_later;
+  if (later > 0) {  // queries before the first key that is seen are padding
+    const Index first = std::clamp<Index>(recognition::first_key(*plane) - shift, 0, queries);
+    later -= ahead->count({0, first}, {0, keys});
+  }
   if (plane->count() == queries * keys) {
     out.in_groups = out.largest = queries;
     out.groups = 1;

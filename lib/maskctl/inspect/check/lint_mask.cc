@@ -2,7 +2,6 @@
 #include <fmt/format.h>
 
 #include "maskctl/inspect/check/lint_parts.h"
-#include "maskctl/inspect/check/opened_rows.h"
 #include "maskctl/inspect/count/stats_parts.h"
 
 namespace maskctl {
@@ -35,13 +34,14 @@ Findings lint_mask(const Mask& given, const Mask* real_queries, bool gives_nan) 
   if (open == 0) return whole("mask-empty", "no cell is open");
   if (open == mask.cells()) return whole("mask-full", "every cell is open");
   const std::vector<PlanePlace> places = plane_places(mask);
-  const LintedMask closed{without_opened_padding(mask), places};
+  const std::vector<OpenedRows> opened = opened_rows(mask);
+  const LintedMask closed{without_opened_padding(mask, opened), places};
   Findings out;
   lint_polarity(closed, out);
   lint_future(closed, out);
   lint_alignment(closed, out);
   lint_planes(closed, out);
-  lint_rows({mask, places}, real_queries, gives_nan, out);
+  lint_rows({mask, places}, opened, real_queries, gives_nan, out);
   return out;
 }
 

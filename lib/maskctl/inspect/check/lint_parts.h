@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "maskctl/inspect/check/lint.h"
+#include "maskctl/inspect/check/opened_rows.h"
 #include "maskctl/inspect/count/row_safety.h"
 
 namespace maskctl {
@@ -19,8 +20,9 @@ struct LintedMask {
 
 /// Inverted and transposed masks.
 void lint_polarity(const LintedMask& linted, Findings& out);
-/// Queries that see nothing or everything, and kernels' first blocks.
-void lint_rows(const LintedMask& linted, const Mask* real_queries, bool gives_nan, Findings& out);
+/// Queries that see nothing or everything, and kernels' first blocks; `opened` is of this mask.
+void lint_rows(const LintedMask& linted, const std::vector<OpenedRows>& opened,
+               const Mask* real_queries, bool gives_nan, Findings& out);
 /// Where the queries are among the keys, and axes that were exchanged.
 void lint_alignment(const LintedMask& linted, Findings& out);
 /// Keys after a query's own.

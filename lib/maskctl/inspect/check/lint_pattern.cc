@@ -277,7 +277,7 @@ Findings inverse_of(const Recognised& found, const std::string& text, const Mask
 }  // namespace
 
 Pattern pattern_of(const Mask& given) {
-  const Mask mask = without_opened_padding(given);
+  const Mask mask = without_opened_padding(given, opened_rows(given));
   const Recognised all = recognise(mask, {.guess = false});
   // Global tokens can stand for single cells, and for what is nearly full.
   Pattern out{mask, regions_as_cells(all, mask),

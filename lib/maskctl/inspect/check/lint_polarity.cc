@@ -3,6 +3,7 @@
 #include <vector>
 
 #include "maskctl/inspect/check/lint_parts.h"
+#include "maskctl/inspect/recognise/cells.h"
 #include "maskctl/mask/planes/bands.h"
 #include "maskctl/mask/planes/row_lists/row_keys.h"
 #include "maskctl/mask/planes/words.h"
@@ -19,6 +20,14 @@ Index open_in(const PlanePtr& plane, const PlanePtr& region) {
 bool holds_all(const PlanePtr& plane, const PlanePtr& region) {
   const bool fits = plane->count() >= region->count();  // counts are cheaper than cells
   return fits && combine(Op::kSub, region, plane)->count() == 0;
+}
+
+/// A query of a square plane sees a key before its own.
+bool sees_earlier_key(const Plane& plane) {
+  return !recognition::each_row_while(plane, [](Range rows, const Keys& keys) {
+    const Index first = first_open_key(keys);
+    return first < 0 || first >= rows.end - 1;
+  });
 }
 
 /// All later keys are open and several queries do not see themselves; or most cells are open and
@@ -57,11 +66,10 @@ bool looks_inverted_blocks(const PlanePtr& plane) {
 /// Queries see themselves and later keys, but hardly any earlier key: a transposed causal mask.
 bool looks_transposed(const PlanePtr& plane) {
   if (plane->queries() != plane->keys()) return false;
-  const PlanePtr past = diagonals(*plane, -kUnbounded, -1),
-                 future = diagonals(*plane, 1, kUnbounded);
-  const Index before = open_in(plane, past);
-  if (before == 0) return open_in(plane, future) > 0;
-  return 2 * before < past->count() && holds_all(plane, diagonals(*plane, 0, kUnbounded));
+  if (!sees_earlier_key(*plane)) return open_in(plane, diagonals(*plane, 1, kUnbounded)) > 0;
+  const PlanePtr past = diagonals(*plane, -kUnbounded, -1);
+  return holds_all(plane, diagonals(*plane, 0, kUnbounded)) &&
+         2 * open_in(plane, past) < past->count();
 }
 
 /// The closed cells form one square from the first token on, like the valid part of a padded
@@ -86,11 +94,13 @@ bool looks_inverted(const PlanePtr& plane) {
 }  // namespace
 
 bool rows_alike(const Plane& plane) {
-  const Index open = plane.count(), rows = plane.queries() - count_empty_rows(plane);
   const auto first = first_cell(plane);
   if (!first) return true;
   const Range row{first->query, first->query + 1};
-  if (open != rows * plane.count(row, {0, plane.keys()})) return false;
+  const Index open = plane.count(), in_row = plane.count(row, {0, plane.keys()});
+  if (open > plane.queries() * in_row || open % in_row != 0) return false;
+  const Index rows = plane.queries() - count_empty_rows(plane);
+  if (open != rows * in_row) return false;
   std::vector<std::uint64_t> seen(static_cast<std::size_t>(words_for(plane.keys())));
   plane.mark_seen({0, plane.queries()}, seen);
   Index keys = 0;

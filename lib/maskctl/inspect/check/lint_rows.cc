@@ -6,7 +6,6 @@
 
 #include "maskctl/base/text.h"
 #include "maskctl/inspect/check/lint_parts.h"
-#include "maskctl/inspect/check/opened_rows.h"
 
 namespace maskctl {
 namespace {
@@ -14,18 +13,18 @@ namespace {
 constexpr BlockSize kKernelBlock{128, 128};
 constexpr std::size_t kMostRanges = 4096;  // the most ranges of empty rows whose columns are read
 
-void lint_opened_rows(const LintedMask& linted, Findings& out) {
+void lint_opened_rows(const std::vector<PlanePlace>& places, const std::vector<OpenedRows>& opened,
+                      Findings& out) {
   RowTally padding, others;
-  for (std::size_t i = 0; i < linted.places.size(); ++i) {
-    const PlanePlace& place = linted.places[i];
-    const OpenedRows opened = opened_rows(linted.mask.distinct()[i]);
+  for (std::size_t i = 0; i < places.size(); ++i) {
+    const PlanePlace& place = places[i];
     const auto add = [&place](RowTally& tally, const std::vector<Range>& ranges) {
       for (const Range& rows : ranges) {
         tally.add(place.batch, place.head, rows.begin, rows.size() * place.times);
       }
     };
-    add(padding, opened.padding);
-    add(others, opened.others);
+    add(padding, opened[i].padding);
+    add(others, opened[i].others);
   }
   const auto tell = [&out](std::string_view id, const char* of, const char* rest,
                            const RowTally& rows) {
@@ -80,11 +79,13 @@ void each_part(const std::vector<Range>& ranges, const std::vector<Range>& other
 /// Empty rows of each plane: declared to be padding, left padding by the looks of it, or neither.
 class EmptyRows {
  public:
-  EmptyRows(const LintedMask& linted, const Mask* real_queries, bool gives_nan)
+  EmptyRows(const LintedMask& linted, const std::vector<RowSafety>& safety,
+            const Mask* real_queries, bool gives_nan)
       : mask_(linted.mask), real_queries_(real_queries), gives_nan_(gives_nan) {
-    for (const PlanePtr& plane : mask_.distinct()) {
-      ranges_.push_back(empty_rows(*plane));
-      unseen_.push_back(own_columns_empty(*plane, ranges_.back()));
+    for (std::size_t i = 0; i < safety.size(); ++i) {
+      const Plane& plane = *mask_.distinct()[i];
+      ranges_.push_back(safety[i].empty == 0 ? std::vector<Range>{} : empty_rows(plane));
+      unseen_.push_back(own_columns_empty(plane, ranges_.back()));
     }
     if (!real_queries) return;
     for (const PlanePtr& plane : real_queries->distinct()) declared_.push_back(empty_rows(*plane));
@@ -141,14 +142,15 @@ class EmptyRows {
 
 /// Few rows are late in most masks with documents or windows; most rows only where blocks are
 /// larger than what the rows see.
-void lint_first_block(const LintedMask& linted, Findings& out) {
+void lint_first_block(const LintedMask& linted, const std::vector<RowSafety>& safety,
+                      Findings& out) {
   const Mask& mask = linted.mask;
   const std::vector<PlanePlace>& places = linted.places;
   RowTally rows;
   for (std::size_t i = 0; i < places.size(); ++i) {
-    const RowSafety safety = row_safety(*mask.distinct()[i], kKernelBlock);
-    if (safety.late == 0) continue;
-    rows.add(places[i].batch, places[i].head, *safety.first_late, safety.late * places[i].times);
+    if (safety[i].late == 0) continue;
+    rows.add(places[i].batch, places[i].head, *safety[i].first_late,
+             safety[i].late * places[i].times);
   }
   if (2 * rows.count <= mask.batch() * mask.heads() * mask.queries()) return;
   out.push_back({&lint_rule("first-block"),
@@ -159,10 +161,15 @@ void lint_first_block(const LintedMask& linted, Findings& out) {
 
 }  // namespace
 
-void lint_rows(const LintedMask& linted, const Mask* real_queries, bool gives_nan, Findings& out) {
-  lint_opened_rows(linted, out);
-  EmptyRows(linted, real_queries, gives_nan).report(out);
-  lint_first_block(linted, out);
+void lint_rows(const LintedMask& linted, const std::vector<OpenedRows>& opened,
+               const Mask* real_queries, bool gives_nan, Findings& out) {
+  std::vector<RowSafety> safety;
+  for (const PlanePtr& plane : linted.mask.distinct()) {
+    safety.push_back(row_safety(*plane, kKernelBlock));
+  }
+  lint_opened_rows(linted.places, opened, out);
+  EmptyRows(linted, safety, real_queries, gives_nan).report(out);
+  lint_first_block(linted, safety, out);
 }
 
 }  // namespace maskctl

@@ -77,9 +77,15 @@ OpenedRows opened_rows(const PlanePtr& plane) {
   return out;
 }
 
-Mask without_opened_padding(const Mask& mask) {
-  return mask.map(
-      [](const PlanePtr& plane) { return without_rows(plane, opened_rows(plane).padding); });
+std::vector<OpenedRows> opened_rows(const Mask& mask) {
+  std::vector<OpenedRows> out;
+  for (const PlanePtr& plane : mask.distinct()) out.push_back(opened_rows(plane));
+  return out;
+}
+
+Mask without_opened_padding(const Mask& mask, const std::vector<OpenedRows>& opened) {
+  auto rows = opened.begin();
+  return mask.map([&](const PlanePtr& plane) { return without_rows(plane, rows++->padding); });
 }
 
 }  // namespace maskctl

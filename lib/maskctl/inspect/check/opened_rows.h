@@ -21,7 +21,10 @@ struct OpenedRows {
 
 OpenedRows opened_rows(const PlanePtr& plane);
 
-/// The mask with its opened padding closed.
-Mask without_opened_padding(const Mask& mask);
+/// One for each of mask.distinct().
+std::vector<OpenedRows> opened_rows(const Mask& mask);
+
+/// The mask with its opened padding closed; `opened` is of this mask.
+Mask without_opened_padding(const Mask& mask, const std::vector<OpenedRows>& opened);
 
 }  // namespace maskctl
