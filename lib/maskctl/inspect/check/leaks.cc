@@ -8,7 +8,7 @@
 #include <tuple>
 
 #include "maskctl/base/error.h"
-#include "maskctl/base/work_scope.h"
+#include "maskctl/base/threads.h"
 #include "maskctl/inspect/count/row_safety.h"
 #include "maskctl/mask/arrays/array_kinds.h"
 #include "maskctl/mask/arrays/dense.h"
@@ -104,23 +104,24 @@ class PairCounts {
     looked_at_ += stretches(q_ids) * stretches(k_ids);
     if (looked_at_ > kMostCounts) return false;
     const std::vector<Index> rows = borders(q_ids), edges = borders(k_ids);
-    std::vector<Index> counts(edges.size() - 1);
-    const StopPoll poll;
-    for (std::size_t i = 0; i + 1 < rows.size(); ++i) {
-      poll();
-      const Range q{rows[i], rows[i + 1]};
-      std::ranges::fill(counts, Index{0});
+    std::vector<std::vector<PairCells>> parts(rows.size() - 1);
+    parallel_for(std::ssize(parts), [&](Index i) {
+      const Range q{rows[as_size(i)], rows[as_size(i) + 1]};
+      std::vector<Index> counts(edges.size() - 1);
       plane.counts(q, edges, counts);
       for (std::size_t j = 0; j < counts.size(); ++j) {
         if (counts[j] == 0) continue;
-        put({counts[j] * heads,
-             batch,
-             first_head,
-             q_ids[as_size(q.begin)],
-             k_ids[as_size(edges[j])],
-             q,
-             {edges[j], edges[j + 1]}});
+        parts[as_size(i)].push_back({counts[j] * heads,
+                                     batch,
+                                     first_head,
+                                     q_ids[as_size(q.begin)],
+                                     k_ids[as_size(edges[j])],
+                                     q,
+                                     {edges[j], edges[j + 1]}});
       }
+    });
+    for (const auto& part : parts) {
+      for (const PairCells& cells : part) put(cells);
     }
     return true;
   }
