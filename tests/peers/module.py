@@ -194,6 +194,7 @@ def main():
     run_blocks("docs/python.md", "torch")
     run_blocks("docs/python.md", "jax")
     run_blocks("docs/python.md", "transformers", model=model, batch=batch)
+    model, batch, _ = packed_decoder("eager", False)  # without what was planted
     run_blocks("README.md", "transformers", model=model, batch=batch)
     for make in MODELS:
         for implementation in ("eager", "sdpa"):

@@ -13,12 +13,13 @@ _HOMES = {
     "Answer": "_answer",
     "Error": "_native",
     "Mask": "_mask",
+    "capture": "_capture",
     "run": "_answer",
     "version": "_native",
     "watch": "_watch",
 }
 
-__all__ = ["Answer", "Error", "Mask", "run", "version", "watch"]
+__all__ = ["Answer", "Error", "Mask", "capture", "run", "version", "watch"]
 
 
 def __getattr__(name):

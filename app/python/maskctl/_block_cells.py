@@ -43,6 +43,8 @@ def _runs(name, block_mask, blocks, queries, keys):
     tall, wide = (int(n) for n in block_mask.BLOCK_SIZE)
     heads = int(block_mask.shape[1])
     for some in blocks.split(max(1, _CELLS_AT_ONCE // (tall * wide))):
+        if not len(some):
+            continue  # all blocks are full
         batch, head, top, left = some.T
         top, left = top * tall, left * wide
         cells = _called(name, block_mask, batch, head, top, left, (queries, keys))

@@ -1,13 +1,12 @@
 """The masks that a model of torch applies while it runs, whatever its layers were given."""
 
-import re
-
 import torch
 from torch.nn import functional
 from torch.overrides import TorchFunctionMode
 
 from maskctl._mask import Mask
 from maskctl._native import Error
+from maskctl._seen import Seen
 
 # A masked score lies this far below the largest of its row: nothing that a model computes does, and
 # its weight is 0 in every float type. Masks of -1e4 and the lowest number of float16 lie lower.
@@ -36,75 +35,6 @@ def _of_sdpa(query, key, value, attn_mask=None, dropout_p=0.0, is_causal=False, 
 
 _READERS = {functional.softmax: _of_softmax, torch.softmax: _of_softmax, torch.Tensor.softmax: _of_softmax,
             functional.scaled_dot_product_attention: _of_sdpa}
-
-
-class Seen:
-    """The masks that layers applied. Iterating gives each mask once, named after its layers;
-    seen["model.layers.0.self_attn"] is that of one layer."""
-
-    def __init__(self):
-        self._distinct = []  # (mask, names of layers)
-        self._of_layer = {}
-
-    def _add(self, layer, cells):
-        mask = cells if isinstance(cells, Mask) else Mask(cells, name=layer)
-        for known, layers in self._distinct:
-            if known == mask:
-                mask = known
-                break
-        else:
-            layers = []
-            self._distinct.append((mask, layers))
-        if layer not in layers:
-            layers.append(layer)
-        mask.name = _joined(layers)
-        self._of_layer[layer] = mask
-
-    @property
-    def layers(self):
-        """The names of the layers, in the order in which they ran."""
-        return list(self._of_layer)
-
-    def __getitem__(self, layer):
-        return self._of_layer[layer]
-
-    def __iter__(self):
-        return iter([mask for mask, _ in self._distinct])
-
-    def __len__(self):
-        return len(self._distinct)
-
-    def __str__(self):
-        return "\n".join(f"{mask.name}: {'x'.join(map(str, mask.shape))}, {_pattern(mask)}" for mask in self)
-
-    __repr__ = __str__
-
-
-def _pattern(mask):
-    found = mask.recognise()
-    nearly = "" if found else "nearly " if found.pipeline else "no known pattern"
-    return nearly + (found.pipeline or "every cell open" if found else found.pipeline or "")
-
-
-def _joined(layers):
-    """"model.layers.0-2,4.self_attn" for four layers that differ in their first number."""
-    numbers = {}
-    for layer in layers:
-        found = re.search(r"\d+", layer)
-        around = (layer[:found.start()], layer[found.end():]) if found else (layer, "")
-        numbers.setdefault(around, []).append(int(found[0]) if found else None)
-    return ", ".join(before + (_ranges(sorted(these)) if these != [None] else "") + after
-                     for (before, after), these in numbers.items())
-
-
-def _ranges(numbers):
-    runs = []
-    for number in numbers:
-        if runs and runs[-1][1] == number - 1:
-            runs[-1][1] = number
-        else:
-            runs.append([number, number])
-    return ",".join(str(first) if first == last else f"{first}-{last}" for first, last in runs)
 
 
 class watch(TorchFunctionMode):

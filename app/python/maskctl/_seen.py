@@ -1,0 +1,79 @@
+"""Masks by the layers of a model."""
+
+import re
+
+from maskctl._mask import Mask
+
+
+class Seen:
+    """The masks that layers applied. Iterating gives each mask once, named after its layers;
+    seen["model.layers.0.self_attn"] is the last one of that layer."""
+
+    def __init__(self):
+        self._distinct = []  # (mask, names of layers)
+        self._alike = {}  # those of one shape and number of open cells
+        self._of_layer = {}  # its masks, each once
+
+    def _add(self, layer, cells):
+        """The mask that is kept for these cells."""
+        mask = cells if isinstance(cells, Mask) else Mask(cells, name=layer)
+        alike = self._alike.setdefault((mask.shape, mask.count()), [])
+        known = next((entry for entry in alike if entry[0] is mask or entry[0] == mask), None)
+        if known is None:
+            known = (mask, [])
+            alike.append(known)
+            self._distinct.append(known)
+        mask, layers = known
+        if layer not in layers:
+            layers.append(layer)
+            mask.name = joined(layers)
+        masks = self._of_layer.setdefault(layer, [])
+        masks[:] = [one for one in masks if one is not mask] + [mask]
+        return mask
+
+    @property
+    def layers(self):
+        """The names of the layers, in the order in which they ran."""
+        return list(self._of_layer)
+
+    def __getitem__(self, layer):
+        return self._of_layer[layer][-1]
+
+    def __iter__(self):
+        return iter([mask for mask, _ in self._distinct])
+
+    def __len__(self):
+        return len(self._distinct)
+
+    def __str__(self):
+        return "\n".join(f"{mask.name}: {'x'.join(map(str, mask.shape))}, {pattern(mask)}" for mask in self)
+
+    __repr__ = __str__
+
+
+def pattern(mask):
+    """The mask in words: the pipeline that it may have come from."""
+    found = mask.recognise()
+    nearly = "" if found else "nearly " if found.pipeline else "no known pattern"
+    return nearly + (found.pipeline or "every cell open" if found else found.pipeline or "")
+
+
+def joined(layers):
+    """"model.layers.0-2,4.self_attn" for four layers that differ in their first number."""
+    numbers = {}
+    for layer in layers:
+        found = re.search(r"\d+", layer)
+        around = (layer[:found.start()], layer[found.end():]) if found else (layer, "")
+        numbers.setdefault(around, []).append(int(found[0]) if found else None)
+    return ", ".join(before + (_ranges(sorted(these)) if these != [None] else "") + after
+                     for (before, after), these in numbers.items())
+
+
+def _ranges(numbers):
+    runs = []
+    for number in numbers:
+        if runs and runs[-1][1] == number - 1:
+            runs[-1][1] = number
+        else:
+            runs.append([number, number])
+    return ",".join(str(first) if first == last else f"{first}-{last}" for first, last in runs)

@@ -1,0 +1,97 @@
+"""maskctl.capture, where torch is there; beside transformers: tests/peers/capture.py."""
+
+import numpy as np
+import pytest
+
+torch = pytest.importorskip("torch")
+
+import maskctl
+from maskctl import Error, Mask
+
+
+class Attention(torch.nn.Module):
+    def forward(self, x, **flags):
+        return torch.nn.functional.scaled_dot_product_attention(x, x, x, **flags)
+
+
+class Model(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layers = torch.nn.ModuleList([Attention(), Attention(), Attention()])
+
+    def forward(self, x, flags):
+        for layer, flag in zip(self.layers, flags):
+            x = layer(x, **flag)
+        return x
+
+
+NEAR = torch.ones(12, 12).tril().triu(-3).bool()
+FLAGS = [{"is_causal": True}, {"attn_mask": NEAR}, {"is_causal": True}]
+
+
+@pytest.fixture
+def x():
+    return torch.randn(2, 4, 12, 8)
+
+
+def test_layers_and_masks_are_noted(x, tmp_path):
+    model = Model()
+    expected = model(x, FLAGS)
+    original = torch.nn.functional.scaled_dot_product_attention
+    with maskctl.capture(model) as run:
+        assert torch.equal(model(x, FLAGS), expected)
+    assert torch.nn.functional.scaled_dot_product_attention is original
+    assert run.layers == ["layers.0", "layers.1", "layers.2"]
+    assert run["layers.0"] == Mask.parse("causal", 12)
+    assert [mask.name for mask in run] == ["layers.0,2", "layers.1"]
+    assert [(call.module, call.lengths, call.dtype, call.times) for call in run.calls] == [
+        ("Attention", (2, 4, 12, 12), "float32", 1)] * 3
+    assert "layers.1" in run.table() and "window:keys=4" in run.table()
+    assert run.check() and not run.check(expect="window:keys=4")
+    run.save(tmp_path / "run.npz")
+    assert Mask.read(f"{tmp_path}/run.npz:layers.1") == Mask(NEAR)
+    with pytest.raises(Error, match="exists; give force=True"):
+        run.save(tmp_path / "run.npz")
+    assert [path.name for path in tmp_path.iterdir()] == ["run.npz"]
+
+
+def test_equal_calls_are_noted_once_and_changed_masks_again(x):
+    model, mask = Model(), NEAR.clone()
+    with maskctl.capture(model) as run:
+        for _ in range(3):
+            model(x, [{"attn_mask": mask}])
+        mask[5, 4] = False
+        model(x, [{"attn_mask": mask}])
+    assert [call.times for call in run.calls] == [3, 1]
+    assert len(run) == 2 and run["layers.0"].why(5, 4).status == 1
+
+
+def test_exceptions_keep_what_was_noted_and_leave_nothing_behind(x):
+    model, original = Model(), torch.nn.Module._call_impl
+    with pytest.raises(KeyError), maskctl.capture(model) as run:
+        model(x, FLAGS)
+        raise KeyError
+    assert len(run.calls) == 3 and torch.nn.Module._call_impl is original
+    with maskctl.capture(model):
+        with pytest.raises(Error, match="another capture runs"), maskctl.capture(model):
+            pass
+        model(x, FLAGS)
+    with pytest.raises(Error, match="no attention function that is known"), maskctl.capture(model):
+        pass
+    with pytest.raises(Error, match="a list is no torch.nn.Module"):
+        maskctl.capture([])
+
+
+def test_a_mask_that_does_not_fit_is_told(x):
+    model = Model()
+    with maskctl.capture(model) as run, pytest.raises(RuntimeError):
+        model(x, [{"attn_mask": torch.ones(5, 5).bool()}])
+    assert run.calls[0].mask is None and "not read" in run.table() and not run.check()
+
+
+def test_numbers_of_a_bias_are_open_but_for_the_lowest(x):
+    model, cells = Model(), np.tri(12, dtype=bool)
+    bias = torch.rand(12, 12).masked_fill(~torch.from_numpy(cells), -torch.inf)
+    with maskctl.capture(model) as run:
+        model(x, [{"attn_mask": bias}])
+    assert run["layers.0"] == Mask(cells)
