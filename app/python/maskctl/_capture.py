@@ -185,6 +185,14 @@ def _functions(model):
     return found
 
 
+def _may_bind(module):
+    """Whether it may have one of them under a name: a look at all 100,000 names takes long."""
+    package = module.partition(".")[0]
+    if package == "torch":
+        return module in ("torch", "torch._C._nn") or module.startswith("torch.nn.")
+    return package not in sys.stdlib_module_names and package not in ("numpy", "sympy")
+
+
 def _mappings():
     """Where transformers keeps attention functions by name."""
     home = sys.modules.get("transformers.modeling_utils")
@@ -258,14 +266,14 @@ class capture:
         for function, name, reader, inner in _functions(self._model):
             if id(function) not in wrapped:
                 wrapped[id(function)] = (function, self._noted(function, name, reader, inner))
-        modules = [vars(module) for module in list(sys.modules.values()) if hasattr(module, "__dict__")]
+        modules = [vars(module) for name, module in list(sys.modules.items())
+                   if _may_bind(name) and hasattr(module, "__dict__")]
         own = [vars(module) for module in self._model.modules()]
         for names in [*modules, *own, *_mappings()]:
-            for key, value in list(names.items()):
-                entry = wrapped.get(id(value))
-                if entry is not None and entry[0] is value:
-                    self._undo.append((names, key, value))
-                    names[key] = entry[1]
+            for key in [key for key, at in zip(names, map(id, names.values())) if at in wrapped]:
+                function, noted = wrapped[id(names[key])]
+                self._undo.append((names, key, function))
+                names[key] = noted
         self._call_impl = torch.nn.Module._call_impl
         torch.nn.Module._call_impl = self._within()
 
