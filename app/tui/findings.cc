@@ -17,6 +17,31 @@ namespace {
 
 using ReportLines = std::vector<ReportLine>;
 
+/// Lines of which one leads to each cell: what else is found there is said in that line.
+class FindingLines {
+ public:
+  void add(ReportLine line) { lines_.push_back(std::move(line)); }
+  /// A line about a cell. Where one leads there already, `more` is added to that one.
+  void add_at(const Cell& cell, ReportLine line, std::string_view more) {
+    const auto known = line_to(cell);
+    if (known != lines_.end()) {
+      known->text += fmt::format("; {}", more);
+    } else {
+      line.cell = cell;
+      add(std::move(line));
+    }
+  }
+  bool leads_to(const Cell& cell) { return line_to(cell) != lines_.end(); }
+  ReportLines take() { return std::move(lines_); }
+
+ private:
+  ReportLines::iterator line_to(const Cell& cell) {
+    return std::ranges::find(lines_, std::optional(cell), &ReportLine::cell);
+  }
+
+  ReportLines lines_;
+};
+
 /// So many regions, cells and documents are listed.
 constexpr std::size_t kMostListed = 256;
 
@@ -35,74 +60,119 @@ std::optional<Cell> cell_of(const Location& where) {
               where.key.value_or(0)};
 }
 
-void add_pairs(const Scene& scene, const Leaks& leaks, ReportLines& out) {
+/// "batch 27: document 2 sees document 1"
+std::string pair_text(const Scene& scene, const DocumentPair& pair) {
+  const std::string plane = scene.mask.batch() > 1 ? fmt::format("batch {}: ", pair.batch) : "";
+  return fmt::format("{}document {} sees document {}", plane, pair.q, pair.kv);
+}
+
+/// One pair of documents is said in the line of the finding; each of several has a line.
+void add_leaks(const Scene& scene, const std::string& finding, const Leaks& leaks,
+               FindingLines& out) {
+  if (leaks.pairs.empty()) return out.add({finding, leaks.first, Target::kLeak});
+  if (leaks.pair_count == 1) {
+    const DocumentPair& pair = leaks.pairs.front();
+    const std::string text = fmt::format("{}: {}", finding, pair_text(scene, pair));
+    return out.add_at(pair.first, {text, {}, Target::kLeak}, text);
+  }
+  out.add({finding});
   const std::size_t listed = std::min(leaks.pairs.size(), kMostListed);
   for (std::size_t i = 0; i < listed; ++i) {
     const DocumentPair& pair = leaks.pairs[i];
-    const std::string plane = scene.mask.batch() > 1 ? fmt::format("batch {}: ", pair.batch) : "";
-    out.push_back({fmt::format("    {}document {} sees document {}: {}", plane, pair.q, pair.kv,
-                               counted(pair.count, "cell")),
-                   pair.first, Target::kLeak});
+    const std::string text =
+        fmt::format("{}: {}", pair_text(scene, pair), counted(pair.count, "cell"));
+    out.add_at(pair.first, {"    " + text, {}, Target::kLeak}, text);
   }
   const Index rest = leaks.pair_count - static_cast<Index>(listed);
-  if (rest > 0) out.push_back({more_text(rest, "pair")});
+  if (rest > 0) out.add({more_text(rest, "pair")});
 }
 
-void add_check(const Scene& scene, ReportLines& out) {
+void add_check(const Scene& scene, FindingLines& out) {
   MaskLint lint = lint_of(scene);
   std::ranges::stable_sort(lint.findings, {}, [](const Finding& f) { return f.rule->severity; });
-  out.push_back({fmt::format("check: {}", counted(std::ssize(lint.findings), "finding"))});
+  out.add({fmt::format("check: {}", counted(std::ssize(lint.findings), "finding"))});
   for (const Finding& finding : lint.findings) {
-    const bool leak = finding.rule->id == "document-leak";
-    out.push_back({fmt::format("  {}: {}", name(finding.rule->severity), finding.message),
-                   cell_of(finding.where), leak ? std::optional(Target::kLeak) : std::nullopt});
-    if (leak && lint.leaks) add_pairs(scene, *lint.leaks, out);
+    const std::string text = fmt::format("  {}: {}", name(finding.rule->severity), finding.message);
+    const auto cell = cell_of(finding.where);
+    if (finding.rule->id == "document-leak" && lint.leaks) {
+      add_leaks(scene, text, *lint.leaks, out);
+    } else if (finding.where.query && finding.where.key) {
+      out.add_at(*cell, {text}, finding.message);
+    } else {
+      out.add({text, cell});
+    }
   }
   if (!scene.has_ids())
-    out.push_back(
+    out.add(
         {"leaks: no documents known; :segments FILE, :positions FILE or :cu-seqlens FILE reads "
          "them"});
 }
 
-void add_differences(const Scene& scene, ReportLines& out) {
+void add_differences(const Scene& scene, FindingLines& out) {
   if (!scene.other) return;
   const PlaneTable& planes = *scene.planes;
+  struct Place {
+    const PlaneRow* row;
+    const Region* region;
+  };
   Index regions = 0, cells = 0;
-  ReportLines listed;
+  std::vector<Place> listed;
   for (Index i = 0; i < planes.size(); ++i) {
     const PlaneRow& row = planes[i];
     cells += row.finds.differences.count;
     if (!planes.is_first(i)) continue;
     for (const Region& region : row.finds.differences.list()) {
       ++regions;
-      if (listed.size() == kMostListed) continue;
-      std::string where = plane_text(scene.mask, row.batch, row.head);
-      if (!where.empty()) where += ": ";
-      listed.push_back(
-          {fmt::format("  {}{}, {}: {}", where, span_text("query", "queries", region.queries),
-                       span_text("key", "keys", region.keys), counted(region.cells, "cell")),
-           Cell{row.batch, row.head, region.first.query, region.first.key}, Target::kDifference});
+      if (listed.size() < kMostListed) listed.push_back({&row, &region});
     }
   }
-  out.push_back(
+  out.add(
       {fmt::format("differences: {} in {}", counted(cells, "cell"), counted(regions, "region"))});
-  out.insert(out.end(), listed.begin(), listed.end());
-  if (regions > std::ssize(listed)) {
-    out.push_back({more_text(regions - std::ssize(listed), "region")});
+  for (const auto& [row, region] : listed) {
+    std::string where = plane_text(scene.mask, row->batch, row->head);
+    if (!where.empty()) where += ": ";
+    const std::string count = counted(region->cells, "cell");
+    out.add_at({row->batch, row->head, region->first.query, region->first.key},
+               {fmt::format("  {}{}, {}: {}", where, span_text("query", "queries", region->queries),
+                            span_text("key", "keys", region->keys), count),
+                {},
+                Target::kDifference},
+               fmt::format("A and B differ in {}", count));
   }
+  if (regions > std::ssize(listed)) out.add({more_text(regions - std::ssize(listed), "region")});
 }
 
-void add_residue(const Scene& scene, ReportLines& out) {
-  const Recognised found = recognise(scene.mask);
-  out.push_back({fmt::format("recognised: {}",
-                             found.chain.empty() ? "every cell open" : to_text(found.chain))});
-  if (found.residue.cells == 0) return;
-  out.push_back({fmt::format("  not explained: {}", counted(found.residue.cells, "cell"))});
-  for (const Cell& cell : found.residue.first) {
-    out.push_back({"    " + cell_text(cell), cell});
+bool is_leak(const Scene& scene, const Cell& cell) {
+  if (!scene.has_ids()) return false;
+  const Panel panel =
+      panels_of(scene.mask, {cell.batch, cell.batch + 1}, {cell.head, cell.head + 1}, scene.ids)
+          .front();
+  const std::int32_t q = panel.q_segments[as_size(cell.query)];
+  const std::int32_t k = panel.k_segments[as_size(cell.key)];
+  return q != k && q != scene.pad_id && k != scene.pad_id &&
+         panel.plane->count({cell.query, cell.query + 1}, {cell.key, cell.key + 1}) > 0;
+}
+
+/// Cells that no rule explains, but for those that are leaks or have a line already.
+void add_residue(const Scene& scene, FindingLines& out) {
+  const auto [chain, residue, irregular] = recognise(scene.mask);
+  out.add({fmt::format("recognised: {}", chain.empty() ? "every cell open" : to_text(chain))});
+  if (residue.cells == 0) return;
+  std::vector<Cell> fresh;
+  for (const Cell& cell : residue.first) {
+    if (!out.leads_to(cell) && !is_leak(scene, cell)) fresh.push_back(cell);
   }
-  const Index rest = found.residue.cells - std::ssize(found.residue.first);
-  if (rest > 0) out.push_back({"  " + more_text(rest, "cell")});
+  const Index listed = std::ssize(residue.first), known = listed - std::ssize(fresh);
+  std::string text = fmt::format("  not explained: {}", counted(residue.cells, "cell"));
+  if (known == residue.cells) {
+    text += ", found above";
+  } else if (known > 0) {
+    text += fmt::format(", {} of the first {} found above", known, listed);
+  }
+  out.add({text});
+  for (const Cell& cell : fresh) out.add({"    " + cell_text(cell), cell});
+  const Index rest = residue.cells - listed;
+  if (rest > 0) out.add({"  " + more_text(rest, "cell")});
 }
 
 /// A stretch of tokens of one document.
@@ -131,13 +201,13 @@ MaskLint lint_of(const Scene& scene) {
 }
 
 std::vector<ReportLine> findings_lines(const Scene& scene) {
-  ReportLines out;
+  FindingLines out;
   if (scene.planes) scene.planes->fill(scene);
   add_check(scene, out);
   if (scene.planes) add_differences(scene, out);
   throw_if_stopped();
   add_residue(scene, out);
-  return out;
+  return out.take();
 }
 
 std::vector<ReportLine> documents_lines(const Scene& scene) {
