@@ -41,6 +41,7 @@ const Given* Session::given(const std::string& source) const {
 }
 
 const Tensor& Session::array(const std::string& source, const std::function<Tensor()>& read) {
+  const std::lock_guard lock(reading_);
   const auto found = arrays_.find(source);
   return found != arrays_.end() ? found->second : arrays_.emplace(source, read()).first->second;
 }

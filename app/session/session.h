@@ -4,6 +4,7 @@
 
 #include <functional>
 #include <map>
+#include <mutex>
 #include <stop_token>
 #include <string>
 #include <string_view>
@@ -71,7 +72,7 @@ class Session {
   /// Throws Error(kInvalidArgument) if `source` is standard input and that has been read already,
   /// or is a terminal.
   void take_stdin(const std::string& source);
-  /// The array of `source`, read by `read` the first time.
+  /// The array of `source`, read by `read` the first time; on any thread.
   const Tensor& array(const std::string& source, const std::function<Tensor()>& read);
 
  private:
@@ -79,6 +80,7 @@ class Session {
   FrontEnd front_end_;
   std::stop_source stop_;
   bool stdin_taken_ = false;
+  std::mutex reading_;  // of arrays
   std::map<std::string, Tensor, std::less<>> arrays_;
   std::map<std::string, Given> given_;
 };

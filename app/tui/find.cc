@@ -13,49 +13,8 @@
 namespace maskctl::app::tui {
 namespace {
 
-constexpr BlockSize kTile{64, 64};
-
 /// How one step of a search ended.
 enum class Ended : std::uint8_t { kFound, kNone, kWaits };
-
-/// The first query of the next segment, or of this or the previous one; at its first key, if there
-/// are keys of it.
-std::optional<Place> next_border(const Panel& panel, Place from, Way way) {
-  const auto ids = panel.q_segments;
-  const auto begins = [&](Index q) { return q == 0 || ids[as_size(q)] != ids[as_size(q - 1)]; };
-  const Index step = way == Way::kForward ? 1 : -1;
-  for (Index q = from.query + step; q >= 0 && q < std::ssize(ids); q += step) {
-    if (!begins(q)) continue;
-    const auto key = std::ranges::find(panel.k_segments, ids[as_size(q)]);
-    if (key == panel.k_segments.end()) return Place{q, from.key};
-    return Place{q, key - panel.k_segments.begin()};
-  }
-  return std::nullopt;
-}
-
-std::optional<Place> next_of(const PlanePtr& plane, Place from, Way way) {
-  return plane ? next_open(*plane, from, way) : std::nullopt;
-}
-
-/// The next single one in the batch and head that is shown.
-std::optional<Place> next_place(const State& state, Target target, Place from, Way way) {
-  const PlaneCounts& counts = state.counts();
-  switch (target) {
-    case Target::kLeak:
-      return next_of(leaks_in(counts.panel, state.scene->pad_id), from, way);
-    case Target::kDifference:
-      return next_of(counts.different, from, way);
-    case Target::kPartial:
-      return next_partial_tile(*counts.panel.plane, kTile, from, way);
-    case Target::kBorder:
-      return next_border(counts.panel, from, way);
-    case Target::kEmptyRow:
-      if (const auto row = next_empty_row(*counts.panel.plane, from.query, way)) {
-        return Place{*row, from.key};
-      }
-  }
-  return std::nullopt;
-}
 
 const TargetHelp* target_named(std::string_view name) {
   const auto at = std::ranges::find(targets(), name, &TargetHelp::name);
@@ -83,17 +42,16 @@ class Search {
   bool forward() const { return way_ == Way::kForward; }
   const Found* own() const { return state_.counts().finds.of(target_.target); }
 
+  /// The nearest single one, which is looked for beside the screens.
   Ended single() {
-    const Place before_all{-1, state_.scene->mask.keys()};
-    const Place after_all{state_.scene->mask.queries(), -1};
-    auto place = next_place(state_, target_.target, state_.view.cursor, way_);
-    bool wrapped = false;
-    if (!place && !cells_) {
-      const Place border = forward() ? before_all : after_all;
-      place = target_.target == Target::kPartial ? std::nullopt
-                                                 : next_place(state_, target_.target, border, way_);
-      wrapped = true;
-    }
+    const View& view = state_.view;
+    const bool round = !cells_ && target_.target != Target::kPartial;
+    const PlaceAsked asked{state_.scene,   view.batch,  view.head, view.sources,
+                           target_.target, view.cursor, way_,      round};
+    std::optional<PlaceSearch>& search = state_.looked_for;
+    if (!search || search->asked != asked) search = PlaceSearch{asked};
+    if (!search->found) return Ended::kWaits;
+    const auto [place, wrapped] = *std::exchange(search, std::nullopt)->found;
     if (!place) {
       state_.message = fmt::format("no {} {} the cursor{}", target_.one,
                                    forward() ? "after" : "before", here_text(state_));

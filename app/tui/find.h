@@ -12,7 +12,7 @@ namespace maskctl::app::tui {
 /// for what is not counted yet, see resume_search().
 void find(State& state, const FindNext& next, Index times);
 
-/// Goes on with a search that waits, when more is known. True if it has moved or ended.
+/// Goes on with a search that waits, when more is known or found. True if it has moved or ended.
 bool resume_search(State& state);
 
 }  // namespace maskctl::app::tui

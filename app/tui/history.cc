@@ -2,15 +2,54 @@
 
 #include <utility>
 
+#include "app/tui/prompt.h"
+#include "maskctl/base/error.h"
+#include "maskctl/pipeline/parse/diagnostic.h"
+
 namespace maskctl::app::tui {
 namespace {
 
-void go(State& state, Workbench& bench, std::vector<Version>& from, std::vector<Version>& to) {
-  ScenePtr scene = bench.scene(from.back().pipeline);
+void go(State& state, ScenePtr scene, std::vector<Version>& from, std::vector<Version>& to) {
   to.push_back({state.scene->pipeline, state.view});
   state.scene = std::move(scene);
   state.view = from.back().view;
   from.pop_back();
+}
+
+void make(State& state, const PendingChange& change, ScenePtr scene) {
+  switch (change.change) {
+    case Change::kPreview:
+      state.scene = std::move(scene);
+      return;
+    case Change::kKeep:
+      return keep_typed(state, std::move(scene));
+    case Change::kUndo:
+      return go(state, std::move(scene), state.undo, state.redo);
+    case Change::kRedo:
+      return go(state, std::move(scene), state.redo, state.undo);
+    case Change::kReplace:
+      remember(state, {state.scene->pipeline, state.view});
+      state.scene = std::move(scene);
+      if (change.step) state.step = change.step;
+  }
+}
+
+bool is_typed(const State& state) {
+  return state.change->change == Change::kPreview || state.change->change == Change::kKeep;
+}
+
+/// The last good view stays while a pipeline is wrong.
+void say_mistake(State& state, const Error& error, std::size_t at) {
+  state.change.reset();
+  if (state.message.empty()) state.message = error.what();
+  state.error_at = at;
+}
+
+void make_when_ready(State& state, Workbench& bench, Workbench::Time end) {
+  ScenePtr scene = bench.scene_by(state.change->pipeline, end);
+  if (!scene) return;
+  const PendingChange change = *std::exchange(state.change, std::nullopt);
+  make(state, change, std::move(scene));
 }
 
 }  // namespace
@@ -21,21 +60,45 @@ void remember(State& state, Version version) {
   state.redo.clear();
 }
 
-void change_pipeline(State& state, Workbench& bench, const std::string& pipeline) {
+void change_pipeline(State& state, const std::string& pipeline, std::optional<Index> step) {
   if (pipeline == state.scene->pipeline) return;
-  ScenePtr scene = bench.scene(pipeline);
-  remember(state, {state.scene->pipeline, state.view});
-  state.scene = std::move(scene);
+  state.change = PendingChange{Change::kReplace, pipeline, step};
 }
 
-void undo(State& state, Workbench& bench) {
-  if (!state.undo.empty()) return go(state, bench, state.undo, state.redo);
-  state.message = "nothing to undo";
+void undo(State& state) {
+  if (state.undo.empty()) {
+    state.message = "nothing to undo";
+  } else {
+    state.change = PendingChange{Change::kUndo, state.undo.back().pipeline};
+  }
 }
 
-void redo(State& state, Workbench& bench) {
-  if (!state.redo.empty()) return go(state, bench, state.redo, state.undo);
-  state.message = "nothing to redo";
+void redo(State& state) {
+  if (state.redo.empty()) {
+    state.message = "nothing to redo";
+  } else {
+    state.change = PendingChange{Change::kRedo, state.redo.back().pipeline};
+  }
+}
+
+void follow_change(State& state, Workbench& bench, Workbench::Time end) {
+  if (!state.change) return bench.stop_making();
+  if (!is_typed(state)) {
+    try {
+      return make_when_ready(state, bench, end);
+    } catch (const Error&) {
+      state.change.reset();
+      throw;
+    }
+  }
+  const std::size_t size = state.line.text.size();
+  try {
+    make_when_ready(state, bench, end);
+  } catch (const PipelineError& error) {
+    say_mistake(state, error, static_cast<std::size_t>(error.position()));
+  } catch (const Error& error) {
+    say_mistake(state, error, size);
+  }
 }
 
 }  // namespace maskctl::app::tui

@@ -1,4 +1,4 @@
-// Changes of the pipeline that can be undone.
+// Changes of the pipeline, which can be undone. Their masks are made beside the screens.
 #pragma once
 
 #include <string>
@@ -9,11 +9,15 @@ namespace maskctl::app::tui {
 
 /// Lets undo return to this version, and forgets what could be redone.
 void remember(State& state, Version version);
-/// Shows the mask after this pipeline, which can be undone. Throws as Workbench::scene(), and
-/// changes nothing then.
-void change_pipeline(State& state, Workbench& bench, const std::string& pipeline);
-/// To the version before or after this one; a message if there is none. Throws the same.
-void undo(State& state, Workbench& bench);
-void redo(State& state, Workbench& bench);
+/// Begins to make the mask after this pipeline. That step is selected then.
+void change_pipeline(State& state, const std::string& pipeline, std::optional<Index> step = {});
+/// The same for the version before or after this one; a message if there is none.
+void undo(State& state);
+void redo(State& state);
+
+/// Makes the change that is pending if its mask is there by `end`; stops what is made for none.
+/// Throws as Workbench::scene(), and changes nothing then; what is wrong with a pipeline that is
+/// being typed becomes a message.
+void follow_change(State& state, Workbench& bench, Workbench::Time end);
 
 }  // namespace maskctl::app::tui

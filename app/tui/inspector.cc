@@ -7,6 +7,7 @@
 #include "app/tui/background_task.h"
 #include "app/tui/choice.h"
 #include "app/tui/plane_counts.h"
+#include "app/tui/searching.h"
 #include "maskctl/base/error.h"
 #include "maskctl/base/stopwatch.h"
 
@@ -37,7 +38,8 @@ void serve(State& state, Terminal& terminal) {
 
 /// The work of one inspector beside its screens.
 struct Work {
-  explicit Work(const std::function<void()>& done) : painter(done), reports(done), counting(done) {}
+  explicit Work(const std::function<void()>& done)
+      : painter(done), reports(done), counting(done), searching(done) {}
 
   /// What takes a moment is on the screen.
   Canvas screen(State& state) {
@@ -45,6 +47,7 @@ struct Work {
     do {
       reports.follow(state);
       if (!state.scene->loading) counting.follow(state);
+      searching.follow(state);
     } while (go_on(state));
     return painter.draw(state, end);
   }
@@ -53,14 +56,18 @@ struct Work {
     do {
       reports.finish(state);
       counting.finish(state);
+      searching.finish(state);
     } while (go_on(state));
     return painter.draw(state, Clock::time_point::max());
   }
-  bool busy() const { return painter.busy() || reports.busy() || counting.busy(); }
+  bool busy() const {
+    return painter.busy() || reports.busy() || counting.busy() || searching.busy();
+  }
 
   Painter painter;
   ReportMaker reports;
   Counting counting;
+  Searching searching;
 };
 
 Canvas opening(const Workbench& bench, const std::string& status, const Screen& screen,
@@ -120,9 +127,10 @@ Left look(Workbench& bench, Terminal& terminal, const std::stop_token& stop, boo
   while (!state.leaves() && !stop.stop_requested()) {
     terminal.show(work.screen(state));
     // All keys that are waiting come before the next screen: a key that is held down never lags.
-    const int wait = state.preview_due ? kPauseMilliseconds : work.busy() ? kTickMilliseconds : -1;
+    const bool busy = work.busy() || state.change;
+    const int wait = state.preview_due ? kPauseMilliseconds : busy ? kTickMilliseconds : -1;
     auto input = terminal.next(wait);
-    if (!input) state = after_pause(std::move(state), bench);
+    if (!input) state = after_pause(std::move(state), bench, Clock::now());
     for (; input; input = terminal.next(0)) take(*input);
   }
   return state.request == Request::kLeave ? Left::kForList : Left::kQuit;
@@ -193,7 +201,7 @@ Played play(const Subject& subject, const Settings& settings, const Screen& scre
         state.reset();
         out.screen = choice->draw(screen);
       } else {
-        state = after_pause(std::move(*state), *bench);
+        state = after_pause(std::move(*state), *bench, Clock::time_point::max());
         out.screen = work.finished_screen(*state);
       }
     }

@@ -153,22 +153,28 @@ void draw_pipeline(const State& state, Canvas& canvas) {
   canvas.write(row, canvas.columns() - std::ssize(changes), changes);
 }
 
-std::string waiting_text(const ReportState& report) {
-  if (report.done) return "";
-  return fmt::format("  working for {} s; <Esc> stops", static_cast<Index>(report.watch.seconds()));
+/// "working for 3 s; <Esc> stops"
+std::string working_text(std::string_view what, const Stopwatch& watch) {
+  return fmt::format("{} for {} s; <Esc> stops", what, static_cast<Index>(watch.seconds()));
 }
 
 std::string status_text(const State& state, const Geometry& at) {
   if (state.question) return readable_text(state.question->text) + " (y/n)";
   if (!state.message.empty()) return readable_text(state.message);
+  if (state.change) return working_text("making the mask", state.change->watch);
   if (state.list.shown && !state.awaited) return list_status(state);
   const Place cursor = state.view.cursor;
   std::string out = fmt::format("{},{} {}", cursor.query, cursor.key, cell_state(state));
   if (!state.found.empty()) out += "  " + state.found;
   if (at.unit() != kOneElement) out += fmt::format("  {}x{} cells", at.unit().q, at.unit().k);
   if (state.marking) return out + "  a letter for the mark?";
+  if (state.awaited && state.looked_for) {
+    return out + "  " + working_text("searching", state.looked_for->watch);
+  }
   if (state.awaited) return out + "  counting; then goes on to the next, <Esc> stops";
-  if (state.report) out += waiting_text(*state.report);
+  if (state.report && !state.report->done) {
+    out += "  " + working_text("working", state.report->watch);
+  }
   return state.count > 0 ? fmt::format("{}  {}", out, state.count) : out;
 }
 

@@ -13,35 +13,9 @@
 namespace maskctl::app::tui {
 namespace {
 
-/// Shows what the pipeline makes as it is typed; the last good view stays while it is wrong.
-void preview(State& state, Workbench& bench) {
-  state.preview_due = false;
-  state.error_at = std::string::npos;
-  try {
-    state.scene = bench.scene(state.line.text);
-  } catch (const PipelineError& error) {
-    state.message = error.what();
-    state.error_at = static_cast<std::size_t>(error.position());
-  } catch (const Error& error) {
-    state.message = error.what();
-    state.error_at = state.line.text.size();
-  }
-}
-
-/// Keeps the pipeline that was typed; false if it is wrong.
-bool keep_pipeline(State& state, Workbench& bench) {
-  preview(state, bench);
-  if (state.error_at != std::string::npos) return false;
-  const BeforeEdit& before = *state.before_edit;
-  if (state.scene->pipeline != before.scene->pipeline) {
-    remember(state, {before.scene->pipeline, before.view});
-  }
-  state.before_edit.reset();
-  return true;
-}
-
 void close(State& state) {
   state.prompt = Prompt::kNone;
+  state.change.reset();
   state.preview_due = false;
   state.error_at = std::string::npos;
   if (!state.before_edit) return;
@@ -53,7 +27,12 @@ void close(State& state) {
 void enter(State& state, Workbench& bench) {
   const Prompt prompt = state.prompt;
   const std::string text = state.line.text;
-  if (prompt == Prompt::kPipeline && !keep_pipeline(state, bench)) return;
+  if (prompt == Prompt::kPipeline) {
+    state.preview_due = false;
+    state.error_at = std::string::npos;
+    state.change = PendingChange{Change::kKeep, text};
+    return;
+  }
   if (!text.empty()) state.typed[prompt].push_back(text);
   close(state);
   if (prompt == Prompt::kCommand) run_command(state, bench, text);
@@ -101,11 +80,22 @@ void open_pipeline(State& state, Line line) {
   state.before_edit = BeforeEdit{state.scene, state.view};
 }
 
-void show_preview(State& state, Workbench& bench) {
+void keep_typed(State& state, ScenePtr scene) {
+  state.scene = std::move(scene);
+  const BeforeEdit& before = *state.before_edit;
+  if (state.scene->pipeline != before.scene->pipeline) {
+    remember(state, {before.scene->pipeline, before.view});
+  }
+  state.before_edit.reset();
+  if (!state.line.text.empty()) state.typed[Prompt::kPipeline].push_back(state.line.text);
+  close(state);
+}
+
+void show_preview(State& state) {
   if (!state.preview_due) return;
-  const std::string candidates = std::exchange(state.message, "");
-  preview(state, bench);
-  if (!candidates.empty()) state.message = candidates;
+  state.preview_due = false;
+  state.error_at = std::string::npos;
+  state.change = PendingChange{Change::kPreview, state.line.text};
 }
 
 void take_prompt_key(State& state, const std::string& key, Workbench& bench) {
@@ -122,6 +112,7 @@ void take_prompt_key(State& state, const std::string& key, Workbench& bench) {
   }
   // A mistake is said again until it is mended.
   const bool wrong = state.error_at != std::string::npos;
+  if (state.prompt == Prompt::kPipeline && state.line.text != before) state.change.reset();
   state.preview_due |= state.prompt == Prompt::kPipeline && (wrong || state.line.text != before);
 }
 

@@ -9,8 +9,10 @@ namespace maskctl::app::tui {
 void open_prompt(State& state, Ask ask);
 /// Edits the pipeline from this line on.
 void open_pipeline(State& state, Line line);
-/// Shows what the pipeline that is being typed makes, if it is not shown yet.
-void show_preview(State& state, Workbench& bench);
+/// Begins to make what the pipeline that is being typed shows, if it is not shown yet.
+void show_preview(State& state);
+/// Keeps the pipeline that was typed, of which this is the mask.
+void keep_typed(State& state, ScenePtr scene);
 /// A key while a prompt is open. Throws what commands throw.
 void take_prompt_key(State& state, const std::string& key, Workbench& bench);
 

@@ -121,14 +121,30 @@ Why Scene::why(const Cell& cell) const {
   return maskctl::why(start, chain, asked, [](const Step& step) { return to_text(Chain{step}); });
 }
 
+/// The making of one scene.
+struct Workbench::Making {
+  Making(Workbench& bench, const std::string& text)
+      : pipeline(text), work([&bench, text] { return bench.made(text); }, [] {}) {}
+
+  const std::string pipeline;
+  BackgroundTask<ScenePtr> work;
+};
+
 Workbench::Workbench(Subject subject, const Settings& settings)
     : subject_(std::move(subject)),
       session_(settings, front_end()),
       loader_(subject_.source, session_),
       work_([this] { return read(); }, [] {}) {}
 
+/// What is being made reads the other members.
+Workbench::~Workbench() { making_.reset(); }
+
 FrontEnd Workbench::front_end() {
-  return {.note = [this](std::string_view text) { note_ = text; },
+  return {.note =
+              [this](std::string_view text) {
+                const std::lock_guard lock(noting_);
+                note_ = text;
+              },
           .progress = [this](const std::string&) -> Progress {
             return [this](double fraction) { fraction_ = fraction; };
           }};
@@ -167,7 +183,8 @@ ScenePtr Workbench::read() {
     other_ = other.transformed(other.read(subject_.other).mask);
   }
   weights_ = std::make_shared<RowWeights>(subject_.weights, loader_);
-  ScenePtr out = scene(pipeline);
+  ScenePtr out = made(pipeline);
+  keep(pipeline, out);
   if (documents_ && !out->has_ids()) documents_of(*documents_, out->mask);  // throws why not
   tokens_of(tokens_, out->mask);                                            // throws why not
   return out;
@@ -200,19 +217,33 @@ void Workbench::read_start() {
   start_ = loaded_.mask;
 }
 
-ScenePtr Workbench::scene(const std::string& pipeline) {
+void Workbench::stop_making() { making_.reset(); }
+
+ScenePtr Workbench::scene_by(const std::string& pipeline, Time end) {
+  if (making_ && making_->pipeline != pipeline) stop_making();
   const auto found =
       std::ranges::find(recent_, pipeline, [](const auto& kept) { return kept.first; });
   if (found != recent_.end()) {
     recent_.splice(recent_.begin(), recent_, found);
-  } else {
-    recent_.emplace_front(pipeline, made(pipeline));
-    if (recent_.size() > kMostRecent) recent_.pop_back();
+    return found->second;
   }
+  if (!making_) {
+    fraction_ = 0;
+    making_ = std::make_unique<Making>(*this, pipeline);
+  }
+  if (!making_->work.wait_until(end)) return nullptr;
+  const auto made = std::move(making_);
+  keep(pipeline, made->work.take());
   return recent_.front().second;
 }
 
+void Workbench::keep(const std::string& pipeline, ScenePtr scene) {
+  recent_.emplace_front(pipeline, std::move(scene));
+  if (recent_.size() > kMostRecent) recent_.pop_back();
+}
+
 ScenePtr Workbench::with_documents(const DocumentOptions& options, const std::string& pipeline) {
+  stop_making();
   auto found = read_documents(options, loader_);
   documents_of(*found, scene(pipeline)->mask);  // throws why not
   documents_ = std::move(found);

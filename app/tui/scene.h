@@ -7,6 +7,7 @@
 #include <list>
 #include <map>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <string>
 #include <tuple>
@@ -92,20 +93,23 @@ struct Subject {
   WeightOptions weights;
 };
 
-/// Makes scenes of a SOURCE, which is read once, beside the interface.
+/// Makes scenes of a SOURCE, which is read once. Reading and making are done beside the interface.
 class Workbench {
  public:
+  using Time = std::chrono::steady_clock::time_point;
+
   /// Begins to read the SOURCEs.
   Workbench(Subject subject, const Settings& settings);
   Workbench(const Workbench&) = delete;
   Workbench& operator=(const Workbench&) = delete;
+  ~Workbench();
 
   /// True when they are read by then, or cannot be. Until they are, only what says so may be
   /// called.
-  bool is_read_by(std::chrono::steady_clock::time_point end) const { return work_.wait_until(end); }
+  bool is_read_by(Time end) const { return work_.wait_until(end); }
   /// What is known of the SOURCE while it is read; null if that is nothing yet.
   ScenePtr loading() const;
-  /// How much is read, 0 to 1.
+  /// How much of what is being read is there, 0 to 1.
   double fraction_read() const { return fraction_; }
   const std::string& name() const { return subject_.name; }
 
@@ -115,22 +119,32 @@ class Workbench {
   const ScenePtr& first();
   /// The mask after these steps, as a person writes them; a few recent ones are kept. Throws
   /// PipelineError, and Error when a step does not fit or leaves no cells.
-  ScenePtr scene(const std::string& pipeline);
+  ScenePtr scene(const std::string& pipeline) { return scene_by(pipeline, Time::max()); }
+  /// The same; null if it is not made by then, and goes on being made. One pipeline at a time:
+  /// another, or stop_making(), stops it.
+  ScenePtr scene_by(const std::string& pipeline, Time end);
+  void stop_making();
   /// The same from now on with these documents instead of others. Throws as reading them, and
   /// documents_of(), and then keeps the others.
   ScenePtr with_documents(const DocumentOptions& options, const std::string& pipeline);
   const Session& session() const { return session_; }
   /// The last note of reading and writing since this was called before, or "".
-  std::string take_note() { return std::exchange(note_, {}); }
+  std::string take_note() {
+    const std::lock_guard lock(noting_);
+    return std::exchange(note_, {});
+  }
 
  private:
+  struct Making;
   FrontEnd front_end();
   ScenePtr read();
   void read_start();
   std::optional<Documents> documents(const Mask& mask) const;
   ScenePtr made(const std::string& pipeline);
+  void keep(const std::string& pipeline, ScenePtr scene);
 
   const Subject subject_;
+  std::mutex noting_;
   std::string note_;
   Session session_;
   Loader loader_;
@@ -145,6 +159,7 @@ class Workbench {
   std::list<std::pair<std::string, ScenePtr>> recent_;  // the most recent first
   std::atomic<double> fraction_ = 0;
   const std::shared_ptr<LoadingMask> loading_ = std::make_shared<LoadingMask>();
+  std::unique_ptr<Making> making_;
   BackgroundTask<ScenePtr> work_;
 };
 

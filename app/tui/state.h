@@ -10,6 +10,8 @@
 #include "app/tui/line.h"
 #include "app/tui/reports.h"
 #include "app/tui/scene.h"
+#include "app/tui/searching.h"
+#include "maskctl/base/stopwatch.h"
 #include "maskctl/render/text/draw.h"
 
 namespace maskctl::app::tui {
@@ -53,6 +55,17 @@ inline constexpr std::size_t kMostVersions = 1000;
 struct BeforeEdit {
   ScenePtr scene;
   View view;
+};
+
+/// What becomes of a mask with another pipeline: it is shown while that is typed, kept when it has
+/// been typed, or shown in place of the last one, by a key, undo or redo.
+enum class Change : std::uint8_t { kPreview, kKeep, kReplace, kUndo, kRedo };
+/// A change whose mask is being made, beside the screens.
+struct PendingChange {
+  Change change = Change::kReplace;
+  std::string pipeline;
+  std::optional<Index> step = {};  // selected afterwards
+  Stopwatch watch = {};
 };
 
 /// To be answered with y or n.
@@ -104,8 +117,10 @@ struct State {
   std::string target;  // of the last search
   PlaneList list;
   std::optional<Awaited> awaited;
-  std::string found;  // what the last search found there: "3 of 12, 84 cells"
+  std::string found;                      // what the last search found there: "3 of 12, 84 cells"
+  std::optional<PlaceSearch> looked_for;  // the place that a search waits for
   std::vector<Version> undo, redo;
+  std::optional<PendingChange> change;
   std::string saved_pipeline;      // which need not be saved again
   std::optional<Place> dragged;    // the cell that the mouse holds
   std::string copied;              // for the clipboard

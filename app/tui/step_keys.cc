@@ -38,7 +38,7 @@ void select_steps(State& state) {
   state.step = state.step ? std::nullopt : std::optional(steps - 1);
 }
 
-void take_step_key(State& state, Workbench& bench, StepKey key, Index times) {
+void take_step_key(State& state, StepKey key, Index times) {
   Steps steps = split_steps(state.scene->pipeline);
   const auto at = steps.begin() + *state.step;
   switch (key) {
@@ -65,12 +65,10 @@ void take_step_key(State& state, Workbench& bench, StepKey key, Index times) {
     case StepKey::kForward: {
       const Index to = moved(state, steps, key == StepKey::kBack ? -1 : 1);
       std::iter_swap(at, steps.begin() + to);
-      change_pipeline(state, bench, join_steps(steps));
-      state.step = to;
-      return;
+      return change_pipeline(state, join_steps(steps), to);
     }
   }
-  change_pipeline(state, bench, join_steps(steps));
+  change_pipeline(state, join_steps(steps));
 }
 
 }  // namespace maskctl::app::tui

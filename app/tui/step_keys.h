@@ -7,7 +7,6 @@ namespace maskctl::app::tui {
 
 /// Selects the last step, or none if one is selected; asks for a first step if there is none.
 void select_steps(State& state);
-/// Throws as change_pipeline().
-void take_step_key(State& state, Workbench& bench, StepKey key, Index times);
+void take_step_key(State& state, StepKey key, Index times);
 
 }  // namespace maskctl::app::tui

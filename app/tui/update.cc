@@ -83,9 +83,7 @@ class Updater {
 
   void operator()(Ask ask) { open_prompt(state_, ask); }
 
-  void operator()(const History& history) {
-    history.redo ? redo(state_, bench_) : undo(state_, bench_);
-  }
+  void operator()(const History& history) { history.redo ? redo(state_) : undo(state_); }
 
   void operator()(ListKey key) { take_list_key(state_, key, times_); }
 
@@ -97,7 +95,7 @@ class Updater {
     }
   }
 
-  void operator()(StepKey key) { take_step_key(state_, bench_, key, times_); }
+  void operator()(StepKey key) { take_step_key(state_, key, times_); }
 
   void operator()(Toggle toggle) {
     const WholeView whole(state_);
@@ -316,6 +314,13 @@ bool is_of_drawing(const Action& action) {
          std::holds_alternative<ZoomTo>(action);
 }
 
+/// What needs to know the pipeline, which is not known while another is being made.
+bool is_of_pipeline(const Action& action) {
+  const Ask* ask = std::get_if<Ask>(&action);
+  return (ask && (*ask == Ask::kEdit || *ask == Ask::kAdd)) ||
+         std::holds_alternative<History>(action) || std::holds_alternative<StepKey>(action);
+}
+
 void take_key(State& state, const Input& input, Workbench& bench) {
   if (state.marking) return take_mark(state, input.key);
   if (take_digit(state, input.key)) return;
@@ -325,8 +330,22 @@ void take_key(State& state, const Input& input, Workbench& bench) {
     state.message = fmt::format("{} has no meaning here; ? shows the keys", input.key);
     return;
   }
+  if (state.change && is_of_pipeline(*action)) {
+    state.message = "the mask after the last change is being made; <Esc> stops that";
+    return;
+  }
   if (is_of_drawing(*action)) state.list.shown = false;
   std::visit(Updater(state, bench, count), *action);
+}
+
+/// <Esc> stops first what goes on beside the screens. False if that is nothing.
+bool stops_work(State& state, const std::string& key) {
+  const bool covered = state.question || pages_of(state) || state.prompt != Prompt::kNone;
+  if (key != "<Esc>" || covered || (!state.change && !state.awaited)) return false;
+  state.message = state.change ? "stopped; the pipeline is as it was" : "the search is stopped";
+  state.change.reset();
+  state.awaited.reset();
+  return true;
 }
 
 /// A search that is repeated before the last one has ended follows it.
@@ -351,6 +370,7 @@ void take(State& state, const Input& input, Workbench& bench) {
   }
   state.message.clear();
   state.found.clear();
+  if (stops_work(state, input.key)) return;
   if (!searches(state, input.key)) state.awaited.reset();
   const bool mouse =
       input.key == "<Mouse>" || input.key == "<Drag>" || input.key.starts_with("<Wheel");
@@ -393,6 +413,7 @@ State first_state(ScenePtr scene, const Screen& screen) {
 State update(State state, const Input& input, Workbench& bench) {
   try {
     take(state, input, bench);
+    follow_change(state, bench, in_a_moment());
   } catch (const Error& error) {
     state.message = error.what();
   }
@@ -409,8 +430,13 @@ bool go_on(State& state) {
   return true;
 }
 
-State after_pause(State state, Workbench& bench) {
-  show_preview(state, bench);
+State after_pause(State state, Workbench& bench, Workbench::Time end) {
+  show_preview(state);
+  try {
+    follow_change(state, bench, end);
+  } catch (const Error& error) {
+    state.message = error.what();
+  }
   keep_report(state);
   settle(state);
   return state;

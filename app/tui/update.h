@@ -15,7 +15,8 @@ State first_state(ScenePtr scene, const Screen& screen);
 State update(State state, const Input& input, Workbench& bench);
 /// Goes on with what waited until more was known. True if the state is another now.
 bool go_on(State& state);
-/// The state after nothing has been typed for a while: what was typed last is shown.
-State after_pause(State state, Workbench& bench);
+/// The state after nothing has been typed for a while: what was typed last is shown, and what was
+/// changed, if that is made by `end`.
+State after_pause(State state, Workbench& bench, Workbench::Time end);
 
 }  // namespace maskctl::app::tui
