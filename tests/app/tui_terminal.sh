@@ -121,7 +121,7 @@ expect 'batch 0  head 0'
 press C-o
 expect 'and 126 alike'
 press F
-expect 'document 2 sees document 1: 1 cell'
+expect 'document 2 sees document 1'
 press Enter
 expect 'batch 27  head 3'
 press F10
