@@ -15,6 +15,8 @@ namespace maskctl {
 namespace {
 
 constexpr Index kBlockRowsPerTask = 32;
+/// Two threads that meet in a fresh huge page each clear one, so that they should meet seldom.
+constexpr Index kBytesPerTask = Index{16} << 20;
 
 /// A map whose full tiles are whole.
 TileMap with_cut_partial(TileMap map) {
@@ -70,13 +72,14 @@ void put_others(std::span<const TileRun> runs, Fill fill, Index columns, std::in
   put(to, next, static_cast<std::int32_t>(columns));
 }
 
-/// Calls f(plane, row) for all rows of all planes, on all cores.
+/// Calls f(plane, row), which writes so many bytes, for all rows of all planes, on all cores.
 template <typename F>
-void for_rows(const MaskBlocks& blocks, const F& f) {
-  const Index rows = blocks.rows(), parts = ceil_div(rows, kBlockRowsPerTask);
+void for_rows(const MaskBlocks& blocks, Index row_bytes, const F& f) {
+  const Index each = std::max(kBlockRowsPerTask, kBytesPerTask / std::max<Index>(1, row_bytes));
+  const Index rows = blocks.rows(), parts = ceil_div(rows, each);
   parallel_for(blocks.planes() * parts, [&](Index task) {
-    const Index plane = task / parts, first = task % parts * kBlockRowsPerTask;
-    for (Index row = first; row < std::min(first + kBlockRowsPerTask, rows); ++row) f(plane, row);
+    const Index plane = task / parts, first = task % parts * each;
+    for (Index row = first; row < std::min(first + each, rows); ++row) f(plane, row);
   });
 }
 
@@ -116,7 +119,7 @@ BlockList block_list(const MaskBlocks& blocks, Fill fill, ListWidth width, Index
   const Index rows = blocks.rows();
   BlockList out{Tensor::unwritten(DType::kInt32, {blocks.batch, blocks.heads, rows}), {}};
   const auto counts = out.counts.as<std::int32_t>();
-  for_rows(blocks, [&](Index plane, Index row) {
+  for_rows(blocks, kBytesPerTask / kBlockRowsPerTask, [&](Index plane, Index row) {
     counts[as_size(plane * rows + row)] =
         static_cast<std::int32_t>(listed(blocks.of(plane).row(row), fill));
   });
@@ -125,7 +128,7 @@ BlockList block_list(const MaskBlocks& blocks, Fill fill, ListWidth width, Index
   const Index columns = all ? blocks.columns() : std::max<Index>(1, longest);
   out.indices = made_within({blocks.batch, blocks.heads, rows, columns}, max_bytes);
   std::int32_t* const first = out.indices.as<std::int32_t>().data();
-  for_rows(blocks, [&](Index plane, Index row) {
+  for_rows(blocks, columns * size_bytes(DType::kInt32), [&](Index plane, Index row) {
     const auto runs = blocks.of(plane).row(row);
     std::int32_t* const begin = first + (plane * rows + row) * columns;
     std::int32_t* const end = put_listed(runs, fill, begin);
@@ -155,12 +158,13 @@ BlockRows block_rows(const MaskBlocks& blocks, Index max_bytes) {
   }
   out.indices = made_within({end}, max_bytes);
   std::int32_t* const first = out.indices.as<std::int32_t>().data();
-  for_rows(blocks, [&](Index plane, Index row) {
-    std::int32_t* to = first + indptr[as_size(plane * (rows + 1) + row)];
-    for (const TileRun& run : blocks.of(plane).row(row)) {
-      to = put(to, run.first, run.first + run.count);
-    }
-  });
+  for_rows(blocks, ceil_div(end, std::max<Index>(1, planes * rows)) * size_bytes(DType::kInt32),
+           [&](Index plane, Index row) {
+             std::int32_t* to = first + indptr[as_size(plane * (rows + 1) + row)];
+             for (const TileRun& run : blocks.of(plane).row(row)) {
+               to = put(to, run.first, run.first + run.count);
+             }
+           });
   return out;
 }
 
