@@ -156,7 +156,7 @@ int CommandLine::help(HelpScope scope) const {
   return 0;
 }
 
-/// Of several ranks, which do the same, the first speaks.
+/// Whether this process prints: all ranks do the same, and the first speaks for them.
 bool speaks() { return launched_rank().value_or(LaunchedRank{}).rank == 0; }
 
 FrontEnd front_end() {

@@ -47,7 +47,7 @@ struct VisualizeRequest {
   bool fit = true, ascii = false, segments = true;
 };
 std::string visualized(Loader& loader, const std::string& source, const VisualizeRequest& request);
-/// The same of a mask of ours; `panel` is its batch and head.
+/// ejkernel's drawing of a Mask; `panel` is its batch and head.
 std::string visualized(const Mask& mask, const Panel& panel, const VisualizeRequest& request);
 
 // Attention.

@@ -13,7 +13,8 @@ namespace maskctl::hdf5 {
 /// and IEEE floats of either byte order, and two opaque bytes.
 std::optional<std::string> descr_of(hid_t type);
 
-/// Describes a type without a descr: "compound", "string", "enumeration (RED, GREEN)".
+/// The name of a type that numpy has no descr for: "compound", "string", "enumeration (RED,
+/// GREEN)".
 std::string class_of(hid_t type);
 
 /// The type that h5py writes. Throws Failure(argument) for a descr that is not little-endian.

@@ -44,7 +44,7 @@ struct BenchLine {
 
 /// What one rank did in the last run of a call.
 struct RankLine {
-  Index queries = 0, pairs = 0;   // that it has, and open pairs of these
+  Index queries = 0, pairs = 0;   // the queries that the rank has, and their open pairs
   double worked = 0, waited = 0;  // seconds of all steps; of the call where it has none
   std::vector<Index> sent;        // bytes of each step
 };

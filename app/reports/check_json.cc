@@ -127,8 +127,8 @@ Json sarif_file(const std::string& uri, const CheckReport& report, const Locatio
 /// Both locations of a result: where to look, and which cell or entry it is.
 Json sarif_location(const CheckReport& report, const Location& where, SarifPipelines& pipelines) {
   const std::string uri = uri_of(report.source);
-  const std::string place = to_text(where);
-  const std::string name = place.empty() ? report.source : report.source + ", " + place;
+  const std::string location = to_text(where);
+  const std::string name = location.empty() ? report.source : report.source + ", " + location;
   return {{"physicalLocation", uri.empty() ? pipelines.location(report, where.step.value_or(0))
                                            : sarif_file(uri, report, where)},
           {"logicalLocations", Json::array({{{"fullyQualifiedName", name}}})}};
@@ -163,9 +163,9 @@ Json sarif_rule(const LintRule& rule) {
 std::vector<SarifResult> results_of(const CheckReport& report) {
   std::vector<SarifResult> out;
   for (const Finding& finding : report.findings) {
-    const std::string place = to_text(finding.where);
+    const std::string location = to_text(finding.where);
     out.push_back({finding.rule->id, name(finding.rule->severity),
-                   place.empty() ? finding.message : finding.message + " at " + place,
+                   location.empty() ? finding.message : finding.message + " at " + location,
                    finding.where});
   }
   for (const ExpectationResult& expected : report.expected) {

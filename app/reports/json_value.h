@@ -54,7 +54,7 @@ class Json {
   void push_back(Json item);
 
   const Value& value() const { return value_; }
-  /// Those of an array, or of an object; null for other values.
+  /// The items of an array or an object; null for other values.
   const Items* items() const;
   const Members* members() const;
 

@@ -23,7 +23,7 @@ PlaneMarks marks_of(const PlanePtr& marked) {
   return out;
 }
 
-/// One plane after the other, so that few are held at a time.
+/// Marks one plane after the other, so that few are held at a time.
 template <typename MarkedPlane>
 MarkedPlanes marked_planes(const Mask& mask, const SegmentTensors& ids, const Mask* other,
                            const MarkedPlane& marked_plane) {

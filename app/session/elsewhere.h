@@ -19,7 +19,7 @@ struct PlaneMarks {
   Place first, last;
   friend bool operator==(const PlaneMarks&, const PlaneMarks&) = default;
 };
-/// Those with any, in order.
+/// The planes with at least one marked cell, in order of batch and head.
 using MarkedPlanes = std::vector<PlaneMarks>;
 
 /// The open cells that join two documents. Each distinct plane is counted once for equal ids.

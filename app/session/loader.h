@@ -23,7 +23,7 @@ class Loader {
   bool generates(const std::string& source) const;
   /// An array as stored, for commands that read no mask.
   Tensor array(const std::string& source);
-  /// The same, to be read by parts. Throws Error(kInvalidArgument) for standard input, which only
+  /// An array that is read by parts. Throws Error(kInvalidArgument) for standard input, which only
   /// one of several ranks has.
   ArraySource array_source(const std::string& source);
   /// A mask as --as and related options say, without transforms. Shows the rows of a dense one to
@@ -50,7 +50,7 @@ class Loader {
   /// How steps read their SOURCEs.
   BindContext context();
   void print(const std::vector<std::string>& notes) const;
-  /// Of ids that give no other.
+  /// The padding id of segment ids that state none themselves.
   std::int32_t pad_id() const { return source_.pad_id; }
   Index max_bytes() const { return session_.settings().max_bytes; }
 

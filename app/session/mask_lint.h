@@ -15,7 +15,7 @@ namespace maskctl::app {
 
 /// The documents that the mask should keep to.
 struct LintDocuments {
-  /// Those of the mask after its steps, if they fit.
+  /// The documents of the mask after its steps, if the ids fit it.
   std::function<std::optional<Documents>(const Mask& mask)> of;
   bool given = false;  // apart from the SOURCE, so that its own steps do not keep to them
 };

@@ -21,7 +21,7 @@ struct Candidate {
   bool member = false;  // of a container, so it need not be a mask
 };
 
-/// The kinds whose arrays may lie in one container.
+/// Whether several arrays of this kind in one container are one mask.
 bool takes_containers(const SourceOptions& how) {
   return how.as == ArrayKind::kMaskInfo || how.as == ArrayKind::kRuns ||
          how.as == ArrayKind::kPairs || how.as == ArrayKind::kBits ||

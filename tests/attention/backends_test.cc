@@ -82,7 +82,7 @@ const BackendRow& chosen(std::span<const BackendRow> rows, const Context& contex
 
 }  // namespace
 
-TEST_CASE("every backend has a row, and the judge, which can do everything, comes last") {
+TEST_CASE("every backend has a row, and the reference, which can do everything, comes last") {
   for (const Backend backend : {Backend::kCpu, Backend::kReference}) {
     CHECK(backend_row(backend).backend == backend);
     CHECK(backend_from_name(name(backend)) == backend);
@@ -90,10 +90,10 @@ TEST_CASE("every backend has a row, and the judge, which can do everything, come
   CHECK(name(Backend::kCpu) == "cpu");
   CHECK_FALSE(backend_from_name("abacus"));
   CHECK(error_of([] { backend_row(static_cast<Backend>(77)); }).code() == Errc::kUnsupported);
-  const BackendRow& judge = backends().back();
-  CHECK(judge.is_reference);
+  const BackendRow& reference = backends().back();
+  CHECK(reference.is_reference);
   const auto& [forward, backward, weights, ring, d_ring, paged, blocks, d_blocks, select, linear,
-               d_linear, grouped, d_grouped, pooling, product] = *judge.kernels;
+               d_linear, grouped, d_grouped, pooling, product] = *reference.kernels;
   CHECK((forward.run && backward.run && weights.run && paged.run && blocks.run && d_blocks.run));
   CHECK((select.run && linear.run && d_linear.run && grouped.run && d_grouped.run));
   CHECK((pooling.run && product.run));
@@ -101,8 +101,8 @@ TEST_CASE("every backend has a row, and the judge, which can do everything, come
 }
 
 TEST_CASE("a kernel that a backend lacks or refuses goes to the next one, with the reason") {
-  const BackendRow& judge = backend_row(Backend::kReference);
-  const std::array rows{BackendRow{Backend::kCpu, "small", &kSmall}, judge};
+  const BackendRow& reference = backend_row(Backend::kReference);
+  const std::array rows{BackendRow{Backend::kCpu, "small", &kSmall}, reference};
   std::vector<std::string> lines;
   const Context context{.fallback = [&](const std::string& line) { lines.push_back(line); }};
   const SoftmaxProblem few = Arrays(8).problem(), many = Arrays(9).problem();

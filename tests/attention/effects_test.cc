@@ -65,7 +65,7 @@ struct Answer {
 std::optional<Answer> answer(const Operation& form, const NamedArguments& call) {
   try {
     Answer out{run(form, call), {}};
-    for (const auto& lines : {doubts(form, call), doubts(form, call, out.results)}) {
+    for (const auto& lines : {warnings(form, call), warnings(form, call, out.results)}) {
       for (const std::string& line : lines) {
         const std::size_t end = line.find(": no effect");
         if (end != line.npos) out.noted.insert(line.substr(0, end));
@@ -157,7 +157,7 @@ std::string said(const char* operation, const std::map<std::string, std::string>
   std::string lines;
   try {
     const NamedResults results = run(form, call);
-    for (const auto& part : {doubts(form, call), doubts(form, call, results)}) {
+    for (const auto& part : {warnings(form, call), warnings(form, call, results)}) {
       for (const std::string& line : part) lines += "note " + line + "\n";
     }
   } catch (const Error& error) {
@@ -191,7 +191,7 @@ TEST_CASE("effects: a line says what is in the way, and what to do about it") {
         "note empty_row: no effect: every query sees a key\n");
 }
 
-TEST_CASE("effects: a value that says what holds anyway is no doubt") {
+TEST_CASE("effects: a value that says what holds anyway is no warning") {
   CHECK(said("ring_attention", {{"attention_sink_size", "0"},
                                 {"pdrop", "0"},
                                 {"causal", "false"},

@@ -239,12 +239,12 @@ TEST_CASE("named operations: a usual call of each runs, with gradients where the
 TEST_CASE("named operations: decays above 0 are doubted") {
   const Operation& lightning = *find_operation("lightning_attention");
   NamedArguments arguments = random_arguments(lightning);
-  CHECK(doubts(lightning, arguments).empty());
+  CHECK(warnings(lightning, arguments).empty());
   Tensor decay(DType::kFloat32, {4});
   arguments.arrays["decay"] = decay;
-  CHECK(doubts(lightning, arguments).empty());
+  CHECK(warnings(lightning, arguments).empty());
   arguments.arrays["decay"].as<float>()[2] = 0.9F;
-  CHECK(doubts(lightning, arguments) ==
+  CHECK(warnings(lightning, arguments) ==
         std::vector<std::string>{"decay: 0.9 is above 0; these are logarithms of what each step "
                                  "keeps, as log(0.9) = -0.105, so the state grows by e^0.9 a "
                                  "step"});

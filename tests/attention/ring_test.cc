@@ -17,7 +17,7 @@ namespace {
 
 using namespace maskctl::attention_test;
 
-/// One device in float64 is the judge: ring sizes 2, 3 and 6 must give the same.
+/// One device in float64 is the reference: ring sizes 2, 3 and 6 must give the same.
 void check_ring(unsigned seed, const RingAttentionOptions& options, Index keys = 24) {
   Random r(seed);
   const Tensor query = r.normal({2, 12, 4, 8}), key = r.normal({2, keys, 2, 8}),

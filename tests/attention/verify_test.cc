@@ -222,7 +222,7 @@ TEST_CASE("verify: gradients made elsewhere are judged, alone or beside the outp
   CHECK(state_of(checks, "gradients") == State::kFailed);
 }
 
-TEST_CASE("verify: without a declared mask the judge says what is open") {
+TEST_CASE("verify: without a declared mask the reference says what is open") {
   VerifyRequest request = request_for("flash_attention", causal(10, 10));
   request.arguments.mask.reset();
   request.declared.reset();
@@ -341,7 +341,7 @@ TEST_CASE("verify: a recurrence that looks ahead is caught") {
   CHECK(state_of(checks, "other outputs") == State::kFailed);
 }
 
-TEST_CASE("verify: more pairs than the judge can look at are refused before any work") {
+TEST_CASE("verify: more pairs than the reference can look at are refused before any work") {
   constexpr Index kTokens = 1 << 16;
   VerifyRequest request;
   request.operation = find_operation("flash_attention");
@@ -357,7 +357,7 @@ TEST_CASE("verify: more pairs than the judge can look at are refused before any 
   CHECK_THROWS_WITH(verify(request), message);
 }
 
-TEST_CASE("verify: without the judge, and beyond the cells that can be read one by one") {
+TEST_CASE("verify: without the reference, and beyond the cells that can be read one by one") {
   constexpr Index kTokens = 1 << 14;
   const Mask mask(diagonal_band(kTokens, kTokens, -9, 0));
   VerifyRequest request;

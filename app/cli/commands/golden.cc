@@ -34,13 +34,13 @@ struct GoldenOptions {
   bool json = false;
 };
 
-/// Golden files are not updated there.
+/// Whether this runs in continuous integration, where golden files are not updated.
 bool in_ci() {
   const std::string_view ci = environment("CI");
   return !ci.empty() && ci != "false" && ci != "0";
 }
 
-/// Annotations are printed there.
+/// Whether this runs in a workflow of GitHub, which shows annotations that it finds in the output.
 bool in_github() { return environment("GITHUB_ACTIONS") == std::string_view("true"); }
 
 constexpr std::string_view kActions[] = {"check", "update", "list", "init"};
@@ -106,7 +106,7 @@ GoldenContext context_for(const GoldenOptions& options, Session& session) {
     }
     return answers;
   };
-  out.judge = [&session, source_of](const GoldenEntry& entry) {
+  out.verdict = [&session, source_of](const GoldenEntry& entry) {
     return judge_kernel(entry, source_of(entry), session);
   };
   out.message = manifest_message_of;

@@ -128,7 +128,8 @@ void result(const Part& part, const LineBefore& line, Completions& out) {
   complete_source(part, out);
 }
 
-/// The entries of the manifest on the line; a manifest that is begun is made of SOURCEs.
+/// Completes names of entries from the manifests on the line; after `init`, which starts a
+/// manifest, SOURCEs.
 void entry(const Part& part, const LineBefore& line, Completions& out) {
   if (std::ranges::find(line.words, "init") != line.words.end()) return complete_source(part, out);
   for (const std::string& word : line.words) {

@@ -25,7 +25,7 @@ std::vector<std::vector<Axis>> axes_alternatives(std::string_view axes);
 std::vector<Axis> first_axes(std::string_view axes);
 /// The alternative of that rank; the first of several; nothing when there is none.
 std::optional<std::vector<Axis>> axes_of_rank(std::string_view axes, std::size_t rank);
-/// The same. Throws Error(kShape) when there is none; `what` names the array.
+/// Like axes_of_rank(), but throws Error(kShape) where that finds none; `what` names the array.
 std::vector<Axis> checked_axes(std::string_view axes, std::size_t rank,
                                std::string_view what = "an array");
 

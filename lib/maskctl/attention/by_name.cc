@@ -191,7 +191,7 @@ NamedResults run(const Operation& operation, const NamedArguments& arguments) {
   return results;
 }
 
-std::vector<std::string> doubts(const Operation& operation, const NamedArguments& arguments) {
+std::vector<std::string> warnings(const Operation& operation, const NamedArguments& arguments) {
   const Operation& form = form_of(operation, arguments);
   const BoundCall call(form, arguments);
   std::vector<std::string> out;
@@ -209,8 +209,8 @@ std::vector<std::string> doubts(const Operation& operation, const NamedArguments
   return out;
 }
 
-std::vector<std::string> doubts(const Operation& operation, const NamedArguments& arguments,
-                                const NamedResults& results) {
+std::vector<std::string> warnings(const Operation& operation, const NamedArguments& arguments,
+                                  const NamedResults& results) {
   const Operation& form = form_of(operation, arguments);
   const BoundCall call(form, arguments);
   const std::vector<IdleArgument> known = call.idle(false);

@@ -58,10 +58,10 @@ NamedResults run(const Operation& operation, const NamedArguments& arguments);
 
 /// What runs, but can hardly be meant, one line each: arguments that change nothing, decays above
 /// 0. Throws what run() throws for its arguments.
-std::vector<std::string> doubts(const Operation& operation, const NamedArguments& arguments);
-/// Those that only the results of the call tell.
-std::vector<std::string> doubts(const Operation& operation, const NamedArguments& arguments,
-                                const NamedResults& results);
+std::vector<std::string> warnings(const Operation& operation, const NamedArguments& arguments);
+/// Warnings that only the results of the call can tell.
+std::vector<std::string> warnings(const Operation& operation, const NamedArguments& arguments,
+                                  const NamedResults& results);
 
 /// Without the arguments that have this role.
 NamedArguments without(const Operation& operation, Role role, NamedArguments arguments);

@@ -44,7 +44,7 @@ bool with_usual(const Operation& form, const Field& field, const void* call, F&&
   });
 }
 
-/// A condition's name holds.
+/// Whether a condition's name holds.
 bool holds(const Operation& form, const Field& field, const void* call) {
   return with_usual(form, field, call, [](const auto& member, const auto& usual) {
     if constexpr (std::is_same_v<std::decay_t<decltype(member)>, bool>) {
@@ -61,7 +61,7 @@ struct Term {
   bool wanted = true;
   bool is_flag = false, is_lazy_mask = false;
 };
-/// Of which one must hold.
+/// Terms of which at least one must hold.
 using Condition = std::vector<Term>;
 
 /// The terms of a condition that an operation can have; none where the condition always holds.
@@ -104,7 +104,7 @@ std::string setting(const Term& term) {
   return field.words.empty() ? std::string(field.name)
                              : fmt::format("{}={}", field.name, field.words.back());
 }
-/// The same as a caller writes it.
+/// The term as a caller would write it.
 std::string to_give(const Term& term) {
   const std::string text = setting(term);
   const bool is_written = text.find_first_of("= ") != text.npos;

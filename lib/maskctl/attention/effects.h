@@ -19,14 +19,14 @@ struct IdleArgument {
   std::string line;  // "pdrop: no effect with deterministic=true; give deterministic=false"
 };
 
-/// Those among the given arguments of a call. A value that says what holds without it
-/// (causal=false) is none.
+/// The given arguments that change nothing in this call. A value that is the default anyway
+/// (causal=false) is not counted.
 std::vector<IdleArgument> idle_arguments(const Operation& form,
                                          const std::vector<const Field*>& given, const void* call,
                                          bool over_mesh);
 
-/// A given value asks for something: all but the usual word, flag or absence. A size that a call
-/// has without being asked (64) is asked for where it is given.
+/// Whether a given value asks for something: all but the usual word, flag or absence. A size that a
+/// call has without being asked (64) is asked for where it is given.
 bool asks(const Operation& form, const Field& field, const void* call);
 
 /// What an argument needs, for lists: "needs causal=true or sliding_window"; empty for nothing.

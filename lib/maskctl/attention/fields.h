@@ -157,12 +157,12 @@ constexpr ResultField result(std::string_view name, std::string_view axes = {}) 
             }
           }};
 }
-/// Of results that are one array.
+/// The field of a result that is one array.
 constexpr ResultField whole_result(std::string_view name, std::string_view axes = {}) {
   return {name, axes, [](void* object) { return static_cast<Tensor*>(object); }};
 }
 
-/// Of operations that have no backward pass.
+/// Stands for the gradients of an operation without a backward pass.
 struct NoGradients {};
 
 /// The types of an operation, but for that of its gradients.

@@ -88,7 +88,7 @@ struct Cotangents {
   const Tensor* lse = nullptr;
   const Tensor* final_state = nullptr;
 
-  /// That of an output; null for outputs that have none.
+  /// The cotangent of an output; null for outputs that have none.
   const Tensor** find(std::string_view output) {
     if (output == "out") return &out;
     if (output == "lse") return &lse;
@@ -115,7 +115,8 @@ using AxisExtents = std::map<std::string, Index>;
 struct UsualCall {
   AxisExtents extents;
   std::map<std::string, Tensor> arrays = {};
-  std::map<std::string, std::string> options = {};  // that say how those others are to be read
+  std::map<std::string, std::string> options =
+      {};  // options that say how the other arrays are read
 };
 
 /// A call, an output or gradients, whose type the operation knows.
@@ -166,7 +167,7 @@ struct Operation {
   bool has(std::string_view argument) const {
     return find(argument, true) || find(argument, false);
   }
-  /// Its arrays have heads before time: [B,H,T,D].
+  /// Whether its arrays have heads before time: [B,H,T,D].
   bool heads_first() const { return fields.front().axes.starts_with("B H"); }
   bool has_gradients() const { return backward != nullptr; }
 };

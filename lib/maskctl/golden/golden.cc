@@ -223,7 +223,7 @@ GoldenResult check_file(const GoldenEntry& entry, const Expected& expected, cons
 
 GoldenResult check_one(const GoldenEntry& entry, const Expected& expected, const Mask& mask,
                        const GoldenContext& context) {
-  if (expected.expect == Expect::kVerdict) return context.judge(entry);
+  if (expected.expect == Expect::kVerdict) return context.verdict(entry);
   if (expected.expect == Expect::kSha256) return check_digest(entry, expected, mask);
   if (expected.expect == Expect::kHolds) return check_expectations(entry, expected, mask, context);
   return check_file(entry, expected, mask, context);

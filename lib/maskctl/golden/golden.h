@@ -31,7 +31,7 @@ struct GoldenContext {
                                                const std::vector<std::string>& holds)>
       expectations;
   /// Checks whether the recorded run of a kernel obeys the mask of the entry (kVerdict).
-  std::function<GoldenResult(const GoldenEntry&)> judge;
+  std::function<GoldenResult(const GoldenEntry&)> verdict;
   /// The line for an error, with its remedies in the words of a manifest.
   std::function<std::string(const Error&)> message;
   /// Keep, next to a golden file that the current mask does not match, that mask as FILE.new before

@@ -80,7 +80,7 @@ class Reader {
   }
 
   /// Where the value of a key stands.
-  TextRegion place(const char* key) const {
+  TextRegion region(const char* key) const {
     const toml::node* node = table_.get(key);
     return node ? region_of(*node) : TextRegion{};
   }
@@ -183,8 +183,8 @@ bool is_digest(std::string_view text) {
 }
 
 GoldenEntry::Expected read_expected(const Reader& reader, Expect expect, const char* key) {
-  GoldenEntry::Expected out{expect, "", {}, reader.place(key)};
-  const Index line = out.place.begin_line;
+  GoldenEntry::Expected out{expect, "", {}, reader.region(key)};
+  const Index line = out.region.begin_line;
   if (expect == Expect::kHolds) {
     out.holds = reader.texts(key);
     if (out.holds.empty()) {
@@ -253,8 +253,8 @@ GoldenEntry read_entry(const std::string& path, const toml::table& table) {
   entry.batch = reader.integer("batch", 0, 0);
   entry.head = reader.integer("head", 0, 0);
   entry.expected = read_expect(path, reader.table("expect"));
-  entry.source_place = reader.place("source");
-  entry.expect_place = reader.place("expect");
+  entry.source_region = reader.region("source");
+  entry.expect_region = reader.region("expect");
   if (reader.has("kernel")) entry.kernel = Reader(path, reader.table("kernel")).words();
   const bool judged = entry.find(Expect::kVerdict) != nullptr;
   if (judged != reader.has("kernel")) {
@@ -262,9 +262,9 @@ GoldenEntry read_entry(const std::string& path, const toml::table& table) {
   }
   if (!reader.has("was")) return entry;
   entry.was = read_record(path, reader.table("was"));
-  entry.was_place = reader.place("was");
+  entry.was_region = reader.region("was");
   if (!entry.find(Expect::kSha256)) {
-    reader.refuse(entry.was_place.begin_line, "key 'was' says of which mask expect.sha256 is");
+    reader.refuse(entry.was_region.begin_line, "key 'was' says of which mask expect.sha256 is");
   }
   return entry;
 }

@@ -36,7 +36,7 @@ struct GoldenEntry {
     Expect expect = Expect::kSha256;
     std::string value;               // the digest, the file or the verdict
     std::vector<std::string> holds;  // for kHolds
-    TextRegion place;                // where the value stands
+    TextRegion region;               // where the value stands
   };
 
   std::string name;                     // unique in its manifest
@@ -53,9 +53,9 @@ struct GoldenEntry {
   std::vector<Expected> expected;  // at least one; all must be so
   /// The mask that the digest was taken of. Explains a difference; the mask is never held to it.
   std::optional<GoldenRecord> was;
-  Index line = 0;                                    // line of the entry
-  Index as_line = 0, transforms_line = 0;            // lines of these keys; 0 if absent
-  TextRegion source_place, expect_place, was_place;  // where these values stand
+  Index line = 0;                                       // line of the entry
+  Index as_line = 0, transforms_line = 0;               // lines of these keys; 0 if absent
+  TextRegion source_region, expect_region, was_region;  // where these values stand
 
   /// Null if it is not expected.
   const Expected* find(Expect expect) const;

@@ -30,9 +30,9 @@ struct Edit {
   std::string text;
 };
 
-Edit replacing(const std::string& text, const TextRegion& place, std::string with) {
-  return {byte_at(text, place.begin_line, place.begin_column),
-          byte_at(text, place.end_line, place.end_column), std::move(with)};
+Edit replacing(const std::string& text, const TextRegion& region, std::string with) {
+  return {byte_at(text, region.begin_line, region.begin_column),
+          byte_at(text, region.end_line, region.end_column), std::move(with)};
 }
 
 std::string record_text(const GoldenRecord& record) {
@@ -62,8 +62,8 @@ std::optional<std::size_t> end_of_line(const std::string& text, const TextRegion
 /// Below what is expected, else below the source; nothing where both share their lines with others.
 std::vector<Edit> adding(const std::string& text, const GoldenEntry& entry,
                          const GoldenRecord& record) {
-  auto at = end_of_line(text, entry.expect_place, "expect");
-  if (!at) at = end_of_line(text, entry.source_place, "source");
+  auto at = end_of_line(text, entry.expect_region, "expect");
+  if (!at) at = end_of_line(text, entry.source_region, "source");
   if (!at) return {};
   return {{*at, *at, "\nwas = " + record_text(record)}};
 }
@@ -91,9 +91,9 @@ std::string with_values(const Manifest& manifest,
     const auto at = values.find(entry.name);
     const auto* expected = entry.find(GoldenEntry::Expect::kSha256);
     if (at == values.end() || !expected) continue;
-    edits.push_back(replacing(text, expected->place, toml_text(at->second.digest)));
+    edits.push_back(replacing(text, expected->region, toml_text(at->second.digest)));
     if (entry.was) {
-      edits.push_back(replacing(text, entry.was_place, record_text(at->second.was)));
+      edits.push_back(replacing(text, entry.was_region, record_text(at->second.was)));
     } else {
       std::ranges::move(adding(text, entry, at->second.was), std::back_inserter(edits));
     }

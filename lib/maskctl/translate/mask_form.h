@@ -37,9 +37,9 @@ struct MaskForm {
   bool causal() const { return right == Index{0}; }
   bool banded() const { return left || right; }
   bool padded() const { return !padding.empty(); }
-  /// A side is negative, so that the band does not contain the diagonal.
+  /// Whether a side is negative, so that the band does not contain the diagonal.
   bool off_diagonal() const { return (left && *left < 0) || (right && *right < 0); }
-  /// Some keys are open beside the band.
+  /// Whether some keys are open beside the band.
   bool opens_first_keys() const { return sinks > 0 || prefix > 0; }
 };
 

@@ -112,7 +112,7 @@ attention::NamedResults compute(const Operation& operation, const AttendOptions&
   const auto runner = ejkernel::configured_runner(options.config, session);
   arguments.runner = runner.get();
   attention::NamedResults results = attention::run(operation, arguments);
-  for (const std::string& doubt : doubts(operation, arguments, results)) session.note(doubt);
+  for (const std::string& warning : warnings(operation, arguments, results)) session.note(warning);
   for (auto& [name, tensor] : results) {
     tensor = transposed(operation, name, std::move(tensor), options.call.layout);
   }
@@ -172,7 +172,7 @@ Answer run_over_ranks(const Operation& operation, const AttendOptions& options,
   arguments.context.backend = backend;
   if (options.gradients) arguments.gradient_seed = options.call.seed;
   SplitCall split(operation, options.ranks, std::move(arguments), std::move(arrays), world);
-  for (const std::string& doubt : split.ranked().doubts()) session.note(doubt);
+  for (const std::string& warning : split.ranked().warnings()) session.note(warning);
   const attention::PlacedResults results = split.ranked().run(split.read());
   if (writes_parts(options.output)) return write_parts(results, output, world);
   const std::vector<ArraySummary> summaries = summaries_of(results, world);

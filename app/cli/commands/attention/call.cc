@@ -227,7 +227,7 @@ NamedArguments read_call(const Operation& operation, const CallOptions& options,
                      .outlines = parts ? parts->outlines() : RankArrays::Outlines(),
                      .parts = parts ? &parts->random() : nullptr},
                     arguments);
-  if (!parts) loader.print(doubts(operation, arguments));
+  if (!parts) loader.print(warnings(operation, arguments));
   return arguments;
 }
 

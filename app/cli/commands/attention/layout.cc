@@ -9,7 +9,7 @@ namespace {
 using attention::Layout;
 using attention::Operation;
 
-/// "B Tq Hq D" or "B Hq Tq D".
+/// Whether these are the axes of an array of tokens and heads: "B Tq Hq D" or "B Hq Tq D".
 bool has_heads_beside_time(std::string_view axes) {
   return axes.starts_with("B T") ? axes.find(" H") != axes.npos
                                  : axes.starts_with("B H") && axes.find(" T") != axes.npos;

@@ -41,7 +41,7 @@ struct Figures {
   }
 };
 
-/// Of each rank, at rank 0.
+/// The figures of every rank, collected at rank 0.
 std::vector<Figures> gathered(attention::Communicator& world, const Figures& own) {
   std::vector<Figures> all;
   const std::string bytes(reinterpret_cast<const char*>(&own), sizeof(own));

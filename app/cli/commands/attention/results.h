@@ -12,7 +12,7 @@
 namespace maskctl::app {
 
 std::vector<ArraySummary> summaries_of(const attention::NamedResults& results);
-/// Of the whole arrays, at rank 0. Every rank calls it.
+/// Summaries of the whole arrays, at rank 0. Every rank calls it.
 std::vector<ArraySummary> summaries_of(const attention::PlacedResults& results,
                                        attention::Communicator& world);
 std::string summaries_text(std::span<const ArraySummary> arrays);

@@ -46,7 +46,7 @@ std::vector<Cell> first_cells(const Mask& mask) {
   return out;
 }
 
-/// As `diff` says it, of the declared mask (A) and the solved one (B).
+/// Explains the difference of the declared mask (A) and the solved one (B) in the words of `diff`.
 void explain(const Mask& declared, SolvedReport& report) {
   try {
     auto cause = diff_cause(declared, report.solved.mask, report.diff);

@@ -11,7 +11,7 @@ struct AnyArray {
   const void* data = nullptr;
   DType dtype = DType::kFloat32;
 };
-/// The same, written: a value is rounded once.
+/// An array of any float type that is written: each value is rounded once.
 struct AnyResult {
   void* data = nullptr;
   DType dtype = DType::kFloat32;

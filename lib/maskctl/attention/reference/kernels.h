@@ -1,4 +1,4 @@
-// Every kernel in float64 and plain loops: the judge of the other backends.
+// Every kernel in float64 and plain loops: what the other backends are compared with.
 #pragma once
 
 #include <limits>

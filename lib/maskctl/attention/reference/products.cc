@@ -8,7 +8,7 @@ namespace maskctl::attention {
 namespace {
 
 /// Where element (x, y) of rhs[g], or of its transpose, is.
-struct RhsPlace {
+struct RhsIndex {
   Index inner, columns;
   bool transposed;
   std::size_t operator()(Index g, Index x, Index y) const {
@@ -35,7 +35,7 @@ void reference::matrix_product(const MatrixProblem& p, const MutableTensorView& 
 void reference::grouped_forward(const GroupedProblem& p, const MutableTensorView& output,
                                 const Context&) {
   const RowGroups& groups = p.groups;
-  const RhsPlace rhs_at{groups.inner, groups.columns, p.transpose_rhs};
+  const RhsIndex rhs_at{groups.inner, groups.columns, p.transpose_rhs};
   const std::vector<double> lhs = to_double(p.lhs), rhs = to_double(p.rhs);
   Tensor out = Tensor::unwritten(DType::kFloat64, {groups.rows, groups.columns});
   start_product(groups, p.existing_out, p.adds_everywhere, out);
@@ -53,7 +53,7 @@ void reference::grouped_forward(const GroupedProblem& p, const MutableTensorView
 void reference::grouped_backward(const GroupedProblem& p, const TensorView& d_out_array,
                                  const GroupedGradientOutputs& gradients, const Context&) {
   const RowGroups& groups = p.groups;
-  const RhsPlace rhs_at{groups.inner, groups.columns, p.transpose_rhs};
+  const RhsIndex rhs_at{groups.inner, groups.columns, p.transpose_rhs};
   const std::vector<double> lhs = to_double(p.lhs), rhs = to_double(p.rhs);
   const std::vector<double> d_out = to_double(d_out_array);
   std::vector<double> d_lhs(lhs.size()), d_rhs(rhs.size());

@@ -157,7 +157,7 @@ double multiplier(const SoftmaxInDouble& c, const Row& row, Index j) {
                                                 o.first_key + j));
 }
 
-/// A row without keys and sinks follows the policy; with sinks it stays 0.
+/// Whether the policy for empty rows applies: a row without keys but with sinks stays 0.
 bool is_policy_row(const SoftmaxInDouble& c, const Row& row) {
   return row.empty() && c.sinks_of(row.h).empty();
 }

@@ -97,7 +97,7 @@ void RingShard::check_queries(Index total) const {
   }
   if (queries().size() > 1 && ring_softmax(options_).dropout > 0) {
     refuse(
-        fmt::format("pdrop with assign={}: weights are dropped by their place, which is only "
+        fmt::format("pdrop with assign={}: weights are dropped by their indices, which is only "
                     "known for contiguous queries",
                     kAssignWords[static_cast<std::size_t>(options_.assign)]));
   }

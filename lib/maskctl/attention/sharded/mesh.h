@@ -23,7 +23,7 @@ struct Mesh {
 
   /// Throws Error(kLimit) where their number does not fit.
   Index devices() const;
-  /// The place of an axis in the grid; nothing where the mesh has no such axis.
+  /// The index of an axis in the grid; nothing where the mesh has no such axis.
   std::optional<std::size_t> find(std::string_view axis) const;
 };
 /// "dp=2+tp=4". Throws Error(kInvalidArgument).

@@ -32,7 +32,7 @@ std::set<std::string, std::less<>> label_set(std::string_view labels) {
   return set;
 }
 
-/// Labels that are parts of one dimension may be split over one mesh axis.
+/// Whether two labels are parts of one dimension, which may be split over one axis of the mesh.
 bool related(std::string_view a, std::string_view b) {
   const auto pair = [&](std::string_view x, std::string_view y) {
     return (a == x && b == y) || (a == y && b == x);

@@ -85,7 +85,7 @@ RankCall::Impl::Impl(const Operation& form, NamedArguments given, Outlines shape
           operation, call.get(), sharding,
           [this](const Tensor& array) { return whole_shape(array); }, world) {}
 
-std::vector<std::string> RankCall::doubts() const {
+std::vector<std::string> RankCall::warnings() const {
   std::vector<std::string> lines;
   for (IdleArgument& idle : impl_->bound.idle(true)) lines.push_back(std::move(idle.line));
   return lines;

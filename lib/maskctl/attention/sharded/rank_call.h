@@ -29,7 +29,7 @@ class RankCall {
   ~RankCall();
 
   /// Arguments that change nothing, one line each.
-  std::vector<std::string> doubts() const;
+  std::vector<std::string> warnings() const;
   /// The part that this rank needs of an outlined array.
   ArrayPlace place(const std::string& name) const;
   /// Runs the call on the parts. With a seed for gradients, missing cotangents are parts of the

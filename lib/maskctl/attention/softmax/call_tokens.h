@@ -23,7 +23,7 @@ struct CallLengths {
 /// Throws Error(kShape, kInvalidArgument): see MaskArguments::key_lengths and cum_seqlens_q.
 CallLengths call_lengths(const MaskArguments& arguments, const MaskExtents& extents);
 
-/// ComposedMask::query_ends.
+/// The end of the valid queries of each batch entry, as ComposedMask::query_ends has it.
 std::vector<Index> query_ends(const CallLengths& lengths);
 
 }  // namespace maskctl::attention

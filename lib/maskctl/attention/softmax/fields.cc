@@ -4,7 +4,7 @@
 
 namespace maskctl::attention {
 
-void place(const Shard& shard, SoftmaxOptions& softmax) {
+void set_dropout_origin(const Shard& shard, SoftmaxOptions& softmax) {
   softmax.first_batch += shard.first("B");
   softmax.first_head += shard.first("Hq");
 }

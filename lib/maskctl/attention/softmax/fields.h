@@ -108,6 +108,6 @@ inline constexpr ResultField kSoftmaxGradients[] = {
 };
 
 /// Dropout goes by a weight's indices in the whole call: sets where the shard begins in it.
-void place(const Shard& shard, SoftmaxOptions& softmax);
+void set_dropout_origin(const Shard& shard, SoftmaxOptions& softmax);
 
 }  // namespace maskctl::attention

@@ -12,7 +12,7 @@
 
 namespace maskctl::attention {
 
-/// Which segment ids mark padding, that sees nothing and is seen by nothing.
+/// Which segment ids mark padding: tokens that see nothing and that nothing sees.
 enum class SegmentPadding : std::uint8_t { kNegative, kZero };
 
 /// Mask-like arguments; all that are given must open a cell for it to be open.

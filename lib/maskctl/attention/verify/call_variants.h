@@ -13,7 +13,7 @@ namespace maskctl::attention {
 /// Arrays of 16-bit floats as f32, which changes no value: results are then rounded to f32 only.
 NamedArguments in_f32(NamedArguments arguments);
 
-/// Some row sees no key.
+/// Whether some row sees no key.
 bool has_empty_rows(const Mask& mask);
 /// "zero", "mean" or "nan": what rows without a key give.
 std::string_view empty_row_policy(const NamedArguments& arguments);

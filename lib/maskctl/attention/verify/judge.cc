@@ -113,8 +113,8 @@ class Judge {
     return std::isfinite(least) ? std::max(least, kLeastNoise) : 1;
   }
 
-  /// Out of the tolerance, unless all rows are about as noisy, as with kernels that round their
-  /// logits too; or far more off than the others.
+  /// Whether a row is off: out of the tolerance, unless all rows are about as noisy (kernels that
+  /// round their logits are), or far more off than the others.
   bool is_off(Index row, double misfit, bool off) const {
     const bool as_the_rest = noise_ <= kNoisy * kNoisy && misfit <= kAlike * kAlike * usual();
     return (off && !as_the_rest) || misfit > most_misfit(row);
@@ -349,25 +349,26 @@ NamedResults expected_results(const VerifyRequest& request, const NamedResults& 
   return expected;
 }
 
-/// The declared mask as the fast path applies it gives what the judge gives: else something beside
-/// the mask closes cells, and other masks would be compared with the wrong one.
-bool agrees(const NamedResults& declared, const NamedResults& judged, const NamedResults& given) {
+/// The declared mask as the fast path applies it gives what the reference gives: else something
+/// beside the mask closes cells, and other masks would be compared with the wrong one.
+bool agrees(const NamedResults& declared, const NamedResults& reference,
+            const NamedResults& given) {
   return std::ranges::all_of(given, [&](const auto& result) {
     const Tolerance loose{1e-3, 1e-3};
-    return distance(declared.at(result.first), judged.at(result.first), loose).bad == 0;
+    return distance(declared.at(result.first), reference.at(result.first), loose).bad == 0;
   });
 }
 
-Judgement judge(const VerifyRequest& request, const NamedResults& given, const NamedResults& judged,
-                std::span<const Alternative> alternatives) {
+Judgement judge(const VerifyRequest& request, const NamedResults& given,
+                const NamedResults& reference, std::span<const Alternative> alternatives) {
   const std::optional<Mask> applied = applied_mask(request);
   CallVariants variants(request, given, applied);
   NamedResults declared = variants.declared();
-  if (variants.can_change_mask() && !agrees(declared, judged, given)) {
+  if (variants.can_change_mask() && !agrees(declared, reference, given)) {
     variants = CallVariants(request, given, std::nullopt);
     declared = variants.declared();
   }
-  const Residuals residuals(request, given, judged, declared,
+  const Residuals residuals(request, given, reference, declared,
                             Rounding(request, given, declared, variants));
   if (!variants.can_change_mask()) alternatives = {};
   std::vector<Tried> tried;

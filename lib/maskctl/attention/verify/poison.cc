@@ -111,7 +111,7 @@ std::string changed_result(const NamedResults& a, const NamedResults& b) {
   return {};
 }
 
-/// How often the judge may be asked: the smaller the call, the oftener.
+/// How often the reference may be asked: the smaller the call, the oftener.
 Index most_calls(const NamedArguments& arguments) {
   Index elements = 1;
   for (const auto& [name, array] : arguments.arrays) elements += array.elements();
@@ -119,8 +119,8 @@ Index most_calls(const NamedArguments& arguments) {
 }
 
 std::vector<InputRows> unread_inputs(const Operation& operation, const NamedArguments& arguments,
-                                     Backend judge) {
-  const NamedResults clean = results_on(judge, operation, arguments);
+                                     Backend reference) {
+  const NamedResults clean = results_on(reference, operation, arguments);
   const std::vector<InputRows> all = all_inputs(operation, arguments);
   std::deque<InputRows> left(all.begin(), all.end());
   std::vector<InputRows> unread;
@@ -128,7 +128,7 @@ std::vector<InputRows> unread_inputs(const Operation& operation, const NamedArgu
     const InputRows input = left.front();
     left.pop_front();
     const NamedArguments dirty = filled(arguments, input, kPoison);
-    if (changed_result(clean, results_on(judge, operation, dirty)).empty()) {
+    if (changed_result(clean, results_on(reference, operation, dirty)).empty()) {
       unread.push_back(input);
     } else if (input.rows.size() > 1) {
       const Index middle = input.rows.begin + input.rows.size() / 2;
@@ -152,7 +152,8 @@ struct Change {
   }
 };
 
-/// The name ("out") of the first result in which an element changed that the judge left unchanged.
+/// The name ("out") of the first result in which an element changed that the reference left
+/// unchanged.
 std::string changed_beside(const Change& seen, const Change& judged) {
   for (const auto& [name, array] : seen.before) {
     for (Index i = 0; i < array.elements(); ++i) {
@@ -247,7 +248,7 @@ VerifyCheck check_unread_inputs(const Operation& operation, const NamedArguments
     return {"unread inputs", VerifyCheck::State::kPassed, where + " changes no bit"};
   }
   return {"unread inputs", VerifyCheck::State::kFailed,
-          fmt::format("{}, which the judge does not read, changes {}", where, changed)};
+          fmt::format("{}, which the reference does not read, changes {}", where, changed)};
 }
 
 VerifyCheck check_other_outputs(const Operation& operation, const NamedArguments& arguments,
@@ -266,8 +267,8 @@ VerifyCheck check_other_outputs(const Operation& operation, const NamedArguments
       const std::string changed = changed_beside(seen, expected);
       if (changed.empty()) continue;
       return {"other outputs", VerifyCheck::State::kFailed,
-              fmt::format("row {} of {} changes elements of {} that the judge makes without it", n,
-                          fmt::join(arrays, ", "), changed)};
+              fmt::format("row {} of {} changes elements of {} that the reference makes without it",
+                          n, fmt::join(arrays, ", "), changed)};
     }
   }
   return {"other outputs", VerifyCheck::State::kPassed,

@@ -114,7 +114,7 @@ struct LogMoments {
   double scatter() const { return std::max(squares - sum * sum / count, 0.0); }
 };
 
-/// Which weights of 0 prove nothing, in rows that see some key.
+/// Finds weights of 0 that do not prove their cell closed, in rows that see some key.
 class Underflow {
  public:
   Underflow(const WeightView& view, DType precision, Index plane)

@@ -8,8 +8,8 @@ namespace maskctl::attention {
 
 /// The mask that the outputs for one-hot values show: `arguments` with the probe's arrays. `wide`:
 /// values have as many channels as fit, not those of the call, so that the logits of each row are
-/// computed once or a few times; for the judge, whose arithmetic does not depend on them. Not of a
-/// latent, whose projection to more channels would cost more than the logits.
+/// computed once or a few times; for the reference, whose arithmetic does not depend on them. Not
+/// of a latent, whose projection to more channels would cost more than the logits.
 ProbeReading read_weights_reach(const Operation& operation, NamedArguments arguments,
                                 bool wide = false);
 

@@ -24,16 +24,16 @@ bool clash(double a, double b) {
 }  // namespace
 
 Residuals::Residuals(const VerifyRequest& request, const NamedResults& given,
-                     const NamedResults& judged, const NamedResults& declared,
+                     const NamedResults& reference, const NamedResults& declared,
                      const Rounding& rounding) {
   for (const auto& [name, tensor] : given) {
     if (!is_floating(tensor.dtype()) || !declared.contains(name)) continue;
-    add(request, name, tensor, judged.at(name), declared.at(name), rounding);
+    add(request, name, tensor, reference.at(name), declared.at(name), rounding);
   }
 }
 
 void Residuals::add(const VerifyRequest& request, const std::string& name, const Tensor& given,
-                    const Tensor& judged, const Tensor& declared, const Rounding& rounding) {
+                    const Tensor& reference, const Tensor& declared, const Rounding& rounding) {
   Array array;
   array.name = name;
   array.given = doubles_of(given);
@@ -42,18 +42,18 @@ void Residuals::add(const VerifyRequest& request, const std::string& name, const
   array.count = array.length == 0 ? 0 : std::ssize(array.given) / array.length;
   array.first = rows();
   array.noise = rounding.of(name, given, array.declared, array.length);
-  const std::vector<double> judge = doubles_of(judged);
+  const std::vector<double> expected = doubles_of(reference);
   const Tolerance tolerance =
       request.tolerance.value_or(usual_tolerance(precision_of(given), is_gradient(name)));
   array.relative = tolerance.relative;
-  array.absolute = tolerance.absolute * std::max(1.0, largest_finite(judge));
-  add_places(request, given, array);
+  array.absolute = tolerance.absolute * std::max(1.0, largest_finite(expected));
+  add_positions(request, given, array);
   for (Index row = 0; row < array.count; ++row) {
     double misfit = 0;
     bool off = false;
     for (Index e = row * array.length; e < (row + 1) * array.length; ++e) {
       const double a = array.given[as_size(e)], b = array.declared[as_size(e)];
-      const double exact = judge[as_size(e)];
+      const double exact = expected[as_size(e)];
       if (clash(a, exact)) misfit = std::numeric_limits<double>::infinity();
       if (std::isfinite(a) && std::isfinite(b)) misfit += square(a - b) / noise(array, row, b);
       off = off || clash(a, exact) ||
@@ -66,7 +66,8 @@ void Residuals::add(const VerifyRequest& request, const std::string& name, const
   arrays_.push_back(std::move(array));
 }
 
-void Residuals::add_places(const VerifyRequest& request, const Tensor& tensor, const Array& array) {
+void Residuals::add_positions(const VerifyRequest& request, const Tensor& tensor,
+                              const Array& array) {
   // [B,T,H,D] or [B,H,T,D]; [B,T,R] of a latent has one head; an lse is [B,H,T].
   const bool heads_first = request.operation->heads_first() || array.name == "lse";
   std::vector<Index> extents = tensor.shape();

@@ -28,8 +28,9 @@ struct RowResidual {
 /// The results that are judged, against those under the declared mask.
 class Residuals {
  public:
-  /// `judged`: the judge's results, for the tolerances. `declared`: the fast path's, in f32.
-  Residuals(const VerifyRequest& request, const NamedResults& given, const NamedResults& judged,
+  /// `reference`: those of the float64 reference, for the tolerances. `declared`: the fast path's,
+  /// in f32.
+  Residuals(const VerifyRequest& request, const NamedResults& given, const NamedResults& reference,
             const NamedResults& declared, const Rounding& rounding);
 
   Index rows() const { return static_cast<Index>(misfit_.size()); }
@@ -63,8 +64,8 @@ class Residuals {
   };
 
   void add(const VerifyRequest& request, const std::string& name, const Tensor& given,
-           const Tensor& judged, const Tensor& declared, const Rounding& rounding);
-  void add_places(const VerifyRequest& request, const Tensor& tensor, const Array& array);
+           const Tensor& reference, const Tensor& declared, const Rounding& rounding);
+  void add_positions(const VerifyRequest& request, const Tensor& tensor, const Array& array);
   void add_freedom(const Array& array, Index row);
   double noise(const Array& array, Index row, double value) const;
 

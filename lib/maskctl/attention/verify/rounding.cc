@@ -140,7 +140,7 @@ ArrayNoise Rounding::of(const std::string& name, const Tensor& given,
   for (Index n = 0; n < rows; ++n) {
     RowNoise row;
     const double size = mean_square(row_of(spread, n, length));
-    // An lse is a logit, and as exact.
+    // An lse has the rounding of one logit in addition.
     row.sums = square(kSums) * (size + mean_square(row_of(declared, n, length)) + (is_lse ? 1 : 0));
     row.own = row.sums + floor;
     if (!is_lse) row.weights = square(inputs_) / 3 * size;

@@ -18,7 +18,7 @@ namespace maskctl::attention {
 namespace {
 
 constexpr Index kMostCells = Index{1} << 26;
-/// The judge takes some 10 to 60 ns for each pair of a query and a key.
+/// The reference takes some 10 to 60 ns for each pair of a query and a key.
 constexpr Index kMostPairs = Index{1} << 33;
 
 /// Rows of a call that see no key, and give NaN for that.
@@ -57,14 +57,15 @@ NamedArguments on(Backend backend, const VerifyRequest& request) {
   return out;
 }
 
-/// The softmax of queries over single keys, whose weights are 0 where a cell is closed.
+/// Whether the operation is a softmax of queries over single keys, whose weights are 0 where a cell
+/// is closed.
 bool has_weights(const VerifyRequest& request) {
   const auto& arrays = request.arguments.arrays;
   const bool selects = arrays.contains("block_indices") && !arrays.contains("g_cmp");
   return request.operation->takes_mask() || selects;
 }
 
-/// Throws Error(kLimit) where the judge would take hours.
+/// Throws Error(kLimit) where the reference would take hours.
 void check_pairs(const VerifyRequest& request) {
   const bool judged =
       backend_row(request.backend).is_reference || backend_row(request.against).is_reference;

@@ -57,7 +57,7 @@ struct VerifyRequest {
 std::vector<VerifyCheck> verify(const VerifyRequest& request);
 
 /// The mask that a call applies, other arguments that close cells included: `declared`, or what the
-/// weights of the judge show. Absent for operations without a mask, and beyond 2^26 cells.
+/// weights of the reference show. Absent for operations without a mask, and beyond 2^26 cells.
 std::optional<Mask> applied_mask(const VerifyRequest& request);
 
 bool all_passed(const std::vector<VerifyCheck>& checks);

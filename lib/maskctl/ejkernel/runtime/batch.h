@@ -63,7 +63,7 @@ class ElementCalls {
   bool at_once_;
 };
 
-/// The same with types.
+/// A batched call whose operation is known when it is compiled.
 template <class Op>
 class BatchedCall {
  public:

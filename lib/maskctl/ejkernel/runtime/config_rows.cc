@@ -14,7 +14,7 @@ template <class C>
 struct FieldList {
   std::array<ConfigField, 10> fields = {};
   std::size_t count = 0;
-  std::size_t bytes = 0;  // that the members take
+  std::size_t bytes = 0;  // size of the members
 
   template <auto member>
   constexpr void add(std::string_view name, Index least = 1) {

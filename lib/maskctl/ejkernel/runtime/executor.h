@@ -49,7 +49,7 @@ class Executor {
   AnyConfig config_of(const Operation& operation, const void* call,
                       const CallOptions& how = {}) const;
 
-  // The same with types.
+  // Runs an operation that is known when this is compiled, with its own types.
   template <class Op>
   typename Op::Output operator()(const Module<Op>&, const typename Op::Inputs& inputs,
                                  const typename Op::Options& options = {},
@@ -73,7 +73,7 @@ class Executor {
     return std::get<typename Module<Op>::Config>(config_of(kOperation<Op>, &call, how));
   }
 
-  /// Chooses once; the function then runs calls like the example with that config.
+  /// Chooses a config for the example; the function then runs calls like it with that config.
   template <class Op>
   auto compile(const Module<Op>& module, const typename Op::Inputs& inputs,
                const typename Op::Options& options = {}, const CallOptions& how = {}) const {

@@ -22,7 +22,7 @@ struct HintName {
 /// Rows are written in operation_rows.h and completed by describe_module().
 struct ModuleRow {
   const Operation* operation = nullptr;
-  std::string_view version = "0";             // of what is remembered of it
+  std::string_view version = "0";             // version of its remembered configs
   bool tunes = true;                          // both passes together, where there are two
   std::span<const HintName> hint_names = {};  // where they differ
   // The typed half, made by describe_module().

@@ -32,7 +32,7 @@ class Runtime : public CallRunner {
 
   /// The executor of an operation: its own chain and cache.
   const Executor& executor(const Operation& operation);
-  /// As its executor runs it; an operation without a config as it is.
+  /// Runs the operation as its executor does; an operation without a config is called directly.
   AnyValue run_forward(const Operation& operation, const void* call) override;
   AnyValue run_backward(const Operation& operation, const void* call, const void* output,
                         const Cotangents& d) override;

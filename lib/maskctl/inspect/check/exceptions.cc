@@ -20,7 +20,7 @@ class Around {
         key_(key) {}
 
   bool is_open() const { return plane_->count({query_, query_ + 1}, {key_, key_ + 1}) == 1; }
-  /// The only query sees a neighbour of the key: where a run ends follows no rule.
+  /// Whether the only query sees a neighbour of the key: where a run ends follows no rule.
   bool ends_only_row() const {
     const Range next{std::max<Index>(key_ - 1, 0), std::min(key_ + 2, keys_)};
     const Index others = plane_->count({0, 1}, next) - (is_open() ? 1 : 0);
@@ -34,13 +34,13 @@ class Around {
            plane_->classify({first - shift_, last - shift_ + 1}, {first, last + 1}) == Fill::kFull;
   }
 
-  /// Every query that sees any key sees this one.
+  /// Whether every query that sees any key sees this one.
   bool is_seen_by_all() const {
     const Index seen = column(key_)->count();
     return seen == queries_ || seen == queries_ - count_empty_rows(*plane_);
   }
 
-  /// The query sees what the key's token sees, and whoever sees the query sees the key.
+  /// Whether the query sees what the key's token sees, and whoever sees the query sees the key.
   bool in_order() const {
     if (key_ < shift_) return false;  // the key's token is no query, so what it sees is unknown
     const PlanePtr seen = row(key_ - shift_), sees = column(query_ + shift_);
@@ -48,15 +48,15 @@ class Around {
            combine(Op::kSub, sees, column(key_))->count() == 0;
   }
 
-  /// All tokens between that the query sees also see the key.
+  /// Whether all tokens between that the query sees also see the key.
   bool is_seen_between() const {
     return tokens_seen(key_ + 1, query_ + shift_, [this](Range tokens) {
       return plane_->count(tokens, {key_, key_ + 1}) == tokens.size();
     });
   }
 
-  /// A token that the query sees sees the key, or a token sees both, which says nothing of the
-  /// future: whoever is later sees both.
+  /// Whether a token that the query sees sees the key, or a token sees both, which says nothing of
+  /// the future: whoever is later sees both.
   bool is_linked() const {
     if (!is_future() && combine(Op::kAnd, column(query_ + shift_), column(key_))->count() > 0) {
       return true;

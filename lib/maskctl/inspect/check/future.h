@@ -29,13 +29,13 @@ struct Future {
   /// Too irregular to be told apart; nothing else is set.
   bool irregular = false;
 
-  /// No query sees a later key, and one sees itself.
+  /// Whether no query sees a later key, and one sees itself.
   bool is_causal() const { return selves > 0 && in_groups == 0 && others == 0 && !irregular; }
   /// One group, and tokens after it that see no later key: a prefix, or an image.
   bool is_prefix() const { return groups == 1 && others == 0 && causal > 0; }
-  /// Nearly every query sees later keys, or nearly as many are seen as earlier ones.
+  /// Whether nearly every query sees later keys, or nearly as many are seen as earlier ones.
   bool is_seen() const;
-  /// The mask is causal apart from groups, so the other cells are exceptions.
+  /// Whether the mask is causal apart from groups, so the other cells are exceptions.
   bool are_exceptions() const;
 };
 

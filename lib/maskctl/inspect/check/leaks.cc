@@ -175,8 +175,8 @@ class PairCounts {
       case DocumentCell::kLeak:
         break;
     }
-    const auto place = [](const PairCells& p) { return std::tuple(p.batch, p.head, p.rows.begin); };
-    if (first_.count == 0 || place(part) < place(first_)) first_ = part;
+    const auto order = [](const PairCells& p) { return std::tuple(p.batch, p.head, p.rows.begin); };
+    if (first_.count == 0 || order(part) < order(first_)) first_ = part;
     cells_.push_back(part);
   }
 

@@ -101,9 +101,10 @@ struct Reopened {
 };
 struct ChainFindings {
   Findings findings;
-  std::vector<Reopened> reopened;  // cells of `mask`: those before a step that moves cells are not
-  Mask mask;                       // after all steps
-  bool opened = false;             // some step opened or moved cells
+  std::vector<Reopened>
+      reopened;         // in the shape of `mask`; none of steps before one that moves cells
+  Mask mask;            // after all steps
+  bool opened = false;  // some step opened or moved cells
 };
 /// Applies steps to `mask`, each named by its text; reports those that change nothing and those
 /// that reopen what an earlier one closed.

@@ -17,7 +17,7 @@ bool sees_first_alone(const LintedMask& linted) {
   });
 }
 
-/// Each query sees the token before its own, and neither its own nor a later one.
+/// Whether each query sees the token before its own, and neither its own nor a later one.
 bool ends_before_self(const PlanePtr& plane) {
   const Index queries = plane->queries(), keys = plane->keys(), shift = keys - queries;
   return count_on_diagonals(plane, shift - 1, shift - 1) == queries &&
@@ -32,7 +32,7 @@ void lint_own_key(const LintedMask& linted, Findings& out) {
                      return plane->count() == 0 || ends_before_self(plane);
                    });
   if (!all) return;
-  const Location where{linted.places[0].batch, linted.places[0].head, 0, keys - queries, {}, {}};
+  const Location where{linted.uses[0].batch, linted.uses[0].head, 0, keys - queries, {}, {}};
   if (queries == 1) {
     out.push_back({&lint_rule("decode-own-key"),
                    fmt::format("the only query ends at key {} of {}", keys - 2, keys), where, 1});
@@ -46,13 +46,13 @@ void lint_own_key(const LintedMask& linted, Findings& out) {
 
 void lint_top_left(const LintedMask& linted, Findings& out) {
   const Index queries = linted.mask.queries(), keys = linted.mask.keys();
-  for (std::size_t i = 0; i < linted.places.size(); ++i) {
+  for (std::size_t i = 0; i < linted.uses.size(); ++i) {
     const PlanePtr& plane = linted.mask.distinct()[i];
     // If the last query reaches the diagonal, the mask is causal and not merely short.
     if (plane->count({queries - 1, queries}, {queries - 1, queries}) == 0) continue;
     const PlanePtr causal = diagonal_band(queries, keys, -kUnbounded, 0);
     if (combine(Op::kSub, plane, causal)->count() > 0) continue;
-    const Location where{linted.places[i].batch, linted.places[i].head, 0, {}, {}, {}};
+    const Location where{linted.uses[i].batch, linted.uses[i].head, 0, {}, {}, {}};
     const Index seen = plane->count({0, 1}, {0, keys});
     out.push_back({&lint_rule("top-left"),
                    fmt::format("query 0 of {} sees {} of {} keys, and keys from {} on are seen by "
@@ -89,7 +89,7 @@ void lint_alignment(const LintedMask& linted, Findings& out) {
   if (queries == 1 && sees_first_alone(linted)) {
     out.push_back({&lint_rule("decode-first-key"),
                    fmt::format("the only query sees key 0 alone of {} keys", keys),
-                   {linted.places[0].batch, linted.places[0].head, 0, {}, {}, {}},
+                   {linted.uses[0].batch, linted.uses[0].head, 0, {}, {}, {}},
                    1});
     return;
   }

@@ -125,7 +125,7 @@ void find_zero_tail(std::span<const std::int64_t> ids, Index batch, std::int32_t
 }
 
 /// Checks a position against the previous one; a negative `before` means there is none.
-void judge_position(std::int64_t before, std::int64_t at, Index batch, std::size_t entry,
+void check_position(std::int64_t before, std::int64_t at, Index batch, std::size_t entry,
                     Tally& start, Tally& jump) {
   if (at <= 0 || (before >= 0 && at == before + 1)) return;
   if (before < 0 || at < before) {
@@ -193,7 +193,7 @@ Findings lint_positions(const Tensor& array) {
     std::int64_t before = -1;
     const auto row = positions.row(b);
     for (std::size_t i = 0; i < row.size(); ++i) {
-      judge_position(before, row[i], b, i, start, jump);
+      check_position(before, row[i], b, i, start, jump);
       before = row[i];
     }
   }

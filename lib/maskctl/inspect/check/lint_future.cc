@@ -15,13 +15,13 @@ struct FutureTally {
   Location first;
   std::string where;
 
-  void add(const Future& future, const PlanePlace& place) {
+  void add(const Future& future, const PlaneUse& use) {
     if (cells == 0) {
       const Cell& at = *future.first;
-      first = {place.batch, place.head, at.query, at.key, {}, {}};
+      first = {use.batch, use.head, at.query, at.key, {}, {}};
       where = range_words(future.q, "query", "queries") + ", " + range_words(future.k, "key");
     }
-    cells += future.others * place.times;
+    cells += future.others * use.times;
   }
   void report(std::string_view id, std::string_view what, Findings& out) const {
     if (cells == 0) return;
@@ -35,14 +35,14 @@ struct FutureTally {
 void lint_future(const LintedMask& linted, Findings& out) {
   if (!out.empty()) return;  // inverted or transposed
   FutureTally leaked, joined;
-  for (std::size_t i = 0; i < linted.places.size(); ++i) {
+  for (std::size_t i = 0; i < linted.uses.size(); ++i) {
     const PlanePtr& plane = linted.mask.distinct()[i];
-    if (linted.places[i].times == 0 || rows_alike(*plane)) continue;
+    if (linted.uses[i].times == 0 || rows_alike(*plane)) continue;
     const Future future = future_of(plane);
     if (future.joined) {
-      joined.add(future, linted.places[i]);
+      joined.add(future, linted.uses[i]);
     } else if (future.are_exceptions()) {
-      leaked.add(future, linted.places[i]);
+      leaked.add(future, linted.uses[i]);
     }
   }
   leaked.report("future-part", "of the future open, in a mask that is causal otherwise", out);

@@ -11,11 +11,11 @@ void report_planes(std::string_view id, const LintedMask& linted,
                    const std::function<std::string(const std::string&)>& say, Findings& out) {
   Location first;
   Index planes = 0;
-  for (std::size_t i = 0; i < linted.places.size(); ++i) {
-    const PlanePlace& place = linted.places[i];
-    if (place.times == 0 || !suspect(linted.mask.distinct()[i])) continue;
-    if (planes == 0) first = {place.batch, place.head, {}, {}, {}, {}};
-    planes += place.times;
+  for (std::size_t i = 0; i < linted.uses.size(); ++i) {
+    const PlaneUse& use = linted.uses[i];
+    if (use.times == 0 || !suspect(linted.mask.distinct()[i])) continue;
+    if (planes == 0) first = {use.batch, use.head, {}, {}, {}, {}};
+    planes += use.times;
   }
   if (planes == 0) return;
   const Index all = linted.mask.batch() * linted.mask.heads();
@@ -33,15 +33,15 @@ Findings lint_mask(const Mask& given, const Mask* real_queries, bool gives_nan) 
   };
   if (open == 0) return whole("mask-empty", "no cell is open");
   if (open == mask.cells()) return whole("mask-full", "every cell is open");
-  const std::vector<PlanePlace> places = plane_places(mask);
+  const std::vector<PlaneUse> uses = first_uses(mask);
   const std::vector<OpenedRows> opened = opened_rows(mask);
-  const LintedMask closed{without_opened_padding(mask, opened), places};
+  const LintedMask closed{without_opened_padding(mask, opened), uses};
   Findings out;
   lint_polarity(closed, out);
   lint_future(closed, out);
   lint_alignment(closed, out);
   lint_planes(closed, out);
-  lint_rows({mask, places}, opened, real_queries, gives_nan, out);
+  lint_rows({mask, uses}, opened, real_queries, gives_nan, out);
   return out;
 }
 

@@ -15,7 +15,7 @@ namespace maskctl {
 /// A mask that is neither empty nor full, its planes readable, and where each plane is.
 struct LintedMask {
   Mask mask;
-  std::vector<PlanePlace> places;  // one for each of mask.distinct()
+  std::vector<PlaneUse> uses;  // one for each of mask.distinct()
 };
 
 /// Inverted and transposed masks.
@@ -30,8 +30,8 @@ void lint_future(const LintedMask& linted, Findings& out);
 /// Batch entries and heads against each other.
 void lint_planes(const LintedMask& linted, Findings& out);
 
-/// All queries that see any key see the same ones, as with padding alone: such a mask has no
-/// direction.
+/// Whether all queries that see any key see the same ones, as with padding alone: such a mask has
+/// no direction.
 bool rows_alike(const Plane& plane);
 
 /// Counts the rows that a rule finds, over all planes.

@@ -33,20 +33,20 @@ constexpr std::size_t kListed = 4;
 
 /// How many ranges of tokens and regions the steps name: each can be bent around cells that it
 /// should not explain, so it counts like one.
-Index places_in(const Chain& chain) {
+Index tokens_and_regions(const Chain& chain) {
   Index out = 0;
   for (const Step& step : chain) {
-    if (const auto* scoped = step.get_if<step::Scoped>()) out += places_in(scoped->chain);
+    if (const auto* scoped = step.get_if<step::Scoped>()) out += tokens_and_regions(scoped->chain);
     if (const auto* global = step.get_if<step::Global>()) out += std::ssize(global->tokens);
     out += step.is<step::Region>();
   }
   return out;
 }
 
-Chain without_places(const Chain& chain) {
+Chain without_tokens_and_regions(const Chain& chain) {
   Chain out;
   for (const Step& step : chain) {
-    if (places_in({step}) == 0) out.push_back(step);
+    if (tokens_and_regions({step}) == 0) out.push_back(step);
   }
   return out;
 }
@@ -82,7 +82,7 @@ bool are_documents(const Chain& chain) {
 
 bool is_inverse(const Chain& chain) { return !chain.empty() && chain.back().is<step::Not>(); }
 
-/// Queries are tokens among the keys, and in no head do most of them see themselves.
+/// Whether queries are tokens among the keys, and in no head do most of them see themselves.
 bool hides_selves(const Mask& mask) {
   if (mask.queries() != mask.keys()) return false;
   return std::ranges::all_of(mask.distinct(), [](const PlanePtr& plane) {
@@ -128,7 +128,7 @@ bool are_full_windows(const Residue& residue, const Mask& mask) {
 
 /// The ranges and regions that the steps name, and the cells that they do not explain.
 Index exceptions_of(const Recognised& found) {
-  return found.residue.cells + places_in(found.chain);
+  return found.residue.cells + tokens_and_regions(found.chain);
 }
 
 bool is_few(const Pattern& pattern) {
@@ -179,7 +179,7 @@ class Unexplained {
     return is_all ? std::optional(hull) : std::nullopt;
   }
 
-  /// Many cells share few rows, columns or diagonals: they follow a rule of their own.
+  /// Whether many cells share few rows, columns or diagonals: they follow a rule of their own.
   bool are_crowded() const {
     if (residue_.cells <= kNotCrowded) return false;
     std::set<Index> queries, keys, diagonals;
@@ -213,7 +213,7 @@ class Unexplained {
                    ->count({cell.key, cell.key + 1}, {cell.query, cell.query + 1}) == 1;
   }
 
-  /// No other cell is near on a row, column or diagonal; no rule follows the lines across.
+  /// Whether no other cell is near on a row, column or diagonal; no rule follows the lines across.
   bool is_alone(const Cell& cell) const {
     if (is_end_of_window(cell) || has_mirror(cell)) return false;
     const Index queries = mask_.queries(), keys = mask_.keys();
@@ -267,7 +267,8 @@ class Unexplained {
 };
 
 Findings inverse_of(const Recognised& found, const std::string& text, const Mask& mask) {
-  if (!is_inverse(found.chain) || places_in(found.chain) > 0 || !hides_selves(mask)) return {};
+  if (!is_inverse(found.chain) || tokens_and_regions(found.chain) > 0 || !hides_selves(mask))
+    return {};
   return {{&lint_rule("polarity"),
            fmt::format("the mask is the inverse of one: {}", text),
            {},
@@ -282,10 +283,11 @@ Pattern pattern_of(const Mask& given) {
   // Global tokens can stand for single cells, and for what is nearly full.
   Pattern out{mask, regions_as_cells(all, mask),
               all.residue.cells == 0 && !all.irregular && !recognition::has_arrays(all.chain)};
-  for (Chain plain : {without_places(out.found.chain), Chain{}}) {
+  for (Chain plain : {without_tokens_and_regions(out.found.chain), Chain{}}) {
     const Mask steps = maskctl::apply(full_like(mask), plain);
     const Index most = exceptions_of(out.found);
-    if (std::abs(steps.count() - mask.count()) > most) continue;  // so many cells differ at least
+    if (std::abs(steps.count() - mask.count()) > most)
+      continue;  // a lower bound of the cells that differ
     Residue residue = residue_of(mask, steps);
     if (residue.cells > most) continue;
     out.found = {std::move(plain), std::move(residue)};

@@ -35,7 +35,7 @@ void lint_causal_planes(const LintedMask& linted, Findings& out) {
   Index causal = 0, strictly = 0, all = 0, seen = 0;
   std::vector<const Plane*> full, open;
   for (std::size_t i = 0; i < planes.size(); ++i) {
-    const Index times = linted.places[i].times;
+    const Index times = linted.uses[i].times;
     if (times == 0 || planes[i]->count() == 0) continue;
     const Future future = future_of(planes[i]);
     if (future.selves < 2) continue;  // all padding but for one token
@@ -140,7 +140,7 @@ bool differ_by_exceptions(const PlanePtr& odd, const PlanePtr& other, const Resi
   });
 }
 
-/// Every query sees all earlier tokens that any query sees, or nothing, and no later one.
+/// Whether every query sees all earlier tokens that any query sees, or nothing, and no later one.
 bool is_whole_past(const PlanePtr& plane) {
   const Index tokens = plane->keys();
   std::vector<Band> seen;
@@ -158,8 +158,8 @@ bool is_whole_past(const PlanePtr& plane) {
   return differing_cells(plane, past) == 0;
 }
 
-/// Each query sees what it sees in `whole`, but for the keys from some first one on that are some
-/// distance away: a window, perhaps beside sinks.
+/// Whether each query sees what it sees in `whole`, but for the keys from some first one on that
+/// are some distance away: a window, perhaps beside sinks.
 bool is_window_of(const PlanePtr& plane, const PlanePtr& whole) {
   constexpr Index kLeast = 3;  // fewer cells beside sinks may be any others of the last queries
   const Index tokens = plane->keys();
@@ -228,7 +228,7 @@ void lint_odd(const LintedMask& linted, const PlaneTable& table, bool of_batch, 
 void lint_planes(const LintedMask& linted, Findings& out) {
   const bool told = !out.empty();  // about some planes
   lint_empty_planes(linted, out);
-  if (linted.places.size() < 2 || linted.mask.queries() < 2) return;
+  if (linted.uses.size() < 2 || linted.mask.queries() < 2) return;
   const std::size_t before = out.size();
   lint_causal_planes(linted, out);
   if (told || out.size() > before || linted.mask.queries() != linted.mask.keys()) return;

@@ -22,7 +22,7 @@ bool holds_all(const PlanePtr& plane, const PlanePtr& region) {
   return fits && combine(Op::kSub, region, plane)->count() == 0;
 }
 
-/// A query of a square plane sees a key before its own.
+/// Whether a query of a square plane sees a key before its own.
 bool sees_earlier_key(const Plane& plane) {
   return !recognition::each_row_while(plane, [](Range rows, const Keys& keys) {
     const Index first = first_open_key(keys);
@@ -30,9 +30,10 @@ bool sees_earlier_key(const Plane& plane) {
   });
 }
 
-/// All later keys are open and several queries do not see themselves; or most cells are open and
-/// most queries do not see themselves. If the queries are the last tokens, most must not see
-/// themselves, and only the first condition counts: masks of ranks and of drafts have other shapes.
+/// Whether all later keys are open and several queries do not see themselves; or most cells are
+/// open and most queries do not see themselves. If the queries are the last tokens, most must not
+/// see themselves, and only the first condition counts: masks of ranks and of drafts have other
+/// shapes.
 bool looks_inverted_diagonal(const PlanePtr& plane) {
   const Index queries = plane->queries(), shift = plane->keys() - queries;
   if (queries < 2 || shift < 0) return false;
@@ -63,7 +64,8 @@ bool looks_inverted_blocks(const PlanePtr& plane) {
          2 * open_in(plane, past) < past->count();
 }
 
-/// Queries see themselves and later keys, but hardly any earlier key: a transposed causal mask.
+/// Whether queries see themselves and later keys, but hardly any earlier key: a transposed causal
+/// mask.
 bool looks_transposed(const PlanePtr& plane) {
   if (plane->queries() != plane->keys()) return false;
   if (!sees_earlier_key(*plane)) return open_in(plane, diagonals(*plane, 1, kUnbounded)) > 0;
@@ -72,8 +74,8 @@ bool looks_transposed(const PlanePtr& plane) {
          2 * open_in(plane, past) < past->count();
 }
 
-/// The closed cells form one square from the first token on, like the valid part of a padded
-/// sequence.
+/// Whether the closed cells form one square from the first token on, like the valid part of a
+/// padded sequence.
 bool looks_inverted_padding(const PlanePtr& plane) {
   const Index tokens = plane->keys();
   if (plane->queries() != tokens || tokens < 2) return false;

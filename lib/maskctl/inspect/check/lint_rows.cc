@@ -13,14 +13,14 @@ namespace {
 constexpr BlockSize kKernelBlock{128, 128};
 constexpr std::size_t kMostRanges = 4096;  // the most ranges of empty rows whose columns are read
 
-void lint_opened_rows(const std::vector<PlanePlace>& places, const std::vector<OpenedRows>& opened,
+void lint_opened_rows(const std::vector<PlaneUse>& uses, const std::vector<OpenedRows>& opened,
                       Findings& out) {
   RowTally padding, others;
-  for (std::size_t i = 0; i < places.size(); ++i) {
-    const PlanePlace& place = places[i];
-    const auto add = [&place](RowTally& tally, const std::vector<Range>& ranges) {
+  for (std::size_t i = 0; i < uses.size(); ++i) {
+    const PlaneUse& use = uses[i];
+    const auto add = [&use](RowTally& tally, const std::vector<Range>& ranges) {
       for (const Range& rows : ranges) {
-        tally.add(place.batch, place.head, rows.begin, rows.size() * place.times);
+        tally.add(use.batch, use.head, rows.begin, rows.size() * use.times);
       }
     };
     add(padding, opened[i].padding);
@@ -145,12 +145,11 @@ class EmptyRows {
 void lint_first_block(const LintedMask& linted, const std::vector<RowSafety>& safety,
                       Findings& out) {
   const Mask& mask = linted.mask;
-  const std::vector<PlanePlace>& places = linted.places;
+  const std::vector<PlaneUse>& uses = linted.uses;
   RowTally rows;
-  for (std::size_t i = 0; i < places.size(); ++i) {
+  for (std::size_t i = 0; i < uses.size(); ++i) {
     if (safety[i].late == 0) continue;
-    rows.add(places[i].batch, places[i].head, *safety[i].first_late,
-             safety[i].late * places[i].times);
+    rows.add(uses[i].batch, uses[i].head, *safety[i].first_late, safety[i].late * uses[i].times);
   }
   if (2 * rows.count <= mask.batch() * mask.heads() * mask.queries()) return;
   out.push_back({&lint_rule("first-block"),
@@ -167,7 +166,7 @@ void lint_rows(const LintedMask& linted, const std::vector<OpenedRows>& opened,
   for (const PlanePtr& plane : linted.mask.distinct()) {
     safety.push_back(row_safety(*plane, kKernelBlock));
   }
-  lint_opened_rows(linted.places, opened, out);
+  lint_opened_rows(linted.uses, opened, out);
   EmptyRows(linted, safety, real_queries, gives_nan).report(out);
   lint_first_block(linted, safety, out);
 }

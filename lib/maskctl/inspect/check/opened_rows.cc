@@ -27,14 +27,15 @@ PlanePtr without_rows(const PlanePtr& plane, const std::vector<Range>& ranges) {
   return combine(Op::kSub, plane, bands(queries, keys, slabs));
 }
 
-/// A row sees itself and all earlier tokens, of which there are some, but for one in eight at most.
+/// Whether a row sees itself and all earlier tokens, of which there are some, but for one in eight
+/// at most.
 bool is_causal_row(const Plane& plane, Index row) {
   const Index missed = row - plane.count({row, row + 1}, {0, row});
   return row > 0 && 8 * missed <= row && plane.count({row, row + 1}, {row, row + 1}) == 1;
 }
 
-/// The rows are at the first or the last tokens, and only rows that see every key, `full` in
-/// number, see them.
+/// Whether the rows are at the first or the last tokens, and only rows that see every key, `full`
+/// in number, see them.
 bool are_unseen_ends(const Plane& plane, Range rows, Index full) {
   if (rows.begin > 0 && (rows.end < plane.queries() || is_causal_row(plane, rows.begin - 1))) {
     return false;
@@ -42,14 +43,14 @@ bool are_unseen_ends(const Plane& plane, Range rows, Index full) {
   return plane.count({0, plane.queries()}, rows) == full * rows.size();
 }
 
-/// No row sees a later key, and several are left that see any.
+/// Whether no row sees a later key, and several are left that see any.
 bool is_causal(const PlanePtr& rest) {
   const Index tokens = rest->keys();
   return count_on_diagonals(rest, 1, kUnbounded) == 0 &&
          rest->count({0, tokens - 1}, {0, tokens}) > 0;
 }
 
-/// No row sees an earlier key, one sees a later one, and most see themselves.
+/// Whether no row sees an earlier key, one sees a later one, and most see themselves.
 bool is_anti_causal(const PlanePtr& rest) {
   return count_on_diagonals(rest, -kUnbounded, -1) == 0 &&
          count_on_diagonals(rest, 1, kUnbounded) > 0 &&

@@ -30,7 +30,7 @@ struct PlaneCosts {
 struct Figures {
   std::vector<PlaneCosts> planes;
   std::vector<Index> uses;    // number of (batch, head) pairs of the mask
-  std::vector<Index> counts;  // the same, times the heads that share a mask head
+  std::vector<Index> counts;  // `uses`, times the query heads that share a head of the mask
 };
 
 [[noreturn]] void refuse(const std::string& message) {

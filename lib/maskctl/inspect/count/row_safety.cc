@@ -165,14 +165,14 @@ RowSafety row_safety(const Plane& plane, BlockSize block) {
   return out;
 }
 
-std::vector<PlanePlace> plane_places(const Mask& mask) {
-  std::vector<PlanePlace> out(mask.distinct().size());
+std::vector<PlaneUse> first_uses(const Mask& mask) {
+  std::vector<PlaneUse> out(mask.distinct().size());
   for (Index b = 0; b < mask.batch(); ++b) {
     for (Index h = 0; h < mask.heads(); ++h) {
-      PlanePlace& place = out[mask.index_of(b, h)];
-      if (place.times++ == 0) {
-        place.batch = b;
-        place.head = h;
+      PlaneUse& use = out[mask.index_of(b, h)];
+      if (use.times++ == 0) {
+        use.batch = b;
+        use.head = h;
       }
     }
   }

@@ -36,11 +36,11 @@ struct RowSafety {
 RowSafety row_safety(const Plane& plane, BlockSize block);
 
 /// Where a distinct plane of a mask first occurs, and how often.
-struct PlanePlace {
+struct PlaneUse {
   Index batch = 0, head = 0;
   Index times = 0;
 };
 /// One entry for each of mask.distinct(); `times` is 0 for a plane that is not used.
-std::vector<PlanePlace> plane_places(const Mask& mask);
+std::vector<PlaneUse> first_uses(const Mask& mask);
 
 }  // namespace maskctl

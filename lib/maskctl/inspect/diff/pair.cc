@@ -23,7 +23,7 @@ using recognition::Description;
 using recognition::Extent;
 using recognition::Fit;
 using recognition::Fitted;
-using recognition::made;
+using recognition::plane_of;
 
 constexpr Index kLargeCells = Index{1} << 24;
 
@@ -190,7 +190,7 @@ class Pair {
                 recognition::pad(hull.k.end, false, false),
                 recognition::pad(extent_.keys - hull.k.begin, true, false)};
     for (Step& step : steps) {
-      const PlanePtr kept = made({step}, extent_);
+      const PlanePtr kept = plane_of({step}, extent_);
       const Index left = differing_cells(combine(Op::kAnd, a_, kept), b_);
       const Index length = description_.of(step) + left * description_.cell();
       if (length >= best_length_) continue;
@@ -212,7 +212,7 @@ class Pair {
     step::Within rule = from->as<step::Within>();
     rule.chain = to->as<step::Within>().chain;
     *to = {std::move(rule)};
-    const PlanePtr given = made(chain, extent_);
+    const PlanePtr given = plane_of(chain, extent_);
     if (!given) return;
     Fitted other{chain, matched(a_is.chain, chain), 0, differing_cells(given, b_)};
     by_chains(a_is.chain, other, a_is.residue.cells);
@@ -229,7 +229,7 @@ class Pair {
     std::vector<Fitted> found = recognition::fitted(fit, from_is.chain);
     if (found.size() > kMost) found.resize(kMost);
     for (Fitted& one : found) {
-      const Regions regions = regions_between(made(one.chain, extent_), target);
+      const Regions regions = regions_between(plane_of(one.chain, extent_), target);
       by_chains(from_is.chain, one, from_is.residue.cells, regions, reversed);
     }
   }

@@ -44,7 +44,7 @@ class Sweep {
     end_ = rows.end;
   }
 
-  /// What is added then is left out.
+  /// Whether the limits are reached; cells added from then on are left out.
   bool is_full() const { return std::ssize(nodes_) >= kMostRegions || read_ >= kMostRegionRuns; }
 
   Index queries() const { return end_; }

@@ -83,7 +83,7 @@ struct Cells {
   }
 };
 
-/// Nothing but 0 and the least number.
+/// Whether the open cells hold nothing but 0 and the least number.
 bool holds_two(const Cells& cells, double least) {
   bool out = least < 0;
   cells.each_open([&](Index, Index, double value) { out &= value == 0 || value == least; });

@@ -34,7 +34,7 @@ PlanePtr plane_of(const Classes& classes, Index queries, Index keys);
 /// The ids of all positions, increased by `first`; `none` outside the runs.
 void write_ids(const std::vector<ClassRun>& runs, std::int32_t first, std::int32_t none,
                std::span<std::int32_t> ids);
-/// The same as an array.
+/// These ids as an array of `size` positions.
 std::vector<std::int32_t> ids_of(const std::vector<ClassRun>& runs, Index size, std::int32_t first,
                                  std::int32_t none);
 

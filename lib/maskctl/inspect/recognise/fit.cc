@@ -327,7 +327,7 @@ class FitSearch {
 
   bool measure(Fitted& one) {
     --left_;
-    const PlanePtr plane = made(one.chain, extent_);
+    const PlanePtr plane = plane_of(one.chain, extent_);
     if (!plane) return false;
     left_ -= (kLeastWeight + weight_of(*plane)) / kWeightOfATrial;
     one.residue = differing_cells(plane, fit_.target);
@@ -356,7 +356,7 @@ class FitSearch {
   }
 
   void edit(const Fitted& state) {
-    const PlanePtr plane = made(state.chain, extent_);
+    const PlanePtr plane = plane_of(state.chain, extent_);
     Edges edges = edges_of(*combine(Op::kXor, plane, fit_.target), kEdges);
     const Edges whole = edges_of(*fit_.target, kEdges);
     join(edges.diagonals, whole.diagonals);
@@ -460,7 +460,7 @@ class FitSearch {
 
 std::vector<Fitted> fitted(const Fit& fit, const Chain& start) { return FitSearch(fit).run(start); }
 
-PlanePtr made(const Chain& chain, const Extent& extent) {
+PlanePtr plane_of(const Chain& chain, const Extent& extent) {
   try {
     const Mask full(full_plane(extent.queries, extent.keys));
     return maskctl::apply(full, chain).plane(0, 0);

@@ -35,7 +35,7 @@ struct Fit {
 std::vector<Fitted> fitted(const Fit& fit, const Chain& start);
 
 /// The chain applied to an all-open plane; null when a number is out of range.
-PlanePtr made(const Chain& chain, const Extent& extent);
+PlanePtr plane_of(const Chain& chain, const Extent& extent);
 
 /// How many chains can be applied to a plane like this one in a moment.
 Index affordable_trials(const Plane& plane);

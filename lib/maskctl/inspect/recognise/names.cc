@@ -170,7 +170,7 @@ void length_forms(const std::vector<Stretch>& found, Gap gap, std::vector<Step>&
     rule.lengths.push_back(end - begin);
     at = end;
   }
-  // What the stretches do not determine is checked like everything else.
+  // The gaps between the stretches are guesses; every form is compared with the mask later.
   forms.push_back({rule});
 }
 

@@ -225,7 +225,7 @@ class BorderSearch {
 
   Found measured(Chain chain) {
     Found out{std::move(chain), {}, 0, 0};
-    const Regions regions = regions_between(made(out.chain, extent_), plane_);
+    const Regions regions = regions_between(plane_of(out.chain, extent_), plane_);
     out.regions = regions.chain;
     out.residue = regions.residue;
     out.length = description_.of(out.chain) + regions.bits + regions.residue * description_.cell();
@@ -235,7 +235,8 @@ class BorderSearch {
     return out;
   }
 
-  /// Pairs of the most striking sides, then one side after the other, until none gets better.
+  /// Tries pairs of the most striking sides, then changes one side after the other as long as the
+  /// result gets better.
   Packed searched(const Weights& weights) const {
     std::vector<Side> lows{std::nullopt}, highs{std::nullopt, Side(0)};
     for (const Index diagonal : weights.edges(false)) lows.emplace_back(diagonal);

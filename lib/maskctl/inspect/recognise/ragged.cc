@@ -101,7 +101,8 @@ Chain steps_of(const OwnBand& band, bool square) {
   return {{rule}};
 }
 
-/// Of documents with as many queries as keys, each has the band of the whole.
+/// The steps of these documents with this band; where they have as many queries as keys, the band
+/// is that of the whole mask.
 Chain chain_of(const Documents& documents, const OwnBand& band) {
   const bool square = all_square(documents);
   Chain inside = steps_of(band, square);
@@ -200,7 +201,7 @@ class RaggedSearch {
   /// Adds a candidate unless it misses more than `most` cells.
   void add(Chain chain, const Documents& documents, const OwnBand& band, Index most = kUnbounded) {
     if (std::ranges::any_of(found_, [&](const Found& one) { return one.chain == chain; })) return;
-    const PlanePtr given = made(chain, extent_);
+    const PlanePtr given = plane_of(chain, extent_);
     if (!given) return;
     Found one{std::move(chain), documents, band, differing_cells(given, plane_), 0};
     if (one.left > most) return;

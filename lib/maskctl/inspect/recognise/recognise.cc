@@ -75,13 +75,13 @@ class Candidates {
         open_(plane->count()) {}
 
   void add(Chain chain) {
-    const PlanePtr given = made(chain, extent_);
+    const PlanePtr given = plane_of(chain, extent_);
     if (given) add({std::move(chain), {}, 0, differing_cells(given, plane_)});
   }
   /// Adds the chain followed by the rows, columns and rectangles that it misses, unless it misses
   /// more than `most` cells besides.
   void add_with_regions(Chain chain, Index most = kUnbounded) {
-    const PlanePtr given = made(chain, extent_);
+    const PlanePtr given = plane_of(chain, extent_);
     if (!given) return;
     const Regions regions = regions_between(given, plane_);
     if (regions.chain.size() > kMostRegions || regions.residue > most) return;
@@ -101,7 +101,7 @@ class Candidates {
   const Chain& chain() const { return best_.chain; }
   bool exact() const { return best_.residue == 0; }
   /// The cells that the best chain misses.
-  PlanePtr left() const { return combine(Op::kXor, made(best_.chain, extent_), plane_); }
+  PlanePtr left() const { return combine(Op::kXor, plane_of(best_.chain, extent_), plane_); }
   Index length() const { return length_; }
   /// A rule and at most one cell: nothing shorter leaves cells over.
   bool is_short() const { return exact() && length_ <= description_.cell() + description_.step(); }

@@ -31,7 +31,7 @@ class Borrowing {
         description_(extent_),
         found_(found) {
     for (std::size_t i = 0; i < found.size(); ++i) {
-      left_.push_back(differing_cells(made(found[i].chain, extent_), planes.distinct[i]));
+      left_.push_back(differing_cells(plane_of(found[i].chain, extent_), planes.distinct[i]));
     }
   }
 
@@ -106,7 +106,7 @@ class Borrowing {
     for (std::size_t other = 0; other < found_.size(); ++other) {
       if (other == borrower || borrowed_.contains(other) || found_[other].irregular) continue;
       const Chain& chain = found_[other].chain;
-      const Regions regions = regions_between(made(chain, extent_), plane);
+      const Regions regions = regions_between(plane_of(chain, extent_), plane);
       const Index length = regions.bits + regions.residue * description_.cell();
       if ((lender && length >= best) || regions.chain.size() > kMostRegions) continue;
       best = length;
@@ -151,8 +151,8 @@ void share_band(const std::vector<PlanePtr>& planes, std::vector<PlaneChain>& fo
     std::vector<PlaneChain> shared = found;
     const bool fits = std::ranges::all_of(shared, [&](PlaneChain& one) {
       Chain chain = with(one.chain, *band);
-      const bool same =
-          chain == one.chain || differing_cells(made(chain, extent), made(one.chain, extent)) == 0;
+      const bool same = chain == one.chain ||
+                        differing_cells(plane_of(chain, extent), plane_of(one.chain, extent)) == 0;
       one.chain = std::move(chain);
       return same;
     });

@@ -164,11 +164,11 @@ Tensor flex_map(Group& group, std::optional<Index> keys, Index block, Index max_
   const Index columns = keys ? ceil_div(*keys, block) : width;  // torch takes narrower lists too
   if (width > columns) check_length("keys", keys, block, width);
   Tensor map = map_of_lists(lists, columns, max_bytes);
-  const auto turned = taken(group, ArrayKind::kFlex, true);
-  if (turned.empty()) return map;
-  const Tensor by_keys = map_of_lists(turned, map.extent(2), max_bytes);
+  const auto transposed = taken(group, ArrayKind::kFlex, true);
+  if (transposed.empty()) return map;
+  const Tensor by_keys = map_of_lists(transposed, map.extent(2), max_bytes);
   check_length("keys", keys, block, by_keys.extent(2));
-  check_turned(map, by_keys);
+  check_transposed(map, by_keys);
   return map;
 }
 
@@ -237,8 +237,8 @@ LoadedMask load_block_lists(Container& container, const std::string& group, Arra
 std::vector<NamedTensor> block_list_arrays(const MaskBlocks& blocks, ArrayKind kind, bool by_keys,
                                            Index max_bytes) {
   const bool flex = kind == ArrayKind::kFlex;
-  const MaskBlocks turned = by_keys || flex ? key_major(blocks) : MaskBlocks();
-  const MaskBlocks& rows = by_keys ? turned : blocks;
+  const MaskBlocks transposed = by_keys || flex ? key_major(blocks) : MaskBlocks();
+  const MaskBlocks& rows = by_keys ? transposed : blocks;
   std::vector<NamedTensor> out;
   if (kind == ArrayKind::kBsr) {
     BlockRows made = block_rows(rows, max_bytes);
@@ -246,7 +246,7 @@ std::vector<NamedTensor> block_list_arrays(const MaskBlocks& blocks, ArrayKind k
     out.push_back({"indices", std::move(made.indices)});
   } else {
     for (const ListRow& list : lists_of(kind)) {
-      BlockList made = block_list(list.by_keys ? turned : rows, list.fill,
+      BlockList made = block_list(list.by_keys ? transposed : rows, list.fill,
                                   flex ? ListWidth::kColumns : ListWidth::kLongest, max_bytes);
       out.push_back({list.counts, std::move(made.counts)});
       out.push_back({list.indices, std::move(made.indices)});

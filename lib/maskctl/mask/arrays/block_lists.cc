@@ -18,7 +18,7 @@ constexpr Index kBlockRowsPerTask = 32;
 /// Two threads that meet in a fresh huge page each clear one, so that they should meet seldom.
 constexpr Index kBytesPerTask = Index{16} << 20;
 
-/// A map whose full tiles are whole.
+/// The map with full tiles that the border of the mask cuts listed as partial.
 TileMap with_cut_partial(TileMap map) {
   const bool cut_row = map.queries % map.q_tile != 0, cut_column = map.keys % map.k_tile != 0;
   if (!cut_row && !cut_column) return map;

@@ -68,8 +68,8 @@ struct NamedBlockList {
 Tensor map_of_lists(std::span<const NamedBlockList> lists, Index columns, Index max_bytes);
 /// The same of block-sparse rows: 1 for blocks that are listed.
 Tensor map_of_rows(const BlockRows& rows, Index columns, Index max_bytes);
-/// Refuses lists by rows of key blocks that mean other blocks than `map`: theirs is `turned`.
+/// Refuses lists by rows of key blocks that mean other blocks than `map`: theirs is `transposed`.
 /// Throws Error(kFormat) that names the row.
-void check_turned(const Tensor& map, const Tensor& turned);
+void check_transposed(const Tensor& map, const Tensor& transposed);
 
 }  // namespace maskctl

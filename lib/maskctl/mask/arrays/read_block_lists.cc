@@ -173,15 +173,15 @@ Tensor map_of_rows(const BlockRows& rows, Index columns, Index max_bytes) {
   return map;
 }
 
-void check_turned(const Tensor& map, const Tensor& turned) {
+void check_transposed(const Tensor& map, const Tensor& transposed) {
   const Index heads = map.extent(1), rows = map.extent(2), columns = map.extent(3);
   const std::vector<Index> expected{map.extent(0), heads, columns, rows};
-  if (turned.shape() != expected) {
+  if (transposed.shape() != expected) {
     throw Error(Errc::kShape, fmt::format("the lists of key blocks are of a map {}; expected {}",
-                                          shape_text(turned.shape()), shape_text(expected)));
+                                          shape_text(transposed.shape()), shape_text(expected)));
   }
   constexpr std::string_view kNames[] = {"no list", "the partial list", "the full list"};
-  const auto by_query = map.as<std::uint8_t>(), by_key = turned.as<std::uint8_t>();
+  const auto by_query = map.as<std::uint8_t>(), by_key = transposed.as<std::uint8_t>();
   const StopPoll poll;
   for (Index i = 0; i < map.extent(0) * heads * columns; ++i) {
     poll();

@@ -85,7 +85,7 @@ class TileRowReader {
   void put_run(Range rows, Run run);
   void put_runs(Range rows, std::span<const Run> runs);
   void put_words(Range rows, std::span<const std::uint64_t> words);
-  // The same keys of a partial tile in each of the rows, relative to the tile.
+  // Opens the keys `open` in each of these rows of a partial tile; both are relative to the tile.
   void put(std::size_t tile, Range rows, Run open);
   void put_into_words(std::size_t tile, Range rows, Run open);
   void put(std::size_t tile, Range rows, std::span<const std::uint64_t> words);

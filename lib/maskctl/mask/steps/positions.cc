@@ -23,7 +23,7 @@ class PositionPlane final : public Plane {
         kv_(kv.begin(), kv.end()),
         left_(left),
         right_(right) {
-    for (Place first = kv_.cbegin(); first != kv_.cend(); first = ascents_.back()) {
+    for (Iterator first = kv_.cbegin(); first != kv_.cend(); first = ascents_.back()) {
       ascents_.push_back(std::is_sorted_until(first, kv_.cend()));
     }
   }
@@ -45,18 +45,18 @@ class PositionPlane final : public Plane {
   bool computed() const override { return true; }
   Index bytes() const override {
     return static_cast<Index>(sizeof(*this) + (q_.size() + kv_.size()) * sizeof(std::int32_t) +
-                              ascents_.size() * sizeof(Place));
+                              ascents_.size() * sizeof(Iterator));
   }
 
  private:
-  using Place = std::vector<std::int32_t>::const_iterator;
+  using Iterator = std::vector<std::int32_t>::const_iterator;
 
   /// The keys of one ascent that a query at `position` sees; joined to a run that they touch.
-  void add(Index position, Place first, Place last, std::vector<Run>& runs) const {
+  void add(Index position, Iterator first, Iterator last, std::vector<Run>& runs) const {
     const auto too_low = [&](Index key) { return left_ && key - position < -*left_; };
     const auto in_reach = [&](Index key) { return !right_ || key - position <= *right_; };
-    const Place begin = std::partition_point(first, last, too_low);
-    const Place end = std::partition_point(begin, last, in_reach);
+    const Iterator begin = std::partition_point(first, last, too_low);
+    const Iterator end = std::partition_point(begin, last, in_reach);
     if (begin == end) return;
     const Run run{static_cast<std::int32_t>(begin - kv_.begin()),
                   static_cast<std::int32_t>(end - kv_.begin())};
@@ -68,7 +68,7 @@ class PositionPlane final : public Plane {
   }
 
   std::vector<std::int32_t> q_, kv_;
-  std::vector<Place> ascents_;  // the end of each ascent
+  std::vector<Iterator> ascents_;  // the end of each ascent
   std::optional<Index> left_, right_;
 };
 

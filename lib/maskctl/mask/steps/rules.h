@@ -40,7 +40,7 @@ using Rules = List<
     struct QueryLengths,
     struct Scoped,
     struct Within,
-    // Of calls alone, and last.
+    // A step that only calls of attention have; it stays the last.
     struct Positions,
     struct BlockCausal>;
 // clang-format on

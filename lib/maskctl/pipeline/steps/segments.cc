@@ -22,15 +22,15 @@ std::uint64_t first_word(Index batch) { return static_cast<std::uint64_t>(batch)
 }  // namespace
 
 std::vector<Index> random_lengths(Index tokens, Index docs, std::uint64_t seed, Index batch) {
-  const Index borders = docs - 1, places = tokens - 1;
+  const Index borders = docs - 1, gaps = tokens - 1;
   std::vector<std::uint32_t> words(static_cast<std::size_t>(borders));
   random_bits(prng_key(seed), first_word(batch), words);
   std::unordered_set<Index> drawn;
   drawn.reserve(words.size());
   for (Index i = 0; i < borders; ++i) {
-    const Index last = places - borders + i + 1;
-    const Index place = 1 + below(last, words[static_cast<std::size_t>(i)]);
-    if (!drawn.insert(place).second) drawn.insert(last);
+    const Index last = gaps - borders + i + 1;
+    const Index border = 1 + below(last, words[static_cast<std::size_t>(i)]);
+    if (!drawn.insert(border).second) drawn.insert(last);
   }
   std::vector<Index> cuts(drawn.begin(), drawn.end());
   std::sort(cuts.begin(), cuts.end());

@@ -33,10 +33,10 @@ class SvgSurface final : public Surface {
   void text(Index x, Index y, const std::string& utf8, Rgb color, Anchor anchor,
             bool rising) override {
     const Index across = x + (rising ? kTextBaseline : 0), down = y + (rising ? 0 : kTextBaseline);
-    const std::string turned =
+    const std::string rotation =
         rising ? fmt::format(" transform=\"rotate(-90 {} {})\"", across, down) : "";
     body_ += fmt::format("<text x=\"{}\" y=\"{}\" fill=\"{}\"{}{}>{}</text>\n", across, down,
-                         hex_color(color), anchor_attribute(anchor), turned, escape_markup(utf8));
+                         hex_color(color), anchor_attribute(anchor), rotation, escape_markup(utf8));
   }
 
   void cells(Index x, Index y, const InkGrid& grid, UnitSize unit) override {

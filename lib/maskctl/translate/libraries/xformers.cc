@@ -81,7 +81,7 @@ constexpr Convention kXformersCalls[] = {
     xf_read("BlockDiagonalPaddedKeysMask.from_seqlens.make_local_attention", kXfBottom, false,
             kXfPaddedSides),
     xf_read("BlockDiagonalCausalWithOffsetPaddedKeysMask.from_seqlens", kXfBottom, true, kXfPadded),
-    // What it inherits is not causal.
+    // This method is inherited from the class that is not causal.
     xf_read("BlockDiagonalCausalWithOffsetPaddedKeysMask.from_seqlens.make_local_attention",
             kXfBottom, false, kXfPaddedSides),
     xf_read("BlockDiagonalLocalAttentionPaddedKeysMask.from_seqlens_local", kXfBottom, false,

@@ -130,7 +130,7 @@ class ConfigReader {
 
   void read_direction();
   void note_unread();
-  /// The class drops its window unless use_sliding_window is set.
+  /// Whether the class drops its window unless use_sliding_window is set.
   bool switched_off() const {
     const bool switched = model_.family == F::kEvenWindow || model_.type == "qwen3_moe" ||
                           (model_.family == F::kLateWindow && model_.type != "dots1");

@@ -517,7 +517,7 @@ LibrarySource read_library_source(const Library& library, std::string_view given
 }
 
 const Python* named(const Python& call, std::string_view name) {
-  // Of lines that say it twice, the last holds.
+  // Where two lines set the same argument, the last one holds.
   const auto found =
       std::ranges::find(call.named.rbegin(), call.named.rend(), name, &NamedPython::first);
   return found == call.named.rend() ? nullptr : &found->second;

@@ -486,7 +486,7 @@ bool Composer::add_documents(const Step& step, const step::Within& within) {
   return true;
 }
 
-/// Indices start at 0 again, so those of the mask so far are larger.
+/// Slices the mask: indices start at 0 again, so the formulas so far get larger ones.
 bool Composer::slice(const Step& step, const step::Slice& part) {
   using Kind = Expr::Kind;
   const auto begin = [](const std::optional<Range>& range) { return range ? range->begin : 0; };

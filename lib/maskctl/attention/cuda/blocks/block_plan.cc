@@ -50,15 +50,15 @@ SequenceReaders readers_of(const BlockProblem& c, std::size_t n, Index u) {
 }  // namespace
 
 BlockPlan::BlockPlan(const BlockProblem& c, Stream stream)
-    : places_(as_size(c.d.batch * c.d.queries)),
+    : offsets_(as_size(c.d.batch * c.d.queries)),
       indices_(c.indices.values(), stream),
       counts_(c.counts.values(), stream) {
   for_each_token(c, [&](Index token, std::size_t n, Index t, Index first) {
-    places_[as_size(token)] = {first, c.indices.row(n, t),
-                               c.counts.empty() ? 0 : c.counts.row(n, t)};
+    offsets_[as_size(token)] = {first, c.indices.row(n, t),
+                                c.counts.empty() ? 0 : c.counts.row(n, t)};
   });
-  device_places_ = {places_, stream};
-  lists_ = {device_places_.data(),
+  device_offsets_ = {offsets_, stream};
+  lists_ = {device_offsets_.data(),
             indices_.data(),
             c.counts.empty() ? nullptr : counts_.data(),
             c.indices.width(),
@@ -120,14 +120,14 @@ void BlockGradientPlan::add_tiles(const KeyTile& block, Index readers_of_tile) {
 }
 
 SelectionPlan::SelectionPlan(const SelectionProblem& problem, Stream stream)
-    : places_(as_size(problem.blocks->d.batch * problem.blocks->d.queries)) {
+    : offsets_(as_size(problem.blocks->d.batch * problem.blocks->d.queries)) {
   const BlockProblem& c = *problem.blocks;
   for_each_token(c, [&](Index token, std::size_t n, Index t, Index first) {
-    places_[as_size(token)] = {
+    offsets_[as_size(token)] = {
         first, c.sequences[n].batch * problem.mean_keys.extent(1) + (*problem.first_blocks)[n]};
     most_blocks_ = std::max(most_blocks_, t / c.block_size + 1);
   });
-  device_places_ = {places_, stream};
+  device_offsets_ = {offsets_, stream};
 }
 
 }  // namespace maskctl::attention::cuda

@@ -10,14 +10,14 @@
 namespace maskctl::attention::cuda {
 
 /// Where the keys and the lists of a token are. Tokens are counted through the batch: [B,T].
-struct TokenPlace {
+struct TokenOffsets {
   Index first = -1;               // first token of its sequence; -1: it is in none and sees nothing
   Index indices = 0, counts = 0;  // its rows in the lists
 };
 
 /// The lists of blocks on the GPU, as they were given.
 struct BlockLists {
-  const TokenPlace* places;     // [B,T]
+  const TokenOffsets* offsets;  // [B,T]
   const std::int32_t* indices;  // [rows,Hkv,width]
   const std::int32_t* counts;   // [rows,Hkv]; null: `count` for every token
   Index width, count, heads;
@@ -31,8 +31,8 @@ class BlockPlan {
   const BlockLists& lists() const { return lists_; }
 
  private:
-  std::vector<TokenPlace> places_;
-  DeviceArray<TokenPlace> device_places_;
+  std::vector<TokenOffsets> offsets_;
+  DeviceArray<TokenOffsets> device_offsets_;
   DeviceArray<std::int32_t> indices_, counts_;
   BlockLists lists_{};
 };
@@ -82,7 +82,7 @@ class BlockGradientPlan {
 };
 
 /// Where the means of a token's sequence are.
-struct MeanPlace {
+struct MeanOffsets {
   Index first = -1;  // first token of its sequence, in [B,T]; -1: it is in none
   Index means = 0;   // first mean of its sequence, in [B,C]
 };
@@ -90,13 +90,13 @@ struct MeanPlace {
 class SelectionPlan {
  public:
   SelectionPlan(const SelectionProblem& problem, Stream stream);
-  const MeanPlace* places() const { return device_places_.data(); }
+  const MeanOffsets* offsets() const { return device_offsets_.data(); }
   /// The blocks of the longest sequence, the last one not necessarily whole.
   Index most_blocks() const { return most_blocks_; }
 
  private:
-  std::vector<MeanPlace> places_;
-  DeviceArray<MeanPlace> device_places_;
+  std::vector<MeanOffsets> offsets_;
+  DeviceArray<MeanOffsets> device_offsets_;
   Index most_blocks_ = 1;
 };
 

@@ -8,16 +8,16 @@ namespace maskctl::attention::cuda {
 /// A token and key head, and its list of blocks.
 struct TokenBlocks {
   __device__ TokenBlocks(const BlockLists& lists, Index token, Index u)
-      : lists(lists), token(token), u(u), place(lists.places[token]) {
-    if (place.first < 0) return;
-    listed = lists.indices + (place.indices * lists.heads + u) * lists.width;
+      : lists(lists), token(token), u(u), offsets(lists.offsets[token]) {
+    if (offsets.first < 0) return;
+    listed = lists.indices + (offsets.indices * lists.heads + u) * lists.width;
     const Index count =
-        lists.counts ? Index{lists.counts[place.counts * lists.heads + u]} : lists.count;
+        lists.counts ? Index{lists.counts[offsets.counts * lists.heads + u]} : lists.count;
     wanted = count < lists.width ? count : lists.width;
   }
   const BlockLists& lists;
   Index token, u;  // token in [B,T]
-  TokenPlace place;
+  TokenOffsets offsets;
   const std::int32_t* listed = nullptr;
   Index wanted = 0;  // how many of the listed blocks count
 };
@@ -32,8 +32,8 @@ struct SeenKeys {
   float times[kKeys];  // how often the key counts; 0 when it is not seen
 };
 
-/// Of kBlocks listed blocks from `first` on, keeps those that the token sees and that are not
-/// listed earlier; the lanes of one warp take one each.
+/// Looks at kBlocks listed blocks from `first` on, and keeps those that the token sees and that are
+/// not listed earlier; the lanes of one warp take one each.
 __device__ inline void find_blocks(const TokenBlocks& token, Index first, SeenKeys& seen) {
   const unsigned lane = threadIdx.x;
   const Index i = first + lane;
@@ -45,7 +45,7 @@ __device__ inline void find_blocks(const TokenBlocks& token, Index first, SeenKe
     ++times;
     is_first = is_first && j >= i;
   }
-  const Index t = token.token - token.place.first;
+  const Index t = token.token - token.offsets.first;
   const bool kept = block >= 0 && is_first && block * token.lists.block_size <= t;
   const unsigned votes = __ballot_sync(~0u, kept);
   if (kept) {
@@ -62,7 +62,7 @@ __device__ inline void place_key(const TokenBlocks& token, Index n, Index row_in
   const Index size = token.lists.block_size, block = n / size;
   Index row = -1;
   if (block < seen.count) {
-    row = token.place.first + seen.blocks[block] * size + n % size;
+    row = token.offsets.first + seen.blocks[block] * size + n % size;
     if (row > token.token) row = -1;
   }
   seen.rows[row_in_tile] = row < 0 ? -1 : row * token.lists.heads + token.u;
@@ -72,7 +72,7 @@ __device__ inline void place_key(const TokenBlocks& token, Index n, Index row_in
 /// Whether the kKeys keys from number n on are all in one block and past the token.
 __device__ inline bool is_past(const TokenBlocks& token, Index n, const SeenKeys& seen) {
   const Index size = token.lists.block_size, within = n % size;
-  const Index t = token.token - token.place.first;
+  const Index t = token.token - token.offsets.first;
   return within + kKeys <= size && seen.blocks[n / size] * size + within > t;
 }
 

@@ -12,7 +12,7 @@ constexpr int kHeads = kThreads / 8, kOwnHeads = 4;
 
 struct SelectionCall {
   AnyArray query, means;
-  const MeanPlace* places;
+  const MeanOffsets* offsets;
   Index tokens, kv_heads, group, dim, block_size, count, most_blocks;
   float scale;
   float* scratch;          // [kHeads + 1, most_blocks] for each block of threads
@@ -22,7 +22,7 @@ struct SelectionCall {
 /// One token and key head.
 struct Choice {
   Index token, u;
-  MeanPlace place;
+  MeanOffsets offsets;
   Index seen, blocks;  // whole blocks up to the token, and all to choose from
   float* scores;       // [kHeads, most_blocks]
   float* importance;   // [most_blocks]
@@ -48,7 +48,8 @@ __device__ void score(const SelectionCall& c, const Choice& choice, Index first_
     }
     if (n < kKeys) {
       const bool inside = first + n < choice.seen;
-      shared.mean_rows[n] = inside ? (choice.place.means + first + n) * c.kv_heads + choice.u : -1;
+      shared.mean_rows[n] =
+          inside ? (choice.offsets.means + first + n) * c.kv_heads + choice.u : -1;
     }
     __syncthreads();
     float products[2][4];
@@ -79,8 +80,9 @@ __device__ void sum_heads(const SelectionCall& c, const Choice& choice, Shared& 
   __syncthreads();
 }
 
-/// importance[block]: its weights summed over the query heads, each 1 for the token's own block.
-__device__ void sum_weights(const SelectionCall& c, const Choice& choice, Shared& shared) {
+/// Sets importance[block], the weights of a block summed over the query heads; each is 1 for the
+/// token's own block.
+__device__ void sum_importance(const SelectionCall& c, const Choice& choice, Shared& shared) {
   for (Index i = threadIdx.x; i < choice.blocks; i += kThreads) choice.importance[i] = 0;
   for (Index head = 0; head < c.group && choice.seen > 0; head += kHeads) {
     score(c, choice, head, shared);
@@ -159,15 +161,15 @@ __global__ void __launch_bounds__(kThreads, kSmallBlocksAtOnce) select(const Sel
   for (Index i = blockIdx.x; i < c.tokens * c.kv_heads; i += gridDim.x) {
     Choice choice{i / c.kv_heads,
                   i % c.kv_heads,
-                  c.places[i / c.kv_heads],
+                  c.offsets[i / c.kv_heads],
                   0,
                   0,
                   scratch,
                   scratch + kHeads * c.most_blocks};
-    if (choice.place.first >= 0) {
-      const Index t = choice.token - choice.place.first;
+    if (choice.offsets.first >= 0) {
+      const Index t = choice.token - choice.offsets.first;
       choice.seen = (t + 1) / c.block_size, choice.blocks = t / c.block_size + 1;
-      sum_weights(c, choice, shared);
+      sum_importance(c, choice, shared);
     }
     choose(c, choice, shared, c.selected + i * c.count);
     __syncthreads();
@@ -182,7 +184,7 @@ void select_blocks(Workspace& workspace, const SelectionProblem& problem, const 
   const BlockProblem& b = *problem.blocks;
   SelectionCall c{any_array(problem.query),
                   any_array(problem.mean_keys),
-                  plan.places(),
+                  plan.offsets(),
                   b.d.batch * b.d.queries,
                   b.d.kv_heads,
                   b.d.group(),

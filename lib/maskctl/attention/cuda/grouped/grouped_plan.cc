@@ -15,22 +15,22 @@ GroupedPlan::GroupedPlan(const GroupedProblem& problem, Stream stream) {
   });
   Index end = 0;
   for (Index g = 0; g < groups.matrices(); ++g) {
-    places_.push_back({end, end + groups.positions[as_size(g)].size()});
-    end = places_.back().end;
-    cut_into_tiles(g, places_.back());
+    ranges_.push_back({end, end + groups.positions[as_size(g)].size()});
+    end = ranges_.back().end;
+    cut_into_tiles(g, ranges_.back());
   }
   for (Index row = 0; row < groups.rows; ++row) {
     if (!has_matrix[as_size(row)]) rows_.push_back(row);
   }
   cut_into_tiles(-1, {end, groups.rows});
   device_rows_ = {rows_, stream};
-  device_places_ = {places_, stream};
+  device_ranges_ = {ranges_, stream};
   device_tiles_ = {tiles_, stream};
 }
 
-void GroupedPlan::cut_into_tiles(Index matrix, Range places) {
-  for (Index begin = places.begin; begin < places.end; begin += kTileRows) {
-    tiles_.push_back({matrix, {begin, std::min(begin + kTileRows, places.end)}});
+void GroupedPlan::cut_into_tiles(Index matrix, Range range) {
+  for (Index begin = range.begin; begin < range.end; begin += kTileRows) {
+    tiles_.push_back({matrix, {begin, std::min(begin + kTileRows, range.end)}});
   }
 }
 

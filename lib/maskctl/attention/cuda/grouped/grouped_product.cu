@@ -20,10 +20,11 @@ struct alignas(16) Factors {
 };
 using Sums = float[8][8];
 
-/// to[d][i] = from[place(i, d)], 0 where the place is negative. `across`: neighbours in memory
-/// differ in i, not in d.
-template <int kPitch, class Place>
-__device__ void load(const AnyArray& from, bool across, Place place, float (&to)[kDepth][kPitch]) {
+/// to[d][i] = from[position(i, d)], 0 where the position is negative. `across`: neighbours in
+/// memory differ in i, not in d.
+template <int kPitch, class Position>
+__device__ void load(const AnyArray& from, bool across, Position position,
+                     float (&to)[kDepth][kPitch]) {
   constexpr int kWidth = kPitch - kPadding;
   with_type(from.dtype, [&]<class T>(const T*) {
     const T* const elements = static_cast<const T*>(from.data);
@@ -31,7 +32,7 @@ __device__ void load(const AnyArray& from, bool across, Place place, float (&to)
     for (int n = 0; n < kDepth * kWidth / kThreads; ++n) {
       const int e = n * kThreads + static_cast<int>(threadIdx.x);
       const int d = across ? e / kWidth : e % kDepth, i = across ? e % kWidth : e / kDepth;
-      const Index at = place(i, d);
+      const Index at = position(i, d);
       to[d][i] = at < 0 ? 0 : to_float(elements[at]);
     }
   });
@@ -96,8 +97,8 @@ __global__ void __launch_bounds__(kThreads, kBlocksAtOnce)
   const RowTile tile = tiles[blockIdx.x % tile_count];
   const Index first_column = blockIdx.x / tile_count * kColumns;
   if (threadIdx.x < kTileRows) {
-    const Index place = tile.places.begin + threadIdx.x;
-    tile_rows[threadIdx.x] = place < tile.places.end ? rows[place] : -1;
+    const Index position = tile.range.begin + threadIdx.x;
+    tile_rows[threadIdx.x] = position < tile.range.end ? rows[position] : -1;
   }
   __syncthreads();
 
@@ -142,24 +143,26 @@ struct ColumnProduct {
 
 /// A block takes kTileRows x kColumns elements of one matrix.
 __global__ void __launch_bounds__(kThreads, kBlocksAtOnce)
-    multiply_columns(ColumnProduct p, const Range* matrix_places, const Index* rows) {
+    multiply_columns(ColumnProduct p, const Range* matrix_ranges, const Index* rows) {
   __shared__ Factors factors;
   const Index across = ceil_div(p.width, kColumns), down = ceil_div(p.height, kTileRows);
   const Index first_y = blockIdx.x % across * kColumns;
   const Index first_x = blockIdx.x / across % down * kTileRows;
   const Index matrix = blockIdx.x / across / down;
-  const Range places = matrix_places[matrix];
+  const Range range = matrix_ranges[matrix];
 
   Sums sums = {};
-  for (Index first = places.begin; first < places.end; first += kDepth) {
-    const auto place = [&](int d, Index column, Index width) {
-      const bool inside = first + d < places.end && column < width;
+  for (Index first = range.begin; first < range.end; first += kDepth) {
+    const auto position = [&](int d, Index column, Index width) {
+      const bool inside = first + d < range.end && column < width;
       return inside ? rows[first + d] * width + column : -1;
     };
     load(
-        p.left, true, [&](int i, int d) { return place(d, first_x + i, p.height); }, factors.left);
+        p.left, true, [&](int i, int d) { return position(d, first_x + i, p.height); },
+        factors.left);
     load(
-        p.right, true, [&](int i, int d) { return place(d, first_y + i, p.width); }, factors.right);
+        p.right, true, [&](int i, int d) { return position(d, first_y + i, p.width); },
+        factors.right);
     __syncthreads();
     add_products(factors, sums);
     __syncthreads();
@@ -182,7 +185,7 @@ void run(Workspace& workspace, const GroupedPlan& plan, Index matrices,
   const Index blocks =
       matrices * ceil_div(product.height, kTileRows) * ceil_div(product.width, kColumns);
   launch("grouped product of columns", multiply_columns, static_cast<unsigned>(blocks), kThreads, 0,
-         workspace.stream(), product, plan.places(), plan.rows());
+         workspace.stream(), product, plan.ranges(), plan.rows());
 }
 
 }  // namespace

@@ -12,7 +12,7 @@ namespace maskctl::attention::cuda {
 inline constexpr int kTileRows = 64;
 struct RowTile {
   Index matrix = -1;  // -1: rows that no matrix multiplies
-  Range places;       // indices into GroupedPlan::rows()
+  Range range;        // indices into GroupedPlan::rows()
 };
 
 /// Every row of lhs, by the matrix that multiplies it.
@@ -23,18 +23,18 @@ class GroupedPlan {
   /// Rows by matrix; rows that no matrix multiplies come last.
   const Index* rows() const { return device_rows_.data(); }
   /// The range of each matrix in rows().
-  const Range* places() const { return device_places_.data(); }
+  const Range* ranges() const { return device_ranges_.data(); }
   const RowTile* tiles() const { return device_tiles_.data(); }
   Index tile_count() const { return static_cast<Index>(tiles_.size()); }
 
  private:
-  void cut_into_tiles(Index matrix, Range places);
+  void cut_into_tiles(Index matrix, Range range);
 
   std::vector<Index> rows_;
-  std::vector<Range> places_;
+  std::vector<Range> ranges_;
   std::vector<RowTile> tiles_;
   DeviceArray<Index> device_rows_;
-  DeviceArray<Range> device_places_;
+  DeviceArray<Range> device_ranges_;
   DeviceArray<RowTile> device_tiles_;
 };
 

@@ -50,8 +50,8 @@ template <int kWidth, bool kFine>
 void launch_kernel(const BackwardCall& call, int blocks, Stream stream) {
   const SoftmaxParams& p = call.b.p;
   with_16_bits(p.query.dtype, [&]<class T>(std::type_identity<T>) {
-    (has_places(p) ? launch_shape<BackwardShape<T, kWidth, kFine, true>>
-                   : launch_shape<BackwardShape<T, kWidth, kFine, false>>)(call, blocks, stream);
+    (is_positional(p) ? launch_shape<BackwardShape<T, kWidth, kFine, true>>
+                      : launch_shape<BackwardShape<T, kWidth, kFine, false>>)(call, blocks, stream);
   });
 }
 

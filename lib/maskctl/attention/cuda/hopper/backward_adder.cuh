@@ -12,12 +12,12 @@ class BackwardAdder {
 
  public:
   __device__ BackwardAdder(const BackwardCall& call, Memory& memory, KeyTile tile, int group)
-      : c(call), s(memory), tile_(tile), group_(group) {}
+      : call_(call), memory_(memory), tile_(tile), group_(group) {}
 
   /// One loop with turns and one without: a loop for both has a longer path, which products wait
   /// for at 256 columns and in small tiles.
   __device__ void run() {
-    if (c.turns) {
+    if (call_.turns) {
       add_all<true>();
     } else {
       add_all<false>();
@@ -35,7 +35,7 @@ class BackwardAdder {
       if (kTakesTurns && is_first && last >= 0) pass_turn(last);
       __syncwarp();
       sync(kSumsOfFirstThere + group_, 128 + 32);
-      const typename Memory::Goal goal = s.goals[group_];
+      const typename Memory::Goal goal = memory_.goals[group_];
       if (goal.piece < 0) return;
       if (is_first) {
         add<kTakesTurns>(goal);
@@ -46,12 +46,12 @@ class BackwardAdder {
   }
   template <bool kTakesTurns>
   __device__ __forceinline__ void add(const typename Memory::Goal& goal) {
-    float* const sums = c.d_query + Index{goal.piece} * kPieceFloats;
-    if (kTakesTurns) await_number(c.turns + goal.piece, goal.after);
+    float* const sums = call_.d_query + Index{goal.piece} * kPieceFloats;
+    if (kTakesTurns) await_number(call_.turns + goal.piece, goal.after);
     if (kTakesTurns && stores_first(Shape::kDim) && goal.after == 0) {
-      store_floats(sums, s.d_query[group_], kPieceBytes);
+      store_floats(sums, memory_.d_query[group_], kPieceBytes);
     } else {
-      add_floats(sums, s.d_query[group_], kPieceBytes);
+      add_floats(sums, memory_.d_query[group_], kPieceBytes);
     }
     commit_stores();
     wait_for_stores<0>();
@@ -59,11 +59,11 @@ class BackwardAdder {
   /// Passes the turn on, once the sums are in memory.
   __device__ void pass_turn(int piece) {
     finish_stores();
-    tell_number(c.turns + piece, tile_.number + 1);
+    tell_number(call_.turns + piece, tile_.number + 1);
   }
 
-  const BackwardCall& c;
-  Memory& s;
+  const BackwardCall& call_;
+  Memory& memory_;
   const KeyTile tile_;
   const int group_;
 };

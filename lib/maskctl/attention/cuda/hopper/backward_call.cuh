@@ -26,7 +26,7 @@ struct BackwardShape {
   static constexpr int kKeys = kIsWide ? 64 : 64 * kWarpgroups;
   static constexpr int kQueries = kDim == 64 && !kFine ? 128 : 64;
   static constexpr int kMaskRows = kKeys / kTile, kMaskColumns = kQueries / kTile;
-  // Of one warpgroup:
+  // What one warpgroup computes:
   static constexpr int kScoreQueries = kIsWide ? 32 : kQueries;
   static constexpr int kSumColumns = kIsWide ? kDim / 2 : kDim;
   static constexpr int kPieces = kMaskColumns * kPanels / kWarpgroups;  // pieces of d_query

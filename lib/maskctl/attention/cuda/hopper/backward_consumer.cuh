@@ -42,8 +42,8 @@ class BackwardConsumer {
 
  public:
   __device__ BackwardConsumer(const BackwardCall& call, Memory& memory, KeyTile tile)
-      : c(call),
-        s(memory),
+      : call_(call),
+        memory_(memory),
         tile_(tile),
         group_(__shfl_sync(~0u, static_cast<int>(threadIdx.x) / 128 - 1, 0)),
         thread_(static_cast<int>(threadIdx.x) % 128),
@@ -56,8 +56,8 @@ class BackwardConsumer {
   __device__ __forceinline__ void run() {
     begin();
     for (;; at_.next(), at_out_.next()) {
-      s.query_full[at_.slot].wait(at_.parity);
-      step_ = &s.steps[at_.slot];
+      memory_.query_full[at_.slot].wait(at_.parity);
+      step_ = &memory_.steps[at_.slot];
       if (step_->number < 0) break;
       if (!Shape::kIsGeneral && is_full()) {
         step<false>();
@@ -66,7 +66,7 @@ class BackwardConsumer {
       }
     }
     sync(kSumsOfFirstTaken + group_, 128 + 32);
-    if (thread_ == 0) s.goals[group_].piece = -1;
+    if (thread_ == 0) memory_.goals[group_].piece = -1;
     arrive(kSumsOfFirstThere + group_, 128 + 32);
     finish();
   }
@@ -85,8 +85,8 @@ class BackwardConsumer {
     for (int i = 0; i < kSums; ++i) d_key_[i] = d_value_[i] = 0;
     const int key = thread_ % 64;
     const bool is_unseen = key < keys_left_ && !is_seen(key);  // read while the keys are loaded
-    s.key_full.wait(0);
-    s.value_full.wait(0);
+    memory_.key_full.wait(0);
+    memory_.value_full.wait(0);
     if (is_unseen) clear(key);
     fence_shared_writes();
     sync(kScoresThere, 128 * Shape::kWarpgroups);
@@ -100,32 +100,32 @@ class BackwardConsumer {
     if (is_closed) {
 #pragma unroll
       for (std::uint32_t& pair : rounded) pair = 0;
-      s.d_out_full[at_out_.slot].wait(at_out_.parity);
+      memory_.d_out_full[at_out_.slot].wait(at_out_.parity);
     } else {
       make_scores<kMasked>(weights, rounded);
     }
     if constexpr (kIsWide) {
       sync(kScoresTaken, 128 * Shape::kWarpgroups);
-      share(weights, s.scores[1][0]);
+      share(weights, memory_.scores[1][0]);
     }
     share(rounded, d_scores_at()[0]);
     if constexpr (!kIsWide) {
-      if (!is_closed) accumulate(d_value_, weights, s.d_out[at_out_.slot]);
+      if (!is_closed) accumulate(d_value_, weights, memory_.d_out[at_out_.slot]);
     }
     fence_shared_writes();
     sync(kScoresThere, 128 * Shape::kWarpgroups);
-    if constexpr (kIsWide) accumulate(d_value_, s.scores[1][0], s.d_out[at_out_.slot]);
+    if constexpr (kIsWide) accumulate(d_value_, memory_.scores[1][0], memory_.d_out[at_out_.slot]);
     multiply_scores(d_query, 0);
     wgmma_wait<1>();
     pin(d_value_);
-    release(s.d_out_empty[at_out_.slot]);
+    release(memory_.d_out_empty[at_out_.slot]);
     if (is_closed) {
       wgmma_wait<0>();
     } else {
       if constexpr (kIsWide) {
-        accumulate(d_key_, d_scores_at()[0], s.query[at_.slot]);
+        accumulate(d_key_, d_scores_at()[0], memory_.query[at_.slot]);
       } else {
-        accumulate(d_key_, rounded, s.query[at_.slot]);
+        accumulate(d_key_, rounded, memory_.query[at_.slot]);
       }
       wgmma_wait<1>();
     }
@@ -140,15 +140,15 @@ class BackwardConsumer {
     }
     wgmma_wait<0>();
     pin(d_key_);
-    release(s.query_empty[at_.slot]);
+    release(memory_.query_empty[at_.slot]);
   }
   /// The group's weights and gradients of its scores.
   template <bool kMasked>
   __device__ __forceinline__ void make_scores(Rounded& weights, Rounded& rounded) {
     Scores scores, d_scores;
-    multiply(scores, s.key, s.query[at_.slot]);
-    s.d_out_full[at_out_.slot].wait(at_out_.parity);
-    multiply(d_scores, s.value, s.d_out[at_out_.slot]);
+    multiply(scores, memory_.key, memory_.query[at_.slot]);
+    memory_.d_out_full[at_out_.slot].wait(at_out_.parity);
+    multiply(d_scores, memory_.value, memory_.d_out[at_out_.slot]);
     Words words;
     if constexpr (kMasked) read_tile(words);
     if constexpr (Shape::kIsGeneral) {
@@ -216,7 +216,7 @@ class BackwardConsumer {
     const std::uint64_t a =
         transposed(shared_address(d_scores_at()[group_ % Shape::kMaskColumns]), Memory::kKeyBytes);
     const std::uint64_t b =
-        transposed(shared_address(s.key[piece_panel() + first]), Memory::kKeyBytes);
+        transposed(shared_address(memory_.key[piece_panel() + first]), Memory::kKeyBytes);
     pin(d_query);
     wgmma_fence();
 #pragma unroll
@@ -227,7 +227,7 @@ class BackwardConsumer {
     wgmma_commit();
   }
   __device__ __forceinline__ auto& d_scores_at() const {
-    return s.scores[kIsWide || Shape::kScoreTiles == 1 ? 0 : at_.slot];
+    return memory_.scores[kIsWide || Shape::kScoreTiles == 1 ? 0 : at_.slot];
   }
   /// The first panel of the group's pieces.
   __device__ __forceinline__ int piece_panel() const {
@@ -253,7 +253,7 @@ class BackwardConsumer {
   }
   /// The cells that the current tile opens in the thread's rows.
   __device__ __forceinline__ void read_tile(Words& words) const {
-    const TileTableView& table = table_of(c.b.p.by_key, tile_.batch, step_->head);
+    const TileTableView& table = table_of(call_.b.p.by_key, tile_.batch, step_->head);
 #pragma unroll
     for (int i = 0; i < Shape::kMaskColumns; ++i) {
       const Cells cells = step_->cells[key_tile_][i];
@@ -271,11 +271,11 @@ class BackwardConsumer {
   /// The lse (`which` = 0) or delta (1) of the queries of elements 4 i and 4 i + 1 of a fragment.
   __device__ __forceinline__ float2 row_values(int which, int i) const {
     return *reinterpret_cast<const float2*>(
-        &s.rows[at_.slot][i / 8][which][first_query_ + i % 8 * 8 + thread_ % 4 * 2]);
+        &memory_.rows[at_.slot][i / 8][which][first_query_ + i % 8 * 8 + thread_ % 4 * 2]);
   }
 
   __device__ __forceinline__ void to_weights(Scores& scores) const {
-    const float to_exponent = c.b.p.scale * kLog2E;
+    const float to_exponent = call_.b.p.scale * kLog2E;
 #pragma unroll
     for (int i = 0; i < kScores / 4; ++i) {
       const float2 lse = row_values(0, i);
@@ -310,7 +310,7 @@ class BackwardConsumer {
   /// to_weights(), close() and differentiate() where each weight depends on its position.
   __device__ __forceinline__ void differentiate_generally(Scores& scores, Scores& d_scores,
                                                           const Words& words) const {
-    const SoftmaxParams& p = c.b.p;
+    const SoftmaxParams& p = call_.b.p;
     const int head = step_->head;
 #pragma unroll
     for (int i = 0; i < kScores; ++i) {
@@ -354,12 +354,13 @@ class BackwardConsumer {
 #pragma unroll
     for (int piece = 0; piece < Shape::kPiecesAtOnce; ++piece) {
       sync(kSumsOfFirstTaken + group_, 128 + 32);
-      keep_piece(d_query + 32 * piece, s.d_query[group_]);
+      keep_piece(d_query + 32 * piece, memory_.d_query[group_]);
       if (thread_ == 0) {
-        const int row = tile_.batch * static_cast<int>(c.b.p.d.q_heads) + step_->head;
+        const int row = tile_.batch * static_cast<int>(call_.b.p.d.q_heads) + step_->head;
         const int tile = step_->number * Shape::kMaskColumns + group_ % Shape::kMaskColumns;
         const int panel = piece_panel() + first + piece;
-        s.goals[group_] = {(row * c.query_tiles + tile) * Shape::kPanels + panel, step_->after};
+        memory_.goals[group_] = {(row * call_.query_tiles + tile) * Shape::kPanels + panel,
+                                 step_->after};
       }
       fence_shared_writes();
       arrive(kSumsOfFirstThere + group_, 128 + 32);
@@ -373,16 +374,16 @@ class BackwardConsumer {
     const int row = (key_tile_ * 64 + key) * kPanelRowBytes;
     for (int i = (kIsWide ? 2 * group_ : 0) + thread_ / 64; i < Shape::kPanels * 8;
          i += kThreadsOfKey) {
-      *reinterpret_cast<uint4*>(s.key[i / 8] + row + i % 8 * 16) = make_uint4(0, 0, 0, 0);
-      *reinterpret_cast<uint4*>(s.value[i / 8] + row + i % 8 * 16) = make_uint4(0, 0, 0, 0);
+      *reinterpret_cast<uint4*>(memory_.key[i / 8] + row + i % 8 * 16) = make_uint4(0, 0, 0, 0);
+      *reinterpret_cast<uint4*>(memory_.value[i / 8] + row + i % 8 * 16) = make_uint4(0, 0, 0, 0);
     }
   }
   /// Whether some query of the group of heads sees a key.
   __device__ bool is_seen(int key) const {
-    const Dims& d = c.b.p.d;
+    const Dims& d = call_.b.p.d;
     const TileTableView* previous = nullptr;
-    for (int head = tile_.kv_head * c.group; head < (tile_.kv_head + 1) * c.group; ++head) {
-      const TileTableView& table = table_of(c.b.p.by_key, tile_.batch, head);
+    for (int head = tile_.kv_head * call_.group; head < (tile_.kv_head + 1) * call_.group; ++head) {
+      const TileTableView& table = table_of(call_.b.p.by_key, tile_.batch, head);
       if (&table == previous) continue;
       previous = &table;
       TileRowWalk walk(table, Index{tile_.number} * Shape::kMaskRows + key_tile_,
@@ -398,26 +399,26 @@ class BackwardConsumer {
   /// Writes d_key and d_value, or the part's share of them.
   __device__ __forceinline__ void finish() {
     constexpr SumsOfPart kSumsOf{Shape::kMaskRows, Shape::kPanels};
-    const KeyPart& part = c.parts[blockIdx.x];
+    const KeyPart& part = call_.parts[blockIdx.x];
 #pragma unroll
     for (int i = 0; i < kSumPanels; ++i) {
       const int panel = first_panel_ + i;
       if (part.of > 1) {
         const auto at = [&](bool is_value) {
-          return c.sums + kSumsOf.piece(part.sums, is_value, key_tile_, panel) * kPieceFloats;
+          return call_.sums + kSumsOf.piece(part.sums, is_value, key_tile_, panel) * kPieceFloats;
         };
         keep_piece(d_key_ + 32 * i, at(false));
         keep_piece(d_value_ + 32 * i, at(true));
       } else {
         const Index first = Index{tile_.number} * kKeys + key_tile_ * 64;
-        store_gradient<T, false>(c, tile_, first, panel, d_key_ + 32 * i);
-        store_gradient<T, true>(c, tile_, first, panel, d_value_ + 32 * i);
+        store_gradient<T, false>(call_, tile_, first, panel, d_key_ + 32 * i);
+        store_gradient<T, true>(call_, tile_, first, panel, d_value_ + 32 * i);
       }
     }
   }
 
-  const BackwardCall& c;
-  Memory& s;
+  const BackwardCall& call_;
+  Memory& memory_;
   const KeyTile tile_;
   const int group_, thread_, row_;
   const int key_tile_, first_query_, first_panel_;  // where the group's share begins

@@ -28,28 +28,28 @@ class BackwardProducer {
 
  public:
   __device__ BackwardProducer(const BackwardCall& call, Memory& memory, KeyTile tile)
-      : c(call), s(memory), tile_(tile) {}
+      : call_(call), memory_(memory), tile_(tile) {}
 
   __device__ void run() {
     const Corner corner{0, tile_.number * Shape::kKeys, tile_.kv_head, tile_.batch};
-    load<Memory::kKeyBytes>(s.key, c.key, corner, s.key_full, 0, kEvictFirst);
-    load<Memory::kKeyBytes>(s.value, c.value, corner, s.value_full, 0, kEvictFirst);
+    load<Memory::kKeyBytes>(memory_.key, call_.key, corner, memory_.key_full, 0, kEvictFirst);
+    load<Memory::kKeyBytes>(memory_.value, call_.value, corner, memory_.value_full, 0, kEvictFirst);
     await_previous_kernel();
-    bring_all(c.parts[blockIdx.x]);
-    s.query_empty[at_.slot].wait(at_.parity ^ 1);
-    s.steps[at_.slot].number = -1;
-    s.query_full[at_.slot].arrive();
+    bring_all(call_.parts[blockIdx.x]);
+    memory_.query_empty[at_.slot].wait(at_.parity ^ 1);
+    memory_.steps[at_.slot].number = -1;
+    memory_.query_full[at_.slot].arrive();
   }
 
  private:
   using Tile = WideTile<Shape::kMaskRows, Shape::kMaskColumns>;
 
   __device__ void bring_all(const KeyPart& part) {
-    for (int i = 0; i < c.group; ++i) {
-      const int head = tile_.kv_head * c.group + i;
-      const int before = i * (c.query_tiles / Shape::kMaskColumns);
+    for (int i = 0; i < call_.group; ++i) {
+      const int head = tile_.kv_head * call_.group + i;
+      const int before = i * (call_.query_tiles / Shape::kMaskColumns);
       WideWalk<Shape::kMaskRows, Shape::kMaskColumns> walk(
-          table_of(c.b.p.by_key, tile_.batch, head), tile_.number, c.b.p.d.keys);
+          table_of(call_.b.p.by_key, tile_.batch, head), tile_.number, call_.b.p.d.keys);
       walk.skip_to(part.begin - before);
       while (!walk.is_at_end()) {
         const Tile tile = walk.next();
@@ -60,28 +60,29 @@ class BackwardProducer {
   }
   __device__ void bring(int head, const Tile& tile) {
     const Corner corner{0, tile.number * Shape::kQueries, head, tile_.batch};
-    s.query_empty[at_.slot].wait(at_.parity ^ 1);
-    typename Memory::Step& step = s.steps[at_.slot];
+    memory_.query_empty[at_.slot].wait(at_.parity ^ 1);
+    typename Memory::Step& step = memory_.steps[at_.slot];
     step.head = head, step.number = tile.number;
-    step.after = c.turns ? tile_behind(head, tile.number) : 0;
+    step.after = call_.turns ? tile_behind(head, tile.number) : 0;
     for (int i = 0; i < Shape::kMaskRows; ++i) {
       for (int j = 0; j < Shape::kMaskColumns; ++j) step.cells[i][j] = tile.cells[i][j];
     }
     constexpr int kRowBytes = Shape::kMaskColumns * 2 * kTile * 4;
-    load<Memory::kQueryBytes>(s.query[at_.slot], c.query, corner, s.query_full[at_.slot], kRowBytes,
-                              kEvictLast);
-    const Index first = (Index{tile_.batch} * c.b.p.d.q_heads + head) * c.query_tiles +
+    load<Memory::kQueryBytes>(memory_.query[at_.slot], call_.query, corner,
+                              memory_.query_full[at_.slot], kRowBytes, kEvictLast);
+    const Index first = (Index{tile_.batch} * call_.b.p.d.q_heads + head) * call_.query_tiles +
                         tile.number * Shape::kMaskColumns;
-    load_bytes(s.rows[at_.slot], c.rows + first * 2 * kTile, kRowBytes, s.query_full[at_.slot]);
-    s.d_out_empty[at_out_.slot].wait(at_out_.parity ^ 1);
-    load<Memory::kQueryBytes>(s.d_out[at_out_.slot], c.d_out, corner, s.d_out_full[at_out_.slot], 0,
-                              kEvictLast);
+    load_bytes(memory_.rows[at_.slot], call_.rows + first * 2 * kTile, kRowBytes,
+               memory_.query_full[at_.slot]);
+    memory_.d_out_empty[at_out_.slot].wait(at_out_.parity ^ 1);
+    load<Memory::kQueryBytes>(memory_.d_out[at_out_.slot], call_.d_out, corner,
+                              memory_.d_out_full[at_out_.slot], 0, kEvictLast);
     at_.next(), at_out_.next();
   }
   /// 1 + the next tile of keys that adds to the same queries; 0: there is none.
   __device__ int tile_behind(int head, int number) const {
-    const TileTableView& table = table_of(c.b.p.by_query, tile_.batch, head);
-    const int rows = static_cast<int>(ceil_div(c.b.p.d.queries, kTile));
+    const TileTableView& table = table_of(call_.b.p.by_query, tile_.batch, head);
+    const int rows = static_cast<int>(ceil_div(call_.b.p.d.queries, kTile));
     int next = TileRowWalk::kNone;
     for (int i = 0; i < Shape::kMaskColumns; ++i) {
       const int row = number * Shape::kMaskColumns + i;
@@ -101,8 +102,8 @@ class BackwardProducer {
     }
   }
 
-  const BackwardCall& c;
-  Memory& s;
+  const BackwardCall& call_;
+  Memory& memory_;
   const KeyTile tile_;
   Turn<Shape::kStages> at_;
   Turn<Shape::kOutStages> at_out_;

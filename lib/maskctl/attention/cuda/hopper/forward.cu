@@ -25,7 +25,9 @@ Gpu gpu() {
   return kGpu;
 }
 
-bool is_general(const SoftmaxParams& p) { return has_places(p) || !(p.scale > 0) || !p.normalize; }
+bool is_general(const SoftmaxParams& p) {
+  return is_positional(p) || !(p.scale > 0) || !p.normalize;
+}
 
 HeadsView out_view(const SoftmaxParams& p, AnyResult out) {
   const Index token = p.d.q_heads * p.d.value_dim;

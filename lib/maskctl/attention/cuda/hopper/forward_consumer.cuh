@@ -18,8 +18,8 @@ class Consumer {
 
  public:
   __device__ Consumer(const ForwardCall& call, Memory& memory)
-      : c(call),
-        s(memory),
+      : call_(call),
+        memory_(memory),
         group_(__shfl_sync(~0u, static_cast<int>(threadIdx.x) / 128 - 1, 0)),
         thread_(static_cast<int>(threadIdx.x) % 128),
         row_(thread_ / 32 * 16 + thread_ % 32 / 4),
@@ -28,8 +28,8 @@ class Consumer {
   __device__ __forceinline__ void run() {
     if (Shape::kTakesTurns && group_ == Shape::kWarpgroups - 1) pass_turn();
     for (;; at_query_.next()) {
-      s.query_full[at_query_.slot].wait(at_query_.parity);
-      work_ = s.work[at_query_.slot];
+      memory_.query_full[at_query_.slot].wait(at_query_.parity);
+      work_ = memory_.work[at_query_.slot];
       if (__any_sync(~0u, work_.is_end)) return;
 #pragma unroll
       for (float& x : sums_) x = 0;
@@ -53,34 +53,34 @@ class Consumer {
     float scores[kKeys / 2];
     std::uint32_t weights[kKeys / 4];
     float rescale[2];
-    s.key_full[at_.slot].wait(at_.parity);
+    memory_.key_full[at_.slot].wait(at_.parity);
     take_turn();
     multiply_keys(scores);
     pass_turn();
     Words words = read_tile();
     wgmma_wait<0>();
     pin(scores);
-    release(s.key_empty[at_.slot]);
+    release(memory_.key_empty[at_.slot]);
     online_softmax(scores, words, rescale);
     round(scores, weights);
     at_.next();
     while (!is_last_) {
-      s.key_full[at_.slot].wait(at_.parity);
+      memory_.key_full[at_.slot].wait(at_.parity);
       if (has_unseen_) clear_unseen();
       take_turn();
       multiply_keys(scores);
-      s.value_full[at_value_.slot].wait(at_value_.parity);
+      memory_.value_full[at_value_.slot].wait(at_value_.parity);
       multiply_values(weights);
       pass_turn();
       words = read_tile();
       wgmma_wait<1>();
       pin(scores);
-      release(s.key_empty[at_.slot]);
+      release(memory_.key_empty[at_.slot]);
       online_softmax(scores, words, rescale);
       pin(total_);  // or the compiler adds after the wait
       wgmma_wait<0>();
       pin(sums_);
-      release(s.value_empty[at_value_.slot]);
+      release(memory_.value_empty[at_value_.slot]);
       if (needs_rescale_) {
 #pragma unroll
         for (int i = 0; i < kDim / 2; ++i) sums_[i] *= rescale[i / 2 % 2];
@@ -89,11 +89,11 @@ class Consumer {
       at_.next(), at_value_.next();
     }
     if (has_unseen_) clear_unseen();
-    s.value_full[at_value_.slot].wait(at_value_.parity);
+    memory_.value_full[at_value_.slot].wait(at_value_.parity);
     multiply_values(weights);
     wgmma_wait<0>();
     pin(sums_);
-    release(s.value_empty[at_value_.slot]);
+    release(memory_.value_empty[at_value_.slot]);
     at_value_.next();
   }
 
@@ -114,8 +114,8 @@ class Consumer {
 
   __device__ __forceinline__ void multiply_keys(float (&scores)[kKeys / 2]) {
     const std::uint64_t query =
-        k_major(shared_address(s.query[at_query_.slot][0]) + group_ * 64 * kPanelRowBytes);
-    const std::uint64_t key = k_major(shared_address(s.key[at_.slot][0]));
+        k_major(shared_address(memory_.query[at_query_.slot][0]) + group_ * 64 * kPanelRowBytes);
+    const std::uint64_t key = k_major(shared_address(memory_.key[at_.slot][0]));
     pin(scores);
     wgmma_fence();
 #pragma unroll
@@ -128,7 +128,7 @@ class Consumer {
   }
   __device__ __forceinline__ void multiply_values(const std::uint32_t (&weights)[kKeys / 4]) {
     const std::uint64_t value =
-        transposed(shared_address(s.value[at_value_.slot][0]), Memory::kKeyBytes);
+        transposed(shared_address(memory_.value[at_value_.slot][0]), Memory::kKeyBytes);
     pin(sums_);
     wgmma_fence();
 #pragma unroll
@@ -140,11 +140,11 @@ class Consumer {
 
   /// The cells that the current tile of keys opens in the thread's rows.
   __device__ __forceinline__ Words read_tile() {
-    const typename Memory::KeyTile& tile = s.tiles[at_.slot];
+    const typename Memory::KeyTile& tile = memory_.tiles[at_.slot];
     // Votes, so that the compiler knows that a warp agrees and uses its uniform registers.
     number_ = tile.number;
     is_last_ = __any_sync(~0u, tile.is_last), has_unseen_ = __any_sync(~0u, tile.has_unseen);
-    const int keys_left = static_cast<int>(c.p.d.keys) - number_ * kKeys;
+    const int keys_left = static_cast<int>(call_.p.d.keys) - number_ * kKeys;
     Words words;
     words.is_full = keys_left >= kKeys;
 #pragma unroll
@@ -154,7 +154,7 @@ class Consumer {
 #pragma unroll
     for (int i = 0; i < Shape::kColumns; ++i) {
       const Cells cells = tile.cells[group_][i];
-      const std::uint64_t* const payload = s.payloads[at_.slot][group_][i];
+      const std::uint64_t* const payload = memory_.payloads[at_.slot][group_][i];
       std::uint64_t open[2];
       open_words(cells, payload, tile.payload_rows, row_, open);
       if (const int left = keys_left - kTile * i; left < kTile) {
@@ -169,10 +169,10 @@ class Consumer {
   /// Sets values of keys that no query of the tile sees to zero: 0 times what they hold could be
   /// NaN.
   __device__ __forceinline__ void clear_unseen() {
-    s.value_full[at_value_.slot].wait(at_value_.parity);
+    memory_.value_full[at_value_.slot].wait(at_value_.parity);
     for (int key = thread_ + 128 * group_; key < kKeys; key += 128 * Shape::kWarpgroups) {
-      if ((s.unseen[Memory::round(at_value_)][key / 64] >> key % 64 & 1) == 0) continue;
-      for (auto& panel : s.value[at_value_.slot]) {
+      if ((memory_.unseen[Memory::round(at_value_)][key / 64] >> key % 64 & 1) == 0) continue;
+      for (auto& panel : memory_.value[at_value_.slot]) {
         auto* const row = reinterpret_cast<uint4*>(panel + key * kPanelRowBytes);
         for (int i = 0; i < kPanelRowBytes / 16; ++i) row[i] = make_uint4(0, 0, 0, 0);
       }
@@ -190,8 +190,9 @@ class Consumer {
       const int key = number_ * kKeys + i / 4 * 8 + thread_ % 4 * 2 + i % 2;
       float derivative;
       scores[i] =
-          kLog2E * logit(c.p, work_.b, work_.h, min(query, static_cast<int>(c.p.d.queries) - 1),
-                         min(key, static_cast<int>(c.p.d.keys) - 1), scores[i], derivative);
+          kLog2E * logit(call_.p, work_.b, work_.h,
+                         min(query, static_cast<int>(call_.p.d.queries) - 1),
+                         min(key, static_cast<int>(call_.p.d.keys) - 1), scores[i], derivative);
     }
   }
   /// In the order of the words' bytes: one instruction turns a byte into four predicates.
@@ -266,10 +267,10 @@ class Consumer {
     }
   }
   __device__ __forceinline__ void drop(float (&scores)[kKeys / 2]) {
-    if (c.p.dropout == 0) return;
+    if (call_.p.dropout == 0) return;
 #pragma unroll
     for (int i = 0; i < kKeys / 2; ++i) {
-      scores[i] *= multiplier(c.p, work_.b, work_.h,
+      scores[i] *= multiplier(call_.p, work_.b, work_.h,
                               work_.tile * Shape::kRows + group_ * 64 + row_ + i / 2 % 2 * 8,
                               number_ * kKeys + i / 4 * 8 + thread_ % 4 * 2 + i % 2);
     }
@@ -292,11 +293,11 @@ class Consumer {
       // In units of the logits.
       float max = max_[side] == -kInfinity ? -kInfinity : max_[side] * to_exponent_ * kLn2;
       seen[side] = max != -kInfinity;
-      const float rescale = c.p.sink_count > 0 ? add_sinks(c.p, work_.h, max, sum) : 1;
-      factor[side] = c.p.normalize ? rescale / sum : 1;
+      const float rescale = call_.p.sink_count > 0 ? add_sinks(call_.p, work_.h, max, sum) : 1;
+      factor[side] = call_.p.normalize ? rescale / sum : 1;
       const Index query = Index{work_.tile} * Shape::kRows + group_ * 64 + row_ + 8 * side;
-      if (query < c.p.d.queries && thread_ % 4 == 0) {
-        c.lse[(work_.b * c.p.d.q_heads + work_.h) * c.p.d.queries + query] =
+      if (query < call_.p.d.queries && thread_ % 4 == 0) {
+        call_.lse[(work_.b * call_.p.d.q_heads + work_.h) * call_.p.d.queries + query] =
             max == -kInfinity ? -kInfinity : max + logf(sum);
       }
     }
@@ -318,7 +319,7 @@ class Consumer {
   /// Where columns 8 `eight` + `pair` and the next of a row go, in the memory that held the
   /// queries.
   __device__ __forceinline__ std::uint32_t* out_at(int row, int eight, int pair) {
-    unsigned char* const panel = s.query[at_query_.slot][eight / 8];
+    unsigned char* const panel = memory_.query[at_query_.slot][eight / 8];
     return reinterpret_cast<std::uint32_t*>(panel + swizzled(row, eight % 8 * 8) + pair * 2);
   }
   __device__ void fill_unseen(int row) {
@@ -331,23 +332,23 @@ class Consumer {
   }
   /// What a row that sees no key gets.
   __device__ __forceinline__ float unseen_row(int column) const {
-    if (c.p.sink_count > 0 || c.p.empty_row == EmptyRow::kZero) return 0;
-    if (c.p.empty_row == EmptyRow::kNan) return nanf("");
-    const Index head = work_.b * c.p.d.kv_heads + work_.h / c.p.d.group();
-    return column < c.p.d.value_dim ? c.means[head * c.p.d.value_dim + column] : 0;
+    if (call_.p.sink_count > 0 || call_.p.empty_row == EmptyRow::kZero) return 0;
+    if (call_.p.empty_row == EmptyRow::kNan) return nanf("");
+    const Index head = work_.b * call_.p.d.kv_heads + work_.h / call_.p.d.group();
+    return column < call_.p.d.value_dim ? call_.means[head * call_.p.d.value_dim + column] : 0;
   }
   __device__ __forceinline__ void store() {
-    for (int i = 0; i * kPanel < c.p.d.value_dim; ++i) {
-      store_box(s.query[at_query_.slot][i] + group_ * 64 * kPanelRowBytes, c.out,
+    for (int i = 0; i * kPanel < call_.p.d.value_dim; ++i) {
+      store_box(memory_.query[at_query_.slot][i] + group_ * 64 * kPanelRowBytes, call_.out,
                 {i * kPanel, work_.tile * Shape::kRows + group_ * 64, work_.h, work_.b});
     }
     commit_stores();
     wait_for_stores<0>();
-    s.query_empty[at_query_.slot].arrive();
+    memory_.query_empty[at_query_.slot].arrive();
   }
 
-  const ForwardCall& c;
-  Memory& s;
+  const ForwardCall& call_;
+  Memory& memory_;
   const int group_, thread_, row_;
   const float to_exponent_;  // turns scores into exponents of two
   Turn<Shape::kTilesOfQueries> at_query_;

@@ -17,20 +17,20 @@ class Scout {
 
  public:
   __device__ Scout(const ForwardCall& call, Memory& memory)
-      : c(call), s(memory), lane_(static_cast<int>(threadIdx.x) % 32) {}
+      : call_(call), memory_(memory), lane_(static_cast<int>(threadIdx.x) % 32) {}
 
   __device__ __forceinline__ void run() {
-    const Index tile_rows = ceil_div(c.p.d.queries, kTile);
+    const Index tile_rows = ceil_div(call_.p.d.queries, kTile);
     for (;;) {
       int n = 0;
-      if (lane_ == 0) n = atomicAdd(c.drawn, 1);
+      if (lane_ == 0) n = atomicAdd(call_.drawn, 1);
       n = __shfl_sync(~0u, n, 0);
-      Work work = draw(c, n);
+      Work work = draw(call_, n);
       if (work.is_end) {
-        if (lane_ == 0 && n == last_draw(c)) *c.drawn = 0;
+        if (lane_ == 0 && n == last_draw(call_)) *call_.drawn = 0;
         return tell(work);
       }
-      const TileTableView& table = table_of(c.p.by_query, work.b, work.h);
+      const TileTableView& table = table_of(call_.p.by_query, work.b, work.h);
       TileRowWalk row(
           table, lane_ < Shape::kWarpgroups ? work.tile * Shape::kWarpgroups + lane_ : tile_rows,
           tile_rows);
@@ -49,8 +49,8 @@ class Scout {
   }
   /// Tells of a tile of queries without keys, or of the end.
   __device__ __forceinline__ void tell(const Work& work) {
-    s.step_empty[at_.slot].wait(at_.parity ^ 1);
-    if (lane_ == 0) s.steps[at_.slot].work = work, s.steps[at_.slot].begins = true;
+    memory_.step_empty[at_.slot].wait(at_.parity ^ 1);
+    if (lane_ == 0) memory_.steps[at_.slot].work = work, memory_.steps[at_.slot].begins = true;
     pass_on();
   }
   /// Tells of all tiles of keys that a tile of queries meets. While the next is looked for, each
@@ -60,8 +60,8 @@ class Scout {
     Cells cells[Shape::kColumns];
     int number = take(table, row, first_of(row), cells);
     for (bool begins = true, is_last = false; !is_last; begins = false) {
-      s.step_empty[at_.slot].wait(at_.parity ^ 1);
-      Step& step = s.steps[at_.slot];
+      memory_.step_empty[at_.slot].wait(at_.parity ^ 1);
+      Step& step = memory_.steps[at_.slot];
       if (lane_ < Shape::kWarpgroups) {
         for (int i = 0; i < Shape::kColumns; ++i) step.cells[lane_][i] = cells[i];
       }
@@ -106,12 +106,12 @@ class Scout {
   }
   __device__ __forceinline__ void pass_on() {
     __syncwarp();
-    if (lane_ == 0) s.step_full[at_.slot].arrive();
+    if (lane_ == 0) memory_.step_full[at_.slot].arrive();
     at_.next();
   }
 
-  const ForwardCall& c;
-  Memory& s;
+  const ForwardCall& call_;
+  Memory& memory_;
   const int lane_;
   Turn<Shape::kStepsAhead> at_;
 };
@@ -124,19 +124,19 @@ class Producer {
 
  public:
   __device__ Producer(const ForwardCall& call, Memory& memory)
-      : c(call), s(memory), is_first_(threadIdx.x % 32 == 0) {}
+      : call_(call), memory_(memory), is_first_(threadIdx.x % 32 == 0) {}
 
   /// The first keys are loaded before the queries, whose room may still be in use.
   __device__ __forceinline__ void run() {
     for (;; at_step_.next()) {
-      s.step_full[at_step_.slot].wait(at_step_.parity);
-      const Step& step = s.steps[at_step_.slot];
+      memory_.step_full[at_step_.slot].wait(at_step_.parity);
+      const Step& step = memory_.steps[at_step_.slot];
       const Work work = step.work;
       const bool begins = step.begins;
       const Corner corner{0, step.number * Shape::kKeys, work.kv_head, work.b};
       if (work.has_tiles) bring_keys(step, corner);
       __syncwarp();
-      if (is_first_) s.step_empty[at_step_.slot].arrive();
+      if (is_first_) memory_.step_empty[at_step_.slot].arrive();
       if (begins) announce(work);
       if (work.is_end) return;
       if (work.has_tiles) {
@@ -149,14 +149,14 @@ class Producer {
  private:
   /// Tells the consumers of a tile of queries, and loads it where it meets a tile of keys.
   __device__ __forceinline__ void announce(const Work& work) {
-    s.query_empty[at_query_.slot].wait(at_query_.parity ^ 1);
+    memory_.query_empty[at_query_.slot].wait(at_query_.parity ^ 1);
     if (is_first_) {
-      s.work[at_query_.slot] = work;
-      Barrier& full = s.query_full[at_query_.slot];
+      memory_.work[at_query_.slot] = work;
+      Barrier& full = memory_.query_full[at_query_.slot];
       if (work.has_tiles) {
         full.arrive_expecting(Shape::kPanels * Memory::kQueryBytes);
         for (int i = 0; i < Shape::kPanels; ++i) {
-          load_box(s.query[at_query_.slot][i], c.query,
+          load_box(memory_.query[at_query_.slot][i], call_.query,
                    {i * kPanel, work.tile * Shape::kRows, work.h, work.b}, full, kEvictFirst);
         }
       } else {
@@ -166,25 +166,28 @@ class Producer {
     at_query_.next();
   }
   __device__ __forceinline__ void bring_keys(const Step& step, Corner corner) {
-    s.key_empty[at_.slot].wait(at_.parity ^ 1);
+    memory_.key_empty[at_.slot].wait(at_.parity ^ 1);
     if (is_first_) {
-      s.tiles[at_.slot] = step;
-      for (int i = 0; i < Shape::kColumns; ++i) s.unseen[Memory::round(at_)][i] = step.unseen[i];
+      memory_.tiles[at_.slot] = step;
+      for (int i = 0; i < Shape::kColumns; ++i)
+        memory_.unseen[Memory::round(at_)][i] = step.unseen[i];
       const int bytes = step.payload_rows * static_cast<int>(sizeof(std::uint64_t));
       int payload_bytes = 0;
       each_cells([&](int i, int j) { payload_bytes += step.payloads[i][j] ? bytes : 0; });
-      load(s.key[at_.slot], c.key, corner, s.key_full[at_.slot], payload_bytes);
+      load(memory_.key[at_.slot], call_.key, corner, memory_.key_full[at_.slot], payload_bytes);
       if (payload_bytes > 0) {
         each_cells([&](int i, int j) {
           const std::uint64_t* const from = step.payloads[i][j];
-          if (from) load_bytes(s.payloads[at_.slot][i][j], from, bytes, s.key_full[at_.slot]);
+          if (from)
+            load_bytes(memory_.payloads[at_.slot][i][j], from, bytes, memory_.key_full[at_.slot]);
         });
       }
     }
   }
   __device__ __forceinline__ void bring_values(Corner corner) {
-    s.value_empty[at_.slot].wait(at_.parity ^ 1);
-    if (is_first_) load(s.value[at_.slot], c.value, corner, s.value_full[at_.slot], 0);
+    memory_.value_empty[at_.slot].wait(at_.parity ^ 1);
+    if (is_first_)
+      load(memory_.value[at_.slot], call_.value, corner, memory_.value_full[at_.slot], 0);
     __syncwarp();
   }
   template <class F>
@@ -205,8 +208,8 @@ class Producer {
     }
   }
 
-  const ForwardCall& c;
-  Memory& s;
+  const ForwardCall& call_;
+  Memory& memory_;
   const bool is_first_;  // whether this is the first lane
   Turn<Shape::kStepsAhead> at_step_;
   Turn<Shape::kTilesOfQueries> at_query_;

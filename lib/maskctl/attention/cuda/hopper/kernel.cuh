@@ -8,7 +8,7 @@
 namespace maskctl::attention::cuda::hopper {
 
 /// Whether each weight depends on its position, not on its score alone.
-inline bool has_places(const SoftmaxParams& p) {
+inline bool is_positional(const SoftmaxParams& p) {
   return p.bias.data || p.soft_cap != 0 || p.dropout != 0;
 }
 

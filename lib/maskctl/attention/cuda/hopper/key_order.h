@@ -10,7 +10,7 @@
 
 namespace maskctl::attention::cuda::hopper {
 
-/// Which tile of keys of which key head.
+/// A tile of the keys of one key head: the batch entry, the head, and the number of the tile.
 struct KeyTile {
   int batch, kv_head, number;
 };

@@ -123,7 +123,7 @@ __device__ void wgmma(float (&d)[N / 2], std::uint64_t a, std::uint64_t b, int a
   }
 }
 
-/// The same with a in registers.
+/// Multiplies as above, with the left factor in registers.
 template <class T, int N, int kTransposedB>
 __device__ void wgmma(float (&d)[N / 2], const std::uint32_t* a, std::uint64_t b, int accumulate) {
   static_assert(N == 64 || N == 128 || N == 256);

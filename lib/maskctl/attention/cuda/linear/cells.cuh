@@ -47,7 +47,7 @@ struct Cells {
   /// f(i, j, index) with the index of cell[i][j] in an array of states; cells past the state are
   /// left out.
   template <class F>
-  __device__ void each(const LinearWalk& w, const Place& at, Index state, F f) const {
+  __device__ void each(const LinearWalk& w, const WalkPart& at, Index state, F f) const {
     const Index begin = (state * w.heads + at.head) * w.from.width * w.to.width;
 #pragma unroll
     for (int i = 0; i < T::kCells; ++i) {
@@ -62,7 +62,7 @@ struct Cells {
     }
   }
 
-  __device__ void load(const LinearWalk& w, const Place& at) {
+  __device__ void load(const LinearWalk& w, const WalkPart& at) {
 #pragma unroll
     for (auto& row : cell) {
 #pragma unroll
@@ -75,7 +75,7 @@ struct Cells {
     });
   }
 
-  __device__ void store(const LinearWalk& w, const Place& at, Index state,
+  __device__ void store(const LinearWalk& w, const WalkPart& at, Index state,
                         const AnyResult& to) const {
     each(w, at, state, [&](int i, int j, Index n) { put(to, n, cell[i][j]); });
   }

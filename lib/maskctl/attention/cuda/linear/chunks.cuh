@@ -30,15 +30,15 @@ struct Parameters {
   int chunk_tokens;
 };
 
-/// The part of a call that a block has.
-struct Place {
+/// The part of a call that one block of threads computes.
+struct WalkPart {
   Index sequence, head, slice;  // slice: of `from`
   Index first_x, first_y;
   LinearRun run;
 };
 
 template <class T>
-__device__ Place place(const Parameters& p) {
+__device__ WalkPart walk_part(const Parameters& p) {
   unsigned n = blockIdx.x;
   const Index y = n % p.y_slices;
   n /= p.y_slices;
@@ -125,7 +125,7 @@ __device__ void each_element(int count, Load load, Put put) {
 
 /// Loads the rows of a chunk's tokens times `factor`, channels from `first` on.
 template <int width>
-__device__ void stage(const Parameters& p, const Place& at, const Chunk& chunk,
+__device__ void stage(const Parameters& p, const WalkPart& at, const Chunk& chunk,
                       const LinearRows& rows, Index first, float factor, float* to) {
   with_type(rows.array.dtype, [&]<class T>(const T*) {
     const T* const data = static_cast<const T*>(rows.array.data);
@@ -145,8 +145,8 @@ __device__ inline bool has_gates(const LinearAxis& axis) {
 /// Adds the log decays between the steps of a chunk. The decay of a token and channel is at
 /// begin + token * token_stride + channel * channel_stride.
 template <int width>
-__device__ void add_logs(const Parameters& p, const Place& at, const Chunk& chunk, Range channels,
-                         const LinearRows& gates, Index begin, Index token_stride,
+__device__ void add_logs(const Parameters& p, const WalkPart& at, const Chunk& chunk,
+                         Range channels, const LinearRows& gates, Index begin, Index token_stride,
                          Index channel_stride, float* to) {
   if (!gates.any()) return;
   with_type(gates.array.dtype, [&]<class T>(const T*) {
@@ -163,7 +163,7 @@ __device__ void add_logs(const Parameters& p, const Place& at, const Chunk& chun
 
 /// The decays between the steps of a chunk; 1 before the first step of a walk backwards.
 template <int width>
-__device__ void stage_decays(const Parameters& p, const Place& at, const Chunk& chunk,
+__device__ void stage_decays(const Parameters& p, const WalkPart& at, const Chunk& chunk,
                              const LinearAxis& axis, bool with_head, Index first, float* to) {
   const auto zero = [](int, int) { return 0.0f; };
   each_element<width>(chunk.count, zero, [to](int i, float x) { to[i] = x; });
@@ -183,7 +183,7 @@ __device__ void stage_decays(const Parameters& p, const Place& at, const Chunk& 
 
 /// Decays of heads are part of the decays along x where x has gates, else of those along y.
 template <class T>
-__device__ void stage_all_decays(const Parameters& p, const Place& at, const Chunk& chunk,
+__device__ void stage_all_decays(const Parameters& p, const WalkPart& at, const Chunk& chunk,
                                  const Staged<T>& staged) {
   const bool by_x = has_gates(p.walk.from);
   if (by_x) stage_decays<T::kX>(p, at, chunk, p.walk.from, true, at.first_x, staged.decay);
@@ -191,7 +191,7 @@ __device__ void stage_all_decays(const Parameters& p, const Place& at, const Chu
 }
 
 template <class T>
-__device__ void stage_chunk(const Parameters& p, const Place& at, const Chunk& chunk,
+__device__ void stage_chunk(const Parameters& p, const WalkPart& at, const Chunk& chunk,
                             const Staged<T>& staged) {
   const LinearWalk& w = p.walk;
   const LinearRows& read = w.backwards ? w.from.forward : w.from.backward;

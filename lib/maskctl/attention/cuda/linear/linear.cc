@@ -80,7 +80,8 @@ void clear(const Call& call, void* data, Index bytes) {
   }
 }
 
-/// Walks, with `out`, if wanted, summed over the heads of each of its `groups` groups.
+/// Runs one walk. `out`, if it is wanted, has `groups` heads: each is the sum over a group of the
+/// walk's heads.
 void walk_into(const Call& call, LinearWalk w, Index groups, const AnyResult& out) {
   const Index width = w.to.width;
   clear(call, out.data, call.tokens() * groups * width * size_bytes(out.dtype));

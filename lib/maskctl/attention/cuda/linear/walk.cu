@@ -9,7 +9,7 @@ namespace {
 
 /// Writes the `products` of a walk backwards at the end of an interval.
 template <int groups, int per_lane>
-__device__ void multiply_states(const Parameters& p, const Place& at, const Range& times,
+__device__ void multiply_states(const Parameters& p, const WalkPart& at, const Range& times,
                                 const Staged<Tile<groups, per_lane>>& staged,
                                 const Cells<groups, per_lane>& cells) {
   const LinearWalk& w = p.walk;
@@ -47,7 +47,7 @@ __device__ void find_own(const Staged<T>& staged, int count) {
 
 /// The results of a chunk, from sums and own.
 template <class T>
-__device__ void write_rows(const Parameters& p, const Place& at, const Chunk& chunk,
+__device__ void write_rows(const Parameters& p, const WalkPart& at, const Chunk& chunk,
                            const Staged<T>& staged) {
   const LinearWalk& w = p.walk;
   for (int i = static_cast<int>(threadIdx.x); i < chunk.count * T::kY;
@@ -68,7 +68,7 @@ __global__ void __launch_bounds__(32 * kWarps, groups > 4 ? 2 : 3)
     walk_run(const __grid_constant__ Parameters p) {
   using T = Tile<groups, per_lane>;
   const LinearWalk& w = p.walk;
-  const Place at = place<T>(p);
+  const WalkPart at = walk_part<T>(p);
   const Staged<T> staged(p.chunk_tokens);
   const bool by_x = has_gates(w.from), by_y = has_gates(w.to);
   Cells<groups, per_lane> cells;

@@ -10,12 +10,12 @@ constexpr int kMergeThreads = 128;
 __device__ void merge(const PagedCall& c, const Tiling& t, const Task& task, int vector,
                       const Parts& parts, AnyResult out) {
   __shared__ float tops[kMostSplits], sums[kMostSplits], weights[kMostSplits];
-  const auto place = [&](Index split) {
+  const auto index = [&](Index split) {
     return (task.first_part + split * c.kv_heads) * t.vectors + vector;
   };
   __syncthreads();  // the vector before is done
   for (Index n = threadIdx.x; n < task.splits; n += kMergeThreads) {
-    tops[n] = parts.top[place(n)], sums[n] = parts.sum[place(n)];
+    tops[n] = parts.top[index(n)], sums[n] = parts.sum[index(n)];
   }
   __syncthreads();
   float top = kNothing, sum = 0;
@@ -32,13 +32,14 @@ __device__ void merge(const PagedCall& c, const Tiling& t, const Task& task, int
     float value = 0;
 #pragma unroll 8
     for (Index n = 0; n < task.splits; ++n) {
-      value += weights[n] * parts.values[place(n) * c.dim + x];
+      value += weights[n] * parts.values[index(n) * c.dim + x];
     }
     put(out, to + x, sees ? value * factor : 0);
   }
 }
 
-/// The blocks of a tile's splits divide its vectors among them.
+/// Merges the tiles that were split. As many blocks of threads as a tile has splits divide its
+/// vectors among them.
 __global__ void __launch_bounds__(kMergeThreads)
     merge_tiles(const PagedCall c, const Tiling t, const Scheduled* entries, Index count,
                 const Parts parts, const AnyResult out) {

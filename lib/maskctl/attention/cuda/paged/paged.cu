@@ -140,7 +140,7 @@ class Attention {
   }
   /// The index of a key's unit in a stage. Keys that a quarter of a warp reads together are in
   /// different banks, and so are the units of one key.
-  __device__ int place(int key, int unit) const {
+  __device__ int unit_index(int key, int unit) const {
     return key * row_units_ + (unit ^ (key << part_bits_ & 7));
   }
   __device__ uint4* stage(int i, int is_value) const {
@@ -185,7 +185,7 @@ class Attention {
     const T* const all_values = reinterpret_cast<const T*>(c_.values) + column_ * kElements;
     const int end = column_ < t_.units ? keys_in(i) : 0;
     for (int n = thread_ >> t_.column_bits; n < end; n += t_.threads >> t_.column_bits) {
-      const int to = place(n, column_);
+      const int to = unit_index(n, column_);
       load(all_keys + elements[n], stage(i, 0) + to);
       load(all_values + elements[n], stage(i, 1) + to);
     }
@@ -225,7 +225,7 @@ class Attention {
       const float* const queries = shared_.queries + quad * 4 * width;
       float dots[4] = {};
       for (int unit = part; unit < t_.units; unit += parts) {
-        add_dots(Floats<T>(keys + place(key, unit)), queries + unit * kElements, width, dots);
+        add_dots(Floats<T>(keys + unit_index(key, unit)), queries + unit * kElements, width, dots);
       }
       for (int bit = 1; bit < parts; bit *= 2) {
 #pragma unroll
@@ -317,7 +317,7 @@ class Attention {
   __device__ void add_values(int i) {
     const int keys = keys_in(i);
     for (int key = key_group_; key < keys; key += key_groups_) {
-      const Floats<T> v(stage(i, 1) + place(key, column_));
+      const Floats<T> v(stage(i, 1) + unit_index(key, column_));
       const float* const weights = shared_.logits + key * t_.logit_stride() + first_held_;
 #pragma unroll
       for (int held = 0; held < kHeld; held += 4) {
@@ -341,13 +341,13 @@ class Attention {
     for (int half = key_groups_ / 2; half > 0; half /= 2) {
       __syncthreads();
       const bool gives = key_group_ >= half && key_group_ < 2 * half, takes = key_group_ < half;
-      const int place = key_group_ % half * group_threads + within;
+      const int index = key_group_ % half * group_threads + within;
       if (gives) {
-        for_each_sum([&](float& sum, int n) { room[n * (t_.threads / 2) + place] = sum; });
+        for_each_sum([&](float& sum, int n) { room[n * (t_.threads / 2) + index] = sum; });
       }
       __syncthreads();
       if (takes) {
-        for_each_sum([&](float& sum, int n) { sum += room[n * (t_.threads / 2) + place]; });
+        for_each_sum([&](float& sum, int n) { sum += room[n * (t_.threads / 2) + index]; });
       }
     }
   }

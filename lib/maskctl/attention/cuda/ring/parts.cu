@@ -35,17 +35,17 @@ __device__ const T* row_of(const Part& part, Index b, Index row, Index columns) 
 }
 
 /// A query of one head.
-struct Place {
+struct HeadQuery {
   Index b, h, i;
 };
-__device__ float lse_of(const Part& part, Index heads, const Place& at) {
+__device__ float lse_of(const Part& part, Index heads, const HeadQuery& at) {
   const Index n = at.i - part.first;
   if (n < 0 || n >= part.count) return -kInfinity;
   return part.lse[(at.b * heads + at.h) * part.count + n];
 }
 
 /// The lse over all keys and sinks; NaN where a part's lse is NaN.
-__device__ float merged_lse(const SoftmaxParams& p, const Parts& parts, const Place& at) {
+__device__ float merged_lse(const SoftmaxParams& p, const Parts& parts, const HeadQuery& at) {
   float max = -kInfinity, sum = 0;
   for (int k = 0; k < parts.count; ++k) {
     const float lse = lse_of(parts.part[k], p.d.q_heads, at);
@@ -59,7 +59,7 @@ __device__ float merged_lse(const SoftmaxParams& p, const Parts& parts, const Pl
 }
 
 /// Element `column` of what a row without a key gets.
-__device__ float empty_value(const SoftmaxParams& p, const Place& at, const float* means,
+__device__ float empty_value(const SoftmaxParams& p, const HeadQuery& at, const float* means,
                              Index column) {
   if (p.empty_row == EmptyRow::kZero) return 0;
   if (p.empty_row == EmptyRow::kNan) return nanf("");
@@ -68,7 +68,7 @@ __device__ float empty_value(const SoftmaxParams& p, const Place& at, const floa
 }
 
 template <int kWide, class T>
-__device__ void merge_elements(const SoftmaxParams& p, const Parts& parts, const Place& at,
+__device__ void merge_elements(const SoftmaxParams& p, const Parts& parts, const HeadQuery& at,
                                const float* means, int column, T* to) {
   const float lse = merged_lse(p, parts, at);
   float x[kWide] = {};

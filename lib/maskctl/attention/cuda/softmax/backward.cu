@@ -10,7 +10,7 @@ template <int kColumns>
 __global__ void __launch_bounds__(kThreads) query_gradient(BackwardParams b, AnyResult d_query) {
   __shared__ TileMemory memory;
   const SoftmaxParams& p = b.p;
-  const BlockPlace at = block_place(p.d.q_heads, p.d.batch, ceil_div(p.d.queries, kTile), kColumns);
+  const BlockPart at = block_part(p.d.q_heads, p.d.batch, ceil_div(p.d.queries, kTile), kColumns);
   const Index kv_head = at.h / (p.d.q_heads / p.d.kv_heads);
   const TileTableView& table = table_of(p.by_query, at.b, at.h);
   Sums<kColumns> sums;
@@ -34,7 +34,7 @@ __global__ void __launch_bounds__(kThreads)
     key_gradients(BackwardParams b, const float* mean_shares, AnyResult d_key, AnyResult d_value) {
   __shared__ TileMemory memory;
   const SoftmaxParams& p = b.p;
-  const BlockPlace at = block_place(p.d.kv_heads, p.d.batch, ceil_div(p.d.keys, kTile), kColumns);
+  const BlockPart at = block_part(p.d.kv_heads, p.d.batch, ceil_div(p.d.keys, kTile), kColumns);
   const Index group = p.d.q_heads / p.d.kv_heads;
   Sums<kColumns> key_sums, value_sums;
   for (Index h = at.h * group; h < (at.h + 1) * group; ++h) {

@@ -12,7 +12,7 @@ struct RowState {
 };
 
 /// The scores of a tile, -inf where it is closed. Returns the columns that the thread's rows open.
-__device__ std::uint64_t open_scores(const SoftmaxParams& p, const BlockPlace& at,
+__device__ std::uint64_t open_scores(const SoftmaxParams& p, const BlockPart& at,
                                      const TileTableView& table, const Tile& tile,
                                      TileMemory& memory, Scores& s) {
   const Index i0 = at.tile * kTile, j0 = tile.number * kTile;
@@ -57,7 +57,7 @@ __device__ void online_softmax(Scores& s, RowState& state, float (&rescale)[4]) 
   }
 }
 
-__device__ void drop(const SoftmaxParams& p, const BlockPlace& at, const Tile& tile, Scores& s) {
+__device__ void drop(const SoftmaxParams& p, const BlockPart& at, const Tile& tile, Scores& s) {
   if (p.dropout == 0) return;
   for (int i = 0; i < 4; ++i) {
     for (int j = 0; j < 4; ++j) {
@@ -71,7 +71,7 @@ template <int kColumns>
 __global__ void __launch_bounds__(kThreads)
     forward(SoftmaxParams p, const float* means, AnyResult out, float* lse) {
   __shared__ TileMemory memory;
-  const BlockPlace at = block_place(p.d.q_heads, p.d.batch, ceil_div(p.d.queries, kTile), kColumns);
+  const BlockPart at = block_part(p.d.q_heads, p.d.batch, ceil_div(p.d.queries, kTile), kColumns);
   const Index kv_head = at.h / (p.d.q_heads / p.d.kv_heads);
   const TileTableView& table = table_of(p.by_query, at.b, at.h);
   RowState state{{-kInfinity, -kInfinity, -kInfinity, -kInfinity}, {}};
@@ -121,7 +121,7 @@ __global__ void __launch_bounds__(kThreads)
 
 __global__ void __launch_bounds__(kThreads) weights(SoftmaxParams p, float* out) {
   __shared__ TileMemory memory;
-  const BlockPlace at = block_place(p.d.q_heads, p.d.batch, ceil_div(p.d.queries, kTile), 1);
+  const BlockPart at = block_part(p.d.q_heads, p.d.batch, ceil_div(p.d.queries, kTile), 1);
   const TileTableView& table = table_of(p.by_query, at.b, at.h);
   RowState state{{-kInfinity, -kInfinity, -kInfinity, -kInfinity}, {}};
   for_each_tile(table, at.tile, [&](const Tile& tile) {
@@ -152,7 +152,7 @@ __global__ void __launch_bounds__(kThreads) weights(SoftmaxParams p, float* out)
 
 /// The weights of rows without a key, under policies that give them some.
 __global__ void empty_weights(SoftmaxParams p, float value, float* out) {
-  const BlockPlace at = block_place(p.d.q_heads, p.d.batch, p.d.queries, 1);
+  const BlockPart at = block_part(p.d.q_heads, p.d.batch, p.d.queries, 1);
   const TileTableView& table = table_of(p.by_query, at.b, at.h);
   const Index tile_row = at.tile / kTile;
   bool seen = false;

@@ -216,8 +216,8 @@ __device__ inline float add_sinks(const SoftmaxParams& p, Index h, float& max, f
   return rescale;
 }
 
-/// Which part of a call a block has.
-struct BlockPlace {
+/// The part of a call that one block of threads computes.
+struct BlockPart {
   Index b, h;          // h: a query head, or a key head in kernels that own keys
   Index tile;          // number of the tile of queries or keys
   Index first_column;  // first of the block's columns of sums
@@ -225,7 +225,7 @@ struct BlockPlace {
 
 /// Blocks are numbered by head, then by tile, the last tile first: it is the longest under a causal
 /// mask. `y` is the slice of columns.
-__device__ inline BlockPlace block_place(Index heads, Index batch, Index tiles, int columns) {
+__device__ inline BlockPart block_part(Index heads, Index batch, Index tiles, int columns) {
   const Index all = heads * batch, n = blockIdx.x;
   return {n % all / heads, n % heads, tiles - 1 - n / all, Index{blockIdx.y} * columns};
 }

@@ -38,7 +38,7 @@ class Package {
 
 /// Sets a pointer to the array at offset `at`.
 template <class T>
-void place(const T*& pointer, const std::byte* begin, std::size_t at) {
+void set_pointer(const T*& pointer, const std::byte* begin, std::size_t at) {
   pointer = reinterpret_cast<const T*>(begin + at);
 }
 
@@ -88,15 +88,15 @@ struct PackedTable {
 
   TileTableView view(const std::byte* begin) const {
     TileTableView out{};
-    place(out.row_begins, begin, row_offsets);
+    set_pointer(out.row_begins, begin, row_offsets);
     out.row_ends = out.row_begins + 1;
-    place(out.runs, begin, runs);
-    place(out.partial_offsets, begin, partial_offsets);
-    place(out.payloads, begin, payloads);
-    place(out.intervals, begin, intervals);
-    place(out.words, begin, words);
-    place(out.used_by_intervals, begin, used_by_intervals);
-    place(out.used_by_words, begin, used_by_words);
+    set_pointer(out.runs, begin, runs);
+    set_pointer(out.partial_offsets, begin, partial_offsets);
+    set_pointer(out.payloads, begin, payloads);
+    set_pointer(out.intervals, begin, intervals);
+    set_pointer(out.words, begin, words);
+    set_pointer(out.used_by_intervals, begin, used_by_intervals);
+    set_pointer(out.used_by_words, begin, used_by_words);
     out.payload_rows = payload_rows, out.words_per_row = words_per_row;
     return out;
   }
@@ -167,8 +167,8 @@ void DeviceTiles::finish(Tables& tables, const std::vector<std::uint32_t>& table
   buffers_.push_back(package.send(stream));
   const std::byte* const begin = buffers_.back().data();
   for (auto& [view, at] : {std::pair(&query_major_, by_query), std::pair(&key_major_, by_key)}) {
-    place(view->tables, begin, at);
-    place(view->table_of, begin, numbers);
+    set_pointer(view->tables, begin, at);
+    set_pointer(view->table_of, begin, numbers);
     view->batch = batch, view->heads = heads;
     view->count = static_cast<Index>(tables.by_query.size());
   }

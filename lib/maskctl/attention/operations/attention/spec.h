@@ -17,7 +17,7 @@ inline constexpr ResultField kAttentionOutputs[] = {
 struct AttentionOp : FunctionOp<maskctl::attention::attention, attention_backward> {
   static void complete(Inputs&, Options& o, OwnedArrays& owned) { make_bias(o, owned); }
   static void localise(Inputs&, Options& o, const Shard& shard, const ShardPlan&, OwnedArrays&) {
-    place(shard, o.softmax);
+    set_dropout_origin(shard, o.softmax);
   }
 
   static constexpr std::array kFields =

@@ -8,7 +8,7 @@ namespace maskctl::attention {
 
 struct FlashAttentionOp : FunctionOp<flash_attention, flash_attention_backward> {
   static void localise(Inputs&, Options& o, const Shard& shard, const ShardPlan&, OwnedArrays&) {
-    place(shard, o.softmax);
+    set_dropout_origin(shard, o.softmax);
   }
 
   static constexpr std::array kFields =

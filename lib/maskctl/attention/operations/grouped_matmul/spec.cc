@@ -44,14 +44,14 @@ void share_groups(GroupedMatmulInputs& in, const Shard& shard, Index parts, Owne
   const Range rows = shard.range("M"), mine = part_of(groups, parts, rank);
   const std::vector<Index> group_of = groups_of_rows(in, rows.size(), groups);
   std::vector<std::int32_t> ids;
-  std::vector<Range> places;
+  std::vector<Range> held;
   for (Index row = 0; row < rows.size(); ++row) {
-    const Index group = group_of[as_size(row)], place = rows.begin + row;
+    const Index group = group_of[as_size(row)], index = rows.begin + row;
     const bool has = mine.begin <= group && group < mine.end;
     if (!has && (group >= 0 || rank + 1 < parts)) continue;
     ids.push_back(static_cast<std::int32_t>(has ? group - mine.begin : mine.size()));
-    if (places.empty() || places.back().end != place) places.push_back({place, place});
-    ++places.back().end;
+    if (held.empty() || held.back().end != index) held.push_back({index, index});
+    ++held.back().end;
   }
   Tensor local(DType::kInt32, {std::ssize(ids)});
   std::ranges::copy(ids, local.as<std::int32_t>().begin());
@@ -59,7 +59,7 @@ void share_groups(GroupedMatmulInputs& in, const Shard& shard, Index parts, Owne
   in.group_ids = &owned.tensors.emplace_back(std::move(local));
   in.group_offset = owned.keep(Tensor(DType::kInt32, {1}));  // so that ids may name no matrix
   own.arrays = {"lhs", "rhs", "existing_out"};
-  own.shares["M"] = std::move(places), own.shares["G"] = {mine};
+  own.shares["M"] = std::move(held), own.shares["G"] = {mine};
 }
 
 /// The sizes of the groups in the rows of a shard.

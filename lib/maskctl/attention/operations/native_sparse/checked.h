@@ -9,7 +9,7 @@ namespace maskctl::attention {
 /// All members but the lists. Throws what apply_native_sparse_attention documents.
 BlockProblem checked_block_problem(const NativeSparseInputs& inputs,
                                    const NativeSparseOptions& options);
-/// The same with the lists.
+/// The checked problem of native_sparse_attention, with the lists of blocks.
 BlockProblem checked_selected_problem(const NativeSparseInputs& inputs,
                                       const NativeSparseOptions& options);
 

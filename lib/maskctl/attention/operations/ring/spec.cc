@@ -13,7 +13,7 @@ void RingAttentionOp::check_sharding(const Options& o, const ShardPlan& plan) {
 
 void RingAttentionOp::localise(Inputs&, Options& o, const Shard& shard, const ShardPlan& plan,
                                OwnedArrays&) {
-  place(shard, o.softmax);
+  set_dropout_origin(shard, o.softmax);
   o.ring_size = plan.parts("Tq");
   if (!shard.ring) return;
   RingPlace& own = *shard.ring;

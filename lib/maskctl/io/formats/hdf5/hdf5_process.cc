@@ -268,10 +268,10 @@ void Hdf5Process::finish() {
     ended = ::waitpid(pid_, &status, 0);
   } while (ended < 0 && errno == EINTR);
   pid_ = -1;
-  judge(ended < 0 ? 0 : status, message);
+  check_end(ended < 0 ? 0 : status, message);
 }
 
-void Hdf5Process::judge(int status, const std::string& message) {
+void Hdf5Process::check_end(int status, const std::string& message) {
   if (WIFEXITED(status) && WEXITSTATUS(status) == 0) return;
   if (WIFSIGNALED(status) && WTERMSIG(status) == SIGXCPU) {
     throw Error(Errc::kLimit,

@@ -63,7 +63,7 @@ class Hdf5Process {
   Index read_pipe(std::span<std::byte> out);
   void await(int fd, short events);
   [[noreturn]] void stop_for_time();
-  void judge(int status, const std::string& message);
+  void check_end(int status, const std::string& message);
   const char* doing() const { return plan_.writing ? "writing" : "reading"; }
 
   Plan plan_;
