@@ -1,15 +1,18 @@
 // Conversions against numpy, and the 16-bit floats against every case.
 #include "maskctl/tensor/convert.h"
 
+#include <algorithm>
 #include <bit>
 #include <cmath>
 #include <cstring>
 #include <limits>
+#include <random>
 
 #include "base/scratch.h"
 #include "maskctl/base/error.h"
 #include "support/catch_compat.h"
 #include "support/dtypes.h"
+#include "support/rounds.h"
 
 using namespace maskctl;
 using maskctl::test::numpy_dtypes;
@@ -29,6 +32,36 @@ Tensor tensor_of(DType dtype, const std::vector<T>& values) {
 
 std::string bytes_of(const Tensor& tensor) {
   return {reinterpret_cast<const char*>(tensor.bytes().data()), tensor.bytes().size()};
+}
+
+/// The numbers of a small float by their bits, from 0 to what would follow the largest.
+std::vector<double> counted_floats(DType dtype) {
+  std::vector<double> out;
+  for (std::uint64_t bits = 0; bits <= element_type(dtype).layout.largest(); ++bits) {
+    out.push_back(number_from_bits(dtype, bits));
+  }
+  out.push_back(2 * out.back() - out[out.size() - 2]);
+  return out;
+}
+
+/// The bits of the float nearest to a whole number, without rounding on the way; of two, the even.
+std::uint64_t nearest_even(const std::vector<double>& floats, std::uint64_t number) {
+  // A double that `number` is compared with here holds at most 12 bits, or is less than 2^12.
+  const auto exceeds = [](std::uint64_t n, double value) {
+    return value >= 0x1p64 || n < static_cast<std::uint64_t>(std::ceil(value));
+  };
+  const auto above = std::upper_bound(floats.begin(), floats.end(), number, exceeds);
+  if (above == floats.end()) return floats.size() - 1;
+  const auto bits = static_cast<std::uint64_t>(above - floats.begin()) - 1;
+  const double below = floats[bits];
+  const std::uint64_t down = number - static_cast<std::uint64_t>(below);
+  const std::uint64_t step = static_cast<std::uint64_t>(*above - below);
+  return down > step - down || (down == step - down && bits % 2 != 0) ? bits + 1 : bits;
+}
+
+std::uint64_t bits_at(const Tensor& tensor, std::size_t i) {
+  if (size_bytes(tensor.dtype()) == 1) return tensor.as<std::uint8_t>()[i];
+  return tensor.as<std::uint16_t>()[i];
 }
 
 float ulp(float value, int steps) {
@@ -98,6 +131,33 @@ TEST_CASE("a double is rounded once on its way to 16 bits") {
   const Tensor brain =
       astype(tensor_of<double>(DType::kFloat64, {1 + 0x1p-8 + 0x1p-40}), DType::kBFloat16);
   CHECK(brain.as<std::uint16_t>()[0] == 0x3F81);
+}
+
+TEST_CASE("whole numbers are rounded once to small floats") {
+  const DType dtype =
+      GENERATE(DType::kFloat16, DType::kBFloat16, DType::kFloat8E4M3, DType::kFloat8E5M2);
+  const std::vector<double> floats = counted_floats(dtype);
+  std::mt19937_64 random(5);
+  std::vector<std::uint64_t> numbers{0, 1, ~std::uint64_t{0}, std::uint64_t{1} << 63};
+  for (const double value : floats) {  // ties and their neighbours, then any number
+    if (value < 1 || value >= 0x1p64) continue;
+    const auto whole = static_cast<std::uint64_t>(value);
+    const std::uint64_t half_step =
+        std::bit_floor(whole) >> (element_type(dtype).layout.mantissa + 1);
+    for (const std::uint64_t off : {0, 1, 2}) numbers.push_back(whole + half_step + off - 1);
+  }
+  for (int i = 0; i < test::rounds(20000); ++i) numbers.push_back(random() >> random() % 64);
+
+  const Tensor unsigned_floats = astype(tensor_of(DType::kUInt64, numbers), dtype);
+  const Tensor signed_floats = astype(tensor_of(DType::kInt64, numbers), dtype);
+  for (std::size_t i = 0; i < numbers.size(); ++i) {
+    CAPTURE(name(dtype), numbers[i]);
+    REQUIRE(bits_at(unsigned_floats, i) == nearest_even(floats, numbers[i]));
+    const bool negative = numbers[i] >> 63 != 0;
+    const std::uint64_t magnitude = negative ? 0 - numbers[i] : numbers[i];
+    const std::uint64_t sign = negative ? element_type(dtype).layout.sign() : 0;
+    REQUIRE(bits_at(signed_floats, i) == (sign | nearest_even(floats, magnitude)));
+  }
 }
 
 TEST_CASE("astype equals numpy between all dtypes on values that fit") {

@@ -88,11 +88,28 @@ float narrow_to_odd(double value) {
   return std::bit_cast<float>(bits | 1u);
 }
 
+/// A whole number as a double, rounded to odd as well: 53 of up to 64 bits are kept.
+template <typename Int>
+double whole_to_odd(Int value) {
+  constexpr std::uint64_t kCut = (1 << 11) - 1;
+  const bool negative = value < 0;
+  const auto bits = static_cast<std::uint64_t>(value);
+  std::uint64_t magnitude = negative ? 0 - bits : bits;
+  if (magnitude >> 53 != 0 && (magnitude & kCut) != 0) magnitude = (magnitude & ~kCut) | (kCut + 1);
+  return negative ? -static_cast<double>(magnitude) : static_cast<double>(magnitude);
+}
+
+/// A float that rounds to the same small float as `value`.
 template <typename T>
 float single(T value) {
-  return static_cast<float>(value);
+  if constexpr (std::is_same_v<T, float>) {
+    return value;
+  } else if constexpr (std::is_integral_v<T>) {
+    return narrow_to_odd(whole_to_odd(value));
+  } else {
+    return narrow_to_odd(value);
+  }
 }
-float single(double value) { return narrow_to_odd(value); }
 
 /// Truncates values that fit into 64 bits; NaN and all others give the smallest int64, as on x86.
 template <typename T>
