@@ -72,32 +72,15 @@ std::optional<InfoReport> one_array_report(const std::string& source, Container&
   return report;
 }
 
-/// The only array of a SOURCE, or the named one, as described by its header.
-std::optional<ArrayReport> outline(const std::string& source, const ReadOptions& options) {
-  const SourceName named = parse_source_name(source);
-  if (named.path == "-") return std::nullopt;
-  const auto container = open_container(named.path, options);
-  InfoReport all = headers_report(named.path, *container);
-  for (ArrayReport& array : all.arrays) {
-    const bool wanted = named.member.empty() ? all.arrays.size() == 1
-                                             : array.name == printable(named.member) ||
-                                                   array.name == "/" + printable(named.member);
-    if (wanted) return {{"", array.dtype, array.shape}};
+/// The only array of a file, or the named one, as described by its header; null if there is none.
+const ArrayReport* chosen_array(const InfoReport& file, const std::string& member) {
+  for (const ArrayReport& array : file.arrays) {
+    const bool wanted =
+        member.empty() ? file.arrays.size() == 1
+                       : array.name == printable(member) || array.name == "/" + printable(member);
+    if (wanted) return &array;
   }
-  return std::nullopt;
-}
-
-/// The arrays of lists of blocks that do not say how large blocks are; nothing for other reasons
-/// why a SOURCE is no mask.
-std::optional<InfoReport> lists_report(const std::string& source, const std::string& why,
-                                       const Error& reason, const ReadOptions& options) {
-  const auto says_how = [](const Remedy& remedy) { return remedy.kind == Remedy::kReadAs; };
-  const SourceName named = parse_source_name(source);
-  if (named.path == "-" || std::ranges::none_of(reason.remedies(), says_how)) return std::nullopt;
-  const auto container = open_container(named.path, options);
-  InfoReport report = headers_report(source, *container);
-  report.notes.push_back(why);
-  return report;
+  return nullptr;
 }
 
 /// Checks that the array can be read at all, and describes its finite numbers if it is a bias.
@@ -125,13 +108,22 @@ std::optional<InfoReport> no_mask(const std::string& source, const Error& reason
   const std::string message = message_of(reason);
   const std::string named = source + ": ";
   std::string why = message.substr(message.starts_with(named) ? named.size() : 0);
-  std::optional<ArrayReport> array = outline(source, options);
-  if (!array) return lists_report(source, why, reason, options);
+  const SourceName file = parse_source_name(source);
+  if (file.path == "-") return {};
+  InfoReport all = headers_report(file.path, *open_container(file.path, options));
+  const ArrayReport* array = chosen_array(all, file.member);
+  if (!array) {  // lists of blocks without a block size are arrays, not a mask
+    const auto says_how = [](const Remedy& remedy) { return remedy.kind == Remedy::kReadAs; };
+    if (std::ranges::none_of(reason.remedies(), says_how)) return {};
+    all.source = source;
+    all.notes.push_back(std::move(why));
+    return all;
+  }
   InfoReport report;
   report.source = source;
   report.reason = std::move(why);
   if (dtype_from_name(array->dtype)) describe_numbers(source, options, report);
-  report.arrays.push_back(std::move(*array));
+  report.arrays.push_back({"", array->dtype, array->shape});
   return report;
 }
 
