@@ -103,7 +103,8 @@ const Convention& Call::row() {
   const Library& library = source_.library;
   for (const Convention& row : library.calls) {
     if (row.written) calls.push_back(row.call);
-    // For a class with methods the whole chain counts; for a method of an object, its name.
+    // Libraries whose classes have methods tell calls by the whole dotted name, others by its last
+    // part: the object before it may have any name.
     const bool object = !library.methods && last_name(name) == last_name(row.call);
     if (!name.empty() && name != row.call && !object &&
         !name.ends_with("." + std::string(row.call))) {

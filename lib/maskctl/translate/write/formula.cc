@@ -4,23 +4,19 @@
 
 #include <algorithm>
 #include <cstdlib>
-#include <numeric>
 
 #include "maskctl/mask/arrays/dense.h"
 #include "maskctl/mask/steps/rule.h"
-#include "maskctl/mask/steps/scoped.h"
-#include "maskctl/mask/steps/slice.h"
-#include "maskctl/mask/steps/within.h"
 #include "maskctl/tensor/convert.h"
 #include "maskctl/translate/write/array_module.h"
+#include "maskctl/translate/write/chain_formula.h"
 #include "maskctl/translate/write/code.h"
 
 namespace maskctl {
 namespace {
 
-/// The most tokens of documents that have numbers of their own, and cells of another mask that goes
-/// into a file.
-constexpr Index kMostTokens = Index{1} << 20, kMostCells = Index{1} << 26;
+/// The most cells of another mask that goes into a file.
+constexpr Index kMostCells = Index{1} << 26;
 
 /// What all writers of one formula share: the arrays that the formula reads.
 class Arrays {
@@ -330,183 +326,6 @@ Printer::Written Printer::is_in(const ExprNode& node) {
   return {out, is_one && node.ranges.front().size() == 1 ? kAtom : is_one ? kAnd : kOr};
 }
 
-/// Folds the steps of a chain into one expression for an all-open mask.
-class Composer {
- public:
-  explicit Composer(const StepName& name) : name_(name) {}
-
-  /// False when a step has no formula; `missing` says which, and why.
-  bool add(const Chain& chain) {
-    return std::ranges::all_of(chain, [this](const Step& step) { return add(step); });
-  }
-
-  Expr mask = expr::truth(true);
-  std::string missing;
-  std::vector<std::string> notes;
-
- private:
-  using Mapping = std::function<Expr(const Expr&)>;
-
-  bool add(const Step& step);
-  bool add_scope(const Step& step, const step::Scoped& scope);
-  bool add_documents(const Step& step, const step::Within& within);
-  bool slice(const Step& step, const step::Slice& part);
-  bool refuse(const Step& step, std::string_view why) {
-    missing = fmt::format("{} has no formula: {}", name_(step), why);
-    return false;
-  }
-
-  const StepName& name_;
-  Mapping to_mask_ = [](const Expr& expr) { return expr; };  // maps a rule's indices to the mask's
-};
-
-Expr met(Meets how, const Expr& mask, const Expr& cells) {
-  switch (how) {
-    case Meets::kKeeps:
-      return mask && cells;
-    case Meets::kOpens:
-      return mask || cells;
-    case Meets::kCloses:
-      return mask && !cells;
-    case Meets::kFlips:
-      return cells->kind == Expr::Kind::kNumber ? !mask : (mask && !cells) || (!mask && cells);
-    case Meets::kReplaces:
-    case Meets::kOwn:
-      break;
-  }
-  return cells;
-}
-
-bool Composer::add(const Step& step) {
-  if (const auto* scope = step.get_if<step::Scoped>()) return add_scope(step, *scope);
-  if (const auto* within = step.get_if<step::Within>()) {
-    return add_documents(step, *within);
-  }
-  if (const auto* part = step.get_if<step::Slice>()) return slice(step, *part);
-  const RuleInfo& rule = step.row();
-  const CellFormula formula = rule.formula(step);
-  if (!formula.cells) return refuse(step, formula.missing);
-  mask = met(rule.meets(step), mask, to_mask_(*formula.cells));
-  return true;
-}
-
-/// True when an array of the expression has a number for each batch, or head.
-bool differs_along(const Expr& expr, step::Scoped::Axis axis) {
-  const ExprNode& node = *expr;
-  const bool heads = axis == step::Scoped::Axis::kHeads;
-  const Index outer = node.array.rank() - std::ssize(node.parts);
-  const Index along = heads ? 1 : 0;
-  const bool array =
-      node.kind == Expr::Kind::kElement && outer > along && node.array.extent(along) > 1;
-  const bool other =
-      node.kind == Expr::Kind::kOtherMask && (heads ? node.mask.heads() : node.mask.batch()) > 1;
-  return array || other || (!heads && node.kind == Expr::Kind::kOfBatch) ||
-         std::ranges::any_of(node.parts,
-                             [&](const Expr& part) { return differs_along(part, axis); });
-}
-
-/// Applies the chain on some heads or batches and keeps the mask so far on the others.
-bool Composer::add_scope(const Step& step, const step::Scoped& scope) {
-  Composer inner(*this);
-  inner.mask = expr::truth(true);
-  if (!inner.add(scope.chain)) {
-    missing = inner.missing;
-    return false;
-  }
-  const bool from_first = scope.members.size() == 1 && scope.members.front().begin == 0;
-  if (!from_first && differs_along(inner.mask, scope.axis)) {
-    return refuse(step, "its arrays count the members only");
-  }
-  inner.mask = mask;
-  inner.add(scope.chain);
-  const Expr member = scope.axis == step::Scoped::Axis::kHeads ? expr::head() : expr::batch();
-  mask = expr::where(expr::is_in(scope.members, member), inner.mask, mask);
-  notes = std::move(inner.notes);
-  return true;
-}
-
-/// Per token: its position in its document, and the document's lengths.
-struct DocumentSide {
-  std::vector<Index> position, queries, keys;
-};
-
-DocumentSide document_side(const std::vector<Index>& own, const std::vector<Index>& queries,
-                           const std::vector<Index>& keys) {
-  DocumentSide out;
-  for (std::size_t d = 0; d < own.size(); ++d) {
-    for (Index i = 0; i < own[d]; ++i) out.position.push_back(i);
-    out.queries.insert(out.queries.end(), as_size(own[d]), queries[d]);
-    out.keys.insert(out.keys.end(), as_size(own[d]), keys[d]);
-  }
-  return out;
-}
-
-/// Applies the chain with positions and lengths relative to the document of each token.
-bool Composer::add_documents(const Step& step, const step::Within& within) {
-  if (within.lengths.empty()) return refuse(step, "it has ids that are not lengths");
-  const bool shared = within.kv_lengths.empty() || within.kv_lengths == within.lengths;
-  const std::vector<Index>& queries = within.lengths;
-  const std::vector<Index>& keys = shared ? within.lengths : within.kv_lengths;
-  const Index total_q = std::accumulate(queries.begin(), queries.end(), Index{0});
-  const Index total_k = std::accumulate(keys.begin(), keys.end(), Index{0});
-  if (std::max(total_q, total_k) > kMostTokens) return refuse(step, "it has too many tokens");
-  const Expr row = expr::of_tokens(shared);
-  const auto numbers = [](std::string_view stem, const std::vector<Index>& values, const Expr& at) {
-    return expr::element(stem, fields::numbers(values).array, {at});
-  };
-  const DocumentSide q = document_side(queries, queries, keys);
-  const DocumentSide k = document_side(keys, queries, keys);
-  const Expr query = numbers("q_pos", q.position, row);
-  const Expr key = numbers(shared ? "q_pos" : "kv_pos", k.position, expr::key());
-  const Expr all_keys = numbers(shared ? "q_len" : "kv_len", q.keys, row);
-  const Expr last = shared ? query : query + all_keys - numbers("q_len", q.queries, row);
-  Composer inner(*this);
-  inner.to_mask_ = [&](const Expr& own) {
-    return to_mask_(replaced(own, [&](const ExprNode& leaf) -> std::optional<Expr> {
-      if (leaf.kind == Expr::Kind::kQuery) return query;
-      if (leaf.kind == Expr::Kind::kKey) return key;
-      if (leaf.kind == Expr::Kind::kKeys) return all_keys;
-      if (leaf.kind != Expr::Kind::kDiagonal) return std::nullopt;
-      return leaf.align == Align::kBottomRight ? last : query;
-    }));
-  };
-  const Expr same = to_mask_(expr::document("doc_id", queries, row) ==
-                             expr::document(shared ? "doc_id" : "kv_doc_id", keys, expr::key()));
-  if (!inner.add(within.chain)) {
-    missing = inner.missing;
-    return false;
-  }
-  mask = inner.mask && same;
-  notes = std::move(inner.notes);
-  if (!shared) {
-    notes.push_back(
-        fmt::format("the arrays hold {0} queries and {1} keys: for Q_LEN = {0}, KV_LEN = {1}",
-                    total_q, total_k));
-  }
-  return true;
-}
-
-/// Slices the mask: indices start at 0 again, so the formulas so far get larger ones.
-bool Composer::slice(const Step& step, const step::Slice& part) {
-  using Kind = Expr::Kind;
-  const auto begin = [](const std::optional<Range>& range) { return range ? range->begin : 0; };
-  bool sized = false;  // reads the size of the mask before, which the code does not have
-  mask = replaced(mask, [&](const ExprNode& leaf) -> std::optional<Expr> {
-    sized = sized || leaf.kind == Kind::kKeys || leaf.kind == Kind::kOfBatch ||
-            leaf.kind == Kind::kElement || leaf.kind == Kind::kDocument ||
-            leaf.kind == Kind::kOtherMask ||
-            (leaf.kind == Kind::kDiagonal && leaf.align == Align::kBottomRight);
-    if (leaf.kind == Kind::kQuery || leaf.kind == Kind::kDiagonal) {
-      return expr::query() + begin(part.q);
-    }
-    if (leaf.kind == Kind::kKey) return expr::key() + begin(part.k);
-    if (leaf.kind == Kind::kBatch) return expr::batch() + begin(part.b);
-    if (leaf.kind == Kind::kHead) return expr::head() + begin(part.h);
-    return std::nullopt;
-  });
-  return sized ? refuse(step, "the mask before it has other sizes") : true;
-}
-
 }  // namespace
 
 bool Formula::reads_lengths() const {
@@ -518,14 +337,14 @@ bool Formula::reads_lengths() const {
 
 Formula formula_of(const Chain& chain, const StepName& name, const Library& library) {
   Arrays arrays(library);
-  Composer composer(name);
-  if (!composer.add(chain)) {
-    arrays.formula.missing = composer.missing;
+  const ChainFormula cells = chain_formula(chain, name);
+  if (!cells.missing.empty()) {
+    arrays.formula.missing = cells.missing;
     return std::move(arrays.formula);
   }
   Printer printer(arrays);
-  arrays.formula.expression = printer.condition(composer.mask);
-  for (const std::string& note : composer.notes) arrays.note(note);
+  arrays.formula.expression = printer.condition(cells.mask);
+  for (const std::string& note : cells.notes) arrays.note(note);
   arrays.formula.missing = printer.missing;
   return std::move(arrays.formula);
 }
