@@ -22,7 +22,7 @@ Index largest(const Tensor& ends) {
   return values.empty() ? 0 : std::max<Index>(0, std::ranges::max(values));
 }
 
-/// Pairs that would be no mask of ours have an object of ejkernel's.
+/// The MaskInfo that ejkernel makes of cumulative lengths, also of those that maskctl refuses.
 MaskInfo info_of_pairs(Loader& loader, const std::string& source) {
   const auto two = two_sources(source);
   const Tensor q = loader.array(two ? two->q : source);

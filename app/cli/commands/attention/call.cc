@@ -25,7 +25,7 @@ using attention::Field;
 using attention::NamedArguments;
 using attention::Operation;
 
-/// The argument in the form of the operation that has it; null when none does.
+/// The argument of that name, of the operation or else of its other form; null when neither has it.
 const Field* find(const Operation& operation, std::string_view name, bool is_array) {
   const Field* const found = operation.find(name, is_array);
   return found || !operation.other_form ? found : operation.other_form->find(name, is_array);

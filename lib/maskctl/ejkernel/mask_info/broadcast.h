@@ -1,4 +1,4 @@
-// Numpy's broadcasting of shapes; private to mask/info.
+// Numpy's broadcasting of shapes; private to mask_info.
 #pragma once
 
 #include <cstddef>

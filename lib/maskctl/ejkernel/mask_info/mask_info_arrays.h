@@ -1,4 +1,4 @@
-// Array operations of MaskInfo and its functions with JAX's semantics; private to the mask layer.
+// Array operations of MaskInfo and its functions with JAX's semantics; private to the layer.
 #pragma once
 
 #include <cstdint>

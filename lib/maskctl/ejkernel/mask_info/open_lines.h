@@ -1,4 +1,4 @@
-// Which rows and columns of a mask have an open cell; private to mask/info.
+// Which rows and columns of a mask have an open cell; private to mask_info.
 #pragma once
 
 #include <cstdint>

@@ -138,8 +138,8 @@ class Pair {
     return {step::Region{plane.count() > 0, {{0, extent_.queries}}, {}}};
   }
 
-  /// A plane that is all open, or all closed, is an edit of the other one, unless one step makes
-  /// the difference: what the other is made of says nothing about it.
+  /// Where one plane is all open, or all closed, the difference is that all cells were opened or
+  /// closed, unless a single step says it: the chain of the other plane explains nothing.
   void by_whole_plane(const Recognised& b_is) {
     const Index length = description_.number() / 2 + 1;
     if (length >= best_length_) return;

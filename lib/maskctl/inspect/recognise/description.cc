@@ -100,8 +100,8 @@ struct RuleBits {
   }
   Index operator()(const step::Prefix& rule) const { return number + list(rule.each); }
   Index operator()(const step::Sinks& rule) const { return number + list(rule.each); }
-  /// Each range costs its numbers and a few bits for being there, so moving a number is shorter.
-  /// Tokens that see each other are named once.
+  /// Each range costs its numbers and a few bits more, so that a chain that needs no further range
+  /// is shorter. Tokens that see each other have equal ranges, which are written once.
   Index operator()(const step::Region& rule) const {
     const Index q = ranges(rule.q) + 4 * std::ssize(rule.q);
     return rule.q == rule.k ? q : q + ranges(rule.k) + 4 * std::ssize(rule.k);

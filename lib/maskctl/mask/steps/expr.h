@@ -80,9 +80,9 @@ Expr batch();
 Expr head();
 Expr keys();
 Expr number(Index value);
-/// The key beside the query. Unset: K = Q.
+/// The index of the key that is the query's own token. Unset: K = Q.
 Expr diagonal(Align align);
-/// The query's index in an array of tokens; if keys share the array, that of the key beside it.
+/// The query's index in an array of tokens; if keys share the array, that of its own token's key.
 Expr of_tokens(bool shared);
 /// A single number, or the number of this batch; `absent` for an empty array.
 Expr of_batch(std::string_view name, const NamedArray& array, Index absent = 0);

@@ -20,7 +20,8 @@ struct ClippedClasses {
   std::int32_t count = 0;
 };
 
-/// O(queries + keys). Nothing for planes that have no such form, and for lists that share keys.
+/// The clipped classes of a plane, in O(queries + keys). Nothing for planes that have no such form,
+/// and for lists that share keys.
 std::optional<ClippedClasses> clipped_classes(const Plane& plane);
 
 bool has_clipped_classes(const Plane& plane);
