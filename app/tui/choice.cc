@@ -36,7 +36,6 @@ bool Choice::is_asked_for(const Error& error) {
 }
 
 Choice Choice::of(const Subject& subject, const Settings& settings, const Error& error) {
-  if (!is_asked_for(error)) throw error;
   Choice out;
   out.name_ = subject.name;
   ReadOptions options;

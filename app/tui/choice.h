@@ -18,7 +18,7 @@ class Choice {
  public:
   /// True for an error that a choice mends: several arrays, or several kinds.
   static bool is_asked_for(const Error& error);
-  /// What such an error leaves to choose. Throws all others again.
+  /// What such an error about the SOURCE leaves to choose; throws it again if that is nothing.
   static Choice of(const Subject& subject, const Settings& settings, const Error& error);
 
   enum class Answer : std::uint8_t { kNone, kChosen, kQuit };

@@ -47,7 +47,10 @@ void say_mistake(State& state, const Error& error, std::size_t at) {
 
 void make_when_ready(State& state, Workbench& bench, Workbench::Time end) {
   ScenePtr scene = bench.scene_by(state.change->pipeline, end);
-  if (!scene) return;
+  if (!scene) {
+    state.change->fraction = bench.fraction();
+    return;
+  }
   const PendingChange change = *std::exchange(state.change, std::nullopt);
   make(state, change, std::move(scene));
 }

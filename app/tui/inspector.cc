@@ -85,7 +85,7 @@ bool quits(const Input& input) { return input.key == "q" || input.key == "<C-c>"
 /// reader does not wait for that.
 bool open(Workbench& bench, Terminal& terminal, Work& work, std::vector<Input>& typed) {
   while (!bench.is_read_by(Clock::now())) {
-    const std::string status = fmt::format("reading {:.0f}%  q quit", 100 * bench.fraction_read());
+    const std::string status = fmt::format("reading {:.0f}%  q quit", 100 * bench.fraction());
     terminal.show(opening(bench, status, terminal.screen(), work));
     const auto input = terminal.next(kTickMilliseconds);
     if (!input || input->key == kDone || input->key == "<Resize>") continue;
@@ -102,6 +102,14 @@ void show_broken(const Workbench& bench, const Error& error, Terminal& terminal,
   }
 }
 
+/// What an error of a SOURCE leaves to choose. Called where that is caught; throws all others
+/// again.
+Choice choice_after(const Error& error, const Workbench& bench, const Subject& subject,
+                    const Settings& settings) {
+  if (bench.has_source() || !Choice::is_asked_for(error)) throw;
+  return Choice::of(subject, settings, error);
+}
+
 /// How the look at one subject ended.
 enum class Left : std::uint8_t { kQuit, kForList };
 
@@ -113,7 +121,8 @@ Left look(Workbench& bench, Terminal& terminal, const std::stop_token& stop, boo
   try {
     bench.first();
   } catch (const Error& error) {
-    if (!Choice::is_asked_for(error)) show_broken(bench, error, terminal, work);
+    if (bench.has_source() || !Choice::is_asked_for(error))
+      show_broken(bench, error, terminal, work);
     throw;
   }
   State state = first_state(bench.first(), terminal.screen());
@@ -145,7 +154,7 @@ void inspect(const Subject& subject, const Settings& settings, const TerminalOpt
   try {
     if (bench->is_read_by(Clock::now() + kBeforeScreens)) bench->first();
   } catch (const Error& error) {
-    choice = Choice::of(subject, settings, error);
+    choice = choice_after(error, *bench, subject, settings);
     bench.reset();
   }
   Terminal terminal(options, stop);
@@ -161,7 +170,7 @@ void inspect(const Subject& subject, const Settings& settings, const TerminalOpt
     try {
       if (look(*bench, terminal, stop, choice.has_value()) == Left::kQuit) return;
     } catch (const Error& error) {
-      choice = Choice::of(subject, settings, error);
+      choice = choice_after(error, *bench, subject, settings);
     }
     bench.reset();
   }
@@ -184,7 +193,7 @@ Played play(const Subject& subject, const Settings& settings, const Screen& scre
   try {
     begin(subject);
   } catch (const Error& error) {
-    choice = Choice::of(subject, settings, error);
+    choice = choice_after(error, *bench, subject, settings);
     out.screen = choice->draw(screen);
   }
   for (const Input& input : inputs) {

@@ -161,7 +161,11 @@ std::string working_text(std::string_view what, const Stopwatch& watch) {
 std::string status_text(const State& state, const Geometry& at) {
   if (state.question) return readable_text(state.question->text) + " (y/n)";
   if (!state.message.empty()) return readable_text(state.message);
-  if (state.change) return working_text("making the mask", state.change->watch);
+  if (state.change) {
+    const PendingChange& change = *state.change;
+    return working_text(fmt::format("making the mask, {:.0f}%,", 100 * change.fraction),
+                        change.watch);
+  }
   if (state.list.shown && !state.awaited) return list_status(state);
   const Place cursor = state.view.cursor;
   std::string out = fmt::format("{},{} {}", cursor.query, cursor.key, cell_state(state));

@@ -174,6 +174,7 @@ ScenePtr Workbench::read() {
   BufferPool buffers(kBufferBytes);
   const WorkScope scope({.pool = &buffers});
   read_start();
+  has_source_ = true;
   documents_ = read_documents(subject_.documents, loader_);
   tokens_ = read_tokens(subject_.tokens, loader_.max_bytes());
   const Chain chain = loader_.chain();
@@ -261,7 +262,11 @@ ScenePtr Workbench::made(const std::string& pipeline) {
   const Chain steps = load_chain(std::array{without_off_steps(pipeline)}, loader_.context());
   out->pipeline = spelled(pipeline, steps, loader_.context());
   out->chain.insert(out->chain.end(), steps.begin(), steps.end());
-  out->mask = maskctl::apply(start_, out->chain);
+  out->mask = start_;
+  for (std::size_t i = 0; i < out->chain.size(); ++i) {
+    fraction_ = static_cast<double>(i) / static_cast<double>(out->chain.size());
+    out->mask = maskctl::apply(out->mask, out->chain[i]);
+  }
   check_cells(out->mask);
   if (auto found = documents(out->mask)) {
     out->one_for_all = out->mask.batch() == 1;

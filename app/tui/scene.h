@@ -109,14 +109,16 @@ class Workbench {
   bool is_read_by(Time end) const { return work_.wait_until(end); }
   /// What is known of the SOURCE while it is read; null if that is nothing yet.
   ScenePtr loading() const;
-  /// How much of what is being read is there, 0 to 1.
-  double fraction_read() const { return fraction_; }
+  /// How much of what is being read or made is there, 0 to 1.
+  double fraction() const { return fraction_; }
   const std::string& name() const { return subject_.name; }
 
   /// The mask after the steps that the subject came with; waits until it is read. Throws what
   /// reading throws, Error(kInvalidArgument) for a mask without cells, Error(kShape) for ids and a
   /// second mask that do not fit.
   const ScenePtr& first();
+  /// True when the SOURCE has been read, and what first() has thrown is about something else.
+  bool has_source() const { return has_source_; }
   /// The mask after these steps, as a person writes them; a few recent ones are kept. Throws
   /// PipelineError, and Error when a step does not fit or leaves no cells.
   ScenePtr scene(const std::string& pipeline) { return scene_by(pipeline, Time::max()); }
@@ -155,6 +157,7 @@ class Workbench {
   std::optional<DocumentSource> documents_;  // that were given
   Tokens tokens_;                            // that were given
   std::shared_ptr<RowWeights> weights_;
+  bool has_source_ = false;
   ScenePtr first_;
   std::list<std::pair<std::string, ScenePtr>> recent_;  // the most recent first
   std::atomic<double> fraction_ = 0;

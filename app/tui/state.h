@@ -65,6 +65,7 @@ struct PendingChange {
   Change change = Change::kReplace;
   std::string pipeline;
   std::optional<Index> step = {};  // selected afterwards
+  double fraction = 0;             // that is made
   Stopwatch watch = {};
 };
 

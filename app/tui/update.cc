@@ -411,9 +411,10 @@ State first_state(ScenePtr scene, const Screen& screen) {
 }
 
 State update(State state, const Input& input, Workbench& bench) {
+  const bool waited = state.change.has_value();
   try {
     take(state, input, bench);
-    follow_change(state, bench, in_a_moment());
+    follow_change(state, bench, waited ? Workbench::Time() : in_a_moment());
   } catch (const Error& error) {
     state.message = error.what();
   }

@@ -10,6 +10,7 @@
 #include "app/tui/loading_mask.h"
 #include "app/tui/painter.h"
 #include "app/tui/plane_counts.h"
+#include "app/tui/searching.h"
 #include "app/tui/update.h"
 #include "maskctl/base/text.h"
 #include "support/catch_compat.h"
@@ -106,6 +107,7 @@ void walk(const Subject& subject, Index actions, unsigned seed) {
   Painter painter([] {});
   Counting counting([] {});
   ReportMaker reports([] {});
+  Searching searching([] {});
   Typist typist(seed);
   for (Index done = 0; done < actions; ++done) {
     for (const Input& input : typist.next()) {
@@ -113,6 +115,8 @@ void walk(const Subject& subject, Index actions, unsigned seed) {
       if (state.request == Request::kQuit) state.request.reset();
       reports.follow(state);
       counting.follow(state);
+      searching.follow(state);
+      if (go_on(state)) check_view(state);
       const Canvas screen = painter.draw(state, in_a_moment());
       if (screen.rows() != state.screen.rows || screen.columns() != state.screen.columns) {
         FAIL_CHECK("the screen is not filled");
@@ -134,8 +138,12 @@ TEST_CASE("tui: a random walk keeps the cursor on the screen", "[tui]") {
   Subject batch = subject_of("gen:full:n=64,b=6,h=3",
                              {"doc:lens=20+24+20 | causal", "batch:4{heads:2{open:q=40,k=5}}"});
   batch.documents = {DocumentForm::kSegments, "gen:segments:lens=20+24+20"};
+  Subject labelled = subject_of(samples + "leaked.npy", {});
+  labelled.tokens = samples + "leaked_tokens.txt";
   const std::vector<Subject> subjects = {
       batch,
+      labelled,
+      subject_of("gen:causal:n=5,h=2", {}),
       subject_of("gen:segments:lens=9+6+9", {"causal"}),
       subject_of(samples + "leaked.npy", {}),
       subject_of(samples + "heads.npy", {}, "gen:causal:n=16"),
@@ -231,6 +239,48 @@ TEST_CASE("tui: a search waits until what it needs is counted") {
   CHECK_FALSE(state.awaited);
   CHECK(state.cell() == Cell{4, 0, 0, 1});
   CHECK(contains(state.found, "from the start again"));
+}
+
+TEST_CASE("tui: a search for a place that takes long goes on beside the screens, and stops") {
+  Workbench bench(subject_of("gen:random:n=100_000,sparsity=0.5,seed=1", {}), Settings());
+  State state = first_state(bench.first(), {24, 80});
+  state.target = "empty";
+  Searching searching([] {});
+  // Counts would take minutes; a search for single rows needs none.
+  PlaceAsked asked{state.scene, 0, 0, Sources::kBoth, Target::kEmptyRow, {0, 0}};
+  state.awaited = Awaited{};
+  state.looked_for = PlaceSearch{asked};
+  searching.follow(state);
+  CHECK(searching.busy());
+  CHECK(contains(Painter([] {}).draw(state, Grids::Time()).text(), "searching for 0 s"));
+  state = update(std::move(state), {"<Esc>"}, bench);
+  CHECK(state.message == "the search is stopped");
+  searching.follow(state);
+  CHECK_FALSE(searching.busy());
+}
+
+TEST_CASE("tui: while a mask is made, what was there before stays, and <Esc> returns to it") {
+  Workbench bench(subject_of("gen:full:n=64", {"causal"}), Settings());
+  State state = first_state(bench.first(), {24, 80});
+  const PendingChange change{Change::kReplace, "causal | window:keys=9"};
+  state.change = change;
+  CHECK(contains(Painter([] {}).draw(state, Grids::Time::max()).text(), "making the mask, 0%"));
+  state = update(std::move(state), {"<Esc>"}, bench);
+  CHECK_FALSE(state.change);
+  CHECK(state.message == "stopped; the pipeline is as it was");
+  CHECK(state.scene->pipeline == "causal");
+  state.change = change;
+  state = update(std::move(state), {"a"}, bench);
+  CHECK(state.prompt == Prompt::kNone);
+  CHECK(contains(state.message, "is being made"));
+  state = after_pause(std::move(state), bench, Workbench::Time::max());
+  CHECK(state.scene->pipeline == change.pipeline);
+  CHECK(state.undo.size() == 1);
+  state.change = PendingChange{Change::kReplace, "causal | slice:q=0:0"};
+  state = after_pause(std::move(state), bench, Workbench::Time::max());
+  CHECK_FALSE(state.change);
+  CHECK(contains(state.message, "no cells"));
+  CHECK(state.scene->pipeline == change.pipeline);
 }
 
 TEST_CASE("tui: a pipeline that is replaced stops what was counted of it") {
