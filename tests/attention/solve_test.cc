@@ -7,6 +7,7 @@
 #include <functional>
 #include <limits>
 
+#include "maskctl/attention/verify/solve/slots.h"
 #include "maskctl/attention/verify/solve/together.h"
 #include "maskctl/base/error.h"
 #include "support/catch_compat.h"
@@ -130,7 +131,7 @@ TEST_CASE("rows that are solved together are what each is by itself", "[solve]")
   Index together = 0, alone = 0;
   for (int n = 0; n < 12; ++n) {  // a share of fewer says little
     const twin::SolvedProblem problem = determined(static_cast<std::uint64_t>(n) + 40);
-    const solving::SolveCall call(problem.request, problem.given);
+    const solving::SolveCall call(problem.request, problem.given, 64);
     std::vector<solving::Head> heads;
     for (Index h = 0; h < problem.heads; ++h) heads.push_back({0, h});
     const Range rows{3, std::min<Index>(24, problem.applied.queries)};
@@ -239,6 +240,67 @@ TEST_CASE("a mask is solved beside all that changes weights", "[solve]") {
     CHECK(got.found == got.differing);
     CHECK(got.heavy_undecided == 0);
   }
+}
+
+TEST_CASE("keys of equal values are told apart by their weights", "[solve]") {
+  const DType dtype = GENERATE(DType::kFloat32, DType::kFloat16);
+  INFO(name(dtype));
+  for (const std::uint64_t seed : {1, 2}) {
+    TinyCall call(seed, 32, 8, DType::kFloat32);
+    NamedArguments& arguments = call.request.arguments;
+    // Every sixth key has the same value, as in a text that repeats.
+    Tensor& value = arguments.arrays.at("value");
+    const Index row = value.elements() / 32;
+    for (Index j = 6; j < 32; ++j) {
+      std::copy_n(value.as<float>().begin() + (j % 6) * row, row,
+                  value.as<float>().begin() + j * row);
+    }
+    for (auto& [name, array] : arguments.arrays) array = astype(array, dtype);
+    arguments.mask = call.applied.mask();
+    call.given = {{"out", run(*call.request.operation, arguments).at("out")}};
+    arguments.mask = call.request.declared;
+    const SolvedMask solved = solve_mask(call.request, call.given);
+    CHECK(solved.undecided() <= 32);
+    twin::Cells got = twin::Cells::of(solved.mask), alike = twin::Cells::of(solved.alike);
+    twin::Cells light = twin::Cells::of(solved.light), unsolved = twin::Cells::of(solved.unsolved);
+    for (std::size_t n = 0; n < got.open.size(); ++n) {
+      if (alike.open[n] || light.open[n] || unsolved.open[n]) continue;
+      CHECK(got.open[n] == call.applied.open[n]);
+    }
+  }
+}
+
+TEST_CASE("the pages that a kernel read are solved", "[solve]") {
+  const DType dtype = GENERATE(DType::kFloat32, DType::kBFloat16);
+  // Three sequences over 12 pages of 4 slots.
+  VerifyRequest request;
+  request.operation = find_operation("page_attention");
+  NamedArguments& call = request.arguments;
+  call.arrays["query"] = astype(random_normal({3, 4, 16}, 1), dtype);
+  call.arrays["key_cache"] = astype(random_normal({12, 2, 4, 16}, 2), dtype);
+  call.arrays["value_cache"] = astype(random_normal({12, 2, 4, 16}, 3), dtype);
+  call.options["kv_layout"] = "heads_first";
+  const auto integers = [](std::vector<Index> shape, const std::vector<std::int32_t>& numbers) {
+    Tensor out(DType::kInt32, std::move(shape));
+    std::ranges::copy(numbers, out.as<std::int32_t>().begin());
+    return out;
+  };
+  call.arrays["context_lens"] = integers({3}, {12, 9, 16});
+  const std::vector<std::int32_t> declared{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11};
+  std::vector<std::int32_t> applied = declared;
+  std::swap(applied[1], applied[9]);  // sequence 0 reads page 9 in place of page 1
+  call.context.backend = Backend::kReference;
+  call.arrays["block_tables"] = integers({3, 4}, applied);
+  const NamedResults given = run(*request.operation, call);
+  const Mask read = *over_slots(request, given)->request.declared;
+  call.arrays["block_tables"] = integers({3, 4}, declared);
+  const SlotCall slots = *over_slots(request, given);
+  CHECK(slots.page_size == 4);
+  const SolvedMask solved = solve_mask(slots.request, slots.given, {}, slots.page_size);
+  CHECK(solved.unsolved_rows == 0);
+  twin::Cells got = twin::Cells::of(solved.mask), wanted = twin::Cells::of(read);
+  CHECK(got.open == wanted.open);
+  CHECK(wanted.open != twin::Cells::of(*slots.request.declared).open);
 }
 
 TEST_CASE("a mask that cannot be told is refused", "[solve]") {

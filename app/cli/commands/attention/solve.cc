@@ -1,7 +1,12 @@
 #include "app/cli/commands/attention/solve.h"
 
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
 #include <algorithm>
+#include <iterator>
 #include <new>
+#include <set>
 #include <span>
 #include <vector>
 
@@ -76,10 +81,38 @@ std::string drawing(const Mask& declared, const SolvedReport& report, const Sess
   return "\n" + draw_text(figure, stdout_drawing(Style::kAuto, session.settings().color));
 }
 
+/// The pages of which a row reads any slot.
+std::set<Index> pages_of(const Mask& mask, const Cell& at, Index page_size) {
+  std::vector<maskctl::Run> scratch;
+  std::set<Index> out;
+  mask.plane(at.batch, at.head)->rows({at.query, at.query + 1}, [&](Range, const Keys& keys) {
+    for (const maskctl::Run& run : as_runs(keys, scratch)) {
+      for (Index page = run.begin / page_size; page * page_size < run.end; ++page) out.insert(page);
+    }
+  });
+  return out;
+}
+
+/// Of the first row that differs.
+std::string pages_text(const Mask& declared, const SolvedReport& report, Index page_size) {
+  if (page_size == 0 || report.diff.equal()) return "";
+  const Cell at = *report.diff.first;
+  const std::set<Index> wanted = pages_of(declared, at, page_size);
+  const std::set<Index> read = pages_of(report.solved.mask, at, page_size);
+  std::vector<Index> more, less;
+  std::ranges::set_difference(read, wanted, std::back_inserter(more));
+  std::ranges::set_difference(wanted, read, std::back_inserter(less));
+  const auto list = [](const std::vector<Index>& pages) {
+    return pages.empty() ? "none" : fmt::format("{}", fmt::join(pages, ", "));
+  };
+  return fmt::format("{:<18}query {} read beside its own: {}; left out: {}\n", "pages", at.query,
+                     list(more), list(less));
+}
+
 }  // namespace
 
 Answer solved_answer(const VerifyOptions& options, const Mask& declared, SolvedMask solved,
-                     const Session& session) {
+                     const Session& session, Index page_size) {
   SolvedReport report;
   report.operation = operation_named(options.operation).name;
   report.solved = std::move(solved);
@@ -88,8 +121,9 @@ Answer solved_answer(const VerifyOptions& options, const Mask& declared, SolvedM
   const SolvedMask& found = report.solved;
   const Mask undecided = zip(Op::kOr, zip(Op::kOr, found.light, found.alike), found.unsolved);
   report.undecided = first_cells(undecided);
-  std::string text =
-      options.json ? solved_json(report) : solved_text(report) + drawing(declared, report, session);
+  std::string text = options.json ? solved_json(report)
+                                  : solved_text(report) + pages_text(declared, report, page_size) +
+                                        drawing(declared, report, session);
   if (!options.output.dest.empty()) write_output(found.mask, options.output, session);
   return {std::move(text), solved_status(report)};
 }

@@ -7,8 +7,9 @@
 
 namespace maskctl::app {
 
-/// Writes the mask and says how it differs from the declared one.
+/// Writes the mask and says how it differs from the declared one; with a `page_size`, as many keys
+/// each are a page.
 Answer solved_answer(const VerifyOptions& options, const Mask& declared,
-                     attention::SolvedMask solved, const Session& session);
+                     attention::SolvedMask solved, const Session& session, Index page_size = 0);
 
 }  // namespace maskctl::app

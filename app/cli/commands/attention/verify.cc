@@ -22,6 +22,7 @@
 #include "app/session/save.h"
 #include "maskctl/attention/verify/borders.h"
 #include "maskctl/attention/verify/judge.h"
+#include "maskctl/attention/verify/solve/slots.h"
 #include "maskctl/attention/verify/solve/solve.h"
 #include "maskctl/base/error.h"
 #include "maskctl/inspect/recognise/moved_borders.h"
@@ -270,11 +271,15 @@ Judged judged_call(const VerifyOptions& options, Loader& loader) {
   return out;
 }
 
-/// Whether the arrays may say more of single cells than was told.
-bool solvable(const VerifyOptions& options, const Judgement& judgement) {
-  const bool told = judgement.verdict == Verdict::kAnother ||
-                    (judgement.verdict == Verdict::kObeys && judgement.least_cell < 1);
-  return !told && !options.given.empty() && operation_named(options.operation).takes_mask();
+/// What --solve would tell beyond the verdict, from the same arrays; empty where nothing.
+std::string next_text(const VerifyOptions& options, const Judgement& judgement) {
+  const bool solvable = judgement.verdict != Verdict::kAnother && !options.given.empty() &&
+                        operation_named(options.operation).takes_mask();
+  if (!solvable) return "";
+  const bool told = judgement.verdict == Verdict::kObeys && judgement.least_cell < 1;
+  return fmt::format(
+      "{:<18}--solve tells {}, from the same arrays\n", "next",
+      told ? "lighter cells, down to the rounding of the output" : "it cell by cell");
 }
 
 Answer answer_of(const VerifyOptions& options, const GivenReport& report, const Session& session) {
@@ -289,9 +294,7 @@ Answer answer_of(const VerifyOptions& options, const GivenReport& report, const 
   const std::string operation(operation_named(options.operation).name);
   std::string text = checks_text(report.checks) +
                      fmt::format("{:<18}{}\n", "verdict", verdict_text(report.judgement));
-  if (solvable(options, report.judgement)) {
-    text += fmt::format("{:<18}--solve tells it cell by cell, from the same arrays\n", "next");
-  }
+  text += next_text(options, report.judgement);
   return {options.json ? verify_json(operation, report) : std::move(text),
           status_of(report.judgement.verdict)};
 }
@@ -308,6 +311,11 @@ Answer solve_given(const VerifyOptions& as_written, Session& session) {
   Judged call = judged_call(options, loader);
   VerifyRequest& request = call.request;
   const NamedResults given = given_results(options, loader);
+  if (auto slots = attention::over_slots(request, given)) {
+    attention::SolvedMask solved = solve_mask(slots->request, slots->given, {}, slots->page_size);
+    return solved_answer(options, *slots->request.declared, std::move(solved), session,
+                         slots->page_size);
+  }
   request.declared = applied_mask(request);
   attention::SolvedMask solved = solve_mask(request, given, alternatives_of(call));
   const Mask declared = request.declared ? *request.declared : full_like(solved.mask);

@@ -6,6 +6,9 @@
 #include <vector>
 
 #include "maskctl/attention/arrays/checks.h"
+#include "maskctl/attention/operations/paged/page_attention.h"
+#include "maskctl/attention/operations/paged/ragged_decode_attention.h"
+#include "maskctl/attention/operations/paged/ragged_page_attention.h"
 #include "maskctl/attention/problems/context.h"
 #include "maskctl/attention/problems/paged_problem.h"
 
@@ -44,6 +47,13 @@ void add_sequences(PagedProblem& problem, const SequenceArrays& names, std::span
 
 /// The `left` of a window of w keys. Throws below 1.
 std::optional<Index> left_of_window(std::optional<Index> sliding_window);
+
+/// A call as kernels take it, checked; its arrays must live as long.
+PagedProblem problem_of(const PageAttentionInputs& in, const PageAttentionOptions& options);
+PagedProblem problem_of(const RaggedDecodeAttentionInputs& in,
+                        const RaggedDecodeAttentionOptions& options);
+PagedProblem problem_of(const RaggedPageAttentionInputs& in,
+                        const RaggedPageAttentionOptions& options);
 
 /// Softmax over the visible keys, times the values and value_scale, in the shape and dtype of the
 /// queries. Rows of no sequence and rows that see nothing are 0.

@@ -48,7 +48,7 @@ KvLayout layout_of(const PageAttentionInputs& in, const PageAttentionOptions& op
                   shape_text(in.key_cache->shape()), a, b, a, b));
 }
 
-Tensor page_attention(const PageAttentionInputs& in, const PageAttentionOptions& options) {
+PagedProblem problem_of(const PageAttentionInputs& in, const PageAttentionOptions& options) {
   check_decoding_query(in.query);
   check_cache({"query", in.query}, {"key_cache", in.key_cache}, {"value_cache", in.value_cache});
   const Index rows = in.query->extent(0);
@@ -67,7 +67,11 @@ Tensor page_attention(const PageAttentionInputs& in, const PageAttentionOptions&
   for (Index n = 0; n < rows; ++n) owned.push_back({n, n + (lengths[as_size(n)] != 0)});
   add_sequences(problem, {"context_lens", "block_tables"}, owned, lengths, std::move(tables),
                 in.block_tables->extent(1));
-  return paged_attention(problem, options.context);
+  return problem;
+}
+
+Tensor page_attention(const PageAttentionInputs& in, const PageAttentionOptions& options) {
+  return paged_attention(problem_of(in, options), options.context);
 }
 
 }  // namespace maskctl::attention

@@ -37,8 +37,8 @@ void add_ranges(PagedProblem& problem, const RaggedDecodeAttentionInputs& in) {
 
 }  // namespace
 
-Tensor ragged_decode_attention(const RaggedDecodeAttentionInputs& in,
-                               const RaggedDecodeAttentionOptions& options) {
+PagedProblem problem_of(const RaggedDecodeAttentionInputs& in,
+                        const RaggedDecodeAttentionOptions& options) {
   check_decoding_query(in.query);
   check_cache({"query", in.query}, {"key", in.key}, {"value", in.value}, in.query->extent(0));
   // Row b is page b, which holds all its keys.
@@ -51,7 +51,12 @@ Tensor ragged_decode_attention(const RaggedDecodeAttentionInputs& in,
   problem.tiles.keys = options.kv_blocksize;
   check_call(problem);
   add_ranges(problem, in);
-  return paged_attention(problem, options.context);
+  return problem;
+}
+
+Tensor ragged_decode_attention(const RaggedDecodeAttentionInputs& in,
+                               const RaggedDecodeAttentionOptions& options) {
+  return paged_attention(problem_of(in, options), options.context);
 }
 
 }  // namespace maskctl::attention

@@ -24,8 +24,8 @@ PagedProblem ragged_problem(const Tensor& queries, const PagedCache& cache,
 
 }  // namespace
 
-Tensor ragged_page_attention(const RaggedPageAttentionInputs& in,
-                             const RaggedPageAttentionOptions& options) {
+PagedProblem problem_of(const RaggedPageAttentionInputs& in,
+                        const RaggedPageAttentionOptions& options) {
   check_rank("queries", in.queries, 3);
   check_cache({"queries", in.queries}, {"kv_pages", in.kv_pages}, {"kv_pages", in.kv_pages});
   if (in.kv_pages->extent(2) % 2 != 0) {
@@ -48,7 +48,12 @@ Tensor ragged_page_attention(const RaggedPageAttentionInputs& in,
       checked_rows("query_start_loc", in.query_start_loc, listed, count, in.queries->extent(0));
   add_sequences(problem, {"context_lens", "block_tables"}, rows, lengths, std::move(tables),
                 in.block_tables->extent(1));
-  return paged_attention(problem, options.context);
+  return problem;
+}
+
+Tensor ragged_page_attention(const RaggedPageAttentionInputs& in,
+                             const RaggedPageAttentionOptions& options) {
+  return paged_attention(problem_of(in, options), options.context);
 }
 
 // Version 3.

@@ -22,8 +22,8 @@ namespace {
 
 /// The most bytes of products of values that are kept.
 constexpr double kMostProducts = 400e6;
-/// The error of a weight in f32, relative: that of its logit.
-constexpr double kWeightSums = 8 * 0x1p-24;
+/// The error of a weight in f32, relative: that of its logit, which grows with what is summed.
+constexpr double kWeightSums = 8 * 0x1p-24, kLogitSums = 0x1p-24;
 
 [[noreturn]] void untold(const std::string& why) {
   throw Error(Errc::kInvalidArgument, "the mask cannot be told: " + why);
@@ -140,6 +140,25 @@ Dims dims_of(const Operation& operation, const NamedArguments& arguments) {
           arguments.arrays.at("value").extent(3)};
 }
 
+/// [B,H,Tq]: |scale| |q| times the largest |k|.
+std::vector<double> logit_sizes(const std::vector<double>& q, const std::vector<double>& k,
+                                const Dims& d, double scale) {
+  std::vector<double> largest(as_size(d.batch * d.kv_heads)), out;
+  for (Index n = 0; n < d.batch * d.kv_heads * d.keys; ++n) {
+    const double* const key = k.data() + n * d.dim;
+    double& most = largest[as_size(n / d.keys)];
+    most = std::max(most, solving::dot(key, key, d.dim));
+  }
+  out.reserve(as_size(d.batch * d.q_heads * d.queries));
+  for (Index n = 0; n < d.batch * d.q_heads * d.queries; ++n) {
+    const double* const query = q.data() + n * d.dim;
+    const Index b = n / (d.q_heads * d.queries), h = n / d.queries % d.q_heads;
+    const double key = largest[as_size(b * d.kv_heads + d.kv_head(h))];
+    out.push_back(std::abs(scale) * std::sqrt(solving::dot(query, query, d.dim) * key));
+  }
+  return out;
+}
+
 }  // namespace
 
 struct SolveCall::Products {
@@ -151,7 +170,8 @@ struct SolveCall::Products {
   std::deque<One> heads;
 };
 
-SolveCall::SolveCall(const VerifyRequest& request, const NamedResults& given) {
+SolveCall::SolveCall(const VerifyRequest& request, const NamedResults& given, Index tile)
+    : tile_(tile) {
   const NamedArguments& arguments = request.arguments;
   check_call(*request.operation, arguments, given);
   check_shapes(*request.operation, arguments, request.declared ? &*request.declared : nullptr,
@@ -186,6 +206,7 @@ SolveCall::SolveCall(const VerifyRequest& request, const NamedResults& given) {
     const double* v = &v_[n * as_size(d_.value_dim)];
     squares_[n] = solving::dot(v, v, d_.value_dim);
   }
+  logit_sizes_ = logit_sizes(q_, k_, d_, scale_);
   empty_out_.resize(as_size(d_.batch * d_.kv_heads * d_.value_dim));
   if (options_.empty_row == EmptyRow::kMean) {
     for (Index n = 0; n < std::ssize(v_); ++n) {
@@ -203,6 +224,11 @@ SolveCall::SolveCall(const VerifyRequest& request, const NamedResults& given) {
   const bool short_inputs = inputs > 2 * epsilon(DType::kFloat32);
   weights_ = square(kWeightSums) + (short_inputs ? square(inputs / 2) / 3 : 0);
   products_ = std::make_shared<Products>(as_size(d_.batch * d_.kv_heads));
+}
+
+double SolveCall::weight_variance(Head head, Index i) const {
+  const Index at = (head.b * d_.q_heads + head.h) * d_.queries + i;
+  return weights_ + square(kLogitSums * logit_sizes_[as_size(at)]);
 }
 
 std::span<const double> SolveCall::out(Head head, Index i) const {

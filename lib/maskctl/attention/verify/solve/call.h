@@ -21,9 +21,11 @@ class SolveCall {
  public:
   /// Throws Error(kInvalidArgument) "the mask cannot be told: ..." for a call that is not softmax
   /// attention over single keys, and without "out"; what the operation throws for shapes.
-  SolveCall(const VerifyRequest& request, const NamedResults& given);
+  SolveCall(const VerifyRequest& request, const NamedResults& given, Index tile);
 
   const Dims& dims() const { return d_; }
+  /// Keys that a kernel may have read or left out as a whole.
+  Index tile() const { return tile_; }
   EmptyRow empty_row() const { return options_.empty_row; }
   /// The values of a head [Tk,Dv], and the square of each.
   const double* values(Head head) const { return &v_[value_head(head) * per_value_head()]; }
@@ -46,8 +48,9 @@ class SolveCall {
   double own_variance(std::span<const double> out) const;
   /// That of an lse.
   double lse_variance(double lse) const;
-  /// The variance of a weight relative to itself, by the precision of the inputs.
-  double weight_variance() const { return weights_; }
+  /// The variance of a weight of query i relative to itself, by the precision of the inputs and by
+  /// the size of logits, whose terms are summed in f32.
+  double weight_variance(Head head, Index i) const;
   /// v_j . v_k of all keys of a head, where there is room to keep them; else null.
   const double* value_products(Head head) const;
 
@@ -59,9 +62,11 @@ class SolveCall {
   void add_bias(Head head, Range rows, double* s) const;
 
   Dims d_;
+  Index tile_;
   SoftmaxOptions options_;
   double scale_ = 1;
   std::vector<double> q_, k_, v_, out_, lse_, bias_, sinks_, squares_, empty_out_;
+  std::vector<double> logit_sizes_;  // [B,H,Tq]: a bound of the sums of products of each query
   BroadcastStrides bias_at_;
   std::optional<TensorView> sink_array_;
   Tensor kept_sinks_;

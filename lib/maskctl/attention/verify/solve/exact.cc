@@ -101,16 +101,16 @@ class WhitenedRow {
     double rest = 0;
     for (auto at = middle; at != keys.end(); ++at) rest += energy(*at);
     keys.erase(middle, keys.end());
-    return covariance_of(keys, call_.own_variance(out_) +
-                                   call_.weight_variance() * rest / static_cast<double>(dim()));
+    return covariance_of(keys, call_.own_variance(out_) + call_.weight_variance(head_, row_) *
+                                                              rest / static_cast<double>(dim()));
   }
 
   std::vector<double> covariance_of(const std::vector<Index>& keys, double own) const {
     const Index count = std::ssize(keys), n = dim();
     std::vector<double> columns(as_size(n * count)), out(as_size(n * n));
     for (Index m = 0; m < count; ++m) {
-      const double factor =
-          std::sqrt(call_.weight_variance()) * weighed_.weights[as_size(keys[as_size(m)])];
+      const double factor = std::sqrt(call_.weight_variance(head_, row_)) *
+                            weighed_.weights[as_size(keys[as_size(m)])];
       for (Index x = 0; x < n; ++x)
         columns[as_size(x * count + m)] = factor * value(keys[as_size(m)])[x];
     }

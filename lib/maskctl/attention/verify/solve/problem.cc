@@ -28,8 +28,8 @@ void RowProblem::add_head(Head head) {
   for (Index j = 0; j < keys(); ++j) {
     if (base_[as_size(j)]) size += square(terms.weights[as_size(j)]) * call_.squares(head)[j];
   }
-  terms.variance = call_.own_variance(out) +
-                   call_.weight_variance() * size / static_cast<double>(std::max<Index>(dim, 1));
+  terms.variance = call_.own_variance(out) + call_.weight_variance(head, row_) * size /
+                                                 static_cast<double>(std::max<Index>(dim, 1));
   terms.empty_cost = empty_cost(call_, head, row_, terms.variance);
   equations_ += dim + (call_.lse(head, row_) ? 1 : 0);
   terms_.push_back(std::move(terms));

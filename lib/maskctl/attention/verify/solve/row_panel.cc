@@ -52,7 +52,8 @@ void RowPanel::add_row(const HeadRows& weighed, Index r, const std::uint8_t* ope
     weights_[at(r) + as_size(j)] += u[j];
   }
   const double variance =
-      call_.own_variance(given) + call_.weight_variance() * size / static_cast<double>(dim_);
+      call_.own_variance(given) +
+      call_.weight_variance(terms.head, rows_.begin + r) * size / static_cast<double>(dim_);
   const double deviation = std::sqrt(variance), sink = weighed.sinks[as_size(r)] / deviation;
   const double out_square = solving::dot(given.data(), given.data(), dim_);
   for (Index j = 0; j < keys_; ++j) {

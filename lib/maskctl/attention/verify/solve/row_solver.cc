@@ -6,6 +6,7 @@
 
 #include "maskctl/attention/verify/rounding.h"
 #include "maskctl/attention/verify/solve/least_squares.h"
+#include "maskctl/attention/verify/solve/sphere.h"
 
 namespace maskctl::attention::solving {
 namespace {
@@ -204,8 +205,8 @@ std::optional<RowAnswer> RowSolver::solve(std::span<const Head> heads, Index row
     return answer;
   };
   const bool enough_equations = equations + 1 >= problem.keys();
-  const auto by_least_squares = [&](const RowProblem& based) -> std::optional<RowAnswer> {
-    const auto all = solve_all(based, noise_);
+  const auto with_uncertain =
+      [&](const std::optional<LeastSquares>& all) -> std::optional<RowAnswer> {
     if (!all) return {};
     auto answer = taken(problem.at(all->open), true);
     if (!answer) return {};
@@ -215,12 +216,13 @@ std::optional<RowAnswer> RowSolver::solve(std::span<const Head> heads, Index row
     }
     return answer;
   };
+  // Where a few heavy keys are supposed that are closed, rounding is taken for too large.
+  const RowProblem all_open(call_, {heads.begin(), heads.end()}, row,
+                            OpenKeys(as_size(problem.keys()), 1));
   if (enough_equations) {
-    // Where a few heavy keys are supposed that are closed, rounding is taken for too large.
     const auto by_any_base = [&] {
-      auto answer = by_least_squares(problem);
-      const OpenKeys all(as_size(problem.keys()), 1);
-      return answer ? answer : by_least_squares({call_, {heads.begin(), heads.end()}, row, all});
+      auto answer = with_uncertain(solve_all(problem, noise_));
+      return answer ? answer : with_uncertain(solve_all(all_open, noise_));
     };
     if (auto answer = tried(all_, by_any_base)) return answer;
   }
@@ -233,6 +235,8 @@ std::optional<RowAnswer> RowSolver::solve(std::span<const Head> heads, Index row
     return taken(tiles);
   };
   if (auto answer = tried(runs_, by_runs)) return answer;
+  const auto by_sets = [&] { return with_uncertain(solve_sets(all_open, noise_, cheap)); };
+  if (auto answer = tried(sets_, by_sets)) return answer;
   return tried(many_, [&] {
     return by_many_flips(search, std::array<const State*, 3>{&base, &ends, &tiles}, cheap / 2);
   });

@@ -52,7 +52,7 @@ class RowSolver {
 
   const SolveCall& call_;
   double noise_;
-  Attempts all_, runs_, many_;  // ways that take long
+  Attempts all_, runs_, sets_, many_;  // ways that take long
 };
 
 }  // namespace maskctl::attention::solving

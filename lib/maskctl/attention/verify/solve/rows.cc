@@ -73,7 +73,8 @@ class HeadErrors {
     for (Index x = 0; x < dim; ++x) error[x] -= out[as_size(x)];
     double size = 0;
     for (Index j = 0; j < keys; ++j) size += square(masked[j]) * call_.squares(head_)[j];
-    const double own = call_.own_variance(out), weights = call_.weight_variance() * size;
+    const double own = call_.own_variance(out),
+                 weights = call_.weight_variance(head_, rows_.begin + r) * size;
     variance_.push_back(own + weights / static_cast<double>(std::max<Index>(dim, 1)));
     spread_.push_back(weights / variance_.back());
   }

@@ -10,7 +10,6 @@
 namespace maskctl::attention::solving {
 namespace {
 
-constexpr Index kTile = 64;
 /// How often the ends of runs are moved.
 constexpr int kMostMoves = 12;
 /// A cost that is lower by this part only is not lower.
@@ -151,13 +150,14 @@ State one_run(const RowProblem& problem, State state) {
 
 State change_tiles(const RowProblem& problem, State state, double enough) {
   const StopPoll poll;
+  const Index tile = problem.call().tile();
   while (state.cost > enough) {
     State best = state;
-    for (Index from = 0; from < problem.keys(); from += kTile) {
+    for (Index from = 0; from < problem.keys(); from += tile) {
       poll();
       for (const bool open : {true, false}) {
         Walk walk(problem, state, best);
-        for (Index j = from; j < std::min(from + kTile, problem.keys()); ++j) walk.set(j, open);
+        for (Index j = from; j < std::min(from + tile, problem.keys()); ++j) walk.set(j, open);
         walk.keep();
       }
     }

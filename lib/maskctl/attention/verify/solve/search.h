@@ -12,7 +12,7 @@ using State = RowProblem::State;
 State move_ends(const RowProblem& problem, State state, double enough);
 /// The cheapest single run of keys; the state itself where that would take too long.
 State one_run(const RowProblem& problem, State state);
-/// Tiles of 64 keys are opened or closed.
+/// Tiles of keys are opened or closed.
 State change_tiles(const RowProblem& problem, State state, double enough);
 
 /// Flips up to `most` keys, one after another; of the supports of each size the `width` cheapest

@@ -67,9 +67,9 @@ void check_rows(const SolveCall& call) {
 }  // namespace
 
 SolvedMask solve_mask(const VerifyRequest& request, const NamedResults& given,
-                      std::span<const Alternative> alternatives) {
+                      std::span<const Alternative> alternatives, Index tile) {
   const WorkScope scope(request.arguments.context.limits());
-  const SolveCall call(request, given);
+  const SolveCall call(request, given, tile);
   check_rows(call);
   const Dims& d = call.dims();
   const Mask supposed = request.declared ? *request.declared : full_mask(1, 1, d.queries, d.keys);

@@ -31,11 +31,12 @@ struct SolvedMask {
 /// fit is searched for: ends of runs and tiles that have moved, a few odd cells, and, where the
 /// heads of one mask have as many channels together as there are keys, any set of keys. Heads and
 /// batches share a mask as the declared one says; where they contradict that, each has its own.
+/// Tiles have `tile` keys.
 ///
 /// Costs a few products of queries with keys in float64 for rows that fit. Throws
 /// Error(kInvalidArgument) where the mask cannot be told: a call that is not softmax attention over
 /// query, key and value, outputs that are NaN, or outputs of which hardly a row can be explained.
 SolvedMask solve_mask(const VerifyRequest& request, const NamedResults& given,
-                      std::span<const Alternative> alternatives = {});
+                      std::span<const Alternative> alternatives = {}, Index tile = 64);
 
 }  // namespace maskctl::attention

@@ -1,0 +1,24 @@
+// Attention over pages as softmax attention over all slots of the cache, so that the pages that a
+// kernel read are solved as a mask.
+#pragma once
+
+#include <optional>
+
+#include "maskctl/attention/verify/verify.h"
+
+namespace maskctl::attention {
+
+/// A call over pages, rewritten: query rows [1, rows, Hq, D], and key j is slot j % page_size of
+/// page j / page_size.
+struct SlotCall {
+  VerifyRequest request;  // flash_attention; `declared` are the slots of the block tables
+  NamedResults given;     // "out" in the shape of that call
+  Index page_size = 1;
+};
+
+/// Absent for other operations than page_attention, ragged_page_attention and
+/// ragged_decode_attention, of which each batch is a page. Throws what the operation throws, and
+/// Error(kLimit) for more cells than a mask of slots may have.
+std::optional<SlotCall> over_slots(const VerifyRequest& request, const NamedResults& given);
+
+}  // namespace maskctl::attention
