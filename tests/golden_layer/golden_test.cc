@@ -35,7 +35,7 @@ GoldenContext giving(const Mask& mask) {
 GoldenEntry entry_of(Expect expect, const std::string& value) {
   GoldenEntry out;
   out.name = "one";
-  out.expected = {{.expect = expect, .value = value, .holds = {}, .place = {}}};
+  out.expected = {{.expect = expect, .value = value, .holds = {}, .region = {}}};
   return out;
 }
 
@@ -151,7 +151,7 @@ TEST_CASE("all that an entry expects must be so", "[golden]") {
   const test::Scratch scratch;
   GoldenEntry entry = recorded_entry(causal(8));
   entry.expected.push_back(
-      {.expect = Expect::kStats, .value = scratch / "m.json", .holds = {}, .place = {}});
+      {.expect = Expect::kStats, .value = scratch / "m.json", .holds = {}, .region = {}});
   update_golden(entry, giving(causal(8)));
   CHECK(check_golden(entry, giving(causal(8))).status == Status::kPassed);
   const GoldenResult result = check_golden(entry, giving(causal(8, 1)));

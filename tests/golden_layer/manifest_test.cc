@@ -41,7 +41,7 @@ TEST_CASE("a manifest gives its entries", "[golden]") {
   CHECK(first.as_line == 5);
   CHECK(first.transforms_line == 6);
   CHECK(first.line == 2);
-  CHECK(first.expected[0].place.begin_line == 8);
+  CHECK(first.expected[0].region.begin_line == 8);
   const GoldenEntry& second = manifest.entries[1];
   CHECK(second.transforms == std::vector<std::string>{"not"});
   REQUIRE(second.expected.size() == 1);
