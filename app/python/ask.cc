@@ -91,10 +91,8 @@ struct Line {
   std::string_view command_;
 };
 
-Session session_of(const Line& line, const GivenSources& given, FrontEnd front_end) {
-  Session session(line.settings, std::move(front_end));
+void give(Session& session, const GivenSources& given) {
   for (const auto& [name, value] : given) session.give(name, value);
-  return session;
 }
 
 /// So few elements are read before anybody could press a key, and in less time than a thread takes
@@ -130,11 +128,12 @@ Reply ask(const std::string& command, const Words& words, const GivenSources& gi
   const Run run = row->declare(line.own);
   line.take(words);
   Reply reply;
-  Session session = session_of(
-      line, given,
+  Session session(
+      line.settings,
       {.note = [&reply](std::string_view text) { reply.notes.emplace_back(text); },
        .progress = {},
        .arrays = [&reply](std::vector<NamedTensor> made) { reply.arrays = std::move(made); }});
+  give(session, given);
   attend(session, wants_stop, [&] {
     Answer answer = run(session);
     reply.text = std::move(answer.text);
@@ -146,7 +145,8 @@ Reply ask(const std::string& command, const Words& words, const GivenSources& gi
 LoadedMask read_source(const std::string& source, const Words& words, const GivenSources& given,
                        const WantsStop& wants_stop) {
   const Reading reading(words);
-  Session session = session_of(reading.line, given, {});
+  Session session(reading.line.settings, {});
+  give(session, given);
   LoadedMask out;
   attend(session, wants_stop, [&] { out = Loader(reading.source, session).read(source); });
   return out;
@@ -155,7 +155,7 @@ LoadedMask read_source(const std::string& source, const Words& words, const Give
 LoadedMask read_arrays(const std::string& name, std::span<const NamedView> arrays,
                        const Words& words, const WantsStop& wants_stop) {
   const Reading reading(words);
-  Session session = session_of(reading.line, {}, {});
+  Session session(reading.line.settings, {});
   const MaskReadOptions how = Loader(reading.source, session).options();
   if (elements_of(arrays) <= kReadAtOnce) return read_mask(name, arrays, how);
   LoadedMask out;
@@ -166,7 +166,8 @@ LoadedMask read_arrays(const std::string& name, std::span<const NamedView> array
 Mask transformed(const std::string& source, const Words& words, const GivenSources& given,
                  const WantsStop& wants_stop) {
   const Reading reading(words);
-  Session session = session_of(reading.line, given, {});
+  Session session(reading.line.settings, {});
+  give(session, given);
   Mask out;
   attend(session, wants_stop, [&] {
     Loader loader(reading.source, session);
