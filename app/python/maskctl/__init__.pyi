@@ -85,6 +85,7 @@ class Mask:
         positions: _Source = ...,
         cu_seqlens: _Source = ...,
         no_segments: bool = ...,
+        tokens: _Words = ...,
         max_rows: int = ...,
         max_columns: int = ...,
         block: _Words = ...,
