@@ -11,6 +11,8 @@
 #include "maskctl/base/text.h"
 #include "maskctl/base/work_scope.h"
 #include "maskctl/inspect/recognise/recognise.h"
+#include "maskctl/inspect/why/why.h"
+#include "maskctl/mask/documents.h"
 
 namespace maskctl::app::tui {
 namespace {
@@ -149,8 +151,7 @@ bool is_leak(const Scene& scene, const Cell& cell) {
           .front();
   const std::int32_t q = panel.q_segments[as_size(cell.query)];
   const std::int32_t k = panel.k_segments[as_size(cell.key)];
-  return q != k && q != scene.pad_id && k != scene.pad_id &&
-         panel.plane->count({cell.query, cell.query + 1}, {cell.key, cell.key + 1}) > 0;
+  return document_cell(q, k, scene.pad_id) == DocumentCell::kLeak && is_open(scene.mask, cell);
 }
 
 /// Cells that no rule explains, but for those that are leaks or have a line already.
