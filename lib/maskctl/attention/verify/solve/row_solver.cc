@@ -217,12 +217,14 @@ std::optional<RowAnswer> RowSolver::solve(std::span<const Head> heads, Index row
     return answer;
   };
   // Where a few heavy keys are supposed that are closed, rounding is taken for too large.
-  const RowProblem all_open(call_, {heads.begin(), heads.end()}, row,
-                            OpenKeys(as_size(problem.keys()), 1));
+  const auto all_open = [&] {
+    const OpenKeys all(as_size(problem.keys()), 1);
+    return RowProblem(call_, {heads.begin(), heads.end()}, row, all);
+  };
   if (enough_equations) {
     const auto by_any_base = [&] {
       auto answer = with_uncertain(solve_all(problem, noise_));
-      return answer ? answer : with_uncertain(solve_all(all_open, noise_));
+      return answer ? answer : with_uncertain(solve_all(all_open(), noise_));
     };
     if (auto answer = tried(all_, by_any_base)) return answer;
   }
@@ -235,7 +237,7 @@ std::optional<RowAnswer> RowSolver::solve(std::span<const Head> heads, Index row
     return taken(tiles);
   };
   if (auto answer = tried(runs_, by_runs)) return answer;
-  const auto by_sets = [&] { return with_uncertain(solve_sets(all_open, noise_, cheap)); };
+  const auto by_sets = [&] { return with_uncertain(solve_sets(all_open(), noise_, cheap)); };
   if (auto answer = tried(sets_, by_sets)) return answer;
   return tried(many_, [&] {
     return by_many_flips(search, std::array<const State*, 3>{&base, &ends, &tiles}, cheap / 2);
