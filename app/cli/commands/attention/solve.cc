@@ -93,7 +93,7 @@ std::set<Index> pages_of(const Mask& mask, const Cell& at, Index page_size) {
   return out;
 }
 
-/// Of the first row that differs.
+/// Which pages the first row that differs read beside its own, and which it left out.
 std::string pages_text(const Mask& declared, const SolvedReport& report, Index page_size) {
   if (page_size == 0 || report.diff.equal()) return "";
   const Cell at = *report.diff.first;

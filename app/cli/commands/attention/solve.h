@@ -7,8 +7,8 @@
 
 namespace maskctl::app {
 
-/// Writes the mask and says how it differs from the declared one; with a `page_size`, as many keys
-/// each are a page.
+/// Writes the mask and says how it differs from the declared one. `page_size`: keys of a page, 0
+/// where keys are not in pages.
 Answer solved_answer(const VerifyOptions& options, const Mask& declared,
                      attention::SolvedMask solved, const Session& session, Index page_size = 0);
 

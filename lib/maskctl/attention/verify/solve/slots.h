@@ -16,9 +16,9 @@ struct SlotCall {
   Index page_size = 1;
 };
 
-/// Absent for other operations than page_attention, ragged_page_attention and
-/// ragged_decode_attention, of which each batch is a page. Throws what the operation throws, and
-/// Error(kLimit) for more cells than a mask of slots may have.
+/// Absent for operations other than page_attention, ragged_page_attention and
+/// ragged_decode_attention, where the keys of a batch are one page. Throws what the operation
+/// throws, and Error(kLimit) for more than 2^28 rows times slots.
 std::optional<SlotCall> over_slots(const VerifyRequest& request, const NamedResults& given);
 
 }  // namespace maskctl::attention
