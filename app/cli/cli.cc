@@ -138,7 +138,7 @@ CommandLine::CommandLine(Words words) : words_(std::move(words)) {
   app_.allow_extras();
   app_.set_help_flag("-h,--help");
   app_.set_help_all_flag("--help-all");
-  app_.set_version_flag("-V,--version", "");  // asked for below
+  app_.set_version_flag("-V,--version", "");  // the flag is answered below
   add_options(app_, common_);
   add_options(app_, own_);
 }
@@ -204,7 +204,8 @@ int CommandLine::run() {
   return answer();
 }
 
-/// What the scripts of shells and the build ask for. No commands: nobody types them.
+/// Words with which completion scripts and the build call this program. They are not commands:
+/// nobody types them.
 struct Internal {
   std::string_view word;
   std::string (*answer)(std::span<const std::string> words);
@@ -220,7 +221,7 @@ constexpr Internal kInternal[] = {
     {"__markdown", [](std::span<const std::string>) { return options_markdown(); }},
 };
 
-/// True if the words ask for one of these, which is printed.
+/// Prints the answer if the words are one of these calls; false if they are not.
 bool answer_internal(std::span<const std::string> words) {
   const auto* const row =
       std::ranges::find(kInternal, words.empty() ? "" : words.front(), &Internal::word);
@@ -245,7 +246,7 @@ int run(int argc, char** argv) {
   } catch (const Error& error) {
     if (const std::string raised = ejkernel::raised_text(error); !raised.empty())
       return fail(raised);
-    // Who stopped a rank has said why, or knows.
+    // A rank that was told to stop says nothing: whoever stopped it reports the reason.
     if (error.code() == Errc::kCancelled && launched_rank()) return 2;
     return fail(message_of(error));
   } catch (const std::bad_alloc&) {

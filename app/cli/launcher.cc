@@ -80,7 +80,7 @@ void supervise_rank() {
   if (!own) return;
   supervisor = getpid();
   supervised = fork();
-  if (supervised < 0) return;  // without one
+  if (supervised < 0) return;  // no process to spare: go on without a supervisor
   if (supervised == 0) {
     prctl(PR_SET_PDEATHSIG, SIGTERM);
     if (getppid() != supervisor) _exit(2);

@@ -23,7 +23,7 @@ void require(std::string_view asked) { refuse(asked); }
 
 std::string raised_text(const Error&) { return ""; }
 
-void start_trace(bool) {}  // nothing of it is called
+void start_trace(bool) {}  // no functions of ejkernel to trace
 
 const ObjectKind* stored_object() {
   static constexpr ObjectKind kRefused = {

@@ -19,13 +19,13 @@ void require(std::string_view asked);
 
 /// What the command says of an exception that ejkernel raises; empty for other errors.
 std::string raised_text(const Error& error);
-/// Sends the trace of MaskInfo to stderr; `announced`: its own start too.
+/// Sends the trace of MaskInfo to stderr. `announced`: a line says first that tracing is on.
 void start_trace(bool announced);
 
 // SOURCEs.
 /// A stored MaskInfo, for MaskReadOptions.
 const ObjectKind* stored_object();
-/// Who has an argument that our step lacks, for BindContext.
+/// Whether ejkernel's step of that name takes an argument that our step lacks; for BindContext.
 std::optional<OtherRules> other_rules(std::string_view step, std::string_view argument);
 
 }  // namespace maskctl::app::ejkernel

@@ -42,7 +42,7 @@ MaskInfo read_info(Loader& loader, const std::string& source) {
   }
   const bool generated = loader.generates(source);
   if (how.as == ArrayKind::kPadding && !is_generator(source)) {
-    const MaskArray valid(loader.array(source));  // of any numbers
+    const MaskArray valid(loader.array(source));  // may hold any numbers
     return MaskInfo::from_attention_mask(valid, !how.keep_value_is_zero);
   }
   if (how.as == ArrayKind::kPairs && !is_generator(source)) return info_of_pairs(loader, source);

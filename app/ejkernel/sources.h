@@ -10,9 +10,9 @@ namespace maskctl::app::ejkernel {
 
 /// A stored MaskInfo, or one made by the constructor for its kind.
 MaskInfo read_info(Loader& loader, const std::string& source);
-/// After all steps, applied as calls of its methods.
+/// The MaskInfo after all steps, applied as calls of its methods.
 MaskInfo with_steps(Loader& loader, MaskInfo info);
-/// Both.
+/// read_info(), then with_steps().
 MaskInfo info_of(Loader& loader, const std::string& source);
 
 }  // namespace maskctl::app::ejkernel

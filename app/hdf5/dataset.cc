@@ -53,7 +53,7 @@ Extents chunk_of(hid_t plist) {
 struct Filter {
   H5Z_filter_t id;
   std::string name;
-  unsigned level = 0;  // its first value
+  unsigned level = 0;  // the filter's first parameter
 };
 
 std::vector<Filter> all_filters(hid_t plist) {

@@ -98,7 +98,8 @@ herr_t take_name(hid_t, const char* name, const H5A_info_t*, void* names) {
   return 0;
 }
 
-/// Calls f; an object part that cannot be read must not hide the rest of the file.
+/// Calls f and drops what it throws: an object that cannot be read must not hide the rest of the
+/// file.
 template <typename F>
 void put_or_say_why(const std::string& path, const F& f) {
   try {

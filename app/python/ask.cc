@@ -95,8 +95,8 @@ void give(Session& session, const GivenSources& given) {
   for (const auto& [name, value] : given) session.give(name, value);
 }
 
-/// So few elements are read before anybody could press a key, and in less time than a thread takes
-/// to start.
+/// Up to this many elements are read on the calling thread: that takes less time than starting
+/// another, and nobody can press a key meanwhile.
 constexpr Index kReadAtOnce = Index{1} << 16;
 
 Index elements_of(std::span<const NamedView> arrays) {
@@ -105,7 +105,7 @@ Index elements_of(std::span<const NamedView> arrays) {
   return out;
 }
 
-/// Options of reading alone, for work that is no command's.
+/// Only the options of reading, for work that belongs to no command.
 struct Reading {
   SourceOptions source;
   Line line{"Mask"};

@@ -8,7 +8,7 @@
 namespace maskctl::app {
 namespace {
 
-/// Those that are not taken. Never destroyed: its threads wait until the process ends.
+/// The workers that nobody has taken. Never destroyed: their threads wait until the process ends.
 struct Idle {
   std::mutex mutex;
   std::vector<Worker*> workers;

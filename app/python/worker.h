@@ -11,7 +11,8 @@ namespace maskctl::app {
 
 class Worker {
  public:
-  /// One that has nothing to do; several callers have one each. Works in a forked process too.
+  /// A worker that has nothing to do; each of several callers gets its own. Works in a forked
+  /// process too.
   static Worker& take();
   void give_back();
 

@@ -38,7 +38,7 @@ std::string scalar_text(const Json& scalar) {
     if constexpr (std::is_same_v<std::decay_t<decltype(value)>, std::string>) {
       return Parsed(value).dump(-1, ' ', false, Parsed::error_handler_t::replace);
     }
-    return "";  // items and members are no scalars
+    return "";  // arrays and objects are not scalars
   };
   return std::visit(text, scalar.value());
 }

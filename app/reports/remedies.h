@@ -16,7 +16,7 @@ std::string in_words(std::span<const Remedy> remedies);
 /// The line to print for an error: its message, and after a semicolon its remedies.
 std::string message_of(const Error& error);
 
-/// The same in the words of a manifest: "give as = \"segments\"".
+/// message_of() in the words of a manifest: "give as = \"segments\"".
 std::string manifest_message_of(const Error& error);
 
 inline constexpr std::string_view kOutOfMemory =

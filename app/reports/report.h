@@ -1,4 +1,4 @@
-// The results of info, stats, cost and ops, and their forms.
+// The results of info, blockmap, diff and stats, and their forms.
 #pragma once
 
 #include <array>

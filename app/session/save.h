@@ -18,8 +18,8 @@ WriteOptions write_options(const OutputOptions& output);
 void write_output(const Mask& mask, const OutputOptions& output, const Session& session,
                   Index rank = 4);
 void write_output(const Tensor& tensor, const OutputOptions& output);
-/// write_mask(), or to the front end where that takes what goes to standard output: the arrays of
-/// `converted` then are no longer there.
+/// Calls write_mask(), or hands the arrays to a front end that takes what goes to standard output;
+/// they are then moved out of `converted`.
 void write_converted(const std::string& dest, ConvertedMask& converted, const MaskWriteOptions& how,
                      const Session& session);
 

@@ -29,7 +29,7 @@ Tokens read_tokens(const std::string& files, Index max_bytes);
 /// The tokens that fit a mask: one for each query, one for each key. A file for both axes labels
 /// those of as many cells. Throws Error(kShape) for a file that fits none.
 Tokens tokens_of(const Tokens& given, const Mask& mask);
-/// The same, without an axis that they do not fit.
+/// tokens_of(), but without the tokens of an axis that they do not fit.
 Tokens fitting_tokens(const Tokens& given, const Mask& mask);
 
 }  // namespace maskctl::app

@@ -66,7 +66,8 @@ enum class ListKey : std::uint8_t {
   kReverse,
   kFold
 };
-/// What the list says of each, and can be sorted by; what is counted comes after indices.
+/// The columns of the list of batches and heads, by which it can be sorted; counts come after
+/// indices.
 enum class PlaneColumn : std::uint8_t { kBatch, kHead, kOpen, kEmptyRows, kLeaks, kDifferences };
 struct ShowList {};
 struct TileSize {

@@ -42,7 +42,7 @@ class Search {
   bool forward() const { return way_ == Way::kForward; }
   const Found* own() const { return state_.counts().finds.of(target_.target); }
 
-  /// The nearest single one, which is looked for beside the screens.
+  /// Goes to the nearest hit, which is looked for beside the screens.
   Ended single() {
     const View& view = state_.view;
     const bool round = !cells_ && target_.target != Target::kPartial;
@@ -75,7 +75,7 @@ class Search {
     return go(own()->list(), end_of(own()->list()), true);
   }
 
-  /// Of more regions than are known.
+  /// Whether there are more regions than are known.
   bool is_cut_off() const {
     return own()->regions && own()->regions->queries < state_.scene->mask.queries();
   }
@@ -83,7 +83,8 @@ class Search {
     return forward() ? regions.front() : regions.back();
   }
 
-  /// The nearest batch and head on this way that has any, round the end; that which is shown last.
+  /// Goes to the nearest batch and head in this direction that has any, going on round the end. The
+  /// one that is shown now comes last.
   Ended other_plane() {
     const PlaneTable& planes = *state_.scene->planes;
     const Index step = forward() ? 1 : -1;
@@ -115,7 +116,7 @@ class Search {
     return Ended::kNone;
   }
 
-  /// To a region of the batch and head that is shown now.
+  /// Goes to a region of the batch and head that is shown now.
   Ended go(std::span<const Region> list, const Region& region, bool wrapped) {
     const bool rows = target_.target == Target::kEmptyRow;
     state_.view.cursor = {region.first.query, rows ? state_.view.cursor.key : region.first.key};

@@ -68,7 +68,7 @@ std::string pair_text(const Scene& scene, const DocumentPair& pair) {
   return fmt::format("{}document {} sees document {}", plane, pair.q, pair.kv);
 }
 
-/// One pair of documents is said in the line of the finding; each of several has a line.
+/// Adds the leaks: one pair of documents in the line of the finding, several with a line each.
 void add_leaks(const Scene& scene, const std::string& finding, const Leaks& leaks,
                FindingLines& out) {
   if (leaks.pairs.empty()) return out.add({finding, leaks.first, Target::kLeak});
@@ -154,7 +154,7 @@ bool is_leak(const Scene& scene, const Cell& cell) {
   return document_cell(q, k, scene.pad_id) == DocumentCell::kLeak && is_open(scene.mask, cell);
 }
 
-/// Cells that no rule explains, but for those that are leaks or have a line already.
+/// Adds the cells that no rule explains, except leaks and cells that have a line already.
 void add_residue(const Scene& scene, FindingLines& out) {
   const auto [chain, residue, irregular] = recognise(scene.mask);
   out.add({fmt::format("recognised: {}", chain.empty() ? "every cell open" : to_text(chain))});

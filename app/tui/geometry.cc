@@ -72,7 +72,7 @@ void set_labels(const State& state, Layout& layout) {
   add_labels(figure, screen.rows / kRowsPerLabels, layout);
 }
 
-/// `lines`: of each unit.
+/// `lines`: how many lines of the screen a unit takes.
 Geometry geometry_in(const State& state, int zoom, Style style, Index lines = 1) {
   Geometry out;
   const Screen& screen = state.screen;

@@ -11,7 +11,7 @@
 namespace maskctl::app::tui {
 namespace {
 
-/// Parts of a mask that are drawn again without being counted again.
+/// The most grids that are kept, to be drawn again without being counted again.
 constexpr std::size_t kMostKept = 32;
 /// Bands of a grid that become known one after another.
 constexpr Index kBands = 16;

@@ -9,9 +9,9 @@ namespace maskctl::app::tui {
 
 /// Lets undo return to this version, and forgets what could be redone.
 void remember(State& state, Version version);
-/// Begins to make the mask after this pipeline. That step is selected then.
+/// Begins to make the mask after this pipeline. `step` is selected when it is made.
 void change_pipeline(State& state, const std::string& pipeline, std::optional<Index> step = {});
-/// The same for the version before or after this one; a message if there is none.
+/// Change to the version before, or after, this one; set a message if there is none.
 void undo(State& state);
 void redo(State& state);
 

@@ -49,7 +49,7 @@ void add_fitted(const std::vector<ReportLine>& lines, Index width, Pages& out) {
   }
 }
 
-/// The line that leads somewhere nearest to `from` on this way.
+/// The nearest line from `from` on, in this direction, that leads to a cell.
 std::optional<std::size_t> leading_line(const std::vector<ReportLine>& lines, Index from,
                                         Index step) {
   for (Index i = from; i >= 0 && i < std::ssize(lines); i += step) {
@@ -104,7 +104,7 @@ Index page_of(const State& state, const Pages& pages) {
   return std::clamp<Index>(state.page, 0, pages.count() - 1);
 }
 
-/// To where a line of the report leads.
+/// Goes where a line of the report leads.
 void follow_line(State& state, const ReportLine& line) {
   const auto& [batch, head, query, key] = *line.cell;
   state.view.batch = batch;

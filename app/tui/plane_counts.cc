@@ -19,13 +19,13 @@ namespace {
 /// Planes that hold more are counted slowly, as are planes that compute their rows.
 constexpr Index kSmallBytes = Index{1} << 20;
 
-/// A plane that is counted in other rectangles with each move.
+/// The plane in a form that is quick to count in other rectangles again and again.
 PlanePtr quickly_counted(const PlanePtr& plane) {
   return plane->computed() || plane->bytes() > kSmallBytes ? with_tile_counts(plane) : plane;
 }
 
-/// Makes counting the parts of a plane fast. Most masks have no such cells, and that is known from
-/// now on.
+/// A plane of `count` open cells in a form to be kept. Most masks have no such cells: then it is an
+/// empty plane.
 PlanePtr kept(const PlanePtr& plane, Index count) {
   return count > 0 ? quickly_counted(plane) : empty_plane(plane->queries(), plane->keys());
 }

@@ -46,7 +46,7 @@ class Counting {
   /// Begins to count what the state shows, stops counting what it no longer shows, and gives what
   /// is counted to its scene. What takes a moment is waited for.
   void follow(const State& state);
-  /// The same, but waits until all is counted.
+  /// follow(), but waits until all is counted.
   void finish(const State& state);
   bool busy() const { return work_ || table_; }
 

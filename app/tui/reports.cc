@@ -29,7 +29,7 @@ class ReportMaker::Work {
     return kind_ == asked.kind && scene_ == asked.scene;
   }
   bool done() const { return lines_.done(); }
-  /// Waits for them.
+  /// Waits for the lines.
   std::vector<ReportLine> take() { return lines_.take(); }
 
  private:

@@ -45,7 +45,7 @@ class ReportMaker {
   /// Begins the report that the state asks for, stops one that it no longer asks for, and puts a
   /// finished one into it.
   void follow(State& state);
-  /// The same, but waits until the report is finished.
+  /// follow(), but waits until the report is finished.
   void finish(State& state);
   bool busy() const { return work_ != nullptr; }
 

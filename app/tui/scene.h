@@ -122,12 +122,12 @@ class Workbench {
   /// The mask after these steps, as a person writes them; a few recent ones are kept. Throws
   /// PipelineError, and Error when a step does not fit or leaves no cells.
   ScenePtr scene(const std::string& pipeline) { return scene_by(pipeline, Time::max()); }
-  /// The same; null if it is not made by then, and goes on being made. One pipeline at a time:
-  /// another, or stop_making(), stops it.
+  /// scene(), or null if it is not made by `end`; making it goes on. One pipeline at a time:
+  /// another one, or stop_making(), stops it.
   ScenePtr scene_by(const std::string& pipeline, Time end);
   void stop_making();
-  /// The same from now on with these documents instead of others. Throws as reading them, and
-  /// documents_of(), and then keeps the others.
+  /// scene() with these documents from now on. Throws as reading them and documents_of() do; the
+  /// documents then stay as they were.
   ScenePtr with_documents(const DocumentOptions& options, const std::string& pipeline);
   const Session& session() const { return session_; }
   /// The last note of reading and writing since this was called before, or "".

@@ -12,8 +12,8 @@ using Time = std::chrono::steady_clock::time_point;
 
 constexpr BlockSize kTile{64, 64};
 
-/// The first query of the next segment, or of this or the previous one; at its first key, if there
-/// are keys of it.
+/// The next, or previous, border between segments: the first query of a segment, at the segment's
+/// first key if it has keys.
 std::optional<Place> next_border(const Panel& panel, Place from, Way way) {
   const auto ids = panel.q_segments;
   const auto begins = [&](Index q) { return q == 0 || ids[as_size(q)] != ids[as_size(q - 1)]; };

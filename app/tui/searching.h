@@ -46,10 +46,10 @@ class Searching {
   explicit Searching(std::function<void()> done);
   ~Searching();
 
-  /// Begins the search for the place that the state waits for, stops one that it no longer waits
-  /// for, and puts what was found into it. What takes a moment is waited for.
+  /// Begins the search that the state waits for, stops one that it no longer waits for, and stores
+  /// what was found in the state. Waits for searches that take only a moment.
   void follow(State& state);
-  /// The same, but waits until it has ended.
+  /// follow(), but waits until the search has ended.
   void finish(State& state);
   bool busy() const { return work_ != nullptr; }
 

@@ -12,7 +12,8 @@
 
 namespace maskctl::app::tui {
 
-/// Of which queries and keys. Random ones are those of `attend attention --seed N`.
+/// The queries and keys whose weights are shown. Random ones are those of `attend attention --seed
+/// N`.
 struct WeightOptions {
   std::string query, key;  // SOURCEs of [B,Tq,Hq,D] and [B,Tk,Hkv,D]; empty: random
   std::uint64_t seed = 0;

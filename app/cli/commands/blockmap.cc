@@ -71,7 +71,7 @@ std::vector<BlockCounts> counts_of(const MaskBlocks& blocks) {
   return out;
 }
 
-/// What block-sparse rows do not say.
+/// Notes that block-sparse rows list partial blocks like full ones.
 void note_partial(std::span<const BlockCounts> heads, Session& session) {
   Index partial = 0;
   for (const BlockCounts& head : heads) partial += head.partial;

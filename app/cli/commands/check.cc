@@ -61,7 +61,7 @@ bool names_two(const std::string& source) {
   return source.starts_with("q=") || source.starts_with("kv=");
 }
 
-/// Says so when one mask is held against the documents of several batch entries.
+/// Notes that one mask is compared with the documents of several batch entries.
 void note_batches(const std::optional<DocumentSource>& documents, const Mask& mask,
                   const Session& session) {
   const bool several = documents && documents->form != DocumentForm::kCuSeqlens &&
@@ -130,7 +130,7 @@ std::function<std::optional<Range>(const Location&)> bytes_in(const std::string&
       index.insert(index.begin(), mask_index.begin(), mask_index.begin() + std::ssize(shape) - 2);
     }
     for (std::size_t i = 0; i < index.size(); ++i) {
-      if (shape[i] == 1) index[i] = 0;  // one serves all
+      if (shape[i] == 1) index[i] = 0;  // an axis of extent 1 serves all
       if (index[i] >= shape[i]) return std::nullopt;
     }
     return array.bytes_of(index);
@@ -316,7 +316,7 @@ CheckReport report_on(const std::string& source, const CheckOptions& options, Se
                                       : expectations_of(source, options, session);
 }
 
-/// One document about all SOURCEs, as tools read it.
+/// One document about all SOURCEs, for other tools: JUnit or SARIF.
 Answer document_of(const CheckOptions& options, Session& session) {
   std::vector<CheckReport> reports;
   const auto visit = [&](const std::string& source) {

@@ -15,7 +15,8 @@
 namespace maskctl::app {
 namespace {
 
-/// Its --strict is GlobalOptions::strict; its --pad-id (for both sides) is that of `source`.
+/// --strict is not among them: it is an option of every command. `source` has --pad-id, for both
+/// sides.
 struct ConvertOptions {
   SourceOptions source;
   std::string name;

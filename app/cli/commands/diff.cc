@@ -199,7 +199,7 @@ std::string diff_text(const DiffReport& report) {
   return out;
 }
 
-/// Both masks over each other in the first batch and head that differ; 0 and 0 when none does.
+/// Both masks over each other in the first batch and head that differ, or in batch 0, head 0.
 Figure figure_of(const Both& masks, const DiffReport& report) {
   const Cell at = report.diff.first.value_or(Cell{});
   const auto [batch, heads, queries, keys] = report.shape;

@@ -21,7 +21,7 @@ namespace {
 
 struct GenOptions {
   SourceOptions source;
-  std::string step;  // with a model config, only the size
+  std::string step;  // only a size where the mask is that of a model config
   ModelConfigOptions config;
   std::string layer;  // layer of the config: "5", "decoder:5"
   OutputOptions output;

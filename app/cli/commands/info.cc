@@ -66,7 +66,7 @@ InfoReport mask_report(const std::string& source, Loader& loader, const SourceOp
   return report;
 }
 
-/// With the figures of its mask.
+/// Adds the figures of its mask to a report.
 InfoReport with_figures(InfoReport report) {
   report.open = report.mask->count();
   report.tier = tier(*report.mask);

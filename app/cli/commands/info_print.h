@@ -10,7 +10,8 @@
 
 namespace maskctl::app {
 
-/// The arrays that can be printed, in the order of PrintOptions::array, and how heads are made one.
+/// The arrays that can be printed, in the order of PrintOptions::array, and the ways to reduce the
+/// axis of heads.
 inline constexpr std::string_view kPrintedArrays[] = {
     "attention_mask",   "bias",           "q_segment_ids", "kv_segment_ids", "cu_seqlens_q",
     "cu_seqlens_kv",    "q_lens",         "kv_lens",       "q_positions",    "kv_positions",

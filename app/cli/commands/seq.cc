@@ -154,7 +154,8 @@ Tensor cu_seqlens_of(Loader& loader, const SeqOptions& options) {
   return array;
 }
 
-/// At most two columns of 8 bytes per token or chunk, both in the result and on the way.
+/// Refuses results over the limit: up to two columns of 8 bytes per token or chunk, in the result
+/// and again while it is made.
 void check_size(Index rows, Session& session) {
   const auto bytes = checked_mul(rows, 32);
   if (bytes && *bytes <= session.settings().max_bytes) return;

@@ -25,7 +25,7 @@
 namespace maskctl::app {
 namespace {
 
-/// Batches or heads: some, or all.
+/// Which batches or heads are drawn: some, or all.
 struct Members {
   std::vector<Index> list = {0};
   bool all = false;
@@ -240,7 +240,7 @@ void write_picture_of(const ShowOptions& options, const Figure& figure) {
   write_picture(options.output, figure, how, write);
 }
 
-/// The steps of the first SOURCE are not those of the overlay.
+/// How the overlay is read: like the first SOURCE, but without its steps.
 SourceOptions how_overlay(const ShowOptions& options) {
   SourceOptions without_steps = options.source;
   without_steps.transforms.clear();

@@ -63,7 +63,7 @@ Cell cell_of(const WhyOptions& options) {
 struct Explained {
   Why why;
   std::optional<CellDocuments> documents;
-  bool own = false;  // the SOURCE keeps to them
+  bool own = false;  // the documents are those of the SOURCE, which keeps to them
 };
 
 std::string decided_text(const Explained& found) {
@@ -77,7 +77,8 @@ std::string decided_text(const Explained& found) {
                      shown(why.steps[*why.decided_by].text));
 }
 
-/// A generated mask begins before its own step.
+/// How the first line names the start. The mask before a generator's own step is not the SOURCE:
+/// "before gen:causal".
 std::string shown_start(const std::string& source) {
   const bool uniform = source.starts_with("gen:full") || source.starts_with("gen:empty");
   const bool stepped = is_generator(source) && !uniform && !source.starts_with("gen:segments");
@@ -91,7 +92,8 @@ std::string head_text(const Explained& found) {
   return found.documents ? out + to_text(*found.documents) + "\n" : out;
 }
 
-/// A step that leaves the pair as it was must not be taken for the one that made it so.
+/// "stays open" for a step that left the pair as it was, so that it is not taken for the one that
+/// opened it.
 std::string state_text(const WhyStep& step) {
   return fmt::format("{}{}", step.before == step.after ? "stays " : "", state(step.after));
 }
@@ -124,7 +126,7 @@ struct Made {
   Mask mask;
 };
 
-/// The steps of a generated mask begin with its own.
+/// The steps of a generated mask begin with that of the generator.
 Made make_mask(const WhyOptions& options, Loader& loader) {
   Made out;
   out.chain = loader.chain();

@@ -26,7 +26,7 @@ const Option* option_of(const std::string& word, const OptionList& own, const Op
   return found ? found : common.find(name);
 }
 
-/// What the words before the last one leave open.
+/// What may follow the words before the last one.
 struct Open {
   const Option* value = nullptr;  // an option that waits for its value
   std::size_t operands = 0;       // how many were given
@@ -67,7 +67,7 @@ void complete_command(const Part& part, Completions& out) {
   for (const Command* command : kCommands) out.add(part, command->name, command->summary);
 }
 
-/// An option if it may still be given; a short name only when it is typed already.
+/// Proposes an option if it may still be given; by its short name only if that is typed already.
 void complete_option(const Part& part, const Option& option, const Open& open, Completions& out) {
   const bool given = std::ranges::find(open.given, &option) != open.given.end();
   if (option.operand || (given && !option.repeated)) return;

@@ -22,22 +22,22 @@ void declare_settings(OptionList& list, Settings& settings);
 /// The options of every command, --help and its like, and the variables that all commands read. For
 /// lists of options: values that are parsed into them are lost.
 const OptionList& common_options();
-/// True if an option of every command matters to the one that has these: an option with a heading
-/// does where the command has options under it.
+/// True if a shared option concerns the command with these own options. An option under a heading
+/// concerns commands that have options under that heading.
 bool applies(const Option& common, const OptionList& own);
-/// --pad-id.
+/// Declares --pad-id.
 void declare_pad_id(OptionList& list, std::int32_t& pad_id);
-/// -t and --pad-id.
+/// Declares -t and --pad-id.
 void declare_transforms(OptionList& list, SourceOptions& source);
-/// -t, --pad-id, and the options that say how a SOURCE is read.
+/// Declares -t, --pad-id, and the options that say how a SOURCE is read.
 void declare_source(OptionList& list, SourceOptions& source);
 /// Sets how an array is read: "segments", "blockmap:QxK". `option` starts every message.
 void read_as(const std::string& text, const std::string& option, SourceOptions& source);
-/// --segments, --positions and --cu-seqlens, of which one may be given.
+/// Declares --segments, --positions and --cu-seqlens, of which one may be given.
 void declare_documents(OptionList& list, DocumentOptions& documents);
-/// --tokens.
+/// Declares --tokens.
 void declare_tokens(OptionList& list, std::string& files);
-/// --semantics, and the variable that traces what it calls.
+/// Declares --semantics, and the variable that traces what it calls.
 void declare_semantics(OptionList& list, SourceOptions& source);
 /// How a second SOURCE is read where that differs from the first: --as-b, --transform-b and so on,
 /// one for each option of declare_source().
@@ -52,11 +52,11 @@ class OtherSource {
   std::vector<std::pair<std::size_t, std::string>>
       given_;  // which option of declare_source(), text
 };
-/// --gzip LEVEL.
+/// Declares --gzip LEVEL.
 void declare_gzip(OptionList& list, int& gzip);
-/// -o, --dtype, --force, --append, --gzip.
+/// Declares -o, --dtype, --force, --append and --gzip.
 void declare_destination(OptionList& list, OutputOptions& output, const std::string& help);
-/// These, and --to for the forms of a mask.
+/// Declares the options of a destination, and --to for the form of a mask.
 void declare_output(OptionList& list, OutputOptions& output, bool mask_info = false);
 
 }  // namespace maskctl::app

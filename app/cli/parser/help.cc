@@ -126,7 +126,7 @@ bool is_likely(std::string_view word, std::string_view option) {
   return option.substr(0, common) == word.substr(0, common);
 }
 
-/// What to do about a word that resembles none that is known here.
+/// What to do about an unknown word that resembles no known one.
 std::string advice(std::string_view word, const Command* command, const OptionList& own) {
   const auto has_it = [&](const Command* other) { return options_of(*other).find(word); };
   if (!command && word.starts_with('-') && std::ranges::any_of(kCommands, has_it)) {

@@ -21,7 +21,7 @@ std::string short_help();
 /// was given.
 std::string unknown_word(std::string_view word, const Command* command, const OptionList& own);
 
-// What other pages say too.
+// Texts that other pages use too.
 
 inline constexpr std::string_view kTitle =
     "look at, transform and convert transformer attention masks";
@@ -30,7 +30,8 @@ extern const std::string_view kExamples;
 /// What a SOURCE and a PIPELINE are.
 extern const std::string_view kConcepts;
 inline constexpr std::string_view kEveryCommand = "Options of every command";
-/// What `heading` says of each group of commands, and `line` of each of its commands.
+/// A text about all commands: `heading` for each group, followed by `line` for each command of the
+/// group.
 std::string by_group(const std::function<std::string(std::string_view group)>& heading,
                      const std::function<std::string(const Command& command)>& line);
 /// The headings of a list, in order, the command's own first: "".
@@ -42,8 +43,8 @@ struct HelpEntry {
 /// What stands under a heading of a command: its options, those of every command that matter to it
 /// alone, and its variables.
 std::vector<HelpEntry> own_entries(const OptionList& own, std::string_view heading);
-/// The options of every command and all variables under a heading, with the commands that they are
-/// for if those are some.
+/// The options of every command and all variables under a heading; one that only some commands read
+/// is followed by their names.
 std::vector<HelpEntry> shared_entries(std::string_view heading);
 /// "0 done; 1 ...; 2 an error; 130 interrupted." `negative` is what 1 means; empty if it never is.
 std::string exit_text(std::string_view negative);

@@ -21,7 +21,7 @@
 namespace maskctl::attention {
 namespace {
 
-/// f(), and its seconds added to `target` where there is one.
+/// Calls f and adds the seconds that it took to `target`, unless that is null.
 template <class F>
 AnyValue timed(double* target, F&& f) {
   const Stopwatch watch;
@@ -122,7 +122,7 @@ std::vector<Index> random_shape(const Field& field, const void* call, const Axis
 
 Tensor random_array(const Field& field, const std::vector<Index>& shape, const RandomArrays& random,
                     std::uint64_t seed) {
-  // Normal numbers are f32 before they are anything else.
+  // Random numbers are f32 before they are converted.
   const auto elements = checked_product(shape);
   if (!elements || *elements > random.max_bytes / Index{sizeof(float)}) {
     throw Error(Errc::kLimit,
@@ -263,7 +263,7 @@ void add_random_arrays(const Operation& operation, const RandomArrays& random,
     UsualCall usual = form.usual_call(std::move(extents));
     extents = std::move(usual.extents);
     if (arguments.arrays.empty()) arguments.options.merge(usual.options);
-    arguments.arrays.merge(usual.arrays);  // what is given stays
+    arguments.arrays.merge(usual.arrays);  // arrays that are given stay
   }
   const BoundCall call(form, arguments);
   const auto shape_of = [&](const Field& field) -> const std::vector<Index>* {

@@ -71,7 +71,8 @@ NamedArguments without_closing(const Operation& operation, NamedArguments argume
 /// Normally distributed f32 numbers, the same for equal seeds except in the last bit of log and
 /// cos.
 Tensor random_normal(std::vector<Index> shape, std::uint64_t seed);
-/// Numbers `first` and on of the same, whatever the shape.
+/// Fills `out` with the numbers of random_normal() from number `first` on; the shape does not
+/// matter.
 void random_normal(std::uint64_t seed, Index first, std::span<float> out);
 
 /// The extent of every axis that a caller may set, where nothing else fixes it.
@@ -90,10 +91,10 @@ struct RandomArrays {
   std::uint64_t seed = 0;
   DType dtype = DType::kFloat32;
   Index max_bytes = Index{4} << 30;  // of one array
-  bool usual = false;                // those of the operation's usual call first
+  bool usual = false;                // the arrays of the operation's usual call come first
   /// Shapes of arrays that are given, but not among the arguments.
   std::map<std::string, std::vector<Index>> outlines = {};
-  /// What would be made is only said here; null: it is made.
+  /// Gets descriptions of the arrays instead of the arrays; null: the arrays are made.
   std::map<std::string, RandomOutline>* parts = nullptr;
 };
 /// Fills the required arrays of floats that are not given, of the extents of their axes; each array

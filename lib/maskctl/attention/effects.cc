@@ -22,7 +22,7 @@ bool is_a(const Operation& form, const Field& field) {
 }
 bool is_mask(const Field& field) { return !field.listed(); }
 
-/// Whether a member has something that an empty call's has not.
+/// Whether a member differs from that of a call without arguments.
 template <class T>
 bool is_set(const T& member, const T& usual) {
   if constexpr (requires { member.has_value(); }) {
@@ -34,7 +34,7 @@ bool is_set(const T& member, const T& usual) {
   }
 }
 
-/// f(member, the member of an empty call).
+/// Calls f(member, the member of a call without arguments).
 template <class F>
 bool with_usual(const Operation& form, const Field& field, const void* call, F&& f) {
   return visit_member(field, call, [&](const auto& member) {
@@ -44,7 +44,8 @@ bool with_usual(const Operation& form, const Field& field, const void* call, F&&
   });
 }
 
-/// Whether a condition's name holds.
+/// Whether the argument that a condition names is given and differs from its default; a boolean,
+/// whether it is true.
 bool holds(const Operation& form, const Field& field, const void* call) {
   return with_usual(form, field, call, [](const auto& member, const auto& usual) {
     if constexpr (std::is_same_v<std::decay_t<decltype(member)>, bool>) {

@@ -32,7 +32,7 @@ auto& member_of(Object& object) {
     return member_of<rest...>(object.*first);
   }
 }
-/// The same in an object of the first one's class.
+/// member_of() in an object of the class that `first` is a member of.
 template <auto first, auto... rest>
 auto& member_at(void* object) {
   return member_of<first, rest...>(*static_cast<decltype(class_of(first))*>(object));
@@ -173,7 +173,7 @@ struct CallTypes {
   using Output = R;
   using Call = CallOf<I, O>;
 };
-/// The same from its function, and the arrays of its inputs as the function takes them.
+/// CallTypes of a function, and the arrays of its inputs as the function takes them.
 template <class Function>
 struct TypesOf;
 template <class R, class I, class O>
@@ -310,7 +310,7 @@ consteval Operation describe(Operation row) {
 template <class Op>
 inline constexpr Operation kOperation = describe<Op>(Op::kRow);
 
-/// f(member) with the member of a field, of its own type.
+/// Calls f(member) with the member of a field, in its own type.
 template <class F>
 decltype(auto) visit_member(const Field& field, const void* call, F&& f) {
   return std::visit([&f](auto* member) -> decltype(auto) { return f(*member); },
@@ -319,7 +319,7 @@ decltype(auto) visit_member(const Field& field, const void* call, F&& f) {
 
 /// The array of a field; null for other fields and arrays that are not given.
 const Tensor* array_of(const Field& field, const void* call);
-/// f(field, array) for each array that is given.
+/// Calls f(field, array) for each array that is given.
 template <class F>
 void for_each_array(const Operation& operation, const void* call, F&& f) {
   for (const Field& field : operation.fields) {

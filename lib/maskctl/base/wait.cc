@@ -12,7 +12,7 @@ namespace maskctl {
 
 bool wait_ready(int fd, short events, Index milliseconds) {
   using Clock = std::chrono::steady_clock;
-  constexpr Index kSlice = 20;                              // how long a stop request may go unseen
+  constexpr Index kSlice = 20;  // milliseconds within which a stop request is seen
   if (milliseconds < 0 && !WorkScope::stop()) return true;  // the read or write that follows waits
   const auto start = Clock::now();
   for (;;) {

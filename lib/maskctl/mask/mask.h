@@ -61,7 +61,7 @@ Mask reduce_heads(Op op, const Mask& mask);
 
 /// Every cell open.
 Mask full_mask(Index batch, Index heads, Index queries, Index keys);
-/// The same in the shape of another mask.
+/// full_mask() in the shape of another mask.
 Mask full_like(const Mask& mask);
 
 /// True when batches, heads, queries and keys agree.

@@ -24,7 +24,7 @@ double number_from_bits(DType dtype, std::uint64_t bits);
 /// infinities (as ml_dtypes; PyTorch 2.15 makes 448 of them).
 Tensor astype(const Tensor& tensor, DType dtype);
 /// astype() into existing memory: all elements of `from`, each rounded once to the dtype of `to`.
-/// Both arrays are contiguous, on the host, of as many elements, and may not overlap.
+/// Both arrays are contiguous, on the host, of the same number of elements, and do not overlap.
 void convert(const TensorView& from, const MutableTensorView& to);
 
 /// For an array of floats, the narrowest of bf16, f16 and its own dtype that holds every element
@@ -34,7 +34,7 @@ DType precision_of(const Tensor& tensor);
 /// Every element as int64, exactly. `what` names the array in the message. Throws
 /// Error(kInvalidArgument) for an element that is not a whole number or does not fit.
 std::vector<std::int64_t> as_int64(const Tensor& tensor, const char* what);
-/// As above, as int32 (segment ids, lengths).
+/// as_int64() as int32, for segment ids and lengths.
 std::vector<std::int32_t> as_int32(const Tensor& tensor, const char* what);
 
 }  // namespace maskctl

@@ -16,8 +16,8 @@ using ArrayPlace = std::vector<std::vector<Range>>;
 /// The shape of the part.
 std::vector<Index> shape_of(const ArrayPlace& place);
 
-/// f(offset in the whole, offset in the part, elements) for each contiguous stretch of a part of an
-/// array of this shape; both offsets ascend.
+/// Calls f(offset in the whole, offset in the part, elements) for each contiguous stretch of a part
+/// of an array of this shape; both offsets ascend.
 void for_each_stretch(std::span<const Index> shape, const ArrayPlace& place,
                       const std::function<void(Index, Index, Index)>& f);
 

@@ -18,12 +18,12 @@ enum class ArgumentMeaning : std::uint8_t {
   kKeys,         // W: W keys including the query's own; without causal, W on either side
   kKeysAround,   // W: W - 1 keys on either side of the query's own
   kSides,        // (L, R): L keys before the query's own, which is open too, and R after it
-  kSidesOrBoth,  // the same; a single W means (W, W)
+  kSidesOrBoth,  // as kSides; a single W means (W, W)
   kLeft,         // L: L keys before the query's own
   kLeftKeys,     // L: L - 1 keys before the query's own
   kRight,        // R: R keys after the query's own
   kChunk,        // N: the keys in the query's chunk of N
-  kCausalChunk,  // the same, without keys after the query's own
+  kCausalChunk,  // as kChunk, without keys after the query's own
   kMaskType,     // a mask type of Transformer Engine: causal or not, and the alignment
   kAlignment,    // TOP_LEFT or BOTTOM_RIGHT
   kBottomRight,  // True: bottom-right, if the mask type does not decide
@@ -59,7 +59,7 @@ struct Convention {
   bool causal = false;              // no key after the query's own, whatever the arguments say
   bool documents = false;           // takes documents; all rules count inside each document
   std::string_view unbounded = {};  // a side without a limit: "-1", "None", or a huge number
-  /// The same where only one side has no limit; empty: no other word.
+  /// What a side without a limit is called where the other side has one; empty: as `unbounded`.
   std::string_view one_unbounded = {};
   std::string_view leading = {};  // what precedes the arguments: "q, k, v"
   std::span<const Argument> arguments = {};
@@ -108,7 +108,7 @@ struct Library {
   /// Where the diagonal lies when Q != K; kUnset: an argument decides.
   Align align = Align::kUnset;
   std::string_view empty_row;  // the result of a row without keys
-  /// The same for a query past the length that the call was given for its queries; empty: calls
+  /// The result of a query past the length that the call was given for its queries; empty: calls
   /// take no such lengths.
   std::string_view padded_row = {};
   std::string_view dense = {};  // how to pass a mask without a formula; empty: not possible

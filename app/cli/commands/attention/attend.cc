@@ -134,7 +134,8 @@ bool writes_parts(const OutputOptions& output) {
   return output.dest.find(kRankMark) != std::string::npos;
 }
 
-/// With the name of the file that a rank writes: its own, or none but in rank 0.
+/// The options of one rank: its own file where the name has {rank}, otherwise a file in rank 0
+/// only.
 OutputOptions output_of(OutputOptions output, Index rank) {
   if (writes_parts(output)) {
     output.dest.replace(output.dest.find(kRankMark), kRankMark.size(), std::to_string(rank));

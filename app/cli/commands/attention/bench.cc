@@ -187,7 +187,7 @@ class Bench {
     return std::move(lines_);
   }
 
-  /// The same calls over ranks: a report for each, of rank 0.
+  /// Times the same calls over ranks; returns the reports of rank 0.
   std::vector<RankBenchReport> run(attention::Communicator& world) {
     std::vector<RankBenchReport> runs;
     for_each_mask(
@@ -201,7 +201,8 @@ class Bench {
   }
 
  private:
-  /// f(operation, size, the text of the mask, the mask or null).
+  /// Calls f(operation, size, text of the mask, mask) for every combination; the mask is null for
+  /// operations that take none.
   template <class F>
   void for_each_mask(F&& f) {
     for (const std::string& name : options_.operations) {

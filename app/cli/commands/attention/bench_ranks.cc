@@ -66,7 +66,7 @@ RankTimes measured(SplitCall& split, const Mask& mask, Index repeats, Communicat
     line.worked += step.seconds, line.waited += step.waited;
     line.sent.push_back(step.bytes);
   }
-  if (line.sent.empty()) line.worked = out.forward + out.backward;  // of what has no steps
+  if (line.sent.empty()) line.worked = out.forward + out.backward;  // no steps to sum
   return out;
 }
 

@@ -11,8 +11,8 @@ namespace maskctl::app {
 /// One call to time: an operation under a mask.
 struct RankBench {
   const attention::Operation* operation;
-  RankBenchReport report;               // with its names and numbers; ranks and times follow
-  attention::NamedArguments arguments;  // with the mask and the backend; a seed for gradients
+  RankBenchReport report;               // names and sizes; the run adds ranks and times
+  attention::NamedArguments arguments;  // with mask and backend; a seed where gradients are timed
   RankArrays arrays;
 };
 

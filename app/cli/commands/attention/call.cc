@@ -31,7 +31,8 @@ const Field* find(const Operation& operation, std::string_view name, bool is_arr
   return found || !operation.other_form ? found : operation.other_form->find(name, is_array);
 }
 
-/// Null for an option. Arguments that may be an array or a number are told apart by `value`.
+/// The array argument of that name, null if the name is an option. Arguments that may be an array
+/// or a number are told apart by `value`.
 const Field* array_named(const Operation& operation, std::string_view name,
                          std::string_view value) {
   const bool digits = value.find_first_not_of("0123456789") == value.npos;

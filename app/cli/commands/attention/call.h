@@ -23,13 +23,13 @@ struct CallOptions {
   std::uint64_t seed = 0;
 };
 
-/// NAME=VALUE and the options of the call.
+/// Declares the words NAME=VALUE and the options of a call.
 void declare_call(OptionList& list, CallOptions& call);
 void declare_backend(OptionList& list, const std::string& name, const std::string& help,
                      attention::Backend& target);
-/// NAME+NAME.
+/// Declares --backend NAME+NAME.
 void declare_backends(OptionList& list, std::vector<attention::Backend>& targets);
-/// --random-dtype.
+/// Declares --random-dtype.
 void declare_random_dtype(OptionList& list, std::optional<DType>& target);
 void declare_layout(OptionList& list, const std::string& help,
                     std::optional<attention::Layout>& target);

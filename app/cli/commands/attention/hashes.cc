@@ -47,7 +47,8 @@ std::uint64_t hash_of_file(const std::string& path) {
   std::vector<std::byte> block(static_cast<std::size_t>(kBlock));
   std::uint64_t hash = mixed_number(size, kStart);
   for (Index i = 0; i < blocks; ++i) {
-    // Up to kBlocks of them lie one after another; the last ends with the file.
+    // A file of at most kBlocks blocks is read whole. Of a longer one the blocks are spread evenly,
+    // the last one at its end.
     const Index spread = blocks < kBlocks ? kBlock * i : (size - kBlock) * i / (kBlocks - 1);
     const Index read = file.read_at(spread, block);
     hash = mixed(std::span(block).first(static_cast<std::size_t>(read)), hash);

@@ -116,7 +116,7 @@ namespace {
 
 constexpr Index kMostThreads = 1024;
 
-/// Devices of the CPU are simulated, each by a thread; GPUs are there or not.
+/// CPU devices are simulated by a thread each; GPUs must exist.
 void check_devices(const RankOptions& options, attention::Backend backend, Index devices) {
   if (devices > kMostThreads) {
     throw Error(Errc::kLimit,
@@ -155,7 +155,7 @@ Answer over_processes(Session& session, const RankWork& work) {
   bool stopped = false;  // by a signal: the launcher or the supervisor says why
   try {
     Answer answer = work(world, session);
-    attention::meet(world);  // nobody has failed
+    attention::meet(world);  // returns only if no rank has failed
     return world.rank() == 0 ? std::move(answer) : Answer{};
   } catch (const std::exception& error) {
     const auto* const known = dynamic_cast<const Error*>(&error);

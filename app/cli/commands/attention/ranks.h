@@ -45,8 +45,8 @@ Answer over_ranks(const RankOptions& options, attention::Backend backend, Sessio
 /// A call that is split over the ranks, checked and read.
 class SplitCall {
  public:
-  /// `arrays` are those of the arguments of which ranks have parts. Throws Error(kInvalidArgument),
-  /// in rank 0, when ranks disagree about the call: the files differ between hosts.
+  /// `arrays` are the arguments that are split over the ranks. Throws Error(kInvalidArgument), in
+  /// rank 0, when ranks disagree about the call: the files differ between hosts.
   SplitCall(const attention::Operation& operation, const RankOptions& options,
             attention::NamedArguments arguments, RankArrays arrays, attention::Communicator& world);
 

@@ -15,7 +15,7 @@
 namespace maskctl::app {
 namespace {
 
-/// Figures of some elements; those of two parts can be put together.
+/// Figures of some elements; the figures of two parts can be put together.
 struct Figures {
   double least = std::numeric_limits<double>::infinity(), most = -least, sum = 0;
   Index finite = 0, elements = 0;
@@ -53,7 +53,7 @@ std::vector<Figures> gathered(attention::Communicator& world, const Figures& own
 
 using Give = std::function<void(const std::function<void(const Tensor& band)>& take)>;
 
-/// An array to write; floats in the dtype that was asked for.
+/// An array to write; floats get the dtype that was asked for.
 ArrayStream stream_of(const std::string& name, DType dtype, std::vector<Index> shape,
                       std::optional<DType> wanted, Give give) {
   const DType written = wanted && is_floating(dtype) ? *wanted : dtype;
@@ -71,7 +71,7 @@ void write_streams(std::span<const ArrayStream> arrays, const OutputOptions& out
   }
   const auto out = std::ranges::find_if(
       arrays, [](const ArrayStream& array) { return array.spec.name == "out"; });
-  write_array(output.dest, *out, write_options(output));  // an .npy has room for one
+  write_array(output.dest, *out, write_options(output));  // a .npy file holds one array
 }
 
 }  // namespace

@@ -17,7 +17,8 @@ std::vector<ArraySummary> summaries_of(const attention::PlacedResults& results,
                                        attention::Communicator& world);
 std::string summaries_text(std::span<const ArraySummary> arrays);
 
-/// Throws now what writing would throw about the name of the file: it exists, no such folder.
+/// Throws what writing would throw because of the name of the file, before any work: it exists, or
+/// its folder does not.
 void check_destination(const OutputOptions& output);
 
 /// Writes a container of all arrays, or an .npy of `out`; floats in the dtype that was asked for.

@@ -129,7 +129,8 @@ void take_arrays(const std::string& path, Session& session, VerifyOptions& optio
                   path, fmt::join(container->keys(), ", ")));
 }
 
-/// With the arrays of a container among the words, and query for q.
+/// The options with the arrays of containers added to the words, and short names written out (q
+/// becomes query).
 VerifyOptions with_arrays(VerifyOptions options, Session& session) {
   std::vector<std::string> files;
   std::erase_if(options.call.words, [&files](const std::string& word) {
@@ -271,7 +272,7 @@ Judged judged_call(const VerifyOptions& options, Loader& loader) {
   return out;
 }
 
-/// What --solve would tell beyond the verdict, from the same arrays; empty where nothing.
+/// What --solve could add to the verdict, from the same arrays; empty if nothing.
 std::string next_text(const VerifyOptions& options, const Judgement& judgement) {
   const bool solvable = judgement.verdict != Verdict::kAnother && !options.given.empty() &&
                         operation_named(options.operation).takes_mask();

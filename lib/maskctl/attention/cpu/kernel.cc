@@ -44,7 +44,7 @@ HWY_ATTR void pack_rows_all(const float* src, Index stride, Index rows, Index co
   }
 }
 
-/// Edge of the squares that a transpose goes by: a cache line of floats.
+/// Transposes go by squares of this edge: a cache line of floats.
 constexpr Index kSquare = 16;
 
 #if HWY_TARGET != HWY_SCALAR
@@ -130,9 +130,10 @@ HWY_ATTR void transpose_all(const float* x, Index n, float* out) {
   }
 }
 
-/// Six rows of C times one panel; a is A's first cell, or A^T's with kTransposed. With kHalf only
-/// the vector of each row that lies at `panel` and c; the compiler drops the sums of the other,
-/// which is never read or written. Named accumulators: an array of vectors is spilled by GCC 12.
+/// Multiplies six rows of A by one panel of B into six rows of C. `a` is the first element of A, or
+/// of A^T with kTransposed. With kHalf only one of the panel's two vectors is computed, the one
+/// that `panel` and `c` point to; the compiler drops the sums of the other. The accumulators have
+/// names because GCC 12 spills an array of vectors.
 template <bool kTransposed = false, bool kHalf = false>
 HWY_NOINLINE HWY_ATTR void multiply_six(const float* a, Index a_stride, Index depth,
                                         const float* panel, float* c, Index c_stride,

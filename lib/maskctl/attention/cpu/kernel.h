@@ -49,19 +49,19 @@ inline void pack_rows(const float* src, Index stride, Index rows, Index columns,
 /// out holds columns * round_up(rows, kColumnGroup) floats.
 void pack_columns(const float* src, Index stride, Index rows, Index columns, float* out);
 
-/// out[c * n + r] = x[r * n + c] for r, c < n; n divides by kColumnGroup.
+/// out[c * n + r] = x[r * n + c] for r, c < n; n is a multiple of kColumnGroup.
 void transpose(const float* x, Index n, float* out);
 
-/// C[rows, columns] = A[rows, depth] * B, or += ; rows divide by kRowGroup, columns by
-/// kColumnGroup; B as packed with `depth` rows.
+/// C[rows, columns] = A[rows, depth] * B, or += with `accumulate`. rows is a multiple of kRowGroup,
+/// columns of kColumnGroup; B is packed with `depth` rows.
 void multiply(const float* a, Index a_stride, Index rows, Index depth, const float* packed_b,
               Index columns, float* c, Index c_stride, bool accumulate);
 
-// The same where each group of kRowGroup rows needs only a part: spans[g] belongs to rows
-// [g * kRowGroup, (g + 1) * kRowGroup) and may be empty. Rows of `prefetches` are fetched
-// meanwhile.
+// Products of which each group of kRowGroup rows needs only a part: spans[g] belongs to rows [g *
+// kRowGroup, (g + 1) * kRowGroup) and may be empty. Rows of `prefetches` are fetched meanwhile.
 
-/// C = A * B in the columns of each group's span, whose ends divide by kVector. Other columns stay.
+/// C = A * B in the columns of each group's span, whose ends are multiples of kVector. Other
+/// columns stay.
 void multiply_columns(const float* a, Index a_stride, Index depth, const float* packed_b,
                       std::span<const Range> spans, float* c, Index c_stride,
                       PrefetchQueue* prefetches = nullptr);
@@ -82,17 +82,19 @@ float dot(const float* x, const float* y, Index n);
 bool all_finite(const float* x, Index n);
 /// out = factor * x; any n, out may be x.
 void scale(const float* x, Index n, float factor, float* out);
-/// The same for each of `rows` rows, row r by factors[r].
+/// scale() of `rows` rows, row r by factors[r].
 void scale_rows(const float* x, Index stride, Index rows, Index n, const float* factors, float* out,
                 Index out_stride);
 inline void scale_by(float* x, Index n, float factor) { scale(x, n, factor, x); }
 
-// Vectors of n floats; n divides by kVector, in the first two by kColumnGroup.
+// Functions of vectors of n floats; n is a multiple of kVector, and of kColumnGroup in the first
+// two.
 
 float max_of(const float* x, Index n);
 /// x = exp(x - shift), exactly 0 for -inf; the sum of the results.
 float exp_and_sum(float* x, Index n, float shift);
-/// The same for each row of a group; x is the first, and rows are `stride` floats apart.
+/// max_of() and exp_and_sum() of each row of a group of kRowGroup rows; x is the first row, the
+/// next is `stride` floats further.
 void max_of_group(const float* x, Index stride, Index n, float* most);
 void exp_and_sum_group(float* x, Index stride, Index n, const float* shift, float* sum);
 /// x[i] = exp(x[i] - shift[i]).
@@ -105,7 +107,7 @@ void soft_cap_all(float* x, Index n, float cap, float* derivative);
 void softmax_gradient(const float* p, const float* dp, const float* delta, float* ds, Index n);
 
 /// x[i] = value where bit first + i of `open` is clear, in whole vectors of at least n floats.
-/// first divides by kVector.
+/// first is a multiple of kVector.
 void fill_closed(const std::uint64_t* open, Index first, Index n, float value, float* x);
 
 /// The instruction set in use, as Highway names it.

@@ -14,12 +14,12 @@ namespace maskctl::attention {
 /// its own cache.
 class PackedHead {
  public:
-  static constexpr Index kUnit = 64;  // keys that are packed at once; divides by kColumnGroup
+  static constexpr Index kUnit = 64;  // keys that are packed at once; a multiple of kColumnGroup
   /// Key head number b * kv_heads + u; `call` must outlive it.
   PackedHead(const CpuCall& call, Index head);
   /// Packs the keys of this range that are not packed yet.
   void need(Range keys);
-  /// Keys from j on as columns (pack_columns); j divides by kColumnGroup.
+  /// Keys from j on as columns (pack_columns); j is a multiple of kColumnGroup.
   const float* keys(Index j) const { return keys_ + j * d_.dim; }
   /// Values from key j on as rows (pack_rows), in panels of panel_rows() rows.
   const float* values(Index j) const { return values_ + j * panel_; }

@@ -11,7 +11,8 @@
 namespace maskctl::attention {
 namespace {
 
-/// The tiles of a product of `rows` rows, `depth` deep; rows divide by kRowGroup.
+/// The tiles of a product of `rows` rows, `depth` deep; the tile's rows are a multiple of
+/// kRowGroup.
 MatrixTiles chosen(const MatrixTiles& wanted, Index rows, Index depth) {
   return {
       round_up(std::min(wanted.rows > 0 ? wanted.rows : 96, std::max<Index>(rows, 1)), kRowGroup),
@@ -79,7 +80,7 @@ void append_tiles(Index matrix, Range rows, Index row_step, Index columns, Index
   }
 }
 
-/// Columns of the rows with these numbers, side by side.
+/// Copies `columns` of the listed rows of src to rows that follow each other.
 void gather(const RowGroups& groups, const float* src, Index width, Range positions, Range columns,
             float* out, Index stride) {
   for (Index p = positions.begin; p < positions.end; ++p, out += stride) {

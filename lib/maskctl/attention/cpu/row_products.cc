@@ -149,12 +149,12 @@ HWY_INLINE HWY_ATTR void for_fours(Index begin, Index end, F&& f) {
   for (; begin < end; ++begin) f(std::integral_constant<int, 1>(), begin);
 }
 
-/// f(four rows, what to prefetch, number of queries, the first of them, the first row) for all rows
-/// and queries.
+/// Calls f(four rows, what to prefetch, number of queries, first query, first row) for all rows and
+/// queries.
 template <class T, class F>
 HWY_INLINE HWY_ATTR void for_each_four(const KeyRows& rows, const KeyRows* ahead, Index group,
                                        F&& f) {
-  constexpr Index kNear = 6 * (4 / Index{sizeof(T)});  // about equally many bytes for all types
+  constexpr Index kNear = 6 * (4 / Index{sizeof(T)});  // about the same bytes ahead for every type
   const PrefetchFours later(rows.fours(), ahead, kNear);
   for (std::size_t i = 0; i < rows.fours().size(); ++i) {
     const FourRows& four = rows.fours()[i];
@@ -268,7 +268,7 @@ HWY_ATTR void outer_all(const float* weights, Index stride, const float* vectors
   }
 }
 
-/// f(an element of this dtype).
+/// Calls f with an element of this dtype, for its type.
 template <class F>
 HWY_INLINE void with_element(DType dtype, F&& f) {
   switch (dtype) {

@@ -20,7 +20,7 @@ namespace maskctl::attention {
 namespace {
 
 constexpr float kInfinity = std::numeric_limits<float>::infinity();
-constexpr Index kTile = 96;  // queries and keys; divides by both groups
+constexpr Index kTile = 96;  // queries, or keys, of a tile; a multiple of both group sizes
 
 /// Rows of a head as kTile full rows, zero past the last.
 void copy_tile(const float* src, Index stride, Index rows, Index columns, float factor,
@@ -42,8 +42,8 @@ struct QueryTile {
         delta(buffer(kTile)) {}
 
   Buffer rows_q, rows_out;  // scaled queries, d_out
-  // Both packed for products in which they are the right matrix: queries as its columns, as its
-  // rows.
+  // Queries and d_out packed as the right factor of a product: transposed (columns_), and as they
+  // are (packed_).
   Buffer columns_q, columns_out;
   Buffer packed_q, packed_out;
   Buffer lse, delta;  // delta: out . d_out, less d_lse
@@ -101,7 +101,7 @@ class GradientTask {
     }
   }
 
-  /// The sums of this task to the gradients of K and V: written, or added.
+  /// Writes this task's sums to the gradients of K and V, or adds them.
   void flush(std::span<float> d_key, std::span<float> d_value, bool add) const {
     float* dk = d_key.data() + (b_ * c_.d.keys * c_.d.kv_heads + u_) * c_.d.dim;
     float* dv = d_value.data() + (b_ * c_.d.keys * c_.d.kv_heads + u_) * c_.d.value_dim;

@@ -16,12 +16,12 @@ struct KeyTile {
 
   /// From the first to the last open key of a row; empty without any.
   Range span(Index row) const;
-  /// f(range) for ranges that ascend and together are the closed keys of a row inside `among`.
+  /// Calls f(range) for ascending ranges that together are the closed keys of a row inside `among`.
   template <class F>
   void each_closed(Index row, Range among, F&& f) const;
-  /// Sets x[key - among.begin] to `value` for the row's closed keys inside `among`. Elements behind
-  /// `among` up to a whole vector may be set too. among.begin, where it lies in the tile, and the
-  /// sizes of tiles divide by kVector.
+  /// Sets x[key - among.begin] to `value` for the row's closed keys inside `among`. Elements after
+  /// `among`, up to a whole vector, may be set too. The sizes of tiles are multiples of kVector,
+  /// and so is among.begin where it lies in the tile.
   void close_row(Index row, Range among, float value, float* x) const;
 };
 

@@ -24,11 +24,11 @@ using V = hn::Vec<D>;
 /// are 1 at 0, 9e-8 (2e-7 in f32). 0 below the smallest normal number, infinite from 89 on.
 HWY_INLINE HWY_ATTR V exp_of(D d, V x) {
   const V least = hn::Set(d, -126.0f);
-  // Adding it rounds to whole numbers n, and leaves n + 127 in the lowest bits.
+  // Adding this constant rounds to a whole number n, and leaves n + 127 in the lowest bits.
   const V shifter = hn::Set(d, 12582912.0f + 127);
   const V t = hn::Mul(x, hn::Set(d, 1.44269504088896341f));
   const V shifted = hn::Add(hn::Min(hn::Max(t, least), hn::Set(d, 127.0f)), shifter);
-  const V f = hn::Sub(t, hn::Sub(shifted, shifter));  // of t itself, so that NaN stays NaN
+  const V f = hn::Sub(t, hn::Sub(shifted, shifter));  // from the unclamped t, so that NaN stays NaN
   V p = hn::Set(d, 1.326472731307149e-3f);
   p = hn::MulAdd(p, f, hn::Set(d, 9.671512991189957e-3f));
   p = hn::MulAdd(p, f, hn::Set(d, 5.550733581185341e-2f));
@@ -80,7 +80,8 @@ HWY_ATTR float dot_all(const float* x, const float* y, Index n) {
   return sum;
 }
 
-// Two vectors at a time: n divides by two of any instruction set.
+// These functions take two vectors at a time: n is a multiple of two vectors of any instruction
+// set.
 
 HWY_ATTR float max_all(const float* x, Index n) {
   const D d;

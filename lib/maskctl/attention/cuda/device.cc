@@ -45,7 +45,7 @@ std::string unavailable() {
 
 void check(int error, const char* call) {
   if (error == cudaSuccess) return;
-  cudaGetLastError();  // forget it: the next call is judged by itself
+  cudaGetLastError();  // clear the error, or the next call would report it
   throw Error(Errc::kDevice, fmt::format("{} failed: {}", call,
                                          cudaGetErrorString(static_cast<cudaError_t>(error))));
 }

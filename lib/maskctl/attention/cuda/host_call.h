@@ -56,7 +56,8 @@ Arrays to_device(HostCall& host_call, Arrays arrays) {
   return arrays;
 }
 
-/// Makes a kernel for arrays on the GPU one of `Kernels`. Its plan is what else it needs there.
+/// Wraps a kernel for arrays on the GPU as an entry of `Kernels`, which takes arrays of the host.
+/// Its Plan is what else it needs on the GPU.
 template <auto kernel>
 struct FromHost;
 template <class Problem, class Plan, class... Arrays,

@@ -59,7 +59,7 @@ __device__ inline void store(float x, float* to) { *to = x; }
 __device__ inline void store(float x, __half* to) { *to = __float2half_rn(x); }
 __device__ inline void store(float x, __nv_bfloat16* to) { *to = __float2bfloat16_rn(x); }
 
-/// f(std::type_identity<T>()) with the element type of a float dtype of 16 or 32 bits, which
+/// Calls f(std::type_identity<T>()) with the element type of a float dtype of 16 or 32 bits, which
 /// operations have checked.
 template <class F>
 void with_element(DType dtype, F&& f) {
@@ -88,7 +88,7 @@ __device__ inline void put(AnyResult array, Index i, float x) {
   if (array.dtype == DType::kBFloat16) return store(x, static_cast<__nv_bfloat16*>(array.data) + i);
   store(x, static_cast<float*>(array.data) + i);
 }
-/// f(null pointer to the element type of a dtype).
+/// Calls f with a null pointer to the element type of a dtype.
 template <class F>
 __device__ void with_type(DType dtype, F&& f) {
   if (dtype == DType::kFloat16) return f(static_cast<const __half*>(nullptr));

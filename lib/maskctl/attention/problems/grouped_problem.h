@@ -36,7 +36,7 @@ struct GroupedGradientOutputs {
   MutableTensorView lhs, rhs;
 };
 
-/// f(matrix, row) for each row that rhs has a matrix for.
+/// Calls f(matrix, row) for each row that rhs has a matrix for.
 template <class F>
 void for_each_row(const RowGroups& groups, F&& f) {
   for (Index g = 0; g < groups.matrices(); ++g) {

@@ -37,7 +37,7 @@ struct Kernels {
   /// the kernels above, and ranks exchange arrays of the host.
   Kernel<RingProblem, SoftmaxOutputs> ring_forward = {};
   Kernel<RingProblem, SoftmaxBackwardInputs, SoftmaxGradientOutputs> ring_backward = {};
-  /// In the shape and dtype of the queries.
+  /// The output has the shape and dtype of the queries.
   Kernel<PagedProblem, MutableTensorView> paged = {};
   Kernel<BlockProblem, SoftmaxOutputs> blocks_forward = {};
   Kernel<BlockProblem, SoftmaxBackwardInputs, SoftmaxGradientOutputs> blocks_backward = {};
@@ -45,12 +45,12 @@ struct Kernels {
   Kernel<SelectionProblem, MutableTensorView> select_blocks = {};
   Kernel<LinearProblem, LinearOutputs> linear_forward = {};
   Kernel<LinearProblem, LinearBackwardInputs, LinearGradientOutputs> linear_backward = {};
-  /// [m,n].
+  /// The output is [m,n].
   Kernel<GroupedProblem, MutableTensorView> grouped_forward = {};
-  /// d_out [m,n]; of lhs and rhs.
+  /// Takes d_out [m,n], gives the gradients of lhs and rhs.
   Kernel<GroupedProblem, TensorView, GroupedGradientOutputs> grouped_backward = {};
   Kernel<PoolingProblem, MutableTensorView> mean_pooling = {};
-  /// [rows,columns] f32, which is added to where the problem says so.
+  /// The output is [rows,columns] f32; the product is added to it where the problem says so.
   Kernel<MatrixProblem, MutableTensorView> matrix_product = {};
 };
 

@@ -98,7 +98,7 @@ void finish(const SoftmaxInDouble& c, Row& row) {
   row.lse = top + std::log(sum);
 }
 
-/// f(key) for each open key, ascending.
+/// Calls f(key) for each open key, ascending.
 template <class F>
 void for_each_key(const Keys& keys, F&& f) {
   for (const Run& run : keys.runs) {

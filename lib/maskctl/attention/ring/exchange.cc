@@ -7,7 +7,7 @@
 namespace maskctl::attention {
 namespace {
 
-/// f(batch, run) for each run of an array [B, T, H, D], unless its rows are empty.
+/// Calls f(batch, run) for each run of an array [B, T, H, D], unless its rows are empty.
 template <class F>
 void for_each_run(const Tensor& array, const SeenKeys::Runs& runs, F&& f) {
   if (array.extent(2) * array.extent(3) == 0) return;

@@ -33,7 +33,7 @@ Merged merge(float a, float b) {
   return {lse, std::exp(a - lse), std::exp(b - lse)};
 }
 
-/// f(row, lse, out) for each row of a result with out [B,T,H,D] and lse [B,H,T]; `row` is its
+/// Calls f(row, lse, out) for each row of a result with out [B,T,H,D] and lse [B,H,T]; `row` is its
 /// number in the lse.
 template <class F>
 void for_each_row(SoftmaxResult& result, F&& f) {

@@ -68,7 +68,7 @@ constexpr Index kBandBytes = Index{16} << 20;
 /// A stretch of an array, as a range of each axis: single positions, then a range, then whole axes.
 using Band = std::vector<Range>;
 
-/// f(band) for each band of an array, in order.
+/// Calls f(band) for each band of an array, in order.
 template <class F>
 void for_each_band(const Tensor& like, const std::vector<Index>& shape, F&& f) {
   const Index most = kBandBytes / size_bytes(like.dtype());

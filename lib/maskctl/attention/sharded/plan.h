@@ -82,7 +82,7 @@ class ShardPlan {
   /// Throws Error(kInvalidArgument) unless a label is split over one mesh axis, which `option`
   /// names.
   void check_split(std::string_view label, std::string_view option, const std::string& axis) const;
-  /// Into how many parts a label is split; 1 for whole.
+  /// The number of parts into which axes with this label are split; 1: they stay whole.
   Index parts(std::string_view label) const;
 
  private:
@@ -104,7 +104,7 @@ class ShardPlan {
   std::set<std::string, std::less<>> splittable_, collective_;
   std::map<std::string, Index, std::less<>> extents_;
   std::map<std::string, Names, std::less<>> split_;        // label -> mesh axes
-  std::map<std::string, std::string, std::less<>> whose_;  // label -> the array that set it
+  std::map<std::string, std::string, std::less<>> whose_;  // label -> the array that split it
 };
 
 }  // namespace maskctl::attention

@@ -9,7 +9,7 @@ namespace maskctl::attention {
 
 /// Throws Error(kShape) unless the array, which `what` names, is [T], [1,T] or [B,T].
 void check_tokens(const Tensor& array, Index batch, Index length, const char* what);
-/// The same as int32. Throws Error(kInvalidArgument) for other numbers.
+/// The array of check_tokens() as int32. Throws Error(kInvalidArgument) for other numbers.
 NamedArray int32_tokens(const Tensor& array, Index batch, Index length, const char* what);
 
 /// How many tokens the rows of the batch hold, [B], or the sequences that are packed in its only

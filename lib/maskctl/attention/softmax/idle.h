@@ -14,7 +14,8 @@ std::string_view why_idle_alignment(const MaskArguments& mask, const Tensor* que
 /// Why causal_block_size changes nothing beside chunk_size; empty when it may.
 std::string_view why_idle_block_causal(const MaskArguments& mask);
 
-/// The same in a call, whose MaskArguments are at the end of a path from its options.
+/// These two functions for Field::idle, on a call with its MaskArguments at the end of a path from
+/// its options.
 template <class Call, auto... mask>
 std::string_view idle_alignment(const void* call) {
   const auto& [in, options] = *static_cast<const Call*>(call);

@@ -17,7 +17,7 @@ struct DenseOptions {
   SoftmaxOptions softmax;
 };
 
-/// The bias of a call, or one that is made for it.
+/// The bias of a call: the one that is given, or what `make` gives.
 class MadeBias {
  public:
   MadeBias(const Tensor* given, const std::function<Tensor()>& make) : given_(given) {

@@ -25,14 +25,16 @@ constexpr double kDecisive = 15;
 constexpr double kShareSlack = 0.1;
 /// A row whose residual is this many times as large as rounding makes the others is off.
 constexpr double kOutlier = 30;
-/// The same where that is rounding to 16 bits, as the model has it: more than what the elements of
-/// a row scatter to with odds of a thousand million to 1. Gradients are sums of more roundings than
-/// the model has. (In f32 large logits make some rows much noisier than others.)
+/// A tighter limit for rows whose noise is rounding to 16 bits and no more than the model expects:
+/// a multiple of the misfit that chance exceeds once in a thousand million rows. Gradients get more
+/// slack, since they are sums of more roundings than the model has. (In f32, large logits make some
+/// rows much noisier than others.)
 constexpr double kModelled = 4, kRareDeviations = 6, kSlack = 1.5, kGradientSlack = 4;
-/// Noise up to which the tolerance gives way to the noise itself, and how far from it a row may be.
+/// Up to this noise a row may leave the tolerance if its misfit is no more than kAlike times the
+/// noise.
 constexpr double kNoisy = 16, kAlike = 6;
 constexpr double kLeastNoise = 0.05;   // squared, in units of the model: results may be exact
-constexpr std::size_t kClustered = 8;  // rows from which their scatter is a standard error too
+constexpr std::size_t kClustered = 8;  // rows whose scatter is a standard error too
 
 /// Sums over some of the rows in which two masks differ.
 struct Evidence {
@@ -113,8 +115,8 @@ class Judge {
     return std::isfinite(least) ? std::max(least, kLeastNoise) : 1;
   }
 
-  /// Whether a row is off: out of the tolerance, unless all rows are about as noisy (kernels that
-  /// round their logits are), or far more off than the others.
+  /// Whether a row is off: it leaves the tolerance and is noisier than the others (kernels that
+  /// round their logits make all rows noisy), or its misfit is more than rounding makes.
   bool is_off(Index row, double misfit, bool off) const {
     const bool as_the_rest = noise_ <= kNoisy * kNoisy && misfit <= kAlike * kAlike * usual();
     return (off && !as_the_rest) || misfit > most_misfit(row);
@@ -131,8 +133,8 @@ class Judge {
            usual();
   }
 
-  /// The weight in its row from which one cell more or less is found wherever it is; infinite where
-  /// none is.
+  /// The weight from which a cell that is wrongly open or closed is found in every row; infinite if
+  /// no weight is enough.
   double least_cell() const {
     std::map<std::size_t, double> most;  // of the worst row of each result
     for (Index row = 0; row < residuals_.rows(); ++row) {
@@ -194,7 +196,7 @@ class Judge {
         tried_, [this](const Tried& tried) { return evidence(tried).near(0, noise_); });
   }
 
-  /// Whether all rows are those of an alternative.
+  /// Whether every row is what the alternative gives.
   bool fits(const Tried& tried) const {
     std::vector<bool> differs(as_size(residuals_.rows()), false);
     for (const RowResidual& row : tried.rows) {
@@ -236,7 +238,8 @@ class Judge {
     }
     return nullptr;
   }
-  /// The heads that obey the alternative, even if all heads together do not.
+  /// The heads that obey the alternative rather than the declared mask, even if all heads together
+  /// do not.
   std::set<Index> preferring(const Tried& tried) const {
     std::set<Index> out;
     for (const auto& [group, sums] : by_group(tried)) {
@@ -280,7 +283,7 @@ class Judge {
     const std::set<Index> groups = preferring(best);
     std::vector<Index> rows;
     for (const RowResidual& row : best.rows) {
-      // Elsewhere the two differ by rounding alone.
+      // In other rows the two masks differ by rounding alone.
       const bool counts = row.squared > noise_ || std::isinf(residuals_.misfit(row.row));
       if (!counts || (in_part && !groups.contains(residuals_.group(row.row)))) continue;
       rows.push_back(row.row);
@@ -349,8 +352,8 @@ NamedResults expected_results(const VerifyRequest& request, const NamedResults& 
   return expected;
 }
 
-/// The declared mask as the fast path applies it gives what the reference gives: else something
-/// beside the mask closes cells, and other masks would be compared with the wrong one.
+/// Whether the fast path under the declared mask gives what the reference gives. If not, something
+/// beside the mask closes cells, and alternatives would be compared with the wrong mask.
 bool agrees(const NamedResults& declared, const NamedResults& reference,
             const NamedResults& given) {
   return std::ranges::all_of(given, [&](const auto& result) {
@@ -380,7 +383,7 @@ Judgement judge(const VerifyRequest& request, const NamedResults& given,
   }
   Judgement out =
       Judge(residuals, std::move(tried), std::ranges::all_of(given, is_given_gradient)).run();
-  // Other variants of a call do not change its mask.
+  // Alternatives come first among what was tried; the other variants of a call keep its mask.
   if (out.fit && *out.fit < alternatives.size()) {
     out.obeyed = alternatives[*out.fit].mask;
   } else if (out.fit || out.verdict == Verdict::kObeys) {

@@ -33,7 +33,7 @@ void check(const ProbeShape& shape, DType dtype) {
   }
 }
 
-/// Sets channel 0 of some vectors.
+/// Sets element 0 of each vector of `dim` elements.
 void fill_first(Tensor& tensor, Index dim, float value) {
   const auto all = tensor.as<float>();
   for (std::size_t i = 0; i < all.size(); i += as_size(dim)) all[i] = value;

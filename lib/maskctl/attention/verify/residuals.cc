@@ -11,7 +11,8 @@
 namespace maskctl::attention {
 namespace {
 
-/// Squared distance of two rows, in units of what sums do to one, from which it is no noise.
+/// Rows under two masks differ if their squared distance is more than so many times that of f32
+/// sums.
 constexpr double kAboveSums = 2;
 
 bool both_nan(double a, double b) { return std::isnan(a) && std::isnan(b); }

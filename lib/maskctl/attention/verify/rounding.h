@@ -13,13 +13,14 @@ namespace maskctl::attention {
 /// f32 sums of many products and the exponential: a few roundings.
 inline constexpr double kSums = 4 * 0x1p-24;
 
-/// Rounding of each element of a row, as a variance: independent, and together with others.
+/// The variance that rounding gives an element of a row: errors of its own, and errors that it
+/// shares with the rest of the row.
 struct RowNoise {
-  double sums = 0;     // the part of `own` that f32 sums have
-  double own = 0;      // besides what is relative to the element itself
-  double weights = 0;  // of weights in the precision of the inputs: a sum of few directions
+  double sums = 0;     // the part of `own` that comes from f32 sums
+  double own = 0;      // independent for each element, without what is relative to the element
+  double weights = 0;  // by rounded weights; along few directions, those of the values
   double directions = 1;
-  double delta = 0;  // of sum(out * d_out), which moves a row of a gradient as a whole
+  double delta = 0;  // by the rounded sum(out * d_out), which moves a row of a gradient as a whole
 
   double all() const { return own + weights + delta; }
   /// How many independent normal numbers have a sum of squares that scatters as that of `length`

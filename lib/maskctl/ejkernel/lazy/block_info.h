@@ -53,7 +53,7 @@ struct BlockInfo {
 /// query shards of a shrunk mask without partial blocks.
 /// Source: splash attention's mask info of JAX, whose numbering is kept.
 BlockInfo process_mask(const MaskPtr& mask, const BlockInfoOptions& options);
-/// The same for one batch of any mask; equal planes count as one distinct mask, and none is
+/// process_mask() of one batch of any mask. Equal planes count as one distinct mask, and none is
 /// computable. Shards without partial blocks are not an error here: mask_next is absent.
 BlockInfo process_mask(const Mask& mask, Index batch, const BlockInfoOptions& options);
 /// The form for masks that are known only at run time: [H,Q,K] bool, every block kept.

@@ -22,8 +22,8 @@ void require_rank4(const MaskArray& mask);
 std::int32_t int32_from(Index value);
 /// jnp.asarray(values, int32), flat; a single number gives one element.
 std::vector<std::int32_t> int32_values(const PerBatch& values);
-/// As above, one per batch: a single number is repeated. Throws PythonError(TypeError) for another
-/// count.
+/// int32_values() as one number per batch; a single number is repeated. Throws
+/// PythonError(TypeError) for another count.
 std::vector<Index> batch_values(const PerBatch& values, Index batch);
 /// The array itself if it is int32, else its cast.
 Array int32_array(const Array& array);
@@ -42,7 +42,8 @@ Array first_head(const Array& ids);
 Tensor slice_batches(const Tensor& x, Index axis, std::span<const Index> starts, Index width);
 /// x[..., range, ...] along `axis`, with the range cut at the ends as in Python.
 Tensor slice_axis(const Tensor& x, Index axis, Range range);
-/// The same for a mask: q_width x k_width cells of batch b starting at (q_starts[b], k_starts[b]).
+/// slice_batches() of a mask: q_width x k_width cells of batch b starting at (q_starts[b],
+/// k_starts[b]).
 Mask slice_batches(const Mask& mask, std::span<const Index> q_starts, Index q_width,
                    std::span<const Index> k_starts, Index k_width);
 

@@ -50,7 +50,7 @@ class ElementCount {
 /// Elements at work at one time, each of which uses all cores: more would only wait for them.
 constexpr Index kMostAtOnce = 16;
 
-/// f(i) for i below n. Rethrows the first error.
+/// Calls f(i) for i below n. Rethrows the first error.
 void run_elements(Index n, bool at_once, const std::function<void(Index)>& f) {
   std::atomic<Index> next{0};
   const auto work = [&](auto&&...) {

@@ -63,7 +63,7 @@ class ConfigCache {
   /// The innermost overlay that has the key, then what this process put or found before, then the
   /// file.
   std::optional<KnownConfig> find(const ConfigKey& key);
-  /// The same without overlays.
+  /// find() without the overlays.
   std::optional<AnyConfig> get(const ConfigKey& key) const;
 
   /// Remembers a config, and writes it to the file; folders are created. A file that cannot be

@@ -21,7 +21,7 @@ std::optional<std::string> text_of(const Index& value) { return fmt::format("{}"
 std::optional<std::string> text_of(const std::optional<Index>& value) {
   return value ? text_of(*value) : std::nullopt;
 }
-/// Its fields follow, so that only empty params have a text of their own.
+/// Params have no text of their own unless they are empty: their fields follow one by one.
 template <class Params>
 std::optional<std::string> text_of(const std::optional<Params>& params) {
   if (!params || *params != Params()) return std::nullopt;

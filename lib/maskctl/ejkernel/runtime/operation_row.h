@@ -24,7 +24,7 @@ struct ModuleRow {
   const Operation* operation = nullptr;
   std::string_view version = "0";             // version of its remembered configs
   bool tunes = true;                          // both passes together, where there are two
-  std::span<const HintName> hint_names = {};  // where they differ
+  std::span<const HintName> hint_names = {};  // only hints whose number has another name
   // The typed half, made by describe_module().
   std::size_t config_class = 0;  // the index of its class in AnyConfig
   /// The config without measuring, and others worth measuring; null where there are none.

@@ -90,7 +90,7 @@ AutotuningResult::Entry ConfigSelectorChain::autotune(const ConfigKey& key, cons
   notify({"autotune_start", "", &key});
   const std::vector<AnyConfig> candidates = call.candidate_cfgs();
   std::vector<Measurement> measured;
-  if (candidates.size() != 1) {  // one alone needs no clock
+  if (candidates.size() != 1) {  // a single candidate needs no measuring
     measured = options_.tuner.measure(candidates,
                                       [&](const AnyConfig& config) { call.run(config, backward); });
   }
@@ -99,7 +99,7 @@ AutotuningResult::Entry ConfigSelectorChain::autotune(const ConfigKey& key, cons
     try {
       return best_of(measured).config;
     } catch (const Error& error) {
-      if (!candidates.empty()) call.run(candidates[0], false);  // bad input throws what it is
+      if (!candidates.empty()) call.run(candidates[0], false);  // throws for bad input
       fail(key, error.what());
     }
   }();

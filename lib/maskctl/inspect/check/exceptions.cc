@@ -48,15 +48,16 @@ class Around {
            combine(Op::kSub, sees, column(key_))->count() == 0;
   }
 
-  /// Whether all tokens between that the query sees also see the key.
+  /// Whether every token between the key and the query that the query sees also sees the key.
   bool is_seen_between() const {
     return tokens_seen(key_ + 1, query_ + shift_, [this](Range tokens) {
       return plane_->count(tokens, {key_, key_ + 1}) == tokens.size();
     });
   }
 
-  /// Whether a token that the query sees sees the key, or a token sees both, which says nothing of
-  /// the future: whoever is later sees both.
+  /// Whether a token links the two: one that the query sees and that sees the key; or one that sees
+  /// both, unless the key is later than the query, since later tokens of a causal mask see both
+  /// anyway.
   bool is_linked() const {
     if (!is_future() && combine(Op::kAnd, column(query_ + shift_), column(key_))->count() > 0) {
       return true;

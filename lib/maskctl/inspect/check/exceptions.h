@@ -6,17 +6,17 @@
 
 namespace maskctl {
 
-/// What sees and is seen in one plane of a mask says which of its cells stand alone. Query q is
-/// token q + keys - queries.
-///   An open cell is no exception if all tokens from the one to the other see each other (an
-///   image),
-/// or if all queries that see any key see this one (a prefix, padding alone).
-///   Another open cell of the past is none if the query sees all that the key's token sees, whoever
-/// sees the query sees the key too, and all tokens between that the query sees also see the key (a
-/// longer document, a shared prefix, a branch of a tree).
-///   A closed cell is none if no token links the two: none that the query sees and that sees the
-/// key, and, unless the key is later, none that sees both (documents, padding, branches of a tree).
-///   In a plane of one query, the ends of its runs of keys are none either.
+/// Whether a cell stands alone, judged by what its query and its key see and are seen by in one
+/// plane. Query q is token q + keys - queries. These cells are no exceptions:
+/// - an open cell where all tokens between key and query see each other (an image), or where all
+///   queries that see any key see this key (a prefix, padding alone);
+/// - an open cell of the past where the query sees all that the key's token sees, whoever sees the
+///   query sees the key too, and every token between them that the query sees also sees the key (a
+///   longer document, a shared prefix, a branch of a tree);
+/// - a closed cell where no token links the two: none that the query sees and that sees the key,
+/// nor,
+///   unless the key is later, one that sees both (documents, padding, branches of a tree);
+/// - in a plane of one query, the ends of its runs of keys.
 bool is_exception(const PlanePtr& plane, Index query, Index key);
 
 }  // namespace maskctl

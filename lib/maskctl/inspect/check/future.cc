@@ -96,7 +96,8 @@ class FutureReader {
     }
   }
 
-  /// The queries from q on that see up to `end`, or are the token before it.
+  /// The end of the rows from q on that see up to `end` or, for the token just before it, nothing
+  /// later.
   Index group_end(Index q, Index end) const {
     const Index last = std::min(end - shift_, plane_.queries());
     while (q < last && (near_[at(q)] == end || (own(q) + 1 == end && near_[at(q)] == 0))) ++q;
@@ -119,8 +120,9 @@ class FutureReader {
     }
   }
 
-  /// Where a block of other cells meets the diagonal, its last rows look like a group: one that is
-  /// next to a row of other cells, whose keys are all theirs except for the first token's own.
+  /// Where a block of other cells meets the diagonal, its last rows look like a group. Such a group
+  /// follows a row of other cells, and other cells lie in the column of each of its tokens but the
+  /// first.
   bool is_corner(const Range& group) const {
     if (group.begin == 0 || !is(group.begin - 1, kOther)) return false;
     const auto seen = [this](Index key) { return seen_[at(key)] != 0; };
@@ -174,9 +176,9 @@ class FutureReader {
     out_.k_count = std::ranges::count(seen_, std::uint8_t{1});
   }
 
-  /// True when all other cells are runs apart, tokens that see the same last key see the same keys
-  /// after their own, among them groups of the mask, and one of them also sees a causal token
-  /// between two parts.
+  /// True when the other cells join groups: they all lie in runs apart from the query's own key;
+  /// tokens that see the same last key see the same keys after their own; the runs are groups of
+  /// the mask or single tokens; and some token also sees a causal token between two of the runs.
   bool joins_groups() const {
     std::map<Index, std::vector<Run>> members;  // of each group, by its last key
     std::map<Index, std::vector<Run>> of_row;
@@ -212,7 +214,7 @@ class FutureReader {
     return {static_cast<std::int32_t>(own(q)), static_cast<std::int32_t>(own(q) + 1)};
   }
 
-  /// True when the token is one of the keys, and `runs` are those after it.
+  /// True when `keys` hold the token, and `runs` are the part of them after it.
   static bool same_after(const std::vector<Run>& keys, Index token, const std::vector<Run>& runs) {
     std::vector<Run> after;
     bool is_member = false;

@@ -153,9 +153,9 @@ class Unexplained {
     return are_full_windows(residue_, mask_) || std::ranges::none_of(residue_.first, is_odd());
   }
 
-  /// One in three is an exception with none of the others around it or across the diagonal, or all
-  /// are one rectangle that is opened between documents or lies alone. Other neighbours are lines
-  /// or blocks: a stride, selected keys.
+  /// True when the cells look like mistakes: at least a third are exceptions with no other cell
+  /// near them or mirrored across the diagonal, or all form one rectangle that joins documents or
+  /// lies alone. Cells with neighbours are lines or blocks: a stride, selected keys.
   bool are_strays() const {
     const auto strays = std::ranges::count_if(
         residue_.first, [this](const Cell& cell) { return is_alone(cell) && is_odd()(cell); });

@@ -15,10 +15,11 @@
 namespace maskctl {
 namespace {
 
-/// Planes that were meant to be equal differ in no more than one of so many cells, or in so many
+/// Planes are alike if they differ in at most one of so many cells, or in at most so many
 /// diagonals.
 constexpr Index kLikeness = 64, kLikeDiagonals = 2;
-/// So few cells are exceptions between heads, which have the same documents and padding.
+/// Heads have the same documents and padding, so a difference of up to this many cells is an
+/// exception.
 constexpr Index kStray = 2;
 
 /// Batch entries or heads that see nothing while others do.
@@ -28,8 +29,9 @@ void lint_empty_planes(const LintedMask& linted, Findings& out) {
       [](const std::string& where) { return "no cell is open " + where; }, out);
 }
 
-/// Planes that see the future, all of it or nearly everywhere, while all others are causal. One
-/// that is a single group may be a prefix or an image, unless the others, more than one, have none.
+/// Planes that see the future, all of it or nearly everywhere, while all others are causal. A plane
+/// with a single group may be a prefix or an image, unless there are several others and none of
+/// them has a group.
 void lint_causal_planes(const LintedMask& linted, Findings& out) {
   const std::span<const PlanePtr> planes = linted.mask.distinct();
   Index causal = 0, strictly = 0, all = 0, seen = 0;
@@ -140,7 +142,7 @@ bool differ_by_exceptions(const PlanePtr& odd, const PlanePtr& other, const Resi
   });
 }
 
-/// Whether every query sees all earlier tokens that any query sees, or nothing, and no later one.
+/// Whether each row is empty, or sees exactly those tokens up to its own that some query sees.
 bool is_whole_past(const PlanePtr& plane) {
   const Index tokens = plane->keys();
   std::vector<Band> seen;
@@ -158,8 +160,8 @@ bool is_whole_past(const PlanePtr& plane) {
   return differing_cells(plane, past) == 0;
 }
 
-/// Whether each query sees what it sees in `whole`, but for the keys from some first one on that
-/// are some distance away: a window, perhaps beside sinks.
+/// Whether the plane is `whole` with the keys beyond some distance closed, from some key on: a
+/// window, perhaps beside sinks.
 bool is_window_of(const PlanePtr& plane, const PlanePtr& whole) {
   constexpr Index kLeast = 3;  // fewer cells beside sinks may be any others of the last queries
   const Index tokens = plane->keys();

@@ -126,7 +126,7 @@ class EmptyRows {
     }
   }
 
-  /// Where nothing is NaN, rows that nobody sees are taken for padding.
+  /// Empty rows whose token nobody sees count as padding where empty rows do not become NaN.
   RowTally& tally(bool is_declared, bool unseen, bool first) {
     if (is_declared || (unseen && !gives_nan_)) return of_padding_;
     return unseen && first ? of_left_padding_ : others_;

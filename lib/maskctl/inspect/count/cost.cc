@@ -48,7 +48,8 @@ Index copies_of(const Mask& mask, const CostQuery& query) {
                      query.heads, mask.heads()));
 }
 
-/// The number of cells; throws unless every sum of cells, rows and bytes stays below 16 times it.
+/// The number of cells. Throws where 16 times as many do not fit an Index: that bounds every sum of
+/// cells, rows and bytes.
 Index checked_cells(const Mask& mask, Index copies) {
   const Index extents[] = {mask.batch(), mask.heads(), mask.queries(), mask.keys(), copies};
   const auto cells = checked_product(extents);

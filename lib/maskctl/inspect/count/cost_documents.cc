@@ -72,7 +72,8 @@ std::vector<std::int32_t> read_first_keys(const Plane& plane) {
   return out;
 }
 
-/// The same, without reading rows of shared lists, which would copy all runs that a clip keeps.
+/// read_first_keys(), from the clipped classes where the plane has them: its rows would be copied,
+/// with all runs that a clip keeps.
 std::vector<std::int32_t> first_keys(const Plane& plane) {
   if (const auto classes = clipped_classes(plane)) return first_keys(*classes);
   return read_first_keys(plane);

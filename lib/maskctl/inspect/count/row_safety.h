@@ -16,7 +16,7 @@ namespace maskctl {
 std::optional<Cell> first_cell(const Mask& mask);
 std::optional<Cell> first_cell(const Plane& plane);  // batch and head 0
 std::optional<Cell> first_cell(const Plane& plane, Range rows, Range keys);
-/// The same for keys in any of the ranges, which ascend.
+/// The first open cell in these rows, for keys in any of the ranges, which ascend.
 std::optional<Cell> first_cell(const Plane& plane, Range rows, std::span<const Range> keys);
 
 /// Rows that see no key: ascending, not touching. O(slabs) for bands.

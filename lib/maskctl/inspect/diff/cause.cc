@@ -166,7 +166,7 @@ class Claim {
     out_.pipeline_a = scoped(std::move(a));
     out_.pipeline_b = scoped(std::move(b));
   }
-  /// The same when the reason concerns the whole mask: each side by its own rule.
+  /// Gives both pipelines when the reason concerns the whole mask: each side by its own rule.
   void by_rules() {
     const bool told = std::ranges::all_of(pairs_, [&](const PlanePair& pair) {
       return !recognised(pair.a).irregular && !recognised(pair.b).irregular;

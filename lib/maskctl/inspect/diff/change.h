@@ -36,7 +36,7 @@ MaybeReason documents_change(const Ids& a, const Ids& b);
 /// documents). `changes` is 0 when they have the same effect.
 Reason step_change(const Step& a, const Step& b, Index queries, Index keys);
 
-/// The same for documents with queries and keys of their own, and the steps inside them.
+/// step_change() for documents with queries and keys of their own, and the steps inside them.
 Reason within_change(const step::Within& a, const step::Within& b);
 
 /// The arguments that differ in two chains of which all steps but one are equal; nothing for other
@@ -50,7 +50,7 @@ Index moved_numbers(const Step& a, const Step& b, Index queries, Index keys);
 /// The documents of the cell's query and key, numbered by first appearance, if the step is a
 /// step of documents and the two tokens are in different documents.
 std::optional<std::pair<Index, Index>> documents_of(const Step& step, const Cell& cell, Index keys);
-/// The same for documents said by lengths, in the order of these.
+/// documents_of() for documents given by lengths, numbered in their order.
 std::optional<std::pair<Index, Index>> documents_of(const step::Within& rule, const Cell& cell);
 
 /// Steps with equal numbers can be compared by step_change.

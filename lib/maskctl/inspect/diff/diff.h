@@ -59,15 +59,15 @@ struct DiffCause {
 /// Of more than 256 differing pairs of planes, the rest goes into the residue. Masks of more than
 /// 2^26 cells that are stored as bits (since runs would take more) are not searched for rules.
 std::optional<DiffCause> diff_cause(const Mask& a, const Mask& b);
-/// The same when diff(a, b) is known.
+/// diff_cause() where diff(a, b) is known.
 std::optional<DiffCause> diff_cause(const Mask& a, const Mask& b, const MaskDiff& found);
 
 /// The steps that made two masks of all-open ones.
 struct KnownChains {
   Chain a, b;
 };
-/// The same when these are known: where one step has other arguments, that is the cause, and
-/// nothing is recognised.
+/// diff_cause() where these chains are known: if one step has other arguments, that is the cause,
+/// and nothing is recognised.
 std::optional<DiffCause> diff_cause(const Mask& a, const Mask& b, const MaskDiff& found,
                                     const KnownChains& known);
 

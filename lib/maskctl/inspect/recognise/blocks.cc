@@ -161,8 +161,8 @@ class RowEdges {
   std::vector<Run> runs_, before_;
 };
 
-/// The same from the horizontal and vertical edges of a plane of bands; slanted edges come from
-/// other steps.
+/// The common divisors of the horizontal and vertical edges of a plane of bands; slanted edges come
+/// from other steps.
 Size flat_edges(const Plane& plane) {
   Size size;
   each_band(plane, [&](Range rows, const Band& band) {

@@ -33,8 +33,8 @@ void each_band(const Plane& plane, F&& f) {
   }
 }
 
-/// The same, but for a plane that is not stored as bands with a single band per row, from the first
-/// to the last key.
+/// each_band(); but of a plane that is not stored as bands one band per row, from its first to its
+/// last key.
 template <typename F>
 void each_hull(const Plane& plane, F&& f) {
   if (slabs_of(plane)) return each_band(plane, f);
@@ -61,8 +61,9 @@ inline Range keys_of(Range rows, const Band& band) {
   return {band.begin_at(rows.begin), band.end_at(rows.end - 1)};
 }
 
-/// The same cells in the form that is cheapest to read: bands if few lines bound the mask, else
-/// stored rows. A plane that can be neither, or has more than `max_cells`, is returned unchanged.
+/// A plane of the same cells in the form that is cheapest to read: bands if few lines bound the
+/// mask, else stored rows. A plane that can be neither, or has more than `max_cells`, is returned
+/// unchanged.
 PlanePtr compacted(const PlanePtr& plane, Index max_cells);
 
 /// A plane of bands in which row q sees the keys of intervals[q], which may be empty; null when few

@@ -22,7 +22,7 @@ struct Fitted {
 
 struct Fit {
   PlanePtr target;
-  /// The description length of a chain; `chain` and `from` are set.
+  /// The description length of a variation; only its `chain` and `from` are set.
   std::function<Index(const Fitted&)> bits;
   /// Chains whose steps may be taken over.
   std::vector<Chain> hints;

@@ -31,8 +31,8 @@ std::optional<Step> moved(const step::DocumentLengths& rule, std::size_t n, Inde
   return Step{copy};
 }
 
-/// The same for documents with queries and keys of their own, on one side of them or, where both
-/// are the same, on both.
+/// The documents of `rule` with border n moved, on one side or, where both sides are equal, on
+/// both.
 std::optional<Step> moved(step::Within rule, std::vector<Index> step::Within::*side, std::size_t n,
                           Index by) {
   std::vector<Index>& lengths = rule.*side;
@@ -120,8 +120,8 @@ class Mover {
     const char* between;
     Index at;
   };
-  /// Adds the masks in which f(by) replaces `step`, a step of the chain; `query` is where its
-  /// documents meet.
+  /// Adds the masks in which f(by) replaces `step`, one step of the chain. `query` is the row at
+  /// which the two documents meet.
   template <class F>
   void move(Step& step, Index query, const Border& border, F&& f) {
     if (borders_ == kMostBorders || !is_near(query, queries_)) return;

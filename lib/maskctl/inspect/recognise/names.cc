@@ -51,8 +51,8 @@ std::vector<Step> pad_forms(const Hull& seen, const Extent& extent) {
   return forms;
 }
 
-/// The ranges of queries and keys from the first to past the last of each class, with overlapping
-/// classes merged: contiguous stretches, in order.
+/// The hull of a class: its queries and its keys from the first to past the last. Overlapping ones
+/// are merged, so that stretches follow each other in order.
 struct Stretch {
   Range q, k;
 };
@@ -195,7 +195,7 @@ std::vector<Chain> class_forms(const Move& move, const Extent& extent) {
   for (std::size_t i = 0; i < plain.size(); ++i) {
     for (std::size_t j = i + 1; j < plain.size(); ++j) forms.push_back({plain[i], plain[j]});
   }
-  // First keys before padding on the left: keys in two stretches that all rows see.
+  // A prefix before padding on the left: all rows see the first keys and those after the padding.
   const auto& keys = classes.k;
   if (classes.count == 1 && keys.size() == 2 && keys[0].at.begin == 0 &&
       keys[1].at.end == extent.keys) {

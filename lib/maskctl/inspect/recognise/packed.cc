@@ -262,7 +262,8 @@ class BorderSearch {
         better = (low != best.sides.low && consider(low, best.sides.high)) || better;
       for (const Side& high : highs)
         better = (high != best.sides.high && consider(best.sides.low, high)) || better;
-      // Where a window to both sides closes a cell at either end, one side alone gains nothing.
+      // Where a window to both sides closes a cell at either end, moving one side alone gains
+      // nothing.
       for (const Side& high : highs) better = (high && consider(-*high, high)) || better;
     }
     return best;

@@ -38,8 +38,9 @@ struct Recognised {
 /// structured masks. Throws Error(kLimit) beyond max_cells.
 Recognised recognise(const Mask& mask, const RecogniseOptions& options = {});
 
-/// The same without the rows, columns and rectangles at the end of the chain, whose cells become
-/// residue. Squares on the diagonal stay: tokens that see each other, such as those of an image.
+/// What was recognised without the rows, columns and rectangles at the end of the chain, whose
+/// cells become residue. Squares on the diagonal stay: tokens that see each other, such as those of
+/// an image.
 Recognised regions_as_cells(Recognised found, const Mask& mask);
 
 }  // namespace maskctl

@@ -77,8 +77,9 @@ class Borrowing {
     return order;
   }
 
-  /// A plane described but for a few cells may be described whole by the steps of another one with
-  /// numbers of its own, where these are in a list anyway. Returns the new length of all.
+  /// Tries to describe plane i exactly by the steps of another plane with other numbers: they cost
+  /// little where the numbers are in a list of one per batch anyway. Returns the new length of all
+  /// descriptions.
   Index renumber(std::size_t i, Index length) {
     constexpr Index kTrials = 200;
     const Fit fit{planes_.distinct[i],

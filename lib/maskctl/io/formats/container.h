@@ -66,7 +66,7 @@ class Container {
   virtual std::string key_of(const std::string& text) const { return text; }
   virtual bool contains(const std::string& key) const;
   Tensor read(const std::string& key, const ReadOptions& options, std::vector<std::string>& notes);
-  /// These arrays, read in the order of the file and returned in the requested order.
+  /// The arrays of these keys, read in the order of the file and returned in the requested order.
   std::vector<Tensor> read(const std::vector<std::string>& wanted, const ReadOptions& options,
                            std::vector<std::string>& notes);
   /// The key of the only array. Throws Error with the list of keys when there are several.
@@ -76,7 +76,8 @@ class Container {
 /// Opens `source` as its content says, whatever its name. Throws Error(kFormat), with what it looks
 /// like, when it holds no arrays that can be read.
 std::unique_ptr<Container> open_container(ByteSource source, const ReadOptions& options);
-/// The same for a path or "-"; a folder that save_pretrained wrote means its model.safetensors.
+/// open_container() of a path or "-"; a folder that save_pretrained wrote means its
+/// model.safetensors.
 std::unique_ptr<Container> open_container(const std::string& path, const ReadOptions& options);
 
 }  // namespace maskctl

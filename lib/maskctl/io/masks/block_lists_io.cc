@@ -124,14 +124,14 @@ std::array<std::optional<Index>, 2> lengths_of(const Group& group, const MaskRea
   return {};
 }
 
-/// Refuses lengths that are not as many blocks.
+/// Refuses a length that does not fill this number of blocks.
 void check_length(std::string_view what, std::optional<Index> length, Index block, Index blocks) {
   if (!length || ceil_div(*length, block) == blocks) return;
   throw Error(Errc::kFormat, fmt::format("{} {} are {} blocks of {}, but the lists have {}",
                                          *length, what, ceil_div(*length, block), block, blocks));
 }
 
-/// How many blocks the keys are.
+/// The number of key blocks.
 Index key_blocks(std::optional<Index> keys, Index block, ArrayKind kind) {
   if (keys) return ceil_div(*keys, block);
   throw Error(

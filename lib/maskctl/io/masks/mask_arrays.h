@@ -16,7 +16,7 @@ ArrayKind choose_kind(OpenArray& array, const MaskReadOptions& options,
 
 /// The mask of a single array, for all kinds except runs and objects, which need several.
 LoadedMask load_array(OpenArray& array, ArrayKind kind, const MaskReadOptions& options);
-/// The same for the kinds with two sides; q and kv may be the same array.
+/// load_array() for the kinds with two sides; q and kv may be the same array.
 LoadedMask load_sequences(OpenArray& q, OpenArray& kv, ArrayKind kind,
                           const MaskReadOptions& options);
 

@@ -88,7 +88,8 @@ class Container;
 /// An object of another library, stored as arrays of a group of a container.
 struct ObjectKind {
   ArrayKind kind;
-  /// Whether a group, or all of the container without a name, is one.
+  /// Whether a group of the container, or the whole container for an empty name, holds such an
+  /// object.
   bool (*is_in)(const Container& container, const std::string& group);
   /// Its mask, dtype, shape and object; throws Error that starts with the container's name.
   LoadedMask (*read)(Container& container, const std::string& group, const ReadOptions& options);

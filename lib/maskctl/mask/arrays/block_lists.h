@@ -30,7 +30,7 @@ struct MaskBlocks {
 };
 /// Throws Error(kInvalidArgument) for sizes below 1.
 MaskBlocks mask_blocks(const Mask& mask, BlockSize size);
-/// The same by rows of key blocks, which list query blocks: what a backward pass walks.
+/// The same blocks by rows of key blocks, which list query blocks: what a backward pass walks.
 MaskBlocks key_major(const MaskBlocks& blocks);
 
 /// The blocks of one fill: in row r the columns indices[b, h, r, i] for i < counts[b, h, r], which
@@ -66,7 +66,7 @@ struct NamedBlockList {
 /// that is out of range, a block out of order, listed twice or in two lists, and Error(kLimit) for
 /// a map of more than max_bytes.
 Tensor map_of_lists(std::span<const NamedBlockList> lists, Index columns, Index max_bytes);
-/// The same of block-sparse rows: 1 for blocks that are listed.
+/// The map of block-sparse rows: 1 for blocks that are listed.
 Tensor map_of_rows(const BlockRows& rows, Index columns, Index max_bytes);
 /// Refuses lists by rows of key blocks that mean other blocks than `map`: theirs is `transposed`.
 /// Throws Error(kFormat) that names the row.

@@ -23,7 +23,7 @@ struct BitsOf {
   U one;
 };
 
-/// f(BitsOf<U>) with the unsigned type of the dtype's size.
+/// Calls f(BitsOf<U>) with the unsigned type of the dtype's size.
 template <typename F>
 auto visit_bits(DType dtype, const F& f) {
   const ElementType& type = element_type(dtype);

@@ -40,7 +40,7 @@ class TileCells {
 
   /// From the first to the last open key of a row; empty without any.
   Range span(Index row) const { return is_words() ? span_of_words(row) : span_of_interval(row); }
-  /// f(range) for ranges that ascend and together are the closed keys of a row inside `keys`.
+  /// Calls f(range) for ascending ranges that together are the closed keys of a row inside `keys`.
   template <class F>
   void each_closed(Index row, Range keys, F&& f) const;
   bool is_words() const { return words_ != nullptr; }
@@ -73,7 +73,7 @@ class TileRowReader {
 
   /// The tile row of queries q, at most q_tile of them. Valid until the next call.
   TileRow read(const Plane& plane, Range q);
-  /// The same when the tiles are known from Plane::tiles(). `runs` must outlive the result.
+  /// read() when the tiles are known from Plane::tiles(). `runs` must outlive the result.
   TileRow read(const Plane& plane, Range q, std::span<const TileRun> runs);
 
  private:

@@ -7,7 +7,7 @@
 
 namespace maskctl {
 
-/// Casts the plane to one of the tiers; null when it is another one.
+/// The plane as one of the tiers; null when it is of another tier.
 template <typename T>
 const T* as(const PlanePtr& plane) {
   return dynamic_cast<const T*>(plane.get());

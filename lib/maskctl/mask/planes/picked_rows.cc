@@ -44,7 +44,7 @@ class PickedRows final : public Plane {
   }
   Index first_row(std::size_t range) const { return ends_[range] - ranges_[range].size(); }
 
-  /// f(rows of the base, what to add to get rows of this plane) for each stretch of q.
+  /// Calls f(rows of the base, what to add to get rows of this plane) for each stretch of q.
   template <class F>
   void each_range(Range q, F&& f) const {
     for (std::size_t i = range_at(q.begin); i < ranges_.size() && first_row(i) < q.end; ++i) {

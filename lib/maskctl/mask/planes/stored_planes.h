@@ -30,8 +30,8 @@ class RowLists final : public Plane {
           static_cast<std::size_t>(offsets[number]),
           static_cast<std::size_t>(offsets[number + 1] - offsets[number]));
     }
-    /// Number of open keys of a list below `key`, given its first run that ends behind `key`;
-    /// modulo 2^32.
+    /// The number of open keys of a list below `key`, modulo 2^32. `run` is the list's first run
+    /// that ends after `key`.
     std::uint32_t keys_below(std::uint32_t number, std::size_t run, Index key) const;
     /// Number of open keys of a list in [begin, end).
     Index keys_in(std::uint32_t number, Index begin, Index end) const;

@@ -27,7 +27,7 @@ enum class FieldType : std::uint8_t {
   kBlockSize,        // 64x128, or 64 = 64x64
   kSource,           // a SOURCE read as an array
   kIntegerOrSource,  // a number when it is one, else a list 0+3 or a SOURCE, one per batch
-  kSideOrSource,     // the same, or "none" = unbounded
+  kSideOrSource,     // as kIntegerOrSource, or "none" = unbounded
   kMaskSource,       // a SOURCE read as a mask
   kPadId,            // a number; if absent, the pad id of all ids
 };
@@ -54,7 +54,7 @@ struct Field {
   std::string_view help;
   bool required = false;
   std::string_view fallback = {};  // the default as text; empty means absent
-  Index min = 0;                   // least number, alone or in a list
+  Index min = 0;                   // least value of an integer, and of each integer in a list
   Index max = kMaxArgument;
   std::string_view choices = {};  // "a|b|c"
   int group = 0;

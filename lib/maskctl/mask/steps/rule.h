@@ -41,15 +41,15 @@ enum class Meets : std::uint8_t {
   kOwn,       // apply() decides
 };
 
-/// What it is when a later step opens cells that this one closed: a matter of order, or a leak into
-/// other documents or padding.
+/// What it means when a later step opens cells that this one closed: only a matter of order, or a
+/// leak into other documents or padding.
 enum class Reopening : std::uint8_t { kHarmless, kLeak };
 
 /// Whether a rule says which queries are padding, so that they see nothing.
 enum class Declares : std::uint8_t {
   kNothing,
-  kPadding,  // by its closed rows; or it moves the cells of steps that do
-  kPart,     // the part that declared() returns does
+  kPadding,  // its closed rows are padding; or it moves the cells of steps that do
+  kPart,     // its part that declared() returns does
 };
 
 /// Cells on both sides of a diagonal: keys q + low to q + high. -kUnbounded and kUnbounded
@@ -259,7 +259,7 @@ constexpr Index shift_of(const MaskShape& shape, Align align) {
 /// One value per batch of the mask, from an array of 1 or B values.
 std::vector<Index> per_batch(const MaskShape& shape, const NamedArray& array, std::string_view step,
                              const char* what);
-/// The same; `one` in all batches where the array is empty.
+/// per_batch() of an array that may be empty: `one` in all batches then.
 std::vector<Index> per_batch(const MaskShape& shape, const NamedArray& array, Index one,
                              std::string_view step, const char* what);
 /// Values of an array that is not empty, each within +-2^40.

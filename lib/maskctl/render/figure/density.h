@@ -40,7 +40,7 @@ struct DensityGrid : GridShape {
 /// Reads the structure of the plane once, in parallel over rows of rectangles, and never its
 /// cells. The ranges of the shape must lie inside the plane.
 DensityGrid density(const Plane& plane, const GridShape& shape);
-/// The same for a whole plane.
+/// density() of a whole plane.
 DensityGrid density(const Plane& plane, Index q_step, Index k_step);
 
 /// The smallest blocks of 2^n or 3 * 2^n with which `rows` x `columns` units become at most

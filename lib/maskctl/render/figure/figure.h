@@ -67,7 +67,7 @@ struct SegmentTensors {
 /// mask.
 std::vector<Panel> panels_of(const Mask& mask, Range batches, Range heads,
                              const SegmentTensors& ids = {}, const Mask* other = nullptr);
-/// The same for batches and heads that need not be neighbours, in the order given.
+/// panels_of() batches and heads that need not be neighbours, in the order given.
 std::vector<Panel> panels_of(const Mask& mask, std::span<const Index> batches,
                              std::span<const Index> heads, const SegmentTensors& ids = {},
                              const Mask* other = nullptr);

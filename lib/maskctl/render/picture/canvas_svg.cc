@@ -27,7 +27,7 @@ Look look_of(const Glyph& glyph) {
   return out;
 }
 
-/// A character that fills a part of its field: from `top`, `height` pixels, more or less densely.
+/// A block character, which fills its field from `top` on, `height` pixels high, with some opacity.
 struct Block {
   char32_t code;
   Index top, height;

@@ -38,7 +38,7 @@ class Canvas {
   Index rows() const { return rows_; }
   Index columns() const { return columns_; }
   const Glyph& at(Index row, Index column) const;
-  /// The same as it can be shown: a blank for half of a wide character whose other half has been
+  /// The glyph as it can be shown: a blank for half of a wide character whose other half has been
   /// written over.
   Glyph shown(Index row, Index column) const;
 
@@ -51,7 +51,7 @@ class Canvas {
 
   /// UTF-8, one line per row, each ended by a line feed, without blanks at line ends.
   std::string text() const;
-  /// The same with SGR sequences at changes of style, and a reset at the end of coloured lines.
+  /// text() with SGR sequences at changes of style, and a reset at the end of coloured lines.
   std::string ansi() const;
 
  private:

@@ -128,7 +128,7 @@ class Cells {
     return out;
   }
 
-  /// A mark is a field of its colour, everything else a sign in its colour.
+  /// Colours a glyph for an ink: the background for a mark, otherwise the sign itself.
   void tint(std::uint8_t number, Glyph& glyph) const {
     if (!options_.color || glyph.code == U' ') return;
     const bool mark = is_mark(grid_.set, number);

@@ -234,7 +234,8 @@ bool write_columns(const Chain& chain, Translation& out) {
   return true;
 }
 
-/// What cannot be written as rows of one key in numbers of j, Q_LEN and KV_LEN; empty: nothing.
+/// Why a mask cannot be written as closed rows of each key j in terms of j, Q_LEN and KV_LEN; empty
+/// if it can.
 std::string without_columns(const MaskForm& mask) {
   if (!mask.rest.empty()) return mask.rest;
   const bool counted = !mask.kv_lengths.empty() || mask.chunk || mask.opens_first_keys();

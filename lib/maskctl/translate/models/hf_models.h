@@ -1,4 +1,5 @@
-// The mask of each model type of transformers, and the defaults of its config class; private to io.
+// The mask of each model type of transformers, and the defaults of its config class; private to the
+// layer.
 #pragma once
 
 #include <span>

@@ -37,7 +37,7 @@ struct ParsedCall {
 
 /// A keyword argument of the call; null where it is absent.
 const Python* named(const Python& call, std::string_view name);
-/// A keyword argument of the last call; null where it is absent or None.
+/// A keyword argument of the last call in the text; null where it is absent or None.
 const Python* given_argument(const LibrarySource& source, std::string_view name);
 
 /// What a function of b, h, q_idx and kv_idx returns that is called with them; null for the calls
@@ -49,7 +49,7 @@ MaskForm form_of_call(const LibrarySource& source, const Python& call);
 /// Keeps what `by` keeps too. Both must count from one diagonal.
 void narrow(const LibrarySource& source, MaskForm& form, const MaskForm& by, Index position);
 Chain chain_of_call(const LibrarySource& source, const Python& call);
-/// The same of the last call.
+/// The steps of the last call in the text.
 Chain chain_of_call(const LibrarySource& source);
 /// For libraries whose texts are calls and nothing else.
 Chain read_call(const Library& library, std::string_view text);

@@ -39,7 +39,7 @@ class Comparisons {
  private:
   /// The name that is indexed by `axis`: doc_id[q_idx], doc_id[b, q_idx].
   const Python* indexed(const Python& value, std::string_view axis) const;
-  /// The same of a comparison whose sides are indexed by both axes.
+  /// The ids that two sides read, one with q_idx and the other with kv_idx; null if they do not.
   const Python* ids_of(const Python& left, const Python& right) const;
   std::optional<Linear> linear(const Python& given) const;
   std::optional<Linear> linear_word(const Python& given) const;

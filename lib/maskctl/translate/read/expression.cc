@@ -70,7 +70,7 @@ MaskPart Expression::kept(const Condition& one, const Python& given) const {
                                      "a file and use or:FILE");
 }
 
-/// The operands of a connective; a method's is first what it is called on.
+/// The operands of a connective. Those of a method, a.logical_and(b), begin with the object: a, b.
 std::vector<const Python*> Expression::operands(const Python& given) const {
   std::vector<const Python*> out;
   const bool call = given.kind == Python::Kind::kCall;

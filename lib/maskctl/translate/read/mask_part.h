@@ -33,7 +33,8 @@ MaskPart inverted(MaskPart part);
 struct Condition {
   std::optional<MaskPart> yes, no;
 };
-/// Both from what the condition keeps.
+/// The condition that keeps `yes`, with the negation that follows from it, if a chain can express
+/// that.
 Condition condition(MaskPart yes);
 Condition condition(MaskPart yes, MaskPart no);
 Condition negated(Condition one);
@@ -43,8 +44,8 @@ Condition any_of(const std::vector<Condition>& parts);
 
 /// One chain for heads, or batches, of which each has its own; the last is that of all others too.
 Chain chain_of_members(const std::vector<Chain>& members, step::Scoped::Axis axis);
-/// The same for members that are numbered from `ends[i - 1]` (0 for the first) to before `ends[i]`;
-/// the last chain is that of all from the last end on.
+/// chain_of_members() for ranges of members: chain i is for those from `ends[i - 1]` (0 for the
+/// first) to before `ends[i]`, the last chain for all from the last end on.
 Chain chain_of_ranges(const std::vector<Chain>& chains, const std::vector<Index>& ends,
                       step::Scoped::Axis axis);
 

@@ -36,7 +36,7 @@ struct Python {
   Index position = 0;              // byte in the text
 
   bool is_word(std::string_view word) const { return kind == Kind::kWord && text == word; }
-  /// An operator of two operands with this sign.
+  /// Whether this is an operator of two operands with this sign.
   bool is_binary(std::string_view sign) const {
     return kind == Kind::kOperator && text == sign && items.size() == 2;
   }
@@ -71,9 +71,9 @@ struct PythonText {
 /// Throws PipelineError "SUBJECT: ..." with the caret. At most 64 KiB and 64 levels.
 PythonText parse_python(std::string_view text, std::string_view subject);
 
-/// What a name stands for; other values as they are.
+/// What a name stands for; a value that is no name stands for itself.
 const Python& named_value(const PythonText& text, const Python& value);
-/// The same, with arithmetic of numbers evaluated.
+/// named_value() with arithmetic of numbers evaluated.
 Python resolved(const PythonText& text, const Python& value);
 /// A whole number; nothing for other values.
 std::optional<Index> number_in(const PythonText& text, const Python& value);

@@ -77,7 +77,7 @@ bool Composer::add(const Step& step) {
   return true;
 }
 
-/// True when an array of the expression has a number for each batch, or head.
+/// Whether the expression reads an array that has an entry for each batch (or each head).
 bool differs_along(const Expr& expr, step::Scoped::Axis axis) {
   const ExprNode& node = *expr;
   const bool heads = axis == step::Scoped::Axis::kHeads;

@@ -177,7 +177,8 @@ class Printer {
   Written other(const ExprNode& node);
   Written document(const ExprNode& node);
   Written is_in(const ExprNode& node);
-  /// A constant must have the shape of the others.
+  /// A truth value as an array: a constant is written as a comparison, to have the shape of the
+  /// others.
   std::string truth(const Expr& expr) {
     if (expr->kind != Expr::Kind::kNumber) return of(expr);
     return expr->number != 0 ? "(kv_idx >= 0)" : "(kv_idx < 0)";

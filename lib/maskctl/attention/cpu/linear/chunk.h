@@ -13,7 +13,7 @@
 
 namespace maskctl::attention {
 
-/// The largest number of tokens of a chunk; divides by kRowGroup and kColumnGroup.
+/// The largest number of tokens of a chunk; a multiple of kRowGroup and kColumnGroup.
 inline constexpr Index kChunk = 96;
 
 /// Tokens of a chunk of a call; the last one of a sequence may have fewer.
@@ -23,8 +23,8 @@ inline Index chunk_tokens(const LinearDims& d) {
   return std::clamp<Index>(d.longest(), 1, wanted);
 }
 
-/// Rows that products of pairs of tokens touch where there is room for `capacity` tokens: the
-/// groups of a segment may begin at any token.
+/// Rows of an array of pairs of tokens, for up to `capacity` tokens. A segment may begin at any
+/// token, so its groups of kRowGroup rows may end past the last token.
 constexpr Index pair_rows(Index capacity) { return round_up(capacity, kRowGroup) + kRowGroup; }
 
 /// The spans, as in cpu/kernel.h, that each group of kRowGroup rows needs of a product of the pairs

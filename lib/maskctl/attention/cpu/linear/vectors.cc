@@ -70,7 +70,7 @@ HWY_ATTR void mask_all_later(const RowsOf<float>& scores, Range tokens, const fl
 
 /// sum = before + gate; whether none of it is outside +-kMaxLogDecay or NaN.
 HWY_INLINE HWY_ATTR bool add_gates(const float* before, const float* gate, Index n, float* sum) {
-  int outside = 0;  // by |, which GCC vectorises
+  int outside = 0;  // joined by |, which GCC vectorises
 #pragma GCC ivdep
   for (Index x = 0; x < n; ++x) {
     const float y = before[x] + gate[x];

@@ -20,7 +20,7 @@ struct Scaling {
   const float* by_row = nullptr;
   const float* by_column = nullptr;
   const float* cells = nullptr;
-  bool divides = false;  // by the cells
+  bool divides = false;  // divides by `cells` instead of multiplying
 
   bool is_one() const { return factor == 1 && !by_row && !by_column && !cells; }
 };

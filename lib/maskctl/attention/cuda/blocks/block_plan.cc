@@ -8,7 +8,8 @@
 namespace maskctl::attention::cuda {
 namespace {
 
-/// f(token in [B,T], sequence number, token in the sequence, the sequence's first token in [B,T]).
+/// Calls f(token in [B,T], sequence number, token in the sequence, the sequence's first token in
+/// [B,T]) for each token of a sequence.
 template <class F>
 void for_each_token(const BlockProblem& c, F&& f) {
   for (std::size_t n = 0; n < c.sequences.size(); ++n) {

@@ -19,8 +19,8 @@ struct Running {
   float sum[kOwn] = {};
 };
 
-/// Turns the scores of a warp's heads into weights relative to the new running maxima, those of two
-/// keys in each lane, and rescales the earlier sums.
+/// Turns the scores of a warp's heads into weights relative to the new running maxima, and rescales
+/// the earlier sums. Each lane has the scores of two keys.
 __device__ void online_softmax(const float* times, Weights& weights, Running& running,
                                float (&sums)[kOwn][4]) {
   const int lane = threadIdx.x % 32, own = threadIdx.x / 32 * kOwn;

@@ -76,7 +76,7 @@ __device__ inline bool is_past(const TokenBlocks& token, Index n, const SeenKeys
   return within + kKeys <= size && seen.blocks[n / size] * size + within > t;
 }
 
-/// f() for each tile of keys in `seen`; all threads of the block call it.
+/// Calls f() for each tile of keys in `seen`; all threads of the block must call it.
 template <class F>
 __device__ void for_each_tile(const TokenBlocks& token, SeenKeys& seen, F&& f) {
   for (Index first = 0; first < token.wanted; first += SeenKeys::kBlocks) {

@@ -68,7 +68,7 @@ __device__ void add_products(const Factors& factors, Sums& sums) {
   }
 }
 
-/// f(row of the tile, column of the tile, sum) for each sum of the thread.
+/// Calls f(row of the tile, column of the tile, sum) for each sum of the thread.
 template <class F>
 __device__ void for_each_sum(const Sums& sums, F&& f) {
 #pragma unroll

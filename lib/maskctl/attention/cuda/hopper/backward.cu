@@ -95,8 +95,8 @@ __global__ void __launch_bounds__(128)
               static_cast<int>(d.dim) - column);
 }
 
-/// Adds up the parts of a tile of keys, in their order, to its gradients. A block takes one piece;
-/// only those of the first part have work.
+/// Adds up the parts of a tile of keys, in their order, to its gradients. A block makes one piece
+/// of a gradient; blocks of parts other than the first have nothing to do.
 template <class T>
 __global__ void __launch_bounds__(128)
     add_parts(const __grid_constant__ BackwardCall call, SumsOfPart sums) {

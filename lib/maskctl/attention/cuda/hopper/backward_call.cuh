@@ -33,8 +33,8 @@ struct BackwardShape {
   static constexpr int kPiecesAtOnce = kIsWide ? 2 : 1;
   // Tiles in shared memory:
   static constexpr int kStages = 2, kOutStages = kIsWide || (kFine && kDim > 64) ? 1 : 2;
-  /// Two where two warpgroups read each other's gradients of scores: the tiles take turns or, where
-  /// kIsWide, the second has the weights.
+  /// Tiles for the gradients of the scores. Of two warpgroups each has a tile, which the other
+  /// reads; where kIsWide, the second tile holds the weights.
   static constexpr int kScoreTiles = kWarpgroups;
   static constexpr int kFew = kFine ? 32 : 56, kMany = kFine ? 224 : 224;  // registers
 };
@@ -64,11 +64,12 @@ inline int heads_at_a_time(const Dims& d, int width) {
   return static_cast<int>(std::clamp<Index>(kCacheBytes / bytes, 1, d.batch * d.kv_heads));
 }
 
-/// Whether, of blocks that take turns, the first stores its sums to a piece of d_query, so that it
-/// need not be zero. (At 256 columns there are so many pieces that products wait for the adders.)
+/// Whether the first block that has a turn at a piece of d_query stores its sums there instead of
+/// adding them, so that the piece need not be zero. (Not at 256 columns: there are so many pieces
+/// that the products would wait for the adders.)
 constexpr bool stores_first(int width) { return width <= 128; }
 
-/// The arguments of the kernel.
+/// The arguments of the backward kernel.
 struct BackwardCall {
   BackwardParams b;
   CUtensorMap query, key, value, d_out;
@@ -76,8 +77,8 @@ struct BackwardCall {
   /// delta.
   const float* rows;
   float* d_query;  // pieces [B,Hq,query_tiles,kPanels], zeros unless the first sums are stored
-  /// For each piece 1 + the tile of keys that was added last, 0 before the first; null: tiles are
-  /// added in any order.
+  /// For each piece of d_query, 1 + the last tile of keys whose sums were added, or 0 at first.
+  /// null: tiles are added in any order.
   int* turns;
   int query_tiles;       // tiles of 64, rounded up to whole tiles of the kernel
   int group;             // query heads of a key head
@@ -95,10 +96,10 @@ struct BackwardMemory {
   static constexpr int kQueryBytes = Shape::kQueries * kPanelRowBytes;
   struct Step {
     int head, number;  // the tile of queries; number -1: there are no more
-    int after;         // 1 + the tile of keys whose turn is before; 0: it is the first
+    int after;         // 1 + the tile of keys that adds before this one; 0: this one is the first
     Cells cells[Shape::kMaskRows][Shape::kMaskColumns];
   };
-  /// The piece that the sums of a warpgroup are added to, and the turn that they wait for.
+  /// The piece of d_query to which a warpgroup's sums are added, and the turn that they wait for.
   struct Goal {
     int piece;  // -1: there are no more
     int after;

@@ -257,7 +257,8 @@ class Consumer {
 #pragma unroll
     for (int side = 0; side < 2; ++side) {
       // Rescales only rows whose maximum has grown: what other rows of the warp see changes no bit
-      // of this one. By a branch: fused, x y - x y is the rounding error of a product.
+      // of this one. A branch, because the fused difference x y - x y would be the rounding error
+      // of the product.
       const float max = has_new_maximum(side) ? most[side] : max_[side];
       const float shift = max * to_exponent_;
       rescale[side] =

@@ -12,7 +12,7 @@ inline bool is_positional(const SoftmaxParams& p) {
   return p.bias.data || p.soft_cap != 0 || p.dropout != 0;
 }
 
-/// f(std::type_identity<T>()) with the element type of a float dtype of 16 bits.
+/// Calls f(std::type_identity<T>()) with the element type of a float dtype of 16 bits.
 template <class F>
 void with_16_bits(DType dtype, F&& f) {
   if (dtype == DType::kFloat16) return f(std::type_identity<__half>());

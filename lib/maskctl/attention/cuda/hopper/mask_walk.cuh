@@ -62,7 +62,7 @@ class TileRowWalk {
 /// A tile of (64 kRows) x (64 kColumns) cells.
 template <int kRows, int kColumns>
 struct WideTile {
-  int number;  // in its tile row
+  int number;  // the tile's position in its tile row
   Cells cells[kRows][kColumns];
 };
 

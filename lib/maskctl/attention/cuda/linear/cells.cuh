@@ -15,7 +15,7 @@ __device__ inline void load_neighbours(const float* from, float (&to)[4]) {
   to[0] = x.x, to[1] = x.y, to[2] = x.z, to[3] = x.w;
 }
 
-/// Sums over the lanes along x: lane x of these returns the sum of y number x % n.
+/// Sums each of n numbers over the lanes along x; lane x returns the sum of number x % n.
 template <int n>
 __device__ float sum_over_x(float (&sums)[n], int lane_x) {
 #pragma unroll
@@ -44,8 +44,8 @@ struct Cells {
         x(4 * lane_x),
         y(static_cast<int>(threadIdx.x) / kLanesX * per_lane) {}
 
-  /// f(i, j, index) with the index of cell[i][j] in an array of states; cells past the state are
-  /// left out.
+  /// Calls f(i, j, index) with the index of cell[i][j] in an array of states; cells past the state
+  /// are left out.
   template <class F>
   __device__ void each(const LinearWalk& w, const WalkPart& at, Index state, F f) const {
     const Index begin = (state * w.heads + at.head) * w.from.width * w.to.width;

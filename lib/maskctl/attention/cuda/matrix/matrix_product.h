@@ -11,7 +11,7 @@ namespace maskctl::attention::cuda {
 void matrix_product(Workspace& workspace, const MatrixProblem& problem,
                     const MutableTensorView& out);
 
-/// The same as one of `Kernels`.
+/// matrix_product() as an entry of `Kernels`, for arrays of the host.
 void matrix_product_from_host(const MatrixProblem& problem, const MutableTensorView& out,
                               const Context& context);
 

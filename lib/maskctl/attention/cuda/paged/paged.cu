@@ -360,7 +360,7 @@ class Attention {
       for (int x = 0; x < kElements; ++x) f(sums_[held][x], held * kElements + x);
     }
   }
-  /// f(vector, held) in the threads that hold the results.
+  /// Calls f(vector, held) in the threads that hold the results.
   template <class F>
   __device__ void for_each_held(F&& f) const {
     if (key_group_ != 0 || column_ >= t_.units) return;

@@ -5,8 +5,8 @@
 namespace maskctl::attention::cuda {
 namespace {
 
-constexpr int kFewThreads = 128;                    // per block
-constexpr int kMostVectors = 64, kFewVectors = 16;  // per tile
+constexpr int kFewThreads = 128;                    // threads per block
+constexpr int kMostVectors = 64, kFewVectors = 16;  // vectors per tile
 
 /// Whether every row of the cache begins and ends at a unit.
 bool is_aligned(const PagedCache& cache) {

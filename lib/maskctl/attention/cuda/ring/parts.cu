@@ -125,7 +125,8 @@ __global__ void __launch_bounds__(kThreads)
   }
 }
 
-/// f(std::type_identity<T>(), std::integral_constant<int, elements of a thread>())
+/// Calls f with the element type of a dtype, as std::type_identity<T>, and the number of elements
+/// of a thread, as std::integral_constant.
 template <class F>
 void with_packs(DType dtype, Index columns, const void* result, F&& f) {
   with_element(dtype, [&]<class T>(std::type_identity<T> type) {

@@ -103,7 +103,7 @@ __device__ inline void multiply(const Rows& a, const Rows& b, Index depth, TileM
 template <int kColumns>
 struct Sums {
   float x[4][kColumns / 16] = {};
-  /// f(row, column, value)
+  /// Calls f(row, column, sum) for each sum of the thread.
   template <class F>
   __device__ void each(F&& f) {
 #pragma unroll

@@ -21,7 +21,8 @@ struct Tile {
   PayloadId payload;  // where it is not full
 };
 
-/// f(tile) for the tiles of a tile row that are not empty, ascending; the same for every thread.
+/// Calls f(tile) for the tiles of a tile row that are not empty, ascending; the same for every
+/// thread.
 template <class F>
 __device__ void for_each_tile(const TileTableView& table, Index tile_row, F&& f) {
   Index partial = table.partial_offsets[tile_row];

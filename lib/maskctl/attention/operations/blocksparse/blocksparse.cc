@@ -31,7 +31,7 @@ Mask built(const MaskBuilder& build, const MaskExtents& x, Index head) {
 StaticMask build_mask(const MaskBuilder& build, const Tensor& query, const Tensor& key,
                       Index queries) {
   const MaskExtents x{1, query.extent(1), key.extent(1), queries, key.extent(2)};
-  if (x.kv_heads == 0 || x.q_heads % x.kv_heads != 0) return nullptr;  // the core says so
+  if (x.kv_heads == 0 || x.q_heads % x.kv_heads != 0) return nullptr;  // the operation reports it
   std::vector<Mask> heads;
   for (Index h = 0; h < x.q_heads; ++h) heads.push_back(built(build, x, h));
   return std::make_shared<const Mask>(
@@ -108,7 +108,8 @@ struct Queries {
   Index parts, count;  // parts of the whole, and how many of them the call has
   Index first = 0;     // first query of own in the whole
 
-  /// f(rows of the whole, the same rows of the call's arrays) for each part that the call has.
+  /// Calls f(rows of the whole, the same rows of the call's arrays) for each part that the call
+  /// has.
   template <class F>
   void for_each_part(F&& f) const {
     const Index size = whole.queries / parts;

@@ -9,7 +9,8 @@
 namespace maskctl::attention {
 namespace {
 
-/// f(mean row, token row) for each token of each whole block: its indices in [B,C,Hkv], [B,T,Hkv].
+/// Calls f(mean row, token row) for each token of each whole block, with the indices in [B,C,Hkv]
+/// and [B,T,Hkv].
 void for_each_member(const BlockProblem& c, const std::vector<Index>& first, Index blocks,
                      const std::function<void(Index, Index)>& f) {
   for (std::size_t n = 0; n < c.sequences.size(); ++n) {

@@ -6,9 +6,9 @@
 namespace maskctl::attention::solving {
 namespace {
 
-/// Attempts after which rows are no longer searched, where hardly any was explained.
+/// Failed rows after which searching stops, if hardly any row was explained.
 constexpr Index kAttempts = 24;
-/// Products after which rows are no longer searched, where as many were for nothing.
+/// Products spent on failed rows after which searching stops.
 constexpr double kMostWork = 2e12;
 
 }  // namespace

@@ -1,4 +1,4 @@
-// The answers of all rows as they come from all threads; private to solve.
+// Collects the answers of rows from all threads; private to solve.
 #pragma once
 
 #include <atomic>
@@ -15,14 +15,15 @@ class Answers {
  public:
   explicit Answers(const Dims& d);
 
-  /// The answer of some heads of a unit, of all where `heads` is empty; absent: not solved.
+  /// Keeps the answer of a row for some heads of a unit, for all where `heads` is empty; absent:
+  /// the row is not solved.
   void keep(const Unit& unit, Index row, std::vector<Head> heads, const OpenKeys& supposed,
             const std::optional<RowAnswer>& answer);
 
-  /// Rows that were searched for, and others that one of them has answered.
+  /// Count rows that were searched, and rows that the answer of such a row explained too.
   void count(bool solved) { ++(solved ? solved_ : failed_); }
   void count_solved(Index rows) { solved_ += rows; }
-  /// Where hardly a row is explained, or rows that are not have cost some ten minutes.
+  /// True when hardly any row was explained, or when unexplained rows have cost some ten minutes.
   bool given_up() const;
   bool hopeless() const;
 
@@ -30,7 +31,7 @@ class Answers {
   double margin() const { return margin_; }
 
  private:
-  double row_work_;  // products that a row costs which is not explained
+  double row_work_;  // products that an unexplained row costs
   std::atomic<Index> solved_ = 0, failed_ = 0;
   std::mutex mutex_;
   std::vector<RowPart> parts_;

@@ -11,7 +11,8 @@ namespace maskctl::attention::solving {
 class Attempts {
  public:
   void count(Index solved, Index tried) { solved_ += solved, tried_ += tried; }
-  /// True until hardly a row was solved; then now and again, as later rows may be others.
+  /// Whether to try again: true until the way has solved hardly any row, then now and again, since
+  /// later rows may be different.
   bool promise() {
     constexpr Index kLeast = 24, kRarely = 16;
     return tried_ < kLeast || solved_ >= tried_ / 8 || ++refused_ % kRarely == 0;

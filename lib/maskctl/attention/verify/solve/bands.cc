@@ -9,14 +9,14 @@
 
 namespace maskctl::attention::solving {
 
-/// Rows of a group, and what of them is not answered yet.
+/// Rows of a group, and which of them are not answered yet.
 struct BandSolver::Band {
   const Group& group;
   Range rows;
   OpenKeys supposed;                            // [rows, Tk]
   std::vector<std::vector<bool>> left;          // [units][rows]
-  std::vector<std::optional<Found>> last = {};  // [units]: what was found before, if it differs
-  std::optional<Found> latest = {};             // of any unit
+  std::vector<std::optional<Found>> last = {};  // [units]: the last row found to differ
+  std::optional<Found> latest = {};             // the last of all units
 
   OpenKeys supposed_at(Index r) const {
     const Index keys = std::ssize(supposed) / rows.size();

@@ -1,5 +1,5 @@
-// Some rows of all that share a supposed mask, in the ways that are cheap for many rows first;
-// private to solve.
+// Solves bands, some rows of all units that share a supposed mask, by the ways that are cheap for
+// many rows first; private to solve.
 #pragma once
 
 #include <array>
@@ -14,7 +14,7 @@
 
 namespace maskctl::attention::solving {
 
-/// Solves bands on several threads at once.
+/// Several threads may call solve() at once.
 class BandSolver {
  public:
   BandSolver(const SolveCall& call, const Mask& supposed, std::span<const Alternative> alternatives,
@@ -32,27 +32,29 @@ class BandSolver {
  private:
   struct Band;
 
-  /// Tries what row `from` of a unit has on all its rows that are left, at once.
+  /// Tries to continue row `from` of unit n to all rows of the unit that are left, at once.
   void spread(Band& band, Index from, std::size_t n);
-  /// Keeps the rows of a unit that are left and that `open`, [rows, Tk], explains: how many. Where
-  /// `found` is not empty, it has these rows, and no key may be decided that it is uncertain of.
+  /// Answers the rows of unit n that are left and that `open`, [rows, Tk], explains; returns how
+  /// many. `found`, unless empty, has an entry for each row, whose uncertain keys must not be
+  /// decided.
   Index take_rows(Band& band, std::size_t n, const OpenKeys& open,
                   std::span<const std::optional<LeastSquares>> found);
-  /// Rows by least squares, all at once: with the heads of all units that are off, then of each.
+  /// Solves rows by least squares, all at once: with the heads of all units that are off, then unit
+  /// by unit.
   void solve_together(Band& band);
   void solve_together(Band& band, std::span<const std::size_t> units);
   std::vector<OpenKeys> starts_of(const Band& band, Index r, std::size_t n) const;
-  /// A row of some units as one: with more equations, if they have the same keys.
+  /// Solves row r of several units as one, with more equations, if their keys are the same.
   void solve_alike(Band& band, Index r, std::span<const std::size_t> units);
-  /// A row of one unit; false where it is not solved.
+  /// Solves row r of unit n; false where that fails.
   bool solve_row(Band& band, Index r, std::size_t n);
-  /// Remembers a row that differs from what was supposed; whether it does.
+  /// Remembers row r of unit n if its keys differ from the supposed ones; returns whether they do.
   static bool found(Band& band, Index r, std::size_t n, const OpenKeys& open);
-  /// A support that was found with other heads.
+  /// The answer of a row if `open`, which was found with other heads, explains it.
   std::optional<RowAnswer> taken(std::span<const Head> heads, Index row, const OpenKeys& supposed,
                                  const OpenKeys& open) const;
-  /// Heads that should share a mask and do not: those that are off together, then those of one key
-  /// head, then each by itself.
+  /// Solves a row of heads that should share a mask and do not: those that are off together, then
+  /// those of one key head, then each by itself.
   void solve_apart(Band& band, Index r, std::size_t n);
   void solve_each(const Unit& unit, Index row, const OpenKeys& supposed,
                   const std::vector<OpenKeys>& starts);

@@ -22,7 +22,8 @@ namespace {
 
 /// The most bytes of products of values that are kept.
 constexpr double kMostProducts = 400e6;
-/// The error of a weight in f32, relative: that of its logit, which grows with what is summed.
+/// Relative errors of a weight in f32: by a few roundings, and by those of the sum that is its
+/// logit.
 constexpr double kWeightSums = 8 * 0x1p-24, kLogitSums = 0x1p-24;
 
 [[noreturn]] void untold(const std::string& why) {

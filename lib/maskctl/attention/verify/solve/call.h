@@ -24,7 +24,7 @@ class SolveCall {
   SolveCall(const VerifyRequest& request, const NamedResults& given, Index tile);
 
   const Dims& dims() const { return d_; }
-  /// Keys that a kernel may have read or left out as a whole.
+  /// The size of the tiles of keys that a kernel reads, or leaves out, as a whole.
   Index tile() const { return tile_; }
   EmptyRow empty_row() const { return options_.empty_row; }
   /// The values of a head [Tk,Dv], and the square of each.
@@ -34,7 +34,7 @@ class SolveCall {
   std::span<const double> empty_out(Head head) const;
   /// What the kernel gave for query i [Dv].
   std::span<const double> out(Head head, Index i) const;
-  /// Its lse; absent where none was given.
+  /// The lse of query i; absent where none was given.
   std::optional<double> lse(Head head, Index i) const;
   /// True where `out` is NaN.
   bool is_nan(Head head, Index i) const;
@@ -44,9 +44,9 @@ class SolveCall {
   /// The logits of the sinks, which are always open and have no value.
   std::span<const double> sinks(Head head) const;
 
-  /// The mean variance of an element of `out` by its own rounding, and by sums in f32.
+  /// The mean variance of an element of `out` by its own rounding and by f32 sums.
   double own_variance(std::span<const double> out) const;
-  /// That of an lse.
+  /// The variance of an lse by rounding.
   double lse_variance(double lse) const;
   /// The variance of a weight of query i relative to itself, by the precision of the inputs and by
   /// the size of logits, whose terms are summed in f32.

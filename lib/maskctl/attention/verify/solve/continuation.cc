@@ -13,8 +13,8 @@ Index distance(const OpenKeys& a, const OpenKeys& b) {
   return out;
 }
 
-/// The alternative whose row is most like the one that was found, if it is more so than what was
-/// supposed.
+/// The alternative whose row is nearest to the row that was found, if it is nearer than the
+/// supposed row.
 const Plane* nearest_to(const Found& found, const Unit& unit, Index row,
                         std::span<const Alternative> alternatives) {
   const Plane* out = nullptr;

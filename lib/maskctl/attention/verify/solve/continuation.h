@@ -24,14 +24,15 @@ OpenKeys row_keys(const Plane& plane, Index row);
 enum class Way : std::uint8_t { kAlternative, kMovedKeys, kSameKeys, kMovedFlips, kSameFlips };
 inline constexpr std::size_t kWays = 5;
 
-/// The open keys, [rows, Tk], of rows of a unit that go on from `found` in row `from` of them;
-/// `supposed`: [rows, Tk]. Absent where no alternative is more like it than what was supposed.
+/// The open keys [rows, Tk] of some rows of a unit if the mask goes on from `found`, which is
+/// number `from` of these rows. `supposed`: [rows, Tk]. Absent where no alternative is nearer to
+/// `found` than what was supposed.
 std::optional<OpenKeys> continued(const Found& found, Index from, Way way, const Unit& unit,
                                   Range rows, const OpenKeys& supposed,
                                   std::span<const Alternative> alternatives);
 
-/// Where the mask of a row may be as in rows before: the same keys, or the same difference from
-/// what was supposed, each also moved by one; no keys; and the alternatives.
+/// Guesses of the open keys of a row after rows that were found: their keys, or their difference
+/// from what was supposed, each also moved by one; no keys; and the alternatives.
 std::vector<OpenKeys> starts(const Unit& unit, Index row, const OpenKeys& supposed,
                              std::span<const Found* const> before,
                              std::span<const Alternative> alternatives);

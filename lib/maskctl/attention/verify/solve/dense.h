@@ -23,11 +23,12 @@ double add_scaled(double* a, double factor, const double* b, Index n);
 /// The Cholesky factor of a symmetric matrix that is positive definite.
 class Cholesky {
  public:
-  /// Absent where the matrix [n,n] is not.
+  /// Absent where the matrix [n,n] is not positive definite.
   static std::optional<Cholesky> of(std::span<const double> matrix, Index n);
-  /// The vector L^-1 x, in place: its square is x^T A^-1 x. The same of several, one after another.
+  /// Replaces x by L^-1 x, whose square is x^T A^-1 x. x may hold several vectors, one after
+  /// another.
   void whiten(std::span<double> x) const;
-  /// A^-1 x, in place.
+  /// Replaces x by A^-1 x.
   void solve(std::span<double> x) const;
   /// The diagonal of A^-1.
   std::vector<double> inverse_diagonal() const;

@@ -1,4 +1,4 @@
-// One row, with rounding as it is in each direction.
+// One row with the rounding in each direction.
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -11,10 +11,11 @@
 namespace maskctl::attention::solving {
 namespace {
 
-/// The keys whose rounding is followed in its direction; that of the others goes in all.
+/// The heaviest keys, whose rounding counts along their values; the rounding of all others counts
+/// alike in all directions.
 constexpr std::size_t kFollowed = 64;
 
-/// Row `row` of one head, whitened by all that rounds it.
+/// Row `row` of one head, whitened by the covariance of its rounding.
 class WhitenedRow {
  public:
   WhitenedRow(const SolveCall& call, Head head, Index row, const OpenKeys& open)
@@ -40,7 +41,7 @@ class WhitenedRow {
     return whole(error_, 1) + lse(weighed_.empty[0] ? kLogOfNone : weighed_.log_sums[0]);
   }
 
-  /// What each cell's flip adds to the cost.
+  /// What flipping each cell adds to the cost.
   std::vector<double> rises(std::span<const Index> cells) const {
     const std::size_t n = as_size(dim());
     std::vector<double> moved(cells.size() * n), out;
@@ -59,7 +60,7 @@ class WhitenedRow {
  private:
   Index dim() const { return call_.dims().value_dim; }
   const double* value(Index j) const { return call_.values(head_) + j * dim(); }
-  /// The cost after key j is flipped, of which `moved` is the value, less the output, whitened.
+  /// The cost after key j is flipped; `moved`: its value less the output, whitened.
   double after(Index j, std::span<double> moved, double none) const {
     const bool is_open = open_[as_size(j)];
     const double w = weighed_.weights[as_size(j)], t = is_open ? -w : w;

@@ -10,7 +10,8 @@
 namespace maskctl::attention::solving {
 namespace {
 
-/// How many standard errors a number is from 1/2, and at most from 0 or 1, when it is beyond doubt.
+/// A number is precise when kSure standard errors and kSlack are less than 1/2. It must then be 0
+/// or 1 up to kNear standard errors and kSlack.
 constexpr double kSure = 7, kNear = 6, kSlack = 0.05;
 
 /// The normal equations: gram x = right, where the right side comes from sinks and lse.
@@ -62,10 +63,10 @@ struct Normal {
 
   Index n;
   std::vector<double> gram, right;
-  bool fixed_scale = false;  // else all solutions times a number are solutions
+  bool fixed_scale = false;  // else any multiple of a solution is one
 };
 
-/// Keys are fixed one after another.
+/// Solves the equations again and again, and fixes the keys that are beyond doubt.
 class Fixing {
  public:
   Fixing(const Normal& normal, double noise)
@@ -123,7 +124,7 @@ class Fixing {
                 unit);
   }
 
-  /// A bound of the diagonal of the inverse: twice its largest eigenvalue, as iteration has it.
+  /// A bound of the diagonal of the inverse: twice its largest eigenvalue, by power iteration.
   static double most_inverse(const Cholesky& factor, Index m) {
     constexpr int kIterations = 12;
     std::vector<double> x(as_size(m));
@@ -158,7 +159,7 @@ class Fixing {
   std::vector<Index> free_;
 };
 
-/// What a key weighs in the equations at most, by the size of its value.
+/// The most that each key may weigh in the equations, by the size of its value.
 std::vector<double> sizes(const RowProblem& problem) {
   std::vector<double> out(as_size(problem.keys()));
   for (std::size_t h = 0; h < problem.heads().size(); ++h) {
@@ -170,8 +171,8 @@ std::vector<double> sizes(const RowProblem& problem) {
   return out;
 }
 
-/// The key that weighs most in the solution that is none but for its scale: that to the least
-/// eigenvalue, by inverse iteration.
+/// The key with the largest number in a solution that is determined but for its scale: the
+/// eigenvector of the least eigenvalue, by inverse iteration.
 std::optional<Index> surest(const Normal& normal, const std::vector<double>& size) {
   constexpr int kIterations = 4;
   constexpr double kShift = 1e-11;
@@ -195,7 +196,8 @@ std::optional<Index> surest(const Normal& normal, const std::vector<double>& siz
   return std::ranges::max_element(x, less) - x.begin();
 }
 
-/// Keys that are tried as one that is open: that of the base that weighs most, then the surest.
+/// Keys that are fixed as open in turn, to set the scale of a solution: the heaviest open one of
+/// the base, then the surest.
 std::vector<Index> pivots(const RowProblem& problem, const Normal& normal) {
   const std::vector<double> size = sizes(problem);
   std::vector<Index> out;

@@ -29,7 +29,7 @@ class Assembly {
     for (const RowPart& part : parts) add(part);
   }
 
-  /// The cells of all parts.
+  /// The mask of one kind of cells of all parts.
   Mask mask_of(Cells cells) const {
     return Mask::make(batch_, heads_, supposed_.queries(), supposed_.keys(), [&](Index b, Index h) {
       return plane_of(at_[as_size(b * heads_ + h)], cells);
@@ -59,7 +59,7 @@ class Assembly {
 
   PlanePtr plane_of(const std::vector<const RowPart*>& rows, Cells cells) const {
     std::vector<Run> runs;
-    std::vector<Index> offsets{0, 0};  // list 0 is that of rows without cells
+    std::vector<Index> offsets{0, 0};  // list 0: rows without cells
     std::vector<RowRef> refs(as_size(supposed_.queries()));
     const auto keys = static_cast<std::int32_t>(supposed_.keys());
     for (const RowPart* part : rows) {

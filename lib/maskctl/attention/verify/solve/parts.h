@@ -10,13 +10,13 @@
 
 namespace maskctl::attention::solving {
 
-/// A row at one place of the supposed mask, or some heads of it that are by themselves.
+/// What was found for a row of one plane of the supposed mask, or for some of its heads alone.
 struct RowPart {
-  /// `answer`: absent where the row is not solved.
+  /// Takes the answer of the row; absent: the row is not solved.
   void take(const OpenKeys& supposed, const std::optional<RowAnswer>& answer);
 
   Index b = 0, h = 0, row = 0;
-  std::vector<Head> heads;  // empty: all that share the place
+  std::vector<Head> heads;  // empty: all heads of the plane
   std::vector<Run> flipped = {}, light = {}, alike = {}, unsolved = {};
 
   bool says_nothing() const {
@@ -24,7 +24,7 @@ struct RowPart {
   }
 };
 
-/// The supposed mask with what rows have found; rows that are not among the parts are as supposed.
+/// The supposed mask, changed by what was found in rows; rows without a part stay as supposed.
 SolvedMask assembled(const Mask& supposed, const Dims& dims, std::vector<RowPart>& parts);
 
 }  // namespace maskctl::attention::solving

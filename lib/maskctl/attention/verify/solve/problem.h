@@ -12,14 +12,14 @@ namespace maskctl::attention::solving {
 /// are Dv equations in x for each head, up to the rounding of o; an lse gives one more.
 class RowProblem {
  public:
-  /// Weights are taken relative to those of `base`, which need not be right.
+  /// Weights are relative to those under `base`, a first guess of the open keys.
   RowProblem(const SolveCall& call, std::vector<Head> heads, Index row, OpenKeys base);
 
-  /// Supposed open keys, and what they leave of the equations.
+  /// A guess of the open keys, and how far it misses the equations.
   struct State {
     OpenKeys open;
     std::vector<double> errors;  // [heads, Dv], in units of rounding
-    std::vector<double> sums;    // [heads]: of weights
+    std::vector<double> sums;    // [heads]: sums of weights
     double cost = 0;             // as in RowReport
   };
   State at(const OpenKeys& open) const;

@@ -18,7 +18,7 @@ namespace hn = hwy::HWY_NAMESPACE;
 using D = hn::CappedTag<double, 8>;
 using V = hn::Vec<D>;
 
-/// Terms that are summed at once, and rows: what fits the caches.
+/// Depth, rows and columns that are multiplied at once: what fits the caches.
 constexpr Index kDepth = 256, kRows = 4, kMostColumns = 24;
 
 /// c[4,3 vectors] += a[4,depth] b[depth,3 vectors]; rows of a and c `stride_a` and `stride_c`
@@ -51,7 +51,7 @@ HWY_ATTR void add_block(const double* a, Index stride_a, const double* b, Index 
   hn::StoreU(v30, d, c3), hn::StoreU(v31, d, c3 + step), hn::StoreU(v32, d, c3 + 2 * step);
 }
 
-/// The same at the borders: `rows` and `columns` of the block only.
+/// add_block() at the borders: only `rows` rows and `columns` columns.
 HWY_ATTR void add_part(const double* a, Index stride_a, const double* b, Index depth, Index rows,
                        Index columns, double* c, Index stride_c) {
   const Index width = 3 * static_cast<Index>(hn::Lanes(D()));

@@ -84,7 +84,7 @@ void RowPanel::add_lse(const HeadRows& weighed, Index r, double lse, double devi
   }
 }
 
-/// The equation of the scale counts as much as four keys.
+/// Scales the equation of the scale so that it counts as much as four keys.
 void RowPanel::level(Index r) {
   double sum = 0;
   for (std::size_t n = at(r); n < at(r + 1); ++n) {

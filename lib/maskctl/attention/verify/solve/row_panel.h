@@ -1,4 +1,4 @@
-// The equations of rows of the same heads, and products with their matrices without these; private
+// The normal equations of rows of the same heads, multiplied without making their matrices; private
 // to solve.
 #pragma once
 
@@ -9,7 +9,7 @@
 
 namespace maskctl::attention::solving {
 
-/// The normal equations of all rows: for each, gram x = right, of which no gram is ever made.
+/// The normal equations gram x = right of some rows; no gram is ever made.
 class RowPanel {
  public:
   /// `open`: [rows, Tk], the keys that are supposed.
@@ -22,20 +22,20 @@ class RowPanel {
   std::size_t at(Index row) const { return as_size(row * keys_); }
   const std::vector<double>& right() const { return right_; }
   const std::vector<double>& diagonal() const { return diagonal_; }
-  /// False where all solutions times a number are solutions: then scale . x = 1 is one more.
+  /// False where any multiple of a solution is a solution: then scale . x = 1 is one more equation.
   bool fixed_scale() const { return fixed_scale_; }
   const std::vector<double>& scale() const { return scale_; }
-  /// Of each key, the mean over the heads.
+  /// The weight of each key, the mean over the heads.
   const std::vector<double>& weights() const { return weights_; }
 
-  /// gram x of each row.
+  /// Sets `out` to gram x of each row.
   void apply(const std::vector<double>& x, std::vector<double>& out) const;
 
  private:
   struct HeadTerms {
     Head head;
-    std::vector<double> units;  // [rows, Tk]: weights by the standard deviation of the output
-    std::vector<double> lse;    // [rows]: what the square of their sum counts; empty without
+    std::vector<double> units;  // [rows, Tk]: weights over the standard deviation of the output
+    std::vector<double> lse;    // [rows]: factor of the squared sum of weights; empty without lse
   };
 
   /// What the kernel gave, [rows, Dv].

@@ -11,13 +11,13 @@
 namespace maskctl::attention::solving {
 namespace {
 
-/// A cost is twice a negative logarithm of a likelihood. A key is decided where the other answer
-/// costs this much more; one that costs this much less is another answer.
+/// A cost is twice a negative log-likelihood. A key is decided where flipping it costs kDecided
+/// more; where flipping it costs kAnother less, the keys are wrong.
 constexpr double kDecided = 64, kAnother = 40;
-/// How often a cost is exceeded by chance: standard deviations of a normal number.
+/// How rarely chance makes a cost larger than enough(), as standard deviations of a normal number.
 constexpr double kRare = 7;
 constexpr double kCostSlack = 1.1;
-/// Logarithm of the odds that a support fits which was searched for.
+/// Log odds from which keys that were searched for are taken for the right ones.
 constexpr double kEvident = 20;
 constexpr std::size_t kMostSwaps = 64;
 
@@ -29,7 +29,8 @@ std::vector<Index> differing(const OpenKeys& a, const OpenKeys& b) {
   return out;
 }
 
-/// The logarithm of the number of sets of keys that are described as shortly as these.
+/// The logarithm of the number of sets of keys that are described as shortly as this one, by single
+/// keys and runs.
 double description(const std::vector<Index>& keys, double all) {
   double out = 0;
   for (std::size_t n = 0; n < keys.size();) {
@@ -79,7 +80,7 @@ std::optional<RowAnswer> RowSolver::judge(std::span<const Head> heads, Index row
   bool off = report.cost > enough(report.equations);
   for (std::size_t n = 0; n < heads.size(); ++n) off = off || is_off(report, n);
   if (!off && close.empty()) return out;
-  // Far off is far off in any direction of rounding.
+  // A cost that is so much too large stays too large, whatever the direction of rounding.
   const double far = 4 * (1 + report.spread) * static_cast<double>(1 + call_.dims().value_dim);
   if (report.cost > far * enough(report.equations)) return {};
   const ExactReport exact = exact_report(call_, heads, row, open, close);
@@ -115,7 +116,8 @@ OpenKeys RowSolver::polished(const Search& search, const OpenKeys& open) const {
   return state.open;
 }
 
-/// Few equations are met by some of many supports.
+/// Whether the keys fit better than chance allows: a few equations are met by some set of keys if
+/// many sets are tried.
 bool RowSolver::is_evident(const Search& search, const State& state) const {
   const double n = static_cast<double>(search.problem.equations());
   const double keys = static_cast<double>(std::max<Index>(search.problem.keys(), 2));
@@ -123,7 +125,7 @@ bool RowSolver::is_evident(const Search& search, const State& state) const {
   return gain > description(differing(state.open, search.supposed), keys) + kEvident;
 }
 
-/// Another key in the place of one that was found.
+/// Finds keys that another key could replace, and leaves both undecided.
 void RowSolver::add_alike(const Search& search, RowAnswer& answer) const {
   const std::vector<Index> flips = differing(answer.open, search.supposed);
   if (flips.size() > kMostSwaps) return;
@@ -158,7 +160,7 @@ std::optional<RowAnswer> RowSolver::settled(const Search& search, const State& s
   return answer;
 }
 
-/// Of the base and the starts, judged by some of the heads first.
+/// The cheapest of the base and the starts, which are first tried on some of the heads.
 State RowSolver::cheapest(const RowProblem& problem, const State& base,
                           std::span<const OpenKeys> starts) const {
   constexpr Index kChannels = 128;
@@ -188,7 +190,8 @@ std::optional<RowAnswer> RowSolver::solve(std::span<const Head> heads, Index row
   const State base = problem.at(supposed);
   const Search search{problem, supposed, base.cost};
   const Index equations = problem.equations();
-  // Rounding in one direction costs more here than it will when it is known to be that.
+  // Costs here take rounding to be alike in all directions, so twice what is enough may still be
+  // right.
   const double cheap = 2 * enough(equations);
   const auto taken = [&](const State& state, bool any = false) {
     return state.cost <= cheap ? settled(search, state, any) : std::nullopt;
@@ -197,7 +200,7 @@ std::optional<RowAnswer> RowSolver::solve(std::span<const Head> heads, Index row
   if (auto answer = taken(best)) return answer;
   constexpr Index kFew = 8;
   if (auto answer = taken(flip_keys(problem, base, 1, kFew, cheap / 2))) return answer;
-  // `way` answers, unless it has hardly ever done so.
+  // Tries a way, unless it has hardly ever found an answer.
   const auto tried = [](Attempts& attempts, auto&& way) -> std::optional<RowAnswer> {
     if (!attempts.promise()) return {};
     auto answer = way();
@@ -216,7 +219,8 @@ std::optional<RowAnswer> RowSolver::solve(std::span<const Head> heads, Index row
     }
     return answer;
   };
-  // Where a few heavy keys are supposed that are closed, rounding is taken for too large.
+  // If heavy keys are wrongly supposed to be open, rounding is overestimated; so another base opens
+  // all keys.
   const auto all_open = [&] {
     const OpenKeys all(as_size(problem.keys()), 1);
     return RowProblem(call_, {heads.begin(), heads.end()}, row, all);
@@ -244,7 +248,7 @@ std::optional<RowAnswer> RowSolver::solve(std::span<const Head> heads, Index row
   });
 }
 
-/// Supports of many odd keys, from each of the states.
+/// Looks for sets of many odd keys, from each of the states.
 std::optional<RowAnswer> RowSolver::by_many_flips(const Search& search,
                                                   std::span<const State* const> from,
                                                   double enough) const {

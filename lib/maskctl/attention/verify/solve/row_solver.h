@@ -14,10 +14,9 @@ namespace maskctl::attention::solving {
 
 struct RowAnswer {
   OpenKeys open;             // undecided keys as supposed
-  std::vector<Index> light;  // undecided: one key more or less changes less than rounding does
-  std::vector<Index> alike;  // undecided: with another key in its place the row fits as well
-  /// What the likeliest error among the decided keys would add to the cost; in units of rounding,
-  /// squared.
+  std::vector<Index> light;  // undecided: flipping one changes less than rounding does
+  std::vector<Index> alike;  // undecided: another key in its place fits as well
+  /// What the likeliest error among the decided keys would add to the cost.
   double margin = 0;
 };
 
@@ -26,13 +25,13 @@ class RowSolver {
   /// `noise`: the variance of an output in units of the expected rounding.
   RowSolver(const SolveCall& call, double noise) : call_(call), noise_(noise) {}
 
-  /// The answer of a row that is as supposed, up to what cannot be told; `report` is its own.
+  /// The answer if the row is as supposed, up to what cannot be told; `report` is the row's.
   std::optional<RowAnswer> judge(std::span<const Head> heads, Index row, const OpenKeys& open,
                                  const RowReport& report) const;
   std::optional<RowAnswer> judge(std::span<const Head> heads, Index row,
                                  const OpenKeys& open) const;
-  /// Looks for the keys that explain the row: first `starts`, then all that differs little from
-  /// `supposed`, then any. Absent where none does.
+  /// Looks for the keys that explain the row: first `starts`, then what differs little from
+  /// `supposed`, then any. Absent where nothing does.
   std::optional<RowAnswer> solve(std::span<const Head> heads, Index row, const OpenKeys& supposed,
                                  std::span<const OpenKeys> starts);
   /// Whether head n of a report is off by itself.
@@ -52,7 +51,7 @@ class RowSolver {
 
   const SolveCall& call_;
   double noise_;
-  Attempts all_, runs_, sets_, many_;  // ways that take long
+  Attempts all_, runs_, sets_, many_;  // how often the slow ways find an answer
 };
 
 }  // namespace maskctl::attention::solving

@@ -38,7 +38,7 @@ void weigh(const SolveCall& call, Head head, const std::uint8_t* open, double* s
   out.log_sums[as_size(row)] = top + std::log(sum);
 }
 
-/// Rows of one head beside what the kernel gave.
+/// Rows of one head against what the kernel gave.
 class HeadErrors {
  public:
   HeadErrors(const SolveCall& call, Head head, Range rows, const std::uint8_t* open)
@@ -135,7 +135,7 @@ class HeadErrors {
   const std::uint8_t* open_;
   HeadRows weighed_;
   std::vector<double> pairs_;     // [2 rows, Dv]: what the kernel gave, then errors
-  std::vector<double> products_;  // [2 rows, Tk]: of these with all values
+  std::vector<double> products_;  // [2 rows, Tk]: products of pairs_ with all values
   std::vector<double> variance_, spread_;
 };
 

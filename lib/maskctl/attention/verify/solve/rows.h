@@ -14,18 +14,19 @@ namespace maskctl::attention::solving {
 /// Open keys of a row, 0 or 1 each.
 using OpenKeys = std::vector<std::uint8_t>;
 
-/// The cost of what cannot be: NaN where a number is expected.
+/// The cost of an impossible row: NaN where a number is expected.
 inline constexpr double kImpossible = 1e30;
 
 /// Rows of one head under supposed open keys.
 struct HeadRows {
-  std::vector<double> weights;   // [rows, Tk]: of each key, open or not, relative to the sum of all
-                                 // open ones and sinks; in a row without, to the sum of all keys
-  std::vector<double> log_sums;  // [rows]: ln of that sum
-  std::vector<double> sinks;     // [rows]: the weight of the sinks
+  /// [rows, Tk]: the weight of each key, open or not, relative to the sum over open keys and sinks;
+  /// in a row without these, to the sum over all keys.
+  std::vector<double> weights;
+  std::vector<double> log_sums;     // [rows]: ln of that sum
+  std::vector<double> sinks;        // [rows]: the weight of the sinks
   std::vector<std::uint8_t> empty;  // [rows]: without open keys and sinks
 };
-/// `open`: [rows, Tk].
+/// The rows of a head under the open keys `open`, [rows, Tk].
 HeadRows head_rows(const SolveCall& call, Head head, Range rows, const std::uint8_t* open);
 
 /// A row of some heads against what the kernel gave. A cost is a squared error in units of the
@@ -34,16 +35,16 @@ struct RowReport {
   double cost = 0;
   Index equations = 0;
   std::vector<double> head_cost;   // [heads]
-  std::vector<double> head_least;  // [heads]: the least rise of its cost by one key
-  std::vector<double> rise;        // [Tk]: of the cost, by one key more or less
+  std::vector<double> head_least;  // [heads]: the least that flipping one key adds to its cost
+  std::vector<double> rise;        // [Tk]: what flipping a key adds to the cost
   /// How much larger rounding may be in one direction than it is taken for, as a variance.
   double spread = 0;
 };
 std::vector<RowReport> row_reports(const SolveCall& call, std::span<const Head> heads, Range rows,
                                    const std::uint8_t* open);
 
-/// The same of one row, with rounding as it is in each direction: that of one large weight moves
-/// the whole row along its value.
+/// The report of one row with the rounding in each direction: that of one large weight moves the
+/// whole row along the value of its key.
 struct ExactReport {
   std::vector<double> head_cost;           // [heads]
   std::vector<std::vector<double>> rises;  // [heads][cells]
@@ -57,9 +58,9 @@ ExactReport exact_report(const SolveCall& call, std::span<const Head> heads, Ind
 inline constexpr double kLogOfNone = -std::numeric_limits<double>::infinity();
 inline constexpr double kNoWeight = 1e-13;
 
-/// What `log_sum` costs beside the lse that was given; 0 without one.
+/// The cost of `log_sum` against the lse that was given; 0 without one.
 double lse_cost(const SolveCall& call, Head head, Index row, double log_sum);
-/// What a row without keys costs one head, at this variance of its output.
+/// The cost of a row without keys in one head, for this variance of its output.
 double empty_cost(const SolveCall& call, Head head, Index row, double variance);
 
 }  // namespace maskctl::attention::solving

@@ -12,7 +12,7 @@ namespace {
 
 /// How often the ends of runs are moved.
 constexpr int kMostMoves = 12;
-/// A cost that is lower by this part only is not lower.
+/// A cost counts as lower only if it falls below this part of another one.
 constexpr double kLower = 1 - 1e-6;
 
 /// Opens or closes keys one after another and keeps the cheapest state on the way.
@@ -43,7 +43,7 @@ std::vector<Index> ends_of(const OpenKeys& open) {
   return out;
 }
 
-/// The cheapest state in which the end at key `at` is elsewhere.
+/// Moves the end at key `at` to where the cost is lowest.
 void move_end(const RowProblem& problem, const State& state, Index at, State& best) {
   const bool opens_right = state.open[as_size(at - 1)];
   for (const bool right : {true, false}) {
@@ -60,7 +60,7 @@ void move_end(const RowProblem& problem, const State& state, Index at, State& be
 }  // namespace
 
 State move_ends(const RowProblem& problem, State state, double enough) {
-  constexpr std::size_t kMostEnds = 16;  // a row of more is no row of runs
+  constexpr std::size_t kMostEnds = 16;  // a row with more is not made of runs
   const StopPoll poll;
   for (int n = 0; n < kMostMoves && state.cost > enough; ++n) {
     std::vector<Index> ends = ends_of(state.open);
@@ -80,7 +80,7 @@ State move_ends(const RowProblem& problem, State state, double enough) {
 
 namespace {
 
-/// Sums over the keys before each, by which any run is the difference of two.
+/// Sums over the keys before each key: the sum over a run is the difference of two.
 struct Prefixes {
   Prefixes(const RowProblem& problem, std::size_t head)
       : dim(problem.call().dims().value_dim), count(problem.keys() + 1) {
@@ -169,7 +169,7 @@ State change_tiles(const RowProblem& problem, State state, double enough) {
 
 namespace {
 
-/// States of equally many flips, told apart by a hash of their keys.
+/// The cheapest states with equally many flips, told apart by a hash of their keys.
 class Beam {
  public:
   Beam(const RowProblem& problem, const State& start, Index width)
@@ -177,7 +177,7 @@ class Beam {
 
   const std::vector<State>& states() const { return states_; }
 
-  /// One flip more.
+  /// Flips one more key in each state, and keeps the cheapest results.
   void extend() {
     const std::vector<double> costs = problem_.costs_of_flips(states_);
     std::vector<State> next;
@@ -185,7 +185,7 @@ class Beam {
     std::unordered_set<std::uint64_t> seen;
     for (const std::size_t at : cheapest(costs)) {
       const std::size_t n = at / keys(), j = at % keys();
-      if (states_[n].open[j] != start_.open[j]) continue;  // flipped before
+      if (states_[n].open[j] != start_.open[j]) continue;  // the key was flipped before
       const std::uint64_t hash = hashes_[n] ^ number(j);
       if (!seen.insert(hash).second) continue;
       next.push_back(states_[n]);
@@ -203,7 +203,7 @@ class Beam {
     x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9U;
     return x ^ (x >> 27);
   }
-  /// More than the width, since supports come up several times.
+  /// More than the width, since equal sets of keys come up several times.
   std::vector<std::size_t> cheapest(const std::vector<double>& costs) const {
     std::vector<std::size_t> order(costs.size());
     for (std::size_t n = 0; n < order.size(); ++n) order[n] = n;

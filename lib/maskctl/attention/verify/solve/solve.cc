@@ -16,7 +16,7 @@ namespace {
 
 using namespace solving;
 
-/// Rows that are weighed together.
+/// Rows of a band.
 constexpr Index kBand = 32;
 
 /// The median error of rows that are about as supposed, in units of the expected rounding; 1 where
@@ -46,7 +46,7 @@ double noise_of(const SolveCall& call, const Mask& supposed, const std::vector<G
   return std::max(1.0, median(std::move(seen)));
 }
 
-/// Refuses rows that are NaN where no row may be.
+/// Refuses outputs that are NaN where no row may be.
 void check_rows(const SolveCall& call) {
   if (call.empty_row() == EmptyRow::kNan) return;
   const Dims& d = call.dims();

@@ -11,18 +11,18 @@
 namespace maskctl::attention::solving {
 namespace {
 
-/// What keys must weigh in the equations to be told, and how much cheaper the best set must be.
+/// What a key must weigh in the equations to be decided, and how much cheaper than others the best
+/// set must be.
 constexpr double kTold = 64;
-/// A column that is a sum of others but for this part of it adds no equation.
+/// A column that is a combination of others, up to this part of it, adds no equation.
 constexpr double kDependent = 1e-9;
-/// Products of a triangle, and additions of the search, that a row may cost: rows that are found
-/// took a tenth of these, and those that never are take all.
+/// The most products for the triangle, and additions of the search, that a row may cost: rows that
+/// were solved took a tenth of these, rows that cannot be solved take all.
 constexpr double kMostOfTriangle = 1e8, kMostAdditions = 1e7;
-/// Logarithm of the odds that a set is not there by chance.
+/// Log odds from which a set does not fit by chance.
 constexpr double kBeyondChance = 20;
 
-/// Values of a head, in the directions that any of its values has: outputs have no others but by
-/// rounding.
+/// An orthonormal basis of the values of a head; its outputs lie in it, up to rounding.
 class Directions {
  public:
   Directions(const SolveCall& call, Head head) : dim_(call.dims().value_dim) {
@@ -41,7 +41,7 @@ class Directions {
     }
   }
   Index count() const { return std::ssize(ways_) / std::max<Index>(dim_, 1); }
-  /// to += factor * vector.
+  /// to += factor * vector, in coordinates of the basis.
   void add(double* to, double factor, const double* vector) const {
     for (Index n = 0; n < count(); ++n) to[n] += factor * solving::dot(way(n), vector, dim_);
   }
@@ -53,7 +53,7 @@ class Directions {
   std::vector<double> ways_;  // [directions, Dv], orthonormal
 };
 
-/// The equations as a triangle: |R x - y|^2 + rest is the squared error of x.
+/// The equations with a triangular matrix R: |R x - y|^2 + rest is the squared error of x.
 class Triangle {
  public:
   explicit Triangle(const RowProblem& problem) {
@@ -68,7 +68,7 @@ class Triangle {
   Index equations() const { return rows_; }
 
   Index size() const { return std::ssize(keys_); }
-  /// The key of a column; the last is the first to be chosen.
+  /// The key of a column; keys are chosen from the last column to the first.
   Index key(Index column) const { return keys_[as_size(column)]; }
   const double* row(Index k) const { return &upper_[as_size(k * size())]; }
   double diagonal(Index k) const { return row(k)[k]; }
@@ -114,7 +114,8 @@ class Triangle {
     }
   }
 
-  /// By what a difference of sums of weights counts; that of logarithms is cut off far away.
+  /// The factor of an error in the sum of weights, which to first order is an error of the lse; 0
+  /// where the sum is out of range.
   static double lse_unit(const SolveCall& call, const RowProblem::HeadTerms& t, double lse) {
     const double sum = std::exp(lse - t.log_sum);
     if (!std::isfinite(sum) || sum <= 0) return 0;
@@ -123,7 +124,7 @@ class Triangle {
 
   double* column(Index n) { return &columns_[as_size(n * rows_)]; }
 
-  /// Gram and Schmidt, with the column next that the ones before leave least of.
+  /// Gram-Schmidt, which next takes the column of which the ones before leave the least.
   void order() {
     const Index n = size();
     std::vector<double> whole(as_size(n)), left(as_size(n));
@@ -175,8 +176,8 @@ class Triangle {
   double rest_ = 0;
 };
 
-/// What the last columns may leave at most, squared: [columns], for each and those after it. Noise
-/// goes in all directions alike, and in those of the columns as a whole.
+/// [columns]: the most that this column and those after it may leave of the right side, squared.
+/// Noise is spread evenly over all directions, and so over the columns.
 std::vector<double> radii(const Triangle& triangle, double noise) {
   constexpr double kRareError = 4, kSlackOfError = 1.1;
   const auto within = [noise](double n) {
@@ -195,8 +196,8 @@ std::vector<double> radii(const Triangle& triangle, double noise) {
   return out;
 }
 
-/// The logarithm of how many sets are expected to meet the equations by chance: by the volume of
-/// the ball beside that of the cells of the lattice.
+/// The logarithm of the number of sets that meet the equations by chance: the volume of the ball of
+/// errors over that of a cell of the lattice.
 double by_chance(const Triangle& triangle, double radius) {
   double rank = 0, lengths = 0;
   for (Index k = 0; k < triangle.size(); ++k) {
@@ -206,8 +207,8 @@ double by_chance(const Triangle& triangle, double radius) {
   return (static_cast<double>(triangle.size()) - rank) * std::numbers::ln2 + ball - lengths;
 }
 
-/// The sets that cost at most `enough`: with an error of at most a radius times the square of their
-/// sum of weights.
+/// Finds the sets of keys that cost at most `enough`: their squared error is at most a radius times
+/// the square of their sum of weights.
 class SetSearch {
  public:
   SetSearch(const RowProblem& problem, const Triangle& triangle, std::vector<double> radii,
@@ -286,8 +287,8 @@ class SetSearch {
   std::vector<double> radii_;
   double enough_;
   OpenKeys open_;
-  std::vector<double> left_;  // [n + 1, n]: what the columns before each still have to meet
-  std::vector<double> most_;  // [heads]: the sum of weights of all that is open or not chosen yet
+  std::vector<double> left_;  // [n + 1, n]: the right side less the columns from each on
+  std::vector<double> most_;  // [heads]: the sum of weights if all undecided keys were open
   std::vector<RowProblem::State> found_;
   double additions_ = 0;
   Index nodes_ = 0;

@@ -1,5 +1,5 @@
-// All sets of keys that meet the equations of a row, where least squares leave them open: as of
-// values that repeat, or are too few; private to solve.
+// All sets of keys that meet the equations of a row, where least squares cannot decide because
+// values repeat or are too few; private to solve.
 #pragma once
 
 #include <optional>
@@ -8,11 +8,11 @@
 
 namespace maskctl::attention::solving {
 
-/// Enumerates sets of keys with a cost of at most `enough` by a triangle of the equations: a key at
-/// a time, as long as what the keys so far leave can be met by any numbers in place of the others
-/// (Fincke, Pohst; columns in the order of Wübben and others, so that keys of which only sums are
-/// known follow each other). Keys in which the cheapest sets differ are uncertain, and those that
-/// weigh too little to be told.
+/// Enumerates the sets of keys that cost at most `enough`, one key at a time, by the equations as a
+/// triangle (Fincke, Pohst): a part of a set is dropped when no real numbers in place of the keys
+/// not chosen yet meet the equations. Columns are in the order of Wübben and others, so that keys
+/// of which only sums are known follow each other. Keys in which the cheapest sets differ are
+/// uncertain, and so are keys that weigh too little to be decided.
 ///
 /// Absent where no set fits, there are too many to go through, or too few equations for the one
 /// that fits to be more than chance. `noise` is the variance of an equation.

@@ -12,10 +12,11 @@ namespace maskctl::attention::solving {
 namespace {
 
 constexpr int kMostSteps = 96, kCheck = 8, kMostRounds = 4;
-/// The part of a number that steps may leave.
+/// How far from their limit numbers may be when steps end.
 constexpr double kLeft = 0.02;
 
-/// The least eigenvalue of a symmetric matrix with three diagonals, by counts of signs.
+/// The least eigenvalue of a symmetric tridiagonal matrix, by bisection with counts of signs
+/// (Sturm).
 double least_eigenvalue(const std::vector<double>& diagonal, const std::vector<double>& beside) {
   double high = diagonal.empty() ? 0 : *std::ranges::min_element(diagonal), low = 0;
   constexpr int kHalvings = 24;
@@ -32,7 +33,7 @@ double least_eigenvalue(const std::vector<double>& diagonal, const std::vector<d
   return low;
 }
 
-/// One row on its way: keys are fixed one after another.
+/// A row, whose keys are fixed one after another.
 struct Row {
   bool active = true;  // steps go on
   bool failed = false;
@@ -40,9 +41,9 @@ struct Row {
   std::vector<std::uint8_t> free;
   Index fixed = 0;
   double left = 0;   // the square of the residual
-  double least = 0;  // eigenvalue
+  double least = 0;  // least eigenvalue that steps have met
   double step = 0, turn = 0;
-  std::vector<double> diagonal, beside;  // the matrix of the steps
+  std::vector<double> diagonal, beside;  // the tridiagonal matrix of the steps
 
   void restart() {
     step = 0, turn = 0, least = 0;
@@ -50,7 +51,7 @@ struct Row {
   }
 };
 
-/// Conjugate gradients of all rows, in units in which each key weighs as much as another.
+/// Conjugate gradients of all rows at once, in units in which all keys weigh the same.
 class Steps {
  public:
   Steps(const RowPanel& panel, double noise, const std::uint8_t* supposed,
@@ -83,7 +84,7 @@ class Steps {
         Row& row = rows_[as_size(r)];
         const Index before = row.fixed;
         if (!row.failed) take(r);
-        // Without an open key nothing says how large the numbers are.
+        // Without an open key nothing fixes the scale of the numbers.
         const bool scaled =
             panel_.fixed_scale() || std::ranges::find(row.open, 1) != row.open.end();
         row.active = !row.failed && row.fixed > before && row.fixed < panel_.keys() && scaled;
@@ -108,7 +109,7 @@ class Steps {
   }
 
  private:
-  /// What is known is taken from the right side, and what is supposed is where rows start.
+  /// Takes the fixed keys off the right side, and starts from the supposed keys.
   void begin(bool scaled) {
     scaled_ = scaled;
     for (Index r = 0; r < panel_.count(); ++r) {
@@ -205,7 +206,8 @@ class Steps {
     return rest < 0.5 * deviation(r) || rest * largest_unit(r) < kLeft;
   }
 
-  /// The standard error of a number by its unit: rounding moves the sum of all weights.
+  /// The standard error of a number over its unit, by the least eigenvalue; rounding of the sum of
+  /// all weights adds to it.
   double deviation(Index r) const {
     const Row& row = rows_[as_size(r)];
     double sum = 0;
@@ -222,8 +224,7 @@ class Steps {
                              units_.begin() + static_cast<std::ptrdiff_t>(panel_.at(r + 1)));
   }
 
-  /// What stands for an open key in y times its unit: 1, or what the equation of the scale makes of
-  /// it.
+  /// What an open key has in y, times its unit: 1, or what the equation of the scale makes of it.
   double number_of(Index r) const {
     if (!scaled_) return 1;
     double squares = 0, sums = 0;
@@ -256,7 +257,7 @@ class Steps {
   double noise_;
   const std::uint8_t* supposed_;
   std::vector<Row> rows_;
-  bool scaled_ = false;  // the equation of the scale is among them
+  bool scaled_ = false;  // whether the equation of the scale is one of them
   std::vector<double> units_, y_, residual_, way_, x_, made_;
 };
 

@@ -8,9 +8,9 @@
 
 namespace maskctl::attention::solving {
 
-/// Batches and heads that share a mask for sure, as one place of the supposed mask.
+/// Batches and heads that certainly share a mask, by a plane of the supposed mask.
 struct Unit {
-  Index b = 0, h = 0;  // in the supposed mask
+  Index b = 0, h = 0;  // of its plane in the supposed mask
   std::vector<Head> heads;
 };
 

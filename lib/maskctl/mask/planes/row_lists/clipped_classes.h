@@ -26,7 +26,7 @@ std::optional<ClippedClasses> clipped_classes(const Plane& plane);
 
 bool has_clipped_classes(const Plane& plane);
 
-/// The same without copying rows that the plane already stores: query i sees key j where k[j] ==
+/// Clipped classes that borrow the rows that the plane stores: query i sees key j where k[j] ==
 /// rows[i].list and rows[i].begin <= j < rows[i].end. Lists are 0 .. count - 1; some may have no
 /// keys. Valid as long as the plane; can be moved, not copied.
 struct ClippedRows {
@@ -48,7 +48,7 @@ std::optional<ClippedRows> clipped_rows(const Plane& plane);
 
 /// Converts back to a plane of shared lists.
 PlanePtr plane_of(const ClippedClasses& classes);
-/// The same with one clip for all queries.
+/// plane_of() with one clip for all queries.
 PlanePtr plane_of(std::span<const std::int32_t> q, std::span<const std::int32_t> k,
                   std::int32_t count, Run clip);
 

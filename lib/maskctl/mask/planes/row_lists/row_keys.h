@@ -13,7 +13,7 @@ Index first_open_key(const Keys& keys, Range range);
 /// From the first open key of a row to past the last; empty without one.
 Range hull_of(const Keys& keys);
 
-/// f(equal_rows, hull_of their keys) for the rows that see any key.
+/// Calls f(equal_rows, hull_of their keys) for the rows that see any key.
 template <typename F>
 void each_open_row(const Plane& plane, F&& f) {
   plane.rows({0, plane.queries()}, [&](Range equal, const Keys& keys) {
