@@ -1,4 +1,5 @@
-// The folders of a layer: which may include each other both ways, and what lies below what.
+// The folders of a layer: which may include each other both ways, what lies below what, and what
+// each is for.
 #include <map>
 #include <regex>
 #include <set>
@@ -111,6 +112,35 @@ TEST_CASE("folders: no two include each other, but those that are listed", "[pro
 
 TEST_CASE("folders: each includes only what it may see", "[project]") {
   for (const std::string& include : strange_includes(library())) FAIL_CHECK(include);
+}
+
+/// The folders that docs/architecture.md lists, "io/formats/" or "io/formats/*/".
+Names listed_folders() {
+  const std::string page = text_of_file(MASKCTL_SOURCE_DIR "/docs/architecture.md");
+  const auto begin = page.find("\n## Folders"), end = page.find("\n## ", begin + 1);
+  const std::string section = page.substr(begin, end - begin);
+  static const std::regex row(R"(\n\| `([^`]+/)` \| [^|]+ \|)");
+  Names found;
+  for (std::sregex_iterator it(section.begin(), section.end(), row), last; it != last; ++it) {
+    found.insert((*it)[1]);
+  }
+  return found;
+}
+
+TEST_CASE("folders: docs/architecture.md says what each is for", "[project]") {
+  static const std::regex parts(R"((?:lib/maskctl/)?((?:.*/)?)([^/]+/)[^/]+)");
+  Names rows = listed_folders(), used;
+  for (const auto& [path, text] : sources({"lib/maskctl", "app"})) {
+    std::smatch part;
+    if (!std::regex_match(path, part, parts)) continue;
+    const std::string folder = part.str(1) + part.str(2), any = part.str(1) + "*/";
+    if (!rows.contains(folder) && !rows.contains(any)) FAIL_CHECK(folder << " is not listed");
+    used.insert(rows.contains(folder) ? folder : any);
+  }
+  used.insert("app/python/maskctl/");  // Python alone
+  for (const std::string& row : rows) {
+    if (!used.contains(row)) FAIL_CHECK(row << " is listed, and has no sources");
+  }
 }
 
 TEST_CASE("folders: a planted pair and a planted include are found", "[project]") {
