@@ -165,9 +165,41 @@ def stand_in():
                                   softcap=0.0, alibi_slopes=None, deterministic=False, return_attn_probs=False):
         return qkv
 
-    module.flash_attn_func, module.flash_attn_varlen_func = flash_attn_func, flash_attn_varlen_func
-    module.flash_attn_qkvpacked_func = flash_attn_qkvpacked_func
+    def flash_attn_kvpacked_func(q, kv, dropout_p=0.0, softmax_scale=None, causal=False, window_size=(-1, -1),
+                                 softcap=0.0, alibi_slopes=None, deterministic=False, return_attn_probs=False):
+        return q
+
+    def flash_attn_varlen_qkvpacked_func(qkv, cu_seqlens, max_seqlen, dropout_p=0.0, softmax_scale=None, causal=False,
+                                         window_size=(-1, -1), softcap=0.0, alibi_slopes=None, deterministic=False,
+                                         return_attn_probs=False):
+        return qkv
+
+    def flash_attn_varlen_kvpacked_func(q, kv, cu_seqlens_q, cu_seqlens_k, max_seqlen_q, max_seqlen_k, dropout_p=0.0,
+                                        softmax_scale=None, causal=False, window_size=(-1, -1), softcap=0.0,
+                                        alibi_slopes=None, deterministic=False, return_attn_probs=False):
+        return q
+
+    def flash_attn_with_kvcache(q, k_cache, v_cache, k=None, v=None, rotary_cos=None, rotary_sin=None,
+                                cache_seqlens=None, cache_batch_idx=None, cache_leftpad=None, block_table=None,
+                                softmax_scale=None, causal=False, window_size=(-1, -1), softcap=0.0,
+                                rotary_interleaved=True, alibi_slopes=None, num_splits=0, return_softmax_lse=False):
+        return q
+
+    for function in (flash_attn_func, flash_attn_varlen_func, flash_attn_qkvpacked_func, flash_attn_kvpacked_func,
+                     flash_attn_varlen_qkvpacked_func, flash_attn_varlen_kvpacked_func, flash_attn_with_kvcache):
+        setattr(module, function.__name__, function)
     return module
+
+
+def cached(ends, queries, keys, window=None):
+    """Causal masks of rows whose keys end at `ends`, where the last query is; cell by cell."""
+    cells = torch.zeros(len(ends), 1, queries, keys, dtype=torch.bool)
+    for row, end in enumerate(ends):
+        for query in range(queries):
+            last = end - queries + query
+            for key in range(0 if window is None else max(0, last - window), min(last + 1, end)):
+                cells[row, 0, query, key] = True
+    return Mask(cells, "dense")
 
 
 def check_calls():
@@ -188,6 +220,18 @@ def check_calls():
          Mask.parse(packed, (7, 9))),
         (lambda: flash.flash_attn_varlen_func(q[0], k[0], k[0], cu_q, cu_k, 4, 5), Mask.from_cu_seqlens(cu_q, cu_k)),
         (lambda: flash.flash_attn_qkvpacked_func(torch.stack([q, q, q], 2), causal=True), Mask.parse("causal", 7)),
+        (lambda: flash.flash_attn_kvpacked_func(q, torch.stack([k, k], 2), causal=True),
+         Mask.parse("causal:align=bottom-right", (7, 9))),
+        (lambda: flash.flash_attn_varlen_qkvpacked_func(torch.stack([q[0]] * 3, 1), cu_q, 4, window_size=(1, 0)),
+         Mask.parse("doc:lens=3+4 | window:left=1,right=0", 7)),
+        (lambda: flash.flash_attn_varlen_kvpacked_func(q[0], torch.stack([k[0]] * 2, 1), cu_q, cu_k, 4, 5, causal=True),
+         Mask.parse(packed, (7, 9))),
+        (lambda: flash.flash_attn_with_kvcache(q, k, k, cache_seqlens=torch.tensor([8, 3]), causal=True),
+         cached([8, 3], 7, 9)),
+        (lambda: flash.flash_attn_with_kvcache(q[:, :2], k, k, q[:, :2], q[:, :2], cache_seqlens=torch.tensor([7, 4]),
+                                               causal=True, window_size=(3, 0)), cached([9, 6], 2, 9, 3)),
+        (lambda: flash.flash_attn_with_kvcache(q[:, :1], k, k, cache_seqlens=6), cached([6, 6], 1, 9)),
+        (lambda: flash.flash_attn_with_kvcache(q, k, k), Mask.read("gen:full:q=7,k=9")),
         (lambda: flex_attention(x, x, x, block_mask=block_mask), Mask.parse("window:keys=40", 256)),
         (lambda: functional.scaled_dot_product_attention(*across, is_causal=True),
          Mask.parse("causal:align=top-left", (7, 9))),

@@ -137,12 +137,13 @@ def transformers_flash(module, query, key, attention_mask=None, sliding_window=N
         make=lambda: steps() & Mask.from_key_padding(attention_mask[:, -lengths[3]:] != 0, queries=lengths[2]))
 
 
-def _flash_steps(causal, window):
-    """Steps of flash-attn's flags: -1 is no end, and the last query sees the last key."""
+def _flash_steps(causal, window, place="align=bottom-right"):
+    """Steps of flash-attn's flags: -1 is no end, and the last query sees the last key, unless
+    `place` says where it is."""
     left, right = ("none" if side is None or side < 0 else side for side in (window or (-1, -1)))
-    steps = ["causal:align=bottom-right"] if causal else []
+    steps = [f"causal:{place}"] if causal else []
     if (left, right) != ("none", "none"):
-        steps.append(f"window:left={left},right={right},align=bottom-right")
+        steps.append(f"window:left={left},right={right},{place}")
     return " | ".join(steps)
 
 
@@ -197,6 +198,25 @@ def flash_varlen_qkv(qkv, cu_seqlens, causal=False, window_size=None, **_):
 
 def flash_varlen_kv(q, kv, cu_seqlens_q, cu_seqlens_k, causal=False, window_size=None, **_):
     return flash_varlen(q, *kv.unbind(-3), cu_seqlens_q, cu_seqlens_k, causal, window_size)
+
+
+def flash_kvcache(q, k_cache, k=None, cache_seqlens=None, cache_leftpad=None, block_table=None, causal=False,
+                  window_size=None, **_):
+    """Keys are those in the cache and, behind these, the new ones; the last query sees the last of them."""
+    for name, given in (("block_table", block_table), ("cache_leftpad", cache_leftpad)):
+        if given is not None:
+            raise Error(f"keys elsewhere in the cache: {name}")
+    lengths = _extents(q, k_cache, -2)
+    batch, _, queries, keys = lengths
+    used = [keys if cache_seqlens is None else cache_seqlens] if not torch.is_tensor(cache_seqlens) else \
+        cache_seqlens.tolist()
+    ends = [length + (0 if k is None else k.shape[1]) for length in used]
+    place = "align=top-left,offset=" + "+".join(str(end - queries) for end in ends)
+    steps = " | ".join(filter(None, ["kv-lengths:lens=" + "+".join(map(str, ends)),
+                                     _flash_steps(causal, window_size, place)]))
+    shape = (batch, 1, queries, keys)
+    given = {"keys": "+".join(map(str, ends)), **_flash_given(causal, window_size)}
+    return Asked(lengths, _dtype(q), given, lambda: Mask.parse(steps, shape), (steps, shape))
 
 
 def multi_head(query, key, num_heads, key_padding_mask=None, attn_mask=None, **_):

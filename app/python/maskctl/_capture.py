@@ -158,7 +158,7 @@ _OF_TORCH = [
 _FLASH = {"flash_attn_func": calls.flash, "flash_attn_qkvpacked_func": calls.flash_qkv,
           "flash_attn_kvpacked_func": calls.flash_kv, "flash_attn_varlen_func": calls.flash_varlen,
           "flash_attn_varlen_qkvpacked_func": calls.flash_varlen_qkv,
-          "flash_attn_varlen_kvpacked_func": calls.flash_varlen_kv}
+          "flash_attn_varlen_kvpacked_func": calls.flash_varlen_kv, "flash_attn_with_kvcache": calls.flash_kvcache}
 _FLASH_MODULES = ("flash_attn", "flash_attn_interface", "flash_attn.cute", "flash_attn_3")
 
 
@@ -270,6 +270,8 @@ class capture:
                    if _may_bind(name) and hasattr(module, "__dict__")]
         own = [vars(module) for module in self._model.modules()]
         for names in [*modules, *own, *_mappings()]:
+            if wrapped.keys().isdisjoint(map(id, names.values())):  # nearly always, and faster than a loop
+                continue
             for key in [key for key, at in zip(names, map(id, names.values())) if at in wrapped]:
                 function, noted = wrapped[id(names[key])]
                 self._undo.append((names, key, function))
