@@ -33,7 +33,7 @@ struct ShardReport {
   std::string name;
   std::vector<Index> shape;
   std::string spec;                                      // what its axes are split over
-  std::function<std::vector<Range>(Index device)> part;  // that a device holds
+  std::function<std::vector<Range>(Index device)> part;  // what each device holds of it
 };
 
 /// The stored arrays of a MaskInfo on a mesh.

@@ -24,7 +24,7 @@ struct BackendRow {
   void (*use_device)(int n) = [](int) {};
   /// Computes calls whole and in float64, so that the others can be judged by it.
   bool is_reference = false;
-  /// Its kernels read the hints of configs; an operation has one config on the others.
+  /// Whether its kernels read the hints of configs; if not, an operation has only one config on it.
   bool is_tuned = false;
 };
 

@@ -95,7 +95,7 @@ void read(const Field& field, std::string_view text, T&) {
   refuse_field(field, text, "an option; it is an array or a mask");
 }
 
-// Keys.
+// Text of values in the keys of caches.
 
 template <class Number>
 void append_number(std::string& key, Number value) {

@@ -105,7 +105,7 @@ AnyValue ShardMap::forward(const Forward& run) const {
 }
 
 AnyValue ShardMap::backward(const void* output, const Cotangents& d, const Backward& run) const {
-  std::mutex one_copy;  // of the whole output at a time
+  std::mutex one_copy;  // one rank copies the whole output at a time
   const std::vector<OfRank> ranks = on_ranks([&](RankParts& rank, OfRank& result) {
     const CutCall part = rank.cut({});
     std::unique_lock lock(one_copy);

@@ -39,8 +39,8 @@ class CallVariants {
   bool takes_lse_cotangent() const;
   /// The gradients of given cotangents.
   NamedResults gradients_of(const Tensor& d_out, const Tensor& d_lse) const;
-  /// Other policies for rows without a key, where there are such; key heads taken in turn instead
-  /// of in groups.
+  /// The same call with other policies for rows without a key, if it has such rows, and with query
+  /// heads dealt to key heads in turn instead of in groups.
   std::vector<CallVariant> others() const;
   NamedResults run(const NamedArguments& arguments) const;
 

@@ -393,8 +393,8 @@ class Finder {
     return Edits(mask_.queries(), mask_.keys()).of(step);
   }
 
-  /// Adds changes that every scope of some heads or batch entries allows, made in all of them at
-  /// once.
+  /// Adds each change that is possible in all scopes of the chain (heads{...}, batch{...}), made in
+  /// all of them at once.
   void of_all_scopes(const Chain& chain) {
     std::map<std::string, Chain> changed;
     std::map<std::string, std::size_t> times;

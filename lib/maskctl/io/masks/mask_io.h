@@ -139,7 +139,7 @@ struct MaskWriteOptions {
   std::int32_t pad_id = -1;             // for segments
   BiasFill fill = BiasFill::kInf;       // for closed cells of a bias
   std::optional<BlockSize> block = {};  // for the kinds of blocks
-  PaddingTokens padding = PaddingTokens::kSegments;  // for cu_seqlens of a batch
+  PaddingTokens padding = PaddingTokens::kSegments;  // how the cu_seqlens of a batch treat padding
   Index max_bytes = Index{4} << 30;  // limit for allocations: whole arrays, or rows of a dense one
   bool force = false;                // replace an existing file
   bool append = false;               // keep the other arrays of an existing container

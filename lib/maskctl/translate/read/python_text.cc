@@ -93,7 +93,7 @@ class PythonParser {
     const bool read = out.last.kind != Python::Kind::kCall || !out.last.text.empty();
     if (call.named.size() == 1 && call.items.empty()) {
       assign(out, call.named.front().first, call.named.front().second);
-      if (read) return;  // it follows what it belongs to
+      if (read) return;  // the sizes that a call uses may be assigned after it
     }
     const bool alone = call.items.size() == 1 && call.named.empty();
     if (alone) {

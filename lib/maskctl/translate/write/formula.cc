@@ -132,7 +132,7 @@ class Printer {
  private:
   enum Level { kOr, kAnd, kSum, kProduct, kAtom };
 
-  /// The text, in parentheses where it binds less than it must.
+  /// The text, in parentheses if its operator binds less tightly than `least`.
   std::string text(const Expr& expr, Level least) {
     const auto [words, level] = written(*expr);
     return level < least ? fmt::format("({})", words) : words;

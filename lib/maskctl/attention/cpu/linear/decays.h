@@ -21,7 +21,8 @@ class Decays {
   /// For at most `capacity` tokens.
   Decays(Index width, Index capacity);
 
-  /// Starts a chunk: gates from its first token on, which add up; gates without data are 0.
+  /// Starts a chunk. Each gates[i] begins at the chunk's first token; the two are added, and one
+  /// without data counts as 0.
   void start(const std::array<Rows, 2>& gates);
   /// Takes the segment that starts with token `begin`, and returns where it must end: `end` or
   /// before, after `begin`.

@@ -82,7 +82,7 @@ struct ForwardMemory {
   unsigned char key[Shape::kStages][Shape::kPanels][kKeyBytes];
   unsigned char value[Shape::kStages][Shape::kPanels][kKeyBytes];
   Payload payloads[Shape::kStages][Shape::kWarpgroups][Shape::kColumns];
-  KeyTile tiles[Shape::kStages];  // as long as the keys are there
+  KeyTile tiles[Shape::kStages];  // valid while the slot holds its keys
   // Kept for each tile until its values are used, when its slot may hold the keys of another tile.
   std::uint64_t unseen[2 * Shape::kStages][Shape::kColumns];
   Work work[Shape::kTilesOfQueries];

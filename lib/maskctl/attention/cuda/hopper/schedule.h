@@ -6,7 +6,8 @@
 
 namespace maskctl::attention::cuda::hopper {
 
-/// The tile rows of 64 x `wide` rows of each table of a mask, the longest first. Waits for the GPU.
+/// The order of the tile rows (64 * `wide` rows each) of each table of a mask, those with the most
+/// tiles first. The constructor waits for the GPU.
 struct Schedule {
   Schedule() = default;
   /// `may_be_fine`: tile rows are of 64 rows where tiles of 128 x 128 would be mostly closed.

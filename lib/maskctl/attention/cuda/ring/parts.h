@@ -12,7 +12,7 @@ inline constexpr int kMostParts = 32;
 /// Rows [first, first + count) of a result [B,rows,...], as an array [B,count,...] of the result's
 /// dtype, without gaps.
 struct Part {
-  const void* data = nullptr;  // in the result where a part with all rows is made there
+  const void* data = nullptr;  // points into the result if a part has all rows
   const float* lse = nullptr;  // [B,Hq,count], for parts of out; in the result as `data`
   Index first = 0, count = 0;
 };

@@ -123,7 +123,8 @@ Tensor gated(const Tensor* gate, const Tensor& from) {
   return rows;
 }
 
-/// d_out . out of each row, as the gate.
+/// The gradient of a gate: the dot product of d_out and out in each row, in the gate's shape and
+/// type.
 std::optional<Tensor> gate_gradient(const Tensor* gate, const Tensor& out, const Tensor& d_out) {
   if (!gate) return std::nullopt;
   Tensor sums(DType::kFloat32, gate->shape());
