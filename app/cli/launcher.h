@@ -21,8 +21,8 @@ int threads_of(const LaunchedRank& rank);
 /// give the number of the signal instead. The child ends with this process. Does nothing in a
 /// process that no launcher has started. Call it before any thread begins.
 void supervise_rank();
-/// Says so in one line if this is such a child and the process that waited for it was killed: the
-/// launcher then ends all ranks, and no other knows why.
+/// In such a child, says in one line that the process waiting for it was killed, if it was: the
+/// launcher then ends all ranks without a reason.
 void report_lost_supervisor();
 
 }  // namespace maskctl::app

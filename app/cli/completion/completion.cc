@@ -114,7 +114,7 @@ Completions complete_line(std::span<const std::string> words) {
   if (help) before.erase(before.begin());
   const Command* command = take_command(before);
   const Open open = read_words(before, {}, common);
-  if (!command && open.operands > 0) return out;  // what stands there is no command
+  if (!command && open.operands > 0) return out;  // the first word is not a command
   if (!command && !open.value && !part.text.starts_with('-')) {
     complete_command(part, out);
     if (!help) out.add(part, "help", "what a command does, and its options");

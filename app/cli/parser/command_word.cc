@@ -17,7 +17,7 @@ const Command* take_command(std::vector<std::string>& words) {
     if (word == "--") return nullptr;
     if (word.starts_with('-')) {
       const Option* option = common_options().find(word);
-      if (option && !option->placeholder.empty()) ++i;  // its value is the next word
+      if (option && !option->placeholder.empty()) ++i;  // skip the option's value
       continue;
     }
     const Command* found = find_command(word);

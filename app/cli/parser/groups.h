@@ -50,7 +50,7 @@ class OtherSource {
 
  private:
   std::vector<std::pair<std::size_t, std::string>>
-      given_;  // which option of declare_source(), text
+      given_;  // index of an option of declare_source(), its text
 };
 /// Declares --gzip LEVEL.
 void declare_gzip(OptionList& list, int& gzip);

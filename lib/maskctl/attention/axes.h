@@ -19,7 +19,7 @@ struct Axis {
   bool is_either() const { return name.find('/') != name.npos; }
 };
 
-/// In order.
+/// All alternatives, in order.
 std::vector<std::vector<Axis>> axes_alternatives(std::string_view axes);
 /// The first alternative.
 std::vector<Axis> first_axes(std::string_view axes);

@@ -43,7 +43,7 @@ struct NamedArguments {
   CallRunner* runner = nullptr;  // null: the operation itself runs
   /// Gradients are computed where a cotangent is given; with a seed, missing cotangents are random.
   std::optional<std::uint64_t> gradient_seed;
-  CallTimes* times = nullptr;  // where they are written; null: nobody asks
+  CallTimes* times = nullptr;  // receives the times of the call; null: nobody asks
 };
 
 /// The form of an operation for which arrays of these names are given.

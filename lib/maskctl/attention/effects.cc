@@ -73,7 +73,7 @@ Condition condition_of(const Operation& form, std::string_view text) {
     if (!wanted) name.remove_prefix(1);
     const auto field = std::ranges::find(form.fields, name, &Field::name);
     const bool known = name == kMesh || field != form.fields.end();
-    if (!known && !wanted) return {};  // what it has not cannot be in the way
+    if (!known && !wanted) return {};  // !NAME always holds if the operation has no NAME
     if (name == kMesh) {
       condition.push_back({nullptr, wanted});
     } else if (known) {

@@ -66,7 +66,8 @@ std::optional<std::string> pipeline_of(const Mask& mask) {
         from_pipeline({mask.batch(), mask.heads(), mask.queries(), mask.keys()}, text);
     if (differing_cells(mask, again) == 0) return text;
   } catch (const Error& error) {
-    if (error.code() == Errc::kCancelled) throw;  // else too large, or arrays without a name
+    // Other errors say that the text is too large, or needs arrays that have no name.
+    if (error.code() == Errc::kCancelled) throw;
   }
   return std::nullopt;
 }

@@ -40,8 +40,8 @@ attention::Layout parse_layout(std::string_view text, std::string_view option);
 /// Throws Error(kInvalidArgument) that suggests the nearest name.
 const attention::Operation& operation_named(const std::string& name);
 
-/// The name of an argument or a result for one that kernels and their authors use: q is query, dq
-/// grad_query, o out; others stay.
+/// The full name of an argument or result that is given by its short one: q is query, dq
+/// grad_query, o out. Other names stay as they are.
 std::string_view full_name(std::string_view name);
 /// True for the full name of a result of softmax attention: out, lse, or a gradient.
 bool is_result(std::string_view name);

@@ -37,7 +37,7 @@ class FloatOutput {
 
  private:
   MutableTensorView output_;
-  std::optional<Tensor> wide_;  // where the output has another dtype
+  std::optional<Tensor> wide_;  // holds the values if the output has another dtype
   std::span<float> floats_;
 };
 

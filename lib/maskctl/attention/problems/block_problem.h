@@ -58,7 +58,7 @@ struct BlockProblem {
   Index block_size = 0;
   Index count = 0;                       // blocks that count when `counts` is empty
   bool counts_duplicates = true;         // keys of a block that is listed twice count twice
-  std::vector<TokenSequence> sequences;  // their tokens and blocks count from their starts
+  std::vector<TokenSequence> sequences;  // tokens and blocks of each count from its start
   TokenLists indices, counts;
 
   /// What token t of sequence n sees by key head u: ascending blocks, the last one up to t.

@@ -7,8 +7,9 @@
 namespace maskctl {
 
 void OpenLines::add(const Plane& plane) {
-  std::vector<Index> toggles(columns.size() + 1);  // number of runs that begin minus those that end
-  std::vector<std::uint64_t> words;                // the union of the rows that come as words
+  // For each column, runs that begin there minus runs that end there.
+  std::vector<Index> toggles(columns.size() + 1);
+  std::vector<std::uint64_t> words;  // the union of the rows that come as words
   plane.rows({0, plane.queries()}, [&](Range equal, const Keys& keys) {
     bool open = false;
     if (keys.is_words()) {

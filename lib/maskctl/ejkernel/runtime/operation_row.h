@@ -23,7 +23,7 @@ struct HintName {
 struct ModuleRow {
   const Operation* operation = nullptr;
   std::string_view version = "0";             // version of its remembered configs
-  bool tunes = true;                          // both passes together, where there are two
+  bool tunes = true;                          // whether calls are tuned, both passes together
   std::span<const HintName> hint_names = {};  // only hints whose number has another name
   // The typed half, made by describe_module().
   std::size_t config_class = 0;  // the index of its class in AnyConfig

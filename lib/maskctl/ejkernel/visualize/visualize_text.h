@@ -15,7 +15,7 @@ namespace maskctl {
 struct EjkernelOptions {
   Index q_block = 32;  // below 1 counts as 1
   Index kv_block = 32;
-  Index batch = 0;  // only printed
+  Index batch = 0;  // batch and head are only named in the text
   Index head = 0;
   bool fit_in_screen = true;  // average blocks until they fit into max_rows x max_cols
   Index max_rows = 32;

@@ -118,7 +118,8 @@ class EmptyRows {
   void add(Index b, Index h) {
     const std::uint32_t plane = mask_.index_of(b, h);
     const std::vector<Range>& ranges = ranges_[plane];
-    if (!ranges.empty() && ranges[0].size() == mask_.queries()) return;  // that is plane-empty
+    // A plane without open cells is the finding plane-empty.
+    if (!ranges.empty() && ranges[0].size() == mask_.queries()) return;
     for (std::size_t i = 0; i < ranges.size(); ++i) {
       each_part({ranges[i]}, declared(b, h), [&](Range rows, bool is_declared) {
         tally(is_declared, unseen_[plane][i], rows.begin == 0).add(b, h, rows.begin, rows.size());

@@ -360,8 +360,8 @@ bool is_spelled_alike(const Step& a, const Step& b) {
   });
 }
 
-/// The step that the longer chain has besides those of the shorter one; none that turns all cells
-/// over, of which more can be said.
+/// The one step that the longer chain has and the shorter one lacks; null for a step that flips all
+/// cells, which other reasons describe better.
 const Step* lone_step(const Chain& longer, const Chain& shorter) {
   if (longer.size() != shorter.size() + 1) return nullptr;
   const auto [at, rest] = std::ranges::mismatch(longer, shorter);

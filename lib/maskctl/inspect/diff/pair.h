@@ -25,7 +25,8 @@ struct PairCause {
   Wording wording;  // describes the edit
   Chain edit;       // open: and close: steps and rules that turn A into B
   std::optional<ChainPair> chains;
-  Index length = 0;  // bits of the shorter one, with the cells that it leaves over
+  /// Description length in bits of the shorter of the two, its residue included.
+  Index length = 0;
 };
 
 /// `found` are the differences of `a` and `b`; `a_is` and `b_is` come from recognise().

@@ -69,7 +69,7 @@ PlanePtr as_bands(const Plane& plane) {
   std::vector<Run> scratch;
   const bool few = each_row_while(plane, [&](Range rows, const Keys& keys) {
     maker.add(rows, as_runs(keys, scratch));
-    return !maker.failed();  // most planes that do not consist of bands show it early
+    return !maker.failed();  // planes that are not bands mostly fail early
   });
   if (!few) return nullptr;
   return bands(plane.queries(), plane.keys(), maker.take());

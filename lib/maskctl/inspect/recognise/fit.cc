@@ -304,7 +304,7 @@ class FitSearch {
   }
 
   std::vector<Fitted> run(const Chain& start) {
-    if (is_bulky(start)) left_ = 1;  // it is measured but not varied
+    if (is_bulky(start)) left_ = 1;  // a bulky chain is measured but not varied
     Fitted first{start, {}, 0, 0};
     for (std::size_t i = 0; i < start.size(); ++i) first.from.push_back(static_cast<Index>(i));
     if (!measure(first)) return {};

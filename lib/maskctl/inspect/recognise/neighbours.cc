@@ -163,7 +163,7 @@ class Edits {
 
   /// Adjacent documents joined, and all borders moved by a token.
   void borders(const Step& step, const Field& field, const std::vector<Index>& lengths) {
-    if (step.is<step::Within>()) return;  // its two lists change together
+    if (step.is<step::Within>()) return;  // the two lists of `within` must change together
     for (std::size_t n = 1; n < std::min(lengths.size(), kMostDocuments); ++n) {
       put(step, field, merged(lengths, n), joined(n));
     }

@@ -14,7 +14,7 @@
 namespace maskctl::recognition {
 namespace {
 
-constexpr std::size_t kBlockSizes = 8;  // the most that are tried for the mask without its types
+constexpr std::size_t kBlockSizes = 8;  // block sizes that are tried for the mask without its types
 constexpr std::size_t kMostDocuments = std::size_t{1} << 16;
 
 /// Diagonals (key - query) at which a band below the types may end on its upper (or lower) side,

@@ -91,14 +91,14 @@ class StretchCheck {
   }
 
   const Plane& plane_;
-  std::vector<std::uint32_t> class_of_;  // of each stretch in a class of several, in order
-  std::vector<std::uint32_t> sizes_;     // number of stretches in each such class
-  std::vector<std::uint32_t> before_;    // number of such stretches that begin before a column
+  std::vector<std::uint32_t> class_of_;  // of each stretch that is not alone in its class
+  std::vector<std::uint32_t> sizes_;     // number of stretches in each class of several
+  std::vector<std::uint32_t> before_;    // stretches of class_of_ before each column
 };
 
 /// For all other planes: compares columns as words, 64 rows at a time.
 bool columns_agree(const Plane& plane, const ColumnClasses& classes, std::span<const Index> rows) {
-  std::vector<std::pair<std::size_t, std::size_t>> pairs;  // slots of both columns
+  std::vector<std::pair<std::size_t, std::size_t>> pairs;  // where the words of both columns are
   const auto position = [&](std::uint32_t i) {
     const auto key = static_cast<std::size_t>(classes.begin[i]);
     return key / (64 * kTileWords) * kTileSpan + tile_slot(key);

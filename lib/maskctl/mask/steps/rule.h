@@ -48,8 +48,8 @@ enum class Reopening : std::uint8_t { kHarmless, kLeak };
 /// Whether a rule says which queries are padding, so that they see nothing.
 enum class Declares : std::uint8_t {
   kNothing,
-  kPadding,  // its closed rows are padding; or it moves the cells of steps that do
-  kPart,     // its part that declared() returns does
+  kPadding,  // rows that it closes are padding; also rules that move the cells of such steps
+  kPart,     // the part of the step that declared() returns says so
 };
 
 /// Cells on both sides of a diagonal: keys q + low to q + high. -kUnbounded and kUnbounded

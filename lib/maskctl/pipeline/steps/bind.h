@@ -15,7 +15,7 @@ namespace maskctl {
 
 /// Other rules than ours under which a pipeline can be read.
 struct OtherRules {
-  std::string_view name;  // of what they belong to: "MaskInfo"
+  std::string_view name;  // whose rules they are: "MaskInfo"
   Remedy remedy;          // how to ask for them
 };
 

@@ -48,7 +48,8 @@ Chain read_jax(const Library& library, std::string_view text) {
   if (const Python* dense = given_argument(source, "mask")) {
     out = chain_of_expression(source, *dense, Align::kTopLeft);
   }
-  append(out, chain_of_call(source, call));  // its arguments only close cells, so they come later
+  // The call's arguments only close cells, so they follow the dense mask.
+  append(out, chain_of_call(source, call));
   if (queries) out.push_back(*queries);
   return out;
 }

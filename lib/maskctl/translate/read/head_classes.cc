@@ -28,7 +28,7 @@ class Classes {
   std::vector<const Python*> rest_;  // what is still to be visited
   std::set<std::string> names_;      // whose values have been visited
   std::set<Index> starts_;
-  std::optional<Index> indexes_;  // where it indexes an array
+  std::optional<Index> indexes_;  // where in the text the axis indexes an array
 };
 
 /// Notes where the comparison of the axis with a number changes.

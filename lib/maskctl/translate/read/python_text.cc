@@ -204,7 +204,7 @@ class PythonParser {
       names.emplace_back(word_ahead());
       if (names.back().empty()) fail(at_, "expected the name of a parameter");
       at_ += names.back().size();
-      if (closing == ")" && take(":")) expression();  // its type
+      if (closing == ")" && take(":")) expression();  // the parameter's type
       if (take("=")) expression();
       if (!take(",") && text_.substr(at_, 1) != closing) {
         fail(at_, fmt::format("expected ',' or '{}'", closing));

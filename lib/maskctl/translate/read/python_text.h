@@ -25,7 +25,7 @@ struct Python {
     kList,       // (a, b) or [a, b]
     kCall,       // text: dotted name, methods joined: "A.from_seqlens.make_causal"
     kSubscript,  // items[0][items[1]...]
-    kOperator,   // text: the sign; one operand for "~" and for the signs "+" and "-" of one
+    kOperator,   // text: its sign; "~", and "+" and "-" as signs, have one operand
   };
   Kind kind = Kind::kWord;
   std::string text;

@@ -306,7 +306,7 @@ class Sums {
   }
 
  private:
-  /// Adds up the sequences in order.
+  /// Adds up the gradients of gamma over the sequences, in their order.
   void finish_gamma() {
     std::vector<double> sums(as_size(g_gamma_output_->elements()));
     for (std::size_t n = 0; n < g_gamma_.size(); ++n) sums[n % sums.size()] += g_gamma_[n];

@@ -61,7 +61,8 @@ class ForwardWorker {
                      spans.columns(), scores, kChunk, &prefetches_);
     chunk_.decay_scores(j, scores_.data());
     const Index n = chunk_.count();
-    if (j == 0 || chunk_.values().decays().cells()) {  // else those of segment 0 serve all
+    // Without decays, all segments share the packed values of segment 0.
+    if (j == 0 || chunk_.values().decays().cells()) {
       pack_rows(chunk_.meet_values(j), values_, n, values_, packed_values_.data());
     }
     multiply_depths(scores, kChunk, n, packed_values_.data(), stride, spans.earlier(),

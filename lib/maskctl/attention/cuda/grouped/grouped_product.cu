@@ -85,7 +85,7 @@ struct RowProduct {
   bool transposed = false;
   Index depth = 0, columns = 0;
   AnyArray added;                // [rows,columns], or null
-  bool adds_everywhere = false;  // else only to rows that no matrix multiplies
+  bool adds_everywhere = false;  // false: `added` is added only to rows without a matrix
   AnyResult out;                 // [rows,columns]
 };
 

@@ -11,8 +11,8 @@ struct Extent {
   int wide, tile_rows;
 };
 
-/// Counts 64 x 64 tiles that are not empty, and about how many the 128 x 128 tiles around them
-/// have.
+/// Counts the 64 x 64 tiles that are not empty, and estimates how many 64 x 64 tiles lie in the
+/// 128 x 128 tiles that cover them.
 __global__ void count_tiles(MaskView mask, int rows, unsigned long long* counts) {
   const TileTableView& table = mask.tables[blockIdx.x];
   unsigned long long tiles = 0, covered = 0;

@@ -29,7 +29,8 @@ struct LinearGateGradients {
 
 void find_gates(Workspace& workspace, const LinearPlan& plan, const LinearGateGradients& gradients);
 
-/// Sums of head_parts: of each token and head, where there are gates of tokens, and of each head.
+/// Adds up head_parts over the parts, for each token and head (gates of tokens), and over the
+/// tokens too, for each head.
 struct LinearHeadSums {
   const double* parts = nullptr;
   Index count = 0, tokens = 0, heads = 0;

@@ -14,7 +14,7 @@ namespace maskctl::attention::cuda {
 inline constexpr int kThreads = 256;
 inline constexpr int kDepth = 32;         // elements of a row in shared memory at a time
 inline constexpr int kPitch = kTile + 4;  // keeps rows aligned for 16-byte reads
-inline constexpr int kMost = 128;         // columns of sums that one block has
+inline constexpr int kMost = 128;         // the most columns of a result that one block sums
 inline constexpr float kInfinity = __builtin_huge_valf();
 
 using Scores = float[4][4];

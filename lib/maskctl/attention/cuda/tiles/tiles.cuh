@@ -18,7 +18,7 @@ __device__ inline const TileTableView& table_of(const MaskView& mask, Index b, I
 struct Tile {
   Index number;
   bool is_full;
-  PayloadId payload;  // where it is not full
+  PayloadId payload;  // of a partial tile
 };
 
 /// Calls f(tile) for the tiles of a tile row that are not empty, ascending; the same for every

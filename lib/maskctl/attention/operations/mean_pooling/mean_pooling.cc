@@ -63,7 +63,7 @@ PoolingProblem checked_pooling(const MeanPoolingInputs& in, const MeanPoolingOpt
   check_inputs(in, options);
   const bool per_chunk = options.mode == PoolingMode::kPerChunk;
   const bool has_batch = per_chunk || !in.cu_seqlens;
-  const Index lead = has_batch ? 2 : 1;  // axes before those that are pooled alike
+  const Index lead = has_batch ? 2 : 1;  // axes B and T, or T alone; the others are values
   if (in.x->rank() < lead) {
     refuse_shape(fmt::format("x is {}, expected {} or more axes", shape_text(in.x->shape()), lead));
   }
