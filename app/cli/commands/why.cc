@@ -149,7 +149,7 @@ Explained explain(const WhyOptions& options, Loader& loader, const Mask& mask,
       documents_for(read_documents(options.documents, loader), loaded, mask, options.source.pad_id);
   const Mask shown = documents ? with_batches_of(mask, *documents) : mask;
   const Cell cell = cell_of(options);
-  is_open(shown, cell);  // refuses a cell outside
+  is_open(shown, cell);  // throws for a cell outside the mask
   Explained out;
   out.why = why({mask.batch() == 1 ? 0 : cell.batch, cell.head, cell.query, cell.key});
   out.why.cell.batch = cell.batch;

@@ -94,7 +94,7 @@ std::vector<Condition> conditions_of(const Operation& form, const Field& field) 
   return conditions;
 }
 
-// Words.
+// Conditions as words of messages.
 
 /// "causal=true", "mode=per_chunk", "sliding_window", "a mask".
 std::string setting(const Term& term) {

@@ -43,7 +43,7 @@ std::optional<MaskPart> kept_by_any(std::vector<MaskPart> parts) {
   return out;
 }
 
-/// All parts of one side; nothing if one is missing.
+/// The member `side` of all conditions; nothing if a condition has none.
 std::optional<std::vector<MaskPart>> side_of(const std::vector<Condition>& conditions,
                                              std::optional<MaskPart> Condition::*side) {
   std::vector<MaskPart> out;
