@@ -140,7 +140,7 @@ Left look(Workbench& bench, Terminal& terminal, const std::stop_token& stop, boo
     const int wait = state.preview_due ? kPauseMilliseconds : busy ? kTickMilliseconds : -1;
     auto input = terminal.next(wait);
     if (!input) state = after_pause(std::move(state), bench, Clock::now());
-    for (; input; input = terminal.next(0)) take(*input);
+    for (; input && !state.leaves(); input = terminal.next(0)) take(*input);
   }
   return state.request == Request::kLeave ? Left::kForList : Left::kQuit;
 }
