@@ -159,11 +159,13 @@ TEST_CASE("rows that are solved together are what each is by itself", "[solve]")
 }
 
 TEST_CASE("no cell that solve decides is wrong, and few are undecided", "[solve]") {
+  const bool gradients = GENERATE(false, true);
+  INFO((gradients ? "with" : "without") << " gradients");
   twin::SolvedScore all;
   const int count = rounds(24);
   for (int n = 0; n < count; ++n) {
     const twin::SolvedProblem problem =
-        twin::SolvedProblemMaker(7000 + static_cast<std::uint64_t>(n), 128).draw();
+        twin::SolvedProblemMaker(7000 + static_cast<std::uint64_t>(n), 128, gradients).draw();
     const twin::SolvedScore one = score(problem, solve_mask(problem.request, problem.given));
     INFO("problem " << n << ": " << problem.what);
     CHECK(one.wrong == 0);

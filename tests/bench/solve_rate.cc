@@ -1,5 +1,5 @@
 // How often the mask of a random call is found in its arrays:
-// solve_rate [--count N] [--seed N] [--longest T] [--only N] [--show].
+// solve_rate [--count N] [--seed N] [--longest T] [--only N] [--gradients] [--show].
 #include <fmt/format.h>
 
 #include <chrono>
@@ -14,10 +14,11 @@ int main(int argc, char** argv) {
   using namespace maskctl;
   Index count = 100, longest = 1024, only = -1;
   std::uint64_t seed = 1;
-  bool show = false;
+  bool show = false, gradients = false;
   for (int i = 1; i < argc; ++i) {
     const std::string name = argv[i];
     show |= name == "--show";
+    gradients |= name == "--gradients";
     if (i + 1 == argc) break;
     if (name == "--count") count = number_from<Index>(argv[i + 1]).value_or(count);
     if (name == "--longest") longest = number_from<Index>(argv[i + 1]).value_or(longest);
@@ -31,7 +32,8 @@ int main(int argc, char** argv) {
   for (Index i = 0; i < count; ++i) {
     if (only >= 0 && i != only) continue;
     const auto problem =
-        twin::SolvedProblemMaker(seed * 1000003 + static_cast<std::uint64_t>(i), longest).draw();
+        twin::SolvedProblemMaker(seed * 1000003 + static_cast<std::uint64_t>(i), longest, gradients)
+            .draw();
     const auto start = std::chrono::steady_clock::now();
     const std::string kind =
         fmt::format("{} {}x{} {} heads of {}{}, {}", name(problem.dtype), problem.applied.queries,

@@ -66,7 +66,9 @@ struct SolvedScore {
 
 class SolvedProblemMaker {
  public:
-  SolvedProblemMaker(std::uint64_t seed, Index longest) : random_(seed), longest_(longest) {}
+  /// With `gradients`, those of queries are given, and heads have half as many channels for it.
+  SolvedProblemMaker(std::uint64_t seed, Index longest, bool gradients = false)
+      : random_(seed), longest_(longest), gradients_(gradients) {}
 
   SolvedProblem draw() {
     SolvedProblem out;
@@ -96,7 +98,8 @@ class SolvedProblemMaker {
     out.heads = Index{1} << number(0, 3);
     if (many) {
       out.dim = std::max<Index>(out.dim, 64);
-      while (out.heads * out.dim < keys) out.heads *= 2;
+      const Index equations = gradients_ ? 2 : 1;  // of a channel
+      while (out.heads * out.dim * equations < keys) out.heads *= 2;
     }
     out.kv_heads = out.heads;
     if (out.heads > 1 && number(0, 2) == 0) out.kv_heads = out.heads / 2;
@@ -213,18 +216,24 @@ class SolvedProblemMaker {
                                  request.arguments);
     request.arguments.mask = out.applied.mask();
     request.arguments.context.backend = attention::Backend::kCpu;
+    if (gradients_) {
+      const std::vector<Index>& shape = request.arguments.arrays.at("query").shape();
+      request.arguments.arrays["cotangent_out"] =
+          astype(attention::random_normal(shape, random_()), out.dtype);
+    }
     attention::NamedResults made = attention::run(*request.operation, request.arguments);
     out.given.emplace("out", std::move(made.at("out")));
+    if (gradients_) out.given.emplace("grad_query", std::move(made.at("grad_query")));
     if (number(0, 3) == 0) out.given.emplace("lse", std::move(made.at("lse")));
     request.arguments.mask = request.declared;
     if (number(0, 1) == 0) return;
     for (auto& [name, array] : request.arguments.arrays) array = astype(array, DType::kFloat32);
-    Tensor& given = out.given.at("out");
-    given = astype(given, DType::kFloat32);
+    for (auto& [name, array] : out.given) array = astype(array, DType::kFloat32);
   }
 
   std::mt19937_64 random_;
   Index longest_;
+  bool gradients_;
 };
 
 /// The weight of a cell in its row under the applied mask, the largest of the heads that share it.

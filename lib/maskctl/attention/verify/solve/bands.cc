@@ -24,6 +24,20 @@ struct BandSolver::Band {
   }
 };
 
+namespace {
+
+/// Each head with its gradients, which follow it.
+std::vector<std::vector<Head>> by_head(std::span<const Head> heads) {
+  std::vector<std::vector<Head>> out;
+  for (const Head head : heads) {
+    if (!head.gradient) out.emplace_back();
+    out.back().push_back(head);
+  }
+  return out;
+}
+
+}  // namespace
+
 void BandSolver::solve(const Group& group, Range rows) {
   Band band{group, rows, OpenKeys(as_size(rows.size() * call_.dims().keys)), {}};
   dense_rows(*supposed_.plane(group.front().b, group.front().h), rows, band.supposed);
@@ -176,12 +190,16 @@ void BandSolver::solve_apart(Band& band, Index r, std::size_t n) {
   const OpenKeys supposed = band.supposed_at(r);
   band.left[n][as_size(r)] = false;
   const std::vector<OpenKeys> from = starts_of(band, r, n);
-  if (unit.heads.size() > 1 && !answers_.given_up()) {
+  const std::vector<std::vector<Head>> heads = by_head(unit.heads);
+  if (heads.size() > 1 && !answers_.given_up()) {
     const RowReport report =
         row_reports(call_, unit.heads, {row, row + 1}, supposed.data()).front();
     std::vector<Head> off, fit;
-    for (std::size_t h = 0; h < unit.heads.size(); ++h) {
-      (rows_.is_off(report, h) ? off : fit).push_back(unit.heads[h]);
+    std::size_t at = 0;
+    for (const std::vector<Head>& one : heads) {
+      const auto is_off = [&](Head head) { return rows_.is_off(head, report, at++); };
+      std::vector<Head>& side = std::ranges::count_if(one, is_off) > 0 ? off : fit;
+      side.insert(side.end(), one.begin(), one.end());
     }
     if (!off.empty() && !fit.empty()) {
       const auto good = rows_.judge(fit, row, supposed);
@@ -203,14 +221,14 @@ void BandSolver::solve_each(const Unit& unit, Index row, const OpenKeys& suppose
     shared[{head.b, call_.dims().kv_head(head.h)}].push_back(head);
   }
   for (const auto& [place, heads] : shared) {
-    if (shared.size() > 1 && heads.size() > 1) {
+    const std::vector<std::vector<Head>> single = by_head(heads);
+    if (shared.size() > 1 && single.size() > 1) {
       if (auto answer = either(heads, row, supposed, starts)) {
         answers_.keep(unit, row, heads, supposed, answer);
         continue;
       }
     }
-    for (const Head head : heads) {
-      const std::vector<Head> alone{head};
+    for (const std::vector<Head>& alone : single) {
       answers_.keep(unit, row, alone, supposed, either(alone, row, supposed, starts));
     }
   }

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <deque>
@@ -25,10 +26,8 @@ constexpr double kMostProducts = 400e6;
 /// Relative errors of a weight in f32: by a few roundings, and by those of the sum that is its
 /// logit.
 constexpr double kWeightSums = 8 * 0x1p-24, kLogitSums = 0x1p-24;
-
-[[noreturn]] void untold(const std::string& why) {
-  throw Error(Errc::kInvalidArgument, "the mask cannot be told: " + why);
-}
+/// The part of a product of lengths that counts as large as the terms of a factor: its sum in f32.
+constexpr double kFactorSums = 1.0 / 64;
 
 std::string option(const NamedArguments& arguments, const char* name) {
   const auto found = arguments.options.find(name);
@@ -74,33 +73,11 @@ void check_call(const Operation& operation, const NamedArguments& arguments,
   }
 }
 
-/// [B,T,H,D] or [B,H,T,D] as [B,H,T,D] in float64.
-std::vector<double> by_heads(const Tensor& tensor, bool heads_first) {
-  const std::vector<double> all = to_double(TensorView(tensor));
-  if (heads_first) return all;
-  const Index batch = tensor.extent(0), tokens = tensor.extent(1), heads = tensor.extent(2);
-  const Index dim = tensor.extent(3);
-  std::vector<double> out(all.size());
-  for (Index n = 0; n < batch * tokens * heads; ++n) {
-    const Index h = n % heads, t = n / heads % tokens, b = n / (heads * tokens);
-    std::copy_n(all.data() + n * dim, dim, out.data() + ((b * heads + h) * tokens + t) * dim);
-  }
-  return out;
-}
-
 void check_finite(std::span<const double> values, const char* name) {
   for (const double x : values) {
     if (!std::isfinite(x))
       untold(fmt::format("{} holds NaN or infinities; give a run without", name));
   }
-}
-
-/// The variance of rounding to a float whose step at 1 is `step`.
-double rounding_variance(double x, double step, double least) {
-  int exponent = 0;
-  std::frexp(x, &exponent);  // |x| is 2^exponent times [1/2, 1)
-  const double unit = x == 0 ? 0 : std::max(step * std::ldexp(0.5, exponent), least);
-  return unit * unit / 12;
 }
 
 /// Throws for arrays that are not of one call.
@@ -202,10 +179,11 @@ SolveCall::SolveCall(const VerifyRequest& request, const NamedResults& given, In
     check_sinks(*sink_array_, d_);
     sinks_ = to_double(sink_array_);
   }
-  squares_.resize(v_.size() / as_size(std::max<Index>(d_.value_dim, 1)));
-  for (std::size_t n = 0; n < squares_.size(); ++n) {
-    const double* v = &v_[n * as_size(d_.value_dim)];
-    squares_[n] = solving::dot(v, v, d_.value_dim);
+  squares_ = squares_of(v_, d_.value_dim);
+  if (given.contains("grad_query")) {
+    gradients_.emplace(request, given, d_, k_);
+    check_finite(gradients_->d_out, "cotangent_out");
+    check_finite(gradients_->d_lse, "cotangent_lse");
   }
   logit_sizes_ = logit_sizes(q_, k_, d_, scale_);
   empty_out_.resize(as_size(d_.batch * d_.kv_heads * d_.value_dim));
@@ -215,59 +193,111 @@ SolveCall::SolveCall(const VerifyRequest& request, const NamedResults& given, In
       empty_out_[as_size(head * d_.value_dim + x)] += v_[as_size(n)] / static_cast<double>(d_.keys);
     }
   }
-  const DType precision = precision_of(given.at("out"));
-  out_step_ = std::max(epsilon(precision), epsilon(DType::kFloat32));
-  out_least_ = least_number(precision);
+  out_steps_ = FloatSteps::of(given.at("out"));
   double inputs = 0;
   for (const char* name : {"query", "key", "value"}) {
     inputs = std::max(inputs, epsilon(precision_of(arguments.arrays.at(name))));
   }
   const bool short_inputs = inputs > 2 * epsilon(DType::kFloat32);
   weights_ = square(kWeightSums) + (short_inputs ? square(inputs / 2) / 3 : 0);
-  products_ = std::make_shared<Products>(as_size(d_.batch * d_.kv_heads));
+  // Of values, then of keys.
+  products_ = std::make_shared<Products>(as_size(2 * d_.batch * d_.kv_heads));
 }
 
 double SolveCall::weight_variance(Head head, Index i) const {
-  const Index at = (head.b * d_.q_heads + head.h) * d_.queries + i;
-  return weights_ + square(kLogitSums * logit_sizes_[as_size(at)]);
+  const double variance = weights_ + square(kLogitSums * logit_sizes_[row_of(head, i)]);
+  return head.gradient ? variance * gradient_noise_ : variance;
+}
+
+const double* SolveCall::values(Head head) const {
+  const std::vector<double>& all = head.gradient ? k_ : v_;
+  return &all[value_head(head) * as_size(d_.keys * dim(head))];
+}
+
+const double* SolveCall::squares(Head head) const {
+  const std::vector<double>& all = head.gradient ? gradients_->key_squares : squares_;
+  return &all[value_head(head) * as_size(d_.keys)];
 }
 
 std::span<const double> SolveCall::out(Head head, Index i) const {
-  const Index at = (head.b * d_.q_heads + head.h) * d_.queries + i;
-  return std::span(out_).subspan(as_size(at * d_.value_dim), as_size(d_.value_dim));
+  const std::size_t n = as_size(dim(head));
+  return std::span(head.gradient ? gradients_->given : out_).subspan(row_of(head, i) * n, n);
 }
 
-std::span<const double> SolveCall::empty_out(Head head) const {
+std::span<const double> SolveCall::empty_out(Head head, Index i) const {
+  // Whether the mean of all values has a gradient depends on how rows become it.
+  const bool any = options_.empty_row == EmptyRow::kMean;
+  if (head.gradient) return any ? out(head, i) : std::span<const double>(gradients_->none);
   const std::size_t dim = as_size(d_.value_dim);
   return std::span(empty_out_).subspan(value_head(head) * dim, dim);
 }
 
+/// Of the soft cap at each logit.
+std::vector<double> SolveCall::slopes(Head head, Range rows) const {
+  std::vector<double> out(as_size(rows.size() * d_.keys), 1.0);
+  if (!options_.soft_cap) return out;
+  products_of_queries(head, rows, out.data());
+  for (double& x : out) x = 1 - square(std::tanh(x / *options_.soft_cap));
+  return out;
+}
+
+GradientFactors SolveCall::factors(Head head, Range rows) const {
+  const Index dim = d_.value_dim;
+  const Head output{head.b, head.h};
+  GradientFactors out{
+      std::vector<double>(as_size(rows.size() * d_.keys)), {}, slopes(head, rows), {}};
+  out.sizes.resize(out.factors.size());
+  multiply_transposed(&gradients_->d_out[row_of(head, rows.begin) * as_size(dim)], values(output),
+                      rows.size(), dim, d_.keys, out.factors.data());
+  for (Index r = 0; r < rows.size(); ++r) {
+    const std::size_t row = row_of(head, rows.begin + r);
+    const double* const d_out = &gradients_->d_out[row * as_size(dim)];
+    const double delta = solving::dot(d_out, this->out(output, rows.begin + r).data(), dim);
+    const double d_lse = gradients_->d_lse.empty() ? 0 : gradients_->d_lse[row];
+    const double length = solving::dot(d_out, d_out, dim);
+    out.shifts.push_back(length * own_variance(output, rows.begin + r) * gradient_noise_);
+    for (Index j = 0; j < d_.keys; ++j) {
+      const std::size_t at = as_size(r * d_.keys + j);
+      double& factor = out.factors[at];
+      const double terms = std::abs(factor) + std::abs(delta) + std::abs(d_lse);
+      const double slope = out.slopes[at] *= scale_;
+      out.sizes[at] =
+          std::abs(slope) * std::sqrt(square(terms) + kFactorSums * length * squares(output)[j]);
+      factor = slope * (factor - delta + d_lse);
+    }
+  }
+  return out;
+}
+
 std::optional<double> SolveCall::lse(Head head, Index i) const {
-  if (lse_.empty()) return {};
-  return lse_[as_size((head.b * d_.q_heads + head.h) * d_.queries + i)];
+  if (lse_.empty() || head.gradient) return {};
+  return lse_[row_of(head, i)];
 }
 
 bool SolveCall::is_nan(Head head, Index i) const {
-  for (const double x : out(head, i)) {
+  // NaN in a row without keys may leave its gradient 0.
+  for (const double x : out({head.b, head.h}, i)) {
     if (!std::isfinite(x)) return true;
   }
   return false;
 }
 
-void SolveCall::logits(Head head, Range rows, double* s) const {
-  const double* q =
-      &q_[as_size(((head.b * d_.q_heads + head.h) * d_.queries + rows.begin) * d_.dim)];
+/// What a soft cap is applied to.
+void SolveCall::products_of_queries(Head head, Range rows, double* s) const {
+  const double* q = &q_[row_of(head, rows.begin) * as_size(d_.dim)];
   const double* k = &k_[value_head(head) * as_size(d_.keys * d_.dim)];
   multiply_transposed(q, k, rows.size(), d_.dim, d_.keys, s);
-  const Index cells = rows.size() * d_.keys;
-  for (Index n = 0; n < cells; ++n) s[n] *= scale_;
-  const bool before = options_.bias_order == BiasOrder::kBeforeCap;
-  if (before) add_bias(head, rows, s);
+  for (Index n = 0; n < rows.size() * d_.keys; ++n) s[n] *= scale_;
+  if (options_.bias_order == BiasOrder::kBeforeCap) add_bias(head, rows, s);
+}
+
+void SolveCall::logits(Head head, Range rows, double* s) const {
+  products_of_queries(head, rows, s);
   if (options_.soft_cap) {
     const double cap = *options_.soft_cap;
-    for (Index n = 0; n < cells; ++n) s[n] = cap * std::tanh(s[n] / cap);
+    for (Index n = 0; n < rows.size() * d_.keys; ++n) s[n] = cap * std::tanh(s[n] / cap);
   }
-  if (!before) add_bias(head, rows, s);
+  if (options_.bias_order != BiasOrder::kBeforeCap) add_bias(head, rows, s);
 }
 
 void SolveCall::add_bias(Head head, Range rows, double* s) const {
@@ -283,28 +313,31 @@ std::span<const double> SolveCall::sinks(Head head) const {
                                    as_size(sink_count(sink_array_)));
 }
 
-double SolveCall::own_variance(std::span<const double> out) const {
+double SolveCall::own_variance(Head head, Index i) const {
+  const FloatSteps& steps = head.gradient ? gradients_->steps : out_steps_;
   double sum = 0, size = 0;
-  for (const double x : out) {
-    sum += rounding_variance(x, out_step_, out_least_);
+  for (const double x : out(head, i)) {
+    sum += steps.variance(x);
     size += x * x;
   }
-  const double n = static_cast<double>(std::max<std::size_t>(out.size(), 1));
-  return (sum + square(kSums) * size) / n + square(out_least_) / 12 + 1e-60;
+  const double n = static_cast<double>(std::max<Index>(dim(head), 1));
+  const double all = (sum + square(kSums) * size) / n + square(steps.least) / 12 + 1e-60;
+  return head.gradient ? all * gradient_noise_ : all;
 }
 
 double SolveCall::lse_variance(double lse) const {
-  return square(kWeightSums * (1 + std::abs(lse))) + rounding_variance(lse, lse_step_, 0) +
+  return square(kWeightSums * (1 + std::abs(lse))) + FloatSteps{lse_step_, 0}.variance(lse) +
          weights_;
 }
 
 const double* SolveCall::value_products(Head head) const {
   const double keys = static_cast<double>(d_.keys);
   if (keys * keys * 8 * static_cast<double>(d_.batch * d_.kv_heads) > kMostProducts) return nullptr;
-  Products::One& one = products_->heads[value_head(head)];
+  const std::size_t first = head.gradient ? as_size(d_.batch * d_.kv_heads) : 0;
+  Products::One& one = products_->heads[first + value_head(head)];
   std::call_once(one.made, [&] {
     one.all.resize(as_size(d_.keys * d_.keys));
-    multiply_transposed(values(head), values(head), d_.keys, d_.value_dim, d_.keys, one.all.data());
+    multiply_transposed(values(head), values(head), d_.keys, dim(head), d_.keys, one.all.data());
   });
   return one.all.data();
 }

@@ -28,10 +28,11 @@ class WhitenedRow {
     opened_ = std::accumulate(open.begin(), open.end(), Index{0});
     factor_ = Cholesky::of(covariance(), dim());
     error_.assign(out_.size(), 0);
-    if (weighed_.empty[0]) std::ranges::copy(call.empty_out(head), error_.begin());
+    if (weighed_.empty[0]) std::ranges::copy(call.empty_out(head, row), error_.begin());
     for (Index j = 0; j < std::ssize(open); ++j) {
-      if (open[as_size(j)])
-        add_scaled(error_.data(), weighed_.weights[as_size(j)], value(j), dim());
+      if (!open[as_size(j)]) continue;
+      add_scaled(error_.data(), weighed_.weights[as_size(j)] * weighed_.factor(as_size(j)),
+                 value(j), dim());
     }
     add_scaled(error_.data(), -1, out_.data(), dim());
     factor_->whiten(error_);
@@ -46,7 +47,7 @@ class WhitenedRow {
     const std::size_t n = as_size(dim());
     std::vector<double> moved(cells.size() * n), out;
     for (std::size_t c = 0; c < cells.size(); ++c) {
-      std::copy_n(value(cells[c]), dim(), &moved[c * n]);
+      add_scaled(&moved[c * n], weighed_.factor(as_size(cells[c])), value(cells[c]), dim());
       add_scaled(&moved[c * n], -1, out_.data(), dim());
     }
     factor_->whiten(moved);
@@ -58,7 +59,7 @@ class WhitenedRow {
   }
 
  private:
-  Index dim() const { return call_.dims().value_dim; }
+  Index dim() const { return call_.dim(head_); }
   const double* value(Index j) const { return call_.values(head_) + j * dim(); }
   /// The cost after key j is flipped; `moved`: its value less the output, whitened.
   double after(Index j, std::span<double> moved, double none) const {
@@ -78,7 +79,8 @@ class WhitenedRow {
 
   double empty_cost() const {
     if (call_.empty_row() == EmptyRow::kNan) return kImpossible;
-    std::vector<double> moved(call_.empty_out(head_).begin(), call_.empty_out(head_).end());
+    const std::span<const double> empty = call_.empty_out(head_, row_);
+    std::vector<double> moved(empty.begin(), empty.end());
     add_scaled(moved.data(), -1, out_.data(), dim());
     factor_->whiten(moved);
     return whole(moved, 1) + lse(kLogOfNone);
@@ -86,7 +88,8 @@ class WhitenedRow {
 
   /// w^2 |v|^2 of a key.
   double energy(Index j) const {
-    return square(weighed_.weights[as_size(j)]) * call_.squares(head_)[j];
+    const double weight = weighed_.weights[as_size(j)] * weighed_.size(as_size(j));
+    return square(weight) * call_.squares(head_)[j];
   }
 
   std::vector<double> covariance() const {
@@ -102,18 +105,23 @@ class WhitenedRow {
     double rest = 0;
     for (auto at = middle; at != keys.end(); ++at) rest += energy(*at);
     keys.erase(middle, keys.end());
-    return covariance_of(keys, call_.own_variance(out_) + call_.weight_variance(head_, row_) *
-                                                              rest / static_cast<double>(dim()));
+    return covariance_of(
+        keys, call_.own_variance(head_, row_) +
+                  call_.weight_variance(head_, row_) * rest / static_cast<double>(dim()));
   }
 
   std::vector<double> covariance_of(const std::vector<Index>& keys, double own) const {
-    const Index count = std::ssize(keys), n = dim();
+    const bool shifts = !weighed_.shifts.empty();
+    const Index count = std::ssize(keys) + (shifts ? 1 : 0), n = dim();
     std::vector<double> columns(as_size(n * count)), out(as_size(n * n));
-    for (Index m = 0; m < count; ++m) {
+    for (Index m = 0; m < std::ssize(keys); ++m) {
+      const Index j = keys[as_size(m)];
       const double factor = std::sqrt(call_.weight_variance(head_, row_)) *
-                            weighed_.weights[as_size(keys[as_size(m)])];
-      for (Index x = 0; x < n; ++x)
-        columns[as_size(x * count + m)] = factor * value(keys[as_size(m)])[x];
+                            weighed_.weights[as_size(j)] * weighed_.size(as_size(j));
+      for (Index x = 0; x < n; ++x) columns[as_size(x * count + m)] = factor * value(j)[x];
+    }
+    for (Index x = 0; shifts && x < n; ++x) {
+      columns[as_size(x * count + count - 1)] = weighed_.shifts[as_size(x)];
     }
     if (count > 0) multiply_transposed(columns.data(), columns.data(), n, count, n, out.data());
     for (Index x = 0; x < n; ++x) out[as_size(x * n + x)] += own;

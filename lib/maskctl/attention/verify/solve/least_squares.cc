@@ -31,17 +31,18 @@ struct Normal {
     const double* products = call.value_products(head);
     if (!products) {
       made.resize(as_size(n * n));
-      multiply_transposed(call.values(head), call.values(head), n, call.dims().value_dim, n,
-                          made.data());
+      multiply_transposed(call.values(head), call.values(head), n, call.dim(head), n, made.data());
       products = made.data();
     }
     std::vector<double> u(t.weights);
     for (double& x : u) x /= std::sqrt(t.variance);
     for (Index j = 0; j < n; ++j) {
       const double uj = u[as_size(j)], less = t.out_square - t.with_out[as_size(j)];
+      const double factor = t.factors[as_size(j)];
       double* const row = &gram[as_size(j * n)];
       for (Index k = 0; k <= j; ++k) {
-        row[k] += uj * u[as_size(k)] * (products[j * n + k] + less - t.with_out[as_size(k)]);
+        const double product = factor * t.factors[as_size(k)] * products[j * n + k];
+        row[k] += uj * u[as_size(k)] * (product + less - t.with_out[as_size(k)]);
       }
       right[as_size(j)] -= uj * t.sink / std::sqrt(t.variance) * less;
     }
@@ -165,7 +166,7 @@ std::vector<double> sizes(const RowProblem& problem) {
   for (std::size_t h = 0; h < problem.heads().size(); ++h) {
     const RowProblem::HeadTerms& t = problem.terms(h);
     for (std::size_t j = 0; j < out.size(); ++j) {
-      out[j] += square(t.weights[j]) * problem.call().squares(problem.heads()[h])[j] / t.variance;
+      out[j] += square(t.weights[j]) * t.squares[j] / t.variance;
     }
   }
   return out;

@@ -9,7 +9,8 @@ namespace maskctl::attention::solving {
 
 /// With e_j = exp(s_j) and the output o of a head,
 ///   sum_j x_j e_j (v_j - o) = 0,  x_j = 1 for open keys and 0 for others,
-/// are Dv equations in x for each head, up to the rounding of o; an lse gives one more.
+/// are Dv equations in x for each head, up to the rounding of o; an lse gives one more, and the
+/// gradient of the query D, with keys times factors as values.
 class RowProblem {
  public:
   /// Weights are relative to those under `base`, a first guess of the open keys.
@@ -18,7 +19,7 @@ class RowProblem {
   /// A guess of the open keys, and how far it misses the equations.
   struct State {
     OpenKeys open;
-    std::vector<double> errors;  // [heads, Dv], in units of rounding
+    std::vector<double> errors;  // [equations] without those of lse, in units of rounding
     std::vector<double> sums;    // [heads]: sums of weights
     double cost = 0;             // as in RowReport
   };
@@ -35,10 +36,14 @@ class RowProblem {
   const OpenKeys& base() const { return base_; }
 
   struct HeadTerms {
-    std::vector<double> weights, with_out;  // [Tk]: w_j; v_j . o
+    std::vector<double> weights;  // [Tk]: w_j
+    /// [Tk]: values v_j are those of the head times its factor; w_j times that, v_j . o, v_j . v_j.
+    std::vector<double> factors, moved, with_out, squares;
     double sink = 0, log_sum = 0, variance = 1, out_square = 0, empty_cost = 0;
+    Index first = 0;  // of its errors
   };
   const HeadTerms& terms(std::size_t head) const { return terms_[head]; }
+  Index dim(std::size_t head) const { return call_.dim(heads_[head]); }
 
  private:
   double head_cost(std::size_t head, double square, double sum) const;
@@ -46,7 +51,7 @@ class RowProblem {
 
   const SolveCall& call_;
   std::vector<Head> heads_;
-  Index row_, equations_ = 0;
+  Index row_, equations_ = 0, errors_ = 0;
   OpenKeys base_;
   std::vector<HeadTerms> terms_;
 };

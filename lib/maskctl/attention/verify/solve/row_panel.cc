@@ -13,13 +13,12 @@ RowPanel::RowPanel(const SolveCall& call, std::span<const Head> heads, Range row
     : call_(call),
       rows_(rows),
       keys_(call.dims().keys),
-      dim_(call.dims().value_dim),
       right_(cells()),
       diagonal_(cells()),
       weights_(cells()),
       scale_(cells()),
       products_(cells()),
-      vectors_(as_size(rows.size() * dim_)) {
+      vectors_(as_size(rows.size() * call.widest())) {
   for (const Head head : heads) add(head, open);
   for (std::size_t n = 0; n < cells(); ++n) {
     weights_[n] /= static_cast<double>(heads.size());
@@ -35,31 +34,27 @@ void RowPanel::apply(const std::vector<double>& x, std::vector<double>& out) con
 
 void RowPanel::add(Head head, const std::uint8_t* open) {
   HeadRows weighed = head_rows(call_, head, rows_, open);
-  HeadTerms terms{head, std::move(weighed.weights), {}};
-  multiply_transposed(out(head), call_.values(head), count(), dim_, keys_, products_.data());
-  for (Index r = 0; r < count(); ++r) add_row(weighed, r, open + r * keys_, terms);
+  HeadTerms terms{head, std::move(weighed.weights), std::move(weighed.factors), {}};
+  multiply_transposed(out(head), call_.values(head), count(), call_.dim(head), keys_,
+                      products_.data());
+  for (Index r = 0; r < count(); ++r) add_row(weighed, r, terms);
   heads_.push_back(std::move(terms));
 }
 
-void RowPanel::add_row(const HeadRows& weighed, Index r, const std::uint8_t* open,
-                       HeadTerms& terms) {
+void RowPanel::add_row(const HeadRows& weighed, Index r, HeadTerms& terms) {
   const std::span<const double> given = call_.out(terms.head, rows_.begin + r);
   const double* const squares = call_.squares(terms.head);
   double* const u = &terms.units[at(r)];
-  double size = 0;
-  for (Index j = 0; j < keys_; ++j) {
-    if (open[j]) size += square(u[j]) * squares[j];
-    weights_[at(r) + as_size(j)] += u[j];
-  }
-  const double variance =
-      call_.own_variance(given) +
-      call_.weight_variance(terms.head, rows_.begin + r) * size / static_cast<double>(dim_);
-  const double deviation = std::sqrt(variance), sink = weighed.sinks[as_size(r)] / deviation;
-  const double out_square = solving::dot(given.data(), given.data(), dim_);
+  for (Index j = 0; j < keys_; ++j) weights_[at(r) + as_size(j)] += u[j];
+  const double deviation = std::sqrt(weighed.variance[as_size(r)]);
+  const double sink = weighed.sinks[as_size(r)] / deviation;
+  const double out_square = solving::dot(given.data(), given.data(), std::ssize(given));
   for (Index j = 0; j < keys_; ++j) {
     u[j] /= deviation;
-    const double along = products_[at(r) + as_size(j)];
-    diagonal_[at(r) + as_size(j)] += square(u[j]) * (squares[j] - 2 * along + out_square);
+    const double factor = terms.factor(at(r) + as_size(j));
+    const double along = factor * products_[at(r) + as_size(j)];
+    diagonal_[at(r) + as_size(j)] +=
+        square(u[j]) * (square(factor) * squares[j] - 2 * along + out_square);
     right_[at(r) + as_size(j)] -= u[j] * sink * (out_square - along);
   }
   fixed_scale_ = fixed_scale_ || sink > 0;
@@ -98,25 +93,27 @@ void RowPanel::apply(const HeadTerms& terms, const std::vector<double>& x,
                      std::vector<double>& sum) const {
   const double* const values = call_.values(terms.head);
   const double* const given = out(terms.head);
+  const Index dim = call_.dim(terms.head);
   std::vector<double> totals(as_size(count()));
   for (Index r = 0; r < count(); ++r) {
     for (std::size_t n = at(r); n < at(r + 1); ++n) {
       products_[n] = x[n] * terms.units[n];
       totals[as_size(r)] += products_[n];
+      products_[n] *= terms.factor(n);
     }
   }
-  multiply(products_.data(), values, count(), keys_, dim_, vectors_.data());
+  multiply(products_.data(), values, count(), keys_, dim, vectors_.data());
   std::vector<double> along(as_size(count()));
   for (Index r = 0; r < count(); ++r) {
-    double* const z = &vectors_[as_size(r * dim_)];
-    add_scaled(z, -totals[as_size(r)], given + r * dim_, dim_);
-    along[as_size(r)] = solving::dot(z, given + r * dim_, dim_);
+    double* const z = &vectors_[as_size(r * dim)];
+    add_scaled(z, -totals[as_size(r)], given + r * dim, dim);
+    along[as_size(r)] = solving::dot(z, given + r * dim, dim);
     if (!terms.lse.empty()) along[as_size(r)] -= terms.lse[as_size(r)] * totals[as_size(r)];
   }
-  multiply_transposed(vectors_.data(), values, count(), dim_, keys_, products_.data());
+  multiply_transposed(vectors_.data(), values, count(), dim, keys_, products_.data());
   for (Index r = 0; r < count(); ++r) {
     for (std::size_t n = at(r); n < at(r + 1); ++n) {
-      sum[n] += terms.units[n] * (products_[n] - along[as_size(r)]);
+      sum[n] += terms.units[n] * (terms.factor(n) * products_[n] - along[as_size(r)]);
     }
   }
 }

@@ -34,21 +34,24 @@ class RowPanel {
  private:
   struct HeadTerms {
     Head head;
-    std::vector<double> units;  // [rows, Tk]: weights over the standard deviation of the output
-    std::vector<double> lse;    // [rows]: factor of the squared sum of weights; empty without lse
+    std::vector<double> units;    // [rows, Tk]: weights over the standard deviation of the output
+    std::vector<double> factors;  // [rows, Tk]: of the values; empty where they are 1
+    std::vector<double> lse;      // [rows]: factor of the squared sum of weights; empty without lse
+
+    double factor(std::size_t cell) const { return factors.empty() ? 1 : factors[cell]; }
   };
 
-  /// What the kernel gave, [rows, Dv].
+  /// What the kernel gave, [rows, dim].
   const double* out(Head head) const { return call_.out(head, rows_.begin).data(); }
   void add(Head head, const std::uint8_t* open);
-  void add_row(const HeadRows& weighed, Index r, const std::uint8_t* open, HeadTerms& terms);
+  void add_row(const HeadRows& weighed, Index r, HeadTerms& terms);
   void add_lse(const HeadRows& weighed, Index r, double lse, double deviation, HeadTerms& terms);
   void level(Index r);
   void apply(const HeadTerms& terms, const std::vector<double>& x, std::vector<double>& sum) const;
 
   const SolveCall& call_;
   Range rows_;
-  Index keys_, dim_;
+  Index keys_;
   std::vector<HeadTerms> heads_;
   std::vector<double> right_, diagonal_, weights_, scale_;
   bool fixed_scale_ = false;

@@ -55,9 +55,8 @@ double RowSolver::enough(Index equations) const {
   return n * noise_ * kCostSlack * rare_mean_square(n, kRare);
 }
 
-bool RowSolver::is_off(const RowReport& report, std::size_t n) const {
-  return report.head_cost[n] > enough(call_.dims().value_dim) ||
-         report.head_least[n] < -kAnother * noise_;
+bool RowSolver::is_off(Head head, const RowReport& report, std::size_t n) const {
+  return report.head_cost[n] > enough(call_.dim(head)) || report.head_least[n] < -kAnother * noise_;
 }
 
 std::optional<RowAnswer> RowSolver::judge(std::span<const Head> heads, Index row,
@@ -78,15 +77,15 @@ std::optional<RowAnswer> RowSolver::judge(std::span<const Head> heads, Index row
     }
   }
   bool off = report.cost > enough(report.equations);
-  for (std::size_t n = 0; n < heads.size(); ++n) off = off || is_off(report, n);
+  for (std::size_t n = 0; n < heads.size(); ++n) off = off || is_off(heads[n], report, n);
   if (!off && close.empty()) return out;
   // A cost that is so much too large stays too large, whatever the direction of rounding.
-  const double far = 4 * (1 + report.spread) * static_cast<double>(1 + call_.dims().value_dim);
+  const double far = 4 * (1 + report.spread) * static_cast<double>(1 + call_.widest());
   if (report.cost > far * enough(report.equations)) return {};
   const ExactReport exact = exact_report(call_, heads, row, open, close);
   if (exact.cost() > enough(report.equations)) return {};
   for (std::size_t n = 0; n < heads.size(); ++n) {
-    if (exact.head_cost[n] > enough(call_.dims().value_dim)) return {};
+    if (exact.head_cost[n] > enough(call_.dim(heads[n]))) return {};
     for (const double rise : exact.rises[n]) {
       if (rise < -kAnother * noise_) return {};
     }

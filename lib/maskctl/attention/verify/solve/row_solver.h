@@ -34,8 +34,8 @@ class RowSolver {
   /// `supposed`, then any. Absent where nothing does.
   std::optional<RowAnswer> solve(std::span<const Head> heads, Index row, const OpenKeys& supposed,
                                  std::span<const OpenKeys> starts);
-  /// Whether head n of a report is off by itself.
-  bool is_off(const RowReport& report, std::size_t n) const;
+  /// Whether a head, the n-th of a report, is off by itself.
+  bool is_off(Head head, const RowReport& report, std::size_t n) const;
 
  private:
   struct Search;

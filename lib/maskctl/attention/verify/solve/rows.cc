@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 #include <numeric>
+#include <utility>
 
 #include "maskctl/attention/verify/rounding.h"
 #include "maskctl/attention/verify/solve/dense.h"
@@ -38,6 +39,42 @@ void weigh(const SolveCall& call, Head head, const std::uint8_t* open, double* s
   out.log_sums[as_size(row)] = top + std::log(sum);
 }
 
+void add_factors(const SolveCall& call, Head head, Range rows, const std::uint8_t* open,
+                 HeadRows& out) {
+  GradientFactors factors = call.factors(head, rows);
+  const Index keys = call.dims().keys, dim = call.dim(head);
+  for (std::size_t n = 0; n < factors.slopes.size(); ++n) {
+    factors.slopes[n] *= open[n] ? out.weights[n] : 0;
+  }
+  out.shifts.resize(as_size(rows.size() * dim));
+  multiply(factors.slopes.data(), call.values(head), rows.size(), keys, dim, out.shifts.data());
+  for (std::size_t n = 0; n < out.shifts.size(); ++n) {
+    out.shifts[n] *= std::sqrt(factors.shifts[n / as_size(dim)]);
+  }
+  out.factors = std::move(factors.factors), out.sizes = std::move(factors.sizes);
+}
+
+void add_variances(const SolveCall& call, Head head, Range rows, const std::uint8_t* open,
+                   HeadRows& out) {
+  const Index keys = call.dims().keys, dim = std::max<Index>(call.dim(head), 1);
+  const double* const squares = call.squares(head);
+  for (Index r = 0; r < rows.size(); ++r) {
+    double size = 0;
+    for (Index j = 0; j < keys; ++j) {
+      const std::size_t n = as_size(r * keys + j);
+      if (open[n]) size += square(out.weights[n] * out.size(n)) * squares[j];
+    }
+    double others = call.weight_variance(head, rows.begin + r) * size;
+    if (!out.shifts.empty()) {
+      const double* const shift = &out.shifts[as_size(r * dim)];
+      others += solving::dot(shift, shift, dim);
+    }
+    const double own = call.own_variance(head, rows.begin + r);
+    out.variance.push_back(own + others / static_cast<double>(dim));
+    out.spread.push_back(others / out.variance.back());
+  }
+}
+
 /// Rows of one head against what the kernel gave.
 class HeadErrors {
  public:
@@ -47,12 +84,12 @@ class HeadErrors {
         rows_(rows),
         open_(open),
         weighed_(head_rows(call, head, rows, open)) {
-    const Index count = rows.size(), keys = call.dims().keys, dim = call.dims().value_dim;
+    const Index count = rows.size(), keys = call.dims().keys, dim = call.dim(head);
     std::vector<double> masked = weighed_.weights;
-    for (std::size_t n = 0; n < masked.size(); ++n) masked[n] *= open[n];
+    for (std::size_t n = 0; n < masked.size(); ++n) masked[n] *= open[n] * weighed_.factor(n);
     pairs_.resize(as_size(2 * count * dim));
     multiply(masked.data(), call.values(head), count, keys, dim, errors());
-    for (Index r = 0; r < count; ++r) finish(r, &masked[as_size(r * keys)]);
+    for (Index r = 0; r < count; ++r) finish(r);
     products_.resize(as_size(2 * count * keys));
     multiply_transposed(pairs_.data(), call.values(head), 2 * count, dim, keys, products_.data());
   }
@@ -62,21 +99,17 @@ class HeadErrors {
   }
 
  private:
-  double* errors() { return pairs_.data() + rows_.size() * call_.dims().value_dim; }
+  double* errors() { return pairs_.data() + rows_.size() * call_.dim(head_); }
 
-  void finish(Index r, const double* masked) {
-    const Index dim = call_.dims().value_dim, keys = call_.dims().keys;
+  void finish(Index r) {
+    const Index dim = call_.dim(head_);
     const std::span<const double> out = call_.out(head_, rows_.begin + r);
     double* const error = errors() + r * dim;
-    if (weighed_.empty[as_size(r)]) std::ranges::copy(call_.empty_out(head_), error);
+    if (weighed_.empty[as_size(r)]) {
+      std::ranges::copy(call_.empty_out(head_, rows_.begin + r), error);
+    }
     std::ranges::copy(out, pairs_.begin() + r * dim);
     for (Index x = 0; x < dim; ++x) error[x] -= out[as_size(x)];
-    double size = 0;
-    for (Index j = 0; j < keys; ++j) size += square(masked[j]) * call_.squares(head_)[j];
-    const double own = call_.own_variance(out),
-                 weights = call_.weight_variance(head_, rows_.begin + r) * size;
-    variance_.push_back(own + weights / static_cast<double>(std::max<Index>(dim, 1)));
-    spread_.push_back(weights / variance_.back());
   }
 
   double lse(Index r, double log_sum) const {
@@ -84,8 +117,8 @@ class HeadErrors {
   }
 
   void add_row(std::size_t n, Index r, RowReport& report) const {
-    const Index dim = call_.dims().value_dim, keys = call_.dims().keys, count = rows_.size();
-    report.spread = std::max(report.spread, spread_[as_size(r)]);
+    const Index dim = call_.dim(head_), keys = call_.dims().keys, count = rows_.size();
+    report.spread = std::max(report.spread, weighed_.spread[as_size(r)]);
     report.equations += dim + (call_.lse(head_, rows_.begin + r) ? 1 : 0);
     const bool empty = weighed_.empty[as_size(r)];
     if (call_.is_nan(head_, rows_.begin + r)) {
@@ -95,7 +128,7 @@ class HeadErrors {
       for (double& x : report.rise) x += kImpossible;
       return;
     }
-    const double variance = variance_[as_size(r)], log_sum = weighed_.log_sums[as_size(r)];
+    const double variance = weighed_.variance[as_size(r)], log_sum = weighed_.log_sums[as_size(r)];
     const double* const out = &pairs_[as_size(r * dim)];
     const double* const error = &pairs_[as_size((count + r) * dim)];
     const double cost = solving::dot(error, error, dim) / variance;
@@ -108,8 +141,10 @@ class HeadErrors {
     const bool last = opened == 1 && weighed_.sinks[as_size(r)] == 0;
     double least = kImpossible;
     for (Index j = 0; j < keys; ++j) {
-      const double norm = call_.squares(head_)[j] - 2 * products_[as_size(r * keys + j)] + size;
-      const double cross = products_[as_size((count + r) * keys + j)] - along;
+      const double factor = weighed_.factor(as_size(r * keys + j));
+      const double norm = square(factor) * call_.squares(head_)[j] -
+                          2 * factor * products_[as_size(r * keys + j)] + size;
+      const double cross = factor * products_[as_size((count + r) * keys + j)] - along;
       const double t = open[j] ? -w[j] : w[j];
       double after = 0;
       if (empty) {
@@ -136,7 +171,6 @@ class HeadErrors {
   HeadRows weighed_;
   std::vector<double> pairs_;     // [2 rows, Dv]: what the kernel gave, then errors
   std::vector<double> products_;  // [2 rows, Tk]: products of pairs_ with all values
-  std::vector<double> variance_, spread_;
 };
 
 }  // namespace
@@ -152,12 +186,14 @@ HeadRows head_rows(const SolveCall& call, Head head, Range rows, const std::uint
   for (Index r = 0; r < rows.size(); ++r) {
     weigh(call, head, open + r * keys, &out.weights[as_size(r * keys)], r, out);
   }
+  if (head.gradient) add_factors(call, head, rows, open, out);
+  add_variances(call, head, rows, open, out);
   return out;
 }
 
 double empty_cost(const SolveCall& call, Head head, Index row, double variance) {
   if (call.empty_row() == EmptyRow::kNan) return kImpossible;
-  const std::span<const double> out = call.out(head, row), empty = call.empty_out(head);
+  const std::span<const double> out = call.out(head, row), empty = call.empty_out(head, row);
   double sum = 0;
   for (std::size_t x = 0; x < out.size(); ++x) sum += square(empty[x] - out[x]);
   return sum / variance + lse_cost(call, head, row, kLogOfNone);

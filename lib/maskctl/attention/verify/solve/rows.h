@@ -25,6 +25,15 @@ struct HeadRows {
   std::vector<double> log_sums;     // [rows]: ln of that sum
   std::vector<double> sinks;        // [rows]: the weight of the sinks
   std::vector<std::uint8_t> empty;  // [rows]: without open keys and sinks
+  /// What values are multiplied by beside the weights, [rows, Tk]; empty where that is 1.
+  std::vector<double> factors, sizes;
+  /// The mean variance of an element of the output, and the part of it that is not its own, [rows].
+  std::vector<double> variance, spread;
+  /// The standard deviations of the error that moves a row as a whole, [rows, dim]; or empty.
+  std::vector<double> shifts;
+
+  double factor(std::size_t cell) const { return factors.empty() ? 1 : factors[cell]; }
+  double size(std::size_t cell) const { return sizes.empty() ? 1 : sizes[cell]; }
 };
 /// The rows of a head under the open keys `open`, [rows, Tk].
 HeadRows head_rows(const SolveCall& call, Head head, Range rows, const std::uint8_t* open);

@@ -83,7 +83,7 @@ namespace {
 /// Sums over the keys before each key: the sum over a run is the difference of two.
 struct Prefixes {
   Prefixes(const RowProblem& problem, std::size_t head)
-      : dim(problem.call().dims().value_dim), count(problem.keys() + 1) {
+      : dim(problem.dim(head)), count(problem.keys() + 1) {
     const RowProblem::HeadTerms& terms = problem.terms(head);
     const double* const values = problem.call().values(problem.heads()[head]);
     const double* const out = problem.call().out(problem.heads()[head], problem.row()).data();
@@ -94,7 +94,7 @@ struct Prefixes {
       double* const next = &vectors[as_size((j + 1) * dim)];
       const double w = terms.weights[as_size(j)];
       std::copy_n(next - dim, dim, next);
-      add_scaled(next, w * unit, values + j * dim, dim);
+      add_scaled(next, terms.moved[as_size(j)] * unit, values + j * dim, dim);
       squares[as_size(j + 1)] = add_scaled(next, -w * unit, out, dim);
       sums[as_size(j + 1)] = sums[as_size(j)] + w;
     }

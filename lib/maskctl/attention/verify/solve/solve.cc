@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <string>
 
 #include "maskctl/attention/verify/rounding.h"
 #include "maskctl/attention/verify/solve/bands.h"
@@ -19,9 +20,10 @@ using namespace solving;
 /// Rows of a band.
 constexpr Index kBand = 32;
 
-/// The median error of rows that are about as supposed, in units of the expected rounding; 1 where
-/// there are too few, or none is larger.
-double noise_of(const SolveCall& call, const Mask& supposed, const std::vector<Group>& groups) {
+/// The median error of rows that are about as supposed, of outputs or of gradients, in units of the
+/// expected rounding; 1 where there are too few, or none is larger.
+double noise_of(const SolveCall& call, const Mask& supposed, const std::vector<Group>& groups,
+                bool gradients) {
   constexpr Index kRows = 8;
   constexpr std::size_t kHeads = 8, kLeast = 4;
   constexpr double kNear = 25;
@@ -29,7 +31,9 @@ double noise_of(const SolveCall& call, const Mask& supposed, const std::vector<G
   for (const Group& group : groups) {
     const Unit& unit = group.front();
     const Plane& plane = *supposed.plane(unit.b, unit.h);
-    const auto heads = std::span(unit.heads).first(std::min(kHeads, unit.heads.size()));
+    std::vector<Head> heads = unit.heads;
+    std::erase_if(heads, [&](Head head) { return head.gradient != gradients; });
+    heads.resize(std::min(kHeads, heads.size()));
     const Index rows = call.dims().queries;
     for (Index n = 0; n < std::min(kRows, rows); ++n) {
       const Index row = (2 * n + 1) * rows / (2 * std::min(kRows, rows));
@@ -37,7 +41,7 @@ double noise_of(const SolveCall& call, const Mask& supposed, const std::vector<G
       if (std::ranges::count(open, 1) < 2) continue;
       const RowReport report = row_reports(call, heads, {row, row + 1}, open.data())[0];
       for (const double cost : report.head_cost) {
-        seen.push_back(cost / static_cast<double>(call.dims().value_dim));
+        seen.push_back(cost / static_cast<double>(call.dim(heads.front())));
       }
     }
   }
@@ -46,22 +50,48 @@ double noise_of(const SolveCall& call, const Mask& supposed, const std::vector<G
   return std::max(1.0, median(std::move(seen)));
 }
 
+void check_gradient(const SolveCall& call, Head head, Index i) {
+  if (!call.has_gradients() || call.is_nan(head, i)) return;
+  if (std::ranges::all_of(call.out(head, i), [](double x) { return std::isfinite(x); })) return;
+  untold(
+      fmt::format("grad_query is NaN in batch {}, head {}, query {}; give a run without, or the "
+                  "output alone",
+                  head.b, head.h, i));
+}
+
 /// Refuses outputs that are NaN where no row may be.
 void check_rows(const SolveCall& call) {
-  if (call.empty_row() == EmptyRow::kNan) return;
   const Dims& d = call.dims();
   for (Index b = 0; b < d.batch; ++b) {
     for (Index h = 0; h < d.q_heads; ++h) {
       for (Index i = 0; i < d.queries; ++i) {
+        check_gradient(call, {b, h, true}, i);
         if (!call.is_nan({b, h}, i)) continue;
-        throw Error(Errc::kInvalidArgument,
-                    fmt::format("the mask cannot be told: the output is NaN in batch {}, head {}, "
-                                "query {}; give a run without NaN, or empty_row=nan where rows "
-                                "without a key are NaN",
-                                b, h, i));
+        if (call.empty_row() == EmptyRow::kNan) continue;
+        untold(
+            fmt::format("the output is NaN in batch {}, head {}, query {}; give a run without "
+                        "NaN, or empty_row=nan where rows without a key are NaN",
+                        b, h, i));
       }
     }
   }
+}
+
+/// Refuses a call of which hardly a row can be explained.
+[[noreturn]] void refuse_call(const SolveCall& call, const std::vector<Group>& groups) {
+  Index equations = 0;
+  for (const Head head : groups.front().front().heads) equations += call.dim(head);
+  std::string more;
+  if (equations < call.dims().keys) {
+    more = fmt::format("; or, if its mask may be any, more than {} equations for {} keys{}",
+                       equations, call.dims().keys,
+                       call.has_gradients() ? "" : ": grad_query with cotangent_out");
+  }
+  untold(
+      fmt::format("hardly a row of the output is explained by any keys; give query, key and "
+                  "value of the same call as the output, its softmax_scale, and its bias or "
+                  "sinks if it has any{}",
+                  more));
 }
 
 }  // namespace
@@ -69,12 +99,15 @@ void check_rows(const SolveCall& call) {
 SolvedMask solve_mask(const VerifyRequest& request, const NamedResults& given,
                       std::span<const Alternative> alternatives, Index tile) {
   const WorkScope scope(request.arguments.context.limits());
-  const SolveCall call(request, given, tile);
+  SolveCall call(request, given, tile);
   check_rows(call);
   const Dims& d = call.dims();
   const Mask supposed = request.declared ? *request.declared : full_mask(1, 1, d.queries, d.keys);
-  const std::vector<Group> groups = groups_of(supposed, d);
-  const double noise = noise_of(call, supposed, groups);
+  const std::vector<Group> groups = groups_of(supposed, call);
+  const double noise = noise_of(call, supposed, groups, false);
+  if (call.has_gradients()) {
+    call.widen_gradients(std::max(1.0, noise_of(call, supposed, groups, true) / noise));
+  }
   BandSolver solver(call, supposed, alternatives, noise);
   const Index bands = ceil_div(d.queries, kBand);
   parallel_for(bands * std::ssize(groups), [&](Index task) {
@@ -82,12 +115,7 @@ SolvedMask solve_mask(const VerifyRequest& request, const NamedResults& given,
     solver.solve(groups[as_size(task / bands)], {first, std::min(first + kBand, d.queries)});
   });
   Answers& answers = solver.answers();
-  if (answers.hopeless()) {
-    throw Error(Errc::kInvalidArgument,
-                "the mask cannot be told: hardly a row of the output is explained by any keys; "
-                "give query, key and value of the same call as the output, its softmax_scale, "
-                "and its bias or sinks if it has any");
-  }
+  if (answers.hopeless()) refuse_call(call, groups);
   SolvedMask out = assembled(supposed, d, answers.parts());
   out.noise = std::sqrt(noise);
   out.margin = answers.margin() >= kImpossible ? std::numeric_limits<double>::infinity()

@@ -26,12 +26,13 @@ struct SolvedMask {
   Index undecided() const { return light.count() + alike.count() + unsolved.count(); }
 };
 
-/// Finds for each row of `given`, "out" and perhaps "lse", the keys that explain it within its
-/// rounding. Starts from the declared mask (absent: all open) and the alternatives; what does not
-/// fit is searched for: ends of runs and tiles that have moved, a few odd cells, and, where the
-/// heads of one mask have as many channels together as there are keys, any set of keys. Heads and
-/// batches share a mask as the declared one says; where they contradict that, each has its own.
-/// Tiles have `tile` keys.
+/// Finds for each row of `given`, "out" and perhaps "lse" and "grad_query" (of "cotangent_out"
+/// among the arguments), the keys that explain it within its rounding. Starts from the declared
+/// mask (absent: all open) and the alternatives; what does not fit is searched for: ends of runs
+/// and tiles that have moved, a few odd cells, and, where the heads of one mask have as many
+/// equations together as there are keys, any set of keys: one for each channel of a value, and with
+/// gradients for each of a query. Heads and batches share a mask as the declared one says; where
+/// they contradict that, each has its own. Tiles have `tile` keys.
 ///
 /// Costs a few products of queries with keys in float64 for rows that fit. Throws
 /// Error(kInvalidArgument) where the mask cannot be told: a call that is not softmax attention over

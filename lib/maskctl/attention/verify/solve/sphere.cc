@@ -25,7 +25,7 @@ constexpr double kBeyondChance = 20;
 /// An orthonormal basis of the values of a head; its outputs lie in it, up to rounding.
 class Directions {
  public:
-  Directions(const SolveCall& call, Head head) : dim_(call.dims().value_dim) {
+  Directions(const SolveCall& call, Head head) : dim_(call.dim(head)) {
     constexpr double kNew = 1e-10;  // the least part of a square that is a direction of its own
     for (Index j = 0; j < call.dims().keys && count() < dim_; ++j) {
       std::vector<double> left(call.values(head) + j * dim_, call.values(head) + (j + 1) * dim_);
@@ -86,9 +86,11 @@ class Triangle {
       double* at = column.data();
       for (std::size_t h = 0; h < problem.heads().size(); ++h) {
         const RowProblem::HeadTerms& t = problem.terms(h);
-        const double unit = t.weights[as_size(j)] / std::sqrt(t.variance);
-        ways_[h].add(at, unit, call.values(problem.heads()[h]) + j * call.dims().value_dim);
-        ways_[h].add(at, -unit, call.out(problem.heads()[h], problem.row()).data());
+        const double unit = 1 / std::sqrt(t.variance);
+        ways_[h].add(at, unit * t.moved[as_size(j)],
+                     call.values(problem.heads()[h]) + j * problem.dim(h));
+        ways_[h].add(at, -unit * t.weights[as_size(j)],
+                     call.out(problem.heads()[h], problem.row()).data());
         at += ways_[h].count();
         if (const auto lse = call.lse(problem.heads()[h], problem.row())) {
           *at++ = t.weights[as_size(j)] * lse_unit(call, t, *lse);

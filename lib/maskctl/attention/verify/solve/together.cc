@@ -264,7 +264,9 @@ class Steps {
 }  // namespace
 
 bool has_equations(const SolveCall& call, std::span<const Head> heads) {
-  return std::ssize(heads) * call.dims().value_dim + 1 >= call.dims().keys;
+  Index count = 1;
+  for (const Head head : heads) count += call.dim(head);
+  return count >= call.dims().keys;
 }
 
 std::vector<std::optional<LeastSquares>> solve_rows(const SolveCall& call,

@@ -10,13 +10,13 @@ namespace maskctl::attention::solving {
 
 /// Batches and heads that certainly share a mask, by a plane of the supposed mask.
 struct Unit {
-  Index b = 0, h = 0;  // of its plane in the supposed mask
-  std::vector<Head> heads;
+  Index b = 0, h = 0;       // of its plane in the supposed mask
+  std::vector<Head> heads;  // each beside its gradients, if there are any
 };
 
 /// Units whose supposed masks are equal.
 using Group = std::vector<Unit>;
 
-std::vector<Group> groups_of(const Mask& supposed, const Dims& d);
+std::vector<Group> groups_of(const Mask& supposed, const SolveCall& call);
 
 }  // namespace maskctl::attention::solving
