@@ -7,6 +7,7 @@
 #include <functional>
 #include <limits>
 
+#include "maskctl/attention/verify/solve/blocks.h"
 #include "maskctl/attention/verify/solve/slots.h"
 #include "maskctl/attention/verify/solve/together.h"
 #include "maskctl/base/error.h"
@@ -272,6 +273,29 @@ TEST_CASE("keys of equal values are told apart by their weights", "[solve]") {
   }
 }
 
+Tensor integers(std::vector<Index> shape, const std::vector<std::int32_t>& numbers) {
+  Tensor out(DType::kInt32, std::move(shape));
+  std::ranges::copy(numbers, out.as<std::int32_t>().begin());
+  return out;
+}
+
+/// The slots of the declared call, after its results for other tables are solved.
+void check_slots(VerifyRequest& request, const std::string& tables, const Tensor& applied) {
+  NamedArguments& call = request.arguments;
+  const Tensor declared = call.arrays.at(tables);
+  call.context.backend = Backend::kReference;
+  call.arrays.at(tables) = applied;
+  const NamedResults given{{"out", run(*request.operation, call).at("out")}};
+  const Mask read = *over_slots(request, given)->request.declared;
+  call.arrays.at(tables) = declared;
+  const SlotCall slots = *over_slots(request, given);
+  const SolvedMask solved = solve_mask(slots.request, slots.given, {}, slots.page_size);
+  CHECK(solved.unsolved_rows == 0);
+  twin::Cells got = twin::Cells::of(solved.mask), wanted = twin::Cells::of(read);
+  CHECK(got.open == wanted.open);
+  CHECK(wanted.open != twin::Cells::of(*slots.request.declared).open);
+}
+
 TEST_CASE("the pages that a kernel read are solved", "[solve]") {
   const DType dtype = GENERATE(DType::kFloat32, DType::kBFloat16);
   // Three sequences over 12 pages of 4 slots.
@@ -282,27 +306,82 @@ TEST_CASE("the pages that a kernel read are solved", "[solve]") {
   call.arrays["key_cache"] = astype(random_normal({12, 2, 4, 16}, 2), dtype);
   call.arrays["value_cache"] = astype(random_normal({12, 2, 4, 16}, 3), dtype);
   call.options["kv_layout"] = "heads_first";
-  const auto integers = [](std::vector<Index> shape, const std::vector<std::int32_t>& numbers) {
-    Tensor out(DType::kInt32, std::move(shape));
-    std::ranges::copy(numbers, out.as<std::int32_t>().begin());
-    return out;
-  };
   call.arrays["context_lens"] = integers({3}, {12, 9, 16});
   const std::vector<std::int32_t> declared{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11};
   std::vector<std::int32_t> applied = declared;
   std::swap(applied[1], applied[9]);  // sequence 0 reads page 9 in place of page 1
-  call.context.backend = Backend::kReference;
-  call.arrays["block_tables"] = integers({3, 4}, applied);
-  const NamedResults given = run(*request.operation, call);
-  const Mask read = *over_slots(request, given)->request.declared;
   call.arrays["block_tables"] = integers({3, 4}, declared);
-  const SlotCall slots = *over_slots(request, given);
-  CHECK(slots.page_size == 4);
-  const SolvedMask solved = solve_mask(slots.request, slots.given, {}, slots.page_size);
-  CHECK(solved.unsolved_rows == 0);
-  twin::Cells got = twin::Cells::of(solved.mask), wanted = twin::Cells::of(read);
+  check_slots(request, "block_tables", integers({3, 4}, applied));
+}
+
+TEST_CASE("the pages that version 3 read are solved, in both forms", "[solve]") {
+  // Two sequences of 3 and 2 new tokens over 8 pages of 4 slots; each page is written by one.
+  VerifyRequest request;
+  request.operation = find_operation("ragged_page_attention_v3");
+  NamedArguments& call = request.arguments;
+  const Tensor starts = integers({3}, {0, 3, 5});
+  SECTION("with an update of the cache") {
+    call.arrays["queries"] = random_normal({5, 4, 16}, 1);
+    call.arrays["keys"] = random_normal({5, 2, 16}, 2);
+    call.arrays["values"] = random_normal({5, 2, 16}, 3);
+    call.arrays["kv_cache"] = random_normal({8, 4, 4, 1, 128}, 4);
+    call.arrays["kv_lens"] = integers({2}, {11, 9});
+    call.arrays["query_start_loc"] = starts;
+    call.arrays["distribution"] = integers({3}, {0, 0, 2});
+    call.arrays["attention_sink"] = random_normal({4}, 5);
+    call.options["softmax_scale"] = "0.25";
+    call.options["v_scale"] = "0.5";
+    call.arrays["block_tables"] = integers({6}, {0, 1, 2, 3, 4, 5});
+    check_slots(request, "block_tables", integers({6}, {0, 7, 2, 3, 4, 5}));
+  }
+  SECTION("on pages that hold the new tokens") {
+    call.arrays["query"] = random_normal({5, 4, 16}, 1);
+    call.arrays["key_pages"] = random_normal({8, 4, 2, 16}, 2);
+    call.arrays["value_pages"] = random_normal({8, 4, 2, 16}, 3);
+    call.arrays["cu_seqlens_q"] = starts;
+    call.arrays["cu_seqlens_k"] = integers({3}, {0, 11, 20});
+    call.arrays["page_indices"] = integers({2, 3}, {0, 1, 2, 3, 4, 5});
+    check_slots(request, "page_indices", integers({2, 3}, {0, 7, 2, 3, 4, 5}));
+  }
+}
+
+TEST_CASE("the blocks that native sparse attention read are solved", "[solve]") {
+  constexpr Index kTokens = 64, kBlock = 8, kListed = 3;
+  VerifyRequest request;
+  request.operation = find_operation("apply_native_sparse_attention");
+  NamedArguments& call = request.arguments;
+  call.arrays["query"] = random_normal({1, kTokens, 4, 32}, 1);
+  call.arrays["key"] = random_normal({1, kTokens, 2, 32}, 2);
+  call.arrays["value"] = random_normal({1, kTokens, 2, 32}, 3);
+  call.options["block_size"] = "8";
+  call.options["duplicate_blocks"] = "once";
+  call.context.backend = Backend::kReference;
+  std::vector<std::int32_t> lists;
+  for (Index t = 0; t < kTokens; ++t) {
+    for (Index u = 0; u < 2; ++u) {
+      const auto own = static_cast<std::int32_t>(t / kBlock);
+      lists.insert(lists.end(), {own, own / 2, static_cast<std::int32_t>(u)});
+    }
+  }
+  const auto listed = [&] { return integers({1, kTokens, 2, kListed}, lists); };
+  call.arrays["block_indices"] = listed();
+  const Mask declared = *over_blocks(request)->request.declared;
+  lists[as_size((50 * 2 + 1) * kListed + 1)] = 5;  // token 50 of key head 1 reads another block
+  call.arrays["block_indices"] = listed();
+  const Mask applied = *over_blocks(request)->request.declared;
+  const NamedResults given{{"out", run(*request.operation, call).at("out")}};
+  BlockCall blocks = *over_blocks(request);
+  CHECK(blocks.block_size == kBlock);
+  blocks.request.declared = declared;
+  const SolvedMask solved = solve_mask(blocks.request, given, {}, blocks.block_size);
+  CHECK(solved.undecided() == 0);
+  twin::Cells got = twin::Cells::of(solved.mask), wanted = twin::Cells::of(applied);
   CHECK(got.open == wanted.open);
-  CHECK(wanted.open != twin::Cells::of(*slots.request.declared).open);
+  CHECK(wanted.open != twin::Cells::of(declared).open);
+  call.options["duplicate_blocks"] = "count";
+  lists[1] = lists[0];
+  call.arrays["block_indices"] = listed();
+  CHECK(error_of([&] { over_blocks(request); }).find("lists a block twice") != std::string::npos);
 }
 
 TEST_CASE("a mask that cannot be told is refused", "[solve]") {

@@ -81,38 +81,38 @@ std::string drawing(const Mask& declared, const SolvedReport& report, const Sess
   return "\n" + draw_text(figure, stdout_drawing(Style::kAuto, session.settings().color));
 }
 
-/// The pages of which a row reads any slot.
-std::set<Index> pages_of(const Mask& mask, const Cell& at, Index page_size) {
+/// The pages or blocks of which a row reads any key.
+std::set<Index> units_of(const Mask& mask, const Cell& at, Index size) {
   std::vector<maskctl::Run> scratch;
   std::set<Index> out;
   mask.plane(at.batch, at.head)->rows({at.query, at.query + 1}, [&](Range, const Keys& keys) {
     for (const maskctl::Run& run : as_runs(keys, scratch)) {
-      for (Index page = run.begin / page_size; page * page_size < run.end; ++page) out.insert(page);
+      for (Index n = run.begin / size; n * size < run.end; ++n) out.insert(n);
     }
   });
   return out;
 }
 
-/// Which pages the first row that differs read beside its own, and which it left out.
-std::string pages_text(const Mask& declared, const SolvedReport& report, Index page_size) {
-  if (page_size == 0 || report.diff.equal()) return "";
+/// Which pages or blocks the first row that differs read beside its own, and which it left out.
+std::string units_text(const Mask& declared, const SolvedReport& report, KeyUnit unit) {
+  if (unit.size == 0 || report.diff.equal()) return "";
   const Cell at = *report.diff.first;
-  const std::set<Index> wanted = pages_of(declared, at, page_size);
-  const std::set<Index> read = pages_of(report.solved.mask, at, page_size);
+  const std::set<Index> wanted = units_of(declared, at, unit.size);
+  const std::set<Index> read = units_of(report.solved.mask, at, unit.size);
   std::vector<Index> more, less;
   std::ranges::set_difference(read, wanted, std::back_inserter(more));
   std::ranges::set_difference(wanted, read, std::back_inserter(less));
-  const auto list = [](const std::vector<Index>& pages) {
-    return pages.empty() ? "none" : fmt::format("{}", fmt::join(pages, ", "));
+  const auto list = [](const std::vector<Index>& some) {
+    return some.empty() ? "none" : fmt::format("{}", fmt::join(some, ", "));
   };
-  return fmt::format("{:<18}query {} read beside its own: {}; left out: {}\n", "pages", at.query,
-                     list(more), list(less));
+  return fmt::format("{:<18}query {} read beside its own: {}; left out: {}\n", unit.plural,
+                     at.query, list(more), list(less));
 }
 
 }  // namespace
 
 Answer solved_answer(const VerifyOptions& options, const Mask& declared, SolvedMask solved,
-                     const Session& session, Index page_size) {
+                     const Session& session, KeyUnit unit) {
   SolvedReport report;
   report.operation = operation_named(options.operation).name;
   report.solved = std::move(solved);
@@ -122,7 +122,7 @@ Answer solved_answer(const VerifyOptions& options, const Mask& declared, SolvedM
   const Mask undecided = zip(Op::kOr, zip(Op::kOr, found.light, found.alike), found.unsolved);
   report.undecided = first_cells(undecided);
   std::string text = options.json ? solved_json(report)
-                                  : solved_text(report) + pages_text(declared, report, page_size) +
+                                  : solved_text(report) + units_text(declared, report, unit) +
                                         drawing(declared, report, session);
   if (!options.output.dest.empty()) write_output(found.mask, options.output, session);
   return {std::move(text), solved_status(report)};

@@ -22,6 +22,7 @@
 #include "app/session/save.h"
 #include "maskctl/attention/verify/borders.h"
 #include "maskctl/attention/verify/judge.h"
+#include "maskctl/attention/verify/solve/blocks.h"
 #include "maskctl/attention/verify/solve/slots.h"
 #include "maskctl/attention/verify/solve/solve.h"
 #include "maskctl/base/error.h"
@@ -315,7 +316,12 @@ Answer solve_given(const VerifyOptions& as_written, Session& session) {
   if (auto slots = attention::over_slots(request, given)) {
     attention::SolvedMask solved = solve_mask(slots->request, slots->given, {}, slots->page_size);
     return solved_answer(options, *slots->request.declared, std::move(solved), session,
-                         slots->page_size);
+                         {"pages", slots->page_size});
+  }
+  if (auto blocks = attention::over_blocks(request)) {
+    attention::SolvedMask solved = solve_mask(blocks->request, given, {}, blocks->block_size);
+    return solved_answer(options, *blocks->request.declared, std::move(solved), session,
+                         {"blocks", blocks->block_size});
   }
   request.declared = applied_mask(request);
   attention::SolvedMask solved = solve_mask(request, given, alternatives_of(call));

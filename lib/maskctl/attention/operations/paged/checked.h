@@ -2,6 +2,7 @@
 // Error(kShape, kInvalidArgument).
 #pragma once
 
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -54,6 +55,17 @@ PagedProblem problem_of(const RaggedDecodeAttentionInputs& in,
                         const RaggedDecodeAttentionOptions& options);
 PagedProblem problem_of(const RaggedPageAttentionInputs& in,
                         const RaggedPageAttentionOptions& options);
+
+/// A call of version 3, and the arrays that it reads in place of its own.
+struct RaggedV3Problem {
+  PagedProblem problem;
+  std::optional<Tensor> sinks = {}, queries = {};
+};
+/// Writes the new keys and values to the cache.
+RaggedV3Problem problem_of(const RaggedPageAttentionV3Inputs& in, Tensor& kv_cache,
+                           const RaggedPageAttentionV3Options& options);
+RaggedV3Problem problem_of(const RaggedPageAttentionV3PagesInputs& in,
+                           const RaggedPageAttentionOptions& options);
 
 /// Softmax over the visible keys, times the values and value_scale, in the shape and dtype of the
 /// queries. Rows of no sequence and rows that see nothing are 0.

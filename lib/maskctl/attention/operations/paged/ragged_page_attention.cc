@@ -158,33 +158,40 @@ double effective_scale(const RaggedPageAttentionV3Options& options) {
 
 }  // namespace
 
-Tensor ragged_page_attention_v3(const RaggedPageAttentionV3Inputs& in, Tensor& kv_cache,
-                                const RaggedPageAttentionV3Options& options) {
+RaggedV3Problem problem_of(const RaggedPageAttentionV3Inputs& in, Tensor& kv_cache,
+                           const RaggedPageAttentionV3Options& options) {
   check_arrays(in, kv_cache);
   const PagedCache cache =
       interleaved_cache(kv_cache, in.keys->extent(1), in.queries->extent(2), kv_cache.extent(4));
-  PagedProblem problem = ragged_problem(*in.queries, cache, effective_scale(options), options);
+  RaggedV3Problem out{ragged_problem(*in.queries, cache, effective_scale(options), options)};
+  PagedProblem& problem = out.problem;
   problem.value_scale = options.v_scale.value_or(1);
-  const auto sinks = sinks_per_head("attention_sink", in.attention_sink, problem.q_heads);
-  if (sinks) problem.sinks = *sinks;
+  out.sinks = sinks_per_head("attention_sink", in.attention_sink, problem.q_heads);
+  if (out.sinks) problem.sinks = *out.sinks;
   check_call(problem);
   add_v3_sequences(problem, in);
   write_rows(problem, *in.keys, 0, kv_cache);
   write_rows(problem, *in.values, 1, kv_cache);
-  std::optional<Tensor> queries;
-  if (options.q_scale) problem.queries = queries.emplace(quantised(*in.queries, *options.q_scale));
-  return paged_attention(problem, options.context);
+  if (options.q_scale) {
+    problem.queries = out.queries.emplace(quantised(*in.queries, *options.q_scale));
+  }
+  return out;
 }
 
-Tensor ragged_page_attention_v3(const RaggedPageAttentionV3PagesInputs& in,
-                                const RaggedPageAttentionOptions& options) {
+Tensor ragged_page_attention_v3(const RaggedPageAttentionV3Inputs& in, Tensor& kv_cache,
+                                const RaggedPageAttentionV3Options& options) {
+  return paged_attention(problem_of(in, kv_cache, options).problem, options.context);
+}
+
+RaggedV3Problem problem_of(const RaggedPageAttentionV3PagesInputs& in,
+                           const RaggedPageAttentionOptions& options) {
   check_rank("query", in.query, 3);
   check_cache({"query", in.query}, {"key_pages", in.key_pages}, {"value_pages", in.value_pages});
-  PagedProblem problem =
-      ragged_problem(*in.query, tokens_first_cache(*in.key_pages, *in.value_pages),
-                     options.softmax_scale, options);
-  const auto sinks = sinks_per_head("softmax_aux", in.softmax_aux, problem.q_heads);
-  if (sinks) problem.sinks = *sinks;
+  RaggedV3Problem out{ragged_problem(*in.query, tokens_first_cache(*in.key_pages, *in.value_pages),
+                                     options.softmax_scale, options)};
+  PagedProblem& problem = out.problem;
+  out.sinks = sinks_per_head("softmax_aux", in.softmax_aux, problem.q_heads);
+  if (out.sinks) problem.sinks = *out.sinks;
   check_call(problem);
   check_rank("cu_seqlens_q", in.cu_seqlens_q, 1);
   const Index count = std::max<Index>(in.cu_seqlens_q->extent(0) - 1, 0);
@@ -194,7 +201,12 @@ Tensor ragged_page_attention_v3(const RaggedPageAttentionV3PagesInputs& in,
   auto tables = integers("page_indices", in.page_indices, {{count, -1}});
   add_sequences(problem, {"the length of cu_seqlens_k", "page_indices"}, rows, lengths,
                 std::move(tables), in.page_indices->extent(1));
-  return paged_attention(problem, options.context);
+  return out;
+}
+
+Tensor ragged_page_attention_v3(const RaggedPageAttentionV3PagesInputs& in,
+                                const RaggedPageAttentionOptions& options) {
+  return paged_attention(problem_of(in, options).problem, options.context);
 }
 
 }  // namespace maskctl::attention

@@ -12,16 +12,19 @@
 #include "maskctl/attention/operations/paged/spec.h"
 #include "maskctl/base/error.h"
 #include "maskctl/mask/arrays/dense.h"
+#include "maskctl/tensor/convert.h"
 
 namespace maskctl::attention {
 namespace {
 
 constexpr Index kMostSlotCells = Index{1} << 28;
-constexpr std::array<std::string_view, 3> kPaged = {"page_attention", "ragged_decode_attention",
-                                                    "ragged_page_attention"};
+constexpr std::array<std::string_view, 4> kPaged = {"page_attention", "ragged_decode_attention",
+                                                    "ragged_page_attention",
+                                                    "ragged_page_attention_v3"};
 
 const Tensor& query_of(const VerifyRequest& request) {
-  return request.arguments.arrays.at(std::string(request.operation->fields.front().name));
+  const Operation& form = form_of(*request.operation, request.arguments);
+  return request.arguments.arrays.at(std::string(form.fields.front().name));
 }
 
 /// One of two arrays of the cache as [1, slots, Hkv, D].
@@ -73,9 +76,10 @@ class SlotCalls : public CallRunner {
 
   AnyValue run_forward(const Operation& operation, const void* call) override {
     const Tensor& query = query_of(from_);
-    if (operation.name == kPaged[0]) take<PageAttentionOp>(call, query);
-    if (operation.name == kPaged[1]) take<RaggedDecodeAttentionOp>(call, query);
-    if (operation.name == kPaged[2]) take<RaggedPageAttentionOp>(call, query);
+    if (operation.name == kPaged[0]) take(problem_of<PageAttentionOp>(call), query);
+    if (operation.name == kPaged[1]) take(problem_of<RaggedDecodeAttentionOp>(call), query);
+    if (operation.name == kPaged[2]) take(problem_of<RaggedPageAttentionOp>(call), query);
+    if (operation.name == kPaged[3]) take_v3(operation, call, query);
     return std::make_shared<Tensor>(query);
   }
   AnyValue run_backward(const Operation&, const void*, const void*, const Cotangents&) override {
@@ -86,9 +90,24 @@ class SlotCalls : public CallRunner {
 
  private:
   template <class Op>
-  void take(const void* any, const Tensor& query) {
+  static PagedProblem problem_of(const void* any) {
     const auto& call = *static_cast<const typename Op::Call*>(any);
-    const PagedProblem problem = problem_of(call.in, call.options);
+    return attention::problem_of(call.in, call.options);
+  }
+
+  void take_v3(const Operation& form, const void* any, const Tensor& query) {
+    if (form.find("key_pages", true)) {
+      const auto& call = *static_cast<const RaggedPageAttentionv3PagesOp::Call*>(any);
+      const RaggedV3Problem own = attention::problem_of(call.in, call.options);
+      return take(own.problem, query, own.sinks);
+    }
+    const auto& call = *static_cast<const RaggedPageAttentionv3Op::Call*>(any);
+    const RaggedV3Problem own = attention::problem_of(call.in, *call.in.kv_cache, call.options);
+    take(own.problem, own.queries.value_or(query), own.sinks);
+  }
+
+  void take(const PagedProblem& problem, const Tensor& query,
+            const std::optional<Tensor>& sinks = {}) {
     VerifyRequest& request = taken.request;
     request = from_;
     request.operation = find_operation("flash_attention");
@@ -100,13 +119,23 @@ class SlotCalls : public CallRunner {
     arrays["query"].reshape({1, problem.rows(), problem.q_heads, problem.cache.dim});
     arrays["key"] = slots_of(problem.cache, problem.cache.keys);
     arrays["value"] = slots_of(problem.cache, problem.cache.values);
-    const auto sinks = from_.arguments.arrays.find("softmax_aux");
-    if (sinks != from_.arguments.arrays.end()) arrays["softmax_aux"] = sinks->second;
+    if (problem.value_scale != 1) scale(arrays["value"], problem.value_scale);
+    const auto given = from_.arguments.arrays.find("softmax_aux");
+    if (sinks) {
+      arrays["softmax_aux"] = *sinks;
+    } else if (given != from_.arguments.arrays.end()) {
+      arrays["softmax_aux"] = given->second;
+    }
     request.arguments.options["softmax_scale"] = fmt::format("{}", problem.scale);
     if (problem.soft_cap) {
       request.arguments.options["logits_soft_cap"] = fmt::format("{}", *problem.soft_cap);
     }
     taken.page_size = problem.cache.page_size;
+  }
+
+  static void scale(Tensor& values, double by) {
+    values = astype(values, DType::kFloat32);
+    for (float& x : values.as<float>()) x *= static_cast<float>(by);
   }
 
   const VerifyRequest& from_;

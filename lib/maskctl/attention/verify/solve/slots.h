@@ -16,9 +16,9 @@ struct SlotCall {
   Index page_size = 1;
 };
 
-/// Absent for operations other than page_attention, ragged_page_attention and
-/// ragged_decode_attention, where the keys of a batch are one page. Throws what the operation
-/// throws, and Error(kLimit) for more than 2^28 rows times slots.
+/// Absent for operations other than page_attention, ragged_page_attention and its version 3, after
+/// its update of the cache, and ragged_decode_attention, where the keys of a batch are one page.
+/// Throws what the operation throws, and Error(kLimit) for more than 2^28 rows times slots.
 std::optional<SlotCall> over_slots(const VerifyRequest& request, const NamedResults& given);
 
 }  // namespace maskctl::attention
