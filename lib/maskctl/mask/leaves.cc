@@ -159,9 +159,28 @@ PlanePtr random_plane(Index queries, Index keys, ThreefryKey key, std::uint64_t 
   return std::make_shared<RandomPlane>(queries, keys, key, first_cell, p);
 }
 
-PlanePtr key_flags(Index queries, std::span<const std::uint8_t> flags) {
-  const auto keys = static_cast<Index>(flags.size());
-  std::vector<Run> runs = byte_runs(flags);
+namespace {
+
+/// The ranges inside [0, size), ascending and apart.
+std::vector<Run> runs_of(std::span<const Range> ranges, Index size) {
+  std::vector<Range> inside;
+  for (const Range& range : ranges) {
+    if (const Range part = intersect(range, {0, size}); !part.empty()) inside.push_back(part);
+  }
+  std::ranges::sort(inside, {}, &Range::begin);
+  std::vector<Run> runs;
+  for (const Range& range : inside) {
+    const Run run{static_cast<std::int32_t>(range.begin), static_cast<std::int32_t>(range.end)};
+    if (runs.empty() || run.begin > runs.back().end) {
+      runs.push_back(run);
+    } else {
+      runs.back().end = std::max(runs.back().end, run.end);
+    }
+  }
+  return runs;
+}
+
+PlanePtr open_keys(Index queries, Index keys, std::vector<Run> runs) {
   if (runs.size() <= kBandsPerSlab) return bands(queries, keys, {{{0, queries}, bands_of(runs)}});
   std::vector<Index> offsets{0, static_cast<Index>(runs.size())};
   std::vector<RowRef> refs(static_cast<std::size_t>(queries),
@@ -169,11 +188,28 @@ PlanePtr key_flags(Index queries, std::span<const std::uint8_t> flags) {
   return row_lists(keys, std::move(runs), std::move(offsets), std::move(refs));
 }
 
-PlanePtr query_flags(std::span<const std::uint8_t> flags, Index keys) {
+PlanePtr open_queries(Index queries, Index keys, std::span<const Run> runs) {
   std::vector<Slab> slabs;
-  for (const Run& run : byte_runs(flags))
-    slabs.push_back({{run.begin, run.end}, {{0, keys, 0, 0}}});
-  return bands(static_cast<Index>(flags.size()), keys, slabs);
+  for (const Run& run : runs) slabs.push_back({{run.begin, run.end}, {{0, keys, 0, 0}}});
+  return bands(queries, keys, slabs);
+}
+
+}  // namespace
+
+PlanePtr key_flags(Index queries, std::span<const std::uint8_t> flags) {
+  return open_keys(queries, std::ssize(flags), byte_runs(flags));
+}
+
+PlanePtr query_flags(std::span<const std::uint8_t> flags, Index keys) {
+  return open_queries(std::ssize(flags), keys, byte_runs(flags));
+}
+
+PlanePtr key_ranges(Index queries, Index keys, std::span<const Range> open) {
+  return open_keys(queries, keys, runs_of(open, keys));
+}
+
+PlanePtr query_ranges(Index queries, Index keys, std::span<const Range> open) {
+  return open_queries(queries, keys, runs_of(open, queries));
 }
 
 PlanePtr block_grid(Index queries, Index keys, Index q_size, Index k_size,

@@ -27,6 +27,10 @@ PlanePtr random_plane(Index queries, Index keys, ThreefryKey key, std::uint64_t 
 /// Keys selected by a flag per key (all rows equal); the next one: rows selected by a flag per row.
 PlanePtr key_flags(Index queries, std::span<const std::uint8_t> flags);
 PlanePtr query_flags(std::span<const std::uint8_t> flags, Index keys);
+/// Keys, and rows, in the ranges, which come in any order; what lies outside of the plane is left
+/// out.
+PlanePtr key_ranges(Index queries, Index keys, std::span<const Range> open);
+PlanePtr query_ranges(Index queries, Index keys, std::span<const Range> open);
 
 /// Cell (q, k) open where block (q / q_size, k / k_size) of the row-major map is nonzero.
 PlanePtr block_grid(Index queries, Index keys, Index q_size, Index k_size,

@@ -148,7 +148,7 @@ bool whole(T value, Int& out) {
 }
 
 template <typename Int>
-std::vector<Int> as_whole(const Tensor& tensor, const char* what) {
+std::vector<Int> as_whole(const Tensor& tensor, std::string_view what) {
   std::vector<Int> out(static_cast<std::size_t>(tensor.elements()));
   visit(tensor.dtype(), [&]<typename T>(T) {
     const std::span<const T> elements = tensor.as<T>();
@@ -212,12 +212,28 @@ DType precision_of(const Tensor& tensor) {
   return tensor.dtype();
 }
 
-std::vector<std::int64_t> as_int64(const Tensor& tensor, const char* what) {
+std::vector<std::int64_t> as_int64(const Tensor& tensor, std::string_view what) {
   return as_whole<std::int64_t>(tensor, what);
 }
 
-std::vector<std::int32_t> as_int32(const Tensor& tensor, const char* what) {
+std::vector<std::int32_t> as_int32(const Tensor& tensor, std::string_view what) {
   return as_whole<std::int32_t>(tensor, what);
+}
+
+Tensor int32_array(const Tensor& tensor, std::string_view what) {
+  if (tensor.dtype() == DType::kInt32) return tensor;
+  Tensor out = Tensor::unwritten(DType::kInt32, tensor.shape());
+  std::ranges::copy(as_int32(tensor, what), out.as<std::int32_t>().begin());
+  return out;
+}
+
+Int32Elements::Int32Elements(const Tensor& tensor, std::string_view what) {
+  if (tensor.dtype() == DType::kInt32) {
+    values_ = tensor.as<std::int32_t>();
+  } else {
+    converted_ = as_int32(tensor, what);
+    values_ = converted_;
+  }
 }
 
 }  // namespace maskctl

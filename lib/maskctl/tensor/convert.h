@@ -2,6 +2,8 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
+#include <string_view>
 #include <vector>
 
 #include "maskctl/tensor/tensor.h"
@@ -33,8 +35,29 @@ DType precision_of(const Tensor& tensor);
 
 /// Every element as int64, exactly. `what` names the array in the message. Throws
 /// Error(kInvalidArgument) for an element that is not a whole number or does not fit.
-std::vector<std::int64_t> as_int64(const Tensor& tensor, const char* what);
+std::vector<std::int64_t> as_int64(const Tensor& tensor, std::string_view what);
 /// as_int64() as int32, for segment ids and lengths.
-std::vector<std::int32_t> as_int32(const Tensor& tensor, const char* what);
+std::vector<std::int32_t> as_int32(const Tensor& tensor, std::string_view what);
+/// as_int32() in an array of the same shape.
+Tensor int32_array(const Tensor& tensor, std::string_view what);
+
+/// as_int32() without a copy where the array holds int32; the array must outlive it.
+class Int32Elements {
+ public:
+  Int32Elements(const Tensor& tensor, std::string_view what);
+  Int32Elements(const Int32Elements&) = delete;
+  Int32Elements& operator=(const Int32Elements&) = delete;
+
+  std::span<const std::int32_t> values() const { return values_; }
+  std::span<const std::int32_t> part(Range elements) const {
+    return values_.subspan(static_cast<std::size_t>(elements.begin),
+                           static_cast<std::size_t>(elements.size()));
+  }
+  std::int32_t operator[](Index i) const { return values_[static_cast<std::size_t>(i)]; }
+
+ private:
+  std::vector<std::int32_t> converted_;
+  std::span<const std::int32_t> values_;
+};
 
 }  // namespace maskctl

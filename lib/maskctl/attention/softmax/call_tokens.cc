@@ -23,10 +23,7 @@ void check_tokens(const Tensor& array, Index batch, Index length, const char* wh
 
 NamedArray int32_tokens(const Tensor& array, Index batch, Index length, const char* what) {
   check_tokens(array, batch, length, what);
-  if (array.dtype() == DType::kInt32) return {array, {}};
-  NamedArray out{Tensor::unwritten(DType::kInt32, array.shape()), {}};
-  std::ranges::copy(as_int32(array, what), out.array.as<std::int32_t>().begin());
-  return out;
+  return {int32_array(array, what), {}};
 }
 
 namespace {

@@ -26,9 +26,8 @@ Tensor ids_of_segments(const Tensor& array) {
     throw Error(Errc::kShape, fmt::format("segment ids have the shape (S,) or (B, S), not {}",
                                           shape_text(array.shape())));
   }
-  Tensor out(DType::kInt32,
-             {array.rank() == 1 ? 1 : array.extent(0), array.extent(array.rank() - 1)});
-  std::ranges::copy(as_int32(array, "segment ids"), out.as<std::int32_t>().begin());
+  Tensor out = int32_array(array, "segment ids");
+  if (out.rank() == 1) out.reshape({1, out.extent(0)});
   return out;
 }
 

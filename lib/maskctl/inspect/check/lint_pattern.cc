@@ -284,6 +284,7 @@ Pattern pattern_of(const Mask& given) {
   Pattern out{mask, regions_as_cells(all, mask),
               all.residue.cells == 0 && !all.irregular && !recognition::has_arrays(all.chain)};
   for (Chain plain : {without_tokens_and_regions(out.found.chain), Chain{}}) {
+    if (plain == out.found.chain) continue;
     const Mask steps = maskctl::apply(full_like(mask), plain);
     const Index most = exceptions_of(out.found);
     if (std::abs(steps.count() - mask.count()) > most)

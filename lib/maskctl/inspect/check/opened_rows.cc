@@ -1,20 +1,34 @@
 #include "maskctl/inspect/check/opened_rows.h"
 
+#include <algorithm>
+
+#include "maskctl/base/threads.h"
 #include "maskctl/mask/planes/bands.h"
 
 namespace maskctl {
 namespace {
 
+void append(Range rows, std::vector<Range>& out) {
+  if (!out.empty() && out.back().end == rows.begin) {
+    out.back().end = rows.end;
+  } else {
+    out.push_back(rows);
+  }
+}
+
 std::vector<Range> full_rows(const Plane& plane) {
-  std::vector<Range> out;
-  plane.row_sizes({0, plane.queries()}, [&](Range rows, const Plane::RowSize& size) {
-    if (size.keys != plane.keys()) return;
-    if (!out.empty() && out.back().end == rows.begin) {
-      out.back().end = rows.end;
-    } else {
-      out.push_back(rows);
-    }
+  constexpr Index kRows = 1 << 14;
+  std::vector<std::vector<Range>> parts(as_size(ceil_div(plane.queries(), kRows)));
+  parallel_for(std::ssize(parts), [&](Index i) {
+    const Range part{i * kRows, std::min((i + 1) * kRows, plane.queries())};
+    plane.row_sizes(part, [&](Range rows, const Plane::RowSize& size) {
+      if (size.keys == plane.keys()) append(rows, parts[as_size(i)]);
+    });
   });
+  std::vector<Range> out;
+  for (const auto& part : parts) {
+    for (const Range& rows : part) append(rows, out);
+  }
   return out;
 }
 

@@ -10,7 +10,6 @@
 #include "maskctl/inspect/count/block_table.h"
 #include "maskctl/inspect/count/cost_documents.h"
 #include "maskctl/inspect/count/cost_rows.h"
-#include "maskctl/inspect/count/row_stats.h"
 #include "maskctl/inspect/count/stats_parts.h"
 
 namespace maskctl {
@@ -21,7 +20,6 @@ constexpr Index kMostRanks = 65536;
 constexpr Index kMostHeads = Index{1} << 20;
 
 struct PlaneCosts {
-  std::vector<LengthGroup> lengths;
   std::vector<BlockStats> blocks;
   RowCost rows;
 };
@@ -76,7 +74,6 @@ Figures figures_of(const Mask& mask, const CostQuery& query, Index copies) {
   for_each_plane(mask, [&](std::size_t i) {
     const PlanePtr plane = readable(mask.distinct()[i]);
     PlaneCosts& figures = out.planes[i];
-    figures.lengths = row_figures(*plane).groups;
     figures.rows = row_cost(*plane, query.ranks);
     figures.blocks = block_table(*plane, query.blocks);
   });
@@ -120,10 +117,10 @@ void add_spreads(const Figures& figures, Cost& cost) {
   for (std::size_t i = 0; i < figures.planes.size(); ++i) {
     const PlaneCosts& plane = figures.planes[i];
     const Index pairs = pairs_of(plane);
-    cost.planes.push_back({pairs, spread(plane.lengths)});
+    cost.planes.push_back({pairs, spread(plane.rows.lengths)});
     cost.pairs += pairs * figures.counts[i];
     if (figures.counts[i] == 0) continue;
-    rows = merge_groups(rows, plane.lengths, figures.counts[i]);
+    rows = merge_groups(rows, plane.rows.lengths, figures.counts[i]);
     heads = merge_groups(heads, {{pairs, 1}}, figures.counts[i]);
   }
   cost.keys_per_row = spread(rows);

@@ -15,7 +15,7 @@ class Sums {
   Sums(Index queries, Index ranks)
       : queries_(queries),
         ranks_(ranks),
-        cost_{0, std::vector<Index>(as_size(2 * ranks)), std::vector<Index>(as_size(ranks))} {}
+        cost_{{}, 0, std::vector<Index>(as_size(2 * ranks)), std::vector<Index>(as_size(ranks))} {}
 
   void add(Range rows, const Plane::RowSize& size) {
     cost_.runs += size.runs * rows.size();
@@ -59,17 +59,24 @@ class Sums {
 
 RowCost row_cost(const Plane& plane, Index ranks) {
   const Index queries = plane.queries();
-  RowCost total{0, std::vector<Index>(as_size(2 * ranks)), std::vector<Index>(as_size(ranks))};
+  RowCost total{{}, 0, std::vector<Index>(as_size(2 * ranks)), std::vector<Index>(as_size(ranks))};
+  LengthCounts lengths(queries, plane.keys());
   std::mutex mutex;
   const Index tasks = std::min<Index>(queries, Index{threads()} * 8);
   const Index step = tasks > 0 ? ceil_div(queries, tasks) : 1;
   parallel_for(ceil_div(queries, step), [&](Index task) {
     const Range range = intersect({task * step, (task + 1) * step}, {0, queries});
     Sums sums(queries, ranks);
-    plane.row_sizes(range, [&](Range equal, const Plane::RowSize& size) { sums.add(equal, size); });
+    LengthBatch batch(lengths);
+    plane.row_sizes(range, [&](Range equal, const Plane::RowSize& size) {
+      sums.add(equal, size);
+      batch.add(size.keys, equal.size());
+    });
+    batch.flush();
     const std::lock_guard lock(mutex);
     sums.add_to(total);
   });
+  total.lengths = lengths.groups();
   return total;
 }
 

@@ -1,14 +1,16 @@
-// The pass over the rows for cost: stored runs, and open cells per rank.
+// The pass over the rows for cost: lengths, stored runs, and open cells per rank.
 #pragma once
 
 #include <vector>
 
+#include "maskctl/inspect/count/row_lengths.h"
 #include "maskctl/mask/plane.h"
 
 namespace maskctl {
 
 /// Private to the inspect layer.
 struct RowCost {
+  std::vector<LengthGroup> lengths;
   Index runs = 0;              // over all rows
   std::vector<Index> parts;    // open cells in each of 2 * ranks contiguous parts
   std::vector<Index> striped;  // open cells of the queries q with q % ranks = i

@@ -4,16 +4,12 @@
 #include <optional>
 #include <vector>
 
+#include "maskctl/inspect/count/row_lengths.h"
 #include "maskctl/mask/plane.h"
 
 namespace maskctl {
 
-/// Private to the inspect layer. `rows` rows see `keys` keys each.
-struct LengthGroup {
-  Index keys = 0;
-  Index rows = 0;
-};
-
+/// Private to the inspect layer.
 struct RowFigures {
   std::vector<LengthGroup> groups;     // ascending by keys, each number once
   std::optional<Index> empty_columns;  // null if marking keys would take too much memory
@@ -21,11 +17,5 @@ struct RowFigures {
 
 /// One parallel pass over the rows.
 RowFigures row_figures(const Plane& plane);
-
-/// Merges two distributions, counting b `times` times.
-std::vector<LengthGroup> merge_groups(const std::vector<LengthGroup>& a,
-                                      const std::vector<LengthGroup>& b, Index times);
-/// The median number of keys (the mean of both middle rows if rows are even); 0 without rows.
-double median(const std::vector<LengthGroup>& groups);
 
 }  // namespace maskctl

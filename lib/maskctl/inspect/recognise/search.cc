@@ -32,16 +32,7 @@ struct Left {
 };
 
 PlanePtr opened_tokens(const std::vector<Range>& tokens, Index queries, Index keys) {
-  std::vector<std::uint8_t> q(static_cast<std::size_t>(queries)), k(static_cast<std::size_t>(keys));
-  for (const Range& range : tokens) {
-    for (auto* flags : {&q, &k}) {
-      const Range inside = intersect(range, {0, static_cast<Index>(flags->size())});
-      if (!inside.empty()) {
-        std::fill(flags->begin() + inside.begin, flags->begin() + inside.end, 1);
-      }
-    }
-  }
-  return combine(Op::kOr, query_flags(q, keys), key_flags(queries, k));
+  return combine(Op::kOr, query_ranges(queries, keys, tokens), key_ranges(queries, keys, tokens));
 }
 
 /// Tokens whose rows and columns have no closed cell.

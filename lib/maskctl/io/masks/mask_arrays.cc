@@ -65,9 +65,8 @@ Tensor not_valid(const Tensor& valid) {
 }
 
 Tensor ids_tensor(const Tensor& array) {
-  const Index batch = array.rank() == 1 ? 1 : array.extent(0);
-  Tensor out = Tensor::unwritten(DType::kInt32, {batch, array.extent(array.rank() - 1)});
-  std::ranges::copy(as_int32(array, "segment ids"), out.as<std::int32_t>().begin());
+  Tensor out = int32_array(array, "segment ids");
+  if (out.rank() == 1) out.reshape({1, out.extent(0)});
   return out;
 }
 

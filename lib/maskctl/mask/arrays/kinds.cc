@@ -129,10 +129,9 @@ Mask mask_from_segments(const Tensor& q_ids, const Tensor& kv_ids, std::int32_t 
                             "batches, or one of 1",
                             shape_text(q_ids.shape()), shape_text(kv_ids.shape())));
   }
-  const auto q_all = as_int32(q_ids, "segment ids of queries");
-  const auto kv_all = as_int32(kv_ids, "segment ids of keys");
-  const DistinctRows q_rows = distinct_rows(std::as_bytes(std::span(q_all)), q_shape.batch);
-  const DistinctRows kv_rows = distinct_rows(std::as_bytes(std::span(kv_all)), kv_shape.batch);
+  const Int32Elements q_all(q_ids, "segment ids of queries"), kv_all(kv_ids, "segment ids of keys");
+  const DistinctRows q_rows = distinct_rows(std::as_bytes(q_all.values()), q_shape.batch);
+  const DistinctRows kv_rows = distinct_rows(std::as_bytes(kv_all.values()), kv_shape.batch);
   const auto number = [](const DistinctRows& rows, Index b) {
     return rows.which[rows.which.size() == 1 ? 0 : static_cast<std::size_t>(b)];
   };
@@ -143,10 +142,9 @@ Mask mask_from_segments(const Tensor& q_ids, const Tensor& kv_ids, std::int32_t 
     const auto kv = number(kv_rows, b);
     PlanePtr& plane = planes[{q, kv}];
     if (!plane) {
-      plane = equal_ids(
-          row_of(std::span<const std::int32_t>(q_all), q_rows.first[q], q_shape.length),
-          row_of(std::span<const std::int32_t>(kv_all), kv_rows.first[kv], kv_shape.length), pad_id,
-          Side::kBoth);
+      plane = equal_ids(row_of(q_all.values(), q_rows.first[q], q_shape.length),
+                        row_of(kv_all.values(), kv_rows.first[kv], kv_shape.length), pad_id,
+                        Side::kBoth);
     }
     return plane;
   });

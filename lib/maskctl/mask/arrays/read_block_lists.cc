@@ -13,30 +13,6 @@
 namespace maskctl {
 namespace {
 
-/// Elements as int32, where they lie if that is what they are.
-class Numbers {
- public:
-  Numbers(const Tensor& tensor, std::string_view name) {
-    if (tensor.dtype() == DType::kInt32) {
-      values_ = tensor.as<std::int32_t>();
-      return;
-    }
-    converted_ = as_int32(tensor, std::string(name).c_str());
-    values_ = converted_;
-  }
-  Numbers(const Numbers&) = delete;
-  Numbers& operator=(const Numbers&) = delete;
-
-  std::span<const std::int32_t> part(Index first, Index count) const {
-    return values_.subspan(as_size(first), as_size(count));
-  }
-  std::int32_t at(Index i) const { return values_[as_size(i)]; }
-
- private:
-  std::vector<std::int32_t> converted_;
-  std::span<const std::int32_t> values_;
-};
-
 /// A row of a list, for messages.
 struct Row {
   std::string_view name;
@@ -110,17 +86,19 @@ void check_shapes(const NamedBlockList& list, const NamedBlockList& first) {
 void mark_list(const NamedBlockList& list, Tensor& map) {
   const Index heads = map.extent(1), rows = map.extent(2), columns = map.extent(3);
   const Index width = list.indices.extent(list.indices.rank() - 1);
-  const Numbers counts(list.counts, list.counts_name), indices(list.indices, list.indices_name);
+  const Int32Elements counts(list.counts, list.counts_name),
+      indices(list.indices, list.indices_name);
   const auto cells = map.as<std::uint8_t>();
   const StopPoll poll;
   for (Index i = 0; i < map.extent(0) * heads * rows; ++i) {
     poll();
-    const Index count = counts.at(i);
+    const Index count = counts[i];
     if (count < 0 || count > width) {
       refuse({list.counts_name, i / rows, heads, i % rows},
              fmt::format("{} blocks; a row of {} has {}", count, list.indices_name, width));
     }
-    mark({list.indices_name, i / rows, heads, i % rows}, indices.part(i * width, count), list.value,
+    mark({list.indices_name, i / rows, heads, i % rows},
+         indices.part({i * width, i * width + count}), list.value,
          cells.subspan(as_size(i * columns), as_size(columns)));
   }
 }
@@ -146,7 +124,7 @@ Tensor map_of_rows(const BlockRows& rows, Index columns, Index max_bytes) {
   }
   const Index heads = shape[1], count = shape[2] - 1, planes = shape[0] * heads;
   Tensor map = empty_map(shape[0], heads, count, columns, max_bytes);
-  const Numbers indptr(rows.indptr, "indptr"), indices(rows.indices, "indices");
+  const Int32Elements indptr(rows.indptr, "indptr"), indices(rows.indices, "indices");
   const Index all = rows.indices.elements();
   const auto cells = map.as<std::uint8_t>();
   Index at = 0;
@@ -154,7 +132,7 @@ Tensor map_of_rows(const BlockRows& rows, Index columns, Index max_bytes) {
   for (Index i = 0; i < planes * shape[2]; ++i) {
     poll();
     const Index plane = i / shape[2], row = i % shape[2];
-    const Index end = indptr.at(i);
+    const Index end = indptr[i];
     const bool begins = row == 0;
     if (begins ? end != at : end < at || end > all) {
       refuse({"indptr", plane, heads, row},
@@ -162,7 +140,7 @@ Tensor map_of_rows(const BlockRows& rows, Index columns, Index max_bytes) {
                     : fmt::format("{}; expected {} to {}", end, at, all));
     }
     if (!begins) {
-      mark({"indices", plane, heads, row - 1}, indices.part(at, end - at), 1,
+      mark({"indices", plane, heads, row - 1}, indices.part({at, end}), 1,
            cells.subspan(as_size((plane * count + row - 1) * columns), as_size(columns)));
     }
     at = end;

@@ -23,9 +23,8 @@ Mask cells(const Global& rule, const MaskShape& shape) {
                                    range.end - 1, extent - 1));
     }
   }
-  const Mask rows(query_flags(flags_of(rule.tokens, shape.queries), shape.keys));
-  const Mask columns(key_flags(shape.queries, flags_of(rule.tokens, shape.keys)));
-  return zip(Op::kOr, rows, columns);
+  return Mask(combine(Op::kOr, query_ranges(shape.queries, shape.keys, rule.tokens),
+                      key_ranges(shape.queries, shape.keys, rule.tokens)));
 }
 
 PairReason reason(const Global& rule, const MaskShape&, const Cell& cell) {

@@ -15,19 +15,20 @@ std::size_t name_index(const Region& rule) { return rule.open ? 0 : 1; }
 Meets meets(const Region& rule) { return rule.open ? Meets::kOpens : Meets::kCloses; }
 
 Mask cells(const Region& rule, const MaskShape& shape) {
-  const auto flags = [&](const std::vector<Range>& ranges, Index extent, char axis) {
+  const auto check = [&](const std::vector<Range>& ranges, Index extent, char axis) {
     for (const Range& range : ranges) {
       if (range.begin >= 0 && range.end <= extent && !range.empty()) continue;
       refuse(rule.open ? "open" : "close",
              fmt::format("{}={}-{}: expected numbers from 0 to {}", axis, range.begin,
                          range.end - 1, extent - 1));
     }
-    const Range all{0, extent};
-    return flags_of(ranges.empty() ? std::span(&all, 1) : std::span(ranges), extent);
   };
-  const PlanePtr rows = query_flags(flags(rule.q, shape.queries, 'q'), shape.keys);
-  const PlanePtr columns = key_flags(shape.queries, flags(rule.k, shape.keys, 'k'));
-  return Mask(combine(Op::kAnd, rows, columns));
+  const auto [batch, heads, queries, keys] = shape;
+  check(rule.q, queries, 'q');
+  check(rule.k, keys, 'k');
+  const PlanePtr all = full_plane(queries, keys);
+  return Mask(combine(Op::kAnd, rule.q.empty() ? all : query_ranges(queries, keys, rule.q),
+                      rule.k.empty() ? all : key_ranges(queries, keys, rule.k)));
 }
 
 PairReason reason(const Region& rule, const MaskShape&, const Cell& cell) {

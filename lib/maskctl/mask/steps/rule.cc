@@ -225,15 +225,6 @@ void check_batched(const MaskShape& shape, const Tensor& array, Index length, st
                            length));
 }
 
-std::vector<std::uint8_t> flags_of(std::span<const Range> tokens, Index size) {
-  std::vector<std::uint8_t> flags(as_size(size));
-  for (const Range& range : tokens) {
-    const Range inside = intersect(range, {0, size});
-    if (!inside.empty()) std::fill(flags.begin() + inside.begin, flags.begin() + inside.end, 1);
-  }
-  return flags;
-}
-
 Index element(const Tensor& array, Index i) {
   Tensor one(array.dtype(), {1});
   std::ranges::copy(bytes_of(array, i), one.bytes().begin());

@@ -273,8 +273,6 @@ void check_lengths(std::span<const Index> lengths, Index most, std::string_view 
 /// mask's.
 void check_batched(const MaskShape& shape, const Tensor& array, Index length, std::string_view step,
                    const char* side);
-/// 1 for the tokens in the ranges, 0 for the others.
-std::vector<std::uint8_t> flags_of(std::span<const Range> tokens, Index size);
 /// One plane per batch, made once for batches with equal values; lists have one value per batch.
 template <typename Make, std::same_as<std::vector<Index>>... Values>
 Mask per_values(const MaskShape& shape, const Make& make, const Values&... values) {

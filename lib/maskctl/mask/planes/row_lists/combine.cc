@@ -9,6 +9,7 @@
 #include "maskctl/base/threads.h"
 #include "maskctl/base/work_scope.h"
 #include "maskctl/mask/planes/bands_plane.h"
+#include "maskctl/mask/planes/row_lists/clipped_classes.h"
 #include "maskctl/mask/planes/row_lists/combine_lists.h"
 #include "maskctl/mask/planes/stored_planes.h"
 #include "maskctl/mask/planes/words.h"
@@ -294,7 +295,7 @@ PlanePtr complement(const PlanePtr& plane) {
 }
 
 Index differing_cells(const PlanePtr& a, const PlanePtr& b) {
-  return combine(Op::kXor, a, b)->count();
+  return same_representation(*a, *b) ? 0 : combine(Op::kXor, a, b)->count();
 }
 
 }  // namespace maskctl
