@@ -90,7 +90,7 @@ constexpr Binding kBindings[] = {
     {"? <F1>", Toggle::kHelp, "these keys; again: the next page"},
     {"<C-l>", Request::kRedraw, "draw the screen anew"},
     {"<C-z>", Request::kSuspend, "back to the shell; fg returns"},
-    {"<Esc>", Cancel{}, "forget a count or a message, stop a report"},
+    {"<Esc>", Cancel{}, "forget a count or a message, stop what goes on"},
     {"q <F10>", Quit{}, "quit; asks when the pipeline has changes"},
     {"<C-c>", Request::kQuit, "quit at once"},
 };

@@ -15,6 +15,8 @@
 
 namespace maskctl::app::tui {
 
+using Time = std::chrono::steady_clock::time_point;
+
 /// Makes one value on a thread of its own. Its end stops the work and waits until it has stopped.
 template <typename T>
 class BackgroundTask {
@@ -28,12 +30,8 @@ class BackgroundTask {
         thread_([this](const std::stop_token& stop) { work(stop); }),
         stop_too_(limits_.stop, Stop{thread_.get_stop_source()}) {}
 
-  bool done() const {
-    const std::lock_guard lock(mutex_);
-    return done_;
-  }
   /// True when it is done by then.
-  bool wait_until(std::chrono::steady_clock::time_point end) const {
+  bool wait_until(Time end) const {
     std::unique_lock lock(mutex_);
     return changed_.wait_until(lock, end, [this] { return done_; });
   }
@@ -81,7 +79,7 @@ class BackgroundTask {
 };
 
 /// A moment in which most work is finished: it is waited for, so that screens are complete at once.
-inline std::chrono::steady_clock::time_point in_a_moment() {
+inline Time in_a_moment() {
   return std::chrono::steady_clock::now() + std::chrono::milliseconds(10);
 }
 

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <iterator>
 
+#include "app/tui/history.h"
 #include "app/tui/save.h"
 #include "app/tui/state.h"
 #include "maskctl/base/error.h"
@@ -59,28 +60,17 @@ void go_to_head(State& state, Workbench&, const std::string& text) {
 }
 
 /// What had no documents has them from now on.
-void take_documents(State& state, Workbench& bench, DocumentForm form, const std::string& text) {
+template <DocumentForm form>
+void take_documents(State& state, Workbench&, const std::string& text) {
   if (text.empty()) {
     throw Error(Errc::kInvalidArgument, fmt::format("which FILE of {}?", name(form)));
   }
-  state.scene = bench.with_documents({form, text}, state.scene->pipeline);
-  state.message = fmt::format("documents of {}; n goes to leaks", shown(text));
+  if (!can_change(state)) return;
+  state.change = {Change::kDocuments, {state.scene->pipeline, DocumentOptions{form, text}}};
 }
 
-template <DocumentForm form>
-void read_form(State& state, Workbench& bench, const std::string& text) {
-  take_documents(state, bench, form, text);
-}
-
-/// Asks before a file is replaced.
 void write(State& state, Workbench& bench, const std::string& text) {
-  try {
-    save(state, bench, text, false);
-  } catch (const Error& error) {
-    const auto overwrites = [](const Remedy& remedy) { return remedy.kind == Remedy::kOverwrite; };
-    if (!std::ranges::any_of(error.remedies(), overwrites)) throw;
-    state.question = {fmt::format("{} exists; replace it?", shown(text)), "w! " + text};
-  }
+  save(state, bench, text, false);
 }
 
 void replace(State& state, Workbench& bench, const std::string& text) {
@@ -88,7 +78,9 @@ void replace(State& state, Workbench& bench, const std::string& text) {
 }
 
 void quit(State& state, Workbench&, const std::string&) {
-  if (state.scene->pipeline == state.saved_pipeline) {
+  if (state.saving) {
+    state.question = {being_written(*state.saving) + "; quit without it?", "q!"};
+  } else if (state.scene->pipeline == state.saved_pipeline) {
     state.request = Request::kQuit;
   } else {
     state.question = {"the pipeline has changes (:w @FILE saves it); quit without them?", "q!"};
@@ -103,11 +95,11 @@ constexpr Command kCommands[] = {
     {"b", "b 2", "batch 2", go_to_batch},
     {"h", "h 5", "head 5", go_to_head},
     {"segments", "segments FILE", "documents by ids, as --segments reads them",
-     read_form<DocumentForm::kSegments>},
+     take_documents<DocumentForm::kSegments>},
     {"positions", "positions FILE", "documents by position ids",
-     read_form<DocumentForm::kPositions>},
+     take_documents<DocumentForm::kPositions>},
     {"cu-seqlens", "cu-seqlens FILE", "documents by where they end",
-     read_form<DocumentForm::kCuSeqlens>},
+     take_documents<DocumentForm::kCuSeqlens>},
     {"w", "w FILE",
      "save what is drawn (.txt, .ansi, .png, .svg, .html), or the mask (.npy, .npz, ...); asks "
      "before it replaces a file",

@@ -1,7 +1,6 @@
 // The inks of parts of a mask: counted beside the interface, and kept.
 #pragma once
 
-#include <chrono>
 #include <functional>
 #include <list>
 #include <memory>
@@ -20,8 +19,6 @@ struct GridPart {
 
 class Grids {
  public:
-  using Time = std::chrono::steady_clock::time_point;
-
   /// `done` is called on another thread when a grid has been counted.
   explicit Grids(std::function<void()> done);
   ~Grids();

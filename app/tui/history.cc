@@ -1,5 +1,7 @@
 #include "app/tui/history.h"
 
+#include <fmt/format.h>
+
 #include <utility>
 
 #include "app/tui/prompt.h"
@@ -31,6 +33,11 @@ void make(State& state, const PendingChange& change, ScenePtr scene) {
       remember(state, {state.scene->pipeline, state.view});
       state.scene = std::move(scene);
       if (change.step) state.step = change.step;
+      return;
+    case Change::kDocuments:
+      state.scene = std::move(scene);
+      state.message =
+          fmt::format("documents of {}; n goes to leaks", shown(change.asked.documents->source));
   }
 }
 
@@ -45,8 +52,8 @@ void say_mistake(State& state, const Error& error, std::size_t at) {
   state.error_at = at;
 }
 
-void make_when_ready(State& state, Workbench& bench, Workbench::Time end) {
-  ScenePtr scene = bench.scene_by(state.change->pipeline, end);
+void make_when_ready(State& state, Workbench& bench, Time end) {
+  ScenePtr scene = bench.scene_by(state.change->asked, end);
   if (!scene) {
     state.change->fraction = bench.fraction();
     return;
@@ -63,16 +70,22 @@ void remember(State& state, Version version) {
   state.redo.clear();
 }
 
+bool can_change(State& state) {
+  if (!state.change) return true;
+  state.message = "the mask after the last change is being made; <Esc> stops that";
+  return false;
+}
+
 void change_pipeline(State& state, const std::string& pipeline, std::optional<Index> step) {
   if (pipeline == state.scene->pipeline) return;
-  state.change = PendingChange{Change::kReplace, pipeline, step};
+  state.change = PendingChange{Change::kReplace, {pipeline}, step};
 }
 
 void undo(State& state) {
   if (state.undo.empty()) {
     state.message = "nothing to undo";
   } else {
-    state.change = PendingChange{Change::kUndo, state.undo.back().pipeline};
+    state.change = PendingChange{Change::kUndo, {state.undo.back().pipeline}};
   }
 }
 
@@ -80,11 +93,11 @@ void redo(State& state) {
   if (state.redo.empty()) {
     state.message = "nothing to redo";
   } else {
-    state.change = PendingChange{Change::kRedo, state.redo.back().pipeline};
+    state.change = PendingChange{Change::kRedo, {state.redo.back().pipeline}};
   }
 }
 
-void follow_change(State& state, Workbench& bench, Workbench::Time end) {
+void follow_change(State& state, Workbench& bench, Time end) {
   if (!state.change) return bench.stop_making();
   if (!is_typed(state)) {
     try {

@@ -9,6 +9,8 @@ namespace maskctl::app::tui {
 
 /// Lets undo return to this version, and forgets what could be redone.
 void remember(State& state, Version version);
+/// False, and a message, while another change is being made.
+bool can_change(State& state);
 /// Begins to make the mask after this pipeline. `step` is selected when it is made.
 void change_pipeline(State& state, const std::string& pipeline, std::optional<Index> step = {});
 /// Change to the version before, or after, this one; set a message if there is none.
@@ -18,6 +20,6 @@ void redo(State& state);
 /// Makes the change that is pending if its mask is there by `end`; stops what is made for none.
 /// Throws as Workbench::scene(), and changes nothing then; what is wrong with a pipeline that is
 /// being typed becomes a message.
-void follow_change(State& state, Workbench& bench, Workbench::Time end);
+void follow_change(State& state, Workbench& bench, Time end);
 
 }  // namespace maskctl::app::tui

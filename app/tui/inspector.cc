@@ -7,6 +7,7 @@
 #include "app/tui/background_task.h"
 #include "app/tui/choice.h"
 #include "app/tui/plane_counts.h"
+#include "app/tui/saving.h"
 #include "app/tui/searching.h"
 #include "maskctl/base/error.h"
 #include "maskctl/base/stopwatch.h"
@@ -17,7 +18,7 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 /// Short work is done before the terminal is touched: most SOURCEs are read, or refused, by then.
-constexpr auto kBeforeScreens = std::chrono::milliseconds(20);
+constexpr auto kBeforeScreens = std::chrono::milliseconds(10);
 /// How often a screen shows what work beside it has found.
 constexpr int kTickMilliseconds = 50;
 /// A pipeline is shown when nobody has typed for so long.
@@ -39,35 +40,28 @@ void serve(State& state, Terminal& terminal) {
 /// The work of one inspector beside its screens.
 struct Work {
   explicit Work(const std::function<void()>& done)
-      : painter(done), reports(done), counting(done), searching(done) {}
+      : painter(done), reports(done), counting(done), searching(done), saving(done) {}
 
-  /// What takes a moment is on the screen.
-  Canvas screen(State& state) {
-    const auto end = in_a_moment();
+  /// What is there by `end` is on the screen; all, if that is Time::max(). Reports are not waited
+  /// for otherwise: they come with a later screen.
+  Canvas screen(State& state, Time end) {
     do {
-      reports.follow(state);
-      if (!state.scene->loading) counting.follow(state);
-      searching.follow(state);
+      saving.follow(state, end);
+      if (!state.scene->loading) counting.follow(state, end);
+      searching.follow(state, end);
+      reports.follow(state, end == Time::max() ? end : Time());
     } while (go_on(state));
     return painter.draw(state, end);
   }
-  /// All is on the screen.
-  Canvas finished_screen(State& state) {
-    do {
-      reports.finish(state);
-      counting.finish(state);
-      searching.finish(state);
-    } while (go_on(state));
-    return painter.draw(state, Clock::time_point::max());
-  }
   bool busy() const {
-    return painter.busy() || reports.busy() || counting.busy() || searching.busy();
+    return painter.busy() || reports.busy() || counting.busy() || searching.busy() || saving.busy();
   }
 
   Painter painter;
   ReportMaker reports;
   Counting counting;
   Searching searching;
+  Saving saving;
 };
 
 Canvas opening(const Workbench& bench, const std::string& status, const Screen& screen,
@@ -76,7 +70,7 @@ Canvas opening(const Workbench& bench, const std::string& status, const Screen& 
   if (!scene) return opening_screen(screen, bench.name(), status);
   State state = first_state(scene, screen);
   state.message = status;
-  return work.screen(state);
+  return work.screen(state, in_a_moment());
 }
 
 bool quits(const Input& input) { return input.key == "q" || input.key == "<C-c>"; }
@@ -115,7 +109,7 @@ enum class Left : std::uint8_t { kQuit, kForList };
 
 /// Shows a subject until the reader leaves it.
 Left look(Workbench& bench, Terminal& terminal, const std::stop_token& stop, bool of_several) {
-  Work work([&terminal] { terminal.wake_up(); });
+  Work work(Terminal::wake_up);
   std::vector<Input> typed;
   if (!open(bench, terminal, work, typed)) return Left::kQuit;
   try {
@@ -128,13 +122,15 @@ Left look(Workbench& bench, Terminal& terminal, const std::stop_token& stop, boo
   State state = first_state(bench.first(), terminal.screen());
   state.of_several = of_several;
   const auto take = [&](const Input& input) {
-    if (state.leaves()) return;
     state = update(std::move(state), input, bench);
+    work.saving.follow(state, in_a_moment());  // a small file is there before the next key
     serve(state, terminal);
   };
-  for (const Input& input : typed) take(input);
+  for (const Input& input : typed) {
+    if (!state.leaves()) take(input);
+  }
   while (!state.leaves() && !stop.stop_requested()) {
-    terminal.show(work.screen(state));
+    terminal.show(work.screen(state, in_a_moment()));
     // All keys that are waiting come before the next screen: a key that is held down never lags.
     const bool busy = work.busy() || state.change;
     const int wait = state.preview_due ? kPauseMilliseconds : busy ? kTickMilliseconds : -1;
@@ -150,7 +146,7 @@ Left look(Workbench& bench, Terminal& terminal, const std::stop_token& stop, boo
 void inspect(const Subject& subject, const Settings& settings, const TerminalOptions& options,
              const std::stop_token& stop) {
   std::optional<Choice> choice;
-  std::optional<Workbench> bench(std::in_place, subject, settings);
+  std::optional<Workbench> bench(std::in_place, subject, settings, Terminal::wake_up);
   try {
     if (bench->is_read_by(Clock::now() + kBeforeScreens)) bench->first();
   } catch (const Error& error) {
@@ -165,7 +161,7 @@ void inspect(const Subject& subject, const Settings& settings, const TerminalOpt
       const auto answer = input ? choice->take(*input) : Choice::Answer::kNone;
       if (answer == Choice::Answer::kQuit) return;
       if (answer == Choice::Answer::kNone) continue;
-      bench.emplace(choice->chosen(subject), settings);
+      bench.emplace(choice->chosen(subject), settings, Terminal::wake_up);
     }
     try {
       if (look(*bench, terminal, stop, choice.has_value()) == Left::kQuit) return;
@@ -188,7 +184,7 @@ Played play(const Subject& subject, const Settings& settings, const Screen& scre
     bench.emplace(chosen, settings);
     state = first_state(bench->first(), screen);
     state->of_several = choice.has_value();
-    out.screen = work.finished_screen(*state);
+    out.screen = work.screen(*state, Time::max());
   };
   try {
     begin(subject);
@@ -210,8 +206,8 @@ Played play(const Subject& subject, const Settings& settings, const Screen& scre
         state.reset();
         out.screen = choice->draw(screen);
       } else {
-        state = after_pause(std::move(*state), *bench, Clock::time_point::max());
-        out.screen = work.finished_screen(*state);
+        state = after_pause(std::move(*state), *bench, Time::max());
+        out.screen = work.screen(*state, Time::max());
       }
     }
     out.milliseconds.push_back(1000 * watch.seconds());

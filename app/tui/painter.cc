@@ -12,6 +12,9 @@
 #include "app/tui/steps.h"
 #include "app/tui/weight_strip.h"
 #include "app/tui/words.h"
+#include "maskctl/base/grouped.h"
+#include "maskctl/base/text.h"
+#include "maskctl/pipeline/parse/diagnostic.h"
 #include "maskctl/render/text/panel.h"
 
 namespace maskctl::app::tui {
@@ -153,32 +156,53 @@ void draw_pipeline(const State& state, Canvas& canvas) {
   canvas.write(row, canvas.columns() - std::ssize(changes), changes);
 }
 
-/// "working for 3 s; <Esc> stops"
-std::string working_text(std::string_view what, const Stopwatch& watch) {
-  return fmt::format("{} for {} s; <Esc> stops", what, static_cast<Index>(watch.seconds()));
+/// "working, 40%, for 3 s; <Esc> stops"; a fraction of 0 is not known.
+std::string working_text(const std::string& what, double fraction, const Stopwatch& watch) {
+  const std::string percent = fraction > 0 ? fmt::format(", {:.0f}%,", 100 * fraction) : "";
+  return fmt::format("{}{} for {} s; <Esc> stops", what, percent,
+                     static_cast<Index>(watch.seconds()));
+}
+
+/// What a search waits for.
+std::string search_text(const State& state) {
+  if (state.looked_for) {
+    return working_text("searching", state.looked_for->fraction, state.looked_for->watch);
+  }
+  const PlaneTable* planes = state.scene->lists() ? state.scene->planes.get() : nullptr;
+  const std::string known =
+      planes && state.counts().counted
+          ? fmt::format(" {} of {}", grouped(planes->known()), counted(planes->size(), "plane"))
+          : "";
+  return fmt::format("counting{}; then goes on to the next, <Esc> stops", known);
+}
+
+/// What goes on beside the screens, that which <Esc> stops first; "" if that is nothing.
+std::string work_text(const State& state) {
+  if (const auto& change = state.change) {
+    const bool documents = change->change == Change::kDocuments;
+    return working_text(documents ? "reading the documents" : "making the mask", change->fraction,
+                        change->watch);
+  }
+  if (state.awaited) return search_text(state);
+  if (const auto& file = state.saving) {
+    return working_text("writing " + shown(file->name), file->fraction, file->watch);
+  }
+  const bool working = state.report && !state.report->done;
+  return working ? working_text("working", 0, state.report->watch) : "";
 }
 
 std::string status_text(const State& state, const Geometry& at) {
   if (state.question) return readable_text(state.question->text) + " (y/n)";
   if (!state.message.empty()) return readable_text(state.message);
-  if (state.change) {
-    const PendingChange& change = *state.change;
-    return working_text(fmt::format("making the mask, {:.0f}%,", 100 * change.fraction),
-                        change.watch);
-  }
+  const std::string work = work_text(state);
+  if (state.change || (state.saving && !state.awaited)) return work;
   if (state.list.shown && !state.awaited) return list_status(state);
   const Place cursor = state.view.cursor;
   std::string out = fmt::format("{},{} {}", cursor.query, cursor.key, cell_state(state));
   if (!state.found.empty()) out += "  " + state.found;
   if (at.unit() != kOneElement) out += fmt::format("  {}x{} cells", at.unit().q, at.unit().k);
   if (state.marking) return out + "  a letter for the mark?";
-  if (state.awaited && state.looked_for) {
-    return out + "  " + working_text("searching", state.looked_for->watch);
-  }
-  if (state.awaited) return out + "  counting; then goes on to the next, <Esc> stops";
-  if (state.report && !state.report->done) {
-    out += "  " + working_text("working", state.report->watch);
-  }
+  if (!work.empty()) out += "  " + work;
   return state.count > 0 ? fmt::format("{}  {}", out, state.count) : out;
 }
 
@@ -306,7 +330,7 @@ Canvas opening_screen(const Screen& screen, const std::string& name, const std::
   return canvas;
 }
 
-Canvas Painter::draw(const State& state, Grids::Time end) {
+Canvas Painter::draw(const State& state, Time end) {
   const Geometry at = geometry(state);
   if (at.too_small) return too_small(state);
   Canvas canvas(state.screen.rows, state.screen.columns);

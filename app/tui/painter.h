@@ -18,7 +18,7 @@ class Painter {
   explicit Painter(std::function<void()> done) : grids_(std::move(done)) {}
 
   /// Exactly as large as the screen of the state. What is not known by `end` is hatched.
-  Canvas draw(const State& state, Grids::Time end);
+  Canvas draw(const State& state, Time end);
   /// True while something that was drawn as unknown is being counted.
   bool busy() const { return grids_.busy(); }
 

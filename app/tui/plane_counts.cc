@@ -86,111 +86,49 @@ TileCounts counted_tiles(const Plane& plane, Index cells) {
 
 }  // namespace
 
-/// The counting of one batch and head of a scene, or of its tiles.
-class Counting::Work {
- public:
-  Work(const State& state, const std::function<void()>& done)
-      : scene_(state.scene), view_(state.view), found_(work_for(state), done) {}
+bool Counting::is_needed(const State& state) {
+  if (!state.counts().counted) return true;
+  const PlanePtr& plane = state.counts().panel.plane;
+  return state.view.tiled && !state.scene->tiles(plane, smallest_unit(state.view).q);
+}
 
-  bool is_for(const State& state) const {
-    return scene_ == state.scene && view_.batch == state.view.batch &&
-           view_.head == state.view.head && view_.sources == state.view.sources &&
-           view_.tiled == state.view.tiled && view_.tile == state.view.tile;
-  }
-  bool is_done_by(std::chrono::steady_clock::time_point end) { return found_.wait_until(end); }
-  /// Gives the scene what was found; waits for it.
-  void learn() { found_.take()(); }
-
-  static bool is_needed(const State& state) {
-    if (!state.counts().counted) return true;
-    const PlanePtr& plane = state.counts().panel.plane;
-    return state.view.tiled && !state.scene->tiles(plane, smallest_unit(state.view).q);
-  }
-
- private:
-  /// Counts, on any thread, and returns what lets the scene know it, on that of the scene.
-  using Found = std::function<void()>;
-  static std::function<Found()> work_for(const State& state) {
-    const ScenePtr scene = state.scene;
-    const auto [batch, head, sources] =
-        std::tuple(state.view.batch, state.view.head, state.view.sources);
-    if (!state.counts().counted) {
-      return [=]() -> Found {
-        return [=, counts = scene->count(batch, head, sources)] {
-          scene->learn(batch, head, sources, counts);
-        };
+std::function<Counting::Learn()> Counting::work_for(const State& state) {
+  const ScenePtr scene = state.scene;
+  const auto [batch, head, sources] =
+      std::tuple(state.view.batch, state.view.head, state.view.sources);
+  if (!state.counts().counted) {
+    return [=]() -> Learn {
+      return [=, counts = scene->count(batch, head, sources)] {
+        scene->learn(batch, head, sources, counts);
       };
-    }
-    const PlanePtr plane = state.counts().panel.plane;
-    const Index cells = smallest_unit(state.view).q;
-    return [=]() -> Found {
-      return [=, counts = counted_tiles(*plane, cells)] { scene->learn(plane, cells, counts); };
     };
   }
-
-  const ScenePtr scene_;
-  const View view_;
-  BackgroundTask<Found> found_;
-};
-
-/// The filling of the table of all batches and heads of a scene.
-class Counting::Filling {
- public:
-  Filling(ScenePtr scene, const std::function<void()>& done)
-      : scene_(std::move(scene)),
-        filled_(
-            [this] {
-              scene_->planes->fill(*scene_);
-              return true;
-            },
-            done) {}
-
-  static bool is_needed(const Scene& scene) { return scene.lists() && !scene.planes->complete(); }
-  bool is_for(const ScenePtr& scene) const { return scene_ == scene; }
-  bool is_done_by(std::chrono::steady_clock::time_point end) { return filled_.wait_until(end); }
-  /// Throws what filling it threw.
-  void finish() { filled_.take(); }
-
- private:
-  const ScenePtr scene_;
-  BackgroundTask<bool> filled_;
-};
-
-Counting::Counting(std::function<void()> done) : done_(std::move(done)) {}
-Counting::~Counting() = default;
-
-void Counting::follow(const State& state) {
-  const auto end = in_a_moment();
-  if (work_ && !work_->is_for(state)) work_.reset();
-  while (Work::is_needed(state)) {
-    const bool fresh = work_ == nullptr;
-    if (fresh) work_ = std::make_unique<Work>(state, done_);
-    if (!work_->is_done_by(fresh ? end : std::chrono::steady_clock::now())) return;
-    work_->learn();
-    work_.reset();
-  }
-  follow_table(state.scene, end);
+  const PlanePtr plane = state.counts().panel.plane;
+  const Index cells = smallest_unit(state.view).q;
+  return [=]() -> Learn {
+    return [=, counts = counted_tiles(*plane, cells)] { scene->learn(plane, cells, counts); };
+  };
 }
 
 /// What is drawn comes first.
-void Counting::follow_table(const ScenePtr& scene, std::chrono::steady_clock::time_point end) {
-  if (table_ && !table_->is_for(scene)) table_.reset();
-  if (!table_ && !Filling::is_needed(*scene)) return;
-  const bool fresh = table_ == nullptr;
-  if (fresh) table_ = std::make_unique<Filling>(scene, done_);
-  if (!table_->is_done_by(fresh ? end : std::chrono::steady_clock::now())) return;
-  table_->finish();
-  table_.reset();
-}
-
-void Counting::finish(const State& state) {
-  for (follow(state); work_; follow(state)) {
-    work_->learn();
-    work_.reset();
+void Counting::follow(const State& state, Time end) {
+  while (is_needed(state)) {
+    const View& view = state.view;
+    const Index tile = state.counts().counted ? smallest_unit(view).q : 0;
+    const auto learn = work_.follow({state.scene, view.batch, view.head, view.sources, tile}, end,
+                                    [&] { return work_for(state); });
+    if (!learn) return;
+    (*learn)();
   }
-  if (!table_) return;
-  table_->finish();
-  table_.reset();
+  work_.stop();
+  const ScenePtr& scene = state.scene;
+  if (!scene->lists() || scene->planes->complete()) return table_.stop();
+  table_.follow(scene, end, [&] {
+    return [scene] {
+      scene->planes->fill(*scene);
+      return true;
+    };
+  });
 }
 
 }  // namespace maskctl::app::tui

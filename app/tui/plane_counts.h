@@ -1,11 +1,12 @@
 // What is known about one batch and head: some of it at once, the rest after it has been counted.
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <utility>
 
-#include "app/tui/background_task.h"
+#include "app/tui/errand.h"
 #include "app/tui/plane_finds.h"
 #include "maskctl/render/figure/figure.h"
 
@@ -34,31 +35,37 @@ PlaneCounts first_counts(Panel panel);
 PlaneCounts all_counts(PlaneCounts counts, const Panel& two, std::int32_t pad_id);
 
 class Scene;
+enum class Sources : std::uint8_t;
 struct State;
 
 /// Counts what is shown beside the interface, one batch and head at a time, and then all others.
 class Counting {
  public:
-  /// `done` is called on another thread when something has been counted.
-  explicit Counting(std::function<void()> done);
-  ~Counting();
+  /// `ended` is called on another thread when something has been counted.
+  explicit Counting(const std::function<void()>& ended) : work_(ended), table_(ended) {}
 
   /// Begins to count what the state shows, stops counting what it no longer shows, and gives what
-  /// is counted to its scene. What takes a moment is waited for.
-  void follow(const State& state);
-  /// follow(), but waits until all is counted.
-  void finish(const State& state);
-  bool busy() const { return work_ || table_; }
+  /// is counted to its scene; see Errand.
+  void follow(const State& state, Time end);
+  bool busy() const { return work_.busy() || table_.busy(); }
 
  private:
-  class Work;
-  class Filling;
-  void follow_table(const std::shared_ptr<const Scene>& scene,
-                    std::chrono::steady_clock::time_point end);
+  using ScenePtr = std::shared_ptr<const Scene>;
+  /// A batch and head, drawn in some way, or its tiles of so many cells.
+  struct Asked {
+    ScenePtr scene;
+    Index batch = 0, head = 0;
+    Sources sources = {};
+    Index tile = 0;  // 0: not tiles
+    friend bool operator==(const Asked&, const Asked&) = default;
+  };
+  /// Lets the scene know what was found, on the thread of the scene.
+  using Learn = std::function<void()>;
+  static bool is_needed(const State& state);
+  static std::function<Learn()> work_for(const State& state);
 
-  std::function<void()> done_;
-  std::unique_ptr<Work> work_;
-  std::unique_ptr<Filling> table_;
+  Errand<Asked, Learn> work_;
+  Errand<ScenePtr, bool> table_;
 };
 
 }  // namespace maskctl::app::tui

@@ -1,6 +1,5 @@
 #include "app/tui/reports.h"
 
-#include "app/tui/background_task.h"
 #include "app/tui/report_rows.h"
 #include "app/tui/state.h"
 
@@ -17,47 +16,15 @@ std::vector<ReportLine> lines_of(Report kind, const Scene& scene) {
 
 }  // namespace
 
-/// One report on its way.
-class ReportMaker::Work {
- public:
-  Work(const ReportState& asked, const std::function<void()>& done)
-      : kind_(asked.kind),
-        scene_(asked.scene),
-        lines_([this] { return lines_of(kind_, *scene_); }, done) {}
-
-  bool is_for(const ReportState& asked) const {
-    return kind_ == asked.kind && scene_ == asked.scene;
-  }
-  bool done() const { return lines_.done(); }
-  /// Waits for the lines.
-  std::vector<ReportLine> take() { return lines_.take(); }
-
- private:
-  const Report kind_;
-  const ScenePtr scene_;
-  BackgroundTask<std::vector<ReportLine>> lines_;
-};
-
-ReportMaker::ReportMaker(std::function<void()> done) : done_(std::move(done)) {}
-ReportMaker::~ReportMaker() = default;
-
-void ReportMaker::follow(State& state) {
-  const bool wanted = state.report && !state.report->done;
-  if (work_ && !(wanted && work_->is_for(*state.report))) work_.reset();
-  if (!wanted) return;
-  if (!work_) work_ = std::make_unique<Work>(*state.report, done_);
-  if (work_->done()) take(state);
-}
-
-void ReportMaker::finish(State& state) {
-  follow(state);
-  if (work_) take(state);
-}
-
-void ReportMaker::take(State& state) {
-  state.report->lines = work_->take();
-  state.report->done = true;
-  work_.reset();
+void ReportMaker::follow(State& state, Time end) {
+  if (!state.report || state.report->done) return work_.stop();
+  ReportState& report = *state.report;
+  auto lines = work_.follow({report.kind, report.scene}, end, [&] {
+    return [kind = report.kind, scene = report.scene] { return lines_of(kind, *scene); };
+  });
+  if (!lines) return;
+  report.lines = std::move(*lines);
+  report.done = true;
 }
 
 }  // namespace maskctl::app::tui

@@ -2,12 +2,13 @@
 #pragma once
 
 #include <functional>
-#include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "app/tui/actions.h"
+#include "app/tui/errand.h"
 #include "app/tui/scene.h"
 #include "maskctl/base/stopwatch.h"
 
@@ -34,27 +35,19 @@ struct ReportState {
 
 struct State;
 
-/// Makes reports beside the interface, on a thread of its own. A newer request stops an older one.
+/// Makes reports beside the interface.
 class ReportMaker {
  public:
-  /// `done` is called on that thread whenever a report is finished.
-  explicit ReportMaker(std::function<void()> done);
-  /// Stops what is being made.
-  ~ReportMaker();
+  /// `ended` is called on another thread when a report is finished.
+  explicit ReportMaker(std::function<void()> ended) : work_(std::move(ended)) {}
 
   /// Begins the report that the state asks for, stops one that it no longer asks for, and puts a
-  /// finished one into it.
-  void follow(State& state);
-  /// follow(), but waits until the report is finished.
-  void finish(State& state);
-  bool busy() const { return work_ != nullptr; }
+  /// finished one into it; see Errand.
+  void follow(State& state, Time end);
+  bool busy() const { return work_.busy(); }
 
  private:
-  class Work;
-  void take(State& state);
-
-  std::function<void()> done_;
-  std::unique_ptr<Work> work_;
+  Errand<std::pair<Report, ScenePtr>, std::vector<ReportLine>> work_;
 };
 
 }  // namespace maskctl::app::tui

@@ -2,14 +2,16 @@
 
 #include <fmt/format.h>
 
+#include <memory>
 #include <span>
+#include <utility>
 
-#include "app/session/save.h"
 #include "app/tui/drawn.h"
 #include "app/tui/geometry.h"
 #include "app/tui/steps.h"
 #include "maskctl/base/atomic_file.h"
 #include "maskctl/base/error.h"
+#include "maskctl/io/masks/mask_io.h"
 #include "maskctl/pipeline/parse/diagnostic.h"
 #include "maskctl/pipeline/picture.h"
 
@@ -43,39 +45,65 @@ DrawOptions drawing_of(const State& state, bool color) {
   return out;
 }
 
-void write_text(const std::string& text, const std::string& file, bool replace) {
-  AtomicFile out(file, replace);
-  out.write(std::as_bytes(std::span(text)));
-  out.commit();
+WriteFile text_file(std::string text, std::string file, bool replace) {
+  return [=](const auto&) {
+    AtomicFile out(file, replace);
+    out.write(std::as_bytes(std::span(text)));
+    out.commit();
+  };
 }
 
-void save_mask(const State& state, const Workbench& bench, const std::string& file, bool replace) {
-  OutputOptions output;
-  output.dest = file;
-  output.force = replace;
-  write_output(state.scene->mask, output, bench.session());
+/// The scene holds what the figure points to.
+WriteFile drawing_file(const State& state, const std::string& file, bool replace) {
+  const DrawOptions options = drawing_of(state, file.ends_with(".ansi"));
+  return [=, scene = state.scene, figure = figure_of(state)](const auto& progress) {
+    text_file(draw_text(figure, options), file, replace)(progress);
+  };
+}
+
+WriteFile picture_file(const State& state, const std::string& file, bool replace) {
+  return [=, scene = state.scene, figure = figure_of(state)](const auto&) {
+    WriteOptions write;
+    write.force = replace;
+    write_picture(file, figure, {}, write);
+  };
+}
+
+WriteFile mask_file(const State& state, const std::string& file, bool replace, Index max_bytes) {
+  return [=, scene = state.scene](const auto& progress) {
+    MaskWriteOptions write;
+    write.max_bytes = max_bytes;
+    write.force = replace;
+    write.progress = progress;
+    write_mask(file, scene->mask, write);
+  };
+}
+
+/// What is written to `dest`, and the pipeline if that has it.
+FileAsked file_of(const State& state, const std::string& dest, bool replace, Index max_bytes) {
+  const std::string& pipeline = state.scene->pipeline;
+  const auto asked = [&](WriteFile write, std::optional<std::string> saved) {
+    return FileAsked{dest, std::make_shared<const WriteFile>(std::move(write)), std::move(saved)};
+  };
+  if (dest.starts_with('@')) {
+    const std::string steps = join_steps(split_steps(pipeline), "\n") + "\n";
+    return asked(text_file(steps, dest.substr(1), replace), pipeline);
+  }
+  if (dest.ends_with(".txt") || dest.ends_with(".ansi")) {
+    return asked(drawing_file(state, dest, replace), {});
+  }
+  if (is_picture_name(dest)) return asked(picture_file(state, dest, replace), {});
+  return asked(mask_file(state, dest, replace, max_bytes), pipeline);
 }
 
 }  // namespace
 
 void save(State& state, const Workbench& bench, const std::string& dest, bool replace) {
   if (dest.empty()) throw Error(Errc::kInvalidArgument, "w: no file; :w FILE");
-  WriteOptions write;
-  write.force = replace;
-  if (dest.starts_with('@')) {
-    const auto steps = split_steps(state.scene->pipeline);
-    write_text(join_steps(steps, "\n") + "\n", dest.substr(1), replace);
-    state.saved_pipeline = state.scene->pipeline;
-  } else if (dest.ends_with(".txt") || dest.ends_with(".ansi")) {
-    const DrawOptions options = drawing_of(state, dest.ends_with(".ansi"));
-    write_text(draw_text(figure_of(state), options), dest, replace);
-  } else if (is_picture_name(dest)) {
-    write_picture(dest, figure_of(state), {}, write);
-  } else {
-    save_mask(state, bench, dest, replace);
-    state.saved_pipeline = state.scene->pipeline;
+  if (state.saving) {
+    throw Error(Errc::kInvalidArgument, being_written(*state.saving) + "; <Esc> stops that");
   }
-  state.message = fmt::format("wrote {}", shown(dest));
+  state.saving = file_of(state, dest, replace, bench.max_bytes());
 }
 
 }  // namespace maskctl::app::tui

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <tuple>
 
 #include "app/tui/steps.h"
 #include "maskctl/base/buffer_pool.h"
@@ -121,23 +122,23 @@ Why Scene::why(const Cell& cell) const {
   return maskctl::why(start, chain, asked, [](const Step& step) { return to_text(Chain{step}); });
 }
 
-/// The making of one scene.
-struct Workbench::Making {
-  Making(Workbench& bench, const std::string& text)
-      : pipeline(text), work([&bench, text] { return bench.made(text); }, [] {}) {}
+bool operator==(const SceneAsked& a, const SceneAsked& b) {
+  const auto parts = [](const SceneAsked& asked) {
+    const DocumentOptions documents = asked.documents.value_or(DocumentOptions());
+    return std::tuple(asked.pipeline, documents.form, documents.source);
+  };
+  return parts(a) == parts(b);
+}
 
-  const std::string pipeline;
-  BackgroundTask<ScenePtr> work;
-};
-
-Workbench::Workbench(Subject subject, const Settings& settings)
+Workbench::Workbench(Subject subject, const Settings& settings, const std::function<void()>& ended)
     : subject_(std::move(subject)),
       session_(settings, front_end()),
       loader_(subject_.source, session_),
-      work_([this] { return read(); }, [] {}) {}
+      making_(ended),
+      work_([this] { return read(); }, ended) {}
 
 /// What is being made reads the other members.
-Workbench::~Workbench() { making_.reset(); }
+Workbench::~Workbench() { stop_making(); }
 
 FrontEnd Workbench::front_end() {
   return {.note =
@@ -184,15 +185,17 @@ ScenePtr Workbench::read() {
     other_ = other.transformed(other.read(subject_.other).mask);
   }
   weights_ = std::make_shared<RowWeights>(subject_.weights, loader_);
-  ScenePtr out = made(pipeline);
+  ScenePtr out = made({pipeline}).scene;
   keep(pipeline, out);
   if (documents_ && !out->has_ids()) documents_of(*documents_, out->mask);  // throws why not
   tokens_of(tokens_, out->mask);                                            // throws why not
   return out;
 }
 
-/// Those that were given, or that the SOURCE has, if they fit.
-std::optional<Documents> Workbench::documents(const Mask& mask) const {
+/// Those that are asked for, else those that were given, or that the SOURCE has, if they fit.
+std::optional<Documents> Workbench::documents(const std::optional<DocumentSource>& asked,
+                                              const Mask& mask) const {
+  if (asked) return documents_of(*asked, mask);
   if (!documents_) return own_documents(loaded_, mask, subject_.source.pad_id);
   try {
     return documents_of(*documents_, mask);
@@ -218,24 +221,25 @@ void Workbench::read_start() {
   start_ = loaded_.mask;
 }
 
-void Workbench::stop_making() { making_.reset(); }
-
-ScenePtr Workbench::scene_by(const std::string& pipeline, Time end) {
-  if (making_ && making_->pipeline != pipeline) stop_making();
+ScenePtr Workbench::scene_by(const SceneAsked& asked, Time end) {
   const auto found =
-      std::ranges::find(recent_, pipeline, [](const auto& kept) { return kept.first; });
-  if (found != recent_.end()) {
+      std::ranges::find(recent_, asked.pipeline, [](const auto& kept) { return kept.first; });
+  if (found != recent_.end() && !asked.documents) {
+    stop_making();
     recent_.splice(recent_.begin(), recent_, found);
     return found->second;
   }
-  if (!making_) {
+  auto done = making_.follow(asked, end, [&] {
     fraction_ = 0;
-    making_ = std::make_unique<Making>(*this, pipeline);
+    return [this, asked] { return made(asked); };
+  });
+  if (!done) return nullptr;
+  if (done->documents) {
+    documents_ = std::move(done->documents);
+    recent_.clear();
   }
-  if (!making_->work.wait_until(end)) return nullptr;
-  const auto made = std::move(making_);
-  keep(pipeline, made->work.take());
-  return recent_.front().second;
+  keep(asked.pipeline, done->scene);
+  return done->scene;
 }
 
 void Workbench::keep(const std::string& pipeline, ScenePtr scene) {
@@ -243,16 +247,10 @@ void Workbench::keep(const std::string& pipeline, ScenePtr scene) {
   if (recent_.size() > kMostRecent) recent_.pop_back();
 }
 
-ScenePtr Workbench::with_documents(const DocumentOptions& options, const std::string& pipeline) {
-  stop_making();
-  auto found = read_documents(options, loader_);
-  documents_of(*found, scene(pipeline)->mask);  // throws why not
-  documents_ = std::move(found);
-  recent_.clear();
-  return scene(pipeline);
-}
-
-ScenePtr Workbench::made(const std::string& pipeline) {
+Workbench::Made Workbench::made(const SceneAsked& asked) {
+  const std::string& pipeline = asked.pipeline;
+  Made made;
+  if (asked.documents) made.documents = read_documents(*asked.documents, loader_);
   auto out = std::make_shared<Scene>();
   out->name = subject_.name;
   out->other_name = subject_.other;
@@ -268,7 +266,7 @@ ScenePtr Workbench::made(const std::string& pipeline) {
     out->mask = maskctl::apply(out->mask, out->chain[i]);
   }
   check_cells(out->mask);
-  if (auto found = documents(out->mask)) {
+  if (auto found = documents(made.documents, out->mask)) {
     out->one_for_all = out->mask.batch() == 1;
     out->mask = with_batches_of(out->mask, *found);
     out->ids = {std::move(found->q), std::move(found->kv)};
@@ -279,7 +277,8 @@ ScenePtr Workbench::made(const std::string& pipeline) {
   out->other = other_;
   const Index planes = out->mask.batch() * out->mask.heads();
   if (planes <= kMostPlanes) out->planes = std::make_shared<PlaneTable>(planes);
-  return out;
+  made.scene = std::move(out);
+  return made;
 }
 
 }  // namespace maskctl::app::tui

@@ -17,7 +17,7 @@
 #include "app/session/loader.h"
 #include "app/session/session.h"
 #include "app/session/tokens.h"
-#include "app/tui/background_task.h"
+#include "app/tui/errand.h"
 #include "app/tui/loading_mask.h"
 #include "app/tui/plane_counts.h"
 #include "app/tui/plane_table.h"
@@ -93,13 +93,21 @@ struct Subject {
   WeightOptions weights;
 };
 
+/// The mask after some steps, as a person writes them.
+struct SceneAsked {
+  std::string pipeline;
+  /// From now on in place of those that were given; no others if left out.
+  std::optional<DocumentOptions> documents = {};
+  friend bool operator==(const SceneAsked& a, const SceneAsked& b);
+};
+
 /// Makes scenes of a SOURCE, which is read once. Reading and making are done beside the interface.
 class Workbench {
  public:
-  using Time = std::chrono::steady_clock::time_point;
-
-  /// Begins to read the SOURCEs.
-  Workbench(Subject subject, const Settings& settings);
+  /// Begins to read the SOURCEs. `ended` is called on another thread when they are read, and when a
+  /// scene is made.
+  Workbench(
+      Subject subject, const Settings& settings, const std::function<void()>& ended = [] {});
   Workbench(const Workbench&) = delete;
   Workbench& operator=(const Workbench&) = delete;
   ~Workbench();
@@ -119,17 +127,14 @@ class Workbench {
   const ScenePtr& first();
   /// True when the SOURCE has been read, and what first() has thrown is about something else.
   bool has_source() const { return has_source_; }
-  /// The mask after these steps, as a person writes them; a few recent ones are kept. Throws
-  /// PipelineError, and Error when a step does not fit or leaves no cells.
-  ScenePtr scene(const std::string& pipeline) { return scene_by(pipeline, Time::max()); }
-  /// scene(), or null if it is not made by `end`; making it goes on. One pipeline at a time:
-  /// another one, or stop_making(), stops it.
-  ScenePtr scene_by(const std::string& pipeline, Time end);
-  void stop_making();
-  /// scene() with these documents from now on. Throws as reading them and documents_of() do; the
-  /// documents then stay as they were.
-  ScenePtr with_documents(const DocumentOptions& options, const std::string& pipeline);
-  const Session& session() const { return session_; }
+  /// A few recent ones are kept; waits until it is made. Throws PipelineError, and Error when a
+  /// step does not fit or leaves no cells; as reading documents, and documents_of(), which then are
+  /// not taken.
+  ScenePtr scene(const std::string& pipeline) { return scene_by({pipeline}, Time::max()); }
+  /// scene(), or null while it is being made; see Errand.
+  ScenePtr scene_by(const SceneAsked& asked, Time end);
+  void stop_making() { making_.stop(); }
+  Index max_bytes() const { return session_.settings().max_bytes; }
   /// The last note of reading and writing since this was called before, or "".
   std::string take_note() {
     const std::lock_guard lock(noting_);
@@ -137,12 +142,16 @@ class Workbench {
   }
 
  private:
-  struct Making;
+  struct Made {
+    ScenePtr scene;
+    std::optional<DocumentSource> documents;  // that were asked for
+  };
   FrontEnd front_end();
   ScenePtr read();
   void read_start();
-  std::optional<Documents> documents(const Mask& mask) const;
-  ScenePtr made(const std::string& pipeline);
+  std::optional<Documents> documents(const std::optional<DocumentSource>& asked,
+                                     const Mask& mask) const;
+  Made made(const SceneAsked& asked);
   void keep(const std::string& pipeline, ScenePtr scene);
 
   const Subject subject_;
@@ -162,7 +171,7 @@ class Workbench {
   std::list<std::pair<std::string, ScenePtr>> recent_;  // the most recent first
   std::atomic<double> fraction_ = 0;
   const std::shared_ptr<LoadingMask> loading_ = std::make_shared<LoadingMask>();
-  std::unique_ptr<Making> making_;
+  Errand<SceneAsked, Made> making_;
   BackgroundTask<ScenePtr> work_;
 };
 

@@ -1,14 +1,11 @@
 #include "app/tui/searching.h"
 
 #include <algorithm>
-#include <utility>
 
 #include "app/tui/state.h"
 
 namespace maskctl::app::tui {
 namespace {
-
-using Time = std::chrono::steady_clock::time_point;
 
 constexpr BlockSize kTile{64, 64};
 
@@ -27,23 +24,24 @@ std::optional<Place> next_border(const Panel& panel, Place from, Way way) {
   return std::nullopt;
 }
 
-std::optional<Place> next_of(const PlanePtr& plane, Place from, Way way) {
-  return plane ? next_open(*plane, from, way) : std::nullopt;
+std::optional<Place> next_of(const PlanePtr& plane, Place from, Way way, const RowsPassed& passed) {
+  return plane ? next_open(*plane, from, way, passed) : std::nullopt;
 }
 
-std::optional<Place> next_place(const PlaceAsked& asked, const PlaneCounts& counts, Place from) {
+std::optional<Place> next_place(const PlaceAsked& asked, const PlaneCounts& counts, Place from,
+                                const RowsPassed& passed) {
   const Way way = asked.way;
   switch (asked.target) {
     case Target::kLeak:
-      return next_of(leaks_in(counts.panel, asked.scene->pad_id), from, way);
+      return next_of(leaks_in(counts.panel, asked.scene->pad_id), from, way, passed);
     case Target::kDifference:
-      return next_of(counts.different, from, way);
+      return next_of(counts.different, from, way, passed);
     case Target::kPartial:
-      return next_partial_tile(*counts.panel.plane, kTile, from, way);
+      return next_partial_tile(*counts.panel.plane, kTile, from, way, passed);
     case Target::kBorder:
       return next_border(counts.panel, from, way);
     case Target::kEmptyRow:
-      if (const auto row = next_empty_row(*counts.panel.plane, from.query, way)) {
+      if (const auto row = next_empty_row(*counts.panel.plane, from.query, way, passed)) {
         return Place{*row, from.key};
       }
   }
@@ -52,41 +50,33 @@ std::optional<Place> next_place(const PlaceAsked& asked, const PlaneCounts& coun
 
 }  // namespace
 
-PlaceFound find_place(const PlaceAsked& asked, const PlaneCounts& counts) {
-  const auto place = next_place(asked, counts, asked.from);
-  if (place || !asked.round) return {place};
+PlaceFound find_place(const PlaceAsked& asked, const PlaneCounts& counts,
+                      const std::function<void(double)>& progress) {
   const bool forward = asked.way == Way::kForward;
   const Mask& mask = asked.scene->mask;
+  const Index rest = forward ? mask.queries() - asked.from.query : asked.from.query;
+  const auto all = static_cast<double>(rest + (asked.round ? mask.queries() : 0));
+  Index before = 0;  // the way round the end
+  const auto passed = [&](Index rows) {
+    progress(static_cast<double>(before + rows) / std::max(all, 1.0));
+  };
+  const auto place = next_place(asked, counts, asked.from, passed);
+  if (place || !asked.round) return {place};
+  before = rest;
   const Place border = forward ? Place{-1, mask.keys()} : Place{mask.queries(), -1};
-  return {next_place(asked, counts, border), true};
+  return {next_place(asked, counts, border, passed), true};
 }
 
-/// One search on its way.
-struct Searching::Work {
-  Work(const PlaceAsked& asked_for, const PlaneCounts& counts, const std::function<void()>& done)
-      : asked(asked_for), found([this, counts] { return find_place(asked, counts); }, done) {}
-
-  const PlaceAsked asked;
-  BackgroundTask<PlaceFound> found;
-};
-
-Searching::Searching(std::function<void()> done) : done_(std::move(done)) {}
-Searching::~Searching() = default;
-
-void Searching::follow(State& state) { follow_until(state, in_a_moment()); }
-void Searching::finish(State& state) { follow_until(state, Time::max()); }
-
-void Searching::follow_until(State& state, Time end) {
+void Searching::follow(State& state, Time end) {
   std::optional<PlaceSearch>& search = state.looked_for;
-  const bool wanted = search && state.awaited && !search->found;
-  if (work_ && !(wanted && work_->asked == search->asked)) work_.reset();
-  if (!wanted) return;
-  const bool fresh = work_ == nullptr;
-  if (fresh) work_ = std::make_unique<Work>(search->asked, state.counts(), done_);
-  const bool waits = fresh || end == Time::max();
-  if (!work_->found.wait_until(waits ? end : std::chrono::steady_clock::now())) return;
-  search->found = work_->found.take();
-  work_.reset();
+  if (!search || !state.awaited || search->found) return work_.stop();
+  search->found = work_.follow(search->asked, end, [&] {
+    fraction_ = 0;
+    return [this, asked = search->asked, counts = state.counts()] {
+      return find_place(asked, counts, [this](double fraction) { fraction_ = fraction; });
+    };
+  });
+  search->fraction = fraction_;
 }
 
 }  // namespace maskctl::app::tui

@@ -1,10 +1,12 @@
 // The next single place of what is searched for, which is found beside the screens.
 #pragma once
 
+#include <atomic>
 #include <functional>
-#include <memory>
 #include <optional>
+#include <utility>
 
+#include "app/tui/errand.h"
 #include "app/tui/scene.h"
 #include "maskctl/base/stopwatch.h"
 
@@ -31,34 +33,31 @@ struct PlaceFound {
 struct PlaceSearch {
   PlaceAsked asked;
   std::optional<PlaceFound> found = {};  // once it has ended
+  double fraction = 0;                   // of the rows to look at that were
   Stopwatch watch = {};
 };
 
-/// May take long, and heeds stop requests. `counts` are those of the batch and head.
-PlaceFound find_place(const PlaceAsked& asked, const PlaneCounts& counts);
+/// May take long, and heeds stop requests. `counts` are those of the batch and head; `progress`
+/// hears which fraction of the rows was looked at.
+PlaceFound find_place(const PlaceAsked& asked, const PlaneCounts& counts,
+                      const std::function<void(double)>& progress);
 
 struct State;
 
-/// Finds places beside the interface, on a thread of its own. A newer search stops an older one.
+/// Finds places beside the interface.
 class Searching {
  public:
-  /// `done` is called on that thread when a search has ended.
-  explicit Searching(std::function<void()> done);
-  ~Searching();
+  /// `ended` is called on another thread when a search has ended.
+  explicit Searching(std::function<void()> ended) : work_(std::move(ended)) {}
 
-  /// Begins the search that the state waits for, stops one that it no longer waits for, and stores
-  /// what was found in the state. Waits for searches that take only a moment.
-  void follow(State& state);
-  /// follow(), but waits until the search has ended.
-  void finish(State& state);
-  bool busy() const { return work_ != nullptr; }
+  /// Begins the search for the place that the state waits for, stops one that it no longer waits
+  /// for, and puts what was found into it; see Errand.
+  void follow(State& state, Time end);
+  bool busy() const { return work_.busy(); }
 
  private:
-  struct Work;
-  void follow_until(State& state, std::chrono::steady_clock::time_point end);
-
-  std::function<void()> done_;
-  std::unique_ptr<Work> work_;
+  std::atomic<double> fraction_ = 0;
+  Errand<PlaceAsked, PlaceFound> work_;
 };
 
 }  // namespace maskctl::app::tui

@@ -9,6 +9,7 @@
 #include "app/tui/actions.h"
 #include "app/tui/line.h"
 #include "app/tui/reports.h"
+#include "app/tui/saving.h"
 #include "app/tui/scene.h"
 #include "app/tui/searching.h"
 #include "maskctl/base/stopwatch.h"
@@ -57,13 +58,13 @@ struct BeforeEdit {
   View view;
 };
 
-/// What becomes of a mask with another pipeline: it is shown while that is typed, kept when it has
-/// been typed, or shown in place of the last one, by a key, undo or redo.
-enum class Change : std::uint8_t { kPreview, kKeep, kReplace, kUndo, kRedo };
+/// What becomes of another mask: it is shown while its pipeline is typed, kept when that has been
+/// typed, or shown in place of the last one: by a key, undo or redo, or with other documents.
+enum class Change : std::uint8_t { kPreview, kKeep, kReplace, kUndo, kRedo, kDocuments };
 /// A change whose mask is being made, beside the screens.
 struct PendingChange {
   Change change = Change::kReplace;
-  std::string pipeline;
+  SceneAsked asked;
   std::optional<Index> step = {};  // selected afterwards
   double fraction = 0;             // that is made
   Stopwatch watch = {};
@@ -122,10 +123,11 @@ struct State {
   std::optional<PlaceSearch> looked_for;  // the place that a search waits for
   std::vector<Version> undo, redo;
   std::optional<PendingChange> change;
-  std::string saved_pipeline;      // which need not be saved again
-  std::optional<Place> dragged;    // the cell that the mouse holds
-  std::string copied;              // for the clipboard
-  std::optional<Request> request;  // what the front end is to do now
+  std::optional<FileAsked> saving;  // the file that is being written
+  std::string saved_pipeline;       // which need not be saved again
+  std::optional<Place> dragged;     // the cell that the mouse holds
+  std::string copied;               // for the clipboard
+  std::optional<Request> request;   // what the front end is to do now
 
   Focus focus() const { return step ? Focus::kSteps : list.shown ? Focus::kList : Focus::kMask; }
   bool leaves() const { return request == Request::kQuit || request == Request::kLeave; }

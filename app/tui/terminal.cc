@@ -30,14 +30,22 @@ namespace {
 constexpr int kEscapeMilliseconds = 25;
 constexpr int kManyColors = 256;
 
-/// Signals and stop requests wake the reader of keys through this pipe.
-std::array<int, 2> wake_pipe = {-1, -1};
+/// Signals, stop requests and work that has ended wake the reader of keys through this pipe. There
+/// is one for the whole process, made when it is first needed; -1 if that cannot be.
+const std::array<int, 2>& wake_pipe() {
+  static const std::array<int, 2> ends = [] {
+    std::array<int, 2> out = {-1, -1};
+    [[maybe_unused]] const int failed = pipe2(out.data(), O_CLOEXEC | O_NONBLOCK);
+    return out;
+  }();
+  return ends;
+}
 
 enum class Wake : char { kResize, kStop, kDone };
 
 void wake(Wake why) {
   const char byte = static_cast<char>(why);
-  [[maybe_unused]] const ssize_t written = ::write(wake_pipe[1], &byte, 1);
+  [[maybe_unused]] const ssize_t written = ::write(wake_pipe()[1], &byte, 1);
 }
 
 int crash_terminal = -1;
@@ -150,7 +158,7 @@ struct Terminal::Curses {
 Terminal::Terminal(const TerminalOptions& options, std::stop_token stop)
     : curses_(std::make_unique<Curses>()) {
   std::setlocale(LC_CTYPE, "");
-  if (pipe2(wake_pipe.data(), O_CLOEXEC | O_NONBLOCK) != 0) no_terminal("no pipe for signals");
+  if (wake_pipe()[0] < 0) no_terminal("no pipe for signals");
   curses_->tty = std::fopen("/dev/tty", "r+e");
   if (!curses_->tty) no_terminal("no terminal to draw on");
   tcgetattr(fileno(curses_->tty), &before_curses);
@@ -202,7 +210,6 @@ Terminal::~Terminal() {
   endwin();
   delscreen(curses_->screen);
   std::fclose(curses_->tty);
-  for (int& end : wake_pipe) ::close(std::exchange(end, -1));
 }
 
 Screen Terminal::screen() const { return curses_->traits; }
@@ -233,11 +240,11 @@ std::optional<Input> Terminal::next(int milliseconds) {
       continue;
     }
     std::array<pollfd, 2> sources = {
-        {{fileno(curses_->tty), POLLIN, 0}, {wake_pipe[0], POLLIN, 0}}};
+        {{fileno(curses_->tty), POLLIN, 0}, {wake_pipe()[0], POLLIN, 0}}};
     if (::poll(sources.data(), sources.size(), milliseconds) == 0) return std::nullopt;
     if (sources[0].revents & (POLLHUP | POLLERR)) return Input{"<C-c>"};
     char byte = 0;
-    if (::read(wake_pipe[0], &byte, 1) != 1) continue;
+    if (::read(wake_pipe()[0], &byte, 1) != 1) continue;
     if (byte == static_cast<char>(Wake::kDone)) return Input{std::string(kDone)};
     if (byte == static_cast<char>(Wake::kResize)) {
       curses_->measure();

@@ -35,8 +35,8 @@ class Terminal {
   std::optional<Input> next(int milliseconds);
   /// Puts a text into the clipboard of the terminal (OSC 52); false if it cannot do that.
   bool copy(std::string_view text);
-  /// Lets next() return kDone; may be called on any thread.
-  void wake_up();
+  /// Lets next() return kDone; may be called on any thread, also when there is no terminal yet.
+  static void wake_up();
   /// Draws everything anew with the next show().
   void redraw();
   /// Gives the screen back and stops the process, until the shell continues it.

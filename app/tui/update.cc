@@ -18,6 +18,7 @@
 #include "app/tui/report_rows.h"
 #include "app/tui/step_keys.h"
 #include "maskctl/base/error.h"
+#include "maskctl/pipeline/parse/diagnostic.h"
 
 namespace maskctl::app::tui {
 namespace {
@@ -88,7 +89,9 @@ class Updater {
   void operator()(ListKey key) { take_list_key(state_, key, times_); }
 
   void operator()(const ShowList&) {
-    if (state_.of_several && (state_.list.shown || !state_.scene->lists())) {
+    if (state_.of_several && state_.saving) {
+      state_.message = being_written(*state_.saving) + "; <Esc> stops that";
+    } else if (state_.of_several && (state_.list.shown || !state_.scene->lists())) {
       state_.request = Request::kLeave;
     } else {
       open_list(state_);
@@ -330,21 +333,30 @@ void take_key(State& state, const Input& input, Workbench& bench) {
     state.message = fmt::format("{} has no meaning here; ? shows the keys", input.key);
     return;
   }
-  if (state.change && is_of_pipeline(*action)) {
-    state.message = "the mask after the last change is being made; <Esc> stops that";
-    return;
-  }
+  if (is_of_pipeline(*action) && !can_change(state)) return;
   if (is_of_drawing(*action)) state.list.shown = false;
   std::visit(Updater(state, bench, count), *action);
 }
 
-/// <Esc> stops first what goes on beside the screens. False if that is nothing.
+/// <Esc> stops first what goes on beside the screens: that which the line below tells of. False if
+/// that is nothing.
 bool stops_work(State& state, const std::string& key) {
   const bool covered = state.question || pages_of(state) || state.prompt != Prompt::kNone;
-  if (key != "<Esc>" || covered || (!state.change && !state.awaited)) return false;
-  state.message = state.change ? "stopped; the pipeline is as it was" : "the search is stopped";
-  state.change.reset();
-  state.awaited.reset();
+  if (key != "<Esc>" || covered) return false;
+  if (state.change) {
+    const bool documents = state.change->change == Change::kDocuments;
+    state.message = documents ? "stopped; the documents are as they were"
+                              : "stopped; the pipeline is as it was";
+    state.change.reset();
+  } else if (state.awaited) {
+    state.message = "the search is stopped";
+    state.awaited.reset();
+  } else if (state.saving) {
+    state.message = fmt::format("stopped; {} is as it was", shown(state.saving->name));
+    state.saving.reset();
+  } else {
+    return false;
+  }
   return true;
 }
 
@@ -411,10 +423,9 @@ State first_state(ScenePtr scene, const Screen& screen) {
 }
 
 State update(State state, const Input& input, Workbench& bench) {
-  const bool waited = state.change.has_value();
   try {
     take(state, input, bench);
-    follow_change(state, bench, waited ? Workbench::Time() : in_a_moment());
+    follow_change(state, bench, in_a_moment());
   } catch (const Error& error) {
     state.message = error.what();
   }
@@ -431,7 +442,7 @@ bool go_on(State& state) {
   return true;
 }
 
-State after_pause(State state, Workbench& bench, Workbench::Time end) {
+State after_pause(State state, Workbench& bench, Time end) {
   show_preview(state);
   try {
     follow_change(state, bench, end);

@@ -17,6 +17,6 @@ State update(State state, const Input& input, Workbench& bench);
 bool go_on(State& state);
 /// The state after nothing has been typed for a while: what was typed last is shown, and what was
 /// changed, if that is made by `end`.
-State after_pause(State state, Workbench& bench, Workbench::Time end);
+State after_pause(State state, Workbench& bench, Time end);
 
 }  // namespace maskctl::app::tui

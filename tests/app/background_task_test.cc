@@ -9,13 +9,14 @@
 namespace {
 
 using maskctl::app::tui::BackgroundTask;
+using maskctl::app::tui::Time;
 
 TEST_CASE("work beside: the value is there when it says so", "[tui]") {
   for (int n = 0; n < 50; ++n) {
     std::atomic<int> calls = 0;
     int made = 0;  // without a lock: the value carries what was written before it
     BackgroundTask<int> work([&] { return made = n; }, [&] { ++calls; });
-    while (!work.done()) std::this_thread::yield();
+    while (!work.wait_until(Time())) std::this_thread::yield();
     CHECK(made == n);
     CHECK(work.take() == n);
   }

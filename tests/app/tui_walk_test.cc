@@ -1,6 +1,11 @@
 // The inspector without a terminal: random walks over all its actions, and what it shows while work
 // goes on beside it.
+#include <fmt/format.h>
+#include <unistd.h>
+
 #include <cstdlib>
+#include <filesystem>
+#include <iterator>
 #include <random>
 #include <string>
 #include <vector>
@@ -10,6 +15,7 @@
 #include "app/tui/loading_mask.h"
 #include "app/tui/painter.h"
 #include "app/tui/plane_counts.h"
+#include "app/tui/saving.h"
 #include "app/tui/searching.h"
 #include "app/tui/update.h"
 #include "maskctl/base/text.h"
@@ -113,9 +119,9 @@ void walk(const Subject& subject, Index actions, unsigned seed) {
     for (const Input& input : typist.next()) {
       state = update(std::move(state), input, bench);
       if (state.request == Request::kQuit) state.request.reset();
-      reports.follow(state);
-      counting.follow(state);
-      searching.follow(state);
+      reports.follow(state, Time());
+      counting.follow(state, in_a_moment());
+      searching.follow(state, in_a_moment());
       if (go_on(state)) check_view(state);
       const Canvas screen = painter.draw(state, in_a_moment());
       if (screen.rows() != state.screen.rows || screen.columns() != state.screen.columns) {
@@ -198,11 +204,11 @@ TEST_CASE("tui: what is not counted yet is hatched, and known in the end") {
   Painter painter([] {});
   Counting counting([] {});
   CHECK_FALSE(state.counts().counted);
-  CHECK(contains(painter.draw(state, Grids::Time()).text(), "╱"));
+  CHECK(contains(painter.draw(state, Time()).text(), "╱"));
   CHECK(painter.busy());
-  counting.finish(state);
+  counting.follow(state, Time::max());
   CHECK(state.counts().counted);
-  CHECK_FALSE(contains(painter.draw(state, Grids::Time::max()).text(), "╱"));
+  CHECK_FALSE(contains(painter.draw(state, Time::max()).text(), "╱"));
   CHECK_FALSE(painter.busy());
 }
 
@@ -234,7 +240,7 @@ TEST_CASE("tui: a search waits until what it needs is counted") {
   CHECK_FALSE(go_on(state));
   Counting counting([] {});
   do {
-    counting.finish(state);
+    counting.follow(state, Time::max());
   } while (go_on(state));
   CHECK_FALSE(state.awaited);
   CHECK(state.cell() == Cell{4, 0, 0, 1});
@@ -250,21 +256,69 @@ TEST_CASE("tui: a search for a place that takes long goes on beside the screens,
   PlaceAsked asked{state.scene, 0, 0, Sources::kBoth, Target::kEmptyRow, {0, 0}};
   state.awaited = Awaited{};
   state.looked_for = PlaceSearch{asked};
-  searching.follow(state);
+  searching.follow(state, in_a_moment());
   CHECK(searching.busy());
-  CHECK(contains(Painter([] {}).draw(state, Grids::Time()).text(), "searching for 0 s"));
+  CHECK(contains(Painter([] {}).draw(state, Time()).text(), "searching"));
   state = update(std::move(state), {"<Esc>"}, bench);
   CHECK(state.message == "the search is stopped");
-  searching.follow(state);
+  searching.follow(state, in_a_moment());
   CHECK_FALSE(searching.busy());
+}
+
+TEST_CASE(
+    "tui: a file that takes long is written beside the screens, and <Esc> leaves none of it") {
+  const std::filesystem::path folder =
+      std::filesystem::temp_directory_path() / fmt::format("maskctl_saving_{}", ::getpid());
+  std::filesystem::create_directory(folder);
+  const auto files = [&] { return std::distance(std::filesystem::directory_iterator(folder), {}); };
+  Workbench bench(subject_of("gen:random:n=30_000,sparsity=0.5,seed=1", {}), Settings());
+  State state = first_state(bench.first(), {24, 100});
+  Saving saving([] {});
+  const auto type = [&](const std::string& text) {
+    for (const Input& input : parse_script(text)) state = update(std::move(state), input, bench);
+  };
+  type(":w " + (folder / "mask.npy").string() + "<Enter>");
+  saving.follow(state, in_a_moment());
+  CHECK(saving.busy());
+  CHECK(contains(Painter([] {}).draw(state, Time()).text(), "writing "));
+  type("q");
+  CHECK(contains(state.question->text, "is being written; quit without it?"));
+  type("n:w other.npy<Enter>");
+  CHECK(contains(state.message, "is being written; <Esc> stops that"));
+  type("<Esc>");
+  CHECK(contains(state.message, "stopped; "));
+  saving.follow(state, in_a_moment());
+  CHECK_FALSE(saving.busy());
+  CHECK(files() == 0);
+  type(":w @" + (folder / "steps").string() + "<Enter>");
+  saving.follow(state, Time::max());
+  CHECK(contains(state.message, "wrote "));
+  CHECK(files() == 1);
+  std::filesystem::remove_all(folder);
+}
+
+TEST_CASE("tui: other documents are read beside the screens, and <Esc> leaves those before") {
+  Workbench bench(subject_of("gen:full:n=24", {"causal"}), Settings());
+  State state = first_state(bench.first(), {24, 100});
+  state.change = PendingChange{
+      Change::kDocuments,
+      {"causal", DocumentOptions{DocumentForm::kSegments, "gen:segments:lens=9+6+9"}}};
+  CHECK(contains(Painter([] {}).draw(state, Time::max()).text(), "reading the documents for 0 s"));
+  const State before = update(state, {"<Esc>"}, bench);
+  CHECK(before.message == "stopped; the documents are as they were");
+  CHECK_FALSE(before.scene->has_ids());
+  state = after_pause(std::move(state), bench, Time::max());
+  CHECK(state.scene->has_ids());
+  CHECK(contains(state.message, "documents of gen:segments"));
+  CHECK(bench.scene("causal") == state.scene);
 }
 
 TEST_CASE("tui: while a mask is made, what was there before stays, and <Esc> returns to it") {
   Workbench bench(subject_of("gen:full:n=64", {"causal"}), Settings());
   State state = first_state(bench.first(), {24, 80});
-  const PendingChange change{Change::kReplace, "causal | window:keys=9"};
+  const PendingChange change{Change::kReplace, {"causal | window:keys=9"}};
   state.change = change;
-  CHECK(contains(Painter([] {}).draw(state, Grids::Time::max()).text(), "making the mask, 0%"));
+  CHECK(contains(Painter([] {}).draw(state, Time::max()).text(), "making the mask for 0 s"));
   state = update(std::move(state), {"<Esc>"}, bench);
   CHECK_FALSE(state.change);
   CHECK(state.message == "stopped; the pipeline is as it was");
@@ -273,14 +327,14 @@ TEST_CASE("tui: while a mask is made, what was there before stays, and <Esc> ret
   state = update(std::move(state), {"a"}, bench);
   CHECK(state.prompt == Prompt::kNone);
   CHECK(contains(state.message, "is being made"));
-  state = after_pause(std::move(state), bench, Workbench::Time::max());
-  CHECK(state.scene->pipeline == change.pipeline);
+  state = after_pause(std::move(state), bench, Time::max());
+  CHECK(state.scene->pipeline == change.asked.pipeline);
   CHECK(state.undo.size() == 1);
-  state.change = PendingChange{Change::kReplace, "causal | slice:q=0:0"};
-  state = after_pause(std::move(state), bench, Workbench::Time::max());
+  state.change = PendingChange{Change::kReplace, {"causal | slice:q=0:0"}};
+  state = after_pause(std::move(state), bench, Time::max());
   CHECK_FALSE(state.change);
   CHECK(contains(state.message, "no cells"));
-  CHECK(state.scene->pipeline == change.pipeline);
+  CHECK(state.scene->pipeline == change.asked.pipeline);
 }
 
 TEST_CASE("tui: a pipeline that is replaced stops what was counted of it") {
@@ -288,14 +342,14 @@ TEST_CASE("tui: a pipeline that is replaced stops what was counted of it") {
   State state = first_state(bench.first(), {24, 80});
   Painter painter([] {});
   Counting counting([] {});
-  counting.follow(state);  // takes minutes
-  painter.draw(state, Grids::Time());
+  counting.follow(state, in_a_moment());  // takes minutes
+  painter.draw(state, Time());
   CHECK((counting.busy() && painter.busy()));
   state.scene = bench.scene("slice:q=0:64,k=0:64");
   settle(state);
-  counting.finish(state);
+  counting.follow(state, Time::max());
   CHECK(state.counts().counted);
-  painter.draw(state, Grids::Time::max());
+  painter.draw(state, Time::max());
   CHECK_FALSE(painter.busy());
 }
 

@@ -1,9 +1,11 @@
 // Walking a mask, against looking at every cell.
 #include "maskctl/inspect/find/find.h"
 
+#include <algorithm>
 #include <random>
 
 #include "inspect/random_masks.h"
+#include "maskctl/mask/planes/bands.h"
 #include "support/catch_compat.h"
 
 namespace maskctl {
@@ -95,6 +97,31 @@ TEST_CASE("find: open cells, empty rows and partial tiles from every cell", "[in
       const Range part{queries / 3, queries - queries / 4};
       CHECK(column_runs(plane, k, part) ==
             runs_of(queries, [&](Index q) { return part.contains(q) && pair.dense.get(q, k); }));
+    }
+  }
+}
+
+TEST_CASE("find: a search says how many rows it has passed", "[inspect][find]") {
+  const PlanePtr none = empty_plane(1000, 5);
+  std::vector<Index> said;
+  const RowsPassed passed = [&](Index rows) { said.push_back(rows); };
+  const auto said_of = [&](auto&& search) {
+    said.clear();
+    CHECK_FALSE(search());
+    return said;
+  };
+  for (const Way way : {Way::kForward, Way::kBack}) {
+    const Place from = way == Way::kForward ? Place{-1, 5} : Place{1000, -1};
+    const std::vector<std::vector<Index>> all = {
+        said_of([&] { return next_open(*none, from, way, passed); }),
+        said_of([&] { return next_empty_row(*full_plane(1000, 5), from.query, way, passed); }),
+        said_of([&] {
+          return next_partial_tile(*none, {10, 5}, from, way, passed);
+        })};
+    for (const std::vector<Index>& rows : all) {
+      CHECK(std::ranges::is_sorted(rows));
+      CHECK(std::ssize(rows) > 60);
+      CHECK(rows.back() >= 1000);
     }
   }
 }

@@ -1,6 +1,7 @@
 #include "maskctl/inspect/find/find.h"
 
 #include <algorithm>
+#include <cstdlib>
 
 #include "maskctl/mask/planes/words.h"
 
@@ -23,14 +24,22 @@ Range nearest(Range rows, Index count, Way way) {
                                               : Range{rows.end - count, rows.end});
 }
 
+/// A search of all rows is told of so many times, about.
+constexpr Index kTold = 64;
+
 /// The nearest of `rows` for which `any` holds. `any` takes a range: first longer and longer ones,
 /// then the halves of the first one that has such a row.
 template <typename Any>
-std::optional<Index> nearest_row(Range rows, Way way, Any&& any) {
-  for (Index count = 1; !rows.empty(); count *= 2) {
+std::optional<Index> nearest_row(Range rows, Way way, const RowsPassed& passed, Any&& any) {
+  const Range all = rows;
+  const Index most = std::max<Index>(all.size() / kTold, 1);
+  for (Index count = 1; !rows.empty(); count = std::min(count * 2, most)) {
     Range found = nearest(rows, count, way);
     rows = without(rows, found, way);
-    if (!any(found)) continue;
+    if (!any(found)) {
+      if (passed) passed(all.size() - rows.size());
+      continue;
+    }
     while (found.size() > 1) {
       const Range near = near_half(found, way);
       found = any(near) ? near : without(found, near, way);
@@ -107,26 +116,28 @@ std::vector<Run> column_runs(const Plane& plane, Index key, Range queries) {
   return out;
 }
 
-std::optional<Place> next_open(const Plane& plane, Place from, Way way) {
+std::optional<Place> next_open(const Plane& plane, Place from, Way way, const RowsPassed& passed) {
   const Range all{0, plane.keys()};
   const Range rest = way == Way::kForward ? Range{from.key + 1, plane.keys()} : Range{0, from.key};
   if (const auto key = nearest_key(plane, from.query, rest, way)) return Place{from.query, *key};
-  const auto query = nearest_row(rows_on(plane, from.query, way), way, [&](Range rows) {
+  const auto query = nearest_row(rows_on(plane, from.query, way), way, passed, [&](Range rows) {
     return plane.classify(rows, all) != Fill::kEmpty;
   });
   if (!query) return std::nullopt;
   return Place{*query, nearest_key(plane, *query, all, way).value()};
 }
 
-std::optional<Index> next_empty_row(const Plane& plane, Index from, Way way) {
-  return nearest_row(rows_on(plane, from, way), way, [&](Range rows) {
+std::optional<Index> next_empty_row(const Plane& plane, Index from, Way way,
+                                    const RowsPassed& passed) {
+  return nearest_row(rows_on(plane, from, way), way, passed, [&](Range rows) {
     bool empty = false;
     plane.row_sizes(rows, [&](Range, const Plane::RowSize& size) { empty |= size.keys == 0; });
     return empty;
   });
 }
 
-std::optional<Place> next_partial_tile(const Plane& plane, BlockSize tile, Place from, Way way) {
+std::optional<Place> next_partial_tile(const Plane& plane, BlockSize tile, Place from, Way way,
+                                       const RowsPassed& passed) {
   const Range all{0, ceil_div(plane.keys(), tile.k)};
   const Index at = from.key / tile.k;
   Range tiles = way == Way::kForward ? Range{at + 1, all.end} : Range{0, at};
@@ -137,6 +148,7 @@ std::optional<Place> next_partial_tile(const Plane& plane, BlockSize tile, Place
       return Place{queries.begin, *found * tile.k};
     }
     tiles = all;
+    if (passed) passed((std::abs(row - from.query / tile.q) + 1) * tile.q);
   }
   return std::nullopt;
 }

@@ -1,6 +1,7 @@
 // The nearest cell or row of some kind before or after another: how a reader walks a mask.
 #pragma once
 
+#include <functional>
 #include <optional>
 #include <vector>
 
@@ -17,16 +18,22 @@ struct Place {
 
 enum class Way : std::uint8_t { kForward, kBack };
 
+/// Hears how many rows a search has passed without finding anything.
+using RowsPassed = std::function<void(Index rows)>;
+
 /// The nearest open cell after (or before) `from`. Reads as much of the structure as lies between
 /// the two, and never single cells of rows without any.
-std::optional<Place> next_open(const Plane& plane, Place from, Way way);
+std::optional<Place> next_open(const Plane& plane, Place from, Way way,
+                               const RowsPassed& passed = {});
 
 /// The nearest query after (or before) `from` that sees no key.
-std::optional<Index> next_empty_row(const Plane& plane, Index from, Way way);
+std::optional<Index> next_empty_row(const Plane& plane, Index from, Way way,
+                                    const RowsPassed& passed = {});
 
 /// The first cell of the nearest tile that is neither empty nor full, in the order of tile rows,
 /// then tiles, after (or before) the tile that holds `from`.
-std::optional<Place> next_partial_tile(const Plane& plane, BlockSize tile, Place from, Way way);
+std::optional<Place> next_partial_tile(const Plane& plane, BlockSize tile, Place from, Way way,
+                                       const RowsPassed& passed = {});
 
 /// The keys that one query sees, ascending.
 std::vector<Run> row_runs(const Plane& plane, Index query);
