@@ -24,7 +24,7 @@ using Lines = std::vector<std::string>;
 
 /// Queries before and after the cursor that are asked whether they see its key; fewer where that
 /// takes computing their rows.
-constexpr Index kNearQueries = 2048, kMostComputed = Index{1} << 22;
+constexpr Index kNearQueries = 2048, kMostComputed = Index{1} << 19;
 constexpr Index kTopKeys = 8;
 constexpr Index kReportLines = 9;
 

@@ -352,7 +352,7 @@ bool stops_work(State& state, const std::string& key) {
     state.message = "the search is stopped";
     state.awaited.reset();
   } else if (state.saving) {
-    state.message = fmt::format("stopped; {} is as it was", shown(state.saving->name));
+    state.message = fmt::format("stopped; nothing is written to {}", shown(state.saving->name));
     state.saving.reset();
   } else {
     return false;
