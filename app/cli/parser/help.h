@@ -34,7 +34,7 @@ inline constexpr std::string_view kEveryCommand = "Options of every command";
 /// group.
 std::string by_group(const std::function<std::string(std::string_view group)>& heading,
                      const std::function<std::string(const Command& command)>& line);
-/// The headings of a list, in order, the command's own first: "".
+/// The headings of a list, in order. The first is "", that of the command's own options.
 std::vector<std::string_view> headings(const OptionList& list);
 /// An option, "-o, --output DEST", or a variable of the environment, as pages list it.
 struct HelpEntry {

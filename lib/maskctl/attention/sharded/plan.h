@@ -71,8 +71,8 @@ class ShardPlan {
   Shard shard_of(Index device) const;
   /// True when a device with a lower number has the same shard.
   bool repeats(Index device) const { return repeats(coordinates_of(device)); }
-  /// The devices that differ only along the axes that split collective labels, in order; each has
-  /// the same shard.
+  /// `device` and the devices that differ from it only along mesh axes that split a collective
+  /// label (queries or keys that meet in a ring), in ascending order: each of them gets this list.
   std::vector<Index> ring_of(Index device) const;
   Index devices() const { return mesh_.devices(); }
   /// The mesh without devices that repeat the work of others: one along axes that split nothing.

@@ -17,9 +17,9 @@ namespace maskctl {
 /// One method with its arguments bound.
 using EjkernelCall = std::function<MaskInfo(MaskInfo& info)>;
 
-/// What the steps with these names do instead of what rule.h says. An argument that is not
-/// listed has no counterpart; for example there is no align=, because ejkernel's diagonal is always
-/// top-left.
+/// The steps that mean something else here than in rule.h, each with the call of ejkernel that it
+/// stands for. An argument that is not listed has no counterpart; for example there is no align=,
+/// because ejkernel's diagonal is always top-left.
 ///   causal:offset=N or FILE           apply_causal(offset)
 ///   window:both=W or keys=W or left=,right=; offset=N or FILE; mode=decode|prefill|default;
 ///          index=N or FILE            apply_sliding_window; both= is ejkernel's int, keys=W the
@@ -27,7 +27,7 @@ using EjkernelCall = std::function<MaskInfo(MaskInfo& info)>;
 ///   chunk:size=,offset=               apply_chunked: causal inside a chunk
 ///   tokens:SRC or q=,kv=; combine=, zero=, update=yes|no    apply_token_type_ids
 ///   kv-lengths:SRC or lens=; q_len=, window=, end=          apply_kv_lengths
-/// They make no steps.
+/// These infos describe arguments only: none of them creates a Step.
 std::span<const StepInfo> ejkernel_step_infos();
 /// MaskInfo, for an argument of the table above that our step of the same name does not have: a
 /// BindContext::other_rules.

@@ -20,7 +20,8 @@ struct LintedMask {
 
 /// Inverted and transposed masks.
 void lint_polarity(const LintedMask& linted, Findings& out);
-/// Queries that see nothing or everything, and kernels' first blocks; `opened` is of this mask.
+/// Queries that see nothing or everything, and queries with keys of which none is in the first
+/// block that a kernel visits. `opened`: the opened rows of this mask.
 void lint_rows(const LintedMask& linted, const std::vector<OpenedRows>& opened,
                const Mask* real_queries, bool gives_nan, Findings& out);
 /// Where the queries are among the keys, and axes that were exchanged.

@@ -187,7 +187,7 @@ Reason step_change_inside(Step a, Step b) {
   return out;
 }
 
-/// The steps inside the documents; those of one rule are compared in order.
+/// How the steps inside the documents differ. Steps of one rule are paired in order.
 Reason chain_change(const Chain& a, Chain b) {
   Reason out{"parameter", "", 0};
   const auto add = [&out](const Reason& reason) {

@@ -82,7 +82,8 @@ void renumber(Ids& ids, const std::vector<bool>& open) {
   }
 }
 
-/// For documents whose ids recur, which have too many runs to hash. Nothing for other planes.
+/// The ids of queries and keys of a plane of documents whose ids recur: such planes have too many
+/// runs to hash. Nothing for other planes.
 std::optional<std::pair<Ids, Ids>> ids_of_documents(const Plane& plane) {
   auto classes = clipped_classes(plane);
   auto q = classes ? seen_whole(*classes) : std::nullopt;

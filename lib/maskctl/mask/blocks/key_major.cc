@@ -78,7 +78,7 @@ class ColumnRuns {
 
  private:
   struct Found {
-    Index column;  // from the first of these
+    Index column;  // counted from columns_.begin
     TileRun run;
   };
   void change(Range columns, Fill was, Index row) {

@@ -38,8 +38,8 @@ __device__ void merge(const PagedCall& c, const Tiling& t, const Task& task, int
   }
 }
 
-/// Merges the tiles that were split. As many blocks of threads as a tile has splits divide its
-/// vectors among them.
+/// Merges the tiles that were split. A tile of n splits is merged by n blocks of threads, which
+/// share its vectors.
 __global__ void __launch_bounds__(kMergeThreads)
     merge_tiles(const PagedCall c, const Tiling t, const Scheduled* entries, Index count,
                 const Parts parts, const AnyResult out) {

@@ -104,8 +104,8 @@ class ListCounts {
     Index rows;
   };
 
-  /// Clips of one list mostly ascend, so that neighbouring clips begin and end in the same
-  /// intervals.
+  /// Adds `rows` at an interval, to the last step if that is at the same one: the clips of a list
+  /// mostly ascend, so neighbours usually begin and end in the same intervals, and steps stay few.
   static void step(std::vector<Step>& steps, std::size_t interval, Index rows) {
     if (!steps.empty() && steps.back().interval == interval) {
       steps.back().rows += rows;
