@@ -18,15 +18,17 @@ std::string joined_ranges(std::span<const Range> ranges, std::string_view mark) 
 
 }  // namespace
 
+void append_range(std::vector<Range>& ranges, Range next) {
+  if (!ranges.empty() && ranges.back().end == next.begin) {
+    ranges.back().end = next.end;
+  } else {
+    ranges.push_back(next);
+  }
+}
+
 std::vector<Range> ranges_of(std::span<const Index> numbers) {
   std::vector<Range> out;
-  for (const Index number : numbers) {
-    if (!out.empty() && out.back().end == number) {
-      ++out.back().end;
-    } else {
-      out.push_back({number, number + 1});
-    }
-  }
+  for (const Index number : numbers) append_range(out, {number, number + 1});
   return out;
 }
 

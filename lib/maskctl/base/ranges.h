@@ -12,6 +12,8 @@
 
 namespace maskctl {
 
+/// Adds a range behind all others, joined to the last one where they touch.
+void append_range(std::vector<Range>& ranges, Range next);
 /// The ranges that ascending numbers fill.
 std::vector<Range> ranges_of(std::span<const Index> numbers);
 

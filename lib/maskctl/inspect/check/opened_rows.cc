@@ -2,19 +2,12 @@
 
 #include <algorithm>
 
+#include "maskctl/base/ranges.h"
 #include "maskctl/base/threads.h"
 #include "maskctl/mask/planes/bands.h"
 
 namespace maskctl {
 namespace {
-
-void append(Range rows, std::vector<Range>& out) {
-  if (!out.empty() && out.back().end == rows.begin) {
-    out.back().end = rows.end;
-  } else {
-    out.push_back(rows);
-  }
-}
 
 std::vector<Range> full_rows(const Plane& plane) {
   constexpr Index kRows = 1 << 14;
@@ -22,12 +15,12 @@ std::vector<Range> full_rows(const Plane& plane) {
   parallel_for(std::ssize(parts), [&](Index i) {
     const Range part{i * kRows, std::min((i + 1) * kRows, plane.queries())};
     plane.row_sizes(part, [&](Range rows, const Plane::RowSize& size) {
-      if (size.keys == plane.keys()) append(rows, parts[as_size(i)]);
+      if (size.keys == plane.keys()) append_range(parts[as_size(i)], rows);
     });
   });
   std::vector<Range> out;
   for (const auto& part : parts) {
-    for (const Range& rows : part) append(rows, out);
+    for (const Range& rows : part) append_range(out, rows);
   }
   return out;
 }

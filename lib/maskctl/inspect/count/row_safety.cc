@@ -6,6 +6,7 @@
 #include <mutex>
 
 #include "maskctl/base/error.h"
+#include "maskctl/base/ranges.h"
 #include "maskctl/base/threads.h"
 #include "maskctl/mask/planes/bands.h"
 #include "maskctl/mask/planes/row_lists/row_keys.h"
@@ -27,14 +28,6 @@ std::vector<Range> gaps(const std::vector<Slab>& slabs, Index queries) {
   }
   if (end < queries) out.push_back({end, queries});
   return out;
-}
-
-void append(std::vector<Range>& ranges, Range next) {
-  if (!ranges.empty() && ranges.back().end == next.begin) {
-    ranges.back().end = next.end;
-  } else {
-    ranges.push_back(next);
-  }
 }
 
 /// The block of the first key for equal rows; none if they see no key.
@@ -126,12 +119,12 @@ std::vector<Range> empty_rows(const Plane& plane) {
     auto& part = parts[static_cast<std::size_t>(i)];
     const Range chunk{i * kChunkRows, std::min((i + 1) * kChunkRows, plane.queries())};
     plane.rows(chunk, [&part](Range equal, const Keys& keys) {
-      if (first_open_key(keys) < 0) append(part, equal);
+      if (first_open_key(keys) < 0) append_range(part, equal);
     });
   });
   std::vector<Range> out;
   for (const auto& part : parts) {
-    for (const Range& range : part) append(out, range);
+    for (const Range& range : part) append_range(out, range);
   }
   return out;
 }
