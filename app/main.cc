@@ -1,4 +1,4 @@
-// The program: sets up signals and memory, then runs the command line.
+// The entry point: sets up signals and memory, then runs the command line.
 #include <malloc.h>
 #include <unistd.h>
 
@@ -13,26 +13,30 @@
 
 namespace {
 
-/// The program dies quietly when its output is closed, even if the parent process ignores that.
+/// Restores the default action of SIGPIPE, so that the program ends silently when its output is
+/// closed, even if the parent process ignores that signal.
 void restore_closed_pipe_signal() {
   struct sigaction closed_pipe {};
   closed_pipe.sa_handler = SIG_DFL;
   sigaction(SIGPIPE, &closed_pipe, nullptr);
 }
 
-/// Keeps freed memory in the process: arrays of all kinds and sizes come and go, and each new page
-/// costs a page fault.
+/// Keeps freed memory in the process instead of returning it to the system, because fresh memory
+/// costs page faults when it is touched.
 void keep_freed_memory() {
   maskctl::process_pool().limit(0);
-  mallopt(M_MMAP_THRESHOLD, 32 << 20);  // the allowed maximum; larger arrays are given back
+  // 32 MiB is the largest allowed value; larger arrays are returned to the system when freed.
+  mallopt(M_MMAP_THRESHOLD, 32 << 20);
   mallopt(M_TRIM_THRESHOLD, 1 << 30);
 }
 
-/// Gives the heap 64 MiB at once, on huge pages: a page fault for 2 MiB instead of one for 4 KiB.
+/// Grows the heap by 64 MiB on huge pages, so that there is a page fault per 2 MiB instead of per 4
+/// KiB.
 void grow_heap_on_huge_pages() {
   mallopt(M_TOP_PAD, 64 << 20);
   auto* const end = static_cast<std::byte*>(sbrk(0));
-  void* volatile grows = std::malloc(1 << 20);  // volatile, or the pair of calls may be left out
+  // Volatile, so that the compiler does not remove malloc and free.
+  void* volatile grows = std::malloc(1 << 20);
   std::free(grows);
   const auto* const grown = static_cast<const std::byte*>(sbrk(0));
   maskctl::ask_for_huge_pages(end, static_cast<std::size_t>(grown - end));

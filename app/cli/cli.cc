@@ -1,4 +1,4 @@
-// Parses the command line with CLI11; the only file that includes it.
+// Parses the command line. The only file that includes CLI11.
 #include "app/cli/cli.h"
 
 #include <fmt/format.h>
@@ -49,8 +49,8 @@ std::string version_text() {
       attention::cpu_target());
 }
 
-/// CLI11 would read "-:KEY", an array of a container on standard input, as an option. A blank in
-/// front makes it a value.
+/// CLI11 would take the SOURCE "-:KEY" (an array of a container on standard input) for an option.
+/// So CLI11 gets such a word with a blank in front, which makes it a value.
 constexpr std::string_view kStdinKey = "-:";
 
 std::string unmarked(const std::string& text) {
@@ -76,7 +76,7 @@ void add_options(CLI::App& app, const OptionList& list) {
   for (const Option& option : list.options()) add_option(app, option);
 }
 
-/// Replaces CLI11's messages by ours.
+/// Throws our own message in place of CLI11's.
 [[noreturn]] void rephrase(const CLI::ParseError& error) {
   const std::string text = error.what();
   const std::string option = text.substr(0, text.find(':'));
@@ -86,7 +86,7 @@ void add_options(CLI::App& app, const OptionList& list) {
   usage_error(lower_first(text));
 }
 
-/// Refuses operands that are missing. Those of a command come in a fixed order.
+/// Throws for the first required operand that is missing.
 void check_operands(const Command& command, const OptionList& own, const CLI::App& app) {
   for (const Option& option : own.options()) {
     if (!option.required || app.get_option(option.names)->count() > 0) continue;
@@ -112,7 +112,7 @@ Words words_of(int argc, char** argv) {
   return out;
 }
 
-/// The words of a command line, with what they ask for.
+/// A parsed command line, and how to answer it.
 class CommandLine {
  public:
   explicit CommandLine(Words words);
@@ -138,15 +138,15 @@ CommandLine::CommandLine(Words words) : words_(std::move(words)) {
   app_.allow_extras();
   app_.set_help_flag("-h,--help");
   app_.set_help_all_flag("--help-all");
-  app_.set_version_flag("-V,--version", "");  // the flag is answered below
+  app_.set_version_flag("-V,--version", "");  // only declares the flag; answer() handles it
   add_options(app_, common_);
   add_options(app_, own_);
 }
 
-/// Refuses words that neither the program nor the command knows.
+/// Throws for the first word that is neither known to the program nor to the command.
 void CommandLine::refuse_extras() const {
   Words extras = app_.remaining();
-  std::erase(extras, "--");  // CLI11 leaves the "--" itself among them
+  std::erase(extras, "--");  // CLI11 counts the "--" itself among the remaining words
   if (!extras.empty()) usage_error(unknown_word(extras.front(), command_, own_));
 }
 
@@ -156,7 +156,7 @@ int CommandLine::help(HelpScope scope) const {
   return 0;
 }
 
-/// Whether this process prints: all ranks do the same, and the first speaks for them.
+/// True if this process prints errors. All MPI ranks run the same command, and only rank 0 prints.
 bool speaks() { return launched_rank().value_or(LaunchedRank{}).rank == 0; }
 
 FrontEnd front_end() {
@@ -184,7 +184,7 @@ int CommandLine::answer() {
 int CommandLine::run() {
   read_environment(settings_);
   try {
-    app_.parse(Words(words_.rbegin(), words_.rend()));  // the order that CLI11 expects
+    app_.parse(Words(words_.rbegin(), words_.rend()));  // CLI11 expects the words in reverse order
   } catch (const CLI::CallForHelp&) {
     return help(HelpScope::kOwn);
   } catch (const CLI::CallForAllHelp&) {
@@ -204,8 +204,8 @@ int CommandLine::run() {
   return answer();
 }
 
-/// Words with which completion scripts and the build call this program. They are not commands:
-/// nobody types them.
+/// First words with which completion scripts and the build call this program. They are not listed
+/// as commands, because users do not type them.
 struct Internal {
   std::string_view word;
   std::string (*answer)(std::span<const std::string> words);
@@ -221,7 +221,7 @@ constexpr Internal kInternal[] = {
     {"__markdown", [](std::span<const std::string>) { return options_markdown(); }},
 };
 
-/// Prints the answer if the words are one of these calls; false if they are not.
+/// If the first word is one of kInternal, prints its answer and returns true.
 bool answer_internal(std::span<const std::string> words) {
   const auto* const row =
       std::ranges::find(kInternal, words.empty() ? "" : words.front(), &Internal::word);
@@ -246,7 +246,7 @@ int run(int argc, char** argv) {
   } catch (const Error& error) {
     if (const std::string raised = ejkernel::raised_text(error); !raised.empty())
       return fail(raised);
-    // A rank that was told to stop says nothing: whoever stopped it reports the reason.
+    // A rank that was told to stop prints nothing; the process that stopped it reports the reason.
     if (error.code() == Errc::kCancelled && launched_rank()) return 2;
     return fail(message_of(error));
   } catch (const std::bad_alloc&) {

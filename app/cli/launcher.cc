@@ -20,7 +20,8 @@
 namespace maskctl::app {
 namespace {
 
-/// How launchers of OpenMPI and MPICH name a rank and the number of ranks.
+/// The environment variables in which OpenMPI and MPICH give the rank, the number of ranks, and the
+/// number of ranks on this host.
 struct Names {
   const char *rank, *size, *on_host;
 };
@@ -28,9 +29,9 @@ constexpr Names kNames[] = {
     {"OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_LOCAL_SIZE"},
     {"PMI_RANK", "PMI_SIZE", "MPI_LOCALNRANKS"}};
 
-pid_t supervisor = 0, supervised = 0;  // the process that waits, and the one that works
+pid_t supervisor = 0, supervised = 0;  // the process that waits, and its child that works
 
-/// Signals by which a launcher ends all ranks; it sends them to the process that waits.
+/// The signals with which a launcher ends all ranks. It sends them to the supervisor.
 constexpr int kStops[] = {SIGTERM, SIGINT, SIGHUP};
 volatile std::sig_atomic_t launcher_stops = 0;
 
@@ -39,7 +40,8 @@ void pass_on(int number) {
   kill(supervised, number);
 }
 
-/// The signal that ended a process; 0: none. Those of kStops become statuses (stop_signals.h).
+/// The signal that ended a process, or 0. A process that handles one of kStops exits with status
+/// 128 + number (stop_signals.h).
 int signal_of(int status) {
   if (WIFSIGNALED(status)) return WTERMSIG(status);
   const auto* const stop = std::ranges::find(kStops, WEXITSTATUS(status) - 128);
@@ -80,7 +82,7 @@ void supervise_rank() {
   if (!own) return;
   supervisor = getpid();
   supervised = fork();
-  if (supervised < 0) return;  // no process to spare: go on without a supervisor
+  if (supervised < 0) return;  // fork() failed: continue without a supervisor
   if (supervised == 0) {
     prctl(PR_SET_PDEATHSIG, SIGTERM);
     if (getppid() != supervisor) _exit(2);

@@ -1,4 +1,4 @@
-// Processes that mpirun has started, each a rank.
+// Detects processes that mpirun has started, and supervises them.
 #pragma once
 
 #include <optional>
@@ -7,22 +7,22 @@ namespace maskctl::app {
 
 struct LaunchedRank {
   int rank = 0, size = 1;
-  int on_host = 1;  // how many of them share this machine
+  int on_host = 1;  // number of ranks on this machine
 };
-/// Which rank the launcher says this process is; nothing when none has started it.
+/// The rank of this process according to the launcher; nothing if no launcher has started it.
 std::optional<LaunchedRank> launched_rank();
 
-/// How many threads a rank has unless somebody says it: its share of the cores, and no more than it
-/// may run on.
+/// The default number of threads of a rank: the cores of this host divided by its ranks here, but
+/// not more than the cores that this process is allowed to use.
 int threads_of(const LaunchedRank& rank);
 
-/// In a rank the work goes on in a child, which this process waits for: it then ends with the
-/// child's status, or says in one line that the rank was killed and ends with 2. A launcher would
-/// give the number of the signal instead. The child ends with this process. Does nothing in a
-/// process that no launcher has started. Call it before any thread begins.
+/// In a process started by a launcher, forks: the child continues with the work, and this process
+/// waits for it and exits with its status. If the child is killed, this process prints a line that
+/// says so and exits with 2; otherwise the launcher would only report a signal number. The child
+/// ends when this process does. Does nothing without a launcher. Call it before any thread starts.
 void supervise_rank();
-/// In such a child, says in one line that the process waiting for it was killed, if it was: the
-/// launcher then ends all ranks without a reason.
+/// In the child: if the waiting process was killed, prints a line that says so, because the
+/// launcher will end all ranks without a reason.
 void report_lost_supervisor();
 
 }  // namespace maskctl::app

@@ -1,4 +1,4 @@
-// A line on stderr for work that takes a while.
+// Shows the progress of long work in a line on stderr.
 #pragma once
 
 #include <string>
@@ -7,8 +7,8 @@
 
 namespace maskctl::app {
 
-/// The line is first drawn after half a second, then at most ten times a second, and cleared at the
-/// end. Empty if stderr is not a terminal that can clear a line, or CI is set.
+/// Draws the line after half a second, then at most ten times a second, and erases it at the end.
+/// Returns an empty function if stderr is not a terminal that can erase a line, or if CI is set.
 Progress progress_line(std::string label);
 
 }  // namespace maskctl::app

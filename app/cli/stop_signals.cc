@@ -17,7 +17,7 @@ bool is_ignored(int number) {
   return sigaction(number, nullptr, &action) == 0 && action.sa_handler == SIG_IGN;
 }
 
-/// Removes half-written files, then ends the way the shell expects for the signal.
+/// Removes half-written files, then exits with the status that shells expect for the signal.
 [[noreturn]] void end(int number) {
   remove_temporary_files();
   _exit(128 + number);
@@ -28,9 +28,10 @@ bool is_ignored(int number) {
 StopSignals::StopSignals(std::function<void()> stop) : stop_(std::move(stop)) {
   sigemptyset(&signals_);
   for (const int number : {SIGINT, SIGTERM, SIGHUP}) {
-    if (!is_ignored(number)) sigaddset(&signals_, number);  // as under nohup
+    // Ignored signals stay ignored, as under nohup.
+    if (!is_ignored(number)) sigaddset(&signals_, number);
   }
-  sigaddset(&signals_, SIGUSR1);  // how the destructor wakes the thread
+  sigaddset(&signals_, SIGUSR1);  // the destructor wakes the thread with it
   pthread_sigmask(SIG_BLOCK, &signals_, nullptr);
   thread_ = std::thread([this] { wait(); });
 }

@@ -1,4 +1,4 @@
-// Ctrl-C and its like: work is asked to stop, and the program ends soon whether it heeds that or
+// Handles Ctrl-C and similar signals: asks the work to stop, and ends the program even if it does
 // not.
 #pragma once
 
@@ -9,9 +9,10 @@
 
 namespace maskctl::app {
 
-/// While it lives, SIGINT, SIGTERM and SIGHUP call `stop` on a thread of its own; signals that the
-/// parent process ignores stay ignored. The program then ends with status 128 + number: when this
-/// object is destroyed, or after 50 ms. Create it before other threads.
+/// While an object of this class exists, SIGINT, SIGTERM and SIGHUP make its thread call `stop`.
+/// The program then exits with status 128 + signal number, when the object is destroyed or after 50
+/// ms, whichever is first. Signals that the parent process ignores stay ignored. Create it before
+/// other threads.
 class StopSignals {
  public:
   explicit StopSignals(std::function<void()> stop);

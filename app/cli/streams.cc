@@ -13,7 +13,8 @@ namespace maskctl::app {
 
 void write_stdout(std::string_view text) {
   write_all(STDOUT_FILENO, std::as_bytes(std::span(text)), "standard output");
-  if (close(STDOUT_FILENO) != 0 && errno != EINTR) {  // some file systems report a full disk here
+  // Some file systems report a full disk only in close().
+  if (close(STDOUT_FILENO) != 0 && errno != EINTR) {
     throw Error(Errc::kIo, fmt::format("cannot write standard output: {}", std::strerror(errno)));
   }
 }

@@ -1,4 +1,4 @@
-// Queries the terminal.
+// Queries the terminal and the environment.
 #include "app/cli/terminal.h"
 
 #include <langinfo.h>
@@ -48,7 +48,8 @@ bool use_color(When when) {
 
 bool utf8_locale() {
   if (std::setlocale(LC_CTYPE, "")) return std::strcmp(nl_langinfo(CODESET), "UTF-8") == 0;
-  // The locale is set but not installed; its name still says what the terminal shows.
+  // The locale may be set, but not installed. Its name still tells whether the terminal shows
+  // UTF-8.
   for (const char* name : {"LC_ALL", "LC_CTYPE", "LANG"}) {
     const std::string_view locale = environment(name);
     if (locale.empty()) continue;

@@ -1,4 +1,4 @@
-// What the terminal and the environment say: size, colour, UTF-8.
+// The properties of the terminal: size, colour, UTF-8.
 #pragma once
 
 #include "app/session/session.h"
@@ -7,9 +7,9 @@
 namespace maskctl::app {
 
 bool is_terminal(int fd);
-/// How to draw on stdout in that style. UTF-8 is decided by the locale. Colour is decided by
-/// `color`; for kAuto by NO_COLOR, CLICOLOR_FORCE, TERM=dumb, in that order, then by whether stdout
-/// is a terminal. Columns are COLUMNS if that is a number above 0, else the terminal's, else 80.
-/// Rows are the terminal's, else 48.
+/// The options for drawing on stdout. The locale decides about UTF-8. `color` decides about colour;
+/// for kAuto, the first of NO_COLOR, CLICOLOR_FORCE and TERM=dumb that is set decides, else whether
+/// stdout is a terminal. The width is COLUMNS if that is above 0, else that of the terminal, else
+/// 80; the height is that of the terminal, else 48.
 DrawOptions stdout_drawing(Style style, When color);
 }  // namespace maskctl::app

@@ -1,4 +1,5 @@
-// A build without ejkernel: what needs it is refused with the option of the build that has it.
+// Replaces the other files of this folder in a build without ejkernel. What needs ejkernel is
+// refused with a message that names the build option.
 #include <fmt/format.h>
 
 #include "app/cli/environment.h"
@@ -23,7 +24,7 @@ void require(std::string_view asked) { refuse(asked); }
 
 std::string raised_text(const Error&) { return ""; }
 
-void start_trace(bool) {}  // no functions of ejkernel to trace
+void start_trace(bool) {}  // nothing to trace without ejkernel
 
 const ObjectKind* stored_object() {
   static constexpr ObjectKind kRefused = {
@@ -66,7 +67,7 @@ std::unique_ptr<attention::CallRunner> configured_runner(const ConfigChoice& cho
 
 void print_recorded(const attention::CallRunner&) {}
 
-/// Backends without ejkernel's names for them.
+/// The rows of `backends`, without ejkernel's names for platforms and devices.
 std::vector<BackendLine> backend_lines(std::string_view operation) {
   std::vector<BackendLine> out;
   for (const std::string_view name : attention::backend_names()) {

@@ -1,4 +1,4 @@
-// Calls with the configs of ejkernel, and its names of backends.
+// Runs calls with ejkernel's kernel configs, and translates its names of backends.
 #include <fmt/format.h>
 
 #include "app/cli/environment.h"

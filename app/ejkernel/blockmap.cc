@@ -1,4 +1,4 @@
-// The blocks of a mask as block-sparse kernels load them.
+// The command `blockmap`: the blocks of a mask in the form in which block-sparse kernels load them.
 #include <fmt/format.h>
 
 #include "app/ejkernel/commands.h"
@@ -42,7 +42,7 @@ lazy::BlockInfoOptions info_options(const BlockmapOptions& options) {
   return out;
 }
 
-/// The heads [H,Q,K] of one batch, for the dynamic form.
+/// The cells of one batch as a dense tensor [H,Q,K], for --dynamic.
 Tensor dense_heads(const Mask& mask, Index batch, Index max_bytes) {
   const Mask one =
       sliced(mask, {batch, batch + 1}, {0, mask.heads()}, {0, mask.queries()}, {0, mask.keys()});

@@ -1,4 +1,4 @@
-// apply, why and show of a MaskInfo.
+// The commands apply, why and show for a MaskInfo.
 #include "app/ejkernel/commands.h"
 
 #include "app/ejkernel/sources.h"

@@ -1,4 +1,4 @@
-// What commands do with ejkernel, one function for each.
+// The parts of commands that need ejkernel, one function for each.
 #pragma once
 
 #include <functional>
@@ -21,11 +21,12 @@
 
 namespace maskctl::app::ejkernel {
 
-// Commands with --semantics ejkernel: a SOURCE as a MaskInfo, its steps as calls of methods.
-/// What `apply` writes.
+// Commands with --semantics ejkernel: the SOURCE is read as a MaskInfo, and its methods are called
+// for the steps.
+/// Applies the steps and writes the result of `apply`.
 void apply(Loader& loader, const std::string& source, const OutputOptions& output,
            Session& session);
-/// The mask after the steps, and what decides a cell of it.
+/// The mask after the steps, and a function that says which step decides a cell.
 struct Explained {
   Mask mask;
   std::function<Why(const Cell& cell)> why;
@@ -33,13 +34,13 @@ struct Explained {
 Explained explained(Loader& loader, const std::string& source);
 InfoReport info(Loader& loader, const std::string& source, const MeshOptions& mesh,
                 Session& session);
-/// The array that `info --print` asks for; null for None.
+/// The array that `info --print` asks for; a null pointer stands for Python's None.
 std::shared_ptr<const Tensor> printed(Loader& loader, const std::string& source,
                                       const PrintOptions& print);
-/// The mask and the ids that `show` draws in our way.
+/// The mask and segment ids after the steps, for `show` to draw in its usual style.
 LoadedMask drawn(Loader& loader, const std::string& source);
 
-/// What `show --style ejkernel` is to draw.
+/// Options of `show --style ejkernel`.
 struct VisualizeRequest {
   std::optional<BlockSize> block;
   Index batch = 0, head = 0;
@@ -47,24 +48,26 @@ struct VisualizeRequest {
   bool fit = true, ascii = false, segments = true;
 };
 std::string visualized(Loader& loader, const std::string& source, const VisualizeRequest& request);
-/// ejkernel's drawing of a Mask; `panel` is its batch and head.
+/// Draws the mask as ejkernel does; `panel` says which batch and head.
 std::string visualized(const Mask& mask, const Panel& panel, const VisualizeRequest& request);
 
-// Attention.
-/// The other name of an argument, for lists: "; ejkernel's inputs"; empty where it has none.
+// Commands that run attention.
+/// ejkernel's name of an argument, as lists of arguments show it: "; ejkernel's inputs". Empty if
+/// it has none.
 std::string alias_text(const attention::Field& field);
-/// The backend that platform=NAME asks for.
+/// The backend for platform=NAME, ejkernel's way to choose one.
 attention::Backend backend_of_platform(std::string_view name);
-/// Runs calls with configs. Null when neither an option nor EJKERNEL_AUTOTUNE_POLICY asks for
-/// configs; operations then run at once. Throws Error(kInvalidArgument) naming the variable.
+/// Returns an object that runs calls with chosen kernel configs. Null if neither an option nor
+/// EJKERNEL_AUTOTUNE_POLICY asks for configs; the operation is then called directly. Throws
+/// Error(kInvalidArgument) if an environment variable has an unknown value.
 std::unique_ptr<attention::CallRunner> configured_runner(const ConfigChoice& choice,
                                                          const Session& session);
-/// One line on stderr for each call that such a runner has kept.
+/// Prints a line on stderr for each call that the runner has recorded.
 void print_recorded(const attention::CallRunner& runner);
-/// The lines of `backends` about an operation.
+/// The rows of `backends` for one operation.
 std::vector<BackendLine> backend_lines(std::string_view operation);
 
-/// The whole answer of `blockmap`.
+/// Runs the command `blockmap`.
 Answer blockmap(const BlockmapOptions& options, Session& session);
 
 }  // namespace maskctl::app::ejkernel

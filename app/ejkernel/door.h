@@ -1,6 +1,5 @@
-// What the command asks of ejkernel wherever it is: sources, errors, traces. commands.h has what
-// commands ask. The files of this folder answer; in a build without ejkernel, absent.cc alone is
-// linked, and refuses.
+// What the tool needs from ejkernel besides single commands (commands.h): SOURCEs, errors, traces.
+// A build without ejkernel links only absent.cc of this folder, which refuses what needs ejkernel.
 #pragma once
 
 #include <optional>
@@ -13,19 +12,22 @@
 
 namespace maskctl::app::ejkernel {
 
-/// Throws Error(kUnsupported) in a build without ejkernel; `asked` is what asked for it:
-/// "--style ejkernel".
+/// Throws Error(kUnsupported) in a build without ejkernel. `asked` is what the user wrote, for the
+/// message: "--style ejkernel".
 void require(std::string_view asked);
 
-/// What the command says of an exception that ejkernel raises; empty for other errors.
+/// The message for an exception that ejkernel would raise in Python: "ejkernel raises ValueError:
+/// ..."; empty for other errors.
 std::string raised_text(const Error& error);
-/// Sends the trace of MaskInfo to stderr. `announced`: a line says first that tracing is on.
+/// Writes a trace of MaskInfo's methods to stderr. If `announced`, its first line says that tracing
+/// is on.
 void start_trace(bool announced);
 
 // SOURCEs.
-/// A stored MaskInfo, for MaskReadOptions.
+/// How to read a MaskInfo that is stored in a container; for MaskReadOptions::object.
 const ObjectKind* stored_object();
-/// Whether ejkernel's step of that name takes an argument that our step lacks; for BindContext.
+/// The function for BindContext::other_rules. The result is set if ejkernel's `step` takes
+/// `argument`, but maskctl's step of the same name does not.
 std::optional<OtherRules> other_rules(std::string_view step, std::string_view argument);
 
 }  // namespace maskctl::app::ejkernel

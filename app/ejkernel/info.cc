@@ -1,4 +1,4 @@
-// Properties, arrays and shardings of a MaskInfo.
+// The command `info` for a MaskInfo: properties, arrays and shardings.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -36,7 +36,7 @@ AxisName axis_of(Names names) {
   return names;
 }
 
-/// Drops names that the mesh lacks, and notes each once.
+/// The axis without the names that the mesh lacks. Adds each of these to `dropped`, once.
 AxisName in_mesh(const AxisName& axis, const Mesh& mesh, Names& dropped) {
   Names kept;
   for (const std::string& name : names_of(axis)) {
@@ -61,7 +61,8 @@ MaskInfo without_missing_axes(const MaskInfo& info, const Mesh& mesh, bool seque
   return MaskInfo(std::move(fields));
 }
 
-/// Reads each property on a separate copy, because reading one may change the next.
+/// Collects all properties. Each is read from its own copy, because reading a property may change
+/// the MaskInfo.
 MaskInfoReport report_of(const MaskInfo& info) {
   MaskInfoReport report;
   report.repr = info.repr();
@@ -85,7 +86,7 @@ MaskInfoReport report_of(const MaskInfo& info) {
   return report;
 }
 
-/// Replaces the axis names of `info` by those of --axes.
+/// A copy of `info` whose axis names are those of --axes.
 MaskInfo with_axes(const MaskInfo& info, const std::string& axes) {
   if (axes.empty()) return info;
   static constexpr std::array<std::string_view, 4> kAxes = {"batch", "heads", "kv-heads",
@@ -112,7 +113,8 @@ MaskInfo with_axes(const MaskInfo& info, const std::string& axes) {
   return MaskInfo(std::move(fields));
 }
 
-/// Drops axes that the mesh lacks, with a note, unless --strict is given.
+/// How the mesh splits the arrays. Unless --strict is given, axis names that the mesh lacks are
+/// dropped with a note.
 MeshReport mesh_report(const MaskInfo& info, const MeshOptions& options, Session& session) {
   constexpr Index kMostDevices = 65536;
   const Mesh mesh = mesh_from_text(options.mesh);
@@ -145,8 +147,9 @@ MeshReport mesh_report(const MaskInfo& info, const MeshOptions& options, Session
   return report;
 }
 
-// One array, computed as ejkernel computes it. Ids take the argument of mask_to_segment_ids,
-// lengths those of get_or_compute_qkv_cu_seqlens and attention_mask_to_qkv_cu_seqlens.
+// Functions that compute one array as ejkernel does. Options of --print choose the function of
+// ejkernel: mask_to_segment_ids for --per-head, get_or_compute_qkv_cu_seqlens for --max-segments,
+// attention_mask_to_qkv_cu_seqlens for --reduce-heads.
 
 QkvArrays ids(MaskInfo& info, const PrintOptions& print) {
   if (print.per_head) return mask_to_segment_ids(info.attention_mask(), true);
@@ -172,7 +175,7 @@ Array read(MaskInfo& info, const PrintOptions&, Index) {
 }
 
 using Read = Array (*)(MaskInfo& info, const PrintOptions& print, Index max_bytes);
-/// In the order of kPrintedArrays.
+/// One function for each name in kPrintedArrays, in the same order.
 constexpr Read kReaders[] = {
     [](auto& info, auto&, Index most) { return make_array(info.attention_mask().tensor(most)); },
     [](auto& info, auto&, Index most) {

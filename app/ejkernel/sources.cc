@@ -1,4 +1,4 @@
-// SOURCEs as MaskInfo, and what the command says of ejkernel beside them.
+// Reads SOURCEs as MaskInfo, and formats ejkernel's exceptions.
 #include "app/ejkernel/sources.h"
 
 #include <fmt/format.h>
@@ -22,7 +22,8 @@ Index largest(const Tensor& ends) {
   return values.empty() ? 0 : std::max<Index>(0, std::ranges::max(values));
 }
 
-/// The MaskInfo that ejkernel makes of cumulative lengths, also of those that maskctl refuses.
+/// Makes a MaskInfo from start-end pairs (cu_seqlens in ejkernel) as ejkernel does, including pairs
+/// that maskctl refuses.
 MaskInfo info_of_pairs(Loader& loader, const std::string& source) {
   const auto two = two_sources(source);
   const Tensor q = loader.array(two ? two->q : source);
@@ -42,7 +43,7 @@ MaskInfo read_info(Loader& loader, const std::string& source) {
   }
   const bool generated = loader.generates(source);
   if (how.as == ArrayKind::kPadding && !is_generator(source)) {
-    const MaskArray valid(loader.array(source));  // may hold any numbers
+    const MaskArray valid(loader.array(source));  // elements other than 0 and 1 are allowed here
     return MaskInfo::from_attention_mask(valid, !how.keep_value_is_zero);
   }
   if (how.as == ArrayKind::kPairs && !is_generator(source)) return info_of_pairs(loader, source);
@@ -60,7 +61,7 @@ MaskInfo info_of(Loader& loader, const std::string& source) {
 
 void require(std::string_view) {}
 
-/// One line, whatever the message contains.
+/// The message is a single line: line breaks become blanks.
 std::string raised_text(const Error& error) {
   const auto* raised = dynamic_cast<const PythonError*>(&error);
   if (!raised) return "";

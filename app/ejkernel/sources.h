@@ -1,4 +1,4 @@
-// SOURCEs as MaskInfo; private to this folder.
+// Reads SOURCEs as MaskInfo; only for files of this folder.
 #pragma once
 
 #include <string>
@@ -8,11 +8,12 @@
 
 namespace maskctl::app::ejkernel {
 
-/// A stored MaskInfo, or one made by the constructor for its kind.
+/// Reads a MaskInfo, or makes one from another kind of SOURCE with the matching constructor of
+/// ejkernel.
 MaskInfo read_info(Loader& loader, const std::string& source);
-/// The MaskInfo after all steps, applied as calls of its methods.
+/// Applies all steps of the loader's options as calls of MaskInfo's methods.
 MaskInfo with_steps(Loader& loader, MaskInfo info);
-/// read_info(), then with_steps().
+/// read_info() followed by with_steps().
 MaskInfo info_of(Loader& loader, const std::string& source);
 
 }  // namespace maskctl::app::ejkernel

@@ -16,7 +16,7 @@ using namespace hdf5_protocol;
 constexpr int kMaxRank = 8;
 constexpr Index kMaxChunkBytes = Index{256} << 20;
 
-/// Nothing when the product of the extents and the size does not fit.
+/// The size of a dataset in bytes; nothing if it does not fit an Index.
 std::optional<Index> total_bytes(const Extents& extents, hsize_t element_bytes) {
   std::vector<Index> factors;
   for (const hsize_t extent : extents) {
@@ -53,7 +53,7 @@ Extents chunk_of(hid_t plist) {
 struct Filter {
   H5Z_filter_t id;
   std::string name;
-  unsigned level = 0;  // the filter's first parameter
+  unsigned level = 0;  // first parameter of the filter, for gzip the compression level
 };
 
 std::vector<Filter> all_filters(hid_t plist) {
@@ -158,7 +158,8 @@ Dataset open_dataset(hid_t file, const std::string& path, Index max_bytes) {
   const Handle object(H5Oopen(file, path.c_str(), H5P_DEFAULT));
   if (!object.valid()) refuse_missing(file, path);
   if (H5Iget_type(object.get()) != H5I_DATASET) refuse_group(file, path);
-  // A cache copies every chunk once more, but saves unpacking it again when boxes cut chunks.
+  // The data is read in boxes (slabs.h). The chunk cache costs a copy of each chunk, but then a
+  // chunk that is in several boxes is decompressed only once.
   const Handle access = checked(H5Pcreate(H5P_DATASET_ACCESS), "set up reading");
   H5Pset_chunk_cache(access.get(), 521, std::size_t{16} << 20U, 1.0);
   out.id = checked(H5Dopen2(file, path.c_str(), access.get()), "open the dataset");

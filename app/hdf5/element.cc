@@ -8,7 +8,7 @@
 namespace maskctl::hdf5 {
 namespace {
 
-/// '<', '>' or '|'; nothing for other orders.
+/// The byte order as numpy writes it: '<', '>', or '|' for single bytes; nothing for other orders.
 std::optional<char> order_of(hid_t type) {
   if (H5Tget_size(type) == 1) return '|';
   const H5T_order_t order = H5Tget_order(type);
@@ -17,7 +17,7 @@ std::optional<char> order_of(hid_t type) {
   return std::nullopt;
 }
 
-/// True when there are no padding bits around the number.
+/// True if the number uses all bits of its bytes, without padding bits.
 bool fills_its_bytes(hid_t type) {
   return H5Tget_precision(type) == 8 * H5Tget_size(type) && H5Tget_offset(type) == 0;
 }
@@ -74,11 +74,11 @@ std::vector<std::string> member_names(hid_t type) {
   return out;
 }
 
-/// h5py's bool: one byte, FALSE = 0, TRUE = 1.
+/// True for the bool of h5py: a one-byte enumeration with FALSE = 0 and TRUE = 1.
 bool is_bool(hid_t type) {
   if (H5Tget_size(type) != 1 || H5Tget_nmembers(type) != 2) return false;
   if (member_names(type) != std::vector<std::string>{"FALSE", "TRUE"}) return false;
-  // The value is copied in the size of the base type, here one byte.
+  // H5Tget_member_value() copies a value in the size of the base type, here one byte.
   for (unsigned i = 0; i < 2; ++i) {
     unsigned char value = 0xFF;
     if (H5Tget_member_value(type, i, &value) < 0 || value != i) return false;
@@ -129,8 +129,8 @@ Handle bool_type() {
   return type;
 }
 
-/// The HDF5 types that have a descr. A function, because H5T_* may be read only after the library
-/// has started.
+/// The HDF5 type of a descr. This is a function because the H5T_* constants are valid only after
+/// the library has started.
 hid_t standard_type(std::string_view descr) {
   if (descr == "|i1") return H5T_STD_I8LE;
   if (descr == "<i2") return H5T_STD_I16LE;

@@ -16,7 +16,7 @@ herr_t take_text(unsigned, const H5E_error2_t* error, void* text) {
   return 0;
 }
 
-/// Starts the library, which reads its environment at that time.
+/// Starts the HDF5 library. It reads the environment only now.
 void start_library(const char* locking) {
   setenv("HDF5_USE_FILE_LOCKING", locking, 1);
   H5dont_atexit();
@@ -39,7 +39,8 @@ hid_t open_with(hid_t plist, const std::string& path, Access access) {
   return H5Fopen(path.c_str(), H5F_ACC_RDONLY, plist);
 }
 
-/// The error must be taken before the next call: even closing an id clears it.
+/// A file, or the error from opening it. The error is stored at once, because any later call to the
+/// library clears it, even one that closes an id.
 struct Opened {
   Handle file;
   std::string error;
@@ -47,7 +48,7 @@ struct Opened {
 
 Opened try_open(const std::string& path, Access access) {
   const Handle plist(H5Pcreate(H5P_FILE_ACCESS));
-  // Files can name drivers, some of which read further files; this is the plain driver.
+  // A file can ask for a driver that reads further files; force the plain POSIX driver instead.
   H5Pset_fapl_sec2(plist.get());
   const bool in_memory = path == kStandardInput || path == kStandardOutput;
   if (path == kStandardInput) use_standard_input(plist.get());
@@ -57,7 +58,8 @@ Opened try_open(const std::string& path, Access access) {
   return out;
 }
 
-/// True for file systems without locks; a file that is locked by someone else is another matter.
+/// True if a file could not be opened because its file system has no locks; false if another
+/// process has locked it, and for errors that are not about locks.
 bool lock_is_impossible(const std::string& error) {
   return error.find("lock") != std::string::npos &&
          error.find("temporarily unavailable") == std::string::npos;
@@ -94,7 +96,7 @@ void check(herr_t status, const std::string& what) {
 }
 
 void prepare_library() {
-  clearenv();  // removes HDF5_PLUGIN_PATH, HDF5_DRIVER and so on
+  clearenv();  // removes HDF5_PLUGIN_PATH, HDF5_DRIVER and the like
   start_library("BEST_EFFORT");
 }
 

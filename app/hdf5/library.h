@@ -1,4 +1,5 @@
-// Wraps the HDF5 library: owned ids, errors as exceptions, one file and no other.
+// Wraps the HDF5 library: ids that close themselves, errors as exceptions, and access to a single
+// file.
 #pragma once
 
 #include <hdf5.h>
@@ -10,13 +11,13 @@
 
 namespace maskctl::hdf5 {
 
-/// An error that ends the program with status 1.
+/// An error that ends this program with status 1.
 struct Failure {
-  const char* code;  // see hdf5_protocol.h
+  const char* code;  // one of the codes in hdf5_protocol.h
   std::string text;
 };
 
-/// Owns an id and closes what it refers to.
+/// Owns an HDF5 id and closes the object behind it.
 class Handle {
  public:
   Handle() = default;
@@ -36,21 +37,20 @@ class Handle {
   hid_t id_ = -1;
 };
 
-/// The innermost message of the last failed call.
+/// The innermost message of the last call that failed.
 std::string last_error();
 
-/// Throws Failure(format): "cannot `what`: the last error".
+/// Throws Failure(format) with the text "cannot `what`: " and last_error().
 [[noreturn]] void fail(const std::string& what);
 Handle checked(hid_t id, const std::string& what);
 void check(herr_t status, const std::string& what);
 
-/// Silences the library, prevents it from loading plugins and from following links to other files,
-/// and adds the lzf filter.
+/// Silences error output, forbids plugins and links to other files, and registers the lzf filter.
 void prepare_library();
 
 enum class Access { kRead, kCreate, kAppend };
 
-/// Opens the file; from then on this process cannot open any other.
+/// Opens the file. After that, this process cannot open any other file.
 Handle open_file(const std::string& path, Access access);
 
 }  // namespace maskctl::hdf5

@@ -1,4 +1,4 @@
-// The verb "list": lists objects, and attributes as text.
+// The verb "list": prints the objects of a file, and their attributes as text.
 #include <array>
 #include <cinttypes>
 #include <cstdio>
@@ -92,14 +92,14 @@ std::string value_text(hid_t attribute, hid_t type, hid_t space) {
   return class_of(type);
 }
 
-/// Only collects names, because an exception must not pass through the library.
+/// Only collects names. It must not throw, because its caller is C code.
 herr_t take_name(hid_t, const char* name, const H5A_info_t*, void* names) {
   static_cast<std::vector<std::string>*>(names)->emplace_back(name);
   return 0;
 }
 
-/// Calls f and drops what it throws: an object that cannot be read must not hide the rest of the
-/// file.
+/// Calls f; if f throws, reports the object as unreadable so that the rest of the file is still
+/// listed.
 template <typename F>
 void put_or_say_why(const std::string& path, const F& f) {
   try {
@@ -128,7 +128,7 @@ void put_dataset(hid_t file, const std::string& path) {
   const Handle id = checked(H5Dopen2(file, path.c_str(), H5P_DEFAULT), "open " + path);
   const Handle plist = checked(H5Dget_create_plist(id.get()), "read the layout of " + path);
   const Handle type = checked(H5Dget_type(id.get()), "read the element type of " + path);
-  // Asking a virtual dataset for its shape would open its sources.
+  // The shape of a virtual dataset is not read, because that would open its source files.
   std::string shape = "null";
   if (H5Pget_layout(plist.get()) != H5D_VIRTUAL) {
     const Handle space = checked(H5Dget_space(id.get()), "read the shape of " + path);

@@ -6,14 +6,14 @@
 namespace maskctl::hdf5 {
 namespace {
 
-constexpr std::size_t kMaxRatio = 100;  // three bytes expand to at most 264
+constexpr std::size_t kMaxRatio = 100;  // output bytes per input byte; LZF reaches at most 264 / 3
 
 using Byte = unsigned char;
 
-/// The format: a control byte c < 32 is followed by c + 1 literal bytes; any other c repeats (c >>
-/// 5) + 2 bytes (if c >> 5 is 7, plus the next byte) from ((c & 31) << 8 | next byte) + 1 bytes
-/// ago. Returns the number of bytes made, or 0 when the data is corrupt or `capacity` is too small
-/// (`*full`).
+/// Decompresses LZF. A control byte c < 32 is followed by c + 1 literal bytes. Any other c copies
+/// (c >> 5) + 2 bytes (plus the next byte if c >> 5 is 7) that were output ((c & 31) << 8 | next
+/// byte) + 1 bytes ago. Returns the number of output bytes, or 0 if the input is corrupt or
+/// `capacity` is too small; `*full` is true in the latter case.
 std::size_t decompress(const Byte* in, std::size_t size, Byte* out, std::size_t capacity,
                        bool* full) {
   const Byte* const end = in + size;
@@ -42,7 +42,8 @@ std::size_t decompress(const Byte* in, std::size_t size, Byte* out, std::size_t 
   return made;
 }
 
-/// The third client value is the size of a chunk, if h5py wrote it; without it the buffer grows.
+/// An HDF5 filter callback. If h5py wrote the file, values[2] is the size of a chunk; without it,
+/// the output buffer grows until the chunk fits.
 std::size_t lzf_filter(unsigned flags, std::size_t count, const unsigned* values, std::size_t bytes,
                        std::size_t* buffer_size, void** buffer) {
   if ((flags & H5Z_FLAG_REVERSE) == 0) return 0;

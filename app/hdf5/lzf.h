@@ -1,4 +1,4 @@
-// The lzf filter of h5py, for reading.
+// The lzf filter of h5py, for reading only.
 #pragma once
 
 #include <hdf5.h>
@@ -7,7 +7,7 @@ namespace maskctl::hdf5 {
 
 inline constexpr H5Z_filter_t kLzfId = 32000;
 
-/// Registers the filter.
+/// Makes the lzf filter known to the HDF5 library.
 void register_lzf();
 
 }  // namespace maskctl::hdf5

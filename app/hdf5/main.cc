@@ -1,5 +1,5 @@
-// The program that opens HDF5 files for maskctl, so that a crash of the library ends only this
-// process.
+// The helper program that opens HDF5 files for maskctl, so that a crash of the HDF5 library ends
+// only this process.
 #include <fcntl.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
@@ -28,10 +28,10 @@ namespace {
 
 using namespace hdf5_protocol;
 
-// In addition to what is read at once: the library, a box of 32 to 128 MiB, and its metadata. With
-// damaged files the library takes all the memory it can get.
+// Memory allowed besides the array data: for the HDF5 library, metadata, and a buffer of 32 to 128
+// MiB for a box of data. Without a limit, the library may take all memory for a damaged file.
 constexpr Index kBaseBytes = Index{190} << 20;
-// Never more than this, however large the arrays are: they are not held whole.
+// The most memory allowed for array data; larger arrays are read in boxes.
 constexpr Index kMostBytes = Index{1} << 30;
 
 Index number(const char* text) {
@@ -66,7 +66,7 @@ Request parse(int count, char** arguments) {
   return out;
 }
 
-/// How much of standard input is mapped, if that is the file.
+/// The bytes of standard input that are mapped to memory; 0 if the file is not standard input.
 Index mapped_bytes(const Request& request) {
   struct stat info {};
   return request.file == kStandardInput && ::fstat(STDIN_FILENO, &info) == 0 ? info.st_size : 0;
@@ -118,6 +118,6 @@ int guarded(int count, char** arguments) {
 }  // namespace maskctl::hdf5
 
 int main(int count, char** arguments) {
-  // Skips the exit handlers of the library, which crash on objects that are still open.
+  // _exit() skips the library's exit handlers, which crash if objects are still open.
   _exit(maskctl::hdf5::guarded(count, arguments));
 }

@@ -14,7 +14,8 @@ namespace {
 
 constexpr std::size_t kGrowth = std::size_t{1} << 20U;
 
-// The library copies an image from the list into the file with these; all return the same memory.
+// Callbacks with which the library would copy a file image. All return the same memory, so that
+// nothing is copied.
 void* give_map(size_t, H5FD_file_image_op_t, void* map) { return map; }
 void* copy_nothing(void* to, const void*, size_t, H5FD_file_image_op_t, void*) { return to; }
 void* never_grow(void*, size_t, H5FD_file_image_op_t, void*) { return nullptr; }

@@ -16,7 +16,8 @@ struct Link {
   H5L_type_t type;
 };
 
-/// Exceptions must not pass through the library, so the limit ends the iteration quietly.
+/// Adds a link to `data`. At the limit it returns 1, which stops the iteration; it must not throw,
+/// because its caller is C code.
 herr_t take_link(hid_t, const char* name, const H5L_info_t* info, void* data) {
   auto& links = *static_cast<std::vector<Link>*>(data);
   links.push_back({name, info->type});
@@ -39,8 +40,8 @@ class Walk {
     const Handle id = checked(H5Gopen2(file_, path.c_str(), H5P_DEFAULT), "open the group " + path);
     check(H5Literate(id.get(), H5_INDEX_NAME, H5_ITER_INC, nullptr, take_link, &links),
           "list the group " + path);
-    // Objects at this level come before deeper ones, so that shared objects get their shortest
-    // names.
+    // Visits all objects of this group before those of its subgroups, so that an object with
+    // several links is listed under its shortest path.
     std::vector<std::string> groups;
     for (const Link& link : links) {
       const std::string name = (path == "/" ? "" : path) + "/" + link.name;
@@ -60,14 +61,15 @@ class Walk {
     return false;
   }
 
-  /// True for a group that has not been visited.
+  /// Lists an object. True if it is a group that has not been visited, so that its members follow.
   bool visit(const std::string& path, H5L_type_t type) {
     if (type == H5L_TYPE_SOFT) return add(path, Object::Kind::kSoftLink);
     if (type == H5L_TYPE_EXTERNAL) return add(path, Object::Kind::kExternalLink);
     if (type != H5L_TYPE_HARD) return add(path, Object::Kind::kOther);
     H5O_info_t info{};
     if (H5Oget_info_by_name(file_, path.c_str(), &info, H5P_DEFAULT) < 0) {
-      return add(path, Object::Kind::kUnreadable, last_error());  // the others may be intact
+      // Go on: other objects may be intact.
+      return add(path, Object::Kind::kUnreadable, last_error());
     }
     if (!seen_.insert(info.addr).second) return false;
     if (info.type == H5O_TYPE_DATASET) return add(path, Object::Kind::kDataset);
@@ -91,9 +93,10 @@ std::string list_of(const std::vector<std::string>& names) {
 }
 
 constexpr int kUnknownRank =
-    2;  // rank of an object that cannot be opened, but may be the one meant
+    2;  // number of axes assumed for a dataset that cannot be opened, so that it stays a candidate
 
-/// The rank; -1 if the shape would have to be read from other files.
+/// The number of axes; -1 for a virtual dataset, whose shape would have to be read from other
+/// files.
 int rank_of(hid_t file, const std::string& path) {
   const Handle id(H5Dopen2(file, path.c_str(), H5P_DEFAULT));
   if (!id.valid()) return kUnknownRank;
@@ -108,8 +111,8 @@ std::string known_datasets(const std::vector<std::string>& names) {
   return (names.size() == 1 ? "the only dataset is " : "the datasets are ") + list_of(names);
 }
 
-/// Throws if the path is a link that must not or cannot be followed; returns if it is fine or
-/// missing.
+/// Throws if the path is a link to another file or a broken soft link. Returns if the path is
+/// missing or can be followed.
 void check_link(hid_t file, const std::string& path) {
   if (H5Lexists(file, path.c_str(), H5P_DEFAULT) <= 0) return;
   H5L_info_t info{};
@@ -165,7 +168,8 @@ void refuse_missing(hid_t file, const std::string& path) {
     if (slash == std::string::npos) break;
   }
   const std::vector<std::string> names = dataset_names(file, "/");
-  const bool linked = H5Lexists(file, path.c_str(), H5P_DEFAULT) > 0;  // under any of its names
+  // `names` has only one path for an object with several links, so it is not searched here.
+  const bool linked = H5Lexists(file, path.c_str(), H5P_DEFAULT) > 0;
   if (linked) {
     throw Failure{kFormat, "cannot open it: " + reason};
   }

@@ -1,4 +1,4 @@
-// The verb "read": reads one dataset, box by box.
+// The verb "read": prints the data of one dataset, box by box.
 #include "app/hdf5/dataset.h"
 #include "app/hdf5/objects.h"
 #include "app/hdf5/streams.h"
@@ -25,7 +25,7 @@ void put_elements(const Dataset& dataset, Index seconds) {
                                 counts.data(), nullptr),
             "select a box");
     }
-    // The type in the file, so elements come as stored, without conversion.
+    // Reads with the file's own type as the memory type, so that elements are not converted.
     check(H5Dread(dataset.id.get(), dataset.type.get(), memory_space.get(), file_space.get(),
                   H5P_DEFAULT, buffer.data()),
           "read the data");
@@ -34,7 +34,8 @@ void put_elements(const Dataset& dataset, Index seconds) {
   });
 }
 
-/// Checks contiguous data, which the caller reads itself once it is told the offset.
+/// Throws if the file stores fewer bytes than the extents of contiguous data need. The client reads
+/// these bytes from the file itself, so they must be there.
 void check_storage_size(const Dataset& dataset) {
   hsize_t bytes = dataset.element_bytes;
   for (const hsize_t extent : dataset.extents) bytes *= extent;
@@ -59,7 +60,8 @@ void read_dataset(const Request& request) {
   }
   const Dataset dataset = open_dataset(file.get(), path, request.max_bytes);
   write_output(line({"array", path, dataset.descr, shape_field(dataset.extents)}));
-  // Only contiguous data has an offset, unless it was never written and reads as its fill value.
+  // Only contiguous data that was written has an offset. Data that was never written reads as its
+  // fill value.
   const haddr_t offset = H5Dget_offset(dataset.id.get());
   if (offset != HADDR_UNDEF) {
     check_storage_size(dataset);

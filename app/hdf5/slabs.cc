@@ -14,7 +14,8 @@ hsize_t chunk_extent(const Extents& chunk, std::size_t axis) {
   return chunk.empty() ? 1 : std::max<hsize_t>(1, chunk[axis]);
 }
 
-/// True when chunks have extent one on all axes before this one, so that boxes cut none.
+/// True if chunks have extent 1 on all axes before `axis`. Boxes have that, too, so they do not cut
+/// chunks there.
 bool uncut_before(const Extents& chunk, std::size_t axis) {
   for (std::size_t i = 0; i < axis; ++i) {
     if (chunk_extent(chunk, i) != 1) return false;
@@ -22,7 +23,7 @@ bool uncut_before(const Extents& chunk, std::size_t axis) {
   return true;
 }
 
-/// Advances to the next start on the axes before `axis`; false after the last.
+/// Moves `start` to the next index of the axes before `axis`, in C order; false after the last one.
 bool advance(Extents& start, const Extents& extents, std::size_t axis) {
   while (axis-- > 0) {
     if (++start[axis] < extents[axis]) return true;
@@ -35,13 +36,14 @@ bool advance(Extents& start, const Extents& extents, std::size_t axis) {
 
 SlabPlan plan_slabs(const Extents& extents, const Extents& chunk, hsize_t element_bytes) {
   if (extents.empty() || is_empty(extents)) return {0, 1, element_bytes, true};
-  std::vector<hsize_t> behind(extents.size(), element_bytes);  // bytes per index of each axis
+  std::vector<hsize_t> behind(extents.size(), element_bytes);  // stride of each axis, in bytes
   for (std::size_t axis = extents.size() - 1; axis-- > 0;) {
     behind[axis] = behind[axis + 1] * extents[axis + 1];
   }
   std::size_t axis = 0;
   while (axis + 1 < extents.size() && behind[axis] > kSlabBytes) ++axis;
-  // Whole chunks may still fit with an earlier axis or a larger step.
+  // Prefer boxes that consist of whole chunks: try each axis from the first on, with a step of as
+  // many chunks as fit.
   for (std::size_t i = 0; i <= axis; ++i) {
     const hsize_t rows = std::min(chunk_extent(chunk, i), extents[i]);
     if (behind[i] > kLargestSlab / rows || !uncut_before(chunk, i)) continue;

@@ -12,7 +12,8 @@ namespace maskctl::hdf5 {
 namespace {
 
 constexpr std::size_t kBufferBytes = std::size_t{1} << 20U;
-constexpr std::size_t kMaxLine = std::size_t{64} << 20U;  // an attribute may hold a document
+// 64 MiB, because an attribute may hold a whole document.
+constexpr std::size_t kMaxLine = std::size_t{64} << 20U;
 
 [[noreturn]] void fail_io(const std::string& text) { throw Failure{hdf5_protocol::kIo, text}; }
 

@@ -1,4 +1,4 @@
-// Lines and raw bytes on standard input and output.
+// Reads and writes lines and raw bytes on standard input and output.
 #pragma once
 
 #include <cstddef>
@@ -11,13 +11,14 @@ namespace maskctl::hdf5 {
 /// Throws Failure(io).
 void write_output(std::span<const char> bytes);
 
-/// Standard input with read-ahead.
+/// Buffered standard input.
 class Input {
  public:
   Input();
-  /// A line without its newline. Throws Failure(io) when the input ends or the line is too long.
+  /// Reads a line and returns it without its newline. Throws Failure(io) if the input ends first or
+  /// the line is too long.
   std::string line();
-  /// Fills `out`. Throws Failure(io) when the input ends early.
+  /// Fills `out`. Throws Failure(io) if the input ends first.
   void read(std::span<char> out);
 
  private:

@@ -1,4 +1,4 @@
-// What the helper can do with a file.
+// The request that the helper program was started with, and the verbs that answer it.
 #pragma once
 
 #include <string>
@@ -11,11 +11,11 @@ namespace maskctl::hdf5 {
 
 struct Request {
   Index max_bytes = 0;
-  Index seconds = 0;  // of computing allowed between two signs of progress
+  Index seconds = 0;  // CPU seconds allowed between two calls of renew_time_limit()
   bool replace = false;
   std::string verb, file, dataset;
 
-  /// The name in messages: standard input is "-".
+  /// The name of the file in messages: "-" for standard input.
   std::string display_name() const { return file == kStandardInput ? "-" : file; }
 };
 
@@ -23,7 +23,7 @@ void list_objects(const Request& request);
 void read_dataset(const Request& request);
 void write_datasets(const Request& request, Access access);
 
-/// Allows another `seconds` of computing.
+/// Allows this process another `seconds` of CPU time from now on.
 void renew_time_limit(Index seconds);
 
 }  // namespace maskctl::hdf5

@@ -31,7 +31,8 @@ Extents extents_from(std::string_view text) {
   return out;
 }
 
-/// Chunks of about 256 KiB: as many rows of the last axis as fit; a longer row is cut.
+/// Chunks of about 256 KiB in C order: whole rows along the last axes, as many as fit. A longer row
+/// is split.
 Extents chunk_for(const Extents& extents, hsize_t element_bytes) {
   Extents chunk(extents.size(), 1);
   hsize_t left = std::max<hsize_t>(1, kChunkBytes / element_bytes);
@@ -116,7 +117,8 @@ class Writer {
                     : H5Screate_simple(static_cast<int>(extents.size()), extents.data(), nullptr),
                 "make the dataspace of " + path);
     const Handle plist = checked(H5Pcreate(H5P_DATASET_CREATE), "set up writing");
-    H5Pset_obj_track_times(plist.get(), false);  // equal arrays give equal bytes
+    // Without timestamps, equal arrays give equal bytes.
+    H5Pset_obj_track_times(plist.get(), false);
     if (!chunk.empty()) {
       H5Pset_chunk(plist.get(), static_cast<int>(chunk.size()), chunk.data());
       H5Pset_deflate(plist.get(), static_cast<unsigned>(std::min<hsize_t>(gzip, 9)));

@@ -21,8 +21,8 @@ namespace {
 
 constexpr std::chrono::milliseconds kBetweenQuestions{20};
 
-/// Works on another thread, so that the one that called can be asked whether to go on: the
-/// interpreter hears signals on its main thread only.
+/// Runs `work` on a worker thread while the calling thread asks wants_stop(). Python handles
+/// signals such as Ctrl-C only on its main thread, which is usually the calling one.
 void attend(Session& session, const WantsStop& wants_stop, const std::function<void()>& work) {
   std::exception_ptr failure;
   const std::function<void()> caught = [&] {
@@ -50,7 +50,8 @@ void take(const Option* option, const std::string& name, const std::string& valu
   option->take(value);
 }
 
-/// Gives the operands to those that the command declares, the last of which may take many.
+/// Passes each word to the operand that the command declares at its position. The last operand may
+/// take several words.
 void take_operands(const OptionList& list, const std::vector<std::string>& operands,
                    std::string_view command) {
   std::size_t next = 0;
@@ -68,7 +69,7 @@ void take_operands(const OptionList& list, const std::vector<std::string>& opera
   }
 }
 
-/// Words with the settings of every command among them.
+/// The options of a command and those of every command, filled from Words.
 struct Line {
   Settings settings;
   OptionList common, own;
@@ -95,8 +96,8 @@ void give(Session& session, const GivenSources& given) {
   for (const auto& [name, value] : given) session.give(name, value);
 }
 
-/// Up to this many elements are read on the calling thread: that takes less time than starting
-/// another, and nobody can press a key meanwhile.
+/// Arrays of at most this many elements are read on the calling thread: that is faster than using
+/// a worker, and too short for anyone to interrupt.
 constexpr Index kReadAtOnce = Index{1} << 16;
 
 Index elements_of(std::span<const NamedView> arrays) {
@@ -105,7 +106,7 @@ Index elements_of(std::span<const NamedView> arrays) {
   return out;
 }
 
-/// Only the options of reading, for work that belongs to no command.
+/// Parses the options for reading a SOURCE, for calls that run no command.
 struct Reading {
   SourceOptions source;
   Line line{"Mask"};

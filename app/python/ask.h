@@ -1,4 +1,4 @@
-// Runs commands inside a process that holds the masks: what the module calls, free of Python.
+// Runs commands in-process for the Python module; this file does not depend on Python.
 #pragma once
 
 #include <functional>
@@ -12,42 +12,42 @@
 
 namespace maskctl::app {
 
-/// The words of a command line: operands, and options with their values ("--block", "64").
+/// A parsed command line: operands, and options with their values, such as {"--block", "64"}.
 struct Words {
   std::vector<std::string> operands;
-  std::vector<std::pair<std::string, std::string>> options;  // a flag has an empty value
+  std::vector<std::pair<std::string, std::string>> options;  // the value of a flag is empty
 };
 
-/// What a command has to say, on all its streams.
+/// All output of a command.
 struct Reply {
   std::string text;
   int status = 0;
   std::vector<std::string> notes;
-  std::vector<NamedTensor> arrays;  // what it writes to "-"
+  std::vector<NamedTensor> arrays;  // arrays written to the destination "-"
 };
 
 using GivenSources = std::map<std::string, Given>;
 
-/// Asked now and then while work goes on; true ends it with Error(kCancelled).
+/// Called every 20 ms during work; returning true ends the work with Error(kCancelled).
 using WantsStop = std::function<bool()>;
 
-/// Runs a command whose SOURCEs may be given ones. Throws what it throws, and
-/// Error(kInvalidArgument) for words that it does not take.
+/// Runs a command. A SOURCE may be a name in `given` or a file. Throws what the command throws, and
+/// Error(kInvalidArgument) for operands and options that it does not have.
 Reply ask(const std::string& command, const Words& words, const GivenSources& given,
           const WantsStop& wants_stop);
 
-/// Reads a SOURCE as a mask, given or in a file; the options are those of reading (--as ...).
+/// Reads a SOURCE as a mask. `words` are options for reading (--as ...).
 LoadedMask read_source(const std::string& source, const Words& words, const GivenSources& given,
                        const WantsStop& wants_stop);
-/// Reads arrays in memory, where they lie.
+/// Reads a mask from arrays in memory, without copying them first.
 LoadedMask read_arrays(const std::string& name, std::span<const NamedView> arrays,
                        const Words& words, const WantsStop& wants_stop);
-/// The mask of a SOURCE after the steps of --transform.
+/// Reads a SOURCE as a mask and applies the steps of --transform.
 Mask transformed(const std::string& source, const Words& words, const GivenSources& given,
                  const WantsStop& wants_stop);
 
-/// The line for an exception of the library: its message with the remedies, options as keywords,
-/// and for a mistake in a pipeline the place below it.
+/// The text of a Python exception for an error of the library: its message and remedies, with
+/// options written as keywords. For a mistake in a pipeline, further lines show where it is.
 std::string line_of(const std::exception& error);
 
 }  // namespace maskctl::app

@@ -9,10 +9,10 @@ namespace {
 
 constexpr std::string_view kNameLetters = "abcdefghijklmnopqrstuvwxyz0123456789-";
 
-/// Options whose value is one of a few words, which a keyword has in quotes.
+/// Options whose value is one of a few words. As the value of a keyword, such a word is quoted.
 constexpr std::string_view kOfWords[] = {"as", "to", "layout", "assume", "semantics"};
 
-/// Options that messages also name by a letter.
+/// Options that messages also name by a letter, with their long names.
 constexpr std::pair<std::string_view, std::string_view> kLetters[] = {{" -o ", " --output "},
                                                                       {" -t ", " --transform "}};
 
@@ -33,8 +33,9 @@ std::string keyword_of(std::string_view option) {
   return out;
 }
 
-/// Whether what follows an option is its value, and not the sentence going on: a placeholder, a
-/// number, something in quotes, or the word of an option that takes words.
+/// True if `word`, which follows an option in a message, is the option's value and not the next
+/// word of the sentence: a placeholder such as "N", a number, a quoted text, or any word after an
+/// option of kOfWords.
 bool is_value(std::string_view option, std::string_view word) {
   if (word.empty()) return false;
   const auto first = static_cast<unsigned char>(word.front());
@@ -44,7 +45,7 @@ bool is_value(std::string_view option, std::string_view word) {
 }
 
 std::string value_text(std::string_view option, std::string_view word) {
-  if (option == "shape") {  // B+H+Q+K
+  if (option == "shape") {  // "B+H+Q+K" becomes "(B, H, Q, K)"
     std::string out = "(";
     for (const char c : word) out += c == '+' ? std::string(", ") : std::string(1, c);
     return out + ")";

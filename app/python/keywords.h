@@ -1,4 +1,4 @@
-// Options of the command as the keywords that methods of the module take.
+// Translates options of the command to the keywords of the Python module.
 #pragma once
 
 #include <string>
@@ -6,7 +6,7 @@
 
 namespace maskctl::app {
 
-/// A message with each option as its keyword: "--as padding or --max-bytes" as
+/// Replaces the options in a message by keywords: "--as padding or --max-bytes" becomes
 /// `kind="padding" or max_bytes=`.
 std::string in_keywords(std::string_view text);
 

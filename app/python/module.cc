@@ -1,5 +1,5 @@
-// maskctl._native: masks, and the commands that answer about them, for Python. The only file that
-// sees nanobind.
+// The extension module maskctl._native: masks, and the commands that answer questions about them.
+// The only file that includes nanobind.
 #include <fmt/format.h>
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
@@ -27,7 +27,7 @@ namespace nb = nanobind;
 using Options = std::vector<std::pair<std::string, std::string>>;
 using AnyArray = nb::ndarray<nb::ro>;
 
-/// A mask that has been read, as Python holds it.
+/// The Python object that owns a mask.
 struct Source {
   LoadedMask loaded;
 };
@@ -48,7 +48,7 @@ nb::dlpack::dtype dlpack_of(DType dtype) {
   return {type.dlpack, static_cast<std::uint8_t>(8 * type.bytes), 1};
 }
 
-/// The array of an object that has DLPack or the buffer protocol; it keeps the object alive.
+/// A view of an object that supports DLPack or the buffer protocol. It keeps the object alive.
 AnyArray array_of(const std::string& name, nb::handle object) {
   AnyArray array;
   if (nb::try_cast(object, array, false)) return array;
@@ -74,7 +74,8 @@ TensorView view_of(const std::string& name, const AnyArray& array) {
           {host ? MemorySpace::kHost : MemorySpace::kDevice, array.device_id()}};
 }
 
-/// Runs work without the interpreter's lock; a signal whose handler raises ends it with that.
+/// Runs work without the interpreter's lock. If a signal handler raises an exception meanwhile
+/// (Ctrl-C), the work is cancelled and that exception is thrown.
 template <typename Work>
 auto attended(const Work& work) {
   std::optional<nb::python_error> raised;
@@ -107,7 +108,7 @@ GivenSources given_of(const nb::dict& given) {
   return out;
 }
 
-/// An array for DLPack and the buffer protocol, which frees it.
+/// An array object that supports DLPack and the buffer protocol, and owns the tensor.
 nb::object exported(Tensor&& tensor) {
   auto* held = new Tensor(std::move(tensor));
   const nb::capsule owner(held, [](void* p) noexcept { delete static_cast<Tensor*>(p); });
@@ -181,10 +182,10 @@ bool equal(const Source& a, const Source& b) {
          differing_cells(a.loaded.mask, b.loaded.mask) == 0;
 }
 
-/// The options of every command that mean something where there is no terminal.
+/// The options of every command that are useful without a terminal.
 constexpr std::string_view kForPython[] = {"--threads", "--max-bytes", "--strict"};
 
-/// What a command is for, and its operands and options: name, value, help.
+/// The summary of a command, then (name, placeholder, help) for each operand and option.
 using CommandInfo =
     std::pair<std::string, std::vector<std::tuple<std::string, std::string, std::string>>>;
 
@@ -209,7 +210,7 @@ std::array<Index, 4> shape_of(const Source& source) {
   return {mask.batch(), mask.heads(), mask.queries(), mask.keys()};
 }
 
-/// Makes an exception of the library one of Python's.
+/// Registers `type` as the Python exception for maskctl::Error.
 void translate_errors(nb::object& type) {
   const auto translate = [](const std::exception_ptr& thrown, void* error_type) {
     try {

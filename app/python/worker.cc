@@ -8,7 +8,8 @@
 namespace maskctl::app {
 namespace {
 
-/// The workers that nobody has taken. Never destroyed: their threads wait until the process ends.
+/// Workers that nobody uses now. Never destroyed, because their threads wait until the process
+/// ends.
 struct Idle {
   std::mutex mutex;
   std::vector<Worker*> workers;
@@ -16,7 +17,8 @@ struct Idle {
 
 Idle& idle() {
   static Idle& all = *new Idle;
-  // A forked process has none of the threads, and must not find the list locked.
+  // The child of a fork() has no worker threads: it must start with an empty list and an unlocked
+  // mutex.
   [[maybe_unused]] static const int registered =
       pthread_atfork([] { all.mutex.lock(); }, [] { all.mutex.unlock(); },
                      [] {

@@ -1,5 +1,5 @@
-// Threads that work for whoever calls, and are kept for the next call: waking one takes a third of
-// the time that starting one takes.
+// Threads that run work for other threads and are reused: waking one takes a third of the time of
+// starting one.
 #pragma once
 
 #include <chrono>
@@ -11,14 +11,13 @@ namespace maskctl::app {
 
 class Worker {
  public:
-  /// A worker that has nothing to do; each of several callers gets its own. Works in a forked
-  /// process too.
+  /// Takes an idle worker, or starts one. No two callers share a worker. Works after fork(), too.
   static Worker& take();
   void give_back();
 
-  /// Begins `work`, which must not throw and must stay until it has ended.
+  /// Starts `work`, which must not throw, and must exist until it has ended.
   void begin(const std::function<void()>& work);
-  /// Whether it has ended, now or within that time.
+  /// Waits for at most `time`; true if the work has ended.
   bool ended_within(std::chrono::milliseconds time);
 
  private:
@@ -27,7 +26,7 @@ class Worker {
 
   std::mutex mutex_;
   std::condition_variable begins_, ended_;
-  const std::function<void()>* work_ = nullptr;  // null: none, or it has ended
+  const std::function<void()>* work_ = nullptr;  // null: no work, or it has ended
 };
 
 }  // namespace maskctl::app

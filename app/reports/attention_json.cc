@@ -30,7 +30,7 @@ Json or_null(double value) { return value > 0 ? Json(value) : Json(nullptr); }
 
 Json finite_or_null(double value) { return std::isfinite(value) ? Json(value) : Json(nullptr); }
 
-/// Most / mean; 1 is even.
+/// The largest value of `member` over all ranks, divided by the mean; 1: perfectly balanced.
 template <class Member>
 double imbalance(const std::vector<RankLine>& ranks, Member member) {
   double most = 0, sum = 0;

@@ -14,16 +14,17 @@ namespace maskctl::app {
 
 /// The result of `probe read`.
 struct ProbeReport {
-  std::string declared, applied;  // SOURCEs
+  std::string declared, applied;  // SOURCEs of the two masks
   Index declared_open = 0, applied_open = 0, cells = 0;
-  MaskDiff diff;      // between the declared mask (a) and the applied one (b)
-  std::string cause;  // what explains all differences; empty if nothing does
+  MaskDiff diff;      // compares the declared mask (a) with the applied one (b)
+  std::string cause;  // an explanation of all differences; empty if none was found
   Index averaged_rows = 0, nan_rows = 0;
-  Index untold = 0;                   // cells declared open, but of weight 0, which proves nothing
+  Index untold = 0;  // cells declared open that got weight 0, perhaps without being closed
   DType precision = DType::kFloat32;  // dtype of the kernel's outputs
 };
 
-/// Figures of an array; NaN and infinities are counted, and left out of the other figures.
+/// Statistics of an array. NaN and infinite elements are counted in not_finite and ignored
+/// otherwise.
 struct ArraySummary {
   std::string name;
   std::string dtype;
@@ -34,41 +35,44 @@ struct ArraySummary {
 
 /// One line of `bench`.
 struct BenchLine {
-  std::string operation, mask, backend, pass;  // "forward", "backward"
+  std::string operation, mask, backend, pass;  // pass: "forward" or "backward"
   Index size = 0;
   Index repeats = 0;
   double median = 0, least = 0, most = 0;  // seconds
-  double useful = 0, executed = 0;         // GFLOP/s; 0 if unknown
-  double bandwidth = 0;                    // GB/s, if each array is read or written once
+  // GFLOP/s: `useful` counts the open cells, `executed` all cells that are computed; 0: unknown.
+  double useful = 0, executed = 0;
+  double bandwidth = 0;  // GB/s, if each array is read or written once
 };
 
-/// What one rank did in the last run of a call.
+/// The work of one rank in the last timed run of a call.
 struct RankLine {
-  Index queries = 0, pairs = 0;   // the queries that the rank has, and their open pairs
-  double worked = 0, waited = 0;  // seconds of all steps; of the call where it has none
-  std::vector<Index> sent;        // bytes of each step
+  Index queries = 0, pairs = 0;  // queries of this rank; open cells in their rows
+  // Seconds, summed over the ring steps. Without steps, `worked` is the time of the whole call.
+  double worked = 0, waited = 0;
+  std::vector<Index> sent;  // bytes sent in each step
 };
 
-/// One call of `bench` over ranks.
+/// The result of `bench --mesh` for one call.
 struct RankBenchReport {
   std::string operation, mask, backend;
   Index size = 0, repeats = 0;
   double forward = 0;              // seconds of the slowest rank
-  std::optional<double> backward;  // absent: was not asked for
+  std::optional<double> backward;  // absent: backward was not timed
   std::vector<RankLine> ranks;
 
-  /// Most / mean of what the ranks have, or of how long they work; 1 is even.
+  /// The largest value of all ranks divided by the mean (1: perfectly balanced), for the open cells
+  /// and for the time worked.
   double predicted_imbalance() const;
   double measured_imbalance() const;
 };
 
-/// One kernel of an operation.
+/// A row of `backends`: one implementation of an operation.
 struct BackendLine {
   std::string operation, platform, device, implementation;
   bool chosen = false;
   std::string reason;
 };
-/// What `backends` reports about this machine.
+/// The CPU as `backends` reports it: vector instructions and threads.
 struct MachineReport {
   std::string instructions;
   int threads = 0;
@@ -81,7 +85,7 @@ std::string verify_json(const std::string& operation, const attention::GivenRepo
 std::string bench_json(const MachineReport& machine, std::span<const BenchLine> lines);
 std::string rank_bench_json(const MachineReport& machine, const std::string& mesh,
                             const std::string& assign, std::span<const RankBenchReport> runs);
-/// `tensor_cores` is left out where it is empty.
+/// An empty `tensor_cores` is left out of the JSON.
 std::string backends_json(const MachineReport& machine, const std::string& tensor_cores,
                           std::span<const BackendLine> lines);
 

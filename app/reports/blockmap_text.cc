@@ -1,4 +1,4 @@
-// The text of `blockmap`.
+// The text form of blockmap's result.
 #include <fmt/format.h>
 
 #include <algorithm>

@@ -85,11 +85,11 @@ std::string uri_of(const std::string& source) {
   return out;
 }
 
-/// The texts of pipelines that results refer to, each an artifact of the run: the SOURCE in the
-/// first line, then one step a line.
+/// SARIF artifacts that hold the text of pipelines, so that results can refer to a line: the SOURCE
+/// is line 1, and each step has a line of its own.
 class SarifPipelines {
  public:
-  /// The location of step `step`, from 1; of the SOURCE for 0.
+  /// The SARIF location of a step, counted from 1; 0 is the SOURCE.
   Json location(const CheckReport& report, Index step) {
     return {{"artifactLocation", {{"index", index_of(report)}}},
             {"region", {{"startLine", step + 1}}}};
@@ -111,7 +111,7 @@ class SarifPipelines {
     return at->second;
   }
 
-  std::map<std::string, Index> known_;  // by their text
+  std::map<std::string, Index> known_;  // maps the text of a pipeline to its index
   Json artifacts_ = Json::array();
 };
 
@@ -124,7 +124,8 @@ Json sarif_file(const std::string& uri, const CheckReport& report, const Locatio
   return {{"artifactLocation", {{"uri", uri}}}, {"region", std::move(region)}};
 }
 
-/// Both locations of a result: where to look, and which cell or entry it is.
+/// The two locations of a SARIF result: the physical one says where to look (file or pipeline), the
+/// logical one names the cell or entry.
 Json sarif_location(const CheckReport& report, const Location& where, SarifPipelines& pipelines) {
   const std::string uri = uri_of(report.source);
   const std::string location = to_text(where);

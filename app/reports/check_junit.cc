@@ -1,4 +1,4 @@
-// The JUnit XML form of check, which build servers show.
+// The JUnit XML form of check, for build servers.
 #include <fmt/format.h>
 
 #include "app/reports/check_report.h"
@@ -10,8 +10,8 @@ namespace {
 
 struct Case {
   std::string name;
-  std::string type;     // of a failure; empty if passed
-  std::string message;  // of a failure, or a remark of a passing case
+  std::string type;     // type of the failure; empty if the case passed
+  std::string message;  // the failure, or a remark if the case passed
   std::string body;
 };
 

@@ -1,4 +1,4 @@
-// The result of check, and its forms.
+// The result of `check`, and its output formats.
 #pragma once
 
 #include <array>
@@ -13,44 +13,44 @@
 
 namespace maskctl::app {
 
-/// A question that was not examined, and how to ask it.
+/// Something that `check` did not examine, and the option that makes `check` examine it.
 struct NotLookedAt {
   std::string what, option;
 };
 
 struct CheckReport {
   std::string source;
-  std::vector<std::string> steps;             // the pipeline, one step each
+  std::vector<std::string> steps;             // the steps of the pipeline
   std::optional<std::array<Index, 4>> shape;  // absent if the arrays do not make a mask
-  bool linted = false;                        // else only `expected` was evaluated
+  bool linted = false;                        // false: only the expectations were evaluated
   std::vector<ExpectationResult> expected;
-  Findings findings;  // errors first
+  Findings findings;  // errors come first
   std::optional<Leaks> leaks;
-  std::vector<NotLookedAt> not_looked_at;  // only for a lint
-  /// The bytes of a cell in the file of the SOURCE; empty where the axes of its array are not those
-  /// of the mask.
+  std::vector<NotLookedAt> not_looked_at;  // empty unless `linted`
+  /// Returns the bytes of a cell in the file of the SOURCE. Empty if the axes of the array in the
+  /// file are not those of the mask.
   std::function<std::optional<Range>(const Location&)> bytes;
 
   /// True when all expectations hold, and no finding is an error or a warning.
   bool ok() const;
 };
 
-/// The position of a counter-example: "batch 0, head 0, query 3, key 7".
+/// The location of a cell, such as "batch 0, head 0, query 3, key 7".
 Location where_of(const Cell& cell);
-/// "3 cells, the first at batch 0, head 0, query 3, key 7"; with the detail, if any.
+/// "3 cells, the first at batch 0, head 0, query 3, key 7", followed by the detail, if any.
 std::string counter_example(const ExpectationResult& expected);
 
 std::string check_text(const CheckReport& report);
 /// {"schema": "maskctl.check/1", ...}.
 std::string check_json(const CheckReport& report);
-/// SARIF 2.1.0: one run, with one result for each finding and each expectation that does not hold.
-/// Each has a region, as code scanning asks for one: the first line of the file, with the bytes of
-/// the cell where they are known; or, for a mask that was generated, a line of its pipeline, which
-/// the report then contains. A finding about a step refers to the line of the step. The logical
-/// location names the cell.
+/// SARIF 2.1.0: one run, with a result for each finding and each expectation that does not hold.
+/// Code scanning needs a region for each result: line 1 of the file, with the bytes of the cell if
+/// they are known. For a generated mask, the report contains the text of its pipeline, and the
+/// region is a line of that text. A finding about a step also refers to the line of the step. The
+/// logical location names the cell.
 std::string check_sarif(std::span<const CheckReport> reports);
-/// JUnit XML: one suite for each SOURCE, with one test case for each expectation, or for each
-/// finding; notes pass.
+/// JUnit XML: a suite for each SOURCE, with a test case for each expectation and each finding.
+/// Findings that are only notes count as passed.
 std::string check_junit(std::span<const CheckReport> reports);
 
 }  // namespace maskctl::app

@@ -12,7 +12,7 @@ namespace {
 
 constexpr std::size_t kPairLines = 16;
 
-/// The pairs of documents, those with the most cells first.
+/// A line for each pair of documents with leaks, most leaks first; at most kPairLines of them.
 std::string pairs_text(const Leaks& leaks) {
   std::string out;
   const std::size_t lines = std::min(leaks.pairs.size(), kPairLines);
@@ -50,7 +50,7 @@ std::string finding_text(const Finding& finding, const std::optional<Leaks>& lea
   return out;
 }
 
-/// "not looked at: documents (--segments), ...", where nothing else is to be mended first.
+/// "not looked at: documents (--segments), ..."; empty if an error or warning must be fixed first.
 std::string not_looked_at_text(const CheckReport& report) {
   std::string out;
   if (!report.ok()) return out;

@@ -1,4 +1,4 @@
-// cost as JSON.
+// The JSON form of cost.
 #include "app/reports/json_parts.h"
 #include "app/reports/report.h"
 

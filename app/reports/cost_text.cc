@@ -12,7 +12,7 @@
 namespace maskctl::app {
 namespace {
 
-/// "1.41 TFLOP"
+/// A number of floating-point operations, such as "1.41 TFLOP".
 std::string flops_text(double flops) {
   static constexpr const char* kUnits[] = {"", "k", "M", "G", "T", "P", "E", "Z", "Y"};
   std::size_t unit = 0;
@@ -36,7 +36,7 @@ std::string head_text(const Mask& mask, const Cost& cost) {
   return out;
 }
 
-/// "8.5", "8"
+/// With two decimals unless it is whole: "8.50", "8".
 std::string number_text(double value) {
   const bool whole = value == std::floor(value);
   return fmt::format("{:.{}f}", value, whole ? 0 : 2);
@@ -48,7 +48,7 @@ std::string spread_line(const std::string& label, const Spread& spread) {
   return out + fmt::format(" {:>9} {:>9}\n", spread.max, number_text(spread.mean));
 }
 
-/// One line for each batch and head; only the first ones if there are many.
+/// A line for each batch and head, but only the first kMostPlaneLines of them.
 std::string spreads_text(const Mask& mask, const Cost& cost) {
   std::string out =
       fmt::format("{:<16} {:>9} {:>9} {:>9} {:>9} {:>9} {:>9} {:>9} {:>9}\n", "distribution", "min",

@@ -1,4 +1,4 @@
-// What documents say of cells and masks.
+// Describes the documents of a cell, and the leaks of a mask.
 #pragma once
 
 #include <optional>
@@ -10,7 +10,7 @@
 
 namespace maskctl::app {
 
-/// The documents of the query and the key of a cell.
+/// The ids of the documents that the query and the key of a cell belong to.
 struct CellDocuments {
   std::int32_t query = 0, key = 0;
   std::int32_t pad_id = -1;
@@ -18,15 +18,15 @@ struct CellDocuments {
   bool is_leak() const { return document_cell(query, key, pad_id) == DocumentCell::kLeak; }
 };
 CellDocuments documents_at(const Documents& documents, const Cell& cell);
-/// "query in document 3, key in document 1", "both in document 2", "query in document 3, key is
-/// padding".
+/// For example "query in document 3, key in document 1", "both in document 2", or "query in
+/// document 3, key is padding".
 std::string to_text(const CellDocuments& cell);
-/// null without documents.
+/// JSON null if `cell` is empty.
 Json json_of(const std::optional<CellDocuments>& cell);
 
-/// "12, the first at batch 0, head 0, query 3, key 9; 4 cells open to padding".
+/// "12 cells, the first at batch 0, head 0, query 3, key 9; 4 cells of padding open", or "none".
 std::string leaks_text(const Leaks& leaks);
-/// The counts of leaks; null without documents.
+/// The counts of leaks; null if `leaks` is empty.
 Json leak_counts_json(const std::optional<Leaks>& leaks);
 
 }  // namespace maskctl::app

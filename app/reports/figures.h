@@ -1,4 +1,4 @@
-// How numbers are printed.
+// Formats numbers for text reports.
 #pragma once
 
 #include <string>
@@ -8,15 +8,17 @@
 
 namespace maskctl::app {
 
-/// The most batches and heads that a text lists, one a line; --json lists all.
+/// The largest number of (batch, head) pairs that a text report lists, one a line; --json lists
+/// all.
 inline constexpr Index kMostPlaneLines = 32;
 
-/// "12.55 %"; "0 %" and "100 %" only if exact, so that a single cell is never rounded away.
+/// "12.55 %". "0 %" and "100 %" appear only if exact; nearly all is ">99.99 %".
 std::string percent(Index part, Index whole);
 /// "1.5 MiB".
 std::string bytes_text(Index bytes);
-/// Numbers, one line for each entry of all axes but the last (of a list, one number a line), as
-/// np.savetxt writes integers; floats as the shortest text that float32 reads back.
+/// The elements as text: one line per row of the last axis, numbers separated by blanks; a 1-D
+/// tensor has one number a line. Integers look as np.savetxt writes them with "%d"; floats are the
+/// shortest text that reads back as the same float32.
 std::string rows_text(const Tensor& tensor);
 
 }  // namespace maskctl::app

@@ -1,4 +1,4 @@
-// The forms of golden: text, JUnit XML, GitHub annotations and JSON.
+// The output formats of golden: text, JUnit XML, GitHub annotations and JSON.
 #include "app/reports/golden_report.h"
 
 #include <fmt/format.h>
@@ -29,7 +29,7 @@ std::string indented(const std::string& lines) {
   return out;
 }
 
-/// Escapes text the way GitHub requires in its workflow commands.
+/// Escapes text for a GitHub workflow command ("::error file=...::message").
 std::string command_escaped(std::string_view text, bool property) {
   std::string out;
   for (const char c : text) {

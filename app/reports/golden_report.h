@@ -1,4 +1,4 @@
-// The result of golden, and its forms.
+// The results of `golden`, and their output formats.
 #pragma once
 
 #include <string>
@@ -23,7 +23,7 @@ struct GoldenReport {
   int exit_status() const;
 };
 
-/// "sha256", or "sha256+holds" for several.
+/// The kinds of expected values of an entry, joined by "+": "sha256", "sha256+holds".
 std::string expected_names(const GoldenEntry& entry);
 
 std::string golden_text(const GoldenReport& report);
@@ -33,7 +33,7 @@ std::string golden_junit(const GoldenReport& report);
 std::string golden_annotations(const GoldenReport& report);
 /// {"schema": "maskctl.golden/1", ...}.
 std::string golden_json(const GoldenReport& report);
-/// An entry whose golden file or digest was written.
+/// An entry that `golden update` handled; `changed` is false if it was already up to date.
 struct GoldenWritten {
   GoldenEntry entry;
   bool changed = false;

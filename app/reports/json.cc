@@ -7,7 +7,7 @@
 namespace maskctl::app {
 namespace {
 
-/// Whole numbers, nested like the axes of the array.
+/// The integers of a tensor as arrays nested like its axes.
 Json numbers(const Tensor& tensor) {
   const auto values = as_int64(tensor, "values");
   if (tensor.rank() < 2) return values;
@@ -50,7 +50,7 @@ Json json_of(const MeshReport& report) {
   for (const ShardReport& array : report.arrays) {
     out["arrays"].push_back({{"name", array.name}, {"shape", array.shape}, {"spec", array.spec}});
   }
-  out["devices"] = Json::array();  // [device] -> array -> [[begin, end] of each axis]
+  out["devices"] = Json::array();  // [device] -> {array: [[begin, end] per axis]}
   for (Index device = 0; device < report.devices; ++device) {
     Json parts = Json::object();
     for (const ShardReport& array : report.arrays) {
@@ -154,7 +154,8 @@ std::string stats_json(std::string_view source, const Mask& mask, const Stats& s
   return text_of(out);
 }
 
-/// What can be applied: chains, if the arrays that they name were written, else an edit of A.
+/// The part of a cause that a user can apply: two pipelines if all arrays that they read were
+/// written to a file, else an edit (steps that turn A into B).
 Json cause_json(const CauseReport& report) {
   const DiffCause& cause = report.cause;
   Json out{{"kind", cause.kind}, {"text", cause.text}};

@@ -12,7 +12,7 @@
 
 namespace maskctl::app {
 
-/// {"schema": "maskctl.why/1", ...}, ended by a line feed.
+/// {"schema": "maskctl.why/1", ...} and a newline.
 std::string why_json(const std::string& source, const Why& why,
                      const std::optional<CellDocuments>& documents);
 
@@ -20,10 +20,11 @@ std::string why_json(const std::string& source, const Why& why,
 std::string audit_json(const std::string& source, const std::string& map, const Mask& mask,
                        const BlockAudit& audit);
 
-/// One mask, and the code for each library. `layers`: those of a model with this mask, else empty.
+/// A mask and its code for each library. `layers` names the layers of the model that use the mask;
+/// empty without a model.
 struct TranslateReport {
   std::string layers;
-  std::optional<std::string> pipeline;  // nothing: the mask of these layers is unknown
+  std::optional<std::string> pipeline;  // absent: the mask of these layers is unknown
   std::string meaning;
   std::vector<Translation> translations;
 };

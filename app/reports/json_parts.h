@@ -1,4 +1,4 @@
-// What all JSON reports share.
+// Helpers that all JSON reports share.
 #pragma once
 
 #include <optional>
@@ -10,7 +10,8 @@
 
 namespace maskctl::app {
 
-/// The JSON text with a newline; flat values that are short take one line.
+/// The JSON as text with a newline at the end. Short arrays and objects without nesting take one
+/// line.
 std::string text_of(const Json& json);
 
 inline Json extents(const Mask& mask) {
@@ -38,19 +39,19 @@ inline Json json_of(const Residue& residue) {
   return out;
 }
 
-/// `cause` of maskctl.diff/1.
+/// The value of "cause" in maskctl.diff/1.
 struct CauseReport;
 Json cause_json(const CauseReport& report);
 
-/// The first cell that differs, and the mask (by these names) in which it is open; null if none
-/// differs.
+/// The first cell that differs, and the name (`a` or `b`) of the mask in which it is open; null if
+/// the masks are equal.
 inline Json first_difference(const MaskDiff& diff, const char* a, const char* b) {
   Json out = json_of(diff.first);
   if (diff.first) out["open_in"] = diff.first_in_a ? a : b;
   return out;
 }
 
-/// [batch][head] -> index of the plane.
+/// Nested arrays that map [batch][head] to the index of the distinct plane.
 inline Json plane_numbers(const Mask& mask) {
   Json out = Json::array();
   for (Index b = 0; b < mask.batch(); ++b) {

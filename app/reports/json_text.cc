@@ -1,4 +1,4 @@
-// Writes JSON so that a person can read it: what is flat and short takes one line.
+// Writes JSON for human readers: short arrays and objects without nesting take one line.
 #include "app/reports/json_text.h"
 
 #include <algorithm>
@@ -30,22 +30,23 @@ Json value_of(const Parsed& parsed) {
   return out;
 }
 
-/// A text, number, bool or null. Bytes of a file name that are not UTF-8 become the replacement
-/// character.
+/// The text of a string, number, bool or null. Bytes that are not UTF-8 (from file names) become
+/// U+FFFD.
 std::string scalar_text(const Json& scalar) {
   const auto text = [](const auto& value) -> std::string {
     if constexpr (!std::is_class_v<std::decay_t<decltype(value)>>) return Parsed(value).dump();
     if constexpr (std::is_same_v<std::decay_t<decltype(value)>, std::string>) {
       return Parsed(value).dump(-1, ' ', false, Parsed::error_handler_t::replace);
     }
-    return "";  // arrays and objects are not scalars
+    return "";  // not reached: arrays and objects are not scalars
   };
   return std::visit(text, scalar.value());
 }
 
 bool is_structured(const Json& value) { return value.items() || value.members(); }
 
-/// visit(label, item) for each item of an array, with an empty label, or each member of an object.
+/// Calls visit(label, item) for each item of an array (with an empty label) or each member of an
+/// object.
 template <class Visit>
 void for_each_part(const Json& value, Visit&& visit) {
   if (value.items()) {
@@ -63,7 +64,7 @@ bool is_flat(const Json& value) {
 
 void newline(std::string& out, std::size_t indent) { out.append("\n").append(indent, ' '); }
 
-/// Numbers, words and the like, as many on a line as fit.
+/// Writes an array of scalars with as many on each line as fit.
 void write_filled(std::string& out, const Json::Items& items, std::size_t indent) {
   out += '[';
   std::size_t column = kWidth;
@@ -97,7 +98,7 @@ void write_parts(std::string& out, const Json& value, std::size_t indent) {
   out += value.items() ? ']' : '}';
 }
 
-/// "[1, 2]" and {"q": 1, "k": 2}: as Python writes them.
+/// An array or object on one line, spaced as Python does: [1, 2] and {"q": 1, "k": 2}.
 std::string spaced(const Json& flat) {
   std::string out;
   for_each_part(flat, [&](const std::string& label, const Json& item) {

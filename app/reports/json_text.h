@@ -1,4 +1,4 @@
-// JSON texts put together from others.
+// Builds JSON texts for errors and lists of reports.
 #pragma once
 
 #include <span>
@@ -9,7 +9,7 @@ namespace maskctl::app {
 
 /// {"source": ..., "error": ...} and a newline.
 std::string error_json(std::string_view source, std::string_view message);
-/// {"schema": "maskctl.list/1", "reports": [...]} of such texts.
+/// {"schema": "maskctl.list/1", "reports": [...]}; `reports` are JSON texts.
 std::string json_list(std::span<const std::string> reports);
 
 }  // namespace maskctl::app

@@ -1,4 +1,4 @@
-// JSON to be written, as a value that is quick to compile, which nlohmann-json is not.
+// A JSON value for writing only. Used in place of nlohmann-json because it compiles quickly.
 #pragma once
 
 #include <array>
@@ -13,9 +13,9 @@
 
 namespace maskctl::app {
 
-/// null, a bool, a number, a text, an array, or an object whose members keep the order in which
-/// they were added. A list in braces is an object when each of its items is a pair that begins with
-/// a text, as in {{"q", 1}, {"k", 2}}; else it is an array.
+/// null, a bool, a number, a string, an array, or an object whose members stay in the order in
+/// which they were added. A braced list becomes an object if each item is a pair whose first
+/// element is a string, as in {{"q", 1}, {"k", 2}}; else it becomes an array.
 class Json {
  public:
   struct Member;
@@ -48,13 +48,14 @@ class Json {
   static Json array(std::initializer_list<Json> items = {});
   static Json object();
 
-  /// The member of an object; one that is absent is added as null. null becomes an object.
+  /// The member with this key, added as null if it is absent. A value that is not an object becomes
+  /// an empty object first.
   Json& operator[](std::string_view key);
-  /// Adds an item to an array. null becomes an array.
+  /// Appends an item. A value that is not an array becomes an empty array first.
   void push_back(Json item);
 
   const Value& value() const { return value_; }
-  /// The items of an array or an object; null for other values.
+  /// The items of an array and the members of an object; a null pointer for any other value.
   const Items* items() const;
   const Members* members() const;
 

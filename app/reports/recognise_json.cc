@@ -21,7 +21,8 @@ std::string recognise_json(const RecogniseReport& report) {
            {"only_in_pipeline", report.differs.only_b}};
   out["leaks"] = leak_counts_json(report.leaks);
   out["residue"] = json_of(report.found.residue);
-  out["planes"] = Json::array();  // batches and heads with unexplained cells
+  // The (batch, head) pairs with cells that the pipeline does not explain.
+  out["planes"] = Json::array();
   for (const PlaneDiff& plane : report.differs.planes) {
     out["planes"].push_back({{"batch", plane.batch},
                              {"head", plane.head},

@@ -17,14 +17,14 @@ struct RecogniseReport {
   Mask mask;
   Index open = 0;
   Recognised found;
-  std::string pipeline;             // empty if there is no step
+  std::string pipeline;             // empty: no steps, all cells open
   std::vector<std::string> arrays;  // SOURCEs that the pipeline reads
-  bool written = false;             // the arrays are in files
-  std::optional<Leaks> leaks;       // between documents that were given
-  MaskDiff differs;                 // between the mask (a) and the pipeline's (b)
+  bool written = false;             // the arrays were written to a file
+  std::optional<Leaks> leaks;       // leaks between documents that the user gave
+  MaskDiff differs;                 // compares the mask (a) with the result of the pipeline (b)
 };
 
-/// {"schema": "maskctl.recognise/1", ...}, ended by a line feed.
+/// {"schema": "maskctl.recognise/1", ...} and a newline.
 std::string recognise_json(const RecogniseReport& report);
 
 }  // namespace maskctl::app

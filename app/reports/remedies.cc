@@ -7,8 +7,8 @@ namespace {
 
 struct Words {
   std::string_view verb;
-  std::string_view rest;      // {} stands for the argument
-  std::string_view key = {};  // in place of `rest` in a manifest of golden masks
+  std::string_view rest;      // the argument of the remedy replaces {}
+  std::string_view key = {};  // used instead of `rest` if the remedy is for a golden manifest
 };
 
 Words words(Remedy::Kind kind) {

@@ -1,4 +1,4 @@
-// How a mask is stored.
+// Describes how a mask is stored.
 #include "app/reports/report.h"
 
 #include <set>

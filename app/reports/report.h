@@ -1,4 +1,4 @@
-// The results of info, blockmap, diff and stats, and their forms.
+// The results of info, blockmap, diff and stats, and their output formats.
 #pragma once
 
 #include <array>
@@ -21,22 +21,23 @@
 
 namespace maskctl::app {
 
-/// An array as it is stored.
+/// Name, dtype and shape of a stored array.
 struct ArrayReport {
   std::string name;
   std::string dtype;
   std::vector<Index> shape;
 };
 
-/// A stored array on a mesh of devices.
+/// How a stored array is split over a mesh of devices.
 struct ShardReport {
   std::string name;
   std::vector<Index> shape;
-  std::string spec;                                      // what its axes are split over
-  std::function<std::vector<Range>(Index device)> part;  // what each device holds of it
+  // Which mesh axes split which of its axes, as text.
+  std::string spec;
+  std::function<std::vector<Range>(Index device)> part;  // index range of each axis on a device
 };
 
-/// The stored arrays of a MaskInfo on a mesh.
+/// How the stored arrays of a MaskInfo are split over a mesh of devices.
 struct MeshReport {
   std::vector<std::string> axis_names;
   std::vector<Index> axis_sizes;
@@ -49,7 +50,7 @@ struct BakedInReport {
   bool causal = false, sliding_window = false, chunked = false, token_type_ids = false;
 };
 
-/// ejkernel's properties.
+/// The properties of a MaskInfo, named as in ejkernel.
 struct MaskInfoReport {
   std::string repr;
   std::array<std::optional<Index>, 3> shape;  // batch, queries, keys
@@ -57,7 +58,8 @@ struct MaskInfoReport {
   bool multi_sequence = false;
   BakedInReport baked_in;
   std::vector<ArrayReport> stored;
-  std::vector<std::pair<std::string, std::shared_ptr<const Tensor>>> lengths;  // null: None
+  // Null: the property is None in ejkernel.
+  std::vector<std::pair<std::string, std::shared_ptr<const Tensor>>> lengths;
 };
 
 /// One SOURCE of `info`: a mask, or arrays that do not determine a mask.
@@ -69,57 +71,57 @@ struct InfoReport {
   Index open = 0;
   std::string tier;
   Index bytes = 0;
-  std::vector<ArrayReport> arrays;  // of the source
+  std::vector<ArrayReport> arrays;  // the arrays in the SOURCE
   std::string closed_by;            // the numbers that close cells of a bias
-  std::vector<std::string> bias;    // what its other finite numbers are
-  std::string reason;               // why it is not a mask
-  std::string error;                // why nothing can be said about it
-  std::vector<std::string> fits;    // kinds to choose from with --as
+  std::vector<std::string> bias;    // describes the other finite numbers of a bias
+  std::string reason;               // why the arrays are not a mask
+  std::string error;                // why the SOURCE could not be read
+  std::vector<std::string> fits;    // values of --as to choose from
   std::vector<std::string> notes;
-  std::optional<MaskInfoReport> mask_info;  // --semantics ejkernel
-  std::optional<MeshReport> mesh;           // --mesh
+  std::optional<MaskInfoReport> mask_info;  // set with --semantics ejkernel
+  std::optional<MeshReport> mesh;           // set with --mesh
 };
 
 struct BlockCounts {
   Index empty = 0, partial = 0, full = 0;
 };
 
-/// The result of `blockmap`; an array without a dtype is absent.
+/// The result of `blockmap`. Arrays with an empty dtype are absent.
 struct BlockmapReport {
   std::string source;
   Mask mask;
   BlockSize block;
   bool dkv = false;
-  std::vector<BlockCounts> heads;  // of one batch, or those of all batches after each other
+  std::vector<BlockCounts> heads;  // the heads of one batch, or of all batches one after another
   std::vector<ArrayReport> arrays;
 };
 
-/// A cause, and the form in which it can be applied: its chains as text if all arrays that they
-/// read are in files, else the edit.
+/// A cause, and how to reproduce it: two pipelines as text if all arrays that they read are in
+/// files, else an edit (steps that turn A into B).
 struct CauseReport {
   DiffCause cause;
   bool by_pipelines = false;
   std::string pipeline_a, pipeline_b, edit;
-  std::vector<std::string> arrays;  // SOURCEs that the pipelines read
+  std::vector<std::string> arrays;  // SOURCEs of the arrays that the pipelines read
 };
 
-/// The leaks of two masks between the same documents.
+/// The leaks of two masks, counted with the same documents.
 struct LeaksOfBoth {
   Leaks a, b;
 };
 
 /// The result of `diff`.
 struct DiffReport {
-  std::string a, b;  // SOURCEs with their pipelines
+  std::string a, b;  // SOURCEs with their steps
   std::array<Index, 4> shape{};
   MaskDiff diff;
   std::optional<CauseReport> cause;
-  std::string no_cause;  // why the masks differ and no cause is given
+  std::string no_cause;  // why no cause is known, if the masks differ
   std::optional<LeaksOfBoth> leaks;
-  std::optional<CellDocuments> documents;  // of the first cell that differs
+  std::optional<CellDocuments> documents;  // documents of the first cell that differs
 };
 
-/// One object and a newline: {"schema": "maskctl.info/1", ...}.
+/// The JSON form of `info`, {"schema": "maskctl.info/1", ...}, and a newline.
 std::string info_json(std::span<const InfoReport> reports);
 std::string stats_json(std::string_view source, const Mask& mask, const Stats& stats,
                        const std::optional<Leaks>& leaks);
@@ -130,16 +132,16 @@ std::string blockmap_json(const BlockmapReport& report);
 std::string blockmap_text(const BlockmapReport& report);
 std::string ops_json(std::span<const StepInfo* const> ops);
 
-/// `leaks`: between documents that were given.
+/// `leaks` are those between documents that the user gave.
 std::string stats_text(const Mask& mask, const Stats& stats,
                        const std::optional<Leaks>& leaks = {});
 std::string cost_text(const Mask& mask, const Cost& cost);
-/// Leaves out sizes of tiles that hold no more of the mask than a smaller one does.
+/// Drops all tile sizes after the first that covers the whole mask.
 void drop_larger_blocks(std::vector<BlockSize>& blocks, const Mask& mask);
 
-/// How a mask is stored: "bands", "runs", "words", "computed"; several are joined by "+".
+/// How a mask is stored: "bands", "runs", "words" or "computed"; several are joined by "+".
 std::string tier(const Mask& mask);
-/// The bytes of its distinct planes.
+/// The bytes in memory of its distinct planes.
 Index bytes_held(const Mask& mask);
 
 }  // namespace maskctl::app

@@ -11,7 +11,7 @@
 namespace maskctl::app {
 namespace {
 
-/// What is undecided, and why.
+/// How many cells are undecided, and for which reasons.
 std::string undecided_text(const attention::SolvedMask& solved) {
   std::string out;
   const auto add = [&out](Index cells, const std::string& why) {

@@ -1,4 +1,4 @@
-// The result of `verify --solve`, and its text and JSON.
+// The result of `verify --solve` as text and JSON.
 #pragma once
 
 #include <optional>
@@ -14,17 +14,18 @@ namespace maskctl::app {
 struct SolvedReport {
   std::string operation;
   attention::SolvedMask solved;
-  MaskDiff diff;  // between the declared mask (a) and the solved one (b)
+  MaskDiff diff;  // compares the declared mask (a) with the solved one (b)
   std::optional<CauseReport> cause;
-  std::string no_cause;         // why the masks differ and no cause is given
-  std::vector<Cell> undecided;  // the first of them
+  std::string no_cause;         // why no cause is known, if the masks differ
+  std::vector<Cell> undecided;  // the first undecided cells
 };
 
-/// 1 where a decided cell differs from the declared mask; 2 where none does, and rows or cells
-/// could not be told for another reason than that they weigh too little; else 0.
+/// The exit status: 1 if a decided cell differs from the declared mask. Else 2 if some rows could
+/// not be solved, or some cells are ambiguous because another key explains the output as well. Else
+/// 0; cells whose weight is below the rounding do not count.
 int solved_status(const SolvedReport& report);
 std::string solved_text(const SolvedReport& report);
-/// maskctl.verify/1, with `solved`.
+/// {"schema": "maskctl.verify/1", ...} with a member "solved".
 std::string solved_json(const SolvedReport& report);
 
 }  // namespace maskctl::app

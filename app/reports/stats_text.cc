@@ -38,7 +38,7 @@ std::string blocks_text(const PlaneStats& stats) {
   return out;
 }
 
-/// One line for each batch and head; only the first ones if there are many.
+/// A line for each batch and head, but only the first kMostPlaneLines of them.
 std::string planes_text(const Mask& mask, const Stats& stats) {
   std::string out =
       fmt::format("{:<12}{:>12}{:>12}{:>12}{:>12}{:>12}{:>12}\n", "batch head", "density",

@@ -1,4 +1,4 @@
-// Escapes text inside XML.
+// Escapes text for XML.
 #pragma once
 
 #include <string>
@@ -6,7 +6,7 @@
 
 namespace maskctl::app {
 
-/// As escape_markup(); line feeds are kept if `lines` is set.
+/// Escapes like escape_markup(), but keeps line feeds if `lines` is true.
 std::string xml_escaped(std::string_view text, bool lines = false);
 
 }  // namespace maskctl::app

@@ -11,7 +11,8 @@
 namespace maskctl::app {
 namespace {
 
-constexpr Index kMostListed = 64;  // numbers that are written out rather than named
+// Arrays of up to this many numbers are written in a chain's text, without a name.
+constexpr Index kMostListed = 64;
 
 }  // namespace
 

@@ -1,4 +1,4 @@
-// The arrays that chains read: named as members of one container, and written to it on request.
+// The arrays that the steps of a chain read: gives each a name, and writes them all to one file.
 #pragma once
 
 #include <string>
@@ -10,19 +10,22 @@
 
 namespace maskctl::app {
 
-/// Names the arrays that have no name yet so that chains can be printed. Equal arrays get one name.
+/// Gives names to the arrays that chains read, so that the text of a chain can refer to them as
+/// SOURCEs. Equal arrays get the same name; short ones are written in the text and need none.
 class ChainArrays {
  public:
-  /// `dest` is the file to write; with "" the names say that the arrays are not written.
+  /// `dest` is the file that write() makes. If it is "", the names look like "COMMAND.npz:ids1",
+  /// and nothing is written.
   ChainArrays(std::string_view command, std::string dest);
 
   void name(Chain& chain);
 
   bool empty() const { return arrays_.empty(); }
-  /// One SOURCE per array.
+  /// The names given so far, each as a SOURCE: "FILE:NAME", or the file itself if it is not a
+  /// container.
   std::vector<std::string> sources() const;
-  /// Writes the arrays if a file was given; false if not, or if there are none. Throws Error for
-  /// several arrays and a .npy file.
+  /// Writes the named arrays to `dest` and returns true; false without a `dest` or without arrays.
+  /// Throws Error if there are several arrays and `dest` is a .npy file.
   bool write(const WriteOptions& options) const;
 
  private:
@@ -30,7 +33,7 @@ class ChainArrays {
     std::string name;
     Tensor array;
   };
-  /// The array among those that are named; a new one is called by the stem and a number.
+  /// The entry of an array. A new array gets an entry named `stem` and a number, such as "ids2".
   const Named& added(const Tensor& array, std::string_view stem);
   bool is_single() const;
   std::string source_of(const Named& array) const;

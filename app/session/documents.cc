@@ -7,7 +7,7 @@
 namespace maskctl::app {
 namespace {
 
-/// Also the two arrays of a container.
+/// Reads segment ids: one array for both axes, or the arrays "q" and "kv" of a container.
 DocumentSource read_segments(const std::string& source, Loader& loader) {
   LoadedMask loaded = loader.read_segments(source);
   if (!loaded.q_segment_ids) {

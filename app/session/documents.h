@@ -1,4 +1,4 @@
-// The documents of a mask: those that were given, or those that its SOURCE carries.
+// The documents of a mask: those that the user gave, or those that its SOURCE contains.
 #pragma once
 
 #include <optional>
@@ -10,23 +10,26 @@
 
 namespace maskctl::app {
 
-/// The arrays that were given; "q=SOURCE,kv=SOURCE" names one for each side. Nothing without any.
+/// Reads the arrays that --segments, --positions or --cu-seqlens name. "q=SOURCE,kv=SOURCE" names
+/// one array for the queries and one for the keys. Nothing if no such option was given.
 std::optional<DocumentSource> read_documents(const DocumentOptions& options, Loader& loader);
 
-/// The ids that a SOURCE came with, for the mask after its steps; nothing if it has none, or a step
-/// has changed the extents that they label.
+/// The segment ids that were read together with a SOURCE. `mask` is the mask after its steps.
+/// Nothing if the SOURCE has no ids, or a step has changed the batch, query or key extent so that
+/// they no longer fit.
 std::optional<Documents> own_documents(const LoadedMask& loaded, const Mask& mask,
                                        std::int32_t pad_id);
 
-/// The documents that were given, else those of the SOURCE. Throws as documents_of().
+/// The documents that the user gave, else those of the SOURCE. Throws like documents_of().
 std::optional<Documents> documents_for(const std::optional<DocumentSource>& given,
                                        const LoadedMask& loaded, const Mask& mask,
                                        std::int32_t pad_id);
 
-/// The leaks between the documents that were given; nothing without any.
+/// The leaks of a mask between the documents that `options` name; nothing if they name none.
 std::optional<Leaks> leaks_given(const Mask& mask, const DocumentOptions& options, Loader& loader);
 
-/// The mask with a batch entry for each batch of the documents, if it has one for all.
+/// The mask, with its only batch repeated for each batch of the documents. Masks with several
+/// batches are returned unchanged.
 Mask with_batches_of(const Mask& mask, const Documents& documents);
 
 }  // namespace maskctl::app

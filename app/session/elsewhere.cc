@@ -11,8 +11,9 @@
 namespace maskctl::app {
 namespace {
 
-/// What the marks of a plane depend on.
-using Kind = std::tuple<const Plane*, const Plane*, Index>;  // both planes, row of ids
+/// The plane of the mask, the plane of `other` or null, and the batch of the ids. Planes with equal
+/// Kinds have the same marked cells.
+using Kind = std::tuple<const Plane*, const Plane*, Index>;
 
 PlaneMarks marks_of(const PlanePtr& marked) {
   PlaneMarks out;
@@ -23,7 +24,8 @@ PlaneMarks marks_of(const PlanePtr& marked) {
   return out;
 }
 
-/// Marks one plane after the other, so that few are held at a time.
+/// Marks the planes one after another to save memory. Planes that occur several times are computed
+/// once.
 template <typename MarkedPlane>
 MarkedPlanes marked_planes(const Mask& mask, const SegmentTensors& ids, const Mask* other,
                            const MarkedPlane& marked_plane) {
@@ -48,7 +50,7 @@ MarkedPlanes marked_planes(const Mask& mask, const SegmentTensors& ids, const Ma
   return out;
 }
 
-/// "batches and heads", of what the mask has more than one.
+/// The axes along which the mask has several entries: "batches and heads", "batches" or "heads".
 std::string axes_text(const Mask& mask) {
   if (mask.batch() == 1) return "heads";
   return mask.heads() == 1 ? "batches" : "batches and heads";

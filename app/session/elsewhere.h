@@ -1,4 +1,4 @@
-// What lies in batches and heads that are not shown.
+// Finds marked cells (leaks, differences) in the batches and heads that a drawing does not show.
 #pragma once
 
 #include <functional>
@@ -12,27 +12,29 @@
 
 namespace maskctl::app {
 
-/// Cells of a batch and head that a drawing marks, at least one.
+/// Counts the marked cells of one plane, which has at least one.
 struct PlaneMarks {
   Index batch = 0, head = 0;
   Index count = 0;
   Place first, last;
   friend bool operator==(const PlaneMarks&, const PlaneMarks&) = default;
 };
-/// The planes with at least one marked cell, in order of batch and head.
+/// Planes with marked cells, ordered by batch, then head. Planes without any are left out.
 using MarkedPlanes = std::vector<PlaneMarks>;
 
-/// The open cells that join two documents. Each distinct plane is counted once for equal ids.
-/// Throws as panels_of().
+/// For each plane, the leaks: open cells whose query and key belong to different documents. Throws
+/// like panels_of().
 MarkedPlanes marked_leaks(const Mask& mask, const SegmentTensors& ids, std::int32_t pad_id);
-/// The cells in which two masks differ; the other's batches and heads serve all if it has one.
+/// For each plane, the cells in which two masks differ. If `other` has a single batch or head, it
+/// is compared with each batch or head of `mask`.
 MarkedPlanes marked_differences(const Mask& mask, const Mask& other);
 
-/// "batch 27, head 3", without an axis of which the mask has one.
+/// "batch 27, head 3"; leaves out an axis along which the mask has only one entry.
 std::string plane_text(const Mask& mask, Index batch, Index head);
 
-/// "12 leaks in other batches and heads; first: batch 27, head 3: --batch 27 --head 3"; empty when
-/// all that are marked are shown. `one` is what is counted: "leak".
+/// "12 leaks in other batches and heads; first: batch 27, head 3: --batch 27 --head 3". `batches`
+/// and `heads` are those that the drawing shows; the result is empty if all marked cells are in
+/// these. `one` is the singular noun, here "leak".
 std::string elsewhere_text(const Mask& mask, const MarkedPlanes& marked,
                            std::span<const Index> batches, std::span<const Index> heads,
                            std::string_view one);

@@ -68,7 +68,7 @@ Loader::Blocks Loader::blocks(const std::string& source) {
   MaskReadOptions how;
   how.read = options().read;
   how.block = source_.block;
-  LoadedMask loaded = read_mask(source, how);  // its notes are about the mask
+  LoadedMask loaded = read_mask(source, how);  // its notes are not printed: they are about the mask
   return {std::move(loaded.blocks->map), loaded.blocks->size};
 }
 

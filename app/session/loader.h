@@ -1,4 +1,4 @@
-// The SOURCEs of a command line: files, pipes, generated masks, and the steps applied to them.
+// Reads the SOURCEs of a command line (files, pipes, generated masks) and applies the steps.
 #pragma once
 
 #include <optional>
@@ -13,44 +13,46 @@
 
 namespace maskctl::app {
 
-/// Reads SOURCEs in one way: as its options say.
+/// Reads SOURCEs, all in the way that its SourceOptions say.
 class Loader {
  public:
   Loader(const SourceOptions& source, Session& session) : source_(source), session_(session) {}
 
   const SourceOptions& source() const { return source_; }
-  /// Whether the SOURCE is text of a generator, and not something that the session was given.
+  /// True if the SOURCE is the text of a generator ("gen:...") and not the name of a given mask.
   bool generates(const std::string& source) const;
-  /// An array as stored, for commands that read no mask.
+  /// Reads an array as stored, for commands that do not interpret it as a mask.
   Tensor array(const std::string& source);
-  /// An array that is read by parts. Throws Error(kInvalidArgument) for standard input, which only
-  /// one of several ranks has.
+  /// Opens an array for reading piece by piece. Throws Error(kInvalidArgument) for standard input,
+  /// because only one MPI rank has it.
   ArraySource array_source(const std::string& source);
-  /// A mask as --as and related options say, without transforms. Shows the rows of a dense one to
-  /// `rows_read` as they come (io/masks/mask_io.h).
+  /// Reads a mask as --as and related options say, without applying steps. For a dense mask, passes
+  /// the rows of the first batch and head to `rows_read` as they are read (io/masks/mask_io.h).
   LoadedMask read(const std::string& source, RowsSink rows_read = {});
-  /// The blocks that a kernel visits: lists of a container, or an array of blocks, which has no
-  /// size of its own.
+  /// Which blocks a kernel visits, read from lists of blocks in a container or from an array with
+  /// an element per block. `size` has the queries and keys of a block, if lists state it; an array
+  /// does not.
   struct Blocks {
     Tensor map;
     std::optional<BlockSize> size;
   };
   Blocks blocks(const std::string& source);
-  /// The ids along both axes from a SOURCE, as a segments mask would have them.
+  /// Reads segment ids of the queries and the keys, like a mask with --as segments.
   LoadedMask read_segments(const std::string& source);
-  /// The chain of all steps.
+  /// Parses all steps of the options, in order.
   Chain chain();
-  /// The steps that make the mask of an all-open one, for a SOURCE that is generated from one and
-  /// these steps after it.
+  /// The chain that makes a mask from an all-open one, if the SOURCE is a generator that starts
+  /// with an all-open or all-closed mask: the steps of the generator, then `steps`. Nothing for
+  /// other SOURCEs.
   std::optional<Chain> whole_chain(const std::string& source, const Chain& steps);
-  /// The mask after the chain.
+  /// Applies chain() to the mask.
   Mask transformed(Mask mask);
-  /// How the options say that masks are read.
+  /// The options for read_mask().
   MaskReadOptions options() const;
-  /// How steps read their SOURCEs.
+  /// Tells steps how to read the SOURCEs in their arguments.
   BindContext context();
   void print(const std::vector<std::string>& notes) const;
-  /// The padding id of segment ids that state none themselves.
+  /// The id that marks padding, for segment ids that do not state it themselves.
   std::int32_t pad_id() const { return source_.pad_id; }
   Index max_bytes() const { return session_.settings().max_bytes; }
 
@@ -64,8 +66,8 @@ class Loader {
   Session& session_;
 };
 
-/// "m.npy | causal | window:keys=8": a SOURCE and the transforms that follow as they were written,
-/// in one line, for titles.
+/// "m.npy | causal | window:keys=8": a SOURCE and its steps as the user wrote them, in one line,
+/// for titles.
 std::string with_pipeline(const std::string& name, const SourceOptions& source);
 
 }  // namespace maskctl::app

@@ -1,4 +1,4 @@
-// What looks wrong with a mask and the steps that made it.
+// Looks for mistakes in a mask and in the steps that made it.
 #pragma once
 
 #include <functional>
@@ -13,27 +13,31 @@
 
 namespace maskctl::app {
 
-/// The documents that the mask should keep to.
+/// The documents that the mask must keep apart: no query should see a key of another document.
 struct LintDocuments {
-  /// The documents of the mask after its steps, if the ids fit it.
+  /// Returns the documents of the mask after its steps; nothing if there are none that fit it.
   std::function<std::optional<Documents>(const Mask& mask)> of;
-  bool given = false;  // apart from the SOURCE, so that its own steps do not keep to them
+  // True if an option gave the documents. If false, they are those of the SOURCE itself, whose mask
+  // has no leaks between them until a step opens cells.
+  bool given = false;
 };
 
 struct MaskLint {
   Findings findings;
   std::optional<Leaks> leaks;
-  bool documents = false;                  // the mask was compared with its documents
-  std::vector<NotLookedAt> not_looked_at;  // masks whose single cells were not judged
+  bool documents = false;  // the mask was compared with its documents
+  // What was not examined, such as single cells of a large mask.
+  std::vector<NotLookedAt> not_looked_at;
 };
 
-/// What is known of a mask beside its cells.
+/// What is known about a mask besides its cells.
 struct LintFacts {
   bool gives_nan = true;            // see lint_mask()
-  std::optional<Chain> whole = {};  // all steps that made the mask of an all-open one
+  std::optional<Chain> whole = {};  // all steps that make the mask from an all-open one, if known
 };
 
-/// Throws as apply() does.
+/// Applies `chain` to `start`, then looks for mistakes in the steps and in the result. Throws like
+/// apply().
 MaskLint lint_steps_and_mask(Mask start, const Chain& chain, const LintDocuments& documents,
                              const LintFacts& facts = {});
 

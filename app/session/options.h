@@ -1,4 +1,4 @@
-// How sources are read and results written, as plain data that each front end fills.
+// Options for reading SOURCEs and writing results, as plain structs that each front end fills.
 #pragma once
 
 #include <optional>
@@ -12,35 +12,36 @@
 
 namespace maskctl::app {
 
-/// How SOURCEs are read, and the transforms that follow.
+/// How to read a SOURCE, and the steps to apply to it.
 struct SourceOptions {
   std::optional<ArrayKind> as;
   bool keep_value_is_zero = false;
   std::int32_t pad_id = -1;
-  std::optional<double> closed_below;  // threshold for a bias
+  std::optional<double> closed_below;  // --as bias: elements <= this are closed
   std::optional<std::vector<Index>> shape;
-  std::optional<BlockSize> block;  // tile of --as blockmap:QxK
+  std::optional<BlockSize> block;  // tile size of --as blockmap:QxK
   std::vector<std::string> transforms;
-  bool ejkernel = false;  // --semantics ejkernel: through MaskInfo
+  bool ejkernel = false;  // --semantics ejkernel: read and transform as a MaskInfo
 
   friend bool operator==(const SourceOptions&, const SourceOptions&) = default;
 };
 
-/// The SOURCE that says which tokens belong to one document, if one was given.
+/// The SOURCE that says which tokens belong to the same document, and its form; empty if not given.
 struct DocumentOptions {
   std::optional<DocumentForm> form;
   std::string source;
 };
 
 struct OutputOptions {
-  enum class Form { kDense, kRuns, kMaskInfo, kBias };  // the last two: of a MaskInfo
+  // kMaskInfo, kBias: only with --semantics ejkernel
+  enum class Form { kDense, kRuns, kMaskInfo, kBias };
 
   std::string dest;
   Form form = Form::kDense;
   std::optional<DType> dtype;
   bool force = false;   // replace an existing file
   bool append = false;  // add to an existing container
-  int gzip = 0;         // compression level for the arrays of a container
+  int gzip = 0;         // compression level for the arrays of a container; 0: none
 };
 
 }  // namespace maskctl::app

@@ -9,7 +9,7 @@
 namespace maskctl::app {
 namespace {
 
-/// Throws for a form that only a MaskInfo has.
+/// Throws for the forms that need --semantics ejkernel.
 void check_form(const OutputOptions& output) {
   if (output.form == OutputOptions::Form::kMaskInfo) {
     throw Error(Errc::kInvalidArgument, "--to mask-info goes with --semantics ejkernel");

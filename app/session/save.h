@@ -1,4 +1,4 @@
-// Writes results where OutputOptions say.
+// Writes masks and arrays to the destination of OutputOptions.
 #pragma once
 
 #include <string_view>
@@ -11,15 +11,15 @@
 
 namespace maskctl::app {
 
-/// Throws Error(kInvalidArgument) if there is no destination.
+/// Throws Error(kInvalidArgument) if `output` has no destination.
 void require_output(const OutputOptions& output, std::string_view command);
 WriteOptions write_options(const OutputOptions& output);
-/// `rank` is that of what was read, see MaskWriteOptions.
+/// Writes a mask. `rank` is the number of axes of the array that was read; see MaskWriteOptions.
 void write_output(const Mask& mask, const OutputOptions& output, const Session& session,
                   Index rank = 4);
 void write_output(const Tensor& tensor, const OutputOptions& output);
-/// Calls write_mask(), or hands the arrays to a front end that takes what goes to standard output;
-/// they are then moved out of `converted`.
+/// Calls write_mask(). If `dest` is standard output and the front end takes arrays, passes the
+/// arrays to it instead; they are moved out of `converted`.
 void write_converted(const std::string& dest, ConvertedMask& converted, const MaskWriteOptions& how,
                      const Session& session);
 

@@ -1,5 +1,5 @@
-// What all front ends share while they run: limits, where notes and progress go, how work is told
-// to stop, and what has been read.
+// State that all front ends share while a command runs: settings, where notes and progress go,
+// cancellation, and arrays already read.
 #pragma once
 
 #include <functional>
@@ -20,10 +20,10 @@ namespace maskctl::app {
 
 enum class When { kAuto, kAlways, kNever };
 
-/// What holds for every command.
+/// Settings that apply to every command.
 struct Settings {
   When color = When::kAuto;
-  int threads = 0;  // 0: one for each core
+  int threads = 0;  // 0: one per core
   bool progress = true;
   bool quiet = false;
   bool verbose = false;
@@ -34,16 +34,16 @@ struct Settings {
 
 using Progress = std::function<void(double fraction)>;
 
-/// The side of a front end that a session calls. A member may be empty.
+/// The functions of a front end that a session calls. Each may be empty.
 struct FrontEnd {
   std::function<void(std::string_view text)> note;
-  /// Begins to show progress; it is shown until the result and its copies are destroyed.
+  /// Shows a progress bar until the returned function and all its copies are destroyed.
   std::function<Progress(std::string label)> progress;
-  /// Takes the arrays of a mask that would be written to standard output.
+  /// Takes the arrays of a mask instead of writing them to standard output.
   std::function<void(std::vector<NamedTensor> arrays)> arrays = {};
 };
 
-/// What a front end that holds masks and arrays gives a session to work on.
+/// A mask or an array that the front end has in memory and passes to a session by name.
 using Given = std::variant<LoadedMask, Tensor>;
 
 class Session {
@@ -52,27 +52,27 @@ class Session {
       : settings_(settings), front_end_(std::move(front_end)) {}
 
   const Settings& settings() const { return settings_; }
-  /// Unless Settings::quiet.
+  /// Passes `text` to the front end, unless Settings::quiet is set.
   void note(std::string_view text) const;
-  /// May be empty, and must not outlive the session.
+  /// Shows progress. The result may be empty, and must not outlive the session.
   Progress progress(std::string label) const;
 
-  /// What the work of this session heeds; hand it to a WorkScope.
+  /// Set by cancel(). Pass it to a WorkScope so that work stops when it is set.
   std::stop_token stop_token() const { return stop_.get_token(); }
   void cancel() { stop_.request_stop(); }
 
-  /// Makes it the SOURCE of that name, which then no longer means a file.
+  /// Makes `given` the meaning of SOURCE `name`, even where a file has that name.
   void give(std::string name, Given given) { given_.insert_or_assign(std::move(name), given); }
-  /// Null for a SOURCE that was not given.
+  /// The mask or array given under this name; null if there is none.
   const Given* given(const std::string& source) const;
-  /// Whether the front end takes the arrays that would be written to `dest`.
+  /// True if arrays for `dest` go to the front end: `dest` is "-" and the front end takes arrays.
   bool takes_arrays(const std::string& dest) const { return dest == "-" && front_end_.arrays; }
   void take_arrays(std::vector<NamedTensor> arrays) const { front_end_.arrays(std::move(arrays)); }
 
-  /// Throws Error(kInvalidArgument) if `source` is standard input and that has been read already,
-  /// or is a terminal.
+  /// Records that `source` reads standard input, if it does. Throws Error(kInvalidArgument) if
+  /// standard input has been read before or is a terminal.
   void take_stdin(const std::string& source);
-  /// The array of `source`, read by `read` the first time; on any thread.
+  /// The array of `source`. Calls `read` the first time and keeps the result. Thread-safe.
   const Tensor& array(const std::string& source, const std::function<Tensor()>& read);
 
  private:
@@ -80,7 +80,7 @@ class Session {
   FrontEnd front_end_;
   std::stop_source stop_;
   bool stdin_taken_ = false;
-  std::mutex reading_;  // of arrays
+  std::mutex reading_;  // guards arrays_
   std::map<std::string, Tensor, std::less<>> arrays_;
   std::map<std::string, Given> given_;
 };

@@ -18,22 +18,22 @@ namespace {
 
 struct Candidate {
   std::string source;
-  bool member = false;  // of a container, so it need not be a mask
+  bool member = false;  // one of several arrays of a container; it need not be a mask
 };
 
-/// Whether several arrays of this kind in one container are one mask.
+/// True for the kinds of masks that consist of several arrays of a container.
 bool takes_containers(const SourceOptions& how) {
   return how.as == ArrayKind::kMaskInfo || how.as == ArrayKind::kRuns ||
          how.as == ArrayKind::kPairs || how.as == ArrayKind::kBits ||
          (how.as && lists_blocks(*how.as));
 }
 
-/// The arrays of a file that holds several masks; nothing for any other SOURCE.
+/// The names of the arrays in a container that holds several masks; empty for any other SOURCE.
 std::vector<std::string> members_of(const std::string& source, const SourceOptions& how,
                                     const Session& session) {
   if (session.given(source) || !names_one_source(source) || takes_containers(how)) return {};
   const SourceName named = parse_source_name(source);
-  // A pipe can be opened once only: who writes into it stops when it is closed.
+  // Pipes are not opened here: they can be opened only once, and closing one stops its writer.
   std::error_code failed;
   if (!named.member.empty() || !std::filesystem::is_regular_file(named.path, failed)) return {};
   const auto container =
@@ -52,8 +52,8 @@ std::vector<Candidate> candidates(const std::string& source, const SourceOptions
   return out;
 }
 
-/// Visits what one word names and returns how many masks there were. Throws the first Error if
-/// there is none.
+/// Visits all masks that one SOURCE of the command line names, and returns how many were visited.
+/// Throws the first Error if none could be.
 Index visit_candidates(const std::vector<Candidate>& all, const Session& session,
                        const std::function<void(const std::string&)>& visit) {
   Index seen = 0;
@@ -63,7 +63,7 @@ Index visit_candidates(const std::vector<Candidate>& all, const Session& session
       visit(candidate.source);
       ++seen;
     } catch (const PipelineError&) {
-      throw;  // the steps are wrong for all SOURCEs
+      throw;  // the same steps would fail for every SOURCE
     } catch (const Error& error) {
       if (!candidate.member || error.code() == Errc::kCancelled) throw;
       if (!first) first = error;

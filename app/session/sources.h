@@ -1,4 +1,4 @@
-// Several SOURCEs at once.
+// Runs a command on several SOURCEs.
 #pragma once
 
 #include <functional>
@@ -11,20 +11,20 @@
 
 namespace maskctl::app {
 
-/// True if arrays of these names are one mask: a single array, the ids of both sides, runs, or
-/// lists of blocks.
+/// True if arrays with these names form one mask: a single array, the ids of queries and keys,
+/// runs, or lists of blocks.
 bool is_one_mask(const std::vector<std::string>& names);
 
-/// What became of several SOURCEs.
+/// How many masks were visited, and for how many SOURCEs an Error was reported.
 struct Visits {
   Index seen = 0;
   Index failed = 0;
 };
 
-/// Calls `visit` for each SOURCE, and for each array of a container that holds several masks, by
-/// its name "FILE:KEY". A single SOURCE throws what `visit` throws. Of several, the Error of one
-/// goes to `report` and the others are visited all the same; arrays of a container that are no
-/// masks are left out with a note, and an Error if none is a mask.
+/// Calls `visit` for each SOURCE, or, for a container that holds several masks, with "FILE:KEY" for
+/// each of its arrays. Arrays of a container that are not masks are skipped with a note; if none is
+/// a mask, that is an Error. With one SOURCE, an Error is thrown; with several, it is passed to
+/// `report` and the next SOURCE is visited.
 Visits visit_sources(const std::vector<std::string>& sources, const SourceOptions& how,
                      Session& session, const std::function<void(const std::string&)>& visit,
                      const std::function<void(const std::string&, std::string_view)>& report);

@@ -1,4 +1,4 @@
-// The strings of the tokens of a mask, from text files.
+// Reads the tokens of a mask as strings from text files, to label its axes.
 #pragma once
 
 #include <memory>
@@ -9,27 +9,28 @@
 
 namespace maskctl::app {
 
-/// A text file with a token on each line.
+/// A text file with one token per line.
 struct TokenFile {
   std::string name;
   AxisLabels labels;
 };
 
-/// The tokens along both axes, which may be those of one file; null = not known.
+/// The tokens of the queries and of the keys, which may be the same file. Null: not known.
 struct Tokens {
   std::shared_ptr<const TokenFile> q, k;
-  /// Labels the axes of a figure, which they must outlive.
+  /// Labels the axes of a figure. The tokens must outlive it.
   void label(Figure& figure) const;
 };
 
-/// Reads "FILE", for both axes, or "q=FILE,kv=FILE"; no tokens for an empty text. Lines end with LF
-/// or CR LF. Throws as read_text_file().
+/// Reads "FILE" for both axes, or "q=FILE,kv=FILE"; returns no tokens if `files` is empty. Lines
+/// end with LF or CR LF. Throws like read_text_file().
 Tokens read_tokens(const std::string& files, Index max_bytes);
 
-/// The tokens that fit a mask: one for each query, one for each key. A file for both axes labels
-/// those of as many cells. Throws Error(kShape) for a file that fits none.
+/// Returns the tokens that fit a mask: one per query, one per key. A file given for both axes
+/// labels each axis whose length it has. Throws Error(kShape) if a file fits no axis it was given
+/// for.
 Tokens tokens_of(const Tokens& given, const Mask& mask);
-/// tokens_of(), but without the tokens of an axis that they do not fit.
+/// Like tokens_of(), but drops the tokens of an axis that they do not fit instead of throwing.
 Tokens fitting_tokens(const Tokens& given, const Mask& mask);
 
 }  // namespace maskctl::app

@@ -1,4 +1,4 @@
-// What keys do: one table, from which the help overlay and docs/tui.md are made too.
+// The actions of keys: one table, from which the help and docs/tui.md are generated, too.
 #pragma once
 
 #include <span>
@@ -10,36 +10,36 @@
 
 namespace maskctl::app::tui {
 
-/// How far a move goes: one unit of the drawing, eight, half of what is visible, all of it, or to
-/// the end of the axis.
+/// The distance of a move: one unit of the drawing, eight units, half a screen, a full screen, or
+/// to the end of the axis.
 enum class Stride : std::uint8_t { kUnit, kEight, kHalfPage, kPage, kEnd };
 
 struct Move {
-  int queries = 0, keys = 0;  // -1, 0 or 1
+  int queries = 0, keys = 0;  // direction along each axis: -1, 0 or 1
   Stride stride = Stride::kUnit;
 };
 struct GoToRow {
-  bool last = false;  // without a count
+  bool last = false;  // where to go if no number was typed: true: the last row, false: the first
 };
 struct Zoom {
-  int by = 0;  // 1: cells become larger
+  int by = 0;  // 1: zoom in, -1: zoom out
 };
 enum class ZoomTo : std::uint8_t { kWhole, kCells };
-/// The next region of what is searched for, or its next cell.
+/// Goes to the next region of the last search target; with `cells`, to its next cell.
 struct FindNext {
   Way way = Way::kForward;
   bool cells = false;
   friend bool operator==(const FindNext&, const FindNext&) = default;
 };
 struct Member {
-  int batch = 0, head = 0;  // -1, 0 or 1
+  int batch = 0, head = 0;  // -1: previous, 1: next, 0: the same
 };
 enum class Mark : std::uint8_t { kSet, kGo };
 enum class Ask : std::uint8_t { kCommand, kFind, kEdit, kAdd };
 struct History {
   bool redo = false;
 };
-/// What happens to the selected step of the pipeline.
+/// Actions on the selected step of the pipeline.
 enum class StepKey : std::uint8_t {
   kPrevious,
   kNext,
@@ -52,7 +52,7 @@ enum class StepKey : std::uint8_t {
   kLeave
 };
 enum class Toggle : std::uint8_t { kSide, kHelp, kStyle, kSources, kSteps, kTiles, kWeights };
-/// What happens in the list of batches and heads.
+/// Actions in the list of batches and heads.
 enum class ListKey : std::uint8_t {
   kNext,
   kPrevious,
@@ -66,18 +66,18 @@ enum class ListKey : std::uint8_t {
   kReverse,
   kFold
 };
-/// The columns of the list of batches and heads, by which it can be sorted; counts come after
-/// indices.
+/// The columns of the list of batches and heads. The list can be sorted by any of them. Counts must
+/// come after kHead.
 enum class PlaneColumn : std::uint8_t { kBatch, kHead, kOpen, kEmptyRows, kLeaks, kDifferences };
 struct ShowList {};
 struct TileSize {
-  int by = 0;  // 1: twice as large
+  int by = 0;  // 1: twice as large, -1: half as large
 };
-/// What is copied: why the cell is open or closed, or the pipeline.
+/// What to copy to the clipboard: why the cell is open or closed, or the pipeline.
 enum class Copy : std::uint8_t { kWhy, kPipeline };
-/// What only the terminal can do.
+/// Requests that only the terminal can carry out.
 enum class Request : std::uint8_t { kQuit, kLeave, kRedraw, kSuspend, kCopy };
-/// Answers about the whole mask, made beside the interface.
+/// Reports about the whole mask, made in the background.
 enum class Report : std::uint8_t {
   kRecognise,
   kCause,
@@ -94,33 +94,34 @@ using Action =
     std::variant<Move, GoToRow, Zoom, ZoomTo, FindNext, Member, Mark, Ask, History, StepKey,
                  ListKey, ShowList, Toggle, TileSize, Copy, Request, Report, Quit, Cancel>;
 
-/// What keys act on first: the mask, the selected step of the pipeline, the list of all batches and
-/// heads.
+/// What has the keyboard focus: the mask, the selected step of the pipeline, or the list of batches
+/// and heads.
 enum class Focus : std::uint8_t { kMask, kSteps, kList };
 
 struct Binding {
-  std::string_view keys;  // as in Input, apart by blanks
+  std::string_view keys;  // names as in Input, separated by blanks
   Action action;
-  std::string_view help;  // empty: said by the row before
+  std::string_view help;  // empty: the previous row's help covers it
   Focus focus = Focus::kMask;
 };
 
 std::span<const Binding> bindings();
-/// The action of a key; null if it has none. Keys that steps or the list do not use act on the
-/// mask.
+/// The action of a key; null if it has none. Keys without an action for steps or the list act on
+/// the mask.
 const Action* action_of(std::string_view key, Focus focus);
 
-/// What can be searched for with '/'.
+/// What '/' can search for.
 enum class Target : std::uint8_t { kLeak, kEmptyRow, kPartial, kBorder, kDifference };
 struct TargetHelp {
-  std::string_view name;  // as it is typed
+  std::string_view name;  // what the user types
   Target target;
-  std::string_view one;  // "empty row"
+  std::string_view one;  // singular noun: "empty row"
   std::string_view help;
 };
 std::span<const TargetHelp> targets();
 
-/// A row of the help: keys, commands after ':', targets after '/', and what they do.
+/// A row of the inspector's help. `keys` are the keys to press; or a command to type after ':', or
+/// what to search for after '/'.
 struct HelpRow {
   std::string keys;
   std::string_view help;

@@ -1,4 +1,4 @@
-// Work that is done beside the interface, which goes on drawing and taking keys.
+// Runs work in the background while the interface continues to draw and to take keys.
 #pragma once
 
 #include <chrono>
@@ -17,12 +17,13 @@ namespace maskctl::app::tui {
 
 using Time = std::chrono::steady_clock::time_point;
 
-/// Makes one value on a thread of its own. Its end stops the work and waits until it has stopped.
+/// Computes a value on its own thread. The destructor stops the work and waits until it has
+/// stopped.
 template <typename T>
 class BackgroundTask {
  public:
-  /// `make` works within the limits that hold here, and heeds stop requests as they do. `ended` is
-  /// called on the same thread when the value is there, or an exception instead of it.
+  /// `make` runs with the WorkLimits of the constructor's caller, including its stop token. The
+  /// thread calls `ended` after the value or an exception has been stored, unless it was stopped.
   BackgroundTask(std::function<T()> make, std::function<void()> ended)
       : make_(std::move(make)),
         ended_(std::move(ended)),
@@ -30,12 +31,12 @@ class BackgroundTask {
         thread_([this](const std::stop_token& stop) { work(stop); }),
         stop_too_(limits_.stop, Stop{thread_.get_stop_source()}) {}
 
-  /// True when it is done by then.
+  /// Waits until `end` at most; true if the work is done.
   bool wait_until(Time end) const {
     std::unique_lock lock(mutex_);
     return changed_.wait_until(lock, end, [this] { return done_; });
   }
-  /// Waits for the value; throws what making it threw. To be called once.
+  /// Waits for the value and returns it; rethrows what `make` threw. Call it once.
   T take() {
     std::unique_lock lock(mutex_);
     changed_.wait(lock, [this] { return done_; });
@@ -75,10 +76,12 @@ class BackgroundTask {
   mutable std::condition_variable changed_;
   bool done_ = false;
   std::jthread thread_;
-  std::stop_callback<Stop> stop_too_;  // of those who began the work
+  // Passes a stop request of the constructor's caller on to the thread.
+  std::stop_callback<Stop> stop_too_;
 };
 
-/// A moment in which most work is finished: it is waited for, so that screens are complete at once.
+/// A deadline 10 ms from now. Screens wait that long for background work, because most of it is
+/// done by then.
 inline Time in_a_moment() {
   return std::chrono::steady_clock::now() + std::chrono::milliseconds(10);
 }

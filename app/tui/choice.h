@@ -1,4 +1,4 @@
-// Choosing an array of a file of several, and the kind of one that fits several.
+// Lets the user choose one of several arrays of a file, or the kind of an array that fits several.
 #pragma once
 
 #include <optional>
@@ -16,19 +16,21 @@ namespace maskctl::app::tui {
 
 class Choice {
  public:
-  /// True for an error that a choice mends: several arrays, or several kinds.
+  /// True if the error can be solved by a choice: a file with several arrays, or an array that fits
+  /// several kinds.
   static bool is_asked_for(const Error& error);
-  /// What such an error about the SOURCE leaves to choose; throws it again if that is nothing.
+  /// The choice that solves this error about the SOURCE. Rethrows the error if there is nothing to
+  /// choose.
   static Choice of(const Subject& subject, const Settings& settings, const Error& error);
 
   enum class Answer : std::uint8_t { kNone, kChosen, kQuit };
   Answer take(const Input& input);
-  /// The subject with what was chosen.
+  /// `subject` with the chosen array and kind.
   Subject chosen(Subject subject) const;
   Canvas draw(const Screen& screen) const;
 
  private:
-  /// A kind and the letter that chooses it.
+  /// A kind, and the letter key that chooses it.
   struct Letter {
     char letter;
     ArrayKind kind;

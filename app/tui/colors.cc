@@ -10,14 +10,15 @@ namespace maskctl::app::tui {
 namespace {
 
 constexpr std::int16_t kBlack = 0, kBlue = 4, kPaper = 7;
-/// Less difference between the largest and the smallest part is a grey.
+/// A colour whose largest and smallest components differ by less than this is drawn as grey.
 constexpr int kLeastChroma = 90;
 
 int distance(Rgb a, Rgb b) {
   return std::abs(a.r - b.r) + std::abs(a.g - b.g) + std::abs(a.b - b.b);
 }
 
-/// 1 to 6, which are red, green, yellow, blue, magenta and cyan; 0 for greys.
+/// The terminal colour closest to this one: 1 to 6 are red, green, yellow, blue, magenta and cyan;
+/// 0 for greys.
 std::int16_t hue_of(Rgb color) {
   const auto [least, most] = std::minmax({color.r, color.g, color.b});
   if (most - least < kLeastChroma) return 0;

@@ -1,14 +1,15 @@
-// Screens for terminals of eight colours.
+// Converts screens for terminals with eight colours.
 #pragma once
 
 #include "maskctl/render/text/canvas.h"
 
 namespace maskctl::app::tui {
 
-/// The row and column of the cursor, dim text and mistakes, as colours of terminals that have 256.
+/// Numbers of the 256-colour palette: the cursor's row and column, dim text, mistakes, and white.
 inline constexpr std::int16_t kCrosshair = 238, kDim = 245, kMistake = 160, kWhite = 231;
 
-/// Signs alone tell densities apart; marks, segments and the cursor keep a colour near their own.
+/// Converts all colours of a canvas to the nearest of eight. Densities lose their colours, so only
+/// their characters distinguish them.
 void to_eight_colors(Canvas& canvas);
 
 }  // namespace maskctl::app::tui

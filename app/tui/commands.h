@@ -1,4 +1,4 @@
-// What is typed after ':': one table, of which the help is made too.
+// The commands after ':': one table, from which the help is generated, too.
 #pragma once
 
 #include <span>
@@ -11,16 +11,16 @@ struct State;
 class Workbench;
 
 struct Command {
-  std::string_view name;   // what is typed; empty: a number stands there
-  std::string_view usage;  // with its arguments
+  std::string_view name;   // what the user types; empty: a number
+  std::string_view usage;  // name and arguments, for the help
   std::string_view help;
-  /// `text` is what follows the name. Throws Error.
+  /// Runs the command. `text` is what follows the name. Throws Error.
   void (*run)(State& state, Workbench& bench, const std::string& text) = nullptr;
 };
 std::span<const Command> commands();
 
-/// Runs "b 2", "37,4" or "w mask.npy". Throws Error(kInvalidArgument) for what is no command, and
-/// what commands throw.
+/// Runs a line such as "b 2", "37,4" or "w mask.npy". Throws what the command throws, and
+/// Error(kInvalidArgument) if there is no such command.
 void run_command(State& state, Workbench& bench, const std::string& line);
 
 }  // namespace maskctl::app::tui

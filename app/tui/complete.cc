@@ -10,7 +10,7 @@
 namespace maskctl::app::tui {
 namespace {
 
-/// The name of a command, then a file.
+/// Completes the name of a command, or, after a blank, the name of a file.
 void complete_command(const std::string& before, Completions& out) {
   const std::size_t blank = before.find(' ');
   if (blank != std::string::npos) {

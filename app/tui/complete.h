@@ -1,4 +1,4 @@
-// Completion of what is typed: steps, their arguments, targets, commands, files.
+// Completes text that the user types: steps and their arguments, search targets, commands, files.
 #pragma once
 
 #include <string>
@@ -9,8 +9,8 @@
 namespace maskctl::app::tui {
 
 struct Completion {
-  Line line;                            // with what all candidates begin with
-  std::vector<std::string> candidates;  // for the word before the caret
+  Line line;                            // the line, extended by the common prefix of all candidates
+  std::vector<std::string> candidates;  // what the word before the cursor may become
 };
 Completion completion(Prompt prompt, const Line& line);
 

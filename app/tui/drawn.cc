@@ -13,7 +13,7 @@ Panel panel_of(const State& state, Sources sources) {
                      empty_plane(out.plane->queries(), out.plane->keys())};
   }
   if (view.sources == Sources::kBeside && sources == Sources::kB) out.plane = out.other;
-  // Tiles are those of one mask.
+  // Side by side, or in tiles, each drawing shows a single mask.
   if (view.sources == Sources::kBeside || view.tiled) out.other = out.different = nullptr;
   return out;
 }

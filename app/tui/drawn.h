@@ -1,4 +1,4 @@
-// What the panes of the screen show of a mask.
+// Selects what the drawings on the screen show of a mask.
 #pragma once
 
 #include "app/tui/state.h"
@@ -6,10 +6,11 @@
 
 namespace maskctl::app::tui {
 
-/// One of the SOURCEs, or both, of the batch and head that are looked at. Side by side, what each
-/// has alone is marked. Valid as long as the scene.
+/// The panel of the current batch and head for one of the SOURCEs, or for both on top of each
+/// other. If two drawings are side by side, cells that only one SOURCE has are marked. Valid while
+/// the scene exists.
 Panel panel_of(const State& state, Sources sources);
-/// Cells of the smallest unit that can be drawn: one, or those of a tile.
+/// The smallest block of cells that can be drawn as a unit: one cell, or a tile if tiles are drawn.
 BlockSize smallest_unit(const View& view);
 
 }  // namespace maskctl::app::tui

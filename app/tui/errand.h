@@ -1,4 +1,4 @@
-// Work beside the interface of which one piece is wanted at a time: another one stops it.
+// Background work of which only the latest request counts: a new request stops the previous one.
 #pragma once
 
 #include <functional>
@@ -10,17 +10,18 @@
 
 namespace maskctl::app::tui {
 
-/// Makes a T for what is asked, which must be comparable.
+/// Makes a T for a request, which must be comparable.
 template <typename Asked, typename T>
 class Errand {
  public:
-  /// `ended` is called on another thread when a piece of work has ended.
+  /// `ended` is called on another thread when the work for a request has ended.
   explicit Errand(std::function<void()> ended) : ended_(std::move(ended)) {}
 
-  /// The result, once; nothing while it is being made. Stops what something else was asked for.
-  /// Work that begins now is waited for until `end`, other work only if that is Time::max().
-  /// `make()` returns the function that does the work, and is called where that begins. Throws what
-  /// the work threw.
+  /// The result for the request `asked`, or nothing while the work goes on; a result is returned
+  /// once. Work for any other request is stopped. If the work starts in this call, waits for it
+  /// until `end`; if it was already running, waits only if `end` is Time::max(). `make()` is called
+  /// when work starts, and returns the function to run in the background. Throws what that function
+  /// threw.
   template <typename Make>
   std::optional<T> follow(const Asked& asked, Time end, const Make& make) {
     if (work_ && !(work_->asked == asked)) stop();
@@ -32,7 +33,7 @@ class Errand {
     return done->task.take();
   }
 
-  /// Returns when it has stopped.
+  /// Stops the work and waits until it has stopped.
   void stop() { work_.reset(); }
   bool busy() const { return work_ != nullptr; }
 

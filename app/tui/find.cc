@@ -13,7 +13,7 @@
 namespace maskctl::app::tui {
 namespace {
 
-/// How one step of a search ended.
+/// The result of one step of a search.
 enum class Ended : std::uint8_t { kFound, kNone, kWaits };
 
 const TargetHelp* target_named(std::string_view name) {
@@ -21,13 +21,13 @@ const TargetHelp* target_named(std::string_view name) {
   return at == targets().end() ? nullptr : &*at;
 }
 
-/// " in batch 0, head 3" where there are others.
+/// The current batch and head, " in batch 0, head 3"; empty if there is only one of each.
 std::string here_text(const State& state) {
   const std::string plane = plane_text(state.scene->mask, state.view.batch, state.view.head);
   return plane.empty() ? "" : " in " + plane;
 }
 
-/// One step of a search.
+/// One step of a search, in one direction.
 class Search {
  public:
   Search(State& state, const TargetHelp& target, const FindNext& next)
@@ -42,7 +42,7 @@ class Search {
   bool forward() const { return way_ == Way::kForward; }
   const Found* own() const { return state_.counts().finds.of(target_.target); }
 
-  /// Goes to the nearest hit, which is looked for beside the screens.
+  /// Goes to the next single cell. The search for it runs in the background.
   Ended single() {
     const View& view = state_.view;
     const bool round = !cells_ && target_.target != Target::kPartial;
@@ -65,7 +65,9 @@ class Search {
 
   Ended region() {
     Place from = state_.view.cursor;
-    if (state_.list.shown) from = {-1, 0};  // what is listed first is found first
+    // If the list of batches and heads is shown, start before the first row, so that a region there
+    // is found, too.
+    if (state_.list.shown) from = {-1, 0};
     if (target_.target == Target::kEmptyRow) from.key = 0;
     const Region* next = next_region(own()->list(), from, way_);
     if (next) return go(own()->list(), *next, false);
@@ -75,7 +77,7 @@ class Search {
     return go(own()->list(), end_of(own()->list()), true);
   }
 
-  /// Whether there are more regions than are known.
+  /// True if the list of regions ends before the last query, so that there may be more regions.
   bool is_cut_off() const {
     return own()->regions && own()->regions->queries < state_.scene->mask.queries();
   }
@@ -83,8 +85,8 @@ class Search {
     return forward() ? regions.front() : regions.back();
   }
 
-  /// Goes to the nearest batch and head in this direction that has any, going on round the end. The
-  /// one that is shown now comes last.
+  /// Goes to the nearest batch and head in this direction that has a region, continuing at the
+  /// other end of the list. The current batch and head comes last.
   Ended other_plane() {
     const PlaneTable& planes = *state_.scene->planes;
     const Index step = forward() ? 1 : -1;
@@ -116,7 +118,7 @@ class Search {
     return Ended::kNone;
   }
 
-  /// Goes to a region of the batch and head that is shown now.
+  /// Goes to a region of the current batch and head.
   Ended go(std::span<const Region> list, const Region& region, bool wrapped) {
     const bool rows = target_.target == Target::kEmptyRow;
     state_.view.cursor = {region.first.query, rows ? state_.view.cursor.key : region.first.key};
@@ -129,7 +131,8 @@ class Search {
 
   std::string wrapped_text() const { return forward() ? "from the start again" : "from the end"; }
 
-  /// "3 of 12", over all batches and heads when they are known.
+  /// The number of a region, such as "3 of 12". It counts the regions of all batches and heads once
+  /// these are known.
   std::string number_text(std::span<const Region> list, const Region& region) const {
     const PlaneTable* planes = state_.scene->lists() ? state_.scene->planes.get() : nullptr;
     const bool sided = state_.view.sources != Sources::kBoth &&
@@ -161,7 +164,7 @@ class Search {
   const bool cells_;
 };
 
-/// Null, and a message, for what cannot be searched for.
+/// The current search target. Null, with a message, if there is nothing to search for.
 const TargetHelp* wanted_target(State& state) {
   const std::string fallback = state.scene->other ? "diff" : "leak";
   const std::string& name = state.target.empty() ? fallback : state.target;

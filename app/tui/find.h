@@ -1,4 +1,4 @@
-// Searching: leaks, empty rows, partial tiles, borders of segments, differences.
+// Searches for leaks, empty rows, partial tiles, borders of segments and differences.
 #pragma once
 
 #include "app/tui/actions.h"
@@ -6,13 +6,15 @@
 
 namespace maskctl::app::tui {
 
-/// Moves the cursor to the next region (or cell, or place) of the last target; without one, of the
-/// differences of two SOURCEs, or of leaks. Regions are walked through all batches and heads that
-/// are unlike those before, and round the end. Says what there is instead if there is none; waits
-/// for what is not counted yet, see resume_search().
+/// Moves the cursor to the next region or cell of the last search target; without one, of the
+/// differences between two SOURCEs, or else of the leaks. The search visits each distinct plane
+/// (batch and head) once and continues at the other end of the list. If there is nothing to find, a
+/// message says so. If the result depends on counts that are not known yet, the search waits; see
+/// resume_search().
 void find(State& state, const FindNext& next, Index times);
 
-/// Goes on with a search that waits, when more is known or found. True if it has moved or ended.
+/// Continues a waiting search after more has been counted or found. True if the cursor has moved or
+/// the search has ended.
 bool resume_search(State& state);
 
 }  // namespace maskctl::app::tui

@@ -19,11 +19,12 @@ namespace {
 
 using ReportLines = std::vector<ReportLine>;
 
-/// Lines of which one leads to each cell: what else is found there is said in that line.
+/// Collects lines with at most one line per cell: a second finding about a cell is appended to the
+/// first one's line.
 class FindingLines {
  public:
   void add(ReportLine line) { lines_.push_back(std::move(line)); }
-  /// A line about a cell. Where one leads there already, `more` is added to that one.
+  /// Adds a line about a cell. If there is a line for the cell already, appends `more` to that.
   void add_at(const Cell& cell, ReportLine line, std::string_view more) {
     const auto known = line_to(cell);
     if (known != lines_.end()) {
@@ -44,7 +45,7 @@ class FindingLines {
   ReportLines lines_;
 };
 
-/// So many regions, cells and documents are listed.
+/// The largest number of regions, cells or documents that are listed.
 constexpr std::size_t kMostListed = 256;
 
 std::string span_text(std::string_view one, std::string_view many, Range range) {
@@ -55,20 +56,22 @@ std::string more_text(Index rest, std::string_view one) {
   return fmt::format("  and {}", counted(rest, fmt::format("more {}", one)));
 }
 
-/// The cell of a finding, if it is about one or a row; its first, where only a plane is known.
+/// The cell to which a finding leads. If the finding is about a row or a plane, it is the first
+/// cell of that; nothing if it is about the whole mask.
 std::optional<Cell> cell_of(const Location& where) {
   if (!where.batch && !where.head && !where.query && !where.key) return std::nullopt;
   return Cell{where.batch.value_or(0), where.head.value_or(0), where.query.value_or(0),
               where.key.value_or(0)};
 }
 
-/// "batch 27: document 2 sees document 1"
+/// For example "batch 27: document 2 sees document 1".
 std::string pair_text(const Scene& scene, const DocumentPair& pair) {
   const std::string plane = scene.mask.batch() > 1 ? fmt::format("batch {}: ", pair.batch) : "";
   return fmt::format("{}document {} sees document {}", plane, pair.q, pair.kv);
 }
 
-/// Adds the leaks: one pair of documents in the line of the finding, several with a line each.
+/// Adds the leaks. If they are all between one pair of documents, `finding` names the pair; else
+/// each pair gets its own line.
 void add_leaks(const Scene& scene, const std::string& finding, const Leaks& leaks,
                FindingLines& out) {
   if (leaks.pairs.empty()) return out.add({finding, leaks.first, Target::kLeak});
@@ -154,7 +157,8 @@ bool is_leak(const Scene& scene, const Cell& cell) {
   return document_cell(q, k, scene.pad_id) == DocumentCell::kLeak && is_open(scene.mask, cell);
 }
 
-/// Adds the cells that no rule explains, except leaks and cells that have a line already.
+/// Adds the cells that the recognised pipeline does not explain, except leaks and cells that have a
+/// line already.
 void add_residue(const Scene& scene, FindingLines& out) {
   const auto [chain, residue, irregular] = recognise(scene.mask);
   out.add({fmt::format("recognised: {}", chain.empty() ? "every cell open" : to_text(chain))});
@@ -176,7 +180,7 @@ void add_residue(const Scene& scene, FindingLines& out) {
   if (rest > 0) out.add({"  " + more_text(rest, "cell")});
 }
 
-/// A stretch of tokens of one document.
+/// A range of adjacent tokens of one document.
 struct Stretch {
   std::int32_t id = 0;
   Range tokens;
@@ -215,7 +219,8 @@ std::vector<ReportLine> documents_lines(const Scene& scene) {
   if (!scene.has_ids())
     return {{"no documents known; :segments FILE, :positions FILE or :cu-seqlens FILE reads them"}};
   const Leaks found = leaks(scene.mask, {*scene.ids.q, *scene.ids.k, scene.pad_id});
-  std::map<std::pair<Index, std::int32_t>, Index> leaks_of;  // cells that a document sees of others
+  // (batch, document) -> number of its leaks.
+  std::map<std::pair<Index, std::int32_t>, Index> leaks_of;
   for (const DocumentPair& pair : found.pairs) leaks_of[{pair.batch, pair.q}] += pair.count;
   ReportLines out;
   Index all = 0;

@@ -1,4 +1,4 @@
-// Everything that may be wrong with a mask, and where: lines that lead to their cells.
+// Reports everything that may be wrong with a mask. The lines lead to the cells.
 #pragma once
 
 #include <vector>
@@ -8,14 +8,16 @@
 
 namespace maskctl::app::tui {
 
-/// What check says of a scene.
+/// The findings of `check` for the mask of a scene.
 MaskLint lint_of(const Scene& scene);
 
-/// What check says, leaks by pairs of documents, regions of difference, the cells that no rule
-/// explains. What is not known says what would make it known.
+/// The findings of `check`, the leaks by pairs of documents, the regions in which two SOURCEs
+/// differ, and the cells that no rule explains. If something is unknown, a line says which input
+/// would make it known.
 std::vector<ReportLine> findings_lines(const Scene& scene);
 
-/// The documents along the queries, and who leaks into them; of the first batches.
+/// The documents along the query axis, each with the number of its leaks. Only the first
+/// kMostListed are listed.
 std::vector<ReportLine> documents_lines(const Scene& scene);
 
 }  // namespace maskctl::app::tui

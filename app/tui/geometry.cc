@@ -8,16 +8,17 @@
 namespace maskctl::app::tui {
 namespace {
 
-/// An axis of fewer units is drawn finer than the other, if there is room.
+/// If the shorter axis is drawn in fewer units (blocks of cells) than this, its units are made
+/// smaller, if there is room.
 constexpr Index kEnoughUnits = 16;
-/// On lower screens the drawing has no border.
+/// A screen with fewer rows than this shows no border around the drawing.
 constexpr Index kRowsForBorder = 12;
 constexpr int kMostZoom = 31;
-/// Lines of the screen for each line of weights, and for each of labels of keys.
+/// One line of weights, and one line of key labels, per this many lines of the screen.
 constexpr Index kRowsPerWeights = 4, kRowsPerLabels = 4;
-/// Labels need a screen of this size.
+/// Labels are shown on screens of at least this size.
 constexpr Index kRowsForLabels = 16, kColumnsForLabels = 50;
-/// Units are not drawn larger than this.
+/// The largest number of screen lines that a unit takes.
 constexpr Index kMostUnitLines = 6;
 
 Index digits(Index n) { return std::ssize(std::to_string(n)); }
@@ -28,11 +29,13 @@ Style style_of(const State& state, int zoom) {
   const bool overlay = state.counts().panel.other && view.sources == Sources::kBoth;
   if (overlay || view.tiled) return state.style == Style::kAscii ? Style::kAscii : Style::kShade;
   if (state.style != Style::kAuto) return state.style;
-  // Half blocks are finer; with few colours they do not tell how much of a block is open.
+  // A character of half blocks shows two cells. But when zoomed out, each half stands for many
+  // cells of the mask, and on a terminal with few colours it cannot show how many of them are open.
   return zoom == 0 || state.screen.colors == Colors::kMany ? Style::kHalf : Style::kShade;
 }
 
-/// Cells per unit: fewer along an axis that is much shorter than the other.
+/// The number of cells per unit of the drawing along an axis: `step`, or less if the axis is much
+/// shorter than the other.
 Index step_of(Index step, Index least, Index extent, Index other_extent, Index room) {
   while (step > least && extent < other_extent && ceil_div(extent, step) < kEnoughUnits &&
          ceil_div(extent, step / 2) <= room) {
@@ -51,7 +54,7 @@ void set_rulers(const State& state, Layout& layout) {
       layout.index_width + 1 + (layout.segment_width > 0 ? layout.segment_width + 1 : 0) + border;
 }
 
-/// Heads whose weights are shown, and the line above them.
+/// The number of screen lines for weights: one per head that is shown, and a title.
 Index weight_lines(const State& state, Index rows) {
   if (!state.view.weights) return 0;
   const Index most = std::max<Index>(rows / kRowsPerWeights, 1);
@@ -63,7 +66,7 @@ std::vector<Pane> panes_of(const View& view, Index width) {
   return {{Sources::kA, 0}, {Sources::kB, width / 2}};
 }
 
-/// Labels of tokens, where single cells are drawn on a screen that has room for them.
+/// Adds labels of tokens if the screen has room for them. Called only when single cells are drawn.
 void set_labels(const State& state, Layout& layout) {
   const Screen& screen = state.screen;
   if (screen.rows < kRowsForLabels || screen.columns < kColumnsForLabels) return;
@@ -72,7 +75,7 @@ void set_labels(const State& state, Layout& layout) {
   add_labels(figure, screen.rows / kRowsPerLabels, layout);
 }
 
-/// `lines`: how many lines of the screen a unit takes.
+/// The layout for a zoom and a style. `lines`: the number of screen lines that a unit takes.
 Geometry geometry_in(const State& state, int zoom, Style style, Index lines = 1) {
   Geometry out;
   const Screen& screen = state.screen;
@@ -90,7 +93,7 @@ Geometry geometry_in(const State& state, int zoom, Style style, Index lines = 1)
   const Index width = out.side > 0 ? out.side - 1 : screen.columns;
   out.panes = panes_of(state.view, width);
   out.first = {1 + out.layout.top_lines, out.layout.left_columns};
-  // Above the drawing is the title, below it weights, the pipeline and the status.
+  // The title is above the drawing; weights, the pipeline and the status are below it.
   const Index end = screen.rows - 2;
   out.weight_rows = {end - weight_lines(state, end), end};
   out.rows = std::max<Index>(out.weight_rows.begin - border - out.first.query, 1);
@@ -109,7 +112,8 @@ bool shows_all(const State& state, const Geometry& at) {
          ceil_div(plane.keys(), at.unit().k) <= at.unit_columns();
 }
 
-/// A mask that leaves room for it is drawn in larger characters, and so are cells with labels.
+/// kShade, which has larger characters, if the whole mask fits in it or if there are labels; else
+/// the style of style_of().
 Style large_style(const State& state, int zoom) {
   const Style style = style_of(state, zoom);
   if (zoom > 0 || state.style != Style::kAuto || style != Style::kHalf) return style;
@@ -117,7 +121,7 @@ Style large_style(const State& state, int zoom) {
   return shows_all(state, large) || large.layout.labels() ? Style::kShade : style;
 }
 
-/// Units become as large as the whole mask has room for.
+/// The layout for a zoom. Units are as large as possible while the whole mask stays visible.
 Geometry geometry_at(const State& state, int zoom) {
   const Style style = large_style(state, zoom);
   Geometry out = geometry_in(state, zoom, style);
@@ -130,8 +134,8 @@ Geometry geometry_at(const State& state, int zoom) {
   return out;
 }
 
-/// The first visible cell of an axis: whole units, the cursor among them, no more empty space at
-/// the end than a part of a unit.
+/// The first visible cell of an axis: a multiple of `step`, such that the cursor is visible and
+/// less than one unit after the end of the axis is empty.
 Index settled_origin(Index origin, Index cursor, Index extent, Index step, Index room) {
   const Index unit = cursor / step;
   const Index last = std::max<Index>(ceil_div(extent, step) - room, 0);
@@ -148,7 +152,7 @@ Geometry geometry(const State& state) {
   out.queries = {from.query,
                  std::min(plane.queries(), from.query + out.unit_rows() * out.unit().q)};
   out.keys = {from.key, std::min(plane.keys(), from.key + out.unit_columns() * out.unit().k)};
-  // Weights stand right below a mask that leaves room.
+  // If the mask leaves empty lines, the weights move up to the line below the mask.
   const Index room = out.rows - out.drawn_rows();
   out.weight_rows = {out.weight_rows.begin - room, out.weight_rows.end - room};
   return out;

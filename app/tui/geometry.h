@@ -1,4 +1,4 @@
-// Where on the screen everything stands, and which cells are visible.
+// Computes the layout of the screen, and which cells are visible.
 #pragma once
 
 #include <optional>
@@ -10,30 +10,30 @@ namespace maskctl::app::tui {
 
 inline constexpr Index kLeastRows = 8, kLeastColumns = 30;
 inline constexpr Index kSideColumns = 36;
-/// The side panel needs a screen of this width.
+/// A screen needs this many columns to show the side panel.
 inline constexpr Index kSideNeeds = 80;
 
-/// One drawing of the mask; two stand side by side and show the same part.
+/// One drawing of the mask. Two drawings side by side show the same cells of different SOURCEs.
 struct Pane {
   Sources sources = Sources::kBoth;
-  Index column = 0;  // the first on the screen
+  Index column = 0;  // its first column on the screen
 };
 
 struct Geometry {
   bool too_small = false;
   std::vector<Pane> panes;
-  Layout layout;  // of the drawing, whose first line is line 1 of the screen
+  Layout layout;  // layout of the drawing, which begins in line 1 of the screen
   PixelShape shape;
-  Index rows = 0, columns = 0;  // characters for cells
-  Place first;                  // row and column of the first of them, in the first pane
+  Index rows = 0, columns = 0;  // number of characters for cells
+  Place first;                  // screen row and column of the first of them, in the first pane
   Range queries, keys;          // visible cells
-  Index side = 0;               // the first column of the side panel; 0: none
-  Range weight_rows;            // of the screen, for weights of heads; empty: none
+  Index side = 0;               // first column of the side panel; 0: not shown
+  Range weight_rows;            // screen rows for the weights of heads; empty: not shown
 
   BlockSize unit() const { return layout.block; }
   Index unit_rows() const { return rows / shape.lines * shape.rows; }
   Index unit_columns() const { return columns / shape.characters * shape.columns; }
-  /// Characters that visible cells take.
+  /// The number of characters that the visible cells take.
   Index drawn_rows() const { return ceil_div(queries.size(), unit().q * shape.rows) * shape.lines; }
   Index drawn_columns() const {
     return ceil_div(keys.size(), unit().k * shape.columns) * shape.characters;
@@ -42,13 +42,13 @@ struct Geometry {
 
 Geometry geometry(const State& state);
 
-/// The zoom with which the whole mask is visible.
+/// The smallest zoom at which the whole mask is visible.
 int whole_zoom(const State& state);
 
-/// Brings the view into the mask and the cursor into the view.
+/// Clamps all positions to the mask, and scrolls so that the cursor is visible.
 void settle(State& state);
 
-/// The cell that is drawn at a character of the screen; nothing outside of the drawing.
+/// The cell drawn at a character of the screen; nothing outside of the drawing.
 std::optional<Place> cell_at(const Geometry& geometry, Index row, Index column);
 
 }  // namespace maskctl::app::tui

@@ -11,9 +11,9 @@
 namespace maskctl::app::tui {
 namespace {
 
-/// The most grids that are kept, to be drawn again without being counted again.
+/// The number of recent grids that are kept, so that they can be drawn again without counting.
 constexpr std::size_t kMostKept = 32;
-/// Bands of a grid that become known one after another.
+/// A grid is counted in this many bands of rows.
 constexpr Index kBands = 16;
 
 bool same_part(const GridPart& a, const GridPart& b) {
@@ -28,7 +28,7 @@ InkGrid grid_of(const GridPart& part, Range queries, std::int32_t pad_id) {
   return ink_grid(figure, figure.panels.front(), part.block);
 }
 
-/// A grid of which more and more rows are known.
+/// A grid whose rows become known step by step. Thread-safe.
 class GrowingGrid {
  public:
   explicit GrowingGrid(const GridPart& part) : grid_(std::make_shared<InkGrid>()) {
@@ -69,9 +69,9 @@ class GrowingGrid {
   std::shared_ptr<InkGrid> grid_;
 };
 
-/// Counts band by band.
+/// Counts a grid band by band.
 void grow(GridPart part, std::int32_t pad_id, GrowingGrid& grid) {
-  part.panel.different = difference_of(part.panel);  // once for all bands
+  part.panel.different = difference_of(part.panel);  // compute it once for all bands
   const Index step = std::max<Index>(1, grid.rows() / kBands);
   for (Index row = 0; row < grid.rows(); row += step) {
     const Range band{row, std::min(row + step, grid.rows())};
@@ -81,10 +81,10 @@ void grow(GridPart part, std::int32_t pad_id, GrowingGrid& grid) {
 
 }  // namespace
 
-/// One part, and what is known of it. The scene holds what its panel points to.
+/// A part, and as much of its grid as is known. The panel of the part points into the scene.
 struct Grids::Kept {
   GridPart part;
-  std::shared_ptr<const InkGrid> grid = nullptr;  // once all is known
+  std::shared_ptr<const InkGrid> grid = nullptr;  // set when all rows are known
   std::shared_ptr<GrowingGrid> growing = nullptr;
   std::unique_ptr<BackgroundTask<bool>> work = nullptr;
 

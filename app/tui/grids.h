@@ -1,4 +1,4 @@
-// The inks of parts of a mask: counted beside the interface, and kept.
+// Counts the grids (open cells per unit) that screens draw, in the background, and caches them.
 #pragma once
 
 #include <functional>
@@ -10,7 +10,7 @@
 
 namespace maskctl::app::tui {
 
-/// A part of a panel in units of some cells.
+/// A rectangle of a panel, to be drawn in units of `block` cells.
 struct GridPart {
   Panel panel;
   Range queries, keys;
@@ -19,17 +19,17 @@ struct GridPart {
 
 class Grids {
  public:
-  /// `done` is called on another thread when a grid has been counted.
+  /// `done` is called on another thread when a grid is complete.
   explicit Grids(std::function<void()> done);
   ~Grids();
 
-  /// The next grids belong to one screen, which waits for them until `end`.
+  /// Starts a screen. The following calls of grid() wait for counts until `end`.
   void begin_screen(const ScenePtr& scene, Time end);
-  /// The grid of a part of the scene. Rows that are not counted in time are unknown in it.
+  /// The grid for a part of the scene. Rows that are not counted in time are marked as unknown.
   std::shared_ptr<const InkGrid> grid(const GridPart& part);
-  /// Stops counting what the screen does not show.
+  /// Stops counting for parts that this screen does not show.
   void end_screen();
-  /// True while something that the screen shows is being counted.
+  /// True while a part on the screen is being counted.
   bool busy() const;
 
  private:
@@ -38,8 +38,8 @@ class Grids {
   std::function<void()> done_;
   ScenePtr scene_;
   Time end_;
-  std::list<Kept> kept_;   // the most recent first
-  std::size_t shown_ = 0;  // so many of them are on the screen
+  std::list<Kept> kept_;   // most recently used first
+  std::size_t shown_ = 0;  // the first `shown_` of them are on the screen
 };
 
 }  // namespace maskctl::app::tui

@@ -1,4 +1,4 @@
-// The help.
+// The help text.
 #pragma once
 
 #include <string>
@@ -8,7 +8,8 @@
 
 namespace maskctl::app::tui {
 
-/// What the inspector and `maskctl tui --keys` show, in lines of at most `width` characters.
+/// The help, as the inspector and `maskctl tui --keys` show it, in lines of at most `width`
+/// characters.
 std::vector<std::string> help_lines(Index width);
 
 }  // namespace maskctl::app::tui

@@ -45,7 +45,7 @@ bool is_typed(const State& state) {
   return state.change->change == Change::kPreview || state.change->change == Change::kKeep;
 }
 
-/// The last good view stays while a pipeline is wrong.
+/// Shows the error in a pipeline that is being typed. The last valid mask stays on the screen.
 void say_mistake(State& state, const Error& error, std::size_t at) {
   state.change.reset();
   if (state.message.empty()) state.message = error.what();

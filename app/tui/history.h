@@ -1,4 +1,4 @@
-// Changes of the pipeline, which can be undone. Their masks are made beside the screens.
+// Changes of the pipeline, with undo and redo. The new masks are made in the background.
 #pragma once
 
 #include <string>
@@ -7,19 +7,19 @@
 
 namespace maskctl::app::tui {
 
-/// Lets undo return to this version, and forgets what could be redone.
+/// Appends a version to the undo list and clears the redo list.
 void remember(State& state, Version version);
-/// False, and a message, while another change is being made.
+/// True if no other change is in progress; else false, with a message.
 bool can_change(State& state);
-/// Begins to make the mask after this pipeline. `step` is selected when it is made.
+/// Starts to make the mask for this pipeline. When it is made, `step` is selected.
 void change_pipeline(State& state, const std::string& pipeline, std::optional<Index> step = {});
-/// Change to the version before, or after, this one; set a message if there is none.
+/// Change to the previous version, or to the next one; set a message if there is none.
 void undo(State& state);
 void redo(State& state);
 
-/// Makes the change that is pending if its mask is there by `end`; stops what is made for none.
-/// Throws as Workbench::scene(), and changes nothing then; what is wrong with a pipeline that is
-/// being typed becomes a message.
+/// Completes the pending change if its mask is made by `end`. Without a pending change, stops
+/// making a mask for an earlier one. Throws like Workbench::scene(), and then changes nothing.
+/// Errors in a pipeline that is being typed are shown as a message instead.
 void follow_change(State& state, Workbench& bench, Time end);
 
 }  // namespace maskctl::app::tui

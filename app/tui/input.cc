@@ -22,7 +22,7 @@ bool is_control(std::string_view name) {
   return name.size() == 3 && name.starts_with("C-") && name[2] >= 'a' && name[2] <= 'z';
 }
 
-/// "3,10" or "80x24".
+/// Parses two numbers separated by `mark`, such as "3,10" or "80x24".
 std::optional<std::pair<Index, Index>> pair_from(std::string_view text, char mark) {
   const auto parts = split(text, mark);
   if (parts.size() != 2) return std::nullopt;

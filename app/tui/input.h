@@ -1,4 +1,4 @@
-// Keys, clicks and changes of size, as text: what scripts hold and the table of keys names.
+// User input (keys, mouse, resizing) as text, for scripts and for the table of keys.
 #pragma once
 
 #include <algorithm>
@@ -11,13 +11,12 @@
 
 namespace maskctl::app::tui {
 
-/// One thing that a person does. `key` is a character in UTF-8, or a name in angle brackets:
-/// <Left> <Right> <Up> <Down> <Home> <End> <PageUp> <PageDown> <Enter> <Esc> <Tab> <BS> <Del> <F1>
-/// <F10>,
-/// <C-a> to <C-z>, and those with a position: <Mouse>, <Drag>, <WheelUp>, <WheelDown>, <Resize>.
+/// One input of the user. `key` is a UTF-8 character, or a name in angle brackets: <Left> <Right>
+/// <Up> <Down> <Home> <End> <PageUp> <PageDown> <Enter> <Esc> <Tab> <BS> <Del> <F1> <F10>, <C-a> to
+/// <C-z>. Names with a position: <Mouse>, <Drag>, <WheelUp>, <WheelDown>, <Resize>.
 struct Input {
   std::string key;
-  /// The character on the screen that the mouse points at; the new size for <Resize>.
+  /// The screen row and column of the mouse, from 0; for <Resize>, the new size of the screen.
   Index row = 0, column = 0;
 
   friend bool operator==(const Input&, const Input&) = default;
@@ -27,12 +26,12 @@ inline bool one_of(std::span<const std::string_view> names, std::string_view nam
   return std::ranges::find(names, name) != names.end();
 }
 
-/// Not from a person: a report is finished.
+/// An input that does not come from the user: background work has ended.
 inline constexpr std::string_view kDone = "<Done>";
 
-/// Reads a script such as "jj<Right><C-d>:37,4<Enter><Mouse 3,10><Resize 80x24>": the places of the
-/// mouse are row,column, a size is columns x rows, <lt> is a '<'. <Wait> and line ends are left
-/// out. Throws Error(kInvalidArgument) for a name that is not one of Input's.
+/// Parses a script such as "jj<Right><C-d>:37,4<Enter><Mouse 3,10><Resize 80x24>". A mouse position
+/// is row,column, a size is columns x rows; <lt> stands for '<'. <Wait> and line ends are ignored.
+/// Throws Error(kInvalidArgument) for a name that is not one of Input's.
 std::vector<Input> parse_script(std::string_view script);
 
 }  // namespace maskctl::app::tui

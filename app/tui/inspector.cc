@@ -17,11 +17,12 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-/// Short work is done before the terminal is touched: most SOURCEs are read, or refused, by then.
+/// How long to wait for a SOURCE before the terminal is opened. Most SOURCEs are read, or have
+/// failed, by then.
 constexpr auto kBeforeScreens = std::chrono::milliseconds(10);
-/// How often a screen shows what work beside it has found.
+/// How often the screen is redrawn while background work goes on.
 constexpr int kTickMilliseconds = 50;
-/// A pipeline is shown when nobody has typed for so long.
+/// A pipeline that is being typed is applied when no key was pressed for this long.
 constexpr int kPauseMilliseconds = 100;
 
 void serve(State& state, Terminal& terminal) {
@@ -37,13 +38,13 @@ void serve(State& state, Terminal& terminal) {
   settle(state);
 }
 
-/// The work of one inspector beside its screens.
+/// The background work of one inspector.
 struct Work {
   explicit Work(const std::function<void()>& done)
       : painter(done), reports(done), counting(done), searching(done), saving(done) {}
 
-  /// What is there by `end` is on the screen; all, if that is Time::max(). Reports are not waited
-  /// for otherwise: they come with a later screen.
+  /// Draws a screen with everything that is known by `end`; if that is Time::max(), waits for
+  /// everything. Otherwise, it does not wait for reports; they appear in a later screen.
   Canvas screen(State& state, Time end) {
     do {
       saving.follow(state, end);
@@ -75,8 +76,8 @@ Canvas opening(const Workbench& bench, const std::string& status, const Screen& 
 
 bool quits(const Input& input) { return input.key == "q" || input.key == "<C-c>"; }
 
-/// Shows what is known of a SOURCE until it is read, and takes what is typed meanwhile. False: the
-/// reader does not wait for that.
+/// Shows the rows read so far until the SOURCE is read, and stores the keys typed meanwhile. False
+/// if the user quits.
 bool open(Workbench& bench, Terminal& terminal, Work& work, std::vector<Input>& typed) {
   while (!bench.is_read_by(Clock::now())) {
     const std::string status = fmt::format("reading {:.0f}%  q quit", 100 * bench.fraction());
@@ -89,25 +90,25 @@ bool open(Workbench& bench, Terminal& terminal, Work& work, std::vector<Input>& 
   return true;
 }
 
-/// What came of a SOURCE that broke off stays on the screen until the reader quits.
+/// After an error while reading, shows the rows read so far until the user quits.
 void show_broken(const Workbench& bench, const Error& error, Terminal& terminal, Work& work) {
   for (std::optional<Input> input = Input{}; input && !quits(*input); input = terminal.next(-1)) {
     terminal.show(opening(bench, error.what(), terminal.screen(), work));
   }
 }
 
-/// What an error of a SOURCE leaves to choose. Called where that is caught; throws all others
-/// again.
+/// The choice that solves an error about the SOURCE. Must be called in a catch block; rethrows the
+/// error if no choice solves it.
 Choice choice_after(const Error& error, const Workbench& bench, const Subject& subject,
                     const Settings& settings) {
   if (bench.has_source() || !Choice::is_asked_for(error)) throw;
   return Choice::of(subject, settings, error);
 }
 
-/// How the look at one subject ended.
+/// How the user left a subject: by quitting, or to return to the list of arrays.
 enum class Left : std::uint8_t { kQuit, kForList };
 
-/// Shows a subject until the reader leaves it.
+/// Shows a subject until the user leaves it.
 Left look(Workbench& bench, Terminal& terminal, const std::stop_token& stop, bool of_several) {
   Work work(Terminal::wake_up);
   std::vector<Input> typed;
@@ -123,7 +124,7 @@ Left look(Workbench& bench, Terminal& terminal, const std::stop_token& stop, boo
   state.of_several = of_several;
   const auto take = [&](const Input& input) {
     state = update(std::move(state), input, bench);
-    work.saving.follow(state, in_a_moment());  // a small file is there before the next key
+    work.saving.follow(state, in_a_moment());  // small files are written before the next key
     serve(state, terminal);
   };
   for (const Input& input : typed) {
@@ -131,7 +132,8 @@ Left look(Workbench& bench, Terminal& terminal, const std::stop_token& stop, boo
   }
   while (!state.leaves() && !stop.stop_requested()) {
     terminal.show(work.screen(state, in_a_moment()));
-    // All keys that are waiting come before the next screen: a key that is held down never lags.
+    // Handles all waiting keys before drawing, so that the screen does not lag behind a key that is
+    // held down.
     const bool busy = work.busy() || state.change;
     const int wait = state.preview_due ? kPauseMilliseconds : busy ? kTickMilliseconds : -1;
     auto input = terminal.next(wait);

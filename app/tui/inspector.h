@@ -1,4 +1,4 @@
-// The inspector as a whole: on a terminal, or played from a script.
+// Runs the inspector on a terminal, or plays a script.
 #pragma once
 
 #include <string_view>
@@ -10,18 +10,18 @@
 
 namespace maskctl::app::tui {
 
-/// Until the reader quits, or the stop token asks to stop. Throws as Terminal and Workbench do.
+/// Runs until the user quits or a stop is requested. Throws like Terminal and Workbench.
 void inspect(const Subject& subject, const Settings& settings, const TerminalOptions& options,
              const std::stop_token& stop);
 
-/// What became of a script.
+/// The result of playing a script.
 struct Played {
-  Canvas screen;  // the last one
-  /// From each input to its finished screen, of which all is known, in milliseconds.
+  Canvas screen;  // the screen after the last input
+  /// For each input, the milliseconds until its screen was complete.
   std::vector<double> milliseconds;
 };
 
-/// Plays the inputs of a script, and draws each screen.
+/// Plays the inputs of a script and draws a complete screen after each.
 Played play(const Subject& subject, const Settings& settings, const Screen& screen,
             std::string_view script);
 

@@ -1,4 +1,4 @@
-// A line of text that is being typed.
+// A line of text that the user is typing.
 #pragma once
 
 #include <string>
@@ -8,13 +8,13 @@ namespace maskctl::app::tui {
 
 struct Line {
   std::string text;       // UTF-8
-  std::size_t caret = 0;  // a byte of the text, or its end
+  std::size_t caret = 0;  // byte index in the text, at most its size
 
   static Line at_end(std::string text) {
     const std::size_t end = text.size();
     return {std::move(text), end};
   }
-  /// Types a character, or does what <BS>, <Del>, <Left>, <Right>, <Home>, <End>, <C-a>, <C-e>,
+  /// Inserts a character, or does what <BS>, <Del>, <Left>, <Right>, <Home>, <End>, <C-a>, <C-e>,
   /// <C-u> and <C-w> do in a shell; false for other keys.
   bool take(std::string_view key);
 

@@ -1,4 +1,4 @@
-// What can be seen of a dense mask while it is being read.
+// Counts the open cells of a dense mask while it is being read, so that it can be drawn already.
 #pragma once
 
 #include <mutex>
@@ -9,14 +9,14 @@
 
 namespace maskctl::app::tui {
 
-/// Counts the rows of one plane in blocks, as they come. May be used by several threads.
+/// Counts the open cells of one plane per block, as its rows are read. Thread-safe.
 class LoadingMask {
  public:
   void add(const RowsRead& rows);
-  /// [B,H,Q,K] of the mask; empty until there are rows.
+  /// The shape [B,H,Q,K] of the mask; empty before the first rows.
   std::vector<Index> shape() const;
-  /// A grid of blocks of the plane. Rows of it that have not come whole are unknown, as are all for
-  /// blocks smaller than those that are counted.
+  /// A grid of the plane. Its rows are unknown until all their queries have been read, and also if
+  /// its blocks are smaller than those that are counted.
   InkGrid grid(const GridShape& shape) const;
 
  private:
@@ -27,8 +27,8 @@ class LoadingMask {
   std::vector<Index> shape_;
   BlockSize block_;
   Index columns_ = 0;
-  std::vector<Index> open_;   // of each block
-  std::vector<Index> known_;  // rows of each row of blocks
+  std::vector<Index> open_;   // open cells in each block
+  std::vector<Index> known_;  // queries read in each row of blocks
 };
 
 }  // namespace maskctl::app::tui

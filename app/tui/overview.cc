@@ -7,7 +7,7 @@ namespace {
 
 constexpr Index kMostRows = 12;
 constexpr Index kEnoughTiles = 4;
-/// Lines of the side panel that the overview leaves to the others.
+/// The number of lines of the side panel that are reserved for other panels.
 constexpr Index kOtherLines = 16;
 
 Style style_of(const State& state) {

@@ -1,4 +1,4 @@
-// The whole mask, small, at the top of the side panel.
+// A small drawing of the whole mask at the top of the side panel.
 #pragma once
 
 #include <optional>
@@ -7,20 +7,21 @@
 
 namespace maskctl::app::tui {
 
-/// Where the overview stands, and what a unit of it is.
+/// Position and scale of the overview.
 struct Overview {
   Place first;  // row and column of its first character on the screen
   Style style = Style::kHalf;
-  BlockSize block;              // cells of a unit
-  Index rows = 0, columns = 0;  // characters
+  BlockSize block;              // cells per unit
+  Index rows = 0, columns = 0;  // size in characters
 
-  /// The characters that show a part of the mask.
+  /// The screen rows, or columns, that show these queries, or keys.
   Range rows_of(Range queries) const;
   Range columns_of(Range keys) const;
 };
 Overview overview(const State& state, const Geometry& geometry);
 
-/// The middle of what a character of the overview shows; nothing outside of it.
+/// The cell in the middle of those that a character of the overview shows; nothing outside of the
+/// overview.
 std::optional<Place> overview_cell_at(const State& state, const Geometry& geometry, Index row,
                                       Index column);
 

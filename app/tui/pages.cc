@@ -21,7 +21,7 @@ constexpr std::array<std::string_view, 8> kNextKeys = {"?",     "<F1>", " ",    
 constexpr std::array<std::string_view, 5> kPreviousKeys = {"<PageUp>", "<C-b>", "k", "<Up>",
                                                            "<WheelUp>"};
 
-/// What a report says, and the marks that the reader has set.
+/// The lines of the report; for findings, also a line for each mark that the user has set.
 std::vector<ReportLine> lines_of(const State& state) {
   std::vector<ReportLine> out = state.report->lines;
   if (state.report->kind != Report::kFindings) return out;
@@ -32,7 +32,8 @@ std::vector<ReportLine> lines_of(const State& state) {
   return out;
 }
 
-/// Lines that are too long go on below, as far in as they begin.
+/// Adds lines to the pages. Lines that are too long are wrapped, with the indentation of their
+/// first line.
 void add_fitted(const std::vector<ReportLine>& lines, Index width, Pages& out) {
   for (std::size_t i = 0; i < lines.size(); ++i) {
     const std::string text = readable_text(lines[i].text);
@@ -49,7 +50,7 @@ void add_fitted(const std::vector<ReportLine>& lines, Index width, Pages& out) {
   }
 }
 
-/// The nearest line from `from` on, in this direction, that leads to a cell.
+/// The nearest line, starting at `from` and in this direction, that leads to a cell.
 std::optional<std::size_t> leading_line(const std::vector<ReportLine>& lines, Index from,
                                         Index step) {
   for (Index i = from; i >= 0 && i < std::ssize(lines); i += step) {
@@ -58,7 +59,7 @@ std::optional<std::size_t> leading_line(const std::vector<ReportLine>& lines, In
   return std::nullopt;
 }
 
-/// A line from border to border.
+/// Text padded with blanks to the full width.
 std::string bar(std::string_view text, Index columns) {
   return fmt::format(" {:<{}}", text, columns - 1);
 }
@@ -85,7 +86,7 @@ std::optional<Pages> pages_of(const State& state) {
     out.selected = leading_line(lines, at, 1);
     if (!out.selected) out.selected = leading_line(lines, at, -1);
   }
-  // The first and the last line of what is covered say what covers it.
+  // The first and the last line of the screen are used for a title and hints.
   out.lines_of_page =
       std::clamp<Index>(std::ssize(out.lines), 1, std::max<Index>(state.screen.rows - 2, 1));
   return out;
@@ -93,7 +94,7 @@ std::optional<Pages> pages_of(const State& state) {
 
 namespace {
 
-/// The page on which the selected line stands.
+/// The index of the page with the selected line.
 Index page_of_selected(const Pages& pages) {
   const auto at = std::ranges::find(pages.line_of, *pages.selected);
   return (at - pages.line_of.begin()) / pages.lines_of_page;
@@ -104,7 +105,7 @@ Index page_of(const State& state, const Pages& pages) {
   return std::clamp<Index>(state.page, 0, pages.count() - 1);
 }
 
-/// Goes where a line of the report leads.
+/// Goes to the cell to which a line of the report leads.
 void follow_line(State& state, const ReportLine& line) {
   const auto& [batch, head, query, key] = *line.cell;
   state.view.batch = batch;
@@ -117,7 +118,7 @@ void follow_line(State& state, const ReportLine& line) {
   state.target = std::ranges::find(targets(), *line.target, &TargetHelp::target)->name;
 }
 
-/// Walks the lines of a report that lead somewhere; false for other keys.
+/// Selects another line that leads to a cell, or goes to the cell; false for other keys.
 bool take_line_key(State& state, const Pages& pages, const std::string& key) {
   static constexpr std::array<std::string_view, 3> kDown = {"j", "<Down>", "<WheelDown>"};
   static constexpr std::array<std::string_view, 3> kUp = {"k", "<Up>", "<WheelUp>"};

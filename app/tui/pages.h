@@ -1,4 +1,4 @@
-// Text that covers the screen, a page at a time: the help, and wide reports.
+// Text that covers the screen page by page: the help, and wide reports.
 #pragma once
 
 #include <optional>
@@ -10,20 +10,21 @@
 
 namespace maskctl::app::tui {
 
-/// What covers the screen now; nothing: the mask is seen.
+/// The text that covers the screen now. pages_of() returns nothing if the mask is visible.
 struct Pages {
   std::string title;
   std::vector<std::string> lines;
-  std::vector<std::size_t> line_of = {};     // of the report, for each line; empty for the help
-  std::optional<std::size_t> selected = {};  // of the report: <Enter> goes where it leads
-  Index columns = 0;                         // of the screen that they cover
+  // For each line, the index of the report's line; empty for the help.
+  std::vector<std::size_t> line_of = {};
+  std::optional<std::size_t> selected = {};  // line of the report; <Enter> goes to its cell
+  Index columns = 0;                         // width on the screen
   Index lines_of_page = 1;
 
   Index count() const;
 };
 std::optional<Pages> pages_of(const State& state);
 
-/// Turns the pages, walks the lines that lead somewhere, or closes them with any other key.
+/// Turns pages, or selects lines that lead to a cell. Any other key closes the pages.
 void take_page_key(State& state, const Pages& pages, const std::string& key);
 void draw_pages(const State& state, const Pages& pages, Canvas& canvas);
 

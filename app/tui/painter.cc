@@ -20,7 +20,7 @@
 namespace maskctl::app::tui {
 namespace {
 
-/// Narrower titles leave out the shape.
+/// Titles narrower than this omit the shape.
 constexpr Index kWideTitle = 60;
 constexpr std::string_view kHints =
     "hjkl move  + - zoom  t edit  F findings  n next  ? help  q quit";
@@ -35,7 +35,7 @@ Figure figure_of(const State& state, const Panel& panel, Range queries, Range ke
   return figure;
 }
 
-/// Gives the row and column of the cursor another background, and marks its cell.
+/// Highlights the row and column of the cursor, and its cell.
 void draw_crosshair(const State& state, const Geometry& at, const Pane& pane, Canvas& canvas) {
   const Place cursor = state.view.cursor;
   const Index row = at.first.query + (cursor.query - at.queries.begin) /
@@ -87,14 +87,15 @@ void draw_title(const State& state, Canvas& canvas) {
                about);
 }
 
-/// A label, then the line with its caret and the place of a mistake.
+/// Draws a label and the line that is being typed, and marks the cursor and the byte with an error.
 void draw_line(const State& state, Index row, const std::string& label, Canvas& canvas) {
   const Line& line = state.line;
   const Index room = std::max<Index>(canvas.columns() - std::ssize(label) - 1, 1);
   const auto place = [&](std::size_t byte) {
     return utf8_length(std::string_view(line.text).substr(0, byte));
   };
-  const Index skipped = std::max<Index>(place(line.caret) - room + 1, 0);  // the caret is visible
+  // Scrolls so that the cursor is visible.
+  const Index skipped = std::max<Index>(place(line.caret) - room + 1, 0);
   canvas.write(row, std::ssize(label) - skipped, readable_text(line.text));
   const auto mark = [&](std::size_t byte, const Glyph& like) {
     const Index column = std::ssize(label) + place(byte) - skipped;
@@ -112,7 +113,7 @@ void draw_line(const State& state, Index row, const std::string& label, Canvas& 
   canvas.write(row, 0, label);
 }
 
-/// The pipeline; a selected step is seen, and steps that are off are dim.
+/// Draws the pipeline, scrolled so that the selected step is visible. Steps that are off are dim.
 void draw_steps(const State& state, Index row, Index column, Index end, Canvas& canvas) {
   const auto steps = split_steps(state.scene->pipeline);
   const auto ranges = step_ranges(steps);
@@ -141,7 +142,7 @@ void draw_pipeline(const State& state, Canvas& canvas) {
   const Index row = canvas.rows() - 2;
   const std::string label = " pipeline> ";
   if (state.prompt == Prompt::kPipeline) return draw_line(state, row, label, canvas);
-  // The line below is being typed, so candidates for it stand here.
+  // While the user types in the status line, this line shows the candidates for completion.
   if (state.prompt != Prompt::kNone && !state.message.empty()) {
     return canvas.write(row, 1, readable_text(state.message));
   }
@@ -156,14 +157,14 @@ void draw_pipeline(const State& state, Canvas& canvas) {
   canvas.write(row, canvas.columns() - std::ssize(changes), changes);
 }
 
-/// "working, 40%, for 3 s; <Esc> stops"; a fraction of 0 is not known.
+/// For example "working, 40%, for 3 s; <Esc> stops". A fraction of 0 means unknown.
 std::string working_text(const std::string& what, double fraction, const Stopwatch& watch) {
   const std::string percent = fraction > 0 ? fmt::format(", {:.0f}%,", 100 * fraction) : "";
   return fmt::format("{}{} for {} s; <Esc> stops", what, percent,
                      static_cast<Index>(watch.seconds()));
 }
 
-/// What a search waits for.
+/// Says what the current search waits for.
 std::string search_text(const State& state) {
   if (state.looked_for) {
     return working_text("searching", state.looked_for->fraction, state.looked_for->watch);
@@ -176,7 +177,7 @@ std::string search_text(const State& state) {
   return fmt::format("counting{}; then goes on to the next, <Esc> stops", known);
 }
 
-/// What goes on beside the screens, that which <Esc> stops first; "" if that is nothing.
+/// The background work that <Esc> would stop; "" if there is none.
 std::string work_text(const State& state) {
   if (const auto& change = state.change) {
     const bool documents = change->change == Change::kDocuments;
@@ -206,7 +207,7 @@ std::string status_text(const State& state, const Geometry& at) {
   return state.count > 0 ? fmt::format("{}  {}", out, state.count) : out;
 }
 
-/// As many of the hints, which stand two blanks apart, as there is room for: the last ones.
+/// The last hints that fit into `room` characters. Hints are separated by two blanks.
 std::string_view last_hints(std::string_view hints, Index room) {
   while (std::ssize(hints) > room && !hints.empty()) {
     const std::size_t next = hints.find("  ");
@@ -230,7 +231,7 @@ void draw_status(const State& state, const Geometry& at, Canvas& canvas) {
                Glyph{.fg = state.screen.colored() ? kDim : kNoColor});
 }
 
-/// Terminals without UTF-8 get ASCII only, whatever names and texts hold.
+/// Replaces characters that are not ASCII, for terminals without UTF-8.
 void to_ascii(Canvas& canvas) {
   for (Index row = 0; row < canvas.rows(); ++row) {
     for (Index column = 0; column < canvas.columns(); ++column) {

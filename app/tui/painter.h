@@ -1,4 +1,4 @@
-// Draws a state.
+// Draws a state of the inspector.
 #pragma once
 
 #include "app/tui/geometry.h"
@@ -8,18 +8,19 @@
 
 namespace maskctl::app::tui {
 
-/// What is seen before anything is known of the mask.
+/// The screen before anything is known about the mask.
 Canvas opening_screen(const Screen& screen, const std::string& name, const std::string& status);
 
-/// Draws states one after another, and keeps what the next one may need too.
+/// Draws states one after another, and caches what the next one may need again.
 class Painter {
  public:
-  /// `done` is called on another thread when more is known of what was drawn.
+  /// `done` is called on another thread when more is known about what was drawn.
   explicit Painter(std::function<void()> done) : grids_(std::move(done)) {}
 
-  /// Exactly as large as the screen of the state. What is not known by `end` is hatched.
+  /// Draws a canvas of the size of the state's screen. Parts that are not known by `end` are
+  /// hatched.
   Canvas draw(const State& state, Time end);
-  /// True while something that was drawn as unknown is being counted.
+  /// True while a part that was drawn as unknown is being counted.
   bool busy() const { return grids_.busy(); }
 
  private:

@@ -22,8 +22,8 @@ namespace {
 
 using Lines = std::vector<std::string>;
 
-/// Queries before and after the cursor that are asked whether they see its key; fewer where that
-/// takes computing their rows.
+/// To list the queries that see a key, only queries this close to the cursor are examined. Planes
+/// that compute their rows are limited to kMostComputed cells.
 constexpr Index kNearQueries = 2048, kMostComputed = Index{1} << 19;
 constexpr Index kTopKeys = 8;
 constexpr Index kReportLines = 9;
@@ -36,7 +36,8 @@ std::string id_text(std::int32_t id, std::int32_t pad_id) {
   return id == pad_id ? "padding" : std::to_string(id);
 }
 
-/// "4, 20-37" for as many runs as a line holds, then how many more there are.
+/// A list of ranges that fits into `width` characters, such as "4, 20-37". If some do not fit, it
+/// ends with their number.
 std::string runs_text(const std::vector<Run>& runs, Index width) {
   std::string out;
   for (std::size_t i = 0; i < runs.size(); ++i) {
@@ -55,7 +56,7 @@ Index cells_of(const std::vector<Run>& runs) {
   return cells;
 }
 
-/// "query 37 sees 19 keys:", and which.
+/// Adds a line such as "query 37 sees 19 keys:", and a line that lists them.
 void add_runs(const std::string& sees, const char* one, const char* many,
               const std::vector<Run>& runs, Lines& out) {
   const Index cells = cells_of(runs);
@@ -69,7 +70,7 @@ Range near_queries(const Plane& plane, Index query) {
   return intersect({query - reach, query + reach + 1}, {0, plane.queries()});
 }
 
-/// "key 4 is seen by", of all queries or of some.
+/// "key 4 is seen by", with the range of queries that were examined if that is not all of them.
 std::string seen_text(Index key, Range queries, const Plane& plane) {
   if (queries.size() == plane.queries()) return fmt::format("key {} is seen by", key);
   return fmt::format("key {}, {}: seen by", key, range_words(queries, "query", "queries"));
@@ -100,7 +101,7 @@ Lines report_lines(const State& state, const Geometry&) {
   return out;
 }
 
-/// Which keys the query sees, and which queries see the key.
+/// Lists the keys that the query sees, and the queries that see the key.
 void add_seen(std::string_view which, const Plane& plane, Place at, Lines& out) {
   add_runs(fmt::format("{}query {} sees", which, at.query), "key", "keys",
            row_runs(plane, at.query), out);
@@ -176,7 +177,7 @@ Lines tile_lines(const State& state, const Geometry&) {
   return out;
 }
 
-/// The keys that weigh most.
+/// The keys with the largest weights.
 Lines weight_lines(const State& state, const Geometry&) {
   if (!state.view.weights) return {};
   const WeightRow& row =
@@ -214,7 +215,8 @@ Lines legend_lines(const State& state, const Geometry& geometry) {
   return fill_lines(words, 2, kSideColumns - 3);
 }
 
-/// "12 leaks in 3 planes not shown", of those that are known by now.
+/// Adds a line such as "12 leaks in 3 planes not shown", which counts the planes that are known so
+/// far.
 void add_elsewhere(const State& state, Target target, std::string_view one, Lines& out) {
   const PlaneTable* planes = state.scene->planes.get();
   if (!planes) return;

@@ -1,4 +1,4 @@
-// What the side panel says in words.
+// The texts of the side panel.
 #pragma once
 
 #include <span>
@@ -12,17 +12,18 @@ namespace maskctl::app::tui {
 
 struct SidePanel {
   std::string_view title;
-  /// Lines of any length; no lines: the panel is not shown.
+  /// The lines of a panel, of any length. If there are none, the panel is not shown.
   std::vector<std::string> (*lines)(const State& state, const Geometry& geometry) = nullptr;
 };
 
-/// From top to bottom.
+/// All panels, from top to bottom.
 std::span<const SidePanel> side_panels();
 
-/// "query 17, key 3 is closed by causal: key 3 > query 1", in one line.
+/// One line about the cell under the cursor, such as "query 17, key 3 is closed by causal: key 3 >
+/// query 1".
 std::string why_text(const State& state);
 
-/// "open", "closed", "open, a leak", "only in A".
+/// The state of the cell under the cursor: "open", "closed", "open, a leak", "only in A".
 std::string cell_state(const State& state);
 
 }  // namespace maskctl::app::tui

@@ -16,16 +16,16 @@
 namespace maskctl::app::tui {
 namespace {
 
-/// Planes that hold more are counted slowly, as are planes that compute their rows.
+/// Planes with more bytes are slow to count, as are planes that compute their rows.
 constexpr Index kSmallBytes = Index{1} << 20;
 
-/// The plane in a form that is quick to count in other rectangles again and again.
+/// A form of the plane in which it is fast to count many different rectangles.
 PlanePtr quickly_counted(const PlanePtr& plane) {
   return plane->computed() || plane->bytes() > kSmallBytes ? with_tile_counts(plane) : plane;
 }
 
-/// A plane of `count` open cells in a form to be kept. Most masks have no such cells: then it is an
-/// empty plane.
+/// The form in which a plane is stored. `count` is the number of its open cells; if it is 0, as it
+/// mostly is for leaks and differences, an empty plane is stored instead.
 PlanePtr kept(const PlanePtr& plane, Index count) {
   return count > 0 ? quickly_counted(plane) : empty_plane(plane->queries(), plane->keys());
 }
@@ -110,7 +110,7 @@ std::function<Counting::Learn()> Counting::work_for(const State& state) {
   };
 }
 
-/// What is drawn comes first.
+/// Counts what is drawn first, then the table of all planes.
 void Counting::follow(const State& state, Time end) {
   while (is_needed(state)) {
     const View& view = state.view;

@@ -39,7 +39,7 @@ const Found* PlaneFinds::of(Target target) const {
 }
 
 PlanePtr leaks_in(Panel panel, std::int32_t pad_id) {
-  panel.other = nullptr;  // of an overlay, none are asked for
+  panel.other = nullptr;  // leave out the overlay; only leaks of A are wanted
   return document_planes(panel, pad_id).leaks;
 }
 

@@ -1,4 +1,4 @@
-// What a reader looks for in one batch and head, as regions that n and N walk.
+// Leaks, differences and empty rows of one batch and head, as regions that the keys n and N visit.
 #pragma once
 
 #include <memory>
@@ -9,10 +9,11 @@
 
 namespace maskctl::app::tui {
 
-/// The cells of one kind.
+/// The cells of one kind, grouped into regions.
 struct Found {
-  Index count = 0;                                        // of cells; of rows, for empty rows
-  std::shared_ptr<const RegionsFound> regions = nullptr;  // null without any
+  // Number of cells; for empty rows, number of rows.
+  Index count = 0;
+  std::shared_ptr<const RegionsFound> regions = nullptr;  // null if there are none
   std::span<const Region> list() const {
     return regions ? std::span<const Region>(regions->regions) : std::span<const Region>();
   }
@@ -20,14 +21,15 @@ struct Found {
 
 struct PlaneFinds {
   Found leaks, differences, empty_rows;
-  /// Null for targets that are not regions.
+  /// The cells of a search target; null for targets that have no regions.
   const Found* of(Target target) const;
 };
 
-/// The open cells of A that join two documents, drawn or not; null where none are known.
+/// The leaks of A: open cells that join two documents, even if the panel does not draw them. Null
+/// if no documents are known.
 PlanePtr leaks_in(Panel panel, std::int32_t pad_id);
 
-/// Looks for all; `leaks` and `different` may be null. May take long.
+/// Finds the cells of all kinds. `leaks` and `different` may be null. May take long.
 PlaneFinds finds_in(const Plane& plane, const PlanePtr& leaks, const PlanePtr& different);
 
 }  // namespace maskctl::app::tui

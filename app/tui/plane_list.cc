@@ -15,10 +15,11 @@
 namespace maskctl::app::tui {
 namespace {
 
-/// Lines of the screen above the list (title, head) and below it (pipeline, status).
+/// The number of screen lines above the list (title and column titles), and below it (pipeline and
+/// status).
 constexpr Index kAbove = 2, kBelow = 2;
 
-/// What a column of the list shows of a row. Rows are sorted by its number.
+/// A column of the list. It shows a number for each row, and the list can be sorted by it.
 struct ColumnRow {
   PlaneColumn column;
   std::string_view title;
@@ -45,7 +46,7 @@ const ColumnRow& column_of(PlaneColumn column) {
   return *std::ranges::find(kColumns, column, &ColumnRow::column);
 }
 
-/// The columns of this scene.
+/// The columns that are useful for this scene.
 std::vector<const ColumnRow*> columns_of(const Scene& scene) {
   std::vector<const ColumnRow*> out;
   for (const ColumnRow& column : kColumns) {
@@ -58,7 +59,8 @@ Index row_of(const State& state) {
   return state.view.batch * state.scene->mask.heads() + state.view.head;
 }
 
-/// Where the row that is looked at stands: itself, or the one that it is folded into.
+/// The position of the current batch and head in the list. If the list shows equal planes as one
+/// row, the position of that row.
 Index place_of(const State& state, const std::vector<Index>& listed) {
   const PlaneTable& planes = *state.scene->planes;
   Index row = row_of(state);
@@ -76,20 +78,22 @@ Index lines_shown(const State& state) {
   return std::max<Index>(state.screen.rows - kAbove - kBelow, 1);
 }
 
-/// The place in the list of the first line: whole pages, with the selected row among them.
+/// The index of the first visible row. The list is shown in whole pages; this is the page with the
+/// selected row.
 Index first_place(const State& state, const std::vector<Index>& listed) {
   const Index lines = lines_shown(state);
   return place_of(state, listed) / lines * lines;
 }
 
-/// Before the reader chooses: what should not be there.
+/// The column by which the list is sorted. Until the user chooses one, it is the differences or
+/// leaks, if they can be known, else the batch.
 PlaneColumn sorted_by(const State& state) {
   if (state.list.column) return *state.list.column;
   if (state.scene->other) return PlaneColumn::kDifferences;
   return state.scene->has_ids() ? PlaneColumn::kLeaks : PlaneColumn::kBatch;
 }
 
-/// Indices begin with the first, counts with the most.
+/// True if the largest number comes first. By default, indices ascend and counts descend.
 bool descends(const State& state) {
   return (sorted_by(state) > PlaneColumn::kHead) != state.list.reversed;
 }
@@ -103,7 +107,7 @@ void sort_by(State& state, Index by) {
   state.list.reversed = false;
 }
 
-/// The mask of a row in one line.
+/// A drawing of a plane that is one line high.
 Canvas thumbnail(const PlaneRow& row, const Screen& screen) {
   const DensityGrid& picture = *row.picture;
   if (screen.utf8) {
@@ -117,7 +121,8 @@ Canvas thumbnail(const PlaneRow& row, const Screen& screen) {
     options.style = Style::kBraille;
     return draw_cells(grid, options);
   }
-  // Whether something is open above, below, or all the way down.
+  // Without UTF-8, a character shows whether cells are open in the upper half, the lower half,
+  // both, or all rows.
   Canvas out(1, picture.columns);
   for (Index column = 0; column < picture.columns; ++column) {
     Index above = 0, below = 0;
@@ -136,7 +141,8 @@ Canvas thumbnail(const PlaneRow& row, const Screen& screen) {
   return out;
 }
 
-/// "as head 0", or how many are folded into it.
+/// The text of the last column: "as head 0" for a plane that equals an earlier one, "and 3 alike"
+/// for the first of several equal planes.
 std::string likeness(const State& state, Index row, const std::vector<Index>& alike) {
   const PlaneTable& planes = *state.scene->planes;
   if (!planes.is_first(row)) {
@@ -160,7 +166,7 @@ bool is_find(PlaneColumn column) {
   return column == PlaneColumn::kLeaks || column == PlaneColumn::kDifferences;
 }
 
-/// Room for the title, its sign, and the largest number that is known.
+/// The width of a column: its title, the sign of the sort order, and the largest number so far.
 Index width_of(const ColumnRow& column, const Scene& scene) {
   const PlaneTable& planes = *scene.planes;
   Index most = 0;
@@ -170,7 +176,7 @@ Index width_of(const ColumnRow& column, const Scene& scene) {
   return 2 + std::max(std::ssize(column.title) + 1, std::ssize(number_text(column, most, scene)));
 }
 
-/// Draws the lines of the list, its head first.
+/// Draws the lines of the list, beginning with the column titles.
 class ListLines {
  public:
   ListLines(const State& state, Canvas& out)
@@ -235,7 +241,7 @@ class ListLines {
   const PlaneTable& planes_;
   Canvas& out_;
   std::vector<std::pair<const ColumnRow*, Index>> columns_;
-  std::vector<Index> alike_;  // how many are like each row
+  std::vector<Index> alike_;  // number of rows equal to each row, itself included
 };
 
 }  // namespace

@@ -1,4 +1,4 @@
-// The list of all batches and heads: what is seen first where there are several.
+// The list of all batches and heads. It is shown first if there are several.
 #pragma once
 
 #include <optional>
@@ -10,24 +10,25 @@
 
 namespace maskctl::app::tui {
 
-/// The rows of the table that are listed, in the order of the list; equal ones once if folded.
+/// The listed rows of the plane table, in sorted order. If the list is folded, only the first of
+/// equal rows is listed.
 std::vector<Index> listed_planes(const State& state);
 
-/// Shows the list, if there are several batches and heads.
+/// Shows the list if there are several batches and heads.
 void open_list(State& state);
-/// What a key does in it.
+/// Carries out an action in the list.
 void take_list_key(State& state, ListKey key, Index times);
-/// Until the reader chooses, the first row is selected. True if that is another now.
+/// Keeps the first row selected until the user selects one. True if the selected row has changed.
 bool follow_list(State& state);
 
-/// "128 planes, 3 unlike; 1 leak in 1": what is known by now.
+/// A summary of what is known so far: "128 planes, 3 unlike; 1 leak in 1".
 std::string list_status(const State& state);
-/// The row of the table at a line of the screen; nothing outside of it.
+/// The row of the plane table that is shown in a line of the screen; nothing outside of the list.
 std::optional<Index> list_row_at(const State& state, Index line);
 
-/// Draws it over the mask, up to the side panel.
+/// Draws the list in place of the mask, `columns` wide.
 void draw_list(const State& state, Index columns, Canvas& canvas);
-/// The narrowest list beside a side panel.
+/// If the list would be narrower than this, the side panel is not shown beside it.
 inline constexpr Index kListColumns = 76;
 
 }  // namespace maskctl::app::tui

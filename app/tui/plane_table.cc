@@ -9,7 +9,8 @@
 namespace maskctl::app::tui {
 namespace {
 
-/// Rows of a plane by which it is known again; equality is always confirmed by all of them.
+/// This many rows of a plane are hashed to find candidates for equal planes, which are then
+/// compared completely.
 constexpr Index kSampledRows = 64;
 
 constexpr Index kPictureRows = 4, kPictureColumns = 8;

@@ -1,4 +1,4 @@
-// Facts of every batch and head of a scene, a row each, which become known one after another.
+// A table with a row of facts for each batch and head of a scene. Rows are filled one by one.
 #pragma once
 
 #include <atomic>
@@ -15,43 +15,46 @@ namespace maskctl::app::tui {
 
 struct PlaneRow {
   Index batch = 0, head = 0;
-  /// The first row with the same cells, leaks and differences; its own number if none is before.
+  /// The index of the first row with the same cells, leaks and differences; its own index if there
+  /// is no earlier one.
   Index like = 0;
   Index open = 0;
   PlaneFinds finds;
-  std::shared_ptr<const DensityGrid> picture = nullptr;  // of 4 x 8 units at most
+  std::shared_ptr<const DensityGrid> picture = nullptr;  // a drawing of at most 4 x 8 units
 };
 
 class Scene;
 
-/// The rows in the order of batches, then heads. One thread fills them while others read those
-/// that are known.
+/// Rows in order of batch, then head. One thread fills them while others read the rows that are
+/// known.
 class PlaneTable {
  public:
   explicit PlaneTable(Index rows) : rows_(as_size(rows)) {}
 
   Index size() const { return std::ssize(rows_); }
-  /// So many first rows are known.
+  /// The number of known rows; these are rows 0 to known() - 1.
   Index known() const { return known_.load(std::memory_order_acquire); }
   bool complete() const { return known() == size(); }
-  /// A known row.
+  /// A row, which must be known.
   const PlaneRow& operator[](Index row) const { return rows_[as_size(row)]; }
-  /// True if it is unlike all before it.
+  /// True if no earlier row is equal to this one.
   bool is_first(Index row) const { return rows_[as_size(row)].like == row; }
 
-  /// Makes all rows known. Goes on where it was stopped; several threads may call it.
+  /// Fills all rows that are not known yet. Can be stopped and called again; several threads may
+  /// call it.
   void fill(const Scene& scene);
 
  private:
-  /// What a row depends on, where planes are shared: both planes, the row of ids.
+  /// The inputs of a row: the plane of the mask, that of the other SOURCE, and the batch of the
+  /// ids. Rows with the same inputs are copied.
   using Sources = std::tuple<const Plane*, const Plane*, Index>;
-  /// Equal for rows that are alike.
+  /// Counts and a hash that are the same for equal rows.
   using Likeness = std::tuple<Index, Index, Index, Index, std::size_t>;
 
   void fill_row(const Scene& scene, Index row);
   Index first_like(const Scene& scene, const Panel& panel, Index row);
 
-  std::mutex filling_;  // of one row
+  std::mutex filling_;  // held while one row is filled
   std::vector<PlaneRow> rows_;
   std::atomic<Index> known_ = 0;
   std::map<Sources, Index> by_sources_;

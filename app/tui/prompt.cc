@@ -43,7 +43,7 @@ void enter(State& state, Workbench& bench) {
   }
 }
 
-/// An older or newer line of the history; past the newest is an empty line.
+/// Shows an older or newer line of the history. After the newest, the line is empty.
 void recall(State& state, bool older) {
   const std::vector<std::string>& typed = state.typed[state.prompt];
   if (older && state.recall < typed.size()) ++state.recall;
@@ -110,7 +110,8 @@ void take_prompt_key(State& state, const std::string& key, Workbench& bench) {
   } else {
     state.line.take(key);
   }
-  // A mistake is said again until it is mended.
+  // Check the pipeline again if it has changed, or after any key if it has an error, so that the
+  // error message is shown again.
   const bool wrong = state.error_at != std::string::npos;
   if (state.prompt == Prompt::kPipeline && state.line.text != before) state.change.reset();
   state.preview_due |= state.prompt == Prompt::kPipeline && (wrong || state.line.text != before);

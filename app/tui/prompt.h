@@ -1,4 +1,4 @@
-// What is typed into the lines for commands, searches and the pipeline.
+// Handles the lines in which the user types commands, searches and pipelines.
 #pragma once
 
 #include "app/tui/actions.h"
@@ -7,13 +7,13 @@
 namespace maskctl::app::tui {
 
 void open_prompt(State& state, Ask ask);
-/// Edits the pipeline from this line on.
+/// Opens the pipeline for editing; `line` is its initial text.
 void open_pipeline(State& state, Line line);
-/// Begins to make what the pipeline that is being typed shows, if it is not shown yet.
+/// Starts to make the mask of the pipeline that is being typed, if that is due.
 void show_preview(State& state);
-/// Keeps the pipeline that was typed, of which this is the mask.
+/// Makes `scene`, the mask of the pipeline that was typed, the current one, and closes the line.
 void keep_typed(State& state, ScenePtr scene);
-/// A key while a prompt is open. Throws what commands throw.
+/// Handles a key while a line is open. Throws what commands throw.
 void take_prompt_key(State& state, const std::string& key, Workbench& bench);
 
 }  // namespace maskctl::app::tui

@@ -1,4 +1,5 @@
-// What can be asked about a whole mask: one table.
+// The reports about a mask that the inspector can show, with their titles and what makes their
+// lines.
 #pragma once
 
 #include <string>
@@ -14,8 +15,8 @@ namespace maskctl::app::tui {
 struct ReportRow {
   Report report;
   std::string_view title;
-  bool wide = false;  // as wide as a command's output: it covers the screen
-  /// Lines of any length. May take long, and heeds stop requests.
+  bool wide = false;  // covers the screen instead of a side panel
+  /// Makes the lines, which may have any length. May take long; can be stopped.
   std::vector<ReportLine> (*lines)(const Scene& scene) = nullptr;
 };
 const ReportRow& report_row(Report report);

@@ -1,4 +1,4 @@
-// Answers about the whole mask that may take long: what it is, why two differ, its statistics.
+// Reports about the whole mask that may take long: what it is, why two masks differ, statistics.
 #pragma once
 
 #include <functional>
@@ -14,35 +14,35 @@
 
 namespace maskctl::app::tui {
 
-/// A line of a report, of any length, and where it leads.
+/// A line of a report, of any length, and the cell to which it leads.
 struct ReportLine {
   std::string text;
   std::optional<Cell> cell = {};
-  std::optional<Target> target = {};  // what n goes on with from there
+  std::optional<Target> target = {};  // search target of the key n after going to the cell
 };
 
-/// A report that was asked for. It belongs to one scene.
+/// A report that the user has asked for, about one scene.
 struct ReportState {
   Report kind = Report::kRecognise;
   ScenePtr scene;
   bool done = false;
-  bool whole = false;   // over the screen, as it may not fit into the panel
-  bool hidden = false;  // kept while the reader is where one of its lines led
+  bool whole = false;   // covers the screen, because it may not fit into the side panel
+  bool hidden = false;  // not shown, because the user went to a cell from one of its lines
   Stopwatch watch = {};
-  std::vector<ReportLine> lines = {};  // once it is done
-  std::size_t selected = 0;            // among them, those that lead somewhere
+  std::vector<ReportLine> lines = {};  // set when it is done
+  std::size_t selected = 0;            // index in `lines`, among those that lead to a cell
 };
 
 struct State;
 
-/// Makes reports beside the interface.
+/// Makes reports in the background.
 class ReportMaker {
  public:
   /// `ended` is called on another thread when a report is finished.
   explicit ReportMaker(std::function<void()> ended) : work_(std::move(ended)) {}
 
-  /// Begins the report that the state asks for, stops one that it no longer asks for, and puts a
-  /// finished one into it; see Errand.
+  /// Starts the report that the state asks for, stops one that it no longer asks for, and stores a
+  /// finished one in the state; see Errand.
   void follow(State& state, Time end);
   bool busy() const { return work_.busy(); }
 

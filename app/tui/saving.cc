@@ -11,7 +11,7 @@
 namespace maskctl::app::tui {
 namespace {
 
-/// Asks before a file is replaced.
+/// Shows an error, or, if the file exists, asks whether to replace it.
 void say_failure(State& state, const std::string& name, const Error& error) {
   const auto overwrites = [](const Remedy& remedy) { return remedy.kind == Remedy::kOverwrite; };
   if (std::ranges::any_of(error.remedies(), overwrites)) {

@@ -1,4 +1,4 @@
-// A file that is written beside the screens. It appears whole or not at all.
+// Writes a file in the background. The file appears complete or not at all.
 #pragma once
 
 #include <atomic>
@@ -13,32 +13,32 @@
 
 namespace maskctl::app::tui {
 
-/// Writes it, on any thread. Heeds stop requests; `progress` hears the fraction that is written, if
-/// that can be known.
+/// Writes the file; may be called on any thread and can be stopped. `progress` gets the fraction
+/// that has been written, if it is known.
 using WriteFile = std::function<void(const std::function<void(double)>& progress)>;
 
-/// A file that was asked for.
+/// A file that the user has asked to write.
 struct FileAsked {
-  std::string name;                        // as it was typed
-  std::shared_ptr<const WriteFile> write;  // with all that goes into it
-  std::optional<std::string> pipeline;     // that need not be saved again afterwards
-  double fraction = 0;                     // that is written; 0 if that is unknown
+  std::string name;                        // the name as the user typed it
+  std::shared_ptr<const WriteFile> write;  // owns all data that it writes
+  std::optional<std::string> pipeline;     // the pipeline that is saved when the file is written
+  double fraction = 0;                     // fraction written; 0: unknown
   Stopwatch watch = {};
 };
 
-/// "mask.npy is being written"
+/// For example "mask.npy is being written".
 std::string being_written(const FileAsked& file);
 
 struct State;
 
-/// Writes files beside the interface.
+/// Writes files in the background.
 class Saving {
  public:
   /// `ended` is called on another thread when a file has been written.
   explicit Saving(std::function<void()> ended) : work_(std::move(ended)) {}
 
-  /// Begins to write the file that the state asks for, or stops, and says what came of it; see
-  /// Errand.
+  /// Starts to write the file that the state asks for, or stops if it asks for none. Sets a message
+  /// when the file is written; see Errand.
   void follow(State& state, Time end);
   bool busy() const { return work_.busy(); }
 

@@ -17,7 +17,7 @@
 namespace maskctl::app::tui {
 namespace {
 
-/// Tables of counts are large.
+/// The number of planes whose counts are kept; they are large.
 constexpr std::size_t kMostCounted = 8;
 
 void check_cells(const Mask& mask) {
@@ -54,8 +54,12 @@ PlanePtr shown_plane(const Panel& two, Sources sources) {
   }
 }
 
-/// The steps as they were bound, those that are off as they were written. An id of padding that is
-/// written is the default of other commands, but need not be the one here.
+/// The pipeline in canonical spelling; steps that are off stay as they were typed. Two cases
+/// differ:
+/// - If it states a pad-id and context.pad_id is not -1, all of it stays as typed, because the
+///   canonical spelling leaves out a pad-id of -1, the default of other commands.
+/// - If the chain has more or fewer steps than are on, it is the spelling of the chain, without
+///   steps that are off.
 std::string spelled(const std::string& pipeline, const Chain& chain, const BindContext& context) {
   if (context.pad_id != -1 && pipeline.find("pad-id") != std::string::npos) return pipeline;
   auto steps = split_steps(pipeline);
@@ -69,7 +73,7 @@ std::string spelled(const std::string& pipeline, const Chain& chain, const BindC
 }
 
 constexpr std::size_t kMostRecent = 4;
-/// More batches and heads are not listed.
+/// With more batches and heads than this, there is no list of them.
 constexpr Index kMostPlanes = Index{1} << 17;
 
 }  // namespace
@@ -97,7 +101,7 @@ Panel Scene::panel(Index batch, Index head, Sources sources) const {
 }
 
 const PlaneCounts& Scene::counts(Index batch, Index head, Sources sources) const {
-  // The counts of two SOURCEs that are drawn over each other hold for both side by side.
+  // Two SOURCEs side by side use the same counts as on top of each other.
   if (sources == Sources::kBeside) sources = Sources::kBoth;
   const auto [at, added] = counts_.try_emplace({batch, head, sources});
   if (added) at->second = first_counts(panel(batch, head, sources));
@@ -137,7 +141,7 @@ Workbench::Workbench(Subject subject, const Settings& settings, const std::funct
       making_(ended),
       work_([this] { return read(); }, ended) {}
 
-/// What is being made reads the other members.
+/// Stops background work first, because it uses the other members.
 Workbench::~Workbench() { stop_making(); }
 
 FrontEnd Workbench::front_end() {
@@ -168,7 +172,7 @@ ScenePtr Workbench::loading() const {
   return out;
 }
 
-/// Rows are read through few buffers.
+/// The most bytes of buffers for rows that are kept for reuse.
 constexpr std::size_t kBufferBytes = std::size_t{16} << 20;
 
 ScenePtr Workbench::read() {
@@ -187,12 +191,15 @@ ScenePtr Workbench::read() {
   weights_ = std::make_shared<RowWeights>(subject_.weights, loader_);
   ScenePtr out = made({pipeline}).scene;
   keep(pipeline, out);
-  if (documents_ && !out->has_ids()) documents_of(*documents_, out->mask);  // throws why not
-  tokens_of(tokens_, out->mask);                                            // throws why not
+  // Throws if the documents do not fit the mask.
+  if (documents_ && !out->has_ids()) documents_of(*documents_, out->mask);
+  // Throws if the tokens do not fit the mask.
+  tokens_of(tokens_, out->mask);
   return out;
 }
 
-/// Those that are asked for, else those that were given, or that the SOURCE has, if they fit.
+/// The documents of `asked`; else those that the user gave when starting, or those of the SOURCE.
+/// Nothing if the latter do not fit the mask.
 std::optional<Documents> Workbench::documents(const std::optional<DocumentSource>& asked,
                                               const Mask& mask) const {
   if (asked) return documents_of(*asked, mask);
@@ -213,7 +220,7 @@ void Workbench::read_start() {
       return;
     }
   }
-  // What steps make of rows is not known before all are read.
+  // With steps or a second SOURCE, the rows that have been read so far do not show the result.
   const bool can_be_shown = subject_.source.transforms.empty() && subject_.other.empty();
   loaded_ = loader_.read(subject_.name, can_be_shown
                                             ? [this](const RowsRead& rows) { loading_->add(rows); }

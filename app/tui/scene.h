@@ -1,4 +1,4 @@
-// What is looked at: a mask with the steps that made it, and what is known about its planes.
+// A scene is a mask with the steps that made it, and what is known about its planes.
 #pragma once
 
 #include <atomic>
@@ -27,47 +27,49 @@
 
 namespace maskctl::app::tui {
 
-/// Which of two SOURCEs is drawn: one over the other, side by side, one of them, what one of them
-/// has alone.
+/// How two SOURCEs are drawn: on top of each other, side by side, only A, only B, cells only open
+/// in A, cells only open in B.
 enum class Sources : std::uint8_t { kBoth, kBeside, kA, kB, kOnlyA, kOnlyB };
 
-/// A mask after some steps. Never changes, except that more becomes known about it.
+/// A mask after some steps. Immutable, except that more becomes known about it.
 class Scene {
  public:
-  std::string name, other_name;  // SOURCEs
-  std::string pipeline;          // the steps that can be edited, as join_steps() spells them
-  Mask start;                    // before all steps
-  Chain chain;                   // all steps, those of a generated SOURCE first
-  Mask mask;                     // after them
-  bool one_for_all = false;      // the steps make one batch, which all batches of documents share
+  std::string name, other_name;  // names of the SOURCEs
+  std::string pipeline;          // the steps that the user can edit, as join_steps() spells them
+  Mask start;                    // the mask before all steps
+  Chain chain;                   // all steps; for a generated SOURCE, its own step comes first
+  Mask mask;                     // the mask after all steps
+  // True if the steps give one batch, which is repeated for each batch of the documents.
+  bool one_for_all = false;
   std::optional<Mask> other;
-  SegmentTensors ids;  // of documents; no step has changed the extents that they label
+  SegmentTensors ids;  // ids of the documents; empty if none fit the mask
   std::int32_t pad_id = -1;
-  Tokens tokens;  // those that fit the mask
+  Tokens tokens;  // labels for the axes; null for an axis that they do not fit
   std::shared_ptr<RowWeights> weights;
-  /// All batches and heads; null if they are too many.
+  /// Facts about all batches and heads; null if there are too many.
   std::shared_ptr<PlaneTable> planes;
-  /// While the SOURCE is being read: what has come of it. The mask is empty then.
+  /// The rows read so far, only while the SOURCE is being read; `mask` has no open cells then.
   std::shared_ptr<const LoadingMask> loading;
 
   Scene() = default;
   Scene(const Scene&) = delete;
   Scene& operator=(const Scene&) = delete;
 
-  /// True when there are several batches and heads.
+  /// True if there are several batches and heads, so that they can be listed.
   bool lists() const { return planes && planes->size() > 1; }
   bool has_ids() const { return ids.q && ids.k; }
-  /// What is known by now; valid until learn().
+  /// What is known so far; valid until learn() is called.
   const PlaneCounts& counts(Index batch, Index head, Sources sources) const;
-  /// Counts what is not known at once, on any thread.
+  /// Counts everything about a batch and head. Thread-safe.
   PlaneCounts count(Index batch, Index head, Sources sources) const;
-  /// Takes what was counted.
+  /// Stores the result of count().
   void learn(Index batch, Index head, Sources sources, PlaneCounts counts) const;
-  /// How many tiles of that many cells each way there are of each kind; null until it is learned.
+  /// The number of full and partial tiles of `cells` x `cells` cells; null until learn() has stored
+  /// it.
   const TileCounts* tiles(const PlanePtr& plane, Index cells) const;
   void learn(const PlanePtr& plane, Index cells, const TileCounts& counts) const;
   Why why(const Cell& cell) const;
-  /// Heads of the queries of which there are weights, and those of one query.
+  /// The number of heads with weights, and the weights of one query.
   Index weight_heads() const { return weights->heads(mask); }
   const WeightRow& weight_row(Index batch, Index query, Sources sources) const {
     return weights->row(sources == Sources::kB ? *other : mask, batch, query);
@@ -79,63 +81,63 @@ class Scene {
   Panel panel(Index batch, Index head, Sources sources) const;
 
   mutable std::map<Shown, PlaneCounts> counts_;
-  mutable std::deque<Shown> counted_;  // the oldest first
+  mutable std::deque<Shown> counted_;  // keys of counts_ with all counts, oldest first
   mutable std::map<std::pair<PlanePtr, Index>, TileCounts> tiles_;
 };
 using ScenePtr = std::shared_ptr<const Scene>;
 
-/// What the inspector is asked to show.
+/// What the inspector was started with.
 struct Subject {
   SourceOptions source, other_source;
-  std::string name, other;    // SOURCEs; the second may be empty
-  DocumentOptions documents;  // if not those of the first
-  std::string tokens;         // files; may be empty
+  std::string name, other;    // SOURCEs; `other` may be empty
+  DocumentOptions documents;  // documents other than those of the SOURCE
+  std::string tokens;         // text files; may be empty
   WeightOptions weights;
 };
 
-/// The mask after some steps, as a person writes them.
+/// A request for the mask after some steps, as the user writes them.
 struct SceneAsked {
   std::string pipeline;
-  /// From now on in place of those that were given; no others if left out.
+  /// Documents that replace the current ones from now on; absent: no change.
   std::optional<DocumentOptions> documents = {};
   friend bool operator==(const SceneAsked& a, const SceneAsked& b);
 };
 
-/// Makes scenes of a SOURCE, which is read once. Reading and making are done beside the interface.
+/// Reads a SOURCE once, and makes scenes from it. Both happen in the background.
 class Workbench {
  public:
-  /// Begins to read the SOURCEs. `ended` is called on another thread when they are read, and when a
-  /// scene is made.
+  /// Starts to read the SOURCEs. `ended` is called on another thread when they are read, and
+  /// whenever a scene is made.
   Workbench(
       Subject subject, const Settings& settings, const std::function<void()>& ended = [] {});
   Workbench(const Workbench&) = delete;
   Workbench& operator=(const Workbench&) = delete;
   ~Workbench();
 
-  /// True when they are read by then, or cannot be. Until they are, only what says so may be
-  /// called.
+  /// True if the SOURCEs are read, or have failed, by `end`. Until then, only this function,
+  /// loading(), fraction() and name() may be called.
   bool is_read_by(Time end) const { return work_.wait_until(end); }
-  /// What is known of the SOURCE while it is read; null if that is nothing yet.
+  /// A scene with the rows of the SOURCE read so far; null before the first rows.
   ScenePtr loading() const;
-  /// How much of what is being read or made is there, 0 to 1.
+  /// The fraction, 0 to 1, of the reading or making that is done.
   double fraction() const { return fraction_; }
   const std::string& name() const { return subject_.name; }
 
-  /// The mask after the steps that the subject came with; waits until it is read. Throws what
-  /// reading throws, Error(kInvalidArgument) for a mask without cells, Error(kShape) for ids and a
-  /// second mask that do not fit.
+  /// The mask after the initial steps; waits until it is made. Throws what reading throws,
+  /// Error(kInvalidArgument) for a mask without cells, and Error(kShape) if ids or a second mask do
+  /// not fit.
   const ScenePtr& first();
-  /// True when the SOURCE has been read, and what first() has thrown is about something else.
+  /// True if the SOURCE itself was read, so that an error of first() has another cause.
   bool has_source() const { return has_source_; }
-  /// A few recent ones are kept; waits until it is made. Throws PipelineError, and Error when a
-  /// step does not fit or leaves no cells; as reading documents, and documents_of(), which then are
-  /// not taken.
+  /// The mask after the steps of `pipeline`; waits until it is made. A few recent scenes are
+  /// cached. Throws PipelineError, Error if a step does not fit or leaves no cells, and errors
+  /// about new documents, which are then not used.
   ScenePtr scene(const std::string& pipeline) { return scene_by({pipeline}, Time::max()); }
-  /// scene(), or null while it is being made; see Errand.
+  /// Like scene(), but returns null if the scene is not made by `end`; see Errand.
   ScenePtr scene_by(const SceneAsked& asked, Time end);
   void stop_making() { making_.stop(); }
   Index max_bytes() const { return session_.settings().max_bytes; }
-  /// The last note of reading and writing since this was called before, or "".
+  /// Returns and clears the last note from reading or writing; "" if there is none.
   std::string take_note() {
     const std::lock_guard lock(noting_);
     return std::exchange(note_, {});
@@ -144,7 +146,7 @@ class Workbench {
  private:
   struct Made {
     ScenePtr scene;
-    std::optional<DocumentSource> documents;  // that were asked for
+    std::optional<DocumentSource> documents;  // new documents, if the request has some
   };
   FrontEnd front_end();
   ScenePtr read();
@@ -160,15 +162,15 @@ class Workbench {
   Session session_;
   Loader loader_;
   Mask start_;
-  Chain generated_;  // the step of a generated SOURCE
+  Chain generated_;  // the steps of a generated SOURCE
   std::optional<Mask> other_;
   LoadedMask loaded_;
-  std::optional<DocumentSource> documents_;  // that were given
-  Tokens tokens_;                            // that were given
+  std::optional<DocumentSource> documents_;  // documents that the user gave
+  Tokens tokens_;                            // tokens that the user gave
   std::shared_ptr<RowWeights> weights_;
   bool has_source_ = false;
   ScenePtr first_;
-  std::list<std::pair<std::string, ScenePtr>> recent_;  // the most recent first
+  std::list<std::pair<std::string, ScenePtr>> recent_;  // most recent first
   std::atomic<double> fraction_ = 0;
   const std::shared_ptr<LoadingMask> loading_ = std::make_shared<LoadingMask>();
   Errand<SceneAsked, Made> making_;

@@ -9,8 +9,8 @@ namespace {
 
 constexpr BlockSize kTile{64, 64};
 
-/// The next, or previous, border between segments: the first query of a segment, at the segment's
-/// first key if it has keys.
+/// The next or previous border between segments: the first query of a segment, and the first key of
+/// that segment, if it has keys.
 std::optional<Place> next_border(const Panel& panel, Place from, Way way) {
   const auto ids = panel.q_segments;
   const auto begins = [&](Index q) { return q == 0 || ids[as_size(q)] != ids[as_size(q - 1)]; };
@@ -56,7 +56,7 @@ PlaceFound find_place(const PlaceAsked& asked, const PlaneCounts& counts,
   const Mask& mask = asked.scene->mask;
   const Index rest = forward ? mask.queries() - asked.from.query : asked.from.query;
   const auto all = static_cast<double>(rest + (asked.round ? mask.queries() : 0));
-  Index before = 0;  // the way round the end
+  Index before = 0;  // rows passed before the search continued at the other end
   const auto passed = [&](Index rows) {
     progress(static_cast<double>(before + rows) / std::max(all, 1.0));
   };

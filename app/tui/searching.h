@@ -1,4 +1,4 @@
-// The next single place of what is searched for, which is found beside the screens.
+// Searches for the next single cell of a search target in the background.
 #pragma once
 
 #include <atomic>
@@ -12,7 +12,7 @@
 
 namespace maskctl::app::tui {
 
-/// Where to look, in one batch and head of a scene.
+/// A search request: where to start in one batch and head of a scene, and in which direction.
 struct PlaceAsked {
   ScenePtr scene;
   Index batch = 0, head = 0;
@@ -20,38 +20,38 @@ struct PlaceAsked {
   Target target = Target::kLeak;
   Place from;
   Way way = Way::kForward;
-  bool round = false;  // goes on round the end
+  bool round = false;  // continue at the other end of the mask
   friend bool operator==(const PlaceAsked&, const PlaceAsked&) = default;
 };
 
 struct PlaceFound {
   std::optional<Place> place;
-  bool wrapped = false;  // found round the end
+  bool wrapped = false;  // found after continuing at the other end
 };
 
-/// A search for a place.
+/// A search in progress.
 struct PlaceSearch {
   PlaceAsked asked;
-  std::optional<PlaceFound> found = {};  // once it has ended
-  double fraction = 0;                   // of the rows to look at that were
+  std::optional<PlaceFound> found = {};  // set when the search has ended
+  double fraction = 0;                   // fraction of the rows that were examined
   Stopwatch watch = {};
 };
 
-/// May take long, and heeds stop requests. `counts` are those of the batch and head; `progress`
-/// hears which fraction of the rows was looked at.
+/// Runs the search. May take long; can be stopped. `counts` are those of the batch and head.
+/// `progress` gets the fraction of the rows that were examined.
 PlaceFound find_place(const PlaceAsked& asked, const PlaneCounts& counts,
                       const std::function<void(double)>& progress);
 
 struct State;
 
-/// Finds places beside the interface.
+/// Runs searches in the background.
 class Searching {
  public:
   /// `ended` is called on another thread when a search has ended.
   explicit Searching(std::function<void()> ended) : work_(std::move(ended)) {}
 
-  /// Begins the search for the place that the state waits for, stops one that it no longer waits
-  /// for, and puts what was found into it; see Errand.
+  /// Starts the search that the state waits for, stops one that it no longer waits for, and stores
+  /// what was found in the state; see Errand.
   void follow(State& state, Time end);
   bool busy() const { return work_.busy(); }
 

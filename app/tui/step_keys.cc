@@ -12,7 +12,8 @@ namespace {
 
 using Steps = std::vector<EditStep>;
 
-/// Edits the whole line, with the caret behind the selected step.
+/// Opens the pipeline for editing, with the cursor after the selected step; with `add`, after a new
+/// " | ".
 void edit(State& state, const Steps& steps, bool add) {
   Line line{join_steps(steps), as_size(step_ranges(steps)[as_size(*state.step)].end)};
   if (add) {
@@ -22,7 +23,7 @@ void edit(State& state, const Steps& steps, bool add) {
   open_pipeline(state, std::move(line));
 }
 
-/// The step to which the selection moves.
+/// The index of the step `by` steps after the selected one, clamped to the pipeline.
 Index moved(const State& state, const Steps& steps, Index by) {
   return std::clamp<Index>(*state.step + by, 0, std::ssize(steps) - 1);
 }

@@ -1,11 +1,12 @@
-// Keys on the selected step of the pipeline.
+// Handles keys for the selected step of the pipeline.
 #pragma once
 
 #include "app/tui/state.h"
 
 namespace maskctl::app::tui {
 
-/// Selects the last step, or none if one is selected; asks for a first step if there is none.
+/// Selects the last step, or unselects if a step is selected. If there are no steps, asks the user
+/// to type one.
 void select_steps(State& state);
 void take_step_key(State& state, StepKey key, Index times);
 

@@ -7,7 +7,8 @@ namespace {
 
 constexpr std::string_view kBetween = " | ";
 
-/// The bytes between the '|' that separate steps, blanks included.
+/// The byte ranges between separators '|' (or line ends) outside of braces and quotes, including
+/// blanks.
 std::vector<Range> pieces(std::string_view pipeline) {
   std::vector<Range> out;
   Index begin = 0, depth = 0;
@@ -75,14 +76,15 @@ std::vector<Range> step_ranges(std::span<const EditStep> steps) {
 
 std::string without_off_steps(std::string_view pipeline) {
   std::string out(pipeline);
-  bool any = false;  // a step that is on stands before
+  bool any = false;  // an earlier step is on
   for (const Range piece : pieces(pipeline)) {
     const bool off = trimmed(part(pipeline, piece)).starts_with('#');
     const auto clear = [&](Range bytes) {
       std::fill(out.begin() + bytes.begin, out.begin() + bytes.end, ' ');
     };
     if (off) clear(piece);
-    // The first step that is on has no '|' before it.
+    // Also replace the '|' before this step by a blank, if the step is off or is the first one that
+    // is on.
     if (piece.begin > 0 && (off || !any)) clear({piece.begin - 1, piece.begin});
     any |= !off;
   }

@@ -1,4 +1,4 @@
-// The steps of a pipeline as a person edits them: each of them can be switched off.
+// The steps of a pipeline for editing. Each step can be switched off.
 #pragma once
 
 #include <span>
@@ -10,19 +10,19 @@
 
 namespace maskctl::app::tui {
 
-/// One step as written. In text, '#' precedes a step that is off, as it precedes a comment in a
+/// One step as text. In a pipeline, '#' comes before a step that is off, like before a comment in a
 /// file of steps: "causal | #window:keys=4".
 struct EditStep {
-  std::string text;  // without the '#'
+  std::string text;  // the step without the '#'
   bool on = true;
 };
 
-/// The steps between the '|' that stand outside of braces and quotes; none for a blank text.
+/// Splits at each '|' outside of braces and quotes; empty if the text is blank.
 std::vector<EditStep> split_steps(std::string_view pipeline);
 std::string join_steps(std::span<const EditStep> steps, std::string_view between = " | ");
-/// The bytes of each step in the text that join_steps() makes.
+/// The byte range of each step in the result of join_steps().
 std::vector<Range> step_ranges(std::span<const EditStep> steps);
-/// The pipeline with blanks in place of the steps that are off: positions in it stay the same.
+/// The pipeline with steps that are off replaced by blanks, so that positions in it stay the same.
 std::string without_off_steps(std::string_view pipeline);
 
 }  // namespace maskctl::app::tui

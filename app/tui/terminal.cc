@@ -26,12 +26,12 @@
 namespace maskctl::app::tui {
 namespace {
 
-/// How long curses waits for the rest of a key that begins with Esc.
+/// How long curses waits after Esc for the rest of an escape sequence.
 constexpr int kEscapeMilliseconds = 25;
 constexpr int kManyColors = 256;
 
-/// Signals, stop requests and work that has ended wake the reader of keys through this pipe. There
-/// is one for the whole process, made when it is first needed; -1 if that cannot be.
+/// Signals, stop requests and finished background work wake Terminal::next() through this pipe. The
+/// process has one, created when it is first needed; -1 if it could not be created.
 const std::array<int, 2>& wake_pipe() {
   static const std::array<int, 2> ends = [] {
     std::array<int, 2> out = {-1, -1};
@@ -51,7 +51,7 @@ void wake(Wake why) {
 int crash_terminal = -1;
 termios before_curses;
 
-/// The terminal is of use again even if the program crashes.
+/// Signal handler that restores the terminal before the program crashes.
 void restore_and_crash(int number) {
   static constexpr char kRestore[] = "\x1b[?1000l\x1b[?1002l\x1b[?1006l\x1b[?25h\x1b[?1049l";
   [[maybe_unused]] const ssize_t written = ::write(crash_terminal, kRestore, sizeof kRestore - 1);
@@ -110,8 +110,8 @@ Colors colors_of_terminal() {
   return COLORS >= kManyColors ? Colors::kMany : Colors::kEight;
 }
 
-/// Asks the terminal to report a mouse that moves while its button is down; those that report
-/// nothing ignore it.
+/// Escape sequences that switch on, and off, reports of mouse movements while a button is held
+/// down. Terminals without support ignore them.
 constexpr std::string_view kReportDrags = "\x1b[?1002h", kNoDrags = "\x1b[?1002l";
 
 [[noreturn]] void no_terminal(const std::string& why) {
@@ -124,7 +124,7 @@ struct Terminal::Curses {
   std::FILE* tty = nullptr;
   SCREEN* screen = nullptr;
   Screen traits;
-  bool mouse = false;  // the terminal reports it
+  bool mouse = false;  // the terminal reports the mouse
   std::optional<std::stop_callback<void (*)()>> on_stop;
   std::stop_token stop;
 

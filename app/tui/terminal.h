@@ -1,4 +1,4 @@
-// The terminal that is looked at; the only file that knows curses.
+// The terminal. Only this file and terminal.cc use curses.
 #pragma once
 
 #include <memory>
@@ -11,18 +11,18 @@
 
 namespace maskctl::app::tui {
 
-/// What the terminal is asked for; it may be able to do less.
+/// What the terminal should support; it may support less.
 struct TerminalOptions {
   bool utf8 = true;
-  Colors colors = Colors::kMany;  // the most
+  Colors colors = Colors::kMany;  // the most colours to use
   bool mouse = true;
 };
 
-/// Has the screen from its making to its end, which gives it back as it was. Reads keys from
-/// /dev/tty, so that standard input can be a SOURCE and standard output a file.
+/// Owns the screen; the destructor restores it. Reads keys from /dev/tty, so that standard input
+/// can be a SOURCE and standard output can be a file.
 class Terminal {
  public:
-  /// Throws Error(kUnsupported) without a terminal, and for one that curses does not know.
+  /// Throws Error(kUnsupported) if there is no terminal, or if curses does not know it.
   Terminal(const TerminalOptions& options, std::stop_token stop);
   ~Terminal();
   Terminal(const Terminal&) = delete;
@@ -30,16 +30,17 @@ class Terminal {
 
   Screen screen() const;
   void show(const Canvas& canvas);
-  /// The next input. Waits for it so long (-1: for ever) without using the processor; nothing when
-  /// there is none by then, or the stop token asks to stop.
+  /// Waits for the next input, at most `milliseconds` (-1: forever), without using CPU time.
+  /// Nothing on timeout, or if a stop is requested.
   std::optional<Input> next(int milliseconds);
-  /// Puts a text into the clipboard of the terminal (OSC 52); false if it cannot do that.
+  /// Copies text to the clipboard of the terminal (OSC 52); false if the terminal does not support
+  /// that.
   bool copy(std::string_view text);
-  /// Lets next() return kDone; may be called on any thread, also when there is no terminal yet.
+  /// Makes next() return kDone. May be called on any thread, even before a Terminal exists.
   static void wake_up();
-  /// Draws everything anew with the next show().
+  /// Makes the next show() redraw the whole screen.
   void redraw();
-  /// Gives the screen back and stops the process, until the shell continues it.
+  /// Restores the screen and suspends the process until the shell continues it.
   void suspend();
 
  private:

@@ -1,4 +1,4 @@
-// What a key does to the state.
+// Applies an input to the state.
 #pragma once
 
 #include "app/tui/actions.h"
@@ -7,16 +7,16 @@
 
 namespace maskctl::app::tui {
 
-/// A state that shows the whole mask.
+/// The initial state, in which the whole mask is visible.
 State first_state(ScenePtr scene, const Screen& screen);
 
-/// The state after one input. The workbench makes the scenes of changed pipelines. What goes wrong
-/// becomes a message.
+/// The state after one input. `bench` makes the scenes of changed pipelines. Errors become
+/// messages.
 State update(State state, const Input& input, Workbench& bench);
-/// Goes on with what waited until more was known. True if the state is another now.
+/// Continues what was waiting for background work. True if the state has changed.
 bool go_on(State& state);
-/// The state after nothing has been typed for a while: what was typed last is shown, and what was
-/// changed, if that is made by `end`.
+/// The state after a pause in typing: starts a preview of the typed pipeline, and shows a pending
+/// change if its mask is made by `end`.
 State after_pause(State state, Workbench& bench, Time end);
 
 }  // namespace maskctl::app::tui

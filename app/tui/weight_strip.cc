@@ -12,7 +12,7 @@
 namespace maskctl::app::tui {
 namespace {
 
-/// The weights in each character of a line.
+/// The sum of the weights in each character of a line.
 std::vector<float> sums_of(std::span<const float> weights, const Geometry& at) {
   const Index unit = at.unit().k * at.shape.columns;
   std::vector<float> out;
@@ -24,7 +24,7 @@ std::vector<float> sums_of(std::span<const float> weights, const Geometry& at) {
   return out;
 }
 
-/// More than nothing is never drawn as nothing.
+/// The ink for a share of the largest sum. A positive share always gets a visible ink.
 std::uint8_t ink_of(float share) {
   if (!(share > 0)) return ink::kNone;
   if (share >= 1) return ink::kAll;
@@ -52,7 +52,7 @@ void draw_weights(const State& state, const Geometry& at, const Pane& pane, Canv
     const Index room = at.first.key + at.columns - 1;
     return canvas.write(top + 1, pane.column + 1, shortened(readable_text(row.problem), room));
   }
-  // One of two masks side by side may have one head for all of the other's.
+  // If two masks are side by side, one may have a single head where the other has several.
   const Index heads = row.weights.extent(0), drawn = std::min(shown, heads);
   const Index first = std::clamp<Index>(state.view.head - drawn / 2, 0, heads - drawn);
   for (Index i = 0; i < drawn; ++i) {

@@ -1,4 +1,4 @@
-// The weights of the query under the cursor, along the keys that are drawn.
+// Draws the attention weights of the cursor's query, aligned with the keys of the drawing.
 #pragma once
 
 #include "app/tui/geometry.h"
@@ -6,8 +6,8 @@
 
 namespace maskctl::app::tui {
 
-/// A line for each head, below the mask; a character has the sum of its keys, in relation to the
-/// largest sum of the line.
+/// Draws a line for each head below the mask. A character shows the sum of the weights of its keys,
+/// relative to the largest sum in the line.
 void draw_weights(const State& state, const Geometry& at, const Pane& pane, Canvas& canvas);
 
 }  // namespace maskctl::app::tui

@@ -14,12 +14,13 @@ namespace maskctl::app::tui {
 namespace {
 
 constexpr Index kRandomDim = 64;
-/// One for each of two masks side by side.
+/// One row of weights for each of two masks side by side.
 constexpr std::size_t kMostWeightsKept = 2;
-/// Larger random arrays, and rows of more products, would keep the reader waiting.
+/// Limits for random arrays (elements) and for the weights of a query (multiplications), so that
+/// moving the cursor stays fast.
 constexpr Index kMostRandom = Index{1} << 24, kMostProducts = Index{1} << 28;
 
-/// [1, T, H, D] of one batch of [B, T, H, D], or one query of it.
+/// A range of tokens of one batch: [1, tokens, H, D] of [B, T, H, D].
 Tensor part(const Tensor& array, Index batch, Range tokens) {
   const Index token = array.extent(2) * array.extent(3);
   const Index first = (array.extent(0) == 1 ? 0 : batch) * array.extent(1) + tokens.begin;
@@ -65,7 +66,7 @@ Index RowWeights::heads(const Mask& mask) {
     read();
     return query_->extent(2);
   } catch (const Error&) {
-    return 1;  // a line for the problem of the row
+    return 1;  // one line, which shows the error of the row
   }
 }
 

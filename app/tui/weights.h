@@ -1,4 +1,4 @@
-// Attention weights of one query, computed as it is visited.
+// Computes the attention weights of one query when the cursor visits it.
 #pragma once
 
 #include <cstdint>
@@ -12,31 +12,34 @@
 
 namespace maskctl::app::tui {
 
-/// The queries and keys whose weights are shown. Random ones are those of `attend attention --seed
-/// N`.
+/// The query and key arrays from which weights are computed. Random arrays are the same as those of
+/// `attend attention --seed N`.
 struct WeightOptions {
   std::string query, key;  // SOURCEs of [B,Tq,Hq,D] and [B,Tk,Hkv,D]; empty: random
   std::uint64_t seed = 0;
 };
 
-/// The weights of one query, or why there are none.
+/// The weights of one query, or in `problem` the reason why there are none.
 struct WeightRow {
-  Tensor weights;  // [heads, keys] f32; a query that sees no key has zeros
+  Tensor weights;  // [heads, keys], float32; zeros for a query that sees no key
   std::string problem;
 
   std::span<const float> of(Index head) const;
 };
 
-/// Reads or makes queries and keys when they are first needed, and keeps the last rows.
+/// Reads or generates the query and key arrays when they are first needed, and caches the last
+/// rows.
 class RowWeights {
  public:
-  /// Throws Error(kInvalidArgument) when only one of the two arrays is named; the loader must
-  /// outlive it.
+  /// Throws Error(kInvalidArgument) if only one of the two arrays is given. The loader must outlive
+  /// this object.
   RowWeights(WeightOptions options, Loader& loader);
 
-  /// Heads of the queries: those of the file, else those of the mask.
+  /// The number of query heads: that of the query array if it is read from a file, else that of the
+  /// mask.
   Index heads(const Mask& mask);
-  /// The row of a batch and query of the mask; valid until the one after the next is asked for.
+  /// The weights for a batch and query of the mask. The reference is valid until two other rows
+  /// have been computed.
   const WeightRow& row(const Mask& mask, Index batch, Index query);
 
  private:
@@ -54,8 +57,8 @@ class RowWeights {
   const WeightOptions options_;
   Loader& loader_;
   std::optional<Tensor> query_, key_;
-  std::string unreadable_;  // why there are none
-  std::list<Kept> kept_;    // the most recent first
+  std::string unreadable_;  // why the arrays could not be read
+  std::list<Kept> kept_;    // most recent first
 };
 
 }  // namespace maskctl::app::tui

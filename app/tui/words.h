@@ -1,4 +1,4 @@
-// Text that fills lines.
+// Wraps text into lines.
 #pragma once
 
 #include <string>
@@ -10,7 +10,7 @@
 
 namespace maskctl::app::tui {
 
-/// The words of a text in lines of at most `width` characters; a longer word stays whole.
+/// Wraps text into lines of at most `width` characters. A word that is longer is not split.
 inline std::vector<std::string> wrapped(std::string_view text, Index width) {
   std::vector<std::string> words;
   for (const std::string_view word : split(text, ' ')) words.emplace_back(word);

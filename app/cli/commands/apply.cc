@@ -1,4 +1,4 @@
-// maskctl apply: a mask through a pipeline into a file.
+// maskctl apply: applies a pipeline to a mask and writes the result to a file.
 #include <fmt/format.h>
 
 #include "app/cli/commands/command.h"
@@ -27,7 +27,7 @@ void declare(OptionList& list, ApplyOptions& apply) {
   list.flag("--print", "print the pipeline in canonical form", apply.print);
 }
 
-/// The steps of all -t options, in the canonical spelling.
+/// The steps of all -t options as one pipeline, each step in its canonical spelling.
 std::string pipeline_as_understood(const std::vector<std::string>& texts) {
   std::string out;
   for (const std::string& text : texts) {
@@ -37,7 +37,7 @@ std::string pipeline_as_understood(const std::vector<std::string>& texts) {
   return out;
 }
 
-/// The text of `apply --print`.
+/// The output of `apply --print`.
 Answer printed(const ApplyOptions& options) {
   if (!options.print || options.source.transforms.empty()) return {};
   return {pipeline_as_understood(options.source.transforms) + "\n"};

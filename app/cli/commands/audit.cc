@@ -56,7 +56,8 @@ std::string audit_text(const Mask& mask, const BlockAudit& audit) {
                            counted(audit.wasted, "kept block"));
 }
 
-/// The size that is asked for, that of the lists, or 128.
+/// The block size of --block, or else that of the block lists in the map, or else 128x128. Throws
+/// if --block and the map have different sizes.
 BlockSize block_of(const AuditOptions& options, const Loader::Blocks& map) {
   if (options.block && map.size && *options.block != *map.size) {
     throw Error(Errc::kInvalidArgument,

@@ -1,4 +1,4 @@
-// maskctl blockmap: what a block-sparse kernel loads for a mask.
+// maskctl blockmap: lists the blocks that a block-sparse kernel loads for a mask.
 #include <fmt/format.h>
 
 #include <array>
@@ -71,7 +71,8 @@ std::vector<BlockCounts> counts_of(const MaskBlocks& blocks) {
   return out;
 }
 
-/// Notes that block-sparse rows list partial blocks like full ones.
+/// Prints a note if there are partial blocks: the bsr format does not distinguish them from full
+/// ones.
 void note_partial(std::span<const BlockCounts> heads, Session& session) {
   Index partial = 0;
   for (const BlockCounts& head : heads) partial += head.partial;

@@ -1,4 +1,4 @@
-// What `blockmap` is asked.
+// The options of `blockmap`.
 #pragma once
 
 #include <optional>
@@ -14,7 +14,7 @@ namespace maskctl::app {
 struct BlockmapOptions {
   SourceOptions source;
   std::string name;
-  std::optional<ArrayKind> to;  // a kind that lists blocks; else the arrays of ejkernel
+  std::optional<ArrayKind> to;  // a kind of block lists; absent: ejkernel's arrays
   std::optional<BlockSize> block;
   Index batch = 0;
   Index head_shards = 1;

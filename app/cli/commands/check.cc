@@ -1,4 +1,4 @@
-// maskctl check: whether a mask is what it should be, or what looks wrong with it.
+// maskctl check: tests whether a mask meets expectations, or looks for mistakes in it.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -61,7 +61,8 @@ bool names_two(const std::string& source) {
   return source.starts_with("q=") || source.starts_with("kv=");
 }
 
-/// Notes that one mask is compared with the documents of several batch entries.
+/// Prints a note if the mask has one batch entry, but the documents have several: the mask is then
+/// compared with each of these.
 void note_batches(const std::optional<DocumentSource>& documents, const Mask& mask,
                   const Session& session) {
   const bool several = documents && documents->form != DocumentForm::kCuSeqlens &&
@@ -80,7 +81,7 @@ std::vector<ExpectationResult> check_all(const Mask& mask, const CheckOptions& o
   std::vector<std::string> texts = options.expectations;
   const bool asked = std::ranges::find(texts, "no-leak") != texts.end();
   if (context.documents && !asked) texts.emplace_back("no-leak");
-  std::vector<Expectation> expectations;  // all are parsed before any is evaluated
+  std::vector<Expectation> expectations;  // parse all before evaluating any
   expectations.reserve(texts.size());
   for (const std::string& text : texts) {
     expectations.push_back(parse_expectation(text, context));
@@ -98,7 +99,7 @@ bool has_error(const Findings& findings) {
       findings, [](const Finding& finding) { return finding.rule->severity == Severity::kError; });
 }
 
-/// The steps of all -t, one each.
+/// The text of each step of all -t options.
 std::vector<std::string> step_texts(const SourceOptions& source) {
   std::vector<std::string> out;
   for (const std::string& argument : source.transforms) {
@@ -110,8 +111,9 @@ std::vector<std::string> step_texts(const SourceOptions& source) {
   return out;
 }
 
-/// Finds the bytes of cells in an array whose axes are those of the mask: dense, without steps that
-/// move cells.
+/// Returns a function that finds the bytes of a cell in the file of a SOURCE. The function is empty
+/// unless the array in the file has the axes of the mask, as a dense mask or bias without steps
+/// has.
 std::function<std::optional<Range>(const Location&)> bytes_in(const std::string& source,
                                                               const LoadedMask& loaded,
                                                               const SourceOptions& how) {
@@ -130,14 +132,14 @@ std::function<std::optional<Range>(const Location&)> bytes_in(const std::string&
       index.insert(index.begin(), mask_index.begin(), mask_index.begin() + std::ssize(shape) - 2);
     }
     for (std::size_t i = 0; i < index.size(); ++i) {
-      if (shape[i] == 1) index[i] = 0;  // an axis of extent 1 serves all
+      if (shape[i] == 1) index[i] = 0;  // broadcast an axis of extent 1
       if (index[i] >= shape[i]) return std::nullopt;
     }
     return array.bytes_of(index);
   };
 }
 
-/// The findings in one SOURCE: arrays first, then steps, then the mask.
+/// Collects the findings about one SOURCE: about its arrays, its steps and its mask.
 class Lint {
  public:
   Lint(std::string name, const CheckOptions& options, Session& session)
@@ -165,7 +167,8 @@ class Lint {
                             std::make_move_iterator(findings.end()));
   }
 
-  /// Checks position ids and cu_seqlens before they become a mask; false when they cannot.
+  /// Reads the SOURCE. Position ids and cu_seqlens are checked as arrays first; false if they are
+  /// too wrong to make a mask.
   bool read_source() {
     const bool raw = (source_.as == ArrayKind::kPositions || source_.as == ArrayKind::kCuSeqlens) &&
                      !names_two(name_);
@@ -225,7 +228,8 @@ class Lint {
     put("intent", "--expect");
   }
 
-  /// The documents that were given; else those of the SOURCE, while they still fit.
+  /// The documents that the user gave; else those of the SOURCE, if they still fit the mask after
+  /// its steps.
   std::optional<Documents> usable_documents() const {
     if (given_) {
       const bool is_cu = given_->form == DocumentForm::kCuSeqlens;
@@ -245,7 +249,8 @@ class Lint {
   }
 
   Mask read_bias() {
-    source_.as = ArrayKind::kBias;  // the loader reads with these options; the SOURCE has been read
+    // loader_ reads with the options in source_. They may change now, because the SOURCE was read.
+    source_.as = ArrayKind::kBias;
     source_.keep_value_is_zero = false;
     source_.shape.reset();
     return loader_.read(options_.bias).mask;
@@ -269,7 +274,7 @@ class Lint {
     }
   }
 
-  /// Compares position ids with segment ids, whichever of them the SOURCE itself is.
+  /// Compares position ids with segment ids, if one of them is the SOURCE and the other was given.
   void compare_positions() {
     const auto pick = [this](DocumentForm form) -> const DocumentSource* {
       if (given_ && given_->form == form) return &*given_;
@@ -288,9 +293,9 @@ class Lint {
   Loader loader_;
   std::optional<DocumentSource> given_;
   Mask mask_;
-  std::optional<DocumentSource> own_;  // documents of the SOURCE
-  std::optional<Index> own_tokens_;    // number of tokens for its cu_seqlens
-  bool gives_nan_ = true;              // closed cells weigh exactly 0
+  std::optional<DocumentSource> own_;  // documents that the SOURCE contains
+  std::optional<Index> own_tokens_;    // how many tokens `own_` covers, if it is cu_seqlens
+  bool gives_nan_ = true;  // closed cells get weight 0, so that rows without keys give NaN
   CheckReport report_;
 };
 
@@ -316,7 +321,7 @@ CheckReport report_on(const std::string& source, const CheckOptions& options, Se
                                       : expectations_of(source, options, session);
 }
 
-/// One document about all SOURCEs, for other tools: JUnit or SARIF.
+/// One JUnit or SARIF document about all SOURCEs.
 Answer document_of(const CheckOptions& options, Session& session) {
   std::vector<CheckReport> reports;
   const auto visit = [&](const std::string& source) {

@@ -16,7 +16,7 @@ namespace {
 struct CombineOptions {
   SourceOptions source;
   std::vector<std::string> names;
-  OtherSource other;  // how all but the first are read
+  OtherSource other;  // how to read all SOURCEs but the first
   std::optional<Op> op;
   OutputOptions output;
 };
@@ -41,7 +41,8 @@ Answer run(const CombineOptions& options, Session& session) {
         fmt::format("combine: two or more SOURCEs are needed, got {}", options.names.size()));
   }
   require_output(options.output, "combine");
-  SourceOptions result = options.source;  // its steps are those of the result
+  // The options without the steps, which apply to the result.
+  SourceOptions result = options.source;
   result.transforms.clear();
   const SourceOptions how_others = options.other.after(result);
   Loader loader(options.source, session), others(how_others, session);

@@ -1,4 +1,4 @@
-// The commands of the program. Each is one file in this folder and one name in the list below.
+// The commands of the program. Each has a file in this folder and an entry in kCommands.
 #pragma once
 
 #include <functional>
@@ -12,37 +12,39 @@
 
 namespace maskctl::app {
 
-/// What a command has to say on standard output, and the exit status: 0; 1 for a negative answer;
-/// 2 if a part of what was asked for could not be read.
+/// The standard output of a command and its exit status: 0; 1 for a negative answer; 2 if a part of
+/// the input could not be read.
 struct Answer {
   std::string text;
   int status = 0;
 };
 
-/// A command with the values of its options. Throws what the library throws.
+/// Runs a command with the options that were parsed. Throws what the library throws.
 using Run = std::function<Answer(Session& session)>;
 
-/// What commands are for: the headings under which help lists them.
+/// The headings under which help groups the commands.
 inline constexpr std::string_view kLook = "Look", kAsk = "Ask", kChange = "Change",
                                   kJudge = "Judge kernels", kCi = "CI and shell";
 
 struct Command {
   std::string_view name;
-  std::string_view alias = {};  // a second name
+  std::string_view alias = {};  // another name for the command
   std::string_view group;       // one of the headings above
-  std::string_view operands;    // "SOURCE..."
+  std::string_view operands;    // the operands as help shows them: "SOURCE..."
   std::string_view summary;
-  std::string_view examples;       // lines, each with a newline
-  std::string_view negative = {};  // what exit status 1 means; empty if it never ends so
-  /// Declares operands and options. The result may be called once they have their values.
+  std::string_view examples;       // example command lines, each with a newline
+  std::string_view negative = {};  // what exit status 1 means; empty if there is no such status
+  /// Declares operands and options. The returned function runs the command; call it after parsing.
   Run (*declare)(OptionList& list) = nullptr;
 };
 
-/// A command from `void declare(OptionList&, Options&)` and `Answer run(const Options&, Session&)`.
+/// Makes a Command from `void declare(OptionList&, Options&)` and `Answer run(const Options&,
+/// Session&)`.
 template <typename Options, void (*kDeclare)(OptionList&, Options&),
           Answer (*kRun)(const Options&, Session&)>
 consteval Command command(Command row) {
-  if (row.group.empty()) throw "a command needs a group";  // ends the compilation
+  // consteval: throwing is a compile-time error
+  if (row.group.empty()) throw "a command needs a group";
   row.declare = [](OptionList& list) -> Run {
     auto options = std::make_shared<Options>();
     kDeclare(list, *options);
@@ -55,18 +57,18 @@ extern const Command kInfo, kShow, kTui, kApply, kConvert, kCombine, kGen, kStat
     kGolden, kWhy, kCheck, kTranslate, kAudit, kSeq, kBlockmap, kRecognise, kOps, kAttend, kVerify,
     kProbe, kBench, kBackends, kCompletions;
 
-/// In the order in which help lists them, group after group.
+/// In the order of the help page, group by group.
 inline constexpr const Command* kCommands[] = {
-    &kInfo,   &kShow,   &kTui,        &kStats,     &kSeq,                           // look
-    &kWhy,    &kDiff,   &kCost,       &kRecognise, &kTranslate, &kBlockmap, &kOps,  // ask
-    &kGen,    &kApply,  &kConvert,    &kCombine,                                    // change
-    &kAttend, &kVerify, &kProbe,      &kAudit,     &kBench,     &kBackends,         // judge
-    &kCheck,  &kGolden, &kCompletions};                                             // CI
+    &kInfo,   &kShow,   &kTui,        &kStats,     &kSeq,                           // kLook
+    &kWhy,    &kDiff,   &kCost,       &kRecognise, &kTranslate, &kBlockmap, &kOps,  // kAsk
+    &kGen,    &kApply,  &kConvert,    &kCombine,                                    // kChange
+    &kAttend, &kVerify, &kProbe,      &kAudit,     &kBench,     &kBackends,         // kJudge
+    &kCheck,  &kGolden, &kCompletions};                                             // kCi
 
-/// The command of that name or alias; null if there is none.
+/// The command with this name or alias; null if there is none.
 const Command* find_command(std::string_view name);
 
-/// The options of a command, to be read: their values have nowhere to go.
+/// The declarations of a command's options, for reading only: parsed values would be lost.
 OptionList options_of(const Command& command);
 
 }  // namespace maskctl::app

@@ -1,5 +1,5 @@
-// maskctl completions: the scripts with which shells complete a command line. They only ask
-// `maskctl __complete` what may come next.
+// maskctl completions: prints a shell's completion script. The scripts ask `maskctl __complete` for
+// the candidates.
 #include "app/cli/commands/command.h"
 #include "app/cli/parser/values.h"
 
@@ -12,8 +12,9 @@ struct CompletionsOptions {
 
 constexpr std::string_view kShells[] = {"bash", "zsh", "fish"};
 
-// Readline replaces only what follows an open quote, or a character such as ':' and '='. So the
-// script reads the line itself, notes where that part begins, and cuts the rest off the answers.
+// Bash splits words at ':' and '=' too, and replaces only the text after the last such character or
+// open quote. So the script splits the line itself, and removes from each answer the part that Bash
+// keeps.
 constexpr std::string_view kBash = R"(# bash completion for maskctl
 _maskctl() {
   local line=${COMP_LINE:0:COMP_POINT} word= quote= begun= c i keep=0 open=0 candidate paths=

@@ -15,19 +15,19 @@
 namespace maskctl::app {
 namespace {
 
-/// --strict is not among them: it is an option of every command. `source` has --pad-id, for both
-/// sides.
+/// The options of `convert`, except --strict, which every command has. source.pad_id is used for
+/// reading and for writing.
 struct ConvertOptions {
   SourceOptions source;
   std::string name;
-  std::optional<ArrayKind> to;                                     // absent: the kind of the source
+  std::optional<ArrayKind> to;                                     // absent: the kind of the SOURCE
   OutputOptions output;                                            // `form` is not used
-  std::optional<BlockSize> block;                                  // for --to blockmap
-  enum class Fill { kDefault, kInf, kMin } fill = Fill::kDefault;  // for --to bias
+  std::optional<BlockSize> block;                                  // block size for --to blockmap
+  enum class Fill { kDefault, kInf, kMin } fill = Fill::kDefault;  // closed cells of --to bias
   bool write_zero_as_keep = false;                   // --write-keep-value 0: write 0 for open
-  PaddingTokens padding = PaddingTokens::kSegments;  // for the cu_seqlens of a batch
+  PaddingTokens padding = PaddingTokens::kSegments;  // padding in the cu_seqlens of a batch
   bool roundtrip = false;
-  bool lossy = false;  // write the nearest if the kind cannot hold the mask
+  bool lossy = false;  // write the nearest mask if the kind cannot represent this one
 };
 
 void declare(OptionList& list, ConvertOptions& convert) {
@@ -57,7 +57,8 @@ void declare(OptionList& list, ConvertOptions& convert) {
             convert.roundtrip);
 }
 
-/// The kind of the source, if masks can be written as that kind.
+/// The kind of the SOURCE. Positions become segments; other kinds that cannot be written become
+/// dense.
 ArrayKind same_kind(const LoadedMask& loaded) {
   if (loaded.kind == ArrayKind::kPositions) return ArrayKind::kSegments;
   return is_writable(loaded.kind) ? loaded.kind : ArrayKind::kDense;
@@ -89,7 +90,7 @@ std::string loss_text(Index lost, const ConvertedMask& converted) {
   return fmt::format("{} of {} ({})", grouped(lost), counted(cells, "cell"), percent(lost, cells));
 }
 
-/// Refuses to write arrays that do not mean the same mask, unless that was requested.
+/// Throws if the arrays do not represent the mask exactly, unless --lossy allows it.
 void check_loss(const ConvertedMask& converted, const ConvertOptions& options, bool strict) {
   const Index lost = strict ? converted.changed : converted.lost;
   if (lost == 0) return;

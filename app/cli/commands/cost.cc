@@ -1,4 +1,4 @@
-// maskctl cost: what attention under a mask costs.
+// maskctl cost: estimates the FLOPs, memory and balance of attention with a mask.
 #include "maskctl/inspect/count/cost.h"
 
 #include "app/cli/commands/command.h"

@@ -25,12 +25,12 @@ namespace {
 struct DiffOptions {
   SourceOptions source;
   std::string a, b;
-  OtherSource other;  // how b is read
+  OtherSource other;  // how to read B
   BlockSize block{128, 128};
   DocumentOptions documents;
   bool show = false;
   Style style = Style::kAuto;
-  std::string output;  // file of a picture
+  std::string output;  // file for a picture
   std::string dest;    // file for the arrays of the cause
   bool force = false;
   bool json = false;
@@ -54,7 +54,7 @@ void declare(OptionList& list, DiffOptions& diff) {
   list.json("maskctl.diff/1", diff.json);
 }
 
-/// The masks, their names with their pipelines, and the documents that they should keep to.
+/// The two masks, their titles, and the documents between which no cell should be open.
 struct Both {
   Mask a, b;
   std::string name_a, name_b;
@@ -81,7 +81,7 @@ Both read_both(const DiffOptions& options, Session& session) {
   return out;
 }
 
-/// The leaks of both; nothing for documents that came with a SOURCE and that both keep to.
+/// The leaks of both masks. Nothing if the documents come from a SOURCE and neither mask leaks.
 std::optional<LeaksOfBoth> leaks_of(const Both& masks, const DiffOptions& options) {
   if (!masks.documents) return std::nullopt;
   LeaksOfBoth out{leaks(masks.a, *masks.documents), leaks(masks.b, *masks.documents)};
@@ -115,7 +115,7 @@ std::string chain_line(const char* label, const std::string& chain, const Residu
   return out + "\n";
 }
 
-/// The cause, and what can be applied to see it.
+/// The cause in words, then pipelines or an edit that reproduce the difference.
 std::string cause_text(const CauseReport& report) {
   const DiffCause& cause = report.cause;
   std::string out = fmt::format("cause   {}\n", cause.text);
@@ -127,7 +127,7 @@ std::string cause_text(const CauseReport& report) {
   return out;
 }
 
-/// Writes the arrays if a file was given. That it cannot be written changes nothing of the answer.
+/// Writes the arrays if a file was given. If that fails, prints a note; the answer stays the same.
 bool write_arrays(const ChainArrays& arrays, const DiffOptions& options, Session& session) {
   try {
     return arrays.write({.force = options.force});
@@ -138,7 +138,8 @@ bool write_arrays(const ChainArrays& arrays, const DiffOptions& options, Session
   }
 }
 
-/// Names the arrays of the chains, and writes them if a file was given.
+/// Prepares the cause for the report: names the arrays of its pipelines, and writes them if a file
+/// was given.
 CauseReport cause_of(const DiffOptions& options, Session& session, DiffCause cause) {
   CauseReport report{std::move(cause), false, {}, {}, {}, {}};
   ChainArrays arrays("diff", options.dest);
@@ -158,7 +159,7 @@ CauseReport cause_of(const DiffOptions& options, Session& session, DiffCause cau
   return report;
 }
 
-/// One line for each batch and head that differs; only the first ones if there are many.
+/// A line for each batch and head that differs, but only the first kMostPlaneLines of them.
 std::string planes_text(const MaskDiff& diff) {
   std::string out = fmt::format("\n{:<12}{:>14}{:>14}\n", "batch head", "only in A", "only in B");
   const std::size_t lines = std::min(diff.planes.size(), as_size(kMostPlaneLines));
@@ -199,7 +200,8 @@ std::string diff_text(const DiffReport& report) {
   return out;
 }
 
-/// Both masks over each other in the first batch and head that differ, or in batch 0, head 0.
+/// A figure of both masks on top of each other: of the first batch and head that differ, or of
+/// batch 0, head 0 if none does.
 Figure figure_of(const Both& masks, const DiffReport& report) {
   const Cell at = report.diff.first.value_or(Cell{});
   const auto [batch, heads, queries, keys] = report.shape;
@@ -209,7 +211,7 @@ Figure figure_of(const Both& masks, const DiffReport& report) {
   return {.name = report.a, .other_name = report.b, .panels = {panel}};
 }
 
-/// Adds the cause; where there are no words for it, the reason why.
+/// Adds the cause of the differences to the report, or the reason why it could not be computed.
 void explain(const Both& masks, const DiffOptions& options, Session& session, DiffReport& report) {
   try {
     auto cause = masks.chains ? diff_cause(masks.a, masks.b, report.diff, *masks.chains)
@@ -224,7 +226,8 @@ void explain(const Both& masks, const DiffOptions& options, Session& session, Di
 }
 
 Answer run(const DiffOptions& options, Session& session) {
-  if (!options.output.empty()) picture_format(options.output);  // refuse it before reading
+  // Throws for an unknown suffix before anything is read.
+  if (!options.output.empty()) picture_format(options.output);
   const Both masks = read_both(options, session);
   DiffReport report{masks.name_a, masks.name_b, common_shape(masks), {}, {}, {}, {}, {}};
   report.diff = maskctl::diff(masks.a, masks.b, options.block);

@@ -1,4 +1,4 @@
-// maskctl gen: makes masks and segment ids from one step, or the mask of a model's layer.
+// maskctl gen: makes a mask or segment ids from one step, or the mask of a layer of a model.
 #include <fmt/format.h>
 
 #include <span>
@@ -21,9 +21,9 @@ namespace {
 
 struct GenOptions {
   SourceOptions source;
-  std::string step;  // only a size where the mask is that of a model config
+  std::string step;  // a step; with --config only the size, such as "n=4096"
   ModelConfigOptions config;
-  std::string layer;  // layer of the config: "5", "decoder:5"
+  std::string layer;  // layer of the config: "5" or "decoder:5"
   OutputOptions output;
 };
 
@@ -37,7 +37,7 @@ void declare(OptionList& list, GenOptions& gen) {
   declare_output(list, gen.output);
 }
 
-/// Layer "5" or "decoder:5" of the config.
+/// The steps of the config's layer that --layer names: "5" or "decoder:5".
 Chain layer_chain(const GenOptions& options, Session& session) {
   const HfConfig config = load_hf_config(options.config.file, {options.config.assume_causal});
   for (const std::string& text : config.notes) session.note(text);

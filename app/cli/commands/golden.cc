@@ -1,4 +1,4 @@
-// maskctl golden: checks that masks stay what they were.
+// maskctl golden: compares masks with their golden (recorded) versions.
 #include "maskctl/golden/golden.h"
 
 #include <fmt/format.h>
@@ -27,20 +27,21 @@ namespace {
 struct GoldenOptions {
   std::string action;  // init, check, update or list
   std::string manifest;
-  std::vector<std::string> names;  // entries (empty: all); for init, SOURCEs
-  SourceOptions source;            // how init reads them
+  std::vector<std::string> names;  // entries (empty: all); for init: SOURCEs
+  SourceOptions source;            // how init reads the SOURCEs
   std::string junit;               // file to write
   bool force = false;
   bool json = false;
 };
 
-/// Whether this runs in continuous integration, where golden files are not updated.
+/// True in continuous integration (CI is set), where golden files must not be updated.
 bool in_ci() {
   const std::string_view ci = environment("CI");
   return !ci.empty() && ci != "false" && ci != "0";
 }
 
-/// Whether this runs in a workflow of GitHub, which shows annotations that it finds in the output.
+/// True in a GitHub workflow, where lines of the output that begin with "::error" become
+/// annotations.
 bool in_github() { return environment("GITHUB_ACTIONS") == std::string_view("true"); }
 
 constexpr std::string_view kActions[] = {"check", "update", "list", "init"};
@@ -57,7 +58,7 @@ void declare(OptionList& list, GoldenOptions& golden) {
 
 namespace fs = std::filesystem;
 
-/// Calls `read`, and puts the line of the key in front of its error.
+/// Calls `read`. If it throws an Error, puts the manifest's line and key in front of the message.
 template <typename Read>
 auto at_key(const std::string& manifest, Index line, const char* key, Read read) {
   try {
@@ -82,7 +83,7 @@ GoldenContext context_for(const GoldenOptions& options, Session& session) {
     return source;
   };
   out.load = [&options, &session, source_of](const GoldenEntry& entry) {
-    const SourceOptions source = source_of(entry);  // the loader refers to it
+    const SourceOptions source = source_of(entry);  // must outlive the loader
     Loader loader(source, session);
     const Mask mask = loader.read(entry.source).mask;
     if (entry.transforms.empty()) return mask;
@@ -95,7 +96,7 @@ GoldenContext context_for(const GoldenOptions& options, Session& session) {
   };
   out.expectations = [&session, source_of](const GoldenEntry& entry, const Mask& mask,
                                            const std::vector<std::string>& holds) {
-    const SourceOptions source = source_of(entry);  // the loader refers to it
+    const SourceOptions source = source_of(entry);  // must outlive the loader
     Loader loader(source, session);
     ExpectationContext context;
     context.bind = loader.context();
@@ -114,7 +115,8 @@ GoldenContext context_for(const GoldenOptions& options, Session& session) {
   return out;
 }
 
-/// The entry of that name, else the one whose SOURCE it is, as seen from the current folder.
+/// The entry with this name; else the entry with this SOURCE, relative to the current folder. Null
+/// if there is none.
 const GoldenEntry* entry_named(const Manifest& manifest, const std::string& name) {
   const auto found = std::ranges::find(manifest.entries, name, &GoldenEntry::name);
   if (found != manifest.entries.end()) return &*found;
@@ -123,7 +125,7 @@ const GoldenEntry* entry_named(const Manifest& manifest, const std::string& name
   return read == manifest.entries.end() ? nullptr : &*read;
 }
 
-/// All entries, or those that are named.
+/// The named entries; all entries if `names` is empty. Throws for an unknown name.
 std::vector<GoldenEntry> chosen(const Manifest& manifest, const std::vector<std::string>& names) {
   if (names.empty()) return manifest.entries;
   std::vector<std::string_view> known;
@@ -147,7 +149,8 @@ void write_text(const fs::path& path, const std::string& text) {
   file.commit();
 }
 
-/// Changes to the folder of the manifest, to which sources and golden files are relative.
+/// Makes the manifest's folder the current one, because its SOURCEs and golden files are relative
+/// to it.
 void enter_folder_of(const std::string& manifest) {
   const fs::path folder = fs::path(manifest).parent_path();
   if (!folder.empty()) fs::current_path(folder);
@@ -168,8 +171,8 @@ Answer check(const GoldenOptions& options, Session& session, const Manifest& man
   return {text, report.exit_status()};
 }
 
-/// Writes what the masks of these entries are now. Of an entry that cannot be read or whose
-/// expectations do not hold, the Error comes before anything is written.
+/// Updates the golden values of these entries. If one of them cannot be read, or its expectations
+/// do not hold, throws an Error before anything is written.
 std::vector<GoldenWritten> write_entries(const GoldenOptions& options, Session& session,
                                          const Manifest& manifest,
                                          const std::vector<GoldenEntry>& entries) {
@@ -200,7 +203,7 @@ Answer update(const GoldenOptions& options, Session& session, const Manifest& ma
                        : golden_update_text(written)};
 }
 
-/// Writes a manifest of these SOURCEs as they are now, each with its digest and record.
+/// Writes a new manifest with an entry, digest and record for each SOURCE.
 Answer init(const GoldenOptions& options, Session& session) {
   if (options.names.empty()) {
     throw Error(Errc::kInvalidArgument,
@@ -212,7 +215,8 @@ Answer init(const GoldenOptions& options, Session& session) {
   const Manifest manifest = parse_manifest(
       options.manifest, manifest_text(options.manifest, options.names, options.source));
   GoldenContext context;
-  context.load = [&](const GoldenEntry& entry) {  // whose name is the SOURCE as given
+  // The name of an entry is the SOURCE as the user gave it.
+  context.load = [&](const GoldenEntry& entry) {
     Loader loader(options.source, session);
     return loader.transformed(loader.read(entry.name).mask);
   };

@@ -1,4 +1,4 @@
-// Golden entries with a kernel's run: checks whether it obeys the declared mask.
+// Checks golden entries with a recorded kernel call: whether its output obeys the declared mask.
 #pragma once
 
 #include "app/session/options.h"
@@ -7,8 +7,8 @@
 
 namespace maskctl::app {
 
-/// `how` says how the mask of the entry is read, including steps. The arrays and options of
-/// entry.kernel are those of `verify`; out, lse and grad_* are results of the kernel.
+/// `how` says how to read the mask of the entry, and its steps. entry.kernel has the arrays and
+/// options of `verify`; out, lse and grad_* in it are the kernel's results.
 GoldenResult judge_kernel(const GoldenEntry& entry, const SourceOptions& how, Session& session);
 
 }  // namespace maskctl::app

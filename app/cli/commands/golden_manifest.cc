@@ -17,7 +17,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// The steps in one line, with their SOURCEs as seen from the folder.
+/// The steps as one line. SOURCEs in them are made relative to `folder`.
 std::string transform_from(const fs::path& folder, const std::string& argument) {
   const auto rename = [&](const std::string& source) { return seen_from(folder, source); };
   return print(with_sources(parse(pipeline_text(argument)), rename));
@@ -37,7 +37,7 @@ std::string kind_text(const SourceOptions& how) {
   return fmt::format("as = {}\n", toml_text(std::string(name(*how.as)) + block));
 }
 
-/// The keys that all entries share.
+/// The lines with the keys that are the same for all entries.
 std::string keys_text(const fs::path& folder, const SourceOptions& how) {
   std::string out = kind_text(how);
   if (how.pad_id != SourceOptions().pad_id) out += fmt::format("pad_id = {}\n", how.pad_id);

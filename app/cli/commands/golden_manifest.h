@@ -1,4 +1,4 @@
-// The manifest that golden init writes, before digests are filled in.
+// Makes the text of the manifest that `golden init` writes; digests are filled in later.
 #pragma once
 
 #include <filesystem>
@@ -9,14 +9,16 @@
 
 namespace maskctl::app {
 
-/// The absolute folder of a manifest, to which its SOURCEs are relative.
+/// The absolute path of the manifest's folder. SOURCEs in the manifest are relative to it.
 std::filesystem::path folder_of(const std::string& manifest);
 
-/// A SOURCE of the current folder as it is called from another: "../masks/a.npz:mask".
+/// Converts a SOURCE that is relative to the current folder to one relative to `folder`:
+/// "../masks/a.npz:mask".
 std::string seen_from(const std::filesystem::path& folder, const std::string& source);
 
-/// One entry for each SOURCE, named as it was given, with the options as its keys. Throws
-/// Error(kInvalidArgument) for standard input, which cannot be read again, and PipelineError.
+/// A manifest with an entry for each SOURCE. The name of an entry is the SOURCE, and options become
+/// keys. Throws Error(kInvalidArgument) for standard input, which cannot be read again, and
+/// PipelineError.
 std::string manifest_text(const std::string& manifest, const std::vector<std::string>& sources,
                           const SourceOptions& how);
 

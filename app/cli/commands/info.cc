@@ -1,4 +1,4 @@
-// maskctl info: what a SOURCE is and contains.
+// maskctl info: describes a SOURCE and its arrays.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -66,7 +66,7 @@ InfoReport mask_report(const std::string& source, Loader& loader, const SourceOp
   return report;
 }
 
-/// Adds the figures of its mask to a report.
+/// Adds the count of open cells, the storage tier and the bytes of the mask to a report.
 InfoReport with_figures(InfoReport report) {
   report.open = report.mask->count();
   report.tier = tier(*report.mask);
@@ -89,13 +89,14 @@ InfoReport report_on(const std::string& source, Loader& loader, const InfoOption
   }
 }
 
-/// The report, or what is wrong with the SOURCE, so that the others are still examined.
+/// The report about a SOURCE. If it cannot be read, but there are other SOURCEs to examine, the
+/// report has the error message.
 InfoReport report_or_error(const std::string& source, Loader& loader, const InfoOptions& options,
                            Session& session) {
   try {
     return report_on(source, loader, options, session);
   } catch (const PipelineError&) {
-    throw;  // the steps are wrong for all SOURCEs
+    throw;  // the same steps would fail for every SOURCE
   } catch (const Error& error) {
     if (options.sources.size() == 1) throw;
     InfoReport report;

@@ -1,4 +1,4 @@
-// The arrays of a SOURCE that is not a mask, from their headers.
+// Describes the arrays of a SOURCE that is not a mask by their headers.
 #include "app/cli/commands/info_arrays.h"
 
 #include <fmt/format.h>
@@ -26,7 +26,7 @@ ReadOptions read_options(Session& session) {
   return {session.settings().max_bytes, session.settings().strict};
 }
 
-/// The arrays of the file `path`, from headers.
+/// Lists the arrays of the file `path`; reads only their headers.
 InfoReport headers_report(const std::string& path, Container& container) {
   ContainerOutline outline = container.outline();
   if (outline.arrays.empty()) {
@@ -43,7 +43,7 @@ InfoReport headers_report(const std::string& path, Container& container) {
   return report;
 }
 
-/// Nothing for a container that can be read as one mask.
+/// Adds a note that says how to read one of several arrays. Nothing if the arrays form one mask.
 std::optional<InfoReport> if_several(InfoReport report) {
   std::vector<std::string> names;
   names.reserve(report.arrays.size());
@@ -57,7 +57,8 @@ std::optional<InfoReport> if_several(InfoReport report) {
   return report;
 }
 
-/// Reports the array of a file of one array if it fits several kinds of mask, or none.
+/// For a file with one array: reports it if it fits no kind of mask or several. Nothing if it fits
+/// exactly one.
 std::optional<InfoReport> one_array_report(const std::string& source, Container& container,
                                            const ReadOptions& options) {
   std::vector<std::string> notes;
@@ -72,7 +73,8 @@ std::optional<InfoReport> one_array_report(const std::string& source, Container&
   return report;
 }
 
-/// The only array of a file, or the named one, as described by its header; null if there is none.
+/// The array named `member`, or the only array if `member` is empty; null if there is no such
+/// array.
 const ArrayReport* chosen_array(const InfoReport& file, const std::string& member) {
   for (const ArrayReport& array : file.arrays) {
     const bool wanted =
@@ -83,17 +85,20 @@ const ArrayReport* chosen_array(const InfoReport& file, const std::string& membe
   return nullptr;
 }
 
-/// Checks that the array can be read at all, and describes its finite numbers if it is a bias.
+/// Reads the array, which throws if it is damaged. If it is a bias, adds a description of its
+/// numbers to the report.
 void describe_numbers(const std::string& source, const ReadOptions& options, InfoReport& report) {
   const Tensor array = read_array(source, options);
   const bool is_bias = is_floating(array.dtype()) && array.rank() >= 2 && array.rank() <= 4 &&
                        first_not_binary(array.dtype(), array.bytes());
   if (!is_bias) return;
   const Index row = array.extent(array.rank() - 1);
-  if (look_of(array.dtype(), array.bytes(), 0, row) != ArrayLook::kOther) return;  // the reason
+  // An image, labels or attention weights: `reason` says so already.
+  if (look_of(array.dtype(), array.bytes(), 0, row) != ArrayLook::kOther) return;
   const BiasForm form = bias_form(array);
   report.bias = bias_text(form);
-  report.reason = report.reason.substr(0, report.reason.find("; "));  // the lines below say more
+  // The lines added to the report say more than the part of the reason after "; ".
+  report.reason = report.reason.substr(0, report.reason.find("; "));
   if (form.closed_cells == 0) return;
   report.closed_by = closed_by(form.closed, array.dtype());
 }
@@ -112,7 +117,7 @@ std::optional<InfoReport> no_mask(const std::string& source, const Error& reason
   if (file.path == "-") return {};
   InfoReport all = headers_report(file.path, *open_container(file.path, options));
   const ArrayReport* array = chosen_array(all, file.member);
-  if (!array) {  // lists of blocks without a block size are arrays, not a mask
+  if (!array) {  // no single array, for example block lists without a block size
     const auto says_how = [](const Remedy& remedy) { return remedy.kind == Remedy::kReadAs; };
     if (std::ranges::none_of(reason.remedies(), says_how)) return {};
     all.source = source;
@@ -132,7 +137,7 @@ std::optional<InfoReport> arrays_only(const std::string& source, const SourceOpt
   const ReadOptions options = read_options(session);
   if (how.as || how.shape || !names_one_source(source)) return std::nullopt;
   const SourceName named = parse_source_name(source);
-  // A pipe can be opened once only: who writes into it stops when it is closed.
+  // Pipes are not opened here: they can be opened only once, and closing one stops its writer.
   std::error_code failed;
   if (!named.member.empty() || !std::filesystem::is_regular_file(named.path, failed)) {
     return std::nullopt;

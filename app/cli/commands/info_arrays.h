@@ -1,4 +1,4 @@
-// What `info` says about a SOURCE whose arrays do not determine a mask.
+// What `info` reports about a SOURCE that is not one mask.
 #pragma once
 
 #include <optional>
@@ -11,13 +11,14 @@
 
 namespace maskctl::app {
 
-/// Nothing if the SOURCE can be read as one mask, or if only reading it can tell.
+/// A report about the arrays of a SOURCE that is not one mask. Nothing if it is one mask, or if
+/// that cannot be told from headers.
 std::optional<InfoReport> arrays_only(const std::string& source, const SourceOptions& how,
                                       Session& session);
 
-/// What can be said about an array that is not a mask, for `reason`: dtype, shape, its numbers.
-/// Nothing if it is not a single array of a file, or was requested as another kind. Throws Error
-/// when its elements cannot be read although their type can.
+/// Describes an array that could not be read as a mask; `reason` is the error. Nothing if it is not
+/// a single array of a file, or if --as asked for a kind other than bias. Throws Error if its
+/// elements cannot be read although their type is supported.
 std::optional<InfoReport> no_mask(const std::string& source, const Error& reason,
                                   const SourceOptions& how, Session& session);
 

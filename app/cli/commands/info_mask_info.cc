@@ -27,7 +27,7 @@ std::string baked_text(const BakedInReport& baked) {
   return names.empty() ? "none" : fmt::format("{}", fmt::join(names, ", "));
 }
 
-/// The first elements, and how many there are.
+/// The dtype, shape and first elements of an array: "int32 (3,): 0 4 9".
 std::string short_text(const std::shared_ptr<const Tensor>& array) {
   constexpr std::size_t kShown = 12;
   if (!array) return "None";

@@ -1,4 +1,4 @@
-// What `info` prints about a MaskInfo.
+// The text that `info` prints about a MaskInfo.
 #pragma once
 
 #include <string>
@@ -7,7 +7,7 @@
 
 namespace maskctl::app {
 
-/// The lines below the heading of a source.
+/// The lines that follow the name of the SOURCE.
 std::string mask_info_text(const MaskInfoReport& report);
 std::string mesh_text(const MeshReport& report);
 

@@ -1,4 +1,4 @@
-// What `info` is asked about a MaskInfo.
+// The options of `info` for a MaskInfo.
 #pragma once
 
 #include <optional>
@@ -9,16 +9,16 @@
 
 namespace maskctl::app {
 
-/// How a mesh of devices splits the arrays of a MaskInfo.
+/// How the arrays of a MaskInfo are split over a mesh of devices.
 struct MeshOptions {
   std::string mesh;  // "dp=2+tp=4"; empty: none
   std::string axes;  // "batch=dp,heads=tp"
   bool sequence_parallel = false;
 };
 
-/// Which array is printed, the arguments of the method that gives it, and where it goes.
+/// Which array to print, arguments for ejkernel's function that computes it, and where to write it.
 struct PrintOptions {
-  std::optional<std::size_t> array;  // of the list that --print takes; absent: no --print
+  std::optional<std::size_t> array;  // index in kPrintedArrays; absent: no --print
   bool per_head = false;
   std::optional<Index> max_segments;
   std::optional<std::size_t> reduce_heads;

@@ -10,8 +10,8 @@
 
 namespace maskctl::app {
 
-/// The arrays that can be printed, in the order of PrintOptions::array, and the ways to reduce the
-/// axis of heads.
+/// The names of the arrays that can be printed, indexed by PrintOptions::array; and the ways to
+/// reduce the heads axis.
 inline constexpr std::string_view kPrintedArrays[] = {
     "attention_mask",   "bias",           "q_segment_ids", "kv_segment_ids", "cu_seqlens_q",
     "cu_seqlens_kv",    "q_lens",         "kv_lens",       "q_positions",    "kv_positions",
@@ -19,10 +19,10 @@ inline constexpr std::string_view kPrintedArrays[] = {
 inline constexpr std::string_view kHeadReductions[] = {"any", "all", "first"};
 
 void declare_print(OptionList& list, PrintOptions& print);
-/// Throws Error(kInvalidArgument) for options that do not go together.
+/// Throws Error(kInvalidArgument) for options that contradict each other.
 void check_print(const PrintOptions& print);
-/// The array as lines, one for each entry of all axes but the last; nothing if it goes to -o. Null
-/// is None.
+/// Prints the array, one line per row of its last axis; empty if it was written to -o instead. A
+/// null pointer stands for Python's None.
 std::string printed_text(const Tensor* array, const PrintOptions& print);
 
 }  // namespace maskctl::app

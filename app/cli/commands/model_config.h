@@ -1,4 +1,4 @@
-// Commands that read the config.json of a model.
+// The options of commands that read a model's config.json.
 #pragma once
 
 #include <string>
@@ -7,7 +7,7 @@
 
 namespace maskctl::app {
 
-/// The config.json of a model, and what to assume if its type is unknown.
+/// A model's config.json, and what to assume if its model type is unknown.
 struct ModelConfigOptions {
   std::string file;
   bool assume_causal = false;

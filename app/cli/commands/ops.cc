@@ -1,4 +1,4 @@
-// maskctl ops: lists the steps of pipelines, or explains one.
+// maskctl ops: lists all steps of pipelines, or explains one.
 #include <fmt/format.h>
 
 #include <algorithm>

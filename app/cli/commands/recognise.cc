@@ -1,4 +1,4 @@
-// maskctl recognise: finds the pipeline that a mask may have come from.
+// maskctl recognise: finds a pipeline that makes a given mask.
 #include "maskctl/inspect/recognise/recognise.h"
 
 #include <fmt/format.h>

@@ -1,4 +1,4 @@
-// maskctl seq: lengths, positions and chunks of packed sequences.
+// maskctl seq: converts between lengths, positions and chunks of packed sequences.
 #include <fmt/format.h>
 
 #include <array>
@@ -20,7 +20,7 @@
 namespace maskctl::app {
 namespace {
 
-/// What SOURCE holds, in the order of the words after --as.
+/// The form of the SOURCE. The order is that of the choices of --as.
 enum class SeqForm : std::uint8_t { kCuSeqlens, kPadding, kSegments, kPositions };
 
 struct SeqOptions {
@@ -75,7 +75,7 @@ void check_options(const SeqOptions& options, What what) {
   if (options.json && !options.output.dest.empty()) refuse_seq("--json and -o exclude each other");
 }
 
-/// Checks what the functions assume: 0 first, never decreasing.
+/// Throws unless the array is valid: it starts with 0 and never decreases.
 void check_cu_seqlens(const Tensor& cu, const std::string& source) {
   const auto bad = [&](const std::string& why) {
     throw Error(Errc::kInvalidArgument, fmt::format("{}: {}", source, why));
@@ -106,7 +106,8 @@ Tensor cu_seqlens_of_mask(const Tensor& mask, const SeqOptions& options) {
                                       options.output.dtype.value_or(DType::kInt32));
 }
 
-/// The ends of the documents of one row, after `end` tokens. Padding is left out.
+/// Appends the ends of the documents in one row of ids, counted from the last element of `ends`.
+/// Padding is skipped.
 void add_ends(std::span<const std::int32_t> ids, const std::string& source, std::int32_t pad_id,
               std::vector<Index>& ends) {
   std::set<std::int32_t> seen;
@@ -154,8 +155,8 @@ Tensor cu_seqlens_of(Loader& loader, const SeqOptions& options) {
   return array;
 }
 
-/// Refuses results over the limit: up to two columns of 8 bytes per token or chunk, in the result
-/// and again while it is made.
+/// Throws if the result needs more memory than allowed. Per token or chunk, it has up to two
+/// columns of 8 bytes, which exist twice while it is computed.
 void check_size(Index rows, Session& session) {
   const auto bytes = checked_mul(rows, 32);
   if (bytes && *bytes <= session.settings().max_bytes) return;

@@ -1,4 +1,4 @@
-// Commands that answer for each of several SOURCEs.
+// Runs a command that gives one answer for each of several SOURCEs.
 #pragma once
 
 #include <functional>
@@ -10,10 +10,11 @@
 
 namespace maskctl::app {
 
-/// One answer as it is. Several as text: below each other, each under "SOURCE:" unless it begins
-/// with that. As JSON:
-/// {"schema": "maskctl.list/1", "reports": [...]}, with {"source", "error"} for what could not be
-/// read, which makes the status 2; else it is the largest of the answers. See visit_sources().
+/// Calls `answer` for each SOURCE, or each mask in a container, as visit_sources() does. One answer
+/// is returned unchanged. Several are joined: as text, each below a line "SOURCE:" unless its text
+/// begins with the SOURCE; as JSON, {"schema": "maskctl.list/1", "reports": [...]}, with {"source",
+/// "error"} for a SOURCE that could not be read. The status is the largest of the answers, or 2 if
+/// a SOURCE could not be read.
 Answer answer_each(const std::vector<std::string>& sources, const SourceOptions& how, bool json,
                    Session& session, const std::function<Answer(const std::string&)>& answer);
 

@@ -1,4 +1,4 @@
-// maskctl show: draws a mask in characters.
+// maskctl show: draws a mask as text or as a picture.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -25,7 +25,7 @@
 namespace maskctl::app {
 namespace {
 
-/// Which batches or heads are drawn: some, or all.
+/// The indices of the batches or heads to draw.
 struct Members {
   std::vector<Index> list = {0};
   bool all = false;
@@ -53,15 +53,15 @@ struct ShowOptions {
   bool grid = false;
   bool ascii = false;
   bool no_segments = false;
-  std::string tokens;  // files
+  std::string tokens;  // text files: FILE, or q=FILE,kv=FILE
   bool no_fit = false;
-  std::string output;  // file of a picture
+  std::string output;  // file for a picture
   bool force = false;
-  Index scale = 0;  // 0: automatic
+  Index scale = 0;  // pixels per cell; 0: automatic
   Index size = 0;   // pixels of the longer side; 0: automatic
   std::optional<std::string> title;
   std::string overlay;
-  OtherSource other;  // how the overlay is read
+  OtherSource other;  // how to read the overlay
   std::optional<BlockSize> tiles;
 };
 
@@ -86,7 +86,7 @@ void show_style_options(OptionList& list, ShowOptions& show) {
              [&] { list.flag("--no-fit", "draw every block (--style ejkernel)", show.no_fit); });
 }
 
-/// "3", "0,3", "0-3+7", "all".
+/// Parses a list of indices: "3", "0,3", "0-3+7" or "all".
 Members parse_members(const std::string& text, std::string_view option) {
   if (text == "all") return {.all = true};
   Members out{.list = {}};
@@ -170,7 +170,8 @@ DrawOptions draw_options(const ShowOptions& options, Session& session) {
 }
 
 void check_options(const ShowOptions& options) {
-  if (!options.output.empty()) picture_format(options.output);  // refuse it before reading
+  // Throws for an unknown suffix before anything is read.
+  if (!options.output.empty()) picture_format(options.output);
   if (!options.output.empty() && options.sources.size() > 1) {
     throw Error(Errc::kInvalidArgument,
                 "show: -o writes a picture of one SOURCE; --head all and --batch all put all of "
@@ -201,7 +202,7 @@ void check_options(const ShowOptions& options) {
   }
 }
 
-/// What to draw, and what that refers to.
+/// The figure, and the data that it refers to.
 struct Drawing {
   Mask mask, other;
   SegmentTensors ids;
@@ -240,7 +241,8 @@ void write_picture_of(const ShowOptions& options, const Figure& figure) {
   write_picture(options.output, figure, how, write);
 }
 
-/// How the overlay is read: like the first SOURCE, but without its steps.
+/// The options for reading the overlay: those of the first SOURCE, without its steps, changed by
+/// --as-b and the like.
 SourceOptions how_overlay(const ShowOptions& options) {
   SourceOptions without_steps = options.source;
   without_steps.transforms.clear();
@@ -254,7 +256,8 @@ void add_overlay(const ShowOptions& options, Session& session, Drawing& drawing)
   drawing.figure.other_name = with_pipeline(options.overlay, how);
 }
 
-/// What the drawing does not show; empty if it shows all that is marked.
+/// How many differences or leaks are in batches and heads that are not drawn; empty if there are
+/// none.
 std::string elsewhere_of(const ShowOptions& options, const Drawing& drawing) {
   const Mask& mask = drawing.mask;
   const auto batches = options.batch.of(mask.batch()), heads = options.head.of(mask.heads());

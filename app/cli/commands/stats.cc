@@ -1,4 +1,4 @@
-// maskctl stats: density, rows, columns and tiles of a mask.
+// maskctl stats: counts the open cells of a mask by row, column and tile.
 #include "maskctl/inspect/count/stats.h"
 
 #include "app/cli/commands/several.h"

@@ -1,4 +1,4 @@
-// maskctl tui: the inspector.
+// maskctl tui: opens a mask in the interactive inspector.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -73,7 +73,7 @@ bool utf8(const TuiOptions& options) {
   return !options.ascii && stdout_drawing(Style::kAuto, When::kNever).style != Style::kAscii;
 }
 
-/// The most colours that may be used; a terminal may have fewer.
+/// The largest set of colours that the options allow; a terminal may have fewer.
 tui::Colors colors(const TuiOptions& options, const Settings& settings) {
   const bool none = settings.color == When::kAuto ? *environment("NO_COLOR") != '\0'
                                                   : settings.color == When::kNever;
@@ -81,13 +81,13 @@ tui::Colors colors(const TuiOptions& options, const Settings& settings) {
   return options.eight_colors ? tui::Colors::kEight : tui::Colors::kMany;
 }
 
-/// The screen in the form that the suffix names.
+/// The screen in the format of the file name: .svg, .ansi, or else text.
 std::string dumped(const Canvas& canvas, const std::string& file) {
   if (file.ends_with(".svg")) return svg_of(canvas);
   return file.ends_with(".ansi") ? canvas.ansi() : canvas.text();
 }
 
-/// "241 screens: median 1.10 ms, worst 7.92 ms".
+/// The median and the longest time to draw a screen: "241 screens: median 1.10 ms, worst 7.92 ms".
 std::string times_text(std::vector<double> milliseconds) {
   if (milliseconds.empty()) return "no keys";
   std::ranges::sort(milliseconds);

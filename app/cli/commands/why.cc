@@ -1,4 +1,4 @@
-// maskctl why: which step opened or closed one pair.
+// maskctl why: tells which step opened or closed one cell.
 #include "maskctl/inspect/why/why.h"
 
 #include <fmt/format.h>
@@ -22,7 +22,7 @@ namespace {
 struct WhyOptions {
   SourceOptions source;
   std::string name;
-  std::vector<std::string> cell;  // its words
+  std::vector<std::string> cell;  // the words that name a cell
   DocumentOptions documents;
   Index batch = 0, head = 0;
   bool json = false;
@@ -45,7 +45,7 @@ constexpr std::size_t kWidestStep = 60;
 
 const char* state(bool open) { return open ? "open" : "closed"; }
 
-/// The cell that the operands spell.
+/// Parses the operands that name a cell.
 Cell cell_of(const WhyOptions& options) {
   const std::string text = fmt::format("{}", fmt::join(options.cell, " "));
   const auto parts = cell_from(text);
@@ -59,11 +59,11 @@ Cell cell_of(const WhyOptions& options) {
           *parts->key};
 }
 
-/// Why a cell is as it is, and the documents of its query and key, if they are known.
+/// Why a cell is open or closed, and the documents of its query and key, if known.
 struct Explained {
   Why why;
   std::optional<CellDocuments> documents;
-  bool own = false;  // the documents are those of the SOURCE, which keeps to them
+  bool own = false;  // the documents are those of the SOURCE, whose mask is closed between them
 };
 
 std::string decided_text(const Explained& found) {
@@ -77,8 +77,8 @@ std::string decided_text(const Explained& found) {
                      shown(why.steps[*why.decided_by].text));
 }
 
-/// How the first line names the start. The mask before a generator's own step is not the SOURCE:
-/// "before gen:causal".
+/// The label of the state before all steps, which is the first line of the list of states. For a
+/// generated mask it is "before gen:causal", because the generator's own step is in the next line.
 std::string shown_start(const std::string& source) {
   const bool uniform = source.starts_with("gen:full") || source.starts_with("gen:empty");
   const bool stepped = is_generator(source) && !uniform && !source.starts_with("gen:segments");
@@ -92,8 +92,7 @@ std::string head_text(const Explained& found) {
   return found.documents ? out + to_text(*found.documents) + "\n" : out;
 }
 
-/// "stays open" for a step that left the pair as it was, so that it is not taken for the one that
-/// opened it.
+/// The state after a step: "open" or "closed". "stays open" if the step did not change the cell.
 std::string state_text(const WhyStep& step) {
   return fmt::format("{}{}", step.before == step.after ? "stays " : "", state(step.after));
 }
@@ -119,14 +118,14 @@ std::string why_text(const std::string& source, const Explained& found) {
   return out + "\n" + decided_text(found);
 }
 
-/// A mask before and after its steps.
+/// A mask before its steps, the steps, and the mask after them.
 struct Made {
   LoadedMask loaded;
   Chain chain;
   Mask mask;
 };
 
-/// The steps of a generated mask begin with that of the generator.
+/// Reads and makes the mask. For a generated mask, the chain begins with the generator's own step.
 Made make_mask(const WhyOptions& options, Loader& loader) {
   Made out;
   out.chain = loader.chain();
@@ -142,14 +141,15 @@ Made make_mask(const WhyOptions& options, Loader& loader) {
   return out;
 }
 
-/// `why` explains a cell of the mask, which has one batch for all if the documents have more.
+/// Calls `why` for the cell of the options and adds its documents. If the mask has one batch and
+/// the documents have several, the batch of the cell selects the documents only.
 Explained explain(const WhyOptions& options, Loader& loader, const Mask& mask,
                   const LoadedMask& loaded, const std::function<Why(const Cell&)>& why) {
   const auto documents =
       documents_for(read_documents(options.documents, loader), loaded, mask, options.source.pad_id);
   const Mask shown = documents ? with_batches_of(mask, *documents) : mask;
   const Cell cell = cell_of(options);
-  is_open(shown, cell);  // throws for a cell outside the mask
+  is_open(shown, cell);  // throws if the cell is outside the mask
   Explained out;
   out.why = why({mask.batch() == 1 ? 0 : cell.batch, cell.head, cell.query, cell.key});
   out.why.cell.batch = cell.batch;

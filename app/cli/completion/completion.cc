@@ -18,7 +18,7 @@ namespace {
 namespace fs = std::filesystem;
 using Words = std::vector<std::string>;
 
-/// The row that a word such as "--output=x" names; null for any other word.
+/// The option that a word such as "--output=x" names; null for any other word.
 const Option* option_of(const std::string& word, const OptionList& own, const OptionList& common) {
   if (!word.starts_with('-')) return nullptr;
   const std::string_view name = std::string_view(word).substr(0, word.find('='));
@@ -26,11 +26,11 @@ const Option* option_of(const std::string& word, const OptionList& own, const Op
   return found ? found : common.find(name);
 }
 
-/// What may follow the words before the last one.
+/// What may follow, according to the words before the one to complete.
 struct Open {
-  const Option* value = nullptr;  // an option that waits for its value
-  std::size_t operands = 0;       // how many were given
-  bool ended = false;             // by "--": what follows are operands
+  const Option* value = nullptr;  // an option whose value comes next
+  std::size_t operands = 0;       // number of operands so far
+  bool ended = false;             // there was a "--": only operands may follow
   std::vector<const Option*> given;
 };
 
@@ -52,7 +52,8 @@ Open read_words(const Words& words, const OptionList& own, const OptionList& com
   return out;
 }
 
-/// The operand at a position; the last one may be repeated. Null when no more may follow.
+/// The operand at this index (from 0). The last operand may take several words. Null if no more
+/// operands are allowed.
 const Option* operand_at(const OptionList& own, std::size_t index) {
   const Option* last = nullptr;
   for (const Option& option : own.options()) {
@@ -67,7 +68,7 @@ void complete_command(const Part& part, Completions& out) {
   for (const Command* command : kCommands) out.add(part, command->name, command->summary);
 }
 
-/// Proposes an option if it may still be given; by its short name only if that is typed already.
+/// Adds an option if it may still be given. Its short name is added only if the word is that name.
 void complete_option(const Part& part, const Option& option, const Open& open, Completions& out) {
   const bool given = std::ranges::find(open.given, &option) != open.given.end();
   if (option.operand || (given && !option.repeated)) return;
@@ -154,7 +155,7 @@ Completions complete(std::span<const std::string> words) {
   try {
     return complete_line(words);
   } catch (const std::exception&) {
-    return {};  // nothing to propose; a shell that completes has no place for messages
+    return {};  // no candidates: the shell cannot show a message while it completes
   }
 }
 

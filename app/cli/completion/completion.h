@@ -1,4 +1,4 @@
-// What may come next on a command line: the answers that the scripts for shells ask for.
+// Computes what may come next on a command line, for the shells' completion scripts.
 #pragma once
 
 #include <span>
@@ -8,18 +8,19 @@
 
 namespace maskctl::app {
 
-/// The part of a word that is being completed, and what stands before it and stays.
+/// The word to complete, in two parts: `done` stays unchanged, `text` is to be completed.
 struct Part {
   std::string done, text;
 
-  /// The part that begins `n` bytes later.
+  /// The same word with the first `n` bytes of `text` moved to `done`.
   Part after(std::size_t n) const { return {done + text.substr(0, n), text.substr(n)}; }
 };
 
-/// The words that the last word of a line may become.
+/// The candidates for the word to complete.
 class Completions {
  public:
-  /// The shell adds the names of its files, which it knows how to quote.
+  /// Whether the shell also adds the names of its files. It does that itself because it knows how
+  /// to quote them.
   enum class Paths { kNone, kFiles, kFolders };
   struct Candidate {
     std::string word, help;
@@ -28,10 +29,10 @@ class Completions {
   std::span<const Candidate> candidates() const { return candidates_; }
   Paths paths() const { return paths_; }
 
-  /// Adds a text if it continues the part.
+  /// Adds `text` if it begins with the text of the part.
   void add(const Part& part, std::string_view text, std::string_view help = {});
-  /// Adds files, or only folders. Shells complete whole words, so what follows a prefix is listed
-  /// here.
+  /// Adds names of files, or only folders. The shell does this if they are whole words; after a
+  /// prefix such as "gen:" or "q=", the files are listed here.
   void add_paths(const Part& part, bool folders_only = false);
 
  private:
@@ -39,12 +40,13 @@ class Completions {
   Paths paths_ = Paths::kNone;
 };
 
-/// Completes the last of the words that follow the name of the program. Reads headers of files that
-/// the word names, never the data of an array. Throws nothing: what cannot be read gives nothing.
+/// Completes the last word; `words` are those after the program's name. May read the headers of
+/// files that are named, but never the data of arrays. Never throws: unreadable files give no
+/// candidates.
 Completions complete(std::span<const std::string> words);
 
-/// What `maskctl __complete WORD...` prints: a line "WORD TAB HELP" for each candidate, and a line
-/// "TAB files" or "TAB directories" where the shell adds those.
+/// The output of `maskctl __complete WORD...`: a line "WORD<TAB>HELP" for each candidate, and a
+/// line "<TAB>files" or "<TAB>directories" if the shell should add those.
 std::string completion_text(std::span<const std::string> words);
 
 }  // namespace maskctl::app

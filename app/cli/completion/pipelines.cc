@@ -14,7 +14,8 @@
 namespace maskctl::app {
 namespace {
 
-/// The bytes up to and including the last of `marks` that is not inside quotes.
+/// The length of the text up to and including the last of the characters `marks` outside quotes; 0
+/// if there is none.
 std::size_t last_of(std::string_view text, std::string_view marks) {
   std::size_t end = 0;
   char quote = '\0';
@@ -46,7 +47,7 @@ void complete_argument(const Field& argument, const Part& part, Completions& out
   complete_source(quoted ? part.after(1) : part, out);
 }
 
-/// The keys that are given in "keys=4,align=".
+/// The keys in a text such as "keys=4,align=".
 std::set<std::string_view> keys_of(std::string_view arguments) {
   std::set<std::string_view> out;
   for (const std::string_view each : split(arguments, ','))
@@ -54,7 +55,7 @@ std::set<std::string_view> keys_of(std::string_view arguments) {
   return out;
 }
 
-/// False for an argument that is an alternative to one of those that are given.
+/// False if the argument has been given already, or excludes one that has been given.
 bool goes_with(const Field& argument, std::span<const Field> all,
                const std::set<std::string_view>& given) {
   return std::ranges::none_of(all, [&](const Field& other) {
@@ -64,7 +65,7 @@ bool goes_with(const Field& argument, std::span<const Field> all,
   });
 }
 
-/// "KEY=VALUE,KEY=VALUE".
+/// Completes the last argument in "KEY=VALUE,KEY=VALUE".
 void complete_arguments(std::span<const Field> infos, const Part& part, Completions& out) {
   const std::size_t begin = last_of(part.text, ",");
   const Part last = without_blanks(part.after(begin));
@@ -90,7 +91,8 @@ bool needs_arguments(const StepInfo& info) {
       info.args, [](const Field& argument) { return argument.required || argument.group != 0; });
 }
 
-/// A name, with the colon after it where arguments must follow or the name is complete.
+/// Adds the name of a step, followed by ":" if arguments are required or the name is already
+/// complete.
 void add_step(const StepInfo& info, const Part& part, Completions& out) {
   const bool needs = needs_arguments(info);
   if (!needs) out.add(part, info.name, info.meaning);
@@ -101,7 +103,7 @@ void add_step(const StepInfo& info, const Part& part, Completions& out) {
 
 std::size_t colon(const Part& part) { return part.text.find(':'); }
 
-/// A step whose arguments are those of the table and `more`.
+/// Completes a step. Its arguments are those of `infos` and those in `more`.
 void complete_step(std::span<const StepInfo> infos, std::span<const Field> more, const Part& part,
                    Completions& out) {
   if (colon(part) == part.text.npos) {
@@ -117,12 +119,12 @@ void complete_step(std::span<const StepInfo> infos, std::span<const Field> more,
   complete_arguments(arguments, part.after(colon(part) + 1), out);
 }
 
-/// "no-leak" of "no-leak[:SRC]".
+/// The name in the usage of an expectation: "no-leak" in "no-leak[:SRC]".
 std::string_view name_of(const ExpectationInfo& info) {
   return info.usage.substr(0, info.usage.find_first_of(":["));
 }
 
-/// "SRC" of "no-leak[:SRC]"; empty for an expectation without an argument.
+/// The argument in the usage: "SRC" in "no-leak[:SRC]"; empty if there is none.
 std::string_view argument_of(const ExpectationInfo& info) {
   const std::string_view rest = info.usage.substr(name_of(info).size());
   return rest.empty() ? rest : rest.substr(rest.find(':') + 1, rest.find(']') - rest.find(':') - 1);
@@ -137,7 +139,8 @@ void complete_pipeline(const Part& part, Completions& out) {
 }
 
 void complete_generator(const Part& part, Completions& out) {
-  static const std::span<const Field> kSize = generators().front().args;  // those of full
+  // The arguments for the size of a mask, which are those of gen:full.
+  static const std::span<const Field> kSize = generators().front().args;
   complete_step(generators(), {}, part, out);
   complete_step(step_infos(), kSize, part, out);
 }

@@ -1,15 +1,15 @@
-// Completion of pipelines: names of steps, their arguments and what those may be.
+// Completes pipelines: names of steps, their arguments, and the values of these.
 #pragma once
 
 #include "app/cli/completion/completion.h"
 
 namespace maskctl::app {
 
-/// "STEP | STEP", or "@FILE".
+/// Completes "STEP | STEP" or "@FILE".
 void complete_pipeline(const Part& part, Completions& out);
-/// The STEP of "gen:STEP", with its size.
+/// Completes the STEP of "gen:STEP", including arguments for the size.
 void complete_generator(const Part& part, Completions& out);
-/// An expectation of `check --expect`.
+/// Completes an expectation of `check --expect`.
 void complete_expectation(const Part& part, Completions& out);
 
 }  // namespace maskctl::app

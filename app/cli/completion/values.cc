@@ -23,19 +23,19 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// The part after the last `mark`.
+/// The Part after the last `mark` in the text.
 Part after_last(const Part& part, char mark) { return part.after(part.text.rfind(mark) + 1); }
 
-/// The arrays of a container, from its directory. A pipe would wait for its other end.
+/// The names of the arrays in a container; nothing for a pipe, which would block.
 std::vector<std::string> keys_of(const std::string& path) {
   std::error_code failed;
   if (!fs::is_regular_file(path, failed)) return {};
   try {
-    set_hdf5_helper("", 1);  // a file that takes longer is not worth waiting for
+    set_hdf5_helper("", 1);  // stop reading an HDF5 file after 1 s without progress
     const auto container = open_container(path, {});
     return container->holds_one_array() ? std::vector<std::string>() : container->keys();
   } catch (const std::exception&) {
-    return {};  // a file that cannot be read holds nothing to choose from
+    return {};  // no names if the file cannot be read
   }
 }
 
@@ -85,7 +85,7 @@ void operation(const Part& part, const LineBefore&, Completions& out) {
   }
 }
 
-/// The operation that a line names; verify calls flash_attention where it names none.
+/// The operation that the line names; else flash_attention, which is the default of verify.
 const attention::Operation& operation_of(const LineBefore& line) {
   for (const std::string& word : line.words) {
     if (const auto* found = attention::find_operation(word)) return *found;
@@ -98,7 +98,7 @@ bool is_flag(const attention::Operation& row, const attention::Field& field) {
   return std::holds_alternative<bool*>(field.slot(call.get()));
 }
 
-/// "NAME=VALUE", an argument of the operation.
+/// Completes "NAME=VALUE", where NAME is an argument of the operation.
 void argument(const Part& part, const LineBefore& line, Completions& out) {
   const attention::Operation& row = operation_of(line);
   const std::size_t equals = part.text.find('=');
@@ -115,7 +115,7 @@ void argument(const Part& part, const LineBefore& line, Completions& out) {
   }
 }
 
-/// "[NAME=]SOURCE", a result of the operation.
+/// Completes "[NAME=]SOURCE", where NAME is a result of the operation.
 void result(const Part& part, const LineBefore& line, Completions& out) {
   const std::size_t equals = part.text.find('=');
   if (equals != part.text.npos) return complete_source(part.after(equals + 1), out);
@@ -128,8 +128,8 @@ void result(const Part& part, const LineBefore& line, Completions& out) {
   complete_source(part, out);
 }
 
-/// Completes names of entries from the manifests on the line; after `init`, which starts a
-/// manifest, SOURCEs.
+/// Completes the name of an entry in the manifests that the line names; for `golden init`, a
+/// SOURCE.
 void entry(const Part& part, const LineBefore& line, Completions& out) {
   if (std::ranges::find(line.words, "init") != line.words.end()) return complete_source(part, out);
   for (const std::string& word : line.words) {
@@ -140,8 +140,8 @@ void entry(const Part& part, const LineBefore& line, Completions& out) {
   }
 }
 
-/// How a value is completed, by the placeholder of its option or the name of its operand. Numbers
-/// are absent: nothing can be said about them.
+/// How to complete a value, given the placeholder of its option or the name of its operand. Numbers
+/// are not in the table, as they have no candidates.
 struct Row {
   std::string_view placeholder;
   void (*complete)(const Part& part, const LineBefore& line, Completions& out);
@@ -162,7 +162,7 @@ constexpr Row kRows[] = {
     {"NAME+NAME", backend}, {"[NAME=]SOURCE", result},
 };
 
-/// True for a choice that is written as it stands: "all" of "N|all", but not N.
+/// True for a choice that is typed literally: "all" in "N|all", but not N.
 bool is_literal(std::string_view choice) {
   return !choice.empty() &&
          choice.find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789_-") == choice.npos;
@@ -187,7 +187,7 @@ void complete_source(const Part& part, Completions& out) {
   if (colon != text.npos) {
     const auto keys = keys_of(text.substr(0, colon));
     for (const std::string& key : keys) out.add(part.after(colon + 1), key);
-    if (!keys.empty()) return;  // no name of a file follows
+    if (!keys.empty()) return;  // FILE is a container: only names of its arrays can follow
   }
   out.add(part, "gen:", "a mask that is generated");
   out.add_paths(part);

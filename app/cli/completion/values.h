@@ -1,4 +1,4 @@
-// Completion of values: what follows from the placeholder of an option or the name of an operand.
+// Completes values of options and operands, according to their placeholders.
 #pragma once
 
 #include <span>
@@ -9,19 +9,19 @@
 
 namespace maskctl::app {
 
-/// What stands before the word on its line.
+/// The command and the words before the one to complete.
 struct LineBefore {
   std::string_view command;
   std::span<const std::string> words;
 };
 
-/// Completes a value. `placeholder` is a name such as "SOURCE", or choices: "a|b|c".
+/// Completes a value. `placeholder` is a name such as "SOURCE", or a list of choices: "a|b|c".
 void complete_value(std::string_view placeholder, const Part& part, const LineBefore& line,
                     Completions& out);
 
-/// A SOURCE: a file, an array of a container, or "gen:STEP".
+/// Completes a SOURCE: a file, an array of a container, or "gen:STEP".
 void complete_source(const Part& part, Completions& out);
-/// The words among choices separated by '|'.
+/// Adds the literal words among choices separated by '|'.
 void complete_choice(std::string_view choices, const Part& part, Completions& out);
 
 }  // namespace maskctl::app

@@ -17,7 +17,7 @@ const Command* take_command(std::vector<std::string>& words) {
     if (word == "--") return nullptr;
     if (word.starts_with('-')) {
       const Option* option = common_options().find(word);
-      if (option && !option->placeholder.empty()) ++i;  // skip the option's value
+      if (option && !option->placeholder.empty()) ++i;  // skip the value of the option
       continue;
     }
     const Command* found = find_command(word);

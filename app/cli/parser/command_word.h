@@ -1,4 +1,4 @@
-// Finds the command among the words of a line.
+// Finds the name of the command on a command line.
 #pragma once
 
 #include <string>
@@ -8,8 +8,8 @@
 
 namespace maskctl::app {
 
-/// Removes the command from the words, wherever it stands, and returns it; null if there is none.
-/// Options of a command may stand in front of its name, but for those with a value apart.
+/// Removes the name of the command from the words and returns the command; null if there is none.
+/// Options may precede it, but only options of every command may have a separate value there.
 const Command* take_command(std::vector<std::string>& words);
 
 }  // namespace maskctl::app

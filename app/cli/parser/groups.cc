@@ -1,4 +1,4 @@
-// The options that several commands share, and those of every command.
+// Declares the options that several commands share, and those of every command.
 #include "app/cli/parser/groups.h"
 
 #include <fmt/format.h>
@@ -153,7 +153,8 @@ void declare_semantics(OptionList& list, SourceOptions& source) {
 }
 
 void read_as(const std::string& text, const std::string& option, SourceOptions& source) {
-  if (text == "bf16" || text == "bfloat16") return;  // two untyped bytes are so anyway
+  // Nothing to set: untyped elements of two bytes are read as bf16 anyway.
+  if (text == "bf16" || text == "bfloat16") return;
   static constexpr std::string_view kOfBlocks[] = {"blockmap", "flex", "fa4", "bsr"};
   const std::string kind = text.substr(0, text.find(':'));
   if (kind.size() < text.size() && std::ranges::count(kOfBlocks, kind) > 0) {

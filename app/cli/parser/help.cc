@@ -1,4 +1,4 @@
-// Lays out help pages.
+// Formats help pages.
 #include "app/cli/parser/help.h"
 
 #include <fmt/format.h>
@@ -26,7 +26,7 @@ const std::string_view kConcepts =
 
 namespace {
 
-// What the last lines of pages say of other pages.
+// Last lines of help pages, which refer to other pages.
 constexpr std::string_view kMoreOfProgram =
     "`maskctl --help-all` shows the options of every command and the environment variables too.\n";
 constexpr std::string_view kMoreOfCommand =
@@ -41,7 +41,7 @@ std::string command_lines() {
       [](const Command& row) { return fmt::format("  {:<12}{}\n", row.name, row.summary); });
 }
 
-/// "-o, --output DEST".
+/// The names and placeholder of an option: "-o, --output DEST".
 std::string label_of(const Option& option) {
   std::string label = option.names;
   if (const auto comma = label.find(','); comma != label.npos) label.insert(comma + 1, " ");
@@ -54,7 +54,7 @@ void add_options(const OptionList& list, std::string_view heading, std::vector<H
   }
 }
 
-/// A variable that several commands read is added once.
+/// Adds the environment variables under a heading, each only once.
 void add_variables(const OptionList& list, std::string_view heading, std::vector<HelpEntry>& out) {
   for (const Variable& variable : list.variables()) {
     const bool known = std::ranges::count(out, variable.name, &HelpEntry::label) > 0;
@@ -63,7 +63,7 @@ void add_variables(const OptionList& list, std::string_view heading, std::vector
   }
 }
 
-/// " (show, apply)": the commands whose own help has the entry; "" if none has.
+/// The commands whose own help page has this entry: " (show, apply)"; empty if there are none.
 std::string commands_with(const HelpEntry& entry, std::string_view heading) {
   std::vector<std::string_view> names;
   for (const Command* command : kCommands) {
@@ -73,7 +73,7 @@ std::string commands_with(const HelpEntry& entry, std::string_view heading) {
   return names.empty() ? "" : fmt::format(" ({})", fmt::join(names, ", "));
 }
 
-/// "  -o, --output DEST    words" and a newline, with the words wrapped at 80 columns.
+/// An entry of a help page: "  -o, --output DEST    words". The words wrap at 80 columns.
 std::string option_help(const std::string& label, std::string_view words) {
   constexpr std::size_t kColumn = 28;
   constexpr std::size_t kWidth = 80;
@@ -95,7 +95,7 @@ std::string option_help(const std::string& label, std::string_view words) {
   return out + "\n";
 }
 
-/// Entries below a heading, after an empty line; nothing if there are none.
+/// An empty line, a heading and its entries; empty if there are no entries.
 std::string help_section(std::string_view heading, std::span<const HelpEntry> entries) {
   if (entries.empty()) return "";
   std::string out = fmt::format("\n{}:\n", heading);
@@ -119,14 +119,15 @@ std::string shared_sections() {
   return out;
 }
 
-/// Two edits turn a short option into nearly any other: "--head" is not "--help".
+/// False for suggestions that differ too much. Short options need this test because two edits turn
+/// one into nearly any other: "--head" is not a typo of "--help".
 bool is_likely(std::string_view word, std::string_view option) {
   if (word.size() >= 8) return true;
   const std::size_t common = word.size() == option.size() ? word.size() - 1 : 3;
   return option.substr(0, common) == word.substr(0, common);
 }
 
-/// What to do about an unknown word that resembles no known one.
+/// Advice about an unknown word that is similar to no known one.
 std::string advice(std::string_view word, const Command* command, const OptionList& own) {
   const auto has_it = [&](const Command* other) { return options_of(*other).find(word); };
   if (!command && word.starts_with('-') && std::ranges::any_of(kCommands, has_it)) {

@@ -1,4 +1,4 @@
-// The options of a command as data: what the parser, help, completion and man pages read.
+// The options of a command as data, used by the parser, help, completion and manual pages.
 #pragma once
 
 #include <functional>
@@ -11,67 +11,68 @@
 
 namespace maskctl::app {
 
-/// An operand or option.
+/// An operand or an option.
 struct Option {
-  std::string names = {};  // "-o,--output"; of an operand "SOURCE"
-  /// What the value is: "FILE", "0|1"; empty for a flag, and for an operand that its name explains.
+  std::string names = {};  // "-o,--output"; for an operand "SOURCE"
+  /// Stands for the value in help: "FILE", "0|1". Empty for a flag, and for an operand whose name
+  /// says enough.
   std::string placeholder = {};
   std::string help = {};
-  std::string_view group =
-      {};  // the heading of help under which it stands; empty: the command's own
+  std::string_view group = {};  // heading in help; empty: "Options"
   bool operand = false;
-  bool required = false;  // only operands
+  bool required = false;  // true only for operands
   bool repeated = false;
-  std::function<void(const std::string& text)> take = {};  // a flag gives ""
+  std::function<void(const std::string& text)> take = {};  // called with "" for a flag
 
-  /// "--output" for "-o,--output": the name used in messages.
+  /// The name for messages: "--output" for "-o,--output".
   std::string long_name() const { return names.substr(operand ? 0 : names.rfind("--")); }
 };
 
-/// A variable of the environment.
+/// An environment variable.
 struct Variable {
   std::string_view name;
-  std::string_view words;       // what it does
-  std::string_view group = {};  // as that of an option
+  std::string_view words;       // what the variable does
+  std::string_view group = {};  // heading in help, as for an option
 };
 
-/// Where a command declares its operands, in order, and its options. Targets must outlive parsing.
+/// Declares the operands of a command, in order, and its options. Targets must outlive parsing.
 class OptionList {
  public:
   using Take = std::function<void(const std::string& text)>;
 
   std::span<const Option> options() const { return options_; }
-  /// The variables that the command reads.
+  /// The environment variables that the command reads.
   std::span<const Variable> variables() const { return variables_; }
-  /// The option of that name, "-o" or "--output"; null when there is none.
+  /// The option with this name, "-o" or "--output"; null if there is none.
   const Option* find(std::string_view name) const;
 
   void operand(std::string_view name, Take take, bool required = true);
   void operand(std::string_view name, std::string& target, bool required = true);
-  /// An operand that is one of `choices`.
+  /// Declares an operand whose value is one of `choices`.
   void operand(std::string_view name, std::span<const std::string_view> choices,
                std::string& target);
-  /// All operands that are left; at least one if they are required.
+  /// Declares an operand that takes all remaining words; at least one if it is required.
   void operands(std::string_view name, std::vector<std::string>& targets, bool required = true);
-  /// An option with one value, given at most once; `names` is, for example, "-o,--output".
+  /// Declares an option with one value that may be given once. `names` is, for example,
+  /// "-o,--output".
   void value(std::string names, std::string placeholder, std::string help, Take take);
-  /// An option that may be repeated.
+  /// Declares an option that may be given several times.
   void repeated(std::string names, std::string placeholder, std::string help,
                 std::vector<std::string>& targets);
   void flag(std::string names, std::string help, bool& target);
 
-  /// An option whose value is kept as text.
+  /// Declares an option whose value is a text.
   void text(std::string names, std::string placeholder, std::string help, std::string& target);
   void integer(std::string names, Index low, std::string help, std::function<void(Index)> take);
-  /// One of `choices`; `take` gets its index.
+  /// Declares an option whose value is one of `choices`; `take` gets its index.
   void choice(std::string names, std::span<const std::string_view> choices, std::string help,
               std::function<void(std::size_t)> take);
-  /// --json, for a report of this schema.
+  /// Declares --json, for a report with this schema.
   void json(std::string_view schema, bool& target);
 
   void variable(std::string_view name, std::string_view words);
 
-  /// Calls `declare`; the options that it adds stand under this heading.
+  /// Calls `declare`. The options that it declares get this heading.
   void under(std::string_view heading, const std::function<void()>& declare);
 
  private:

@@ -17,8 +17,8 @@ namespace {
 
 constexpr std::string_view kPipeline = "pipeline";
 
-/// Text for roff: dashes stay ASCII, no line is taken for a request, and a line may end after a
-/// choice of several.
+/// Escapes text for roff: hyphens stay ASCII, "." or "'" at the start of a line is not a request,
+/// and lines may break after "|".
 std::string roff(std::string_view text) {
   std::string out;
   for (const char c : text) {
@@ -41,12 +41,12 @@ std::string bold(std::string_view text) { return fmt::format("\\fB{}\\fR", roff(
 
 std::string section(std::string_view heading) { return fmt::format(".SH {}\n", roff(heading)); }
 
-/// A term and, indented below it, what it means.
+/// A term and, indented below it, its meaning.
 std::string item(std::string_view term, std::string_view meaning) {
   return fmt::format(".TP\n{}\n{}\n", bold(term), roff(meaning));
 }
 
-/// Lines as they are.
+/// Lines that roff does not fill or join.
 std::string verbatim(std::string_view lines) {
   return fmt::format(".PP\n.nf\n{}{}.fi\n", roff(lines), lines.ends_with('\n') ? "" : "\n");
 }
@@ -58,7 +58,7 @@ std::string upper(std::string_view text) {
   return out;
 }
 
-/// Entries below a heading; nothing if there are none.
+/// A section with entries; empty if there are none.
 std::string items(std::string_view heading, std::span<const HelpEntry> entries) {
   if (entries.empty()) return "";
   std::string out = section(upper(heading));
@@ -137,7 +137,7 @@ std::string pipeline_page() {
   return out + see_also({"maskctl.1", "maskctl-gen.1", "maskctl-ops.1"});
 }
 
-/// Text for a cell of a table in Markdown.
+/// Escapes text for a table cell in Markdown.
 std::string cell(std::string_view text) {
   std::string out;
   for (const char c : text) {
@@ -147,7 +147,7 @@ std::string cell(std::string_view text) {
   return out;
 }
 
-/// A table of entries below a heading, if it has one; nothing without entries.
+/// A table of entries, below its heading if that is not empty; empty if there are no entries.
 std::string table_below(std::string_view heading, std::span<const HelpEntry> entries) {
   if (entries.empty()) return "";
   std::string out = heading.empty() ? "\n" : fmt::format("\n{}:\n\n", heading);

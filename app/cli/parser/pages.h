@@ -1,4 +1,4 @@
-// Manual pages and the reference page of the documentation, made from the rows of the commands.
+// Makes the manual pages and docs/options.md from the declarations of the commands.
 #pragma once
 
 #include <optional>
@@ -8,13 +8,13 @@
 
 namespace maskctl::app {
 
-/// The pages, as files are named: "maskctl.1", "maskctl-show.1", ..., "maskctl-pipeline.7".
+/// The file names of all manual pages: "maskctl.1", "maskctl-show.1", ..., "maskctl-pipeline.7".
 std::vector<std::string> man_pages();
-/// In roff, the page of a command, of "pipeline" or, without a name, of the program. Throws
+/// A manual page in roff: `name` is a command, "pipeline", or "" for the program. Throws
 /// Error(kInvalidArgument) for any other name.
 std::string man_page(std::string_view name);
 
-/// docs/options.md.
+/// The text of docs/options.md.
 std::string options_markdown();
 
 }  // namespace maskctl::app

@@ -23,7 +23,8 @@ __all__ = ["Answer", "Error", "Mask", "capture", "run", "version", "watch"]
 
 
 def __getattr__(name):
-    # Imported when first asked for: the command, which is an entry of this package, needs nothing.
+    # Modules are imported on first use: the command `maskctl`, an entry point of this package,
+    # needs none.
     if name == "__version__":
         name = "version"
     if name not in _HOMES:

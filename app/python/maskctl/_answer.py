@@ -13,8 +13,8 @@ class Answer:
 
     def __init__(self, text, status, notes, ask_json):
         self.text = text
-        self.status = status  # 0 yes, 1 no, 2 undecided
-        self.notes = notes  # what the command says on stderr
+        self.status = status  # 0: yes, 1: no, 2: undecided
+        self.notes = notes  # what the command prints on stderr
         self._ask_json = ask_json
 
     @property
@@ -23,7 +23,7 @@ class Answer:
         if "_data" not in self.__dict__:
             if self._ask_json is None:
                 raise AttributeError("this command has no --json")
-            import json  # a third of the time that importing this package would take
+            import json  # importing it takes a third as long as importing this package
 
             self._data = json.loads(self._ask_json())
         return self._data
@@ -55,7 +55,7 @@ def _is_source(value):
     return not isinstance(value, (str, bytes, int, float, bool, list, tuple, type(None)))
 
 
-# How a SOURCE is read is said when a Mask is made.
+# Options that are given when a Mask is made, so methods of Mask do not take them.
 _OF_READING = {"--as", "--keep-value", "--closed-below", "--shape"}
 
 

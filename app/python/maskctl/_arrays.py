@@ -33,13 +33,13 @@ def host(name, array):
     raise Error(f"{name}: an array on {where}; copy it to the host first")
 
 
-_ON_HOST = (1, 3)  # DLPack: memory of the CPU, and such as a GPU may read too
+_ON_HOST = (1, 3)  # DLPack device types: CPU memory, and CPU memory that a GPU can read
 
 
 def _device_of(array):
     """Where an array is, in words; None for the host."""
     device = getattr(array, "device", None)
-    kind = getattr(device, "type", None)  # of torch, without the cost of asking DLPack
+    kind = getattr(device, "type", None)  # for torch; cheaper than asking DLPack
     if isinstance(kind, str):
         return None if kind == "cpu" else str(device)
     ask = getattr(array, "__dlpack_device__", None)
@@ -65,7 +65,7 @@ def parts_of(name, value, shape):
 
 def cells_of(name, block_mask, mask_mod, *extents):
     """[B, H, Q, K]: what a mask_mod says of every pair, on the device of a BlockMask."""
-    home = sys.modules[type(block_mask).__module__]  # torch's, which has create_mask
+    home = sys.modules[type(block_mask).__module__]  # torch's module, which has create_mask
     device = str(block_mask.kv_num_blocks.device)
     try:
         return home.create_mask(mask_mod, *(int(n) for n in extents), device=device)

@@ -8,7 +8,7 @@ import torch
 from maskctl._mask import Mask
 from maskctl._native import Error
 
-_CLOSED_BELOW = -1e4  # of a bias that has other numbers too, such as ALiBi's
+_CLOSED_BELOW = -1e4  # for a bias that has other numbers too, such as ALiBi
 
 
 @dataclasses.dataclass
@@ -17,9 +17,9 @@ class Asked:
 
     lengths: tuple  # batch, heads, queries, keys
     dtype: str
-    given: dict  # mask or flags, in words
+    given: dict  # the mask or the flags, in words
     make: Callable[[], Mask]
-    key: tuple  # of equal keys and unchanged tensors the mask is the same
+    key: tuple  # calls with equal keys and unchanged tensors have the same mask
     tensors: tuple = ()
 
 
@@ -99,7 +99,7 @@ def sdpa(query, key, value, attn_mask=None, dropout_p=0.0, is_causal=False, **_)
         align = "top-left" if variant.name == "UPPER_LEFT" else "bottom-right"
         return _of_steps(lengths, query, f"causal:align={align}", attn_mask=f"causal {align}")
     if query.ndim == 3 and attn_mask.ndim == 3:
-        attn_mask = attn_mask[:, None]  # [B, Q, K]
+        attn_mask = attn_mask[:, None]  # [B, Q, K] becomes [B, 1, Q, K]
     return _of_tensor(lengths, query, "attn_mask", attn_mask)
 
 
@@ -238,7 +238,7 @@ def multi_head(query, key, num_heads, key_padding_mask=None, attn_mask=None, **_
 
 def _native(query, key, heads, mask, mask_type):
     """The fused kernels of torch.nn.MultiheadAttention, [B, Q, E]."""
-    if query.is_nested:  # rows without their padding
+    if query.is_nested:  # nested tensors have rows without padding
         sizes = query._nested_tensor_size()[:, 0]
         valid = torch.arange(int(sizes.max())) < sizes[:, None]
         lengths = (len(sizes), heads, valid.shape[1], valid.shape[1])

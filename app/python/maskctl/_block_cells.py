@@ -17,9 +17,9 @@ def partial_cells(name, block_mask):
         ends.append(end)
     row, begin, end = (torch.cat(parts) if parts else torch.zeros(0, dtype=torch.long)
                        for parts in (rows, begins, ends))
-    order = torch.argsort(row, stable=True)  # blocks of a row ascend
+    order = torch.argsort(row, stable=True)  # stable: the blocks of a row stay in ascending order
     row, begin, end = row[order], begin[order], end[order]
-    meets = (row[1:] == row[:-1]) & (begin[1:] == end[:-1])  # in the next block
+    meets = (row[1:] == row[:-1]) & (begin[1:] == end[:-1])  # run continues in the next block
     edge = torch.zeros(1, dtype=torch.bool)
     starts, stops = ~torch.cat([edge, meets]), ~torch.cat([meets, edge])
     if not len(row):
@@ -44,7 +44,7 @@ def _runs(name, block_mask, blocks, queries, keys):
     heads = int(block_mask.shape[1])
     for some in blocks.split(max(1, _CELLS_AT_ONCE // (tall * wide))):
         if not len(some):
-            continue  # all blocks are full
+            continue  # no block is partial
         batch, head, top, left = some.T
         top, left = top * tall, left * wide
         cells = _called(name, block_mask, batch, head, top, left, (queries, keys))

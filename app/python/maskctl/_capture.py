@@ -18,7 +18,7 @@ from maskctl._mask import Mask
 from maskctl._native import Error
 from maskctl._seen import Seen, joined, pattern
 
-_KEPT = 8  # tensors of masks that are held, so that what is like one of them is not read again
+_KEPT = 8  # recent masks cached with their tensors, so that equal ones are not read again
 
 
 @dataclasses.dataclass
@@ -32,7 +32,7 @@ class Call:
     dtype: str
     given: dict  # flags and masks in words
     mask: Mask | None
-    unread: str  # why there is no mask
+    unread: str  # why there is no mask; empty if there is one
     times: int = 1
 
 
@@ -173,7 +173,7 @@ def _functions(model):
             if function is not None:
                 found.append((function, name, reader, False))
     for name, function in _registry().items():
-        if name == "sdpa":  # whose inner call says more
+        if name == "sdpa":  # skipped: the function that it calls has more details
             continue
         flash = "flash" in name
         reader = calls.transformers_flash if flash else calls.transformers
@@ -270,7 +270,7 @@ class capture:
                    if _may_bind(name) and hasattr(module, "__dict__")]
         own = [vars(module) for module in self._model.modules()]
         for names in [*modules, *own, *_mappings()]:
-            if wrapped.keys().isdisjoint(map(id, names.values())):  # nearly always, and faster than a loop
+            if wrapped.keys().isdisjoint(map(id, names.values())):  # usually; faster than the loop
                 continue
             for key in [key for key, at in zip(names, map(id, names.values())) if at in wrapped]:
                 function, noted = wrapped[id(names[key])]
@@ -330,7 +330,7 @@ class capture:
         if inspect.isfunction(function):
             keywords, arguments = _named(function, arguments, keywords), ()
             if keywords is None:
-                return  # the call fails by itself
+                return  # wrong arguments: the call itself will raise
         self._thread.noted = getattr(self._thread, "noted", 0) + 1
         layer, module = getattr(self._thread, "at", ("", None))
         layer = layer or name
@@ -339,7 +339,8 @@ class capture:
             try:
                 asked = reader(*arguments, **keywords)
                 mask = self._run._add(layer, self._masks.of(asked))
-            except (Error, RuntimeError) as error:  # of torch, where a mask does not fit: its call says so too
+            # torch raises RuntimeError for a mask that does not fit, and so will the call
+            except (Error, RuntimeError) as error:
                 unread = str(error).splitlines()[0]
             lengths, dtype, given = (asked.lengths, asked.dtype, asked.given) if asked else ((), "-", {})
             self._run._note(Call(layer, type(module).__name__ if module is not None else "-", name, tuple(lengths),

@@ -82,7 +82,7 @@ class Mask:
             raise Error(f"{name}: a Mask already")
         own, parts, notes = _arrays.parts_of(name, array, shape)
         if own == "bias":
-            shape = None  # materialised in that shape
+            shape = None  # the bias is already materialised in that shape
         self._read(name, parts, _reading(kind or own, keep_value, closed_below, shape, pad_id, max_bytes))
         self.notes = notes + self.notes
 
@@ -92,10 +92,10 @@ class Mask:
     def _set(self, name, source, word, steps, arrays):
         self.name = name
         self.notes = [] if source is None else source.notes
-        self._source = source  # None: `word` generates it
+        self._source = source  # None: the generator text `word` makes the mask
         self._word = word
         self._steps = steps
-        self._arrays = arrays  # what the steps name
+        self._arrays = arrays  # arrays named in the steps
         self._result = source if source is not None and not steps else None
 
     @classmethod
@@ -175,7 +175,7 @@ class Mask:
             given[key] = value._result_source() if isinstance(value, Mask) else _arrays.host(key, value)[0]
         mask = Mask._made(self.name, self._source, self._word, self._steps + steps, given)
         try:
-            mask._result_source()  # mistakes in steps are said here
+            mask._result_source()  # raises for mistakes in the steps
         except Error as error:
             raise _with_missing_array(error) from None
         return mask
@@ -213,7 +213,7 @@ class Mask:
         line.operands.append(self._put_into(line.given))
         line.options += self._options()
         if self._steps and line.has("--transform-b"):
-            line.options.append(("--transform-b", ""))  # these steps are not the other mask's
+            line.options.append(("--transform-b", ""))  # do not apply these steps to the other mask
         for name, operand in operands:
             line.operands.append(line.word(name, operand))
         for keyword, value in (options or {}).items():
@@ -253,7 +253,7 @@ class Mask:
             if not found:
                 raise Error(f"{self.name}: no pipeline makes this mask; nearest: {found.pipeline}")
             answer = run("translate", transform=found.pipeline, **options)
-            answer.data  # while the arrays are there
+            answer.data  # read it while the folder with the arrays exists
             return answer
 
     @property
@@ -298,8 +298,8 @@ class Mask:
             return NotImplemented
         return _native.equal(self._result_source(), other._result_source())
 
-    __hash__ = None  # cells are compared, not counted
-    __array_ufunc__ = None  # numpy's operators are not those of sets
+    __hash__ = None  # unhashable: == compares cells
+    __array_ufunc__ = None  # numpy's operators are not the set operators of Mask
 
     def __str__(self):
         return str(self.show())

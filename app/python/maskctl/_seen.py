@@ -10,9 +10,9 @@ class Seen:
     seen["model.layers.0.self_attn"] is the last one of that layer."""
 
     def __init__(self):
-        self._distinct = []  # (mask, names of layers)
-        self._alike = {}  # those of one shape and number of open cells
-        self._of_layer = {}  # its masks, each once
+        self._distinct = []  # (mask, names of its layers)
+        self._alike = {}  # by shape and number of open cells
+        self._of_layer = {}  # the distinct masks of each layer
 
     def _add(self, layer, cells):
         """The mask that is kept for these cells."""

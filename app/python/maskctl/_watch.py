@@ -8,14 +8,14 @@ from maskctl._mask import Mask
 from maskctl._native import Error
 from maskctl._seen import Seen
 
-# A masked score lies this far below the largest of its row: nothing that a model computes does, and
-# its weight is 0 in every float type. Masks of -1e4 and the lowest number of float16 lie lower.
+# A score counts as masked if it is this much below the largest score of its row. No model computes
+# such a score by itself, and its softmax weight is 0 in every float type. Masks add -1e4 or less.
 _FAR_BELOW = 1000
 
 
 def _open_scores(scores):
     """The cells of scores [B, H, Q, K] that are not masked before a softmax over the keys."""
-    lowest = torch.finfo(scores.dtype).min / 2  # a row that is closed as a whole has no larger one
+    lowest = torch.finfo(scores.dtype).min / 2  # only fully masked rows have no score above this
     return (scores > lowest) & (scores > scores.amax(-1, keepdim=True).float() - _FAR_BELOW)
 
 

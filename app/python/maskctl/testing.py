@@ -22,7 +22,7 @@ def assert_mask(actual, expected, *, kind=None):
     """Fails unless both are the same mask, and says how many cells differ, where, why, and draws
     both. Each is a Mask or an array (of that `kind`); `expected` may be a pipeline, such as
     "window:keys=128 | causal"."""
-    __tracebackhide__ = True  # pytest shows the line of the test
+    __tracebackhide__ = True  # pytest then shows the line of the test
     actual = _as_mask(actual, "actual", kind=kind)
     expected = _as_mask(expected, "expected", actual, kind)
     answer = actual.diff(expected, show=True)

@@ -1,4 +1,4 @@
-// maskctl attend: one call of an operation.
+// maskctl attend: calls one operation.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -91,7 +91,8 @@ std::string arguments_text(const Operation& operation) {
   return out;
 }
 
-/// Takes platform=NAME, which every operation of ejkernel has, off the words of the call.
+/// Removes platform=NAME from the words of a call and returns its backend. Every operation of
+/// ejkernel has this argument.
 std::optional<attention::Backend> take_platform(std::vector<std::string>& words) {
   constexpr std::string_view kName = "platform=";
   const auto found =
@@ -128,14 +129,14 @@ Answer answer_of(const Operation& operation, const AttendOptions& options,
               : summaries_text(summaries)};
 }
 
-constexpr std::string_view kRankMark = "{rank}";  // in a DEST: each rank writes its own file
+constexpr std::string_view kRankMark = "{rank}";  // in a DEST, each rank puts its number here
 
 bool writes_parts(const OutputOptions& output) {
   return output.dest.find(kRankMark) != std::string::npos;
 }
 
-/// The options of one rank: its own file where the name has {rank}, otherwise a file in rank 0
-/// only.
+/// The output options of one rank: if the name has {rank}, each rank writes its own file; else only
+/// rank 0 writes.
 OutputOptions output_of(OutputOptions output, Index rank) {
   if (writes_parts(output)) {
     output.dest.replace(output.dest.find(kRankMark), kRankMark.size(), std::to_string(rank));
@@ -145,7 +146,8 @@ OutputOptions output_of(OutputOptions output, Index rank) {
   return output;
 }
 
-/// Each rank writes its part; the answer says what is where.
+/// Writes this rank's shard of each result to its own file. The answer lists which file holds which
+/// shard.
 Answer write_parts(const attention::PlacedResults& results, const OutputOptions& output,
                    attention::Communicator& world) {
   attention::NamedResults parts;
@@ -155,7 +157,7 @@ Answer write_parts(const attention::PlacedResults& results, const OutputOptions&
     lines += fmt::format("{:<6}{:<24}{:<24}{} of {}\n", world.rank(), output.dest, name,
                          shape_text(result.part.shape()), shape_text(result.shape));
   }
-  attention::meet(world);  // nothing is written before all have computed
+  attention::meet(world);  // no rank writes before all have computed
   write_results(parts, output);
   std::string text = fmt::format("{:<6}{:<24}{:<24}shape\n", "rank", "file", "array");
   for (const std::string& own : attention::gathered_texts(world, lines)) text += own;

@@ -1,4 +1,4 @@
-// maskctl bench: times operations over sizes, masks and backends.
+// maskctl bench: times operations for combinations of sizes, masks and backends.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -28,10 +28,11 @@ namespace {
 
 struct BenchOptions {
   std::vector<std::string> operations;  // empty: flash_attention
-  std::vector<std::string> masks;       // pipelines on a full mask; empty: full, causal, window
-  std::vector<Index> sizes{1024};       // queries and keys, or tokens
+  // Pipelines applied to a full mask; empty: full, causal, window.
+  std::vector<std::string> masks;
+  std::vector<Index> sizes{1024};  // number of queries and of keys, or of tokens
   std::vector<attention::Backend> backends{attention::Backend::kCpu};
-  std::optional<attention::Layout> layout;  // of the arrays; absent: the operation's
+  std::optional<attention::Layout> layout;  // the arrays' layout; absent: the operation's
   std::string axes;
   std::optional<DType> random_dtype;  // absent: float32
   bool backward = false;
@@ -89,8 +90,8 @@ double seconds_of(const std::function<void()>& work) {
   return watch.seconds();
 }
 
-/// The seconds of each pass of a call: the operation alone, and with transposing its arrays if they
-/// have a layout other than the operation's.
+/// Times the forward and the backward pass of a call. If the arrays have another layout than the
+/// operation, the time includes transposing them.
 class Timer {
  public:
   Timer(const Operation& operation, NamedArguments arguments,
@@ -139,7 +140,7 @@ BenchLine line_of(std::vector<double> seconds, double bytes) {
   return line;
 }
 
-/// Times forward, and backward if a cotangent is among the arguments.
+/// Times the forward pass, and the backward pass if there are cotangents among the arguments.
 std::vector<BenchLine> timed(const Operation& operation, const NamedArguments& arguments,
                              const BenchOptions& options) {
   const Timer timer(operation, arguments, options.layout);
@@ -164,7 +165,7 @@ std::vector<BenchLine> timed(const Operation& operation, const NamedArguments& a
   return out;
 }
 
-/// Adds random cotangents, made before anything is timed.
+/// Adds random cotangents, so that they need not be generated while the call is timed.
 void add_cotangents(const Operation& operation, NamedArguments& arguments) {
   const attention::NamedResults results = run(operation, arguments);
   std::uint64_t seed = 1;
@@ -187,7 +188,7 @@ class Bench {
     return std::move(lines_);
   }
 
-  /// Times the same calls over ranks; returns the reports of rank 0.
+  /// Times the calls with the work split over ranks. The reports are complete at rank 0 only.
   std::vector<RankBenchReport> run(attention::Communicator& world) {
     std::vector<RankBenchReport> runs;
     for_each_mask(
@@ -201,8 +202,8 @@ class Bench {
   }
 
  private:
-  /// Calls f(operation, size, text of the mask, mask) for every combination; the mask is null for
-  /// operations that take none.
+  /// Calls f(operation, size, label, mask) for every combination. `mask` is null for operations
+  /// without a mask.
   template <class F>
   void for_each_mask(F&& f) {
     for (const std::string& name : options_.operations) {
@@ -279,8 +280,9 @@ class Bench {
     }
   }
 
-  /// "Useful" counts the products of open cells, "executed" those of all groups of cells with an
-  /// open cell: the CPU path skips the others, with rows and columns swapped in its backward pass.
+  /// Sets the rates of a line: "useful" counts the work of open cells, "executed" that of all cells
+  /// which are computed. The CPU kernel skips groups of kRowGroup x kColumnGroup cells (in the
+  /// backward pass kColumnGroup x kRowGroup) in which no cell is open.
   void add_rates(const Mask& mask, Backend backend, BenchLine& line) const {
     using attention::kColumnGroup, attention::kRowGroup;
     static constexpr BlockSize kGroups[] = {{kRowGroup, kColumnGroup}, {kColumnGroup, kRowGroup}};
@@ -324,7 +326,9 @@ Answer run(const BenchOptions& given, Session& session) {
   if (options.operations.empty()) options.operations = {"flash_attention"};
   if (options.masks.empty()) options.masks = {"full", "causal", "window:keys=256"};
   for (const Backend backend : options.backends) require_backend(backend, "--backend");
-  process_pool().limit(kDefaultPoolLimit);  // as in a program that calls the library
+  // main() has set this limit to 0. Time calls with the default, as in other programs that use the
+  // library.
+  process_pool().limit(kDefaultPoolLimit);
   check_ranks(options.ranks, "bench", options.layout ? kUnfitLayout : "");
   const MachineReport machine = machine_report();
   if (options.ranks.given()) {

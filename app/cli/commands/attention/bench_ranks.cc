@@ -16,7 +16,7 @@ using attention::Communicator;
 using attention::RankCall;
 using attention::RingStep;
 
-/// What one rank has to report; as a line of numbers on the way to rank 0.
+/// The times of one rank. Ranks send them to rank 0 as a line of numbers.
 struct RankTimes {
   double forward = 0, backward = 0;  // seconds, medians
   RankLine line;
@@ -40,7 +40,8 @@ double median(std::vector<double> seconds) {
   return seconds[seconds.size() / 2];
 }
 
-/// Open pairs of the queries that this rank has, of all batches and heads of the mask.
+/// The number of open cells in the rows of this rank's queries, over all batches and heads of the
+/// mask.
 Index pairs_of(const RankCall& call, const Mask& mask) {
   const std::vector<Range> queries = call.ring().share("Tq");
   return queries.empty() ? mask.count() : rows_of(mask, queries).count();
@@ -66,7 +67,8 @@ RankTimes measured(SplitCall& split, const Mask& mask, Index repeats, Communicat
     line.worked += step.seconds, line.waited += step.waited;
     line.sent.push_back(step.bytes);
   }
-  if (line.sent.empty()) line.worked = out.forward + out.backward;  // no steps to sum
+  // In a call without ring steps, the whole time counts as work.
+  if (line.sent.empty()) line.worked = out.forward + out.backward;
   return out;
 }
 

@@ -1,4 +1,4 @@
-// bench over ranks: times, balance, and what ranks send each other.
+// Times calls that are split over ranks: time, load balance, and bytes sent.
 #pragma once
 
 #include <span>
@@ -8,15 +8,17 @@
 
 namespace maskctl::app {
 
-/// One call to time: an operation under a mask.
+/// An operation with a mask, to be timed.
 struct RankBench {
   const attention::Operation* operation;
-  RankBenchReport report;               // names and sizes; the run adds ranks and times
-  attention::NamedArguments arguments;  // with mask and backend; a seed where gradients are timed
+  RankBenchReport report;  // has names and sizes; bench_over_ranks() adds ranks and times
+  // With mask and backend, and with gradient_seed if gradients are timed.
+  attention::NamedArguments arguments;
   RankArrays arrays;
 };
 
-/// Runs the benchmark in every rank, once untimed; the report is that of rank 0.
+/// Runs the call once untimed, then `repeats` times timed. Every rank must call it; the report is
+/// complete at rank 0 only.
 RankBenchReport bench_over_ranks(const RankOptions& options, RankBench bench,
                                  attention::Communicator& world);
 

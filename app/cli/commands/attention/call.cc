@@ -25,21 +25,22 @@ using attention::Field;
 using attention::NamedArguments;
 using attention::Operation;
 
-/// The argument of that name, of the operation or else of its other form; null when neither has it.
+/// The argument with this name: that of the operation, or else that of its `other_form`. Null if
+/// neither has one.
 const Field* find(const Operation& operation, std::string_view name, bool is_array) {
   const Field* const found = operation.find(name, is_array);
   return found || !operation.other_form ? found : operation.other_form->find(name, is_array);
 }
 
-/// The array argument of that name, null if the name is an option. Arguments that may be an array
-/// or a number are told apart by `value`.
+/// The array argument with this name; null if NAME=VALUE sets an option. If the operation has both
+/// an array and an option of this name, a `value` of digits sets the option.
 const Field* array_named(const Operation& operation, std::string_view name,
                          std::string_view value) {
   const bool digits = value.find_first_not_of("0123456789") == value.npos;
   return digits && find(operation, name, false) ? nullptr : find(operation, name, true);
 }
 
-/// The single number that stands for an array, where the operation takes one: decay=-0.1.
+/// A scalar tensor if `value` is a number and the argument may be one, as in decay=-0.1.
 std::optional<Tensor> number_of(const Field& field, std::string_view value) {
   const std::optional<double> number = number_from<double>(value);
   if (!number || !attention::axes_of_rank(field.axes, 0)) return std::nullopt;
@@ -81,7 +82,8 @@ AxisExtents given_axes(const std::string& text) {
   if (text.empty()) return out;
   for (const std::string& part : parse_list(text)) {
     const std::string name = part.substr(0, part.find('='));
-    const std::string axis = name == "H" ? "Hq" : name;  // the linear family's name of it
+    // The linear-attention operations call this axis H.
+    const std::string axis = name == "H" ? "Hq" : name;
     if (name.size() == part.size() || !usual.contains(axis)) {
       std::vector<std::string> known;
       for (const auto& [one, extent] : usual) known.push_back(one);
@@ -94,7 +96,7 @@ AxisExtents given_axes(const std::string& text) {
   return out;
 }
 
-/// The names of the axes of all arrays.
+/// The names of the axes of all array arguments.
 std::set<std::string> axes_of(const Operation& operation) {
   std::set<std::string> out;
   for (const attention::Field& field : operation.fields) {
@@ -114,8 +116,8 @@ void check_axes(const Operation& operation, const AxisExtents& given) {
   }
 }
 
-/// Throws when the number of queries of a mask is found on the axis that the operation reads as
-/// heads.
+/// Throws if the query array seems to be in the wrong layout: its heads axis, not its time axis,
+/// has the number of queries of the mask.
 void check_layout(const Operation& operation, const CallOptions& options, const Mask& mask,
                   const NamedArguments& arguments) {
   const auto query = arguments.arrays.find("query");
@@ -133,7 +135,8 @@ void check_layout(const Operation& operation, const CallOptions& options, const 
                                       heads_first ? "bthd" : "bhtd")));
 }
 
-/// Adopts the extents of a mask; one batch or head serves all. Throws when --axes says otherwise.
+/// Copies the extents of the mask; extents of 1 for batch and heads broadcast and are not copied.
+/// Throws if --axes gives another extent.
 void take_extents(const Mask& mask, const AxisExtents& given, AxisExtents& extents) {
   const auto take = [&](const char* axis, Index extent) {
     const auto found = given.find(axis);

@@ -1,4 +1,4 @@
-// Calls of operations as written on the command line; shared by attend, verify and bench.
+// Parses calls of operations on the command line, for attend, verify and bench.
 #pragma once
 
 #include <optional>
@@ -11,19 +11,20 @@
 
 namespace maskctl::app {
 
-/// A call of an operation by name.
+/// An operation and its arguments, as written on the command line.
 struct CallOptions {
-  SourceOptions source;                              // how masks are read, and steps for them
-  std::string mask;                                  // SOURCE; may be empty
-  std::vector<std::string> words;                    // NAME=SOURCE or NAME=VALUE
-  std::string axes;                                  // "Tq=64+D=128": extents of random arrays
-  std::optional<DType> random_dtype;                 // of random arrays; default float32
-  std::optional<attention::Layout> layout;           // of given arrays; absent: the operation's
-  std::string_view layout_spelling = "--layout {}";  // how messages ask for it
+  SourceOptions source;               // how to read the mask, and its steps
+  std::string mask;                   // SOURCE of the mask; may be empty
+  std::vector<std::string> words;     // NAME=SOURCE or NAME=VALUE
+  std::string axes;                   // extents of random arrays: "Tq=64+D=128"
+  std::optional<DType> random_dtype;  // dtype of random arrays; absent: float32
+  // Layout of the given arrays; absent: that of the operation.
+  std::optional<attention::Layout> layout;
+  std::string_view layout_spelling = "--layout {}";  // the option's name in messages
   std::uint64_t seed = 0;
 };
 
-/// Declares the words NAME=VALUE and the options of a call.
+/// Declares the NAME=VALUE operands and the options of a call.
 void declare_call(OptionList& list, CallOptions& call);
 void declare_backend(OptionList& list, const std::string& name, const std::string& help,
                      attention::Backend& target);
@@ -34,35 +35,37 @@ void declare_random_dtype(OptionList& list, std::optional<DType>& target);
 void declare_layout(OptionList& list, const std::string& help,
                     std::optional<attention::Layout>& target);
 
-/// "bthd" or "bhtd"; `option` starts the message about any other text.
+/// Parses "bthd" or "bhtd". For other texts, throws with a message that begins with `option`.
 attention::Layout parse_layout(std::string_view text, std::string_view option);
 
-/// Throws Error(kInvalidArgument) that suggests the nearest name.
+/// The operation with this name. Throws Error(kInvalidArgument), which suggests the most similar
+/// name.
 const attention::Operation& operation_named(const std::string& name);
 
-/// The full name of an argument or result that is given by its short one: q is query, dq
-/// grad_query, o out. Other names stay as they are.
+/// The full name for a short name of an argument or result: q is query, dq is grad_query, o is out.
+/// Other names are returned unchanged.
 std::string_view full_name(std::string_view name);
-/// True for the full name of a result of softmax attention: out, lse, or a gradient.
+/// True for the full name of a result of softmax attention: out, lse, or grad_*.
 bool is_result(std::string_view name);
 
-/// Throws Error(kDevice) for a backend that cannot run here: why, and which one `option` can name.
+/// Throws Error(kDevice) if the backend cannot run on this machine. The message gives the reason
+/// and suggests `option` with the CPU backend.
 void require_backend(attention::Backend backend, std::string_view option);
 
 class RankArrays;
 
-/// The arrays and options of the NAME=... words, the mask after its steps, and random arrays for
-/// those that are missing; their extents are those of the mask. Operations that are causal by
-/// default are not when a mask is given, unless a word says so. Notes what can hardly be meant, but
-/// for calls in parts. Throws Error(kInvalidArgument) for
-/// a name given twice, Error(kShape) for --axes that contradict the mask. With `parts`, arrays of
-/// floats are only opened there, and random ones not made.
+/// Collects the arguments of a call: arrays and options of the NAME=... words, the mask with its
+/// steps applied, and random arrays for missing ones, with extents that match the mask. If a mask
+/// is given, `causal` defaults to false. Prints warnings about unlikely arguments. A call that is
+/// split over ranks passes `parts`: then arrays of floats are opened but not read, random arrays
+/// are described but not generated, and no warnings are printed. Throws Error(kInvalidArgument) for
+/// a name that is given twice, and Error(kShape) if --axes contradicts the mask.
 attention::NamedArguments read_call(const attention::Operation& operation,
                                     const CallOptions& options, Loader& loader,
                                     RankArrays* parts = nullptr);
 
-/// "B=2+Tq=64" on top of `size`, if given, for the axes of tokens, rows and lengths, and on top of
-/// the defaults B 1, T 128, heads 4, D 64, and Dv as D.
+/// Parses "B=2+Tq=64". Missing axes T, Tq, Tk, S and M get `size`, if given; a missing Dv gets the
+/// extent of D; others get the defaults: B=1, T=128, 4 heads, D=64.
 attention::AxisExtents parse_axes(const std::string& text, std::optional<Index> size = {});
 
 }  // namespace maskctl::app

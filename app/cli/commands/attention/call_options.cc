@@ -1,4 +1,4 @@
-// The options of a call.
+// Declares the options of a call.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -64,7 +64,7 @@ void declare_call(OptionList& list, CallOptions& call) {
                  "axes of given arrays and of results: time or heads first (default: that of the "
                  "operation, bthd except for blocksparse_attention)",
                  call.layout);
-  // A negative seed is the 32 bits that JAX makes of it.
+  // A negative seed means its 32-bit two's complement, as in JAX.
   list.integer("--seed", std::numeric_limits<std::int32_t>::min(), "seed of random arrays (0)",
                [&call](Index n) {
                  call.seed = n < 0 ? static_cast<std::uint32_t>(n) : static_cast<std::uint64_t>(n);

@@ -1,4 +1,4 @@
-// How attend chooses configs: by --policy, --cache and ejkernel's environment variables.
+// How attend chooses kernel configs: --policy, --cache and environment variables of ejkernel.
 #pragma once
 
 #include <optional>
@@ -9,15 +9,15 @@
 
 namespace maskctl::app {
 
-/// The names of attention::CacheMiss, in order.
+/// The names of the values of attention::CacheMiss, in the same order.
 inline constexpr std::string_view kPolicies[] = {"autotune", "heuristics"};
 
 struct ConfigChoice {
-  std::optional<std::size_t> policy;  // of kPolicies; absent: no configs
-  std::string cache;                  // folder of tuned configs; empty: none
+  std::optional<std::size_t> policy;  // index in kPolicies; absent: no configs
+  std::string cache;                  // folder with tuned configs; empty: none
 };
 
-/// --policy, --cache and the variables.
+/// Declares --policy, --cache and the environment variables.
 void declare_config_choice(OptionList& list, ConfigChoice& choice);
 
 }  // namespace maskctl::app

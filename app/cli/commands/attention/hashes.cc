@@ -11,7 +11,7 @@ namespace {
 constexpr std::uint64_t kStart = 0xcbf29ce484222325ULL;
 constexpr Index kBlock = 4096, kBlocks = 256;
 
-/// FNV-1a, continued from `hash`.
+/// Continues the FNV-1a hash `hash` with these bytes.
 std::uint64_t mixed(std::span<const std::byte> bytes, std::uint64_t hash) {
   for (const std::byte byte : bytes) {
     hash = (hash ^ static_cast<std::uint64_t>(byte)) * 0x100000001b3ULL;
@@ -47,8 +47,8 @@ std::uint64_t hash_of_file(const std::string& path) {
   std::vector<std::byte> block(static_cast<std::size_t>(kBlock));
   std::uint64_t hash = mixed_number(size, kStart);
   for (Index i = 0; i < blocks; ++i) {
-    // A file of at most kBlocks blocks is read whole. Of a longer one the blocks are spread evenly,
-    // the last one at its end.
+    // Files of up to kBlocks blocks are hashed completely. Of larger files, kBlocks blocks at even
+    // distances are hashed, the last one at the end of the file.
     const Index spread = blocks < kBlocks ? kBlock * i : (size - kBlock) * i / (kBlocks - 1);
     const Index read = file.read_at(spread, block);
     hash = mixed(std::span(block).first(static_cast<std::size_t>(read)), hash);

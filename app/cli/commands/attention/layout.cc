@@ -9,13 +9,13 @@ namespace {
 using attention::Layout;
 using attention::Operation;
 
-/// Whether these are the axes of an array of tokens and heads: "B Tq Hq D" or "B Hq Tq D".
+/// True for the axes of an array with both heads and time, such as "B Tq Hq D" or "B Hq Tq D".
 bool has_heads_beside_time(std::string_view axes) {
   return axes.starts_with("B T") ? axes.find(" H") != axes.npos
                                  : axes.starts_with("B H") && axes.find(" T") != axes.npos;
 }
 
-/// The axes of the argument whose layout an argument or result shares.
+/// The axes of the argument that has the same layout as this argument or result.
 std::string_view axes_of(const Operation& operation, std::string_view name) {
   if (name.starts_with("grad_")) name.remove_prefix(5);
   if (name == "out" || name == "cotangent_out") return operation.fields.front().axes;
@@ -23,7 +23,7 @@ std::string_view axes_of(const Operation& operation, std::string_view name) {
   return found == operation.fields.end() ? "" : found->axes;
 }
 
-/// Swaps axes 1 and 2.
+/// Swaps axes 1 and 2 of a 4-D tensor.
 Tensor exchanged(const Tensor& from) {
   const Index batch = from.extent(0), outer = from.extent(1), inner = from.extent(2);
   Tensor to(from.dtype(), {batch, inner, outer, from.extent(3)});

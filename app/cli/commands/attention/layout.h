@@ -1,4 +1,4 @@
-// Arrays with heads before or after time, for operations that require the other order.
+// Transposes arrays between the layouts [B,T,H,D] and [B,H,T,D].
 #pragma once
 
 #include <optional>
@@ -9,12 +9,13 @@
 
 namespace maskctl::app {
 
-/// The layout of an operation: [B,H,T,D] if its first array is declared so.
+/// The layout that the operation expects: [B,H,T,D] if its first array has the axes in this order,
+/// else [B,T,H,D].
 attention::Layout own_layout(const attention::Operation& operation);
 
-/// Transposes an argument ("key", "cotangent_out") or result ("out", "grad_key") between `layout`
-/// and the operation's; both directions are the same. Arrays without axes of heads and time stay,
-/// and so do all when `layout` is absent or the operation's own.
+/// Transposes an argument ("key", "cotangent_out") or a result ("out", "grad_key") from `layout` to
+/// the operation's layout, or back, which is the same. Returns the array unchanged if it does not
+/// have both heads and time, or if `layout` is absent or already the operation's.
 Tensor transposed(const attention::Operation& operation, const std::string& name, Tensor tensor,
                   std::optional<attention::Layout> layout);
 

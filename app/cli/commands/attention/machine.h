@@ -1,4 +1,4 @@
-// The machine that attention runs on.
+// Describes the machine on which attention runs.
 #pragma once
 
 #include "app/reports/attention_json.h"

@@ -1,4 +1,5 @@
-// maskctl probe: makes inputs that reveal a kernel's mask, and reads the mask from its outputs.
+// maskctl probe: makes inputs that reveal a kernel's mask, and reads the mask from the kernel's
+// output.
 #include "maskctl/attention/verify/probe.h"
 
 #include <fmt/format.h>
@@ -21,9 +22,9 @@ namespace {
 
 struct ProbeOptions {
   SourceOptions source;
-  std::string action;  // make or read
-  std::string name;    // SOURCE of the declared mask
-  std::string out;     // SOURCE of the kernel's outputs
+  std::string action;  // "make" or "read"
+  std::string name;    // SOURCE of the mask that the kernel should apply
+  std::string out;     // SOURCE of the kernel's output
   std::optional<Index> heads, kv_heads;
   Index head_dim = 64;
   std::optional<attention::Layout> layout;  // absent: bthd
@@ -142,7 +143,8 @@ Answer read(const ProbeOptions& options, Loader& loader, const Mask& declared, S
   report.declared = options.name;
   report.applied = options.out;
   report.precision = precision_of(given);
-  // Cells that cannot be decided are assumed to be as declared.
+  // Where the output does not tell whether a cell is open (reading.untold), assume the declared
+  // mask.
   const Mask untold = zip(Op::kAnd, reading.untold, declared);
   report.untold = untold.count();
   if (report.untold > 0) reading.mask = zip(Op::kOr, reading.mask, untold);

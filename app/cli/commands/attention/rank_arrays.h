@@ -1,4 +1,4 @@
-// The arrays of a call that are split over the ranks.
+// The arrays of a call that are split over ranks.
 #pragma once
 
 #include <cstdint>
@@ -12,24 +12,25 @@
 
 namespace maskctl::app {
 
-/// Files whose headers have been read, and random arrays that are not made yet.
+/// Array files of which only the headers have been read, and random arrays that are not generated
+/// yet.
 class RankArrays {
  public:
   using Outlines = std::map<std::string, std::vector<Index>>;
 
-  /// Whether NAME=VALUE is such an array, that is, one of floats in a file. `field` is null for
-  /// cotangents and options.
+  /// True if NAME=VALUE is an array that is split over ranks: an array of floats in a file. `field`
+  /// is null for cotangents and options.
   static bool takes(const attention::Field* field, std::string_view name, std::string_view value);
   void open(const std::string& name, const std::string& source, Loader& loader);
   bool contains(const std::string& name) const { return files_.contains(name); }
   std::map<std::string, attention::RandomOutline>& random() { return random_; }
 
-  /// The shapes of all these arrays.
+  /// The full shapes of all these arrays.
   Outlines outlines() const;
-  /// A line for each array: "query float32 (1, 64, 4, 8), content 1f...". The hash is that of the
-  /// file (hashes.h), so that the arrays of one container share it.
+  /// A line for each array, such as "query float32 (1, 64, 4, 8), content 1f...". The hash is that
+  /// of the whole file (hashes.h), so the arrays of one container have the same hash.
   std::string text() const;
-  /// Reads and makes the parts that this rank needs. Call it once.
+  /// Reads or generates this rank's shard of each array. Call it once.
   attention::NamedResults read(const attention::RankCall& call);
 
  private:

@@ -24,10 +24,11 @@ using attention::Communicator;
 using attention::NamedArguments;
 using attention::Operation;
 
-/// How long a rank that cannot go on waits for rank 0 to say why and the launcher to end all.
+/// After an error, other ranks wait this long so that rank 0 can report it and the launcher can end
+/// all.
 constexpr std::chrono::seconds kFarewell{6};
 
-/// Throws unless mpirun has started as many ranks as the mesh has devices.
+/// Throws unless mpirun has started exactly one rank per device of the mesh.
 void check_launched(const LaunchedRank& own, const RankOptions& options) {
   const Index devices = attention::mesh_from_text(options.mesh).devices();
   if (own.size == devices) return;
@@ -44,7 +45,7 @@ std::string text_of(const std::exception& error) {
   return out_of_memory ? std::string(kOutOfMemory) : error.what();
 }
 
-/// Everything on which ranks must agree, a line each.
+/// A text that must be equal in all ranks: a line for each argument and for the mask.
 std::string text_of(const NamedArguments& arguments, const RankArrays& arrays) {
   std::string text = arrays.text();
   for (const auto& [name, value] : arguments.options) text += fmt::format("{}={}\n", name, value);
@@ -59,7 +60,7 @@ std::string text_of(const NamedArguments& arguments, const RankArrays& arrays) {
   return text;
 }
 
-/// The first line of a that b does not have at the same position.
+/// The first line of `a` that differs from the text at the same position of `b`.
 std::string first_difference(std::string_view a, std::string_view b) {
   for (std::size_t at = 0; at < a.size();) {
     const std::size_t end = a.find('\n', at) + 1;
@@ -116,7 +117,7 @@ namespace {
 
 constexpr Index kMostThreads = 1024;
 
-/// CPU devices are simulated by a thread each; GPUs must exist.
+/// Throws if there are too many devices. A CPU device is simulated by a thread; a GPU must exist.
 void check_devices(const RankOptions& options, attention::Backend backend, Index devices) {
   if (devices > kMostThreads) {
     throw Error(Errc::kLimit,
@@ -152,7 +153,7 @@ Answer over_threads(const RankOptions& options, attention::Backend backend, Sess
 Answer over_processes(Session& session, const RankWork& work) {
   distributed::World world([&session] { session.cancel(); });
   std::string own;
-  bool stopped = false;  // by a signal: the launcher or the supervisor says why
+  bool stopped = false;  // a signal stopped the work; the launcher or the supervisor reports why
   try {
     Answer answer = work(world, session);
     attention::meet(world);  // returns only if no rank has failed
@@ -194,7 +195,7 @@ SplitCall::SplitCall(const Operation& operation, const RankOptions& options,
   });
   if (!options.assign.empty()) arguments.options["assign"] = options.assign;
   check_agreement(world, text_of(arguments, arrays_));
-  attention::meet(world);  // no rank goes on alone
+  attention::meet(world);  // waits for all ranks, so that none continues if one has failed
   const attention::Sharding sharding = attention::usual_sharding(
       *form_, attention::mesh_from_text(options.mesh), outlines, arguments);
   ranked_ = std::make_unique<attention::RankCall>(*form_, std::move(arguments), outlines, sharding,

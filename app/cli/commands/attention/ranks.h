@@ -1,5 +1,5 @@
-// Commands whose work is shared by ranks: processes that mpirun has started, or threads, which have
-// a GPU each or are devices that the CPU simulates.
+// Runs a command on several ranks: processes started by mpirun, or else threads of this process,
+// each with its own GPU or a simulated CPU device.
 #pragma once
 
 #include <functional>
@@ -15,7 +15,7 @@
 namespace maskctl::app {
 
 struct RankOptions {
-  std::string mesh;  // "dp=2+sp=2"; empty: no ranks
+  std::string mesh;  // "dp=2+sp=2"; empty: the command is not split over ranks
   std::string assign;
 
   bool given() const { return !mesh.empty(); }
@@ -26,27 +26,26 @@ inline constexpr std::string_view kUnfitLayout =
     "--layout goes without --mesh: each rank reads its part of a file as the operation has its "
     "axes";
 
-/// --mesh and --assign.
+/// Declares --mesh and --assign.
 void declare_ranks(OptionList& list, RankOptions& ranks);
-/// Throws Error(kInvalidArgument) when --assign is given without --mesh, when a launcher has
-/// started several ranks and there is no --mesh, and when options that do not go with --mesh are
-/// given with it: `unfit` says which and why, and is empty for none.
+/// Throws Error(kInvalidArgument) if --assign is given without --mesh, if a launcher has started
+/// several ranks but --mesh is missing, or if --mesh is given and `unfit` is not empty. `unfit`
+/// names an option that does not go with --mesh, and says why.
 void check_ranks(const RankOptions& options, std::string_view command, std::string_view unfit);
 
-/// Runs `work` in every rank, with its session. The answer is that of rank 0; the others say
-/// nothing. When one rank throws, all stop, and rank 0 throws an Error that names it. Ranks are
-/// processes where a launcher has started this one; else threads, of a GPU each on GPUs. Throws
-/// Error(kInvalidArgument) when a launcher has started another number than the mesh has devices,
-/// and when there are fewer GPUs.
+/// Runs `work` on every rank and returns the answer of rank 0; the other ranks print nothing. If
+/// one rank throws, all stop, and rank 0 throws an Error that names that rank. Ranks are processes
+/// if a launcher has started this one, else threads. Throws Error(kInvalidArgument) if the launcher
+/// has not started one rank per device of the mesh, or if there are too few GPUs.
 using RankWork = std::function<Answer(attention::Communicator& world, Session& session)>;
 Answer over_ranks(const RankOptions& options, attention::Backend backend, Session& session,
                   const RankWork& work);
 
-/// A call that is split over the ranks, checked and read.
+/// A call whose arrays are split over the ranks. The constructor checks that all ranks agree on it.
 class SplitCall {
  public:
-  /// `arrays` are the arguments that are split over the ranks. Throws Error(kInvalidArgument), in
-  /// rank 0, when ranks disagree about the call: the files differ between hosts.
+  /// `arrays` are those to be split over the ranks. Throws Error(kInvalidArgument) at rank 0 if
+  /// ranks have different arguments, for example because a file differs between hosts.
   SplitCall(const attention::Operation& operation, const RankOptions& options,
             attention::NamedArguments arguments, RankArrays arrays, attention::Communicator& world);
 

@@ -15,7 +15,7 @@
 namespace maskctl::app {
 namespace {
 
-/// Figures of some elements; the figures of two parts can be put together.
+/// Statistics of some elements. Statistics of two parts of an array can be merged.
 struct Figures {
   double least = std::numeric_limits<double>::infinity(), most = -least, sum = 0;
   Index finite = 0, elements = 0;
@@ -41,7 +41,7 @@ struct Figures {
   }
 };
 
-/// The figures of every rank, collected at rank 0.
+/// The statistics of every rank; rank 0 receives all of them.
 std::vector<Figures> gathered(attention::Communicator& world, const Figures& own) {
   std::vector<Figures> all;
   const std::string bytes(reinterpret_cast<const char*>(&own), sizeof(own));
@@ -53,7 +53,7 @@ std::vector<Figures> gathered(attention::Communicator& world, const Figures& own
 
 using Give = std::function<void(const std::function<void(const Tensor& band)>& take)>;
 
-/// An array to write; floats get the dtype that was asked for.
+/// A stream that writes an array. Arrays of floats are converted to `wanted`, if given.
 ArrayStream stream_of(const std::string& name, DType dtype, std::vector<Index> shape,
                       std::optional<DType> wanted, Give give) {
   const DType written = wanted && is_floating(dtype) ? *wanted : dtype;

@@ -1,4 +1,4 @@
-// What attend makes of its results: figures of each array, and files.
+// Prints statistics of attend's results, and writes them to files.
 #pragma once
 
 #include <span>
@@ -12,18 +12,20 @@
 namespace maskctl::app {
 
 std::vector<ArraySummary> summaries_of(const attention::NamedResults& results);
-/// Summaries of the whole arrays, at rank 0. Every rank calls it.
+/// Statistics of the whole arrays, complete at rank 0 only. Every rank must call it.
 std::vector<ArraySummary> summaries_of(const attention::PlacedResults& results,
                                        attention::Communicator& world);
 std::string summaries_text(std::span<const ArraySummary> arrays);
 
-/// Throws what writing would throw because of the name of the file, before any work: it exists, or
-/// its folder does not.
+/// Throws the same Error that writing would throw because the file exists or its folder does not.
+/// To be called before the computation.
 void check_destination(const OutputOptions& output);
 
-/// Writes a container of all arrays, or an .npy of `out`; floats in the dtype that was asked for.
+/// Writes all arrays to a container, or `out` to a .npy file. Arrays of floats are converted to the
+/// dtype of `output`, if given.
 void write_results(const attention::NamedResults& results, const OutputOptions& output);
-/// Rank 0 writes the whole arrays, a band after another. Every rank calls it.
+/// Rank 0 collects and writes the whole arrays, one band of rows after another. Every rank must
+/// call it.
 void write_results(const attention::PlacedResults& results, const OutputOptions& output,
                    attention::Communicator& world);
 

@@ -1,4 +1,4 @@
-// verify --solve: the mask that an output obeys, whatever it is.
+// verify --solve: computes from a kernel's output which mask the kernel applied.
 #pragma once
 
 #include <string_view>
@@ -9,14 +9,14 @@
 
 namespace maskctl::app {
 
-/// What a kernel reads as a whole: "pages" or "blocks" of so many keys; 0: single keys.
+/// What a kernel reads as a unit: "pages" or "blocks" of `size` keys. 0: it reads single keys.
 struct KeyUnit {
   std::string_view plural;
   Index size = 0;
 };
 
-/// Writes the mask and says how it differs from the declared one, and which pages or blocks were
-/// read.
+/// Writes the solved mask, if there is a destination. The answer says how it differs from the
+/// declared mask, and which pages or blocks the kernel read.
 Answer solved_answer(const VerifyOptions& options, const Mask& declared,
                      attention::SolvedMask solved, const Session& session, KeyUnit unit = {});
 

@@ -1,4 +1,4 @@
-// maskctl verify: proves that a backend, or an output made elsewhere, obeys a mask.
+// maskctl verify: tests whether a backend, or an output computed elsewhere, obeys a mask.
 #include "maskctl/attention/verify/verify.h"
 
 #include <fmt/format.h>
@@ -78,7 +78,7 @@ std::string checks_text(const std::vector<VerifyCheck>& checks) {
   return out;
 }
 
-/// True when the mask alone determines the open cells.
+/// True if only the mask closes cells, and no other argument of the call does.
 bool mask_alone(const attention::Operation& operation, const VerifyOptions& options) {
   const auto closes_nothing = [&operation](const std::string& word) {
     const std::string_view name = std::string_view(word).substr(0, word.find('='));
@@ -94,16 +94,16 @@ bool has_word(const VerifyOptions& options, std::string_view start) {
                              [start](const std::string& word) { return word.starts_with(start); });
 }
 
-/// The name before '=' of "NAME=SOURCE"; empty for a SOURCE alone. A name consists of letters,
-/// digits and underscores; anything else before '=' belongs to a file.
+/// The NAME of "NAME=SOURCE"; empty for a SOURCE alone. A name has only lower-case letters, digits
+/// and underscores, so that a "=" in a file name is not mistaken for it.
 std::string name_of(const std::string& word) {
   const std::size_t mark = word.find_first_not_of("abcdefghijklmnopqrstuvwxyz_0123456789");
   const bool named = mark != word.npos && mark > 0 && word[mark] == '=';
   return named ? word.substr(0, mark) : "";
 }
 
-/// The arrays of a container whose names are those of arguments, or of results, which are judged.
-/// What the command line names stays as it is.
+/// Adds the arrays of a container to the options, by their names: arguments of the operation to the
+/// words of the call, results to `given`. Names that are already on the command line are skipped.
 void take_arrays(const std::string& path, Session& session, VerifyOptions& options) {
   const ReadOptions how{session.settings().max_bytes, session.settings().strict};
   const auto container = open_container(ByteSource(path), how);
@@ -131,8 +131,8 @@ void take_arrays(const std::string& path, Session& session, VerifyOptions& optio
                   path, fmt::join(container->keys(), ", ")));
 }
 
-/// The options with the arrays of containers added to the words, and short names written out (q
-/// becomes query).
+/// Returns the options with containers replaced by their arrays, and short names replaced by full
+/// ones (q by query).
 VerifyOptions with_arrays(VerifyOptions options, Session& session) {
   std::vector<std::string> files;
   std::erase_if(options.call.words, [&files](const std::string& word) {
@@ -176,7 +176,8 @@ attention::NamedResults given_results(const VerifyOptions& options, Loader& load
   return out;
 }
 
-/// Refuses an output with random inputs, about which it would say nothing.
+/// Throws if a required input is missing: it would be random, and an output computed elsewhere
+/// would not match.
 void check_inputs(const attention::Operation& operation, const VerifyOptions& options) {
   const auto is_given = [&](std::string_view name) {
     return has_word(options, std::string(name) + "=");
@@ -193,7 +194,8 @@ void check_inputs(const attention::Operation& operation, const VerifyOptions& op
                           missing));
 }
 
-/// A call that is judged, and the steps that make its mask where they are known.
+/// A call to verify. `steps`: the chain that makes its mask from an all-open one; absent if
+/// unknown.
 struct Judged {
   VerifyRequest request;
   std::optional<Chain> steps;
@@ -212,7 +214,8 @@ std::vector<Alternative> alternatives_of(const Judged& call) {
   return alternatives_from(neighbours(*call.request.declared, known));
 }
 
-/// Where no usual mistake explains the output, a border between documents may have moved.
+/// Finds the mask that the results obey: the declared one, a common mistake, or, if none of those
+/// matches, the declared mask with a document boundary moved.
 GivenReport judge_given(Judged call, const NamedResults& given) {
   VerifyRequest& request = call.request;
   request.declared = applied_mask(request);
@@ -225,8 +228,9 @@ GivenReport judge_given(Judged call, const NamedResults& given) {
   return other.judgement.verdict == Verdict::kAnother ? other : report;
 }
 
-/// Runs all checks of a backend; when one fails, looks for masks that it may have applied. The mask
-/// that is obeyed costs another run where arguments close cells too.
+/// Runs all checks of a backend. If one fails, looks for the mask that the backend applied instead.
+/// `wants_obeyed`: set judgement.obeyed also if all checks pass. This takes another run of the
+/// backend if other arguments than the mask close cells.
 GivenReport judge_backend(const Judged& call, bool wants_obeyed) {
   const VerifyRequest& request = call.request;
   GivenReport out{attention::verify(request), {}};
@@ -254,7 +258,7 @@ int status_of(Verdict verdict) {
   return verdict == Verdict::kUnclear ? 2 : 1;
 }
 
-/// The call of a command line; results that were made elsewhere are not among its arguments.
+/// Builds the call from the options. Results of --given are not among its arguments.
 Judged judged_call(const VerifyOptions& options, Loader& loader) {
   Judged out;
   VerifyRequest& request = out.request;
@@ -274,7 +278,7 @@ Judged judged_call(const VerifyOptions& options, Loader& loader) {
   return out;
 }
 
-/// What --solve could add to the verdict, from the same arrays; empty if nothing.
+/// A hint that --solve could decide more from the same arrays; empty if it could not.
 std::string next_text(const VerifyOptions& options, const Judgement& judgement) {
   const bool solvable = judgement.verdict != Verdict::kAnother && !options.given.empty() &&
                         operation_named(options.operation).takes_mask();
@@ -302,7 +306,7 @@ Answer answer_of(const VerifyOptions& options, const GivenReport& report, const 
           status_of(report.judgement.verdict)};
 }
 
-/// The mask from the arrays of a call.
+/// Solves for the mask that an output obeys (--solve).
 Answer solve_given(const VerifyOptions& as_written, Session& session) {
   const VerifyOptions options = with_arrays(as_written, session);
   if (options.given.empty()) {
@@ -330,7 +334,7 @@ Answer solve_given(const VerifyOptions& as_written, Session& session) {
   return solved_answer(options, declared, std::move(solved), session);
 }
 
-/// Where the shares of ranks begin, at rank 0.
+/// Collects, at rank 0, the positions where the ranks' ranges of queries and keys begin.
 attention::Borders borders_of(const attention::RankCall& call, attention::Communicator& world) {
   std::string own;
   for (const Range& range : call.ring().share("Tq")) own += fmt::format("q{} ", range.begin);
@@ -345,8 +349,8 @@ attention::Borders borders_of(const attention::RankCall& call, attention::Commun
   return borders;
 }
 
-/// The ranks compute, forward and backward; rank 0 judges what they give together, and each border
-/// between their shares.
+/// Each rank computes its share, forward and backward. Rank 0 tests the assembled results: first
+/// all of them, then those next to each border between the ranks' ranges of queries and keys.
 Answer verify_over_ranks(const VerifyOptions& options, Session& session,
                          attention::Communicator& world) {
   const attention::Operation& operation = operation_named(options.operation);

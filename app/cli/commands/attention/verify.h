@@ -1,4 +1,4 @@
-// What `verify` finds, for golden entries too.
+// The options and the result of `verify`, also used for golden entries.
 #pragma once
 
 #include <optional>
@@ -17,18 +17,18 @@ struct VerifyOptions {
   std::string operation = "flash_attention";
   attention::Backend backend = attention::Backend::kCpu;
   attention::Backend against = attention::Backend::kReference;
-  std::vector<std::string> given;  // [NAME=]SOURCE: results to judge
+  std::vector<std::string> given;  // results to test: [NAME=]SOURCE
   std::optional<double> relative, absolute;
   bool no_gradients = false;
-  bool solve = false;    // the mask from the arrays, whatever it is
-  OutputOptions output;  // of the mask that the results obey
+  bool solve = false;    // --solve: compute the mask instead of testing one
+  OutputOptions output;  // where to write the mask that the results obey
   RankOptions ranks;
   bool json = false;
 };
 
-/// Throws as judge_backend() and judge_given() do.
+/// Runs `verify` and returns its findings. Throws like attention::verify() and verify_given().
 attention::GivenReport verify_report(const VerifyOptions& options, Session& session);
-/// "obeys another mask: window left 32 instead of 31 (heads 0-3, queries 32-63)".
+/// For example "obeys another mask: window left 32 instead of 31 (heads 0-3, queries 32-63)".
 std::string verdict_text(const attention::Judgement& judgement);
 
 }  // namespace maskctl::app
