@@ -1,4 +1,5 @@
-// Files that appear whole or not at all: a temporary beside the target, then a rename.
+// Files that appear whole or not at all: written to a temporary file in the same folder, which is
+// then renamed to the target.
 #include "maskctl/base/atomic_file.h"
 
 #include <fcntl.h>
@@ -38,8 +39,8 @@ namespace {
   throw Error(Errc::kIo, what + " exists", {{Remedy::kOverwrite}});
 }
 
-/// Paths for remove_temporary_files. A slot is free, in use by one thread (being filled or
-/// emptied), or listed.
+/// The paths that remove_temporary_files() deletes, in a table without locks. A slot is free, busy
+/// (one thread is filling or emptying it) or listed.
 enum SlotState : int { kFree, kBusy, kListed };
 struct Slot {
   std::atomic<int> state{kFree};
@@ -48,8 +49,8 @@ struct Slot {
 std::array<Slot, 16> slots;
 static_assert(std::atomic<int>::is_always_lock_free, "the signal handler reads it");
 
-/// Returns -1 when the table is full or the path too long; signal handlers then do not know the
-/// file.
+/// Returns the slot, or -1 when the table is full or the path too long: then signal handlers do not
+/// know the file and cannot remove it.
 int list_temporary(const std::string& path) {
   if (path.size() >= PATH_MAX) return -1;
   for (std::size_t i = 0; i < slots.size(); ++i) {
@@ -66,8 +67,9 @@ void unlist_temporary(int slot) {
   if (slot >= 0) slots[static_cast<std::size_t>(slot)].state = kFree;
 }
 
-/// The descriptor that /dev/stdout and its kin name. Opening the path would write over a redirected
-/// file from its beginning, and renaming over it would detach the file from its descriptor.
+/// The descriptor that /dev/stdout, /dev/stderr or /dev/fd/N names, nothing for other paths.
+/// Opening such a path would overwrite a redirected file from its beginning, and a rename would
+/// replace the file while the descriptor still points to the old one.
 std::optional<int> descriptor_of(std::string_view path) {
   if (path == "/dev/stdout") return STDOUT_FILENO;
   if (path == "/dev/stderr") return STDERR_FILENO;
@@ -84,7 +86,7 @@ std::string folder_of(const std::string& path) {
   return slash == std::string::npos ? std::string() : path.substr(0, slash + 1);
 }
 
-/// Follows symbolic links in the last component, even to a target that does not exist yet.
+/// Resolves symbolic links in the last component of the path. The target need not exist yet.
 std::string follow_links(std::string path, const std::string& what) {
   constexpr int kMaxLinks = 40;  // the limit of Linux
   for (int i = 0; i < kMaxLinks; ++i) {
@@ -108,7 +110,7 @@ std::string temporary_beside(const std::string& target) {
 }  // namespace
 
 void write_all(int fd, std::span<const std::byte> bytes, const std::string& what) {
-  constexpr std::size_t kMaxWrite = std::size_t{4} << 20;  // between two looks for a stop request
+  constexpr std::size_t kMaxWrite = std::size_t{4} << 20;  // bytes between two stop checks
   while (!bytes.empty()) {
     wait_ready(fd, POLLOUT);
     const ssize_t written = ::write(fd, bytes.data(), std::min(bytes.size(), kMaxWrite));
@@ -138,7 +140,7 @@ AtomicFile::AtomicFile(const std::string& path, bool force)
   }
   if (exists && !force) fail_exists(name_);
   open_temporary();
-  // A replaced file keeps its permissions; where fchmod is not allowed, the umask decides.
+  // A replaced file keeps its permissions. If fchmod fails, the file has those that open() gave it.
   if (exists) (void)!::fchmod(fd_, info.st_mode & 0777);
 }
 
@@ -155,7 +157,8 @@ void AtomicFile::open_direct() {
 
 void AtomicFile::open_temporary() {
   temporary_ = temporary_beside(target_);
-  slot_ = list_temporary(temporary_);  // listed before it exists, so that no signal can miss it
+  // List the file before it exists, so that signal handlers always know it.
+  slot_ = list_temporary(temporary_);
   fd_ = ::open(temporary_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
   if (fd_ >= 0) return;
   const int code = errno;
@@ -167,7 +170,8 @@ void AtomicFile::open_temporary() {
 
 void AtomicFile::write(std::span<const std::byte> bytes) { write_all(fd_, bytes, name_); }
 
-/// Piece by piece, because an fsync cannot be stopped before the disk has everything.
+/// Flushes in pieces of 8 MiB with checks for a stop request in between: an fsync of the whole file
+/// could not be stopped.
 void AtomicFile::flush() {
   constexpr off_t kPiece = off_t{8} << 20;
   constexpr unsigned kAndWait =
@@ -175,7 +179,7 @@ void AtomicFile::flush() {
   const off_t size = ::lseek(fd_, 0, SEEK_END);
   for (off_t at = 0; at < size; at += kPiece) {
     throw_if_stopped();
-    // Only an aid: where it is not supported or fails, the fsync below does the work.
+    // Errors are ignored: the fsync below writes whatever is left.
     (void)::sync_file_range(fd_, at, kPiece, kAndWait);
   }
   if (::fsync(fd_) != 0) fail(name_, errno);
@@ -196,7 +200,8 @@ void AtomicFile::publish() {
       code = errno;
     if (code == EEXIST) fail_exists(name_);
   }
-  // Some file systems lack RENAME_NOREPLACE; there the check at the start has to do.
+  // Some file systems lack RENAME_NOREPLACE; there, only the check in the constructor protects an
+  // existing file.
   const bool plain = force_ || code == EINVAL || code == ENOSYS;
   if (plain) code = ::rename(temporary_.c_str(), target_.c_str()) == 0 ? 0 : errno;
   if (code != 0) fail(name_, code);

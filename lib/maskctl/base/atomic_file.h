@@ -8,16 +8,16 @@
 namespace maskctl {
 
 /// Writes all bytes to a descriptor, retrying after interruptions and short writes. `what` names
-/// the target in the message: "cannot write out.npy: No space left on device". Throws Error(kIo).
+/// the target in messages: "cannot write out.npy: No space left on device". Throws Error(kIo).
 void write_all(int fd, std::span<const std::byte> bytes, const std::string& what);
 
-/// Writes to a temporary file beside the target; commit() renames it to the target. A symbolic link
-/// is followed, and the file it points to is replaced. Targets that are not regular files
-/// (/dev/null, FIFOs) and /dev/stdout, /dev/stderr, /dev/fd/N are written directly.
+/// Writes to a temporary file in the folder of the target; commit() renames it to the target. If
+/// the target is a symbolic link, the file it points to is replaced. /dev/stdout, /dev/stderr,
+/// /dev/fd/N and targets that are not regular files (/dev/null, FIFOs) are written directly.
 class AtomicFile {
  public:
-  /// Throws Error(kIo): "out.npy exists" without `force`, and for a
-  /// target that cannot be created.
+  /// Throws Error(kIo) for an existing file without `force` ("out.npy exists"), and for a target
+  /// that cannot be created.
   AtomicFile(const std::string& path, bool force);
   /// Removes the temporary file unless committed.
   ~AtomicFile();
@@ -25,8 +25,9 @@ class AtomicFile {
   AtomicFile& operator=(const AtomicFile&) = delete;
 
   void write(std::span<const std::byte> bytes);
-  /// Flushes to disk, closes and renames, checking every error. Without `force`, a file that has
-  /// appeared in the meantime is kept and an Error is thrown. Call it once, as the last thing.
+  /// Flushes to disk, closes and renames, checking every error. Without `force`, throws an Error if
+  /// the target has been created since the constructor, and leaves it alone. Must be the last call,
+  /// made once.
   void commit();
   /// The temporary file, for another program to write to instead of calling write(); empty when the
   /// target is written directly.
@@ -48,10 +49,11 @@ class AtomicFile {
   int slot_ = -1;  // in the table of remove_temporary_files
 };
 
-/// A lock to hold while a file is read and then replaced by something made from it; others that
-/// want to do the same wait. It locks the folder that holds the file (symbolic links are followed),
-/// so the file need not exist yet and no lock file is left behind. Folders that cannot be locked,
-/// as on some network file systems, are left unlocked.
+/// A lock to hold while a file is read and then replaced by a new version, so that two writers do
+/// not lose each other's changes: the constructor waits until no other ReplaceLock holds it. It
+/// locks the folder that contains the file (symbolic links are followed), so the file need not
+/// exist yet and no lock file is left behind. Where folders cannot be locked, as on some network
+/// file systems, nothing is locked.
 class ReplaceLock {
  public:
   explicit ReplaceLock(const std::string& path);
@@ -63,8 +65,8 @@ class ReplaceLock {
   int folder_ = -1;
 };
 
-/// Removes the temporary files of all open AtomicFiles (at most 16 are known). For signal
-/// handlers: async-signal-safe.
+/// Removes the temporary files of all open AtomicFiles (at most 16 are known). Async-signal-safe,
+/// for signal handlers.
 void remove_temporary_files() noexcept;
 
 }  // namespace maskctl

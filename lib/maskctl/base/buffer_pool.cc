@@ -26,8 +26,8 @@ std::size_t rounded(std::size_t bytes) {
   return std::max((bytes + unit - 1) / unit * unit, unit);
 }
 
-/// Returns the next cache line inside the allocator's block, whose address is kept just before it:
-/// glibc takes several times as long for an aligned block as for any other.
+/// Allocates a little more than asked, returns the first cache line inside, and stores the address
+/// of the allocation in front of it: glibc takes several times as long for an aligned allocation.
 void* take_small(std::size_t bytes) {
   static_assert(__STDCPP_DEFAULT_NEW_ALIGNMENT__ >= sizeof(void*));
   void* const all = ::operator new(rounded(bytes) + kLine);
@@ -66,10 +66,11 @@ void* BufferPool::take(std::size_t bytes) {
     keeps = size <= most_;
   }
   void* data = ::operator new(size, kLarge);
-  // Memory that the allocator reuses lies on small pages; once dropped, it is mapped again on huge
-  // ones. Not where the allocator itself keeps memory: the kernel would clear it each time.
+  // Memory that the allocator reuses may still have small pages: MADV_DONTNEED drops them, so that
+  // the next touch maps huge pages. Not for sizes that this pool does not keep: each reuse of such
+  // memory would make the kernel clear all pages again.
   if (keeps) madvise(data, size, MADV_DONTNEED);
-  madvise(data, size, MADV_HUGEPAGE);  // advice only: refused, it works with small pages
+  madvise(data, size, MADV_HUGEPAGE);  // only advice: if refused, small pages work too
   return data;
 }
 
@@ -78,10 +79,10 @@ void BufferPool::give_back(void* data, std::size_t bytes) noexcept {
   const std::size_t size = rounded(bytes);
   const std::lock_guard lock(mutex_);
   if (size > most_) return ::operator delete(data, kLarge);
-  shrink(most_ - size);  // the oldest make room
+  shrink(most_ - size);  // frees the oldest spare buffers
   try {
     spares_.push_back({data, size});
-  } catch (const std::bad_alloc&) {  // giving memory back may not fail where memory is short
+  } catch (const std::bad_alloc&) {  // no memory for the list of spare buffers
     return ::operator delete(data, kLarge);
   }
   held_ += size;
@@ -106,10 +107,11 @@ void BufferPool::shrink(std::size_t most) {
   }
 }
 
-/// Never destroyed: users in static storage may outlive it.
+/// The pool is never destroyed: objects of static storage duration may use it until the process
+/// ends.
 BufferPool& process_pool() {
-  // A forked child gets a pool of its own: a thread that no longer exists may hold the old one's
-  // lock.
+  // A forked child gets a new pool: the lock of the old one may be held by a thread that does not
+  // exist in the child.
   static BufferPool* instance = [] {
     pthread_atfork(nullptr, nullptr, [] { instance = new BufferPool; });
     return new BufferPool;

@@ -9,12 +9,12 @@
 
 namespace maskctl {
 
-/// The bytes that a pool keeps at most, unless it is told otherwise.
+/// The most bytes that a pool keeps unless limit() or the constructor says otherwise.
 inline constexpr std::size_t kDefaultPoolLimit = std::size_t{64} << 20;
 
-/// Keeps large buffers that were given back for the next request of the same size, newest first:
-/// the kernel clearing fresh pages costs as much as combining two masks. May be shared by threads.
-/// A buffer may go back to another pool than it came from, and may outlive its pool.
+/// Keeps large buffers that were given back, for the next request of the same size (the newest
+/// first): having the kernel clear fresh pages costs as much as combining two masks. Thread-safe. A
+/// buffer may be given back to another pool than it was taken from, and may outlive its pool.
 class BufferPool {
  public:
   /// Keeps up to `most` bytes; 0 keeps nothing and leaves reuse to the allocator.
@@ -23,14 +23,14 @@ class BufferPool {
   BufferPool(const BufferPool&) = delete;
   BufferPool& operator=(const BufferPool&) = delete;
 
-  /// Bytes, aligned to a cache line, from 1 MiB on for huge pages; their contents are undefined
-  /// until written. Throws std::bad_alloc.
+  /// Allocates uninitialised memory, aligned to a cache line; from 1 MiB on it is aligned for huge
+  /// pages. Throws std::bad_alloc.
   void* take(std::size_t bytes);
-  /// `bytes` is the size that was passed to take().
+  /// Frees a buffer or keeps it for reuse. `bytes` is the size that was passed to take().
   void give_back(void* data, std::size_t bytes) noexcept;
-  /// Sets the most bytes that are kept from now on.
+  /// Sets the most bytes to keep from now on. Frees the oldest buffers if more are kept now.
   void limit(std::size_t most);
-  /// The bytes that are kept now.
+  /// The bytes of the buffers kept for reuse now.
   std::size_t kept() const;
 
  private:
@@ -49,11 +49,11 @@ class BufferPool {
 /// The pool of the process, for work whose WorkScope names none.
 BufferPool& process_pool();
 
-// take() and give_back() of the current scope's pool.
+// take() and give_back() of the pool of the innermost WorkScope, else of process_pool().
 void* take_buffer(std::size_t bytes);
 void return_buffer(void* data, std::size_t bytes) noexcept;
 
-/// An allocator for std::vector: cache-line aligned, from the pool in use.
+/// An allocator for std::vector: take_buffer() and return_buffer(), aligned to a cache line.
 template <typename T>
 struct AlignedAllocator {
   using value_type = T;
@@ -65,7 +65,7 @@ struct AlignedAllocator {
   friend bool operator==(const AlignedAllocator&, const AlignedAllocator&) { return true; }
 };
 
-/// The same, with new elements uninitialised.
+/// An AlignedAllocator that leaves elements without an initial value uninitialised.
 template <typename T>
 struct UnwrittenAllocator : AlignedAllocator<T> {
   UnwrittenAllocator() = default;
@@ -77,7 +77,7 @@ struct UnwrittenAllocator : AlignedAllocator<T> {
   }
 };
 
-/// A buffer from take_buffer, returned at the end of its scope.
+/// Memory from take_buffer() that is returned when the object is destroyed.
 class PooledBuffer {
  public:
   explicit PooledBuffer(std::size_t bytes) : data_(take_buffer(bytes), {bytes}) {}

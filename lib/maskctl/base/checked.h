@@ -1,4 +1,4 @@
-// Arithmetic on sizes that come from files or arguments.
+// Arithmetic that detects overflow, for sizes that come from files or arguments.
 #pragma once
 
 #include <cstdint>
@@ -9,7 +9,7 @@
 
 namespace maskctl {
 
-/// Nothing when the product does not fit.
+/// The product; nothing when it overflows.
 constexpr std::optional<Index> checked_mul(Index a, Index b) {
   Index out = 0;
   if (__builtin_mul_overflow(a, b, &out)) return std::nullopt;
@@ -22,8 +22,8 @@ constexpr std::optional<Index> checked_add(Index a, Index b) {
   return out;
 }
 
-/// Product of extents. A zero extent does not hide an overflow of the others: (0, 2^63-1, 2^63-1)
-/// gives nothing. Negative extents give nothing.
+/// The product of the extents of a shape; nothing when it overflows or an extent is negative. A
+/// zero extent does not hide an overflow of the others: (0, 2^63-1, 2^63-1) gives nothing.
 constexpr std::optional<Index> checked_product(std::span<const Index> extents) {
   Index product = 1;
   bool zero = false;

@@ -1,4 +1,4 @@
-// The one exception of the library, and what a caller can do about it.
+// The only exception type of the library, and the remedies it suggests to callers.
 #pragma once
 
 #include <cstdint>
@@ -22,20 +22,20 @@ enum class Errc {
   kCancelled
 };
 
-/// What a caller can do about an error or a finding. How to ask for it differs between front ends
-/// (an argument, an option, a button), so each has its own words for it and the library has none.
+/// Something a caller can do about an error or a finding. Front ends offer it in different ways (an
+/// argument, an option, a button), so each words it for itself; the library only names the kind.
 struct Remedy {
   enum Kind : std::uint8_t {
     kNone,
-    kRaiseMemoryLimit,  // max_bytes
+    kRaiseMemoryLimit,  // max_bytes of the call that failed
     kSliceMask,
-    kReadFromFile,  // instead of a pipe
+    kReadFromFile,  // read from a file instead of a pipe
     kWriteToFile,
-    kNameOutput,  // instead of a terminal
+    kNameOutput,  // name an output other than the terminal
     kOverwrite,
     kReadAs,            // the argument names the kind of array, such as "segments"
     kReadZeroAsOpen,    // keep_value_is_zero
-    kReadZeroAsClosed,  // without keep_value_is_zero
+    kReadZeroAsClosed,  // without keep_value_is_zero, the default
     kSetClosedBelow,
     kSetPadIdToZero,
     kGiveShape,
@@ -43,16 +43,16 @@ struct Remedy {
     kGiveDocuments,
     kWriteAs,  // the argument names the kind of array
     kAssumeCausal,
-    kUseSemantics,  // the argument names whose
-    kChooseArray,   // of those that the message lists
+    kUseSemantics,  // the argument names the library whose rules are meant
+    kChooseArray,   // one of the arrays that the message lists
   };
 
   Kind kind = kNone;
-  std::string_view argument = {};  // text that lives as long as the program
+  std::string_view argument = {};  // must live as long as the program, such as a literal
 };
 
-/// Bad input or a failed environment. The message is one lower-case line without a full stop: what
-/// was seen and what was expected; the remedies, each of which helps, say how to fix it. A negative
+/// Bad input, or a failure of the system. The message is one line that starts in lower case and has
+/// no full stop: what was found and what was expected. Each remedy is enough by itself. A negative
 /// answer (two masks differ) is a value, never an Error.
 class Error : public std::runtime_error {
  public:
@@ -62,7 +62,7 @@ class Error : public std::runtime_error {
   Errc code() const { return code_; }
   std::span<const Remedy> remedies() const { return remedies_; }
 
-  /// The same with "SOURCE: " in front of the message.
+  /// The same error with "SOURCE: " in front of its message.
   Error within(const std::string& source) const {
     return {code_, source + ": " + what(), remedies_};
   }

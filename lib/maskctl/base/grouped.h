@@ -1,4 +1,4 @@
-// How counts are written for people; JSON and arrays have plain digits.
+// Counts as people read them, with digits in groups of three. JSON and arrays have plain digits.
 #pragma once
 
 #include <string>
@@ -7,7 +7,7 @@
 
 namespace maskctl {
 
-/// "12,345,678"; numbers of up to four digits as they are.
+/// "12,345,678"; numbers of up to four digits have no comma: "1234".
 std::string grouped(Index n);
 
 }  // namespace maskctl

@@ -1,4 +1,4 @@
-// Programs and modules of maskctl's own, which the library starts or loads where they are needed.
+// maskctl's helper programs and modules, which the library starts or loads on demand.
 #pragma once
 
 #include <optional>
@@ -6,8 +6,8 @@
 
 namespace maskctl {
 
-/// The path of a helper: beside the running program, in ../libexec/maskctl or ../app from there, or
-/// in helper_folder(). Nothing if it is in none of them.
+/// The path of a helper, or nothing if it is not found. Looks in the folder of the running program,
+/// in ../libexec/maskctl and ../app from there, and in helper_folder(), in this order.
 std::optional<std::string> find_helper_file(const std::string& name);
 
 /// The folder in which an installation keeps its helpers.

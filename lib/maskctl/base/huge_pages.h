@@ -1,4 +1,4 @@
-// Huge pages, so that large storage does not fault once for every 4 KiB.
+// Huge pages for large storage: with pages of 4 KiB, every page costs a fault when first written.
 #pragma once
 
 #include <cstddef>
@@ -8,12 +8,12 @@ namespace maskctl {
 
 inline constexpr std::size_t kHugePage = std::size_t{2} << 20;
 
-/// Advises the kernel to use huge pages for [data, data + bytes), if that is large and not yet
-/// written: with small pages, most of the time it takes to fill a large array goes into page
-/// faults.
+/// Advises the kernel to use huge pages for [data, data + bytes) if the range is large. Call it
+/// before the first write: with small pages, page faults take most of the time of filling a large
+/// array.
 void ask_for_huge_pages(void* data, std::size_t bytes);
 
-/// Reserves room for `size` elements of an empty vector, in huge pages if that is large.
+/// Reserves room for `size` elements of an empty vector, with huge pages if that is large.
 template <typename T>
 void reserve_huge(std::vector<T>& vector, std::size_t size) {
   vector.reserve(size);

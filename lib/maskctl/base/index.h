@@ -1,4 +1,4 @@
-// The integer of every count, extent and position, and half-open ranges of it.
+// The integer type of every count, extent and position, and half-open ranges of it.
 #pragma once
 
 #include <algorithm>
@@ -9,7 +9,8 @@ namespace maskctl {
 
 using Index = std::int64_t;
 
-/// Casts n, which must not be negative, for subscripts and sizes of the standard library.
+/// Converts n, which must not be negative, to the type of subscripts and sizes in the standard
+/// library.
 constexpr std::size_t as_size(Index n) { return static_cast<std::size_t>(n); }
 
 /// Half open: [begin, end). Empty when end <= begin.
@@ -27,7 +28,7 @@ constexpr Range intersect(Range a, Range b) {
   return {std::max(a.begin, b.begin), std::min(a.end, b.end)};
 }
 
-/// The smallest range around both; an empty one adds nothing.
+/// The smallest range that contains both; empty ranges are ignored.
 constexpr Range hull(Range a, Range b) {
   if (a.empty() || b.empty()) return a.empty() ? b : a;
   return {std::min(a.begin, b.begin), std::max(a.end, b.end)};
@@ -35,7 +36,7 @@ constexpr Range hull(Range a, Range b) {
 
 constexpr Index ceil_div(Index n, Index d) { return n / d + (n % d > 0); }
 
-/// Rounds towards minus infinity, unlike `/`. d > 0.
+/// The quotient n / d rounded towards minus infinity; `/` rounds towards zero. d > 0.
 constexpr Index floor_div(Index n, Index d) { return n / d - (n % d < 0); }
 
 }  // namespace maskctl

@@ -18,8 +18,9 @@ std::uint32_t checked_seed(std::int64_t seed) {
   return static_cast<std::uint32_t>(seed);
 }
 
-/// Binomial(1, p) by inversion, p <= 0.5, in the order of operations of NumPy's legacy stream: the
-/// last bit of each product decides where a uniform falls.
+/// Binomial(1, p) by inversion, p <= 0.5. The products are computed in the same order as in NumPy's
+/// legacy stream, because a difference in the last bit could change which outcome a random number
+/// gives.
 /// Source: numpy/random/src/distributions/distributions.c, random_binomial_inversion with n = 1.
 class Inversion {
  public:
@@ -35,7 +36,7 @@ class Inversion {
     double u = random.random_sample();
     while (u > mass) {
       ++x;
-      if (x > bound_) {  // rounding went past the last outcome: draw again
+      if (x > bound_) {  // possible only by rounding errors: start again
         x = 0;
         mass = none_;
         u = random.random_sample();
@@ -54,7 +55,7 @@ class Inversion {
 
 }  // namespace
 
-// std::mt19937 and NumPy both seed from one integer with Knuth's recurrence.
+// std::mt19937 and NumPy expand one integer seed to the state in the same way (Knuth's recurrence).
 NumpyRandomState::NumpyRandomState(std::int64_t seed) : engine_(checked_seed(seed)) {}
 
 double NumpyRandomState::random_sample() {

@@ -1,4 +1,4 @@
-// Makes text from files safe for messages.
+// Text from files, made safe to print in messages.
 #pragma once
 
 #include <algorithm>
@@ -8,8 +8,9 @@
 
 namespace maskctl {
 
-/// Control characters (C0, DEL and the UTF-8 form of C1, which move cursors and recolour terminals)
-/// become '?'; text of more than `max_length` bytes is cut and ends in "...".
+/// Replaces control characters by '?': C0, DEL and the UTF-8 form of C1, which could move the
+/// cursor or change the colours of a terminal. Text of more than `max_length` bytes is cut and ends
+/// in "...".
 inline std::string printable(std::string_view text, std::size_t max_length = 80) {
   const bool cut = text.size() > max_length;
   std::string out(text.substr(0, max_length));
@@ -23,7 +24,7 @@ inline std::string printable(std::string_view text, std::size_t max_length = 80)
   return out;
 }
 
-/// "mask, seg, lens": the first names of a list from a file.
+/// At most 20 names from a file, made printable and joined: "mask, seg, lens".
 inline std::string printable_list(const std::vector<std::string>& names) {
   constexpr std::size_t kShown = 20;
   std::string out;

@@ -1,4 +1,4 @@
-// Numbers as ranges, and ranges as text: both ends included, as options are written.
+// Lists of ranges, and ranges as text. In texts, as in options, both ends are included: "0-3".
 #pragma once
 
 #include <cstddef>
@@ -12,18 +12,19 @@
 
 namespace maskctl {
 
-/// Adds a range behind all others, joined to the last one where they touch.
+/// Appends a range that begins at or after the end of the last one; if it begins exactly there, the
+/// last one is extended instead.
 void append_range(std::vector<Range>& ranges, Range next);
-/// The ranges that ascending numbers fill.
+/// The ranges that ascending numbers form: 0, 1, 2, 7 gives [0, 3) and [7, 8).
 std::vector<Range> ranges_of(std::span<const Index> numbers);
 
-/// "3", "0-3".
+/// [3, 4) gives "3" and [0, 4) gives "0-3".
 std::string range_text(Range range);
-/// "0-3+7", as in an option.
+/// The ranges in the notation of options: "0-3+7".
 std::string ranges_text(std::span<const Range> ranges);
 
-/// In a sentence: "query 3", "queries 0-3, 7". `many` is needed where the plural is not `one` and
-/// an s. Lists at most `most` ranges, then "and 2 more".
+/// The ranges in words: "query 3", "queries 0-3, 7". `many` is the plural; it may be left out where
+/// that is `one` with an s. After `most` ranges the text ends in "and 2 more".
 std::string range_words(std::span<const Range> ranges, std::string_view one,
                         std::string_view many = {},
                         std::size_t most = std::numeric_limits<std::size_t>::max());

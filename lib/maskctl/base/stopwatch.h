@@ -1,11 +1,11 @@
-// How long something takes.
+// Measures elapsed time.
 #pragma once
 
 #include <chrono>
 
 namespace maskctl {
 
-/// Runs from its construction.
+/// Starts when it is constructed.
 class Stopwatch {
  public:
   double seconds() const {

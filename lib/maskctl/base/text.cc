@@ -29,7 +29,8 @@ constexpr Suffix kSuffixes[] = {
     {"Ki", 1 << 10}, {"Mi", 1 << 20}, {"Gi", 1 << 30},
 };
 
-/// The digits without underscores; nothing when an underscore is not between digits.
+/// The text without its underscores. Nothing if other characters than digits and underscores occur,
+/// or an underscore that is not between two digits.
 std::optional<std::string> digits_of(std::string_view text) {
   std::string out;
   for (std::size_t i = 0; i < text.size(); ++i) {

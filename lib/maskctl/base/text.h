@@ -1,4 +1,4 @@
-// Text to parts and to numbers, and numbers with their noun.
+// Splitting text, reading numbers from it, and counts with their noun.
 #pragma once
 
 #include <charconv>
@@ -14,12 +14,12 @@ namespace maskctl {
 
 inline bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
-/// The parts of the text between the marks, in order, empty ones too: one more than there are
-/// marks. They are views of `text`.
+/// Splits the text at each `mark`. Empty parts are kept, so there is one part more than marks. The
+/// parts are views of `text`.
 std::vector<std::string_view> split(std::string_view text, char mark);
 
 /// The number that the whole text spells, as std::from_chars reads it: no spaces, no '+' in front,
-/// no locale. Nothing for any other text, and for a number that T cannot hold.
+/// no locale. Nothing if the text is not a number or T cannot hold it.
 template <typename T>
 std::optional<T> number_from(std::string_view text) {
   T value{};
@@ -29,12 +29,13 @@ std::optional<T> number_from(std::string_view text) {
   return value;
 }
 
-/// The whole number that the text spells in one of the ways in which people write large ones:
-/// "1_000_000", "1e6", "64k", "2M" (k, M, G: powers of ten), "128Ki", "1Mi" (powers of two). Digits
-/// alone are such a text. Nothing for any other text, and for a number that Index cannot hold.
+/// The whole number that a text spells: digits alone, or one of the forms in which people write
+/// large numbers: "1_000_000", "1e6", "64k", "2M" (k, M, G: powers of ten), "128Ki", "1Mi" (powers
+/// of two). Nothing for any other text, and for a number that Index cannot hold.
 std::optional<Index> whole_number_from(std::string_view text);
 
-/// "1 query", "0 queries", "2 cells"; `many` is needed where the plural is not `one` and an s.
+/// A count with its noun: "1 query", "0 queries", "2 cells". `many` is the plural; it may be left
+/// out where that is `one` with an s.
 std::string counted(Index n, std::string_view one, std::string_view many = {});
 
 }  // namespace maskctl

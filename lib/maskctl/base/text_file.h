@@ -1,4 +1,4 @@
-// The whole of a text file.
+// Reads a whole text file.
 #pragma once
 
 #include <string>
@@ -7,9 +7,9 @@
 
 namespace maskctl {
 
-/// The text of a file or a pipe, without a byte-order mark. `what` stands in messages, such as "the
-/// pipeline". Throws Error(kIo) for what cannot be read, Error(kLimit) for more bytes than `most`,
-/// of which it reads no more.
+/// The text of a file or a pipe, without a byte-order mark. `what` names the text in messages, such
+/// as "the pipeline". Throws Error(kIo) if it cannot be read and Error(kLimit) if it has more than
+/// `most` bytes; it stops reading there.
 std::string read_text_file(const std::string& path, Index most, const std::string& what);
 
 }  // namespace maskctl

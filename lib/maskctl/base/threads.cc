@@ -1,4 +1,4 @@
-// A team of threads that lasts as long as the process.
+// A pool of threads that lives as long as the process.
 #include "maskctl/base/threads.h"
 
 #include <pthread.h>
@@ -20,18 +20,20 @@ namespace {
 std::atomic<int> requested{0};
 thread_local bool inside_task = false;
 
-/// One call of parallel_for: each thread that takes part draws task numbers until none is left.
+/// One call of parallel_for. Each thread that works on it takes the next task number until none is
+/// left.
 struct Job {
   Job(Index count, const std::function<void(Index)>& f, Index helpers)
       : tasks(count), task(f), wanted(helpers) {}
 
   const Index tasks;
   const std::function<void(Index)>& task;
-  const WorkLimits limits = WorkScope::current();  // those of the caller
+  const WorkLimits limits = WorkScope::current();  // of the calling thread
   std::atomic<Index> next{0};
   std::mutex mutex;
   std::exception_ptr failure;
-  // Both guarded by the team's mutex: how many more helpers may join, and how many are at work.
+  // Both are guarded by the mutex of the team: how many more helpers may join, and how many are
+  // working now.
   Index wanted, active = 0;
 
   void work() {
@@ -51,9 +53,9 @@ struct Job {
   }
 };
 
-/// Helpers sleep between jobs, which is cheaper than starting new threads. A caller begins at once
-/// and never waits for helpers that have not arrived: a short job is finished before one wakes, and
-/// a job gets done even when no helper can come.
+/// The helper threads. They sleep between jobs, which is cheaper than starting new threads. The
+/// caller starts working at once and waits only for helpers that have joined: a short job is
+/// finished before any helper wakes, and a job gets done even when no helper is free.
 class Team {
  public:
   void run(Job& job) {
@@ -70,7 +72,8 @@ class Team {
     try {
       for (; helpers_ < job.wanted; ++helpers_) std::thread([this] { help(); }).detach();
     } catch (const std::system_error&) {
-      // The system starts no more threads: the existing ones, or the caller alone, do the job.
+      // The system refuses to start more threads: the job runs on the existing ones, or on the
+      // caller alone.
     }
     open_.push_back(&job);
     for (Index i = 0; i < job.wanted; ++i) invited_.notify_one();
@@ -92,13 +95,13 @@ class Team {
 
   std::mutex mutex_;
   std::condition_variable invited_, left_;
-  std::list<Job*> open_;  // jobs that want helpers
+  std::list<Job*> open_;  // jobs that more helpers may join
   Index helpers_ = 0;
 };
 
-/// Never destroyed: its helpers sleep until the process ends. A forked child has none of these
-/// helpers and gets a team of its own; the old locks and conditions wait for threads that no longer
-/// exist.
+/// The team is never destroyed: its helpers sleep until the process ends. A forked child has none
+/// of the helper threads, so it gets a new team; the locks of the old one may be held by threads
+/// that no longer exist.
 Team& team() {
   static Team* instance = [] {
     pthread_atfork(nullptr, nullptr, [] { instance = new Team; });
@@ -115,7 +118,8 @@ int threads() {
   if (const int count = WorkScope::threads(); count > 0) return count;
   const int count = requested;
   if (count > 0) return count;
-  // Cached: the answer comes from a system file, and even the smallest combination needs it.
+  // Cached: the number comes from a system file, which is slow to read, and is needed for every
+  // operation, however small.
   static const unsigned cores = std::thread::hardware_concurrency();
   return cores == 0 ? 1 : static_cast<int>(cores);
 }

@@ -1,4 +1,4 @@
-// Threefry-2x32 and the two streams that JAX builds on it.
+// Threefry-2x32 and the two kinds of random streams that JAX derives from it.
 #include "maskctl/base/threefry.h"
 
 #include <limits>

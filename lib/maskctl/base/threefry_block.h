@@ -8,16 +8,17 @@
 
 namespace maskctl::threefry {
 
-inline constexpr std::uint32_t kParity = 0x1BD11BDA;  // from the Skein key schedule
+inline constexpr std::uint32_t kParity = 0x1BD11BDA;  // constant of the key schedule
 
-/// The same word of several blocks; loops over the lanes become vector instructions.
+/// The same word of kLanes blocks. Loops over the lanes become vector instructions.
 template <int kLanes>
 struct Lanes {
   std::uint32_t v[kLanes];
 };
 
-// All always inlined, also into callers that are compiled for wider vectors; an ordinary function
-// would not be. Constant expressions can run on GPUs.
+// All functions here are always inlined, so that callers compiled for wider vectors get their own
+// code; an ordinary function would be compiled once for the baseline. They are constexpr so that
+// GPU code can call them.
 
 template <int kRotate, int kLanes>
 [[gnu::always_inline]] constexpr void round(Lanes<kLanes>& a, Lanes<kLanes>& b) {

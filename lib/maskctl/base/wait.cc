@@ -12,8 +12,9 @@ namespace maskctl {
 
 bool wait_ready(int fd, short events, Index milliseconds) {
   using Clock = std::chrono::steady_clock;
-  constexpr Index kSlice = 20;  // milliseconds within which a stop request is seen
-  if (milliseconds < 0 && !WorkScope::stop()) return true;  // the read or write that follows waits
+  constexpr Index kSlice = 20;  // milliseconds between two checks for a stop request
+  // Nothing can end the wait early: let read or write wait.
+  if (milliseconds < 0 && !WorkScope::stop()) return true;
   const auto start = Clock::now();
   for (;;) {
     throw_if_stopped();

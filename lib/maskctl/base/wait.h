@@ -1,4 +1,4 @@
-// Waiting for a descriptor in a way that a stop request can end.
+// Waiting for a file descriptor, with an end when the work is asked to stop.
 #pragma once
 
 #include "maskctl/base/index.h"
@@ -6,8 +6,8 @@
 namespace maskctl {
 
 /// Waits until a descriptor is ready for `events` (POLLIN, POLLOUT), or until its other end is
-/// gone, as the next read or write tells. Returns false when `milliseconds` have passed; -1 waits
-/// for ever. Throws Error(kCancelled) soon after a stop request of the current scope.
+/// closed, which the next read or write will report. Returns false after `milliseconds`; -1 waits
+/// without limit. Throws Error(kCancelled) soon after a stop request of the current scope.
 bool wait_ready(int fd, short events, Index milliseconds = -1);
 
 }  // namespace maskctl

@@ -1,4 +1,4 @@
-// What the work of one call may use: threads, spare memory, and how it is told to stop.
+// What the work of one call may use: threads, a buffer pool, and a token that asks it to stop.
 #pragma once
 
 #include <optional>
@@ -8,17 +8,18 @@ namespace maskctl {
 
 class BufferPool;
 
-/// Limits of a piece of work. A limit left out is that of the enclosing scope, or of the process.
+/// Limits for some work. A limit that is not set is that of the enclosing WorkScope, or else that
+/// of the process.
 struct WorkLimits {
-  int threads = 0;             // 0: left out
-  BufferPool* pool = nullptr;  // where large buffers come from and go back to
-  std::stop_token stop = {};   // parallel_for and throw_if_stopped heed it
+  int threads = 0;             // 0: not set
+  BufferPool* pool = nullptr;  // for large buffers; null: not set
+  std::stop_token stop = {};   // checked by parallel_for and throw_if_stopped
 
   bool sets_any() const { return threads > 0 || pool || stop.stop_possible(); }
 };
 
-/// Sets the limits of everything this thread does until the end of the scope, tasks of
-/// parallel_for on other threads included. Scopes nest; two threads can have different limits at
+/// Sets the limits of everything that this thread does until the end of the scope, including tasks
+/// of parallel_for that run on other threads. Scopes nest; two threads can have different limits at
 /// the same time.
 class WorkScope {
  public:
@@ -31,11 +32,11 @@ class WorkScope {
   WorkScope(const WorkScope&) = delete;
   WorkScope& operator=(const WorkScope&) = delete;
 
-  // The limits of the innermost scope; outside of any scope, all are left out.
+  // The limits of the innermost scope; outside of all scopes, none is set.
   static WorkLimits current();
   static int threads();
   static BufferPool* pool();
-  static const std::stop_token* stop();  // null when nobody can ask to stop
+  static const std::stop_token* stop();  // null when no stop can be requested
 
  private:
   void enter(const WorkLimits& limits);
@@ -48,9 +49,9 @@ class WorkScope {
 /// Throws Error(kCancelled) when the current scope has been asked to stop.
 void throw_if_stopped();
 
-/// The same for the passes of a loop, at the cost of one read of memory: StopPoll poll; for (...)
-/// { poll(); ... }. A pass should take 10 ms at most. Not to be kept beyond the current scope, nor
-/// given to other threads.
+/// throw_if_stopped() for loops, at the cost of one read of memory: StopPoll poll; for (...) {
+/// poll(); ... }. An iteration should take 10 ms at most. Use the object only in the scope and the
+/// thread that made it.
 class StopPoll {
  public:
   StopPoll() : stop_(WorkScope::stop()) {}
@@ -59,7 +60,7 @@ class StopPoll {
   }
 
  private:
-  const std::stop_token* stop_;  // null when nobody can ask
+  const std::stop_token* stop_;  // null when no stop can be requested
 };
 
 }  // namespace maskctl

@@ -47,7 +47,7 @@ bool is_file(Expect expect) {
   return expect == Expect::kDrawing || expect == Expect::kStats || expect == Expect::kArray;
 }
 
-/// The content that a golden file of text should have.
+/// The text that a golden file of a drawing or of statistics should have for this mask.
 std::string text_of(const GoldenEntry& entry, const Expected& expected, const Mask& mask) {
   return expected.expect == Expect::kDrawing ? drawing_of(entry, mask) : golden_stats(mask);
 }
@@ -61,7 +61,7 @@ void write_array_file(const std::string& file, const Mask& mask) {
   write_mask(file, mask, options);
 }
 
-/// Turns "dir/mask.npy" into "dir/mask.new.npy".
+/// The name of the file for the new version: "dir/mask.new.npy" for "dir/mask.npy".
 std::string new_name(const std::string& file) {
   const std::filesystem::path path(file);
   const std::string name = path.stem().string() + ".new" + path.extension().string();
@@ -83,7 +83,7 @@ std::string line_at(const std::string& text, std::size_t number) {
   return text.substr(begin, text.find('\n', begin) - begin);
 }
 
-/// Shows the first line that differs, from both texts.
+/// The first line in which the two texts differ, from both of them.
 std::string lines_detail(const std::string& want, const std::string& have) {
   std::size_t line = 0, at = 0;
   while (at < want.size() && at < have.size() && want[at] == have[at]) {
@@ -93,9 +93,9 @@ std::string lines_detail(const std::string& want, const std::string& have) {
                      line_at(have, line));
 }
 
-constexpr std::size_t kDiffLines = 3;  // counts, first cell, cause
+constexpr std::size_t kDiffLines = 3;  // lines of diff_detail(): counts, first cell, cause
 
-/// The words of `diff`, and a drawing.
+/// What `diff` says about the two masks, and a drawing of the difference.
 std::string diff_detail(const Mask& want, const Mask& have, const MaskDiff& found) {
   std::string out = fmt::format("{} only in the golden mask (A), {} only in this one (B)\n",
                                 counted(found.only_a, "cell"), grouped(found.only_b));
@@ -112,7 +112,8 @@ std::string diff_detail(const Mask& want, const Mask& have, const MaskDiff& foun
   return out + draw_text({.panels = {panel}}, drawing_options());
 }
 
-/// The first `cause_lines` lines of `detail` say how it differs.
+/// A result that says that the mask differs. Its cause is the first `cause_lines` lines of
+/// `detail`.
 GoldenResult differs(std::string message, std::string detail, std::size_t cause_lines = 4) {
   std::string cause;
   std::size_t begin = 0;
@@ -134,7 +135,8 @@ GoldenResult check_text(const GoldenEntry& entry, const Expected& expected, cons
   return differs(fmt::format("{} differs", expected.value), lines_detail(want, have));
 }
 
-/// How the mask differs from the one that was wanted; passed if it does not.
+/// Compares the mask with the wanted one: passed if they are equal, else the result says how they
+/// differ.
 GoldenResult compared(const std::string& message, const Mask& want, const Mask& mask) {
   if (!same_shape(want, mask)) {
     return differs(message,
@@ -145,7 +147,8 @@ GoldenResult compared(const std::string& message, const Mask& want, const Mask& 
   return differs(message, diff_detail(want, mask, found), kDiffLines);
 }
 
-/// The mask that the digest was taken of, if the record still has it.
+/// The mask of which the digest was taken, if its cells are recorded. Throws if they do not match
+/// the digest.
 std::optional<Mask> mask_of_digest(const GoldenRecord& record, const std::string& digest) {
   std::optional<Mask> out = recorded_mask(record);
   if (out && content_digest(*out) != digest) {
@@ -154,7 +157,8 @@ std::optional<Mask> mask_of_digest(const GoldenRecord& record, const std::string
   return out;
 }
 
-/// What is known of the mask that a digest was taken of, where the cells are not kept.
+/// Text that compares the recorded shape and count with those of the mask, for records without
+/// cells.
 std::string shape_and_count(const GoldenRecord& was, const Mask& mask) {
   const auto& [batch, heads, queries, keys] = was.shape;
   return fmt::format(
@@ -234,7 +238,8 @@ void append(std::string& text, const std::string& more) {
   text += more;
 }
 
-/// An empty mask where only a kernel is judged, which reads the mask itself.
+/// The mask of the entry. If the entry only has a verdict about a kernel, an empty mask, because
+/// context.verdict reads the mask itself.
 Mask mask_of(const GoldenEntry& entry, const GoldenContext& context) {
   const bool judged_only = entry.expected.size() == 1 && entry.find(Expect::kVerdict);
   return judged_only ? Mask() : context.load(entry);
@@ -252,7 +257,7 @@ GoldenResult checked(const GoldenEntry& entry, const Mask& mask, const GoldenCon
   return out;
 }
 
-/// False for a record beside a digest that is missing, or is not of the mask.
+/// False if the entry has a digest, but its record is missing or is not that of the mask.
 bool is_recorded(const GoldenEntry& entry, const Mask& mask) {
   const Expected* digest = entry.find(Expect::kSha256);
   if (!digest) return true;

@@ -1,4 +1,4 @@
-// Golden masks: what a mask once was, and whether it still is the same.
+// Golden masks: checks that a mask is still what it was when it was recorded.
 #pragma once
 
 #include <functional>
@@ -16,41 +16,43 @@ namespace maskctl {
 struct GoldenResult {
   enum class Status : std::uint8_t { kPassed, kDiffers, kError };
   Status status = Status::kPassed;
-  std::string message;  // one line; empty when passed
-  std::string cause;    // one line: how it differs, for annotations; may be empty
-  std::string detail;   // lines: how many cells, the cause, a drawing; may be empty
+  std::string message;  // one line; empty if passed
+  std::string cause;    // one line for annotations: how it differs; may be empty
+  std::string detail;   // several lines: number of cells, cause, drawing; may be empty
 };
 
 struct GoldenContext {
-  /// Makes the mask of an entry, with its transforms. What it throws becomes the entry's error.
+  /// Makes the mask of an entry, including its transforms. If it throws, the entry fails with that
+  /// error.
   std::function<Mask(const GoldenEntry&)> load;
-  /// Loads the mask of the file in `array`.
+  /// Loads the mask that a golden `array` file holds.
   std::function<Mask(const std::string& file)> load_array;
-  /// Evaluates the expectations of `holds`.
+  /// Checks the expectations listed in `holds`.
   std::function<std::vector<ExpectationResult>(const GoldenEntry&, const Mask&,
                                                const std::vector<std::string>& holds)>
       expectations;
-  /// Checks whether the recorded run of a kernel obeys the mask of the entry (kVerdict).
+  /// Checks whether the recorded run of a kernel used the mask of the entry (kVerdict).
   std::function<GoldenResult(const GoldenEntry&)> verdict;
-  /// The line for an error, with its remedies in the words of a manifest.
+  /// The text of an error, one line, whose remedies are worded for manifests.
   std::function<std::string(const Error&)> message;
-  /// Keep, next to a golden file that the current mask does not match, that mask as FILE.new before
-  /// the suffix (mask.new.npy), and remove it where it does match.
+  /// True: when a mask does not match its golden file, write it beside that file, with ".new"
+  /// before the suffix (mask.new.npy); when it matches, remove such a file.
   bool write_new = false;
 };
 
-/// Compares one entry with all that it is expected to be. Errors are reported in the result; throws
-/// only std::bad_alloc.
+/// Checks everything that an entry expects of its mask. Errors are reported in the result; only
+/// std::bad_alloc is thrown.
 GoldenResult check_golden(const GoldenEntry& entry, const GoldenContext& context);
 
-/// True if update_golden() has something to write: a file, a digest or the record beside a digest.
-/// Throws whatever loading throws, and Error(kInvalidArgument) for expectations and verdicts that
-/// do not hold, as writing cannot make them hold.
+/// True if update_golden() would change a file, a digest or a record of a digest. Throws whatever
+/// loading throws, and Error(kInvalidArgument) for an expectation or a verdict that does not hold,
+/// because an update cannot change that.
 bool is_outdated(const GoldenEntry& entry, const GoldenContext& context);
-/// Writes the golden files of an entry; returns what to put into the manifest, if it has a digest.
+/// Writes the golden files of an entry. If it has a digest, returns the value to write into the
+/// manifest.
 std::optional<GoldenValue> update_golden(const GoldenEntry& entry, const GoldenContext& context);
 
-/// The figures that `stats` compares, as JSON with one key per line.
+/// The numbers that the expectation `stats` compares, as JSON with one key per line.
 std::string golden_stats(const Mask& mask);
 
 }  // namespace maskctl

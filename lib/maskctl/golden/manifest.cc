@@ -1,11 +1,12 @@
-// The only file that includes toml++, header-only: nothing is linked, nothing is loaded at start.
+// Parses manifests. This is the only file that includes toml++, which is header-only: nothing is
+// linked or loaded at start.
 #include "maskctl/golden/manifest.h"
 
 #include <fmt/format.h>
 
-// In release builds toml++ tells the compiler that its assertions hold. Hostile files break one of
-// them (a key that starts with a character that no key may have), which would be undefined
-// behaviour. Without NDEBUG nothing is assumed, and the parser reports such a key as an error.
+// In release builds, toml++ lets the compiler assume that its assertions hold. A malicious file can
+// break one of them, with a key that starts with a character not allowed in keys, and cause
+// undefined behaviour. With NDEBUG undefined nothing is assumed, and the parser reports an error.
 #pragma push_macro("NDEBUG")
 #undef NDEBUG
 #define TOML_ASSERT(expr) static_cast<void>(0)
@@ -43,7 +44,7 @@ TextRegion region_of(const toml::node& node) {
           static_cast<Index>(at.end.line), static_cast<Index>(at.end.column)};
 }
 
-/// Reads one table; `path` starts every message.
+/// Reads one table of the manifest. `path` is at the start of every message.
 class Reader {
  public:
   Reader(const std::string& path, const toml::table& table) : path_(path), table_(table) {}
@@ -79,13 +80,13 @@ class Reader {
     return out;
   }
 
-  /// Where the value of a key stands.
+  /// The position of the value of a key in the text.
   TextRegion region(const char* key) const {
     const toml::node* node = table_.get(key);
     return node ? region_of(*node) : TextRegion{};
   }
 
-  /// The line of a key; 0 if it is absent.
+  /// The line of the value of a key; 0 if the key is absent.
   Index line(const char* key) const {
     const toml::node* node = table_.get(key);
     return node ? line_of(*node) : 0;
@@ -134,7 +135,7 @@ class Reader {
            fmt::format("key '{}': expected [B, H, Q, K], as [2, 1, 512, 512]", key));
   }
 
-  /// All keys, with their values written as on a command line.
+  /// All keys of the table with their values, written as on the command line.
   std::vector<std::pair<std::string, std::string>> words() const {
     std::vector<std::pair<std::string, std::string>> out;
     for (const auto& [key, node] : table_) {
@@ -269,8 +270,8 @@ GoldenEntry read_entry(const std::string& path, const toml::table& table) {
   return entry;
 }
 
-/// The position after the string that begins at `at`; it may have three quotes. An unterminated
-/// string ends with its line, or with the text.
+/// The position after the string that begins at `at`, with one quote or three. A string that is not
+/// closed ends with its line, or with three quotes at the end of the text.
 std::size_t past_string(std::string_view text, std::size_t at) {
   const char quote = text[at];
   const std::string triple(3, quote);
@@ -285,8 +286,8 @@ std::size_t past_string(std::string_view text, std::size_t at) {
   return text.size();
 }
 
-/// Refuses letters outside ASCII unless they are in strings or comments; for some others toml++ has
-/// undefined behaviour.
+/// Refuses characters outside ASCII, except in strings and comments: some of them lead to undefined
+/// behaviour in toml++.
 void refuse_stray_letters(const std::string& path, std::string_view text) {
   constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
   std::size_t at = text.starts_with(kByteOrderMark) ? kByteOrderMark.size() : 0;

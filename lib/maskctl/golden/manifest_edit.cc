@@ -1,4 +1,4 @@
-// Writes digests and records into the text of a manifest, which otherwise stays as it is.
+// Writes digests and records into the text of a manifest; everything else stays unchanged.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -8,7 +8,7 @@
 namespace maskctl {
 namespace {
 
-/// The byte at a line and a column of code points.
+/// The byte offset of a line and column; columns count code points.
 std::size_t byte_at(const std::string& text, Index line, Index column) {
   std::size_t at = 0;
   for (Index n = 1; n < line && at < text.size(); ++n) {
@@ -26,7 +26,7 @@ std::size_t byte_at(const std::string& text, Index line, Index column) {
 }
 
 struct Edit {
-  std::size_t begin = 0, end = 0;  // bytes of the old text
+  std::size_t begin = 0, end = 0;  // byte range in the old text
   std::string text;
 };
 
@@ -46,8 +46,8 @@ std::string record_text(const GoldenRecord& record) {
   return out + "] }";
 }
 
-/// The end of the line on which `key` begins and its value ends, if nothing but a comment follows:
-/// another key of the table may stand below. Nothing otherwise.
+/// The end of the line on which the value ends, if the line on which it begins starts with `key`
+/// and at most a comment follows the value: another key can be inserted below. Nothing otherwise.
 std::optional<std::size_t> end_of_line(const std::string& text, const TextRegion& value,
                                        std::string_view key) {
   const std::size_t begin = text.find_first_not_of(" \t", byte_at(text, value.begin_line, 1));
@@ -59,7 +59,8 @@ std::optional<std::size_t> end_of_line(const std::string& text, const TextRegion
   return alone ? std::optional(end) : std::nullopt;
 }
 
-/// Below what is expected, else below the source; nothing where both share their lines with others.
+/// The edit that inserts a record below `expect`, or else below `source`. None if both share their
+/// lines with other keys.
 std::vector<Edit> adding(const std::string& text, const GoldenEntry& entry,
                          const GoldenRecord& record) {
   auto at = end_of_line(text, entry.expect_region, "expect");

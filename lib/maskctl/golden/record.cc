@@ -21,14 +21,15 @@
 namespace maskctl {
 namespace {
 
-/// Rows or planes of more than that are not listed, nor read: a record is small.
+/// A record lists the rows of a mask only up to this number of rows, and of planes, because records
+/// should be small. Longer lists are refused when a record is read.
 constexpr Index kMostListed = Index{1} << 14;
 
 std::string plane_name(Index batch, Index head) {
   return fmt::format("batch {}, head {}", batch, head);
 }
 
-/// Refuses shapes that no record of ours has, before anything is allocated.
+/// Throws, before anything is allocated, for shapes that no record written here has.
 void check_planes(const std::array<Index, 4>& shape, Index most) {
   const auto planes = checked_mul(shape[0], shape[1]);
   if (planes && *planes <= most) return;
@@ -42,7 +43,7 @@ Mask from_pipeline(const std::array<Index, 4>& shape, const std::string& pipelin
   return maskctl::apply(open, load_chain(std::span(&pipeline, 1), {}));
 }
 
-/// The step that makes one cell what it is in the mask.
+/// The step, as text, that opens or closes one cell so that it is as in the mask.
 std::string cell_step(const Mask& mask, const Cell& cell) {
   const Plane& plane = *mask.plane(cell.batch, cell.head);
   const bool open = plane.count({cell.query, cell.query + 1}, {cell.key, cell.key + 1}) == 1;
@@ -51,8 +52,8 @@ std::string cell_step(const Mask& mask, const Cell& cell) {
   return mask.batch() > 1 ? fmt::format("batch:{}{{{}}}", cell.batch, out) : out;
 }
 
-/// The chain that gives exactly this mask, with steps for the cells that it misses, if one is found
-/// and can be written without arrays.
+/// A pipeline that gives exactly this mask: the steps that `recognise` finds, and a step for each
+/// cell in which those differ. Nothing if there is none, or if it needs arrays.
 std::optional<std::string> pipeline_of(const Mask& mask) {
   try {
     const Recognised found = recognise(mask);
@@ -66,16 +67,17 @@ std::optional<std::string> pipeline_of(const Mask& mask) {
         from_pipeline({mask.batch(), mask.heads(), mask.queries(), mask.keys()}, text);
     if (differing_cells(mask, again) == 0) return text;
   } catch (const Error& error) {
-    // Other errors say that the text is too large, or needs arrays that have no name.
+    // After any other error there is no pipeline to record: its text is too large, or it needs
+    // arrays, which have no name here.
     if (error.code() == Errc::kCancelled) throw;
   }
   return std::nullopt;
 }
 
-/// Lists the rows of planes until they take too much.
+/// Lists the rows of planes as lines of text, until there are too many bytes.
 class RowLister {
  public:
-  /// False once there is too much to list.
+  /// Returns false when there are too many bytes.
   bool add(std::string line) {
     bytes_ += line.size();
     lines_.push_back(std::move(line));
@@ -119,7 +121,7 @@ class RowLister {
   std::size_t bytes_ = 0;
 };
 
-/// Nothing when they take too much.
+/// The rows of a mask as text; nothing if they take too many bytes.
 std::vector<std::string> rows_of_mask(const Mask& mask) {
   const Index planes = mask.batch() * mask.heads();
   if (mask.queries() > kMostListed || planes > kMostListed) return {};
@@ -137,7 +139,7 @@ std::vector<std::string> rows_of_mask(const Mask& mask) {
   return out.take();
 }
 
-/// Reads the lines back.
+/// Builds a mask from the lines that RowLister writes.
 class RowReader {
  public:
   explicit RowReader(const GoldenRecord& record) : record_(record) {
@@ -178,7 +180,7 @@ class RowReader {
     at_ = plane;
     next_row_ = 0;
     runs_.clear();
-    offsets_ = {0, 0};  // list 0 is the row without keys
+    offsets_ = {0, 0};  // list 0 is for the rows that see no key
     refs_.assign(static_cast<std::size_t>(record_.shape[2]), RowRef{});
   }
 
@@ -187,7 +189,7 @@ class RowReader {
     at_.reset();
   }
 
-  /// The plane that "batch 0, head 1" names.
+  /// The index of the plane that a text such as "batch 0, head 1" names.
   std::size_t plane_at(std::string_view name, const std::string& line) const {
     const std::size_t comma = name.find(", head ");
     if (!name.starts_with("batch ") || comma == name.npos) refuse(line);
@@ -237,7 +239,7 @@ class RowReader {
 
   const GoldenRecord& record_;
   std::vector<PlanePtr> planes_;
-  std::optional<std::size_t> at_;  // the plane whose rows are read
+  std::optional<std::size_t> at_;  // the plane to which rows belong now
   Index next_row_ = 0;
   std::vector<Run> runs_;
   std::vector<Index> offsets_;

@@ -1,16 +1,16 @@
-// Reads and writes whole small text files; private to the golden layer.
+// Reads and writes small text files; private to the golden layer.
 #pragma once
 
 #include <string>
 
 namespace maskctl {
 
-/// Throws Error(kIo) when it cannot be read, Error(kLimit) above 16 MiB.
+/// Reads a whole file. Throws Error(kIo) when it cannot be read, Error(kLimit) above 16 MiB.
 std::string read_text_file(const std::string& path);
-/// Creates the folder of a file, and those above. Throws Error(kIo).
+/// Creates the folder that a file is in, with its parents. Throws Error(kIo).
 void make_folder_of(const std::string& file);
 bool file_exists(const std::string& path);
-/// Replaces the file, whole or not at all. Throws Error(kIo).
+/// Writes or replaces the file, whole or not at all. Throws Error(kIo).
 void write_text_file(const std::string& path, const std::string& text);
 
 }  // namespace maskctl

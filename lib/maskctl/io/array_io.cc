@@ -1,4 +1,4 @@
-// SOURCE and DEST texts to tensors and back.
+// Reads and writes tensors that SOURCE and DEST texts name.
 #include "maskctl/io/array_io.h"
 
 #include <fmt/format.h>
@@ -25,7 +25,7 @@ bool exists(std::string_view path) {
   return ::stat(std::string(path).c_str(), &info) == 0;
 }
 
-/// The first container format with a suffix of which `holds` is true, or null.
+/// The first container format that has a suffix for which holds(suffix) is true; null if none has.
 template <typename F>
 const FileFormat* find_container(const F& holds) {
   for (const FileFormat* format : kFileFormats) {
@@ -36,7 +36,8 @@ const FileFormat* find_container(const F& holds) {
   return nullptr;
 }
 
-/// The container that "f.npz:KEY" or "f.npz" names by its suffix.
+/// The file, array name and format of a text like "f.npz:KEY" or "f.npz". Nothing if the text does
+/// not name a container by its suffix.
 std::optional<DestName> container_name(std::string_view text) {
   std::size_t colon = std::string_view::npos;
   const FileFormat* format = find_container([&](std::string_view suffix) {
@@ -80,8 +81,8 @@ void check_options(const DestName& dest, const WriteOptions& options) {
   }
 }
 
-/// Suffixes of formats that are not written: a file name must not promise a format that it does not
-/// hold.
+/// Suffixes of formats in which arrays are never written. They are refused, because a file's name
+/// should not promise a format that its content does not have.
 constexpr std::array<std::string_view, 22> kUnwritten = {
     ".pt",    ".pth",  ".bin", ".ckpt", ".pkl", ".pickle", ".csv",  ".tsv",
     ".txt",   ".json", ".mat", ".gz",   ".zip", ".tar",    ".gguf", ".parquet",
@@ -97,7 +98,7 @@ void check_suffix(std::string_view path) {
   }
 }
 
-/// "4 GiB", "931.3 GiB".
+/// A number of bytes as text: "4 GiB", "931.3 GiB".
 std::string size_text(Index bytes) {
   static constexpr const char* kUnits[] = {"bytes", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"};
   double value = static_cast<double>(bytes);
@@ -106,7 +107,8 @@ std::string size_text(Index bytes) {
   return fmt::format("{:.4g} {}", value, kUnits[unit]);
 }
 
-/// Free bytes on the disk of `dest`; nothing for pipes.
+/// The number of free bytes on the disk to which `dest` is written; nothing if that is no regular
+/// file.
 std::optional<Index> free_bytes(const DestName& dest) {
   struct statvfs disk {};
   struct stat info {};
@@ -121,7 +123,8 @@ std::optional<Index> free_bytes(const DestName& dest) {
   return checked_mul(static_cast<Index>(disk.f_bavail), static_cast<Index>(disk.f_frsize));
 }
 
-/// Refuses before the first byte: a lazy mask is small, but its dense array may fill the disk.
+/// Throws if the array would exceed the limit or the free space, before anything is written: a lazy
+/// mask is small, but its dense array may fill the disk.
 void check_space(const DestName& dest, DType dtype, std::span<const Index> shape, Index max_bytes) {
   const auto elements = checked_product(shape);
   const auto bytes = elements ? checked_mul(*elements, size_bytes(dtype)) : std::nullopt;
@@ -149,7 +152,7 @@ std::string names_of(std::span<const ArrayStream> arrays) {
   return out;
 }
 
-/// An array of a format that is not written by parts.
+/// Collects the whole array in memory, for formats that cannot be written part by part.
 class HeldWriter final : public ArrayWriter {
  public:
   HeldWriter(DestName dest, ArraySpec array, const WriteOptions& options)
@@ -176,7 +179,7 @@ class HeldWriter final : public ArrayWriter {
   std::ptrdiff_t filled_ = 0;  // bytes
 };
 
-/// The name of a single array in a container.
+/// The name that a container gives to the array of `dest`.
 std::string key_in(const DestName& dest) { return dest.member.empty() ? "arr_0" : dest.member; }
 
 }  // namespace

@@ -1,4 +1,4 @@
-// Arrays by name: SOURCE and DEST texts to tensors and back.
+// Reads and writes arrays by name: SOURCE texts name arrays to read, DEST texts where to write.
 #pragma once
 
 #include <memory>
@@ -19,57 +19,61 @@ struct SourceName {
   std::string member;  // the key after the colon; empty when none was given
 };
 
-/// Splits "f.npz:KEY". An existing file with the whole text as its name wins; next the longest
-/// existing file before a colon; otherwise the text up to ".npz", ".safetensors" or ".h5". "-:KEY"
-/// is an array of a container on standard input.
+/// Splits "f.npz:KEY" into file and key. If a file has the whole text as its name, there is no key;
+/// else the longest part before a colon that names an existing file is the file; else the file ends
+/// with ".npz", ".safetensors" or ".h5". "-:KEY" is an array of a container on standard input.
 SourceName parse_source_name(std::string_view text);
 
-/// Reads "a.npy", "m.npz:KEY", "m.safetensors:NAME", a container with one array, or "-". The
-/// content decides, not the suffix. Notes (spare bytes) are appended to `notes`. Throws Error; its
-/// message starts with the name once: "m.npz: 3 arrays (mask, seg, lens), named as m.npz:mask".
+/// Reads the array that a SOURCE names: "a.npy", "m.npz:KEY", "m.safetensors:NAME", a container
+/// that has only one array, or "-". The format is recognised by the content, not by the suffix.
+/// Notes, such as one about spare bytes, are appended to `notes`. Throws Error whose message starts
+/// with the name: "m.npz: 3 arrays (mask, seg, lens), named as m.npz:mask".
 Tensor read_array(const std::string& source, const ReadOptions& options = {},
                   std::vector<std::string>* notes = nullptr);
 
-/// A file format of arrays (formats/formats.h).
+/// A file format for arrays (formats/formats.h).
 struct FileFormat;
 
 struct DestName {
   std::string path;          // "-" is standard output
   std::string member;        // the name in a container; empty when none was given
-  const FileFormat* format;  // as the suffix says
+  const FileFormat* format;  // the format that the suffix of `path` means
 
-  /// Whether files of the format hold several arrays.
+  /// True if files of the format hold several named arrays.
   bool is_container() const;
 };
-/// "m.npz", "m.npz:KEY", "m.safetensors:NAME", "m.h5:/GROUP/NAME" (or .hdf5, "::"); anything else,
-/// including "-", is an .npy.
+/// Splits a DEST into file, array name and format: "m.npz", "m.npz:KEY", "m.safetensors:NAME",
+/// "m.h5:/GROUP/NAME" (also with .hdf5, or with "::"). Everything else, including "-", is a .npy
+/// file.
 DestName parse_dest_name(std::string_view text);
 
-/// Starts an array at any DEST. Most formats are written as the data comes; an .npz, which needs
-/// checksums first, at the end. An array of a container without a key is "arr_0", as np.savez names
-/// it. Throws Error(kLimit), before anything is written, when the file would exceed max_bytes or
-/// the free space on the disk, or when the array must be held whole and exceeds max_bytes.
+/// Starts to write an array to any DEST. Most formats are written while the data comes; an .npz
+/// needs checksums first and is written at the end. In a container, an array without a key is
+/// called "arr_0", as in np.savez. Throws Error(kLimit) before anything is written if the file
+/// would exceed max_bytes or the free disk space, or if the whole array must be in memory and
+/// exceeds max_bytes.
 std::unique_ptr<ArrayWriter> array_writer(const std::string& dest, DType dtype,
                                           std::vector<Index> shape, const WriteOptions& options,
                                           Index max_bytes);
 
-/// Writes "a.npy" (and any other suffix), "m.npz" (key "arr_0"), "m.npz:KEY", "m.safetensors:NAME",
-/// or "-" (.npy). Throws Error(kInvalidArgument) for options.gzip when the format has no
-/// compression.
+/// Writes an array to "a.npy" (or a name with an unknown suffix), "m.npz" (as "arr_0"),
+/// "m.npz:KEY", "m.safetensors:NAME", or "-" (as .npy). Throws Error(kInvalidArgument) for
+/// options.gzip when the format has no compression.
 void write_array(const std::string& dest, const Tensor& tensor, const WriteOptions& options = {});
-/// The name in array.spec is not read.
+/// The same for an array whose elements are produced in pieces. Its name comes from `dest`;
+/// array.spec.name is ignored.
 void write_array(const std::string& dest, const ArrayStream& array,
                  const WriteOptions& options = {});
 
-/// Writes all arrays into one container at `dest`; their names are prefixed with "KEY/" when the
-/// DEST has a key. "-" is an .npz on standard output. Throws Error(kInvalidArgument) for a DEST
-/// that holds only one array.
+/// Writes all arrays into one container. If the DEST has a key, "KEY/" is put before their names.
+/// "-" is an .npz on standard output. Throws Error(kInvalidArgument) for a DEST whose format holds
+/// only one array.
 void write_arrays(const std::string& dest, std::span<const ArrayRef> arrays,
                   const WriteOptions& options = {});
 void write_arrays(const std::string& dest, std::span<const ArrayStream> arrays,
                   const WriteOptions& options = {});
 
-/// Writes all arrays into one .npz at `dest`, a path or "-".
+/// Writes all arrays into one .npz at `dest`, which is a path or "-".
 void write_npz(const std::string& dest, std::span<const NamedTensor> arrays,
                const WriteOptions& options = {});
 

@@ -12,9 +12,10 @@
 namespace maskctl {
 namespace {
 
-constexpr Index kSkipped = Index{1} << 20;  // elements at a time
+constexpr Index kSkipped = Index{1} << 20;  // elements read at a time to skip them
 
-/// Reads elements in ascending order; drops those in between where the reader cannot seek.
+/// Reads elements in ascending order. If the reader cannot seek, it reads and discards those in
+/// between.
 class Forward {
  public:
   explicit Forward(NpyReader& reader) : reader_(reader) {}
@@ -39,7 +40,7 @@ class Forward {
 
 struct ArraySource::Impl {
   ReadOptions options;
-  std::unique_ptr<Container> container;  // holds the array
+  std::unique_ptr<Container> container;  // owns what `array` reads from
   OpenArray array;
 
   bool read_whole() const { return array.tensor || array.fortran_order; }

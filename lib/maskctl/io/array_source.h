@@ -1,4 +1,4 @@
-// Arrays that are read by parts.
+// Reads parts of arrays without reading the whole.
 #pragma once
 
 #include <memory>
@@ -15,12 +15,12 @@
 
 namespace maskctl {
 
-/// A SOURCE whose header has been read. Parts of .npy, safetensors and contiguous HDF5 arrays are
-/// read in place; in compressed, chunked and piped arrays, everything up to the part's end is read,
-/// and what is not wanted is dropped. In Fortran order the whole is read.
+/// A SOURCE whose header has been read. A part of a .npy, safetensors or contiguous HDF5 array is
+/// read directly. In compressed, chunked and piped arrays, everything up to the end of the part is
+/// read and the rest discarded. An array in Fortran order is read whole.
 class ArraySource {
  public:
-  /// Throws what read_array throws about a header; notes are appended.
+  /// Reads the header. Throws like read_array; notes are appended to `notes`.
   explicit ArraySource(const std::string& source, const ReadOptions& options = {},
                        std::vector<std::string>* notes = nullptr);
   ~ArraySource();
@@ -29,10 +29,11 @@ class ArraySource {
 
   DType dtype() const;
   const std::vector<Index>& shape() const;
-  /// The bytes of one element in the file; nothing for arrays that are compressed, chunked or
-  /// piped. `index` is inside the shape.
+  /// Which bytes of the file hold the element at `index`, which must be inside the shape. Nothing
+  /// for arrays that are compressed, chunked or piped.
   std::optional<Range> bytes_of(std::span<const Index> index) const;
-  /// Call it once. Throws Error(kLimit) when the part exceeds options.max_bytes.
+  /// Reads a part of the array. Call it only once. Throws Error(kLimit) when the part exceeds
+  /// options.max_bytes.
   Tensor read(const ArrayPlace& place);
 
  private:

@@ -5,7 +5,7 @@
 
 namespace maskctl {
 
-/// Queries and keys of one block (tile).
+/// The size of a block (tile): q queries by k keys.
 struct BlockSize {
   Index q = 0;
   Index k = 0;

@@ -26,7 +26,8 @@ Part part_named(std::string_view word) {
   return at == std::end(kParts) ? nullptr : at->part;
 }
 
-/// The names and numbers of a text; nothing when anything but punctuation stands between them.
+/// Splits a text into names and numbers; nothing when other characters than blanks and punctuation
+/// separate them.
 std::optional<std::vector<std::string_view>> words_of(std::string_view text) {
   constexpr std::string_view kBetween = " \t\n,;:=()[]{}\"'";
   std::vector<std::string_view> out;
@@ -45,7 +46,7 @@ std::optional<Index> place_from(std::string_view word) {
   return value && *value >= 0 ? value : std::nullopt;
 }
 
-/// Numbers alone: a query and a key, or all four.
+/// Reads two numbers (query, key) or four (batch, head, query, key) without names.
 std::optional<CellParts> unnamed(const std::vector<std::string_view>& words) {
   if (words.size() != 2 && words.size() != std::size(kParts)) return std::nullopt;
   CellParts out;

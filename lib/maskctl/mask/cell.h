@@ -1,4 +1,4 @@
-// One cell of a mask, and the one way in which it is written.
+// One cell of a mask, and how it is written as text.
 #pragma once
 
 #include <optional>
@@ -14,18 +14,18 @@ struct Cell {
   friend bool operator==(const Cell&, const Cell&) = default;
 };
 
-/// "batch 0, head 3, query 17, key 5": how every report writes a cell. cell_from() reads it.
+/// A cell as every report writes it: "batch 0, head 3, query 17, key 5". cell_from() reads this.
 std::string cell_text(const Cell& cell);
 
-/// The parts of a cell that a text names.
+/// The indices of a cell that a text gives; those it leaves out are not set.
 struct CellParts {
   std::optional<Index> batch, head, query, key;
 };
 
-/// Reads what cell_text() writes and what people type or copy: "b=0,h=3,q=17,k=5", the JSON of a
-/// cell, "query 17, key 5"; without names "17,5" or "17 5" (query, key), and all four as rows of
-/// np.argwhere have them, "0 3 17 5". Numbers as whole_number_from(), not negative. Nothing for any
-/// other text, or a part that is said twice.
+/// Reads a cell from the text of cell_text() or from what people type or copy: "b=0,h=3,q=17,k=5",
+/// "query 17, key 5", the JSON of a cell, "17,5" or "17 5" (query, key), and "0 3 17 5" (a row of
+/// np.argwhere). Numbers are those that whole_number_from() reads, not negative. Nothing for other
+/// texts, and when a part is given twice.
 std::optional<CellParts> cell_from(std::string_view text);
 
 }  // namespace maskctl

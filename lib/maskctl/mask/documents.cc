@@ -19,7 +19,7 @@ bool holds_padding(const Tensor& ids, std::int32_t pad_id) {
   return std::ranges::find(ids.as<std::int32_t>(), pad_id) != ids.as<std::int32_t>().end();
 }
 
-/// Makes a plane for each batch of the ids.
+/// A mask of one head whose plane of batch b is make(ids of batch b).
 template <typename MakePlane>
 Mask per_batch(const Tensor& ids, Index queries, Index keys, const MakePlane& make) {
   return Mask::make(ids.extent(0), 1, queries, keys,

@@ -1,4 +1,4 @@
-// Packed documents, and which open cells are leaks between them or padding.
+// Packed documents, and the open cells of a mask that are leaks between documents or padding.
 #pragma once
 
 #include <cstdint>
@@ -9,18 +9,19 @@
 
 namespace maskctl {
 
-/// A document number for each token, [1 or B, S] int32; tokens with pad_id are in no document.
+/// The document number of each token, [1 or B, S] int32. A token whose number is pad_id is padding:
+/// it is in no document.
 struct Documents {
   Tensor q, kv;
   std::int32_t pad_id = -1;
 };
 
-/// The ids of one batch; a single row serves all batches.
+/// The ids of one batch; if `ids` has a single row, that row for every batch.
 std::span<const std::int32_t> ids_of_batch(const Tensor& ids, Index batch);
 
-/// What an open cell is, by the documents of its query and its key. A leak joins two different
-/// documents. Padding is in none: its cells are counted separately, and a cell of two padding
-/// tokens counts as one of a padding query.
+/// What an open cell is, given the documents of its query and its key. kLeak: they are in two
+/// different documents. Cells with a padding token are not leaks; if both tokens are padding, the
+/// cell is kPaddingQuery.
 enum class DocumentCell : std::uint8_t { kInside, kLeak, kPaddingQuery, kPaddingKey };
 constexpr DocumentCell document_cell(std::int32_t query, std::int32_t key, std::int32_t pad_id) {
   if (query == pad_id) return DocumentCell::kPaddingQuery;
@@ -28,7 +29,8 @@ constexpr DocumentCell document_cell(std::int32_t query, std::int32_t key, std::
   return query == key ? DocumentCell::kInside : DocumentCell::kLeak;
 }
 
-/// All open cells of a mask, sorted by DocumentCell.
+/// Masks of the open cells of a mask, from which the cells of each DocumentCell can be computed:
+/// leaks, for example, are `real` without `same`.
 struct DocumentCells {
   Mask open;        // all open cells
   Mask real_query;  // open cells whose query is in a document
@@ -38,14 +40,14 @@ struct DocumentCells {
   Mask leaks() const;
   Mask padding_queries() const;
   Mask padding_keys() const;
-  /// Open cells with a padding query or a padding key.
+  /// The open cells whose query or key is padding.
   Mask padding() const;
 };
-/// On lazy planes: O(documents), no n^2 work. Batches broadcast as in numpy. Throws Error(kShape)
-/// for batches or lengths that do not fit.
+/// Takes O(documents) for lazy planes, never O(n^2). Batches broadcast as in numpy. Throws
+/// Error(kShape) for batches or lengths that do not fit.
 DocumentCells document_cells(const Mask& mask, const Documents& documents);
 
-/// Open where the query (or key) is in a document: [B or 1, 1, Q, K].
+/// Masks that are open where the query (or the key) is in a document: [B or 1, 1, Q, K].
 Mask real_queries(const Documents& documents, Index keys);
 Mask real_keys(const Documents& documents, Index queries);
 

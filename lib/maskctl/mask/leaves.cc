@@ -15,7 +15,7 @@
 namespace maskctl {
 namespace {
 
-constexpr std::size_t kBandsPerSlab = 16;  // above this, run lists are the cheaper form
+constexpr std::size_t kBandsPerSlab = 16;  // for planes of more bands, run lists are cheaper
 constexpr Index kComputedCells = Index{1}
                                  << 28;  // the most cells of a dilated plane without run lists
 constexpr Index kListedTokens = Index{1} << 23;
@@ -63,7 +63,7 @@ class Dilated final : public Plane {
   Index bytes() const override { return sizeof(*this); }
 
  private:
-  /// The first open key of the row at or after `from`.
+  /// The first open key k >= from of the row; may be past the last key.
   Index first_key(Index row, Index from) const {
     const Index distance = row + phase_ - from;
     return from + distance - floor_div(distance, stride_) * stride_;
@@ -77,7 +77,8 @@ class RandomPlane final : public Plane {
       : Plane(queries, keys),
         key_(key),
         first_cell_(first_cell),
-        // uniform = m * 2^-23 for the high 23 bits m, so uniform < p exactly when m < p * 2^23.
+        // uniform = m * 2^-23, where m is the high 23 bits, so uniform < p exactly when m < p *
+        // 2^23.
         threshold_(static_cast<std::uint32_t>(
             std::ceil(std::clamp(static_cast<double>(p), 0.0, 1.0) * 0x1p23))) {}
 
@@ -114,8 +115,8 @@ std::vector<Band> bands_of(std::span<const Run> runs) {
 
 namespace {
 
-/// Dilation as interleaved documents: planes too large to visit their cells are counted, clipped
-/// and tiled by the lists that rows share.
+/// Dilation stored as lists of keys, one for each remainder of the key modulo `stride`. Rows that
+/// share a list are counted, clipped and tiled together: for planes with too many cells to visit.
 PlanePtr dilated_lists(Index queries, Index keys, Index stride, Index phase) {
   const auto all = static_cast<std::int32_t>(keys);
   std::vector<Run> runs;
@@ -127,7 +128,7 @@ PlanePtr dilated_lists(Index queries, Index keys, Index stride, Index phase) {
     }
     offsets.push_back(std::ssize(runs));
   }
-  offsets.push_back(std::ssize(runs));  // planes of classes end with a list without keys
+  offsets.push_back(std::ssize(runs));  // a last list without keys, as in plane_of(classes)
   std::vector<RowRef> refs;
   reserve_huge(refs, static_cast<std::size_t>(queries));
   Index turn = phase - floor_div(phase, stride) * stride;
@@ -161,7 +162,7 @@ PlanePtr random_plane(Index queries, Index keys, ThreefryKey key, std::uint64_t 
 
 namespace {
 
-/// The ranges inside [0, size), ascending and apart.
+/// The union of the ranges inside [0, size), as ascending runs that do not touch.
 std::vector<Run> runs_of(std::span<const Range> ranges, Index size) {
   std::vector<Range> inside;
   for (const Range& range : ranges) {
@@ -231,8 +232,8 @@ PlanePtr block_grid(Index queries, Index keys, Index q_size, Index k_size,
   std::span<const std::uint8_t> above;
   for (Index row = 0; row < map_rows; ++row) {
     const auto line = map.subspan(as_size(row * map_columns), as_size(map_columns));
-    if (row == 0 ||
-        !std::ranges::equal(line, above)) {  // otherwise these rows share the list above
+    // A row of blocks that equals the one above uses its list.
+    if (row == 0 || !std::ranges::equal(line, above)) {
       for (const Run& run : byte_runs(line)) {
         runs.push_back({static_cast<std::int32_t>(run.begin * k_size),
                         static_cast<std::int32_t>(std::min(run.end * k_size, keys))});

@@ -12,7 +12,7 @@
 namespace maskctl {
 namespace {
 
-/// Numbers distinct planes (by pointer) in the order of their first use.
+/// Collects distinct planes (compared by pointer), numbered in order of first use.
 class PlaneSet {
  public:
   std::uint32_t add(PlanePtr plane) {
@@ -37,7 +37,8 @@ Index broadcast(Index a, Index b, const Mask& left, const Mask& right) {
                           shape_text(left), shape_text(right)));
 }
 
-/// A mask without planes keeps its Q and K by holding an empty plane.
+/// Makes a mask. One without planes gets an empty plane, so that it keeps its numbers of queries
+/// and keys.
 Mask made(Index batch, Index heads, Index queries, Index keys, PlaneSet planes,
           std::vector<std::uint32_t> which) {
   auto distinct = planes.take();
@@ -127,7 +128,7 @@ Mask Mask::map_batch(Index batch, const std::function<PlanePtr(Index, const Plan
   std::vector<std::uint32_t> which;
   Index queries = queries_, keys = keys_;
   for (Index b = 0; b < batch; ++b) {
-    std::map<std::uint32_t, std::uint32_t> done;  // within one batch
+    std::map<std::uint32_t, std::uint32_t> done;  // old to new plane number, in batch b
     for (Index h = 0; h < heads_; ++h) {
       const std::uint32_t from = index_of(b, h);
       if (!done.contains(from)) {

@@ -9,16 +9,18 @@
 
 namespace maskctl {
 
-/// The relation [batch, heads, queries, keys] -> bool, true = may attend. An immutable value that
-/// is cheap to copy. heads == 1 means shared by all heads.
+/// A relation [batch, heads, queries, keys] -> bool, true = may attend. Immutable and cheap to
+/// copy. heads == 1 means that all heads share the planes.
 class Mask {
  public:
   Mask() = default;  // [0, 0, 0, 0]
-  /// One plane: [1, 1, q, k].
+  /// A mask of one plane: [1, 1, q, k].
   explicit Mask(PlanePtr plane) : Mask(1, 1, {std::move(plane)}, {0}) {}
-  /// plane(b, h) = distinct[which[b * heads + h]]; all planes have equal extents.
+  /// A mask where plane(b, h) is distinct[which[b * heads + h]]. All planes must have equal
+  /// extents.
   Mask(Index batch, Index heads, std::vector<PlanePtr> distinct, std::vector<std::uint32_t> which);
-  /// Calls plane(b, h) once for each batch and head; equal pointers share one plane.
+  /// Calls plane(b, h) once for each batch and head. Planes returned more than once (equal
+  /// pointers) are stored once.
   static Mask make(Index batch, Index heads, Index queries, Index keys,
                    const std::function<PlanePtr(Index b, Index h)>& plane);
 
@@ -26,19 +28,21 @@ class Mask {
   Index heads() const { return heads_; }
   Index queries() const { return queries_; }
   Index keys() const { return keys_; }
-  /// Any h is allowed when heads() == 1, any b when batch() == 1.
+  /// The plane of batch b and head h. If heads() == 1, h may be any number; if batch() == 1, so may
+  /// b.
   const PlanePtr& plane(Index b, Index h) const;
-  /// The distinct planes; work once per entry. index_of(b, h) says which one belongs to (b, h).
+  /// The distinct planes, for work that is done once per plane. index_of(b, h) is the index of the
+  /// plane of (b, h) in this list.
   std::span<const PlanePtr> distinct() const { return distinct_; }
   std::uint32_t index_of(Index b, Index h) const;
 
   Index count() const;  // open cells over all batches and heads
   Index cells() const { return batch_ * heads_ * queries_ * keys_; }
 
-  /// Applies f to each distinct plane, once.
+  /// A mask of the same shape with f(plane) for each distinct plane; f is called once for each.
   Mask map(const std::function<PlanePtr(const PlanePtr&)>& f) const;
-  /// Applies f to each pair of batch and distinct plane once, for rules that differ between
-  /// batches. The result has `batch` entries when batch() == 1.
+  /// map() for rules that differ between batches: calls f once for each pair of batch and distinct
+  /// plane. If batch() == 1, the mask is repeated for `batch` batches first.
   Mask map_batch(Index batch, const std::function<PlanePtr(Index b, const PlanePtr&)>& f) const;
 
  private:
@@ -47,31 +51,32 @@ class Mask {
   std::vector<std::uint32_t> which_;
 };
 
-/// Numpy broadcasting over batch and heads; queries and keys must agree. Combines each distinct
-/// pair of planes once. Throws Error(kShape) with both shapes.
+/// Combines two masks cell by cell. Batches and heads broadcast as in numpy; queries and keys must
+/// agree. Each distinct pair of planes is combined once. Throws Error(kShape) that names both
+/// shapes.
 Mask zip(Op op, const Mask& a, const Mask& b);
 Mask complement(const Mask& mask);
 Mask transposed(const Mask& mask);
-/// Cuts ranges inside the mask; indices are re-based to 0.
+/// The part of a mask in these ranges, which must be inside it. Indices count from 0 again.
 Mask sliced(const Mask& mask, Range b, Range h, Range q, Range k);
-/// The queries of these ranges, one below the other; nothing is copied.
+/// The queries in these ranges, concatenated in this order; nothing is copied.
 Mask rows_of(const Mask& mask, std::span<const Range> ranges);
-/// kOr: open if open for any head; kAnd: open if open for all heads. The result has one head.
+/// Combines the heads into one: kOr is open if any head is open, kAnd if all heads are.
 Mask reduce_heads(Op op, const Mask& mask);
 
-/// Every cell open.
+/// A mask with every cell open.
 Mask full_mask(Index batch, Index heads, Index queries, Index keys);
-/// full_mask() in the shape of another mask.
+/// full_mask() with the shape of another mask.
 Mask full_like(const Mask& mask);
 
-/// True when batches, heads, queries and keys agree.
+/// True when both have the same batch, heads, queries and keys.
 bool same_shape(const Mask& a, const Mask& b);
 
-/// How many cells differ; batches and heads broadcast. Planes that a closed form can combine cost
-/// no more than that. Throws Error(kShape) for shapes that do not broadcast.
+/// The number of cells that differ; batches and heads broadcast. Planes are not read cell by cell
+/// if their combination has a closed form. Throws Error(kShape) for shapes that do not broadcast.
 Index differing_cells(const Mask& a, const Mask& b);
 
-/// "[B 1, H 1, Q 4, K 4]": how every message names a shape.
+/// The shape as every message writes it: "[B 1, H 1, Q 4, K 4]".
 std::string shape_text(const Mask& mask);
 
 }  // namespace maskctl

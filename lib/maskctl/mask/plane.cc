@@ -29,7 +29,7 @@ Index open_keys(const Keys& keys, Range k) {
   return open;
 }
 
-/// Adds `rows` times the run's overlap with each interval.
+/// out[i] += rows * (number of keys of the run in [edges[i], edges[i + 1])).
 void add_run(const Run& run, Index rows, std::span<const Index> edges, std::span<Index> out) {
   auto edge = std::upper_bound(edges.begin(), edges.end(), static_cast<Index>(run.begin));
   std::size_t i = edge == edges.begin() ? 0 : static_cast<std::size_t>(edge - edges.begin()) - 1;
@@ -68,8 +68,8 @@ Fill Plane::classify(Range q, Range k) const {
 }
 
 void Plane::tiles(Range q, Index key_tile, std::vector<TileRun>& out) const {
-  // Kept between calls to reuse its memory. It is taken out during the call, because rows() may
-  // need the tiles of another plane, and if rows() throws, the half-made sums must not be used
+  // Kept between calls to reuse its memory. It is taken out during the call for two reasons: rows()
+  // may call tiles() of another plane, and sums that an exception left unfinished must not be used
   // again.
   thread_local std::unique_ptr<TileSums> kept;
   std::unique_ptr<TileSums> sums = kept ? std::move(kept) : std::make_unique<TileSums>();

@@ -9,7 +9,7 @@
 
 namespace maskctl {
 
-/// Run list number `list`, clipped to keys [begin, end).
+/// A row: the keys of run list number `list` that are in [begin, end).
 struct RowRef {
   std::uint32_t list = 0;
   std::int32_t begin = 0;
@@ -17,20 +17,19 @@ struct RowRef {
   friend bool operator==(const RowRef&, const RowRef&) = default;
 };
 
-/// Tier 1. List i is runs[list_offsets[i] .. list_offsets[i + 1]), ascending, not touching; row q
-/// is refs[q]. Lists are shared by any number of rows.
+/// The plane of tier 1 whose row q is refs[q]. Run list i is runs[list_offsets[i]] ..
+/// runs[list_offsets[i + 1] - 1], ascending, not touching. Any number of rows may share a list.
 PlanePtr row_lists(Index keys, std::vector<Run> runs, std::vector<Index> list_offsets,
                    std::vector<RowRef> refs);
 
-/// Calls `fill` for the rows and stores them in the lowest tier that holds them. fill(q, words)
-/// writes the rows q, ceil(keys / 64) words each, bits past the last key zero. It is called once
-/// for each chunk of rows: in ascending order, one after another, when `in_order`, else from
-/// several threads.
+/// Calls fill(q, words), which writes the rows q as ceil(keys / 64) words each with bits after the
+/// last key zero, and stores them in the cheapest tier that holds them. It is called once for each
+/// chunk of rows: in ascending order, one call at a time, if `in_order`, else from several threads.
 using FillWords = std::function<void(Range q, std::span<std::uint64_t> words)>;
 PlanePtr stored_rows(Index queries, Index keys, bool in_order, const FillWords& fill);
 
-/// Reads the rows of any plane once and stores them. Null when they would take more than
-/// `budget_runs` runs and more than the same memory as words.
+/// Reads all rows of any plane once and stores them, as runs or as words. Null when the rows have
+/// more than `budget_runs` runs, and words would take more memory than `budget_runs` runs.
 PlanePtr stored(const Plane& plane, Index budget_runs);
 
 }  // namespace maskctl

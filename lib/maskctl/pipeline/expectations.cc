@@ -44,8 +44,8 @@ NameAndRest name_and_rest(std::string_view text) {
               std::move(remedies));
 }
 
-/// The text after the name, unchanged; quotes around the whole of it, a habit from the shell, are
-/// removed as in a pipeline.
+/// The text after the name of the expectation, unchanged. Quotes around all of it, as people write
+/// them for a shell, are removed as in a pipeline.
 std::string whole_argument(const std::string& text, std::string_view rest) {
   if (!rest.starts_with('"') && !rest.starts_with('\'')) return std::string(rest);
   const Pipeline parsed = parse(text, "expectation");
@@ -70,7 +70,7 @@ expect::Rule parse_row_safe(std::string_view text, std::string_view rest) {
   return expect::RowSafe{*size};
 }
 
-/// "0.25" or "25%"; nothing for an empty text.
+/// The number that "0.25" or "25%" means; nothing for an empty text.
 std::optional<double> share(std::string_view text, std::string_view part) {
   if (part.empty()) return std::nullopt;
   const bool percent = part.ends_with('%');
@@ -93,7 +93,7 @@ expect::Rule parse_density(std::string_view text, std::string_view rest) {
   return out;
 }
 
-/// The form of documents that a key of no-leak names; nothing for another key.
+/// The form in which a key of no-leak gives documents; nothing for an unknown key.
 std::optional<DocumentForm> form_of(std::string_view key) {
   if (key.empty() || key == "segments") return DocumentForm::kSegments;
   if (key == "positions") return DocumentForm::kPositions;
@@ -101,7 +101,7 @@ std::optional<DocumentForm> form_of(std::string_view key) {
   return std::nullopt;
 }
 
-/// Takes pad-id=N off the arguments.
+/// Removes pad-id=N from the arguments and returns N; nothing if it is absent.
 std::optional<Index> take_pad_id(const std::string& text, std::vector<Arg>& args) {
   const auto at = std::ranges::find(args, "pad-id", &Arg::key);
   if (at == args.end()) return std::nullopt;
@@ -111,7 +111,8 @@ std::optional<Index> take_pad_id(const std::string& text, std::vector<Arg>& args
   return id;
 }
 
-/// Parses the arguments of no-leak: one SRC, two sides, or another form of documents.
+/// Parses the arguments of no-leak: nothing, one SRC, q=SRC with kv=SRC, or positions= or
+/// cu_seqlens=.
 expect::Rule parse_no_leak(const std::string& text, bool has_rest,
                            const ExpectationContext& context) {
   if (!has_rest) {

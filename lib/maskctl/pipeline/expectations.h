@@ -1,4 +1,4 @@
-// Expectations as texts: "causal", "no-leak:seg.npy", "density:0.1..0.5".
+// Parses expectations about masks: "causal", "no-leak:seg.npy", "density:0.1..0.5".
 #pragma once
 
 #include <optional>
@@ -11,13 +11,14 @@
 
 namespace maskctl {
 
-/// What the texts may refer to.
+/// What the text of an expectation may refer to.
 struct ExpectationContext {
   BindContext bind;
-  /// The documents for `no-leak` without a SOURCE.
+  /// The documents that `no-leak` means when it has no SOURCE.
   std::optional<DocumentSource> documents;
 };
 
+/// Parses one of
 ///   no-empty-rows, symmetric
 ///   no-leak[:SRC], no-leak:q=SRC,kv=SRC, no-leak:positions=SRC, no-leak:cu_seqlens=SRC; ids may be
 ///     followed by ,pad-id=N
@@ -27,14 +28,14 @@ struct ExpectationContext {
 ///   subset-of:SOURCE
 ///   equals:PIPELINE or equals:@FILE
 ///   any step that closes cells, with its arguments: causal:align=bottom-right, window:keys=N, ...
-/// Throws Error(kInvalidArgument) suggesting the nearest known name, PipelineError for arguments,
-/// and whatever reading a SOURCE throws.
+/// Throws Error(kInvalidArgument) that suggests the nearest known name for an unknown one,
+/// PipelineError for wrong arguments, and whatever reading a SOURCE throws.
 Expectation parse_expectation(const std::string& text, const ExpectationContext& context);
 
 struct ExpectationInfo {
   std::string_view usage, meaning;
 };
-/// For help and documentation.
+/// All expectations with their usage and meaning, for help and documentation.
 std::span<const ExpectationInfo> expectation_infos();
 
 }  // namespace maskctl

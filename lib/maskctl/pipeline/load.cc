@@ -1,4 +1,4 @@
-// Pipeline texts from arguments and files.
+// Reads pipeline texts from arguments and files.
 #include "maskctl/pipeline/load.h"
 
 #include <iterator>

@@ -38,7 +38,7 @@ std::vector<std::byte> encode(const Raster& raster) {
   return png_bytes({raster.width, raster.height, palette, raster.pixels});
 }
 
-/// Draws rectangles if they are few, else a PNG, which is smaller then.
+/// Draws the cells as SVG rectangles if there are few, else as PNG, which is smaller then.
 std::string html_cells(const InkGrid& grid, Palette palette, UnitSize unit) {
   if (grid.inks.empty()) return "";
   if (!grid.blocks && grid_rects(grid).size() <= kMaxSvgRects) {

@@ -11,20 +11,22 @@ namespace maskctl {
 
 enum class PictureFormat : std::uint8_t { kPng, kSvg, kHtml };
 
-/// Decided by the suffix .png, .svg, .html or .htm, in any case. Throws Error(kInvalidArgument) for
-/// other names, including "-": for standard output the format must be given.
+/// The format that the suffix says: .png, .svg, .html or .htm, in upper or lower case. Throws
+/// Error(kInvalidArgument) for other names, including "-": for standard output, give the format
+/// explicitly.
 PictureFormat picture_format(std::string_view dest);
-/// True when picture_format() knows the suffix.
+/// True when the name has a suffix that picture_format() knows.
 bool is_picture_name(std::string_view dest);
 
-/// The bytes of a picture; equal input gives equal bytes. The cost depends on the structure of the
-/// mask (see density.h), never on its cells: a mask of 1M x 1M takes milliseconds. Throws as
-/// check_picture().
+/// The content of a picture file; equal input gives equal bytes. The cost depends on how many lines
+/// or runs the mask has (see density.h), not on its number of cells: a mask of 1M x 1M takes
+/// milliseconds. Throws like check_picture().
 std::string picture_bytes(PictureFormat format, const Figure& figure,
                           const PictureOptions& options = {});
 
-/// Writes the picture to a file that appears whole or not at all, or to "-" if `format` is given.
-/// Throws Error(kIo) for an existing file without write.force, and what the functions above throw.
+/// Writes the picture to a file, which appears whole or not at all; with a `format`, `dest` may
+/// also be "-". Throws Error(kIo) for an existing file without write.force, and what
+/// picture_format() and picture_bytes() throw.
 void write_picture(const std::string& dest, const Figure& figure,
                    const PictureOptions& options = {}, const WriteOptions& write = {});
 void write_picture(const std::string& dest, PictureFormat format, const Figure& figure,

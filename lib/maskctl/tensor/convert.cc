@@ -16,7 +16,8 @@
 namespace maskctl {
 namespace {
 
-/// Storage types of elements that C++ lacks; each converts to the number it stands for.
+/// Storage types for elements that C++ has no type for, such as float16; load() converts them to
+/// numbers.
 struct BoolByte {
   std::uint8_t bits;
 };
@@ -39,7 +40,8 @@ using UnsignedOf =
     std::tuple_element_t<std::bit_width(unsigned{bytes}) - 1,
                          std::tuple<std::uint8_t, std::uint16_t, std::uint32_t, std::uint64_t>>;
 
-/// A value of the storage type of a row of kElementTypes.
+/// Returns a value of the storage type that belongs to a row of kElementTypes; only its type
+/// matters.
 template <std::size_t row>
 constexpr auto storage() {
   constexpr ElementType kType = kElementTypes[row];
@@ -58,7 +60,7 @@ constexpr auto storage() {
   }
 }
 
-/// Calls f(T()) with the storage type of the dtype.
+/// Calls f(T()), where T is the storage type of the dtype.
 template <typename F>
 void visit(DType dtype, F&& f) {
   [&]<std::size_t... row>(std::index_sequence<row...>) {
@@ -78,8 +80,9 @@ float load(SmallFloat<layout> value) {
   return float_from_bits<layout>(value.bits);
 }
 
-/// Rounds to odd, so that a later rounding to a small float stays correct: an inexact result has
-/// its last bit set, so it is never mistaken for a tie.
+/// Converts to float so that rounding the result again, to 8 or 16 bits, gives what rounding
+/// `value` directly would ("round to odd"): an inexact result has its last bit set, so it never
+/// looks like a tie.
 float narrow_to_odd(double value) {
   const float nearest = static_cast<float>(value);
   if (static_cast<double>(nearest) == value || std::isnan(value)) return nearest;
@@ -88,7 +91,8 @@ float narrow_to_odd(double value) {
   return std::bit_cast<float>(bits | 1u);
 }
 
-/// A whole number as a double, rounded to odd as well: 53 of up to 64 bits are kept.
+/// Converts a whole number of up to 64 bits to a double of 53 bits, rounded to odd like
+/// narrow_to_odd().
 template <typename Int>
 double whole_to_odd(Int value) {
   constexpr std::uint64_t kCut = (1 << 11) - 1;
@@ -99,7 +103,7 @@ double whole_to_odd(Int value) {
   return negative ? -static_cast<double>(magnitude) : static_cast<double>(magnitude);
 }
 
-/// A float that rounds to the same small float as `value`.
+/// A float32 that rounds to the same 8-bit or 16-bit float as `value` does.
 template <typename T>
 float single(T value) {
   if constexpr (std::is_same_v<T, float>) {
@@ -111,7 +115,8 @@ float single(T value) {
   }
 }
 
-/// Truncates values that fit into 64 bits; NaN and all others give the smallest int64, as on x86.
+/// The value without its fraction, modulo 2^64. NaN and values that fit neither int64 nor uint64
+/// give the smallest int64, as on x86.
 template <typename T>
 std::uint64_t truncate(T value) {
   if (value >= T(-0x1p63) && value < T(0x1p63)) {
@@ -134,7 +139,8 @@ To converted(From value) {
   }
 }
 
-/// Nothing when the element is not a whole number or is out of the range of Int.
+/// Sets `out` to the element. Returns false when it is not a whole number or out of the range of
+/// Int.
 template <typename Int, typename T>
 bool whole(T value, Int& out) {
   if constexpr (std::is_floating_point_v<T>) {

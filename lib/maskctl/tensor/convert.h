@@ -1,4 +1,4 @@
-// Element conversions between dtypes, and of floats to their bits.
+// Conversions of elements between dtypes, and between floats and their bits.
 #pragma once
 
 #include <cstdint>
@@ -17,31 +17,34 @@ std::uint16_t half_from_float(float value);
 float float_from_bfloat16(std::uint16_t bits);
 std::uint16_t bfloat16_from_float(float value);
 
-/// The bits of the number nearest to `value` in a float dtype, and the number that bits stand for.
+/// float_bits: the bits of the number nearest to `value` in a float dtype. number_from_bits: the
+/// number that such bits mean.
 std::uint64_t float_bits(DType dtype, double value);
 double number_from_bits(DType dtype, std::uint64_t bits);
 
-/// Numpy's astype: to bool nonzero is true (NaN too); floats to integers truncate; integers wrap.
-/// Floats too large for a narrower type become infinite, and NaN in float8_e4m3fn, which has no
-/// infinities (as ml_dtypes; PyTorch 2.15 makes 448 of them).
+/// Converts like numpy's astype: for bool, nonzero becomes true (NaN too); floats become integers
+/// by truncation; integers wrap around. A float that is too large for a narrower type becomes
+/// infinite; in float8_e4m3fn, which has no infinities, NaN (as in ml_dtypes; PyTorch 2.15 makes it
+/// 448).
 Tensor astype(const Tensor& tensor, DType dtype);
-/// astype() into existing memory: all elements of `from`, each rounded once to the dtype of `to`.
-/// Both arrays are contiguous, on the host, of the same number of elements, and do not overlap.
+/// astype() into existing memory: writes all elements of `from` to `to`, each rounded once. Both
+/// arrays must be contiguous, on the host, of the same number of elements, and must not overlap.
 void convert(const TensorView& from, const MutableTensorView& to);
 
 /// For an array of floats, the narrowest of bf16, f16 and its own dtype that holds every element
-/// exactly: 16-bit arrays are often saved as f32. For other arrays, their dtype.
+/// exactly: 16-bit data is often saved as f32. For other arrays, their dtype.
 DType precision_of(const Tensor& tensor);
 
-/// Every element as int64, exactly. `what` names the array in the message. Throws
+/// The elements as int64, without loss. `what` names the array in messages. Throws
 /// Error(kInvalidArgument) for an element that is not a whole number or does not fit.
 std::vector<std::int64_t> as_int64(const Tensor& tensor, std::string_view what);
-/// as_int64() as int32, for segment ids and lengths.
+/// The same as int32, for segment ids and lengths.
 std::vector<std::int32_t> as_int32(const Tensor& tensor, std::string_view what);
-/// as_int32() in an array of the same shape.
+/// The same as an int32 array of the same shape.
 Tensor int32_array(const Tensor& tensor, std::string_view what);
 
-/// as_int32() without a copy where the array holds int32; the array must outlive it.
+/// The elements of as_int32(), without a copy if the array already holds int32. The array must
+/// outlive this object.
 class Int32Elements {
  public:
   Int32Elements(const Tensor& tensor, std::string_view what);

@@ -28,16 +28,16 @@ enum class DType : std::uint8_t {
 };
 
 Index size_bytes(DType dtype);
-/// "bool", "int32", "bfloat16", ...: the names of numpy and ml_dtypes.
+/// The name in numpy or ml_dtypes: "bool", "int32", "bfloat16", ...
 std::string_view name(DType dtype);
-/// Nothing for an unknown name.
+/// The dtype of this name; nothing for an unknown name.
 std::optional<DType> dtype_from_name(std::string_view name);
 bool is_integer(DType dtype);  // signed or unsigned, not bool
 bool is_floating(DType dtype);
 
 double epsilon(DType dtype);  // from 1 to the next number: 2^-10 for float16; 0 if not floating
 // For floating types only:
-double largest_number(DType dtype);  // finite: 65504 for float16
-double least_number(DType dtype);    // above 0, subnormal: 2^-24 for float16
+double largest_number(DType dtype);  // the largest finite one: 65504 for float16
+double least_number(DType dtype);    // the smallest above 0, subnormal: 2^-24 for float16
 
 }  // namespace maskctl

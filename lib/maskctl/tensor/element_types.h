@@ -1,4 +1,4 @@
-// The element types of arrays: one row each, which everything generic reads.
+// The table of the element types of arrays: generic code reads its rows.
 #pragma once
 
 #include <array>
@@ -15,14 +15,14 @@ enum class ElementKind : std::uint8_t { kBool, kSigned, kUnsigned, kFloat };
 
 struct ElementType {
   DType dtype;
-  std::string_view name;  // as numpy and ml_dtypes name it
+  std::string_view name;  // in numpy and ml_dtypes
   ElementKind kind;
   int bytes;
-  /// The type's code in .npy, without the byte order; HDF5 has a type for each of these too. Empty:
-  /// neither format has the type.
+  /// The type's code in .npy, without the byte order. If it is empty, neither .npy nor HDF5 has the
+  /// type.
   std::string_view npy;
   std::string_view safetensors;
-  std::uint8_t dlpack;  // type code; the number of bits is that of the element
+  std::uint8_t dlpack;  // DLPack's type code; its number of bits is 8 * bytes
   FloatLayout layout = {};
 };
 
@@ -58,7 +58,7 @@ constexpr const ElementType& element_type(DType dtype) {
   return kElementTypes[static_cast<std::size_t>(dtype)];
 }
 
-/// Calls f with a value of the unsigned type that has this many bytes: 1, 2, 4 or 8.
+/// Calls f with a value of the unsigned integer type of this many bytes: 1, 2, 4 or 8.
 template <typename F>
 auto visit_unsigned(Index bytes, const F& f) {
   switch (bytes) {

@@ -1,4 +1,5 @@
-// Floats as bits: a sign, an exponent and a mantissa, and small ones to and from float.
+// The bit layout of floats (sign, exponent, mantissa), and conversions between float and floats of
+// 8 or 16 bits.
 #pragma once
 
 #include <algorithm>
@@ -7,23 +8,26 @@
 
 namespace maskctl {
 
-/// The widths of a float's fields, and what follows from them. Bits are those of a magnitude,
-/// without the sign, so a larger number has larger bits.
+/// How many bits a float type has for exponent and mantissa, and constants that follow from it. All
+/// constants but sign() are the bits of magnitudes: the sign bit is 0, so larger bits mean a larger
+/// number.
 struct FloatLayout {
   int exponent = 0, mantissa = 0;
-  /// If false ("fn"), the highest exponent holds numbers too, and only all ones is NaN.
+  /// If false (types named "fn"), the highest exponent encodes finite numbers too, and only all
+  /// bits set is NaN.
   bool has_infinity = true;
 
   constexpr int bits() const { return 1 + exponent + mantissa; }
   constexpr int bias() const { return (1 << (exponent - 1)) - 1; }
   constexpr std::uint64_t sign() const { return std::uint64_t{1} << (exponent + mantissa); }
-  /// All bits but the sign.
+  /// The mask of all bits except the sign.
   constexpr std::uint64_t magnitude() const { return sign() - 1; }
   constexpr std::uint64_t one() const { return static_cast<std::uint64_t>(bias()) << mantissa; }
   constexpr std::uint64_t largest() const {
     return magnitude() - (has_infinity ? std::uint64_t{1} << mantissa : 1);
   }
-  /// What a number that is too large becomes: infinity, or NaN where there is none.
+  /// The bits that replace a number too large for the type: infinity, or NaN in types without
+  /// infinity.
   constexpr std::uint64_t overflow() const { return largest() + 1; }
 };
 
@@ -31,7 +35,7 @@ namespace small_float {
 
 constexpr FloatLayout kSingle{8, 23};
 constexpr std::uint32_t kInfinity = static_cast<std::uint32_t>(kSingle.overflow());
-/// The stored exponent of a number as a float32 less that as a small float.
+/// The stored exponent of a float32 minus the stored exponent of the same number in `layout`.
 constexpr int rebias(const FloatLayout& layout) { return kSingle.bias() - layout.bias(); }
 
 /// `value` divided by 2^shift, rounded to the nearest integer, ties to even. 0 < shift < 32.
@@ -40,7 +44,8 @@ constexpr std::uint32_t shift_round_even(std::uint32_t value, int shift) {
   return (value + (1u << (shift - 1)) - 1 + odd) >> shift;
 }
 
-/// The bits of a number below the smallest normal one: a count of the smallest number.
+/// The bits in `layout` of a float32 below the smallest normal number of `layout`: its multiple of
+/// the smallest subnormal number, rounded.
 template <FloatLayout layout>
 constexpr std::uint32_t subnormal(std::uint32_t magnitude) {
   const int exponent = static_cast<int>(magnitude >> kSingle.mantissa);
@@ -50,7 +55,8 @@ constexpr std::uint32_t subnormal(std::uint32_t magnitude) {
   return cut < 32 ? shift_round_even(significand, cut) : 0;
 }
 
-/// NaN stays NaN: the leading bits of the payload in 16 bits, all ones in 8, as in PyTorch.
+/// The bits of a NaN in `layout`. 16-bit types keep the leading bits of the payload; 8-bit types
+/// get all bits set, as in PyTorch.
 template <FloatLayout layout>
 constexpr std::uint32_t nan_bits(std::uint32_t magnitude) {
   if (layout.bits() == 8) return static_cast<std::uint32_t>(layout.magnitude());
@@ -60,7 +66,7 @@ constexpr std::uint32_t nan_bits(std::uint32_t magnitude) {
 
 }  // namespace small_float
 
-/// The number of a float of 8 or 16 bits, exactly.
+/// The value of a float of 8 or 16 bits, exactly.
 template <FloatLayout layout>
 float float_from_bits(std::uint32_t bits) {
   using namespace small_float;
@@ -72,7 +78,7 @@ float float_from_bits(std::uint32_t bits) {
     wide |= kInfinity;
   } else if (magnitude >> layout.mantissa != 0) {
     wide += static_cast<std::uint32_t>(rebias(layout)) << kSingle.mantissa;
-  } else {  // zero and subnormals: steps of the smallest number
+  } else {  // zero and subnormal numbers: multiples of the smallest subnormal
     constexpr int kExponent = 1 - layout.bias() - layout.mantissa;
     constexpr auto kStep =
         std::bit_cast<double>(static_cast<std::uint64_t>(1023 + kExponent) << 52);
@@ -81,7 +87,7 @@ float float_from_bits(std::uint32_t bits) {
   return std::bit_cast<float>(sign | wide);
 }
 
-/// The bits of the nearest float of 8 or 16 bits, ties to even; `overflow()` past the largest.
+/// The bits of the nearest float of 8 or 16 bits, ties to even; overflow() for numbers too large.
 template <FloatLayout layout>
 std::uint32_t bits_from_float(float value) {
   using namespace small_float;

@@ -1,4 +1,4 @@
-// The 16-bit floats: IEEE half and bfloat16, to and from float.
+// The 16-bit floats, IEEE half and bfloat16, converted to and from float.
 #include "maskctl/tensor/convert.h"
 #include "maskctl/tensor/element_types.h"
 

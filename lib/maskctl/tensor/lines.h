@@ -1,4 +1,4 @@
-// The lines of an array along its last axis, wherever their elements lie.
+// Access to an array of any strides line by line, along its last axis.
 #pragma once
 
 #include <cstddef>
@@ -9,8 +9,9 @@
 
 namespace maskctl {
 
-/// Lines are numbered in C order of the other axes; an array without axes is one line of one
-/// element. The memory must be of the host and outlive this.
+/// A line is the elements along the last axis at one position of the other axes. Lines are numbered
+/// in C order of those axes; an array of rank 0 is one line of one element. The memory must be on
+/// the host and outlive this object.
 class Lines {
  public:
   using Buffer = std::vector<std::byte>;
@@ -19,7 +20,8 @@ class Lines {
 
   Index count() const { return count_; }
   Index length() const { return length_; }
-  /// The elements of `columns` in a line: in place if they are contiguous, else copied to `buffer`.
+  /// The elements `columns` of a line: in place if they are contiguous, otherwise copied to
+  /// `buffer`.
   std::span<const std::byte> read(Index line, Range columns, Buffer& buffer) const;
 
  private:
@@ -27,7 +29,7 @@ class Lines {
   Index count_ = 1, length_ = 1, stride_ = 1;
 };
 
-/// A copy in C order.
+/// A copy of the elements in C order.
 Tensor copy_of(const TensorView& view);
 
 }  // namespace maskctl

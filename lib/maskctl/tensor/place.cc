@@ -9,7 +9,8 @@ bool is_whole(const std::vector<Range>& ranges, Index extent) {
   return ranges.size() == 1 && ranges[0] == Range{0, extent};
 }
 
-/// Walks the positions of the axes before the last, which a stretch does not cross.
+/// Iterates over the positions of a part along the leading axes. (Along the axes after them, the
+/// elements of the part are contiguous ranges.)
 class Walk {
  public:
   Walk(std::span<const Index> shape, std::span<const std::vector<Range>> ranges)
@@ -23,7 +24,7 @@ class Walk {
     }
     return offset;
   }
-  /// Moves to the next position; false past the last one.
+  /// Moves to the next position in C order. Returns false after the last one.
   bool next() {
     for (std::size_t axis = at_.size(); axis-- > 0;) {
       Position& here = at_[axis];
@@ -62,8 +63,8 @@ void for_each_stretch(std::span<const Index> shape, const ArrayPlace& place,
                       const std::function<void(Index, Index, Index)>& f) {
   const std::vector<Index> part = shape_of(place);
   if (std::ranges::find(part, 0) != part.end()) return;
-  std::size_t last = shape.size();  // the axis of stretches; later axes are whole
-  Index row = 1;                    // elements per position on that axis
+  std::size_t last = shape.size();  // in the end, the last axis that is not whole in the part
+  Index row = 1;                    // elements for each position on axis `last`
   while (last > 0 && is_whole(place[last - 1], shape[last - 1])) row *= shape[--last];
   if (last == 0) return f(0, 0, row);
   --last;

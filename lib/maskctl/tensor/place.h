@@ -1,4 +1,4 @@
-// Where a part of an array lies in the whole array.
+// Which elements of a whole array a part of it holds.
 #pragma once
 
 #include <functional>
@@ -9,15 +9,15 @@
 
 namespace maskctl {
 
-/// For each axis, the ranges that a part covers, ascending and inside the extent; the part's
-/// elements are in the order of the whole.
+/// For each axis, the ranges that a part of an array covers: ascending, inside the extent. The part
+/// has its elements in the same order as the whole array.
 using ArrayPlace = std::vector<std::vector<Range>>;
 
 /// The shape of the part.
 std::vector<Index> shape_of(const ArrayPlace& place);
 
-/// Calls f(offset in the whole, offset in the part, elements) for each contiguous stretch of a part
-/// of an array of this shape; both offsets ascend.
+/// Calls f(offset in the whole, offset in the part, number of elements) for each contiguous stretch
+/// of a part. `shape` is that of the whole array; offsets are in elements, and both ascend.
 void for_each_stretch(std::span<const Index> shape, const ArrayPlace& place,
                       const std::function<void(Index, Index, Index)>& f);
 

@@ -12,16 +12,16 @@
 
 namespace maskctl {
 
-/// C order, native byte order, 64-byte aligned; copies are deep. Bool elements are the bytes as
-/// read: any nonzero byte is true. f16 and bf16 are stored as their 16 bits.
+/// Elements are in C order and native byte order, 64-byte aligned; copies are deep. A bool element
+/// is a byte, and any nonzero byte is true. f16 and bf16 are stored as their 16 bits.
 class Tensor {
  public:
   Tensor() : Tensor(DType::kBool, {0}) {}
-  /// Zero filled. Throws Error(kShape) when the size in bytes does not fit an Index.
+  /// Filled with zeros. Throws Error(kShape) when the size in bytes does not fit an Index.
   Tensor(DType dtype, std::vector<Index> shape);
-  /// Uninitialised, for callers that write every element.
+  /// A tensor of uninitialised elements, for callers that write all of them.
   static Tensor unwritten(DType dtype, std::vector<Index> shape);
-  // Defined in one place: freeing the elements would be a loop over them in code compiled at -O1.
+  // Defined in the source file: inline, code compiled at -O1 would free the elements in a loop.
   Tensor(const Tensor&);
   Tensor(Tensor&&) noexcept;
   Tensor& operator=(const Tensor&);
@@ -36,7 +36,7 @@ class Tensor {
   std::span<std::byte> bytes() { return data_; }
   std::span<const std::byte> bytes() const { return data_; }
 
-  /// The elements as T; sizeof(T) must be the element size.
+  /// The elements as T, whose size must be that of an element.
   template <typename T>
   std::span<T> as() {
     return {reinterpret_cast<T*>(data_.data()), data_.size() / sizeof(T)};
@@ -46,7 +46,8 @@ class Tensor {
     return {reinterpret_cast<const T*>(data_.data()), data_.size() / sizeof(T)};
   }
 
-  /// Changes the shape and keeps the elements. Throws Error(kShape) when their number differs.
+  /// Changes the shape and keeps the elements. Throws Error(kShape) unless the number of elements
+  /// stays the same.
   void reshape(std::vector<Index> shape);
 
  private:
@@ -59,10 +60,10 @@ class Tensor {
   std::vector<std::byte, UnwrittenAllocator<std::byte>> data_;
 };
 
-/// Equal dtypes, shapes and bytes.
+/// True if dtype, shape and bytes are equal.
 bool same_elements(const Tensor& a, const Tensor& b);
 
-/// "(2, 3)" as Python prints it; "(4,)" for rank 1, "()" for rank 0.
+/// The shape as Python prints it: "(2, 3)", "(4,)" for rank 1, "()" for rank 0.
 std::string shape_text(std::span<const Index> shape);
 
 }  // namespace maskctl

@@ -1,4 +1,4 @@
-// An array that somebody else owns: where its elements are, and how they are laid out.
+// A view of an array whose memory belongs to somebody else: its address, dtype, shape and strides.
 #pragma once
 
 #include <array>
@@ -13,32 +13,32 @@ namespace maskctl {
 
 enum class MemorySpace : std::uint8_t { kHost, kDevice };
 
-/// Where memory is; `number` is the device's.
+/// Which memory holds an array; `number` is the number of the device.
 struct MemoryPlace {
   MemorySpace space = MemorySpace::kHost;
   int number = 0;
   friend bool operator==(const MemoryPlace&, const MemoryPlace&) = default;
 };
 
-/// Trivially copyable; the memory must outlive it. Byte is std::byte, or const std::byte for an
-/// array that is only read.
+/// Does not own its memory, which must outlive it; trivially copyable. Byte is std::byte, or const
+/// std::byte for an array that is only read.
 template <class Byte>
 class BasicTensorView {
  public:
   static constexpr std::size_t kMaxRank = 8;
 
-  /// No elements: shape (0,).
+  /// An array without elements, of shape (0,).
   BasicTensorView() : BasicTensorView(nullptr, DType::kBool, std::array{Index{0}}) {}
-  /// C order without gaps. Throws Error(kShape) for more than kMaxRank axes.
+  /// An array in C order without gaps. Throws Error(kShape) for more than kMaxRank axes.
   BasicTensorView(Byte* data, DType dtype, std::span<const Index> shape, MemoryPlace place = {});
-  /// Strides are in elements, and may be 0 or below.
+  /// An array with the given strides in elements, which may be zero or negative.
   BasicTensorView(Byte* data, DType dtype, std::span<const Index> shape,
                   std::span<const Index> strides, MemoryPlace place = {});
-  /// All of a tensor, which must stay as it is.
+  /// The whole tensor, which must neither move nor change its shape while the view is used.
   BasicTensorView(std::conditional_t<std::is_const_v<Byte>, const Tensor, Tensor>& tensor)
       : BasicTensorView(tensor.bytes().data(), tensor.dtype(), tensor.shape()) {}
   BasicTensorView(const Tensor&&) = delete;
-  /// A writable view converts to one that is only read.
+  /// A writable view converts to a read-only one.
   operator BasicTensorView<const Byte>() const requires(!std::is_const_v<Byte>) {
     return {data_, dtype_, shape(), strides(), place_};
   }
@@ -52,11 +52,12 @@ class BasicTensorView {
   Index extent(Index axis) const { return shape_[as_size(axis)]; }
   Index stride(Index axis) const { return strides_[as_size(axis)]; }
   Index elements() const { return elements_; }
-  /// C order without gaps; strides along axes of one element do not matter.
+  /// True if the elements are in C order without gaps; the strides of axes of length 1 do not
+  /// matter.
   bool is_contiguous() const { return contiguous_; }
 
-  /// The elements as T; sizeof(T) must be the element size. Throws Error(kUnsupported) unless they
-  /// are contiguous and on the host.
+  /// The elements as T, whose size must be that of an element. Throws Error(kUnsupported) unless
+  /// they are contiguous and on the host.
   template <class T, class Element = std::conditional_t<std::is_const_v<Byte>, const T, T>>
   std::span<Element> as() const {
     if (place_.space != MemorySpace::kHost || !contiguous_) refuse_reading();
@@ -83,7 +84,7 @@ static_assert(std::is_trivially_copyable_v<TensorView>);
 extern template class BasicTensorView<const std::byte>;
 extern template class BasicTensorView<std::byte>;
 
-/// Nothing for an array that is left out.
+/// A view of the array; nothing for a null pointer.
 inline std::optional<TensorView> view_of(const Tensor* tensor) {
   return tensor ? std::optional<TensorView>(*tensor) : std::nullopt;
 }

@@ -1,4 +1,4 @@
-// Files that hold several named arrays, behind one class.
+// The common interface of files that hold named arrays.
 #pragma once
 
 #include <memory>
@@ -14,8 +14,8 @@
 
 namespace maskctl {
 
-/// An array whose header has been read. If the data can be read by parts, `reader` reads it; if
-/// somebody holds it in memory, `view` says where; otherwise it is in `tensor`.
+/// An array whose header has been read. Its data is in one of three places: `reader` reads it by
+/// parts; `view` refers to memory that somebody else owns; or `tensor` holds it.
 struct OpenArray {
   std::string name;  // for messages
   DType dtype = DType::kBool;
@@ -25,25 +25,25 @@ struct OpenArray {
   std::optional<TensorView> view;
   std::optional<Tensor> tensor;
 
-  /// The array in memory; read at the first call.
+  /// The whole array in memory; reads it at the first call.
   const Tensor& load(const ReadOptions& options, std::vector<std::string>& notes);
 };
 
 OpenArray open_array(std::shared_ptr<NpyReader> reader);
 OpenArray open_array(std::string name, Tensor tensor);
-/// Throws Error(kUnsupported) for memory of a device.
+/// Wraps an array in host memory. Throws Error(kUnsupported) for device memory.
 OpenArray open_array(std::string name, const TensorView& view);
 
-/// What the headers of a file say, also about arrays that cannot be read.
+/// What the headers of a file say, including arrays that cannot be read.
 struct ContainerOutline {
   struct Array {
-    std::string name;   // without control characters
-    std::string dtype;  // "bool"; what the file says for types that cannot be read: "<c8"
+    std::string name;   // made printable: no control characters
+    std::string dtype;  // "bool"; for types that cannot be read, the name in the file: "<c8"
     std::vector<Index> shape;
   };
   std::vector<Array> arrays;
-  std::vector<std::string> notes;            // attributes, a line each
-  std::vector<std::string> unreadable = {};  // objects that cannot be opened and why, a line each
+  std::vector<std::string> notes;            // attributes, one per line
+  std::vector<std::string> unreadable = {};  // objects that cannot be opened, and why, one per line
 };
 
 /// The named arrays of a file, an archive or a pipe.
@@ -51,32 +51,35 @@ class Container {
  public:
   virtual ~Container() = default;
   virtual const std::string& name() const = 0;
-  /// In the order of the file. From a pipe, arrays may have to be opened in this order, each read
-  /// before the next is opened.
+  /// The names of the arrays, in the order of the file. Arrays of a pipe may have to be opened in
+  /// this order, and each must be read before the next is opened.
   virtual const std::vector<std::string>& keys() const = 0;
-  /// Throws Error(kInvalidArgument) for an unknown key, with the list of keys.
+  /// Opens an array. Throws Error(kInvalidArgument) that lists the keys if there is none of this
+  /// name.
   virtual OpenArray open(const std::string& key, const ReadOptions& options,
                          std::vector<std::string>& notes) = 0;
-  /// Reads headers only. Not to be mixed with open(): a pipe is read once.
+  /// Reads all headers. Call either this or open(), because a pipe can be read only once.
   virtual ContainerOutline outline() = 0;
 
-  /// True for a file of one array, whose key is "".
+  /// True for a format whose files hold one array without a name; its key is "".
   virtual bool holds_one_array() const { return false; }
-  /// The key meant by the text after the colon, for formats in which a key has several spellings.
+  /// The key that a text after the colon of a SOURCE means, for formats in which a key can be
+  /// written in several ways.
   virtual std::string key_of(const std::string& text) const { return text; }
   virtual bool contains(const std::string& key) const;
   Tensor read(const std::string& key, const ReadOptions& options, std::vector<std::string>& notes);
-  /// The arrays of these keys, read in the order of the file and returned in the requested order.
+  /// Reads the arrays of these keys in the order of the file; returns them in the order of
+  /// `wanted`.
   std::vector<Tensor> read(const std::vector<std::string>& wanted, const ReadOptions& options,
                            std::vector<std::string>& notes);
-  /// The key of the only array. Throws Error with the list of keys when there are several.
+  /// The key of the only array. Throws Error that lists the keys if there are several arrays.
   virtual const std::string& only_key() const;
 };
 
-/// Opens `source` as its content says, whatever its name. Throws Error(kFormat), with what it looks
-/// like, when it holds no arrays that can be read.
+/// Opens `source` in the format of its content, whatever its name. Throws Error(kFormat), which
+/// says what the content looks like, if it holds no arrays that can be read.
 std::unique_ptr<Container> open_container(ByteSource source, const ReadOptions& options);
-/// open_container() of a path or "-"; a folder that save_pretrained wrote means its
+/// open_container() for a path or "-". A folder written by save_pretrained stands for its
 /// model.safetensors.
 std::unique_ptr<Container> open_container(const std::string& path, const ReadOptions& options);
 

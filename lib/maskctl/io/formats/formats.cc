@@ -19,19 +19,20 @@ bool is_text(std::string_view bytes) {
   });
 }
 
-/// Protocols 2 to 5 start with PROTO; older ones have no mark.
+/// Pickles of protocols 2 to 5 start with the opcode PROTO; older ones cannot be recognised.
 bool is_pickle(std::string_view head) {
   return head.size() >= 2 && head[0] == '\x80' && head[1] >= 2 && head[1] <= 5;
 }
 
-/// A protocol buffer that starts with field 1, the version of the format (1 to 15 so far), and goes
-/// on with the producer's name and version, the domain or the graph.
+/// An ONNX file is a protocol buffer: field 1 is the version of the format (1 to 15 so far); then
+/// comes the name or version of the producer, the domain, or the graph.
 bool is_onnx(std::string_view head) {
   const bool versioned = head.size() >= 3 && head[0] == '\x08' && head[1] >= 1 && head[1] < 32;
   return versioned && std::string_view("\x12\x1a\x22\x3a\x42").find(head[2]) != head.npos;
 }
 
-/// A kind of file that holds no arrays we read: how it is recognised, and how to get arrays out.
+/// A kind of file that holds no arrays we can read: how to recognise it, and how to get arrays out
+/// of it.
 struct OtherFile {
   std::string_view description, remedy;
   bool (*is)(std::string_view head);

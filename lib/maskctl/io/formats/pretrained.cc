@@ -15,7 +15,7 @@ namespace fs = std::filesystem;
 
 constexpr const char* kConfig = "config.json";
 
-/// What a folder holds that another option or path reads.
+/// A hint for messages: what the folder has, and which path would work.
 std::string instead(const fs::path& folder) {
   std::error_code ignored;
   if (fs::exists(folder / "model.safetensors.index.json", ignored)) {

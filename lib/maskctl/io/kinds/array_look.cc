@@ -18,7 +18,7 @@ std::vector<double> numbers(DType dtype, std::span<const std::byte> elements) {
   return {values.begin(), values.end()};
 }
 
-/// How far from 1 the sum of a row of rounded weights may be.
+/// The tolerance when the sum of a row of rounded attention weights is compared with 1.
 double rounding(DType dtype) { return std::max(4 * epsilon(dtype), 0x1p-13); }
 
 bool rows_sum_to_one(std::span<const double> values, Index first, Index row, double off) {

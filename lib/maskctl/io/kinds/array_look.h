@@ -1,4 +1,5 @@
-// What the elements of an array that is no 0/1 mask look like, with words that say what to do.
+// Recognises what the elements of an array that is not a 0/1 mask look like, and says what to do
+// with it.
 #pragma once
 
 #include <cstddef>
@@ -13,16 +14,18 @@ namespace maskctl {
 
 enum class ArrayLook : std::uint8_t {
   kOther,
-  kImage,    // 0 and 255 only: a mask as images have it
-  kLabels,   // whole numbers from 0 on and -100, which losses ignore
-  kWeights,  // floats from 0 to 1, each row of which sums to 1 (or to 0, without keys)
+  kImage,    // 0 and 255 only: a mask stored as an image
+  kLabels,   // whole numbers >= 0, and -100, which losses ignore
+  kWeights,  // floats from 0 to 1; each row sums to 1, or to 0 if it has no keys
 };
 
-/// The look of consecutive elements; `first` is the index of the first one in the array, whose rows
-/// have `row` elements. Weights are only seen where a whole row is among the elements.
+/// The look of some consecutive elements of an array. `first` is the index of the first of them,
+/// `row` the length of the array's rows. Weights are recognised only if `elements` contain a whole
+/// row.
 ArrayLook look_of(DType dtype, std::span<const std::byte> elements, Index first, Index row);
 
-/// "0 and 255 are the 0 and 1 of images: save array != 0"; empty for kOther.
+/// Says what the array is and what to do: "0 and 255 are the 0 and 1 of an image: save array != 0";
+/// empty for kOther.
 std::string_view words(ArrayLook look);
 
 }  // namespace maskctl

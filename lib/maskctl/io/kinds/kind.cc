@@ -1,4 +1,4 @@
-// The names of the kinds, and the rule that chooses one.
+// The names of the kinds of arrays, and the rules that choose the kind of an array.
 #include "maskctl/io/kinds/kind.h"
 
 #include <fmt/core.h>

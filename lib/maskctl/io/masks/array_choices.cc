@@ -10,7 +10,7 @@
 namespace maskctl {
 namespace {
 
-/// Elements whose values are looked at to know the kind.
+/// Only arrays of at most so many elements are read to find out their kind.
 constexpr Index kMostRead = Index{1} << 22;
 
 std::vector<ArrayKind> kinds_of(const ContainerOutline::Array& array, const std::string& key,

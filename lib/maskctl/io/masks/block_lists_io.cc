@@ -20,7 +20,8 @@ constexpr const char* kBlockSizeKey = "block_size";
 constexpr const char* kTorchBlockSizeKey = "BLOCK_SIZE";
 constexpr const char* kLengthsKey = "seq_lengths";
 
-/// A list of blocks among the arrays of a kind.
+/// The names of the two arrays that list blocks. by_keys is true if they have a row for each block
+/// of keys, false if for each block of queries.
 struct ListRow {
   const char *counts, *indices;
   Fill fill;
@@ -48,7 +49,8 @@ std::string key_in(const std::string& group, const char* key) {
   return group.empty() ? key : group + "/" + key;
 }
 
-/// The arrays of a group, read in the order of the file.
+/// Reads the arrays of a group, which are those of a container whose keys start with "group/", in
+/// the order of the file.
 class Group {
  public:
   Group(Container& container, const std::string& group, std::vector<const char*> keys,
@@ -70,7 +72,7 @@ class Group {
   Tensor take(std::string_view key) {
     return std::move(std::ranges::find(arrays_, key, &NamedTensor::name)->tensor);
   }
-  /// Two numbers that are at least `least`; nothing without the array.
+  /// The two numbers of an array, each at least `least`; nothing if the array is absent.
   std::optional<std::array<Index, 2>> two(const char* key, Index least) const {
     const Tensor* const array = find(key);
     if (!array) return std::nullopt;
@@ -117,21 +119,21 @@ BlockSize size_of(const Group& group, ArrayKind kind, const MaskReadOptions& opt
                           options.block->q, options.block->k, size.q, size.k));
 }
 
-/// What is known of queries and keys; nothing for what only the lists can say.
+/// The numbers of queries and keys, as far as they are known without reading the lists.
 std::array<std::optional<Index>, 2> lengths_of(const Group& group, const MaskReadOptions& options) {
   if (const auto stored = group.two(kLengthsKey, 0)) return {(*stored)[0], (*stored)[1]};
   if (options.shape) return {(*options.shape)[2], (*options.shape)[3]};
   return {};
 }
 
-/// Refuses a length that does not fill this number of blocks.
+/// Throws unless `length` tokens in blocks of `block` make exactly `blocks` blocks.
 void check_length(std::string_view what, std::optional<Index> length, Index block, Index blocks) {
   if (!length || ceil_div(*length, block) == blocks) return;
   throw Error(Errc::kFormat, fmt::format("{} {} are {} blocks of {}, but the lists have {}",
                                          *length, what, ceil_div(*length, block), block, blocks));
 }
 
-/// The number of key blocks.
+/// The number of blocks of keys. Throws if the number of keys is not known.
 Index key_blocks(std::optional<Index> keys, Index block, ArrayKind kind) {
   if (keys) return ceil_div(*keys, block);
   throw Error(
@@ -161,7 +163,8 @@ Tensor flex_map(Group& group, std::optional<Index> keys, Index block, Index max_
   const auto lists = taken(group, ArrayKind::kFlex, false);
   const Tensor& indices = lists.front().indices;
   const Index width = indices.rank() == 0 ? 0 : indices.extent(indices.rank() - 1);
-  const Index columns = keys ? ceil_div(*keys, block) : width;  // torch takes narrower lists too
+  // torch allows lists with fewer columns than there are blocks of keys.
+  const Index columns = keys ? ceil_div(*keys, block) : width;
   if (width > columns) check_length("keys", keys, block, width);
   Tensor map = map_of_lists(lists, columns, max_bytes);
   const auto transposed = taken(group, ArrayKind::kFlex, true);
@@ -182,7 +185,7 @@ Tensor map_of(Group& group, ArrayKind kind, std::optional<Index> keys, Index blo
   return map_of_lists(taken(group, kind, false), columns, max_bytes);
 }
 
-/// Each cell of a listed block open.
+/// A mask in which every cell of every listed block is open.
 Mask opened(const Tensor& map, BlockSize size, std::optional<Index> queries,
             std::optional<Index> keys) {
   return mask_from_blockmap(astype(map, DType::kBool), size.q, size.k, queries, keys);

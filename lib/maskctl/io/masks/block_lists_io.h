@@ -1,4 +1,4 @@
-// Block lists of kernels (flex, fa4, bsr) in containers of arrays.
+// Reads lists of blocks as kernels take them (flex, fa4, bsr) from containers of arrays.
 #pragma once
 
 #include <optional>
@@ -11,11 +11,12 @@ namespace maskctl {
 
 class Container;
 
-/// The kind whose arrays a group of a container holds, if it is one that lists blocks.
+/// The kind of the arrays in a group of a container, if it is one that lists blocks. Nothing
+/// otherwise.
 std::optional<ArrayKind> listed_kind(const Container& container, const std::string& group);
 
-/// Reads such a group: the map of its blocks, and as a mask every cell of the blocks that are
-/// listed. Throws Error that starts with the container's name.
+/// Reads a group whose arrays list blocks: the block map, and a mask in which every cell of every
+/// listed block is open. Throws Error that starts with the container's name.
 LoadedMask load_block_lists(Container& container, const std::string& group, ArrayKind kind,
                             const MaskReadOptions& options);
 

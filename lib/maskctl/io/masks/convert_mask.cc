@@ -1,4 +1,4 @@
-// A mask as arrays of another kind, and what is lost.
+// Converts a mask to arrays of another kind, and counts the cells that change.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -82,7 +82,7 @@ void check_options(const MaskWriteOptions& options) {
   }
 }
 
-/// Casts the array; every value must survive.
+/// Converts the array to `dtype`; throws if an integer dtype cannot hold some value.
 Tensor in_dtype(const Tensor& array, DType dtype, ArrayKind kind) {
   if (array.dtype() == dtype) return array;
   Tensor out = astype(array, dtype);
@@ -123,7 +123,7 @@ void take(ConvertedMask& out, Nearest nearest, const MaskWriteOptions& options, 
   out.lost = nearest.changed;
 }
 
-/// Converts a batch of packed rows to one row, which is how variable-length kernels take it.
+/// Converts a packed batch to one sequence, as variable-length kernels take it.
 void convert_batch(ConvertedMask& out, const MaskWriteOptions& options) {
   Varlen made = varlen_batch(out.source, options.padding);
   const bool one = same(made.cu_q, made.cu_kv);

@@ -1,4 +1,4 @@
-// Packs rows of elements and checks their values.
+// Packs rows of elements into planes, and checks that all values are allowed.
 #include "maskctl/io/masks/dense_reader.h"
 
 #include <fmt/core.h>
@@ -17,7 +17,7 @@
 namespace maskctl {
 namespace {
 
-/// Swaps open and closed cells; bits past the last key stay zero.
+/// Exchanges open and closed cells; bits after the last key stay zero.
 void invert_rows(std::span<std::uint64_t> words, Index keys) {
   const auto width = static_cast<std::size_t>(words_for(keys));
   for (std::uint64_t& word : words) word = ~word;
@@ -31,7 +31,8 @@ struct Expected {
   std::vector<Remedy> remedies = {};
 };
 
-/// What was expected; or, if the elements have a look that tells what they are, the words for that.
+/// What a message says about a value that is not allowed: what the elements look like, or else what
+/// was expected.
 Expected expected(DType dtype, Values values, ArrayLook look) {
   if (look != ArrayLook::kOther) return {words(look)};
   if (values == Values::kBias) {
@@ -151,7 +152,7 @@ Mask dense_mask(ElementRows& rows, std::span<const Index> shape, bool invert, Va
   for (Index p = 0; p < planes; ++p) {
     const Index first_row = p * queries;
     shared.add_stored(rows.in_order(), [&](Range q, std::span<std::uint64_t> words) {
-      if (check.settled((first_row + q.begin) * keys)) {  // the array will be refused anyway
+      if (check.settled((first_row + q.begin) * keys)) {  // an earlier element is refused: skip
         std::ranges::fill(words, std::uint64_t{0});
         return;
       }
@@ -159,7 +160,7 @@ Mask dense_mask(ElementRows& rows, std::span<const Index> shape, bool invert, Va
         const Index at = (row - first_row - q.begin) * width + column / 64;
         const auto to = words.subspan(static_cast<std::size_t>(at));
         if (check.pack(row * keys + column, elements, to)) return;
-        if (rows.in_order()) check.check();  // do not wait for the rest of a pipe
+        if (rows.in_order()) check.check();  // fail now, do not wait for the rest of a pipe
       };
       rows.read({first_row + q.begin, first_row + q.end}, pack);
       if (invert) invert_rows(words, keys);

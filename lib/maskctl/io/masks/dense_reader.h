@@ -1,4 +1,4 @@
-// Packs the elements of dense arrays into planes and checks them on the way.
+// Packs the elements of dense arrays into planes and checks them at the same time.
 #pragma once
 
 #include <atomic>
@@ -16,27 +16,29 @@
 
 namespace maskctl {
 
-/// Which values a mask may have: 0 and 1, or those of a bias.
+/// The values that are allowed: 0 and 1, or those of a bias.
 enum class Values : std::uint8_t { kBinary, kBias };
 
-/// Packs elements and looks for values that are not allowed. Bool bytes that are neither 0 nor 1
-/// count as true and are only counted. Thread-safe.
+/// Packs elements and looks for values that are not allowed. A bool byte other than 0 and 1 is
+/// true; such bytes are counted, not refused. Thread-safe.
 class ValueCheck {
  public:
-  /// `shape` is that of the array, in the order in which its elements are stored (last axis
-  /// fastest).
+  /// `shape` is the shape of the array. `fortran_order`: its elements are stored and numbered with
+  /// the first axis fastest, else with the last.
   ValueCheck(std::string name, DType dtype, std::vector<Index> shape, bool fortran_order,
              Values values = Values::kBinary, std::optional<double> closed_below = {});
-  /// Sets bit i of words when element i is open. Returns false when a value is not allowed; the
-  /// first element is number `first` of the array.
+  /// Sets bit i of `words` when element i is open. `first` is the number of the first of these
+  /// elements in the array. Returns false if any value is not allowed.
   bool pack(Index first, std::span<const std::byte> elements, std::span<std::uint64_t> words);
-  /// Records that these elements contain such a value.
+  /// Records that some of these elements are not allowed.
   void found(Index first, std::span<const std::byte> elements);
-  /// True when no element from `first` on can be the first bad one.
+  /// True when a bad element before `first` is known, so that elements from there on need no check.
   bool settled(Index first) const { return first > first_bad_; }
-  /// Throws Error(kFormat): "m.npy: values other than 0 and 1, the first is 3 at (0, 3); ...".
+  /// Throws Error(kFormat) if a bad element was found: "m.npy: values other than 0 and 1, the first
+  /// is 3 at (0, 3); ...".
   void check() const;
-  /// Calls check(), and adds notes about odd bytes and about closed cells of two kinds.
+  /// Calls check(). Then adds notes if bool bytes were neither 0 nor 1, and if different values
+  /// closed cells.
   void finish(std::vector<std::string>& notes) const;
   Index odd_bools() const { return odd_bools_; }
   const BiasSeen& bias_seen() const { return seen_; }
@@ -56,15 +58,16 @@ class ValueCheck {
   std::atomic<Index> odd_bools_{0};
   std::mutex mutex_;
   std::string bad_text_;
-  ArrayLook look_ = ArrayLook::kOther;  // look of the part with the first bad element
+  ArrayLook look_ = ArrayLook::kOther;  // of the elements around the first bad one
 };
 
-/// Throws like ValueCheck, for an array in memory; returns how many bool bytes are neither 0 nor 1.
+/// Throws like ValueCheck for an array in memory. Returns the number of bool bytes that are neither
+/// 0 nor 1.
 Index check_binary(const Tensor& array, const std::string& name, std::vector<std::string>& notes);
 
-/// The mask [batch, heads, queries, keys] (`shape`) of rows of elements. Open means nonzero, or
-/// zero if `invert`, or what a bias says (`check` knows which). Equal planes are shared.
-/// `progress` and `rows_read` are those of MaskReadOptions.
+/// The mask of rows of elements; `shape` is [batch, heads, queries, keys]. A cell is open where the
+/// element is nonzero, or with `invert` where it is zero; for a bias, `check` decides. Equal planes
+/// are stored once. `progress` and `rows_read` are explained in MaskReadOptions.
 Mask dense_mask(ElementRows& rows, std::span<const Index> shape, bool invert, ValueCheck& check,
                 const std::function<void(double)>& progress, const RowsSink& rows_read);
 

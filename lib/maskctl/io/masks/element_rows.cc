@@ -1,4 +1,4 @@
-// Cuts rows into pieces that fit a cache.
+// Reads rows in pieces that fit a cache.
 #include "maskctl/io/masks/element_rows.h"
 
 #include <algorithm>
@@ -10,14 +10,14 @@
 namespace maskctl {
 namespace {
 
-// A piece stays in the second-level cache until it is packed. Packing takes a quarter of the time
-// of reading, so a thread that reads ahead from a pipe would cost more than it gains.
+// Small enough to stay in the second-level cache until it is packed. Packing takes a quarter of the
+// time of reading, so a thread that reads ahead from a pipe would cost more than it gains.
 constexpr Index kPieceBytes = Index{256} << 10;
 
 using Buffer = std::vector<std::byte, UnwrittenAllocator<std::byte>>;
 
-/// How rows are cut into pieces: several whole rows, or part of one row that starts at a multiple
-/// of 64 columns.
+/// Divides rows into pieces: several whole rows, or a part of one row that starts at a multiple of
+/// 64 columns.
 struct Pieces {
   Index columns, element_bytes;
 
@@ -29,7 +29,7 @@ struct Pieces {
     return std::max<Index>(64, kPieceBytes / element_bytes / 64 * 64);
   }
 
-  /// Calls piece(rows, columns) for the pieces of these rows, in ascending order.
+  /// Calls piece(rows, columns) for each piece of these rows, in ascending order.
   template <typename F>
   void visit(Range rows, const F& piece) const {
     if (columns == 0) return;
@@ -45,7 +45,7 @@ struct Pieces {
 
   Index bytes(Range rows, Range part) const { return rows.size() * part.size() * element_bytes; }
 
-  /// Hands a piece to its reader, row by row.
+  /// Passes a piece to `sink`, one row at a time.
   void hand_out(Range rows, Range part, std::span<const std::byte> data,
                 const ElementRows::Part& sink) const {
     const auto size = static_cast<std::size_t>(part.size() * element_bytes);

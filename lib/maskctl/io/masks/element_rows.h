@@ -1,4 +1,4 @@
-// The rows of an array, from memory, from a file in parallel, or from a pipe in order.
+// Gives access to the rows of an array in memory, in a file (in parallel) or in a pipe (in order).
 #pragma once
 
 #include <cstddef>
@@ -13,28 +13,29 @@
 
 namespace maskctl {
 
-/// A matrix of elements in stored order, handed out in parts of rows; never held whole unless it
-/// already was.
+/// A matrix of elements in the order in which they are stored. It is passed on in parts of rows;
+/// the whole is never in memory unless it was before.
 class ElementRows {
  public:
   virtual ~ElementRows() = default;
 
-  /// Receives elements [column, column + n) of a row; n is a multiple of 64 unless the row ends
-  /// there.
+  /// Receives elements [column, column + n) of a row. n is a multiple of 64 except at the end of a
+  /// row.
   using Part = std::function<void(Index row, Index column, std::span<const std::byte> elements)>;
-  /// Hands out these rows in ascending order. When in_order(), each call must start where the
-  /// previous one ended; otherwise several threads may call at once.
+  /// Passes on the elements of these rows in ascending order. If in_order(), each call must
+  /// continue where the previous one ended; otherwise several threads may call it at once.
   virtual void read(Range rows, const Part& part) = 0;
   virtual bool in_order() const = 0;
 };
 
-/// The rows of an array in memory that outlives the result, read where they lie.
+/// The rows of an array in memory, read without a copy if the last axis is contiguous. The array
+/// must outlive the result.
 std::unique_ptr<ElementRows> view_rows(const TensorView& array);
-/// The rows of an open .npy, `columns` elements each, in stored order.
+/// The rows of an open .npy in the order in which they are stored, `columns` elements each.
 std::unique_ptr<ElementRows> npy_rows(std::shared_ptr<NpyReader> reader, Index columns);
 
-/// Reports to a callback how much of a long job is done: rising fractions of 1, at most 200 calls,
-/// never two at once.
+/// Tells a callback what fraction of a long job is done: rising from 0 to 1, in at most 200 calls,
+/// never from two threads at the same time.
 class Progress {
  public:
   Progress(std::function<void(double)> callback, Index total);
@@ -45,7 +46,7 @@ class Progress {
   Index total_;
   std::mutex mutex_;
   Index done_ = 0;
-  Index told_ = 0;  // last reported, in 1/200
+  Index told_ = 0;  // last fraction reported, in 1/200
 };
 
 }  // namespace maskctl

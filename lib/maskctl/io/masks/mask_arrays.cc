@@ -1,4 +1,4 @@
-// Loads the mask of one array, kind by kind.
+// Loads the mask of a single array, for each kind.
 #include "maskctl/io/masks/mask_arrays.h"
 
 #include <fmt/core.h>
@@ -24,7 +24,8 @@
 namespace maskctl {
 namespace {
 
-/// Refuses, before reading, a mask whose packed rows exceed the limit.
+/// Throws, before anything is read, if the mask takes more than max_bytes when packed. `both_ways`:
+/// it is also stored transposed for a time.
 void check_packed(const std::string& name, std::span<const Index> shape, bool both_ways,
                   Index max_bytes) {
   constexpr Index kPerRow = 16;
@@ -75,7 +76,7 @@ Index last_end(const Tensor& pairs) {
   return values.empty() ? 0 : std::max<Index>(0, *std::ranges::max_element(values));
 }
 
-/// Whether reading the array in this kind makes a mask of the shape that is asked for.
+/// True if the array, read as this kind, gives a mask of the shape that the caller wants.
 bool makes_shape(ArrayKind kind, std::span<const Index> array, const std::vector<Index>& wanted) {
   const bool rows =
       kind == ArrayKind::kPadding || kind == ArrayKind::kSegments || kind == ArrayKind::kPositions;
@@ -87,7 +88,7 @@ bool makes_shape(ArrayKind kind, std::span<const Index> array, const std::vector
   return (!rows || wanted[2] == wanted[3]) && (array.size() < 2 || fits(array[0], wanted[0]));
 }
 
-/// Drops the kinds in which the array cannot have the shape that is asked for, unless all go.
+/// Removes the kinds that cannot give the shape that the caller wants, unless none would be left.
 void keep_fitting(std::vector<ArrayKind>& kinds, const OpenArray& array,
                   const MaskReadOptions& options) {
   if (!options.shape || options.shape->size() != 4 || kinds.size() < 2) return;
@@ -98,9 +99,9 @@ void keep_fitting(std::vector<ArrayKind>& kinds, const OpenArray& array,
   if (!left.empty()) kinds = std::move(left);
 }
 
-constexpr std::size_t kLookedAt = std::size_t{1} << 20;  // elements: enough to tell
+constexpr std::size_t kLookedAt = std::size_t{1} << 20;  // elements to look at, at most
 
-/// Refuses whole numbers that cannot be ids.
+/// Throws if whole numbers look like something that cannot be segment ids, such as labels.
 void refuse_look(const OpenArray& array, const Tensor& values) {
   const std::size_t most = kLookedAt * static_cast<std::size_t>(size_bytes(array.dtype));
   const auto bytes = values.bytes().first(std::min(values.bytes().size(), most));
@@ -130,7 +131,8 @@ std::size_t count_different(std::span<const std::int32_t> values) {
   return different;
 }
 
-/// A note if most tokens have an id of their own, as in a file of token ids; empty otherwise.
+/// A note if more than half of the tokens have different ids, which suggests token ids instead of
+/// segment ids; else empty.
 std::string token_id_note(const std::string& name, const Tensor& ids) {
   constexpr std::size_t kFewest = 8;
   const auto all = ids.as<std::int32_t>();
@@ -154,12 +156,12 @@ TensorView transposed(const TensorView& plane) {
   return {plane.data(), plane.dtype(), shape, strides, plane.place()};
 }
 
-/// A view in the order in which its elements are stored.
+/// A view of the array with axes in the order in which its elements are stored.
 TensorView as_stored(const OpenArray& array) {
   return array.fortran_order ? transposed(*array.view) : *array.view;
 }
 
-/// The rows of an array as its elements are stored.
+/// The rows of the array in the order in which its elements are stored.
 std::unique_ptr<ElementRows> element_rows(const OpenArray& array, Index columns) {
   if (array.tensor) return view_rows(*array.tensor);
   if (array.view) return view_rows(as_stored(array));
@@ -175,7 +177,7 @@ LoadedMask load_dense(OpenArray& array, ArrayKind kind, const MaskReadOptions& o
   const bool one_plane = shape[0] == 1 && shape[1] == 1;
   std::vector<std::string> notes;
   if (array.fortran_order && !one_plane) array.load(options.read, notes);
-  // A plane in Fortran order is its transpose in C order.
+  // A plane in Fortran order is the transposed plane in C order.
   const bool is_transposed = array.fortran_order;
   const std::vector<Index> stored =
       is_transposed ? std::vector<Index>{1, 1, shape[3], shape[2]} : shape;
@@ -217,7 +219,8 @@ LoadedMask load_padding(OpenArray& array, ArrayKind kind, const MaskReadOptions&
   return out;
 }
 
-/// Refuses extents whose rows exceed the limit, however small the map is: each row takes a RowRef.
+/// Throws if the rows of the mask would exceed the limit, however small the array is: each row of a
+/// mask takes a RowRef.
 void check_rows(const std::string& name, Index rows, Index max_bytes) {
   if (rows <= max_bytes / static_cast<Index>(sizeof(RowRef))) return;
   throw Error(Errc::kLimit,
@@ -275,7 +278,8 @@ double first_not_zero(const TensorView& view) {
   return 0;
 }
 
-/// The first nonzero element; 0 if there is none, NaN if it is past the first MiB of a pipe.
+/// The value of the first nonzero element: 0 if all are zero, NaN if none is in the first MiB of a
+/// pipe.
 double first_not_zero(OpenArray& array) {
   if (array.view) return first_not_zero(as_stored(array));
   constexpr Index kPart = Index{1} << 20;
@@ -294,8 +298,8 @@ double first_not_zero(OpenArray& array) {
   return 0;
 }
 
-/// A bias has floats that are 0 or negative. An array of zeros alone gets a note, since every cell
-/// would be open.
+/// Floats whose first nonzero number is negative are a bias, all others a dense mask. An array of
+/// zeros gets a note, because as a bias it would be open everywhere.
 ArrayKind dense_or_bias(OpenArray& array, const MaskReadOptions& options,
                         std::vector<std::string>& notes) {
   if (!is_floating(array.dtype) || options.keep_value_is_zero) return ArrayKind::kDense;

@@ -1,4 +1,4 @@
-// Reads arrays of a SOURCE as a mask of some kind.
+// Reads one or two arrays as a mask of a given kind.
 #pragma once
 
 #include <string>
@@ -9,14 +9,16 @@
 
 namespace maskctl {
 
-/// The requested kind, or the only one that fits. Throws Error(kInvalidArgument) naming the kinds
-/// when several fit, Error(kShape) when none does.
+/// The kind that the options ask for, or the only kind that fits. Throws Error(kInvalidArgument)
+/// that names the kinds when several fit, Error(kShape) when none does.
 ArrayKind choose_kind(OpenArray& array, const MaskReadOptions& options,
                       std::vector<std::string>& notes);
 
-/// The mask of a single array, for all kinds except runs and objects, which need several.
+/// The mask of a single array, of any kind except runs and stored objects, which consist of several
+/// arrays.
 LoadedMask load_array(OpenArray& array, ArrayKind kind, const MaskReadOptions& options);
-/// load_array() for the kinds with two sides; q and kv may be the same array.
+/// The same for the kinds with one array for queries and one for keys; q and kv may be the same
+/// array.
 LoadedMask load_sequences(OpenArray& q, OpenArray& kv, ArrayKind kind,
                           const MaskReadOptions& options);
 

@@ -1,4 +1,4 @@
-// Masks by name: reads any SOURCE as a lazy mask, and writes a mask to a DEST.
+// Reads the mask that a SOURCE text names as a lazy mask, and writes masks to a DEST.
 #pragma once
 
 #include <any>
@@ -21,7 +21,7 @@
 
 namespace maskctl {
 
-/// Rows of a dense mask that is still being read.
+/// Some rows of a dense mask that is still being read.
 struct RowsRead {
   std::span<const Index> shape;  // [B,H,Q,K] of the mask
   Range queries;
@@ -32,33 +32,32 @@ using RowsSink = std::function<void(const RowsRead& rows)>;
 struct ObjectKind;
 
 struct MaskReadOptions {
-  /// The kind of the array; if not set, the rule of kind.h decides or refuses.
+  /// The kind of the array. If it is not set, the rules of kind.h choose one or refuse.
   std::optional<ArrayKind> as;
-  /// 0 = may attend (dense), 0 = valid (padding, key-padding).
+  /// 0 means may attend (dense), or valid (padding, key-padding).
   bool keep_value_is_zero = false;
-  /// The segment id that sees nothing.
+  /// The segment id of padding, which sees nothing.
   std::int32_t pad_id = -1;
-  /// The size of the blocks of a block map, and of lists of blocks that do not say it.
+  /// The block size of a block map, and of lists of blocks that are stored without it.
   std::optional<BlockSize> block;
-  /// Elements of a bias at or below this number are closed, other finite ones open. Only for arrays
-  /// of floats.
+  /// For arrays of floats: an element at or below this number is closed, any other finite one open.
   std::optional<double> closed_below;
-  /// [B,H,Q,K]: supplies extents that the array does not carry (queries of key-padding; queries and
-  /// keys of cu_seqlens, pairs and block maps; all of bits). An axis of 1 of batches, heads or
-  /// queries is repeated. All other extents must agree.
+  /// [B,H,Q,K]: gives extents that the array does not have (queries of key-padding; queries and
+  /// keys of cu_seqlens, pairs and block maps; everything for bits). If the array has one batch,
+  /// head or query, it is repeated. All other extents must agree.
   std::optional<std::vector<Index>> shape;
-  /// Its max_bytes limits the packed form of a dense mask, not the file.
+  /// Its max_bytes limits the memory of the packed mask, not the size of the file.
   ReadOptions read;
-  /// An object of another library that a container may hold, by the layer that knows it.
+  /// A kind of object of another library that a container may hold.
   const ObjectKind* object = nullptr;
-  /// Called with the fraction of work done, from any thread, but never by two at once.
+  /// Called with the fraction of work done, from any thread, but never by two threads at once.
   std::function<void(double fraction)> progress;
-  /// Called with the rows of the first batch and head of a dense mask as they are read, from any
-  /// thread and in any order: who waits for the mask can already show them.
+  /// Called with rows of the first batch and head of a dense mask as they are read, from any thread
+  /// and in any order, so that a viewer can show them before the mask is complete.
   RowsSink rows_read;
 };
 
-/// A map [B,H,Qb,Kb] of blocks, uint8: 0 left out, 1 partial, 2 full.
+/// A block map [B,H,Qb,Kb] of uint8: 0 not listed, 1 partial, 2 full.
 struct BlockMapRead {
   Tensor map;
   BlockSize size;
@@ -68,128 +67,132 @@ struct LoadedMask {
   Mask mask;
   ArrayKind kind = ArrayKind::kDense;
   std::string dtype;               // dtype of the array
-  std::vector<Index> array_shape;  // as stored
-  /// The axes of the array; 4 when it does not have those of the mask (lengths, bits, runs).
+  std::vector<Index> array_shape;  // as in the file
+  /// The number of axes of the array; 4 if they are not those of the mask (lengths, bits, runs).
   Index rank = 4;
-  /// [B,S] int32, for segments, and for positions (numbers of documents).
+  /// [B,S] int32: the ids of segments; for positions, the numbers of documents.
   std::optional<Tensor> q_segment_ids, kv_segment_ids;
-  bool shared_ids = true;  // those of the keys are those of the queries, which were read once
-  /// For flex, fa4 and bsr: the blocks; `mask` has every cell of those that are not left out.
+  bool shared_ids = true;  // queries and keys have the same array of ids
+  /// For flex, fa4 and bsr: the blocks. In `mask`, every cell of every listed block is open.
   std::optional<BlockMapRead> blocks;
-  /// The object of another library that was read; empty for arrays.
+  /// The object of another library that was read, if `kind` is one; empty for arrays.
   std::any object;
-  Index odd_bools = 0;  // bool bytes that are neither 0 nor 1, counted as true
-  BiasSeen bias_seen;   // the values that close cells of a bias
+  Index odd_bools = 0;  // bool bytes that are neither 0 nor 1; they count as true
+  BiasSeen bias_seen;   // which values closed the cells of a bias
   std::vector<std::string> notes;
 };
 
 class Container;
 
-/// An object of another library, stored as arrays of a group of a container.
+/// How to read an object of another library that is stored as the arrays of a group of a container.
 struct ObjectKind {
   ArrayKind kind;
-  /// Whether a group of the container, or the whole container for an empty name, holds such an
-  /// object.
+  /// True if the group of the container holds such an object; an empty name means the whole
+  /// container.
   bool (*is_in)(const Container& container, const std::string& group);
-  /// Its mask, dtype, shape and object; throws Error that starts with the container's name.
+  /// Reads the mask, dtype, shape and object. Throws Error that starts with the container's name.
   LoadedMask (*read)(Container& container, const std::string& group, const ReadOptions& options);
 };
 
-/// The arrays that "q=SOURCE,kv=SOURCE" names, in either order; nothing for a single SOURCE. Throws
-/// Error(kInvalidArgument) when one of them is missing.
+/// The two SOURCEs in a text like "q=SOURCE,kv=SOURCE", in either order; nothing for a single
+/// SOURCE. Throws Error(kInvalidArgument) when one of the two is missing.
 struct TwoSources {
   std::string q, kv;
 };
 std::optional<TwoSources> two_sources(std::string_view text);
 
-/// Reads FILE, CONTAINER:KEY or "-"; or "q=SOURCE,kv=SOURCE" for segments, positions, cu_seqlens
-/// and pairs, where a SOURCE may be quoted. A container that holds q and kv (and nothing else,
-/// unless --as is given) is read in the same way; one that holds indptr, begin, end and shape is
-/// runs, one that holds lists of blocks flex, fa4 or bsr (docs/formats.md); options.object may be
-/// another. With a KEY, the arrays are KEY/q and so on. For dense masks
-/// and biases, the data of .npy and safetensors files is streamed: read by several threads from
+/// Reads the mask that `source` names:
+/// - FILE, CONTAINER:KEY or "-";
+/// - "q=SOURCE,kv=SOURCE" for segments, positions, cu_seqlens and pairs; a SOURCE may be quoted;
+/// - a container (or with a KEY the arrays KEY/...) that holds q and kv and, unless options.as is
+///   set, nothing else; indptr, begin, end and shape (runs); lists of blocks (flex, fa4, bsr; see
+///   docs/formats.md); or options.object.
+/// Dense masks and biases in .npy and safetensors files are streamed: read by several threads from
 /// files, in order from pipes, and held only in packed form. Values other than 0 and 1 in dense and
-/// padding arrays are an Error naming the first (nonzero bytes of a bool are true, with a note), as
-/// are values of a bias that neither open nor close (mask/bias.h). Throws Error; messages start
-/// with the source.
+/// padding arrays give an Error that names the first one, except in bool arrays: there every
+/// nonzero byte is true, with a note. Values of a bias that are neither open nor closed
+/// (mask/arrays/bias.h) give an Error too. Throws Error; messages start with the source.
 LoadedMask read_mask(const std::string& source, const MaskReadOptions& options = {});
 
-/// Whether a SOURCE is a file of lists of blocks, or names a group of them; false for "-".
+/// True if a SOURCE is a file with lists of blocks, or names a group of such lists; false for "-".
 bool holds_block_lists(const std::string& source);
 
-/// An array in memory that somebody else holds.
+/// An array in memory that somebody else owns.
 struct NamedView {
   std::string name;
   TensorView array;
 };
-/// The mask of arrays in memory, which are read where they lie and not needed afterwards: a single
-/// one, whatever its name, or as in a container q and kv, runs, or lists of blocks. Messages start
-/// with `name`.
+/// The mask of arrays in memory, which are not needed afterwards: a single array, whose name does
+/// not matter; or, with the names that a container has, q and kv, runs, or lists of blocks.
+/// Messages start with `name`.
 LoadedMask read_mask(const std::string& name, std::span<const NamedView> arrays,
                      const MaskReadOptions& options = {});
 
 struct MaskWriteOptions {
-  ArrayKind kind = ArrayKind::kDense;  // any that is_writable()
+  ArrayKind kind = ArrayKind::kDense;  // any kind that is_writable()
   std::optional<DType> dtype = {};     // of the elements; if not set, the default of the kind
-  /// The axes to keep, such as LoadedMask::rank. Dense arrays, biases and block maps are [Q,K] for
-  /// 2 and 1, [B,Q,K] for 3; ids and padding are [S] for 1. Where axes left out are not of extent
-  /// 1, and for 4, all axes are written.
+  /// The number of axes to write, such as LoadedMask::rank. Dense arrays, biases and block maps are
+  /// [Q,K] for 1 and 2, [B,Q,K] for 3; ids and padding are [S] for 1. All axes are written for 4,
+  /// and when an axis that would be left out is longer than 1.
   Index rank = 4;
-  bool keep_value_is_zero = false;      // 0 = open (dense), 0 = valid (padding, key-padding)
-  std::int32_t pad_id = -1;             // for segments
-  BiasFill fill = BiasFill::kInf;       // for closed cells of a bias
-  std::optional<BlockSize> block = {};  // for the kinds of blocks
-  PaddingTokens padding = PaddingTokens::kSegments;  // how the cu_seqlens of a batch treat padding
-  Index max_bytes = Index{4} << 30;  // limit for allocations: whole arrays, or rows of a dense one
+  bool keep_value_is_zero = false;      // 0 means open (dense) or valid (padding, key-padding)
+  std::int32_t pad_id = -1;             // segments: the id of padding tokens
+  BiasFill fill = BiasFill::kInf;       // bias: the number in closed cells
+  std::optional<BlockSize> block = {};  // block size, for kinds that store blocks
+  /// For cu_seqlens of a mask with several batch entries: what happens to padding tokens.
+  PaddingTokens padding = PaddingTokens::kSegments;
+  Index max_bytes = Index{4} << 30;  // memory for whole arrays, or for rows of a dense one
   bool force = false;                // replace an existing file
   bool append = false;               // keep the other arrays of an existing container
   int gzip = 0;                      // compression level for HDF5 and .npz; 0: none
   std::function<void(double fraction)> progress = {};
 };
 
-/// A mask converted to a kind of array.
+/// The result of converting a mask to a kind of array.
 struct ConvertedMask {
   ArrayKind kind = ArrayKind::kDense;
-  Mask source;  // the mask as given
-  /// The mask that the arrays mean; one head stands for all if the kind has no heads.
+  Mask source;  // the mask that was converted
+  /// The mask that the arrays mean. If the kind has no heads, its one head stands for all.
   Mask mask;
-  /// Cells of `source` that differ in `mask`.
+  /// The number of cells in which `mask` differs from `source`.
   Index changed = 0;
-  /// The changed cells that are lost for good: without those that a kernel's causal flag restores,
-  /// and without the padding of a packed batch, which becomes segments of its own or is dropped.
+  /// How many of the changed cells cannot be restored: not counted are those that a kernel's causal
+  /// flag closes again, and the padding of a packed batch, which becomes segments of its own or is
+  /// dropped.
   Index lost = 0;
-  /// The arrays, except for kinds whose arrays are made while they are written. A pair is called q
-  /// and kv.
+  /// The arrays. Empty for kinds whose arrays are made while they are written. If there are two,
+  /// they are called q and kv.
   std::vector<NamedTensor> arrays;
-  /// Further arrays for a container without a key: for cu_seqlens, the longest segments.
+  /// More arrays to write if the DEST is a container without a key: for cu_seqlens, the lengths of
+  /// the longest segments.
   std::vector<NamedTensor> beside;
-  /// Whether reading the arrays back needs the kind and the shape of `source` besides.
+  /// True if reading the arrays back needs --as and the shape of `source`.
   bool needs_shape = false;
   std::vector<std::string> notes;
 };
 
-/// Exact if the kind can hold the mask, else the nearest by the rule of the kind (mask/nearest.h).
-/// Throws Error(kUnsupported) for kinds that are read only, Error(kInvalidArgument) for options
-/// that do not apply to the kind.
+/// Converts exactly if the kind can hold the mask, else to the nearest mask that it can hold
+/// (mask/arrays/nearest.h). Throws Error(kUnsupported) for kinds that are read only,
+/// Error(kInvalidArgument) for options that do not apply to the kind.
 ConvertedMask convert_mask(const Mask& mask, const MaskWriteOptions& options);
 
-/// Segment ids as they were read, for a mask that no step has changed.
+/// For a mask that no step has changed: its segment ids as they were read.
 ConvertedMask kept_segments(const LoadedMask& loaded, const MaskWriteOptions& options);
 
-/// Writes dense arrays, biases and block maps with the axes of options.rank, byte for byte like
-/// np.save, made and written part by part; bits likewise as [N]. Runs, and arrays that differ for
-/// queries and keys, need a container or "-" (an .npz).
+/// Writes a mask. Dense arrays, biases and block maps get the axes of options.rank, byte for byte
+/// as np.save writes them; bits are [N]. These are produced and written part by part. Runs, and
+/// separate arrays for queries and keys, need a container or "-" (then an .npz).
 void write_mask(const std::string& dest, const ConvertedMask& converted,
                 const MaskWriteOptions& options);
 void write_mask(const std::string& dest, const Mask& mask, const MaskWriteOptions& options = {});
 
-/// What write_mask would write to a container, in memory. Throws Error(kLimit) when an array takes
-/// more than options.max_bytes.
+/// The arrays that write_mask would write to a container, in memory. Throws Error(kLimit) when one
+/// takes more than options.max_bytes.
 std::vector<NamedTensor> mask_arrays(ConvertedMask converted, const MaskWriteOptions& options);
 
 /// The arrays of a kind that lists blocks, with block_size and seq_lengths: flex as torch's
-/// create_block_mask makes them, fa4 with lists as wide as the longest. `by_keys`: fa4 and bsr by
-/// rows of key blocks, for a backward pass. Throws Error(kLimit).
+/// create_block_mask makes them; fa4 with lists as wide as the longest. `by_keys`: for fa4 and bsr,
+/// rows are blocks of keys, for a backward pass. Throws Error(kLimit).
 std::vector<NamedTensor> block_list_arrays(const MaskBlocks& blocks, ArrayKind kind, bool by_keys,
                                            Index max_bytes);
 

@@ -1,4 +1,4 @@
-// Reads the arrays that a SOURCE text names, and their mask.
+// Reads the arrays that a SOURCE text names, and makes their mask.
 #include <fcntl.h>
 #include <fmt/core.h>
 #include <unistd.h>
@@ -19,7 +19,8 @@
 namespace maskctl {
 namespace {
 
-/// Prefixes messages of the mask layer with the name of the source, which that layer does not know.
+/// Calls f and puts the name of the source in front of its error messages: the mask layer does not
+/// know it.
 template <typename F>
 auto named(const std::string& source, const F& f) {
   try {
@@ -31,7 +32,7 @@ auto named(const std::string& source, const F& f) {
   }
 }
 
-/// Takes "NAME=SOURCE" and the comma after it off the front of `text`.
+/// Removes "NAME=SOURCE" and the comma after it from the front of `text`; returns NAME and SOURCE.
 std::pair<std::string, std::string> take_item(std::string_view& text) {
   const std::size_t equals = text.find('=');
   std::string key(text.substr(0, equals));
@@ -100,7 +101,7 @@ LoadedMask load_object(Container& container, const std::string& group,
   return out;
 }
 
-/// Chooses among the kinds that take two arrays; both arrays must fit.
+/// Chooses the only kind of two arrays (q and kv) that both arrays fit, or the one asked for.
 ArrayKind choose_kind_of_two(OpenArray& q, OpenArray& kv, const MaskReadOptions& options,
                              std::vector<std::string>& notes) {
   constexpr std::array kTwo{ArrayKind::kSegments, ArrayKind::kPositions, ArrayKind::kCuSeqlens,
@@ -153,8 +154,8 @@ LoadedMask load_one(OpenArray array, const MaskReadOptions& options,
   return out;
 }
 
-/// Refuses a file of several arrays without the name of one: lists them as they would be named. A
-/// pipe, which is read once, gives their names only (Container::only_key).
+/// Refuses a file of several arrays when none is named. The message lists them by the SOURCE texts
+/// that name them. A pipe can be read only once; for it, Container::only_key lists just the names.
 void refuse_several(const Container& container, const ReadOptions& options) {
   constexpr std::size_t kListed = 12;
   const auto choices = array_choices(container.name(), options);
@@ -169,8 +170,8 @@ void refuse_several(const Container& container, const ReadOptions& options) {
               {{Remedy::kChooseArray}});
 }
 
-/// Loads one array of a container, or the group of arrays that the key names; no key means the
-/// group of all arrays.
+/// Loads the array of a container that `member` names, or the group of arrays. An empty name means
+/// the group of all arrays.
 LoadedMask load_container(Container& container, const std::string& member,
                           const MaskReadOptions& options) {
   const bool one = !member.empty() && container.contains(member);
@@ -206,10 +207,10 @@ LoadedMask load_container(Container& container, const std::string& member,
   return load_one(std::move(array), options, std::move(notes));
 }
 
-/// A large pipe lets the writer run ahead while rows are packed. If enlarging is refused, or
-/// standard input is not a pipe, reading works as before.
+/// Enlarges the pipe on standard input, so that its writer can go on while rows are packed. Errors
+/// are ignored: a smaller pipe works too.
 void enlarge_stdin_pipe() {
-  constexpr int kPipeBytes = 1 << 20;  // the most that Linux grants without privileges
+  constexpr int kPipeBytes = 1 << 20;  // the most that Linux allows without privileges
   (void)fcntl(STDIN_FILENO, F_SETPIPE_SZ, kPipeBytes);
 }
 
@@ -221,7 +222,7 @@ LoadedMask load_source(const std::string& source, const MaskReadOptions& options
   return load_container(*container, name.member, options);
 }
 
-/// Gives the mask the requested shape: an axis of 1 is repeated, all others must agree.
+/// The mask in the shape asked for: an axis of extent 1 is repeated, all others must agree.
 Mask in_shape(const Mask& mask, const std::vector<Index>& shape, Index max_bytes) {
   const auto planes = checked_mul(shape[0], shape[1]);
   const auto fits = [](Index has, Index wanted) { return has == wanted || has == 1; };
@@ -243,7 +244,7 @@ Mask in_shape(const Mask& mask, const std::vector<Index>& shape, Index max_bytes
                     [&](Index b, Index h) { return rows.plane(b, h); });
 }
 
-/// Whether the axes of its arrays are those of the mask.
+/// True if arrays of this kind have axes of the mask (batch, heads, queries, keys).
 bool has_axes(ArrayKind kind) {
   return kind != ArrayKind::kCuSeqlens && kind != ArrayKind::kPairs && kind != ArrayKind::kBits &&
          kind != ArrayKind::kRuns;
@@ -258,7 +259,7 @@ void check_shape_option(const std::optional<std::vector<Index>>& shape) {
       fmt::format("the shape has {} extents; expected B+H+Q+K, none negative", shape->size()));
 }
 
-/// What `load` gives, in the shape of the options.
+/// Calls load() and brings its mask into the shape of the options, if they have one.
 template <typename F>
 LoadedMask in_wanted_shape(const std::string& source, const MaskReadOptions& options,
                            const F& load) {

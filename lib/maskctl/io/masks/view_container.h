@@ -1,4 +1,4 @@
-// Arrays in memory as a container.
+// Arrays in memory, with the interface of a container.
 #pragma once
 
 #include <span>
@@ -10,10 +10,10 @@
 
 namespace maskctl {
 
-/// A single array is named as the container.
+/// A container of views. If there is only one array, messages name it like the container.
 class ViewContainer final : public Container {
  public:
-  /// The views must outlive this.
+  /// The views must outlive this object.
   ViewContainer(std::string name, std::span<const NamedView> arrays);
 
   const std::string& name() const override { return name_; }

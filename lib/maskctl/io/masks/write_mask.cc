@@ -17,14 +17,14 @@
 namespace maskctl {
 namespace {
 
-constexpr Index kBandBytes = Index{4} << 20;    // written at once
-constexpr Index kTaskBytes = Index{256} << 10;  // made per task
+constexpr Index kBandBytes = Index{4} << 20;    // bytes of the rows that are written at once
+constexpr Index kTaskBytes = Index{256} << 10;  // bytes of the rows that one task makes
 
 std::vector<Index> shape_of(const Mask& mask) {
   return {mask.batch(), mask.heads(), mask.queries(), mask.keys()};
 }
 
-/// The shape [B,H,rows,columns] without its leading axes of extent 1, down to `rank` axes.
+/// The shape [B,H,rows,columns] without leading axes of extent 1, but with at least `rank` axes.
 std::vector<Index> in_rank(std::vector<Index> shape, Index rank) {
   const bool one_head = shape[1] == 1;
   if (rank <= 2 && one_head && shape[0] == 1) return {shape[2], shape[3]};
@@ -32,7 +32,7 @@ std::vector<Index> in_rank(std::vector<Index> shape, Index rank) {
   return shape;
 }
 
-/// Makes the elements of one band of rows at a time.
+/// Produces the array elements of one band of rows after another.
 class BandMaker {
  public:
   BandMaker(Index keys, DType dtype, const MaskWriteOptions& options)
@@ -53,7 +53,7 @@ class BandMaker {
     return std::max<Index>(1, bytes / std::max<Index>(1, keys_ * size_bytes(dtype_)));
   }
 
-  /// The elements of the rows q; valid until the next call.
+  /// Produces the elements of the rows q, which are valid until the next call.
   std::span<const std::byte> make(const Plane& plane, Range q) {
     const auto cells = static_cast<std::size_t>(q.size() * keys_);
     cells_.resize(std::max(cells_.size(), cells));
@@ -69,7 +69,7 @@ class BandMaker {
 
  private:
   std::size_t element_size() const { return static_cast<std::size_t>(size_bytes(dtype_)); }
-  /// True when cells, which are bytes of 0 and 1, are the elements.
+  /// True when elements are bytes 0 and 1, as cells are, and need no conversion.
   bool are_elements() const { return element_size() == 1 && !is_floating(dtype_); }
 
   void make_rows(const Plane& plane, Range q, Index band_begin) {
@@ -95,12 +95,12 @@ class BandMaker {
   std::vector<std::byte> elements_;
 };
 
-/// Translates the options of `write_mask` to those of array_io.
+/// The options of write_mask as those of array_io.h.
 WriteOptions write_options(const MaskWriteOptions& options) {
   return {.force = options.force, .append = options.append, .gzip = options.gzip};
 }
 
-/// Starts an array of that dtype and shape.
+/// Starts to write an array of this dtype and shape.
 using Begin = std::function<std::unique_ptr<ArrayWriter>(DType dtype, std::vector<Index> shape)>;
 
 void write_dense(const Begin& begin, const Mask& mask, const MaskWriteOptions& options) {
@@ -135,7 +135,7 @@ void write_bits(const Begin& begin, const Mask& mask, const MaskWriteOptions& op
   writer->commit();
 }
 
-/// The values 0, 1 and 2 in another dtype; as bool, 1 and 2 are true.
+/// The values 0, 1 and 2 of a block map in another dtype; as bool, 1 and 2 become true.
 Tensor block_values(std::span<const std::uint8_t> values, DType dtype) {
   Tensor bytes(DType::kUInt8, {std::ssize(values)});
   std::ranges::copy(values, bytes.as<std::uint8_t>().begin());
@@ -178,7 +178,7 @@ void write_blockmap(const Begin& begin, const Mask& mask, const MaskWriteOptions
   writer->commit();
 }
 
-/// Writes the array of a kind that is made while it is written; false for other kinds.
+/// Writes a kind whose array is produced part by part. Returns false for other kinds.
 bool write_parts(const Begin& begin, const ConvertedMask& converted,
                  const MaskWriteOptions& options) {
   switch (converted.kind) {
@@ -197,7 +197,7 @@ bool write_parts(const Begin& begin, const ConvertedMask& converted,
   }
 }
 
-/// Writes into a tensor that outlives it.
+/// Writes into a tensor, which must outlive the writer.
 class TensorWriter final : public ArrayWriter {
  public:
   explicit TensorWriter(Tensor& out)

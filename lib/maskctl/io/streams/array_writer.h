@@ -1,4 +1,4 @@
-// One array on its way out, part by part.
+// Writes one array part by part.
 #pragma once
 
 #include <cstddef>
@@ -9,23 +9,23 @@
 
 namespace maskctl {
 
-/// Made by array_writer() of array_io.h.
+/// The interface of all array writers; array_writer() in array_io.h makes them.
 class ArrayWriter {
  public:
-  /// Throws Error(kShape) when the size of the array cannot be counted.
+  /// Throws Error(kShape) when the size of the array in bytes overflows.
   explicit ArrayWriter(const ArraySpec& array);
   virtual ~ArrayWriter() = default;
-  /// The next elements in C order, native byte order.
+  /// Writes the next elements, in C order and native byte order.
   void write(std::span<const std::byte> bytes);
-  /// Makes the file visible. This and write() throw Error(kInvalidArgument) when fewer or more
-  /// bytes were written than the shape needs.
+  /// Puts the file in place. commit() throws Error(kInvalidArgument) if fewer bytes were written
+  /// than the shape needs, write() if more.
   void commit();
 
  private:
   virtual void put(std::span<const std::byte> bytes) = 0;
   virtual void finish() = 0;
 
-  Index remaining_;  // bytes that are still to be written
+  Index remaining_;  // bytes not written yet
 };
 
 }  // namespace maskctl

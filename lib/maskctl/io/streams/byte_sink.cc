@@ -10,7 +10,7 @@
 
 namespace maskctl {
 struct ByteSink::Impl {
-  std::optional<AtomicFile> file;  // empty for standard output
+  std::optional<AtomicFile> file;  // not set for standard output
 };
 
 ByteSink::ByteSink(const std::string& dest, const WriteOptions& options, std::string_view kind)

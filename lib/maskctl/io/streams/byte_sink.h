@@ -1,4 +1,4 @@
-// Where bytes go: a file that appears whole or not at all, or standard output.
+// Writes bytes to standard output, or to a file that appears whole or not at all.
 #pragma once
 
 #include <cstddef>
@@ -11,11 +11,12 @@
 
 namespace maskctl {
 
-/// An array or text on its way to a path or "-", standard output.
+/// Writes an array or text to a path, or to standard output if the path is "-".
 class ByteSink {
  public:
-  /// `kind` (".npy") names the data when a terminal is refused: "refusing to write .npy to a
-  /// terminal; use -o FILE or pipe it". An empty kind is text, which may go to a terminal.
+  /// `kind` names the data in the message that refuses a terminal: "refusing to write .npy to a
+  /// terminal; use -o FILE or pipe it". If it is empty, the data is text, which may go to a
+  /// terminal.
   ByteSink(const std::string& dest, const WriteOptions& options, std::string_view kind);
   ~ByteSink();
   ByteSink(const ByteSink&) = delete;
@@ -23,7 +24,7 @@ class ByteSink {
 
   void write(std::span<const std::byte> bytes);
   void write(std::string_view text);
-  /// Makes the file visible under its name. Without it the destructor leaves nothing behind.
+  /// Puts the file in place. If it is not called, the destructor removes what was written.
   void commit();
 
  private:

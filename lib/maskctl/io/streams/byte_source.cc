@@ -1,4 +1,4 @@
-// The kinds of ByteSource: files, standard input, memory and decoders.
+// The kinds of ByteSource: files, standard input, memory and streams.
 #include "maskctl/io/streams/byte_source.h"
 
 #include <fcntl.h>
@@ -26,7 +26,7 @@ namespace {
               fmt::format("cannot read {}: {}", name, std::generic_category().message(code)));
 }
 
-/// A descriptor, closed at the end unless it is standard input.
+/// A file descriptor that the destructor closes, unless it is standard input.
 class Descriptor {
  public:
   Descriptor() = default;
@@ -45,9 +45,9 @@ class Descriptor {
   int fd_ = -1;
 };
 
-constexpr std::size_t kMaxRead = std::size_t{8} << 20;  // between two looks for a stop request
+constexpr std::size_t kMaxRead = std::size_t{8} << 20;  // bytes between two stop checks
 
-/// A pipe or device, read in order and never sought.
+/// A pipe or device, which is read in order.
 class DescriptorStream : public ByteStream {
  public:
   DescriptorStream(Descriptor fd, std::string name) : fd_(std::move(fd)), name_(std::move(name)) {}
@@ -68,19 +68,19 @@ class DescriptorStream : public ByteStream {
 
 }  // namespace
 
-/// Exactly one of file, memory and stream is in use; the first two are seekable.
+/// One of file, memory and stream is in use; files and memory are seekable.
 struct ByteSource::Impl {
   std::string name;
   std::optional<Index> size;
   bool seekable = false;
 
   Descriptor file;
-  Index file_start = 0;  // where the source starts in the file
+  Index file_start = 0;  // offset in the file where the source starts
   std::span<const std::byte> memory;
   std::unique_ptr<ByteStream> stream;
 
   Index position = 0;
-  std::vector<std::byte> head;  // bytes peeked or read ahead
+  std::vector<std::byte> head;  // bytes that peek() has read from the stream
   std::size_t head_used = 0;
 
   Index file_read_at(Index offset, std::span<std::byte> out) const {
@@ -121,7 +121,7 @@ struct ByteSource::Impl {
     return static_cast<Index>(done);
   }
 
-  /// Copies bytes that peek() has already read from the stream.
+  /// Copies bytes that peek() has read but nobody has consumed.
   std::size_t take_head(std::span<std::byte> out) {
     const std::size_t count = std::min(out.size(), head.size() - head_used);
     std::copy_n(head.begin() + static_cast<std::ptrdiff_t>(head_used), count, out.begin());

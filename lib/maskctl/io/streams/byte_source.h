@@ -1,4 +1,4 @@
-// Bytes to read: a file, standard input, memory or a decoder, behind one class.
+// Reads bytes from a file, standard input, memory or a stream through one class.
 #pragma once
 
 #include <cstddef>
@@ -11,23 +11,24 @@
 
 namespace maskctl {
 
-/// Produces bytes in order for ByteSource, for example a decompressor.
+/// A stream that produces bytes in order, for example by decompressing.
 class ByteStream {
  public:
   virtual ~ByteStream() = default;
-  /// Reads up to out.size() bytes: at least one, or 0 at the end of the stream.
+  /// Reads up to out.size() bytes; returns at least 1, or 0 at the end of the stream.
   virtual Index read(std::span<std::byte> out) = 0;
 };
 
-/// A named sequence of bytes. Regular files and memory are seekable: they have a size, and several
-/// threads may call read_at at once. Pipes, devices and streams are read once, in order. Errors
-/// carry Errc::kIo: "cannot read x.npy: No such file or directory".
+/// A named sequence of bytes. Regular files and memory are seekable: their size is known, and
+/// several threads may call read_at at once. Pipes, devices and streams are read once, in order.
+/// Errors have Errc::kIo: "cannot read x.npy: No such file or directory".
 class ByteSource {
  public:
-  /// Opens a path; "-" is standard input, called "stdin" in messages. A regular file on standard
-  /// input is seekable and starts at its current position. A directory is an Error too.
+  /// Opens a path. "-" is standard input, which messages call "stdin"; if a regular file is
+  /// redirected to it, the source is seekable and starts at the file's current position. Throws
+  /// Error, also for a directory.
   explicit ByteSource(const std::string& path);
-  /// Reads from `stream`; `size`, if known, is the number of bytes that it will give.
+  /// Reads from `stream`. `size` is the number of bytes that it will produce, if known.
   ByteSource(std::string name, std::unique_ptr<ByteStream> stream,
              std::optional<Index> size = std::nullopt);
   /// `bytes` must outlive the source.
@@ -38,22 +39,23 @@ class ByteSource {
   ~ByteSource();
 
   const std::string& name() const;
-  /// Nothing for pipes and devices.
+  /// The number of bytes; nothing for pipes and devices.
   std::optional<Index> size() const;
   bool seekable() const;
 
-  /// Fills `out` from `offset` without moving the position; returns the bytes read, which are fewer
-  /// than requested only at the end. Thread-safe. Throws Error(kUnsupported) when not seekable.
+  /// Reads from `offset` without moving the position. Returns the number of bytes read, which is
+  /// less than out.size() only at the end. Thread-safe. Throws Error(kUnsupported) when not
+  /// seekable.
   Index read_at(Index offset, std::span<std::byte> out) const;
-  /// Fills `out` from the position and moves it; fewer bytes only at the end.
+  /// Reads from the current position and moves it. Returns less than out.size() only at the end.
   Index read(std::span<std::byte> out);
-  /// The next `count` bytes (fewer at the end) without moving the position. Valid until the next
+  /// The next `count` bytes (fewer at the end), without moving the position. Valid until the next
   /// call of peek or read.
   std::span<const std::byte> peek(Index count);
-  /// Moves the position forward and drops what a pipe gives on the way. Returns the bytes skipped,
-  /// fewer than requested only at the end.
+  /// Moves the position forward; bytes of a pipe are read and discarded. Returns the number of
+  /// bytes skipped, which is less than `count` only at the end.
   Index skip(Index count);
-  /// Bytes read and skipped so far.
+  /// The number of bytes read and skipped so far.
   Index position() const;
 
  private:

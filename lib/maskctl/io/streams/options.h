@@ -1,4 +1,4 @@
-// Limits and choices for reading and writing arrays.
+// Limits and options for reading and writing arrays.
 #pragma once
 
 #include "maskctl/base/index.h"
@@ -6,14 +6,14 @@
 namespace maskctl {
 
 struct ReadOptions {
-  /// The most bytes that a single array may take.
+  /// The most bytes that one array may take.
   Index max_bytes = Index{4} << 30;
-  /// Turns what is otherwise a note (bytes after the data) into an Error.
+  /// True makes an Error of what is otherwise a note, such as bytes after the data.
   bool strict = false;
 };
 
 struct WriteOptions {
-  bool force = false;   // replace an existing file, or with append an existing array
+  bool force = false;   // replace an existing file; with append, an existing array
   bool append = false;  // keep the other arrays of an existing container
   int gzip = 0;         // compression level 1 to 9 for HDF5 and .npz; 0: none
 };

@@ -15,7 +15,7 @@
 namespace maskctl {
 namespace {
 
-/// The subscripts of an element of a C-order array.
+/// The index along each axis of element number `element` of a C-order array.
 std::vector<Index> indices_of(std::span<const Index> shape, Index element) {
   std::vector<Index> out(shape.size());
   for (std::size_t axis = shape.size(); axis-- > 0;) {

@@ -17,8 +17,9 @@
 namespace maskctl {
 namespace {
 
-/// The bits of a floating dtype: (bits & magnitude) == 0 is zero, whatever the sign. `lowest` is
-/// -inf, or `least`, the lowest finite number, where there is no infinity.
+/// Constants of a floating dtype, as bits. A value is zero (of either sign) if (bits & magnitude)
+/// == 0. `least` is the lowest finite number; `lowest` is -inf, or `least` in dtypes without
+/// infinity.
 template <typename U>
 struct BiasBits {
   U magnitude;
@@ -41,8 +42,9 @@ double rounded(DType dtype, double value) {
   return number_from_bits(dtype, float_bits(dtype, value));
 }
 
-/// The bits of the largest number of the dtype that is not above `limit`, or of a NaN if all are.
-/// Limits are negative, and among negative numbers larger bits mean a lower number.
+/// The bits of the largest number of the dtype that is not above `limit`, or of a NaN if all
+/// numbers are above it. `limit` is negative, and among negative numbers larger bits mean a lower
+/// number.
 std::uint64_t bits_at_or_below(DType dtype, double limit) {
   const std::uint64_t bits = float_bits(dtype, limit);
   return number_from_bits(dtype, bits) > limit ? bits + 1 : bits;
@@ -50,7 +52,8 @@ std::uint64_t bits_at_or_below(DType dtype, double limit) {
 
 constexpr double kTenThousand = -10000;
 
-/// A BiasRule in bits: values from `threshold` to `lowest` are closed, and perhaps -1e4 too.
+/// A BiasRule as comparisons of bits: values from `threshold` down to `lowest` are closed, and -1e4
+/// too if ten_thousand_closes.
 template <typename U>
 struct Closing {
   BiasBits<U> bits;
@@ -71,7 +74,7 @@ struct Closing {
     const bool penalty = (value == ten_thousand) | (value == ten_thousand_bfloat16);
     return ((value >= threshold) & (value <= bits.lowest)) | (penalty & ten_thousand_closes);
   }
-  /// For values that are not closed.
+  /// True if a value that is not closed is open; false if it is neither.
   bool open(U value) const {
     const U magnitude = static_cast<U>(value & bits.magnitude);
     const bool finite = magnitude <= static_cast<U>(bits.least & bits.magnitude);
@@ -88,7 +91,7 @@ struct Seen {
 template <typename U>
 void open_bytes(const Closing<U>& rule, std::span<const std::byte> elements,
                 std::span<std::uint8_t> bytes, Seen<U>& all) {
-  const Closing<U> closing = rule;  // a copy: the compiler can see that nothing writes to it
+  const Closing<U> closing = rule;  // a local copy: the compiler sees that nobody writes to it
   Seen<U> seen = all;
   for (std::size_t i = 0; i < bytes.size(); ++i) {
     const U value = load<U>(elements, i);
@@ -100,12 +103,13 @@ void open_bytes(const Closing<U>& rule, std::span<const std::byte> elements,
     seen.inf = static_cast<U>(seen.inf | static_cast<U>(is_inf));
     seen.other = static_cast<U>(seen.other | static_cast<U>(!(open | closed)));
     seen.farthest = std::max(seen.farthest, number);
-    seen.nearest = std::min(seen.nearest, static_cast<U>(number - 1));  // 0 becomes the largest
+    // `number` is 0 for elements that do not count; number - 1 is then the largest U.
+    seen.nearest = std::min(seen.nearest, static_cast<U>(number - 1));
   }
   all = seen;
 }
 
-/// Numbers that libraries write for "closed".
+/// A number that libraries write into closed cells, and how messages describe it.
 struct Origin {
   double number;
   std::string_view words;
@@ -123,8 +127,8 @@ constexpr std::array kOrigins{
     Origin{-1e4, "-1e4"},
 };
 
-/// True when `number` is the origin as found in `dtype`: exact, rounded, or passed through a
-/// narrower type.
+/// True when `number` is `origin` as it may be found in an array of `dtype`: exact, rounded to the
+/// dtype, or first rounded to a narrower type.
 bool arrives_as(double origin, double number, DType dtype) {
   const auto is = [&](double value) { return rounded(dtype, value) == number; };
   return is(origin) || is(rounded(DType::kFloat32, origin)) ||

@@ -18,10 +18,10 @@ namespace {
 static_assert(std::endian::native == std::endian::little,
               "byte i of a word holds bits 8 * i to 8 * i + 7");
 
-constexpr Index kBandBits = Index{8} << 20;  // packed in one go
-constexpr Index kTaskBits = Index{1} << 20;  // per task
+constexpr Index kBandBits = Index{8} << 20;  // bits packed for one call of next(), at least
+constexpr Index kTaskBits = Index{1} << 20;  // bits packed by one task
 
-/// The 64-bit word that starts at bit `offset`; bits past the end are zero.
+/// The 64 bits that start at bit `offset`, as a word; bits past the end of `bits` are zero.
 std::uint64_t word_at(std::span<const std::byte> bits, Index offset) {
   const std::size_t byte = as_size(offset / 8);
   const int shift = static_cast<int>(offset % 8);
@@ -33,8 +33,8 @@ std::uint64_t word_at(std::span<const std::byte> bits, Index offset) {
   return low >> shift | high << (64 - shift);
 }
 
-/// Unpacks row-major rows of `keys` bits each, starting at bit `offset`, so that each row starts a
-/// word.
+/// Copies `rows` rows of `keys` bits each, packed without gaps from bit `offset` on, into words so
+/// that each row starts at a new word.
 void unpack_rows(std::span<const std::byte> bits, Index offset, Index rows, Index keys,
                  std::span<std::uint64_t> words) {
   if (keys == 0) return;
@@ -54,10 +54,11 @@ void unpack_rows(std::span<const std::byte> bits, Index offset, Index rows, Inde
   }
 }
 
-/// True when every row starts and ends on a word boundary, given `keys` per row and the first bit.
+/// True when every row starts and ends on a word boundary. `offset` is the first bit of the first
+/// row.
 bool fills_words(Index keys, Index offset) { return keys % 64 == 0 && offset % 64 == 0; }
 
-/// ORs `count` bits into `out` from bit `offset` on.
+/// ORs the first `count` bits of `words` into `out`, starting at bit `offset` of `out`.
 void or_words(std::span<const std::uint64_t> words, Index count, Index offset,
               std::span<std::uint64_t> out) {
   const int shift = static_cast<int>(offset % 64);
@@ -79,13 +80,13 @@ std::vector<Index> shape_of(const Mask& mask) {
   return {mask.batch(), mask.heads(), mask.queries(), mask.keys()};
 }
 
-/// The number of rows per task; the bits of a task start and end on word boundaries, so that no two
-/// tasks share a word.
+/// How many rows a task packs: a multiple of 64, so that the bits of a task start and end on word
+/// boundaries and no two tasks write to the same word.
 Index rows_per_task(Index keys) {
   return ceil_div(std::max<Index>(1, kTaskBits / std::max<Index>(1, keys)), 64) * 64;
 }
 
-/// Packs all cells of planes that start on word boundaries.
+/// Packs all cells of a mask whose planes start on word boundaries.
 void pack_planes(const Mask& mask, std::span<std::uint64_t> words) {
   const Index step = rows_per_task(mask.keys());
   const Index tasks = ceil_div(mask.queries(), step);
@@ -153,8 +154,8 @@ void pack_rows(const Plane& plane, Range q, Index offset, std::span<std::uint64_
 BitBands::BitBands(const Mask& mask)
     : mask_(mask), planes_(mask.cells() == 0 ? 0 : mask.batch() * mask.heads()) {}
 
-/// When the first bit of the rows starts a word, the tasks write separate words and run in
-/// parallel.
+/// If the first bit of the band is on a word boundary, so are those of all tasks: they write to
+/// separate words and can run in parallel.
 void BitBands::pack(const Plane& plane, Range q) {
   const Index keys = plane.keys();
   if (filled_ % 64 != 0) return pack_rows(plane, q, filled_, words_);
@@ -166,7 +167,8 @@ void BitBands::pack(const Plane& plane, Range q) {
 }
 
 std::span<const std::byte> BitBands::next() {
-  // The last bits of the previous band may share their byte with the first ones of this band.
+  // The last bits of the previous band may share a byte with the first bits of this one: carry them
+  // over.
   const std::uint64_t carried = returned_ < filled_ ? words_[as_size(returned_ / 64)] : 0;
   const std::uint64_t byte = carried >> returned_ % 64 & 0xff;
   filled_ -= returned_;

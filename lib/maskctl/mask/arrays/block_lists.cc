@@ -15,10 +15,10 @@ namespace maskctl {
 namespace {
 
 constexpr Index kBlockRowsPerTask = 32;
-/// Two threads that meet in a fresh huge page each clear one, so that they should meet seldom.
+/// Large tasks, so that two threads seldom write to the same new huge page: each would clear one.
 constexpr Index kBytesPerTask = Index{16} << 20;
 
-/// The map with full tiles that the border of the mask cuts listed as partial.
+/// The same map, except that full tiles cut by the edge of the mask become partial.
 TileMap with_cut_partial(TileMap map) {
   const bool cut_row = map.queries % map.q_tile != 0, cut_column = map.keys % map.k_tile != 0;
   if (!cut_row && !cut_column) return map;
@@ -49,7 +49,7 @@ Index listed(std::span<const TileRun> runs, Fill fill) {
   return tiles;
 }
 
-/// Writes the numbers from `first` to `end` - 1; returns where the next goes.
+/// Writes the numbers first, ..., end - 1. Returns the position after the last one.
 std::int32_t* put(std::int32_t* to, std::int32_t first, std::int32_t end) {
   for (; first < end; ++first) *to++ = first;
   return to;
@@ -72,7 +72,8 @@ void put_others(std::span<const TileRun> runs, Fill fill, Index columns, std::in
   put(to, next, static_cast<std::int32_t>(columns));
 }
 
-/// Calls f(plane, row), which writes so many bytes, for all rows of all planes, on all cores.
+/// Calls f(plane, row) for all rows of all planes, on all cores. `row_bytes` is how much f writes
+/// for a row, to choose the size of tasks.
 template <typename F>
 void for_rows(const MaskBlocks& blocks, Index row_bytes, const F& f) {
   const Index each = std::max(kBlockRowsPerTask, kBytesPerTask / std::max<Index>(1, row_bytes));

@@ -1,4 +1,4 @@
-// Cumulative lengths and start-end pairs as masks: documents are rectangles.
+// Masks from cumulative lengths and from start-end pairs: each document is a rectangle.
 #include <fmt/core.h>
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// Dense bool arrays to planes and back.
+// Converts dense bool arrays to planes and back.
 #include "maskctl/mask/arrays/dense.h"
 
 #include <fmt/core.h>
@@ -19,9 +19,9 @@
 namespace maskctl {
 namespace {
 
-constexpr Index kBandBytes = Index{1} << 20;  // the least that one task unpacks
+constexpr Index kBandBytes = Index{1} << 20;  // a task unpacks at least this much
 
-/// Packs bytes directly: whether they are all 0 or 1 does not matter here.
+/// Packs one row of elements; unlike pack_elements(), does not check that they are all 0 or 1.
 void pack_row(DType dtype, std::span<const std::byte> elements, std::span<std::uint64_t> words) {
   if (dtype != DType::kBool) {
     pack_elements(dtype, elements, words);
@@ -37,11 +37,12 @@ void set_runs(std::span<const Run> runs, std::span<std::uint8_t> row) {
   }
 }
 
-/// Remembers rows of many runs that were expanded before, because copying one is cheaper than
-/// expanding it again. Ids that recur give few distinct rows, each of them many times.
+/// Remembers expanded rows of many runs, because copying such a row is cheaper than expanding it
+/// again. Documents whose ids recur have few distinct rows, each of them many times.
 class MadeRows {
  public:
-  /// The row made for these runs; or null, and then `row` is remembered for them.
+  /// The earlier row that was expanded from the same runs. If there is none, returns null and
+  /// remembers that `row` will be expanded from them.
   const std::uint8_t* find(std::span<const Run> runs, const std::uint8_t* row) {
     if (runs.size() < kFewRuns) return nullptr;
     const std::uint64_t key = sign(runs);
@@ -59,7 +60,7 @@ class MadeRows {
 
  private:
   static constexpr std::size_t kFewRuns = 16;
-  static constexpr std::size_t kMostRuns = 1 << 18;  // stop remembering when rows never repeat
+  static constexpr std::size_t kMostRuns = 1 << 18;  // of all remembered rows, at most
   struct Entry {
     std::vector<Run> runs;
     const std::uint8_t* row;
@@ -134,7 +135,7 @@ void dense_rows(const Plane& plane, Range q, std::span<std::uint8_t> out) {
 
 void dense_plane(const Plane& plane, std::span<std::uint8_t> out) {
   if (plane.queries() == 0 || plane.keys() == 0) return;
-  // Large parts, so that a row of recurring ids is expanded once and copied often.
+  // Tasks of many rows, so that a row that repeats is expanded once and then copied often.
   const Index least = std::clamp<Index>(kBandBytes / plane.keys(), 1, plane.queries());
   const Index band = std::max(least, ceil_div(plane.queries(), 4 * threads()));
   parallel_for(ceil_div(plane.queries(), band), [&](Index task) {

@@ -1,4 +1,4 @@
-// Loops over elements by the bits of their dtype.
+// Loops over array elements that work on the bits of their dtype.
 #include "maskctl/mask/arrays/elements.h"
 
 #include <fmt/core.h>
@@ -15,15 +15,15 @@
 namespace maskctl {
 namespace {
 
-/// How the bits of a dtype are read: (bits & magnitude) == 0 is zero, whatever the sign; `one` is
-/// 1.
+/// Constants of a dtype, as bits: a value is zero (of either sign) if (bits & magnitude) == 0;
+/// `one` is the number 1.
 template <typename U>
 struct BitsOf {
   U magnitude;
   U one;
 };
 
-/// Calls f(BitsOf<U>) with the unsigned type of the dtype's size.
+/// Calls f(BitsOf<U>), where U is the unsigned integer type of the same size as the dtype.
 template <typename F>
 auto visit_bits(DType dtype, const F& f) {
   const ElementType& type = element_type(dtype);
@@ -35,7 +35,7 @@ auto visit_bits(DType dtype, const F& f) {
   });
 }
 
-/// True for bytes that are written as they are: 0 and 1 of bool and of integers.
+/// True for dtypes whose elements 0 and 1 are the bytes 0 and 1: bool and 8-bit integers.
 bool are_bytes(DType dtype) { return size_bytes(dtype) == 1 && !is_floating(dtype); }
 
 template <typename U>
@@ -43,8 +43,8 @@ bool is_binary(BitsOf<U> bits, U value) {
   return ((value & bits.magnitude) == 0) | (value == bits.one);
 }
 
-/// bytes[i] = 1 when element i is not zero. Returns true when all are 0 or 1. No branches, so that
-/// the compiler vectorises it.
+/// Sets bytes[i] to 1 when element i is not zero, else to 0. Returns true when all elements are 0
+/// or 1. There are no branches, so that the compiler vectorises the loop.
 template <typename U>
 bool nonzero_bytes(BitsOf<U> bits, std::span<const std::byte> elements,
                    std::span<std::uint8_t> bytes) {
@@ -145,7 +145,7 @@ std::string element_text(DType dtype, std::span<const std::byte> elements, Index
         return fmt::format("{}", std::uint64_t{bits});
       case ElementKind::kSigned:
         return fmt::format("{}", std::int64_t{static_cast<std::make_signed_t<U>>(bits)});
-      case ElementKind::kFloat:  // no more digits than the type has
+      case ElementKind::kFloat:  // only as many digits as the type has
         return sizeof(U) == 8 ? fmt::format("{}", value)
                               : fmt::format("{}", static_cast<float>(value));
     }

@@ -1,5 +1,5 @@
-// Padding, segment ids and maps of blocks as masks; padding and ids make one leaf for each distinct
-// row of the arrays.
+// Masks of padding flags, segment ids and block maps. Padding and ids make one plane for each
+// distinct row of the arrays.
 #include <fmt/core.h>
 
 #include <cstring>
@@ -38,7 +38,8 @@ std::span<const T> row_of(std::span<const T> data, Index row, Index length) {
   return data.subspan(static_cast<std::size_t>(row * length), static_cast<std::size_t>(length));
 }
 
-/// Calls plane(first batch with this row) once for each distinct row of `data`.
+/// A mask of one head. Batches with equal rows of the array share a plane: plane(b) is called once
+/// for each distinct row, with the first batch b that has it.
 Mask per_distinct_row(const DistinctRows& rows, Index batch, Index queries, Index keys,
                       const std::function<PlanePtr(Index row)>& plane) {
   std::vector<PlanePtr> planes;
@@ -49,7 +50,7 @@ Mask per_distinct_row(const DistinctRows& rows, Index batch, Index queries, Inde
   });
 }
 
-/// Each element as 1 (nonzero) or 0.
+/// For each element, 1 if it is nonzero, else 0.
 template <typename T>
 std::vector<T> flags_of(const Tensor& valid) {
   std::vector<std::uint64_t> words(static_cast<std::size_t>(words_for(valid.elements())));
@@ -59,14 +60,14 @@ std::vector<T> flags_of(const Tensor& valid) {
   return {bytes.begin(), bytes.end()};
 }
 
-/// The shape without axes of length one between the batch and the tokens.
+/// The shape without axes of length one before the last axis: [B,1,1,S] gives [B,S].
 std::vector<Index> flat_shape(const Tensor& array) {
   std::vector<Index> shape = array.shape();
   while (shape.size() > 2 && shape[shape.size() - 2] == 1) shape.erase(shape.end() - 2);
   return shape;
 }
 
-/// True where an additive mask is open; nothing for floats that are not an additive mask.
+/// For an additive mask, a bool array that is true where it is open; nothing for other arrays.
 std::optional<Tensor> additive_flags(const Tensor& array) {
   if (!is_floating(array.dtype()) || !first_not_binary(array.dtype(), array.bytes())) return {};
   std::vector<std::uint64_t> words(as_size(words_for(array.elements())));

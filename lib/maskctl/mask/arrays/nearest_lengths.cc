@@ -1,4 +1,5 @@
-// Cumulative lengths and start-end pairs: documents range from the first to the last open cell.
+// Cumulative lengths and start-end pairs nearest to a mask: each document extends from the first to
+// the last open cell.
 #include <algorithm>
 #include <limits>
 
@@ -31,8 +32,8 @@ Tensor list(const std::vector<Index>& values) {
   return out;
 }
 
-/// The ends of documents along both axes. Tokens between documents form documents that are empty on
-/// the other side.
+/// The ends of documents along both axes. Queries (or keys) between documents become documents
+/// without keys (or queries).
 struct Ends {
   std::vector<Index> q{0}, k{0};
 

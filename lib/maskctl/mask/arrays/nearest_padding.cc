@@ -1,4 +1,4 @@
-// Padding masks and block maps that keep every open cell open.
+// The padding mask or block map nearest to a mask: every open cell stays open.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -28,8 +28,8 @@ void set_open_queries(const Plane& plane, Flags flags) {
   each_open_row(plane, [&](Range equal, Range) { set(flags, equal); });
 }
 
-/// [B, length] bool: row b holds what `set_flags` sets for the planes of that batch. It is called
-/// once per distinct plane.
+/// A bool array [B, length] whose row b is the union over the heads: set_flags(plane, flags) sets
+/// the flags of one plane, and is called once per distinct plane.
 template <typename F>
 Tensor any_head(const Mask& mask, Index length, const F& set_flags) {
   const auto size = static_cast<std::size_t>(length);
@@ -51,7 +51,7 @@ Tensor any_head(const Mask& mask, Index length, const F& set_flags) {
   return out;
 }
 
-/// `opened` has one head and contains every cell of the mask.
+/// The result for `opened`, a mask of one head that contains every open cell of `mask`.
 Nearest superset(Tensor array, Mask opened, const Mask& mask) {
   Nearest out;
   out.changed = opened.count() * mask.heads() - mask.count();

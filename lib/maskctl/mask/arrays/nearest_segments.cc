@@ -1,4 +1,4 @@
-// The segment ids of a mask, matched on both sides if the mask consists of rectangles.
+// The segment ids nearest to a mask; queries and keys share ids if the mask consists of rectangles.
 #include <algorithm>
 #include <map>
 
@@ -15,10 +15,10 @@ using Ids = std::vector<std::int32_t>;
 constexpr std::int32_t kNothing = -1;
 
 struct Classes {
-  Ids q, k;  // numbered separately; kNothing for tokens without open cells
+  Ids q, k;  // numbered separately; kNothing: no open cell
 };
 
-/// The number of tokens in each class.
+/// The number of tokens in each class, leaving out kNothing.
 std::vector<Index> sizes(const Ids& ids) {
   std::vector<Index> out;
   for (const std::int32_t id : ids) {
@@ -29,11 +29,13 @@ std::vector<Index> sizes(const Ids& ids) {
   return out;
 }
 
-/// Renumbers key classes with the numbers of the query classes that see them, if each query class
-/// sees one key class that no other sees; otherwise changes nothing.
+/// Gives each class of keys the number of the class of queries that sees it, if the mask consists
+/// of rectangles: each query class sees one key class that no other query class sees. Otherwise
+/// changes nothing.
 ///
-/// All cells between a query class and a key class that it sees are open, so the matched rectangles
-/// lie inside the mask, and they are the whole mask exactly when they have as many cells.
+/// To test this, each query class is matched with the class of the first key it sees. All cells of
+/// such a rectangle are open, so the rectangles are the whole mask exactly when they have as many
+/// cells.
 void match(const Plane& plane, Classes& classes) {
   const auto q_sizes = sizes(classes.q);
   const auto k_sizes = sizes(classes.k);
@@ -68,7 +70,7 @@ Nearest nearest_segments(const Mask& mask, std::int32_t pad_id) {
   Nearest out;
   out.q = Tensor(DType::kInt32, {mask.batch(), mask.queries()});
   out.kv = Tensor(DType::kInt32, {mask.batch(), mask.keys()});
-  std::ranges::fill(out.q.as<std::int32_t>(), pad_id);  // for masks without heads
+  std::ranges::fill(out.q.as<std::int32_t>(), pad_id);  // a mask without heads keeps these
   std::ranges::fill(out.kv.as<std::int32_t>(), pad_id);
   std::map<std::uint32_t, Classes> known;
   for (Index b = 0; b < mask.batch() && mask.heads() > 0; ++b) {

@@ -8,16 +8,16 @@ namespace {
 
 constexpr std::size_t kFewRuns = 64;
 
-/// Marks the keys that the rows q see.
+/// Sets the flags of the keys that any of the rows q sees.
 void add_seen(const Plane& plane, Range q, std::vector<std::uint8_t>& seen) {
   std::vector<TileRun> tiles;
-  plane.tiles(q, 1, tiles);  // tiles of one key
+  plane.tiles(q, 1, tiles);  // each tile is one key wide
   for (const TileRun& tile : tiles) {
     std::fill_n(seen.begin() + tile.first, tile.count, std::uint8_t{1});
   }
 }
 
-/// The runs of flags with this value.
+/// The maximal ranges in which all flags have this value.
 std::vector<Run> runs_of(const std::vector<std::uint8_t>& flags, std::uint8_t value) {
   std::vector<Run> runs;
   for (auto at = flags.begin(); (at = std::find(at, flags.end(), value)) != flags.end();) {
@@ -29,7 +29,7 @@ std::vector<Run> runs_of(const std::vector<std::uint8_t>& flags, std::uint8_t va
   return runs;
 }
 
-/// True when the rows q see none of the `unseen` keys.
+/// True if it is certain, at little cost, that the rows q see none of the `unseen` keys.
 bool none_left(const Plane& plane, Range q, const std::vector<Run>& unseen) {
   if (unseen.empty() || q.empty()) return true;
   return unseen.size() <= kFewRuns && std::ranges::none_of(unseen, [&](const Run& run) {
@@ -40,7 +40,8 @@ bool none_left(const Plane& plane, Range q, const std::vector<Run>& unseen) {
 }  // namespace
 
 std::vector<Run> open_keys(const Plane& plane) {
-  // The first rows mostly show all there is, and rows of recurring ids have thousands of runs each.
+  // Looks at few rows first: they mostly show all keys that are open anywhere, and a row of
+  // recurring ids has thousands of runs.
   std::vector<std::uint8_t> seen(static_cast<std::size_t>(plane.keys()));
   Index rows = 256;
   for (Index q = 0; q < plane.queries() && plane.keys() > 0; q += rows, rows *= 8) {

@@ -7,7 +7,7 @@
 
 namespace maskctl {
 
-/// Runs of keys that any query sees.
+/// The keys that any query sees, as runs.
 std::vector<Run> open_keys(const Plane& plane);
 
 }  // namespace maskctl

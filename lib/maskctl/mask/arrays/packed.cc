@@ -1,4 +1,4 @@
-// Packed sequences: lengths, positions and chunks from cumulative lengths.
+// Computes lengths, positions and chunks of packed sequences from their cumulative lengths.
 #include "maskctl/mask/arrays/packed.h"
 
 #include <fmt/format.h>
@@ -18,12 +18,12 @@ namespace {
 
 using Integers = std::vector<std::int64_t>;
 
-/// The limit for every result, because the lengths may come from a hostile file.
+/// The most bytes of any result, because the lengths may come from an untrusted file.
 constexpr Index kMaxBytes = Index{4} << 30;
 
 [[noreturn]] void fail(Errc code, const std::string& message) { throw Error(code, message); }
 
-/// 1-D cumulative lengths of an integer dtype.
+/// The elements of cumulative lengths. Throws unless they have one axis and an integer dtype.
 Integers integers_of(const Tensor& cu) {
   if (cu.rank() != 1) {
     fail(Errc::kShape, "cumulative lengths have shape " + shape_text(cu.shape()) +
@@ -36,7 +36,7 @@ Integers integers_of(const Tensor& cu) {
   return as_int64(cu, "cumulative lengths");
 }
 
-/// cu[1:] - cu[:-1], wrapping around as JAX's integers do.
+/// The lengths cu[1:] - cu[:-1]. Overflow wraps around, as in JAX.
 Integers differences(const Integers& cu) {
   Integers lens;
   for (std::size_t i = 1; i < cu.size(); ++i) {
@@ -46,7 +46,7 @@ Integers differences(const Integers& cu) {
   return lens;
 }
 
-/// An int64 tensor of zeros, to be filled. Throws Error(kLimit).
+/// An int64 array for a result, filled with zeros. Throws Error(kLimit) if it is too large.
 Tensor result(std::vector<Index> shape) {
   const auto elements = checked_product(shape);
   if (!elements || *elements > kMaxBytes / size_bytes(DType::kInt64)) {
@@ -63,7 +63,7 @@ Tensor tensor_of(const Integers& values, DType dtype) {
   return astype(out, dtype);
 }
 
-/// How many elements of the result belong to each sequence, and how many there are in all.
+/// How many elements of the result belong to each sequence, and their sum.
 struct Counts {
   Integers of;
   Index total = 0;
@@ -83,8 +83,8 @@ Counts counts_of(Integers lens) {
   return counts;
 }
 
-/// The tokens of each sequence. The source repeats the starts of the sequences, which gives cu[-1]
-/// elements only when cu starts with 0.
+/// The number of tokens of each sequence. Throws if cu does not start with 0: in the source,
+/// the result has cu[-1] elements only then.
 Counts tokens_of(const Tensor& cu_seqlens) {
   const Integers cu = integers_of(cu_seqlens);
   if (cu.empty() || cu.front() != 0) {
@@ -95,7 +95,8 @@ Counts tokens_of(const Tensor& cu_seqlens) {
   return counts_of(differences(cu));
 }
 
-/// Calls f(number of the sequence, elements) for each sequence that has elements.
+/// Calls f(sequence, elements) for each sequence that has elements. Sequences are numbered without
+/// the empty ones unless keep_empty.
 template <typename F>
 void for_each_sequence(const Counts& counts, bool keep_empty, F&& f) {
   Index seen = 0;
@@ -106,7 +107,7 @@ void for_each_sequence(const Counts& counts, bool keep_empty, F&& f) {
   }
 }
 
-/// [total, 2]: (sequence, 0 .. n-1).
+/// An array [total, 2] with a row (sequence, i) for each element i of each sequence, i from 0.
 Tensor numbered(const Counts& counts, bool keep_empty, DType dtype) {
   Tensor out = result({counts.total, 2});
   auto next = out.as<std::int64_t>().begin();
@@ -119,7 +120,7 @@ Tensor numbered(const Counts& counts, bool keep_empty, DType dtype) {
   return astype(out, dtype);
 }
 
-/// Python's (a + b - 1) // b, with wide integers so that no element of a file overflows.
+/// (a + b - 1) // b as in Python, in 128 bits so that no input overflows.
 std::int64_t cdiv(std::int64_t a, Index b) {
   if (b == 0) fail(Errc::kInvalidArgument, "cannot divide into chunks of 0; expected 1 or more");
   const __int128 sum = static_cast<__int128>(a) + b - 1;

@@ -1,4 +1,4 @@
-// Lists of blocks that somebody made: read, and refused by row.
+// Reads lists of blocks from arrays; errors name the row that is wrong.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -13,7 +13,7 @@
 namespace maskctl {
 namespace {
 
-/// A row of a list, for messages.
+/// Which row of which list is being read, for messages.
 struct Row {
   std::string_view name;
   Index plane, heads, row;
@@ -25,7 +25,7 @@ struct Row {
                           row.plane % row.heads, row.row, what));
 }
 
-/// Writes `value` for the blocks that a row lists.
+/// Writes `value` into `blocks` for each block that the row lists, and checks the list.
 void mark(const Row& row, std::span<const std::int32_t> listed, std::uint8_t value,
           std::span<std::uint8_t> blocks) {
   std::int32_t last = -1;
@@ -58,7 +58,7 @@ Tensor empty_map(Index batch, Index heads, Index rows, Index columns, Index max_
   return {DType::kUInt8, std::move(shape)};
 }
 
-/// [B,H,R] of an array [R] or [B,H,R].
+/// The shape [B,H,R] of counts given as [R] or [B,H,R].
 std::vector<Index> rows_shape(std::string_view name, const Tensor& counts) {
   if (counts.rank() == 3) return counts.shape();
   if (counts.rank() == 1) return {1, 1, counts.extent(0)};

@@ -1,4 +1,4 @@
-// The run form of a mask: offsets per row and the runs they point into.
+// The run form of a mask: for each row an offset, and the runs that the offsets point into.
 #include <fmt/core.h>
 
 #include <algorithm>
@@ -20,7 +20,8 @@ namespace {
 
 [[noreturn]] void refuse(const std::string& message) { throw Error(Errc::kFormat, message); }
 
-/// Counts runs and stops above `most`: a mask without structure would take hours.
+/// Counts the runs of all rows; stops once there are more than `most`, because counting those of a
+/// large mask without structure would take hours.
 Index runs_in(const Plane& plane, Index most) {
   constexpr Index kRows = 128;
   Index total = 0;
@@ -32,7 +33,7 @@ Index runs_in(const Plane& plane, Index most) {
   return total;
 }
 
-/// Fills the arrays row by row.
+/// Appends the runs of one row after another to the arrays.
 struct Writer {
   std::span<std::int64_t> indptr;
   std::span<std::int32_t> begin, end;
@@ -48,7 +49,8 @@ struct Writer {
   }
 };
 
-/// `rows` of a mask of `keys`; where its cells take less, that is a way out.
+/// Throws Error(kLimit) if the runs of `rows` rows take more than max_bytes. The error suggests the
+/// dense form if that is small enough.
 void check_limit(Index rows, Index keys, std::optional<Index> runs, Index max_bytes) {
   const auto run_bytes = runs ? checked_mul(*runs, 8) : std::nullopt;
   const auto row_bytes = checked_mul(rows, 8);
@@ -62,7 +64,7 @@ void check_limit(Index rows, Index keys, std::optional<Index> runs, Index max_by
               std::move(remedies));
 }
 
-/// The arrays of one mask, checked as a whole; each plane checks its own rows.
+/// The arrays of a mask. The constructor checks all of them; plane() then builds one plane.
 struct Reader {
   std::vector<std::int64_t> indptr;
   std::vector<std::int32_t> begin, end;
@@ -129,7 +131,7 @@ Reader::Reader(const RunArrays& arrays)
   for (Index r = 0; r < *rows; ++r) check_runs(r);
 }
 
-/// The runs of a row must be in range, ascending, not empty and not touching.
+/// Throws unless the runs of the row are in range, ascending, not empty and not touching.
 void Reader::check_runs(Index row) const {
   Index least = 0;
   for (std::size_t i = as_size(indptr[as_size(row)]); i < as_size(indptr[as_size(row) + 1]); ++i) {
@@ -180,7 +182,7 @@ std::vector<Run> Reader::runs_of(Range numbers) const {
 PlanePtr Reader::plane(Index number) const {
   const auto rows = rows_of(number);
   const Index width = words_for(keys);
-  if (rows.back() - rows[0] > queries * width) {  // a run takes 8 bytes, so words are smaller
+  if (rows.back() - rows[0] > queries * width) {  // bits take less than runs of 8 bytes
     return stored_rows(queries, keys, false, [&](Range q, std::span<std::uint64_t> words) {
       for (Index row = q.begin; row < q.end; ++row) {
         runs_to_words(runs_of({rows[as_size(row)], rows[as_size(row) + 1]}),

@@ -24,7 +24,7 @@ Ids ids_of_rows(const Plane& plane, std::span<const RowGroup> groups,
   return ids;
 }
 
-/// One row for each distinct class of rows.
+/// The first row of each class of equal rows.
 std::vector<Index> distinct_rows(std::span<const RowGroup> groups,
                                  std::span<const std::uint32_t> first) {
   std::vector<Index> rows;
@@ -49,8 +49,8 @@ Ids ids_of_columns(const Plane& plane, const RowScan& scan, std::span<const Inde
   return ids;
 }
 
-/// For each query, the class that it sees whole, -1 for none; nothing when a query sees part of a
-/// class.
+/// For each query, the class of which it sees all keys, or -1 if it sees none. Nothing if some
+/// query sees only part of a class.
 std::optional<Ids> seen_whole(const ClippedClasses& classes) {
   std::vector<Run> hulls(static_cast<std::size_t>(classes.count));
   for (std::size_t key = 0; key < classes.k.size(); ++key) {
@@ -70,7 +70,8 @@ std::optional<Ids> seen_whole(const ClippedClasses& classes) {
   return out;
 }
 
-/// Numbers ids from 0 by first appearance; -1 stays, and ids that are not `open` become -1.
+/// Renumbers ids from 0 in order of first appearance. -1 stays; ids whose `open` flag is false
+/// become -1.
 void renumber(Ids& ids, const std::vector<bool>& open) {
   Ids numbers(open.size(), -1);
   std::int32_t count = 0;
@@ -82,8 +83,8 @@ void renumber(Ids& ids, const std::vector<bool>& open) {
   }
 }
 
-/// The ids of queries and keys of a plane of documents whose ids recur: such planes have too many
-/// runs to hash. Nothing for other planes.
+/// The ids of queries and keys of a plane of documents whose ids recur, read from the classes that
+/// it stores: such planes have too many runs to hash. Nothing for other planes.
 std::optional<std::pair<Ids, Ids>> ids_of_documents(const Plane& plane) {
   auto classes = clipped_classes(plane);
   auto q = classes ? seen_whole(*classes) : std::nullopt;

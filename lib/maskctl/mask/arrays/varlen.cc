@@ -10,7 +10,7 @@
 namespace maskctl {
 namespace {
 
-/// The union of the heads of one batch.
+/// The union of the planes of all heads of one batch.
 PlanePtr any_head(const Mask& mask, Index batch) {
   if (mask.heads() == 0) return empty_plane(mask.queries(), mask.keys());
   PlanePtr out = mask.plane(batch, 0);
@@ -22,7 +22,7 @@ PlanePtr any_head(const Mask& mask, Index batch) {
   return out;
 }
 
-/// One side of the flattened batch.
+/// The queries or the keys of the flattened batch.
 class PackedSide {
  public:
   void add(Range tokens, Index row_begin) {
@@ -47,7 +47,8 @@ class PackedSide {
   Index longest_ = 0;
 };
 
-/// The documents of one row with the gaps between them as documents of their own, along both sides.
+/// The documents of one row of the batch, and between them the gaps as further documents: queries
+/// and keys that are in none.
 std::vector<DocumentRange> with_gaps(const std::vector<DocumentRange>& documents, Index queries,
                                      Index keys) {
   std::vector<DocumentRange> out;

@@ -1,4 +1,5 @@
-// Masks compiled for kernels: classes of tiles, and the cells of the partial ones.
+// Masks compiled for kernels: which tiles are full, partial or empty, and the cells of the partial
+// ones.
 #pragma once
 
 #include <algorithm>
@@ -11,8 +12,8 @@
 
 namespace maskctl {
 
-/// The tile classes of a plane: runs[row_offsets[t] .. row_offsets[t + 1]) are the non-empty tiles
-/// of tile row t. Costs O(tile runs), never O(tiles).
+/// The fill of the tiles of a plane. Tile row t has the non-empty tiles runs[row_offsets[t]] ..
+/// runs[row_offsets[t + 1] - 1]. Takes memory for each run of equal tiles, not for each tile.
 struct TileMap {
   Index queries = 0, keys = 0, q_tile = 0, k_tile = 0;
   std::vector<Index> row_offsets;
@@ -24,35 +25,36 @@ struct TileMap {
     return {tile_row * q_tile, std::min((tile_row + 1) * q_tile, queries)};
   }
   std::span<const TileRun> row(Index tile_row) const;
-  /// How many tiles are full; the next one: partial.
+  /// full() and partial(): the number of full and of partial tiles.
   Index full() const;
   Index partial() const;
   Index empty() const { return tile_rows() * tile_columns() - full() - partial(); }
 };
-/// Tiles at the edge may be smaller; they count as full when all their cells are open.
+/// Classifies all tiles of a plane. Tiles at the edge may be smaller; they count as full when all
+/// their cells are open.
 TileMap tile_map(const Plane& plane, Index q_tile, Index k_tile);
 
-/// All tile rows of a plane as flat arrays that a device can copy as they are. Equal payloads are
-/// stored once, numbered in order of first appearance.
+/// The tiles of a plane and the cells of its partial tiles ("payloads"), as flat arrays that can be
+/// copied to a device unchanged. Equal payloads are stored once, numbered by first appearance.
 struct TileTable {
   TileMap tiles;
-  std::vector<Index> partial_offsets;  // partial tiles before each tile row; one more at the end
+  std::vector<Index> partial_offsets;  // partial tiles before each tile row, then their total
   std::vector<PayloadId> payloads;     // one per partial tile, row-major
-  TilePayloads pools;                  // for tiles no larger than the plane
+  TilePayloads pools;                  // the payloads; a tile has at most the size of the plane
 
   TileRow row(Index tile_row) const;
   Index bytes() const;
 };
-/// Throws Error(kLimit) as soon as the payloads are known to take more than max_bytes: an irregular
-/// mask of a million tokens has gigabytes of them. Use a TileRowReader for such a mask.
+/// The table of a plane. Throws Error(kLimit) as soon as the payloads take more than max_bytes: an
+/// irregular mask of a million tokens has gigabytes of them. For such masks, use a TileRowReader.
 TileTable tile_table(const Plane& plane, Index q_tile, Index k_tile, Index max_bytes);
-/// The table of the transposed plane: tile rows of keys against tiles of queries, for walking all
-/// queries of some keys. It reads only the given table: O(tile runs + distinct payloads).
+/// The table of the transposed plane, whose tile rows are blocks of keys: for loops over all
+/// queries of some keys. It reads only the given table, in O(tile runs + distinct payloads).
 TileTable key_major(const TileTable& table);
-/// TileTable::partial_offsets.
+/// Computes TileTable::partial_offsets from a map.
 std::vector<Index> partial_offsets(const TileMap& map);
 
-/// A plane with its table, cheap to copy.
+/// A plane together with its tile table; cheap to copy.
 class BlockMap {
  public:
   static constexpr Index kMaxBytes = Index{1} << 30;

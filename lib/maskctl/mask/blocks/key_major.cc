@@ -1,4 +1,4 @@
-// Tile tables with queries and keys exchanged.
+// Transposes tile maps and tile tables: queries and keys are exchanged.
 #include "maskctl/mask/blocks/key_major.h"
 
 #include <algorithm>
@@ -15,9 +15,9 @@
 namespace maskctl {
 namespace {
 
-constexpr Index kFewestColumns = 256;  // of a thread
+constexpr Index kFewestColumns = 256;  // how many tile columns a task has at least
 
-/// Looks up the fill of tiles, which must be asked for in ascending order.
+/// Finds the fill of tiles of one tile row; tiles must be asked for in ascending order.
 class FillCursor {
  public:
   FillCursor(std::span<const TileRun> runs, Index first)
@@ -28,7 +28,7 @@ class FillCursor {
 
   struct Piece {
     Fill fill;
-    Index end;  // past the last neighbouring tile of this fill
+    Index end;  // the first tile after this one that may have another fill
   };
   Piece at(Index tile) {
     while (!runs_.empty() && end_of_first() <= tile) runs_ = runs_.subspan(1);
@@ -42,8 +42,8 @@ class FillCursor {
   std::span<const TileRun> runs_;
 };
 
-/// The runs of tiles of some columns, gathered tile row by tile row; only tiles whose fill differs
-/// from the one above are touched.
+/// Collects the runs of tiles of some columns from top to bottom, one tile row at a time; each row
+/// touches only the tiles whose fill differs from the tile above.
 class ColumnRuns {
  public:
   explicit ColumnRuns(Range columns) : columns_(columns), first_rows_(as_size(columns.size())) {}
@@ -59,7 +59,7 @@ class ColumnRuns {
     above_ = runs;
   }
 
-  /// The runs in the order of columns, and behind each column the number so far.
+  /// `runs` column by column; ends[c] is the number of runs up to and including column c.
   struct Sorted {
     std::vector<Index> ends;
     std::vector<TileRun> runs;
@@ -91,12 +91,13 @@ class ColumnRuns {
   }
 
   Range columns_;
-  std::vector<std::int32_t> first_rows_;  // where each column's current fill began
+  std::vector<std::int32_t> first_rows_;  // for each column, the row where its current run began
   std::span<const TileRun> above_;
-  std::vector<Found> found_;  // runs of one column ascend
+  std::vector<Found> found_;  // the runs of each column are in ascending order
 };
 
-/// The payloads of `table` in the order of the transposed table.
+/// The payload numbers of `table` in the order of the transposed table. `next` is the first
+/// position of each column.
 std::vector<PayloadId> by_column(const TileTable& table, std::vector<Index> next) {
   std::vector<PayloadId> out(table.payloads.size());
   auto id = table.payloads.begin();
@@ -131,7 +132,7 @@ void append(std::span<const T> values, std::vector<T>& to) {
   to.insert(to.end(), values.begin(), values.end());
 }
 
-/// Each payload once, transposed; `ids` become the numbers of the result.
+/// The transposes of the payloads, each distinct one once. Replaces `ids` by numbers in the result.
 TilePayloads transposed(const TilePayloads& pools, std::vector<PayloadId>& ids) {
   TilePayloads out{pools.keys, pools.rows, {}, {}};
   TileRowReader reader(out.rows, out.keys);

@@ -1,11 +1,11 @@
-// Tile maps with queries and keys exchanged.
+// Transposes tile maps: queries and keys are exchanged.
 #pragma once
 
 #include "maskctl/mask/blocks/block_map.h"
 
 namespace maskctl {
 
-/// The map of the transposed plane, from the given one alone.
+/// The tile map of the transposed plane, computed from `map` without reading the plane.
 TileMap key_major(const TileMap& map);
 
 }  // namespace maskctl

@@ -1,4 +1,4 @@
-// Payloads of partial tiles, each content once; private to the mask layer.
+// The distinct payloads of partial tiles (their cells); private to the mask layer.
 #pragma once
 
 #include <algorithm>
@@ -14,7 +14,7 @@
 
 namespace maskctl {
 
-/// Contents of `size` elements, numbered in order of first appearance.
+/// Distinct arrays of `size` elements each, numbered in order of first appearance.
 template <class T>
 class DistinctContents {
  public:
@@ -51,7 +51,8 @@ class DistinctContents {
   std::unordered_multimap<std::uint64_t, Index> by_hash_;
 };
 
-/// Payloads of tiles of one size. add() throws Error(kLimit) above max_bytes.
+/// The payloads of tiles of one size. add() throws Error(kLimit) when they take more than
+/// max_bytes.
 class PayloadSet {
  public:
   PayloadSet(Index rows, Index keys, Index max_bytes)
@@ -70,7 +71,8 @@ class PayloadSet {
     check();
     return added;
   }
-  /// Adds all of `part`; `ids`, which are its numbers, become numbers of this set.
+  /// Adds all payloads of `part`, and replaces `ids` (numbers in `part`) by their numbers in this
+  /// set.
   void add(const PayloadSet& part, std::span<PayloadId> ids) {
     std::vector<PayloadId> intervals, words;
     const StopPoll poll;
@@ -90,7 +92,7 @@ class PayloadSet {
  private:
   static PayloadId interval_id(Index number) { return static_cast<PayloadId>(number); }
   static PayloadId words_id(Index number) { return ~static_cast<PayloadId>(number); }
-  void check() const;  // throws above max_bytes
+  void check() const;  // throws when above max_bytes
 
   Index rows_, keys_, max_bytes_;
   DistinctContents<Run> intervals_;

@@ -8,7 +8,7 @@
 namespace maskctl {
 namespace {
 
-/// From the first to the last bit that is set.
+/// The range from the first to the last bit that is set; empty if none is.
 Range span_of(std::span<const std::uint64_t> words) {
   const auto is_set = [](std::uint64_t word) { return word != 0; };
   const auto first = std::ranges::find_if(words, is_set);
@@ -18,7 +18,7 @@ Range span_of(std::span<const std::uint64_t> words) {
           (words.rend() - last) * 64 - std::countl_zero(*last)};
 }
 
-/// Bits [first, first + 64 * out.size()) of a row, of which the last `size` % 64 count.
+/// Copies bits [first, first + size) of a row to `out`; the rest of the last word is zero.
 void cut_words(std::span<const std::uint64_t> row, Index first, Index size,
                std::span<std::uint64_t> out) {
   const std::size_t word = as_size(first / 64);
@@ -31,14 +31,15 @@ void cut_words(std::span<const std::uint64_t> row, Index first, Index size,
   if (size % 64 > 0) out.back() &= (std::uint64_t{1} << (size % 64)) - 1;
 }
 
-/// set_bits() for a run that mostly lies in one word.
+/// set_bits(), faster for a run inside one word.
 void set_run(std::span<std::uint64_t> words, Run run) {
   if (run.begin / 64 != (run.end - 1) / 64) return set_bits(words, {run.begin, run.end});
   words[as_size(run.begin / 64)] |= ~std::uint64_t{0} >> (64 - (run.end - run.begin))
                                                              << (run.begin % 64);
 }
 
-/// A run relative to a tile and cut to it; begin >= end when they do not meet.
+/// The part of a run that is inside a tile, relative to the start of the tile; begin >= end if the
+/// run is outside.
 Run inside(const Run& run, std::int32_t start, std::int32_t size) {
   return {std::max(run.begin - start, 0), std::min(run.end - start, size)};
 }
@@ -137,7 +138,7 @@ void TileRowReader::put_run(Range rows, Run run) {
 }
 
 void TileRowReader::put_slabs(std::span<const Slab> slabs, Range q) {
-  Index next = q.begin;  // the first row that is not written
+  Index next = q.begin;  // the first row not written yet
   auto slab = std::ranges::partition_point(slabs, [&](const Slab& s) { return s.q.end <= next; });
   for (; slab != slabs.end() && slab->q.begin < q.end; ++slab) {
     const Range rows = intersect(slab->q, q);

@@ -1,4 +1,4 @@
-// The tiles of a plane and the cells of the partial ones, one tile row at a time: how kernels read
+// The tiles of a plane, and the cells of partial tiles, one tile row at a time, as kernels read
 // masks.
 #pragma once
 
@@ -13,18 +13,20 @@
 
 namespace maskctl {
 
-/// Which payload a partial tile has: number n of the intervals where n >= 0, else ~n of the words.
+/// The payload (cells) of a partial tile: entry n of TilePayloads::intervals if n >= 0, else entry
+/// ~n of TilePayloads::words.
 using PayloadId = std::int32_t;
 
-/// The cells of partial tiles of `rows` queries x `keys` keys, in two pools that a device can copy
-/// as they are. Tiles at the edge of the plane are filled up with closed cells. Two payloads of one
-/// size are equal exactly when their tiles hold the same cells.
+/// The cells of partial tiles of `rows` queries x `keys` keys, in two arrays that can be copied to
+/// a device unchanged. Tiles at the edge of the plane are padded with closed cells. Payloads of the
+/// same size are equal exactly when their tiles have the same open cells.
 struct TilePayloads {
   Index rows = 0, keys = 0;
-  /// Tiles that every row enters and leaves at most once: keys [begin, end) of each row, relative
-  /// to the tile; {0, 0} for none.
+  /// Tiles in which every row has at most one run: for each row the keys [begin, end), relative to
+  /// the tile; {0, 0} for none.
   std::vector<Run> intervals;
-  /// All other tiles: row-major, words_per_row() words a row; key k is bit k % 64 of word k / 64.
+  /// All other tiles, as bits: row-major, words_per_row() words per row; key k is bit k % 64 of
+  /// word k / 64.
   std::vector<std::uint64_t> words;
 
   Index words_per_row() const { return ceil_div(keys, 64); }
@@ -32,19 +34,20 @@ struct TilePayloads {
   std::span<const std::uint64_t> words_of(PayloadId id) const;
 };
 
-/// The cells of one partial tile, borrowed from its pool. Keys are relative to the tile.
+/// A view of the cells of one partial tile. Keys are relative to the tile.
 class TileCells {
  public:
   TileCells() = default;
   TileCells(const TilePayloads& pools, PayloadId id);
 
-  /// From the first to the last open key of a row; empty without any.
+  /// The range from the first to the last open key of a row; empty if there is none.
   Range span(Index row) const { return is_words() ? span_of_words(row) : span_of_interval(row); }
-  /// Calls f(range) for ascending ranges that together are the closed keys of a row inside `keys`.
+  /// Calls f(range) for ascending ranges that together are all closed keys of the row inside
+  /// `keys`.
   template <class F>
   void each_closed(Index row, Range keys, F&& f) const;
   bool is_words() const { return words_ != nullptr; }
-  /// The words of a row, where is_words().
+  /// The words of a row; only if is_words().
   const std::uint64_t* words(Index row) const { return words_ + row * words_per_row_; }
 
  private:
@@ -58,47 +61,47 @@ class TileCells {
   Index words_per_row_ = 0;
 };
 
-/// One tile row: its non-empty tiles and, in the same order, the payloads of the partial ones.
+/// One tile row: its non-empty tiles, and the payloads of the partial ones in the same order.
 struct TileRow {
   std::span<const TileRun> runs;
   std::span<const PayloadId> payloads;
   const TilePayloads* pools = nullptr;
 };
 
-/// Reads tile rows of any plane into memory that is reused from row to row.
+/// Reads one tile row after another, of any plane, and reuses its memory for each.
 class TileRowReader {
  public:
-  /// Sizes of 1 to 2^31 - 1.
+  /// Both sizes must be from 1 to 2^31 - 1.
   TileRowReader(Index q_tile, Index k_tile);
 
-  /// The tile row of queries q, at most q_tile of them. Valid until the next call.
+  /// Reads the tile row of queries q, at most q_tile of them. Valid until the next call.
   TileRow read(const Plane& plane, Range q);
-  /// read() when the tiles are known from Plane::tiles(). `runs` must outlive the result.
+  /// read() for tiles that Plane::tiles() has already given. `runs` must outlive the result.
   TileRow read(const Plane& plane, Range q, std::span<const TileRun> runs);
 
  private:
   void start(std::span<const TileRun> runs);
-  /// Bands are written from their lines, without a call for each row.
+  /// Writes bands from the equations of their lines, without reading the plane row by row.
   void put_slabs(std::span<const Slab> slabs, Range q);
   void put_bands(std::span<const Band> bands, Range q, Index first_row);
   void put_band(const Band& band, Range q, Index first_row);
   void put_run(Range rows, Run run);
   void put_runs(Range rows, std::span<const Run> runs);
   void put_words(Range rows, std::span<const std::uint64_t> words);
-  // Opens the keys `open` in each of these rows of a partial tile; both are relative to the tile.
+  // Opens the keys `open` in the given rows of a partial tile; rows and keys are relative to it.
   void put(std::size_t tile, Range rows, Run open);
   void put_into_words(std::size_t tile, Range rows, Run open);
   void put(std::size_t tile, Range rows, std::span<const std::uint64_t> words);
-  /// Makes a tile one of words, given how many of its rows are written.
+  /// Converts a tile from intervals to words; `rows` of its rows have been written.
   void change_to_words(std::size_t tile, Index rows);
   bool is_words(std::size_t tile) const { return ids_[tile] < 0; }
 
   std::vector<TileRun> runs_;
-  std::vector<std::int32_t> starts_;  // the first keys of the partial tiles
-  std::vector<PayloadId> ids_;        // payload of each: tile i has intervals number i, or words
-  TilePayloads payloads_;             // its pools only grow
+  std::vector<std::int32_t> starts_;  // the first key of each partial tile
+  std::vector<PayloadId> ids_;        // of partial tile i: i, or ~n for entry n of words
+  TilePayloads payloads_;             // grows but never shrinks
   PayloadId words_used_ = 0;
-  std::vector<std::uint64_t> row_;  // one row of a tile
+  std::vector<std::uint64_t> row_;  // scratch: one row of a tile
   std::vector<Run> runs_of_row_;
 };
 
@@ -114,7 +117,7 @@ void TileCells::each_closed(Index row, Range keys, F&& f) const {
   if (open.end < keys.end) f(Range{open.end, keys.end});
 }
 
-/// Ranges end where a word ends.
+/// Reports ranges that end at word boundaries, so a long closed range is given in pieces.
 template <class F>
 void TileCells::each_clear(const std::uint64_t* words, Range bits, F&& f) {
   for (Index first = bits.begin; first < bits.end;) {

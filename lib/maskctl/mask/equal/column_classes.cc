@@ -14,7 +14,8 @@ ColumnClasses classes_by_hash(const RowScan& scan) {
   ColumnClasses classes;
   std::vector<std::uint64_t> hashes;
   for (std::size_t k = 0; k < scan.columns.size(); ++k) {
-    // When rows came as words, nobody knows yet which neighbours are equal.
+    // A stretch is a range of neighbouring columns that are equal. If the scan got rows as words,
+    // it does not know which neighbours are equal: each column is a stretch of its own.
     if (k > 0 && !scan.any_words && !scan.columns[k].changes) continue;
     classes.begin.push_back(static_cast<std::int32_t>(k));
     hashes.push_back(scan.columns[k].hash);
@@ -23,7 +24,8 @@ ColumnClasses classes_by_hash(const RowScan& scan) {
   return classes;
 }
 
-/// Calls f(part of rows) for parts of 64 rows on all cores, and stops when a call returns false.
+/// Calls f(64 of the rows) for all rows, on all cores, until a call returns false. Returns whether
+/// all calls returned true.
 template <typename F>
 bool all_of_blocks(std::span<const Index> rows, F&& f) {
   std::atomic<bool> agree{true};
@@ -35,14 +37,16 @@ bool all_of_blocks(std::span<const Index> rows, F&& f) {
   return agree;
 }
 
-/// For planes whose rows are runs: checks that a row opens either all stretches of a class or none.
-/// Classes of a single stretch need no check.
+/// For planes whose rows are runs. A class is all stretches (ranges of equal neighbouring columns)
+/// whose hashes are equal. Checks that in each row they are all open or all closed; classes of one
+/// stretch need no check.
 class StretchCheck {
  public:
   StretchCheck(const Plane& plane, const ColumnClasses& classes) : plane_(plane) {
     std::vector<std::uint32_t> sizes(classes.first.size());
     for (const std::uint32_t first : classes.first) ++sizes[first];
-    std::vector<std::uint32_t> numbers(sizes.size());  // the class number of each first stretch
+    // If stretch i is the first one of its class, numbers[i] is the number of this class.
+    std::vector<std::uint32_t> numbers(sizes.size());
     before_.reserve(as_size(plane.keys() + 1));
     for (std::size_t i = 0; i < sizes.size(); ++i) {
       before_.resize(static_cast<std::size_t>(classes.begin[i]) + 1, count());
@@ -68,14 +72,14 @@ class StretchCheck {
  private:
   std::uint32_t count() const { return static_cast<std::uint32_t>(class_of_.size()); }
 
-  /// `open` must hold zeros, and holds zeros again afterwards.
+  /// Checks one row. `open` is scratch memory: zeros before and after the call.
   bool holds(Index row, std::vector<std::uint32_t>& open) const {
     bool agree = true;
     plane_.rows({row, row + 1}, [&](Range, const Keys& keys) {
       for_each_open(keys, [&](std::uint32_t number) { ++open[number]; });
       for_each_open(keys, [&](std::uint32_t number) {
         agree &= open[number] == sizes_[number] || open[number] == 0;
-        open[number] = 0;  // so that the other stretches of the class find 0
+        open[number] = 0;  // for the other stretches of the class, and for the next row
       });
     });
     return agree;
@@ -91,14 +95,14 @@ class StretchCheck {
   }
 
   const Plane& plane_;
-  std::vector<std::uint32_t> class_of_;  // of each stretch that is not alone in its class
-  std::vector<std::uint32_t> sizes_;     // number of stretches in each class of several
-  std::vector<std::uint32_t> before_;    // stretches of class_of_ before each column
+  std::vector<std::uint32_t> class_of_;  // class of each stretch whose class has several
+  std::vector<std::uint32_t> sizes_;     // number of stretches in each class
+  std::vector<std::uint32_t> before_;    // how many entries of class_of_ are left of each column
 };
 
-/// For all other planes: compares columns as words, 64 rows at a time.
+/// For planes with rows as words: compares the columns as words of 64 rows at a time.
 bool columns_agree(const Plane& plane, const ColumnClasses& classes, std::span<const Index> rows) {
-  std::vector<std::pair<std::size_t, std::size_t>> pairs;  // where the words of both columns are
+  std::vector<std::pair<std::size_t, std::size_t>> pairs;  // positions of the words to compare
   const auto position = [&](std::uint32_t i) {
     const auto key = static_cast<std::size_t>(classes.begin[i]);
     return key / (64 * kTileWords) * kTileSpan + tile_slot(key);

@@ -1,4 +1,4 @@
-// Columns that are equal; private to the mask layer.
+// Finds equal columns; private to the mask layer.
 #pragma once
 
 #include <cstdint>
@@ -10,15 +10,16 @@
 
 namespace maskctl {
 
-/// Each stretch of equal neighbouring columns: where it starts, and the first stretch that equals
-/// it.
+/// Divides the columns into stretches: ranges of neighbouring columns that are equal. For stretch
+/// i, begin[i] is its first column, and first[i] the number of the first stretch with equal
+/// columns.
 struct ColumnClasses {
   std::vector<std::int32_t> begin;
   std::vector<std::uint32_t> first;
 };
 
-/// Finds them by the hashes of `scan`, then compares bit by bit on `rows`, which are one row for
-/// each distinct row of the plane. Nothing when two different columns have the same hash.
+/// Groups columns by the hashes in `scan`, then compares them bit by bit on `rows`, one row for
+/// each distinct row of the plane. Nothing if two different columns have the same hash.
 std::optional<ColumnClasses> column_classes(const Plane& plane, const RowScan& scan,
                                             std::span<const Index> rows);
 

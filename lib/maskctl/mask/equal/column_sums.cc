@@ -12,7 +12,7 @@ namespace {
 constexpr Index kRows = static_cast<Index>(kTileRows);
 constexpr Index kWords = static_cast<Index>(kTileWords);
 
-/// The sum of the weights of rows.
+/// The sum of the random weights of these rows.
 std::uint64_t weight(Range rows) {
   std::uint64_t sum = 0;
   for (Index part = rows.begin / 32; part * 32 < rows.end; ++part) {
@@ -34,7 +34,8 @@ std::uint32_t row_factor(Index rows32) {
 RowBlock64::RowBlock64(Index keys)
     : width_(words_for(keys)),
       groups_(ceil_div(width_, kWords)),
-      // One extra group, so that the rows of a tile do not all fall into the same cache sets.
+      // One more group than needed, so that the rows of a tile do not compete for the same cache
+      // sets.
       stride_((groups_ + 1) * kWords),
       words_(as_size(kRows * stride_)) {}
 

@@ -11,10 +11,10 @@ namespace maskctl {
 namespace {
 
 constexpr std::uint32_t kNone = ~std::uint32_t{0};
-constexpr Index kCellsPerTask = Index{1} << 22;  // the least that is worth a thread
+constexpr Index kCellsPerTask = Index{1} << 22;  // fewer cells are not worth a task
 
-/// The first earlier line that `is_same` accepts for line i, found with an open-addressing hash
-/// table.
+/// For each line i, the first line with the same hash for which is_same(that line, i) holds, or i
+/// itself. Uses an open-addressing hash table.
 template <typename Same>
 std::vector<std::uint32_t> first_lines(std::span<const std::uint64_t> hashes, Same&& is_same) {
   const std::size_t slots = std::bit_ceil(2 * hashes.size() + 1);
@@ -39,7 +39,8 @@ std::vector<std::uint32_t> first_with_hash(std::span<const std::uint64_t> hashes
 std::vector<std::uint32_t> first_equal(
     std::span<const std::uint64_t> hashes, Index cells,
     const std::function<bool(std::size_t i, std::size_t j)>& same) {
-  // Equal hashes hardly ever lie: all pairs they suggest are compared at the end, on all cores.
+  // Different lines hardly ever have equal hashes: assume that none do, and compare all pairs at
+  // the end, on all cores.
   auto first = first_with_hash(hashes);
   std::atomic<bool> agree{true};
   const auto lines = static_cast<Index>(hashes.size());

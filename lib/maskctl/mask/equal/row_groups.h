@@ -1,5 +1,4 @@
-// Groups of equal rows and hashes of all columns, from one reading of a plane; private to the mask
-// layer.
+// Reads a plane once: finds groups of equal rows and hashes all columns; private to the mask layer.
 #pragma once
 
 #include <cstdint>
@@ -11,22 +10,22 @@
 
 namespace maskctl {
 
-/// Neighbouring rows that are equal.
+/// A range of neighbouring rows that are equal.
 struct RowGroup {
   Range rows;
   std::uint64_t hash = 0;
-  bool open = false;  // sees something
+  bool open = false;  // any key is open
 };
 
-/// The result of reading all rows once.
+/// The result of one pass over all rows.
 struct RowScan {
   std::vector<RowGroup> groups;
   std::vector<ColumnSums::Column> columns;  // empty unless requested
-  bool any_words = false;                   // some rows came as words; only set with columns
+  bool any_words = false;                   // some rows were words; set only with columns
 };
 RowScan scan_rows(const Plane& plane, bool with_columns);
 
-/// For each group, the first group with equal rows.
+/// For each group, the index of the first group with the same row.
 std::vector<std::uint32_t> first_groups(const Plane& plane, std::span<const RowGroup> groups);
 
 }  // namespace maskctl

@@ -1,4 +1,4 @@
-// Comparing planes and rows by hash, then by content.
+// Compares planes and rows, first by hash, then cell by cell.
 #include "maskctl/mask/equal/shared_planes.h"
 
 #include <fmt/core.h>
@@ -16,7 +16,8 @@
 namespace maskctl {
 namespace {
 
-constexpr Index kCompareWords = Index{1} << 15;  // 256 KiB per plane
+// How many words (256 KiB) of each plane are compared at once.
+constexpr Index kCompareWords = Index{1} << 15;
 
 std::uint64_t row_hash(Index row, std::span<const std::uint64_t> words) {
   std::uint64_t h = scrambled(static_cast<std::uint64_t>(row) + 1);
@@ -27,7 +28,7 @@ std::uint64_t row_hash(Index row, std::span<const std::uint64_t> words) {
   return scrambled(h);
 }
 
-/// Writes the rows q as words, words_for(keys) each.
+/// Writes the rows q as words, words_for(keys) for each row.
 void word_rows(const Plane& plane, Range q, std::span<std::uint64_t> out) {
   const auto width = static_cast<std::size_t>(words_for(plane.keys()));
   plane.rows(q, [&](Range equal, const Keys& keys) {
@@ -69,12 +70,12 @@ SharedPlanes::SharedPlanes(Index batch, Index heads, Index queries, Index keys)
     : batch_(batch), heads_(heads), queries_(queries), keys_(keys) {}
 
 void SharedPlanes::add_stored(bool in_order, const FillWords& fill) {
-  if (batch_ * heads_ == 1) {  // nothing to compare with: no hash
+  if (batch_ * heads_ == 1) {  // nothing to compare with: needs no hash
     distinct_.push_back(stored_rows(queries_, keys_, in_order, fill));
     which_.push_back(0);
     return;
   }
-  std::atomic<std::uint64_t> hash{0};  // a sum, so that chunks may come in any order
+  std::atomic<std::uint64_t> hash{0};  // a sum: the order of chunks does not matter
   const auto width = static_cast<std::size_t>(words_for(keys_));
   const auto hashed = [&](Range q, std::span<std::uint64_t> words) {
     fill(q, words);
@@ -118,7 +119,7 @@ DistinctRows distinct_rows(std::span<const std::byte> data, Index rows) {
   const std::size_t size = rows == 0 ? 0 : data.size() / static_cast<std::size_t>(rows);
   const std::string_view all(reinterpret_cast<const char*>(data.data()), data.size());
   std::unordered_map<std::string_view, std::uint32_t> seen;
-  if (rows == 1) return {{0}, {0}};  // nothing to compare with: no hash
+  if (rows == 1) return {{0}, {0}};  // nothing to compare with: needs no hash
   for (Index r = 0; r < rows; ++r) {
     const auto number = static_cast<std::uint32_t>(out.first.size());
     const auto [it, fresh] =

@@ -1,4 +1,4 @@
-// Collects planes that are made one after another, keeping equal ones once.
+// Collects planes that are made one after another, and stores equal ones once.
 #pragma once
 
 #include <cstdint>
@@ -10,18 +10,18 @@
 
 namespace maskctl {
 
-/// True when the planes have equal extents and equal cells. Reads rows until they differ.
+/// True when both planes have equal extents and equal cells. Reads rows until two differ.
 bool same_cells(const Plane& a, const Plane& b);
 
-/// The planes of a mask in the order (b, h). A plane equal to an earlier one is dropped at once, so
-/// at most the distinct planes and one more are held. A hash of the rows finds candidates; equality
-/// is always confirmed by comparing cells.
+/// Collects the planes of a mask in the order of (batch, head). A plane that equals an earlier one
+/// is dropped immediately, so memory holds the distinct planes and at most one more. Planes of
+/// equal hash are compared cell by cell.
 class SharedPlanes {
  public:
   SharedPlanes(Index batch, Index heads, Index queries, Index keys);
-  /// Adds the next plane, made by stored_rows(queries, keys, in_order, fill).
+  /// Makes the next plane by stored_rows(queries, keys, in_order, fill) and adds it.
   void add_stored(bool in_order, const FillWords& fill);
-  /// Requires that all planes have been added.
+  /// The mask of all planes; call it when all have been added.
   Mask mask() const;
 
  private:
@@ -31,13 +31,13 @@ class SharedPlanes {
   std::unordered_multimap<std::uint64_t, std::uint32_t> by_hash_;
 };
 
-/// Refuses shapes such as (2^31, 0) that cost time and memory although the array holds next to
-/// nothing: the product of these extents (batches, rows) may be at most the larger of `elements`
-/// and 2^20. Throws Error(kLimit).
+/// Refuses shapes such as (2^31, 0), which would cost time and memory for an array of almost no
+/// elements. The product of `extents` (batches, rows) may be at most max(elements, 2^20). Throws
+/// Error(kLimit).
 void check_empty_extents(std::span<const Index> extents, Index elements);
 
-/// Rows of a matrix grouped by content: which[r] is the number of row r's group, in order of first
-/// appearance, and first[d] is the first row of group d.
+/// The distinct rows of a matrix. which[r] is the group of row r, numbered by first appearance;
+/// first[d] is the first row of group d.
 struct DistinctRows {
   std::vector<std::uint32_t> which;
   std::vector<Index> first;

@@ -1,5 +1,5 @@
-// Union and combination of bands. Between two crossings of their lines the order of all lines is
-// fixed, so one row decides for the whole interval.
+// Union and combination of bands. Between two crossings of their lines the order of all lines stays
+// the same, so that one row represents the whole interval of rows.
 #include <algorithm>
 #include <limits>
 
@@ -10,7 +10,7 @@
 namespace maskctl {
 namespace {
 
-/// A begin (+1) or end (-1) of a band of operand 0 or 1.
+/// The begin (delta +1) or end (delta -1) of a band of operand 0 or 1.
 struct Boundary {
   Index offset;
   std::uint8_t slope;
@@ -19,7 +19,8 @@ struct Boundary {
   Index at(Index q) const { return offset + (slope ? q : 0); }
 };
 
-/// Rows where the order of two lines changes: where one of slope 1 meets one of slope 0.
+/// The rows at which the order of two lines changes: where a line of slope 1 crosses one of slope
+/// 0.
 class Crossings {
  public:
   void find(Range q, std::span<const Band> a, std::span<const Band> b, Index keys) {
@@ -41,7 +42,7 @@ class Crossings {
     }
     unique(rows_);
   }
-  /// These rows, ascending; the first is q.begin, the last q.end.
+  /// The crossings, ascending. The first is q.begin and the last q.end.
   const std::vector<Index>& rows() const { return rows_; }
 
  private:
@@ -55,15 +56,16 @@ class Crossings {
   std::vector<Index> rows_, flat_, slanted_;
 };
 
-/// The boundary cut to [0, keys] as a line; on these rows it must not cross either limit.
+/// The line clipped to [0, keys], on an interval of rows that contains row q. The line must not
+/// cross 0 or `keys` inside that interval.
 Boundary clamped(Boundary line, Index q, Index keys) {
   if (line.at(q) < 0) return {0, 0, line.operand, line.delta};
   if (line.at(q) > keys) return {keys, 0, line.operand, line.delta};
   return line;
 }
 
-/// The bands on rows where all boundaries keep the order that they have on row q; `lines` are in
-/// that order.
+/// The bands of the result on rows where the lines have the same order as on row q. `lines` must be
+/// sorted in that order.
 std::vector<Band> sweep(Op op, std::span<const Boundary> lines, Index q, Index keys) {
   std::vector<Band> bands;
   int depth[2] = {0, 0};
@@ -88,8 +90,8 @@ std::vector<Band> sweep(Op op, std::span<const Boundary> lines, Index q, Index k
   return bands;
 }
 
-/// Adds the boundaries of the bands that are not empty on row q, sorted. One operand's boundaries
-/// are mostly sorted already.
+/// Adds both boundaries of each band that has keys in row q, and keeps `lines` sorted by the key at
+/// which they cross that row. The boundaries of one operand are mostly sorted already.
 void add_boundaries(std::span<const Band> bands, std::uint8_t operand, Index q,
                     std::vector<Boundary>& lines) {
   const auto before = std::ssize(lines);
@@ -111,12 +113,13 @@ bool same_row(const Slab& a, const Slab& b, Index q) {
                     });
 }
 
-/// Walks the intervals of rows on which neither plane changes its slab.
+/// Iterates over the maximal intervals of rows on which each plane stays in one slab (or in none).
 class SlabPairs {
  public:
   SlabPairs(const BandsPlane& a, const BandsPlane& b) : a_(a.slabs()), b_(b.slabs()) {}
 
-  /// Gives the next interval and the bands of both planes on it; false at the end of the plane.
+  /// Gives the next interval of rows and the bands of both planes on it. Returns false after the
+  /// last.
   bool next(Index queries, Range& q, std::span<const Band>& a, std::span<const Band>& b) {
     if (row_ >= queries) return false;
     Index end = queries;
@@ -143,14 +146,14 @@ class SlabPairs {
   Index row_ = 0;
 };
 
-/// The slabs of a op b, one interval of rows after the other, in buffers that are reused.
+/// Builds the slabs of a op b, one interval of rows after another, in buffers that are reused.
 class Intervals {
  public:
   Intervals(Op op, Index keys, Index budget_bands)
       : op_(op), keys_(keys), budget_bands_(budget_bands) {}
 
-  /// Appends the slabs on rows q. Stops and returns false once all slabs have more bands than the
-  /// budget; bands under a diagonal split quadratically.
+  /// Appends the slabs on rows q. Returns false and stops when the slabs have more bands than the
+  /// budget: a diagonal over n bands can cut them into O(n^2).
   bool append(Range q, std::span<const Band> a, std::span<const Band> b, std::vector<Slab>& slabs) {
     if (q.empty() || (a.empty() && b.empty())) return true;
     crossings_.find(q, a, b, keys_);

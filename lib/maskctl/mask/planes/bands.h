@@ -1,4 +1,4 @@
-// Tier 0: masks bounded by straight lines, O(number of lines) at any size.
+// Tier 0, masks bounded by straight lines: memory is O(number of lines) whatever the size.
 #pragma once
 
 #include <vector>
@@ -7,7 +7,8 @@
 
 namespace maskctl {
 
-/// Keys [begin + q * begin_slope, end + q * end_slope) of query q; slopes are 0 or 1.
+/// A band of open keys: query q sees keys [begin + q * begin_slope, end + q * end_slope). Slopes
+/// are 0 or 1.
 struct Band {
   Index begin = 0;
   Index end = 0;
@@ -19,29 +20,31 @@ struct Band {
   friend bool operator==(const Band&, const Band&) = default;
 };
 
-/// A range of rows; each of them is open in the union of `bands`.
+/// A range of rows which all see the union of `bands`.
 struct Slab {
   Range q;
   std::vector<Band> bands;
 };
 
-/// Slabs must ascend without overlap (rows in no slab are empty). Bands may overlap, be empty on
-/// some rows, and reach past the plane: they are clipped, split and merged here.
+/// The plane of these slabs, which must ascend without overlap; rows in no slab see nothing. Bands
+/// may overlap, be empty on some rows, and extend past the plane: they are clipped, split and
+/// merged.
 PlanePtr bands(Index queries, Index keys, const std::vector<Slab>& slabs);
 
-/// The slabs of a plane that is stored as bands, else null. Slabs ascend without overlap; on every
-/// row of its slab each band is inside [0, keys) and not empty, and bands ascend without touching.
+/// The slabs of a plane that is stored as bands, else null. Slabs ascend without overlap. On every
+/// row of a slab each band is inside [0, keys) and not empty, and the bands ascend without
+/// touching.
 const std::vector<Slab>* slabs_of(const Plane& plane);
 
-/// Planes with no open cell and with all cells open.
+/// Planes in which no cell is open and in which all cells are open.
 PlanePtr empty_plane(Index queries, Index keys);
 PlanePtr full_plane(Index queries, Index keys);
-/// Opens key k of query q where q + low <= k <= q + high. -kUnbounded and kUnbounded are no limit.
+/// Query q sees key k where q + low <= k <= q + high. -kUnbounded or kUnbounded means no limit.
 inline constexpr Index kUnbounded = Index{1} << 40;
 PlanePtr diagonal_band(Index queries, Index keys, Index low, Index high);
-/// The open cells that a diagonal band of the plane's size has in common with it.
+/// The number of open cells with q + low <= k <= q + high.
 Index count_on_diagonals(const PlanePtr& plane, Index low, Index high);
-/// All keys in [begin, end) open, for the rows in q.
+/// The rows in q see the keys in k; all other cells are closed.
 PlanePtr rectangle(Index queries, Index keys, Range q, Range k);
 
 }  // namespace maskctl

@@ -1,4 +1,4 @@
-// The plane behind bands(); private to the mask layer.
+// The plane class behind bands(); private to the mask layer.
 #pragma once
 
 #include <vector>
@@ -7,15 +7,15 @@
 
 namespace maskctl {
 
-/// The plane as one of the tiers; null when it is of another tier.
+/// Casts a plane to the class of one of the tiers; null when it is of another class.
 template <typename T>
 const T* as(const PlanePtr& plane) {
   return dynamic_cast<const T*>(plane.get());
 }
 
-/// Canonical: slabs ascend without overlap and are not empty; on every row of its slab each band is
-/// inside [0, keys) and not empty, and the bands ascend without touching. Equal neighbouring slabs
-/// are merged.
+/// Stores slabs in canonical form: they ascend without overlap and are not empty; on every row of a
+/// slab each band is inside [0, keys) and not empty, and the bands ascend without touching;
+/// neighbouring slabs with equal bands are merged.
 class BandsPlane final : public Plane {
  public:
   BandsPlane(Index queries, Index keys, std::vector<Slab> canonical);
@@ -31,7 +31,7 @@ class BandsPlane final : public Plane {
   const std::vector<Slab>& slabs() const { return slabs_; }
   /// True when every row has at most one run.
   bool single_runs() const;
-  /// Calls f(row, keys) for each row that has a run; requires single_runs().
+  /// Calls f(row, keys) for each row that has an open key; single_runs() must be true.
   template <typename F>
   void each_interval(F&& f) const {
     for (const Slab& slab : slabs_) {
@@ -45,20 +45,21 @@ class BandsPlane final : public Plane {
   }
 
  private:
-  /// Calls f for each slab that overlaps rows q, with the overlapping rows.
+  /// Calls f(slab, rows) for each slab that overlaps rows q; `rows` is the overlap.
   template <typename F>
   void each_slab(Range q, F&& f) const;
 
   std::vector<Slab> slabs_;
 };
 
-/// Appends to a canonical list; extends the last slab when `slab` continues it with the same bands.
+/// Appends a slab to a canonical list; extends the last slab instead if it has the same bands and
+/// ends where the new one begins.
 void append_slab(std::vector<Slab>& slabs, Slab slab);
-/// Appends canonical slabs on rows q for the union of any bands, cut to [0, keys).
+/// Appends canonical slabs on rows q for the union of bands in any form, clipped to [0, keys).
 void append_union(std::vector<Slab>& slabs, Range q, std::span<const Band> bands, Index keys);
-/// The most bands that combine_bands() may produce before another tier is cheaper.
+/// The most bands that combine_bands() may make; with more, another tier is cheaper.
 constexpr Index kBandBudget = Index{1} << 18;
-/// a op b of two canonical planes; null when it needs more than `budget_bands`.
+/// a op b of two canonical planes; null when the result needs more than `budget_bands` bands.
 PlanePtr combine_bands(Op op, const BandsPlane& a, const BandsPlane& b, Index budget_bands);
 
 }  // namespace maskctl

@@ -1,4 +1,4 @@
-// Tier 2: a bit matrix, for masks without structure.
+// Tier 2: a bit for each cell, for masks without structure.
 #include <algorithm>
 #include <array>
 

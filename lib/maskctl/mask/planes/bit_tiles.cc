@@ -1,4 +1,4 @@
-// Tiles of bits and hashes of rows, compiled for several instruction sets at once.
+// Transposes tiles of bits and hashes rows, compiled for several instruction sets.
 #include "maskctl/mask/planes/bit_tiles.h"
 
 #include <algorithm>
@@ -14,7 +14,7 @@ namespace HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
 #if HWY_TARGET == HWY_SCALAR
-// The scalar target: a vector of one lane has no half-width lanes to multiply.
+// For Highway's scalar target, whose vectors of one lane have no half-width lanes to multiply.
 std::uint64_t product(std::uint64_t a, std::uint64_t b) {
   return (a & 0xffffffff) * (b & 0xffffffff);
 }
@@ -23,7 +23,7 @@ std::uint64_t product(std::uint64_t a, std::uint64_t b) {
 using Across = hn::CappedTag<std::uint64_t, kTileWords>;
 using Vec = hn::Vec<Across>;
 
-// Swaps the upper right and the lower left part of each 2J x 2J square of bits.
+// Swaps the upper right and lower left quarter of each 2J x 2J square of bits.
 template <int J>
 HWY_INLINE HWY_ATTR void swap_parts(Vec& upper, Vec& lower) {
   constexpr std::uint64_t kMasks[] = {0x5555555555555555, 0x3333333333333333, 0x0f0f0f0f0f0f0f0f,
@@ -35,8 +35,8 @@ HWY_INLINE HWY_ATTR void swap_parts(Vec& upper, Vec& lower) {
   upper = hn::Xor(upper, hn::ShiftLeft<J>(swap));
 }
 
-// Two of the six steps at once, for distances J and J / 2, so that every word is loaded and stored
-// once.
+// Two of the six steps of a transpose in one pass, for J and J / 2, so that every word is loaded
+// and stored once for both.
 template <int J>
 HWY_INLINE HWY_ATTR void transpose_step(const std::uint64_t* from, std::size_t stride,
                                         std::uint64_t* to) {
@@ -91,7 +91,7 @@ HWY_ATTR void sum_all(const std::uint64_t* columns, std::uint32_t low, std::uint
   }
 }
 
-// XORs the word with a random word and multiplies the two halves of the result.
+// One step of a hash: the word XOR a random word, whose two halves are then multiplied.
 template <class D>
 HWY_INLINE HWY_ATTR hn::Vec<D> hash_step(D d, const std::uint64_t* word,
                                          const std::uint64_t* random) {

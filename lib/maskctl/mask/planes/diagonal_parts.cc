@@ -8,7 +8,8 @@
 namespace maskctl {
 namespace {
 
-/// Ends that move with the row stop where they leave the keys, which takes up to three slabs.
+/// Appends the slabs of one part. Sloped edges become constant where they leave the keys of the
+/// part, which takes up to three slabs.
 void append_part(const DiagonalPart& part, std::vector<Slab>& slabs) {
   const Range rows = part.q, keys = part.k;
   const Index begin = part.low, end = part.high + 1;

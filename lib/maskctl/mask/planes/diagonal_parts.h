@@ -1,4 +1,4 @@
-// Diagonal bands that are cut to parts of a plane, such as its documents.
+// Diagonal bands that are clipped to parts of a plane, such as its documents.
 #pragma once
 
 #include <span>
@@ -7,14 +7,15 @@
 
 namespace maskctl {
 
-/// Opens key k of query q, both inside the part, where q + low <= k <= q + high; the numbers are
-/// those of the plane. -kUnbounded and kUnbounded (bands.h) are no limit.
+/// A band inside a rectangle: query q in `q` sees key k in `k` where q + low <= k <= q + high.
+/// Indices are those of the whole plane. -kUnbounded and kUnbounded (bands.h) mean no limit.
 struct DiagonalPart {
   Range q, k;
   Index low = 0, high = 0;
 };
 
-/// All other cells are closed. Parts ascend without a query in common. O(parts).
+/// The plane in which the cells of all parts are open and all others closed. Parts ascend, and no
+/// query is in two of them. O(parts).
 PlanePtr diagonal_parts(Index queries, Index keys, std::span<const DiagonalPart> parts);
 
 }  // namespace maskctl

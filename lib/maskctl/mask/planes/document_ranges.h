@@ -1,4 +1,4 @@
-// Documents that a plane consists of: rectangles around connected queries and keys.
+// Divides a plane into documents: rectangles of queries and keys that see each other.
 #pragma once
 
 #include <vector>
@@ -11,8 +11,8 @@ struct DocumentRange {
   Range q, k;
 };
 
-/// The documents, ascending along both axes; no key of one document is seen from another. A group
-/// of rows that reaches back is merged with all documents from the one it reaches.
+/// The documents of a plane, ascending along both axes: no query of one sees a key of another. Rows
+/// that see keys of an earlier document are merged with it, and so are all documents in between.
 std::vector<DocumentRange> document_ranges(const Plane& plane);
 
 }  // namespace maskctl

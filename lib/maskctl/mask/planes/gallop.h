@@ -1,4 +1,4 @@
-// Galloping search: starts near where the last search ended.
+// Galloping search: a binary search that first looks near the place where the last one ended.
 #pragma once
 
 #include <algorithm>
@@ -7,8 +7,9 @@
 
 namespace maskctl {
 
-/// The first item at or after `from` for which `before` is false. Steps double, so the search costs
-/// O(log distance) and stays in the cache. From `from` on, `before` must be true on a prefix.
+/// The index of the first item at or after `from` for which before(item) is false. From `from` on,
+/// `before` must first be true and then false. Step sizes double, so the search costs O(log
+/// distance) and reads memory nearby.
 template <typename T, typename F>
 std::size_t gallop(std::span<const T> items, std::size_t from, F&& before) {
   std::size_t step = 1;

@@ -1,4 +1,4 @@
-// Rows of a plane, picked by ranges: the part of a rank whose queries are not contiguous.
+// Selects rows of a plane by ranges, for ranks whose queries are not contiguous.
 #include <algorithm>
 
 #include "maskctl/mask/mask.h"
@@ -44,7 +44,8 @@ class PickedRows final : public Plane {
   }
   Index first_row(std::size_t range) const { return ends_[range] - ranges_[range].size(); }
 
-  /// Calls f(rows of the base, what to add to get rows of this plane) for each stretch of q.
+  /// Calls f(rows of the base, shift) for each part of the rows q that comes from one range; row r
+  /// of the base is row r + shift of this plane.
   template <class F>
   void each_range(Range q, F&& f) const {
     for (std::size_t i = range_at(q.begin); i < ranges_.size() && first_row(i) < q.end; ++i) {
@@ -55,7 +56,7 @@ class PickedRows final : public Plane {
 
   PlanePtr base_;
   std::vector<Range> ranges_;
-  std::vector<Index> ends_;  // the end of each range, in rows of this plane
+  std::vector<Index> ends_;  // end of each range, as a row of this plane
 };
 
 }  // namespace

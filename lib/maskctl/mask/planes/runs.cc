@@ -1,4 +1,4 @@
-// Rows as runs: the sweep behind all run algebra, and conversions between runs and words.
+// Rows as runs: the sweep that combines two rows, and conversions between runs and words.
 #include <algorithm>
 #include <bit>
 #include <cstddef>
@@ -8,14 +8,15 @@
 namespace maskctl {
 namespace {
 
-// A run list read as its strictly ascending boundaries: begin, end, begin, end, ... A key is inside
-// a run when the number of boundaries at or before it is odd.
+// The boundaries of runs as one strictly ascending list: begin, end, begin, end, ... A key is
+// inside a run when the number of boundaries at or before it is odd.
 static_assert(sizeof(Run) == 2 * sizeof(std::int32_t));
 const std::int32_t* edges(std::span<const Run> runs) {
   return reinterpret_cast<const std::int32_t*>(runs.data());
 }
 
-// Makes room for `most` more runs in `out`; `fill` writes boundaries and returns where it stopped.
+// Appends up to `most` runs to `out`: fill(pointer) writes boundaries and returns the end of what
+// it wrote.
 template <typename Fill>
 void append_edges(std::vector<Run>& out, std::size_t most, Fill&& fill) {
   const std::size_t before = out.size();
@@ -32,9 +33,9 @@ constexpr unsigned apply_bits(unsigned a, unsigned b) {
   return a & ~b;
 }
 
-// Takes the smallest boundary of both lists at each step (from both lists when equal, so that
-// touching runs join). It is always written but kept only if the result changes: no branch to
-// mispredict.
+// Goes through the boundaries of both lists in ascending order; equal ones are handled together, so
+// that touching runs join. Each boundary is written, but the write position moves on only if the
+// result changes there: without a branch, none is mispredicted.
 template <Op op>
 std::int32_t* sweep(std::span<const Run> a, std::span<const Run> b, std::int32_t* out) {
   const std::int32_t *ea = edges(a), *eb = edges(b);
@@ -50,14 +51,14 @@ std::int32_t* sweep(std::span<const Run> a, std::span<const Run> b, std::int32_t
     out += next ^ state;
     state = next;
   }
-  // Past the end of one list, the rest of the other either passes whole or is dropped.
+  // One list is finished: the rest of the other is copied or dropped.
   out = std::copy(ea + ia, ea + na, out);
   if (op == Op::kOr || op == Op::kXor) out = std::copy(eb + ib, eb + nb, out);
   return out;
 }
 
-// Half the steps of a sweep: each overlap is written when it first ends. Overlaps never touch,
-// since the list that ends there has no run that begins there.
+// Intersects in half the steps of a sweep: each overlap is written when the first of its two runs
+// ends. Overlaps never touch, because runs of the same list do not.
 void intersect_runs(std::span<const Run> a, std::span<const Run> b, std::vector<Run>& out) {
   const std::size_t before = out.size(), na = a.size(), nb = b.size();
   out.resize(before + na + nb);
@@ -81,7 +82,7 @@ void append(std::vector<Run>& out, std::span<const Run> runs) {
 template <Op op>
 void merge(std::span<const Run> a, std::span<const Run> b, std::vector<Run>& out) {
   const std::size_t most = a.size() + b.size();
-  // One spare boundary: the last write of the sweep may not be kept.
+  // Room for one more boundary, because the last write of the sweep may not be kept.
   append_edges(out, most + 1, [&](std::int32_t* start) { return sweep<op>(a, b, start); });
 }
 
@@ -92,7 +93,8 @@ void words_to_runs(std::span<const std::uint64_t> words, std::vector<Run>& runs)
     std::uint64_t carry = 0;
     for (std::size_t w = 0; w < words.size(); ++w) {
       const std::uint64_t word = words[w];
-      // Bits that differ from the previous one; there are none inside long runs and gaps.
+      // The bits that differ from the previous bit: boundaries of runs. Words inside long runs and
+      // gaps have none.
       std::uint64_t changes = word ^ (word << 1 | carry);
       carry = word >> 63;
       const auto base = static_cast<std::int32_t>(w * 64);

@@ -1,4 +1,4 @@
-// Planes stacked below each other, so that each stretch of rows keeps the tier that suits it.
+// Planes stacked vertically, so that each range of rows is stored in the tier that suits it.
 #include <algorithm>
 
 #include "maskctl/base/threads.h"
@@ -26,7 +26,8 @@ Range Stack::rows_of(std::size_t part) const {
   return {begin, begin + parts_[part]->queries()};
 }
 
-/// Calls f(part, its rows of q in the part's numbering, where they start in the stack's numbering).
+/// Calls f(part, rows, first) for each part that overlaps the rows q: `rows` are numbered within
+/// the part, and `first` is the row of the stack where they begin.
 template <typename F>
 void Stack::each_part(Range q, F&& f) const {
   for (Index row = q.begin; row < q.end;) {

@@ -1,4 +1,4 @@
-// Stores rows in the lowest tier that holds them, chunk by chunk.
+// Stores rows, chunk by chunk, in the cheapest tier that holds them.
 #include <algorithm>
 #include <atomic>
 
@@ -10,7 +10,7 @@
 namespace maskctl {
 namespace {
 
-/// The number of runs up to which runs take less memory than a chunk of so many words.
+/// The most runs that are worth storing instead of `words` words.
 Index worthwhile_runs(Index words) { return words / 4 + 64; }
 
 PlanePtr lists_of_words(Index rows, Index keys, std::span<const std::uint64_t> words) {
@@ -32,7 +32,7 @@ PlanePtr lists_of_words(Index rows, Index keys, std::span<const std::uint64_t> w
   return row_lists(keys, std::move(runs), std::move(offsets), std::move(refs));
 }
 
-/// Stores the chunk in the cheaper form: takes over the words, or copies runs out of them.
+/// Stores a chunk in the cheaper form: keeps the words, or extracts runs from them.
 PlanePtr store_words(Index rows, Index keys, WordBuffer words) {
   const Index limit = worthwhile_runs(rows * words_for(keys));
   const auto stride = static_cast<std::size_t>(words_for(keys));
@@ -45,7 +45,7 @@ PlanePtr store_words(Index rows, Index keys, WordBuffer words) {
   return std::make_shared<BitRows>(rows, keys, std::move(words));
 }
 
-/// Collects the rows of one chunk: as runs while they are few, as words from then on.
+/// Collects the rows of one chunk, as runs while there are few, then as words.
 class ChunkStore {
  public:
   ChunkStore(Index rows, Index keys) : rows_(rows), keys_(keys), stride_(words_for(keys)) {}

@@ -1,4 +1,4 @@
-// The planes behind stored rows; private to the mask layer.
+// The plane classes behind stored rows; private to the mask layer.
 #pragma once
 
 #include <atomic>
@@ -15,14 +15,14 @@ namespace maskctl {
 class BandsPlane;
 class ListTiles;
 
-/// Tier 1: shared run lists, a clip per row.
+/// Tier 1: shared lists of runs, and for each row a list with a clip.
 class RowLists final : public Plane {
  public:
   struct Lists {
     std::vector<Run> runs;
-    std::vector<Index> offsets;  // list i starts at runs[offsets[i]]; one more at the end
-    /// Open keys of all runs before run i, over all lists, modulo 2^32: only differences within a
-    /// list have a meaning.
+    std::vector<Index> offsets;  // list i begins at runs[offsets[i]]; the last entry is the end
+    /// The number of open keys of all runs before run i, over all lists, modulo 2^32. Only
+    /// differences within a list are meaningful.
     std::vector<std::uint32_t> keys_before;
 
     std::span<const Run> list(std::uint32_t number) const {
@@ -30,22 +30,22 @@ class RowLists final : public Plane {
           static_cast<std::size_t>(offsets[number]),
           static_cast<std::size_t>(offsets[number + 1] - offsets[number]));
     }
-    /// The number of open keys of a list below `key`, modulo 2^32. `run` is the list's first run
-    /// that ends after `key`.
+    /// The number of open keys of a list below `key`, modulo 2^32. `run` is the index of the list's
+    /// first run that ends after `key`.
     std::uint32_t keys_below(std::uint32_t number, std::size_t run, Index key) const;
-    /// Number of open keys of a list in [begin, end).
+    /// The number of open keys of a list in [begin, end).
     Index keys_in(std::uint32_t number, Index begin, Index end) const;
-    /// The tiles of the lists, made at the first call with this size and cached.
+    /// The tiles of the lists, computed at the first call with this tile size and cached.
     std::shared_ptr<const ListTiles> tiles(Index keys, Index key_tile) const;
-    /// The list that each key is in, -1 for none; made at the first call and cached. Null when a
-    /// key is in two lists.
+    /// For each key, the list that contains it, or -1; computed at the first call and cached. Null
+    /// when some key is in two lists.
     const std::vector<std::int32_t>* list_of_keys(Index keys) const;
 
     Index kept_bytes() const { return kept_bytes_; }
 
    private:
     mutable std::mutex mutex_;
-    mutable std::atomic<Index> kept_bytes_{0};  // bytes of what is cached
+    mutable std::atomic<Index> kept_bytes_{0};  // memory of what is cached
     mutable std::shared_ptr<const ListTiles> tiles_;
     mutable std::once_flag keys_made_;
     mutable std::optional<std::vector<std::int32_t>> list_of_keys_;
@@ -65,14 +65,15 @@ class RowLists final : public Plane {
   const Lists& lists() const { return *lists_; }
   std::span<const RowRef> refs() const { return refs_; }
 
-  /// Cuts each row to its interval in a plane of single runs.
+  /// This plane with row q intersected with row q of `limits`, whose rows have at most one run
+  /// each.
   PlanePtr clipped(const BandsPlane& limits) const;
-  /// Makes a plane of other rows with the same lists.
+  /// A plane with the same lists and other rows.
   PlanePtr with_rows(std::vector<RowRef> refs) const;
-  /// True when both have lists with equal runs.
+  /// True when the lists of both planes have equal runs.
   bool shares_lists(const RowLists& other) const;
-  /// True when lists and rows are equal. Then the cells are equal too, but the reverse need not
-  /// hold.
+  /// True when lists and rows are equal. Then the cells are equal too, but planes with equal cells
+  /// can have different lists.
   bool same_representation(const RowLists& other) const;
 
  private:
@@ -80,10 +81,10 @@ class RowLists final : public Plane {
 
   std::shared_ptr<const Lists> lists_;
   std::vector<RowRef> refs_;
-  mutable std::atomic<Index> open_{-1};  // open cells of the plane; -1 until they are asked for
+  mutable std::atomic<Index> open_{-1};  // number of open cells; -1 until first needed
 };
 
-/// Tier 2: a bit matrix.
+/// Tier 2: one bit per cell.
 class BitRows final : public Plane {
  public:
   BitRows(Index queries, Index keys, WordBuffer words);
@@ -101,7 +102,7 @@ class BitRows final : public Plane {
   WordBuffer words_;
 };
 
-/// Planes stacked below each other; all but the last have `part_rows` rows.
+/// Planes stacked vertically. All but the last have `part_rows` rows.
 class Stack final : public Plane {
  public:
   Stack(Index part_rows, std::vector<PlanePtr> parts);
@@ -126,10 +127,10 @@ class Stack final : public Plane {
   std::vector<PlanePtr> parts_;
 };
 
-/// Stacks the parts; a single part is returned unchanged.
+/// The stack of these parts; a single part is returned unchanged.
 PlanePtr stacked(Index part_rows, std::vector<PlanePtr> parts);
 
-/// The number of rows per chunk of work or storage: about 4 MiB as bits, a multiple of 128.
+/// The number of rows to process or store at a time: about 4 MiB as bits, a multiple of 128.
 Index chunk_rows(Index queries, Index keys);
 
 }  // namespace maskctl

@@ -66,7 +66,7 @@ class TileCounted final : public Plane {
     return is_border(range.begin, block, extent) && is_border(range.end, block, extent);
   }
 
-  /// The number of open cells in the blocks above and left of a corner.
+  /// The number of open cells above and to the left of a corner of blocks.
   Index& below(Index row, Index column) { return below_[as_size(row * width_ + column)]; }
   Index below(Index row, Index column) const { return below_[as_size(row * width_ + column)]; }
 
@@ -96,7 +96,7 @@ class TileCounted final : public Plane {
 
   PlanePtr plane_;
   BlockSize block_;
-  Index width_;  // corners per row of blocks
+  Index width_;  // corners per row: number of blocks + 1
   std::vector<Index> below_;
 };
 

@@ -1,15 +1,15 @@
-// A plane that knows how many cells of its large blocks are open.
+// A plane with stored counts of the open cells in its large blocks.
 #pragma once
 
 #include "maskctl/mask/plane.h"
 
 namespace maskctl {
 
-/// A plane of the same cells that keeps counts of blocks. These are 64, 128, ... cells long, at
-/// most 1024 along each axis; counting in rectangles whose borders are borders of blocks no longer
-/// reads the plane, everything else does. Reads the plane once, in parallel; holds 8 bytes for each
-/// block. For planes that are counted again and again in other rectangles, such as a dense mask
-/// that someone looks at.
+/// A plane with the same cells, and with the number of open cells stored for each block. Blocks
+/// have 64, 128, ... cells per side, so that there are at most 1024 along each axis. Counts of
+/// rectangles that end at borders of blocks no longer read the plane; everything else does.
+/// Building it reads the plane once, in parallel, and takes 8 bytes per block. For planes in which
+/// many rectangles are counted, such as a dense mask in a viewer.
 PlanePtr with_tile_counts(const PlanePtr& plane);
 
 }  // namespace maskctl

@@ -26,7 +26,7 @@ template <typename TileOf>
 void TileSums::add_runs(std::span<const Run> runs, Index rows, TileOf tile_of) {
   Index* const cells = cells_.data();
   Index* const covering = covering_.data();
-  // Neighbouring short runs fall into one tile, so their sum stays in a register.
+  // Short neighbouring runs are in the same tile: their sum stays in a register.
   std::size_t open_tile = tile_of(runs.front().begin);
   Index open = 0;
   for (const Run& run : runs) {
@@ -43,7 +43,7 @@ void TileSums::add_runs(std::span<const Run> runs, Index rows, TileOf tile_of) {
     }
     open += start_of(first + 1) - run.begin;
     cells[last] += (run.end - start_of(last)) * rows;
-    covering[first + 1] += rows;  // the whole tiles between both ends
+    covering[first + 1] += rows;  // whole tiles between the first and the last
     covering[last] -= rows;
   }
   cells[open_tile] += open * rows;

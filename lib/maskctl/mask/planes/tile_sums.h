@@ -1,4 +1,4 @@
-// Classifies the tiles of one tile row, collected row by row.
+// Finds out which tiles of a tile row are full, partial or empty, row by row.
 #pragma once
 
 #include <bit>
@@ -8,14 +8,14 @@
 
 namespace maskctl {
 
-/// Private to the mask layer. Call start(), then add every row of the tile row once (equal ones in
-/// one call), then finish(). Costs O(runs + tiles between the first and the last one touched).
+/// Private to the mask layer. Call start(), add each row of the tile row once (equal rows in one
+/// call), then finish(). Costs O(runs + tiles between the first and the last one touched).
 class TileSums {
  public:
   void start(Index rows, Index keys, Index key_tile);
   void add_runs(std::span<const Run> runs, Index rows);
   void add_words(std::span<const std::uint64_t> words, Index rows);
-  /// Appends the non-empty tiles and clears the sums.
+  /// Appends the non-empty tiles and resets the sums.
   void finish(std::vector<TileRun>& out);
 
  private:
@@ -29,10 +29,10 @@ class TileSums {
   std::size_t first_ = 0, last_ = 0;
   std::vector<Index> cells_, covering_;
   Index word_rows_ = 0;
-  std::vector<std::uint64_t> any_, all_;  // OR and AND of the rows that came as words
+  std::vector<std::uint64_t> any_, all_;  // OR and AND of all rows given as words
 };
 
-/// Appends a tile, extending the last run when it continues it.
+/// Appends `count` tiles of the same fill; extends the last run of tiles if they continue it.
 inline void append_tile(std::vector<TileRun>& out, std::size_t row_start, Index tile, Index count,
                         Fill fill) {
   if (out.size() > row_start && out.back().fill == fill &&

@@ -1,4 +1,5 @@
-// Planes that read another plane with other indices: the defaults of transposed() and sliced().
+// Planes that are views of another plane with other indices: the defaults of transposed() and
+// sliced().
 #include <algorithm>
 
 #include "maskctl/base/work_scope.h"
@@ -12,7 +13,8 @@ namespace {
 
 constexpr Index kStoredRuns = Index{1} << 24;
 
-/// A plane with rows and columns swapped. Reading any rows walks all rows of the base once.
+/// A plane with rows and columns exchanged. Reading rows, however few, goes through all rows of the
+/// base once.
 class Transposed final : public Plane {
  public:
   explicit Transposed(PlanePtr base)
@@ -33,8 +35,8 @@ class Transposed final : public Plane {
   Index bytes() const override { return base_->bytes(); }
 
  private:
-  /// For each column of q, the runs of rows in which it is open: a run begins or ends where two
-  /// neighbouring rows differ.
+  /// For each column of the base whose index is in q, the runs of rows in which it is open. A run
+  /// begins or ends where a row differs from the one before.
   std::vector<std::vector<Run>> column_runs(Range q) const {
     std::vector<std::vector<Run>> columns(static_cast<std::size_t>(q.size()));
     std::vector<std::int32_t> opened(columns.size(), -1);

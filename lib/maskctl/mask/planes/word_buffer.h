@@ -9,7 +9,7 @@
 
 namespace maskctl {
 
-/// Words whose contents are undefined until written.
+/// An array of words that are uninitialised until written.
 class WordBuffer {
  public:
   explicit WordBuffer(Index words)

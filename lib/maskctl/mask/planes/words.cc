@@ -1,4 +1,4 @@
-// Rows of bits: the loops over whole words, compiled for several instruction sets at once.
+// Loops over rows of bits, a word at a time, compiled for several instruction sets.
 #include "maskctl/mask/planes/words.h"
 
 #include <algorithm>
@@ -21,12 +21,12 @@ static_assert(std::endian::native == std::endian::little,
 
 using Words = hn::ScalableTag<std::uint64_t>;
 
-// A store of mask bits may write 8 bytes wherever it starts. All words but the last have room for
-// that; the last one goes through a buffer.
+// Storing the mask bits of a vector may write 8 bytes wherever it starts. All words but the last
+// have room for that; the last one is written through a buffer.
 constexpr std::size_t kSlack = 8;
 
 #if HWY_TARGET == HWY_SCALAR
-// The scalar target: with one lane per vector, mask bits would take a byte each.
+// For Highway's scalar target: with one lane per vector, each mask bit would take a byte.
 void pack_block(const std::uint8_t* bytes, std::uint8_t* bits) {
   std::uint64_t word = 0;
   for (std::size_t i = 0; i < 64; ++i) word |= std::uint64_t{bytes[i] != 0} << i;
@@ -37,8 +37,7 @@ void unpack_block(const std::uint8_t* bits, std::uint8_t* bytes) {
   for (std::size_t i = 0; i < 64; ++i) bytes[i] = bits[i / 8] >> (i % 8) & 1;
 }
 #else
-// At most 64 lanes, so that the bits of a vector fit one word and every vector starts on a byte of
-// bits.
+// At most 64 lanes, so that the mask bits of a vector fit a word and start at a byte.
 using Bytes = hn::CappedTag<std::uint8_t, 64>;
 
 HWY_ATTR void pack_block(const std::uint8_t* bytes, std::uint8_t* bits) {
@@ -148,7 +147,7 @@ HWY_ATTR std::uint64_t count_ones(const std::uint64_t* words, std::size_t n) {
   return total;
 }
 
-// Bits that are set while the previous bit is not, in words[1 ..]; the caller handles word 0.
+// The number of set bits in words[1 ..] whose previous bit is not set. The caller handles word 0.
 HWY_ATTR std::uint64_t run_starts(const std::uint64_t* words, std::size_t n) {
   const Words d;
   const std::size_t step = hn::Lanes(d);

@@ -1,4 +1,4 @@
-// A set operation on two single cells.
+// A set operation on the states of two single cells.
 #pragma once
 
 #include "maskctl/mask/plane.h"

@@ -1,4 +1,4 @@
-// block: keeps the blocks of cells that a map names.
+// block: keeps the blocks of cells that are nonzero in a map.
 #pragma once
 
 #include "maskctl/mask/steps/named_array.h"

@@ -17,7 +17,7 @@ Mask cells(const BlockCausal& rule, const MaskShape& shape) {
   const Index size = std::min(rule.size, kUnbounded);
   std::vector<Slab> slabs;
   for (Index first = 0; first < shape.queries; first += size) {
-    // Past the last block that begins before the last token of this one.
+    // The end of the last block of keys that begins before the last token of this block.
     const Index end = ceil_div(first + size - 1, size) * size;
     slabs.push_back({{first, first + size}, {{0, end, 0, 0}}});
   }

@@ -5,9 +5,10 @@
 
 namespace maskctl::step {
 
-/// Causal between blocks of `size` tokens, open inside them: keeps floor(k / size) * size <
-/// (floor(q / size) + 1) * size - 1, both from 0. In blocks of one token a query does not see its
-/// own key. Pipelines have no name for it yet: it is causal_block_size in calls of attention.
+/// Keeps cells where floor(k / size) * size < (floor(q / size) + 1) * size - 1: causal between
+/// blocks of `size` tokens, open inside them. In blocks of one token a query does not see its own
+/// key. Only calls of attention have this step, as causal_block_size; pipelines have no name for it
+/// yet.
 struct BlockCausal {
   Index size = 0;
   friend bool operator==(const BlockCausal&, const BlockCausal&) = default;

@@ -5,7 +5,7 @@
 
 namespace maskctl::step {
 
-/// Keeps k <= q + shift(align) + offset.
+/// Keeps cells where k <= q + shift(align) + offset.
 struct Causal {
   Align align = Align::kUnset;
   NamedArray offsets = {};  // [1] or one per batch; empty means 0

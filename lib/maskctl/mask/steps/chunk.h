@@ -5,15 +5,15 @@
 
 namespace maskctl::step {
 
-/// Keeps floor((q + shift + offset - origin) / size) == floor((k - origin) / size). Without align,
-/// rows count from the first (shift 0), even when Q != K.
+/// Keeps cells where floor((q + shift + offset - origin) / size) == floor((k - origin) / size).
+/// Without align, shift is 0 even if Q != K.
 struct Chunk {
   Index size = 0;  // at least 1
   Index offset = 0;
   Align align = Align::kUnset;
-  NamedArray origins = {};  // the key where a chunk starts: [1] or one per batch; empty: 0
+  NamedArray origins = {};              // a key at which a chunk starts: [1] or [B]; empty: 0
   NamedArray sizes = {}, offsets = {};  // [B], replace `size` and `offset` unless empty
-  /// Whether a number is given for each batch.
+  /// True if one of these numbers is given as an array, which may have one entry per batch.
   bool is_per_batch() const { return !origins.empty() || !sizes.empty() || !offsets.empty(); }
   friend bool operator==(const Chunk&, const Chunk&) = default;
 };

@@ -9,8 +9,8 @@ namespace maskctl::step {
 struct Combine {
   Op op = Op::kAnd;
   Mask mask = {};
-  std::string text = {};                                       // its SOURCE
-  friend bool operator==(const Combine& a, const Combine& b);  // equal cells
+  std::string text = {};                                       // the SOURCE of the mask
+  friend bool operator==(const Combine& a, const Combine& b);  // compares the cells of masks
 };
 
 }  // namespace maskctl::step

@@ -5,7 +5,7 @@
 
 namespace maskctl::step {
 
-/// Keeps (k - q) divisible by stride.
+/// Keeps cells where (k - q) is divisible by stride.
 struct Dilated {
   Index stride = 1;
   NamedArray strides = {};  // [B], one per batch, replaces `stride` unless empty

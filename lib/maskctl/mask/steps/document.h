@@ -7,15 +7,16 @@
 
 namespace maskctl::step {
 
-/// Keeps cells whose ids are equal and not pad_id. Ids are [S] or [B,S].
+/// Keeps cells whose query and key have the same id, other than pad_id. Ids are [S] or [B,S].
 struct Document {
   NamedArray q = {}, kv = {};
-  bool shared = false;  // one SOURCE for both sides
+  bool shared = false;  // one SOURCE for both queries and keys
   std::int32_t pad_id = -1;
   friend bool operator==(const Document&, const Document&) = default;
 };
 
-/// Document lengths, shared by all batches: doc:lens=3+5. Tokens past the last are closed.
+/// Documents given by lengths, the same in all batches: doc:lens=3+5. Tokens past the last document
+/// see nothing and are seen by none.
 struct DocumentLengths {
   std::vector<Index> lengths = {};
   friend bool operator==(const DocumentLengths&, const DocumentLengths&) = default;

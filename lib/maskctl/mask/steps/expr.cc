@@ -179,8 +179,8 @@ class Evaluation {
   bool is_open(const Mask& mask, Index q, Index k) const {
     return mask.plane(cell_.batch, cell_.head)->count({q, q + 1}, {k, k + 1}) > 0;
   }
-  /// The element whose last indices are the values of the parts. Axes before those are batch and
-  /// head; an extent of 1 there serves all.
+  /// The flat index of an element whose last indices are the values of the node's parts. The axes
+  /// in front of them are batch and head; an axis of extent 1 is broadcast.
   Index place_in(const ExprNode& node) const {
     const Tensor& array = node.array;
     const auto parts = static_cast<Index>(node.parts.size());

@@ -1,4 +1,4 @@
-// What a rule says about one cell as a small tree: it can be evaluated, and written as code.
+// The formula of a rule's cells as an expression tree, which can be evaluated or written as code.
 #pragma once
 
 #include <functional>
@@ -22,7 +22,8 @@ struct MaskShape {
 
 struct ExprNode;
 
-/// A whole number, or a truth value (0 or 1), for one cell. An immutable value, cheap to copy.
+/// An expression that has a value for each cell: a whole number, or a truth value (0 or 1).
+/// Immutable and cheap to copy.
 class Expr {
  public:
   enum class Kind : std::uint8_t {
@@ -30,13 +31,14 @@ class Expr {
     kKey,
     kBatch,
     kHead,
-    kDiagonal,  // the key beside the query: q, or q + K - Q with align bottom-right
-    kKeys,      // K
+    kDiagonal,  // q, or q + K - Q with align bottom-right
+    kKeys,      // K, the number of keys
     kNumber,
-    kOfBatch,    // the number of this batch in an array [1] or [B]
-    kElement,    // an element of an array, at the indices that the parts give
-    kDocument,   // the number of the document, by lengths, that the part lies in; -1 past the last
-    kIsIn,       // whether the part lies in one of some ranges
+    kOfBatch,  // this batch's number in an array [1] or [B]
+    kElement,  // the element of an array at the indices that `parts` give
+    // number of the document (by lengths) that contains token parts[0]; -1 past the last
+    kDocument,
+    kIsIn,       // whether parts[0] is in one of the ranges
     kOtherMask,  // whether the cell is open in another mask
     kAdd,
     kSubtract,
@@ -49,7 +51,7 @@ class Expr {
     kAnd,
     kOr,
     kNot,
-    kWhere,  // the second part where the first holds, else the third
+    kWhere,  // parts[0] ? parts[1] : parts[2]
   };
 
   explicit Expr(ExprNode node);
@@ -66,7 +68,7 @@ struct ExprNode {
   Index number = 0;
   Align align = Align::kUnset;
   std::string_view name = {};  // what the array holds: "doc_id"
-  Tensor array = {};           // axes before those of the parts are the batch, then the head
+  Tensor array = {};           // axes in front of those that `parts` index: batch, then head
   std::vector<Index> lengths = {};
   std::vector<Range> ranges = {};
   Mask mask = {};
@@ -80,15 +82,16 @@ Expr batch();
 Expr head();
 Expr keys();
 Expr number(Index value);
-/// The index of the key that is the query's own token. Unset: K = Q.
+/// The key of the query's own token: q, or q + K - Q for kBottomRight. kUnset requires K = Q.
 Expr diagonal(Align align);
-/// The query's index in an array of tokens; if keys share the array, that of its own token's key.
+/// The index of the query in an array with one entry per token: q, or diagonal(kUnset) if the keys
+/// use the same array.
 Expr of_tokens(bool shared);
-/// A single number, or the number of this batch; `absent` for an empty array.
+/// The number for this batch in an array [1] or [B]; `absent` for an empty array.
 Expr of_batch(std::string_view name, const NamedArray& array, Index absent = 0);
 Expr element(std::string_view name, Tensor array, std::vector<Expr> at);
 Expr document(std::string_view name, const std::vector<Index>& lengths, Expr token);
-/// `name` is a table of the tokens in the ranges, which code may read instead.
+/// Whether `index` is in one of the ranges. Code may read this from a table called `name` instead.
 Expr is_in(const std::vector<Range>& ranges, Expr index, std::string_view name = {});
 Expr other_mask(std::string_view name, const Mask& mask);
 Expr truth(bool value);
@@ -102,7 +105,7 @@ Expr where(Expr condition, Expr yes, Expr no);
 }  // namespace expr
 
 Expr operator+(Expr a, Expr b);
-Expr operator+(Expr a, Index b);  // a itself for 0
+Expr operator+(Expr a, Index b);  // returns a if b is 0
 Expr operator-(Expr a, Expr b);
 Expr operator==(Expr a, Expr b);
 Expr operator!=(Expr a, Index b);
@@ -112,7 +115,7 @@ Expr operator&&(Expr a, Expr b);
 Expr operator||(Expr a, Expr b);
 Expr operator!(Expr a);
 
-/// The formula of a rule's cells, or why there is none.
+/// The formula of a rule's cells, or the reason why it has none.
 struct CellFormula {
   std::optional<Expr> cells;
   std::string_view missing = {};
@@ -122,11 +125,12 @@ struct CellFormula {
 };
 inline CellFormula no_formula(std::string_view why) { return CellFormula(why); }
 
-/// The expression with some nodes replaced; inside the new nodes nothing is replaced.
+/// The expression with those nodes replaced for which `replace` returns a value; does not replace
+/// anything inside the new nodes.
 Expr replaced(const Expr& expr,
               const std::function<std::optional<Expr>(const ExprNode& node)>& replace);
 
-/// The value for one cell of a mask of this shape.
+/// The value of the expression for one cell of a mask of this shape.
 Index evaluate(const Expr& expr, const MaskShape& shape, const Cell& cell);
 
 }  // namespace maskctl

@@ -5,7 +5,7 @@
 
 namespace maskctl::step {
 
-/// Opens keys [0, n) for every query: a shared prefix (prefix-LM), or attention sinks.
+/// Opens keys [0, n) for every query, as a shared prefix (prefix-LM) or as attention sinks.
 struct Prefix {
   Index n = 0;
   NamedArray each = {};  // [B], one per batch, replaces `n` unless empty

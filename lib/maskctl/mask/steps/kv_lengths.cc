@@ -13,13 +13,13 @@ namespace {
 
 bool cuts(const KvLengths& rule) { return rule.q_len || rule.window; }
 
-/// The range of the last `size` positions before `end`, shifted to lie in [0, extent).
+/// The last `size` positions before `end` as a range, moved where necessary to fit in [0, extent).
 Range last_before(Index end, Index size, Index extent) {
   const Index start = std::clamp<Index>(end - size, 0, extent - size);
   return {start, start + size};
 }
 
-/// The queries and keys of one batch that are kept.
+/// The queries and keys of one batch to which the step cuts the mask.
 struct Rest {
   Range q, k;
 };

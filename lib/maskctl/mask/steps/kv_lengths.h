@@ -1,4 +1,4 @@
-// kv-lengths: closes keys past the length; can also keep the last queries and keys of each batch.
+// kv-lengths: closes keys past a length; can also cut the mask to the last queries and keys.
 #pragma once
 
 #include <optional>
@@ -7,12 +7,12 @@
 
 namespace maskctl::step {
 
-/// Closes keys >= length. With q_len, also keeps only that many last queries of each batch, the
-/// last one at end - 1 (end = the length unless given); with window, only that many last keys.
+/// Closes keys >= length. q_len also cuts the mask to q_len queries of each batch, which end before
+/// `end` (by default the length); window to that many last keys before the length.
 struct KvLengths {
   NamedArray lengths = {};  // [1] or [B]
   std::optional<Index> q_len = {}, window = {};
-  NamedArray end = {};  // [1] or [B]; empty means the lengths
+  NamedArray end = {};  // [1] or [B]; empty: the same as lengths
   friend bool operator==(const KvLengths&, const KvLengths&) = default;
 };
 

@@ -1,4 +1,5 @@
-// What rules share as arguments: arrays that have a name, and where a diagonal lies.
+// Types that the arguments of several rules use: arrays with a name, and the alignment of
+// diagonals.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +13,7 @@ namespace maskctl {
 /// kBottomRight: with key i + K - Q. kUnset is an error when Q != K.
 enum class Align : std::uint8_t { kUnset, kTopLeft, kBottomRight };
 
-/// An array and the text that named it (a SOURCE, or a list such as "3+5"), from which a chain is
+/// An array and the text that gave it (a SOURCE, or a list such as "3+5"), with which it is
 /// printed.
 struct NamedArray {
   Tensor array;

@@ -12,8 +12,8 @@
 namespace maskctl::step {
 namespace {
 
-/// Computed when read: each row costs O(ascents * log K), where an ascent is a stretch in which the
-/// positions of keys do not fall (one for each packed sequence).
+/// Computed when read: each row costs O(ascents * log K). An ascent is a range of keys whose
+/// positions never decrease, for example one packed sequence.
 class PositionPlane final : public Plane {
  public:
   PositionPlane(std::span<const std::int32_t> q, std::span<const std::int32_t> kv,
@@ -51,7 +51,8 @@ class PositionPlane final : public Plane {
  private:
   using Iterator = std::vector<std::int32_t>::const_iterator;
 
-  /// The keys of one ascent that a query at `position` sees; joined to a run that they touch.
+  /// Appends the keys in [first, last), one ascent, that a query at `position` sees. Extends the
+  /// last run if they continue it.
   void add(Index position, Iterator first, Iterator last, std::vector<Run>& runs) const {
     const auto too_low = [&](Index key) { return left_ && key - position < -*left_; };
     const auto in_reach = [&](Index key) { return !right_ || key - position <= *right_; };

@@ -1,4 +1,4 @@
-// positions: keeps the keys whose position is near the query's, wherever tokens lie.
+// positions: keeps the keys whose position is near the query's, in whatever order the tokens are.
 #pragma once
 
 #include <optional>
@@ -7,8 +7,9 @@
 
 namespace maskctl::step {
 
-/// Keeps -left <= kv[k] - q[q] <= right; nullopt = unbounded. Positions are integers [S] or [B,S],
-/// in any order. Pipelines have no name for it yet: calls of attention compare positions by it.
+/// Keeps cells where -left <= kv[k] - q[q] <= right; nullopt means unbounded. Positions are
+/// integers [S] or [B,S], in any order. Only calls of attention have this step; pipelines have no
+/// name for it yet.
 struct Positions {
   NamedArray q = {}, kv = {};
   std::optional<Index> left = {}, right = {};

@@ -5,7 +5,7 @@
 
 namespace maskctl::step {
 
-/// Keeps q < length. Lengths are [1] or [B]; for lengths of keys there is KvLengths.
+/// Keeps cells where q < length. Lengths are [1] or [B]. For lengths of keys, see KvLengths.
 struct QueryLengths {
   NamedArray lengths = {};
   friend bool operator==(const QueryLengths&, const QueryLengths&) = default;

@@ -7,8 +7,8 @@
 
 namespace maskctl::step {
 
-/// Opens or closes every cell of the given queries and keys; a side without ranges means all. For
-/// manual edits. Ranges must lie in the mask.
+/// Opens or closes all cells of the given queries and keys, for edits by hand. Without ranges of
+/// queries (or keys), all are meant. Ranges must be inside the mask.
 struct Region {
   bool open = true;
   std::vector<Range> q = {}, k = {};

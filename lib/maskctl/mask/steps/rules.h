@@ -1,4 +1,4 @@
-// The list of all rules: one line each, in the order of `ops`. A rule's file says the rest.
+// The list of all rules, one line each, in the order in which `maskctl ops` lists their steps.
 #pragma once
 
 #include <type_traits>
@@ -15,7 +15,7 @@ namespace step {
 template <typename... Rules>
 struct List {};
 
-struct Slice;  // not maskctl::Slice, which the list would name otherwise
+struct Slice;  // declared here, or the list would name maskctl::Slice
 
 // clang-format off
 using Rules = List<
@@ -40,7 +40,7 @@ using Rules = List<
     struct QueryLengths,
     struct Scoped,
     struct Within,
-    // A step that only calls of attention have; it stays the last.
+    // These are steps of attention calls only; they must stay the last.
     struct Positions,
     struct BlockCausal>;
 // clang-format on
@@ -52,7 +52,7 @@ inline constexpr bool kIsIn<T, List<Rules...>> = (std::is_same_v<T, Rules> || ..
 template <typename T>
 concept Rule = kIsIn<T, Rules>;
 
-/// The row of a rule, which its file defines: `const RuleInfo& row(const Causal*)`.
+/// The table entry of a rule; the rule's file defines it as `const RuleInfo& row(const Causal*)`.
 template <Rule T>
 const RuleInfo& row_of() {
   const RuleInfo& row(const T*);

@@ -8,7 +8,7 @@
 
 namespace maskctl::step {
 
-/// The chain must keep Q and K.
+/// `members` are the heads or batches. The chain must keep the shape of the mask.
 struct Scoped {
   enum class Axis : std::uint8_t { kHeads, kBatch } axis = Axis::kHeads;
   std::vector<Range> members = {};

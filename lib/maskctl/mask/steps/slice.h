@@ -1,4 +1,4 @@
-// slice: cuts a part out; its indices start at 0 again.
+// slice: cuts out a part of the mask; indices in the part start at 0 again.
 #pragma once
 
 #include <optional>

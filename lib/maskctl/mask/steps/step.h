@@ -11,14 +11,14 @@
 
 namespace maskctl {
 
-/// A value of one of the rules (rules.h), for example `Step(step::Window{.left = 127})`.
+/// One rule with its arguments (rules.h), for example `Step(step::Window{.left = 127})`.
 class Step {
  public:
   template <step::Rule Rule>
   Step(Rule rule)  // NOLINT: a rule is a step
       : row_(&step::row_of<Rule>()), rule_(std::move(rule)) {}
 
-  /// The row of its rule, for code that treats all rules alike.
+  /// The table entry of its rule (rule.h), for code that treats all rules alike.
   const RuleInfo& row() const { return *row_; }
 
   template <step::Rule Rule>
@@ -51,7 +51,7 @@ class Step {
   std::any rule_;
 };
 
-/// Calls f with the rule of the step if it is one of `Rules`; false for a step of another rule.
+/// Calls f with the rule of the step if it is one of `Rules`; returns false for other steps.
 template <step::Rule... Rules, typename F>
 bool visit_rule(const Step& step, const F& f) {
   const auto call = [&f](const auto* rule) {
@@ -61,7 +61,7 @@ bool visit_rule(const Step& step, const F& f) {
   return (call(step.get_if<Rules>()) || ...);
 }
 
-/// Applies one step, or a chain from left to right. Errors name the rule and what does not fit.
+/// Applies one step, or the steps of a chain in order. Errors name the rule and what does not fit.
 /// Throws Error(kShape, kInvalidArgument).
 Mask apply(const Mask& mask, const Step& step);
 Mask apply(Mask mask, std::span<const Step> chain);

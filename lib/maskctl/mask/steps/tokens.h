@@ -1,11 +1,12 @@
-// tokens: joins the cells of equal token type to the mask.
+// tokens: combines the mask with the cells whose query and key have the same token type.
 #pragma once
 
 #include "maskctl/mask/steps/named_array.h"
 
 namespace maskctl::step {
 
-/// Types are [S] or [B,S]; zero: the side on which type 0 matches nothing.
+/// Types are [S] or [B,S]. `zero` is the side (queries, keys, both, none) on which type 0 matches
+/// nothing.
 struct Tokens {
   NamedArray q = {}, kv = {};
   bool shared = true;

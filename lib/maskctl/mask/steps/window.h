@@ -7,8 +7,8 @@
 
 namespace maskctl::step {
 
-/// Keeps -left <= k - (q + shift + offset) <= right; nullopt = unbounded.
-/// keys=N reads as left = N - 1, right = 0; both=N as left = right = N.
+/// Keeps cells where -left <= k - (q + shift + offset) <= right; nullopt means unbounded. keys=N
+/// stands for left = N - 1, right = 0; both=N for left = right = N.
 struct Window {
   std::optional<Index> left = {}, right = {};
   Align align = Align::kUnset;
@@ -16,7 +16,7 @@ struct Window {
   enum class Spelling : std::uint8_t { kSides, kKeys, kBoth } spelling = Spelling::kSides;
   NamedArray offsets = {};             // [B], one per batch, replaces `offset` unless empty
   NamedArray lefts = {}, rights = {};  // [B], replace `left` and `right` unless empty
-  /// Whether a number is given for each batch.
+  /// True if one of these numbers is given for each batch.
   bool is_per_batch() const { return !offsets.empty() || !lefts.empty() || !rights.empty(); }
   friend bool operator==(const Window&, const Window&) = default;
 };

@@ -8,13 +8,14 @@
 
 namespace maskctl::step {
 
-/// A document's part is its queries x its keys; all other cells are closed. Documents are lengths
-/// from the first token on, or ids [S] or [B,S] of which equal ones are adjacent; queries and keys
-/// of one id form a document, and tokens of pad_id are in none.
+/// Applies the chain to the queries x keys of each document and closes all other cells. Documents
+/// are given by lengths, from the first token on, or by ids [S] or [B,S]: queries and keys with the
+/// same id form a document. Equal ids must be adjacent; tokens with pad_id are in no document.
 struct Within {
-  std::vector<Index> lengths = {}, kv_lengths = {};  // empty kv_lengths: as the queries'
-  NamedArray q = {}, kv = {};                        // ids instead of lengths
-  bool shared = true;                                // one SOURCE of ids for both sides
+  // keys have the lengths of queries if kv_lengths is empty
+  std::vector<Index> lengths = {}, kv_lengths = {};
+  NamedArray q = {}, kv = {};  // ids instead of lengths
+  bool shared = true;          // one SOURCE of ids for both sides
   std::int32_t pad_id = -1;
   Chain chain;
   friend bool operator==(const Within& a, const Within& b);

@@ -1,4 +1,4 @@
-// Reads arguments by type; each failure has its position in the text.
+// Reads the arguments of a step by type; each error has a position in the text.
 #include "maskctl/pipeline/parse/arguments.h"
 
 #include <fmt/format.h>
@@ -11,7 +11,7 @@
 namespace maskctl {
 namespace {
 
-/// "0+3", "-1+2": numbers joined by '+', two or more.
+/// True for two or more numbers joined by '+': "0+3", "-1+2".
 bool is_number_list(std::string_view text) {
   const auto parts = split(text, '+');
   return parts.size() > 1 && std::ranges::all_of(parts, is_integer_text);
@@ -61,7 +61,8 @@ void StepArguments::refuse(std::string_view name, const std::string& message) co
 
 void StepArguments::refuse_value(const Arg& arg, const std::string& message,
                                  std::string_view part) const {
-  // Inside quotes, the bytes of the value and of the text need not correspond.
+  // In a quoted value, an offset in the value is not an offset in the text: point to its start
+  // instead.
   const auto begin = static_cast<std::size_t>(arg.value_begin);
   const bool quoted = begin < pipeline_.text.size() &&
                       (pipeline_.text[begin] == '\'' || pipeline_.text[begin] == '"');
@@ -115,7 +116,8 @@ std::uint64_t StepArguments::seed(std::string_view name) const {
   if (!arg) return number_from<std::uint64_t>(spec.fallback).value_or(0);
   const auto value = number_from<std::uint64_t>(arg->value);
   if (value) return *value;
-  const auto negative = integer_from(arg->value);  // JAX makes 32 bits of it, numpy refuses it
+  // JAX takes the low 32 bits of a negative seed: the message says which seed that is.
+  const auto negative = integer_from(arg->value);
   const std::string as_in_jax = negative
                                     ? fmt::format("; jax.random.PRNGKey({}) has seed={}",
                                                   arg->value, static_cast<std::uint32_t>(*negative))
@@ -305,7 +307,7 @@ Step StepArguments::bound() const {
   bool reads_ids = false;
   for (const Field& field : info_.args) {
     if (!has(field.name)) {
-      // The id of padding is that of all ids, unless it is given.
+      // A step that reads ids and has no pad-id= gets the pad id of the context.
       if (reads_ids && field.type == FieldType::kPadId) field.set(step, Index{context_.pad_id});
       continue;
     }

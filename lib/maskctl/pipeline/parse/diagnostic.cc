@@ -1,4 +1,4 @@
-// Writes the lines under an error message so that they are safe for a terminal.
+// Writes error messages with the line that they are about, safe to print to a terminal.
 #include "maskctl/pipeline/parse/diagnostic.h"
 
 #include <algorithm>
@@ -9,11 +9,11 @@
 namespace maskctl {
 namespace {
 
-constexpr std::size_t kShownPoints = 60;  // code points of a word repeated in a message
-constexpr std::size_t kSidePoints = 50;   // code points of the line on each side of a caret
-constexpr std::size_t kLongestWord = 64;  // bytes of the longest word compared with known names
+constexpr std::size_t kShownPoints = 60;  // the most code points of the user's text in a message
+constexpr std::size_t kSidePoints = 50;   // the most code points shown left and right of the caret
+constexpr std::size_t kLongestWord = 64;  // bytes; longer words are not compared with known names
 
-/// Bytes of the valid UTF-8 code point at `at`; 0 when there is none.
+/// The number of bytes of the valid UTF-8 code point that starts at `at`; 0 if it is not valid.
 std::size_t code_point_bytes(std::string_view text, std::size_t at) {
   const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
   const unsigned char lead = byte(at);
@@ -35,7 +35,8 @@ std::size_t code_point_bytes(std::string_view text, std::size_t at) {
   return overlong || surrogate || too_large ? 0 : n;
 }
 
-/// True for C0, DEL, C1 (which some terminals obey), and the marks that reorder or break a line.
+/// True for C0, DEL and C1 control characters (some terminals obey C1 too), and for characters that
+/// change the direction of text or break the line.
 bool is_control(std::string_view point) {
   const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(point[i]); };
   if (point.size() == 1) return byte(0) < 0x20 || byte(0) == 0x7F;
@@ -45,7 +46,7 @@ bool is_control(std::string_view point) {
          (byte(1) == 0x81 && byte(2) >= 0xA6 && byte(2) <= 0xA9);
 }
 
-using Points = std::vector<std::string>;  // what to print for each code point
+using Points = std::vector<std::string>;  // for each code point, the text to print
 
 Points code_points(std::string_view text) {
   Points points;
@@ -66,7 +67,7 @@ std::string joined(const Points& points, std::size_t begin, std::size_t end) {
 
 bool continues(char c) { return (static_cast<unsigned char>(c) & 0xC0) == 0x80; }
 
-/// The line that contains `position`, as the range of its bytes.
+/// The bytes of the line that contains `position`.
 Range line_at(std::string_view text, std::size_t position) {
   const std::size_t before = text.substr(0, position).rfind('\n');
   const std::size_t begin = before == std::string_view::npos ? 0 : before + 1;
@@ -86,7 +87,7 @@ std::string display_of(std::string_view text, std::size_t position) {
   const Range line = line_at(text, position);
   const auto begin = static_cast<std::size_t>(line.begin);
   const auto end = static_cast<std::size_t>(line.end);
-  // Only a neighbourhood is decoded, so that an error in a huge line is cheap.
+  // Decodes only the bytes near the position, so that an error in a very long line costs little.
   std::size_t first = position - begin > 4 * kSidePoints ? position - 4 * kSidePoints : begin;
   while (first > begin && continues(text[first])) --first;
   const Points left = code_points(text.substr(first, position - first));
@@ -111,7 +112,7 @@ PipelineError::PipelineError(const std::string& message, std::string_view text, 
       position_(position) {}
 
 std::string shown(std::string_view text) {
-  // A code point has at most four bytes, so the rest of a huge text need not be examined.
+  // A code point has at most four bytes, so the rest of a long text need not be decoded.
   const Points points = code_points(text.substr(0, 4 * kShownPoints + 4));
   if (points.size() <= kShownPoints) return joined(points, 0, points.size());
   return joined(points, 0, kShownPoints) + "...";
@@ -119,7 +120,8 @@ std::string shown(std::string_view text) {
 
 namespace {
 
-/// Optimal string alignment distance: insertions, deletions, changes, and swaps of neighbours.
+/// The optimal string alignment distance: insertions, deletions, substitutions and swaps of
+/// neighbours.
 std::size_t edits(std::string_view a, std::string_view b) {
   std::vector<std::size_t> before(b.size() + 1), last(b.size() + 1), now(b.size() + 1);
   std::iota(last.begin(), last.end(), std::size_t{0});
@@ -137,12 +139,12 @@ std::size_t edits(std::string_view a, std::string_view b) {
   return last[b.size()];
 }
 
-/// A word that others use for what has another name here.
+/// A word that other programs use, and the name that maskctl has for the same thing.
 struct Synonym {
   std::string_view word, name;
 };
 constexpr Synonym kSynonyms[] = {
-    // steps
+    // words for steps
     {"sliding_window", "window"},
     {"sliding-window", "window"},
     {"swa", "window"},
@@ -166,7 +168,7 @@ constexpr Synonym kSynonyms[] = {
     {"head", "heads"},
     {"rescue", "open"},
     {"tril", "causal"},
-    // commands
+    // words for commands
     {"draw", "show"},
     {"plot", "show"},
     {"view", "show"},
@@ -188,7 +190,7 @@ constexpr Synonym kSynonyms[] = {
     {"inspect", "info"},
     {"count", "stats"},
     {"export", "convert"},
-    // libraries
+    // words for libraries
     {"torch", "sdpa"},
     {"pytorch", "sdpa"},
     {"flex_attention", "flex"},
@@ -200,7 +202,7 @@ constexpr Synonym kSynonyms[] = {
     {"megatron", "te"},
     {"transformer-engine", "te"},
     {"transformer_engine", "te"},
-    // operations
+    // words for operations
     {"flash-attn", "flash_attention"},
     {"flash_attn", "flash_attention"},
     {"flash-attention", "flash_attention"},
@@ -213,9 +215,9 @@ constexpr Synonym kSynonyms[] = {
     {"gla", "gla_attention"},
     {"lightning", "lightning_attention"},
     {"attn", "attention"},
-    // backends
+    // words for backends
     {"gpu", "cuda"},
-    // kinds of arrays
+    // words for kinds of arrays
     {"mask", "dense"},
     {"bool", "dense"},
     {"additive", "bias"},
@@ -224,14 +226,14 @@ constexpr Synonym kSynonyms[] = {
     {"position_ids", "positions"},
     {"token_type_ids", "token-types"},
     {"key_padding_mask", "key-padding"},
-    // what seq makes
+    // words for what the command `seq` makes
     {"lengths", "lens"},
     {"positions", "position-ids"},
     {"position_ids", "position-ids"},
     {"segment_ids", "sequence-ids"},
     {"cu_seqlens", "cu-seqlens"},
     {"chunks", "chunk-indices"},
-    // types of elements
+    // words for dtypes
     {"bf16", "bfloat16"},
     {"fp16", "float16"},
     {"f16", "float16"},

@@ -1,4 +1,4 @@
-// Errors in text that a person typed: what is wrong, and a caret under the place.
+// Errors in text that a person typed: what is wrong, and a caret under the position.
 #pragma once
 
 #include <optional>
@@ -11,18 +11,18 @@
 
 namespace maskctl {
 
-/// A mistake in a pipeline. what() is one line, "pipeline: expected '|' or end, got 'd'"; display()
-/// is two more lines: the text indented by 2, and a caret under the column:
+/// An error in the text of a pipeline. what() is one line: "pipeline: expected '|' or end, got
+/// 'd'". display() is two more lines, the text indented by 2 and a caret below the position:
 ///
 ///       causal | win dow
 ///                    ^
 ///
-/// Columns are UTF-8 code points. If the text has several lines, only the one in question is shown,
-/// after "line N: "; if the line is long, only the neighbourhood. Control characters and invalid
-/// UTF-8 are shown as '?', so that a message never drives the terminal.
+/// Columns are UTF-8 code points. Of a text with several lines, only the line in question is shown,
+/// after "line N: ". Of a long line, only the part around the caret is shown. Control characters
+/// and invalid UTF-8 are shown as '?', so that a message cannot control the terminal.
 class PipelineError : public Error {
  public:
-  /// `position` is a byte offset into `text`; text.size() is its end.
+  /// `position` is a byte offset into `text`; text.size() means the end.
   PipelineError(const std::string& message, std::string_view text, Index position,
                 std::vector<Remedy> remedies = {});
   const std::string& display() const { return display_; }
@@ -33,17 +33,19 @@ class PipelineError : public Error {
   Index position_;
 };
 
-/// Text made safe to repeat in a message: control characters and invalid UTF-8 become '?'; at most
-/// 60 code points, with "..." at the end of a longer text.
+/// Text from a user, made safe to repeat in a message: control characters and invalid UTF-8 become
+/// '?', and after 60 code points the text ends in "...".
 std::string shown(std::string_view text);
 
-/// The candidate nearest to a mistyped word by number of edits (a swap of neighbours is one), if it
-/// is at most two edits away and fewer than retyping the word; the first among equals. Words that
-/// others use ("sliding_window") stand for the candidate of that meaning.
+/// The candidate that was probably meant by a mistyped word: the one with the smallest edit
+/// distance (a swap of neighbours counts as one edit), if that is at most 2 and less than the
+/// length of the word; the first of several. A word that other programs use, such as
+/// "sliding_window", gives the candidate with the same meaning. Nothing if none is near enough.
 std::optional<std::string_view> nearest(std::string_view word,
                                         std::span<const std::string_view> candidates);
 
-/// "did you mean 'causal'?", or without a near candidate "known: causal, window".
+/// A hint for an unknown word: "did you mean 'causal'?" or, if none is near, "known: causal,
+/// window".
 std::string hint(std::string_view word, std::span<const std::string_view> candidates);
 
 }  // namespace maskctl

@@ -43,7 +43,7 @@ class Parser {
   bool at_end() const { return at_ >= text_.size(); }
   char peek() const { return at_end() ? '\0' : text_[at_]; }
 
-  /// The code point at the position, as shown in messages.
+  /// The code point at the current position, as messages show it.
   std::string got() const {
     if (at_end()) return "end";
     std::size_t end = at_ + 1;
@@ -51,8 +51,8 @@ class Parser {
     return fmt::format("'{}'", shown(text_.substr(at_, end - at_)));
   }
 
-  /// At the end of the text, the caret is put right after the last token, not after blanks and
-  /// comments.
+  /// Fails at the current position. At the end of the text, the caret is put directly after the
+  /// last token, before any blanks and comments.
   [[noreturn]] void expect(const std::string& what) const {
     fail(at_end() ? token_end_ : at_, fmt::format("expected {}, got {}", what, got()));
   }
@@ -91,7 +91,7 @@ class Parser {
     return steps;
   }
 
-  /// True at a step that stands on a line of its own.
+  /// True at a step that begins on a new line.
   bool begins_line() const {
     return is_letter(peek()) &&
            text_.substr(token_end_, at_ - token_end_).find('\n') != std::string_view::npos;
@@ -118,7 +118,7 @@ class Parser {
     return out;
   }
 
-  /// Joins "5" to the "lens=3" before it: a list may be written with commas.
+  /// Lists may be written with commas: if `next` is "5" after "lens=3", it is added to that list.
   static bool continues_list(std::vector<Arg>& args, const Arg& next) {
     if (args.empty() || !next.key.empty()) return false;
     Arg& list = args.back();
@@ -128,7 +128,7 @@ class Parser {
     return true;
   }
 
-  /// Numbers and ranges, not in quotes.
+  /// True for numbers and ranges that are not quoted.
   static bool is_list(const Arg& arg) {
     const bool bare = arg.position.end - arg.value_begin == std::ssize(arg.value);
     return bare && arg.value.find_first_not_of("0123456789+-") == std::string::npos &&
@@ -142,7 +142,7 @@ class Parser {
     take('{');
     out.has_nested = true;
     skip_blanks();
-    // Documents alone, without a step inside, already are a mask; heads and batches are not.
+    // within{...} may have no steps: its documents alone are a mask. heads: and batch: need steps.
     if (out.name == "within" && take('}')) return;
     out.nested = chain(depth + 1);
     if (!take('}')) expected(out.nested.back(), "'}'");
@@ -234,7 +234,8 @@ bool needs_quotes(std::string_view value) {
   return false;
 }
 
-/// Quotes a value; one with both kinds of quotes becomes adjacent parts: "it's"'"'.
+/// Quotes a value. One that contains both kinds of quotes is written as adjacent quoted parts:
+/// "it's"'"'.
 std::string quote(std::string_view value) {
   std::string out;
   do {

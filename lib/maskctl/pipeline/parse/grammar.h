@@ -1,4 +1,4 @@
-// The grammar of pipelines: text to a tree of steps and back.
+// The grammar of pipelines: from text to a tree of steps, and back to text.
 #pragma once
 
 #include <string>
@@ -10,26 +10,27 @@
 
 namespace maskctl {
 
-/// One argument of a step. `key` is empty for a bare value; `value` is without quotes.
+/// One argument of a step. `key` is empty if there is only a value; `value` has no quotes.
 struct Arg {
   std::string key;
   std::string value;
-  Range position;         // bytes of the text: key, '=' and value
-  Index value_begin = 0;  // where the value starts
+  Range position;         // byte range in the text: key, '=' and value
+  Index value_begin = 0;  // byte offset of the value
 
-  /// Ignores positions.
+  /// Compares key and value, not positions.
   friend bool operator==(const Arg& a, const Arg& b) {
     return a.key == b.key && a.value == b.value;
   }
 };
 
-/// One step as written; `nested` holds the chain of heads:0-3{...} and batch:0{...}.
+/// One step as it is written. `nested` is the pipeline in braces, as in heads:0-3{...} and
+/// batch:0{...}.
 struct StepText {
   std::string name = {};
   std::vector<Arg> args = {};
   bool has_nested = false;
   std::vector<StepText> nested = {};
-  Range position = {};  // bytes of the name
+  Range position = {};  // byte range of the name
 
   friend bool operator==(const StepText& a, const StepText& b) {
     return a.name == b.name && a.args == b.args && a.has_nested == b.has_nested &&
@@ -37,7 +38,7 @@ struct StepText {
   }
 };
 
-/// A parsed text. `subject` starts every message about it ("pipeline", "gen").
+/// A parsed text. `subject` is how messages about it begin ("pipeline", "gen").
 struct Pipeline {
   std::vector<StepText> steps;
   std::string text;
@@ -47,9 +48,10 @@ struct Pipeline {
 };
 
 inline constexpr Index kMaxPipelineBytes = Index{1} << 20;
-inline constexpr Index kMaxPipelineSteps = 10000;  // including nested ones
+inline constexpr Index kMaxPipelineSteps = 10000;  // nested steps count too
 inline constexpr int kMaxPipelineDepth = 16;
 
+/// Parses
 ///     PIPELINE = STEP { ( "|" | line end ) STEP }
 ///     STEP     = NAME [ ":" ARG { "," ARG } ] [ "{" PIPELINE "}" ]
 ///     ARG      = [ NAME "=" ] VALUE       numbers after a list of numbers belong to it
@@ -58,11 +60,12 @@ inline constexpr int kMaxPipelineDepth = 16;
 ///
 /// A bare value has no blank, ',', '|', '{', '}' or '=', and does not start with a quote or '#'.
 /// Blanks and line ends are allowed around "|", "{", "}" and ",", and after ":". A '#' that is not
-/// inside a value starts a comment to the end of the line. bind() checks which steps and arguments
-/// exist. Throws PipelineError, also for an empty text and beyond the limits above.
+/// inside a value starts a comment, which ends with the line. Whether steps and arguments exist is
+/// checked by bind(). Throws PipelineError, also for an empty text and when a limit above is
+/// exceeded.
 Pipeline parse(std::string_view text, std::string_view subject = "pipeline");
 
-/// Canonical text: " | " between steps, ',' between arguments, quotes only where needed.
+/// The canonical text: " | " between steps, ',' between arguments, quotes only where needed.
 /// parse(print(p)) == p, and print(parse(print(p))) == print(p).
 std::string print(const Pipeline& pipeline);
 std::string print(const std::vector<StepText>& steps);

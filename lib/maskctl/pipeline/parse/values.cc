@@ -13,7 +13,7 @@ std::optional<Index> natural_from(std::string_view text) {
   return !text.empty() && is_digit(text.front()) ? integer_from(text) : std::nullopt;
 }
 
-/// The parts before and after the first `sign`; without a sign, the text twice.
+/// The parts before and after the first `sign`; if there is none, the whole text twice.
 std::pair<std::string_view, std::string_view> halves(std::string_view text, char sign) {
   const auto at = text.find(sign);
   if (at == std::string_view::npos) return {text, text};

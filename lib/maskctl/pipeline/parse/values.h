@@ -1,4 +1,4 @@
-// Numbers, ranges and lists in argument values.
+// Reads numbers, ranges and lists from the values of arguments.
 #pragma once
 
 #include <optional>
@@ -11,18 +11,22 @@
 
 namespace maskctl {
 
-/// What whole_number_from() reads, or an optional '-' and digits only, of any length.
+/// True for a text that whole_number_from() reads, and for any number of digits, optionally after
+/// '-'.
 bool is_integer_text(std::string_view text);
-/// As whole_number_from(); nothing for values outside +-kMaxArgument.
+/// The whole number that a text means, like whole_number_from() but also negative; nothing if its
+/// absolute value is above kMaxArgument.
 std::optional<Index> integer_from(std::string_view text);
-/// Finite numbers in decimal or scientific form.
+/// The finite number that a decimal or scientific text means; nothing for other texts.
 std::optional<double> real_from(std::string_view text);
 
-/// "3" = [3, 4), "0-3" = [0, 4): both ends included. Nothing when malformed or descending.
+/// "3" means [3, 4) and "0-3" means [0, 4): both ends are included. Nothing for other texts, and if
+/// the second number is smaller than the first.
 std::optional<Range> range_from(std::string_view text);
-/// "0:128" = [0, 128), "5" = [5, 6). Nothing when malformed or descending; empty is allowed.
+/// "0:128" means [0, 128) and "5" means [5, 6). Nothing for other texts, and if the end is before
+/// the begin; they may be equal.
 std::optional<Range> slice_from(std::string_view text);
-/// "64x128", or "64" for both; at least 1 each.
+/// "64x128" (queries x keys), or "64" for both; at least 1 each. Nothing for other texts.
 std::optional<BlockSize> block_size_from(std::string_view text);
 
 }  // namespace maskctl

@@ -1,4 +1,4 @@
-// Looks up steps in the table and binds them one after the other.
+// Looks up each step of a pipeline in the table of steps and converts it to a Step.
 #include "maskctl/pipeline/steps/bind.h"
 
 #include <fmt/format.h>

@@ -1,4 +1,4 @@
-// Binds pipelines to arrays and numbers: text to a chain of steps, and back.
+// Converts parsed pipelines to chains of steps with arrays and numbers, and back to text.
 #pragma once
 
 #include <functional>
@@ -13,34 +13,36 @@
 
 namespace maskctl {
 
-/// Other rules than ours under which a pipeline can be read.
+/// A second set of rules by which pipelines can be read, such as those of another
+/// library.
 struct OtherRules {
-  std::string_view name;  // whose rules they are: "MaskInfo"
-  Remedy remedy;          // how to ask for them
+  std::string_view name;  // "MaskInfo"
+  Remedy remedy;          // how a caller asks for these rules
 };
 
-/// How a SOURCE in an argument becomes data. Either function may be empty if no step needs it. What
-/// they throw passes through bind().
+/// How the SOURCEs of a pipeline are read. A function may be empty if no step needs it. bind()
+/// passes on what they throw.
 struct BindContext {
   std::function<Tensor(const std::string& source)> read_array;
   std::function<Mask(const std::string& source)> read_mask;
-  std::int32_t pad_id = -1;          // pad id of the ids that a step reads without pad-id=
-  Index max_bytes = Index{8} << 30;  // limit for arrays made by generate()
-  /// Who has an argument that our step of this name lacks, for the message that refuses it.
+  std::int32_t pad_id = -1;          // for steps that read ids and have no pad-id=
+  Index max_bytes = Index{8} << 30;  // limit for an array that generate() makes
+  /// The other rules whose step of this name has the argument that our step lacks; nothing if there
+  /// are none. For the message that refuses the argument.
   std::function<std::optional<OtherRules>(std::string_view step, std::string_view argument)>
       other_rules = {};
 };
 
-/// Looks every step up in the table of rules and reads its arguments; nothing is applied.
-/// Integers are within +-(2^31 - 1). Shapes are checked only when the chain is applied to a mask.
-/// Throws PipelineError with the caret at the argument for an unknown step or key (suggesting the
-/// nearest known one), a missing, repeated or excluded argument, and a value of another type or out
-/// of range.
+/// Converts a pipeline to a chain: looks each step up and reads its arguments; nothing is applied
+/// to a mask, so shapes are not checked yet. Integers must be within +-(2^31 - 1). Throws
+/// PipelineError with the caret at the argument for an unknown step or key (it suggests the nearest
+/// known one); a missing or repeated argument, or one that excludes another; and a value of the
+/// wrong type or out of range.
 Chain bind(const Pipeline& pipeline, const BindContext& context);
 
-/// The text of a bound chain; bind(parse(to_text(c))) gives an equal chain if the context reads the
-/// same arrays. Arguments at their defaults are left out. An empty chain gives an empty text, which
-/// parse() refuses.
+/// The text of a chain. Arguments that have their default value are left out.
+/// bind(parse(to_text(c))) gives an equal chain if the context reads the same arrays. An empty
+/// chain gives an empty text, which parse() refuses.
 std::string to_text(const Chain& chain);
 Pipeline unbind(const Chain& chain);
 

@@ -1,4 +1,4 @@
-// Checks which arguments a step has together, before any of them is read.
+// Checks that the arguments of a step go together, before any of them is read.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -13,7 +13,8 @@ std::string argument_name(const Field& spec) {
   return std::string(spec.name) + (spec.positional ? "" : "=");
 }
 
-/// "SRC, lens= or q= with kv=": the ways to fill the groups, or the required arguments.
+/// What a step needs, for messages. If `grouped`, its groups of arguments, of which one must be
+/// given: "SRC, lens= or q= with kv="; else its required arguments.
 std::string needs(const StepInfo& info, bool grouped) {
   std::vector<std::string> ways;
   int last_group = 0;
@@ -42,7 +43,7 @@ std::string known_keys(const StepInfo& info) {
   return out;
 }
 
-/// The value with commas where they were read as one list: "3,5".
+/// The value as the user wrote it: "3,5", if commas were read as a list.
 std::string_view as_written(const Pipeline& pipeline, const Arg& arg) {
   const std::string_view text = pipeline.text;
   return text.substr(as_size(arg.value_begin), as_size(arg.position.end - arg.value_begin));
@@ -98,7 +99,8 @@ std::string_view as_written(const Pipeline& pipeline, const Arg& arg) {
   fail_at(pipeline, arg.position.begin, message);
 }
 
-/// A "3+5" where a file is expected is a list without its key.
+/// Throws for a value such as "3+5" where a file is expected, if the step also has lens=: probably
+/// a list was meant.
 void check_not_a_list(const Pipeline& pipeline, const StepInfo& info, const Arg& arg) {
   const bool has_lens = std::any_of(info.args.begin(), info.args.end(),
                                     [](const Field& spec) { return spec.name == "lens"; });
@@ -130,7 +132,7 @@ const Field& StepArguments::spec_of(const Arg& arg) const {
 }
 
 void StepArguments::check_repeated() const {
-  std::vector<const Field*> seen;  // never more than in the table entry
+  std::vector<const Field*> seen;  // at most one per argument in the table
   for (const Arg& arg : step_.args) {
     const Field& spec = spec_of(arg);
     if (std::find(seen.begin(), seen.end(), &spec) != seen.end()) {

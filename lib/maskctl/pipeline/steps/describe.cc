@@ -1,4 +1,4 @@
-// Generates usage lines and help pages of steps from the table.
+// Makes usage lines and help pages of steps from the table of steps.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -17,11 +17,11 @@ std::string argument_usage(const Field& arg) {
   return arg.positional ? std::string(arg.name) : fmt::format("{}={}", arg.name, value);
 }
 
-/// The step with the arguments of one group, optional ones in brackets.
+/// The step with the arguments of one group; those in brackets are optional.
 std::string usage_line(const StepInfo& info, int group) {
   std::string required, rest;
   const auto member = [group](const Field& arg) { return arg.group == group && group != 0; };
-  // A group without a required argument needs at least one of its arguments.
+  // If a group has no required argument, one of its arguments must be given.
   const bool any = std::none_of(info.args.begin(), info.args.end(), [&](const Field& arg) {
     return (member(arg) || arg.group == 0) && arg.required;
   });

@@ -1,4 +1,4 @@
-// Makes masks and segment ids from one step and a size.
+// Makes masks and segment ids from the text of one step with a size.
 #pragma once
 
 #include <optional>
@@ -14,42 +14,41 @@
 
 namespace maskctl {
 
-/// Segment ids are a Tensor, everything else is a Mask.
+/// What generate() returns: a Tensor for segment ids, else a Mask.
 using Generated = std::variant<Mask, Tensor>;
 
-/// Makes what "STEP" says; a leading "gen:" is skipped. STEP is one of
-///   - a step of a pipeline with its own arguments and a size: n= (queries and keys), or q= and
-///   k=; b=
-///     and h= default to 1. A key that the step itself has (n of prefix and sinks, q of doc) keeps
-///     that meaning, so the size must use the other keys. doc takes its size from its ids if none
-///     is given. Steps that close cells start from a full mask, steps that open cells
-///     (also tokens by union, and xor) from an empty one.
+/// Makes what the text says; a leading "gen:" is skipped. The text is one of
+///   - a step of a pipeline with its arguments and a size: n= (queries and keys), or q= and k=;
+///     b= and h= default to 1. If the step itself has one of these arguments (n of prefix and
+///     sinks, q of doc), the size must use the other ones. If doc has no size, its ids give it.
+///     The step is applied to a full mask if it closes cells, to an empty one if it opens cells
+///     (also tokens by union, and xor).
 ///   - full, empty: only a size.
 ///   - segments:n=,docs=,seed=,b=,pad=,interleave=token: int32 ids [b, n] numbered 1 .. docs.
 ///     Document borders are a random set of distinct positions, uniform to within n / 2^32 (Floyd's
-///     sampling on the threefry stream of the seed; each batch has its own); interleave=token draws
-///     the document of each token instead. The last `pad` tokens have id -1.
+///     sampling on the threefry stream of the seed; each batch has its own). interleave=token
+///     instead gives each token a random document. The last `pad` tokens have id -1.
 ///   - segments:lens=3+5,pad=2,b=: documents of these lengths, then padding.
-/// Throws PipelineError for text, Error(kLimit) for ids above context.max_bytes.
+/// Throws PipelineError for errors in the text, Error(kLimit) for ids above context.max_bytes.
 Generated generate(std::string_view text, const BindContext& context);
 
-/// A generated mask before its step: all open or all closed. The chain holds the step, none for
-/// full and empty.
+/// The parts of a generated mask: all open or all closed at the start, and a chain of the step to
+/// apply (empty for full and empty).
 struct GeneratedParts {
   Mask start;
   Chain chain;
 };
-/// The parts of what generate() makes; nothing for segment ids.
+/// What generate() would make, before the step is applied; nothing for segment ids.
 std::optional<GeneratedParts> generate_parts(std::string_view text, const BindContext& context);
 
-/// What generate() makes in addition to the steps of step_infos(): full, empty, segments. Their
-/// `make` is null.
+/// What generate() makes besides the steps of step_infos(): full, empty and segments. Their `make`
+/// is null.
 std::span<const StepInfo> generators();
 
-/// True for a SOURCE that generate() makes: it starts with "gen:".
+/// True for a SOURCE that starts with "gen:".
 bool is_generator(std::string_view source);
-/// True for a SOURCE that is one array or file, standard input included: neither generated nor
-/// two SOURCEs in one text (q=SOURCE,kv=SOURCE).
+/// True for a SOURCE that is a single array or file, or standard input; false for generators and
+/// for two SOURCEs in one text (q=SOURCE,kv=SOURCE).
 bool names_one_source(std::string_view source);
 
 }  // namespace maskctl

@@ -1,4 +1,4 @@
-// Draws document layouts from the threefry stream.
+// Makes random layouts of documents from the threefry stream.
 #include "maskctl/pipeline/steps/segments.h"
 
 #include <algorithm>
@@ -10,9 +10,9 @@
 namespace maskctl {
 namespace {
 
-/// A number in 0 .. n - 1 by multiplication: each gets floor or ceil of 2^32 / n words, so chances
-/// differ by a fraction of at most n / 2^32 (1 in 4096 for a million tokens). Using one word per
-/// draw keeps every draw at a known position in the stream.
+/// Maps a random word to a number in 0 .. n - 1 by multiplication. Each number is hit by floor or
+/// ceil of 2^32 / n words, so probabilities differ by a fraction of at most n / 2^32 (1 in 4096 for
+/// a million tokens). One word per number keeps positions in the stream fixed.
 Index below(Index n, std::uint32_t word) {
   return static_cast<Index>((static_cast<std::uint64_t>(n) * word) >> 32);
 }

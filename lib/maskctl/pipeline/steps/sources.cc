@@ -32,7 +32,7 @@ void rename_in(std::vector<StepText>& steps,
   for (StepText& step : steps) {
     rename_in(step.nested, rename);
     const StepInfo* info = find_step(step.name);
-    if (!info) continue;  // bind() says so
+    if (!info) continue;  // unknown: bind() will report it
     for (Arg& arg : step.args) {
       if (names_source(*info, arg)) arg.value = rename(arg.value);
     }

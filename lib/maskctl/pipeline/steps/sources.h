@@ -1,4 +1,4 @@
-// The SOURCEs that the steps of a pipeline read.
+// Finds and replaces the SOURCEs that the steps of a pipeline read.
 #pragma once
 
 #include <functional>
@@ -8,7 +8,7 @@
 
 namespace maskctl {
 
-/// The pipeline with each SOURCE, also in nested steps, replaced by `rename(SOURCE)`.
+/// The pipeline with each SOURCE replaced by rename(SOURCE), in nested steps too.
 Pipeline with_sources(Pipeline pipeline,
                       const std::function<std::string(const std::string& source)>& rename);
 

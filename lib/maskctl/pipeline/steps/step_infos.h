@@ -1,4 +1,4 @@
-// The table of steps as words: usage lines, help pages, and what else people call a step.
+// The table of steps as text: usage lines, help pages, and other words for steps.
 #pragma once
 
 #include <span>
@@ -9,17 +9,19 @@
 
 namespace maskctl {
 
-/// "and", "or", "own".
+/// The name of a kind of step: "and", "or", "own".
 std::string_view name(StepKind kind);
-/// The placeholder in usage lines: "N", "SRC", "3+5", ...
+/// The placeholder for a value of this type in usage lines: "N", "SRC", "3+5", ...
 std::string_view placeholder(FieldType type);
 
-/// The step that people call by this word; nullptr if none is. Pipelines take names only.
+/// The step for which people also use this word; null if there is none. In pipelines, only names of
+/// steps are allowed.
 const StepInfo* step_called(std::string_view word);
-/// One line for each way to write the step, such as "window:keys=N[,align=...][,offset=N]".
+/// The usage of a step, a line for each way to write it, such as
+/// "window:keys=N[,align=...][,offset=N]".
 std::string usage(const StepInfo& info);
-/// The page that `maskctl ops NAME` prints: meaning, usage, arguments, formula, example. Ends with
-/// a newline.
+/// The page that `maskctl ops NAME` prints: meaning, usage, arguments, formula and example. It ends
+/// with a newline.
 std::string describe(const StepInfo& info);
 
 }  // namespace maskctl

@@ -40,7 +40,7 @@ StepText text_of(Step step) {
     group = std::max(group, field.group);
     out.args.push_back(argument(field, *text));
   }
-  // One of the alternatives must be there, if only to say that nothing is bounded.
+  // A window without any limit still needs one argument: its first side is written as "none".
   const bool unbounded =
       group == 0 && !info.args.empty() && info.args.front().type == FieldType::kSideOrSource;
   const bool grouped = std::ranges::any_of(
@@ -57,7 +57,7 @@ StepText text_of(Step step) {
 Pipeline unbind(const Chain& chain) {
   Pipeline out;
   for (const Step& step : chain) {
-    // A slice of no axis changes nothing and cannot be written.
+    // A slice of no axis changes nothing and has no text.
     const auto* slice = step.get_if<step::Slice>();
     if (slice && !slice->b && !slice->h && !slice->q && !slice->k) continue;
     out.steps.push_back(text_of(step));

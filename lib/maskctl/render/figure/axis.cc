@@ -13,7 +13,8 @@
 namespace maskctl {
 namespace {
 
-/// True for lengths that people count in powers of two, such as 24, 4096, 3072 and 1 << 20.
+/// Whether people count this length in powers of two: it is below 64 or a multiple of a large power
+/// of two, such as 3072, 4096 and 1 << 20.
 bool binary_extent(Index extent) {
   const Index power = static_cast<Index>(std::bit_floor(static_cast<std::uint64_t>(extent)));
   return extent < 64 || extent % (power / 8) == 0;
@@ -50,7 +51,8 @@ std::vector<AxisBand> bands_of(std::span<const std::int32_t> ids, Range drawn, I
   return bands;
 }
 
-/// Gives segments their colours in order of appearance, skipping those of their neighbours.
+/// Gives colours to segments in order of appearance. Where possible, a segment gets another colour
+/// than the segments next to it.
 class Colors {
  public:
   void add_neighbours(const std::vector<AxisBand>& bands) {
@@ -98,7 +100,7 @@ Index tick_step(Index extent, Index most, Index unit) {
     return step;
   }
   for (int turn = 0; ceil_div(extent, step) > room; turn = (turn + 1) % 3) {
-    step = turn == 1 ? step / 2 * 5 : step * 2;  // 1 2 5 10
+    step = turn == 1 ? step / 2 * 5 : step * 2;  // 1, 2, 5, 10, 20, 50, ...
   }
   return step;
 }

@@ -8,20 +8,20 @@
 namespace maskctl {
 namespace {
 
-/// A label, and the columns that it takes.
+/// The text of a label, and how many columns it takes.
 struct Label {
   std::string text;
   Index columns = 0;
 };
 
 Label label_of(std::string_view token) {
-  // Four bytes are the most that a character has, but marks that are left out take some too.
+  // A character has at most four bytes, but combining marks, which are left out, take bytes too.
   constexpr std::size_t kEnoughBytes = 256;
   const bool longer = token.size() > kEnoughBytes;
   std::size_t end = std::min(token.size(), kEnoughBytes);
   while (longer && end > 0 && (static_cast<unsigned char>(token[end]) & 0xC0) == 0x80) --end;
   const std::string readable = readable_text(token.substr(0, end));
-  Label out, cut;  // `cut` leaves a column for the sign
+  Label out, cut;  // `cut` leaves a column for "…"
   for (std::size_t i = 0; i < readable.size();) {
     const std::size_t begin = i;
     const char32_t code = next_code(readable, i);

@@ -1,4 +1,4 @@
-// Strings of tokens as labels along an axis.
+// Texts of tokens as labels along an axis.
 #pragma once
 
 #include <span>
@@ -10,17 +10,17 @@
 
 namespace maskctl {
 
-/// The most columns of a label.
+/// A label takes at most this many columns.
 inline constexpr Index kMostLabelColumns = 16;
 
-/// A label for each query or each key.
+/// One label for each query, or for each key.
 struct AxisLabels {
   std::vector<std::string> texts;  // UTF-8 that is safe to show
-  Index widest = 0;                // columns
+  Index widest = 0;                // columns of the widest label
 };
 
-/// Tokens of any bytes as labels: readable_text(), with a dot for each blank, without marks that
-/// combine with the character before them, and cut to kMostLabelColumns, with "…" at the end.
+/// Tokens of any bytes as labels: readable_text() with a dot for each blank, and without combining
+/// marks. Labels are cut to kMostLabelColumns, and then end with "…".
 AxisLabels axis_labels(std::span<const std::string_view> tokens);
 
 }  // namespace maskctl

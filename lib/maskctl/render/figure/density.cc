@@ -23,7 +23,7 @@ Index round_step(Index n) {
   return step >= 4 && step / 4 * 3 >= n ? step / 4 * 3 : step;
 }
 
-/// Halves the step of an axis that has too few blocks, as long as they fit.
+/// Halves the step of an axis that has fewer than `enough` blocks, as long as they fit into `room`.
 Index refine(Index step, Index extent, Index room, Index enough) {
   while (step > 1 && ceil_div(extent, step) < enough && ceil_div(extent, step / 2) <= room) {
     step /= 2;

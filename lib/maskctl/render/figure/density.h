@@ -1,4 +1,4 @@
-// How many cells are open in each rectangle of a plane: the numbers behind every drawing.
+// How many cells are open in each rectangle of a plane, from which every drawing is made.
 #pragma once
 
 #include <algorithm>
@@ -9,8 +9,8 @@
 
 namespace maskctl {
 
-/// A matrix of rectangles of cells. Rectangle (r, c) covers queries [q.begin + r * q_step,
-/// + q_step) and keys [k.begin + c * k_step, + k_step), cut off at q.end and k.end.
+/// A grid of rectangles of cells. Rectangle (r, c) covers q_step queries from q.begin + r * q_step
+/// on and k_step keys from k.begin + c * k_step on, cut off at q.end and k.end.
 struct GridShape {
   Range q, k;
   Index q_step = 1, k_step = 1;
@@ -31,21 +31,21 @@ struct GridShape {
 GridShape grid_shape(Range q, Range k, BlockSize step);
 
 struct DensityGrid : GridShape {
-  std::vector<Index> open;  // row-major
+  std::vector<Index> open;  // open cells of each rectangle, row-major
 
   Index at(Index row, Index column) const { return open[index(row, column)]; }
   Index total() const;  // open cells in the whole grid
 };
 
-/// Reads the structure of the plane once, in parallel over rows of rectangles, and never its
-/// cells. The ranges of the shape must lie inside the plane.
+/// Counts the open cells of each rectangle. Reads the structure of the plane once, in parallel over
+/// rows of rectangles, and never single cells. The ranges of the shape must be inside the plane.
 DensityGrid density(const Plane& plane, const GridShape& shape);
 /// density() of a whole plane.
 DensityGrid density(const Plane& plane, Index q_step, Index k_step);
 
-/// The smallest blocks of 2^n or 3 * 2^n with which `rows` x `columns` units become at most
-/// max_rows x max_columns blocks: equal on both axes, unless the shorter axis would get fewer than
-/// `enough`.
+/// The smallest blocks of 2^n or 3 * 2^n units with which `rows` x `columns` units become at most
+/// max_rows x max_columns blocks. They are square, unless the shorter axis would then get fewer
+/// than `enough` blocks.
 BlockSize fitting_block(Index rows, Index columns, Index max_rows, Index max_columns, Index enough);
 
 }  // namespace maskctl

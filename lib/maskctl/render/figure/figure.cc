@@ -16,7 +16,7 @@ namespace {
 
 using Heads = std::vector<Index>;
 
-/// Names the heads of each batch; batches with the same heads are named together.
+/// The name of a panel: the heads of each batch. Batches with the same heads are named together.
 std::string group_name(const Mask& mask, const std::map<Index, Heads>& members) {
   std::map<Heads, std::vector<Index>> batches_of;
   for (const auto& [batch, heads] : members) batches_of[heads].push_back(batch);
@@ -95,7 +95,8 @@ void check_extents(const Plane& plane, Index queries, Index keys) {
                           queries, keys, plane.queries(), plane.keys()));
 }
 
-/// Nothing without ids on both sides, and for overlays.
+/// The open cells of a panel by what they are in documents (see DocumentCell). Absent if queries or
+/// keys have no segment ids, and for two masks.
 std::optional<DocumentCells> document_cells_of(const Panel& panel, std::int32_t pad_id) {
   if (!panel.plane || panel.other || panel.q_segments.empty() || panel.k_segments.empty()) {
     return std::nullopt;

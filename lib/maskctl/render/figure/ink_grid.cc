@@ -8,7 +8,8 @@
 namespace maskctl {
 namespace {
 
-/// Marks are enlarged if no more than one unit in this many is one.
+/// Marks, which are leaks and differences, are enlarged only if they are at most one in this many
+/// units.
 constexpr Index kUnitsPerMark = 64;
 
 void fill_mask(const Panel& panel, InkGrid& grid) {
@@ -39,7 +40,7 @@ void fill_overlay(const Panel& panel, InkGrid& grid) {
   grid.open = std::move(a.open);
 }
 
-/// The tiles of a panel, row by row.
+/// Gives the tiles of a panel, one tile row at a time.
 class Tiles {
  public:
   explicit Tiles(const Panel& panel)
@@ -49,7 +50,7 @@ class Tiles {
         queries_(map_ ? map_->queries : plane_->queries()) {}
 
   BlockSize size() const { return size_; }
-  /// The tiles of a tile row that are not empty; valid until `scratch` changes.
+  /// The runs of tiles in a tile row that are not empty; valid until `scratch` changes.
   std::span<const TileRun> row(Index t, std::vector<TileRun>& scratch) const {
     if (map_) return map_->row(t);
     scratch.clear();
@@ -64,12 +65,13 @@ class Tiles {
   Index queries_;
 };
 
-/// How many tiles are full, and how many are neither full nor empty.
+/// How many tiles are full, and how many are partial (neither full nor empty).
 struct TileCounts {
   Index full = 0, partial = 0;
 };
 
-/// One row of the grid.
+/// Sets the inks of one row of the grid, which covers these tile rows and columns. Returns the
+/// number of full and of partial tiles in it.
 TileCounts fill_tile_row(const Tiles& tiles, Range tile_rows, Range tile_columns, BlockSize step,
                          std::span<std::uint8_t> out) {
   std::vector<TileCounts> found(out.size());

@@ -7,7 +7,7 @@
 namespace maskctl {
 namespace {
 
-/// The coloured stretches of one row of units.
+/// Appends the runs of equal ink in one row of units, without kNone.
 void row_stretches(const InkGrid& grid, Index row, std::vector<InkRect>& out) {
   for (Index c = 0; c < grid.columns; ++c) {
     const std::uint8_t number = grid.at(row, c);
@@ -25,7 +25,9 @@ void row_stretches(const InkGrid& grid, Index row, std::vector<InkRect>& out) {
 
 std::vector<InkRect> grid_rects(const InkGrid& grid) {
   std::vector<InkRect> out, row;
-  std::vector<std::size_t> open, grown;  // rectangles that extend to the row above, ascending
+  // Indices in `out` of the rectangles that end at the row above (`open`) and of those that end at
+  // this row (`grown`), from left to right.
+  std::vector<std::size_t> open, grown;
   const StopPoll poll;
   for (Index r = 0; r < grid.rows; ++r) {
     poll();

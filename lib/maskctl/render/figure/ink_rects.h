@@ -1,4 +1,4 @@
-// A grid of inks as rectangles, merged from runs instead of one per unit.
+// A grid of inks as few rectangles, merged from runs of equal units.
 #pragma once
 
 #include <vector>
@@ -7,16 +7,16 @@
 
 namespace maskctl {
 
-/// A rectangle of rows and columns of a grid with one ink.
+/// A rectangle of rows and columns of a grid that have the same ink.
 struct InkRect {
   Range rows, columns;
   std::uint8_t ink = 0;
   friend bool operator==(const InkRect&, const InkRect&) = default;
 };
 
-/// Rectangles that do not overlap; whatever they do not cover is ink::kNone. Equal neighbours in a
-/// row are merged, and so are equal stretches in consecutive rows. Ordered by first row, then by
-/// column.
+/// Rectangles that do not overlap. Units that they do not cover are ink::kNone. Neighbours with
+/// equal ink in a row are merged, and then equal runs in consecutive rows. Ordered by first row,
+/// then by column.
 std::vector<InkRect> grid_rects(const InkGrid& grid);
 
 }  // namespace maskctl

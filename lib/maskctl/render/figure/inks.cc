@@ -7,11 +7,12 @@
 namespace maskctl {
 namespace {
 
-// Bright and dark enough to stand apart from every ink of a mask: none is darker, the others are
-// lighter (tests/render/inks_test.cc).
+// This red differs enough in luminance from every ink of a mask: kNone is darker, all other inks
+// are lighter (tests/render/inks_test.cc).
 constexpr Rgb kRed = {214, 0, 30};
 
-/// None, few to most, all. The luminances next to that of kRed are left out.
+/// The colours of the inks kNone, 1 to 6 (few to most cells open) and kAll. Colours with a
+/// luminance near that of kRed are left out.
 constexpr std::array<Rgb, 8> kCividis = {{{0, 32, 77},
                                           {148, 143, 120},
                                           {160, 152, 118},
@@ -70,10 +71,11 @@ bool is_mark(InkSet set, std::uint8_t number) {
 std::uint8_t density_ink(Index open, Index area) {
   if (open == 0) return ink::kNone;
   if (open == area) return ink::kAll;
-  const Index closed = area - open;  // areas reach 2^62, so three times that would overflow
+  const Index closed = area - open;  // areas reach 2^62, so 3 * open could overflow
   const bool third = 2 * open >= closed, two_thirds = open >= 2 * closed;
   const double share = static_cast<double>(open) / static_cast<double>(area);
-  const int least = two_thirds ? 5 : third ? 3 : 1;  // exact, whatever the rounding of the share
+  // decided by integers, so it does not depend on how `share` is rounded
+  const int least = two_thirds ? 5 : third ? 3 : 1;
   return static_cast<std::uint8_t>(std::clamp(1 + static_cast<int>(share * 6), least, least + 1));
 }
 
@@ -113,7 +115,7 @@ std::vector<LegendEntry> legend_entries(InkSet set, bool blocks, bool leaks) {
 
 const std::vector<Rgb>& segment_colors() {
   static const std::vector<Rgb> kColors = {
-      // the first seven are those of Okabe and Ito
+      // the first seven are the colours of Okabe and Ito
       {230, 159, 0},  {86, 180, 233},  {0, 158, 115},   {240, 228, 66}, {0, 114, 178},
       {213, 94, 0},   {204, 121, 167}, {153, 153, 153}, {106, 61, 154}, {178, 223, 138},
       {140, 86, 75},  {0, 206, 209},   {255, 190, 200}, {85, 107, 47},  {90, 100, 230},
@@ -129,7 +131,8 @@ double luminance(Rgb color) {
   return 0.2126 * linear(color.r) + 0.7152 * linear(color.g) + 0.0722 * linear(color.b);
 }
 
-// Where black and white have the same contrast by WCAG: (x + 0.05) / 0.05 = 1.05 / (x + 0.05).
+// At luminance x, black and white have the same contrast by WCAG: (x + 0.05) / 0.05 = 1.05 / (x +
+// 0.05), so x = 0.179.
 bool is_light(Rgb color) { return luminance(color) > 0.179; }
 
 Rgb terminal_rgb(std::int16_t number) {

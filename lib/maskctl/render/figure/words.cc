@@ -13,7 +13,7 @@ namespace {
 
 constexpr char32_t kReplacement = 0xFFFD;
 
-/// The character at the start of `bytes` and its length; length 0 if that is not UTF-8.
+/// The character at the start of `bytes`, and its length in bytes, which is 0 if it is not UTF-8.
 struct Decoded {
   char32_t code = kReplacement;
   std::size_t length = 0;
@@ -44,7 +44,7 @@ bool allowed(char32_t code) {
   return !control && !surrogate && !not_a_character && !direction;
 }
 
-/// Where character number `n` begins.
+/// The byte index at which character number `n`, from 0, begins.
 std::size_t byte_of(const std::string& utf8, Index n) {
   std::size_t at = 0;
   for (; n > 0 && at < utf8.size(); --n) {

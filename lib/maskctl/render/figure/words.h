@@ -1,5 +1,5 @@
-// The words around a drawing: title, captions of panels, legend of segments, and how they fill
-// lines.
+// The words around a drawing: its title, the captions of its panels, the texts of the legend, and
+// how words are broken into lines.
 #pragma once
 
 #include <string>
@@ -10,26 +10,27 @@
 
 namespace maskctl {
 
-/// Any bytes as UTF-8 that is safe to show: bytes that are not UTF-8, control characters,
-/// characters that XML forbids, and those that change the direction of text become U+FFFD.
+/// Turns any bytes into UTF-8 that is safe to show. Bytes that are not UTF-8, control characters,
+/// characters that XML forbids, and characters that change the direction of text become U+FFFD.
 std::string readable_text(std::string_view bytes);
-/// One ASCII character per character of a UTF-8 text; '?' for all others.
+/// The UTF-8 text with '?' for each character that is not printable ASCII.
 std::string ascii_text(std::string_view utf8);
-/// At most `width` characters; if there are more, dots in the middle: "long/na...rest.npy".
+/// The text if it has at most `width` characters; otherwise its beginning and end with dots between
+/// them: "long/na...rest.npy".
 std::string shortened(const std::string& utf8, Index width);
 
-/// The name of the figure, or one line each for A and B; no lines when nothing is known. `width`:
-/// the most characters, 0 = no limit.
+/// The name of the figure, or one line each for masks A and B; no lines if nothing is known.
+/// `width`: the most characters of a line, 0: no limit.
 std::vector<std::string> title_lines(const Figure& figure, Index width);
-/// "heads 0-3, 5:", "9 queries x 9 keys,", "45 open (55.6%),", "1 leak", and the like for overlays
-/// and tiles; a line may break between any two of them.
+/// The parts of a caption: "heads 0-3, 5:", "9 queries x 9 keys,", "45 open (55.6%),", "1 leak",
+/// and others for overlays and tiles. A line may be broken between any two of them.
 std::vector<std::string> caption_words(const Figure& figure, const Panel& panel,
                                        const InkGrid& grid);
-/// "12.5%"; 0% and 100% are exact.
+/// The share as "12.5%". Only 0 is shown as 0%, and only `area` as 100%.
 std::string percent_text(Index open, Index area);
 
-/// Joins words with `gap` blanks between them (one after , ; and :) and breaks them into lines of
-/// at most `width` characters; 0 = one line. A longer word stays whole.
+/// Joins words with `gap` blanks (one after , ; and :) and breaks them into lines of at most
+/// `width` characters; 0: one line. A word that is longer than a line is not broken.
 std::vector<std::string> fill_lines(const std::vector<std::string>& words, Index gap, Index width);
 
 }  // namespace maskctl

@@ -6,8 +6,8 @@
 namespace maskctl {
 namespace {
 
-/// Characters 32 to 126 of DejaVu Sans Mono (font_license.txt), drawn by make_font.py: four digits
-/// per row, two bits per dot.
+/// The glyphs of characters 32 to 126 of DejaVu Sans Mono (font_license.txt), made by make_font.py:
+/// four hexadecimal digits per row of 8 dots, two bits per dot.
 constexpr std::array<std::string_view, 95> kGlyphs = {
     "0000000000000000000000000000000000000000000000000000000000000000",  //
     "0000000000000280028002800280028002400000028002800000000000000000",  // !

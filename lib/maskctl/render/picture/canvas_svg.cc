@@ -13,7 +13,8 @@ namespace {
 constexpr Rgb kInk = {212, 212, 212}, kPaper = {18, 18, 18};
 constexpr Index kBaseline = 12;
 
-/// How a glyph looks after reversal.
+/// The colours in which a glyph is drawn. If the glyph is reversed, foreground and background are
+/// already swapped.
 struct Look {
   Rgb ink, paper;
   bool bold = false;
@@ -27,7 +28,8 @@ Look look_of(const Glyph& glyph) {
   return out;
 }
 
-/// A block character, which fills its field from `top` on, `height` pixels high, with some opacity.
+/// A block character: it fills its character cell from `top` on over `height` pixels, with this
+/// opacity.
 struct Block {
   char32_t code;
   Index top, height;
@@ -53,7 +55,7 @@ std::string rect(Index x, Index y, Index width, Index height, Rgb color, const c
          "\n";
 }
 
-/// Glyphs of one look, next to each other.
+/// Draws neighbouring glyphs that have the same look.
 void draw_run(const Canvas& canvas, Index row, Range columns, std::string& out) {
   const Look look = look_of(canvas.at(row, columns.begin));
   const Index x = columns.begin * kCharWidth, y = row * kTextHeight;

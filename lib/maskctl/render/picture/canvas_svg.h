@@ -7,8 +7,8 @@
 
 namespace maskctl {
 
-/// The screen of a dark terminal, 8 x 16 pixels a character. Blocks and shades are rectangles, so
-/// that they meet in every font.
+/// The canvas as the screen of a dark terminal, 8 x 16 pixels per character. Block and shade
+/// characters are drawn as rectangles, so that they join without gaps in every font.
 std::string svg_of(const Canvas& canvas);
 
 }  // namespace maskctl

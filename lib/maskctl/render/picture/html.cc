@@ -15,11 +15,11 @@ namespace {
 
 constexpr std::array<Index, 4> kZooms = {1, 2, 4, 8};
 constexpr Index kPixelsPerNumber = 80, kPixelsPerLine = 48;
-/// Ids are written if they have this many pixels at some zoom.
+/// Segment ids are left out of an axis that has more bands than this.
 constexpr Index kMostBands = 4096;
 
-/// Sizes that depend on the picture are variables: --w and --h, the pixels of the matrix at zoom 1,
-/// and --b, the pixels of the bands.
+/// The style sheet. Sizes that depend on the picture are variables: --w and --h are the pixels of
+/// the matrix at zoom 1, --b the pixels of the bands.
 constexpr const char* kStyle = R"(
 :root { color-scheme: light dark; --page: #fff; --ink: #111; --soft: #666; }
 @media (prefers-color-scheme: dark) { :root { --page: #16181c; --ink: #eee; --soft: #aaa; } }
@@ -64,7 +64,7 @@ std::string percent_of(Index part, Index whole) {
   return fmt::format("{:.4f}%", 100.0 * static_cast<double>(part) / static_cast<double>(whole));
 }
 
-/// The numbers of one ruler, each with the zooms at which it is shown. `side` is left or top.
+/// The numbers of one ruler, each with the zooms at which it is shown. `side` is "left" or "top".
 std::string ticks(Range cells, Index pixels, Index room, const char* side) {
   const Index extent = cells.size();
   std::array<Index, kZooms.size()> steps{};
@@ -75,7 +75,7 @@ std::string ticks(Range cells, Index pixels, Index room, const char* side) {
   const bool middle = pixels * kZooms.back() >= 8 * extent;
   for (Index cell = 0; cell < extent; ++cell) {
     std::string shown;
-    Index next = extent;  // next cell with a number
+    Index next = extent;  // the next cell that has a number
     for (std::size_t i = 0; i < steps.size(); ++i) {
       if (cell % steps[i] == 0) shown += fmt::format(" z{}", kZooms[i]);
       next = std::min(next, (cell / steps[i] + 1) * steps[i]);
@@ -127,7 +127,7 @@ std::string zoom_choice() {
   return out;
 }
 
-/// One panel between its rulers.
+/// The markup of one panel with its rulers.
 std::string panel_view(const InkGrid& grid, const AxisBands& axis, UnitSize unit, bool axes,
                        const std::string& caption, const std::string& cells) {
   const Index width = grid.columns * unit.width, height = grid.rows * unit.height;

@@ -10,14 +10,14 @@
 
 namespace maskctl {
 
-/// Any bytes as the content of an element or of a quoted attribute: the readable_text() of them,
-/// with entities for & < > " '.
+/// Turns any bytes into the content of an element or of a quoted attribute: readable_text() with
+/// entities for & < > " '.
 std::string escape_markup(std::string_view bytes);
 
 /// Base64 of RFC 4648, with padding.
 std::string base64(std::span<const std::byte> bytes);
 
-/// "#00204d".
+/// The colour as in "#00204d".
 std::string hex_color(Rgb color);
 
 }  // namespace maskctl

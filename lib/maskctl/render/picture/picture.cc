@@ -10,7 +10,8 @@
 namespace maskctl {
 namespace {
 
-/// The shorter axis gets at least this many units before blocks are made square.
+/// Blocks are square, unless the shorter axis would get fewer units than this: then its blocks are
+/// made smaller.
 constexpr Index kEnoughUnits = 64;
 constexpr Index kTargetSize = 512, kMaxUnit = 32, kThinUnit = 24, kLeastMark = 9;
 
@@ -54,7 +55,8 @@ UnitSize unit_size(const Figure& figure, const GridShape& grid, const PictureOpt
   const Index longer = std::max<Index>({grid.rows, grid.columns, 1});
   const Index target = std::min(kTargetSize, options.max_size) / panels_across(figure);
   const Index unit = std::clamp<Index>(target / longer, 1, kMaxUnit);
-  const auto of_axis = [&](Index units) {  // keep a strip of one row visible
+  // Makes the units of a short axis larger, so that a strip of one row stays visible.
+  const auto of_axis = [&](Index units) {
     return units > 0 && units * unit < kThinUnit ? std::min(kThinUnit, target) / units : unit;
   };
   return {std::max(of_axis(grid.rows), unit), std::max(of_axis(grid.columns), unit)};

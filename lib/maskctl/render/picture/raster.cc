@@ -18,13 +18,14 @@ Rgb blended(Rgb below, Rgb above, int coverage) {
   return {mix(below.r, above.r), mix(below.g, above.g), mix(below.b, above.b)};
 }
 
-/// Draws with indices into a palette that begins with the inks and grows as colours are used.
-/// Whatever lies outside the raster is cut off.
+/// Draws into a raster whose palette begins with the inks and grows as colours are used. What is
+/// outside the raster is cut off.
 class RasterSurface final : public Surface {
  public:
   RasterSurface(Index width, Index height, InkSet set, Palette palette) : palette_(palette) {
     for (const Ink& ink : inks(set, palette)) raster_.palette.push_back(ink.color);
-    raster_.palette.push_back(kFrameColor);  // as draw_cells_raster() has it
+    // draw_cells_raster() has this colour at the same index
+    raster_.palette.push_back(kFrameColor);
     raster_.width = width;
     raster_.height = height;
     raster_.pixels.assign(as_size(width * height), index_of({255, 255, 255}));
@@ -77,7 +78,8 @@ class RasterSurface final : public Surface {
     raster_.pixel(x, y) = index_of(blended(raster_.at(x, y), color, coverage));
   }
 
-  /// A full palette takes no more colours; the last one stands for them.
+  /// The index of a colour, which is added to the palette if needed. If the palette is full, the
+  /// last colour is used instead.
   std::uint8_t index_of(Rgb color) {
     auto& palette = raster_.palette;
     const auto found = std::find(palette.begin(), palette.end(), color);

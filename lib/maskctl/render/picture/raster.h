@@ -1,4 +1,4 @@
-// A picture as pixels with a palette, including rulers, segment ids and legend.
+// A picture as pixels with a palette, including rulers, segment ids and the legend.
 #pragma once
 
 #include <vector>
@@ -17,10 +17,11 @@ struct Raster {
   Rgb at(Index x, Index y) const { return palette[pixels[as_size(y * width + x)]]; }
 };
 
-/// Only the matrix: grid.columns * unit.width x grid.rows * unit.height pixels.
+/// Only the cells: grid.columns * unit.width x grid.rows * unit.height pixels.
 Raster draw_cells_raster(const InkGrid& grid, Palette palette, UnitSize unit);
 
-/// The whole picture. A matrix without cells is drawn as "(empty)". Throws as check_picture().
+/// The whole picture. A matrix without cells is drawn as "(empty)". Throws what check_picture()
+/// throws.
 Raster draw_raster(const Figure& figure, const PictureOptions& options);
 
 }  // namespace maskctl

@@ -55,7 +55,7 @@ Index Sheet::Axis::pixel(Index cell) const {
   return std::min((cell - cells.begin) * unit / step, size);
 }
 
-/// The middle of a cell that is a unit of its own, else its edge.
+/// The pixel of a tick: the middle of the cell if each unit is one cell, else the edge of the cell.
 Index Sheet::Axis::tick(Index cell) const { return pixel(cell) + (step == 1 ? unit / 2 : 0); }
 
 std::string Sheet::Axis::last() const {
@@ -92,7 +92,7 @@ void Sheet::measure() {
   if (options_.legend && !grids_.front().inks.empty()) place_legend();
 }
 
-/// Below y = kMargin, without a title.
+/// Places the panels from y = kMargin on, as if there were no title.
 void Sheet::place_panels() {
   const Index across = panels_across(figure_);
   Index left = 0, right = 0, top = 0;
@@ -126,7 +126,7 @@ void Sheet::place_panels() {
   }
 }
 
-/// Breaks the legend into lines.
+/// Breaks the legend into lines, and adds their height to the sheet.
 void Sheet::place_legend() {
   const bool pixel = q_.unit == 1 && k_.unit == 1;
   Index room = 0;

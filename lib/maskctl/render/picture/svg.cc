@@ -11,8 +11,9 @@
 namespace maskctl {
 namespace {
 
-constexpr double kFontSize = 13.3;   // monospaced: characters are kCharWidth wide
-constexpr Index kTextBaseline = 12;  // below the upper edge of a text
+/// The size of a monospaced font whose characters are kCharWidth wide.
+constexpr double kFontSize = 13.3;
+constexpr Index kTextBaseline = 12;  // pixels below the upper edge of a text
 
 const char* anchor_attribute(Anchor anchor) {
   if (anchor == Anchor::kStart) return "";
@@ -52,7 +53,7 @@ class SvgSurface final : public Surface {
   std::string body_;
 };
 
-/// The grids with the smallest blocks for which there are few enough rectangles.
+/// The grids with the smallest blocks whose cells take at most kMaxSvgRects rectangles.
 std::vector<InkGrid> grids_of(const Figure& figure, PictureOptions options) {
   for (;; options.max_size /= 2) {
     std::vector<InkGrid> grids = picture_grids(figure, options);
@@ -62,7 +63,7 @@ std::vector<InkGrid> grids_of(const Figure& figure, PictureOptions options) {
   }
 }
 
-/// Lines between the units of a small picture, one pixel wide.
+/// Lines between the units of a small picture, each one pixel wide.
 std::string unit_lines(const InkGrid& grid, UnitSize unit) {
   if (!unit.lined() || grid.rows * grid.columns < 2) return "";
   const Index width = grid.columns * unit.width, height = grid.rows * unit.height;

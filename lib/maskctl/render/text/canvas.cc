@@ -8,7 +8,7 @@
 namespace maskctl {
 namespace {
 
-/// The width that the C library knows, whatever the locale of the program is.
+/// The width of a character by the C library's UTF-8 locale, whatever the locale of the program is.
 int width_in_utf8(char32_t code) {
   static const locale_t utf8 = newlocale(LC_CTYPE_MASK, "C.UTF-8", nullptr);
   if (utf8 == nullptr) return 1;
@@ -22,7 +22,7 @@ bool same_style(const Glyph& a, const Glyph& b) {
   return a.fg == b.fg && a.bg == b.bg && a.bold == b.bold && a.reverse == b.reverse;
 }
 
-/// Appends the shortest sequence from style `from` to style `to`.
+/// Appends the shortest escape sequence that changes style `from` into style `to`.
 void change_style(const Glyph& from, const Glyph& to, std::string& out) {
   if (same_style(to, {})) {
     out += "\x1b[0m";
@@ -98,7 +98,8 @@ std::string Canvas::render(bool styled) const {
     for (Index column = 0; column < end; ++column) {
       Glyph glyph = shown(row, column);
       if (glyph.code == kTail) continue;
-      if (glyph.code == U' ' && !glyph.reverse) {  // the foreground of a blank is invisible
+      // The foreground of a blank is invisible, so it need not change.
+      if (glyph.code == U' ' && !glyph.reverse) {
         glyph.fg = style.fg;
         glyph.bold = style.bold;
       }
@@ -133,7 +134,7 @@ char32_t next_code(std::string_view text, std::size_t& i) {
 
 Index columns_of(char32_t code) {
   constexpr char32_t kFirstThatCombines = 0x300;
-  // Boxes, blocks and braille, of which drawings are made.
+  // Box, block and braille characters, of which drawings are made.
   const bool drawn = (code >= 0x2500 && code < 0x25A0) || (code >= 0x2800 && code < 0x2900);
   if (code < kFirstThatCombines || drawn) return 1;
   const int width = width_in_utf8(code);

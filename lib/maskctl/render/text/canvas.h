@@ -13,7 +13,7 @@ namespace maskctl {
 /// Foreground and background are xterm-256 colour numbers; kNoColor is the terminal's own.
 inline constexpr std::int16_t kNoColor = -1;
 
-/// The second half of a wide character.
+/// The code of the second half of a wide character.
 inline constexpr char32_t kTail = 0;
 
 struct Glyph {
@@ -23,13 +23,13 @@ struct Glyph {
   bool bold = false;
   bool reverse = false;
 
-  /// True when nothing of it is visible: a blank without background.
+  /// Whether nothing of the glyph is visible: it is a blank without background.
   bool blank() const { return code == U' ' && bg == kNoColor && !reverse; }
   friend bool operator==(const Glyph&, const Glyph&) = default;
 };
 
-/// A wide character takes two glyphs, of which the second is kTail. Writing outside the canvas is
-/// ignored, so labels may be cut off at its border.
+/// A grid of glyphs. A wide character takes two glyphs, the second of which is kTail. What is
+/// written outside the canvas is ignored, so labels may be cut off at its border.
 class Canvas {
  public:
   Canvas() = default;
@@ -38,20 +38,20 @@ class Canvas {
   Index rows() const { return rows_; }
   Index columns() const { return columns_; }
   const Glyph& at(Index row, Index column) const;
-  /// The glyph as it can be shown: a blank for half of a wide character whose other half has been
-  /// written over.
+  /// The glyph as it is shown: half of a wide character becomes a blank if its other half was
+  /// overwritten.
   Glyph shown(Index row, Index column) const;
 
   void put(Index row, Index column, const Glyph& glyph);
-  /// Writes the characters of the UTF-8 text, in the style of `like`; marks that combine with the
-  /// character before them are left out.
+  /// Writes UTF-8 text in the style of `like`; combining marks are left out.
   void write(Index row, Index column, std::string_view utf8, const Glyph& like = {});
-  /// Copies all of `other` to row, column.
+  /// Copies all of `other`, with its upper left corner at (row, column).
   void paste(Index row, Index column, const Canvas& other);
 
-  /// UTF-8, one line per row, each ended by a line feed, without blanks at line ends.
+  /// The text as UTF-8, one line per row, each ended by a line feed, without blanks at line ends.
   std::string text() const;
-  /// text() with SGR sequences at changes of style, and a reset at the end of coloured lines.
+  /// text() with SGR escape sequences where the style changes, and a reset at the end of coloured
+  /// lines.
   std::string ansi() const;
 
  private:
@@ -64,12 +64,12 @@ class Canvas {
 
 /// Number of characters of well-formed UTF-8.
 Index utf8_length(std::string_view utf8);
-/// The character at text[i]; advances i. Broken UTF-8 gives its bytes one by one.
+/// Returns the character at text[i] and moves i past it. Broken UTF-8 is returned byte by byte.
 char32_t next_code(std::string_view text, std::size_t& i);
-/// Columns that a terminal gives to a character: 2 to wide ones, 0 to those that combine with the
-/// one before.
+/// How many columns a terminal uses for a character: 2 for wide characters, 0 for combining marks,
+/// else 1.
 Index columns_of(char32_t code);
-/// Columns of a text that Canvas::write() writes.
+/// How many columns Canvas::write() takes for a text.
 Index text_columns(std::string_view utf8);
 void append_utf8(char32_t code, std::string& out);
 

@@ -1,4 +1,4 @@
-// Draws one character for each group of pixels.
+// Draws the cells of a grid, one character for each group of pixels.
 #include <algorithm>
 #include <array>
 #include <iterator>
@@ -11,9 +11,9 @@ namespace {
 
 constexpr std::int16_t kGridColor = 240, kMarkColor = 231;
 
-/// The pixels of one character: which are on, and how much they hold together.
+/// The pixels of one character: which of them are on, and how many elements they cover together.
 struct Group {
-  std::array<bool, 8> on{};  // row-major, pixel_shape(style).columns wide
+  std::array<bool, 8> on{};  // row-major, pixel_shape(style).columns per row
   Index open = 0;
   Index area = 0;
   bool marked = false;
@@ -60,7 +60,8 @@ char32_t quadrant_code(const Group& group) {
 }
 
 char32_t braille_code(const Group& group) {
-  // Dots are numbered down the left column, then the right one, then along the bottom row.
+  // Braille dots are numbered down the left column, then down the right one, then along the bottom
+  // row.
   static constexpr char32_t kBits[] = {0x01, 0x08, 0x02, 0x10, 0x04, 0x20, 0x40, 0x80};
   char32_t code = 0;
   for (std::size_t i = 0; i < std::size(kBits); ++i) code |= group.on[i] ? kBits[i] : 0;
@@ -80,7 +81,7 @@ class Cells {
     for (const Ink& ink : inks_) colors_.push_back(terminal_color(ink.color));
   }
 
-  /// The character for one pixel (the next is equal), or for the pixels of a group.
+  /// The character for one pixel, if it is shown as a sign, or for the pixels of one group.
   Glyph glyph(Index row, Index column) const {
     const PixelShape shape = pixel_shape(options_.style);
     if (!is_known(row, shape)) return hatch();
@@ -128,7 +129,8 @@ class Cells {
     return out;
   }
 
-  /// Colours a glyph for an ink: the background for a mark, otherwise the sign itself.
+  /// Colours a glyph for an ink: a mark gets a coloured background, another ink colours the glyph
+  /// itself.
   void tint(std::uint8_t number, Glyph& glyph) const {
     if (!options_.color || glyph.code == U' ') return;
     const bool mark = is_mark(grid_.set, number);
@@ -137,7 +139,7 @@ class Cells {
     glyph.bold = mark;
   }
 
-  /// Colours the two pixels of a character, which may have different colours.
+  /// Colours the two pixels of a half-block character, which may have different colours.
   void color_half(Index row, Index column, Glyph& glyph) const {
     if (!options_.color || glyph.code == U' ') return;
     const auto color = [&](Index r) { return colors_[grid_.at(r, column)]; };
@@ -193,7 +195,7 @@ Canvas draw_cells(const InkGrid& grid, const DrawOptions& options) {
       Glyph rest = first;
       if (options.grid && shape.signs() && grid.is_known(row) &&
           grid.at(row, column) == ink::kNone) {
-        rest.code = U' ';  // one dot for all
+        rest.code = U' ';  // so that a pixel of several characters shows only one dot
       }
       for (Index i = 0; i < shape.lines * shape.characters; ++i) {
         canvas.put(row * shape.lines + i / shape.characters,

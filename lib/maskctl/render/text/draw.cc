@@ -14,7 +14,8 @@ Canvas message(const char* text) {
   return canvas;
 }
 
-/// `lines`, cut to `width` (0 = not cut), on at least `rows` rows; the empty ones come first.
+/// A canvas with `lines`, cut to `width` columns (0: not cut). It has at least `rows` rows; rows
+/// without a line come first.
 Canvas text_canvas(const std::vector<std::string>& lines, Index rows, Index width) {
   Index columns = 0;
   for (const std::string& line : lines) columns = std::max(columns, utf8_length(line));
@@ -25,7 +26,7 @@ Canvas text_canvas(const std::vector<std::string>& lines, Index rows, Index widt
   return canvas;
 }
 
-/// A part of the drawing, whose top left corner is at `row` and `column`.
+/// A part of the drawing, with its upper left corner at (row, column).
 struct Placed {
   Canvas canvas;
   Index row = 0, column = 0;
@@ -42,14 +43,14 @@ Canvas stacked(const std::vector<Placed>& parts) {
   return canvas;
 }
 
-/// A panel with its caption above.
+/// A panel and the caption above it.
 struct Drawn {
   std::vector<std::string> caption;
   Canvas canvas;
 };
 
-/// Places the panels from left to right, as many as `columns` hold (0 = all), line by line, from
-/// `row` on; returns the row after the last.
+/// Places the panels from left to right, as many as fit into `columns` (0: all), and then in
+/// further lines, starting at `row`. Returns the row after the last one.
 Index place_panels(const std::vector<Drawn>& panels, Index row, Index columns,
                    std::vector<Placed>& out) {
   Index caption = 0, column = 0, below = row;
@@ -69,7 +70,7 @@ Index place_panels(const std::vector<Drawn>& panels, Index row, Index columns,
   return below;
 }
 
-/// Captions of several panels are as wide as these, or a little wider.
+/// If there are several panels, their captions may be at least this many characters wide.
 constexpr Index kLeastCaptionWidth = 28;
 
 struct Prepared {
@@ -85,7 +86,7 @@ Prepared prepare(const Figure& figure, const DrawOptions& options, DocumentWords
     found.leaks |= out.grids.back().counts.leaks > 0;
     found.padding |= out.grids.back().counts.padding > 0;
   }
-  // Only now it is known for which words there must be room.
+  // Captions have words for leaks and padding only if there are any, which is known only now.
   return found == words ? out : prepare(figure, options, found);
 }
 

@@ -12,14 +12,15 @@ namespace maskctl {
 namespace {
 
 constexpr Index kUnlimited = std::numeric_limits<Index>::max() / 16;
-/// The shorter axis gets at least this many pixels before blocks are made square.
+/// Blocks are square, unless the shorter axis would get fewer pixels than this: then its blocks are
+/// made smaller.
 constexpr Index kEnoughPixels = 8;
-/// Longer labels of keys are cut.
+/// Labels of keys that take more lines than this are cut.
 constexpr Index kMostLabelLines = 8;
-/// Panels stand beside each other if each gets this many columns.
+/// Panels are placed next to each other if each gets at least this many columns.
 constexpr Index kPanelColumns = 38;
 
-/// How many pixels fit on both axes.
+/// How many pixels fit along queries and along keys.
 struct Room {
   Index q = 0;
   Index k = 0;
@@ -40,7 +41,7 @@ void check_limits(const DrawOptions& options) {
   if (options.block) grid_shape({}, {}, *options.block);
 }
 
-/// The number of characters of the longest id.
+/// The number of characters of the longest id among the drawn queries; 0 if there are no ids.
 Index widest_id(const Panel& panel, Range drawn, std::int32_t pad_id) {
   if (panel.q_segments.empty()) return 0;
   Index width = 1;
@@ -51,7 +52,7 @@ Index widest_id(const Panel& panel, Range drawn, std::int32_t pad_id) {
   return width;
 }
 
-/// The most lines that title, caption and legend can take, whatever the block.
+/// The most lines that title, caption and legend can take, whatever the block size.
 Index text_lines(const Figure& figure, const Layout& layout, Index columns) {
   const Panel& panel = figure.panels.front();
   InkGrid grid;
@@ -66,7 +67,8 @@ Index text_lines(const Figure& figure, const Layout& layout, Index columns) {
   Index lines = 0;
   if (layout.options.title) {
     auto words = caption_words(figure, panel, grid);
-    for (std::string& word : words) word += "  ";  // "(>99.9%)" is longer than "(100%)"
+    // Adds room, because "(>99.9%)" is longer than "(100%)".
+    for (std::string& word : words) word += "  ";
     lines += std::ssize(title_lines(figure, columns)) +
              std::ssize(fill_lines(words, 1, layout.options.max_columns));
   }
@@ -79,7 +81,7 @@ Index text_lines(const Figure& figure, const Layout& layout, Index columns) {
   return lines + std::ssize(fill_lines(words, 2, columns));
 }
 
-/// Less than one pixel where there is no room.
+/// The room for cells, in pixels; less than 1 if there is none.
 Room room_in(const Figure& figure, const Layout& layout, Index columns) {
   const DrawOptions& options = layout.options;
   const PixelShape shape = pixel_shape(options);
@@ -108,7 +110,8 @@ Room room_for(const Figure& figure, const Layout& layout, Index columns) {
   return room;
 }
 
-/// kAuto becomes half blocks if every element gets a pixel. Signs need whole characters.
+/// Resolves kAuto: half blocks if every element gets a pixel. Overlays and tiles need signs, so
+/// they become kShade or kAscii.
 Style resolve_style(const Figure& figure, Layout layout, Index columns) {
   const Style requested = layout.options.style;
   if (ink_set(figure.panels.front()) != InkSet::kMask) {
@@ -123,7 +126,8 @@ Style resolve_style(const Figure& figure, Layout layout, Index columns) {
   return fits ? Style::kHalf : Style::kShade;
 }
 
-/// The layout with labels, if there is room for a line for each query and two columns for each key.
+/// The layout with labels; absent if there is no room for a line for each query and two columns for
+/// each key.
 std::optional<Layout> labelled(const Figure& figure, Layout layout, Index columns) {
   DrawOptions& options = layout.options;
   if (!figure.labelled() || tile_size_of(figure.panels.front())) return std::nullopt;
@@ -155,7 +159,7 @@ std::string elements(const InkGrid& grid) {
   return fmt::format("{}x{} elements", grid.q_step, grid.k_step);
 }
 
-/// A sign for each ink: "░▒▓".
+/// The signs of an entry's inks, such as "░▒▓".
 std::string signs(const LegendEntry& entry, const std::vector<Ink>& table,
                   const DrawOptions& options) {
   const bool ascii = options.style == Style::kAscii;
@@ -224,7 +228,8 @@ Layout lay_out(const Figure& figure, const DrawOptions& options, DocumentWords w
     layout.options.style = resolve_style(figure, layout, columns);
     layout.block = choose_block(figure, layout, columns);
   }
-  // The first query of the last line may have fewer digits than the last query.
+  // The left ruler shows the first query of each line. The last of these numbers may have fewer
+  // digits than the last query, for which room was kept.
   const Index step = layout.block.q * pixel_shape(layout.options.style).rows;
   const Index last = q.begin + (q.size() - 1) / step * step;
   layout.left_columns -= layout.index_width - digits(last);

@@ -8,7 +8,7 @@
 namespace maskctl {
 namespace {
 
-/// The most numbers on one axis.
+/// An axis has at most this many numbers.
 constexpr Index kMostNumbers = 8;
 
 struct Box {
@@ -17,7 +17,7 @@ struct Box {
 constexpr Box kLines{U'─', U'│', U'┌', U'┐', U'└', U'┘', U'┴', U'┤'};
 constexpr Box kAsciiLines{U'-', U'|', U'+', U'+', U'+', U'+', U'+', U'|'};
 
-/// A label in ASCII, a character for each of its own.
+/// A label in ASCII, with one ASCII character for each of its characters.
 std::string ascii_label(std::string_view utf8) {
   std::string out;
   for (std::size_t i = 0; i < utf8.size();) {
@@ -28,7 +28,7 @@ std::string ascii_label(std::string_view utf8) {
   return out;
 }
 
-/// Row and column 0 hold the first rulers; the cells begin at top, left.
+/// Draws a panel. Its first row and column have the rulers; its cells begin at (top_, left_).
 class PanelCanvas {
  public:
   PanelCanvas(const Figure& figure, const Panel& panel, const Layout& layout, const InkGrid& grid)
@@ -135,7 +135,7 @@ class PanelCanvas {
     return options_.style == Style::kAscii ? ascii_label(text) : text;
   }
 
-  /// The labels end where the cells begin.
+  /// Right-aligns the labels of queries, so that they end next to the cells.
   void query_labels() {
     if (layout_.label_width == 0) return;
     const Index end = left_ - (options_.border ? 1 : 0) - 1;
@@ -159,7 +159,8 @@ class PanelCanvas {
     }
   }
 
-  /// A character a line, so that the last stands above `end`; what does not fit is cut.
+  /// Writes one character per line, so that the last is just above row `end`. Text that does not
+  /// fit is cut.
   void write_down(Index end, Index column, std::string_view text) {
     const Index length = utf8_length(text), lines = std::min(length, layout_.label_lines);
     std::size_t i = 0;
@@ -175,7 +176,8 @@ class PanelCanvas {
   Index unit_keys() const { return grid_.k_step * shape_.columns; }
   Index row_queries() const { return grid_.q_step * shape_.rows; }
 
-  /// Whether the text of `band`, given `room` characters, is apart from that of the next one.
+  /// Whether the text of `band` fits into `room` characters and does not touch the text of the next
+  /// band.
   static bool fits(const AxisBand& band, const AxisBand* next, Index room) {
     const bool apart =
         next == nullptr || band.kind == SegmentKind::kMixed || next->kind == SegmentKind::kMixed;
@@ -196,7 +198,7 @@ class PanelCanvas {
     return glyph;
   }
 
-  /// Gives the border next to a segment the colour of the segment.
+  /// Gives the border at (row, column), which is next to a segment, the colour of the segment.
   void tint(Index row, Index column, const AxisBand& band) {
     if (!options_.border) return;
     Glyph glyph = canvas_.at(row, column);

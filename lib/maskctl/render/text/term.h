@@ -1,5 +1,5 @@
-// Chooses a style that suits a terminal. The caller finds out its traits; nothing here reads the
-// environment.
+// Chooses drawing options that suit a terminal. The caller passes the terminal's traits; nothing
+// here reads the environment.
 #pragma once
 
 #include "maskctl/render/text/draw.h"
@@ -8,15 +8,15 @@ namespace maskctl {
 
 struct TerminalTraits {
   bool utf8 = false;   // the terminal shows UTF-8
-  bool color = false;  // 256 colours are wanted and supported
+  bool color = false;  // whether 256 colours are wanted and supported
   Index columns = 80;
   Index rows = 24;
 };
 
-/// A requested style is kept; kAuto becomes kAscii if the terminal does not show UTF-8.
+/// The requested style, except that kAuto becomes kAscii if the terminal does not show UTF-8.
 Style choose_style(Style requested, const TerminalTraits& traits);
 
-/// Options for drawing on that terminal, leaving one row for the prompt.
+/// Options for drawing on a terminal. One row is left for the prompt.
 DrawOptions options_for(const TerminalTraits& traits);
 
 }  // namespace maskctl

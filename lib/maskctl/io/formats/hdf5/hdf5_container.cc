@@ -17,7 +17,7 @@
 namespace maskctl {
 namespace {
 
-constexpr std::size_t kMaxListing = 256 << 20;  // attributes may hold documents
+constexpr std::size_t kMaxListing = 256 << 20;  // bytes: attributes may be long texts
 constexpr std::size_t kMaxRank = 8;
 
 OwnedFd copy_to_memory(ByteSource& source, Index max_bytes) {
@@ -41,7 +41,8 @@ OwnedFd copy_to_memory(ByteSource& source, Index max_bytes) {
   throw Error(Errc::kFormat, fmt::format("{}: unexpected answer of the HDF5 program", name));
 }
 
-/// A number from the helper, which a hostile file may have taken over.
+/// A number in the helper's output. It is checked, because a malicious file may have taken over the
+/// helper.
 Index number(std::string_view text, const std::string& name) {
   const auto value = number_from<Index>(text);
   if (!value || *value < 0) fail_protocol(name);
@@ -87,7 +88,7 @@ NpyHeader header_from(const std::vector<std::string>& fields, const std::string&
   return out;
 }
 
-/// The elements as the helper sends them.
+/// The elements of a dataset as a stream from the helper.
 class HelperStream final : public ByteStream {
  public:
   explicit HelperStream(std::unique_ptr<Hdf5Process> process) : process_(std::move(process)) {}
@@ -239,7 +240,7 @@ bool Hdf5Container::contains(const std::string& key) const {
     return true;
   } catch (const Error& error) {
     if (error.code() != Errc::kInvalidArgument) throw;
-    return false;  // no such name, or a group
+    return false;  // no such name, or the name of a group
   }
 }
 

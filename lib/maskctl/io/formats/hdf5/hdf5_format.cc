@@ -1,4 +1,4 @@
-// The row of HDF5.
+// The FileFormat of HDF5.
 #include <fmt/format.h>
 
 #include "maskctl/io/formats/formats.h"
@@ -10,8 +10,8 @@ namespace {
 
 using namespace std::string_view_literals;
 
-/// The magic, at the start or after a block of other data (512 bytes in MATLAB's files) whose size
-/// is a power of two.
+/// HDF5 files have the magic bytes at the start, or after a user block (512 bytes in MATLAB's
+/// files) whose size is a power of two.
 bool is_hdf5(ByteSource& source) {
   constexpr auto kMagic = "\x89HDF\r\n\x1a\n"sv;
   constexpr std::size_t kSmallest = 512, kLargest = std::size_t{64} << 10;

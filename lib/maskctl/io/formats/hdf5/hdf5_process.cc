@@ -29,7 +29,7 @@ namespace maskctl {
 namespace {
 
 constexpr Index kDefaultSeconds = 60;
-constexpr int kPipeBytes = 1 << 20;  // the most that Linux grants without privileges
+constexpr int kPipeBytes = 1 << 20;  // the most that Linux allows without privileges
 
 struct Settings {
   std::string path;
@@ -72,8 +72,9 @@ Errc errc_of(std::string_view code) {
   return Errc::kFormat;
 }
 
-/// Both ends of a pipe or, if the near end is written to, of a socket, which can report a helper
-/// that is gone as an error instead of a signal.
+/// A connection to the helper. It is a pipe if this process reads and a socket if it writes: after
+/// the helper has ended, writing to a socket returns an error, while writing to a pipe raises a
+/// signal.
 struct Channel {
   OwnedFd near_end, far_end;
 };
@@ -86,14 +87,14 @@ Channel make_channel(bool write_near) {
   return {OwnedFd(ends[0]), OwnedFd(ends[1])};
 }
 
-/// The arguments of posix_spawn, with their clean-up.
+/// Builds the arguments of posix_spawn and frees them at the end.
 class SpawnPlan {
  public:
   SpawnPlan() {
     posix_spawn_file_actions_init(&actions_);
     posix_spawnattr_init(&attributes_);
-    // A program that ignores or blocks signals must not pass that on: SIGXCPU has to end the
-    // helper.
+    // If this program ignores or blocks signals, the helper must not inherit that: SIGXCPU has to
+    // end it.
     sigset_t all;
     sigfillset(&all);
     posix_spawnattr_setsigdefault(&attributes_, &all);
@@ -161,7 +162,7 @@ void Hdf5Process::start() {
                                  std::to_string(seconds_)};
   if (plan_.replace) words.emplace_back("--replace");
   words.insert(words.end(), plan_.words.begin(), plan_.words.end());
-  // These must live until the spawn; the far ends close at the end of this function.
+  // The channels must live until the spawn. The far ends are closed when this function returns.
   std::optional<Channel> input;
   Channel output = make_channel(false);
   Channel errors = make_channel(false);
@@ -250,7 +251,7 @@ void Hdf5Process::write(std::span<const std::byte> bytes) {
 void Hdf5Process::finish() {
   if (pid_ < 0) return;
   input_ = OwnedFd();
-  // Its standard error ends when the helper does.
+  // Reads standard error to its end, which is when the helper ends.
   constexpr std::size_t kMaxMessage = 64 << 10;
   std::string message;
   std::array<char, 4096> part{};

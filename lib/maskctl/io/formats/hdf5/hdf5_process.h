@@ -1,5 +1,4 @@
-// The helper program maskctl-hdf5 while it runs: its data, its time limit, and its failures as
-// Errors.
+// A running helper program maskctl-hdf5: its data, its time limit, and its failures as Errors.
 #pragma once
 
 #include <sys/types.h>
@@ -14,7 +13,7 @@
 
 namespace maskctl {
 
-/// A file descriptor that is closed at the end.
+/// A file descriptor that is closed by the destructor.
 class OwnedFd {
  public:
   explicit OwnedFd(int fd = -1) : fd_(fd) {}
@@ -27,35 +26,35 @@ class OwnedFd {
   int fd_;
 };
 
-/// One run of the helper. It opens files that may be hostile in its own process, so that a crash, a
-/// hang or unbounded memory there becomes an Error here. The destructor kills the helper if it
-/// still runs.
+/// One run of the helper. The file, which may be malicious, is opened only in the helper's process:
+/// if it makes HDF5 crash, hang or use too much memory, this class throws an Error. The destructor
+/// kills the helper if it still runs.
 class Hdf5Process {
  public:
   struct Plan {
-    std::string name;                // name of the file, for messages
-    std::vector<std::string> words;  // verb, file, dataset; see hdf5_protocol.h
+    std::string name;                // of the file, for messages
+    std::vector<std::string> words;  // verb, file, dataset: see hdf5_protocol.h
     Index max_bytes = 0;
     bool replace = false;
-    int input = -1;        // becomes its standard input; -1: none
-    bool writing = false;  // write() feeds its standard input
+    int input = -1;        // descriptor that becomes the helper's standard input; -1: none
+    bool writing = false;  // true if the helper's standard input is what write() writes
   };
-  /// Throws Error(kUnsupported) when the program is not found, Error(kIo) when it cannot be
-  /// started.
+  /// Starts the helper. Throws Error(kUnsupported) if the program is not found, Error(kIo) if it
+  /// cannot be started.
   explicit Hdf5Process(Plan plan);
   ~Hdf5Process();
   Hdf5Process(const Hdf5Process&) = delete;
   Hdf5Process& operator=(const Hdf5Process&) = delete;
 
-  /// Reads up to out.size() bytes of its output; 0 after the last. Throws the helper's own failure,
-  /// or an Error when it crashed or gave nothing within the time limit.
+  /// Reads up to out.size() bytes of the helper's output; returns 0 at its end. Throws the error
+  /// that the helper reports, or an Error if it crashed or sent nothing within the time limit.
   Index read(std::span<std::byte> out);
-  /// The next line of its output without the newline; nothing when the output ends before a newline
-  /// or the line is longer than 16 MiB. Throws as read().
+  /// The next line of the output, without its newline. Nothing if the output ends before a newline
+  /// or the line is longer than 16 MiB. Throws like read().
   std::optional<std::string> read_line();
-  /// Throws as read().
+  /// Writes to the helper's standard input. Throws like read().
   void write(std::span<const std::byte> bytes);
-  /// Waits for the helper to end; throws as read(). Its output must have been read.
+  /// Waits until the helper has ended; its output must have been read. Throws like read().
   void finish();
 
  private:
@@ -70,7 +69,7 @@ class Hdf5Process {
   Index seconds_;
   OwnedFd output_, input_, errors_;
   pid_t pid_ = -1;
-  std::string ahead_;  // bytes read past the end of a line
+  std::string ahead_;  // bytes that read_line() has read after its line
   std::size_t ahead_used_ = 0;
 };
 

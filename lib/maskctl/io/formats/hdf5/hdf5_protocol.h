@@ -1,4 +1,5 @@
-// How the library and its helper program maskctl-hdf5 talk: lines of fields, then raw bytes.
+// The protocol between the library and its helper program maskctl-hdf5: lines of fields, then raw
+// bytes.
 #pragma once
 
 #include <string>
@@ -9,32 +10,32 @@ namespace maskctl::hdf5_protocol {
 
 // The helper is started as
 //   maskctl-hdf5 --max-bytes N --seconds N [--replace] VERB FILE [DATASET]
-// and ends with status 0, or with status 1 and one line of two fields on standard error: a code and
-// a message. It reads and writes lines of tab-separated fields, escaped as below.
+// and exits with status 0, or with status 1 and one line of two fields on standard error: a code
+// and a message. It reads and writes lines of tab-separated fields, escaped as below.
 //
-// list FILE: writes, one line each,
+// list FILE: writes one line for each object:
 //   group PATH | link PATH soft|external|other | attribute OBJECT NAME VALUE
 //   dataset PATH DTYPE SHAPE STORAGE FILTER... | unreadable PATH REASON
-// read FILE [DATASET]: writes "array PATH DTYPE SHAPE", then "at OFFSET" when the elements lie
-//   unbroken in the file at that offset, or "data" and the elements in C order. Without DATASET it
-//   chooses, and writes "datasets PATH..." with all there are before anything else.
-// create FILE, append FILE: reads "array PATH DTYPE SHAPE GZIP_LEVEL" and its elements, or
-//   "attribute OBJECT NAME VALUE", again and again, then "end". GZIP_LEVEL 0 is no compression.
+// read FILE [DATASET]: writes "array PATH DTYPE SHAPE", then "at OFFSET" if the elements are
+//   contiguous in the file from that offset on, else "data" and the elements in C order. Without
+//   DATASET, it first writes "datasets PATH..." with all datasets, and chooses one.
+// create FILE, append FILE: reads any number of "array PATH DTYPE SHAPE GZIP_LEVEL", each followed
+//   by its elements, and of "attribute OBJECT NAME VALUE"; then "end". GZIP_LEVEL 0 means no
+//   compression.
 //
-// DTYPE is a numpy descr ("|b1", "<f4", "|V2") or "bfloat16"; in lists also the name of a class
-// that is not read. SHAPE is "2,3", "" for a scalar or "null" for a dataspace of no elements.
-
+// DTYPE is a numpy descr ("|b1", "<f4", "|V2") or "bfloat16"; in lists also the name of an HDF5
+// class that cannot be read. SHAPE is "2,3", "" for a scalar, or "null" for a null dataspace.
 inline constexpr std::string_view kHelperName = "maskctl-hdf5";
 
-// Codes of failures.
+// The codes of failures, the first field on standard error.
 inline constexpr const char* kArgument = "argument";
 inline constexpr const char* kFormat = "format";
 inline constexpr const char* kIo = "io";
-inline constexpr const char* kExists = "exists";  // an array of that name, without --replace
+inline constexpr const char* kExists = "exists";  // the array exists; no --replace
 inline constexpr const char* kLimit = "limit";
 inline constexpr const char* kUnsupported = "unsupported";
 
-/// Control characters, DEL and '%' become %XX, so that a field holds no tab and no newline.
+/// Replaces control characters, DEL and '%' by %XX, so that a field contains no tab or newline.
 inline std::string escaped(std::string_view text) {
   constexpr std::string_view kDigits = "0123456789ABCDEF";
   std::string out;
@@ -56,7 +57,7 @@ inline int hex_digit(char c) {
   return c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
 }
 
-/// Undoes escaped(); a '%' without two digits stays.
+/// Reverses escaped(); a '%' that is not followed by two hexadecimal digits is kept.
 inline std::string unescaped(std::string_view text) {
   std::string out;
   for (std::size_t i = 0; i < text.size(); ++i) {
@@ -73,14 +74,14 @@ inline std::string unescaped(std::string_view text) {
   return out;
 }
 
-/// One line, with its newline.
+/// The fields as a line, escaped, separated by tabs, with a newline at the end.
 inline std::string line(const std::vector<std::string>& fields) {
   std::string out;
   for (std::size_t i = 0; i < fields.size(); ++i) out += (i == 0 ? "" : "\t") + escaped(fields[i]);
   return out + "\n";
 }
 
-/// The fields of a line without its newline.
+/// The fields of a line that has no newline, unescaped.
 inline std::vector<std::string> fields(std::string_view line) {
   std::vector<std::string> out;
   while (true) {

@@ -1,4 +1,4 @@
-// HDF5 files, written by the helper into a temporary file that is then renamed.
+// Writes HDF5 files: the helper writes to a temporary file, which is then renamed.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -56,7 +56,8 @@ struct Hdf5Writer::Impl {
     start();
   }
 
-  /// Pipes and devices get a copy of a file made in memory, because HDF5 is written out of order.
+  /// Starts the helper. HDF5 does not write files front to back: for pipes and devices, the helper
+  /// builds the file in memory and then copies it.
   void start() {
     Hdf5Process::Plan plan;
     plan.name = name;
@@ -73,8 +74,8 @@ struct Hdf5Writer::Impl {
 
   std::string name;
   WriteOptions options;
-  std::unique_ptr<ReplaceLock> lock;  // when appending, held from reading the old file on
-  std::optional<ByteSource> old;      // when appending
+  std::unique_ptr<ReplaceLock> lock;  // held while appending; else null
+  std::optional<ByteSource> old;      // the file to append to
   AtomicFile file;
   std::optional<Hdf5Process> process;
   Index remaining = 0;

@@ -1,4 +1,4 @@
-// Which element types of .npy can be read, and why the others cannot.
+// Which element types of .npy can be read, and the reasons why others cannot.
 #include "maskctl/io/formats/npy/npy_descr.h"
 
 #include <fmt/format.h>
@@ -14,7 +14,7 @@
 namespace maskctl {
 namespace {
 
-/// `|V2` is raw bytes for numpy, which have no byte order.
+/// `|V2`: two raw bytes, which for numpy have no byte order.
 constexpr std::string_view kRawBFloat16 = element_type(DType::kBFloat16).npy;
 
 std::optional<DType> find_code(std::string_view code) {
@@ -25,7 +25,8 @@ std::optional<DType> find_code(std::string_view code) {
   return row->dtype;
 }
 
-/// What the elements of an unreadable dtype are and what to do about it, or empty.
+/// For an element type that maskctl cannot read: says what it is, and what the user can do. Empty
+/// if the code is unknown.
 std::string_view reason(std::string_view code) {
   if (code == "f1" || code == "V1") {
     return "8-bit floats (or other one-byte records); convert to float16 or float32, or save as "

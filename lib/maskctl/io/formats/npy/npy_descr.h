@@ -1,4 +1,4 @@
-// The dtype texts of .npy headers.
+// The dtype strings of .npy headers.
 #pragma once
 
 #include <string>
@@ -13,16 +13,17 @@ struct NpyElement {
   bool big_endian;
 };
 
-/// "<f4", "|b1", "?", "bfloat16", ... as numpy's dtype() reads them. Two untyped bytes (`|V2`) are
-/// how numpy and h5py store ml_dtypes' bfloat16, and are read as such. For numpy dtypes that cannot
-/// be read, throws Error(kUnsupported) with an explanation.
+/// Parses a dtype as numpy's dtype() does: "<f4", "|b1", "?", "bfloat16", ... Two untyped bytes
+/// (`|V2`) are read as bfloat16, since numpy and h5py store ml_dtypes' bfloat16 that way. For
+/// dtypes of numpy that cannot be read, throws Error(kUnsupported) that explains why.
 NpyElement parse_npy_descr(std::string_view descr);
 
-/// "bool" for "|b1"; a dtype that cannot be read unchanged, without control characters.
+/// A readable name: "bool" for "|b1". A dtype that cannot be read is returned as it is, without
+/// control characters.
 std::string dtype_text(std::string_view descr);
 
-/// As numpy writes it, little endian. Throws Error(kUnsupported) for 8-bit floats, which .npy and
-/// HDF5 cannot name.
+/// The dtype string that numpy writes, little endian. Throws Error(kUnsupported) for 8-bit floats,
+/// for which .npy and HDF5 have no name.
 std::string npy_descr(DType dtype);
 
 }  // namespace maskctl

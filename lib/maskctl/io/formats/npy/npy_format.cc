@@ -1,4 +1,4 @@
-// The row of .npy: a file of one array, without a key.
+// The FileFormat of .npy: a file of one array, without a key.
 #include <fmt/format.h>
 
 #include <utility>

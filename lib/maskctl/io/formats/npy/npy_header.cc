@@ -1,4 +1,4 @@
-// The dictionary at the start of a .npy file: parsed with a grammar without nesting, and written.
+// Parses and writes the dictionary at the start of a .npy file.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -21,9 +21,9 @@ constexpr std::size_t kMaxDimensions = 8;
   throw Error(Errc::kFormat, "bad .npy header: " + why);
 }
 
-/// Recursive descent over
+/// A recursive-descent parser for
 ///   header = '{' pair { ',' pair } [','] '}'     pair = string ':' value, blanks anywhere between
-/// a subset of Python that holds all that numpy ever wrote.
+/// This is a subset of Python that covers everything numpy has ever written.
 class HeaderParser {
  public:
   explicit HeaderParser(std::string_view text) : text_(text) {}
@@ -84,7 +84,7 @@ class HeaderParser {
     return string("a dtype in quotes");
   }
 
-  /// A Python list or tuple as text, up to its closing bracket.
+  /// Reads a Python list or tuple as text, up to its closing bracket.
   std::string_view nested() {
     const std::size_t start = at_;
     int depth = 0;
@@ -129,7 +129,7 @@ class HeaderParser {
     return extents;
   }
 
-  /// Decimal digits, and the L that Python 2 added to long integers.
+  /// Reads decimal digits, and the L that Python 2 appended to long integers.
   Index extent() {
     skip_blanks();
     if (peek() == '-') bad_header("negative dimension in shape");
@@ -196,7 +196,7 @@ class HeaderParser {
   void expect(char c) {
     if (!accept(c)) bad_header(fmt::format("{}; expected '{}'", seen(), c));
   }
-  /// What is at the position, for messages.
+  /// The text at the current position, for messages.
   std::string seen() const {
     if (at_ >= text_.size()) return "the end";
     return fmt::format("'{}'", printable(text_.substr(at_), 12));
@@ -209,7 +209,8 @@ class HeaderParser {
   std::optional<std::vector<Index>> shape_;
 };
 
-/// Numpy leaves room so that the growing axis can be rewritten in place, up to 21 digits.
+/// The number of blanks that pad the header so that the axis along which the array may grow can
+/// later be rewritten in place with up to 21 digits, as in numpy.
 std::size_t growth_blanks(std::span<const Index> shape, bool fortran_order) {
   constexpr std::size_t kGrowthDigits = 21;
   if (shape.empty()) return 0;

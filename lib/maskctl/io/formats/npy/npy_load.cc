@@ -1,4 +1,5 @@
-// Loads a whole .npy into a Tensor: limits, pipes of unknown length, Fortran order.
+// Loads a whole .npy into a Tensor: checks limits, handles pipes of unknown length and Fortran
+// order.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -14,10 +15,10 @@ namespace maskctl {
 namespace {
 
 constexpr Index kTrustedBytes = Index{16}
-                                << 20;   // the most that is allocated on the word of a header
+                                << 20;   // bytes allocated before any data arrives, at most
 constexpr Index kSlab = Index{4} << 20;  // elements of Fortran-order data read at once
-constexpr Index kTile = 64;              // side of a transposed tile: both copies stay in the cache
-constexpr Index kBlock = 8;              // side of a block that goes through registers
+constexpr Index kTile = 64;  // side of a tile; the tile and its transpose fit in the cache
+constexpr Index kBlock = 8;  // side of a block that is transposed in registers
 
 void check_limit(const NpyReader& reader, Index max_bytes) {
   const Index bytes = reader.header().data_bytes;
@@ -29,14 +30,15 @@ void check_limit(const NpyReader& reader, Index max_bytes) {
       {{Remedy::kRaiseMemoryLimit}});
 }
 
-/// True when memory must grow with the data that arrives, because only the header says how much it
-/// is.
+/// True when memory must be allocated only as data arrives: for a pipe, the size is known only from
+/// the header, which may lie.
 bool grows(const NpyReader& reader) {
   return !reader.seekable() && reader.header().data_bytes > kTrustedBytes;
 }
 
-/// All data in storage order. From a pipe, the data is collected in steps before the array is
-/// allocated, so that a header that promises gigabytes costs no more than the bytes that arrived.
+/// Reads all data in storage order. Data from a pipe is collected in steps and the array allocated
+/// at the end, so that a header that announces gigabytes costs no more memory than bytes that
+/// arrived.
 Tensor load_stored(NpyReader& reader) {
   const NpyHeader& header = reader.header();
   const Index element = size_bytes(header.dtype);
@@ -64,9 +66,9 @@ Tensor load_stored(NpyReader& reader) {
   return tensor;
 }
 
-/// out[i * out_stride + r] = in[r * in_stride + i] for r < rows, i < columns, both at most kBlock.
-/// Whole blocks go through registers: with strides that are powers of two, their lines would evict
-/// each other from the cache.
+/// Sets out[i * out_stride + r] = in[r * in_stride + i] for r < rows, i < columns, both at most
+/// kBlock. Blocks of kBlock x kBlock are transposed in registers: if strides are powers of two, the
+/// cache lines of a block evict each other, so each should be read and written only once.
 template <typename T>
 void transpose_block(const T* in, Index in_stride, Index rows, T* out, Index out_stride,
                      Index columns) {
@@ -85,8 +87,9 @@ void transpose_block(const T* in, Index in_stride, Index rows, T* out, Index out
   }
 }
 
-/// A Fortran-order array seen as [first, middle..., last], without axes of extent 1. In the file
-/// the first axis has stride 1, and each index of the last axis is one contiguous row.
+/// A Fortran-order array with the axes [first, middle..., last], without axes of extent 1. In the
+/// file the first axis has stride 1, and the elements of each index of the last axis are
+/// contiguous: they are called a row.
 struct Transposition {
   std::vector<Index> shape;  // at least two axes
 
@@ -96,7 +99,7 @@ struct Transposition {
     return product;
   }
 
-  /// The element offset in C order of the index (0, m, 0), where m counts the middle axes in
+  /// The offset in C order of the element (0, m, 0), where m counts positions of the middle axes in
   /// storage order.
   Index middle_offset(Index m) const {
     Index offset = 0;
@@ -111,13 +114,13 @@ struct Transposition {
     return offset;
   }
 
-  /// Scatters rows [first_row, first_row + rows) of the storage into the C-order array.
+  /// Copies rows [first_row, first_row + rows) of the file to their places in the C-order array.
   template <typename T>
   void scatter(const T* slab, Index first_row, Index rows, T* out) const {
     const Index first = shape.front();
     const Index stride = row();
     const Index middles = stride / first;
-    const Index out_stride = middles * shape.back();  // stride of the first axis
+    const Index out_stride = middles * shape.back();  // stride of the first axis in C order
     for (Index m = 0; m < middles; ++m) {
       T* target = out + middle_offset(m) + first_row;
       const T* source = slab + m * first;

@@ -17,7 +17,7 @@
 namespace maskctl {
 namespace {
 
-constexpr Index kMaxHeader = 10000;  // as in numpy; eight dimensions need far less
+constexpr Index kMaxHeader = 10000;  // bytes, as in numpy; eight dimensions need far fewer
 
 Index read_length(std::span<const std::byte> bytes) {
   Index value = 0;
@@ -50,7 +50,7 @@ Index read_header_length(ByteSource& source) {
   return read_length(length_span);
 }
 
-/// Reads the dictionary; the source is then at the data.
+/// Reads the dictionary of the header; then the source is at the data.
 std::string read_dictionary(ByteSource& source) {
   if (const FileLook look = look_at(source); look.format != &kNpyFormat) {
     throw Error(Errc::kFormat,
@@ -104,7 +104,7 @@ void swap_bytes(std::span<std::byte> bytes, Index element_bytes) {
   }
 }
 
-/// Reports bytes after the data: a note, or an error if strict.
+/// Reports bytes after the data: as a note, or as an error if options.strict.
 void report_spare(const std::string& text, const ReadOptions& options,
                   std::vector<std::string>* notes) {
   if (options.strict) throw Error(Errc::kFormat, text);
@@ -123,7 +123,8 @@ NpyReader::NpyReader(ByteSource source, const ReadOptions& options, std::vector<
     header_ = read_header(*source_);
   } catch (const Error& error) {
     const std::string_view message = error.what();
-    if (error.code() == Errc::kIo || message.starts_with(name() + ":")) throw;  // already named
+    // These messages already have the name of the source.
+    if (error.code() == Errc::kIo || message.starts_with(name() + ":")) throw;
     throw error.within(name());
   }
   start_ = source_->position();

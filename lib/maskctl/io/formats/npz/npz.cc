@@ -16,7 +16,7 @@ namespace {
 
 constexpr std::string_view kSuffix = ".npy";
 
-/// Reads all of a pipe, in steps, so that nothing is allocated for bytes that did not arrive.
+/// Reads a pipe to its end. Memory grows in steps with the bytes that arrive.
 std::vector<std::byte> read_whole(ByteSource& source, Index max_bytes) {
   constexpr std::size_t kStep = std::size_t{1} << 20;
   std::vector<std::byte> bytes;
@@ -39,10 +39,10 @@ std::vector<std::byte> read_whole(ByteSource& source, Index max_bytes) {
 }  // namespace
 
 struct NpzArchive::Impl {
-  std::vector<std::byte> held;  // the bytes of a pipe; moving a vector keeps them in place
+  std::vector<std::byte> held;  // content of a pipe; `source` refers to it
   ByteSource source;
   std::vector<ZipMember> members;
-  std::vector<std::string> keys;  // keys of the members, in the same order
+  std::vector<std::string> keys;  // keys[i] is the key of members[i]
 
   Impl(ByteSource from, const ReadOptions& options) : source(std::move(from)) {
     if (!source.seekable()) {
@@ -78,7 +78,8 @@ struct NpzArchive::Impl {
                             keys.empty() ? "none" : printable_list(keys)));
   }
 
-  /// Opens a member and reads its header. Its declared size must be what the header needs.
+  /// Opens a member and reads its .npy header. The size that the archive declares must be exactly
+  /// what the header needs.
   NpyReader open(const std::string& key, const ReadOptions& options) const {
     const ZipMember& member = find(key);
     const std::string label = source.name() + ":" + printable(key);

@@ -1,4 +1,4 @@
-// The row of .npz.
+// The FileFormat of .npz.
 #include <fmt/format.h>
 
 #include "maskctl/base/printable.h"

@@ -19,14 +19,13 @@
 namespace maskctl {
 namespace {
 
-constexpr std::uint64_t kZip64Limit = 0x7FFFFFFF;  // zipfile uses 64 bits from 2 GiB on
+constexpr std::uint64_t kZip64Limit = 0x7FFFFFFF;  // from 2 GiB on, zipfile uses 64-bit fields
 constexpr std::uint64_t kCountLimit = 0xFFFF;
 constexpr std::uint64_t kDate = 0x21;  // 1980-01-01
 constexpr std::uint64_t kUtf8Name = 0x800;
-constexpr std::size_t kPolledBytes = std::size_t{256}
-                                     << 10;  // bytes between two looks for a stop request
+constexpr std::size_t kPolledBytes = std::size_t{256} << 10;  // bytes between two stop checks
 
-/// A record of little-endian fields.
+/// A zip record, built from little-endian fields.
 class Record {
  public:
   Record& u16(std::uint64_t value) { return put(value, 2); }
@@ -62,7 +61,8 @@ struct Entry {
   std::uint64_t version(bool zip64) const { return zip64 ? 45 : 20; }
 };
 
-/// Empty arrays have no buffer; zlib, which would start over for them, is not asked.
+/// Continues a CRC-32. Empty arrays have a null pointer, for which zlib would start a new checksum,
+/// so it is not called for them.
 std::uint64_t crc_of(std::uint64_t crc, std::span<const std::byte> bytes) {
   for (; !bytes.empty(); bytes = bytes.subspan(std::min(bytes.size(), kPolledBytes))) {
     throw_if_stopped();
@@ -132,11 +132,11 @@ void check_names(std::span<const ArrayStream> arrays) {
   }
 }
 
-/// Writes pieces as one raw deflate stream.
+/// Compresses pieces into one raw deflate stream.
 class Deflater {
  public:
   explicit Deflater(int level) {
-    constexpr int kRaw = -MAX_WBITS, kMemory = 8;  // as in Python's zipfile
+    constexpr int kRaw = -MAX_WBITS, kMemory = 8;  // the values of Python's zipfile
     if (deflateInit2(&stream_, level, Z_DEFLATED, kRaw, kMemory, Z_DEFAULT_STRATEGY) != Z_OK) {
       throw std::bad_alloc();
     }
@@ -175,7 +175,7 @@ class Deflater {
   std::vector<std::byte> out_;
 };
 
-/// Writes members one after another, then the directory.
+/// Writes members one after another, and at the end the directory.
 class ArchiveWriter {
  public:
   ArchiveWriter(const WriteBytes& write, int gzip) : write_(write), gzip_(gzip) {}
@@ -209,7 +209,7 @@ class ArchiveWriter {
     finish(entry);
   }
 
-  /// Copies a member of another archive, with its packed bytes unchanged.
+  /// Copies a member of another archive without decompressing it.
   void copy(const ByteSource& source, const ZipMember& member) {
     Entry entry;
     entry.name = member.name;

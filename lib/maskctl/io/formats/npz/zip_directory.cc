@@ -1,5 +1,5 @@
-// Zip: the end record, zip64, the central directory, and checks on where members lie.
-// Source: PKWARE APPNOTE 6.3.10, sections 4.3 to 4.5.
+// Parses the end record and the central directory of zip archives, also zip64, and checks
+// positions. Source: PKWARE APPNOTE 6.3.10, sections 4.3 to 4.5.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -28,7 +28,7 @@ constexpr Index kMaxDirectory = Index{64} << 20;
   throw Error(Errc::kFormat, fmt::format("{}: bad zip archive: {}", source.name(), why));
 }
 
-/// Little-endian fields of a record; reading past its end is an error.
+/// The little-endian fields of a record; throws when read past its end.
 class Fields {
  public:
   Fields(const ByteSource& source, std::span<const std::byte> bytes)
@@ -44,7 +44,7 @@ class Fields {
   }
   std::uint16_t u16(std::size_t offset) const { return static_cast<std::uint16_t>(at(offset, 2)); }
   std::uint32_t u32(std::size_t offset) const { return static_cast<std::uint32_t>(at(offset, 4)); }
-  /// A size or offset; a value that exceeds an Index exceeds every file.
+  /// A size or offset. One too large for an Index is refused, as no file is that large.
   Index u64(std::size_t offset) const {
     const std::uint64_t value = at(offset, 8);
     if (value > static_cast<std::uint64_t>(std::numeric_limits<Index>::max())) {
@@ -77,10 +77,11 @@ struct Directory {
   Index entries = 0;
   Index bytes = 0;
   Index offset = 0;
-  Index end = 0;  // where the records after the directory start
+  Index end = 0;  // offset of the records that follow the directory
 };
 
-/// Finds the end record, which is last in the file except for its own comment.
+/// The offset of the end record in `tail`, the last bytes of the file: only the archive's comment
+/// follows it.
 Index find_end(const ByteSource& source, std::span<const std::byte> tail) {
   const Fields fields(source, tail);
   for (auto at = static_cast<Index>(tail.size()) - kEndBytes; at >= 0; --at) {
@@ -91,7 +92,7 @@ Index find_end(const ByteSource& source, std::span<const std::byte> tail) {
   bad_zip(source, "no end of central directory (truncated, or not a zip)");
 }
 
-/// Replaces the directory by that of the zip64 record, if there is one.
+/// Takes the position of the directory from the zip64 record instead, if there is one.
 void read_end_64(const ByteSource& source, Index end_offset, Directory& directory) {
   if (end_offset < kLocatorBytes) return;
   const auto locator_bytes = read_exactly(source, end_offset - kLocatorBytes, kLocatorBytes);
@@ -127,7 +128,7 @@ Directory find_directory(const ByteSource& source) {
   return directory;
 }
 
-/// The zip64 extra field holds, in this order, those values whose 32-bit field is all ones.
+/// Reads the zip64 extra field: it has, in this order, the values whose 32-bit fields are all ones.
 void read_extra(const Fields& extra, ZipMember& member) {
   std::size_t at = 0;
   while (at + 4 <= extra.size()) {
@@ -145,7 +146,7 @@ void read_extra(const Fields& extra, ZipMember& member) {
   }
 }
 
-/// One entry of the central directory; returns its length.
+/// Reads one entry of the central directory and returns its length in bytes.
 std::size_t read_entry(const ByteSource& source, const Fields& fields, ZipMember& member) {
   if (fields.u32(0) != 0x02014B50) bad_zip(source, "directory entry without its signature");
   member.flags = fields.u16(8);
@@ -162,7 +163,8 @@ std::size_t read_entry(const ByteSource& source, const Fields& fields, ZipMember
   return kEntryBytes + name + extra + comment;
 }
 
-/// The local header is needed only for its own length.
+/// Computes where the data of a member begins. The local header before it is needed only for its
+/// length.
 void locate_data(const ByteSource& source, Index directory_offset, ZipMember& member) {
   const std::string label = printable(member.name);
   if (member.header_offset > directory_offset - kLocalBytes) {
@@ -180,7 +182,7 @@ void locate_data(const ByteSource& source, Index directory_offset, ZipMember& me
   }
 }
 
-/// Refuses overlapping members, which let a small archive unpack to petabytes.
+/// Refuses members that overlap: with them, a small archive could decompress to petabytes.
 void check_overlap(const ByteSource& source, const std::vector<ZipMember>& members) {
   std::vector<const ZipMember*> sorted;
   for (const ZipMember& member : members) sorted.push_back(&member);

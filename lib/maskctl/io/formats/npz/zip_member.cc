@@ -1,4 +1,4 @@
-// Unpacks one member of a zip archive as a stream.
+// Decompresses one member of a zip archive as a stream.
 #include <fmt/format.h>
 #include <zlib.h>
 
@@ -13,11 +13,11 @@ namespace maskctl {
 namespace {
 
 constexpr std::uint16_t kStored = 0;
-constexpr Index kMaxExpansion = 1032;  // the highest ratio that deflate allows
-constexpr std::size_t kChunk = std::size_t{1}
-                               << 18;  // still in the cache when its checksum is computed
+constexpr Index kMaxExpansion = 1032;  // the highest compression ratio of deflate
+constexpr std::size_t kChunk =
+    std::size_t{1} << 18;  // bytes per read, few enough to be in the cache for the checksum
 
-/// Where a member lies in its archive, and how much of it has been read.
+/// Reads the compressed bytes of a member one after another.
 class Packed {
  public:
   Packed(const ByteSource& source, const ZipMember& member)
@@ -36,7 +36,8 @@ class Packed {
   Index end_;
 };
 
-/// Counts and checks the bytes of a member; unpack() decides how they are unpacked.
+/// Counts the decompressed bytes of a member and verifies size and checksum. Subclasses implement
+/// unpack().
 class MemberStream : public ByteStream {
  public:
   MemberStream(const ZipMember& member, std::string label)
@@ -126,7 +127,8 @@ class InflateStream : public MemberStream {
   bool ended_ = false;
 };
 
-/// Checks before allocating whether these packed bytes can give that size.
+/// Checks, before anything is allocated, that the compressed bytes can decompress to the declared
+/// size.
 void check_sizes(const ZipMember& member, const std::string& label) {
   const bool possible = member.method == kStored
                             ? member.bytes == member.packed_bytes

@@ -39,7 +39,8 @@ void check(const PngImage& image) {
 
 std::vector<std::byte> png_bytes(const PngImage& image) {
   check(image);
-  // libpng's simplified interface returns errors as values, never by longjmp through our frames.
+  // libpng's simplified API returns errors as values; the full API would longjmp out of C++
+  // functions.
   png_image header{};
   header.version = PNG_IMAGE_VERSION;
   header.width = static_cast<png_uint_32>(image.width);

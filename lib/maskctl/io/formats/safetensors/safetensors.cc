@@ -18,7 +18,7 @@ namespace {
 
 using Json = nlohmann::json;
 
-constexpr Index kMostHeaderBytes = 100'000'000;  // as in the reference implementation
+constexpr Index kMostHeaderBytes = 100'000'000;  // the limit of the reference implementation
 constexpr std::size_t kMostAxes = 8;
 constexpr const char* kMetadata = "__metadata__";
 
@@ -28,7 +28,7 @@ struct Type {
   std::optional<DType> dtype;
 };
 
-/// Types that are known but cannot be read.
+/// Types that are recognised but cannot be read.
 constexpr Type kUnread[] = {{"F8_E5M2FNUZ", 1, {}}, {"F8_E4M3FNUZ", 1, {}}, {"C64", 8, {}}};
 
 std::optional<Type> find_type(std::string_view name) {
@@ -39,7 +39,7 @@ std::optional<Type> find_type(std::string_view name) {
   return std::nullopt;
 }
 
-/// "BOOL, U8, ...": the types that can be read.
+/// The names of the types that can be read: "BOOL, U8, ...".
 std::string readable_types() {
   std::vector<std::string_view> names;
   names.reserve(kElementTypes.size());
@@ -49,8 +49,8 @@ std::string readable_types() {
 
 [[noreturn]] void fail(const std::string& message) { throw Error(Errc::kFormat, message); }
 
-/// Receives the parse events of the header: an object of objects with strings and lists of whole
-/// numbers, and nothing else, so nesting never exceeds three levels.
+/// Builds the header from the events of a JSON parser. The only content allowed is an object whose
+/// values are objects of strings and lists of whole numbers, so there are at most three levels.
 class HeaderReader : public Json::json_sax_t {
  public:
   explicit HeaderReader(SafetensorsHeader& out) : out_(out) {}
@@ -160,7 +160,7 @@ void check_size(const SafetensorsEntry& entry) {
                    bytes ? fmt::format("{}", *bytes) : "too many", entry.begin, entry.end));
 }
 
-/// Tensors must lie one after another: nothing shared, nothing hidden between them.
+/// Checks that the data of the tensors is contiguous: no overlap and no gaps.
 void check_layout(SafetensorsHeader& header) {
   for (const SafetensorsEntry& entry : header.entries) check_size(entry);
   std::ranges::stable_sort(header.entries, {}, [](const SafetensorsEntry& entry) {
@@ -178,7 +178,7 @@ void check_layout(SafetensorsHeader& header) {
   }
 }
 
-/// Reads the header's text; memory grows with the bytes that arrive.
+/// Reads the text of the header. Memory grows only with the bytes that arrive.
 std::string read_text(ByteSource& source, Index length) {
   constexpr Index kStep = Index{1} << 20;
   std::string text;

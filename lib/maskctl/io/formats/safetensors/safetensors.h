@@ -1,4 +1,4 @@
-// The safetensors format: a JSON header and raw little-endian data.
+// The safetensors format: a JSON header followed by raw little-endian data.
 #pragma once
 
 #include <memory>
@@ -17,11 +17,11 @@
 
 namespace maskctl {
 
-/// One tensor as described by the header. Offsets are relative to the data.
+/// One tensor of the header. Offsets are relative to the start of the data.
 struct SafetensorsEntry {
   std::string name;
   std::string dtype_name;      // "BOOL", "F8_E4M3", ...
-  std::optional<DType> dtype;  // null for types that cannot be read
+  std::optional<DType> dtype;  // nothing for types that cannot be read
   std::vector<Index> shape;
   Index begin = 0;
   Index end = 0;
@@ -34,11 +34,10 @@ struct SafetensorsHeader {
   Index data_bytes = 0;
 };
 
-/// Reads the header at the position of `source`, which is then at the data. Errors start with the
-/// name of the source: kLimit for a header over 100 MB or options.max_bytes (before it is
-/// allocated); kFormat for anything but one JSON object of tensors and strings, for duplicate
-/// names, sizes that do not fit the shape, and data that overlaps, leaves holes or does not have
-/// the length of the file.
+/// Reads the header at the position of `source`, which is at the data afterwards. Errors start with
+/// the name of the source. kLimit: the header exceeds 100 MB or options.max_bytes (it is not
+/// allocated). kFormat: it is not one JSON object of tensors and strings, has duplicate names or
+/// sizes that do not fit the shapes, or the data overlaps, has gaps or is not as long as the file.
 SafetensorsHeader read_safetensors_header(ByteSource& source, const ReadOptions& options = {});
 
 /// The tensors of a safetensors file or pipe.
@@ -47,17 +46,17 @@ class SafetensorsFile {
   explicit SafetensorsFile(ByteSource source, const ReadOptions& options = {});
 
   const std::string& name() const { return name_; }
-  /// In the order of their data.
+  /// The names of the tensors, in the order of their data.
   const std::vector<std::string>& keys() const { return keys_; }
   bool contains(const std::string& key) const;
   const SafetensorsHeader& header() const { return header_; }
 
-  /// Opens a tensor; reads nothing yet. A pipe is read forward: tensors must be opened in the order
-  /// of their data, each read before the next, and only the last reader works. Throws
-  /// Error(kInvalidArgument) for an unknown key (the keys are listed) or one that a pipe has
+  /// Opens a tensor without reading data. In a pipe, tensors must be opened in the order of their
+  /// data, and each must be read before the next is opened: that ends the previous reader. Throws
+  /// Error(kInvalidArgument) for an unknown key (listing all keys) or one that a pipe has already
   /// passed, Error(kUnsupported) for a dtype that cannot be read.
   std::shared_ptr<NpyReader> open(const std::string& key);
-  /// Reads the whole tensor. Throws Error(kLimit) before allocating more than options.max_bytes.
+  /// Reads a whole tensor. Throws Error(kLimit) before it allocates more than options.max_bytes.
   Tensor read(const std::string& key, const ReadOptions& options = {});
 
  private:
@@ -69,10 +68,10 @@ class SafetensorsFile {
   std::vector<std::string> keys_;
 };
 
-/// The length, JSON and padding (blanks to a multiple of 8) for these tensors, without blanks
-/// between tokens, as the reference implementation writes it. The tensors of `kept` come first,
-/// their data at the front, and its metadata stays. Throws Error(kInvalidArgument) for duplicate,
-/// empty and reserved names.
+/// The header for these tensors as the reference implementation writes it: its length, JSON without
+/// blanks between tokens, and blanks up to a multiple of 8. The tensors of `kept` come first, with
+/// their data first; its metadata is kept. Throws Error(kInvalidArgument) for names that are
+/// duplicate, empty or reserved.
 std::vector<std::byte> safetensors_header_bytes(std::span<const ArraySpec> tensors,
                                                 const SafetensorsHeader& kept = {});
 

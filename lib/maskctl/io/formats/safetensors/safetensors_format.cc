@@ -1,4 +1,4 @@
-// The row of safetensors.
+// The FileFormat of safetensors.
 #include <algorithm>
 
 #include "maskctl/base/printable.h"
@@ -37,7 +37,8 @@ class SafetensorsContainer final : public Container {
   SafetensorsFile file_;
 };
 
-/// Writes the header and what an old file keeps, then the data of the new tensors as it comes.
+/// Writes a file: the header and the tensors kept from an old file, then the data of the new
+/// tensors as it comes.
 class NewFile {
  public:
   NewFile(const std::string& path, std::span<const ArraySpec> tensors, const WriteOptions& options)
@@ -57,7 +58,7 @@ class NewFile {
   void commit() { sink_->commit(); }
 
  private:
-  /// The header of the old file without the tensors that are replaced.
+  /// The header of the old file without the tensors that new ones replace.
   SafetensorsHeader kept_of(const std::string& path, std::span<const ArraySpec> tensors,
                             const WriteOptions& options) {
     SafetensorsHeader kept = read_safetensors_header(*old_);
@@ -71,7 +72,7 @@ class NewFile {
     return kept;
   }
 
-  std::unique_ptr<ReplaceLock> lock_;  // when appending
+  std::unique_ptr<ReplaceLock> lock_;  // null unless appending
   std::optional<ByteSource> old_;
   std::optional<ByteSink> sink_;
 };
@@ -99,7 +100,7 @@ void write_safetensors_file(const std::string& path, std::span<const ArrayStream
   file.commit();
 }
 
-/// A little-endian header length below 100 MB, then JSON.
+/// Recognises a header: a little-endian length below 4 GiB, then a '{'.
 bool is_safetensors(ByteSource& source) {
   const auto head = peek_text(source, 9);
   return head.size() == 9 && head[8] == '{' && head.substr(4, 4) == "\0\0\0\0"sv;

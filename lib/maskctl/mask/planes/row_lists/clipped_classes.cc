@@ -10,9 +10,9 @@
 namespace maskctl {
 namespace {
 
-constexpr Index kMostPairs = Index{1} << 22;  // pairs of classes that a table may number
+constexpr Index kMostPairs = Index{1} << 22;  // pairs of classes in a table, at most
 
-/// The list that each key is in; nothing when a key is in two lists.
+/// For each key, the list that contains it, or -1. Nothing when some key is in two lists.
 std::optional<std::vector<std::int32_t>> lists_by_key(const RowLists::Lists& lists, Index keys) {
   auto out = filled_vector(static_cast<std::size_t>(keys), std::int32_t{-1});
   for (std::size_t list = 0; list + 1 < lists.offsets.size(); ++list) {
@@ -38,7 +38,7 @@ std::int32_t count_of(const RowLists& plane) {
   return static_cast<std::int32_t>(plane.lists().offsets.size()) - 1;
 }
 
-/// Calls f(class, run of keys of that class), in ascending order of keys.
+/// Calls f(class, run) for each run of neighbouring keys of the same class, in ascending order.
 template <typename F>
 void each_run(std::span<const std::int32_t> classes, F&& f) {
   const auto size = static_cast<std::int32_t>(classes.size());
@@ -51,11 +51,12 @@ void each_run(std::span<const std::int32_t> classes, F&& f) {
   }
 }
 
-/// A plane with the classes of keys as its lists and ref_of(row) for each of the `queries` rows.
+/// A plane whose rows share lists of keys, one list for each class. ref_of(row) says which list a
+/// row sees, and the range to which it is clipped.
 template <typename F>
 PlanePtr plane_of(Index queries, std::span<const std::int32_t> k, std::int32_t count,
                   const F& ref_of) {
-  const auto none = static_cast<std::size_t>(count);  // an extra list without keys
+  const auto none = static_cast<std::size_t>(count);  // number of an extra list without keys
   std::vector<Index> offsets(none + 2);
   each_run(k, [&](std::size_t id, Run) { ++offsets[id + 1]; });
   std::partial_sum(offsets.begin(), offsets.end(), offsets.begin());
@@ -67,7 +68,8 @@ PlanePtr plane_of(Index queries, std::span<const std::int32_t> k, std::int32_t c
   return row_lists(std::ssize(k), std::move(runs), std::move(offsets), std::move(refs));
 }
 
-/// A row that sees class `id` (of `count`; -1 for none) inside a clip.
+/// The row that sees the keys of class `id` inside a clip; -1 means no keys. There are `count`
+/// classes.
 RowRef ref_of_class(std::int32_t id, std::int32_t count, const Run& clip) {
   return {static_cast<std::uint32_t>(id < 0 ? count : id), clip.begin, clip.end};
 }
@@ -77,7 +79,7 @@ Run common(const Run& a, const Run& b) {
   return {begin, std::max(begin, std::min(a.end, b.end))};
 }
 
-/// Numbers the pairs of classes that keys have, in order of first appearance.
+/// Numbers the pairs (class in plane a, class in plane b) that keys have, by first appearance.
 class PairNumbers {
  public:
   PairNumbers(std::int32_t a, std::int32_t b) : width_(b) {
@@ -89,7 +91,7 @@ class PairNumbers {
     if (number < 0) number = count_++;
     return number;
   }
-  /// -1 for a pair that no key has.
+  /// The number of a pair; -1 if no key has it.
   std::int32_t find(std::int32_t a, std::int32_t b) const {
     return a < 0 || b < 0 ? -1 : table_[index(a, b)];
   }

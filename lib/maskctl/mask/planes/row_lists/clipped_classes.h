@@ -1,5 +1,5 @@
-// Planes whose rows are clips of disjoint lists of keys: documents whose ids recur, dilation, and
-// both of these under a causal or window rule.
+// Planes in which each row sees one class of keys, clipped to a range: documents whose ids recur,
+// dilation, and both of these under a causal or window rule.
 #pragma once
 
 #include <cstdint>
@@ -20,15 +20,15 @@ struct ClippedClasses {
   std::int32_t count = 0;
 };
 
-/// The clipped classes of a plane, in O(queries + keys). Nothing for planes that have no such form,
-/// and for lists that share keys.
+/// The classes and clips of a plane, in O(queries + keys). Nothing for planes that do not have this
+/// form: each row must see one list of keys, and no key may be in two lists.
 std::optional<ClippedClasses> clipped_classes(const Plane& plane);
 
 bool has_clipped_classes(const Plane& plane);
 
-/// Clipped classes that borrow the rows that the plane stores: query i sees key j where k[j] ==
+/// The same form, as a view of the rows that the plane stores: query i sees key j where k[j] ==
 /// rows[i].list and rows[i].begin <= j < rows[i].end. Lists are 0 .. count - 1; some may have no
-/// keys. Valid as long as the plane; can be moved, not copied.
+/// keys. Valid as long as the plane. Can be moved, not copied.
 struct ClippedRows {
   ClippedRows() = default;
   ClippedRows(ClippedRows&&) = default;
@@ -37,27 +37,28 @@ struct ClippedRows {
   std::span<const RowRef> rows;
   std::span<const std::int32_t> k;
   std::int32_t count = 0;
-  // Storage that `rows` points to when the plane consists of bands.
+  // Memory for `rows` and `k` when they must be computed, because the plane is made of bands.
   std::vector<RowRef> made_rows;
   std::vector<std::int32_t> made_k;
 };
 
-/// O(queries + keys). Works for clipped classes, and for bands with at most one run per row, which
-/// are a single class.
+/// The rows of a plane in this form, in O(queries + keys). Works for planes with clipped classes,
+/// and for bands with at most one run per row, which form a single class.
 std::optional<ClippedRows> clipped_rows(const Plane& plane);
 
-/// Converts back to a plane of shared lists.
+/// Makes a plane with the cells that `classes` describes: it stores the keys of each class once, as
+/// a list that its queries share.
 PlanePtr plane_of(const ClippedClasses& classes);
-/// plane_of() with one clip for all queries.
+/// plane_of() with the same clip for all queries.
 PlanePtr plane_of(std::span<const std::int32_t> q, std::span<const std::int32_t> k,
                   std::int32_t count, Run clip);
 
-/// True for the same plane and for planes with the same shared lists and rows. Such planes have
-/// equal cells; planes with equal cells need not be such. O(queries + runs).
+/// True for the same plane, and for planes that store the same lists and rows, whose cells are then
+/// equal. Planes stored differently can have equal cells too. O(queries + runs).
 bool same_representation(const Plane& a, const Plane& b);
 
-/// The intersection of two planes of equal shape in O(queries + keys). Null for planes that have no
-/// such form, for lists that share keys, and when there are too many pairs of classes to number.
+/// The intersection of two planes of equal shape, in O(queries + keys). Null for planes that do not
+/// have this form, and when there are too many pairs of classes.
 PlanePtr intersect_classes(const Plane& a, const Plane& b);
 
 }  // namespace maskctl

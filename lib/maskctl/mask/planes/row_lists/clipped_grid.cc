@@ -10,7 +10,7 @@ namespace {
 
 constexpr Index kMostBlocks = Index{1} << 24;
 
-/// The largest block size such that the list changes only at multiples of it.
+/// The largest block size in queries: the list that a row uses changes only at multiples of it.
 Index rows_of_block(std::span<const RowRef> refs) {
   Index size = 0;
   for (std::size_t row = 1; row < refs.size() && size != 1; ++row) {
@@ -19,8 +19,8 @@ Index rows_of_block(std::span<const RowRef> refs) {
   return size == 0 ? std::ssize(refs) : size;
 }
 
-/// The largest block size such that both ends of every run are multiples of it; the last key ends a
-/// block too.
+/// The largest block size in keys: runs begin and end only at multiples of it, or after the last
+/// key.
 Index keys_of_block(std::span<const Run> runs, Index keys) {
   Index size = 0;
   for (const Run& run : runs) {

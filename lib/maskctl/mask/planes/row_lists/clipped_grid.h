@@ -1,5 +1,5 @@
-// Planes whose rows are clips of the rows of a block grid: block maps alone and under a causal or
-// window rule.
+// Planes whose rows are clipped rows of a block grid: block maps, alone or under a causal or window
+// rule.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,7 @@
 namespace maskctl {
 
 /// Query i sees key j where map[i / q_size * columns + j / k_size] is 1 and clip[i].begin <= j <
-/// clip[i].end. Blocks are as large as the shared lists of keys allow.
+/// clip[i].end. The blocks are the largest for which this holds.
 struct ClippedGrid {
   Index q_size = 0, k_size = 0;
   Index rows = 0, columns = 0;
@@ -19,8 +19,8 @@ struct ClippedGrid {
   std::vector<Run> clip;
 };
 
-/// O(queries + runs + blocks). Nothing for planes that are not stored as shared lists, and for
-/// grids of more than 2^24 blocks.
+/// The grid and clips of a plane, in O(queries + runs + blocks). Nothing for planes that are not
+/// stored as shared lists, and for grids of more than 2^24 blocks.
 std::optional<ClippedGrid> clipped_grid(const Plane& plane);
 
 }  // namespace maskctl

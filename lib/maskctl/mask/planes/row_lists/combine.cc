@@ -1,5 +1,4 @@
-// The algebra of planes: each pair of tiers is combined in the cheapest way it allows, and all
-// others row by row.
+// Combines planes: each pair of tiers in the cheapest way possible, everything else row by row.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -17,13 +16,15 @@
 namespace maskctl {
 namespace {
 
-constexpr Index kReadRuns = Index{1} << 22;  // cheap enough to read in any case
-// The rows of both operands that are buffered at once: at most, in the first block, and how many
-// runs and words may be buffered before the blocks get smaller.
+// If there is no shortcut, stored operands of so few runs are always read, to store the result.
+constexpr Index kReadRuns = Index{1} << 22;
+// Rows of both operands are buffered in blocks of 1 to kBlockRows rows, kFirstBlockRows at first.
+// After a block of more than kBlockSize / 2 runs and 64-bit words the next one has half as many
+// rows, else twice as many.
 constexpr Index kBlockRows = 128, kFirstBlockRows = 8;
 constexpr std::size_t kBlockSize = std::size_t{1} << 17;
 
-/// A buffer for a few rows of a plane.
+/// Buffers a few rows of a plane.
 class RowBlock {
  public:
   void read(const Plane& plane, Range q) {
@@ -42,9 +43,10 @@ class RowBlock {
     });
     next_ = 0;
   }
-  /// Runs and words that are buffered.
+  /// The number of runs and words in the buffer.
   std::size_t size() const { return runs_.size() + words_.size(); }
-  /// The keys of `row` and the end of the equal rows that follow; call with ascending rows.
+  /// The keys of `row`; lowers `end` to the end of the range of rows equal to it. Call it with
+  /// ascending rows.
   Keys at(Index row, Index& end) {
     while (entries_[next_].rows.end <= row) ++next_;
     const Entry& entry = entries_[next_];
@@ -65,7 +67,7 @@ class RowBlock {
   std::size_t next_ = 0;
 };
 
-/// One row of a op b; holds its result until the next call.
+/// Computes one row of a op b; the result is valid until the next call.
 class RowOp {
  public:
   RowOp(Op op, Index keys) : op_(op), stride_(static_cast<std::size_t>(words_for(keys))) {}
@@ -121,7 +123,8 @@ class Combined final : public Plane {
       }
     }
   }
-  /// Uses the count of the intersection where that has a closed form.
+  /// Uses the count of the intersection if that has a closed form: |a or b| = |a| + |b| - |a and
+  /// b|.
   Index count(Range q, Range k) const override {
     const PlanePtr both = q.size() == queries() ? combine_lists(Op::kAnd, a_, b_) : nullptr;
     if (!both) return Plane::count(q, k);
@@ -148,7 +151,7 @@ class Combined final : public Plane {
   PlanePtr a_, b_;
 };
 
-/// Open where the base is closed.
+/// A plane that is open where its base is closed.
 class Complement final : public Plane {
  public:
   explicit Complement(PlanePtr base)
@@ -188,13 +191,13 @@ PlanePtr combine_bits(Op op, const BitRows& a, const BitRows& b) {
   return std::make_shared<BitRows>(a.queries(), a.keys(), std::move(out));
 }
 
-/// The rows of one part of a stack, from the stack itself or from another plane.
+/// The rows of part i of a stack, from the stack itself or from a plane of the same extents.
 PlanePtr rows_of_part(const PlanePtr& plane, const Stack& stack, std::size_t i) {
   if (const auto* own = as<Stack>(plane)) return own->parts()[i];
   return plane->sliced(stack.rows_of(i), {0, plane->keys()});
 }
 
-/// Combines part by part when one side is a stack and the other is cheap to cut. Null otherwise.
+/// Combines part by part if one operand is a stack and the other is cheap to slice. Null otherwise.
 PlanePtr combine_stack(Op op, const PlanePtr& a, const PlanePtr& b, Index budget_runs) {
   const auto* stack_a = as<Stack>(a);
   const auto* stack_b = as<Stack>(b);
@@ -211,7 +214,8 @@ PlanePtr combine_stack(Op op, const PlanePtr& a, const PlanePtr& b, Index budget
   return stacked(stack->part_rows(), std::move(parts));
 }
 
-/// True when rows of shared lists have too many runs to be read.
+/// Estimates from a sample of rows whether all rows of a plane together have more than `most` runs.
+/// False for planes that do not store rows.
 bool has_too_many_runs(const Plane& plane, Index most) {
   if (!plane.has_row_index()) return false;
   constexpr Index kRowsAsked = 256;
@@ -223,7 +227,8 @@ bool has_too_many_runs(const Plane& plane, Index most) {
   return runs > most / step;
 }
 
-/// Whether all cells are open (true) or closed (false); nothing unless the bands show it at once.
+/// True if the plane is full, false if it is empty; nothing for all others, and for planes that are
+/// not stored as bands.
 std::optional<bool> constant_of(const PlanePtr& plane) {
   const auto* bands = as<BandsPlane>(plane);
   if (!bands) return std::nullopt;
@@ -234,7 +239,7 @@ std::optional<bool> constant_of(const PlanePtr& plane) {
   return is_full ? std::optional(true) : std::nullopt;
 }
 
-/// The plane that is the result unchanged, because the other is full or empty; null if neither is.
+/// If one operand is full or empty and the result is one of the operands, returns that; else null.
 PlanePtr combine_constant(Op op, const PlanePtr& a, const PlanePtr& b) {
   const std::optional<bool> all_a = constant_of(a), all_b = constant_of(b);
   switch (op) {
@@ -253,7 +258,7 @@ PlanePtr combine_constant(Op op, const PlanePtr& a, const PlanePtr& b) {
   return all_a == false || all_b == false ? a : nullptr;
 }
 
-/// Uses a shortcut for the two tiers if there is one. Null when there is none.
+/// Combines two planes with a shortcut for their tiers; null if there is none.
 PlanePtr combine_tiers(Op op, const PlanePtr& a, const PlanePtr& b, Index budget_runs) {
   if (PlanePtr plane = combine_constant(op, a, b)) return plane;
   const auto* bands_a = as<BandsPlane>(a);

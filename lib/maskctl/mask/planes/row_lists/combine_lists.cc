@@ -1,4 +1,4 @@
-// The algebra of rows of shared lists.
+// Combines planes whose rows are clips of shared lists.
 #include "maskctl/mask/planes/row_lists/combine_lists.h"
 
 #include <algorithm>
@@ -11,8 +11,8 @@
 namespace maskctl {
 namespace {
 
-/// Intersects shared lists with rows of one interval each, which only moves the clips. Null
-/// otherwise.
+/// Intersects shared lists with a plane whose rows have at most one run each: only the clips
+/// change. Null for other planes.
 PlanePtr clip_lists(const PlanePtr& a, const PlanePtr& b) {
   const auto* lists = as<RowLists>(a);
   const auto* limits = as<BandsPlane>(b);
@@ -20,7 +20,7 @@ PlanePtr clip_lists(const PlanePtr& a, const PlanePtr& b) {
   return lists->clipped(*limits);
 }
 
-/// a op b of two intervals, if the result is one interval.
+/// a op b of two intervals, if the result is one interval. Nothing otherwise.
 std::optional<Run> combine_intervals(Op op, const Run& a, const Run& b) {
   const bool apart = a.end < b.begin || b.end < a.begin;  // neither overlap nor touch
   switch (op) {
@@ -41,7 +41,7 @@ std::optional<Run> combine_intervals(Op op, const Run& a, const Run& b) {
   }
 }
 
-/// One row of a op b, if the result is one clip of one list.
+/// One row of a op b, if the result is one clip of one list. Nothing otherwise.
 std::optional<RowRef> combine_rows(Op op, const RowRef& a, const RowRef& b) {
   const bool no_a = a.begin >= a.end, no_b = b.begin >= b.end;
   if (no_a || no_b) {
@@ -54,8 +54,8 @@ std::optional<RowRef> combine_rows(Op op, const RowRef& a, const RowRef& b) {
   return keys->begin < keys->end ? RowRef{a.list, keys->begin, keys->end} : RowRef{a.list, 0, 0};
 }
 
-/// Combines planes whose rows are clips of the same lists. Null for others, and when a row would
-/// need two clips.
+/// Combines planes that are clips of the same lists. Null for other planes, and when a row of the
+/// result would need two clips.
 PlanePtr combine_clips(Op op, const PlanePtr& a, const PlanePtr& b) {
   const auto* in_a = as<RowLists>(a);
   const auto* in_b = as<RowLists>(b);
@@ -70,15 +70,15 @@ PlanePtr combine_clips(Op op, const PlanePtr& a, const PlanePtr& b) {
   return in_a->with_rows(std::move(refs));
 }
 
-/// The intersection of two planes, one of which clips shared lists, if it has a closed form. Null
-/// otherwise.
+/// The intersection of two planes, one of them stored as shared lists, if it has a closed form.
+/// Null otherwise.
 PlanePtr clipped_both(const PlanePtr& a, const PlanePtr& b) {
   if (PlanePtr plane = clip_lists(a, b)) return plane;
   if (PlanePtr plane = clip_lists(b, a)) return plane;
   return intersect_classes(*a, *b);
 }
 
-/// Converts shared lists to slabs, if few bands suffice: far fewer than there are rows, since
+/// Converts shared lists to bands if there are at least eight times as many rows as bands;
 /// otherwise reading row by row is as fast. Null otherwise.
 PlanePtr few_bands(const RowLists& plane) {
   constexpr Index kRowsPerBand = 8;
@@ -99,7 +99,8 @@ PlanePtr few_bands(const RowLists& plane) {
   return left < 0 ? nullptr : bands(plane.queries(), plane.keys(), slabs);
 }
 
-/// Combines bands with shared lists that few bands can replace. Null for others.
+/// Combines a plane of bands with shared lists that can be replaced by few bands. Null for other
+/// planes.
 PlanePtr combine_few(Op op, const PlanePtr& a, const PlanePtr& b) {
   const auto* lists = as<RowLists>(as<BandsPlane>(a) ? b : a);
   if (!lists || !(as<BandsPlane>(a) || as<BandsPlane>(b))) return nullptr;
@@ -118,7 +119,8 @@ PlanePtr combine_lists(Op op, const PlanePtr& a, const PlanePtr& b) {
   if (op == Op::kAnd) {
     if (PlanePtr plane = clipped_both(a, b)) return plane;
   }
-  if (op == Op::kSub && as<BandsPlane>(b)) {  // the rest of a row may be one interval
+  // If each row of b leaves one interval open, removing b only changes the clips.
+  if (op == Op::kSub && as<BandsPlane>(b)) {
     if (PlanePtr plane = clip_lists(a, complement(b))) return plane;
   }
   return combine_few(op, a, b);

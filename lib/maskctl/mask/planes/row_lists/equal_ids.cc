@@ -1,4 +1,4 @@
-// Documents and token types: queries see the keys of equal id.
+// The rule of documents and token types: queries see the keys that have their id.
 #include <algorithm>
 #include <limits>
 #include <numeric>
@@ -14,10 +14,10 @@ namespace maskctl {
 namespace {
 
 constexpr std::size_t kBandRuns = std::size_t{1}
-                                  << 16;   // above this, bands cost more than run lists
-constexpr std::size_t kBandsOfASlab = 16;  // more would split quadratically under a diagonal
+                                  << 16;   // with more runs, bands cost more than run lists
+constexpr std::size_t kBandsOfASlab = 16;  // few: a diagonal cuts n bands into O(n^2)
 
-/// The ids of one side, and the id that is closed there.
+/// The ids of queries or of keys, and the id, if any, whose tokens are closed on that side.
 struct Ids {
   std::span<const std::int32_t> ids;
   std::optional<std::int32_t> closed;
@@ -29,7 +29,7 @@ struct Ids {
   }
 };
 
-/// True when the ids have few enough runs of equal neighbours for bands.
+/// True when there are so few runs of equal neighbouring ids that bands are cheaper than run lists.
 bool has_few_runs(const Ids& side) {
   std::size_t runs = 1;
   for (std::size_t i = 1; i < side.ids.size() && runs <= kBandRuns; ++i) {
@@ -57,13 +57,13 @@ std::vector<IdRun> runs_of(const Ids& side) {
   return runs;
 }
 
-/// Numbers the ids of keys 0, 1, ... in order of first appearance. Ids in a range not much wider
-/// than their number index a table; others are hashed.
+/// Numbers the ids of keys 0, 1, ... in order of first appearance. Looks ids up in a table if their
+/// range is not much larger than their number, else in a hash map.
 class IdNumbers {
  public:
   static constexpr std::int32_t kNone = -1;
 
-  /// `each_id` calls its argument with every id that is not closed; at most `count` of them.
+  /// each_id(f) must call f with every id that is not closed, `count` times at most.
   template <typename EachId>
   IdNumbers(std::size_t count, EachId&& each_id) {
     std::int32_t low = std::numeric_limits<std::int32_t>::max();
@@ -81,7 +81,7 @@ class IdNumbers {
     each_id([&](std::int32_t id) { add(id); });
   }
   std::int32_t count() const { return count_; }
-  /// kNone for an id that no key has.
+  /// The number of an id; kNone if no key has it.
   std::int32_t operator[](std::int32_t id) const {
     if (table_.empty()) {
       const auto at = hashed_.find(id);
@@ -114,7 +114,7 @@ struct KeyLists {
   }
 };
 
-/// The runs of keys for each number, one list after another.
+/// For each number, the list of runs of keys that have it.
 KeyLists lists_of(std::span<const IdRun> k_runs, const IdNumbers& numbers) {
   KeyLists lists;
   lists.offsets.assign(static_cast<std::size_t>(numbers.count()) + 1, 0);
@@ -129,7 +129,7 @@ KeyLists lists_of(std::span<const IdRun> k_runs, const IdNumbers& numbers) {
   return lists;
 }
 
-/// The plane as slabs with constant bands; null when bands are not the cheaper form.
+/// The plane as slabs of constant bands; null when run lists are the cheaper form.
 PlanePtr as_bands(const Ids& q, const Ids& k) {
   if (!has_few_runs(q) || !has_few_runs(k)) return nullptr;
   const auto k_runs = runs_of(k);

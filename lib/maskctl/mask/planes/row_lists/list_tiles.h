@@ -1,4 +1,4 @@
-// Which tiles the shared run lists touch and fill; private to the mask layer.
+// Which tiles each shared run list touches and fills; private to the mask layer.
 #pragma once
 
 #include <cstdint>
@@ -12,8 +12,9 @@
 
 namespace maskctl {
 
-/// One bit per tile of `key_tile` keys for each list: touched, and filled. Only lists with more
-/// runs than such a bit row has words are stored; shorter ones are read directly.
+/// For each list, two bits per tile of `key_tile` keys: whether the list has any key of the tile
+/// (touched), and whether it has all of them (filled). Stored only for lists with more runs than
+/// words in a row of such bits; those of shorter lists are computed on demand.
 class ListTiles {
  public:
   ListTiles(const RowLists::Lists& lists, Index keys, Index key_tile)
@@ -38,7 +39,7 @@ class ListTiles {
   struct Bits {
     std::span<const std::uint64_t> touched, filled;
   };
-  /// The result is valid until `scratch` changes.
+  /// The bits of a list; valid until `scratch` changes.
   Bits of(std::uint32_t list, std::vector<std::uint64_t>& scratch) const {
     std::span<const std::uint64_t> both;
     if (places_[list] == kShort) {
@@ -56,9 +57,9 @@ class ListTiles {
                               bits_.size() * sizeof(std::uint64_t));
   }
 
-  /// The result of make() for rows that see all keys of these lists, cached for the next tile row,
-  /// which mostly uses the same lists. Null when the previous call had other lists: a combination
-  /// is cached only from its second use on.
+  /// The result of make(), which computes the tiles of rows that see all keys of these lists. It is
+  /// cached, because the next tile row mostly uses the same lists, but only from the second call
+  /// in a row with the same lists on: the first returns null.
   using Tiles = std::shared_ptr<const std::vector<TileRun>>;
   template <typename Make>
   Tiles together(std::vector<std::uint32_t> lists, const Make& make) const {
@@ -90,7 +91,7 @@ class ListTiles {
   std::vector<std::size_t> places_;
   std::vector<std::uint64_t> bits_;
   mutable std::mutex mutex_;
-  mutable std::vector<std::uint32_t> last_lists_;  // lists of the last call
+  mutable std::vector<std::uint32_t> last_lists_;  // of the last call
   mutable Tiles last_tiles_;                       // null until the second call with these lists
 };
 

@@ -1,4 +1,5 @@
-// Counts open keys of shared run lists in many intervals, walking each list once for all its rows.
+// Counts the open keys of clipped run lists in many intervals, in one pass over each list for all
+// rows that use it.
 #include <algorithm>
 
 #include "maskctl/base/work_scope.h"
@@ -16,7 +17,7 @@ std::uint32_t RowLists::Lists::keys_below(std::uint32_t number, std::size_t run,
 
 namespace {
 
-/// The first run at or after `from` that ends behind `key`.
+/// The first run at or after `from` that ends after `key`.
 std::size_t first_behind(std::span<const Run> runs, std::size_t from, Index key) {
   return gallop(runs, from, [&](const Run& run) { return run.end <= key; });
 }
@@ -33,8 +34,8 @@ Index RowLists::Lists::keys_in(std::uint32_t number, Index begin, Index end) con
 
 namespace {
 
-/// The number of open keys of a list below a key. Keys mostly ascend in small steps, so each search
-/// starts where the last one ended.
+/// The number of open keys of a list below a given key. Keys mostly ascend in small steps, so each
+/// search starts where the last one ended.
 class KeysBelow {
  public:
   std::uint32_t operator()(const RowLists::Lists& lists, std::uint32_t list, Index key) {
@@ -50,8 +51,8 @@ class KeysBelow {
   std::size_t run_ = 0;
 };
 
-/// The open keys of one list in the intervals between edges, times the number of rows that see
-/// them.
+/// For each interval between two edges, adds to `out` the number of open keys of a list in it,
+/// times the number of rows that see them.
 class ListCounts {
  public:
   ListCounts(const RowLists::Lists& lists, std::span<const Index> edges, std::span<Index> out)
@@ -83,7 +84,7 @@ class ListCounts {
     }
   }
 
-  /// Call after the last group of the list.
+  /// Must be called after the last group of each list.
   void finish(std::uint32_t list) {
     std::vector<Step>& steps = begins_;
     steps.insert(steps.end(), ends_.begin(), ends_.end());
@@ -98,14 +99,14 @@ class ListCounts {
   }
 
  private:
-  /// `rows` more rows see whole intervals from `interval` on.
+  /// From `interval` on, `rows` more rows see the intervals whole (fewer, if negative).
   struct Step {
     std::size_t interval;
     Index rows;
   };
 
-  /// Adds `rows` at an interval, to the last step if that is at the same one: the clips of a list
-  /// mostly ascend, so neighbours usually begin and end in the same intervals, and steps stay few.
+  /// Adds `rows` at an interval. The clips of a list mostly ascend, so the last step is often at
+  /// the same interval and is increased instead of adding one.
   static void step(std::vector<Step>& steps, std::size_t interval, Index rows) {
     if (!steps.empty() && steps.back().interval == interval) {
       steps.back().rows += rows;
@@ -116,7 +117,7 @@ class ListCounts {
 
   void add_whole(std::uint32_t list, Index rows, std::size_t first, std::size_t last) {
     const std::span<const Run> runs = lists_.list(list);
-    // The first run that ends after the start of interval i.
+    // The first run that ends after the start of the interval.
     std::size_t run = first_behind(runs, 0, edges_[first]);
     for (std::size_t i = first; i < last && run < runs.size(); ++i) {
       if (runs[run].begin >= edges_[i + 1]) {
@@ -136,8 +137,8 @@ class ListCounts {
   std::span<const Index> edges_;
   std::span<Index> out_;
   std::vector<Step> begins_, ends_;
-  KeysBelow below_begin_, below_end_;             // at the ends of clips
-  KeysBelow below_first_edge_, below_last_edge_;  // at the outer edges inside the clips
+  KeysBelow below_begin_, below_end_;             // at the begin and end of clips
+  KeysBelow below_first_edge_, below_last_edge_;  // at the first and last edge inside a clip
 };
 
 }  // namespace

@@ -1,4 +1,4 @@
-// Groups rows of shared lists by list and clip.
+// Groups the rows of shared lists by list and clip.
 #include "maskctl/mask/planes/row_lists/row_list_groups.h"
 
 #include <algorithm>
@@ -8,7 +8,7 @@
 namespace maskctl {
 namespace {
 
-/// Groups equal neighbours, in ascending order of lists; drops empty clips.
+/// Groups neighbouring equal rows and sorts the groups by list; drops empty clips.
 std::vector<ClipGroup> by_list(std::span<const RowRef> refs, std::size_t lists) {
   std::vector<ClipGroup> out;
   for (const RowRef& ref : refs) {

@@ -1,4 +1,4 @@
-// Groups of rows of shared lists with equal list and clip; private to the mask layer.
+// Groups of rows that are the same clip of the same shared list; private to the mask layer.
 #pragma once
 
 #include <span>
@@ -8,14 +8,14 @@
 
 namespace maskctl {
 
-/// Rows of one list and one clip.
+/// The number of rows that clip the same list in the same way, as `ref` says.
 struct ClipGroup {
   RowRef ref;
   Index rows = 0;
 };
 
-/// In ascending order of lists, then of clips; empty clips are left out. `lists` is the number of
-/// lists. Linear when rows come in that order or lists are few.
+/// The groups in ascending order of lists, then of clips. Empty clips are left out. `lists` is the
+/// number of lists. Linear when rows come in that order or lists are few.
 std::vector<ClipGroup> grouped(std::span<const RowRef> refs, std::size_t lists);
 
 }  // namespace maskctl

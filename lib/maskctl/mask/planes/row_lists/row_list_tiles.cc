@@ -1,4 +1,4 @@
-// Tiles of shared run lists: each list is examined once for all rows that use it.
+// Classifies tiles of shared run lists: each list is examined once for all rows that use it.
 #include <algorithm>
 #include <numeric>
 #include <optional>
@@ -21,13 +21,14 @@ std::shared_ptr<const ListTiles> RowLists::Lists::tiles(Index keys, Index key_ti
 
 namespace {
 
-/// Rows of one list whose clips overlap.
+/// Rows that all clip the same list, with clips that overlap or are empty.
 struct OneList {
   std::uint32_t list;
-  Range any, all;  // keys inside the clip of any row, and of all rows
+  Range any, all;  // any: keys inside some clip; all: keys inside every clip
 };
 
-/// Nothing when the rows use several lists or have no key in common.
+/// The list that all rows clip. Nothing when rows with clips that are not empty use several lists
+/// or do not overlap, or when there are no such rows.
 std::optional<OneList> one_list(std::span<const RowRef> refs) {
   std::optional<OneList> out;
   bool some_closed = false;
@@ -48,12 +49,12 @@ std::optional<OneList> one_list(std::span<const RowRef> refs) {
   return out;
 }
 
-/// The tiles of rows that share one list, run by run; the cost does not depend on the number of
-/// tiles.
+/// Appends the tiles of rows that share one list, run by run, at a cost that does not depend on the
+/// number of tiles.
 void tiles_of_list(const OneList& rows, std::span<const Run> runs, Index keys, Index key_tile,
                    std::vector<TileRun>& out) {
   const std::size_t row_start = out.size();
-  Index done = 0;  // all earlier tiles have been appended
+  Index done = 0;  // tiles before this one have been appended
   const auto put = [&](Index begin, Index end, Fill fill) {
     begin = std::max(begin, done);
     if (begin >= end) return;
@@ -76,7 +77,7 @@ void tiles_of_list(const OneList& rows, std::span<const Run> runs, Index keys, I
   }
 }
 
-/// The tiles of one tile row, collected list by list.
+/// Collects the tiles of one tile row, list by list.
 class TileRow {
  public:
   TileRow(const RowLists::Lists& lists, const ListTiles& tiles, Index keys)
@@ -84,7 +85,7 @@ class TileRow {
     set_bits(filled_, {0, tiles.tiles()});
   }
 
-  /// Groups must come in order of lists.
+  /// Adds all groups; they must be sorted by list.
   void add(std::span<const ClipGroup> groups) {
     for (std::size_t begin = 0, end = 0; begin < groups.size(); begin = end) {
       while (end < groups.size() && groups[end].ref.list == groups[begin].ref.list) ++end;
@@ -92,7 +93,7 @@ class TileRow {
     }
   }
 
-  /// Adds all groups of one list; keys that all of them see are examined once.
+  /// Adds all groups of one list. The keys inside all of their clips are examined only once.
   void add_list(std::span<const ClipGroup> groups) {
     RowRef shared = groups.front().ref;
     for (const ClipGroup& group : groups) {
@@ -121,7 +122,8 @@ class TileRow {
     add_part(ref, std::max<Index>(whole.end * tile, ref.begin), ref.end);
   }
 
-  /// `all_rows`: every row of the tile row has been added.
+  /// Appends the tiles to `out`. If `all_rows` is false, some row of the tile row sees nothing, so
+  /// no tile is full.
   void finish(bool all_rows, std::vector<TileRun>& out) {
     const std::size_t row_start = out.size();
     std::vector<Run> touched, filled;
@@ -140,7 +142,8 @@ class TileRow {
   }
 
  private:
-  /// The words that contain a range of bits, and the mask of its bits in the first and last word.
+  /// The words that contain a range of bits, and masks that select the range in its first and last
+  /// word.
   struct Words {
     explicit Words(Range bits)
         : first(static_cast<std::size_t>(bits.begin / 64)),
@@ -165,7 +168,7 @@ class TileRow {
     if (!tiles.empty()) append_tile(out, row_start, tiles.begin, tiles.size(), fill);
   }
 
-  /// Adds tiles inside `whole`; the caller handles the tiles outside.
+  /// Adds the tiles `whole` of a list, given its bits. Their keys must all be inside the clip.
   void add_whole(const ListTiles::Bits& bits, Range whole) {
     const Words in(whole);
     const auto add_word = [&](std::size_t i, std::uint64_t inside) {
@@ -176,7 +179,7 @@ class TileRow {
     for (std::size_t i = in.first + 1; i < in.last; ++i) add_word(i, ~std::uint64_t{0});
     add_word(in.last, in.tail);
   }
-  /// Adds keys of one tile that the clip cuts.
+  /// Adds the keys [begin, end) of a tile of which only a part is in the range of `ref`.
   void add_part(const RowRef& ref, Index begin, Index end) { touch_tile(ref.list, {begin, end}); }
   void touch_tile(std::uint32_t list, Range keys) {
     if (keys.empty()) return;
@@ -185,7 +188,7 @@ class TileRow {
     const std::uint64_t bit = std::uint64_t{1} << (tile % 64);
     if (!(word & bit) && lists_.keys_in(list, keys.begin, keys.end) > 0) word |= bit;
   }
-  /// Marks keys that some but not all rows of a list see.
+  /// Marks the tiles of these keys as touched; only some rows of the list see them.
   void touch(std::uint32_t list, Range keys) {
     for (Index begin = keys.begin; begin < keys.end;) {
       const Index end = std::min((begin / tiles_.key_tile() + 1) * tiles_.key_tile(), keys.end);
@@ -200,7 +203,7 @@ class TileRow {
   std::vector<std::uint64_t> touched_, filled_, scratch_;
 };
 
-/// Keys inside the clip of any group, and of all groups.
+/// The keys inside the clip of any group, and inside the clips of all groups.
 struct Clips {
   Range any, all;
 };
@@ -215,14 +218,15 @@ Clips clips_of(std::span<const ClipGroup> groups) {
   return out;
 }
 
-/// For tile rows of the same lists under clips that move a little: which tiles the lists touch and
-/// fill together is computed once for all these tile rows.
+/// For neighbouring tile rows that use the same lists under clips that move a little: the tiles
+/// that the lists touch and fill together are computed once for all of them.
 class SharedTiles {
  public:
   SharedTiles(const RowLists::Lists& lists, const ListTiles& tiles, Index keys)
       : lists_(lists), tiles_(tiles), keys_(keys) {}
 
-  /// False when the lists are not those of the last tile row, or when the clips differ by much.
+  /// Appends the tiles. Returns false without doing so if the lists are not those of the last tile
+  /// row, or if the clips differ too much.
   bool put(std::span<const ClipGroup> groups, bool all_rows, std::vector<TileRun>& out) const {
     constexpr Index kCutTiles = 64;  // cut tiles are examined one by one
     if (groups.empty()) return true;
@@ -253,8 +257,8 @@ class SharedTiles {
     return out;
   }
 
-  /// Copies tiles from `shared` where no clip cuts them, except that they are not full when some
-  /// row sees nothing. Tiles that a clip cuts are partial or empty.
+  /// Copies from `shared` the tiles that no clip cuts, as partial ones if some row sees nothing
+  /// (`all_rows` is false). Tiles that a clip cuts are partial or empty.
   void put(std::span<const ClipGroup> groups, const Clips& clips, bool all_rows,
            std::span<const TileRun> shared, std::vector<TileRun>& out) const {
     const Index tile = tiles_.key_tile();

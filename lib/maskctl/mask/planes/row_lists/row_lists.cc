@@ -1,4 +1,4 @@
-// Tier 1: rows as clips of shared run lists.
+// Tier 1: rows that are clips of shared run lists.
 #include <algorithm>
 #include <numeric>
 
@@ -19,15 +19,15 @@ RowLists::RowLists(Index keys, std::shared_ptr<const Lists> lists, std::vector<R
 
 namespace {
 
-/// Finds the runs of a list that overlap a clip; the first and last may extend past it. Clips of
-/// neighbouring rows mostly differ little, so each search starts where the last one in that list
-/// ended: a fresh binary search would miss the cache at every step.
+/// Finds the runs of a list that overlap a clip; the first and last of them may extend past it.
+/// Clips of neighbouring rows mostly differ little, so each search starts where the last one in
+/// that list ended: a new binary search would miss the cache at every step.
 class ListCursor {
  public:
   explicit ListCursor(std::size_t lists) : last_(lists <= kRemembered ? lists : 0) {}
 
   std::span<const Run> find(std::span<const Run> list, const RowRef& ref) {
-    if (ref.begin >= ref.end) return {};  // otherwise a run around an empty clip would match
+    if (ref.begin >= ref.end) return {};  // else a run around an empty clip would be found
     Found last = last_.empty() ? Found{} : last_[ref.list];
     if (last.first > 0 && list[last.first - 1].end > ref.begin) last.first = 0;
     const std::size_t first =
@@ -48,8 +48,8 @@ class ListCursor {
   std::vector<Found> last_;
 };
 
-/// The runs of a list cut to a clip. Neighbouring rows mostly begin in the same run of the same
-/// list; then only the last runs are copied again.
+/// Cuts the runs of a list to a clip. Neighbouring rows mostly begin in the same run of the same
+/// list; then the copy of the row before is kept except for its ends.
 class CutRuns {
  public:
   std::span<const Run> operator()(std::span<const Run> runs, const RowRef& clip) {
@@ -69,8 +69,8 @@ class CutRuns {
   }
 
  private:
-  const Run* first_ = nullptr;  // run of the list where cut_ begins
-  std::vector<Run> cut_;        // whole runs, except the first and the last one
+  const Run* first_ = nullptr;  // the run of the list from which cut_[0] comes
+  std::vector<Run> cut_;        // copied runs; the first and the last are cut to the clip
 };
 
 }  // namespace
@@ -91,13 +91,13 @@ void RowLists::rows(Range q, const RowSink& sink) const {
 
 namespace {
 
-/// The clip of a row cut to keys k.
+/// The clip of a row, intersected with the keys k.
 RowRef cut_to(const RowRef& ref, Range k) {
   return {ref.list, static_cast<std::int32_t>(std::max<Index>(ref.begin, k.begin)),
           static_cast<std::int32_t>(std::min<Index>(ref.end, k.end))};
 }
 
-/// Number of open keys of a clip, given the runs that overlap it.
+/// The number of open keys in a clip of a list, given the runs that overlap the clip.
 Index keys_of(const RowLists::Lists& lists, std::span<const Run> runs, const RowRef& clip) {
   if (runs.empty()) return 0;
   const auto first = static_cast<std::size_t>(runs.data() - lists.runs.data());
@@ -153,8 +153,9 @@ void RowLists::row_sizes(Range q, const SizeSink& sink) const {
 }
 
 void RowLists::mark_seen(Range q, std::span<std::uint64_t> words) const {
-  std::vector<std::int32_t> steps(lists_->runs.size() +
-                                  1);  // changes in the number of rows that see a whole run
+  // steps[i]: how many more rows see the whole of run i than the whole of run i - 1. Neighbouring
+  // rows that are equal count as one.
+  std::vector<std::int32_t> steps(lists_->runs.size() + 1);
   ListCursor cursor(lists_->offsets.size() - 1);
   const RowRef* previous = nullptr;
   for (const RowRef& ref :
