@@ -24,22 +24,23 @@ namespace {
 using Clock = std::chrono::steady_clock;
 using std::chrono::microseconds;
 
-constexpr int kData = 1, kNotice = 2;  // kinds of messages
-/// How long a rank whose connections break waits for the launcher, which knows the rank that died.
+constexpr int kData = 1, kNotice = 2;  // tags
+/// If a connection breaks, a rank waits this long before it reports that. Meanwhile it may receive
+/// a notice or be ended by the launcher, which know better which rank failed.
 constexpr std::chrono::seconds kLauncherPatience{3};
-constexpr microseconds kIdle{1000}, kBusy{20}, kMostBusy{200};  // pauses between looks at MPI
+constexpr microseconds kIdle{1000}, kBusy{20}, kMostBusy{200};  // pauses between calls of MPI
 
-/// What a rank that fails sends to all others.
+/// The message that a failing rank sends to all others.
 struct Notice {
   std::int64_t rank = 0;
   std::array<char, 2040> text{};
 };
 
 const MpiModule& load_module(const std::string& given) {
-  // If it is found nowhere, loading says so.
+  // If the module is not found anywhere, dlopen() reports it.
   const std::string path =
       given.empty() ? find_helper_file(kMpiModuleFile).value_or(kMpiModuleFile) : given;
-  // Global: MPI loads plugins of its own, which look for its symbols.
+  // RTLD_GLOBAL: MPI loads plugins, which look for MPI's symbols in the process.
   void* const library = dlopen(path.c_str(), RTLD_NOW | RTLD_GLOBAL);
   if (!library) {
     throw Error(Errc::kUnsupported,
@@ -56,13 +57,13 @@ const MpiModule& load_module(const std::string& given) {
 
 }  // namespace
 
-/// One thread alone calls the module: it takes transfers from a queue, looks after those under way,
-/// and listens for notices.
+/// Only one thread calls the module. It starts the transfers in a queue, checks whether running
+/// transfers are done, and listens for notices from ranks that fail.
 struct World::Impl {
   Impl(std::function<void()> on_failure, const std::string& path, Index piece)
       : on_failure_(std::move(on_failure)),
         module_(load_module(path)),
-        piece_(std::max(piece, Index{sizeof(Notice)})),  // notices come from any rank, whole
+        piece_(std::max(piece, Index{sizeof(Notice)})),  // a Notice must fit into one piece
         thread_([this] { run(); }) {
     std::unique_lock lock(mutex_);
     changed_.wait(lock, [this] { return size_ > 0 || !cannot_join_.empty(); });
@@ -86,7 +87,7 @@ struct World::Impl {
   struct Transfer {
     bool sends;
     int to, kind;
-    void* bytes;  // only read by a transfer that sends
+    void* bytes;  // the data to send if `sends`; else where to write what is received
     long long size;
   };
 
@@ -105,7 +106,7 @@ struct World::Impl {
       throw Error(Errc::kDevice, fmt::format("rank {}: {}", failure_->rank, failure_->message));
     }
   }
-  /// Sends a notice to all others, and waits until they can have received it.
+  /// Sends a notice to all other ranks and waits, at most 2 seconds, until all are sent.
   void fail(const std::string& message) {
     {
       const std::lock_guard lock(mutex_);
@@ -141,7 +142,8 @@ struct World::Impl {
       listen();
       if (pause.count() > 0) rest(pause);
     }
-    // A notice cannot come any more; MPI must not end with a receive that waits for one.
+    // All transfers are done. end() also completes the receive that waits for a notice, since MPI
+    // must not end before it.
     if (!failed()) end();
   }
 
@@ -150,7 +152,8 @@ struct World::Impl {
     return failure_.has_value();
   }
 
-  /// Starts what is queued. False when there is no more to do.
+  /// Starts the transfers in the queue. Returns false when this rank is leaving and nothing is left
+  /// to do.
   bool take_queue() {
     std::deque<Transfer> queue;
     {
@@ -166,7 +169,7 @@ struct World::Impl {
     return true;
   }
 
-  /// Tests the transfers under way; true when any has ended.
+  /// Checks the running transfers. Returns true when any has ended.
   bool look() {
     Index data = 0, notices = 0;
     std::erase_if(active_, [&](const Active& active) {
@@ -189,7 +192,8 @@ struct World::Impl {
   void broken(int rank, const std::string& why) {
     if (broken_) return;
     broken_ = {Clock::now() + kLauncherPatience, fmt::format("with rank {}: {}", rank, why)};
-    // What was to arrive will not: finish() must not return as if it had.
+    // The data of this transfer will not arrive: make sure that finish() does not return as if it
+    // had.
     const std::lock_guard lock(mutex_);
     ++unfinished_;
   }
@@ -223,7 +227,8 @@ struct World::Impl {
     }
   }
 
-  /// Each rank answers its own listening, then all leave together.
+  /// Sends a notice to this rank itself, which completes the receive that waits for one; then all
+  /// ranks end MPI together.
   void end() {
     const Notice farewell{rank_, {}};
     const char* why = nullptr;
@@ -242,8 +247,8 @@ struct World::Impl {
   const MpiModule& module_;
   Index piece_;
   mutable std::mutex mutex_;
-  std::condition_variable changed_;  // for those who wait for transfers
-  std::condition_variable wake_;     // for the thread
+  std::condition_variable changed_;  // wakes callers that wait for transfers
+  std::condition_variable wake_;     // wakes the transfer thread
   // Guarded by mutex_:
   int rank_ = 0, size_ = 0;
   std::string cannot_join_;
@@ -252,13 +257,13 @@ struct World::Impl {
   std::optional<Failure> failure_;
   bool leaving_ = false;
   Notice notice_;
-  // Used by the thread alone:
+  // Used only by the transfer thread:
   std::vector<Active> active_;
   std::optional<std::pair<Clock::time_point, std::string>> broken_;
   Notice heard_;
   void* listening_ = nullptr;
 
-  std::thread thread_;  // the last member: it uses all others
+  std::thread thread_;  // last member: the thread uses all others
 };
 
 World::World(std::function<void()> on_failure, const std::string& module, Index piece)
@@ -270,7 +275,8 @@ Index World::rank() const { return impl_->rank_; }
 Index World::size() const { return impl_->size_; }
 
 void World::send(Index to, std::span<const std::byte> bytes) {
-  // MPI takes what it only reads as const; a transfer has one type for both directions.
+  // MPI only reads what it sends, but a Transfer has the same non-const pointer for both
+  // directions.
   impl_->start({true, static_cast<int>(to), kData, const_cast<std::byte*>(bytes.data()),  // NOLINT
                 static_cast<long long>(bytes.size())});
 }

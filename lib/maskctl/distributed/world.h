@@ -1,4 +1,4 @@
-// The ranks that a launcher of MPI has started, this process being one of them.
+// The processes (ranks) that an MPI launcher has started, of which this process is one.
 #pragma once
 
 #include <functional>
@@ -10,24 +10,26 @@
 
 namespace maskctl::distributed {
 
-/// Why the ranks cannot go on: the first one that failed, as far as this rank knows.
+/// Why the ranks cannot continue: the first failure that this rank has heard of.
 struct Failure {
   Index rank = 0;
   std::string message;
 };
 
-/// All ranks, over MPI. The module maskctl-mpi is loaded, which alone links MPI; it is looked for
-/// beside the running program, in ../libexec/maskctl from there, then where it was installed. A
-/// thread of its own does all transfers, so that they go on while this rank computes.
+/// All ranks, connected by MPI. Loads the module maskctl-mpi, the only code that links MPI, from
+/// the folder of the running program, from ../libexec/maskctl relative to it, or from the
+/// installation. All transfers run on a thread of their own, so that they continue while this rank
+/// computes.
 class World final : public attention::Communicator {
  public:
-  /// `on_failure` is called once, on another thread, when any rank has failed. `module`: where the
-  /// module is, if elsewhere. Messages of more than `piece` bytes are cut, in all ranks alike: MPI
-  /// counts to 2^31 - 1. Throws Error(kUnsupported) without a module, Error(kDevice) when MPI does
-  /// not start.
+  /// `on_failure` is called once, on another thread, when another rank has failed or a connection
+  /// is broken. `module` is the path of the module, if it is in none of these places. Messages of
+  /// more than `piece` bytes are sent in pieces, since MPI counts only to 2^31 - 1; `piece` must be
+  /// the same in all ranks. Throws Error(kUnsupported) if the module is not found, Error(kDevice)
+  /// when MPI does not start.
   explicit World(std::function<void()> on_failure = {}, const std::string& module = {},
                  Index piece = Index{1} << 30);
-  /// Waits for all ranks unless one has failed.
+  /// Waits for all other ranks, unless one has failed.
   ~World() override;
   World(const World&) = delete;
   World& operator=(const World&) = delete;
@@ -36,10 +38,10 @@ class World final : public attention::Communicator {
   Index size() const override;
   void send(Index to, std::span<const std::byte> bytes) override;
   void receive(Index from, std::span<std::byte> bytes) override;
-  /// Throws Error(kDevice) when any rank has failed: "rank 2: q.npy: no such file".
+  /// Throws Error(kDevice) if any rank has failed: "rank 2: q.npy: no such file".
   void finish() override;
 
-  /// Tells all ranks that this one cannot go on, unless one has failed before.
+  /// Tells all ranks that this one cannot continue. Does nothing if a rank has failed before.
   void fail(const std::string& message);
   std::optional<Failure> failure() const;
 

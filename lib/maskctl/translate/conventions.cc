@@ -19,7 +19,7 @@ std::span<const Library* const> rows_of(library::List<T...>) {
   return kRows;
 }
 
-/// Programs that are nobody's library.
+/// Windows of programs that belong to none of the libraries.
 constexpr std::array kReferenceWindows = {
     WindowConvention{"Mistral reference, decode", "sliding_window=W", WindowRule::kKeys,
                      "mistral-inference#60: a rotating cache of W"},

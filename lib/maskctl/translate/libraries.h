@@ -1,5 +1,5 @@
-// The list of all libraries: one name each, in the order of --to all. A library's file says the
-// rest. Private to the layer.
+// The list of all libraries, in the order of `--to all`. Everything else about a library is in its
+// own file. Private to the layer.
 #pragma once
 
 #include "maskctl/translate/conventions.h"
@@ -30,7 +30,8 @@ using Libraries = List<
     struct Jax>;
 // clang-format on
 
-/// The row of a library, which its file defines: `const Library& row(const Fa*)`.
+/// The Library for a name in the list. Its file defines it with a function such as `const Library&
+/// row(const Fa*)`.
 template <typename T>
 const Library& row_of() {
   const Library& row(const T*);

@@ -19,8 +19,8 @@
 namespace maskctl {
 namespace {
 
-/// The lengths of documents that follow one another from the first token on; tokens after the last
-/// may be padding. Nothing when an id recurs or padding lies in between.
+/// The lengths of documents that are contiguous from the first token on; padding may follow them.
+/// Nothing when an id occurs in two places or padding precedes a document.
 std::optional<std::vector<Index>> lengths_of(const Tensor& ids, std::int32_t pad_id) {
   if (ids.rank() > 1 && ids.extent(0) != 1) return std::nullopt;
   const auto values = as_int32(ids, "ids");
@@ -48,7 +48,7 @@ class Reader {
   MaskForm read(const Chain& chain, const StepName& name);
 
  private:
-  /// Takes the step into the form; returns "" or the reason why it does not fit.
+  /// Adds a step to the form. Returns "" or the reason why it does not fit.
   std::string take(const Step& step);
   std::string take(const step::Causal& rule);
   std::string take(const step::Window& rule);
@@ -68,8 +68,8 @@ class Reader {
 
   MaskForm out_;
   StepName name_;
-  Index first_ = 0;            // keys that an opening step opened
-  bool causal_after_ = false;  // causal came after them
+  Index first_ = 0;            // number of first keys that steps have opened
+  bool causal_after_ = false;  // a causal step came after one that opened first keys
 };
 
 std::string Reader::take(const Step& step) {
@@ -190,7 +190,7 @@ std::string Reader::take(const step::KvLengths& rule) {
   return pad(rule.lengths.array);
 }
 
-/// Padding of keys after these lengths.
+/// Adds padding of keys; `lengths` are the numbers of valid keys.
 std::string Reader::pad(const Tensor& lengths) {
   if (out_.padded()) return "is a second padding rule";
   if (out_.documents) return "is padding beside documents";
@@ -210,7 +210,8 @@ std::string Reader::open(Index n, const NamedArray& each) {
 }
 
 void Reader::finish() {
-  // When Q = K, as here, a band is the same inside documents as over the whole mask.
+  // There are as many queries as keys, so a band inside each document is the same as over the whole
+  // mask.
   if (out_.documents && !out_.lengths.empty() && !out_.chunk && first_ == 0 && !out_.inside) {
     out_.inside = true;
     out_.align = Align::kUnset;
@@ -232,7 +233,7 @@ MaskForm Reader::read(const Chain& chain, const StepName& name) {
   name_ = name;
   bool is_full = true;
   for (const Step& step : chain) {
-    // Where nothing is closed yet, nothing opens.
+    // Steps that open cells change nothing while all cells are open.
     if (is_full && step.row().meets(step) == Meets::kOpens) continue;
     is_full = false;
     const std::string why = take(step);
@@ -268,7 +269,7 @@ Step causal_step(Align align, Index offset) {
   return {std::move(rule)};
 }
 
-/// A negative side means a shifted window, or causal with an offset.
+/// Appends the band as steps. If a side is negative, the window needs an offset, or causal does.
 void append_band(const MaskForm& form, Chain& out) {
   const auto& [left, right] = std::pair(form.left, form.right);
   const bool moved = (left && *left < 0) || (right && *right < 0);

@@ -1,5 +1,5 @@
-// A chain of steps in the form in which libraries take masks: a band, chunks, documents, first
-// keys, padding.
+// MaskForm: a mask as most libraries can take it, made of a band, chunks, documents, first keys and
+// padding.
 #pragma once
 
 #include <optional>
@@ -12,43 +12,45 @@
 
 namespace maskctl {
 
-/// ((band and chunk) or key < sinks) and causal and documents and padding, or ((band and chunk) or
-/// key < prefix) and documents and padding. The band is -left <= k - (q + shift(align)) <= right,
-/// where nullopt means unbounded; causal is right = 0.
+/// One of two masks:
+///   ((band and chunk) or key < sinks) and causal and documents and padding
+///   ((band and chunk) or key < prefix) and documents and padding
+/// The band is -left <= k - (q + shift(align)) <= right; a side that is not set is unbounded.
+/// Causal means right = 0.
 struct MaskForm {
   std::optional<Index> left, right;
   Align align = Align::kUnset;
   std::optional<Index> chunk;
   Index chunk_offset = 0;
-  Align chunk_align = Align::kUnset;  // kUnset: rows count from the first
-  std::vector<Index> chunk_origins;   // one, or one per batch; empty means 0
-  Index sinks = 0;                    // first keys, seen by all later queries
-  Index prefix = 0;                   // first keys, seen by all queries
+  Align chunk_align = Align::kUnset;  // kUnset: chunks are counted from the first row
+  std::vector<Index> chunk_origins;   // keys where a chunk starts: one, or one per batch; empty: 0
+  Index sinks = 0;                    // number of first keys that all later queries see
+  Index prefix = 0;                   // number of first keys that all queries see
   bool documents = false;
-  bool inside = false;  // all of the above applies inside each document
+  bool inside = false;  // all rules above apply inside each document
   std::vector<Index> lengths,
-      kv_lengths;              // document lengths, if known; empty kv_lengths mean the same
-  NamedArray ids, kv_ids;      // otherwise the ids; empty kv_ids mean the same
-  std::vector<Index> padding;  // valid keys: one length, or one per batch; empty means all
+      kv_lengths;              // document lengths, if known; empty kv_lengths: the same for keys
+  NamedArray ids, kv_ids;      // else the ids of documents; empty kv_ids: the same for keys
+  std::vector<Index> padding;  // numbers of valid keys: one, or one per batch; empty: all
   bool pad_left = false, pad_queries = false;
-  /// The first step that does not fit this form, and why; empty when the form is the whole mask.
+  /// The first step of the chain that does not fit this form, and the reason; empty if all fit.
   std::string rest;
 
   bool causal() const { return right == Index{0}; }
   bool banded() const { return left || right; }
   bool padded() const { return !padding.empty(); }
-  /// Whether a side is negative, so that the band does not contain the diagonal.
+  /// True if a side is negative: then the band does not contain the diagonal.
   bool off_diagonal() const { return (left && *left < 0) || (right && *right < 0); }
-  /// Whether some keys are open beside the band.
+  /// True if first keys are open in addition to the band.
   bool opens_first_keys() const { return sinks > 0 || prefix > 0; }
 };
 
-/// The smaller of two sides; an absent one is unbounded.
+/// The smaller of two sides; one that is not set is unbounded.
 std::optional<Index> narrower(std::optional<Index> a, std::optional<Index> b);
 
-/// `name` spells the step in `rest`.
+/// The form of a chain. `name` gives the name of a step for `rest`.
 MaskForm mask_form(const Chain& chain, const StepName& name);
-/// The steps of the form in order, without `rest`.
+/// The chain that a form stands for, without the steps in `rest`.
 Chain chain_of(const MaskForm& form);
 
 }  // namespace maskctl

@@ -9,7 +9,7 @@
 namespace maskctl {
 
 Translation translate(const Chain& given, const Library& library, const StepName& name) {
-  // Where nothing is closed yet, nothing opens.
+  // Skips steps that open cells at the beginning, when all cells are still open.
   const auto opens = [](const Step& step) { return step.row().meets(step) == Meets::kOpens; };
   const Chain chain(std::ranges::find_if_not(given, opens), given.end());
   Translation out;

@@ -1,4 +1,4 @@
-// A mask in the arguments of other libraries: code to paste, or why it cannot be expressed there.
+// Writes a mask as arguments or code for another library, or says why that is not possible.
 #pragma once
 
 #include <string>
@@ -11,11 +11,11 @@ namespace maskctl {
 
 struct Translation {
   const Library* library = nullptr;
-  std::vector<std::string> code;   // lines; empty when refused
-  std::vector<std::string> notes;  // when the code means another mask, or needs more
-  std::string refusal;             // why there are no such arguments; empty when there are
-  std::string_view empty_row;      // what this code gives for a row without keys
-  /// An array too long for a line: the code reads it from the file NAME.npy.
+  std::vector<std::string> code;   // lines of code; empty if refused
+  std::vector<std::string> notes;  // what else the code needs, or how its mask differs
+  std::string refusal;             // why the library cannot express the mask; empty if it can
+  std::string_view empty_row;      // what the output of a query without keys is in this code
+  /// An array that is too long to write into the code, which reads it from the file NAME.npy.
   struct Array {
     std::string name;
     Tensor array;
@@ -24,9 +24,9 @@ struct Translation {
   bool ok() const { return refusal.empty(); }
 };
 
-/// Writes, for `library`, the mask that the chain makes of an all-open one. Numbers are converted
-/// between the conventions of conventions.h; what a library cannot express is a refusal, never an
-/// approximation.
+/// Writes, for `library`, the mask that the chain gives when applied to a full mask. Numbers are
+/// converted to the library's conventions (conventions.h). What a library cannot express is
+/// refused, never approximated.
 Translation translate(const Chain& chain, const Library& library, const StepName& name);
 
 }  // namespace maskctl

@@ -1,5 +1,5 @@
-// The module maskctl-mpi: the one file that sees MPI. MPI counts bytes with an int, so that long
-// messages go in pieces, which keep their order.
+// The module maskctl-mpi, the only code that uses MPI. MPI counts bytes with an int, so long
+// messages are sent in pieces, which stay in order.
 #include "maskctl/distributed/mpi/module.h"
 
 #include <mpi.h>
@@ -12,11 +12,11 @@
 
 namespace {
 
-long long longest_piece = 0;  // bytes; as join() was told
+long long longest_piece = 0;  // bytes, as given to join()
 
 struct Transfer {
   std::vector<MPI_Request> pieces;
-  long long expected = -1;  // bytes; -1 for what is sent and for messages from any rank
+  long long expected = -1;  // bytes; -1 when sending, and when receiving from any rank
 };
 
 thread_local std::string last_error;
@@ -41,7 +41,8 @@ const char* join(long long piece, int* rank, int* size) {
   return nullptr;
 }
 
-/// Calls f(first byte, bytes) for each piece; at least one.
+/// Calls f(offset, bytes) for each piece of a message of `size` bytes; an empty message has one
+/// piece.
 template <class F>
 void for_each_piece(long long size, F&& f) {
   long long first = 0;

@@ -7,7 +7,8 @@
 namespace maskctl::attention {
 namespace {
 
-/// [B,Q,K] has its batches where a mask of rank 3 holds heads.
+/// The mask of a MaskInfo. An array [B,Q,K] becomes a Mask [1,B,Q,K]; its planes are moved to the
+/// batch axis.
 Mask mask_of(MaskInfo& info) {
   const MaskArray& array = info.attention_mask();
   Mask mask = array.mask();
@@ -48,8 +49,10 @@ void CallMask::give(BlocksparseAttentionOptions& options) {
   const bool has_ids = info.q_segment_ids && info.kv_segment_ids;
   const bool has_positions = info.q_positions && info.kv_positions;
   if (stores_mask || has_ids) close(a);
-  if (a.q_positions || a.kv_positions) return;  // the caller's own win
-  // Ids beside a mask may have been derived from it, and then restart anywhere.
+  // The positions in the caller's arguments take precedence over those of the MaskInfo.
+  if (a.q_positions || a.kv_positions) return;
+  // Ids that are stored beside a mask may have been derived from it, and then do not give
+  // positions.
   if (!has_positions && (!has_ids || stores_mask)) return;
   positions_ = MaskInfo(info).get_or_compute_positions();
   a.q_positions = positions_.q.get();

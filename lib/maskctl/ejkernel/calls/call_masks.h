@@ -1,4 +1,5 @@
-// What calls take of ejkernel's objects: a MaskInfo and lazy masks as masks, ids and positions.
+// Passes ejkernel's objects to attention calls: a MaskInfo or lazy masks become masks, ids and
+// positions.
 #pragma once
 
 #include <functional>
@@ -11,24 +12,26 @@
 
 namespace maskctl::attention {
 
-/// What calls take of a MaskInfo. Lives as long as the calls that it was given to; safe for one
-/// thread.
+/// Passes a MaskInfo to attention calls. Must outlive those calls; not thread-safe.
 class CallMask {
  public:
   explicit CallMask(const MaskInfo& info) : info_(info) {}
   CallMask(const CallMask&) = delete;
   CallMask& operator=(const CallMask&) = delete;
 
-  /// Its attention_mask, computed from its segment ids when it stores none, closes further cells.
+  /// Adds the MaskInfo's attention_mask to the options, so that the call also closes the cells
+  /// which that mask closes. If no mask is stored, it is computed from the segment ids.
   template <class Options>
   void give(Options& options) {
     close(options.mask);
   }
-  /// Its stored segment ids, which follow segment_padding; with a stored mask, or beside other ids,
-  /// its mask. Throws Error(kInvalidArgument) for an axis_name that is not its sequence axis.
+  /// Passes the segment ids that the MaskInfo stores, which are subject to segment_padding. If it
+  /// stores a mask, or the call has other ids, passes the MaskInfo's mask instead. Throws
+  /// Error(kInvalidArgument) if axis_name is not the sequence axis of the MaskInfo.
   void give(RingAttentionOptions& options);
-  /// Its mask, if it stores one or ids for both sides; and unless the call has positions, those
-  /// that it stores, or that its ids give when it stores no mask.
+  /// Passes the MaskInfo's mask, if it stores one or has ids for both sides. Unless the call has
+  /// positions, also passes positions: the stored ones or, if the MaskInfo stores no mask, those
+  /// computed from its ids.
   void give(BlocksparseAttentionOptions& options);
 
  private:
@@ -39,9 +42,9 @@ class CallMask {
   std::list<Mask> masks_;
 };
 
-/// A lazy mask [Tq,Tk] or [Hq,Tq,Tk]; null for none.
+/// The mask of a lazy mask [Tq,Tk] or [Hq,Tq,Tk]; null if `mask` is null.
 StaticMask static_mask(const lazy::MaskPtr& mask);
-/// ejkernel's builder: gives a lazy mask [Tq,Tk] for each head.
+/// ejkernel's mask builder: returns a lazy mask [Tq,Tk] for each head.
 using LazyMaskBuilder = std::function<lazy::MaskPtr(Index q_len, Index kv_len, Index num_heads,
                                                     Index head_index, Index num_reps)>;
 MaskBuilder mask_builder(LazyMaskBuilder build);

@@ -1,4 +1,4 @@
-// The table of MaskInfo's methods as steps, and how they are bound.
+// The methods of MaskInfo in a table of steps, and how their arguments are bound.
 #include "maskctl/ejkernel/chain/ejkernel_chain.h"
 
 #include <fmt/format.h>
@@ -79,7 +79,8 @@ const StepInfo* find_method(std::string_view name) {
   return found == kMethods.end() ? nullptr : &*found;
 }
 
-/// A number in the text applies to all batches; so does a file with a single element without axes.
+/// An argument with one value per batch. A number in the text applies to all batches, and so does a
+/// file with a single element and no axes.
 PerBatch per_batch(const StepArguments& arguments, std::string_view name) {
   NamedArray values = arguments.integer_or_array(name);
   if (is_integer_text(arguments.text(name))) return values.array.as<Index>()[0];

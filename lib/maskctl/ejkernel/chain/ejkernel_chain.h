@@ -1,4 +1,5 @@
-// Reads pipelines as calls of MaskInfo's methods: ejkernel's rules, oddities included.
+// Reads pipelines as calls of MaskInfo's methods, which follow ejkernel's rules with all their
+// oddities.
 #pragma once
 
 #include <functional>
@@ -14,7 +15,7 @@
 
 namespace maskctl {
 
-/// One method with its arguments bound.
+/// A call of one method, with its arguments bound.
 using EjkernelCall = std::function<MaskInfo(MaskInfo& info)>;
 
 /// The steps that mean something else here than in rule.h, each with the call of ejkernel that it
@@ -29,20 +30,21 @@ using EjkernelCall = std::function<MaskInfo(MaskInfo& info)>;
 ///   kv-lengths:SRC or lens=; q_len=, window=, end=          apply_kv_lengths
 /// These infos describe arguments only: none of them creates a Step.
 std::span<const StepInfo> ejkernel_step_infos();
-/// MaskInfo, for an argument of the table above that our step of the same name does not have: a
-/// BindContext::other_rules.
+/// For BindContext::other_rules: names MaskInfo's rules if the table above has this argument for
+/// the step and our own step of the same name does not; nothing otherwise.
 std::optional<OtherRules> ejkernel_argument(std::string_view step, std::string_view argument);
 
-/// The MaskInfo for what generate() makes of the text, by its own constructor: from_segments for
-/// ids, from_random for random (one head and JAX's stream), dynamic_init for full (one head and as
-/// many keys as queries), else from_attention_mask. Throws as generate().
+/// Makes what generate() makes of the text as a MaskInfo. Uses the constructor that ejkernel has
+/// for this: from_segments for ids, from_random for random (one head and JAX's stream),
+/// dynamic_init for full (one head and as many keys as queries), else from_attention_mask. Throws
+/// as generate().
 MaskInfo generate_ejkernel(std::string_view text, const BindContext& context);
 
-/// Reads all arguments and applies nothing. Throws PipelineError with the caret at a step without a
-/// method, and as bind() does.
+/// Reads all arguments and applies nothing. Throws PipelineError, marking a step without a method,
+/// and as bind() does.
 std::vector<EjkernelCall> bind_ejkernel(const Pipeline& pipeline, const BindContext& context);
-/// The steps of all texts (see load_chain) as calls, one after the other. What a method throws is a
-/// PythonError.
+/// Applies the steps of all texts (see load_chain) as calls, one after the other. Errors of a
+/// method are thrown as PythonError.
 MaskInfo apply_ejkernel(MaskInfo info, std::span<const std::string> texts,
                         const BindContext& context);
 

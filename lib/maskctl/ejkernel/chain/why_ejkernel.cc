@@ -16,7 +16,7 @@
 namespace maskctl {
 namespace {
 
-/// [batch, tokens]: the position of each token.
+/// The position of each token as an array [batch, tokens].
 Array positions(Index batch, Index tokens) {
   Tensor out(DType::kInt32, {batch, tokens});
   const auto values = out.as<std::int32_t>();
@@ -26,8 +26,8 @@ Array positions(Index batch, Index tokens) {
   return make_array(std::move(out));
 }
 
-/// The original position of token 0 of batch b, given cut ids that hold positions. Ids past a
-/// length are -1.
+/// The position before the cut of token 0 of batch b. `ids` are segment ids after the cut, which
+/// were positions before it; ids past a length are -1.
 Index first_kept(const Array& ids, Index b) {
   const Index tokens = ids->extent(1);
   const auto row = ids->as<std::int32_t>().subspan(static_cast<std::size_t>(b * tokens));
@@ -37,8 +37,8 @@ Index first_kept(const Array& ids, Index b) {
   return 0;
 }
 
-/// The cell before a call that may cut the mask, found by passing positions through it as segment
-/// ids.
+/// The index of `cell` before a call that may cut the mask. Finds it by passing token positions
+/// through the call as segment ids.
 Cell cell_before(const EjkernelCall& call, const MaskInfo& info, const Mask& before,
                  const Mask& after, Cell cell) {
   if (before.queries() == after.queries() && before.keys() == after.keys()) return cell;
@@ -95,7 +95,8 @@ Step tokens_step(const StepArguments& arguments) {
   return {std::move(rule)};
 }
 
-/// ejkernel's chunked rule is causal with the offset, but compares chunks without it.
+/// Two rules are tried: same chunk without offset=, and causal with it, because ejkernel's method
+/// combines them so.
 std::string chunk_reason(const StepArguments& arguments, const MaskShape& shape, const Cell& cell) {
   const step::Chunk rule{arguments.integer("size"), 0};
   const Verdict chunk = verdict_of({rule}, shape, cell, true);
@@ -123,8 +124,8 @@ std::string reason_of(const Pipeline& pipeline, const StepText& step, const Bind
   return verdict_of({std::move(rule)}, shape, cell, true).reason;
 }
 
-/// Reads each file of lengths or offsets once, for the calls and for the reasons: standard input
-/// cannot be read twice.
+/// A context that reads each file once, as calls and reasons both need it and standard input cannot
+/// be read twice.
 BindContext remembering(const BindContext& context) {
   auto known = std::make_shared<std::vector<std::pair<std::string, Tensor>>>();
   BindContext out = context;

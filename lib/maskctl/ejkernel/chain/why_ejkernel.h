@@ -10,9 +10,9 @@
 
 namespace maskctl {
 
-/// why() for the steps of ejkernel_chain.h. The states are read from ejkernel's masks; the reasons
-/// are those of our own rules with ejkernel's arguments. `cell` is a cell of the mask after all
-/// calls. Throws PipelineError as bind_ejkernel(), PythonError as the methods do,
+/// As why(), for the steps of ejkernel_chain.h. Whether the cell is open is read from ejkernel's
+/// masks; the reasons are those of our own rules with ejkernel's arguments. `cell` is a cell of the
+/// mask after all calls. Throws PipelineError as bind_ejkernel(), PythonError as the methods do,
 /// Error(kInvalidArgument) for a cell outside the mask.
 Why why_ejkernel(MaskInfo info, std::span<const std::string> texts, const BindContext& context,
                  const Cell& cell);

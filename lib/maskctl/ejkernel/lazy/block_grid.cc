@@ -19,7 +19,7 @@ struct Named {
   Index value;
 };
 
-/// The quotient; throws with ejkernel's text if there is a remainder.
+/// whole / part; throws with ejkernel's message if there is a remainder.
 Index divided(const Named& whole, const Named& part) {
   if (whole.value % part.value == 0) return whole.value / part.value;
   throw PythonError(PythonType::kValueError, fmt::format("{}={} should divide {}={}.", part.name,

@@ -1,4 +1,4 @@
-// How blocks and shards divide a mask.
+// How a mask is divided into blocks and shards.
 #pragma once
 
 #include <vector>
@@ -8,15 +8,15 @@
 namespace maskctl::lazy {
 
 struct BlockGrid {
-  Index heads = 0, rows = 0, columns = 0;  // rows and columns of blocks
+  Index heads = 0, rows = 0, columns = 0;  // rows, columns: of blocks
   Index heads_per_shard = 0, rows_per_shard = 0;
 };
 
-/// The grid of a mask [H,Q,K]. Throws PythonError(ValueError) when blocks or shards do not divide
-/// it, Error(kInvalidArgument) for sizes or numbers below 1.
+/// The grid of a mask of shape [H,Q,K]. Throws PythonError(ValueError) if block sizes or shard
+/// counts do not divide it, Error(kInvalidArgument) if any of them is below 1.
 BlockGrid block_grid_of(const std::vector<Index>& shape, const BlockInfoOptions& options);
 
-/// The first of int8, int16 and int32 that holds 0 to `most`.
+/// The smallest of int8, int16 and int32 that can represent 0 to `most`.
 DType smallest_dtype(Index most);
 
 }  // namespace maskctl::lazy

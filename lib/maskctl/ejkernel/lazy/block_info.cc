@@ -15,18 +15,18 @@ namespace {
 
 constexpr Index kMostArrayBytes = Index{4} << 30;
 
-/// Which errors are raised. ejkernel fails without a text when nothing is left to launch, and fails
-/// to join the shards of a shrunk mask without partial blocks. For our own masks the former has a
-/// text, and the latter leaves mask_next absent.
+/// How errors are raised. ejkernel raises an error without a message if no block is left, and fails
+/// to concatenate the shards of a shrunk mask without partial blocks. For our own masks, the first
+/// error has a message, and in the second case mask_next is nullopt.
 enum class Errors : std::uint8_t { kEjkernel, kOwn };
 
-/// The masks of the heads, each distinct one once.
+/// The distinct masks of the heads, and which of them each head has.
 struct HeadMasks {
-  std::vector<NumberedBlocks> distinct;  // in order of first appearance
+  std::vector<NumberedBlocks> distinct;  // in the order in which they first appear
   std::vector<std::size_t> of_head;
 };
 
-/// Fills the arrays of one grid.
+/// Computes the arrays for one grid.
 class Assembly {
  public:
   Assembly(const HeadMasks& masks, const BlockGrid& grid, Index partial_blocks,
@@ -68,8 +68,8 @@ class Assembly {
     return out;
   }
 
-  /// Arrays of zeros, in the smallest dtype for the largest values. Every non-empty block is
-  /// visited, so the largest values follow from the classes alone.
+  /// Arrays of zeros, in the smallest dtypes for the values that they will hold. Every nonempty
+  /// block is visited, so the largest value of data_next is that of the last nonempty block.
   BlockArrays zeros(std::vector<Index> shape) const {
     Index last = 0;
     for (const NumberedBlocks& mask : masks_.distinct) {
@@ -94,7 +94,7 @@ class Assembly {
     return out;
   }
 
-  /// Copies slab 0 to all others.
+  /// Copies slab 0 (index 0 of axis X) to all other slabs.
   void repeat(BlockArrays& out) const {
     const auto copy = [&](Tensor& array) {
       const std::size_t slab = array.bytes().size() / as_size(slabs_);
@@ -227,7 +227,8 @@ BlockInfo process_mask(const Mask& mask, Index batch, const BlockInfoOptions& op
   for (Index head = 0; head < mask.heads(); ++head) {
     const auto [known, added] = by_plane.try_emplace(mask.index_of(batch, head), 0);
     if (added) {
-      // An equal plane adds no number, so it can be numbered before it is dropped.
+      // Blocks may be numbered before the plane is compared with earlier ones: if it equals one,
+      // its blocks have numbers already.
       NumberedBlocks own = numbers.add(mask.plane(batch, head));
       const auto equal = std::find_if(masks.distinct.begin(), masks.distinct.end(),
                                       [&](const auto& other) { return same_blocks(own, other); });

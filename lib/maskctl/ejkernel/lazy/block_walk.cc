@@ -49,7 +49,8 @@ void BlockArrays::set_row(Index slab, Index row, const Row& values) {
   if (mask_next) store(values.mask_next, offset, *mask_next);
 }
 
-// Both walks go backwards, so that the next block is the one seen last.
+// walk_rows() and walk_columns() visit the blocks in reverse order, so that the next block of a
+// step is always the one visited last.
 
 template <typename RowDone>
 void BlockWalk::walk_rows(const RowDone& done) const {
@@ -96,7 +97,9 @@ void BlockWalk::walk_rows(const RowDone& done) const {
 
 template <typename RowDone>
 void BlockWalk::walk_columns(const RowDone& done) const {
-  // For each column: first what its first open block holds, later what follows its last row.
+  // For each tile column: the row of its first nonempty block (`data`), and the number of its first
+  // partial block (`mask`); -1 if there is none. `follow` then replaces these by the values that
+  // come after the last row of the column: those of a later column, or of the first after the last.
   std::vector<std::int32_t> data(as_size(columns), -1), mask(as_size(columns), -1);
   for (const NumberedBlocks* head : heads) {
     for (Index row = rows.begin; row < rows.end; ++row) {
@@ -197,8 +200,8 @@ void BlockWalk::pack_rows(BlockArrays& out, Index first_row, Index padded) const
 void BlockWalk::pack_columns(BlockArrays& out, Index first_row, Index padded) const {
   const Index extent = shrunk_extent();
   std::vector<BlockArrays::Row> packed(as_size(extent), BlockArrays::Row(columns));
-  std::vector<Index> top(as_size(columns),
-                         extent);  // row where the packed blocks of each column start
+  // for each column: the row of the topmost block that is packed so far
+  std::vector<Index> top(as_size(columns), extent);
   walk_columns([&](Index, Index, std::span<const TileRun> runs, const BlockArrays::Row& from) {
     for (const TileRun& run : runs) {
       for (Index tile = run.first; tile < run.first + run.count; ++tile) {

@@ -1,4 +1,4 @@
-// The order in which a kernel visits blocks, and what it loads next at each step.
+// The order in which a kernel visits the blocks, and what it prefetches at each step.
 #pragma once
 
 #include <cstdint>
@@ -10,8 +10,8 @@
 
 namespace maskctl::lazy {
 
-/// The arrays of BlockInfo while they are being filled, in the dtype that their largest value
-/// needs. Initially zero; mask_next is present when there is a partial block.
+/// The arrays of BlockInfo while they are filled, each in the smallest dtype for its values.
+/// Initially 0; mask_next exists only if there is a partial block.
 struct BlockArrays {
   Tensor block_mask, data_next;
   std::optional<Tensor> mask_next;
@@ -24,28 +24,29 @@ struct BlockArrays {
   void set_row(Index slab, Index row, const Row& values);
 };
 
-/// One launch: the heads of one shard and the tile rows of one shard, visited in the order (head,
-/// q, kv) or, for dkv, (kv, head, q). At each step, data_next is the kv block (dkv: the q block,
-/// counted from the first row) of the first non-empty block at or after the step, and mask_next is
-/// the number of the first partial block at or after it. Past the last such block, each is that of
-/// the first; 0 when there is none.
+/// One kernel launch: the heads and tile rows of one shard, visited in the order (head, q, kv) or,
+/// for dkv, (kv, head, q). At each step, data_next is the kv block (dkv: the q block, relative to
+/// the first row) of the first nonempty block at or after the step. mask_next is the number of the
+/// first partial block at or after the step. After the last such block, both wrap around to the
+/// first one; 0 if there is none.
 struct BlockWalk {
   std::vector<const NumberedBlocks*> heads;
   Range rows;
   Index columns = 0;
   bool is_dkv = false;
 
-  /// Writes the rows of slabs first_slab + head for all heads.
+  /// Writes the rows of all heads; head h goes to index first_slab + h of the first axis.
   void fill(BlockArrays& out, Index first_slab) const;
 
-  // Shrinking: the first head without its empty blocks.
+  // Functions for a shrunk grid, which leaves out empty blocks. They use only the first head.
 
-  /// The number of blocks that remain in the longest row (dkv: column).
+  /// The largest number of nonempty blocks in any row (dkv: column).
   Index shrunk_extent() const;
-  /// Packs the remaining blocks of each row to the left of shrunk_extent() columns, filled up with
-  /// zeros, then extends the row to `padded`: with 0 in block_mask, with the last value elsewhere.
-  /// For dkv, packs each column to the bottom. Writes slab 0 from first_row on: one row per tile
-  /// row, for dkv `padded` rows. Requires shrunk_extent() > 0.
+  /// Packs the nonempty blocks of each row to the left into shrunk_extent() columns, padded with
+  /// zeros. Then extends each row to `padded` columns: block_mask with 0, the other arrays with
+  /// their last value. For dkv, packs each column to the bottom instead. Writes to slab 0,
+  /// beginning at first_row: one row per tile row or, for dkv, `padded` rows. Requires
+  /// shrunk_extent() > 0.
   void fill_shrunk(BlockArrays& out, Index first_row, Index padded) const;
 
  private:

@@ -1,4 +1,4 @@
-// Masks defined by a rule on indices, and the dense arrays of the same rules.
+// Masks that are defined by a rule on indices, and dense arrays of the same rules.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -19,10 +19,11 @@ namespace {
 
 using WindowSize = std::pair<std::optional<Index>, std::optional<Index>>;
 
-/// Clamped far past every extent, such that sums of a few values still fit.
+/// Clamps a value to a range that exceeds every extent, but allows sums of a few values without
+/// overflow.
 Index bounded(Index value) { return std::clamp(value, -kUnbounded, kUnbounded); }
 
-// Masks with one run of keys per query.
+// Rules that open a single range of keys per query.
 
 struct CausalRule : attributes::CausalMask {
   static constexpr std::size_t kTag = 1;
@@ -57,7 +58,7 @@ struct ChunkedCausalRule : attributes::ChunkedCausalMask {
   std::size_t hash() const { return hash_of(kTag, chunk_size); }
 };
 
-/// Evaluates the rule on rows q_start + i and columns k_start + j.
+/// Evaluates the rule for the queries `q` and keys `k`.
 template <typename Rule>
 Tensor block(const Rule& rule, Range q, Range k) {
   Tensor out(DType::kBool, {q.size(), k.size()});

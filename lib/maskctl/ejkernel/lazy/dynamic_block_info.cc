@@ -1,4 +1,4 @@
-// Block information of a mask that is known only at run time: every block is kept.
+// Block information of a mask whose values are known only at run time: every block is kept.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -11,7 +11,7 @@
 namespace maskctl::lazy {
 namespace {
 
-/// The blocks [H, rows, columns] of a dense [H,Q,K].
+/// The blocks [H, rows, columns] of a dense mask [H,Q,K].
 class DynamicBlocks final : public PartialBlocks {
  public:
   DynamicBlocks(Tensor mask, const BlockGrid& grid, const BlockInfoOptions& options)
@@ -37,7 +37,7 @@ class DynamicBlocks final : public PartialBlocks {
     }
     return out;
   }
-  /// 0 empty, 1 partial, 2 full.
+  /// The class of a block: 0 empty, 1 partial, 2 full.
   std::int32_t block_class(Index number) const {
     Index open = 0;
     for (Index i = 0; i < options_.q_block; ++i) {
@@ -51,7 +51,8 @@ class DynamicBlocks final : public PartialBlocks {
  private:
   std::span<const std::uint8_t> row_of(Index number, Index i) const {
     const Index column = number % grid_.columns, row = number / grid_.columns;
-    const Index query = row * options_.q_block + i;  // counted across all heads
+    // number of the query row, counted over all heads
+    const Index query = row * options_.q_block + i;
     return mask_.as<std::uint8_t>().subspan(
         as_size(query * mask_.extent(2) + column * options_.kv_block), as_size(options_.kv_block));
   }
@@ -96,7 +97,8 @@ BlockInfo process_dynamic_mask(const Tensor& mask, const BlockInfoOptions& optio
     next.as<std::int32_t>()[as_size(number)] = static_cast<std::int32_t>(in_shard);
   }
   BlockInfo info;
-  // The dtypes follow from the extents, since a compiler does not know the values of the mask.
+  // The dtypes are chosen by the extents, because in ejkernel the compiler does not know the mask's
+  // values.
   const auto cast = [&](const Tensor& array, Index most) {
     const bool keep = !options.downcast_smem_data || array.elements() == 0;
     return keep ? array : astype(array, smallest_dtype(most));

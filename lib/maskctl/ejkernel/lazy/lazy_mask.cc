@@ -1,4 +1,4 @@
-// Masks made of other masks: and, or, heads.
+// Masks that combine other masks: and, or, and one mask per head.
 #include "maskctl/ejkernel/lazy/lazy_mask.h"
 
 #include <fmt/format.h>
@@ -12,7 +12,7 @@
 namespace maskctl::lazy {
 namespace {
 
-/// LogicalAnd and LogicalOr.
+/// A LogicalAnd or LogicalOr.
 class LogicalMask final : public LazyMask {
  public:
   LogicalMask(Op op, MaskPtr left, MaskPtr right)
@@ -51,7 +51,7 @@ class LogicalMask final : public LazyMask {
   }
   Mask mask() const override { return zip(op_, left_->mask(), right_->mask()); }
 
-  /// The same operation on the masks of each head; a mask of a single head serves all.
+  /// Applies the operation to the masks of each head; a mask of one head is used for all heads.
   std::vector<MaskPtr> heads() const {
     std::vector<MaskPtr> out = heads_of(left_);
     const std::vector<MaskPtr> others = heads_of(right_);
@@ -98,7 +98,7 @@ class MultiHeadMask final : public LazyMask {
     const auto heads = static_cast<Index>(masks_.size());
     const auto block = index.subspan(1);
     if (const auto* head = std::get_if<Index>(&index[0])) {
-      // head == heads passes ejkernel's assertion and then fails in its list.
+      // head == heads passes ejkernel's assertion, then fails when it indexes the list.
       if (*head < 0 || *head > heads) throw PythonError(PythonType::kAssertionError, "");
       if (*head == heads) throw PythonError(PythonType::kIndexError, "list index out of range");
       return masks_[static_cast<std::size_t>(*head)]->at(block);
@@ -132,7 +132,7 @@ class MultiHeadMask final : public LazyMask {
   const std::vector<MaskPtr>& masks() const { return masks_; }
 
  private:
-  /// Equal masks share one plane.
+  /// The plane of a head; heads with equal masks share one plane.
   PlanePtr plane_of(std::size_t head, const std::vector<PlanePtr>& before) const {
     for (std::size_t h = 0; h < head; ++h) {
       if (masks_[h] == masks_[head] || masks_[h]->equals(*masks_[head])) return before[h];

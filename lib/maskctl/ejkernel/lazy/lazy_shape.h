@@ -1,4 +1,4 @@
-// Checks and hashing that all lazy masks share.
+// Checks and hash functions that all lazy masks use.
 #pragma once
 
 #include <cstddef>
@@ -19,7 +19,7 @@ inline void check_matrix_shape(std::span<const Index> shape) {
                                 ": expected two extents, queries and keys, of at least 0");
 }
 
-/// One hash of several values; their order matters.
+/// A hash of several values that depends on their order.
 template <typename... Parts>
 std::size_t hash_of(std::size_t seed, const Parts&... parts) {
   ((seed = (seed ^ std::hash<Parts>{}(parts)) * 0x9e3779b97f4a7c15U, seed ^= seed >> 29), ...);

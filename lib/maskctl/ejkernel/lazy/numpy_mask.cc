@@ -1,4 +1,4 @@
-// The mask of a dense array, indexed as numpy indexes it.
+// The mask of a dense array, which is indexed like a numpy array.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -14,8 +14,8 @@
 namespace maskctl::lazy {
 namespace {
 
-/// The positions that one index selects on its axis, and the shape that it adds to the result: for
-/// an index array its own shape, for an int none, for a slice its length.
+/// The positions that one index selects on its axis, and the shape that it contributes to the
+/// result: that of an index array, none for an int, the length of a slice.
 struct Selection {
   std::vector<Index> indices, shape;
   bool is_slice = false;
@@ -59,7 +59,8 @@ Selection select(const Tensor& array, Index axis, Index extent) {
   return select_indices(as_int64(array, "the index array"), array.shape(), axis, extent);
 }
 
-/// The extent of one axis when two arrays are broadcast together; axes count from the last.
+/// The extent of axis number `from_last` of an index array, counted from the last axis; 1 if the
+/// array lacks that axis, as in numpy's broadcasting.
 Index extent_at(const Selection& s, std::size_t from_last) {
   return from_last < s.shape.size() ? s.shape[s.shape.size() - 1 - from_last] : 1;
 }
@@ -79,7 +80,7 @@ std::vector<Index> broadcast_shape(const Selection& a, const Selection& b) {
   return shape;
 }
 
-/// The position that element `number` of the broadcast shape reads.
+/// The position that `s` selects for element `number` (row-major) of the broadcast shape.
 Index index_of(const Selection& s, std::span<const Index> shape, Index number) {
   Index offset = 0, stride = 1;
   for (std::size_t i = 0; i < shape.size(); ++i) {
@@ -99,7 +100,7 @@ class NumpyMask final : public LazyMask {
     if (array_.dtype() != DType::kBool) {
       throw PythonError(PythonType::kValueError, "Mask must be a boolean array");
     }
-    // Normalised, so that equal masks have equal bytes.
+    // Normalized to 0 and 1, so that equal masks have equal bytes.
     for (std::uint8_t& cell : array_.as<std::uint8_t>()) cell = cell != 0;
   }
   std::vector<Index> shape() const override { return array_.shape(); }
@@ -138,7 +139,7 @@ class NumpyMask final : public LazyMask {
   std::uint8_t cell(Index q, Index k) const {
     return array_.as<std::uint8_t>()[static_cast<std::size_t>(q * array_.extent(1) + k)];
   }
-  /// Every position on one axis with every position on the other.
+  /// Selects every combination of a position on one axis and one on the other.
   Tensor outer(const Selection& q, const Selection& k) const {
     std::vector<Index> shape = q.shape;
     shape.insert(shape.end(), k.shape.begin(), k.shape.end());
@@ -149,7 +150,7 @@ class NumpyMask final : public LazyMask {
     }
     return out;
   }
-  /// Index arrays on both axes are paired, element by element.
+  /// With index arrays on both axes: broadcasts them and pairs them element by element.
   Tensor pairs(const Selection& q, const Selection& k) const {
     const std::vector<Index> shape = broadcast_shape(q, k);
     Tensor out(DType::kBool, shape);

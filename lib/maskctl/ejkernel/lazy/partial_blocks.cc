@@ -11,7 +11,8 @@
 namespace maskctl::lazy {
 namespace {
 
-constexpr std::size_t kKeptContents = std::size_t{1} << 20;  // elements, 4 MiB
+/// the most elements of BlockNumbers::contents_: 4 MiB
+constexpr std::size_t kKeptContents = std::size_t{1} << 20;
 
 class PlacedBlocks final : public PartialBlocks {
  public:

@@ -1,4 +1,5 @@
-// Numbers the partial blocks of masks: one number per content, in order of first appearance.
+// Numbers the partial blocks of masks: equal blocks share a number, in the order in which they
+// first appear.
 #pragma once
 
 #include <memory>
@@ -13,28 +14,29 @@
 
 namespace maskctl::lazy {
 
-/// The blocks of one plane, and the number of each partial one.
+/// The blocks of one plane, and the number of each partial block.
 struct NumberedBlocks {
   TileMap tiles;
-  std::vector<Index> first_partial;    // for each tile run, the partial blocks before it
-  std::vector<std::uint32_t> numbers;  // one per partial block, row-major
+  /// for each run in tiles.runs: the number of partial blocks before it
+  std::vector<Index> first_partial;
+  std::vector<std::uint32_t> numbers;  // for each partial block, in row-major order: its number
 
-  /// The number of block `tile` in the partial run `run`, one of tiles.runs.
+  /// The number of partial block `tile`, which is in `run`, an element of tiles.runs.
   std::uint32_t number_of(const TileRun& run, Index tile) const;
-  /// True when the cells are the same; both must have been numbered by the same BlockNumbers.
+  /// Whether all cells are equal. Both must have been numbered by the same BlockNumbers.
   friend bool same_blocks(const NumberedBlocks& a, const NumberedBlocks& b);
 };
 
-/// Numbers the partial blocks of one plane after another. Equal blocks are found by hash and
-/// confirmed by their cells. Of each numbered block only its position in a plane is kept, plus as
-/// many contents as fit into a fixed budget.
+/// Numbers the partial blocks of planes, which are added one after another. Equal blocks are found
+/// by hash and then compared. For each number, only the position of its block in a plane is stored,
+/// and for the first ones (up to a fixed budget) also the cells.
 class BlockNumbers {
  public:
   BlockNumbers(Index q_block, Index kv_block) : q_block_(q_block), kv_block_(kv_block) {}
 
   NumberedBlocks add(PlanePtr plane);
   Index count() const { return static_cast<Index>(tiles_.size()); }
-  /// `transposed`: for dkv.
+  /// The distinct blocks. `transposed`: as [bk, bq], for the dK/dV kernel.
   std::shared_ptr<const PartialBlocks> blocks(bool transposed) const;
 
   struct Tile {
@@ -51,9 +53,9 @@ class BlockNumbers {
   TileContent content_at(const Tile& tile) const;
 
   Index q_block_, kv_block_;
-  std::vector<Tile> tiles_;            // where each number appeared first
-  std::vector<TileContent> contents_;  // contents of the first numbers
-  std::size_t contents_size_ = 0;      // elements of all contents_
+  std::vector<Tile> tiles_;            // for each number: where its block first appeared
+  std::vector<TileContent> contents_;  // for the first few numbers: the cells of the block
+  std::size_t contents_size_ = 0;      // total size of contents_, in elements
   std::unordered_multimap<std::uint64_t, std::uint32_t> by_hash_;
   BandKeyMap<std::uint32_t> by_bands_;
 };

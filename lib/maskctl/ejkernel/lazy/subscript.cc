@@ -14,7 +14,7 @@ std::string text(const std::optional<Index>& part) {
   return part ? fmt::format("{}", *part) : "None";
 }
 
-/// numpy's repr of a short index array: elements padded to one width, axes as nested lists.
+/// The repr of a short index array in numpy: elements padded to equal width, axes as nested lists.
 std::string text(const Tensor& array) {
   const std::vector<std::int64_t> values = as_int64(array, "the index array");
   std::size_t width = 0;
@@ -67,7 +67,7 @@ std::string python_text(std::span<const Subscript> index) {
 Positions resolve(const Slice& slice, Index extent) {
   const Index step = slice.step.value_or(1);
   if (step == 0) throw PythonError(PythonType::kValueError, "slice step cannot be zero");
-  // A backward slice runs from the last element to one before the first.
+  // A backward slice starts at the last element and stops before the first, at -1.
   const Index low = step > 0 ? 0 : -1, high = step > 0 ? extent : extent - 1;
   const auto bound = [&](const std::optional<Index>& part, Index otherwise) {
     if (!part) return otherwise;
@@ -77,7 +77,7 @@ Positions resolve(const Slice& slice, Index extent) {
   const Index stop = bound(slice.stop, step > 0 ? high : low);
   const Index span = step > 0 ? stop - start : start - stop;
   if (span <= 0) return {start, step, 0};
-  // A step longer than the extent reaches one element; after clamping, -step never overflows.
+  // A step longer than the extent selects one element. Clamped, so that -step cannot overflow.
   const Index stride = step > 0 ? step : -std::max(step, -extent - 1);
   return {start, step, ceil_div(span, stride)};
 }

@@ -1,4 +1,4 @@
-// The indices of mask[...]: printing as in Python, checking, resolving.
+// The index tuples of mask[...]: their Python text, checks, and the positions that they select.
 #pragma once
 
 #include <span>
@@ -8,20 +8,21 @@
 
 namespace maskctl::lazy {
 
-/// "(0, slice(None, None, None))": the index tuple as Python prints it.
+/// The index tuple as Python prints it: "(0, slice(None, None, None))".
 std::string python_text(std::span<const Subscript> index);
 
-/// The result of slice.indices(extent): `count` positions from `start` in steps of `step`.
+/// The result of Python's slice.indices(extent): `count` positions from `start` in steps of `step`.
 struct Positions {
   Index start = 0, step = 1, count = 0;
 };
-/// Throws PythonError(ValueError) for a step of 0.
+/// Throws PythonError(ValueError) if the step is 0.
 Positions resolve(const Slice& slice, Index extent);
 
-/// The two slices that index a mask without stored elements, with None resolved. For rows a
-/// negative stop wraps around as in a slice; columns count from start to stop as in arange. Throws
-/// PythonError: NotImplementedError for other indices; AssertionError, without text, for a step, a
-/// negative start or a stop past the extent.
+/// The window of a mask without stored elements that mask[slice, slice] selects; ends that are None
+/// are replaced by those of the axis. A negative stop of the rows counts from the end, as in a
+/// slice; columns run from start to stop, as in arange. Throws PythonError: NotImplementedError for
+/// other kinds of indices; AssertionError, without a message, for a step, a negative start, or a
+/// stop past the extent.
 struct Window {
   Index q_start = 0, q_stop = 0, k_start = 0, k_stop = 0;
 };

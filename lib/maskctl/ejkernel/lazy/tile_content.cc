@@ -7,7 +7,8 @@
 namespace maskctl::lazy {
 namespace {
 
-/// Appends groups of rows, joining equal neighbours.
+/// Writes a TileContent. Each call of add() appends a group of equal rows; a group whose rows equal
+/// those of the last group is merged with it.
 class ContentWriter {
  public:
   void add(Index rows, std::span<const Run> runs) {
@@ -38,10 +39,11 @@ class ContentWriter {
   }
 
   TileContent content_, row_;
-  std::size_t group_ = 0;  // where the last group starts
+  std::size_t group_ = 0;  // index of the last group
 };
 
-/// Bits [begin, begin + 64 * out.size()) of a row; bits past its words are zero.
+/// Copies the bits [bits.begin, bits.begin + 64 * out.size()) of a row to `out`. Bits past the end
+/// of the row or of `bits` are 0.
 void cut_words(std::span<const std::uint64_t> words, Range bits, std::span<std::uint64_t> out) {
   const auto first = static_cast<std::size_t>(bits.begin / 64);
   const auto shift = static_cast<unsigned>(bits.begin % 64);
@@ -55,7 +57,7 @@ void cut_words(std::span<const std::uint64_t> words, Range bits, std::span<std::
   }
 }
 
-/// The rows of one tile, written in whichever form is smaller.
+/// Adds rows of one tile to a ContentWriter, as runs or as bits, whichever takes less space.
 class TileRows {
  public:
   explicit TileRows(Index key_tile) : words_(static_cast<std::size_t>(words_for(key_tile))) {}

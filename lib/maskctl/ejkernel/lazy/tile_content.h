@@ -1,4 +1,4 @@
-// The contents of partial tiles, in forms that can be compared and hashed.
+// The contents of partial tiles, in a form that can be compared and hashed.
 #pragma once
 
 #include <cstdint>
@@ -9,13 +9,14 @@
 
 namespace maskctl::lazy {
 
-/// The cells of one tile. Two contents are equal exactly when the tiles (of one size) hold the same
-/// cells, whatever planes they come from. Each group of equal neighbouring rows is stored as:
-/// number of rows, number of runs, the runs; or number of rows, -1, the bits, if the bits take less
-/// space.
+/// The cells of one tile. Tiles of equal size have equal contents exactly if they have the same
+/// cells, whatever plane they come from. Each group of equal adjacent rows is stored as: number of
+/// rows, number of runs, the runs. If the bits take less space, it is stored as: number of rows,
+/// -1, the bits.
 using TileContent = std::vector<std::int32_t>;
 
-/// The contents of the tiles `columns` (ascending) of the rows q, from one pass over the rows.
+/// The contents of several tiles, in one pass over the rows q. `columns` are the tile columns,
+/// ascending.
 std::vector<TileContent> tile_contents(const Plane& plane, Range q, Index key_tile,
                                        std::span<const std::int32_t> columns);
 

@@ -1,4 +1,4 @@
-// Numpy's broadcasting of shapes; private to mask_info.
+// Numpy's broadcasting of shapes; used only by mask_info.
 #pragma once
 
 #include <cstddef>
@@ -9,11 +9,12 @@
 
 namespace maskctl {
 
-/// The common shape of two arrays. Throws PythonError(TypeError) with both shapes.
+/// The shape to which two arrays broadcast. Throws PythonError(TypeError) with both shapes if there
+/// is none.
 std::vector<Index> broadcast_shape(std::span<const Index> a, std::span<const Index> b);
 
-/// Calls f(offset in a, offset in b) for each element of `shape`, row-major; a and b broadcast to
-/// it.
+/// Calls f(offset in a, offset in b) for each element of `shape` in row-major order; arrays of the
+/// shapes a and b are broadcast to it.
 template <typename F>
 void for_each_broadcast(std::span<const Index> shape, std::span<const Index> a,
                         std::span<const Index> b, F&& f) {

@@ -1,4 +1,4 @@
-// Two mask arrays combined with numpy's broadcasting over all axes.
+// Combines two mask arrays, with numpy's broadcasting over all axes.
 #include <fmt/core.h>
 
 #include <algorithm>
@@ -16,7 +16,8 @@
 namespace maskctl {
 namespace {
 
-/// Repeats rows or columns when the extent is 1; as runs and bands, never dense.
+/// Broadcasts a plane whose number of queries or keys is 1. The result consists of runs and bands,
+/// not of a dense array.
 PlanePtr stretched(const PlanePtr& plane, Index queries, Index keys) {
   if (plane->queries() == queries && plane->keys() == keys) return plane;
   if (queries == 0 || keys == 0) return empty_plane(queries, keys);
@@ -32,7 +33,7 @@ PlanePtr stretched(const PlanePtr& plane, Index queries, Index keys) {
   return key_flags(queries, open);
 }
 
-/// Also takes arrays of rank 0 and 1, as one row of keys.
+/// Also accepts arrays of rank 0 and 1, as a single row of keys.
 Mask mask_of(const MaskArray& array) {
   if (array.rank() >= 2) return array.mask();
   Tensor row = array.tensor();

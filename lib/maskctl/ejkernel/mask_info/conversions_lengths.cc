@@ -1,4 +1,4 @@
-// Start-end pairs (ejkernel's "cu_seqlens") to masks, and masks to pairs.
+// Converts (start, end) pairs, which ejkernel calls "cu_seqlens", to masks, and masks to pairs.
 #include <fmt/core.h>
 
 #include <algorithm>
@@ -13,7 +13,7 @@
 namespace maskctl {
 namespace {
 
-/// The valid tokens of each batch, cut to [0, max_len).
+/// The valid tokens of each batch row, clamped to [0, max_len).
 std::vector<Range> valid_ranges(const Tensor& cu, Index max_len) {
   if (max_len < 0) value_error(fmt::format("max_len must be non-negative, got {}.", max_len));
   if (cu.rank() != 1) {
@@ -23,20 +23,21 @@ std::vector<Range> valid_ranges(const Tensor& cu, Index max_len) {
     value_error(fmt::format("cu_seqlens must have even length (batch*2), got {}.", cu.extent(0)));
   }
   const Tensor wide = astype(cu, DType::kFloat64);
-  // The first whole token at or after an entry, which may be a fraction.
+  // The first token at or after an entry, which may be fractional.
   const auto token = [&](double entry) {
     return static_cast<Index>(std::ceil(std::clamp(entry, 0.0, static_cast<double>(max_len))));
   };
   std::vector<Range> ranges;
   const auto entries = wide.as<double>();
   for (std::size_t i = 0; i < entries.size(); i += 2) {
-    const bool comparable = entries[i] < entries[i + 1];  // false for NaN
+    const bool comparable = entries[i] < entries[i + 1];  // also false for NaN
     ranges.push_back(comparable ? Range{token(entries[i]), token(entries[i + 1])} : Range{});
   }
   return ranges;
 }
 
-/// [start, end) of the nonzero elements of each row of [B,S], 0 and 0 when there are none.
+/// The range [start, end) from the first to the last nonzero element in each row of [B,S]; 0 and 0
+/// if there is none.
 Tensor start_end(const Tensor& mask, DType out_dtype) {
   const Index batch = mask.extent(0), length = mask.extent(1);
   if (length == 0) value_error("attempt to get argmax of an empty sequence");
@@ -90,7 +91,7 @@ QkvArrays qkv_cu_seqlens_to_qkv_masks(const Tensor& cu_q, Index max_q_len, const
 
 MaskArray qkv_cu_seqlens_to_attention_mask(const Tensor& cu_q, Index max_q_len, const Array& cu_kv,
                                            std::optional<Index> max_kv_len, DType dtype) {
-  // ejkernel calls these functions on the way.
+  // ejkernel calls the functions with these names internally, so they appear in the trace.
   for (const char* name :
        {"ArrayImpl.qkv_cu_seqlens_to_attention_mask", "ArrayImpl.qkv_cu_seqlens_to_qkv_masks",
         "ArrayImpl.cu_seqlens_to_mask", "ArrayImpl.cu_seqlens_to_mask"}) {

@@ -1,4 +1,4 @@
-// Segment ids to masks.
+// Converts segment ids to masks.
 #include <fmt/core.h>
 
 #include <algorithm>
@@ -16,8 +16,9 @@ namespace {
 
 constexpr std::int32_t kPadding = -1;
 
-/// Ids of both sides as int32 that compare as the originals do, with -1 for ids that are not above
-/// -1. Integers wrap to 32 bits, as all arrays of ejkernel do; distinct fractions are numbered.
+/// Converts the ids of queries and keys to int32, so that equal ids stay equal and others differ;
+/// ids of -1 or less become -1. Integers wrap around to 32 bits, as in all arrays of ejkernel;
+/// distinct fractional ids are numbered.
 class PlainIds {
  public:
   PlainIds(const Tensor& q, const Tensor& kv)
@@ -58,7 +59,7 @@ std::vector<Index> with_axis(std::vector<Index> shape, Index axis) {
   return shape;
 }
 
-/// (q[:, :, None] == kv[:, None, :])[:, None, :, :] for ids above -1, cell by cell.
+/// Computes (q[:, :, None] == kv[:, None, :])[:, None, :, :] for ids above -1, cell by cell.
 MaskArray pairs_of_any_rank(const Tensor& q, const Tensor& kv) {
   const std::vector<Index> q_shape = with_axis(q.shape(), 2), kv_shape = with_axis(kv.shape(), 1);
   Tensor cells(DType::kBool, broadcast_shape(q_shape, kv_shape));
@@ -74,7 +75,7 @@ MaskArray pairs_of_any_rank(const Tensor& q, const Tensor& kv) {
 
 MaskArray pairs(const Tensor& q, const Tensor& kv) {
   if (q.rank() != 2 || kv.rank() != 2) return pairs_of_any_rank(q, kv);
-  broadcast_shape(with_axis(q.shape(), 2), with_axis(kv.shape(), 1));  // refuses unequal batches
+  broadcast_shape(with_axis(q.shape(), 2), with_axis(kv.shape(), 1));  // throws for unequal batches
   return MaskArray(mask_from_segments(q, kv, kPadding));
 }
 
@@ -106,7 +107,8 @@ MaskArray segment_ids_to_mask(const Tensor& ids, DType dtype) {
 
 QkvMasks segment_ids_to_qkv_masks(const Array& q_ids, const Array& kv_ids, DType dtype) {
   trace_call("ArrayImpl.segment_ids_to_qkv_masks");
-  trace_call("tuple.segment_ids_to_mask");  // ejkernel calls it for all three
+  // ejkernel calls segment_ids_to_mask() internally, so it appears in the trace.
+  trace_call("tuple.segment_ids_to_mask");
   const Array& keys = kv_ids ? kv_ids : q_ids;
   check_indexable(*q_ids);
   check_indexable(*keys);

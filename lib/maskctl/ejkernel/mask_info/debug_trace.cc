@@ -18,7 +18,8 @@ std::atomic<bool> debug_mode{false};
 std::mutex sink_mutex;
 std::shared_ptr<const Sink> sink;
 
-/// Calls the sink without holding the lock: the sink may call functions that are traced.
+/// Passes a line to the sink. Does not hold the lock meanwhile, because the sink may call traced
+/// functions.
 void say(std::string_view text) {
   std::shared_ptr<const Sink> current;
   {

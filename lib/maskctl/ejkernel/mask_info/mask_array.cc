@@ -1,4 +1,4 @@
-// Arrays that are masks: making, reading and casting them.
+// Making, reading and casting mask arrays.
 #include "maskctl/ejkernel/mask_info/mask_array.h"
 
 #include <fmt/core.h>
@@ -16,11 +16,12 @@
 namespace maskctl {
 namespace {
 
-constexpr Index kBandCells = Index{1} << 18;  // expanded per task
+constexpr Index kBandCells = Index{1} << 18;  // cells that one task converts to elements
 
 bool lazy_rank(Index rank) { return rank >= 2 && rank <= 4; }
 
-/// Reads [B,Q,K] as one batch of B heads, so that axes line up from the last.
+/// The Mask of a dense array. Axes are aligned from the last one on, as in numpy's broadcasting:
+/// [B,Q,K] becomes [1,B,Q,K].
 Mask aligned_mask(const Tensor& tensor) {
   Mask mask = mask_from_dense(tensor);
   if (tensor.rank() != 3) return mask;
@@ -40,7 +41,7 @@ std::vector<Index> shape_of(const Mask& mask, Index rank) {
   return {all.end() - rank, all.end()};
 }
 
-/// The cells as 0 and 1 of any dtype, unpacked band by band.
+/// The cells as 0 and 1 in any dtype. Ranges of rows are expanded in parallel.
 Tensor elements_of(const Mask& mask, DType dtype, const std::vector<Index>& shape) {
   Tensor out(dtype, shape);
   if (out.elements() == 0) return out;

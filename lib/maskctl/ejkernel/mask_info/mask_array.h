@@ -1,4 +1,4 @@
-// An attention mask as an array of ejkernel: lazy where possible, dense where necessary.
+// An attention mask as an ejkernel array: lazy where possible, dense where necessary.
 #pragma once
 
 #include <memory>
@@ -11,21 +11,21 @@
 
 namespace maskctl {
 
-/// An array that may be None (null) and is never copied.
+/// An array, or null for None. Shared, never copied.
 using Array = std::shared_ptr<const Tensor>;
 Array make_array(Tensor tensor);
 
 /// An array of 0 and 1, or of other numbers, of any rank. Bool arrays of rank 2 to 4, and casts of
-/// these, are lazy: a Mask whose axes line up with the last axes of the array, as in numpy's
-/// broadcasting ([B,Q,K] is a Mask [1,B,Q,K]). All others store their elements.
+/// them, are lazy: they are a Mask whose last axes are those of the array, as in numpy's
+/// broadcasting (so [B,Q,K] is a Mask [1,B,Q,K]). All other arrays store their elements.
 class MaskArray {
  public:
-  /// [B,H,Q,K] of 0 and 1.
+  /// An array [B,H,Q,K] of 0 and 1.
   explicit MaskArray(Mask mask, DType dtype = DType::kBool)
       : MaskArray(std::move(mask), 4, dtype) {}
-  /// rank is 2 to 4; leading axes that the array lacks must be 1 in `mask`.
+  /// An array of rank 2 to 4; the axes of `mask` that it lacks must have extent 1.
   MaskArray(Mask mask, Index rank, DType dtype);
-  /// A bool tensor of rank 2 to 4 becomes lazy.
+  /// Lazy if the tensor is bool and of rank 2 to 4.
   explicit MaskArray(const Tensor& tensor);
 
   DType dtype() const { return dtype_; }
@@ -33,13 +33,14 @@ class MaskArray {
   Index rank() const { return static_cast<Index>(shape_.size()); }
   bool lazy() const { return std::holds_alternative<Mask>(content_); }
 
-  /// The cells where the array is nonzero, with axes lined up as above. Cheap when lazy, else reads
-  /// the elements. Throws PythonError(TypeError) for ranks below 2 and above 4.
+  /// The cells where the array is nonzero, as [B,H,Q,K]; leading axes that the array lacks have
+  /// extent 1. Fast if the array is lazy, else it reads the elements. Throws PythonError(TypeError)
+  /// for ranks below 2 or above 4.
   Mask mask() const;
-  /// The elements. Throws Error(kLimit) when a lazy one takes more than max_bytes.
+  /// The elements. Throws Error(kLimit) if a lazy array would take more than max_bytes.
   Tensor tensor(Index max_bytes = Index{4} << 30) const;
-  /// numpy's astype. A lazy array stays lazy, and casting a dense array to bool makes it lazy if
-  /// its rank allows.
+  /// numpy's astype. A lazy array stays lazy; a dense array that is cast to bool becomes lazy if
+  /// its rank is 2 to 4.
   MaskArray astype(DType dtype) const;
 
  private:
@@ -48,8 +49,8 @@ class MaskArray {
   std::variant<Mask, Array> content_;
 };
 
-/// a op b as bools with numpy's broadcasting over all axes. The result has the higher rank and is
-/// lazy unless that is above 4. Throws PythonError(TypeError) for shapes that do not match.
+/// Computes a op b on bools, with numpy's broadcasting over all axes. The result has the higher
+/// rank, and is lazy if that is 2 to 4. Throws PythonError(TypeError) for shapes that do not match.
 MaskArray combine(Op op, const MaskArray& a, const MaskArray& b);
 
 }  // namespace maskctl

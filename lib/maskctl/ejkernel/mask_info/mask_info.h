@@ -1,4 +1,4 @@
-// ejkernel's MaskInfo with the same values, caches and errors, but lazy.
+// ejkernel's MaskInfo, with the same values, caches and errors, but lazy.
 #pragma once
 
 #include <array>
@@ -21,18 +21,18 @@ using attention::AxisName, attention::names_of;
 struct AxisNames {
   AxisName batch = std::vector<std::string>{"dp", "fsdp"};
   AxisName qheads = std::string("tp");
-  AxisName kvheads = std::string("tp");  // stored only; no sharding uses it
+  AxisName kvheads = std::string("tp");  // only stored; no sharding uses it
   AxisName sequence = std::string("sp");
   friend bool operator==(const AxisNames&, const AxisNames&) = default;
 };
 
-/// Which transforms have been applied to a mask.
+/// Which transforms have been applied to the mask.
 struct BakedInMasks {
   bool causal = false, sliding_window = false, chunked = false, token_type_ids = false;
   friend bool operator==(const BakedInMasks&, const BakedInMasks&) = default;
 };
 
-/// What a MaskInfo stores. A null array is None: neither given nor computed yet.
+/// The contents of a MaskInfo. A null array is None: neither given nor computed yet.
 struct MaskInfoFields {
   std::optional<MaskArray> attention_mask = {};
   Array q_segment_ids = {}, kv_segment_ids = {};  // [B,S] int32, -1 = padding
@@ -42,10 +42,10 @@ struct MaskInfoFields {
   AxisNames axes = {};
 };
 
-/// One number for all batches, or one per batch ([B]).
+/// One number for all batch rows, or an array [B] with one for each.
 using PerBatch = std::variant<Index, Array>;
 
-/// Both sides of a window: a single int is the number of keys to the left and to the right.
+/// The size of a window: a pair (keys to the left, keys to the right), or one int for both.
 using SlidingWindow = std::variant<Index, std::pair<Index, Index>>;
 
 struct TokenTypeOptions {
@@ -56,35 +56,35 @@ struct TokenTypeOptions {
 
 struct SlidingWindowOptions {
   PerBatch offset = Index{0};
-  std::optional<std::string> mode = {};  // "decode", "prefill"; any other is "default"
+  std::optional<std::string> mode = {};  // "decode" or "prefill"; any other is "default"
   std::optional<PerBatch> index = {};    // required by "decode"
 };
 
 struct KvLengthOptions {
   std::optional<Index> q_len = {};
   std::optional<Index> sliding_window = {};
-  /// Exclusive end of the query window, replaces kv_lengths; key ids at or beyond the length then
-  /// become -1 too (as in newer versions of ejkernel).
+  /// Exclusive end of the query window, in place of kv_lengths. If given, key ids at or past the
+  /// length also become -1 (as in newer versions of ejkernel).
   std::optional<PerBatch> end_index = {};
 };
 
-/// The positions and axis names that every constructor takes.
+/// Positions and axis names, which all constructors take.
 struct MaskInfoExtras {
   Array q_positions = {}, kv_positions = {};
   AxisNames axes = {};
 };
 
-/// Masks, segment ids and cumulative lengths of one attention call; a form that is absent is
-/// computed from the others when first read, then cached. Transforms return new objects and stay
-/// lazy: nothing of size Q x K exists until a dense array is read. Reading may fill a cache, so
-/// reading functions are not const, and one object must not be read from two threads; copies share
-/// arrays and are cheap.
-/// All functions throw PythonError with ejkernel's type and text.
-/// Source: ejkernel.types.mask.MaskInfo, oddities included; see docs/ejkernel.md.
+/// The mask of one attention call as attention mask, segment ids and cumulative lengths. A form
+/// that is missing is computed from the others when first read, and cached. Transforms return new
+/// objects and are lazy: nothing of size Q x K exists until a dense array is read. Since reading
+/// may fill a cache, reading functions are not const, and one object must not be used by two
+/// threads; copies share arrays and are cheap.
+/// All functions throw PythonError with ejkernel's type and message. Source:
+/// ejkernel.types.mask.MaskInfo, including its oddities; see docs/ejkernel.md.
 class MaskInfo {
  public:
   MaskInfo() = default;
-  /// The dataclass's constructor and tree_unflatten: stores the fields and derives nothing.
+  /// Like the dataclass's constructor and tree_unflatten: stores the fields and computes nothing.
   explicit MaskInfo(MaskInfoFields fields) : fields_(std::move(fields)) {}
 
   static MaskInfo from_segments(const Tensor& q_segment_ids, const Array& kv_segment_ids = nullptr,
@@ -99,8 +99,8 @@ class MaskInfo {
   static MaskInfo from_random(Index batch_size, Index q_len,
                               std::optional<Index> kv_len = std::nullopt, double sparsity = 0.5,
                               std::int64_t seed = 0, const MaskInfoExtras& extras = {});
-  /// The shapes come from the first that is given of mask_info, attention_mask, input_ids,
-  /// inputs_embeds.
+  /// The inputs of dynamic_init(). The first that is given of mask_info, attention_mask, input_ids
+  /// and inputs_embeds determines the shape.
   struct DynamicInputs {
     const MaskInfo* mask_info = nullptr;
     std::optional<std::vector<Index>> input_ids_shape = {}, inputs_embeds_shape = {};
@@ -108,7 +108,7 @@ class MaskInfo {
   };
   static MaskInfo dynamic_init(const DynamicInputs& inputs);
 
-  /// tree_flatten: what is stored now, without computing anything.
+  /// Like tree_flatten: what is stored now; computes nothing.
   const MaskInfoFields& fields() const { return fields_; }
 
   // Properties.
@@ -117,7 +117,7 @@ class MaskInfo {
   Array kv_segment_ids();
   Array cu_seqlens_q();
   Array cu_seqlens_kv();
-  Array q_lens();  // None without stored ids
+  Array q_lens();  // None if no ids are stored
   Array kv_lens();
   Array q_attention_mask();  // [B,Q] int32: 0 where the id is -1, else 1
   Array q_position_ids();
@@ -136,7 +136,7 @@ class MaskInfo {
   MaskInfo apply_sliding_window(const SlidingWindow& window,
                                 const SlidingWindowOptions& options = {});
   MaskInfo apply_chunked(Index chunk_size, Index offset = 0);
-  /// Null kv_types: the keys have the types of the queries.
+  /// If kv_types is null, keys have the types of the queries.
   MaskInfo apply_token_type_ids(const Tensor& q_types, const Array& kv_types = nullptr,
                                 const TokenTypeOptions& options = {});
   MaskInfo apply_kv_lengths(const Tensor& kv_lengths, const KvLengthOptions& options = {});
@@ -151,12 +151,13 @@ class MaskInfo {
                                           Index max_segments = 128);
   QkvArrays get_or_compute_positions();
   QkvMasks get_qkv_masks(DType dtype = DType::kBool);
-  /// [B,H,Q,K]: 0 where open, finfo(dtype).min where closed; dtype is a float. Throws Error(kLimit)
-  /// when that takes more than max_bytes.
+  /// [B,H,Q,K]: 0 where open, finfo(dtype).min where closed; dtype must be a float. Throws
+  /// Error(kLimit) if the array would take more than max_bytes.
   Tensor create_bias(DType dtype = DType::kFloat32, Index max_bytes = Index{4} << 30);
 
-  /// Replaces the fields that are given; a new mask or new ids drop both cumulative lengths unless
-  /// one of these is given too. A field cannot be cleared.
+  /// The fields to replace; those not given keep their values. As an exception, a new mask or new
+  /// segment ids clear cu_seqlens_q and cu_seqlens_kv, unless a new value of one of them is given
+  /// too.
   struct Replacement {
     std::optional<MaskArray> attention_mask = {};
     Array q_segment_ids = {}, kv_segment_ids = {}, cu_seqlens_q = {}, cu_seqlens_kv = {};
@@ -171,9 +172,9 @@ class MaskInfo {
   MaskInfoFields fields_;
 };
 
-/// Turns debug lines ("[MaskInfo Debug] Calling MaskInfo.apply_causal()") on or off; they go to the
-/// sink, one call per line, without a line feed. Off by default, and the default sink drops them.
-/// Applies to the whole process.
+/// Turns debug lines such as "[MaskInfo Debug] Calling MaskInfo.apply_causal()" on or off, for the
+/// whole process. Each line is passed to the sink, without a line feed. Off by default; the default
+/// sink discards them.
 void set_debug_mode(bool enabled);
 bool get_debug_mode();
 void set_debug_sink(std::function<void(std::string_view line)> sink);

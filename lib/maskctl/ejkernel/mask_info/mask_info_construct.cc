@@ -1,4 +1,4 @@
-// The constructors of MaskInfo.
+// The functions that make a MaskInfo.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -22,7 +22,7 @@ MaskInfoFields fields_of(const MaskInfoExtras& extras) {
   return fields;
 }
 
-/// q[:, None, :, None] & kv[:, None, None, :] for ids that are 0 or -1.
+/// q[:, None, :, None] & kv[:, None, None, :] for ids that are 0 (valid) or -1.
 MaskArray outer_product(const Tensor& q_ids, const Tensor& kv_ids) {
   const auto batch = [](const Tensor& ids) { return ids.rank() == 2 ? ids.extent(0) : 0; };
   if (q_ids.rank() != 2 || kv_ids.rank() != 2 ||
@@ -36,17 +36,18 @@ MaskArray outer_product(const Tensor& q_ids, const Tensor& kv_ids) {
 
 /// ~mask for a bool array.
 MaskArray inverted(const MaskArray& mask) {
-  if (mask.rank() < 2 || mask.rank() > 4) return mask;  // its rank will be refused anyway
+  if (mask.rank() < 2 || mask.rank() > 4) return mask;  // the caller rejects this rank anyway
   return MaskArray(complement(mask.mask()), mask.rank(), DType::kBool);
 }
 
-/// mask == 1, unless it is bool.
+/// mask == 1 as bool; a bool array is returned as it is.
 MaskArray ones_of(const MaskArray& mask) {
-  if (mask.lazy()) return mask.astype(DType::kBool);  // holds only 0 and 1
+  if (mask.lazy()) return mask.astype(DType::kBool);  // has only 0 and 1
   const Tensor elements = mask.tensor();
   if (elements.dtype() == DType::kBool) return mask;
   Tensor ones(DType::kBool, elements.shape());
-  const Tensor numbers = astype(elements, DType::kFloat64);  // no other number becomes 1
+  // No number except 1 is rounded to 1.0.
+  const Tensor numbers = astype(elements, DType::kFloat64);
   std::ranges::transform(numbers.as<double>(), ones.as<std::uint8_t>().begin(),
                          [](double number) { return static_cast<std::uint8_t>(number == 1.0); });
   return MaskArray(ones);
@@ -64,7 +65,7 @@ Tensor all_valid(const std::vector<Index>& shape, std::size_t rank) {
   return ones;
 }
 
-/// A float in the way Python prints it.
+/// A float as Python prints it.
 std::string python_text(double number) {
   const std::string text = fmt::format("{}", number);
   return text.find_first_not_of("-0123456789") == std::string::npos ? text + ".0" : text;
@@ -145,7 +146,7 @@ MaskInfo MaskInfo::from_random(Index batch_size, Index q_len, std::optional<Inde
                       fmt::format("shape ({}, 1, {}, {}): expected no negative extents", batch_size,
                                   q_len, keys));
   }
-  // With 64-bit types disabled, JAX keeps only the low 32 bits of a seed.
+  // JAX without 64-bit types keeps only the low 32 bits of a seed.
   const ThreefryKey key = prng_key(static_cast<std::uint32_t>(seed));
   const auto cells = static_cast<std::uint64_t>(q_len) * static_cast<std::uint64_t>(keys);
   const auto p = static_cast<float>(1.0 - sparsity);

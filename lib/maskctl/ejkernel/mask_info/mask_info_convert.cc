@@ -1,4 +1,4 @@
-// The conversions of MaskInfo from one form to another, which fill its caches, and replace.
+// The conversions of MaskInfo between its forms, which fill its caches; and replace().
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -19,7 +19,7 @@ constexpr const char* kEmptyHint =
     "MaskInfo is empty (both attention_mask and segment_ids are None). Initialize MaskInfo with "
     "either an attention_mask or segment IDs";
 
-/// finfo(dtype).min in closed cells, +0 in open ones.
+/// finfo(dtype).min in closed cells, +0 in open cells.
 Tensor bias_of(const Tensor& open, DType dtype) {
   if (!is_floating(dtype)) {
     throw PythonError(PythonType::kValueError,
@@ -42,14 +42,14 @@ Array cast(const Array& array, DType dtype) {
   return array->dtype() == dtype ? array : make_array(astype(*array, dtype));
 }
 
-/// Which rows and columns of a mask have an open cell, as int32 0 and 1.
+/// Which rows and columns of a mask have an open cell: int32 0 or 1.
 QkvArrays open_lines_of(const MaskArray& mask) {
   if (mask.rank() != 4) {
     throw PythonError(PythonType::kValueError,
                       fmt::format("Expected 2D q_mask/kv_mask, got those of a mask of shape {}.",
                                   shape_text(mask.shape())));
   }
-  const QkvArrays ids = attention_mask_to_padding_segment_ids(mask);  // 0 or -1
+  const QkvArrays ids = attention_mask_to_padding_segment_ids(mask);  // 0: open, -1: closed
   const auto flags = [](const Array& array) {
     Tensor out(DType::kInt32, array->shape());
     std::ranges::transform(array->as<std::int32_t>(), out.as<std::int32_t>().begin(),
@@ -157,7 +157,7 @@ QkvArrays MaskInfo::get_or_compute_positions() {
     if (!fields_.attention_mask) return {q, kv};
     get_or_compute_segment_ids();
   }
-  Array q_new = q, kv_new = kv;  // so that neither is stored when the other fails
+  Array q_new = q, kv_new = kv;  // if one of the two fails, neither is stored
   if (!q) q_new = make_array(positions_from_segments_2d(*int32_array(fields_.q_segment_ids), -1));
   if (!kv) {
     kv_new = make_array(positions_from_segments_2d(*int32_array(fields_.kv_segment_ids),
@@ -191,7 +191,7 @@ Tensor MaskInfo::create_bias(DType dtype, Index max_bytes) {
 MaskInfo MaskInfo::to_dtype(DType dtype) {
   trace_call("MaskInfo.to_dtype");
   const MaskArray mask = get_or_compute_attention_mask();
-  if (mask.dtype() == dtype) return *this;  // compares the bool copy, whatever is stored
+  if (mask.dtype() == dtype) return *this;
   return replace({.attention_mask = mask.astype(dtype)});
 }
 

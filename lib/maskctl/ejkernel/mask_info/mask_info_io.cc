@@ -17,7 +17,7 @@
 namespace maskctl {
 namespace {
 
-constexpr const char* kVersionKey = "maskinfo";  // a key of every stored MaskInfo
+constexpr const char* kVersionKey = "maskinfo";  // an array that every stored MaskInfo has
 constexpr std::int32_t kVersion = 1;
 constexpr std::int32_t kMostNames = 1 << 16;
 
@@ -39,7 +39,7 @@ constexpr AxisName AxisNames::*kAxes[] = {&AxisNames::batch, &AxisNames::qheads,
 constexpr bool BakedInMasks::*kFlags[] = {&BakedInMasks::causal, &BakedInMasks::sliding_window,
                                           &BakedInMasks::chunked, &BakedInMasks::token_type_ids};
 
-/// The alternatives of AxisName, in order.
+/// The alternatives of the variant AxisName, in its order.
 enum AxisKind : std::int32_t { kNone, kName, kTuple };
 
 Tensor int32_tensor(std::span<const std::int32_t> values) {
@@ -92,14 +92,15 @@ void add_mask(const MaskArray& mask, Index max_bytes, std::vector<NamedTensor>& 
   out.push_back({"attention_mask.dtype", text_tensor(name(mask.dtype()))});
 }
 
-/// The prefix of a MaskInfo's keys, in the group `member` of a container.
+/// The prefix of the keys of a MaskInfo that is in the group `member` of a container.
 std::string prefix_of(const Container& container, const std::string& member) {
   const std::string key =
       container.key_of(member.empty() ? kVersionKey : member + "/" + kVersionKey);
   return key.substr(0, key.size() - std::string_view(kVersionKey).size());
 }
 
-/// Takes the arrays of a group one by one; arrays left at the end were not expected.
+/// The arrays of a group, which are removed one by one. An array that is left at the end is an
+/// error.
 class Fields {
  public:
   Fields(Container& container, const std::string& prefix, const ReadOptions& options) {
@@ -122,7 +123,7 @@ class Fields {
     return std::move(left_.extract(found).mapped());
   }
 
-  /// An array of `count` elements of one dtype; without a count, of any number.
+  /// Removes a 1-D array of `count` elements of this dtype; nullopt: of any number.
   Tensor take_list(const std::string& key, DType dtype, std::optional<Index> count) {
     Tensor list = take(key);
     if (list.dtype() != dtype || list.rank() != 1 || (count && list.extent(0) != *count)) {
@@ -242,7 +243,7 @@ bool holds_mask_info(const Container& container, const std::string& group) {
   return container.contains(prefix_of(container, group) + kVersionKey);
 }
 
-/// What `f` gives; messages of its errors start with the container's name.
+/// Returns f(). If it throws, adds the container's name to the front of the message.
 template <typename F>
 auto within(const Container& container, F&& f) {
   try {
@@ -280,7 +281,7 @@ constexpr ObjectKind kStoredMaskInfo = {ArrayKind::kMaskInfo, holds_mask_info, l
 MaskInfo mask_info_of(const LoadedMask& loaded) {
   if (const auto* info = std::any_cast<MaskInfo>(&loaded.object)) return *info;
   if (!loaded.q_segment_ids) return MaskInfo::from_attention_mask(MaskArray(loaded.mask));
-  // Null for keys that are the queries, as callers of ejkernel pass them.
+  // If keys have the ids of the queries, passes null, as callers of ejkernel do.
   return MaskInfo::from_segments(*loaded.q_segment_ids,
                                  loaded.shared_ids ? nullptr : make_array(*loaded.kv_segment_ids));
 }

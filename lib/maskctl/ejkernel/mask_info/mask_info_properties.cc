@@ -22,7 +22,7 @@ std::int32_t largest(std::span<const std::int32_t> ids) {
   return *std::ranges::max_element(ids);
 }
 
-/// How many tokens have each id, from 0 to the largest, over all batches.
+/// The number of tokens of each id, from 0 to the largest id, over all batch rows.
 Tensor tokens_of_ids(std::span<const std::int32_t> ids, Index count) {
   if (count > kMostSegments) {
     throw Error(Errc::kLimit, fmt::format("segment id {}: lengths are counted for at most {} ids; "
@@ -36,7 +36,7 @@ Tensor tokens_of_ids(std::span<const std::int32_t> ids, Index count) {
   return lens;
 }
 
-/// How many ids in each row (last axis) are not padding.
+/// The number of ids in each row (last axis) that are not padding.
 Tensor tokens_of_rows(const Tensor& ids) {
   std::vector<Index> shape = ids.shape();
   const Index length = extent_of(shape, -1);
@@ -51,7 +51,7 @@ Tensor tokens_of_rows(const Tensor& ids) {
   return lens;
 }
 
-/// The lengths of the segments if any id is above 0, else of the batches.
+/// The lengths of the segments if any id is above 0, else the lengths of the batch rows.
 Array lens_of(const Array& stored) {
   if (!stored) return nullptr;
   const Array ids = first_head(int32_array(stored));
@@ -145,7 +145,7 @@ std::optional<Index> MaskInfo::kv_len() const {
 
 std::array<std::optional<Index>, 3> MaskInfo::shape() const {
   trace_property("shape");
-  return {batch_size(), q_len(), kv_len()};  // braces evaluate from left to right, as ejkernel does
+  return {batch_size(), q_len(), kv_len()};  // evaluated from left to right, as in ejkernel
 }
 
 bool MaskInfo::is_multi_sequence() const {

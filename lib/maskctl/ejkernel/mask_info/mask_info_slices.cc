@@ -1,4 +1,4 @@
-// Transforms of MaskInfo that may cut it: sliding windows and key lengths.
+// Transforms of MaskInfo that may slice it: sliding windows and key lengths.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -31,7 +31,7 @@ std::pair<Index, Index> sides_of(const SlidingWindow& window) {
   return {left, right};
 }
 
-/// [B,1,Q,K]: keys from row - left to row + right, with row = q + offset.
+/// [B,1,Q,K]: query q sees the keys q + offset - left .. q + offset + right.
 Mask window_mask(const Mask& base, const PerBatch& offset, std::pair<Index, Index> sides) {
   const Index left = int32_from(sides.first), right = int32_from(sides.second);
   std::vector<std::int32_t> rows;
@@ -58,7 +58,7 @@ void require_ids(const Array& ids, const char* side) {
                                 shape_text(ids->shape())));
 }
 
-/// Slices an array that may be None.
+/// Slices an array, which may be None.
 Array cut(const Array& array, Index axis, std::span<const Index> starts, Index width) {
   return array ? make_array(slice_batches(*array, axis, starts, width)) : nullptr;
 }
@@ -69,7 +69,8 @@ Array cut(const Array& array, Index axis, Range range) {
 /// The token axis of ids [B,S] or [B,H,S].
 Index token_axis(const Array& ids) { return ids ? ids->rank() - 1 : 0; }
 
-/// One query row and `width` keys around index_b.
+/// For each batch row: its query row `index`, and `width` keys from key index - left on; both are
+/// clamped to the mask.
 MaskInfo::Replacement decode_slice(const MaskInfoFields& fields, const Mask& mask, Index left,
                                    Index width, const PerBatch& index) {
   if (mask.queries() == 0) {

@@ -1,4 +1,4 @@
-// Transforms of MaskInfo that keep the extents: causal, chunked, token types.
+// Transforms of MaskInfo that keep its shape: causal, chunked, token types.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -16,7 +16,7 @@
 namespace maskctl {
 namespace {
 
-/// One offset per plane of the causal mask: [B], or as many as the array has.
+/// The offset of each plane of the causal mask: one per batch row, or as many as the array has.
 std::vector<std::int32_t> causal_offsets(const PerBatch& offset, Index batch) {
   std::vector<std::int32_t> values = int32_values(offset);
   const Array* array = std::get_if<Array>(&offset);
@@ -81,7 +81,7 @@ step::Tokens::Zero zero_of(const std::string& policy) {
                   policy));
 }
 
-/// [B,1,Q,K]: open where token types are equal.
+/// [B,1,Q,K]: open where the token types are equal.
 MaskArray equal_types(const Tensor& q, const Tensor& kv, step::Tokens::Zero zero) {
   step::Tokens rule;
   rule.q.array = q;
@@ -109,7 +109,7 @@ MaskArray joined(const std::string& combine_mode, const MaskArray& base, MaskArr
           combine_mode));
 }
 
-/// Token types as segment ids, with type 0 as padding.
+/// Token types as segment ids: type 0 becomes -1 (padding).
 Array ids_of_types(Tensor types) {
   for (std::int32_t& type : types.as<std::int32_t>()) {
     if (type == 0) type = -1;
@@ -151,7 +151,8 @@ MaskInfo MaskInfo::apply_chunked(Index chunk_size, Index offset) {
   MaskArray mask = combine(Op::kAnd, base, chunked);
   const QkvArrays ids = get_or_compute_segment_ids();
   const Index batch = extent_of(base.shape(), 0);
-  if (q_len() != queries || kv_len() != keys) {  // the ids replaced others of another length
+  // The ids now determine q_len() and kv_len(), which may differ from the lengths of the mask.
+  if (q_len() != queries || kv_len() != keys) {
     throw PythonError(PythonType::kValueError, "incompatible shapes for broadcasting");
   }
   BakedInMasks baked = fields_.baked_in;

@@ -1,4 +1,4 @@
-// Masks to segment ids, and to the start and end of the valid part.
+// Converts masks to segment ids, and to the start and end of the valid part.
 #include <fmt/core.h>
 
 #include <algorithm>
@@ -13,7 +13,7 @@
 namespace maskctl {
 namespace {
 
-/// The ids of chosen planes, one after another; each distinct plane is processed once.
+/// Collects the segment ids of planes, one after another. Each distinct plane is processed once.
 class IdRows {
  public:
   IdRows(const Mask& mask, const std::vector<Index>& lead)
@@ -41,7 +41,7 @@ class IdRows {
   Index rows_ = 0;
 };
 
-/// ejkernel takes the smallest row number among equal rows, which numpy refuses for an empty mask.
+/// ejkernel takes the minimum over row numbers, which numpy refuses for an empty mask.
 void check_not_empty(const Mask& mask) {
   if (mask.queries() > 0 && mask.keys() > 0) return;
   value_error("zero-size array to reduction operation min which has no identity");
@@ -52,7 +52,7 @@ void check_head_0(const Mask& mask) {
   throw PythonError(PythonType::kIndexError, "head 0 of a mask without heads is out of range");
 }
 
-/// Which rows and columns of each batch have an open cell, over all heads.
+/// For each batch row, which rows and columns have an open cell in any head.
 std::vector<OpenLines> open_lines(const Mask& mask, Index batch, Index heads) {
   std::vector<OpenLines> lines;
   for (Index b = 0; b < batch; ++b) {
@@ -68,7 +68,7 @@ std::vector<OpenLines> open_lines(const Mask& mask, Index batch, Index heads) {
   return lines;
 }
 
-/// One side as a bool array [B, n].
+/// The flags of one side (rows or columns) as a bool array [B, n].
 template <typename Side>
 Tensor flags_of(const std::vector<OpenLines>& lines, Index n, Side side) {
   Tensor out(DType::kBool, {static_cast<Index>(lines.size()), n});
@@ -78,7 +78,8 @@ Tensor flags_of(const std::vector<OpenLines>& lines, Index n, Side side) {
 }
 
 Mask reduced(const Mask& mask, std::string_view reduce_heads) {
-  if (reduce_heads == "any") return mask;  // open_lines() takes the union over the heads
+  // open_lines() counts a cell as open if any head opens it
+  if (reduce_heads == "any") return mask;
   if (reduce_heads == "first") {
     check_head_0(mask);
     return sliced(mask, {0, mask.batch()}, {0, 1}, {0, mask.queries()}, {0, mask.keys()});

@@ -1,4 +1,4 @@
-// The names of Python's exceptions.
+// The Python names of exceptions.
 #include "maskctl/ejkernel/mask_info/python_error.h"
 
 namespace maskctl {

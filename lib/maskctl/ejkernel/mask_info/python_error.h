@@ -1,4 +1,4 @@
-// The exceptions of ejkernel, by their Python names.
+// The exceptions that ejkernel raises, by their Python names.
 #pragma once
 
 #include <cstdint>
@@ -17,11 +17,11 @@ enum class PythonType : std::uint8_t {
   kAssertionError,
 };
 
-/// "ValueError", ...
+/// The Python name: "ValueError" and so on.
 std::string_view name(PythonType type);
 
-/// An exception as ejkernel raises it: its type and, if ejkernel itself raises it, its exact text.
-/// Exceptions that JAX or numpy raise underneath have a text of ours.
+/// An exception of the same type as in ejkernel. If ejkernel itself raises it, the message is
+/// identical; if JAX or numpy raise it, the message is our own.
 class PythonError : public Error {
  public:
   PythonError(PythonType type, const std::string& message)

@@ -1,4 +1,4 @@
-// Segment ids to lengths and positions, anchors to ids, and chunks to a mask.
+// Converts segment ids to lengths and positions, anchors to ids, and chunks to a mask.
 #include <fmt/core.h>
 
 #include <algorithm>
@@ -14,7 +14,7 @@
 namespace maskctl {
 namespace {
 
-/// The positions of one row; they restart at each change of the id and after padding.
+/// The positions of one row. They restart at each change of the id and after padding.
 void count_positions(std::span<const std::int32_t> ids, std::int32_t pad_value,
                      std::span<std::int32_t> positions) {
   std::int32_t previous = -2, count = -1;
@@ -26,10 +26,10 @@ void count_positions(std::span<const std::int32_t> ids, std::int32_t pad_value,
   }
 }
 
-/// How often each of the ids 0 .. n - 1 occurs.
+/// The number of occurrences of each id 0 .. n - 1.
 std::vector<std::int32_t> counts_of(const Tensor& ids, Index n) {
   std::vector<std::int32_t> counts(static_cast<std::size_t>(n));
-  const Tensor wide = astype(ids, DType::kFloat64);  // exact for all ids that are counted
+  const Tensor wide = astype(ids, DType::kFloat64);  // the ids 0 .. n - 1 are exact in float64
   for (const double id : wide.as<double>()) {
     const bool counted = id >= 0 && id < static_cast<double>(n);
     if (!counted) continue;
@@ -76,7 +76,7 @@ Tensor compress_ids_from_anchors(const Tensor& anchors, const Tensor& pad_mask) 
   Tensor ids = astype(anchors, DType::kInt32);
   const Tensor padding = astype(pad_mask, DType::kBool);
   const auto values = ids.as<std::int32_t>();
-  // ejkernel gives padding this anchor, so an anchor of this value counts as padding.
+  // ejkernel gives padding this value, so an anchor with this value counts as padding too.
   const auto sentinel = static_cast<std::int32_t>(values.size() + 1);
   std::vector<std::int32_t> groups;
   for (std::size_t i = 0; i < values.size(); ++i) {

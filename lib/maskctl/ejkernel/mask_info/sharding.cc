@@ -1,5 +1,5 @@
-// Partition specs on meshes: correcting one to a shape, the specs of a MaskInfo, the part of a
-// device.
+// Partition specs: correcting one for a shape and mesh, the specs of a MaskInfo, and the part of an
+// array that a device has.
 #include "maskctl/ejkernel/mask_info/sharding.h"
 
 #include <fmt/format.h>
@@ -17,14 +17,14 @@ namespace {
 using attention::to_text;
 using Names = std::vector<std::string>;
 
-/// As JAX normalises it: a tuple of one name becomes the name, an empty tuple None.
+/// The entry as JAX normalizes it: a tuple of one name becomes the name, an empty tuple None.
 AxisName canonical(const AxisName& entry) {
   const Names names = names_of(entry);
   if (names.empty()) return std::monostate();
   return names.size() == 1 ? AxisName(names[0]) : AxisName(names);
 }
 
-/// The number of parts into which the axes split an extent; nothing if the mesh lacks an axis.
+/// The number of parts into which the axes split an extent; nullopt if the mesh lacks one of them.
 std::optional<Index> parts_of(const Mesh& mesh, const Names& names) {
   std::vector<Index> sizes;
   for (const std::string& name : names) {
@@ -40,7 +40,7 @@ bool splits(const Mesh& mesh, const AxisName& entry, Index extent) {
   return parts && *parts > 0 && extent % *parts == 0;
 }
 
-/// JAX's NamedSharding refuses an axis that is used twice.
+/// Throws if an axis is used twice, as JAX's NamedSharding does.
 void check_unique(const PartitionSpec& spec) {
   Names seen;
   for (const AxisName& entry : spec.axes) {
@@ -71,7 +71,7 @@ void check_names(const AxisName& entry, std::string_view label, const Mesh& mesh
   }
 }
 
-/// The coordinates of a device in the grid.
+/// The coordinates of a device in the mesh.
 std::vector<Index> coordinates_of(const Mesh& mesh, Index device) {
   std::vector<Index> coordinates(mesh.axis_sizes.size());
   for (std::size_t axis = coordinates.size(); axis-- > 0;) {
@@ -81,7 +81,8 @@ std::vector<Index> coordinates_of(const Mesh& mesh, Index device) {
   return coordinates;
 }
 
-/// The part of an extent at a position in the grid; the first name of the entry varies slowest.
+/// The part of an extent for the device at these coordinates; the first name of the entry varies
+/// slowest.
 Range part_at(const Mesh& mesh, const std::vector<Index>& coordinates, const AxisName& entry,
               Index extent) {
   if (!splits(mesh, entry, extent)) {

@@ -13,11 +13,10 @@ namespace maskctl {
 
 using attention::Mesh, attention::PartitionSpec, attention::mesh_from_text;
 
-/// The spec cut or extended with None to the rank of the array. An entry becomes None when the mesh
-/// lacks one of its axes or when their sizes do not divide the extent. A tuple of one name becomes
-/// that name; a spec of only None becomes the empty spec. Throws PythonError(ValueError) for an
-/// axis that two entries keep.
-/// Source: ejkernel.xla_utils.get_corrected_named_sharding.
+/// The spec, truncated or extended with None to the rank of the array. An entry becomes None if the
+/// mesh lacks one of its axes, or if their sizes do not divide the extent. A tuple of one name
+/// becomes that name; a spec of None only becomes the empty spec. Throws PythonError(ValueError) if
+/// two entries keep the same axis. Source: ejkernel.xla_utils.get_corrected_named_sharding.
 PartitionSpec get_corrected_named_sharding(std::span<const Index> shape, const PartitionSpec& spec,
                                            const Mesh& mesh);
 
@@ -27,11 +26,11 @@ struct MaskSharding {
   std::optional<PartitionSpec> q_positions, kv_positions;
 };
 MaskSharding get_empty_sharding();
-/// Splits only arrays that are stored. Throws PythonError(ValueError) with ejkernel's text for an
-/// axis that the mesh lacks and for a stored mask that is not 4D.
+/// The specs of the arrays that are stored. Throws PythonError(ValueError) with ejkernel's message
+/// if the mesh lacks an axis, or if a stored mask is not 4D.
 MaskSharding get_shardings(const MaskInfo& info, const Mesh& mesh, bool sequence_parallel = false);
 
-/// The part of an array that a device holds: one range for each axis.
+/// The part of an array that a device has: one range per axis.
 std::vector<Range> shard_of_device(std::span<const Index> shape, const PartitionSpec& spec,
                                    const Mesh& mesh, Index device);
 

@@ -12,7 +12,8 @@
 namespace maskctl::attention {
 namespace {
 
-/// Summarises the runs after the first `warmup` ones, or the last run when there are no others.
+/// Computes the median of the runs after the first `warmup` runs; of the last run if there are no
+/// more.
 void summarise(const std::vector<double>& times, int warmup, Timing& out) {
   if (times.empty()) return;
   const std::size_t skipped =

@@ -1,4 +1,4 @@
-// Timing of functions in turn, and tuning of any function: ejkernel's Autotuner and FNAutotuner.
+// Times several functions in turn, and tunes any function: ejkernel's Autotuner and FNAutotuner.
 #pragma once
 
 #include <deque>
@@ -13,42 +13,43 @@
 
 namespace maskctl::attention {
 
-/// Seconds since some moment.
+/// Returns seconds since a fixed but arbitrary moment.
 using Clock = std::function<double()>;
 
 struct TunerOptions {
-  int warmup = 1;              // runs of each function that do not count
-  int iters = 3;               // runs that do, 1 or more
-  double budget_seconds = 10;  // no round begins after it; every function runs once at least
+  int warmup = 1;  // runs of each function that are not counted
+  int iters = 3;   // runs that are counted; at least 1
+  /// no round begins after this time; each function runs at least once
+  double budget_seconds = 10;
 };
 
-/// What a function took. One that threw has runs == 0 and the message in `error`.
+/// The time that a function took. If it threw, runs == 0 and `error` is the message.
 struct Timing {
   double seconds = 0;  // median of the timed runs
   int runs = 0;
   std::string error;
 };
 
-/// Runs the functions in turn, round by round, so that all see the same machine. Without a clock:
-/// the steady one.
+/// Times the functions in rounds: each round runs every function once, so that all of them run
+/// under the same conditions. Without a clock, uses the steady clock.
 std::vector<Timing> time_in_turn(std::span<const std::function<void()>> functions,
                                  const TunerOptions& options = {}, const Clock& clock = {});
 
-/// The number of the quickest; the earlier one among equals. Throws Error(kUnsupported) when all
-/// failed or there are none, with the first reason.
+/// The index of the fastest function; of equal ones the first. Throws Error(kUnsupported) with the
+/// first error message if all of them failed, or if there are none.
 std::size_t quickest(std::span<const Timing> timings);
 
-/// ejkernel's benchmark: the median seconds of one call. Throws what f throws.
+/// ejkernel's benchmark(): the median time of one call, in seconds. Throws what f throws.
 double benchmark(const std::function<void()>& f, int warmup = 1, int iters = 5,
                  const Clock& clock = {});
 
-/// One candidate and what it took.
+/// A candidate config and its time.
 template <class Config>
 struct Measured : Timing {
   Config config;
 };
 
-/// The quickest; the earlier one among equals. Throws what `quickest` throws.
+/// The fastest candidate; of equal ones the first. Throws what quickest() throws.
 template <class Config>
 const Measured<Config>& best_of(const std::vector<Measured<Config>>& measurements) {
   const std::vector<Timing> timings(measurements.begin(), measurements.end());
@@ -60,19 +61,19 @@ template <class Config>
 struct AutotuneData {
   std::vector<Measured<Config>> measurements;
 
-  /// Throws what `quickest` throws.
+  /// Throws what quickest() throws.
   const Config& fastest_config() const { return best_of(measurements).config; }
 };
 
-/// Measures candidate configs of any type: time_in_turn of what each runs.
+/// Measures candidate configs of any type with time_in_turn().
 template <class Config>
 class Autotuner {
  public:
   explicit Autotuner(TunerOptions options = {}, Clock clock = {})
       : options_(options), clock_(std::move(clock)) {}
 
-  /// `make_fn(config)` gives the function to run, which is called with `args`; making it is not
-  /// timed. A candidate whose making or running throws is measured as failed.
+  /// `make_fn(config)` returns the function to time, which is called with `args`; make_fn itself is
+  /// not timed. If either throws, the candidate counts as failed.
   template <class MakeFn, class... Args>
   AutotuneData<Config> autotune(MakeFn&& make_fn, std::span<const Config> candidates,
                                 const Args&... args) const {
@@ -90,7 +91,7 @@ class Autotuner {
     }
     return data;
   }
-  /// Measures one function of the config in the same way.
+  /// Times run(config) for each candidate config.
   std::vector<Measured<Config>> measure(std::span<const Config> candidates,
                                         const std::function<void(const Config&)>& run) const {
     const auto bind = [&run](const Config& config) { return [&run, &config] { run(config); }; };
@@ -104,19 +105,20 @@ class Autotuner {
 
 struct FNAutotunerOptions {
   TunerOptions tuner = {.warmup = 2, .iters = 15, .budget_seconds = 10};
-  std::size_t cache_size_limit = 1000;  // keys that are remembered; the oldest ones go
+  std::size_t cache_size_limit = 1000;  // number of keys to remember; the oldest are dropped
   Clock clock = {};                     // empty: the steady clock
 };
 
-/// A function of a config (hyperparameters) and arguments, called with the arguments alone: the
-/// first call with a new key runs it with every candidate, later ones with the quickest. The
-/// function is called more than once, so it must not depend on how often. Safe for several threads:
-/// a call waits while another one tunes.
+/// Wraps a function of a config (hyperparameters) and arguments, so that it can be called with the
+/// arguments alone. The first call with a new key runs the function with every candidate config;
+/// later calls use the fastest one. Since the function may run more often than it is called, it
+/// must not have side effects. Thread-safe: a call waits while another call tunes.
 template <class Config, class Result, class... Args>
 class FNAutotuner {
  public:
   using Function = std::function<Result(const Config&, const Args&...)>;
-  /// Arguments of equal keys, as shapes and types, get equal configs.
+  /// Returns the key of a call, such as its shapes and dtypes. Calls with equal keys get the same
+  /// config.
   using Key = std::function<std::string(const Args&...)>;
 
   FNAutotuner(Function function, std::vector<Config> candidates, Key key,
@@ -126,10 +128,10 @@ class FNAutotuner {
         key_(std::move(key)),
         options_(std::move(options)) {}
 
-  /// Throws what the function throws, and Error(kUnsupported) when it throws for all candidates.
+  /// Throws what the function throws, and Error(kUnsupported) if it throws for every candidate.
   Result operator()(const Args&... args) { return function_(config_for(args...), args...); }
 
-  /// The config of such a call; tunes where none is remembered.
+  /// The config for a call with these arguments; tunes if none is remembered.
   Config config_for(const Args&... args) {
     const std::lock_guard lock(mutex_);
     const std::string key = key_(args...);
@@ -163,7 +165,7 @@ class FNAutotuner {
   std::deque<std::string> order_;
 };
 
-/// Every combination of some values of hyperparameters, the last one changing fastest.
+/// Every combination of the given values of hyperparameters; the last one varies fastest.
 template <class First>
 std::vector<std::tuple<First>> combinations(const std::vector<First>& values) {
   return {values.begin(), values.end()};

@@ -23,7 +23,7 @@ Tensor element_of(const Tensor& whole, Index axis, Index i) {
 
 namespace {
 
-/// How many elements arrays have.
+/// Checks that all arrays have the same number of elements, and returns it.
 class ElementCount {
  public:
   void add(std::string_view name, const Tensor& array, Index axis) {
@@ -47,10 +47,10 @@ class ElementCount {
   std::optional<Index> count_;
 };
 
-/// Elements at work at one time, each of which uses all cores: more would only wait for them.
+/// The most elements to run at a time. Each of them uses all cores, so more would not be faster.
 constexpr Index kMostAtOnce = 16;
 
-/// Calls f(i) for i below n. Rethrows the first error.
+/// Calls f(i) for all 0 <= i < n. Rethrows the first exception.
 void run_elements(Index n, bool at_once, const std::function<void(Index)>& f) {
   std::atomic<Index> next{0};
   const auto work = [&](auto&&...) {
@@ -59,7 +59,7 @@ void run_elements(Index n, bool at_once, const std::function<void(Index)>& f) {
   at_once ? run_ring(std::min(n, kMostAtOnce), work) : work();
 }
 
-/// Room for `n` elements like this one.
+/// An array for `n` elements of this shape, stacked along `axis`.
 Tensor stack_of(const Tensor& element, Index axis, std::size_t n) {
   std::vector<Index> shape = element.shape();
   shape.insert(shape.begin() + axis, static_cast<Index>(n));
@@ -68,7 +68,7 @@ Tensor stack_of(const Tensor& element, Index axis, std::size_t n) {
 
 }  // namespace
 
-/// The call of one element.
+/// The call of one element, with the element's slice of each batched array.
 struct ElementCalls::Element {
   struct Update {
     Tensor* whole;

@@ -1,5 +1,5 @@
-// ejkernel's vmap_with_config and pmap_with_config: a call for each element of a batch of calls,
-// with the config of the first.
+// ejkernel's vmap_with_config and pmap_with_config: run an operation once for each element of
+// batched arrays, with the config that is chosen for the first element.
 #pragma once
 
 #include <optional>
@@ -9,11 +9,12 @@
 
 namespace maskctl::attention {
 
-/// The axis of each array along which its elements lie: one for all, or one for each in the order
-/// of in_specs, nullopt (and arrays past the end) for arrays that all elements share.
+/// The axis of each array along which the elements are: one axis for all arrays, or one for each
+/// array, in the order of in_specs. nullopt, and arrays past the end of the list: all elements
+/// share the array.
 struct InAxes {
-  InAxes(Index all = 0) : of_all_(all) {}            // NOLINT: reads as ejkernel's in_axes=0
-  InAxes(std::vector<std::optional<Index>> of_each)  // NOLINT: and as its tuple
+  InAxes(Index all = 0) : of_all_(all) {}            // NOLINT: allows ejkernel's in_axes=0
+  InAxes(std::vector<std::optional<Index>> of_each)  // NOLINT: allows a list of axes
       : each_(std::move(of_each)) {}
 
   std::optional<Index> of(std::size_t number) const {
@@ -26,14 +27,14 @@ struct InAxes {
   std::vector<std::optional<Index>> each_;
 };
 
-/// Element i of an array, without that axis.
+/// Element i of an array; `axis` is removed from its shape.
 Tensor element_of(const Tensor& whole, Index axis, Index i);
 
-/// The calls of all elements, one after another or up to 16 at a time, each on a thread of its own.
-/// Masks and MaskInfo are shared; arrays that the operation updates are updated in every element.
-/// Both throw Error(kShape) for an axis that an array does not have and for arrays that differ in
-/// their number of elements, Error(kInvalidArgument) when no array has elements, and what the call
-/// throws.
+/// Runs the call of every element, either one after another, or on up to 16 threads. Elements share
+/// masks and MaskInfo; arrays that the operation updates are updated in every element.
+/// forward() and backward() throw Error(kShape) if an array does not have its axis, has no
+/// elements, or has another number of elements than other arrays; Error(kInvalidArgument) if no
+/// array has an axis of elements; and what the call throws.
 class ElementCalls {
  public:
   ElementCalls(Executor executor, const Operation& operation, InAxes axes, bool at_once)
@@ -42,10 +43,10 @@ class ElementCalls {
         axes_(std::move(axes)),
         at_once_(at_once) {}
 
-  /// The outputs of all elements, stacked on axis 0.
+  /// The outputs of all elements, stacked along axis 0.
   AnyValue forward(const void* call, const CallOptions& how) const;
-  /// `output` and the cotangents are stacked on axis 0. Gradients of arrays that all elements share
-  /// are summed in f32.
+  /// `output` and the cotangents are stacked along axis 0. Gradients of arrays that all elements
+  /// share are summed in f32.
   AnyValue backward(const void* call, const void* output, const Cotangents& d,
                     const CallOptions& how) const;
 
@@ -54,7 +55,8 @@ class ElementCalls {
   Index count(const void* call) const;
   std::optional<Index> axis_of(std::string_view array) const;
   AnyConfig choose(const void* call, const CallOptions& how) const;
-  /// The outputs or gradients of all elements, in the first of them.
+  /// Joins the outputs or gradients of all elements. Stores them in the first of `values`, and
+  /// returns it.
   AnyValue joined(std::vector<AnyValue>& values, bool gradients) const;
 
   Executor executor_;
@@ -63,7 +65,7 @@ class ElementCalls {
   bool at_once_;
 };
 
-/// A batched call whose operation is known when it is compiled.
+/// Batched calls of an operation that is known at compile time.
 template <class Op>
 class BatchedCall {
  public:
@@ -88,14 +90,14 @@ class BatchedCall {
   ElementCalls calls_;
 };
 
-/// One element after another.
+/// Batched calls that run one element after another.
 template <class Op>
 BatchedCall<Op> vmap_with_config(const Executor& executor, const Module<Op>&, InAxes in_axes = {}) {
   return {executor, std::move(in_axes), false};
 }
 
-/// Every element on a (simulated) device of its own, all at once. Nothing travels between them, so
-/// that ejkernel's axis_name has no part here.
+/// Batched calls that run all elements in parallel, each on a (simulated) device of its own.
+/// Elements exchange no data, so ejkernel's axis_name has no counterpart.
 template <class Op>
 BatchedCall<Op> pmap_with_config(const Executor& executor, const Module<Op>&, InAxes in_axes = {}) {
   return {executor, std::move(in_axes), true};

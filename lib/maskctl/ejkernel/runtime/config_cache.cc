@@ -30,7 +30,7 @@ constexpr std::uintmax_t kMaxBytes = 64u << 20;
 
 thread_local const OverlayCache* innermost_overlay = nullptr;
 
-/// Holds an exclusive lock of a file that stays empty, while it lives.
+/// While it exists, holds an exclusive lock on a file, which stays empty.
 class FileLock {
  public:
   explicit FileLock(const std::string& path)
@@ -51,7 +51,7 @@ class FileLock {
   int fd_;
 };
 
-/// Nothing for a line that is no entry.
+/// The entry of a line; nullopt if the line is malformed.
 std::optional<std::pair<ConfigKey, AnyConfig>> entry_of(const std::string& line) {
   const std::vector<std::string_view> parts = split(line, '\t');
   if (parts.size() != 4) return std::nullopt;

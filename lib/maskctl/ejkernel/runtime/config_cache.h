@@ -1,5 +1,5 @@
-// The one store of remembered configs, by what a tuned config belongs to: a device, a version of an
-// operation, and a call. It lasts as long as the process, or as a file between processes.
+// The cache of configs, by device, version of the operation, and call. It lasts as long as the
+// process or, with a file, between processes.
 #pragma once
 
 #include <functional>
@@ -13,11 +13,12 @@
 
 namespace maskctl::attention {
 
-/// ejkernel's triple; the parts are kept whole, so that no two calls share a key by accident.
+/// ejkernel's key, a triple. It has the whole texts instead of hashes, so that different calls
+/// never share a key.
 struct ConfigKey {
-  std::string device;     // device_fingerprint()
+  std::string device;     // from device_fingerprint()
   std::string operation;  // "flash_attention@v0"
-  std::string call;       // call_key of fields.h
+  std::string call;       // call_key() of fields.h
   friend bool operator==(const ConfigKey&, const ConfigKey&) = default;
 };
 
@@ -30,14 +31,14 @@ struct ConfigKeyHash {
 
 using ConfigMap = std::unordered_map<ConfigKey, AnyConfig, ConfigKeyHash>;
 
-/// "cpu|AVX2|2": kind of device, instruction set in use, threads that may work. Configs tuned under
-/// one of these are not used under another.
+/// "cpu|AVX2|2": kind of device, instruction set in use, number of threads. A config is used only
+/// under the fingerprint under which it was tuned.
 std::string device_fingerprint();
 
-/// 16 hex digits of a call's text, for labels (FNV-1a of 64 bits).
+/// A hash of a call's text for labels: 16 hex digits (64-bit FNV-1a).
 std::string short_hash(std::string_view text);
 
-/// Who knew a config.
+/// Where a config was found.
 enum class ConfigSource : std::uint8_t { kOverlay, kMemory, kFile };
 
 struct KnownConfig {
@@ -45,44 +46,43 @@ struct KnownConfig {
   ConfigSource source;
 };
 
-/// Configs of one process and, where it has a path, of a text file: the line "maskctl configs 1",
-/// then one line an entry, sorted: device, operation, call and config (config_text.h), separated by
-/// tabs. Safe for several threads and processes: an addition locks PATH.lock, reads the file again
-/// and replaces it at once.
+/// The configs of one process and, if there is a path, of a text file. The first line of the file
+/// is "maskctl configs 1"; then come the entries, one per line, sorted: device, operation, call and
+/// config (see config_text.h), separated by tabs. Safe for several threads and processes: to add an
+/// entry, it locks PATH.lock, reads the file again and replaces it atomically.
 class ConfigCache {
  public:
-  /// One line about a fault of the file that was survived.
+  /// Receives a message about a problem with the file that does not stop the process.
   using Note = std::function<void(const std::string& note)>;
 
   ConfigCache() = default;
-  /// Reads the file once. What cannot be read is reported to `note` and ignored: a missing file is
-  /// an empty cache without a note, a file of another kind is moved to PATH.bad by the next put(),
-  /// damaged lines are dropped by it.
+  /// Reads the file. Problems are reported to `note` and otherwise ignored: a file that is too
+  /// large or of another format is moved to PATH.bad by the next put(), which also drops damaged
+  /// lines. A missing file is an empty cache, without a note.
   explicit ConfigCache(std::string path, Note note = {});
 
-  /// The innermost overlay that has the key, then what this process put or found before, then the
-  /// file.
+  /// Searches the overlays, the innermost first; then the configs that this process has put or
+  /// found before; then the file.
   std::optional<KnownConfig> find(const ConfigKey& key);
-  /// find() without the overlays.
+  /// Like find(), but without the overlays.
   std::optional<AnyConfig> get(const ConfigKey& key) const;
 
-  /// Remembers a config, and writes it to the file; folders are created. A file that cannot be
-  /// written is reported to `note`. Parts of a key may not hold tabs or line feeds: such an entry
-  /// is not written, with a note.
+  /// Remembers a config and writes it to the file; creates missing folders. If the file cannot be
+  /// written, or if the key contains a tab or line feed, `note` is called and nothing is written.
   void put(const ConfigKey& key, const AnyConfig& config);
-  /// Remembers a config in this process alone.
+  /// Remembers a config in this process only.
   void put_unsaved(const ConfigKey& key, const AnyConfig& config);
-  /// Forgets what the file does not hold.
+  /// Forgets everything except what is in the file.
   void clear();
 
   std::size_t size() const;
   ConfigMap entries() const;
 
  private:
-  /// What is known under one key; one of the two at least.
+  /// What is known under one key; at least one of the two is set.
   struct Entry {
     std::optional<AnyConfig> own;    // put or found by this process
-    std::optional<AnyConfig> saved;  // what the file has, or is to have
+    std::optional<AnyConfig> saved;  // in the file, or to be written to it
 
     const AnyConfig& config() const { return own ? *own : *saved; }
   };
@@ -95,14 +95,15 @@ class ConfigCache {
 
   std::string path_;  // empty: no file
   Note note_;
-  std::mutex file_mutex_;  // held by additions to the file
-  bool foreign_ = false;   // the file is of another kind
+  std::mutex file_mutex_;  // held while an entry is added to the file
+  bool foreign_ = false;   // the file is too large or of another format; a put() replaces it
   mutable std::mutex mutex_;
   std::unordered_map<ConfigKey, Entry, ConfigKeyHash> entries_;
 };
 
-/// Makes a map of configs win over every cache, for the calls of this thread, while it lives. The
-/// innermost one that has the key wins. Must be destroyed in reverse order, on the same thread.
+/// While an object of this class exists, its configs take precedence over every cache, for calls of
+/// this thread. If several have the key, the innermost one is used. They must be destroyed in
+/// reverse order, on the same thread.
 class OverlayCache {
  public:
   explicit OverlayCache(ConfigMap configs);

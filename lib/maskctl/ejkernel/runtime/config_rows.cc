@@ -14,7 +14,7 @@ template <class C>
 struct FieldList {
   std::array<ConfigField, 10> fields = {};
   std::size_t count = 0;
-  std::size_t bytes = 0;  // size of the members
+  std::size_t bytes = 0;  // total size of the members, with padding
 
   template <auto member>
   constexpr void add(std::string_view name, Index least = 1) {
@@ -26,7 +26,7 @@ struct FieldList {
   }
 };
 
-/// Every field that any class has, once: its name is that of the member.
+/// All fields that any class has. The field has the name of the member.
 template <class C>
 consteval FieldList<C> list_fields() {
   FieldList<C> list;
@@ -103,7 +103,7 @@ constexpr ConfigRow kRows[] = {
     row<MeanPoolingConfig>("MeanPoolingConfig", "pooling"),
 };
 
-/// Whether the rows have the order of AnyConfig.
+/// Whether the rows are in the order of the alternatives of AnyConfig.
 consteval bool in_order() {
   std::size_t index = 0;
   for (const ConfigRow& row : kRows) {

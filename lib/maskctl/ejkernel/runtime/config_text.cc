@@ -13,7 +13,7 @@
 namespace maskctl::attention {
 namespace {
 
-// Nothing for a value that is left out.
+// text_of() returns nullopt if the value is not set.
 std::optional<std::string> text_of(const Platform& platform) { return std::string(name(platform)); }
 std::optional<std::string> text_of(const DeviceKind& kind) { return std::string(name(kind)); }
 std::optional<std::string> text_of(const bool& value) { return value ? "true" : "false"; }
@@ -21,7 +21,8 @@ std::optional<std::string> text_of(const Index& value) { return fmt::format("{}"
 std::optional<std::string> text_of(const std::optional<Index>& value) {
   return value ? text_of(*value) : std::nullopt;
 }
-/// Params have no text of their own unless they are empty: their fields follow one by one.
+/// Parameters of a pass have a text only if they are empty; otherwise their fields are printed one
+/// by one.
 template <class Params>
 std::optional<std::string> text_of(const std::optional<Params>& params) {
   if (!params || *params != Params()) return std::nullopt;
@@ -55,7 +56,8 @@ bool read_value(std::string_view text, std::optional<Params>& out) {
   return text == "{}";
 }
 
-/// Sets the field of a name as "q_blocksize", or "fwd_params.q_blocksize" in params.
+/// Sets the field with this name from `text`. The name is like "q_blocksize", or like
+/// "fwd_params.q_blocksize" for a field in the parameters of a pass.
 bool read_field(std::span<const ConfigField> fields, void* object, std::string_view name,
                 std::string_view text) {
   const std::size_t dot = name.find('.');

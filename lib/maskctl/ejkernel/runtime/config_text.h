@@ -1,4 +1,4 @@
-// Configs as one line of text, and back.
+// Conversion of configs to one line of text, and back.
 #pragma once
 
 #include <string>
@@ -9,15 +9,15 @@
 namespace maskctl::attention {
 
 /// "FlashAttentionConfig platform=auto backend=any fwd_params.q_blocksize=64": the class, then each
-/// field that is present. An empty FwdParams prints as "fwd_params={}".
+/// field that is set. An empty FwdParams is printed as "fwd_params={}".
 std::string to_text(const AnyConfig& config);
 
-/// The config that a line holds; fields that it lacks have their defaults. Nothing for a line that
-/// to_text does not write: an unknown class or field, a field given twice, a number that does not
-/// fit or is negative.
+/// The config of a line that to_text() wrote, in which fields may be missing: these get their
+/// defaults. nullopt for a line that to_text() cannot have written: an unknown class or field, a
+/// field given twice, a number that is negative or too large.
 std::optional<AnyConfig> config_from_text(std::string_view text);
 
-/// Throws Error(kInvalidArgument) for a size that is not positive (num_splits: not negative):
+/// Throws Error(kInvalidArgument) if a size is not positive (num_splits: negative), as in
 /// "FlashAttentionConfig: fwd_params.q_blocksize is 0, expected a positive number".
 void check_config(const AnyConfig& config);
 

@@ -1,5 +1,5 @@
-// How an operation is to be run: ejkernel's configuration classes, with its fields and defaults.
-// config_rows.h has a row for each: its name, and those of its fields.
+// How to run an operation: ejkernel's configuration classes, with the same fields and defaults.
+// config_rows.h has a row for each class, with its name and fields.
 #pragma once
 
 #include <concepts>
@@ -13,10 +13,11 @@
 
 namespace maskctl::attention {
 
-// Every number is a hint, in tokens (block...), pages, heads, warps or stages, above 0; none
-// changes a result. A kernel ignores what it does not have: CPU kernels have no warps and stages.
+// Every number is a hint, above 0 unless noted, in tokens (block...), pages, heads, warps or
+// stages; none of them changes a result. A kernel ignores hints that do not apply to it: CPU
+// kernels have no warps or stages.
 
-/// Tile sizes of a forward pass; what is absent is the kernel's own choice.
+/// Tile sizes of a forward pass; the kernel chooses those that are not set.
 struct FwdParams {
   std::optional<Index> blocksize_m = {}, blocksize_k = {}, blocksize_n = {};
   std::optional<Index> q_blocksize = {}, kv_blocksize = {};
@@ -25,7 +26,7 @@ struct FwdParams {
   bool operator==(const FwdParams&) const = default;
 };
 
-/// Tile sizes of a backward pass.
+/// Tile sizes of a backward pass; the kernel chooses those that are not set.
 struct BwdParams {
   std::optional<Index> blocksize_m = {}, blocksize_k = {}, blocksize_n = {};
   std::optional<Index> q_blocksize = {}, kv_blocksize = {};
@@ -71,8 +72,8 @@ struct RingAttentionConfig {
   bool operator==(const RingAttentionConfig&) const = default;
 };
 
-/// ejkernel keeps the block_size of native sparse attention here. It is part of the meaning, so the
-/// operation takes it as an argument and ignores this one.
+/// In ejkernel, the block_size of native sparse attention is part of the config. Since it changes
+/// the result, our operation has an argument for it and ignores this one.
 struct NativeSparseAttentionConfig {
   Platform platform = Platform::kAuto;
   DeviceKind backend = DeviceKind::kAny;
@@ -84,7 +85,7 @@ struct NativeSparseAttentionConfig {
 struct PageAttentionConfig {
   Platform platform = Platform::kAuto;
   DeviceKind backend = DeviceKind::kAny;
-  Index num_splits = 0;  // 0: the kernel's own choice
+  Index num_splits = 0;  // 0: the kernel chooses
   std::optional<Index> pages_per_compute_block = {};
   Index num_warps = 4, num_stages = 1;
   bool operator==(const PageAttentionConfig&) const = default;
@@ -163,7 +164,7 @@ struct MeanPoolingConfig {
   bool operator==(const MeanPoolingConfig&) const = default;
 };
 
-/// A config of any operation: what caches and tuners hold.
+/// A config of any operation; caches and tuners store this type.
 using AnyConfig =
     std::variant<ScaledDotProductAttentionConfig, AttentionConfig, FlashAttentionConfig,
                  BlockSparseAttentionConfig, RingAttentionConfig, NativeSparseAttentionConfig,
@@ -171,8 +172,8 @@ using AnyConfig =
                  RaggedDecodeAttentionConfig, RecurrentAttentionConfig, GLAttentionConfig,
                  LightningAttentionConfig, FlashMLAConfig, GroupedMatmulConfig, MeanPoolingConfig>;
 
-/// A hash of which fields are present and of their numbers: unlike ejkernel's, equal numbers in
-/// different fields differ.
+/// A hash of which fields are set and of their values. Unlike in ejkernel, equal numbers in
+/// different fields give different hashes.
 std::size_t hash_of(const FwdParams& params);
 std::size_t hash_of(const BwdParams& params);
 

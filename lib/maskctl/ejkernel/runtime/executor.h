@@ -1,5 +1,5 @@
-// Runs modules: chooses the config of a call, then runs it, on one device or on the shards of a
-// mesh.
+// Runs modules: chooses the config of a call, then runs the call on one device or on the shards of
+// a mesh.
 #pragma once
 
 #include <functional>
@@ -11,18 +11,18 @@
 
 namespace maskctl::attention {
 
-/// Labels of calls for profilers.
+/// The form of the labels that calls get for profilers.
 enum class Stamp : std::uint8_t { kNone, kHash, kJson };
 
 struct ExecutorOptions {
-  /// Keep the calls that were made: of each key the first, with copies of its arrays and masks.
-  /// Functions among its options (mask_builder) are kept as they are; what they refer to must live
-  /// as long as the record.
+  /// Whether to record calls: the first call of each key is kept, with copies of its arrays and
+  /// masks. Functions in its options (mask_builder) are not copied; what they refer to must live as
+  /// long as the record.
   bool record = false;
   Stamp stamp = Stamp::kNone;
   std::string stamp_prefix = "ejkernel_ops#";
-  /// Gets "ejkernel_ops#flash_attention@v0:0123456789abcdef" (kHash) or one JSON object (kJson)
-  /// before a call runs.
+  /// Called before a call runs, with its label: "ejkernel_ops#flash_attention@v0:0123456789abcdef"
+  /// for kHash, or one JSON object for kJson.
   std::function<void(const std::string& label)> on_stamp = {};
 };
 
@@ -30,26 +30,27 @@ struct RecordedCall {
   ConfigKey key;
   AnyConfig config;
   Index calls = 0;
-  /// The first of these calls with copies of its arrays, for tuning it later.
+  /// A copy of the first call with this key, including its arrays, so that it can be tuned later.
   std::shared_ptr<const TunableCall> call = {};
 };
 
-/// Safe for several threads; the chain may be shared.
+/// Runs calls with the configs that a chain chooses. Thread-safe; executors may share a chain.
 class Executor {
  public:
   explicit Executor(std::shared_ptr<ConfigSelectorChain> chain, ExecutorOptions options = {});
   Executor() : Executor(std::make_shared<ConfigSelectorChain>()) {}
 
-  /// The output, and the gradients of the same call. Throw what the chain, find_backend and the
-  /// operation throw.
+  /// Return the output of a call, and its gradients. They throw what the chain, find_backend and
+  /// the operation throw.
   AnyValue run(const Operation& operation, const void* call, const CallOptions& how = {}) const;
   AnyValue run_backward(const Operation& operation, const void* call, const void* output,
                         const Cotangents& d, const CallOptions& how = {}) const;
-  /// Only the config that a call would get.
+  /// The config that a call would get; does not run the call.
   AnyConfig config_of(const Operation& operation, const void* call,
                       const CallOptions& how = {}) const;
 
-  // Runs an operation that is known when this is compiled, with its own types.
+  // The same functions for an operation that is known at compile time, with its own types for
+  // inputs and results.
   template <class Op>
   typename Op::Output operator()(const Module<Op>&, const typename Op::Inputs& inputs,
                                  const typename Op::Options& options = {},
@@ -73,7 +74,8 @@ class Executor {
     return std::get<typename Module<Op>::Config>(config_of(kOperation<Op>, &call, how));
   }
 
-  /// Chooses a config for the example; the function then runs calls like it with that config.
+  /// Chooses a config for an example call. Returns a function that runs similar calls with that
+  /// config.
   template <class Op>
   auto compile(const Module<Op>& module, const typename Op::Inputs& inputs,
                const typename Op::Options& options = {}, const CallOptions& how = {}) const {
@@ -89,7 +91,7 @@ class Executor {
 
  private:
   ConfigKey key_of(const Operation& operation, const void* call, const CallOptions& how) const;
-  /// Recording and stamping; `keep` gives a copy of a call that was not recorded before.
+  /// Records and labels a call. `keep` returns a copy of the call; it is used if its key is new.
   void observe(const ConfigKey& key, const AnyConfig& config,
                const std::function<std::shared_ptr<const TunableCall>()>& keep) const;
 
@@ -99,9 +101,9 @@ class Executor {
   std::shared_ptr<Record> record_;
 };
 
-/// ejkernel's autotune_recorded: tunes every call that the executor has recorded, whatever is
-/// remembered of it; the results are remembered and returned. Throws what
-/// ConfigSelectorChain::tune throws.
+/// ejkernel's autotune_recorded: tunes every call that the executor has recorded, even if a config
+/// is known for it. Results are remembered and returned. Throws what ConfigSelectorChain::tune
+/// throws.
 AutotuningResult autotune_recorded(const Executor& executor);
 
 }  // namespace maskctl::attention

@@ -1,4 +1,4 @@
-// The module form of an operation: its types, for callers in C++.
+// An operation as a module, with its C++ types.
 #pragma once
 
 #include <optional>
@@ -12,13 +12,13 @@
 
 namespace maskctl::attention {
 
-/// What lies in an AnyValue of this type.
+/// Moves the value of type T out of an AnyValue that contains one.
 template <class T>
 T taken(const AnyValue& value) {
   return std::move(*static_cast<T*>(value.get()));
 }
 
-/// Op is a struct of operations/*/spec.h: FlashAttentionOp and its like.
+/// Op is one of the structs in operations/*/spec.h, such as FlashAttentionOp.
 template <class Op>
 class Module {
  public:
@@ -32,7 +32,8 @@ class Module {
 
   static const Operation& operation() { return kOperation<Op>; }
 
-  /// `platform` wins over the config's, for any device. Throws what ConfiguredCall throws.
+  /// `platform`, if given, overrides the platform and device of the config. Throws what
+  /// ConfiguredCall throws.
   Output run(const Inputs& inputs, const Options& options, const Config& config,
              std::optional<Platform> platform = {}) const {
     const Call call{inputs, options};
@@ -50,11 +51,12 @@ class Module {
     return taken<Gradients>(ConfiguredCall{operation(), any, how}.backward(&call, &forward, d));
   }
 
-  /// What is best most often: what the operation says, or the defaults of the class, with which its
-  /// kernels choose on their own.
+  /// The config that is usually best: the operation's heuristic or else the defaults of the class,
+  /// with which kernels choose for themselves.
   Config heuristic_cfg() const { return std::get<Config>(kModule<Op>.heuristic()); }
 
-  /// The heuristic one first, and no other on a backend that reads no hints.
+  /// The configs to measure. The heuristic one comes first; it is the only one on a backend that
+  /// reads no hints.
   std::vector<Config> candidate_cfgs(const Inputs& inputs, const Options& options) const {
     const Call call{inputs, options};
     std::vector<Config> candidates;
@@ -64,7 +66,7 @@ class Module {
     return candidates;
   }
 
-  /// What caches know a call by.
+  /// The text that describes a call in the keys of caches.
   std::string call_text(const Inputs& inputs, const Options& options) const {
     const Call call{inputs, options};
     return call_key(operation(), &call);

@@ -1,4 +1,4 @@
-// The modules of all operations, by ejkernel's names, and the runtime that calls them.
+// The modules of all operations, with ejkernel's names, and the runtime that runs them.
 #pragma once
 
 #include "maskctl/attention/operations/all.h"

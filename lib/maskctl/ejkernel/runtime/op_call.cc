@@ -12,8 +12,8 @@ std::optional<Sharding> CallOptions::sharding() const {
 
 namespace {
 
-/// The backend of the kernel that a call gets. It is the call's own where nobody names a platform,
-/// and always where that is the reference.
+/// The backend on which a call runs: the one that the platform asks for, or that of the call itself
+/// if the platform is kAuto. A call on the reference backend always stays there.
 Backend chosen_backend(const Operation& operation, const void* call, Platform platform,
                        DeviceKind device) {
   const BackendRow& asked = backend_row(operation.backend_of(call));
@@ -77,7 +77,7 @@ void OpCall::run(const AnyConfig& config, bool with_backward) const {
   const ConfiguredCall configured{operation, config, how_};
   const AnyValue output = configured.forward(call_);
   if (!with_backward || !operation.backward) return;
-  // The gradient of sum(out) with respect to out; its values do not matter to a clock.
+  // The gradient of sum(out) would be ones. Values do not affect the time, so `out` itself is used.
   const Tensor ones = *operation.outputs.front().array(output.get());
   configured.backward(call_, output.get(), {.out = &ones});
 }

@@ -1,4 +1,5 @@
-// A call of an operation: run with a config, on one device or on the shards of a mesh, and tuned.
+// Runs a call of an operation with a config, on one device or on the shards of a mesh, and tunes
+// it.
 #pragma once
 
 #include <optional>
@@ -12,38 +13,40 @@
 
 namespace maskctl::attention {
 
-/// How a call is to be run; with mesh, in_specs and out_specs all given, on shards of a mesh.
+/// How to run a call. If mesh, in_specs and out_specs are all given, it runs on the shards of the
+/// mesh.
 struct CallOptions {
-  std::optional<Platform> platform = {};  // wins over the config's
-  std::optional<AnyConfig> cfg = {};      // wins over everything that is remembered
+  std::optional<Platform> platform = {};  // overrides the platform of the config
+  std::optional<AnyConfig> cfg = {};      // overrides every remembered config
   std::optional<Mesh> mesh = {};
   std::vector<std::optional<PartitionSpec>> in_specs = {};
   std::vector<PartitionSpec> out_specs = {};
 
-  /// Nothing unless all three are given.
+  /// nullopt unless mesh, in_specs and out_specs are all given.
   std::optional<Sharding> sharding() const;
 };
 
-/// Runs one operation with one config and CallOptions. Borrows all that it is given. All throw what
-/// find_backend, the sharded form and the operation throw.
+/// Runs an operation with a config and CallOptions. Keeps references to all of them. Its functions
+/// throw what find_backend, ShardMap and the operation throw.
 struct ConfiguredCall {
   const Operation& operation;
   const AnyConfig& config;
   const CallOptions& how;
 
   AnyValue forward(const void* call) const;
-  /// The gradients; `output` is what forward gave.
+  /// The gradients; `output` is the result of forward().
   AnyValue backward(const void* call, const void* output, const Cotangents& d) const;
 
  private:
-  /// A copy with the hints of the config and on the backend of its kernel.
+  /// A copy of the call in which the hints and the backend are set according to the config.
   AnyValue prepared(const void* call, bool backward) const;
 };
 
-/// The heuristic config first, and no other on a backend that reads no hints.
+/// The configs to measure. The heuristic one comes first; it is the only one on a backend that
+/// reads no hints.
 std::vector<AnyConfig> candidate_cfgs(const ModuleRow& row, const void* call);
 
-/// One call as the chain tunes it. Borrows all that it is given.
+/// A call in the form in which ConfigSelectorChain tunes it. Keeps references to all arguments.
 class OpCall : public TunableCall {
  public:
   OpCall(const Operation& operation, const void* call, const CallOptions& how)
@@ -60,7 +63,7 @@ class OpCall : public TunableCall {
   const CallOptions& how_;
 };
 
-/// A call with copies of its arrays, that can be tuned when the caller's are gone.
+/// A call with copies of its arrays, which can be tuned after the caller's arrays are gone.
 struct KeptCall {
   KeptCall(const Operation& operation, const void* of, const CallOptions& with);
   KeptCall(const KeptCall&) = delete;

@@ -1,5 +1,5 @@
-// What ejkernel adds to an operation, beside the row of the operation itself: its config class and
-// what is worth measuring.
+// What an operation has in ejkernel in addition to its Operation: its config class, and the configs
+// that are worth measuring.
 #pragma once
 
 #include <span>
@@ -14,40 +14,45 @@ namespace maskctl::attention {
 
 struct ConfigRow;
 
-/// A hint of an operation, and the number of its config that sets it.
+/// A hint of an operation, and the field of its config that sets it.
 struct HintName {
   std::string_view hint, number;
 };
 
-/// Rows are written in operation_rows.h and completed by describe_module().
+/// What the runtime needs to know about an operation. operation_rows.h sets some members, and
+/// describe_module() sets the others.
 struct ModuleRow {
   const Operation* operation = nullptr;
-  std::string_view version = "0";             // version of its remembered configs
-  bool tunes = true;                          // whether calls are tuned, both passes together
-  std::span<const HintName> hint_names = {};  // only hints whose number has another name
-  // The typed half, made by describe_module().
-  std::size_t config_class = 0;  // the index of its class in AnyConfig
-  /// The config without measuring, and others worth measuring; null where there are none.
+  /// configs that are remembered for another version are not used
+  std::string_view version = "0";
+  bool tunes = true;  // whether calls are tuned
+  /// for each hint whose config field has another name
+  std::span<const HintName> hint_names = {};
+  // The members from here on depend on the types of the call; describe_module() sets them.
+  std::size_t config_class = 0;  // index of its class in AnyConfig
+  /// heuristic: the config to use without measuring. candidates: others that are worth measuring;
+  /// may be null.
   AnyConfig (*heuristic)() = nullptr;
   std::vector<AnyConfig> (*candidates)(const void* call) = nullptr;
 
   const ConfigRow& config_row() const;
-  /// The number of the config that sets a hint.
+  /// The field of the config that sets a hint.
   std::string_view number_of(std::string_view hint) const;
 };
 
-/// All of them: operations without a config have none.
+/// The rows of all operations that have a config.
 std::span<const ModuleRow* const> module_rows();
-/// Null for an operation that has no config.
+/// Null if the operation has no config.
 const ModuleRow* find_module(const Operation& operation);
-/// Throws Error(kUnsupported) for an operation that has no config.
+/// Throws Error(kUnsupported) if the operation has no config.
 const ModuleRow& module_of(const Operation& operation);
 
-/// Sets the hints of a call from a config, those of the backward pass where it has its own.
+/// Sets the hints of a call from a config; for the backward pass from bwd_params, if the config has
+/// them.
 void apply_config(const ModuleRow& row, const AnyConfig& config, bool backward, void* call);
 
-/// Beside a struct of operations/*/spec.h: its Config; and where the defaults are not all, kRow,
-/// heuristic() and candidates(inputs, options).
+/// Each specialization belongs to a struct in operations/*/spec.h. It has a type Config and, where
+/// the defaults do not suffice, kRow, heuristic() and candidates(inputs, options).
 template <class Op>
 struct ModuleOf;
 
@@ -83,7 +88,7 @@ consteval ModuleRow describe_module() {
   return row;
 }
 
-/// The row of a module, complete.
+/// The complete row of a module.
 template <class Op>
 inline constexpr ModuleRow kModule = describe_module<Op>();
 

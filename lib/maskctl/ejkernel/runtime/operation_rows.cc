@@ -8,7 +8,8 @@
 namespace maskctl::attention {
 namespace {
 
-/// The number that a config has under a name, by itself or in the params of a pass.
+/// The number with this name in a config, or in the config's parameters of the forward or backward
+/// pass.
 std::optional<Index> number_in(const AnyConfig& config, std::string_view name, bool backward) {
   const std::string inner = fmt::format("{}.{}", backward ? "bwd_params" : "fwd_params", name);
   std::optional<Index> found;

@@ -1,4 +1,5 @@
-// The rows of all operations that have configs: ejkernel's classes, and its tiles worth measuring.
+// The rows of all operations that have configs: ejkernel's config classes, and tile sizes worth
+// measuring.
 #pragma once
 
 #include <algorithm>
@@ -9,7 +10,7 @@
 
 namespace maskctl::attention {
 
-/// ejkernel's tiles for its portable path, in both passes.
+/// The tile sizes that ejkernel measures for its portable path, for both passes.
 template <class Config>
 std::vector<Config> block_candidates() {
   std::vector<Config> candidates;
@@ -77,10 +78,10 @@ template <>
 struct ModuleOf<NativeSparseAttentionOp>
     : ModuleTypes<NativeSparseAttentionOp, NativeSparseAttentionConfig> {};
 
-// Caches of keys and values.
+// Paged and dense caches of keys and values.
 
-/// Numbers of pages that are worth reading at a time: 64 to 512 keys. `axis` of the cache is that
-/// of slots; where it is missing, the operation refuses the call.
+/// Numbers of pages that are worth reading at a time, for 64 to 512 keys. `axis` is the axis of
+/// slots in the cache. If the cache lacks it, the operation reports that later.
 inline std::vector<Index> page_counts(const Tensor* cache, Index axis) {
   const Index page_size = cache && cache->rank() > axis ? cache->extent(axis) : 1;
   std::vector<Index> counts;
@@ -155,7 +156,7 @@ struct ModuleOf<RaggedDecodeAttentionOp>
   static constexpr ModuleRow kRow = {.version = "1"};
 };
 
-// The linear family.
+// Linear attention.
 
 inline constexpr HintName kLinearHints[] = {{"chunk_size", "block_q"}};
 template <class Op, class C>

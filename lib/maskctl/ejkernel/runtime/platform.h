@@ -1,4 +1,4 @@
-// Names of where a kernel runs, as ejkernel's configs spell them.
+// Where a kernel runs, with the names that ejkernel's configs use.
 #pragma once
 
 #include <cstdint>
@@ -7,18 +7,18 @@
 
 namespace maskctl::attention {
 
-/// The family of a kernel. kAuto: cuda where such a kernel can run, else xla. kXla: the portable
-/// path, which is the fast CPU kernel where one exists and the float64 reference elsewhere.
-/// kTriton, kPallas: valid in a config, an error when a kernel is requested.
+/// The family of a kernel. kAuto: cuda if such a kernel can run, else xla. kXla: the portable path,
+/// that is, the fast CPU kernel if there is one, else the float64 reference. kTriton and kPallas
+/// are valid in a config, but requesting such a kernel is an error.
 enum class Platform : std::uint8_t { kAuto, kXla, kCuda, kTriton, kPallas };
 
-/// The device a config restricts a kernel to; kAny restricts nothing.
+/// The device to which a config restricts a kernel; kAny: no restriction.
 enum class DeviceKind : std::uint8_t { kAny, kCpu, kGpu, kTpu };
 
-/// "auto", "xla", ...; "any", "cpu", ...
+/// "auto", "xla" and so on; "any", "cpu" and so on.
 std::string_view name(Platform platform);
 std::string_view name(DeviceKind kind);
-/// Nothing for an unknown name.
+/// nullopt for an unknown name.
 std::optional<Platform> platform_from_name(std::string_view name);
 std::optional<DeviceKind> device_kind_from_name(std::string_view name);
 

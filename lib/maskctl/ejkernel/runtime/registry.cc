@@ -12,7 +12,7 @@
 namespace maskctl::attention {
 namespace {
 
-/// By priority.
+/// By descending priority.
 constexpr std::array kPlatformRows = {
     PlatformRow{Backend::kCuda, Platform::kCuda, DeviceKind::kGpu, 20},
     PlatformRow{Backend::kCpu, Platform::kXla, DeviceKind::kCpu, 10},
@@ -23,7 +23,8 @@ bool fits(const PlatformRow& row, Platform platform, DeviceKind device) {
   return row.platform == platform && (device == DeviceKind::kAny || row.device == device);
 }
 
-/// The first that fits a concrete platform and can run, else null.
+/// The first row that matches a platform (not kAuto) and whose backend can run; null if there is
+/// none.
 const PlatformRow* search(Platform platform, DeviceKind device) {
   const auto found = std::ranges::find_if(kPlatformRows, [&](const PlatformRow& row) {
     return fits(row, platform, device) && unavailable(row.backend).empty();

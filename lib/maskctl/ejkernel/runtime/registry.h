@@ -1,5 +1,5 @@
-// Which backend a call of a platform gets, and why not the others: ejkernel's registry of kernels.
-// Every backend of backends() has kernels for every operation.
+// Chooses the backend of a call by platform, and explains why the others were not chosen:
+// ejkernel's registry of kernels. Every backend has kernels for every operation.
 #pragma once
 
 #include <string>
@@ -11,27 +11,27 @@
 
 namespace maskctl::attention {
 
-/// The backend of the highest priority that fits the platform and the device and can run. kAuto:
-/// cuda where it can run, else xla. A platform that is named is never left for another one. Throws
-/// Error(kUnsupported) when no backend fits, and Error(kDevice) when one fits and cannot run, with
-/// the reason and what to ask for instead; `operation` is what the error names.
+/// The backend with the highest priority that matches platform and device and can run. kAuto: cuda
+/// if it can run, else xla. A platform that is given by name is never replaced by another. Throws
+/// Error(kUnsupported) if no backend matches; Error(kDevice) if one matches but cannot run, with
+/// the reason and an alternative. `operation` is the name in the message.
 Backend find_backend(std::string_view operation, Platform platform = Platform::kAuto,
                      DeviceKind device = DeviceKind::kAny);
 
-/// The backend that a call of a platform asks for, whether or not it can run. Throws
-/// Error(kUnsupported) for kTriton and kPallas.
+/// The backend of a platform, whether or not it can run. Throws Error(kUnsupported) for kTriton and
+/// kPallas.
 Backend backend_of(Platform platform);
 
-/// What ejkernel calls a backend.
+/// The platform and device that ejkernel's names give a backend.
 struct PlatformRow {
   Backend backend;
   Platform platform = Platform::kXla;
   DeviceKind device = DeviceKind::kCpu;
-  int priority = 0;  // the highest that fits a request wins
+  int priority = 0;  // the highest one that matches is chosen
 };
 const PlatformRow& platform_row(Backend backend);
 
-/// A backend that was looked at, and why it was or was not taken.
+/// A backend that was considered, and why it was chosen or not.
 struct BackendChoice {
   Backend backend = Backend::kReference;
   Platform platform = Platform::kXla;
@@ -40,7 +40,7 @@ struct BackendChoice {
   bool chosen = false;
   std::string reason;
 };
-/// Every backend, by priority, with the reason why find_backend() takes it or not.
+/// Every backend by descending priority, with the reason why find_backend() chooses it or not.
 std::vector<BackendChoice> explain_backends(Platform platform = Platform::kAuto,
                                             DeviceKind device = DeviceKind::kAny);
 

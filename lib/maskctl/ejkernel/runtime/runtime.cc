@@ -11,7 +11,7 @@
 namespace maskctl::attention {
 namespace {
 
-/// Settings of the default runtime, and whether it exists.
+/// The default runtime, if it exists, and its settings.
 struct DefaultRuntime {
   std::mutex mutex;
   RuntimeOptions options;
@@ -76,7 +76,8 @@ std::vector<RecordedCall> Runtime::recorded() const {
 }
 
 AutotuningResult Runtime::autotune_recorded() const {
-  // Tuning takes seconds and tells events: calls go on meanwhile. Executors are never removed.
+  // Tuning takes seconds and calls on_event, so it runs without the lock. Executors are never
+  // removed.
   std::vector<const Executor*> executors;
   {
     const std::lock_guard lock(mutex_);

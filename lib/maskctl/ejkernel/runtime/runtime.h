@@ -1,4 +1,4 @@
-// What the function form of all operations shares: settings, caches, and one executor for each.
+// The function form of operations, with shared settings: one executor and cache per config class.
 #pragma once
 
 #include <map>
@@ -11,40 +11,43 @@
 
 namespace maskctl::attention {
 
-/// What ejkernel reads from the environment, and more; the command passes it.
+/// The settings that ejkernel reads from the environment, and more; the command sets them.
 struct RuntimeOptions {
   CacheMiss cache_miss = CacheMiss::kAutotune;
-  /// ejkernel's 5 and 100, within a second for each new call.
+  /// `warmup` and `iters` are those of ejkernel. After a second, no more rounds of runs begin for a
+  /// new call.
   TunerOptions tuner = {.warmup = 5, .iters = 100, .budget_seconds = 1};
-  /// Folder of the files of caches, FOLDER/<cache name>.txt for each class of configs; none:
-  /// configs last as long as the process.
+  /// The folder of the cache files, one FOLDER/<cache name>.txt for each class of configs. nullopt:
+  /// configs last only as long as the process.
   std::optional<std::string> cache_folder = {};
-  OnEvent on_event = {};  // called for all operations, and with notes of caches
+  OnEvent on_event = {};  // called for events of all operations, and for notes of caches
   ExecutorOptions executor = {};
 };
 
-/// Safe for several threads. Executors are made when first used and live as long as this.
+/// Runs operations through executors, which are made when first used and live as long as the
+/// runtime. Thread-safe.
 class Runtime : public CallRunner {
  public:
   explicit Runtime(RuntimeOptions options = {});
   Runtime(const Runtime&) = delete;
   Runtime& operator=(const Runtime&) = delete;
 
-  /// The executor of an operation: its own chain and cache.
+  /// The executor for an operation. Operations with different config classes have different
+  /// executors.
   const Executor& executor(const Operation& operation);
-  /// Runs the operation as its executor does; an operation without a config is called directly.
+  /// Runs the operation through its executor, or directly if it has no config.
   AnyValue run_forward(const Operation& operation, const void* call) override;
   AnyValue run_backward(const Operation& operation, const void* call, const void* output,
                         const Cotangents& d) override;
-  /// The recorded calls of all operations, in the order of their names.
+  /// The recorded calls of all executors, in the order of cache names.
   std::vector<RecordedCall> recorded() const;
   /// Tunes all recorded calls: autotune_recorded() of each executor.
   AutotuningResult autotune_recorded() const;
 
   /// The function form: `runtime.call<FlashAttentionOp>(inputs, options, how)` tunes on the first
-  /// call with new shapes, remembers, and takes `platform`, `cfg`, `mesh`, `in_specs` and
-  /// `out_specs` in `how`; the functions of the operations themselves run at once with what their
-  /// options say.
+  /// call with new shapes, and remembers the result. `how` takes `platform`, `cfg`, `mesh`,
+  /// `in_specs` and `out_specs`. The plain functions of the operations do not tune; they run with
+  /// the options as given.
   template <class Op>
   typename Op::Output call(const typename Op::Inputs& inputs,
                            const typename Op::Options& options = {}, const CallOptions& how = {}) {
@@ -66,9 +69,9 @@ class Runtime : public CallRunner {
   std::map<std::string_view, Executor> executors_;  // by cache name
 };
 
-/// The runtime of the function form; made when first used.
+/// The runtime that the function form uses; made when first used.
 Runtime& default_runtime();
-/// Its settings; to be set before its first use. Throws Error(kInvalidArgument) afterwards.
+/// The settings of the default runtime. Throws Error(kInvalidArgument) if it exists already.
 void set_default_runtime_options(const RuntimeOptions& options);
 
 }  // namespace maskctl::attention

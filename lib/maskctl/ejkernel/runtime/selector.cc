@@ -51,7 +51,8 @@ AnyConfig ConfigSelectorChain::choose(const Invocation& invocation, const Tunabl
   const AutotunePolicy policy = this->policy();
   if (call.tunes() && policy.allow_autotune && policy.cache_miss_fallback == CacheMiss::kAutotune) {
     const std::lock_guard lock(tuning_mutex_);
-    if (const auto config = options_.cache->get(key)) return *config;  // tuned while we waited
+    // another thread may have tuned this key meanwhile
+    if (const auto config = options_.cache->get(key)) return *config;
     check_not_tuned(key);
     return autotune(key, call, policy.validate_backward).config;
   }
@@ -90,7 +91,7 @@ AutotuningResult::Entry ConfigSelectorChain::autotune(const ConfigKey& key, cons
   notify({"autotune_start", "", &key});
   const std::vector<AnyConfig> candidates = call.candidate_cfgs();
   std::vector<Measurement> measured;
-  if (candidates.size() != 1) {  // a single candidate needs no measuring
+  if (candidates.size() != 1) {  // a single candidate need not be measured
     measured = options_.tuner.measure(candidates,
                                       [&](const AnyConfig& config) { call.run(config, backward); });
   }
@@ -99,7 +100,7 @@ AutotuningResult::Entry ConfigSelectorChain::autotune(const ConfigKey& key, cons
     try {
       return best_of(measured).config;
     } catch (const Error& error) {
-      if (!candidates.empty()) call.run(candidates[0], false);  // throws for bad input
+      if (!candidates.empty()) call.run(candidates[0], false);  // throws if the input is bad
       fail(key, error.what());
     }
   }();

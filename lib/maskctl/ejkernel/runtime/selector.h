@@ -1,4 +1,4 @@
-// Chooses the config of a call: override, what is remembered, tuning, heuristics.
+// Chooses the config of a call: an override, a remembered config, tuning, or a heuristic.
 #pragma once
 
 #include <memory>
@@ -11,49 +11,52 @@ namespace maskctl::attention {
 using Tuner = Autotuner<AnyConfig>;
 using Measurement = Measured<AnyConfig>;
 
-/// What a call without a known config does.
+/// What to do for a call without a known config.
 enum class CacheMiss : std::uint8_t { kAutotune, kHeuristics };
 
 struct AutotunePolicy {
   bool allow_autotune = true;
   bool allow_heuristics = true;
   CacheMiss cache_miss_fallback = CacheMiss::kAutotune;
-  bool validate_backward = false;  // measure forward and backward together, where there is one
+  bool validate_backward = false;  // measure forward and backward together
 };
 
-/// One call as the chain sees it.
+/// The key under which ConfigSelectorChain looks up the config of a call, and a config that
+/// overrides the result.
 struct Invocation {
   ConfigKey key;
   std::optional<AnyConfig> override_cfg = {};
 };
 
-/// What the chain asks of the operation of a call.
+/// What ConfigSelectorChain needs to know about a call to choose a config for it.
 class TunableCall {
  public:
   virtual ~TunableCall() = default;
-  virtual bool tunes() const { return true; }  // false: heuristics whatever the policy says
+  /// False: the call is never tuned; without a known config it gets the heuristic one.
+  virtual bool tunes() const { return true; }
   virtual std::optional<AnyConfig> heuristic_cfg() const = 0;
   virtual std::vector<AnyConfig> candidate_cfgs() const = 0;
-  /// Runs the call once; with `backward` its gradients too, where the operation has them.
+  /// Runs the call once; with `backward`, also its gradients if the operation has them.
   virtual void run(const AnyConfig& config, bool backward) const = 0;
 };
 
-/// What happened while a config was chosen. Names: "override", "overlay_hit", "cache_hit" (level
-/// "memory" or "persistent"), "autotune_start", "autotune_finish", "heuristics", "error", "note".
+/// Something that happened while a config was chosen. `name` is one of "override", "overlay_hit",
+/// "cache_hit" (with the level "memory" or "persistent"), "autotune_start", "autotune_finish",
+/// "heuristics", "error" and "note".
 struct SelectionEvent {
   std::string_view name, level = {};
   const ConfigKey* key = nullptr;               // null for notes of the cache
-  const AnyConfig* config = nullptr;            // the choice, once there is one
-  std::span<const Measurement> measurements{};  // of autotune_finish
-  std::string_view message = {};                // of "error" and "note"
+  const AnyConfig* config = nullptr;            // the chosen config, if there is one yet
+  std::span<const Measurement> measurements{};  // for autotune_finish
+  std::string_view message = {};                // for "error" and "note"
 };
 using OnEvent = std::function<void(const SelectionEvent&)>;
 
-/// "autotune_finish flash_attention@v0 query=...: FlashAttentionConfig ... (1.23 ms)", and one line
-/// for each candidate.
+/// "autotune_finish flash_attention@v0 query=...: FlashAttentionConfig ...", then one line for each
+/// candidate.
 std::string to_text(const SelectionEvent& event);
 
-/// What was tuned on a device; usable as an overlay elsewhere.
+/// The configs that were tuned on a device; as_overlay() makes them usable in an OverlayCache.
 struct AutotuningResult {
   struct Entry {
     ConfigKey key;
@@ -66,29 +69,31 @@ struct AutotuningResult {
   ConfigMap as_overlay() const;
 };
 
-/// Safe for several threads: a call waits while another one tunes, then finds its result.
+/// Chooses configs. Thread-safe: a call waits while another one tunes, and then finds its result.
 class ConfigSelectorChain {
  public:
   struct Options {
-    std::shared_ptr<ConfigCache> cache = {};  // empty: a new one without a file
+    std::shared_ptr<ConfigCache> cache = {};  // null: a new cache without a file
     AutotunePolicy policy = {};
     Tuner tuner = Tuner();
     bool persist_autotune = true;
-    bool forbid_reautotune = true;  // tuning a key again (its cache entry was dropped) is an error
+    /// Whether it is an error to tune a key again, after its entry was dropped from the cache.
+    bool forbid_reautotune = true;
     OnEvent on_event = {};
   };
   ConfigSelectorChain() : ConfigSelectorChain(Options()) {}
   explicit ConfigSelectorChain(Options options);
 
-  /// The first of: the override (never written to the file of the cache), what ConfigCache::find
-  /// finds, tuning when the policy allows it, heuristics; the result is remembered. Throws
-  /// Error(kUnsupported) when nothing gives a config, every candidate fails, or a key would be
-  /// tuned again; Error(kInvalidArgument) for an override that check_config refuses.
+  /// Returns the first that exists of: the override (never written to the cache file), the result
+  /// of ConfigCache::find(), the result of tuning if the policy allows it, the heuristic config
+  /// if the policy allows it. Remembers the config. Throws Error(kUnsupported) if there is no
+  /// config, if every candidate fails, or if a key would be tuned again; Error(kInvalidArgument) if
+  /// check_config() rejects the override.
   AnyConfig choose(const Invocation& invocation, const TunableCall& call);
 
-  /// Tunes a call whatever is remembered of it or forbidden, and remembers the result as `choose`
-  /// does. Operations that do not tune get their heuristic config. Throws Error(kUnsupported) when
-  /// every candidate fails.
+  /// Tunes a call even if a config is remembered or tuning it again is forbidden, and remembers the
+  /// result like choose(). An operation that does not tune gets its heuristic config. Throws
+  /// Error(kUnsupported) if every candidate fails.
   AutotuningResult::Entry tune(const ConfigKey& key, const TunableCall& call);
 
   AutotunePolicy policy() const;
@@ -99,7 +104,7 @@ class ConfigSelectorChain {
 
  private:
   std::optional<AnyConfig> known(const ConfigKey& key);
-  /// Throws Error(kUnsupported) for a key that may not be tuned again.
+  /// Throws Error(kUnsupported) if the key was tuned before and may not be tuned again.
   void check_not_tuned(const ConfigKey& key);
   AutotuningResult::Entry autotune(const ConfigKey& key, const TunableCall& call, bool backward);
   AnyConfig heuristics(const ConfigKey& key, const TunableCall& call);
@@ -107,12 +112,12 @@ class ConfigSelectorChain {
   void notify(const SelectionEvent& event);
 
   Options options_;
-  mutable std::mutex state_mutex_;  // guards policy and tuned_
+  mutable std::mutex state_mutex_;  // guards the policy and tuned_
   std::mutex tuning_mutex_;
   AutotuningResult tuned_;
 };
 
-/// Another policy while it lives.
+/// Sets another policy of a chain while the object exists.
 class PolicyOverride {
  public:
   PolicyOverride(ConfigSelectorChain& chain, const AutotunePolicy& policy)

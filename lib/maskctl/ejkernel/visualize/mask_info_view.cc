@@ -14,7 +14,7 @@ namespace {
   throw PythonError(PythonType::kIndexError, message);
 }
 
-/// [B,H,Q,K] of a mask of rank 3 or 4.
+/// The shape of a mask of rank 3 or 4 as [B,H,Q,K].
 std::vector<Index> shape_of(const MaskArray& mask) {
   std::vector<Index> shape = mask.shape();
   if (shape.size() == 3) shape.insert(shape.begin() + 1, 1);
@@ -42,7 +42,7 @@ void check_range(const VisualizeOptions& options, Index batches, Index heads) {
   }
 }
 
-/// ids[batch], or ids[batch, head] for rank 3.
+/// The ids of one batch row, ids[batch], or ids[batch, head] if the rank is 3.
 std::vector<std::int32_t> row_of(const Tensor& stored, Index batch, Index head) {
   const Tensor ids = astype(stored, DType::kInt32);
   const bool per_head = ids.rank() == 3;
@@ -61,12 +61,15 @@ std::vector<std::int32_t> row_of(const Tensor& stored, Index batch, Index head) 
   return {tokens.begin(), tokens.end()};
 }
 
-/// The stored ids of one side; if there are none, nothing: they are computed from the mask.
+/// The stored segment ids of queries or of keys, for the batch entry and head that are shown.
+/// nullopt if segment ids are not shown, or if none are stored: then visualize_text() computes them
+/// from the mask.
 std::optional<std::vector<std::int32_t>> ids_of(const Array& stored,
                                                 const VisualizeOptions& options) {
   if (!options.show_segments) return std::nullopt;
   if (stored) return row_of(*stored, options.batch, options.head);
-  trace_call("mask_to_segment_ids");  // ejkernel does this for all batches, once per side
+  // ejkernel calls this once if ids of queries are missing, and once if ids of keys are.
+  trace_call("mask_to_segment_ids");
   return std::nullopt;
 }
 
@@ -96,7 +99,7 @@ std::string visualize(MaskInfo& info, const VisualizeOptions& options) {
   const std::vector<Index> shape = shape_of(array);
   check_range(options, shape[0], shape[1]);
   const Mask mask = array.mask();
-  // An array of rank 3 has its batches on the axis of heads.
+  // The Mask of an array [B,Q,K] is [1,B,Q,K].
   const PlanePtr& plane =
       array.rank() == 3 ? mask.plane(0, options.batch) : mask.plane(options.batch, options.head);
   const auto q_ids = ids_of(info.fields().q_segment_ids, options);

@@ -16,18 +16,19 @@ constexpr std::int32_t kPad = -1;
 constexpr std::int32_t kMix = -2;
 constexpr Index kMaxPanelCells = Index{1} << 26;
 
-/// One axis: blocks of elements, and steps of blocks that are averaged in one display cell.
+/// One axis: elements are grouped into blocks, and `step` blocks are averaged into one display
+/// cell.
 struct Axis {
   Index extent = 0;
   Index block = 1;
   Index step = 1;
   Index blocks() const { return ceil_div(extent, block); }
   Index cells() const { return ceil_div(blocks(), step); }
-  /// The elements of display cell i that exist.
+  /// The elements of the mask in display cell i.
   Range elements(Index i) const {
     return {i * step * block, std::min(extent, (i + 1) * step * block)};
   }
-  /// True when display cell i lies entirely inside the mask.
+  /// Whether display cell i does not extend past the mask.
   bool whole(Index i) const { return (i + 1) * step * block <= extent; }
 };
 
@@ -41,7 +42,7 @@ Axis make_axis(Index extent, Index block, bool fit, Index most) {
   return axis;
 }
 
-/// NumPy's sum of float32 numbers that are contiguous in memory.
+/// NumPy's (pairwise) sum of float32 numbers that are contiguous in memory.
 float pairwise_sum(std::span<const float> x) {
   const std::size_t n = x.size();
   if (n < 8) {
@@ -64,8 +65,9 @@ float pairwise_sum(std::span<const float> x) {
   return sum;
 }
 
-/// The float32 mean of a display cell, in the order in which NumPy adds the axes (1, 3) of an array
-/// [rows, q step, columns, kv step]; with one column of cells, both axes are one contiguous run.
+/// The float32 mean of the ratios in a display cell. It adds in the order in which NumPy sums the
+/// axes 1 and 3 of an array [rows, q_step, columns, k_step]. `one_run`: there is only one column of
+/// display cells, so that both axes are contiguous and NumPy sums them as one.
 float mean_ratio(std::span<const float> ratios, Index q_step, Index k_step, bool one_run) {
   float sum = 0.0f;
   if (one_run) {
@@ -86,7 +88,7 @@ Fill classify_ratio(float ratio, bool averaged) {
   return ratio <= eps ? Fill::kEmpty : Fill::kPartial;
 }
 
-/// The classes of all display cells, row-major.
+/// The class of each display cell, in row-major order.
 class Classes {
  public:
   Classes(const Plane& plane, const Axis& q, const Axis& k)
@@ -114,7 +116,7 @@ class Classes {
     }
   }
 
-  /// The class according to the ratios of the blocks in one display cell.
+  /// The class of a display cell that may be partial, from the ratios of its blocks.
   Fill partial(Index row, Index column) const {
     const Range q = q_.elements(row), k = k_.elements(column);
     std::vector<Index> edges;
@@ -143,7 +145,8 @@ class Classes {
   std::vector<Fill> cells_;
 };
 
-/// One label per group of `size`: the common value, or MIX. The last group is extended with PAD.
+/// One label for each group of `size` ids: the common id, or MIX. The last group is filled up with
+/// PAD.
 std::vector<std::int32_t> group_labels(std::span<const std::int32_t> ids, Index size) {
   std::vector<std::int32_t> labels;
   const auto step = static_cast<std::size_t>(size);

@@ -8,7 +8,7 @@
 namespace maskctl {
 namespace {
 
-/// The cells of a plane around a query and a key.
+/// Answers questions about one cell of a plane and the cells that its query and key see.
 class Around {
  public:
   Around(const PlanePtr& plane, Index query, Index key)
@@ -20,7 +20,8 @@ class Around {
         key_(key) {}
 
   bool is_open() const { return plane_->count({query_, query_ + 1}, {key_, key_ + 1}) == 1; }
-  /// Whether the only query sees a neighbour of the key: where a run ends follows no rule.
+  /// Whether the plane has one query and the cell is at an end of one of its runs of keys. Where
+  /// such a run ends follows no rule.
   bool ends_only_row() const {
     const Range next{std::max<Index>(key_ - 1, 0), std::min(key_ + 2, keys_)};
     const Index others = plane_->count({0, 1}, next) - (is_open() ? 1 : 0);
@@ -40,7 +41,8 @@ class Around {
     return seen == queries_ || seen == queries_ - count_empty_rows(*plane_);
   }
 
-  /// Whether the query sees what the key's token sees, and whoever sees the query sees the key.
+  /// Whether the query sees all that the key's token sees, and all queries that see the query's
+  /// token also see the key.
   bool in_order() const {
     if (key_ < shift_) return false;  // the key's token is no query, so what it sees is unknown
     const PlanePtr seen = row(key_ - shift_), sees = column(query_ + shift_);
@@ -48,16 +50,15 @@ class Around {
            combine(Op::kSub, sees, column(key_))->count() == 0;
   }
 
-  /// Whether every token between the key and the query that the query sees also sees the key.
+  /// Whether all tokens between key and query that the query sees also see the key.
   bool is_seen_between() const {
     return tokens_seen(key_ + 1, query_ + shift_, [this](Range tokens) {
       return plane_->count(tokens, {key_, key_ + 1}) == tokens.size();
     });
   }
 
-  /// Whether a token links the two: one that the query sees and that sees the key; or one that sees
-  /// both, unless the key is later than the query, since later tokens of a causal mask see both
-  /// anyway.
+  /// Whether a token links query and key: the query sees it and it sees the key or, unless the key
+  /// is later than the query, it sees both. (Later tokens of a causal mask see both anyway.)
   bool is_linked() const {
     if (!is_future() && combine(Op::kAnd, column(query_ + shift_), column(key_))->count() > 0) {
       return true;
@@ -68,8 +69,8 @@ class Around {
   }
 
  private:
-  /// True when holds(queries) for all runs of tokens in [first, last) that the query sees and that
-  /// are queries.
+  /// Whether holds(queries) for all runs of tokens in [first, last) that the query sees and that
+  /// are queries too.
   template <typename Holds>
   bool tokens_seen(Index first, Index last, const Holds& holds) const {
     bool all = true;
@@ -91,7 +92,7 @@ class Around {
 }  // namespace
 
 bool is_exception(const PlanePtr& plane, Index query, Index key) {
-  if (plane->queries() > plane->keys()) return true;  // queries are other tokens than keys
+  if (plane->queries() > plane->keys()) return true;  // then queries are not tokens among the keys
   const Around around(plane, query, key);
   if (around.ends_only_row()) return false;
   if (!around.is_open()) return around.is_linked();

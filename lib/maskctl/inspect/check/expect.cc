@@ -12,7 +12,7 @@
 namespace maskctl {
 namespace {
 
-/// Holds if `wrong` has no open cell; open cells are the counter-examples.
+/// An expectation that holds if `wrong` has no open cell; its open cells are the violations.
 ExpectationResult none_open(const Mask& wrong) {
   ExpectationResult out;
   out.unit = "cells";
@@ -65,10 +65,10 @@ ExpectationResult answer(const Mask& mask, const expect::Symmetric&) {
   return none_open(zip(Op::kSub, mask, transposed(mask)));
 }
 
-/// The counter-examples in each distinct plane, added up over batches and heads.
+/// The violations in one distinct plane, which sum_planes() adds up over batches and heads.
 struct PlaneAnswer {
   Index count = 0;
-  Cell first;  // batch and head unset
+  Cell first;  // batch and head are not set
 };
 template <typename AnswerPlane>
 ExpectationResult sum_planes(const Mask& mask, std::string_view unit,

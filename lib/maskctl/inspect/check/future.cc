@@ -10,14 +10,14 @@
 namespace maskctl {
 namespace {
 
-/// A run of future keys that does not touch the query's own key.
+/// A run of future keys that is not next to the query's own key.
 struct FarRun {
   Index query;
   Run keys;
 };
 
-/// Tokens that see every key and that every query sees are global, not causal ones that look ahead:
-/// their rows and columns are left out.
+/// Removes the rows and columns of global tokens, which see every key and which every query sees:
+/// they are not causal tokens that look ahead.
 PlanePtr without_global_tokens(const PlanePtr& plane) {
   const Index queries = plane->queries(), keys = plane->keys(), shift = keys - queries;
   std::vector<Range> full;
@@ -75,7 +75,7 @@ class FutureReader {
   bool is(Index q, Kind kind) const { return (kind_[at(q)] & kind) != 0; }
   void mark(Index q, Kind kind) { kind_[at(q)] = static_cast<std::uint8_t>(kind_[at(q)] | kind); }
 
-  /// Sorts the runs of a row into its past, what follows its own key, and what lies apart.
+  /// Divides the runs of a row into its past, the run right after its own key, and later runs.
   void add(Index q, std::span<const Run> runs) {
     const Index self = own(q);
     auto run = std::ranges::partition_point(runs, [self](Run r) { return r.end <= self; });
@@ -96,8 +96,8 @@ class FutureReader {
     }
   }
 
-  /// The end of the rows from q on that see up to `end` or, for the token just before it, nothing
-  /// later.
+  /// The end of the longest range of rows from q on whose near_ is `end`. The row of token end - 1
+  /// may see no later key, so that its near_ is 0.
   Index group_end(Index q, Index end) const {
     const Index last = std::min(end - shift_, plane_.queries());
     while (q < last && (near_[at(q)] == end || (own(q) + 1 == end && near_[at(q)] == 0))) ++q;
@@ -120,9 +120,10 @@ class FutureReader {
     }
   }
 
-  /// Where a block of other cells meets the diagonal, its last rows look like a group. Such a group
-  /// follows a row of other cells, and other cells lie in the column of each of its tokens but the
-  /// first.
+  /// Other cells are open cells of the future in no group (Future::others). Where a block of them
+  /// reaches the diagonal, its last rows look like a group, but are a corner of the block. Such a
+  /// range follows a row with other cells, and the columns of all its tokens but the first have
+  /// other cells.
   bool is_corner(const Range& group) const {
     if (group.begin == 0 || !is(group.begin - 1, kOther)) return false;
     const auto seen = [this](Index key) { return seen_[at(key)] != 0; };
@@ -176,11 +177,15 @@ class FutureReader {
     out_.k_count = std::ranges::count(seen_, std::uint8_t{1});
   }
 
-  /// True when the other cells join groups: they all lie in runs apart from the query's own key;
-  /// tokens that see the same last key see the same keys after their own; the runs are groups of
-  /// the mask or single tokens; and some token also sees a causal token between two of the runs.
+  /// Whether the other cells, which are open cells of the future in no group, join groups. They do
+  /// if
+  /// - each query with such cells has some that do not follow its own key directly,
+  /// - tokens that see the same last key belong to the same runs, and see all keys of these after
+  ///   their own,
+  /// - each run is a group of the mask or a single token, and not all are single tokens,
+  /// - and the first token of some run sees a causal token between that run and the run before it.
   bool joins_groups() const {
-    std::map<Index, std::vector<Run>> members;  // of each group, by its last key
+    std::map<Index, std::vector<Run>> members;  // the runs of each group, by its last key
     std::map<Index, std::vector<Run>> of_row;
     for (const FarRun& far : far_) of_row[far.query].push_back(far.keys);
     for (auto& [q, runs] : of_row) {
@@ -200,7 +205,8 @@ class FutureReader {
            any([this](const auto& keys) { return has_gap(keys); });
   }
 
-  /// True when some part has several tokens that do not all see each other.
+  /// Whether some run of `parts`, except the first, has several tokens but is not a group, in which
+  /// all tokens see each other.
   bool has_stray(const std::vector<Run>& parts) const {
     return std::ranges::any_of(parts.begin() + 1, parts.end(), [this](const Run& part) {
       return part.end - part.begin > 1 && !is(part.begin - shift_, kGroup);
@@ -214,7 +220,7 @@ class FutureReader {
     return {static_cast<std::int32_t>(own(q)), static_cast<std::int32_t>(own(q) + 1)};
   }
 
-  /// True when `keys` hold the token, and `runs` are the part of them after it.
+  /// Whether `keys` contain the token, and `runs` are those of `keys` after the token.
   static bool same_after(const std::vector<Run>& keys, Index token, const std::vector<Run>& runs) {
     std::vector<Run> after;
     bool is_member = false;
@@ -231,7 +237,8 @@ class FutureReader {
     return is_member && after == runs;
   }
 
-  /// True when a member of the group sees a causal token that lies between two of its parts.
+  /// Whether the first token of some run of `keys` sees a causal token between this run and the run
+  /// before it.
   bool has_gap(const std::vector<Run>& keys) const {
     for (std::size_t i = 1; i < keys.size(); ++i) {
       const Range gap{keys[i - 1].end - shift_, keys[i].begin - shift_};
@@ -248,11 +255,11 @@ class FutureReader {
 
   const Plane& plane_;
   Index shift_, first_key_;
-  std::vector<Index> near_;  // for each query, the end of the run of keys after its own; 0: none
+  std::vector<Index> near_;  // for each query: the end of the run right after its own key; 0: none
   std::vector<std::uint8_t> kind_;
   std::vector<FarRun> far_;
-  std::vector<Range> groups_;       // ranges of queries
-  std::vector<std::uint8_t> seen_;  // keys of the other cells
+  std::vector<Range> groups_;       // groups, as ranges of queries
+  std::vector<std::uint8_t> seen_;  // for each key: 1 if a cell of Future::others is in its column
   std::vector<Run> scratch_;
   Future out_;
 };
@@ -265,7 +272,8 @@ bool Future::is_seen() const {
 
 bool Future::are_exceptions() const {
   if (others == 0 || irregular) return false;
-  // Queries with other cells may have been causal or not; of those without, most must be.
+  // At most half as many queries, or keys, as queries see themselves may have cells of `others`.
+  // There must be causal queries, at least as many as queries in groups.
   const Index lines = std::min(q_count, k_count);
   return causal > 0 && causal >= in_groups && 2 * lines <= selves;
 }
@@ -279,7 +287,7 @@ Future future_of(const PlanePtr& plane) {
   const Index all_later = ahead->count(), selves = count_on_diagonals(plane, shift, shift),
               past = plane->count() - all_later - selves;
   Index later = all_later;
-  if (later > 0) {  // queries before the first key that is seen are padding
+  if (later > 0) {  // queries before the first key that any query sees are padding
     const Index first = std::clamp<Index>(recognition::first_key(*plane) - shift, 0, queries);
     later -= ahead->count({0, first}, {0, keys});
   }

@@ -9,37 +9,45 @@
 
 namespace maskctl {
 
-/// Query q is token q + keys - queries, the last queries being the last tokens; later keys are its
-/// future. Neighbouring tokens that all see each other are a group: an image, a prefix, a document
-/// that is not causal. Masks with more queries than keys have no future.
+/// Query q is token q + keys - queries: the last query is the last token, and later keys are its
+/// future. Neighbouring tokens that all see each other are a group, such as an image, a prefix, or
+/// a document that is not causal. Masks with one query or with more queries than keys have no
+/// future; all members are then 0.
 struct Future {
-  Index selves = 0;               // queries that see themselves
-  Index past = 0, later = 0;      // open cells before and after the own keys
-  Index causal = 0;               // selves with an earlier key and no later one, in no group
+  Index selves = 0;           // queries that see themselves
+  Index past = 0, later = 0;  // open cells before, and after, the query's own key
+  /// Queries in no group that see themselves and an earlier key, but no later key. If no query sees
+  /// a later key: all queries that see themselves.
+  Index causal = 0;
   Index in_groups = 0;            // queries in groups
-  Index groups = 0, largest = 0;  // their number, and the tokens of the largest
+  Index groups = 0, largest = 0;  // number of groups, and tokens of the largest group
 
-  /// Cells of the future in no group, and the least queries and keys that hold them all.
+  /// Open cells of the future in no group, and the smallest ranges of queries and keys that contain
+  /// all of them.
   Index others = 0;
   Range q, k;
-  Index q_count = 0, k_count = 0;  // queries and keys of these cells
-  std::optional<Cell> first;       // batch and head 0
-  /// The other cells join groups of tokens that lie apart, with causal tokens between them.
+  Index q_count = 0, k_count = 0;  // how many queries, and keys, have such cells
+  std::optional<Cell> first;       // the first cell of `others`; batch and head are 0
+  /// Whether the cells of `others` join groups that have causal tokens between them.
   bool joined = false;
-  /// Too irregular to be told apart; nothing else is set.
+  /// Whether the plane is too irregular to be analysed; then only selves, past and later are set.
   bool irregular = false;
 
-  /// Whether no query sees a later key, and one sees itself.
+  /// Whether no query sees a later key, and some query sees itself. Tokens that see every key are
+  /// left out.
   bool is_causal() const { return selves > 0 && in_groups == 0 && others == 0 && !irregular; }
-  /// One group, and tokens after it that see no later key: a prefix, or an image.
+  /// Whether there is one group, and causal tokens beside it: a prefix, or an image.
   bool is_prefix() const { return groups == 1 && others == 0 && causal > 0; }
-  /// Whether nearly every query sees later keys, or nearly as many are seen as earlier ones.
+  /// Whether it is normal here to see later keys: hardly any query is causal, or open cells after
+  /// the query's own key are nearly as many as those before it, or the plane is irregular. False
+  /// for a prefix (is_prefix()).
   bool is_seen() const;
-  /// Whether the mask is causal apart from groups, so the other cells are exceptions.
+  /// Whether the mask is causal apart from its groups, so that the cells of `others` are
+  /// exceptions.
   bool are_exceptions() const;
 };
 
-/// O(rows and their runs); structured causal masks are not read at all.
+/// Takes time in proportion to rows and their runs; does not read structured causal masks at all.
 Future future_of(const PlanePtr& plane);
 
 }  // namespace maskctl

@@ -19,7 +19,7 @@
 namespace maskctl {
 namespace {
 
-constexpr Index kMostCounts = Index{1} << 20;  // the most document pairs that are examined
+constexpr Index kMostCounts = Index{1} << 20;  // the most pairs of runs that are examined
 
 Tensor ids_of_segments(const Tensor& array) {
   if (array.rank() != 1 && array.rank() != 2) {
@@ -72,7 +72,7 @@ Index stretches(std::span<const std::int32_t> ids) {
   return out;
 }
 
-/// Where the runs of equal ids begin, and the end.
+/// Where each run of equal ids begins, and where the last one ends.
 std::vector<Index> borders(std::span<const std::int32_t> ids) {
   std::vector<Index> out;
   for (std::size_t i = 0; i < ids.size(); ++i) {
@@ -82,22 +82,23 @@ std::vector<Index> borders(std::span<const std::int32_t> ids) {
   return out;
 }
 
-/// Open cells between a stretch of queries and a stretch of keys of different documents.
+/// The open cells between a run of queries and a run of keys, each with equal ids.
 struct PairCells {
   Index count = 0;
-  Index batch = 0, head = 0;  // the first head of the plane
+  Index batch = 0, head = 0;  // the first head that uses the plane
   std::int32_t q = 0, kv = 0;
   Range rows, keys;
 
   auto pair() const { return std::tuple(batch, q, kv); }
 };
 
-/// Counts cells by pair of documents, stretch by stretch.
+/// Counts cells by pair of documents, for one pair of runs after the other.
 class PairCounts {
  public:
   explicit PairCounts(const Documents& ids) : ids_(ids) {}
 
-  /// Adds a plane that `heads` heads of a batch share; false when there are too many stretches.
+  /// Adds a plane that `heads` heads of a batch entry share. Returns false, and adds nothing, if
+  /// there are too many pairs of runs.
   bool add(Index batch, Index first_head, Index heads, const Plane& plane) {
     const auto q_ids = ids_of_batch(ids_.q, batch), k_ids = ids_of_batch(ids_.kv, batch);
     looked_at_ += stretches(q_ids) * stretches(k_ids);
@@ -125,7 +126,7 @@ class PairCounts {
     return true;
   }
 
-  /// Fills in the sums over all planes that were added, except `first`; `mask` holds the planes.
+  /// Sets the sums over all planes that were added, but not Leaks::first. `mask` has these planes.
   void finish(const Mask& mask, Leaks& out) {
     merge();
     out.padding_queries = padding_queries_;
@@ -144,7 +145,7 @@ class PairCounts {
     }
   }
 
-  /// The lowest cell between documents in all planes that were added.
+  /// The first cell between two documents in all planes that were added.
   std::optional<Cell> first(const Mask& mask) const {
     if (first_.count == 0) return std::nullopt;
     const auto k_ids = ids_of_batch(ids_.kv, first_.batch);
@@ -179,7 +180,7 @@ class PairCounts {
     cells_.push_back(part);
   }
 
-  /// Merges entries such that each pair has one, at its first stretch.
+  /// Merges the entries of each pair of documents into one, which keeps its first runs.
   void merge() {
     std::ranges::stable_sort(cells_, {}, &PairCells::pair);
     std::size_t last = 0;
@@ -195,15 +196,17 @@ class PairCounts {
 
   const Documents& ids_;
   std::vector<PairCells> cells_;  // cells between documents
-  PairCells first_;               // no cells means none yet
+  PairCells first_;               // a count of 0: none yet
   Index padding_queries_ = 0, padding_keys_ = 0;
   Index looked_at_ = 0;
 };
 
-/// Adds each distinct plane of each batch once; false when there are too many stretches.
+/// Adds each distinct plane of each batch entry once. Returns false if there are too many pairs of
+/// runs; the remaining planes are then not added.
 bool count_planes(const Mask& mask, Index batch, PairCounts& counts) {
   for (Index b = 0; b < batch; ++b) {
-    std::map<std::uint32_t, std::pair<Index, Index>> heads;  // plane -> first head, how many
+    // For each plane: its first head, and how many heads use it.
+    std::map<std::uint32_t, std::pair<Index, Index>> heads;
     for (Index h = 0; h < mask.heads(); ++h) {
       ++heads.try_emplace(mask.index_of(b, h), h, 0).first->second.second;
     }
@@ -214,13 +217,14 @@ bool count_planes(const Mask& mask, Index batch, PairCounts& counts) {
   return true;
 }
 
-/// The sums without visiting stretches, from closed forms of planes that clip shared lists of keys.
+/// Computes the sums by combining masks and counting their open cells, without visiting pairs of
+/// runs.
 void sum_up(const Mask& mask, const Documents& documents, Leaks& out) {
   const DocumentCells masks = document_cells(mask, documents);
   const Mask inside = zip(Op::kAnd, masks.real, masks.same);
+  // If a part has a single batch entry, its cells count once for each batch entry.
   const auto cells = [batch = inside.batch()](const Mask& part) {
-    return part.batch() == batch ? part.count()
-                                 : part.count() * batch;  // a single batch counts for all
+    return part.batch() == batch ? part.count() : part.count() * batch;
   };
   const Index of_real_queries = cells(masks.real_query), of_real = cells(masks.real);
   out.padding_queries = cells(mask) - of_real_queries;
@@ -229,8 +233,8 @@ void sum_up(const Mask& mask, const Documents& documents, Leaks& out) {
   if (out.cross > 0) out.first = first_cell(masks.leaks());
 }
 
-/// The common batch count of a mask and documents (1 on either side serves all); nothing if there
-/// is none.
+/// The number of batch entries of a mask and documents, where an extent of 1 broadcasts. Absent if
+/// they do not fit.
 std::optional<Index> common_batch(const Mask& mask, const Documents& documents) {
   Index out = mask.batch();
   for (const Index batch : {documents.q.extent(0), documents.kv.extent(0)}) {

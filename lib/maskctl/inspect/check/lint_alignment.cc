@@ -1,4 +1,4 @@
-// Findings in where the queries are among the keys: alignment, and axes that were exchanged.
+// Finds queries that are at a wrong position among the keys, and exchanged axes.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -9,7 +9,7 @@
 namespace maskctl {
 namespace {
 
-/// A single query that sees only the first key, in every head and batch entry.
+/// Whether the only query sees the first key and no other, in every head and batch entry.
 bool sees_first_alone(const LintedMask& linted) {
   const Index keys = linted.mask.keys();
   return std::ranges::all_of(linted.mask.distinct(), [keys](const PlanePtr& plane) {
@@ -24,7 +24,8 @@ bool ends_before_self(const PlanePtr& plane) {
          count_on_diagonals(plane, shift, kUnbounded) == 0;
 }
 
-/// Queries at the end of the keys that do not see themselves, in all planes that see anything.
+/// Finds queries at the end of the keys that do not see themselves, in all planes that see
+/// anything.
 void lint_own_key(const LintedMask& linted, Findings& out) {
   const Mask& mask = linted.mask;
   const Index queries = mask.queries(), keys = mask.keys();
@@ -48,7 +49,8 @@ void lint_top_left(const LintedMask& linted, Findings& out) {
   const Index queries = linted.mask.queries(), keys = linted.mask.keys();
   for (std::size_t i = 0; i < linted.uses.size(); ++i) {
     const PlanePtr& plane = linted.mask.distinct()[i];
-    // If the last query reaches the diagonal, the mask is causal and not merely short.
+    // A plane that is causal from the top left reaches its diagonal in the last query, too. A plane
+    // that does not may have been closed there for another reason.
     if (plane->count({queries - 1, queries}, {queries - 1, queries}) == 0) continue;
     const PlanePtr causal = diagonal_band(queries, keys, -kUnbounded, 0);
     if (combine(Op::kSub, plane, causal)->count() > 0) continue;
@@ -63,7 +65,8 @@ void lint_top_left(const LintedMask& linted, Findings& out) {
   }
 }
 
-/// As many heads as keys, one query each, and heads that differ: [B,S,1,S] instead of [B,1,S,S].
+/// Finds masks with one query and as many heads as keys, in which heads differ: they are probably
+/// [B,1,S,S] with axes exchanged to [B,S,1,S].
 bool lint_axes(const LintedMask& linted, Findings& out) {
   const Mask& mask = linted.mask;
   if (mask.queries() != 1 || mask.heads() != mask.keys() || mask.heads() < 2) return false;

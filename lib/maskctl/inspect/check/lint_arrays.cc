@@ -1,4 +1,4 @@
-// Findings in arrays of documents and positions, and in what reading noticed.
+// Checks arrays of documents and positions, and what was noticed while a mask was read.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -38,7 +38,7 @@ struct Tally {
   Location first;
   std::string text;  // describes the first finding
 
-  /// `say` makes the text for the first finding.
+  /// say() returns the text for the first finding.
   template <typename Say>
   void add(Index batch, std::size_t entry, const Say& say) {
     if (count++ > 0) return;
@@ -79,7 +79,7 @@ void lint_ends(const std::vector<std::int64_t>& ends, std::optional<Index> token
   empty.report("cu-empty-document", out);
 }
 
-/// Ids seen so far: a flag per id if they lie close together, else a hash set.
+/// The ids seen so far: one flag per id if they are close together, else a hash set.
 class SeenIds {
  public:
   explicit SeenIds(std::span<const std::int64_t> ids) {
@@ -89,7 +89,7 @@ class SeenIds {
     const auto width = static_cast<std::uint64_t>(high) - static_cast<std::uint64_t>(low);
     if (width < 4 * ids.size() + 1024) flags_.resize(static_cast<std::size_t>(width) + 1);
   }
-  /// False when the id had been added already.
+  /// Returns false if the id was added before.
   bool add(std::int64_t id) {
     if (flags_.empty()) return hashed_.insert(id).second;
     std::uint8_t& flag = flags_[static_cast<std::size_t>(id - low_)];
@@ -102,7 +102,7 @@ class SeenIds {
   std::unordered_set<std::int64_t> hashed_;
 };
 
-/// Counts stretches whose id already had an earlier stretch.
+/// Counts runs of an id that already had an earlier run.
 void find_returns(std::span<const std::int64_t> ids, Index batch, std::int32_t pad_id, Tally& out) {
   SeenIds seen(ids);
   for (std::size_t i = 0; i < ids.size(); ++i) {
@@ -111,7 +111,7 @@ void find_returns(std::span<const std::int64_t> ids, Index batch, std::int32_t p
   }
 }
 
-/// Finds zeros at the end of a row whose other ids are greater.
+/// Finds zeros at the end of a row whose other ids are all above 0.
 void find_zero_tail(std::span<const std::int64_t> ids, Index batch, std::int32_t pad_id,
                     Tally& out) {
   if (pad_id == 0 || ids.empty() || ids.back() != 0) return;
@@ -124,7 +124,7 @@ void find_zero_tail(std::span<const std::int64_t> ids, Index batch, std::int32_t
   });
 }
 
-/// Checks a position against the previous one; a negative `before` means there is none.
+/// Checks a position against the one before it; if `before` is negative, there is none.
 void check_position(std::int64_t before, std::int64_t at, Index batch, std::size_t entry,
                     Tally& start, Tally& jump) {
   if (at <= 0 || (before >= 0 && at == before + 1)) return;

@@ -15,7 +15,7 @@ constexpr std::size_t kMostPairs = 64;
 
 bool closes_documents(const Step& step) { return step.row().reopening == Reopening::kLeak; }
 
-/// True for steps that open and close cells on purpose.
+/// True for steps whose purpose is to close open cells and to open closed ones.
 bool turns_over(const Step& step) { return step.row().meets(step) == Meets::kFlips; }
 
 /// True for steps that move cells to other indices.
@@ -61,7 +61,8 @@ class ChainLint {
   }
 
  private:
-  /// A step that closed cells; `which` cells is computed when a later step opens some.
+  /// A step that closed cells, and the masks before and after it. Which cells it closed is computed
+  /// only when a later step opens some.
   struct Closed {
     std::size_t step;
     Mask before, after;

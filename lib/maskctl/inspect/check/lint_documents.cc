@@ -1,4 +1,4 @@
-// Findings in a mask that is held against documents, or against a bias.
+// Compares a mask with documents, or with a bias.
 #include <fmt/format.h>
 
 #include <map>
@@ -12,7 +12,7 @@ namespace {
 
 std::string cells_text(Index cells) { return counted(cells, "cell"); }
 
-/// Calls f(rows, padding) for the parts of the ranges that are padding and for those that are not.
+/// Splits ranges of rows where padding begins or ends, and calls f(rows, is_padding) for each part.
 template <typename F>
 void each_padded(const std::vector<Range>& ranges, std::span<const std::int32_t> ids,
                  std::int32_t pad_id, const F& f) {
@@ -27,10 +27,10 @@ void each_padded(const std::vector<Range>& ranges, std::span<const std::int32_t>
   }
 }
 
-/// Rows of documents that see only padding keys.
+/// Finds rows of documents that see only padding keys.
 void lint_only_padding(const Documents& documents, const DocumentCells& masks, Findings& out) {
   RowTally rows;
-  std::map<std::uint32_t, std::vector<Range>> without;  // rows without keys in documents, by plane
+  std::map<std::uint32_t, std::vector<Range>> without;  // by plane: rows without keys in documents
   for (Index b = 0; b < masks.real.batch(); ++b) {
     for (Index h = 0; h < masks.real.heads(); ++h) {
       const Plane& all = *masks.real_query.plane(b, h);

@@ -1,4 +1,4 @@
-// Findings in what queries see of the future, in masks that are causal otherwise.
+// Finds open cells of the future, in masks that are causal otherwise.
 #include <fmt/format.h>
 
 #include "maskctl/base/ranges.h"
@@ -9,7 +9,7 @@
 namespace maskctl {
 namespace {
 
-/// Cells of one rule over all planes, and where the first are.
+/// The cells that one rule finds, over all planes, and where the first of them are.
 struct FutureTally {
   Index cells = 0;
   Location first;
@@ -33,7 +33,7 @@ struct FutureTally {
 }  // namespace
 
 void lint_future(const LintedMask& linted, Findings& out) {
-  if (!out.empty()) return;  // inverted or transposed
+  if (!out.empty()) return;  // the mask was already reported as inverted or transposed
   FutureTally leaked, joined;
   for (std::size_t i = 0; i < linted.uses.size(); ++i) {
     const PlanePtr& plane = linted.mask.distinct()[i];

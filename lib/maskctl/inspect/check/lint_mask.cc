@@ -1,4 +1,4 @@
-// Findings in the mask itself, part by part.
+// lint_mask(), which checks the mask alone, and what its parts share.
 #include <fmt/format.h>
 
 #include "maskctl/inspect/check/lint_parts.h"

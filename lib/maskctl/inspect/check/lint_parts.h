@@ -1,4 +1,4 @@
-// The parts of lint_mask(), one file each, and what they share; private to inspect.
+// The parts of lint_mask(), each in a file of its own, and what they share; private to inspect.
 #pragma once
 
 #include <functional>
@@ -12,30 +12,31 @@
 
 namespace maskctl {
 
-/// A mask that is neither empty nor full, its planes readable, and where each plane is.
+/// A mask that is neither empty nor full, with planes that are cheap to read, and where each plane
+/// is used.
 struct LintedMask {
   Mask mask;
   std::vector<PlaneUse> uses;  // one for each of mask.distinct()
 };
 
-/// Inverted and transposed masks.
+/// Finds inverted and transposed masks.
 void lint_polarity(const LintedMask& linted, Findings& out);
-/// Queries that see nothing or everything, and queries with keys of which none is in the first
-/// block that a kernel visits. `opened`: the opened rows of this mask.
+/// Finds queries that see nothing, queries that see everything, and queries that see keys but none
+/// in the first block that a kernel visits. `opened`: opened_rows() of this mask.
 void lint_rows(const LintedMask& linted, const std::vector<OpenedRows>& opened,
                const Mask* real_queries, bool gives_nan, Findings& out);
-/// Where the queries are among the keys, and axes that were exchanged.
+/// Finds queries that are at a wrong position among the keys, and exchanged axes.
 void lint_alignment(const LintedMask& linted, Findings& out);
-/// Keys after a query's own.
+/// Finds open keys after a query's own key.
 void lint_future(const LintedMask& linted, Findings& out);
-/// Batch entries and heads against each other.
+/// Compares batch entries and heads with each other.
 void lint_planes(const LintedMask& linted, Findings& out);
 
-/// Whether all queries that see any key see the same ones, as with padding alone: such a mask has
+/// Whether all queries that see any key see the same keys, as with padding alone: such a mask has
 /// no direction.
 bool rows_alike(const Plane& plane);
 
-/// Counts the rows that a rule finds, over all planes.
+/// Counts the rows that violate a rule, over all planes, and keeps the first.
 struct RowTally {
   Index count = 0;
   Location first;
@@ -46,8 +47,8 @@ struct RowTally {
   }
 };
 
-/// Reports a rule of planes: those for which suspect(plane) holds. say("in 1 of 4 planes") makes
-/// the text.
+/// Reports those planes for which suspect(plane) holds. say("in 1 of 4 planes") returns the
+/// message.
 void report_planes(std::string_view id, const LintedMask& linted,
                    const std::function<bool(const PlanePtr&)>& suspect,
                    const std::function<std::string(const std::string&)>& say, Findings& out);

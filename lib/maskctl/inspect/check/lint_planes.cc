@@ -1,4 +1,4 @@
-// Findings in batch entries and heads that do not fit the others.
+// Finds batch entries and heads that do not fit the others.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -15,23 +15,23 @@
 namespace maskctl {
 namespace {
 
-/// Planes are alike if they differ in at most one of so many cells, or in at most so many
-/// diagonals.
+/// Two planes are alike if they differ in at most one of kLikeness cells, or in at most
+/// kLikeDiagonals neighbouring diagonals.
 constexpr Index kLikeness = 64, kLikeDiagonals = 2;
-/// Heads have the same documents and padding, so a difference of up to this many cells is an
+/// Heads have the same documents and padding, so a difference of at most this many cells is an
 /// exception.
 constexpr Index kStray = 2;
 
-/// Batch entries or heads that see nothing while others do.
+/// Finds batch entries or heads that see nothing while others do.
 void lint_empty_planes(const LintedMask& linted, Findings& out) {
   report_planes(
       "plane-empty", linted, [](const PlanePtr& plane) { return plane->count() == 0; },
       [](const std::string& where) { return "no cell is open " + where; }, out);
 }
 
-/// Planes that see the future, all of it or nearly everywhere, while all others are causal. A plane
-/// with a single group may be a prefix or an image, unless there are several others and none of
-/// them has a group.
+/// Finds planes that see the future, all of it or in nearly every row, while all other planes are
+/// causal. A single group in a plane may be a prefix or an image, unless there are several other
+/// planes and none of them has a group.
 void lint_causal_planes(const LintedMask& linted, Findings& out) {
   const std::span<const PlanePtr> planes = linted.mask.distinct();
   Index causal = 0, strictly = 0, all = 0, seen = 0;
@@ -40,7 +40,7 @@ void lint_causal_planes(const LintedMask& linted, Findings& out) {
     const Index times = linted.uses[i].times;
     if (times == 0 || planes[i]->count() == 0) continue;
     const Future future = future_of(planes[i]);
-    if (future.selves < 2) continue;  // all padding but for one token
+    if (future.selves < 2) continue;  // at most one token sees itself: the others are padding
     const bool is_full = planes[i]->count() == planes[i]->queries() * planes[i]->keys();
     const bool is_seen = is_full || future.is_seen();
     all += times;
@@ -64,7 +64,7 @@ void lint_causal_planes(const LintedMask& linted, Findings& out) {
     report("plane-future", "queries see later keys ", open);
 }
 
-/// The planes of a mask numbered by their cells.
+/// Numbers the planes of a mask so that planes with the same cells have the same number.
 class PlaneTable {
  public:
   explicit PlaneTable(const Mask& mask) : mask_(mask) {
@@ -79,7 +79,7 @@ class PlaneTable {
     }
   }
 
-  /// The numbers of the planes of a batch entry, or of a head.
+  /// The numbers of all planes of one batch entry, or of one head.
   std::vector<std::size_t> line(bool of_batch, Index at) const {
     std::vector<std::size_t> out;
     const Index length = of_batch ? mask_.heads() : mask_.batch();
@@ -94,8 +94,8 @@ class PlaneTable {
   std::vector<std::size_t> number_;
 };
 
-/// The only batch entry, or head, that differs from all others, and one of those; nothing if the
-/// others differ too.
+/// The only batch entry (or head) that differs from all others, and one of the others. odd_one()
+/// returns nothing if the others are not all equal.
 struct OddOne {
   Index at = 0, other = 0;
 };
@@ -113,7 +113,8 @@ std::optional<OddOne> odd_one(const PlaneTable& table, bool of_batch, Index coun
   return out;
 }
 
-/// The first cells in which two planes differ, and both ends of each run in some rows.
+/// Cells in which two planes differ: those in `first`, and both ends of each run in a sample of
+/// rows.
 std::vector<Cell> sample(const PlanePtr& differ, std::vector<Cell> first) {
   constexpr Index kRows = 128;
   const Index step = std::max<Index>(1, differ->queries() / kRows);
@@ -126,8 +127,9 @@ std::vector<Cell> sample(const PlanePtr& differ, std::vector<Cell> first) {
   return first;
 }
 
-/// True when planes differ by an exception in the plane that closes it, or in the one that opens it
-/// to the future; not counting rows that see everything.
+/// Whether the planes differ in a cell that is an exception (is_exception()) in the plane in which
+/// it is closed. A cell of the future may also be an exception in the plane in which it is open.
+/// Rows that see every key in one of the planes are left out.
 bool differ_by_exceptions(const PlanePtr& odd, const PlanePtr& other, const Residue& differ) {
   const Index shift = odd->keys() - odd->queries();
   const std::vector<Cell> cells = sample(combine(Op::kXor, odd, other), differ.first);
@@ -142,7 +144,8 @@ bool differ_by_exceptions(const PlanePtr& odd, const PlanePtr& other, const Resi
   });
 }
 
-/// Whether each row is empty, or sees exactly those tokens up to its own that some query sees.
+/// Whether each row is empty, or sees exactly those tokens up to its own that at least one query
+/// sees.
 bool is_whole_past(const PlanePtr& plane) {
   const Index tokens = plane->keys();
   std::vector<Band> seen;
@@ -160,10 +163,10 @@ bool is_whole_past(const PlanePtr& plane) {
   return differing_cells(plane, past) == 0;
 }
 
-/// Whether the plane is `whole` with the keys beyond some distance closed, from some key on: a
-/// window, perhaps beside sinks.
+/// Whether `plane` is `whole` with a window: keys beyond some distance are closed, except perhaps
+/// the first keys (sinks).
 bool is_window_of(const PlanePtr& plane, const PlanePtr& whole) {
-  constexpr Index kLeast = 3;  // fewer cells beside sinks may be any others of the last queries
+  constexpr Index kLeast = 3;  // if there are sinks, fewer closed cells do not prove a window
   const Index tokens = plane->keys();
   const PlanePtr hidden = combine(Op::kSub, whole, plane);
   const auto far = recognition::diagonals(*hidden);
@@ -176,8 +179,8 @@ bool is_window_of(const PlanePtr& plane, const PlanePtr& whole) {
   return differing_cells(hidden, all) == 0 && (!sinks || hidden->count() >= kLeast);
 }
 
-/// True when planes differ in few cells, or in neighbouring diagonals, such as those of windows
-/// that are off by one.
+/// Whether planes differ in few cells, or only in neighbouring diagonals, like windows that are off
+/// by one.
 bool are_alike(const PlanePtr& a, const PlanePtr& b) {
   const PlanePtr differ = combine(Op::kXor, a, b);
   const auto lines = recognition::diagonals(*differ);
@@ -185,7 +188,7 @@ bool are_alike(const PlanePtr& a, const PlanePtr& b) {
          differ->count() * kLikeness <= a->queries() * a->keys();
 }
 
-/// A head of another kind: one that sees the whole past beside one of a window, either way.
+/// Whether one head sees the whole past, and the other only a window of it.
 bool are_global_and_local(const PlanePtr& a, const PlanePtr& b) {
   return (is_whole_past(a) && is_window_of(b, a)) || (is_whole_past(b) && is_window_of(a, b));
 }
@@ -228,7 +231,7 @@ void lint_odd(const LintedMask& linted, const PlaneTable& table, bool of_batch, 
 }  // namespace
 
 void lint_planes(const LintedMask& linted, Findings& out) {
-  const bool told = !out.empty();  // about some planes
+  const bool told = !out.empty();  // there are findings about some planes already
   lint_empty_planes(linted, out);
   if (linted.uses.size() < 2 || linted.mask.queries() < 2) return;
   const std::size_t before = out.size();

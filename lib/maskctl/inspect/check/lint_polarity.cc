@@ -1,4 +1,4 @@
-// Findings in masks that look inverted or transposed.
+// Finds masks that look inverted or transposed.
 #include <bit>
 #include <vector>
 
@@ -18,7 +18,7 @@ Index open_in(const PlanePtr& plane, const PlanePtr& region) {
   return combine(Op::kAnd, plane, region)->count();
 }
 bool holds_all(const PlanePtr& plane, const PlanePtr& region) {
-  const bool fits = plane->count() >= region->count();  // counts are cheaper than cells
+  const bool fits = plane->count() >= region->count();  // counting is cheaper than combining planes
   return fits && combine(Op::kSub, region, plane)->count() == 0;
 }
 
@@ -30,10 +30,10 @@ bool sees_earlier_key(const Plane& plane) {
   });
 }
 
-/// Whether all later keys are open and several queries do not see themselves; or most cells are
-/// open and most queries do not see themselves. If the queries are the last tokens, most must not
-/// see themselves, and only the first condition counts: masks of ranks and of drafts have other
-/// shapes.
+/// Whether all later keys are open and several queries do not see themselves; or whether most cells
+/// are open and most queries do not see themselves. If there are fewer queries than keys, as in the
+/// mask of one rank or of draft tokens, the second case does not count, and in the first case most
+/// queries must not see themselves.
 bool looks_inverted_diagonal(const PlanePtr& plane) {
   const Index queries = plane->queries(), shift = plane->keys() - queries;
   if (queries < 2 || shift < 0) return false;
@@ -45,8 +45,9 @@ bool looks_inverted_diagonal(const PlanePtr& plane) {
   return 2 * plane->count() > queries * plane->keys() && 2 * hidden() > queries;
 }
 
-/// Keys that stand for blocks of as many queries each: all blocks after a query's own are open, and
-/// most queries do not see their own, or hardly any earlier one.
+/// For planes in which each key stands for a block of queries of the same size: whether all blocks
+/// after a query's own are open, and most queries do not see their own block, or see less than half
+/// of the earlier ones.
 bool looks_inverted_blocks(const PlanePtr& plane) {
   const Index queries = plane->queries(), keys = plane->keys();
   if (keys < 2 || queries <= keys || queries % keys != 0) return false;

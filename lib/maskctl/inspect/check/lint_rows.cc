@@ -1,5 +1,4 @@
-// Findings in rows: those that see nothing, those that see everything, and those that a kernel
-// reaches late.
+// Finds rows that see nothing, rows that see everything, and rows whose keys a kernel reaches late.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -11,7 +10,8 @@ namespace maskctl {
 namespace {
 
 constexpr BlockSize kKernelBlock{128, 128};
-constexpr std::size_t kMostRanges = 4096;  // the most ranges of empty rows whose columns are read
+/// If a plane has more ranges of empty rows than this, their columns are not examined.
+constexpr std::size_t kMostRanges = 4096;
 
 void lint_opened_rows(const std::vector<PlaneUse>& uses, const std::vector<OpenedRows>& opened,
                       Findings& out) {
@@ -38,11 +38,11 @@ void lint_opened_rows(const std::vector<PlaneUse>& uses, const std::vector<Opene
   tell("rows-opened", "", ", and the others are causal", others);
 }
 
-/// Which of the empty rows are padding, that is, have empty columns too.
+/// For each range of empty rows: whether it is padding, that is, whether its columns are empty too.
 std::vector<bool> own_columns_empty(const Plane& plane, const std::vector<Range>& ranges) {
   std::vector<bool> out(ranges.size(), false);
   if (plane.queries() != plane.keys()) {
-    // Queries and keys are different sequences: the last queries are padding if no key is.
+    // Queries and keys are different sequences: only empty rows at the end count as padding.
     if (!ranges.empty()) out.back() = ranges.back().end == plane.queries();
     return out;
   }
@@ -59,8 +59,8 @@ std::vector<bool> own_columns_empty(const Plane& plane, const std::vector<Range>
   return out;
 }
 
-/// Calls f(rows, inside) for the parts of the ranges that lie in others, and for those that do not.
-/// Ranges ascend without touching.
+/// Splits ranges at the borders of `others`, and calls f(rows, inside) for each part; `inside` says
+/// whether the part is within one of `others`. Ranges ascend and do not touch.
 template <typename F>
 void each_part(const std::vector<Range>& ranges, const std::vector<Range>& others, const F& f) {
   auto other = others.begin();
@@ -76,7 +76,8 @@ void each_part(const std::vector<Range>& ranges, const std::vector<Range>& other
   }
 }
 
-/// Empty rows of each plane: declared to be padding, left padding by the looks of it, or neither.
+/// Counts the empty rows of each plane: declared to be padding, apparently left padding, or
+/// neither.
 class EmptyRows {
  public:
   EmptyRows(const LintedMask& linted, const std::vector<RowSafety>& safety,
@@ -118,7 +119,7 @@ class EmptyRows {
   void add(Index b, Index h) {
     const std::uint32_t plane = mask_.index_of(b, h);
     const std::vector<Range>& ranges = ranges_[plane];
-    // A plane without open cells is the finding plane-empty.
+    // A plane without open cells is reported as plane-empty instead.
     if (!ranges.empty() && ranges[0].size() == mask_.queries()) return;
     for (std::size_t i = 0; i < ranges.size(); ++i) {
       each_part({ranges[i]}, declared(b, h), [&](Range rows, bool is_declared) {
@@ -127,7 +128,7 @@ class EmptyRows {
     }
   }
 
-  /// Empty rows whose token nobody sees count as padding where empty rows do not become NaN.
+  /// Empty rows whose token no query sees count as padding if empty rows do not become NaN.
   RowTally& tally(bool is_declared, bool unseen, bool first) {
     if (is_declared || (unseen && !gives_nan_)) return of_padding_;
     return unseen && first ? of_left_padding_ : others_;
@@ -141,8 +142,9 @@ class EmptyRows {
   RowTally others_, of_padding_, of_left_padding_;
 };
 
-/// Few rows are late in most masks with documents or windows; most rows only where blocks are
-/// larger than what the rows see.
+/// Reports rows that see keys, but none in the first block computed for them, if these are most
+/// rows. Masks with documents or windows have few such rows, unless blocks are larger than what a
+/// row sees.
 void lint_first_block(const LintedMask& linted, const std::vector<RowSafety>& safety,
                       Findings& out) {
   const Mask& mask = linted.mask;

@@ -15,7 +15,7 @@ constexpr Severity kWarning = Severity::kWarning;
 constexpr Severity kNote = Severity::kNote;
 
 constexpr std::array kRules = std::to_array<LintRule>({
-    // Cumulative lengths.
+    // Rules for cumulative lengths:
     {"cu-shape", kError, "cu_seqlens are not one axis of whole numbers",
      "varlen kernels take a 1-D array of N + 1 ends and read past any other",
      "give [0, n0, n0 + n1, ...] as one axis of int32"},
@@ -37,7 +37,7 @@ constexpr std::array kRules = std::to_array<LintRule>({
      "harmless in most kernels; tools that number documents by their tokens skip them, so numbers "
      "may not agree",
      "drop repeated entries, unless they pad the array to a fixed size"},
-    // Segment ids and position ids.
+    // Rules for segment ids and position ids:
     {"segments-return", kWarning, "a segment id recurs after another one",
      "ids mean one document in two parts to dense and Flex masks, but two documents to anything "
      "that follows cu_seqlens (varlen kernels)",
@@ -61,7 +61,7 @@ constexpr std::array kRules = std::to_array<LintRule>({
      "backends that mask by positions (varlen) and by segments train on different documents; where "
      "only the positions restart, attention crosses documents and the loss still falls",
      "make both from the same document lengths"},
-    // Elements.
+    // Rules for the elements of arrays:
     {"noncanonical-bool", kWarning, "bool bytes other than 0 and 1",
      "the byte is undefined as a bool: numpy counts 2 as true, kernels that compare with 1 or "
      "multiply do not",
@@ -76,7 +76,7 @@ constexpr std::array kRules = std::to_array<LintRule>({
     {"bias-and-mask", kWarning, "a bias and a mask are given together",
      "ejkernel's XLA attention uses the bias and drops the mask without a word; others add both",
      "fold the mask into the bias, or leave the bias out"},
-    // The mask.
+    // Rules for the mask alone:
     {"mask-empty",
      kError,
      "the mask opens nothing",
@@ -190,7 +190,7 @@ constexpr std::array kRules = std::to_array<LintRule>({
      "the running maximum of online softmax is -inf after that block: FlexAttention with "
      "ROWS_GUARANTEED_SAFE and kernels without the guard give NaN",
      "do not promise safe rows for this mask; the expectation row-safe:block=N checks it"},
-    // The mask against documents.
+    // Rules for the mask and its documents:
     {"document-leak", kError, "queries see keys of other documents",
      "training on packed batches mixes documents; the loss still falls, so nothing shows it",
      "close what crosses documents with the step doc:SRC"},
@@ -203,7 +203,7 @@ constexpr std::array kRules = std::to_array<LintRule>({
     {"rows-only-padding", kError, "queries of documents see nothing but padding",
      "the output is a mean over padding values: neither NaN nor 0, so nothing shows it",
      "close padding keys and open the token itself"},
-    // Steps.
+    // Rules for steps:
     {"step-no-op", kWarning, "a step changes nothing",
      "what it was meant to close or open already is, or its arguments miss the mask",
      "remove it, or correct its arguments; maskctl ops NAME says what it does"},

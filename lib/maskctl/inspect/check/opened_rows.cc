@@ -34,15 +34,15 @@ PlanePtr without_rows(const PlanePtr& plane, const std::vector<Range>& ranges) {
   return combine(Op::kSub, plane, bands(queries, keys, slabs));
 }
 
-/// Whether a row sees itself and all earlier tokens, of which there are some, but for one in eight
-/// at most.
+/// Whether a row sees itself and at least seven in eight of the tokens before it. False for the
+/// first row, before which there are none.
 bool is_causal_row(const Plane& plane, Index row) {
   const Index missed = row - plane.count({row, row + 1}, {0, row});
   return row > 0 && 8 * missed <= row && plane.count({row, row + 1}, {row, row + 1}) == 1;
 }
 
-/// Whether the rows are at the first or the last tokens, and only rows that see every key, `full`
-/// in number, see them.
+/// Whether the rows are at the first or the last tokens, and no rows see them except the `full`
+/// rows that see every key. Rows at the end do not count if the row before them is causal.
 bool are_unseen_ends(const Plane& plane, Range rows, Index full) {
   if (rows.begin > 0 && (rows.end < plane.queries() || is_causal_row(plane, rows.begin - 1))) {
     return false;
@@ -50,14 +50,14 @@ bool are_unseen_ends(const Plane& plane, Range rows, Index full) {
   return plane.count({0, plane.queries()}, rows) == full * rows.size();
 }
 
-/// Whether no row sees a later key, and several are left that see any.
+/// Whether no row sees a later key, and some row before the last sees a key.
 bool is_causal(const PlanePtr& rest) {
   const Index tokens = rest->keys();
   return count_on_diagonals(rest, 1, kUnbounded) == 0 &&
          rest->count({0, tokens - 1}, {0, tokens}) > 0;
 }
 
-/// Whether no row sees an earlier key, one sees a later one, and most see themselves.
+/// Whether no row sees an earlier key, some row sees a later one, and most rows see themselves.
 bool is_anti_causal(const PlanePtr& rest) {
   return count_on_diagonals(rest, -kUnbounded, -1) == 0 &&
          count_on_diagonals(rest, 1, kUnbounded) > 0 &&

@@ -1,4 +1,4 @@
-// Rows that see every key where the others do not: opened padding, and rows of causal masks;
+// Finds rows that see every key while others do not: opened padding, and rows of causal masks;
 // private to inspect.
 #pragma once
 
@@ -8,23 +8,25 @@
 
 namespace maskctl {
 
-/// Ascending ranges of queries of a square plane; none of a plane that is wholly open.
+/// The rows of a square plane that see every key, as ascending ranges; none if the whole plane is
+/// open.
 struct OpenedRows {
-  /// Rows at the first or last tokens, which no other rows see: padding whose empty rows were
-  /// opened, as transformers does for SDPA. Rows at the end do not count if the row before them
-  /// sees itself and its whole past: then they are causal, or a group. Nor do any where the others
-  /// see later keys only.
+  /// Rows at the first or last tokens that no other rows see: padding whose empty rows were opened,
+  /// as transformers does for SDPA. Rows at the end do not count if the row before them sees itself
+  /// and nearly its whole past: then they are causal, or a group. No rows count if the other rows
+  /// see later keys and no earlier ones.
   std::vector<Range> padding;
-  /// Rows before the last token, where all other rows are causal.
+  /// Rows that see every key, but are not `padding` and not the row of the last token. Only set if
+  /// all other rows are causal.
   std::vector<Range> others;
 };
 
 OpenedRows opened_rows(const PlanePtr& plane);
 
-/// One for each of mask.distinct().
+/// The opened rows of each of mask.distinct().
 std::vector<OpenedRows> opened_rows(const Mask& mask);
 
-/// The mask with its opened padding closed; `opened` is of this mask.
+/// The mask with its opened padding closed. `opened`: opened_rows(mask).
 Mask without_opened_padding(const Mask& mask, const std::vector<OpenedRows>& opened);
 
 }  // namespace maskctl

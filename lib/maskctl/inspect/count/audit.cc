@@ -12,7 +12,7 @@
 namespace maskctl {
 namespace {
 
-/// The map as [B or 1, H or 1, Qb, Kb].
+/// The block map as [B or 1, H or 1, Qb, Kb].
 struct Map {
   Index batch = 1, heads = 1, rows = 0, columns = 0;
   std::vector<std::int32_t> values;
@@ -80,7 +80,7 @@ class Auditor {
  private:
   void block_row(Index b, Index h, Index row);
   void count_rows(const Plane& plane, Range q, std::span<const std::int32_t> kinds);
-  /// The first cell of the block with this state.
+  /// The first open (or closed) cell of the block of queries q and keys k.
   Cell first_in(const Plane& plane, Index b, Index h, Range q, Range k, bool open) const;
 
   const Mask& mask_;
@@ -130,7 +130,7 @@ void Auditor::block_row(Index b, Index h, Index row) {
   if (drops) count_rows(plane, q, kinds);
 }
 
-/// Counts queries that lose a key.
+/// Counts the queries of a block row that lose a key.
 void Auditor::count_rows(const Plane& plane, Range q, std::span<const std::int32_t> kinds) {
   std::vector<Index> open(kinds.size());
   for (Index i = q.begin; i < q.end; ++i) {

@@ -11,12 +11,13 @@
 namespace maskctl {
 namespace {
 
-/// The tiles of one tile row, as runs of neighbours. Full tiles also count as touched.
+/// The tiles of one tile row, as runs of neighbours. `touched` are the tiles with an open cell,
+/// including full tiles.
 struct TileRow {
   std::vector<Run> touched, full;
 };
 
-/// Appends tiles [begin, end), joining them to the last run if they touch or overlap it.
+/// Appends tiles [begin, end), and merges them with the last run if they touch or overlap it.
 void append(Index begin, Index end, std::vector<Run>& runs) {
   if (begin >= end) return;
   if (!runs.empty() && runs.back().end >= begin) {
@@ -31,7 +32,7 @@ Index tiles_in(std::span<const Run> runs) {
                          [](Index sum, const Run& run) { return sum + run.end - run.begin; });
 }
 
-/// Counts tile rows at several sizes, each of which divides the next.
+/// Counts tile rows at several sizes, each of which divides the next one.
 class Folding {
  public:
   Folding(const Plane& plane, std::span<const BlockSize> sizes)
@@ -93,7 +94,7 @@ class Folding {
     std::swap(row, scratch_);
   }
 
-  /// Merges each `factor` neighbouring tiles of `tiles` into one.
+  /// Merges every `factor` neighbouring tiles into one. `tiles`: how many tiles the row has.
   static void widen(Index factor, Index tiles, TileRow& row) {
     const auto each = [](std::vector<Run>& runs, auto&& range_of) {
       std::vector<Run> fine;
@@ -151,7 +152,7 @@ std::vector<std::vector<std::size_t>> chains_of(std::span<const BlockSize> sizes
   return chains;
 }
 
-/// Adds the non-empty tiles to `totals`.
+/// Adds the non-empty tiles of each size of a chain to `totals`.
 void count_chain(const Plane& plane, std::span<const std::size_t> chain,
                  std::span<BlockStats> totals) {
   std::vector<BlockSize> sizes;

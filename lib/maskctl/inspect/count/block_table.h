@@ -1,4 +1,4 @@
-// Counts the tiles of one plane by what they hold, at several sizes in one pass over the rows.
+// Counts the tiles of one plane by what they contain, at several sizes in one pass over the rows.
 #pragma once
 
 #include <span>
@@ -10,12 +10,12 @@ namespace maskctl {
 
 // Private to the inspect layer.
 
-/// One parallel pass over the tile rows. Among sizes that divide one another, the plane classifies
-/// only the smallest tiles, and larger ones are merged from these. Results are in the order of
-/// `sizes`.
+/// Makes one parallel pass over the tile rows. Among sizes that divide one another, the plane
+/// classifies only the smallest tiles, and larger tiles are merged from them. Results are in the
+/// order of `sizes`.
 std::vector<BlockStats> block_table(const Plane& plane, std::span<const BlockSize> sizes);
 
-/// total += part * times; sizes agree.
+/// total += times * part, for the same block size.
 void add_block(BlockStats& total, const BlockStats& part, Index times);
 
 }  // namespace maskctl

@@ -24,18 +24,18 @@ struct PlaneCosts {
   RowCost rows;
 };
 
-/// All results for one plane and for all planes, with how often each plane counts.
+/// The results for each distinct plane, and how often each plane counts.
 struct Figures {
   std::vector<PlaneCosts> planes;
   std::vector<Index> uses;    // number of (batch, head) pairs of the mask
-  std::vector<Index> counts;  // `uses`, times the query heads that share a head of the mask
+  std::vector<Index> counts;  // `uses` times the query heads that share a head of the mask
 };
 
 [[noreturn]] void refuse(const std::string& message) {
   throw Error(Errc::kInvalidArgument, message);
 }
 
-/// How many heads share each head of the mask.
+/// How many query heads share each head of the mask.
 Index copies_of(const Mask& mask, const CostQuery& query) {
   if (query.heads == 0 || query.heads == mask.heads()) return 1;
   if (query.heads < 0 || query.heads > kMostHeads) {
@@ -46,8 +46,8 @@ Index copies_of(const Mask& mask, const CostQuery& query) {
                      query.heads, mask.heads()));
 }
 
-/// The number of cells. Throws where 16 times as many do not fit an Index: that bounds every sum of
-/// cells, rows and bytes.
+/// The number of cells. Throws if 16 times this number does not fit an Index, which then bounds
+/// every sum of cells, rows and bytes.
 Index checked_cells(const Mask& mask, Index copies) {
   const Index extents[] = {mask.batch(), mask.heads(), mask.queries(), mask.keys(), copies};
   const auto cells = checked_product(extents);
@@ -80,7 +80,7 @@ Figures figures_of(const Mask& mask, const CostQuery& query, Index copies) {
   return out;
 }
 
-/// The distribution of values in ascending groups, each value counted once per row.
+/// The distribution of the number of keys that rows see. The groups ascend by this number.
 Spread spread(const std::vector<LengthGroup>& groups) {
   Spread out;
   Index values = 0;
@@ -127,8 +127,7 @@ void add_spreads(const Figures& figures, Cost& cost) {
   cost.pairs_per_head = spread(heads);
 }
 
-/// The bytes of a lossless block map for one head of the mask, times the number of heads in
-/// `tiles`.
+/// The bytes of lossless block maps for all heads that `tiles` counts.
 Index map_bytes(const BlockStats& tiles, const Mask& mask) {
   const Index tile = std::min(tiles.size.q, mask.queries()) * std::min(tiles.size.k, mask.keys());
   return tiles.empty + tiles.partial + tiles.full + tiles.partial * ceil_div(tile, 8);
@@ -180,7 +179,8 @@ void add_forms(const Mask& mask, const Figures& figures, Cost& cost) {
                 {"cu_seqlens", documents.cu_seqlens, documents.with_causal}};
 }
 
-/// The pairs of each rank when rank r gets parts 2r and 2r + 1, its contiguous share.
+/// The pairs of each rank. Elements of rows.parts are in the order of queries: rank r gets 2r and
+/// 2r + 1 if contiguous, r and the r-th from the end if zigzag.
 std::vector<Index> dealt(const RowCost& rows, Split split) {
   if (split == Split::kStriped) return rows.striped;
   std::vector<Index> out(rows.striped.size());

@@ -1,5 +1,5 @@
-// What attention under a mask costs: exact pairs, FLOPs, tiles, the bytes of every form, the
-// balance of ranks.
+// What attention under a mask costs: exact pairs, FLOPs, tiles, the bytes of every form of the
+// mask, and the balance between ranks.
 #pragma once
 
 #include <array>
@@ -16,16 +16,16 @@ namespace maskctl {
 struct CostQuery {
   static std::vector<BlockSize> usual_blocks();  // 16, 32, 64, 128, 256, 512, square
   std::vector<BlockSize> blocks = usual_blocks();
-  Index heads = 0;  // heads that share a mask of one head; 0: the mask's own
+  Index heads = 0;  // query heads that share a mask of one head; 0: as many as the mask has
   Index head_dim = 128;
   Index ranks = 8;
 };
 
-/// Where the quantiles of a Spread lie.
+/// Which quantiles a Spread has.
 inline constexpr std::array<double, 5> kQuantiles{0.05, 0.25, 0.5, 0.75, 0.95};
 
-/// A distribution. Quantile p of the ascending values v[0..n) is v at p * (n - 1), interpolated
-/// linearly (numpy's default). All 0 without values.
+/// A distribution. Quantile p of ascending values v[0..n) is the value at index p * (n - 1),
+/// interpolated linearly (numpy's default). All members are 0 if there are no values.
 struct Spread {
   Index min = 0;
   Index max = 0;
@@ -33,10 +33,10 @@ struct Spread {
   std::array<double, kQuantiles.size()> quantiles{};
 };
 
-/// Multiplications and additions. Forward has two matrix products, Q K^T (2 * D per pair of query
-/// and key) and P V (2 * Dv); backward has five, Q K^T again and those of dQ, dK, dP and dV. So
-/// forward = 2 * (D + Dv) * pairs, backward = (6 * D + 4 * Dv) * pairs. Softmax is not counted. As
-/// doubles, exact up to 2^53.
+/// FLOPs: multiplications and additions. The forward pass has two matrix products, Q K^T (2 * D per
+/// pair of query and key) and P V (2 * Dv). The backward pass has five: Q K^T again, and those for
+/// dQ, dK, dP and dV. So forward = 2 * (D + Dv) * pairs, backward = (6 * D + 4 * Dv) * pairs.
+/// Softmax is not counted. The doubles are exact up to 2^53.
 struct Flops {
   double forward = 0;
   double backward = 0;
@@ -45,11 +45,12 @@ Flops flops(Index pairs, Index head_dim, Index value_dim);
 
 /// The cost of a kernel that computes every cell of the non-empty tiles.
 struct BlockCost {
-  BlockStats tiles;             // over all batches and heads
-  std::optional<double> waste;  // executed / open cells; null without open cells
+  BlockStats tiles;             // tiles of this size over all batches and heads
+  std::optional<double> waste;  // executed / open cells; absent without open cells
   Flops executed;
-  /// executed cells * (1 + 32 / q + 32 / k): a tile multiplies q * k pairs of rows but loads q + k
-  /// rows, and loading one takes about as long as 32 products. A guide, not a prediction.
+  /// A weighted cost, in cells: executed * (1 + 32 / q + 32 / k). A tile multiplies q * k pairs of
+  /// rows but loads q + k rows, and loading a row takes about as long as 32 products. A guide, not
+  /// a prediction.
   double weighted = 0;
   /// The bytes of a lossless block map of the mask: one byte per tile for its class, plus one bit
   /// per cell of partial tiles. Edge tiles count whole; tiles larger than the mask count as the
@@ -61,32 +62,31 @@ struct BlockCost {
 struct FormBytes {
   std::string_view form;       // "dense bool", "bits", "bias float16", "bias float32", "runs",
                                // "segments", "cu_seqlens"
-  std::optional<Index> bytes;  // null when the form cannot hold the mask
-  /// True when the form holds the mask only if the kernel itself adds causal (top-left), as with
+  std::optional<Index> bytes;  // absent if the form cannot hold the mask
+  /// True if the form holds the mask only when the kernel itself adds causal (top-left), as for
   /// packed documents in decoders.
   bool with_causal = false;
 };
 
-/// Ways to deal the queries to N ranks, each of which has all keys; n = queries.
-/// kContiguous: rank r has [r * n / N, (r + 1) * n / N).
-/// kZigzag: of 2 * N such parts, rank r has parts r and 2 * N - 1 - r.
-/// kStriped: rank r has the queries q with q % N = r.
+/// Ways to distribute n queries over N ranks, each of which has all keys. kContiguous: rank r has
+/// queries [r * n / N, (r + 1) * n / N). kZigzag: queries are cut into 2 * N such parts, and rank r
+/// has parts r and 2 * N - 1 - r. kStriped: rank r has the queries q with q % N = r.
 enum class Split : std::uint8_t { kContiguous, kZigzag, kStriped };
 std::string_view name(Split split);
 
 struct Balance {
   Split split = Split::kContiguous;
-  std::vector<Index> pairs;         // per rank
-  std::optional<double> imbalance;  // most / mean; 1 is even, null without pairs
+  std::vector<Index> pairs;         // open cells per rank
+  std::optional<double> imbalance;  // largest / mean; 1 is even, absent without pairs
 };
 
-/// The cost of one of mask.distinct().
+/// The cost of one distinct plane.
 struct PlaneCost {
   Index pairs = 0;
   Spread keys_per_row;
 };
 
-/// Pairs, tiles, FLOPs and ranks count `heads` heads; bytes are those of the mask itself.
+/// Pairs, tiles, FLOPs and ranks are counted for `heads` heads; bytes are those of the mask itself.
 struct Cost {
   Index heads = 0;
   Index head_dim = 0;
@@ -96,16 +96,17 @@ struct Cost {
   Spread keys_per_row;
   Spread pairs_per_head;  // over all batches and heads
   std::vector<PlaneCost> planes;
-  std::vector<BlockCost> blocks;    // in the order of the query
-  std::optional<std::size_t> best;  // the block with the least `weighted`; null without open cells
+  std::vector<BlockCost> blocks;  // in the order of CostQuery::blocks
+  /// The index of the block with the least `weighted`; absent without open cells.
+  std::optional<std::size_t> best;
   std::vector<FormBytes> forms;
   std::vector<Balance> balance;  // one per Split
 };
 
-/// Exact, computed by structure, once per distinct plane. Throws Error(kInvalidArgument) for block
-/// sizes, heads, head_dim or ranks out of range (1 to 65536 ranks) and for `heads` that differ from
-/// those of a mask with several; Error(kLimit) when 16 times the number of cells does not fit an
-/// Index.
+/// The exact cost, computed from the structure of the mask, once per distinct plane. Throws
+/// Error(kInvalidArgument) if block sizes, heads, head_dim or ranks are out of range (1 to 65536
+/// ranks), or if `heads` differs from the heads of a mask with several; and Error(kLimit) if 16
+/// times the number of cells does not fit an Index.
 Cost mask_cost(const Mask& mask, const CostQuery& query = {});
 
 }  // namespace maskctl

@@ -21,7 +21,7 @@ namespace {
 
 constexpr std::int32_t kNothing = -1;
 
-/// True when all heads of a batch are equal: ids have no axis for heads.
+/// Whether all heads of each batch entry are equal: ids have no axis for heads.
 bool heads_agree(const Mask& mask) {
   for (Index b = 0; b < mask.batch(); ++b) {
     for (Index h = 1; h < mask.heads(); ++h) {
@@ -31,22 +31,23 @@ bool heads_agree(const Mask& mask) {
   return true;
 }
 
-/// The first key of each row: row i sees key j where k[j] is its class, within its clip. Clips of
-/// one class mostly move a little, so each search starts where the last one ended.
+/// The first key of each row. Row i sees the keys j in its clip (a range of keys) whose class k[j]
+/// is that of the row. Rows of a class mostly have clips that differ only a little, so each search
+/// starts where the last one for the class ended.
 std::vector<std::int32_t> first_keys(const ClippedClasses& classes) {
   std::vector<std::size_t> offsets(static_cast<std::size_t>(classes.count) + 1);
   for (const auto id : classes.k) {
     if (id >= 0) ++offsets[static_cast<std::size_t>(id) + 1];
   }
   std::partial_sum(offsets.begin(), offsets.end(), offsets.begin());
-  std::vector<std::int32_t> keys(offsets.back());  // of class 0, of class 1, ...
+  std::vector<std::int32_t> keys(offsets.back());  // keys of class 0, then of class 1, ...
   std::vector<std::size_t> next = offsets;
   for (std::size_t key = 0; key < classes.k.size(); ++key) {
     if (classes.k[key] < 0) continue;
     keys[next[static_cast<std::size_t>(classes.k[key])]++] = static_cast<std::int32_t>(key);
   }
   std::vector<std::size_t> last(
-      static_cast<std::size_t>(classes.count));  // the last result in each class
+      static_cast<std::size_t>(classes.count));  // for each class: where the last search ended
   auto out = filled_vector(classes.q.size(), kNothing);
   for (std::size_t row = 0; row < out.size(); ++row) {
     if (classes.q[row] < 0) continue;
@@ -62,7 +63,7 @@ std::vector<std::int32_t> first_keys(const ClippedClasses& classes) {
   return out;
 }
 
-/// The first key that each row sees, kNothing when there is none.
+/// The first key that each row sees; kNothing if it sees none.
 std::vector<std::int32_t> read_first_keys(const Plane& plane) {
   std::vector<std::int32_t> out(static_cast<std::size_t>(plane.queries()), kNothing);
   each_open_row(plane, [&](Range equal, Range keys) {
@@ -72,16 +73,17 @@ std::vector<std::int32_t> read_first_keys(const Plane& plane) {
   return out;
 }
 
-/// read_first_keys(), from the clipped classes where the plane has them: its rows would be copied,
-/// with all runs that a clip keeps.
+/// Like read_first_keys(), but uses the clipped classes of the plane if it has them, because
+/// reading the rows of such a plane copies all their runs.
 std::vector<std::int32_t> first_keys(const Plane& plane) {
   if (const auto classes = clipped_classes(plane)) return first_keys(*classes);
   return read_first_keys(plane);
 }
 
-/// False when two rows with the same first key see different numbers of keys, unlike documents.
+/// False if two rows with the same first key see different numbers of keys, unlike rows of
+/// documents.
 bool sizes_agree(const Plane& plane, std::span<const std::int32_t> first) {
-  // Number of keys seen by rows with this first key.
+  // [key]: how many keys the rows see whose first key it is.
   auto seen = filled_vector(static_cast<std::size_t>(plane.keys()), Index{0});
   bool agree = true;
   plane.row_sizes({0, plane.queries()}, [&](Range equal, const Plane::RowSize& size) {
@@ -93,7 +95,8 @@ bool sizes_agree(const Plane& plane, std::span<const std::int32_t> first) {
   return agree;
 }
 
-/// False as soon as two neighbouring rows share some keys but not all, which documents never do.
+/// False if two neighbouring rows share some keys but not all, which rows of documents never do.
+/// Stops at the first such pair.
 bool neighbours_agree(const Plane& plane) {
   constexpr Index kRows = 128;
   bool agree = true;
@@ -112,8 +115,8 @@ bool neighbours_agree(const Plane& plane) {
   return agree;
 }
 
-/// A cheap test that is false for most masks that are not documents, so that the nearest documents
-/// need not be found for them. Planes with a row index have too many runs to compare.
+/// A cheap test that is false for most masks that are not documents, which saves the search for the
+/// nearest documents. Planes with a row index have too many runs to compare rows.
 bool may_be_documents(const Plane& plane) {
   constexpr Index kFewRows = 128;  // enough to tell most masks apart
   if (!plane.has_row_index()) return neighbours_agree(plane);
@@ -121,7 +124,8 @@ bool may_be_documents(const Plane& plane) {
   return sizes_agree(*few, read_first_keys(*few)) && sizes_agree(plane, first_keys(plane));
 }
 
-/// True when each row q of the mask has exactly the keys up to q of row q of `documents`.
+/// Whether each row q of the mask has exactly those keys of row q of `documents` that are not after
+/// q.
 bool rows_are_causal_part(const Plane& mask, const Plane& documents) {
   std::atomic<bool> agree{true};
   const Index tasks = std::min<Index>(mask.queries(), Index{threads()} * 8);
@@ -149,8 +153,8 @@ bool is_causal_part(const PlanePtr& mask, const PlanePtr& documents) {
   return differing_cells(mask, combine(Op::kAnd, documents, causal)) == 0;
 }
 
-/// The documents whose causal part is the plane, or null: the first key that a token sees is the
-/// first token of its document.
+/// The documents whose causal part is the mask; null if there are none. The first key that a token
+/// sees is the first token of its document.
 PlanePtr documents_under_causal(const PlanePtr& mask) {
   const Plane& plane = *mask;
   const std::vector<std::int32_t> ids = first_keys(plane);
@@ -164,7 +168,8 @@ PlanePtr documents_under_causal(const PlanePtr& mask) {
   return is_causal_part(mask, documents) ? documents : nullptr;
 }
 
-/// The mask without its causal cut; nothing when a plane does not consist of documents.
+/// The mask without its causal cut; absent if it is not square or if some plane does not consist
+/// of documents.
 std::optional<Mask> opened_above(const Mask& mask) {
   if (mask.queries() != mask.keys()) return std::nullopt;
   std::vector<PlanePtr> opened;
@@ -183,7 +188,8 @@ std::optional<Index> bytes_of(const Nearest& nearest) {
   return std::ssize(nearest.q.bytes()) + (one ? 0 : std::ssize(nearest.kv.bytes()));
 }
 
-/// Nothing for several batches: one list of lengths has no axis for them.
+/// The bytes of cu_seqlens; absent for several distinct planes, because one list of lengths has no
+/// axis for batches.
 std::optional<Index> cu_seqlens_bytes(const Mask& documents) {
   if (documents.distinct().size() != 1) return std::nullopt;
   return bytes_of(nearest_cu_seqlens(documents));
@@ -201,7 +207,7 @@ DocumentForms document_forms(const Mask& mask) {
   }
   if (const auto documents = opened_above(mask)) {
     forms.with_causal = true;
-    forms.segments = 4 * mask.batch() * mask.queries();  // the ids from which they were made
+    forms.segments = 4 * mask.batch() * mask.queries();  // the ids from which `documents` was made
     forms.cu_seqlens = cu_seqlens_bytes(*documents);
   }
   return forms;

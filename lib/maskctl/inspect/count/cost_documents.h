@@ -1,5 +1,5 @@
-// Whether segment ids or cumulative lengths hold a mask, alone or together with causal, and how
-// large they are.
+// Whether segment ids or cumulative lengths can hold a mask, alone or together with causal, and how
+// many bytes they take.
 #pragma once
 
 #include <optional>
@@ -10,11 +10,12 @@ namespace maskctl {
 
 /// Private to the inspect layer.
 struct DocumentForms {
-  std::optional<Index> segments, cu_seqlens;  // bytes of int32 arrays; null: cannot hold it
-  bool with_causal = false;                   // only together with causal (top-left)
+  std::optional<Index> segments, cu_seqlens;  // bytes of int32 arrays; absent: cannot hold the mask
+  bool with_causal = false;                   // they hold it only together with causal (top-left)
 };
 
-/// Exact: a form that fits reproduces every cell. One array if it serves both sides.
+/// The forms that reproduce every cell of the mask. If one array serves queries and keys, it is
+/// counted once.
 DocumentForms document_forms(const Mask& mask);
 
 }  // namespace maskctl

@@ -9,7 +9,8 @@
 namespace maskctl {
 namespace {
 
-/// Sums over parts of neighbouring rows, which are added in ascending order.
+/// Sums the runs and the open cells of rows, as RowCost has them. Ranges of rows must be added in
+/// ascending order.
 class Sums {
  public:
   Sums(Index queries, Index ranks)
@@ -51,7 +52,8 @@ class Sums {
   }
 
   Index queries_, ranks_;
-  Index part_ = -1, part_end_ = 0;  // the part that the last row is in
+  // The element of RowCost::parts that has the row added last, and the end of its rows.
+  Index part_ = -1, part_end_ = 0;
   RowCost cost_;
 };
 

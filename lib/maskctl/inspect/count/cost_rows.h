@@ -1,4 +1,4 @@
-// The pass over the rows for cost: lengths, stored runs, and open cells per rank.
+// The pass over the rows for mask_cost(): lengths, stored runs, and open cells per rank.
 #pragma once
 
 #include <vector>
@@ -11,12 +11,13 @@ namespace maskctl {
 /// Private to the inspect layer.
 struct RowCost {
   std::vector<LengthGroup> lengths;
-  Index runs = 0;              // over all rows
-  std::vector<Index> parts;    // open cells in each of 2 * ranks contiguous parts
+  Index runs = 0;              // stored runs of all rows
+  std::vector<Index> parts;    // open cells in each of 2 * ranks contiguous parts of the queries
   std::vector<Index> striped;  // open cells of the queries q with q % ranks = i
 };
 
-/// One parallel pass over the rows. Part i is the queries [i * n / parts, (i + 1) * n / parts).
+/// One parallel pass over the rows. Part i has the queries [i * n / (2 * ranks), (i + 1) * n / (2 *
+/// ranks)) of n.
 RowCost row_cost(const Plane& plane, Index ranks);
 
 }  // namespace maskctl

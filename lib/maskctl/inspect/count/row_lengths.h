@@ -10,19 +10,19 @@
 
 namespace maskctl {
 
-/// `rows` rows see `keys` keys each.
+/// `rows` rows that see `keys` keys each.
 struct LengthGroup {
   Index keys = 0;
   Index rows = 0;
 };
 
-/// How many rows have which length: a histogram up to the longest, or a list if rows are few. May
-/// be shared by threads, each of which adds through a LengthBatch.
+/// How many rows see which number of keys: a histogram up to the largest, or a list if rows are
+/// few. Threads may share it; each adds through a LengthBatch of its own.
 class LengthCounts {
  public:
   LengthCounts(Index rows, Index keys) : few_rows_(keys / 4 > rows) {}
   void add(std::span<const LengthGroup> groups);
-  /// In ascending order of keys, each number once.
+  /// The groups in ascending order of keys. Each number of keys occurs once.
   std::vector<LengthGroup> groups();
 
  private:
@@ -32,7 +32,7 @@ class LengthCounts {
   std::vector<LengthGroup> list_;
 };
 
-/// Collects the lengths of one task's rows before they are counted, merging equal neighbours.
+/// Collects the lengths of one task's rows before they are counted, and merges equal neighbours.
 class LengthBatch {
  public:
   explicit LengthBatch(LengthCounts& counts) : counts_(counts) {}
@@ -40,7 +40,7 @@ class LengthBatch {
     if (keys != keys_) next(keys);
     rows_ += rows;
   }
-  /// Call after the last row.
+  /// Must be called after the last row.
   void flush();
 
  private:
@@ -51,10 +51,11 @@ class LengthBatch {
   std::vector<LengthGroup> groups_;
 };
 
-/// Merges two distributions, counting b `times` times.
+/// Merges two distributions; b counts `times` times.
 std::vector<LengthGroup> merge_groups(const std::vector<LengthGroup>& a,
                                       const std::vector<LengthGroup>& b, Index times);
-/// The median number of keys (the mean of both middle rows if rows are even); 0 without rows.
+/// The median number of keys (the mean of the two middle rows if their number is even); 0 without
+/// rows.
 double median(const std::vector<LengthGroup>& groups);
 
 }  // namespace maskctl

@@ -14,10 +14,12 @@
 namespace maskctl {
 namespace {
 
-constexpr Index kFirstRows = 64;  // read first; doubled each time
+/// How many rows the first chunk has; each chunk is twice as long as the one before, up to
+/// kChunkRows.
+constexpr Index kFirstRows = 64;
 constexpr Index kChunkRows = 4096;
 
-/// The rows that no slab covers.
+/// The rows that are in no slab, or in a slab without bands.
 std::vector<Range> gaps(const std::vector<Slab>& slabs, Index queries) {
   std::vector<Range> out;
   Index end = 0;
@@ -30,7 +32,8 @@ std::vector<Range> gaps(const std::vector<Slab>& slabs, Index queries) {
   return out;
 }
 
-/// The block of the first key for equal rows; none if they see no key.
+/// A range of equal rows, and the index of the key block with the first key that they see; kNoBlock
+/// if they see none.
 struct RowsAt {
   Range rows;
   Index block = 0;

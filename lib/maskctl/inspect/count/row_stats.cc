@@ -1,4 +1,4 @@
-// The pass over rows for stats: lengths of rows and marks of seen keys.
+// The pass over the rows for mask_stats(): lengths of rows, and which keys are seen.
 #include "maskctl/inspect/count/row_stats.h"
 
 #include <algorithm>
@@ -15,9 +15,10 @@ namespace {
 constexpr Index kColumnLimit = Index{1} << 22;
 constexpr Index kShortRun = 64;
 
-/// Which keys any row has seen. The first runs of neighbouring rows mostly touch, so they grow one
-/// interval. Other short runs set bits, which stay in the cache when rows have many of them; long
-/// runs mark their two ends.
+/// Collects which keys are seen by any of the rows that are added. The first two runs of a row
+/// mostly touch those of the row before, so they only extend the two intervals in grown_. Of the
+/// other runs, a short one sets bits_; one of more than kShortRun keys counts its two ends in
+/// ends_.
 class SeenKeys {
  public:
   explicit SeenKeys(Index keys) : keys_(keys), bits_(static_cast<std::size_t>(words_for(keys))) {}
@@ -93,10 +94,10 @@ class SeenKeys {
   Index keys_;
   std::vector<std::uint64_t> bits_;
   std::vector<std::int32_t> ends_;  // empty until the first long run
-  std::array<Run, 2> grown_{};      // one for a window and one for its sinks
+  std::array<Run, 2> grown_{};      // the keys of the first two runs, such as sinks and window
 };
 
-/// At most one SeenKeys per working thread, handed out to tasks.
+/// Hands out SeenKeys to tasks: at most one per working thread.
 class SeenPool {
  public:
   explicit SeenPool(Index keys) : keys_(keys) {}
@@ -140,7 +141,8 @@ RowFigures row_figures(const Plane& plane) {
   const Index tasks = std::min<Index>(queries, Index{threads()} * 8);
   const Index step = tasks > 0 ? ceil_div(queries, tasks) : 1;
   const Index parts = ceil_div(queries, step);
-  const bool by_lists = plane.has_row_index();  // each list is read once for all rows
+  // Planes with an index mark the keys of all rows in one task, without reading each row.
+  const bool by_lists = plane.has_row_index();
   parallel_for(by_lists && columns && parts > 0 ? parts + 1 : parts, [&](Index task) {
     auto seen = columns ? pool.take() : nullptr;
     LengthBatch batch(lengths);

@@ -11,11 +11,11 @@ namespace maskctl {
 
 /// Private to the inspect layer.
 struct RowFigures {
-  std::vector<LengthGroup> groups;     // ascending by keys, each number once
-  std::optional<Index> empty_columns;  // null if marking keys would take too much memory
+  std::vector<LengthGroup> groups;     // in ascending order of keys, each number of keys once
+  std::optional<Index> empty_columns;  // absent if marking keys would take too much memory
 };
 
-/// One parallel pass over the rows.
+/// Computes the figures in one parallel pass over the rows.
 RowFigures row_figures(const Plane& plane);
 
 }  // namespace maskctl

@@ -11,8 +11,8 @@
 
 namespace maskctl {
 
-/// Tiles of one size, counted by what they hold. Tiles at the edge are cut to the mask and are full
-/// when all their cells are open. `executed` is the number of cells in non-empty tiles, which a
+/// Tiles of one size, counted by what they contain. Tiles at the edge are cut to the mask, and are
+/// full if all of their cells are open. `executed`: the number of cells in non-empty tiles, which a
 /// block-sparse kernel computes; waste = executed / open cells.
 struct BlockStats {
   BlockSize size;
@@ -28,9 +28,9 @@ struct PlaneStats {
   Index empty_rows = 0;    // rows that see no key
   Index full_rows = 0;     // rows that see every key; 0 when there are no keys
   Index min_keys = 0;      // fewest keys of any row
-  double median_keys = 0;  // mean of both middle rows when rows are even
+  double median_keys = 0;  // mean of the two middle rows if `rows` is even
   Index max_keys = 0;
-  std::optional<Index> empty_columns;  // keys that no query sees; null beyond 2^22 keys
+  std::optional<Index> empty_columns;  // keys that no query sees; absent beyond 2^22 keys
   std::vector<BlockStats> blocks;      // in the requested order
 };
 
@@ -39,8 +39,8 @@ struct Stats {
   std::vector<PlaneStats> planes;  // one for each of mask.distinct()
 };
 
-/// Computed by structure, on all threads; equal planes are counted once.
-/// Throws Error(kInvalidArgument) for a block size below 1.
+/// Computed from the structure of the mask, on all threads; equal planes are counted once. Throws
+/// Error(kInvalidArgument) for a block size below 1.
 Stats mask_stats(const Mask& mask, std::span<const BlockSize> blocks);
 
 }  // namespace maskctl

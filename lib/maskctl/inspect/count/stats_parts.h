@@ -1,4 +1,5 @@
-// Shared by stats and cost: checking block sizes, the planes to read, and how often each counts.
+// What stats and cost share: checks of block sizes, the planes to read, and how often each plane
+// counts.
 #pragma once
 
 #include <functional>
@@ -14,14 +15,15 @@ namespace maskctl {
 /// Throws Error(kInvalidArgument) for a block size below 1.
 void check_blocks(std::span<const BlockSize> blocks);
 
-/// A plane that will be read several times: a computed one is stored if it fits.
+/// The same plane in a form that is cheap to read several times: if its rows are computed when they
+/// are read, a stored copy, unless that would take too much memory.
 PlanePtr readable(const PlanePtr& plane);
 
-/// How many (batch, head) pairs each of mask.distinct() stands for.
+/// How many (batch, head) pairs use each of mask.distinct().
 std::vector<Index> plane_uses(const Mask& mask);
 
-/// Calls f(i) for each of mask.distinct(), on all threads: with many planes each is one task; with
-/// few, f itself may use the threads.
+/// Calls f(i) for each of mask.distinct(), on all threads. If there are many planes, each is one
+/// task; if there are few, f itself may use the threads.
 void for_each_plane(const Mask& mask, const std::function<void(std::size_t i)>& f);
 
 }  // namespace maskctl

@@ -13,11 +13,13 @@
 namespace maskctl {
 namespace {
 
-constexpr Index kMostWords = Index{1} << 22;                // words of all marks together
-constexpr std::size_t kMostNumbers = std::size_t{1} << 20;  // pairs in a table
+constexpr Index kMostWords = Index{1} << 22;  // limit for the words of all marks
+// limit for a table with one entry per pair
+constexpr std::size_t kMostNumbers = std::size_t{1} << 20;
 
-/// For each pair of classes, the key tiles with a key that only A, only B, or exactly one of them
-/// opens to a row of that pair, ignoring clips.
+/// For each pair of classes that a row has in A and in B, marks the key tiles that differ: where
+/// only A's clip of the row reaches (kOnlyA: tiles with a key of A's class), where only B's does
+/// (kOnlyB), and where both do (kEither: tiles in which the keys of the classes differ).
 class TileMarks {
  public:
   enum Kind { kOnlyA, kOnlyB, kEither };
@@ -57,21 +59,21 @@ class TileMarks {
     }
   }
 
-  /// The number of the pair of classes of a row.
+  /// The index of the pair of classes that a row has.
   std::size_t pair_number(Index row) const {
     const std::size_t at = index(pair_of(as_size(row)));
     return as_size(numbers_.empty() ? hashed_.find(at)->second : numbers_[at]);
   }
 
-  /// What was last marked for a pair and a kind, in the tile row that starts at `row`.
+  /// The tiles last copied for a pair and a kind, and the tile row for which they were copied.
   struct Told {
     Index row = -1;
     Range tiles;
   };
   std::size_t told_size() const { return pairs_.size() * 3; }
 
-  /// Marks the tiles in `keys` that differ for a row of this pair; the clips of the row must not
-  /// cut any of these tiles.
+  /// Sets in `seen` the tiles of `keys` in which a row of this pair differs. `in_a` and `in_b` say
+  /// whether A's and B's clip of the row contain `keys`; neither clip may contain only a part.
   void add(Index tile_row, std::size_t pair, Range keys, bool in_a, bool in_b, std::span<Told> told,
            std::span<std::uint64_t> seen) const {
     if (keys.empty() || (!in_a && !in_b)) return;
@@ -97,7 +99,7 @@ class TileMarks {
   Pair pair_of(std::size_t row) const { return {a_.rows[row].list, b_.rows[row].list}; }
   std::size_t index(const Pair& pair) const { return pair.a * as_size(b_.count) + pair.b; }
 
-  /// Marks the tiles in which a class has keys, for every pair that the class is in.
+  /// Marks the tiles in which a class of A (or B) has keys, for every pair with this class.
   void mark_classes(const ClippedRows& side, std::uint32_t Pair::*member, Kind kind) {
     std::vector<std::vector<std::size_t>> pairs_of(static_cast<std::size_t>(side.count));
     for (std::size_t p = 0; p < pairs_.size(); ++p) {
@@ -143,7 +145,7 @@ class TileMarks {
       to[i] |= word;
     }
   }
-  /// Compares part of one tile key by key.
+  /// Compares keys of a single tile one by one, and sets the tile in `seen` if one differs.
   void look(std::size_t pair, Range keys, bool in_a, bool in_b,
             std::span<std::uint64_t> seen) const {
     if (keys.empty()) return;
@@ -159,13 +161,14 @@ class TileMarks {
   const ClippedRows& a_;
   const ClippedRows& b_;
   Index block_, tiles_;
-  std::vector<std::int32_t> numbers_;  // numbers of pairs; empty when a table would be large
+  // index of each pair; empty if the table would be too large, then `hashed_` has it
+  std::vector<std::int32_t> numbers_;
   std::unordered_map<std::size_t, std::int32_t> hashed_;
   std::vector<Pair> pairs_;
   std::vector<std::uint64_t> marks_;
 };
 
-/// Where the clips of a row in A and in B begin and end, in ascending order.
+/// The begins and ends of a row's clips in A and in B, in ascending order.
 std::array<Index, 4> sorted_edges(const Range& a, const Range& b) {
   const auto [first, second] = std::minmax(a.begin, b.begin);
   const auto [third, fourth] = std::minmax(a.end, b.end);

@@ -1,4 +1,4 @@
-// Counts blocks that differ between planes of clipped classes; private to inspect.
+// Counts the blocks that differ between planes whose rows are clipped classes; private to inspect.
 #pragma once
 
 #include <optional>
@@ -9,7 +9,7 @@ namespace maskctl {
 
 /// The number of block x block blocks in which any cell differs, in O((queries + keys) * blocks per
 /// row / 64), without visiting the runs of rows. Nothing for planes that are neither clipped
-/// classes nor bands with one run per row, and for too many pairs of classes.
+/// classes nor bands with one run per row, and if there are too many pairs of classes.
 std::optional<Index> differing_blocks(const Plane& a, const Plane& b, Index block);
 
 }  // namespace maskctl

@@ -41,7 +41,7 @@ void for_tile_rows(Index queries, Index block, const Task& task) {
   });
 }
 
-/// Fills in the rows, blocks and first cell of `differing`, which is open where a and b differ.
+/// Fills in rows, blocks and first cell. `differing` is open where a and b differ.
 void locate(const Plane& differing, BlockSize block, PairDiff& out) {
   std::mutex mutex;
   Cell first{0, 0, differing.queries(), 0};
@@ -68,7 +68,8 @@ void locate(const Plane& differing, BlockSize block, PairDiff& out) {
   out.first = first;
 }
 
-/// Differing cells and rows, and the first row that differs, found by how many keys each row sees.
+/// Counts the differing cells and rows in `range` and finds the first such row: a row differs if it
+/// has more keys in `a` or in `b` than in `both`, the intersection.
 PairDiff diff_rows(const Plane& a, const Plane& b, const Plane& both, Range range) {
   const auto keys_of = [range](const Plane& plane) {
     std::vector<std::int32_t> out(static_cast<std::size_t>(range.size()));
@@ -109,15 +110,16 @@ PairDiff diff_all_rows(const Plane& a, const Plane& b, const Plane& both) {
   return out;
 }
 
-/// For planes of shared lists: compares how many keys each row sees in either and in both. Nothing
-/// when the intersection has no closed form, or blocks are not square.
+/// Compares planes of shared lists by the number of keys per row in a, in b and in both. Nothing if
+/// the intersection cannot be expressed with such lists, or if blocks are not square.
 std::optional<PairDiff> diff_sizes(const PlanePtr& a, const PlanePtr& b, BlockSize block) {
   if (block.q != block.k) return std::nullopt;
   if (!a->has_row_index() && !b->has_row_index()) return std::nullopt;
   PlanePtr both = combine(Op::kAnd, a, b);
   if (!both->has_row_index()) return std::nullopt;
   PairDiff out = diff_all_rows(*a, *b, *both);
-  both.reset();  // frees its buffers for reuse: fresh pages cost as much as the work
+  // frees its buffers for reuse, as new pages would cost as much time as the comparison
+  both.reset();
   if (out.rows == 0) return out;
   const auto blocks = differing_blocks(*a, *b, block.q);
   if (!blocks) return std::nullopt;
@@ -138,7 +140,7 @@ PairDiff diff_planes(const PlanePtr& a, const PlanePtr& b, BlockSize block) {
   }
   if (auto found = diff_sizes(a, b, block)) return *found;
   PlanePtr differing = combine(Op::kXor, a, b);
-  if (differing->computed()) {  // read three times, so compute it once if it fits
+  if (differing->computed()) {  // read three times, so it is stored if it fits
     if (PlanePtr kept = stored(*differing, kStoredRuns)) differing = std::move(kept);
   }
   const Index different = differing->count();
@@ -161,7 +163,8 @@ Index broadcast_extent(Index a, Index b, const Mask& left, const Mask& right) {
                           shape_text(left), shape_text(right)));
 }
 
-/// Compares each distinct pair once; large planes use all threads, others one thread each.
+/// Compares each distinct pair of planes once. Many pairs are compared in parallel; if there are
+/// few, one after the other, each with all threads.
 std::map<DistinctPair, PairDiff> diff_pairs(const Mask& a, const Mask& b, Index batch, Index heads,
                                             BlockSize block) {
   std::map<DistinctPair, PairDiff> out;

@@ -13,10 +13,10 @@
 
 namespace maskctl {
 
-/// Differences of one batch and head.
+/// The differences of one batch and head.
 struct PlaneDiff {
   Index batch = 0, head = 0;
-  Index only_a = 0, only_b = 0;  // cells open in only one of them
+  Index only_a = 0, only_b = 0;  // cells open in A only, and in B only
 };
 
 struct MaskDiff {
@@ -31,43 +31,46 @@ struct MaskDiff {
   bool equal() const { return only_a == 0 && only_b == 0; }
 };
 
-/// Batches and heads broadcast as in numpy; queries and keys must agree. Compares each distinct
-/// pair of planes once and never expands lazy ones. Throws Error(kShape) with both shapes: masks
-/// that cannot be compared are not "different".
+/// Compares two masks. Batches and heads broadcast as in numpy; queries and keys must agree.
+/// Compares each distinct pair of planes once and never expands lazy ones. Throws Error(kShape)
+/// with both shapes for masks that cannot be compared: these are not "different".
 MaskDiff diff(const Mask& a, const Mask& b, BlockSize block = {128, 128});
 
-/// Why B is not A, as a claim that can be applied: either `pipeline_a` and `pipeline_b`, chains
-/// that give A and B when applied to an all-open mask; or `edit`, a chain that gives B when applied
-/// to A. Each is exact up to its residue, cells that are counted by applying it and never assumed.
-/// Of all claims that were tried, it is the one with the shortest description: a moved number costs
-/// little, an array its size, a remaining cell its coordinates. `text` is one line ("B = A with
-/// window left 128 instead of 127, and query 200, key 5 open").
+/// Why B is not A, as a claim that can be applied. Either `pipeline_a` and `pipeline_b`: chains
+/// that give A and B from an all-open mask. Or `edit`: a chain that gives B from A. Cells that a
+/// chain gets wrong are its residue, counted by applying it. Of all claims tried, this one has the
+/// shortest description, in which a changed number costs little, an array its size, and a cell of
+/// the residue its coordinates. `text` is one line ("B = A with window left 128 instead of 127, and
+/// query 200, key 5 open").
 struct DiffCause {
-  /// "parameter", "alignment", "document", "padding", "step": what changed in a chain; "region":
-  /// rows, columns or rectangles; "cells": single cells only; "polarity", "heads", "transposed",
-  /// "shift": the mask as a whole; "other": several of these; "irregular": no simple difference.
+  /// "parameter", "alignment", "document", "padding", "step": a change of the chain. "region":
+  /// rows, columns or rectangles. "cells": single cells only. "polarity", "heads", "transposed",
+  /// "shift": a change of the mask as a whole. "other": several of these. "irregular": no simple
+  /// difference.
   std::string kind;
   std::string text;
-  bool by_pipelines = false;  // else by edit, and the pipelines are empty; an edit is always given
+  // false: the claim is `edit`, and the pipelines are empty; `edit` is always given
+  bool by_pipelines = false;
   Chain pipeline_a, pipeline_b;
   Residue residue_a, residue_b;
-  Chain edit;  // applies to A broadcast to the common shape; empty when every cell is residue
+  // applies to A, broadcast to the common shape; empty if all differing cells are residue
+  Chain edit;
   Residue edit_residue;
 };
 
-/// Nothing for equal masks; otherwise always a claim, in the worst case just the cells that differ.
-/// Of more than 256 differing pairs of planes, the rest goes into the residue. Masks of more than
-/// 2^26 cells that are stored as bits (since runs would take more) are not searched for rules.
+/// Nothing for equal masks; otherwise always a claim, if only the list of differing cells. After
+/// 256 differing pairs of planes, all further differences are residue. Rules are not searched in
+/// masks of more than 2^26 cells that are stored as bits because runs would take more memory.
 std::optional<DiffCause> diff_cause(const Mask& a, const Mask& b);
-/// diff_cause() where diff(a, b) is known.
+/// The same if `found`, the result of diff(a, b), is already known.
 std::optional<DiffCause> diff_cause(const Mask& a, const Mask& b, const MaskDiff& found);
 
-/// The steps that made two masks of all-open ones.
+/// The chains that made masks A and B from all-open ones.
 struct KnownChains {
   Chain a, b;
 };
-/// diff_cause() where these chains are known: if one step has other arguments, that is the cause,
-/// and nothing is recognised.
+/// The same if these chains are known: if they differ in a single step, that is the cause, and no
+/// rule is searched.
 std::optional<DiffCause> diff_cause(const Mask& a, const Mask& b, const MaskDiff& found,
                                     const KnownChains& known);
 

@@ -9,27 +9,29 @@
 
 namespace maskctl {
 
-/// The words of a claim, without "B = A with" and without the remaining cells.
+/// The kind of a claim, and its words without "B = A with" and without the remaining cells.
 struct Wording {
   std::string kind, words;
 };
 
-/// Chains from an all-open plane. They give A and B up to a residue, counted by applying them.
+/// Chains that give A and B from an all-open plane, except for a few cells.
 struct ChainPair {
   Wording wording;
   Chain a, b;
 };
 
-/// The shortest description of B from A as an edit, and as chains if these are shorter.
+/// The shortest description of the change from A to B as an edit, and as two chains if these are
+/// shorter.
 struct PairCause {
   Wording wording;  // describes the edit
-  Chain edit;       // open: and close: steps and rules that turn A into B
+  Chain edit;       // open: and close: steps, or one rule, that turn A into B
   std::optional<ChainPair> chains;
-  /// Description length in bits of the shorter of the two, its residue included.
+  /// Description length in bits of the shorter of the two, including the cells that it leaves
+  /// wrong.
   Index length = 0;
 };
 
-/// `found` are the differences of `a` and `b`; `a_is` and `b_is` come from recognise().
+/// `found` is the difference of `a` and `b`; `a_is` and `b_is` are the results of recognise().
 PairCause explain_pair(const PlanePtr& a, const PlanePtr& b, const PlaneDiff& found,
                        const Recognised& a_is, const Recognised& b_is);
 

@@ -10,7 +10,7 @@
 namespace maskctl {
 namespace {
 
-/// Numbers the planes of a and b so that equal planes have equal numbers.
+/// Numbers the planes of several masks; planes with equal cells get equal numbers.
 class PlaneNumbers {
  public:
   std::vector<std::size_t> of(const Mask& mask) {
@@ -37,7 +37,7 @@ class PlaneNumbers {
   std::vector<Index> open_;
 };
 
-/// A table of plane numbers; each line is a batch or a head.
+/// The plane numbers of each batch, or of each head.
 using Lines = std::vector<std::vector<std::size_t>>;
 
 Lines lines_of(const std::vector<std::size_t>& numbers, Index batch, Index heads, bool by_head) {
@@ -51,8 +51,8 @@ Lines lines_of(const std::vector<std::size_t>& numbers, Index batch, Index heads
   return out;
 }
 
-/// from[i] is the line of a that equals line i of b, each used once; unmoved lines map to
-/// themselves.
+/// out[i] is the line of `a` that equals line i of `b`. Each line is used once, and an unmoved line
+/// is mapped to itself. Nothing if there is no such permutation.
 std::optional<std::vector<std::size_t>> permutation(const Lines& a, const Lines& b) {
   std::vector<std::size_t> from(b.size(), b.size());
   std::vector<bool> used(a.size());
@@ -98,7 +98,7 @@ MaybeReason permuted(const Mask& a, const Mask& b) {
 
 bool same_masks(const Mask& a, const Mask& b) { return diff(a, b).equal(); }
 
-/// What A becomes in a library that merges or drops heads.
+/// Words for a B that is A as a library would change it that merges heads or keeps only the first.
 MaybeReason merged_heads(const Mask& a, const Mask& b) {
   if (a.heads() < 2) return std::nullopt;
   const Range all_q{0, a.queries()}, all_k{0, a.keys()}, batches{0, a.batch()};
@@ -114,8 +114,8 @@ MaybeReason merged_heads(const Mask& a, const Mask& b) {
   return std::nullopt;
 }
 
-/// True when b at (q + down, k + right) equals a at (q, k) wherever both are cells, and b is closed
-/// in the rows and columns that come in.
+/// True if b(q + down, k + right) = a(q, k) wherever both cells exist, all other cells of b are
+/// closed, and b has open cells.
 bool is_shifted(const PlanePtr& a, const PlanePtr& b, Index down, Index right) {
   const auto kept = [](Index extent, Index by) {
     return Range{std::max<Index>(0, -by), extent - std::max<Index>(0, by)};

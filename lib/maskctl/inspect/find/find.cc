@@ -8,7 +8,7 @@
 namespace maskctl {
 namespace {
 
-/// The half of `rows` that comes first on this way.
+/// The half of `rows` that a search in this direction reaches first.
 Range near_half(Range rows, Way way) {
   const Index half = (rows.size() + 1) / 2;
   return way == Way::kForward ? Range{rows.begin, rows.begin + half}
@@ -24,11 +24,12 @@ Range nearest(Range rows, Index count, Way way) {
                                               : Range{rows.end - count, rows.end});
 }
 
-/// A search of all rows is told of so many times, about.
+/// A search of all rows reports its progress about this many times.
 constexpr Index kTold = 64;
 
-/// The nearest of `rows` for which `any` holds. `any` takes a range: first longer and longer ones,
-/// then the halves of the first one that has such a row.
+/// The nearest of `rows` for which `any` holds. any(range) says whether it holds for some row of a
+/// range. It is called for longer and longer ranges, then for halves of the first range that has
+/// such a row.
 template <typename Any>
 std::optional<Index> nearest_row(Range rows, Way way, const RowsPassed& passed, Any&& any) {
   const Range all = rows;
@@ -59,7 +60,7 @@ Range rows_on(const Plane& plane, Index from, Way way) {
   return way == Way::kForward ? Range{from + 1, plane.queries()} : Range{0, from};
 }
 
-/// The open key of a row that is nearest to the border of `keys`.
+/// The open key of a row, within `keys`, that a search in this direction reaches first.
 std::optional<Index> nearest_key(const Plane& plane, Index query, Range keys, Way way) {
   std::optional<Index> found;
   for (const Run& run : row_runs(plane, query)) {
@@ -71,7 +72,7 @@ std::optional<Index> nearest_key(const Plane& plane, Index query, Range keys, Wa
   return found;
 }
 
-/// The partial tile of one tile row that is nearest to the border of `tiles`.
+/// The partial tile of a tile row, within `tiles`, that a search in this direction reaches first.
 std::optional<Index> nearest_partial(const Plane& plane, Range queries, Index key_tile, Range tiles,
                                      Way way) {
   std::vector<TileRun> runs;

@@ -1,4 +1,5 @@
-// The nearest cell or row of some kind before or after another: how a reader walks a mask.
+// Finds the nearest cell or row of some kind before or after another, for a reader who moves
+// through a mask.
 #pragma once
 
 #include <functional>
@@ -10,7 +11,7 @@
 
 namespace maskctl {
 
-/// A cell of a plane. Places are ordered by query, then key.
+/// A cell of a plane. Cells are ordered by query, then by key.
 struct Place {
   Index query = 0, key = 0;
   friend bool operator==(const Place&, const Place&) = default;
@@ -18,11 +19,11 @@ struct Place {
 
 enum class Way : std::uint8_t { kForward, kBack };
 
-/// Hears how many rows a search has passed without finding anything.
+/// Called with the number of rows that a search has passed without finding anything.
 using RowsPassed = std::function<void(Index rows)>;
 
-/// The nearest open cell after (or before) `from`. Reads as much of the structure as lies between
-/// the two, and never single cells of rows without any.
+/// The nearest open cell after (or before) `from`. Reads only the structure between the two, and no
+/// single cells of rows without an open cell.
 std::optional<Place> next_open(const Plane& plane, Place from, Way way,
                                const RowsPassed& passed = {});
 
@@ -30,14 +31,15 @@ std::optional<Place> next_open(const Plane& plane, Place from, Way way,
 std::optional<Index> next_empty_row(const Plane& plane, Index from, Way way,
                                     const RowsPassed& passed = {});
 
-/// The first cell of the nearest tile that is neither empty nor full, in the order of tile rows,
-/// then tiles, after (or before) the tile that holds `from`.
+/// The first cell of the nearest partial tile after (or before) the tile that contains `from`. A
+/// partial tile is neither empty nor full. Tiles are ordered by tile row, then within the row.
 std::optional<Place> next_partial_tile(const Plane& plane, BlockSize tile, Place from, Way way,
                                        const RowsPassed& passed = {});
 
-/// The keys that one query sees, ascending.
+/// The keys that one query sees, as ascending runs.
 std::vector<Run> row_runs(const Plane& plane, Index query);
-/// The queries of a range that see one key, ascending. The cost grows with the number of queries.
+/// The queries of a range that see one key, as ascending runs. Takes time in proportion to the
+/// queries.
 std::vector<Run> column_runs(const Plane& plane, Index key, Range queries);
 
 }  // namespace maskctl

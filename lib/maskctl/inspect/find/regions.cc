@@ -10,7 +10,7 @@
 namespace maskctl {
 namespace {
 
-/// Rows that are read between two looks at the limits.
+/// How many rows are read between two checks of the limits.
 constexpr Index kBand = 1024;
 
 bool comes_before(Place a, Place b) { return std::tie(a.query, a.key) < std::tie(b.query, b.key); }
@@ -24,7 +24,8 @@ void join(Region& region, const Region& other) {
   region.cells += other.cells;
 }
 
-/// Takes rows in ascending order, and joins the runs that touch those of the row above.
+/// Takes rows in ascending order, and joins each run with the runs that it touches in the row
+/// above.
 class Sweep {
  public:
   void add(Range rows, const Keys& keys) {
@@ -38,7 +39,7 @@ class Sweep {
     above_.swap(below_);
     read_ += std::ssize(runs_);
   }
-  /// Rows without an open cell.
+  /// Passes over rows without an open cell.
   void skip(Range rows) {
     above_.clear();
     end_ = rows.end;
@@ -76,8 +77,9 @@ class Sweep {
     return node;
   }
 
-  /// The region of a run: that of the runs above which it touches, which become one, or a new one.
-  /// `from` is the first run above that may touch it or one after it.
+  /// The region to which `run` belongs. If it touches runs in the row above, their regions are
+  /// joined to one, which it joins; if it touches none, it starts a new region. Moves `from` to the
+  /// first run of the row above that may touch this run or one to its right.
   std::size_t region_of(Range rows, Run run, Pieces::iterator& from) {
     const Region piece{{rows.begin, run.begin},
                        rows,

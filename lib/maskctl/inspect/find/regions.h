@@ -1,4 +1,4 @@
-// Open cells that touch each other, as regions: what a reader walks instead of single cells.
+// Regions of open cells that touch each other, which a reader can visit instead of single cells.
 #pragma once
 
 #include <optional>
@@ -9,7 +9,8 @@
 
 namespace maskctl {
 
-/// Open cells that touch, side by side or corner to corner: a rectangle, a triangle, a diagonal.
+/// Open cells that touch side by side or corner to corner, for example a rectangle, a triangle or a
+/// diagonal.
 struct Region {
   Place first;          // its first cell in reading order: by query, then key
   Range queries, keys;  // the smallest rectangle around it
@@ -17,20 +18,21 @@ struct Region {
   friend bool operator==(const Region&, const Region&) = default;
 };
 
-/// The regions of a plane. Where there are very many, only those of its first queries are known.
+/// The regions of a plane. If there are very many, only those that begin in its first queries.
 struct RegionsFound {
   std::vector<Region> regions;  // in reading order of their first cells
-  Index queries = 0;            // regions that begin in these first queries are known
+  Index queries = 0;            // all regions that begin before this query are known
   friend bool operator==(const RegionsFound&, const RegionsFound&) = default;
 };
 
-/// Reading stops after so many regions, or so many runs of keys.
+/// Reading stops after this many regions, or after this many runs of keys.
 inline constexpr Index kMostRegions = Index{1} << 16, kMostRegionRuns = Index{1} << 23;
 
-/// Reads the structure of the plane once; rows in bands without any open cell are skipped.
+/// The regions of open cells. Reads the structure of the plane once, and skips bands of rows
+/// without any open cell.
 RegionsFound open_regions(const Plane& plane);
 
-/// The stretches of neighbouring queries that see no key, as regions of all keys.
+/// The ranges of neighbouring queries that see no key, as regions of all keys.
 RegionsFound empty_row_regions(const Plane& plane);
 
 /// The region with the nearest first cell after (or before) `from`; null if there is none.

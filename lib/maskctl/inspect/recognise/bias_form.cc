@@ -18,8 +18,8 @@ namespace {
 
 using Form = BiasPlane::Form;
 
-/// Half a unit in the last place of a dtype, plus the same for the slope itself; more where the
-/// numbers are the results of arithmetic in that dtype.
+/// The relative tolerance for numbers of this dtype: the rounding of a number and of the slope, and
+/// at least 2^-21 (float64: 2^-44) for numbers that were computed in this dtype.
 double precision(DType dtype) {
   return std::max(epsilon(dtype), dtype == DType::kFloat64 ? 0x1p-44 : 0x1p-21);
 }
@@ -45,7 +45,7 @@ struct Cells {
     return std::abs(a - b) <= tolerance * std::max(std::abs(a), std::abs(b));
   }
 
-  /// The slope such that every open cell holds slope * variable(q, k); NaN if there is none.
+  /// The slope for which every open cell is slope * variable(q, k); NaN if there is none.
   template <typename F>
   double slope(const F& variable) const {
     double value_sum = 0;
@@ -64,7 +64,7 @@ struct Cells {
     return holds ? found : std::numeric_limits<double>::quiet_NaN();
   }
 
-  /// The number of different values if each depends on key - query alone; 0 otherwise.
+  /// If each number depends only on key - query, how many different ones there are; otherwise 0.
   Index table() const {
     std::vector<double> by_distance(as_size(queries + keys),
                                     std::numeric_limits<double>::quiet_NaN());
@@ -83,7 +83,7 @@ struct Cells {
   }
 };
 
-/// Whether the open cells hold nothing but 0 and the least number.
+/// True if the open cells contain no other numbers than 0 and `least`.
 bool holds_two(const Cells& cells, double least) {
   bool out = least < 0;
   cells.each_open([&](Index, Index, double value) { out &= value == 0 || value == least; });
@@ -125,7 +125,7 @@ void count_closed(const Cells& cells, BiasForm& out) {
   }
 }
 
-/// The line of text for planes of one form.
+/// One line of text about all planes of the same form.
 std::string words(Form form, const std::vector<double>& slopes, const BiasPlane& example,
                   Index count, Index planes) {
   const std::string heads = count == planes ? "" : fmt::format(" ({} of {} heads)", count, planes);

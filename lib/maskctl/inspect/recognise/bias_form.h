@@ -1,4 +1,4 @@
-// Finds what the finite numbers of an additive bias are: ALiBi slopes, a table of relative
+// Finds the form of the finite numbers of an additive bias: ALiBi slopes, a table of relative
 // positions, or something irregular.
 #pragma once
 
@@ -10,21 +10,21 @@
 
 namespace maskctl {
 
-/// The finite numbers of one head, without closed cells; d = key - query.
+/// The form of the bias of one head, closed cells apart; d = key - query.
 struct BiasPlane {
   enum class Form : std::uint8_t {
     kZero,       // every open cell holds 0
     kDistance,   // slope * |d|
-    kRelative,   // slope * d; under causal the same as kByKey up to a constant
+    kRelative,   // slope * d; under a causal mask the same as kByKey up to a constant per row
     kByKey,      // slope * key
-    kTwo,        // 0 and one negative number, which may stand for closed
+    kTwo,        // 0 and one negative number, which may mean closed
     kTable,      // one number for each d
     kIrregular,  // anything else
   };
   Form form = Form::kZero;
   double slope = 0;               // for kDistance, kRelative, kByKey
-  Index numbers = 0;              // how many differ, for kTable
-  double least = 0, largest = 0;  // over all finite numbers
+  Index numbers = 0;              // how many different numbers, for kTable
+  double least = 0, largest = 0;  // the range of all finite numbers
   bool operator==(const BiasPlane&) const = default;
 };
 

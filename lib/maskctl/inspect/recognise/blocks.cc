@@ -21,11 +21,11 @@ struct Size {
 struct BlockedExtent {
   Index queries, keys;
   Index blocks(Size size) const { return ceil_div(queries, size.q) * ceil_div(keys, size.k); }
-  /// False for a map with nearly as many entries as there are cells: it explains nothing.
+  /// False if the map would have nearly as many entries as there are cells, which explains nothing.
   bool worth(Size size) const { return blocks(size) * 8 <= queries * keys; }
 };
 
-/// Calls f(row, column, rows, keys) for each block until it returns false.
+/// Calls f(index, rows, keys) for each block, row by row, until f returns false.
 template <typename F>
 bool each_block(const BlockedExtent& extent, Size size, F&& f) {
   Index at = 0;
@@ -38,7 +38,7 @@ bool each_block(const BlockedExtent& extent, Size size, F&& f) {
   return true;
 }
 
-/// The open and the closed cells of a small plane as area sums.
+/// Counts the open and the closed cells in rectangles of a small plane.
 class SmallCells {
  public:
   SmallCells(const Plane& open, const Plane& closed)
@@ -50,7 +50,7 @@ class SmallCells {
       return open_(q, k) == 0 || closed_(q, k) == 0;
     });
   }
-  /// How many cells of `closed` lie in blocks without cells of `open`.
+  /// How many cells of `closed` are in blocks without a cell of `open`.
   Index closes(Size size) const {
     Index cells = 0;
     each_block(extent_, size, [&](Index, Range q, Range k) {
@@ -75,7 +75,8 @@ class SmallCells {
   AreaSums open_, closed_;
 };
 
-/// Tries pairs of sizes, starting with the coarsest along one axis, and keeps the best.
+/// Tries the few largest sizes along one axis, each with the largest size along the other axis that
+/// fits, and keeps the size with the fewest blocks.
 void try_axis(const SmallCells& cells, bool by_query, std::optional<Size>& best) {
   const BlockedExtent& extent = cells.extent();
   const Index most = by_query ? extent.queries : extent.keys;
@@ -106,7 +107,7 @@ std::vector<BlockGrid> small_exact(const Plane& open, const Plane& closed) {
   return {cells.grid(*best)};
 }
 
-/// Sizes, from coarse to fine, that close more than any coarser size; those with the greatest gain.
+/// Sizes that close clearly more cells than every larger size; those that gain the most come first.
 template <typename F>
 std::vector<Index> records(Index most, F&& closes) {
   struct Record {
@@ -129,8 +130,8 @@ std::vector<Index> records(Index most, F&& closes) {
   return sizes;
 }
 
-/// The common divisors of all rows where a plane changes and of all ends of runs; for planes stored
-/// row by row.
+/// For planes stored row by row: the greatest common divisor of the rows at which the keys change,
+/// and that of all ends of runs.
 class RowEdges {
  public:
   explicit RowEdges(const Plane& plane) {
@@ -161,8 +162,8 @@ class RowEdges {
   std::vector<Run> runs_, before_;
 };
 
-/// The common divisors of the horizontal and vertical edges of a plane of bands; slanted edges come
-/// from other steps.
+/// For planes of bands: the greatest common divisors of their horizontal and of their vertical
+/// edges. Slanted edges come from other steps.
 Size flat_edges(const Plane& plane) {
   Size size;
   each_band(plane, [&](Range rows, const Band& band) {
@@ -175,8 +176,8 @@ Size flat_edges(const Plane& plane) {
   return size;
 }
 
-/// The largest block size whose grid has all edges of both planes; nothing if blocks would hold no
-/// more than a few cells.
+/// The largest block size whose grid contains all edges of both planes; nothing if its blocks have
+/// only a few cells, or if there are too many.
 std::optional<Size> common_size(const Plane& open, const Plane& closed) {
   Size size;
   for (const Plane* plane : {&open, &closed}) {
@@ -191,7 +192,7 @@ std::optional<Size> common_size(const Plane& open, const Plane& closed) {
   return size;
 }
 
-/// The grid of the blocks that have a cell of `plane`.
+/// The grid in which blocks with a cell of `plane` are open.
 BlockGrid touched_blocks(const Plane& plane, Size size) {
   BlockGrid grid{
       size.q, size.k, ceil_div(plane.queries(), size.q), ceil_div(plane.keys(), size.k), {}};

@@ -1,4 +1,5 @@
-// Block grids: sizes whose blocks are entirely open or closed; private to inspect.
+// Finds block grids: block sizes for which each block is entirely open or entirely closed; private
+// to inspect.
 #pragma once
 
 #include <cstdint>
@@ -8,7 +9,7 @@
 
 namespace maskctl::recognition {
 
-/// Blocks of q_size x k_size; map[row * columns + column] is 1 for open blocks.
+/// Blocks of q_size queries x k_size keys. map[row * columns + column] is 1 for open blocks.
 struct BlockGrid {
   Index q_size = 0, k_size = 0;
   Index rows = 0, columns = 0;
@@ -16,14 +17,14 @@ struct BlockGrid {
 };
 PlanePtr plane_of(const BlockGrid& grid, Index queries, Index keys);
 
-/// The coarsest grids that have every cell of `open` in an open block and no cell of `closed` in
-/// one; empty when such a grid would need nearly as many blocks as there are cells.
+/// The coarsest grids with every cell of `open` in an open block and no cell of `closed` in one.
+/// Empty if that takes nearly as many blocks as there are cells.
 std::vector<BlockGrid> exact_grids(const Plane& open, const Plane& closed);
 
-/// Grids that contain all of `open` and close strikingly many cells of `closed`; at most a few.
+/// At most a few grids whose open blocks contain all cells of `open` but unusually few of `closed`.
 std::vector<BlockGrid> likely_grids(const Plane& open, const Plane& closed);
 
-/// Counts cells in rectangles in constant time, for small planes.
+/// Counts the cells in any rectangle of a small plane in constant time.
 class AreaSums {
  public:
   static constexpr Index kMostCells = Index{1} << 20;

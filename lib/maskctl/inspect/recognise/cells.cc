@@ -8,11 +8,12 @@
 namespace maskctl::recognition {
 namespace {
 
-constexpr Index kMostBands = Index{1} << 17;  // above this, bands are no longer cheap
-constexpr std::size_t kBandsPerRow = 16;      // more would split quadratically under a diagonal
+constexpr Index kMostBands = Index{1} << 17;  // with more bands, stored rows are cheaper
+constexpr std::size_t kBandsPerRow = 16;  // more bands could split quadratically under a diagonal
 constexpr Index kStoredRuns = Index{1} << 26;
 
-/// Joins rows into slabs: ends that move by one key per row are lines of slope 1.
+/// Joins rows into slabs of bands. Ends of runs that move by one key per row become lines of slope
+/// 1.
 class SlabMaker {
  public:
   void add(Range rows, std::span<const Run> runs) {
@@ -31,7 +32,7 @@ class SlabMaker {
     count_ += static_cast<Index>(slab.bands.size()) + 1;
     slabs_.push_back(std::move(slab));
   }
-  /// Extends the last slab if its lines continue through these rows.
+  /// Extends the last slab if its lines continue through these rows; returns whether they do.
   bool joins(Range rows, std::span<const Run> runs) {
     if (slabs_.empty() || runs.size() != last_.size()) return false;
     Slab& slab = slabs_.back();
@@ -63,13 +64,13 @@ class SlabMaker {
   bool failed_ = false;
 };
 
-/// Null when too many bands would be needed.
+/// The plane as bands; null if that takes too many bands.
 PlanePtr as_bands(const Plane& plane) {
   SlabMaker maker;
   std::vector<Run> scratch;
   const bool few = each_row_while(plane, [&](Range rows, const Keys& keys) {
     maker.add(rows, as_runs(keys, scratch));
-    return !maker.failed();  // planes that are not bands mostly fail early
+    return !maker.failed();  // planes that do not fit bands mostly fail in the first rows
   });
   if (!few) return nullptr;
   return bands(plane.queries(), plane.keys(), maker.take());

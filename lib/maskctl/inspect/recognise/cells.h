@@ -1,5 +1,4 @@
-// Sets of cells as recognise reads them, as bands whatever the plane is made of; private to
-// inspect.
+// Reads the open cells of any plane as bands; private to inspect.
 #pragma once
 
 #include <algorithm>
@@ -33,16 +32,16 @@ void each_band(const Plane& plane, F&& f) {
   }
 }
 
-/// each_band(); but of a plane that is not stored as bands one band per row, from its first to its
-/// last key.
+/// As each_band(). But if the plane is not stored as bands, f gets one band per row, from the first
+/// to the last open key.
 template <typename F>
 void each_hull(const Plane& plane, F&& f) {
   if (slabs_of(plane)) return each_band(plane, f);
   each_open_row(plane, [&](Range rows, Range keys) { f(rows, Band{keys.begin, keys.end, 0, 0}); });
 }
 
-/// Calls f(rows, keys) from the first row on until it returns false; returns true if it never does.
-/// Reads few rows ahead, in case it ends early.
+/// Calls f(rows, keys) from the first row on until f returns false; returns true if f never does.
+/// Reads only a few rows at first, in case f stops early.
 template <typename F>
 bool each_row_while(const Plane& plane, F&& f) {
   constexpr Index kRowsAtOnce = 1024;
@@ -56,35 +55,34 @@ bool each_row_while(const Plane& plane, F&& f) {
   return goes_on;
 }
 
-/// All keys that a band covers on its rows; uses that slopes are never negative.
+/// All keys that a band covers in these rows. Relies on slopes that are never negative.
 inline Range keys_of(Range rows, const Band& band) {
   return {band.begin_at(rows.begin), band.end_at(rows.end - 1)};
 }
 
-/// A plane of the same cells in the form that is cheapest to read: bands if few lines bound the
-/// mask, else stored rows. A plane that can be neither, or has more than `max_cells`, is returned
-/// unchanged.
+/// The same cells in the form that is cheapest to read: bands if few lines bound them, else stored
+/// rows. Returns the plane itself if it has more than `max_cells` cells or fits neither form.
 PlanePtr compacted(const PlanePtr& plane, Index max_cells);
 
-/// A plane of bands in which row q sees the keys of intervals[q], which may be empty; null when few
-/// lines do not bound them.
+/// A plane of bands whose row q has the keys intervals[q], which may be empty. Null if that would
+/// take too many bands.
 PlanePtr bounding_lines(std::span<const Run> intervals, Index keys);
 
-/// The least and greatest key - query.
+/// The least and the greatest key - query of the open cells, both inclusive.
 struct Diagonals {
   Index low = 0, high = 0;
 };
-/// Nothing for a plane without cells.
+/// The diagonals of the open cells; nothing if there are none.
 std::optional<Diagonals> diagonals(const Plane& plane);
 
-/// The queries and keys from the first to past the last one with an open cell; empty ranges if
-/// none.
+/// The smallest ranges of queries and of keys that contain all open cells; empty without open
+/// cells.
 struct Hull {
   Range q, k;
 };
 Hull hull_of(const Plane& plane);
 
-/// The first key that any query sees; plane.keys() if there is none.
+/// The first key with an open cell; plane.keys() if there is none.
 Index first_key(const Plane& plane);
 
 /// 1 for each query and each key with an open cell.
@@ -92,14 +90,14 @@ struct Touched {
   std::vector<std::uint8_t> q, k;
 };
 Touched touched(const Plane& plane);
-/// The ranges of neighbours whose flag is not 0.
+/// The longest ranges in which no flag is 0.
 std::vector<Range> ranges_of(std::span<const std::uint8_t> flags);
 
-/// The cost of reading the plane once: its bands, or the words of its memory.
+/// The cost of reading the plane once: the number of its bands, or of the words in its memory.
 Index weight_of(const Plane& plane);
 
-/// The largest stride that divides every key - query; 0 without cells or with only the main
-/// diagonal. Large planes are sampled by some of their rows.
+/// The largest number that divides key - query of every open cell. 0 if there is no open cell, or
+/// none off the main diagonal. Of large planes, only some rows are read.
 Index common_stride(const Plane& plane);
 
 }  // namespace maskctl::recognition

@@ -12,12 +12,12 @@
 namespace maskctl::recognition {
 namespace {
 
-/// Puts all queries of `q` and keys of `k` into one class.
+/// Says that all queries of `q` and all keys of `k` are in one class.
 struct Link {
   Range q, k;
 };
 
-/// The links of a plane of bands.
+/// The links that the open cells of a plane make.
 std::vector<Link> links_of(const Plane& plane) {
   std::vector<Link> links;
   each_band(plane, [&](Range rows, const Band& band) {
@@ -33,11 +33,12 @@ std::vector<Link> links_of(const Plane& plane) {
   return links;
 }
 
-/// One axis, cut wherever a link begins or ends.
+/// One axis, cut into parts wherever a link begins or ends.
 class Axis {
  public:
   void set(Index size, std::vector<Index> edges) {
-    if (static_cast<Index>(edges.size()) * 4 > size) {  // cut nearly everywhere: use every position
+    // cut nearly everywhere: each position is a part
+    if (static_cast<Index>(edges.size()) * 4 > size) {
       edges.resize(static_cast<std::size_t>(size) + 1);
       std::iota(edges.begin(), edges.end(), 0);
       dense_ = true;
@@ -53,7 +54,7 @@ class Axis {
     return static_cast<std::size_t>(std::lower_bound(edges_.begin(), edges_.end(), position) -
                                     edges_.begin());
   }
-  /// Joins all parts of the range into one class; returns the first part.
+  /// Joins all parts of the range into one class; returns the index of the first part.
   std::size_t join(Range range) {
     const std::size_t begin = part_at(range.begin), end = part_at(range.end);
     ++joined_[begin];
@@ -62,7 +63,7 @@ class Axis {
     --covered_[end];
     return begin;
   }
-  /// Calls f(part, whether a link joins it to the next one).
+  /// Calls f(part, whether a link joins it to the next part, whether any link has it).
   template <typename F>
   void each(F&& f) const {
     std::int32_t joined = 0, covered = 0;
@@ -74,8 +75,8 @@ class Axis {
   }
 
  private:
-  /// The distinct edges in order. Many edges are marked and read back, which is faster than
-  /// sorting.
+  /// The distinct edges in order. If there are many, they are marked in an array and read back,
+  /// which is faster than sorting.
   static std::vector<Index> in_order(std::vector<Index> edges, Index size) {
     if (std::ssize(edges) * 64 < size) {
       std::sort(edges.begin(), edges.end());
@@ -121,7 +122,7 @@ std::vector<Index> link_edges(const std::vector<Link>& links, Range Link::*side)
   return edges;
 }
 
-/// ClassNumbers classes in the order in which they are requested.
+/// Numbers classes in the order in which they are requested.
 class ClassNumbers {
  public:
   explicit ClassNumbers(std::size_t size) : number_(size, -1) {}
@@ -136,7 +137,7 @@ class ClassNumbers {
   std::int32_t count_ = 0;
 };
 
-/// Appends a part of an axis, extending the previous run if it continues.
+/// Appends a part of an axis with its id; extends the last run if it continues that run.
 void append(std::vector<ClassRun>& runs, Range at, std::int32_t id) {
   if (!runs.empty() && runs.back().id == id && runs.back().at.end == at.begin) {
     runs.back().at.end = at.end;
@@ -154,8 +155,8 @@ std::vector<ClassRun> runs_of(const Axis& axis, std::size_t first, Union& sets,
   return runs;
 }
 
-/// The classes of a plane stored row by row. Rows of words are compared with what their class has
-/// seen, so that only new keys cost more than a few words.
+/// The classes of a plane stored row by row. A row stored as words is compared with the keys that
+/// its class has so far, so that only new keys take more than a few word operations.
 class RowClasses {
  public:
   RowClasses(const Plane& plane, bool shared)
@@ -198,7 +199,8 @@ class RowClasses {
     for (const Run& run : keys.runs) add_run(first, run);
     if (keys.is_words()) add_words(first, keys.words);
   }
-  /// Joins neighbours only once, however many rows see both.
+  /// Joins the row with all keys of the run. Neighbouring keys are joined only once, however many
+  /// rows see both.
   void add_run(std::size_t row, const Run& run) {
     link(row, static_cast<std::size_t>(run.begin));
     for (auto key = stretch_end(run.begin); key + 1 < run.end; key = stretch_end(key + 1)) {
@@ -207,12 +209,12 @@ class RowClasses {
       joined_to_[at] = key + 1;
     }
   }
-  /// The last key that is known to be joined to `key` by an unbroken stretch.
+  /// The last key to which `key` is known to be joined through all keys between.
   std::int32_t stretch_end(std::int32_t key) {
     auto at = static_cast<std::size_t>(key);
     while (joined_to_[at] != static_cast<std::int32_t>(at)) {
       auto& next = joined_to_[at];
-      next = joined_to_[static_cast<std::size_t>(next)];  // halves the path of the next search
+      next = joined_to_[static_cast<std::size_t>(next)];  // shortens the path for the next search
       at = static_cast<std::size_t>(next);
     }
     return static_cast<std::int32_t>(at);
@@ -228,7 +230,7 @@ class RowClasses {
       }
       seen[i] |= words[i];
     }
-    // Classes joined in the meantime may have left their keys under another root.
+    // Linking may have merged the class with others, whose keys are then stored at the new root.
     std::vector<std::uint64_t>& kept = seen_[sets_.root(row)];
     kept.resize(words.size());
     combine_words(Op::kOr, kept, seen, kept);
@@ -254,12 +256,13 @@ class RowClasses {
   std::size_t first_key_;
   Union sets_;
   std::vector<std::uint8_t> covered_;
-  std::vector<std::int32_t> joined_to_;  // for each key, itself or a later key of its set
+  std::vector<std::int32_t> joined_to_;  // per key: itself, or a later key to which it is joined
   std::unordered_map<std::uint32_t, std::vector<std::uint64_t>>
-      seen_;  // the keys of a class, by root
+      seen_;  // the keys of each class, by its root
 };
 
-/// Slabs of constant bands, for classes of few runs. Null when there are too many runs.
+/// The plane as slabs of bands with vertical sides, for classes of few runs; null if that takes too
+/// many bands.
 PlanePtr as_slabs(const Classes& classes, Index queries, Index keys) {
   constexpr std::size_t kBandsPerSlab = 16;
   constexpr std::size_t kMostClassBands = std::size_t{1} << 16;
@@ -279,7 +282,7 @@ PlanePtr as_slabs(const Classes& classes, Index queries, Index keys) {
   return bands(queries, keys, slabs);
 }
 
-/// True when rows have more runs than words, so that words are faster to read.
+/// True if rows have more runs than words, so that words are faster to read.
 bool as_words(const Classes& classes, Index queries, Index keys) {
   constexpr Index kMostBytes = Index{1} << 28;
   const Index words = words_for(keys);

@@ -1,5 +1,4 @@
-// Documents in the widest sense: classes of queries and keys that see each other, and the finest
-// classes that contain given cells; private to inspect.
+// Classes of queries and keys that see each other, a general form of documents; private to inspect.
 #pragma once
 
 #include <cstdint>
@@ -16,25 +15,25 @@ struct ClassRun {
   friend bool operator==(const ClassRun&, const ClassRun&) = default;
 };
 
-/// A query and a key see each other if their ids are equal; those in no run see nothing.
+/// A query and a key see each other if they have the same id. Positions in no run see nothing.
 struct Classes {
   std::vector<ClassRun> q, k;  // ascending; neighbours with equal ids form one run
-  bool shared = false;         // one list for both sides
+  bool shared = false;         // q and k are the same list
   std::int32_t count = 0;      // ids are 0 .. count - 1 in order of appearance in q
   friend bool operator==(const Classes&, const Classes&) = default;
 };
 
-/// The finest classes that contain all cells of the plane. `shared`: each position has the same id
-/// as query and as key (queries == keys).
+/// The finest classes that contain all cells of the plane. With `shared`, each position has the
+/// same id as a query and as a key (needs queries == keys).
 Classes connected(const Plane& plane, bool shared);
 
-/// The mask that the classes mean.
+/// The plane in which queries and keys of the same class see each other.
 PlanePtr plane_of(const Classes& classes, Index queries, Index keys);
 
-/// The ids of all positions, increased by `first`; `none` outside the runs.
+/// Writes one id per position: the id of its run plus `first`, or `none` outside the runs.
 void write_ids(const std::vector<ClassRun>& runs, std::int32_t first, std::int32_t none,
                std::span<std::int32_t> ids);
-/// These ids as an array of `size` positions.
+/// The same as a new array of `size` positions.
 std::vector<std::int32_t> ids_of(const std::vector<ClassRun>& runs, Index size, std::int32_t first,
                                  std::int32_t none);
 

@@ -15,7 +15,8 @@ namespace {
 
 using Ids = std::vector<std::int32_t>;
 
-/// Renumbers ids by first appearance among the queries; classes without a query or key become -1.
+/// Renumbers ids in the order in which the queries first use them; classes without queries or
+/// without keys become -1.
 void renumber(ClippedClasses& classes) {
   Ids number(static_cast<std::size_t>(classes.count), -2);
   for (const std::int32_t id : classes.k) {

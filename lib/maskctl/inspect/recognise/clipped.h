@@ -1,5 +1,5 @@
-// Splits planes of shared lists of keys into the lists and the lines that clip them; private to
-// inspect.
+// Splits planes whose rows share lists of keys into these lists and the lines that clip them;
+// private to inspect.
 #pragma once
 
 #include <optional>
@@ -9,18 +9,18 @@
 
 namespace maskctl::recognition {
 
-/// The plane is the result of applying the step to `lines`.
+/// Applying `shared` to `lines` gives the plane.
 struct ClippedSplit {
-  Step shared;     // dilated, doc or block
+  Step shared;     // a dilated, doc or block step
   PlanePtr lines;  // one run of keys per row, as bands
 };
 
-/// True when no search over runs is needed: the shared lists are classes, or the rows of a block
-/// grid. O(queries + keys + runs).
+/// True if the rows share lists of keys that are classes or the rows of a block grid, so that no
+/// search over runs is needed. O(queries + keys + runs).
 bool is_clipped(const Plane& plane);
 
-/// Nothing for planes that are neither clipped classes nor, with `grids`, clipped rows of a block
-/// grid, and for clips that few lines do not bound. O(queries + keys + runs + blocks).
+/// Splits clipped classes and, with `grids`, the clipped rows of a block grid. Nothing for other
+/// planes, and if the clips are not bounded by few lines. O(queries + keys + runs + blocks).
 std::optional<ClippedSplit> split_clipped(const Plane& plane, bool grids);
 
 }  // namespace maskctl::recognition

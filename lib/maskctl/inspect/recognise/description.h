@@ -1,5 +1,5 @@
 // Description length: how many bits describe a chain, or a cell that no chain explains; private to
-// inspect. Of two claims about a mask, the shorter one is made.
+// inspect. The shorter of two descriptions of a mask is preferred.
 #pragma once
 
 #include "maskctl/inspect/recognise/steps.h"
@@ -7,8 +7,9 @@
 
 namespace maskctl::recognition {
 
-/// A number costs as many bits as an index on the longer side of the mask, a cell its two
-/// coordinates, a step the name of its rule and its numbers, an array its runs of equal values.
+/// The bits of a description. A number costs as many bits as an index on the longer side of the
+/// mask, a cell its two coordinates, a step its name and its arguments, an array its runs of equal
+/// values.
 class Description {
  public:
   explicit Description(const Extent& extent);

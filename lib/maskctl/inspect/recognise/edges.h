@@ -1,5 +1,4 @@
-// Where the runs of a plane begin and end, which is where the numbers of a rule come from; private
-// to inspect.
+// Where the runs of a plane begin and end: the likely numbers of its rules; private to inspect.
 #pragma once
 
 #include <vector>
@@ -8,13 +7,14 @@
 
 namespace maskctl::recognition {
 
-/// Edge e of keys lies between keys e - 1 and e; an edge of diagonals between key - query = e - 1
-/// and e. Edges shared by the most rows come first.
+/// Key edge e is between keys e - 1 and e; diagonal edge e is between diagonals e - 1 and e, where
+/// a diagonal is key - query. Edges that the most rows have come first.
 struct Edges {
   std::vector<Index> diagonals, keys;
 };
 
-/// At most `most` of each kind. For large planes that are not bands, only some rows are read.
+/// Returns at most `most` edges of each kind. Of large planes not stored as bands, only some rows
+/// are read.
 Edges edges_of(const Plane& plane, std::size_t most);
 
 }  // namespace maskctl::recognition

@@ -1,6 +1,6 @@
-// Varies a chain until it gives a plane except for a few cells: numbers move to edges of the plane,
-// and steps are added, removed, or taken over from other chains, as long as the description gets
-// shorter; private to inspect.
+// Searches for a chain of steps that makes a plane, by changing a given chain: sets numbers to
+// where rows of the plane begin or end, and adds and removes steps, or takes steps of other chains,
+// as long as the description gets shorter; private to inspect.
 #pragma once
 
 #include <functional>
@@ -15,29 +15,29 @@ namespace maskctl::recognition {
 /// A chain derived from another one.
 struct Fitted {
   Chain chain;
-  std::vector<Index> from;  // the step that each step was in the other; -1 for a new one
-  Index bits = 0;           // description length of the chain, by `Fit::bits`
+  std::vector<Index> from;  // per step, its index in the other chain; -1 for a new step
+  Index bits = 0;           // description length without the residue, from `Fit::bits`
   Index residue = 0;        // cells in which the chain differs from the plane
 };
 
 struct Fit {
   PlanePtr target;
-  /// The description length of a variation; only its `chain` and `from` are set.
+  /// Returns the description length of a variation; only its `chain` and `from` are set.
   std::function<Index(const Fitted&)> bits;
-  /// Chains whose steps may be taken over.
+  /// Chains from which steps may be taken over.
   std::vector<Chain> hints;
-  /// How often a chain may be applied.
+  /// About how many chains may be applied.
   Index trials = 2000;
 };
 
-/// Every chain that was the best after some number of edits, the shortest description first;
-/// includes `start` itself. Never empty.
+/// The few best chains after each number of edits, `start` included, sorted by description length
+/// with the residue. Empty only if `start` cannot be applied.
 std::vector<Fitted> fitted(const Fit& fit, const Chain& start);
 
-/// The chain applied to an all-open plane; null when a number is out of range.
+/// The chain applied to an all-open plane; null if a step does not fit the plane.
 PlanePtr plane_of(const Chain& chain, const Extent& extent);
 
-/// How many chains can be applied to a plane like this one in a moment.
+/// How many chains can be applied to a plane like this one within a short time.
 Index affordable_trials(const Plane& plane);
 
 }  // namespace maskctl::recognition

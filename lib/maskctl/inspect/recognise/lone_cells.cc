@@ -10,8 +10,9 @@
 namespace maskctl::recognition {
 namespace {
 
-constexpr Index kMostCells = Index{1} << 28;      // the most that are read as bits
-constexpr Index kReadFromBands = Index{1} << 22;  // above this, bands select the rows to read
+constexpr Index kMostCells = Index{1} << 28;  // larger planes are examined only if stored as bands
+// of larger planes of bands, only some rows are read
+constexpr Index kReadFromBands = Index{1} << 22;
 constexpr std::size_t kMostLone = 48;
 
 struct Position {
@@ -19,7 +20,7 @@ struct Position {
   friend bool operator==(const Position&, const Position&) = default;
 };
 
-/// Bits for row, column and diagonal; all seven sets of these lines, the strictest first.
+/// Sets of the lines row (1), column (2) and diagonal (4): all seven, the strictest first.
 constexpr std::array<unsigned, 7> kLines = {7, 3, 5, 6, 4, 2, 1};
 constexpr unsigned kRow = 1, kColumn = 2, kDiagonal = 4;
 
@@ -42,7 +43,7 @@ class Rows {
  public:
   explicit Rows(const Plane& plane) : plane_(plane), words_(words_of(plane.keys())) {}
 
-  /// Calls f(q, row above, row, row below); rows outside the plane are passed as empty words.
+  /// Calls f(q, row above, row, row below) for each row; rows outside the plane are empty.
   template <typename F>
   void each(F&& f) {
     Words above, row, below;
@@ -77,13 +78,13 @@ class Rows {
   std::size_t words_;
 };
 
-/// Lone cells, by the set of lines along which they are lone, while there are few.
+/// Collects lone cells for each set of lines along which they are lone, up to a few per set.
 class Lone {
  public:
   explicit Lone(Index keys) : keys_(keys) {}
 
-  /// Empty words mean that there is no row above, or below. A missing neighbour counts as
-  /// differing.
+  /// Notes the lone cells of row q. `above` and `below` are empty if there is no such row. A
+  /// neighbour outside the plane counts as different.
   void look(Index q, const Words& above, const Words& row, const Words& below) {
     const bool at_top = above.empty(), at_bottom = below.empty();
     for (std::size_t w = 0; w < row.size(); ++w) {
@@ -93,7 +94,7 @@ class Lone {
       std::uint64_t by_column = (at_top ? kAll : c ^ above[w]) & (at_bottom ? kAll : c ^ below[w]);
       std::uint64_t by_diagonal =
           (at_top ? kAll : c ^ left(above, w, ~c)) & (at_bottom ? kAll : c ^ right(below, w, ~c));
-      // A cell without any neighbour on a line cannot be lone along it.
+      // A cell without neighbours on a line is not lone along it.
       if (keys_ == 1) by_row = 0;
       if (at_top && at_bottom) by_column = 0;
       if (at_top && w + 1 == row.size()) by_diagonal &= ~(std::uint64_t{1} << ((keys_ - 1) % 64));
@@ -123,7 +124,8 @@ class Lone {
   }
 
  private:
-  /// The neighbours at lower and at higher keys; `outside` is used beyond the ends of the row.
+  /// The bits of the left (right) neighbours of the keys in word w. Beyond the ends of the row,
+  /// bits of `outside` are used.
   static std::uint64_t left(const Words& row, std::size_t w, std::uint64_t outside) {
     const std::uint64_t carry = w > 0 ? row[w - 1] >> 63 : outside & 1;
     return row[w] << 1 | carry;
@@ -147,14 +149,15 @@ class Lone {
   std::array<std::vector<Position>, 8> lone_;
 };
 
-/// For a large plane of few bands: lone cells are in slabs of one row.
+/// Examines the rows of slabs of at most two rows, since lone cells of a large plane are in such
+/// slabs. False if the plane is not stored as bands or has many such rows.
 bool look_at_slabs(const Plane& plane, Lone& lone) {
   constexpr std::size_t kMostRows = 256;
   const auto* slabs = slabs_of(plane);
   if (!slabs) return false;
   std::vector<Index> rows;
   for (const Slab& slab : *slabs) {
-    // A hole or lone cell in two neighbouring rows ends with these rows.
+    // A lone cell, and one in each of two neighbouring rows, gives slabs of one or two rows.
     if (slab.q.size() <= 2) {
       for (Index q = slab.q.begin; q < slab.q.end; ++q) rows.push_back(q);
     }

@@ -7,10 +7,11 @@
 
 namespace maskctl {
 
-/// The mask with one border between its documents moved by a few tokens, as a packing that is off
-/// by one moves it. Only borders near `queries`, rows in which something is wrong, are moved. Texts
-/// are like "border 130 between documents at 129". None where recognise() finds no documents, or
-/// the mask is too large for it. Cells that no step explains stay as they are.
+/// Variants of the mask in which one border between documents is moved by a few tokens, as packing
+/// that is off by one would move it. Only borders near `queries`, the rows in which something is
+/// wrong, are moved. `text` is like "border 130 between documents at 129". Empty if recognise()
+/// finds no documents or the mask is too large for it. Cells that no step explains stay as they
+/// are.
 std::vector<Neighbour> moved_borders(const Mask& mask, const std::set<Index>& queries);
 
 }  // namespace maskctl

@@ -19,12 +19,12 @@
 namespace maskctl::recognition {
 namespace {
 
-/// How many more numbers a list must have before two plain steps are preferred.
+/// A form with more steps must save the bits of this many numbers.
 constexpr Index kWorthAStep = 1;
 
 std::vector<Chain> band_forms(const Diagonals& span, const Extent& extent) {
   std::vector<Chain> forms;
-  if (extent.queries == 1) {  // one row does not determine a diagonal
+  if (extent.queries == 1) {  // in a single row, a diagonal is not determined
     const Step right = pad(span.high + 1, false, false);
     const Step left = pad(extent.keys - span.low, true, false);
     if (span.low <= 0) return {{right}};
@@ -51,8 +51,8 @@ std::vector<Step> pad_forms(const Hull& seen, const Extent& extent) {
   return forms;
 }
 
-/// The hull of a class: its queries and its keys from the first to past the last. Overlapping ones
-/// are merged, so that stretches follow each other in order.
+/// The queries and keys of a class, from its first to past its last. Overlapping ones are merged,
+/// so that the queries and the keys of a stretch follow those of the stretch before.
 struct Stretch {
   Range q, k;
 };
@@ -73,7 +73,7 @@ std::vector<Stretch> stretches(const Classes& classes) {
     }
     extend(out.back().q, stretch.q);
     extend(out.back().k, stretch.k);
-    // After a merge, it may overlap earlier stretches along the other axis.
+    // The merged stretch may now overlap the queries of earlier ones.
     while (out.size() > 1 && (out.back().q.begin < out[out.size() - 2].q.end)) {
       const Stretch last = out.back();
       out.pop_back();
@@ -84,15 +84,16 @@ std::vector<Stretch> stretches(const Classes& classes) {
   return out;
 }
 
-/// True when every stretch lies in one chunk of keys.
+/// True if the keys of each stretch are in a single chunk.
 bool holds(const std::vector<Stretch>& found, Index size) {
   return size >= 1 && std::all_of(found.begin(), found.end(), [&](const Stretch& stretch) {
            return stretch.k.begin / size == (stretch.k.end - 1) / size;
          });
 }
 
-/// Chunk sizes that fit: keys are cut at multiples of the size. Such cuts are the borders between
-/// touching stretches, or the ends of a single stretch.
+/// Chunk sizes with which the keys of every stretch are in a single chunk. Tried are the common
+/// divisor of the borders between touching stretches (else an end of the first stretch) and the
+/// length of the longest stretch, along keys and along queries.
 std::vector<Index> chunk_sizes(const std::vector<Stretch>& found, const Extent& extent) {
   Index common = 0, common_rows = 0, widest = 0, highest = 0;
   for (std::size_t i = 0; i < found.size(); ++i) {
@@ -107,7 +108,7 @@ std::vector<Index> chunk_sizes(const std::vector<Stretch>& found, const Extent& 
   if (common_rows == 0) common_rows = found.front().q.begin;
   if (common_rows == 0 && found.front().q.end < extent.queries) common_rows = found.front().q.end;
   std::vector<Index> sizes;
-  // Many more chunks than stretches would explain nothing, and are costly to try.
+  // Sizes that give many more chunks than stretches explain nothing and are costly to try.
   const Index most = 2 * std::ssize(found) + 64;
   for (const Index size : {common, widest, common_rows, highest}) {
     if (size > 0 && extent.keys / size > most) continue;
@@ -118,8 +119,8 @@ std::vector<Index> chunk_sizes(const std::vector<Stretch>& found, const Extent& 
   return sizes;
 }
 
-/// The offset shifts the rows of a chunk against its keys, so the first border of rows determines
-/// it.
+/// Adds chunk steps. An offset moves the queries of a chunk against its keys, so it follows from
+/// the first stretch that does not have all queries.
 void chunk_forms(const std::vector<Stretch>& found, const Extent& extent,
                  std::vector<Step>& forms) {
   for (const Index size : chunk_sizes(found, extent)) {
@@ -136,10 +137,11 @@ void chunk_forms(const std::vector<Stretch>& found, const Extent& extent,
   }
 }
 
-/// Chunks that start at a key other than the first: all borders are whole numbers of chunks apart.
+/// Adds chunks that are counted from a key other than the first. Their size is that of the longest
+/// stretch.
 void origin_form(const std::vector<Stretch>& found, const Extent& extent,
                  std::vector<Step>& forms) {
-  if (found.size() < 4) return;  // with fewer, documents of any lengths look like that
+  if (found.size() < 4) return;  // fewer stretches could be documents of any lengths
   Index size = 0;
   for (const Stretch& stretch : found) size = std::max(size, stretch.k.size());
   const Index origin = found[1].k.begin % size;
@@ -150,11 +152,11 @@ void origin_form(const std::vector<Stretch>& found, const Extent& extent,
   forms.push_back({std::move(rule)});
 }
 
-/// To which document the tokens between two documents belong, if no cell decides.
+/// Which document gets the tokens between two documents if no cell decides.
 enum class Gap : std::uint8_t { kNobody, kBefore, kAfter };
 
-/// Contiguous documents that tile the tokens from the first on. Tokens of no document become
-/// documents of their own, except at the end, where they are closed.
+/// Adds documents that cover the tokens from the first one on. With kNobody, each token between two
+/// documents becomes a document of its own. Tokens past the last document are closed.
 void length_forms(const std::vector<Stretch>& found, Gap gap, std::vector<Step>& forms) {
   step::DocumentLengths rule;
   Index at = 0;
@@ -170,7 +172,7 @@ void length_forms(const std::vector<Stretch>& found, Gap gap, std::vector<Step>&
     rule.lengths.push_back(end - begin);
     at = end;
   }
-  // The gaps between the stretches are guesses; every form is compared with the mask later.
+  // What is between stretches is a guess: every form is compared with the mask later.
   forms.push_back({rule});
 }
 
@@ -195,7 +197,7 @@ std::vector<Chain> class_forms(const Move& move, const Extent& extent) {
   for (std::size_t i = 0; i < plain.size(); ++i) {
     for (std::size_t j = i + 1; j < plain.size(); ++j) forms.push_back({plain[i], plain[j]});
   }
-  // A prefix before padding on the left: all rows see the first keys and those after the padding.
+  // A prefix in front of left padding: all rows see the first keys and those after the padding.
   const auto& keys = classes.k;
   if (classes.count == 1 && keys.size() == 2 && keys[0].at.begin == 0 &&
       keys[1].at.end == extent.keys) {
@@ -213,7 +215,7 @@ std::vector<Chain> forms_of(const Move& move, const Extent& extent) {
   return {};
 }
 
-/// A few first keys beside a window are called sinks.
+/// Renames a prefix of a few keys to sinks if the chain has a window.
 void name_sinks(Chain& chain) {
   constexpr Index kMostSinks = 16;
   const bool window = std::any_of(chain.begin(), chain.end(),
@@ -225,7 +227,7 @@ void name_sinks(Chain& chain) {
   }
 }
 
-/// All parts except one, applied to an all-open mask.
+/// The mask that all parts give except part number `without`.
 Mask applied(const PlanePtr& like, const std::vector<Chain>& parts, std::size_t without) {
   Mask made = full_like(Mask(like));
   for (std::size_t i = 0; i < parts.size(); ++i) {
@@ -238,8 +240,8 @@ bool explains(const PlanePtr& plane, const std::vector<Chain>& parts, Index allo
   return differing_cells(Mask(plane), applied(plane, parts, parts.size())) <= allowed;
 }
 
-/// The open tokens that matter: those whose column, or else row, has a cell that the other steps do
-/// not explain.
+/// The open tokens that are needed: those whose column has an open cell that the other steps do not
+/// give.
 Chain needed_tokens(const PlanePtr& plane, const Mask& others, const OpenTokens& open) {
   const PlanePtr missing = combine(Op::kSub, plane, others.plane(0, 0));
   const auto among = [&](const std::vector<std::uint8_t>& flags) {
@@ -276,7 +278,7 @@ Chain named(const PlanePtr& plane, const Moves& moves, Index allowed) {
     std::size_t steps = 0;
     for (const Chain& part : parts) steps += part.size();
     std::vector<Chain> forms = forms_of(moves[i], extent);
-    forms.push_back({});  // a step that is not needed
+    forms.push_back({});  // the step may be unnecessary
     if (const auto* open = std::get_if<OpenTokens>(&moves[i].rule)) {
       forms.push_back(needed_tokens(plane, applied(plane, parts, i), *open));
     }

@@ -1,4 +1,4 @@
-// Turns the moves of a search into steps with arguments; private to inspect.
+// Writes the moves of a search as steps with arguments; private to inspect.
 #pragma once
 
 #include "maskctl/inspect/recognise/search.h"
@@ -6,9 +6,10 @@
 
 namespace maskctl::recognition {
 
-/// The moves as a chain with as few numbers as the mask allows: classes become chunks, paddings,
-/// dilations or contiguous documents if they are no more than that. The moves differ from `plane`
-/// in `allowed` cells; the chain, for which every choice is checked, differs in no more.
+/// The moves as a chain with as few numbers as possible: classes are written as chunks, padding,
+/// dilation or contiguous documents if they are no more than that. The moves may differ from
+/// `plane` in `allowed` cells; the chain, which is compared with the plane for every choice,
+/// differs in no more.
 Chain named(const PlanePtr& plane, const Moves& moves, Index allowed);
 
 /// The number of cells in which the chain, applied to an all-open mask, differs from the plane.

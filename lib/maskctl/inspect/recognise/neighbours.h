@@ -9,19 +9,20 @@
 
 namespace maskctl {
 
-/// `text` says how it differs: "window left 32 instead of 31", "without causal".
+/// `text` says how `mask` differs from the intended one: "window left 32 instead of 31", "without
+/// causal".
 struct Neighbour {
   std::string text;
   Mask mask;
 };
 
 /// Variations of the steps that make up `mask`: each number moved by one, each step left out, the
-/// other alignment, the other side of a window, documents joined to the next; and variations of the
-/// mask as a whole: all open, inverted, transposed, shifted by a key, with causal added, heads or
-/// batch entries in reverse. At most 48, none equal to `mask` or to an earlier one. Cells that no
-/// step explains stay as they are in `mask`. A mask too large for recognise() (Error(kLimit)) gets
-/// only the latter kind. Steps that are known to make the mask, from all open on, are varied as
-/// they are; without them, or where they make another mask, those that recognise() finds.
+/// other alignment, the other side of a window, neighbouring documents joined. Also variations of
+/// the mask as a whole: all open, inverted, transposed, shifted by a key, with causal added, heads
+/// or batch entries in reverse. At most 48, none equal to `mask` or to an earlier one. Cells that
+/// no step explains stay as they are in `mask`. If the steps `known`, applied to an all-open mask,
+/// give `mask`, these are varied, otherwise those that recognise() finds. If the mask is too large
+/// for recognise() (Error(kLimit)), only the mask as a whole is varied.
 std::vector<Neighbour> neighbours(const Mask& mask, const Chain* known = nullptr);
 
 }  // namespace maskctl

@@ -1,7 +1,8 @@
-// Borders are placed by dynamic programming: a document gains the open cells that its band covers
-// and loses the closed ones, and costs a number. So a cell that is odd costs a cell and moves no
-// border. Regions that the documents found so far do not explain are left out of the sums, and the
-// borders are placed again: what happened inside a region says nothing about documents.
+// Documents are found by dynamic programming, which counts bits of the description: a document
+// saves those of the open cells that its band covers, and costs those of the closed ones and of its
+// length. So a single odd cell costs the bits of a cell but moves no border.
+// Regions that the documents found so far do not explain are then left out of the sums, because
+// their cells say nothing about documents, and the documents are searched again.
 #include "maskctl/inspect/recognise/packed.h"
 
 #include <algorithm>
@@ -22,12 +23,12 @@
 namespace maskctl::recognition {
 namespace {
 
-constexpr Index kMostTokens = 512;  // for more, not all borders can be tried
+constexpr Index kMostTokens = 512;  // with more tokens, not all borders can be tried
 constexpr std::size_t kMostEdges = 6, kMostChains = 4, kMostMissed = 8;
-constexpr std::size_t kPairedLows = 4, kPairedHighs = 5;  // "no side" among them
+constexpr std::size_t kPairedLows = 4, kPairedHighs = 5;  // including "no limit"
 constexpr int kRounds = 4;
 
-/// Limits on key - query; none where a side is open.
+/// Limits on key - query, both inclusive; nullopt means no limit.
 struct Sides {
   std::optional<Index> low, high;
   bool has(Index diagonal) const {
@@ -66,8 +67,8 @@ class Weights {
     }
   }
 
-  /// Diagonals (key - query) at whose upper (or lower) side a band may end: those with more open
-  /// cells beside closed ones than their neighbours have, the most striking first.
+  /// Diagonals (key - query) at which the upper (or lower) side of a band may be: those that have
+  /// more open cells next to closed ones than neighbouring diagonals have, the most striking first.
   std::vector<Index> edges(bool upper) const {
     std::vector<Index> times(static_cast<std::size_t>(2 * size_ + 1));
     for (Index q = 0; q < size_; ++q) {
@@ -100,7 +101,7 @@ class Weights {
   std::vector<std::int8_t> cells_;
 };
 
-/// The sum of the weights inside a band and a square of tokens.
+/// Sums of the weights inside a band, for any square of tokens [begin, end) x [begin, end).
 class Squares {
  public:
   Squares(const Weights& weights, const Sides& sides)
@@ -129,7 +130,7 @@ using Side = std::optional<Index>;
 struct Packed {
   Sides sides;
   std::vector<Index> lengths;
-  Index length = -1;  // bits of the description, with the cells that it misses
+  Index length = -1;  // bits of the description, including the cells that it leaves wrong
 };
 
 class BorderSearch {
@@ -156,8 +157,8 @@ class BorderSearch {
     Index residue = 0, length = 0;
   };
 
-  /// All cells; and all without the rows, or the columns, that are all open or all closed, as these
-  /// may be edits.
+  /// The cells to start from: all of them; and all except rows (or columns) that are entirely open
+  /// or closed, as these may be edits.
   std::vector<Weights> starts() const {
     std::vector<Weights> out{cells_};
     for (const bool rows : {true, false}) {
@@ -181,8 +182,8 @@ class BorderSearch {
     return true;
   }
 
-  /// Places borders, and again without the regions that they leave over, all of them or one, while
-  /// that gets shorter.
+  /// Finds documents in rounds. The cells that remain unexplained form regions; the next round
+  /// leaves out all regions, or one of them. Stops when the description gets no shorter.
   void from(const Weights& start) {
     std::vector<Weights> tried{start};
     Index best = -1;
@@ -216,7 +217,7 @@ class BorderSearch {
   Found explained(const Weights& weights) {
     const Packed packed = searched(weights);
     if (packed.lengths.size() != 2) return measured(chain_of(packed));
-    // A first document that nobody needs is padding on the left.
+    // If no cell needs the first of two documents, it is padding on the left.
     Chain padded = band_of(packed.sides);
     padded.insert(padded.begin(), pad(packed.lengths.back(), true, false));
     Found left = measured(padded), best = measured(chain_of(packed));
@@ -235,8 +236,8 @@ class BorderSearch {
     return out;
   }
 
-  /// Tries pairs of the most striking sides, then changes one side after the other as long as the
-  /// result gets better.
+  /// Tries pairs of the most striking sides; then changes one side at a time as long as the result
+  /// gets better.
   Packed searched(const Weights& weights) const {
     std::vector<Side> lows{std::nullopt}, highs{std::nullopt, Side(0)};
     for (const Index diagonal : weights.edges(false)) lows.emplace_back(diagonal);
@@ -262,14 +263,14 @@ class BorderSearch {
         better = (low != best.sides.low && consider(low, best.sides.high)) || better;
       for (const Side& high : highs)
         better = (high != best.sides.high && consider(best.sides.low, high)) || better;
-      // Where a window to both sides closes a cell at either end, moving one side alone gains
+      // A window with equal sides is tried as a whole: moving one of its sides alone may gain
       // nothing.
       for (const Side& high : highs) better = (high && consider(-*high, high)) || better;
     }
     return best;
   }
 
-  /// Adds the sides that would close, or open, single cells that are missed.
+  /// Adds the sides with which single cells would become right that are wrong now.
   void add_missed(const Weights& weights, const Packed& packed, std::vector<Side>& lows,
                   std::vector<Side>& highs) const {
     std::size_t missed = 0;
@@ -291,7 +292,7 @@ class BorderSearch {
     }
   }
 
-  /// The best borders for a band.
+  /// The best documents for a band. `open` is the number of open cells.
   Packed placed(const Weights& weights, const Sides& sides, Index open) const {
     const Squares squares(weights, sides);
     const Index size = weights.size(), number = description_.number(), cell = description_.cell();
@@ -307,7 +308,7 @@ class BorderSearch {
         from[static_cast<std::size_t>(end)] = begin;
       }
     }
-    // Tokens past the last document are closed, which costs nothing.
+    // The last document may end early: tokens past it are closed, which costs nothing.
     Index end = size;
     for (Index last = size - 1; last > 0; --last) {
       if (best[static_cast<std::size_t>(last)] > best[static_cast<std::size_t>(end)]) end = last;
@@ -321,7 +322,8 @@ class BorderSearch {
     return out;
   }
 
-  /// Documents of one length are chunks, a single one is padding or all tokens.
+  /// The documents as steps: documents of one length as chunks; a single document as padding, or as
+  /// no step if it has all tokens.
   Chain documents_of(const std::vector<Index>& lengths) const {
     const Index size = extent_.keys, first = lengths.front();
     if (lengths.size() == 1) return first == size ? Chain{} : Chain{pad(first, false, true)};

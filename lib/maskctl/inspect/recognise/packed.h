@@ -1,5 +1,5 @@
-// Packed documents under a band, whatever a few odd cells, rows, columns or rectangles say; private
-// to inspect.
+// Finds packed documents under a band in spite of a few odd cells, rows, columns or rectangles;
+// private to inspect.
 #pragma once
 
 #include <vector>
@@ -9,9 +9,9 @@
 
 namespace maskctl::recognition {
 
-/// Chains `doc:lens=... | band` (either may be missing) that are near a plane of as many queries as
-/// keys, the nearest first; at most four. What they miss is small, or some rows, columns and
-/// rectangles. Empty for planes with more borders than can be tried.
+/// Chains `doc:lens=... | band` (either step may be missing) that are close to a plane of as many
+/// queries as keys: at most four, the closest first. They differ from the plane in few cells, or in
+/// some rows, columns and rectangles. Empty for planes with more borders than can be tried.
 std::vector<Chain> packed_chains(const PlanePtr& plane);
 
 }  // namespace maskctl::recognition

@@ -1,5 +1,5 @@
-// Documents are stretches of rows that share keys. Their bands are read off the rows, counted from
-// the corners of the documents; with a band, borders are placed again.
+// Documents are ranges of rows that share keys. Their bands are read off the rows, counted from the
+// corners of the documents; given a band, the borders of documents are placed again.
 #include "maskctl/inspect/recognise/ragged.h"
 
 #include <algorithm>
@@ -26,8 +26,8 @@ constexpr int kMostRounds = 4;
 
 using Documents = std::vector<Hull>;
 
-/// Rows that see a common key, or keys between those of such rows, are in one document. Empty for
-/// too many documents.
+/// Puts rows in one document if they see a common key, or a key between the keys of its other rows.
+/// Empty if there are too many documents.
 Documents seen_documents(const Plane& plane) {
   Documents out;
   each_hull(plane, [&](Range rows, const Band& band) {
@@ -43,8 +43,8 @@ Documents seen_documents(const Plane& plane) {
   return out;
 }
 
-/// The documents from the first token on, with what lies between two in the later one, or the
-/// earlier.
+/// Extends the documents so that they leave no gaps from the first token on. What is between two of
+/// them goes to the later one, or to the earlier.
 Documents tiled(Documents documents, bool later) {
   Range q, k;
   for (std::size_t i = 0; i < documents.size(); ++i) {
@@ -78,7 +78,8 @@ Chain within(const Documents& documents, Chain inside) {
   return {{std::move(rule)}};
 }
 
-/// The band as a step, counted from each document's corner.
+/// The band as a causal or window step inside documents. `square`: all of them have as many queries
+/// as keys, so no alignment is needed.
 Chain steps_of(const OwnBand& band, bool square) {
   const Align align = square ? Align::kUnset : band.align;
   if (!band.low && !band.high) return {};
@@ -101,8 +102,8 @@ Chain steps_of(const OwnBand& band, bool square) {
   return {{rule}};
 }
 
-/// The steps of these documents with this band; where they have as many queries as keys, the band
-/// is that of the whole mask.
+/// The chain of these documents with this band. If each has as many queries as keys, the band is a
+/// step of the whole mask, else a step inside the documents.
 Chain chain_of(const Documents& documents, const OwnBand& band) {
   const bool square = all_square(documents);
   Chain inside = steps_of(band, square);
@@ -113,7 +114,7 @@ Chain chain_of(const Documents& documents, const OwnBand& band) {
   return inside;
 }
 
-/// The diagonals at which the bands of documents end, the most frequent first.
+/// No limit, and the most frequent of these diagonals. `rows` counts the rows of each diagonal.
 std::vector<std::optional<Index>> sides_of(const std::map<Index, Index>& rows) {
   std::vector<std::pair<Index, Index>> found;
   for (const auto& [diagonal, count] : rows) found.emplace_back(-count, diagonal);
@@ -125,7 +126,8 @@ std::vector<std::optional<Index>> sides_of(const std::map<Index, Index>& rows) {
   return out;
 }
 
-/// All bands whose sides are where the rows of many documents begin and end.
+/// All bands whose sides are diagonals at which many rows begin or end, counted from the corners of
+/// their documents.
 std::vector<OwnBand> bands_inside(const Plane& plane, const Documents& documents, Align align) {
   std::map<Index, Index> lows, highs;
   std::size_t at = 0;
@@ -180,7 +182,7 @@ class RaggedSearch {
     Index left = 0, length = 0;
   };
 
-  /// The documents of the plane, and of the plane without its lone cells.
+  /// The documents seen in the plane, and in the plane without its lone cells.
   std::vector<Documents> all_seen() const {
     std::vector<PlanePtr> planes = without_lone_cells(plane_);
     planes.insert(planes.begin(), plane_);
@@ -198,7 +200,7 @@ class RaggedSearch {
     }
   }
 
-  /// Adds a candidate unless it misses more than `most` cells.
+  /// Adds a candidate unless it differs from the plane in more than `most` cells.
   void add(Chain chain, const Documents& documents, const OwnBand& band, Index most = kUnbounded) {
     if (std::ranges::any_of(found_, [&](const Found& one) { return one.chain == chain; })) return;
     const PlanePtr given = plane_of(chain, extent_);
@@ -211,8 +213,8 @@ class RaggedSearch {
     if (found_.size() > kMostRagged) found_.pop_back();
   }
 
-  /// Places borders by usual bands and those that documents found so far show, until no other band
-  /// is better.
+  /// Places borders for the usual bands, then for the bands seen inside the best documents so far,
+  /// until the description gets no shorter.
   void place() {
     if (!placer_.places() || (!found_.empty() && found_.front().left == 0)) return;
     for (const Align align : {Align::kBottomRight, Align::kTopLeft}) {
@@ -238,8 +240,8 @@ class RaggedSearch {
     add(chain_of(documents, band), documents, band);
   }
 
-  /// What the largest documents are by themselves, if it is what all of them are: with a number of
-  /// its own in each, it is another pattern.
+  /// Recognises the largest documents on their own, and adds their steps as the steps of all
+  /// documents if these leave few cells wrong.
   void explain_documents() {
     for (const Documents& seen : all_seen()) {
       for (const bool later : {true, false}) explain_largest(tiled(seen, later));
@@ -265,7 +267,7 @@ class RaggedSearch {
   Description description_;
   BorderPlacer placer_;
   std::vector<OwnBand> placed_;
-  std::vector<Found> found_;  // the shortest first
+  std::vector<Found> found_;  // sorted by description length, the shortest first
 };
 
 }  // namespace

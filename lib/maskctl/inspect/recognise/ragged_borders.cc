@@ -1,6 +1,5 @@
-// A document gains the open cells that its band covers, loses the closed ones, and costs two
-// numbers; dynamic programming over the positions where rows stop to share keys finds the documents
-// that gain the most.
+// Dynamic programming over the positions at which rows stop sharing keys. A document gains the open
+// cells that its band covers, loses the closed ones, and costs two numbers.
 #include "maskctl/inspect/recognise/ragged_borders.h"
 
 #include <algorithm>
@@ -22,7 +21,8 @@ void each_row(const Plane& plane, F&& f) {
   });
 }
 
-/// The keys of a row as far as borders are concerned.
+/// What matters of a row for borders: its longest run, and the range from its first to past its
+/// last key.
 struct RowKeys {
   Range longest, hull;
   bool empty() const { return longest.empty(); }
@@ -41,7 +41,8 @@ std::vector<RowKeys> row_keys(const Plane& plane) {
   return out;
 }
 
-/// True unless the row goes on as the rows of one document do.
+/// True if a document may begin at this row: both ends of its longest run must be those of the row
+/// above, or one key further, to continue the same document.
 bool begins_anew(const RowKeys& above, const RowKeys& row) {
   if (above.empty() || row.empty()) return above.empty() != row.empty();
   const auto goes_on = [](Index by) { return by == 0 || by == 1; };
@@ -50,8 +51,8 @@ bool begins_anew(const RowKeys& above, const RowKeys& row) {
          !goes_on(row.longest.end - above.longest.end);
 }
 
-/// The keys at which a document may end before row `q`: the ends of the rows before it and the
-/// beginnings of those from it on, and their neighbours in case one cell of these is odd.
+/// The keys at which a document may end before row `q`: where the two rows before it end and where
+/// the two rows from it on begin. Neighbouring keys are included in case a cell is odd.
 std::vector<Index> border_keys(const std::vector<RowKeys>& rows, Index q) {
   std::vector<Index> out;
   const auto add = [&](Index row, bool end) {
@@ -88,7 +89,8 @@ RaggedSums::RaggedSums(const Plane& plane) : stride_(plane.keys() + 2) {
   });
 }
 
-/// The sum over the rows of a document before its keys, and inside it below the diagonal.
+/// The sum over the rows of a document: of all keys before the document, and of its own keys below
+/// the diagonal. The former cancel out in the difference of two such sums.
 Index RaggedSums::below(const Hull& document, Index diagonal) const {
   const auto& [q, k] = document;
   const Index first = std::clamp(k.begin - diagonal, q.begin, q.end);

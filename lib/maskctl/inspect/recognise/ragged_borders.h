@@ -1,5 +1,5 @@
-// Places the borders of documents that have as many queries and keys as they like, whatever a few
-// odd cells say; private to inspect.
+// Places the borders of documents with any numbers of queries and keys in spite of a few odd cells;
+// private to inspect.
 #pragma once
 
 #include <optional>
@@ -11,13 +11,13 @@
 
 namespace maskctl::recognition {
 
-/// Limits on key - query inside a document, counted from its last query and key or, top-left, from
-/// its first ones; none where a side is open.
+/// Limits on key - query inside a document, relative to its last query and key, or for kTopLeft to
+/// its first ones; nullopt means no limit.
 struct OwnBand {
   Align align = Align::kBottomRight;
   std::optional<Index> low, high;
 
-  /// The diagonal of the document's corner.
+  /// The diagonal (key - query) through the corner of the document from which the limits count.
   Index corner(const Hull& document) const {
     return align == Align::kTopLeft ? document.k.begin - document.q.begin
                                     : document.k.end - document.q.end;
@@ -25,12 +25,12 @@ struct OwnBand {
   friend bool operator==(const OwnBand&, const OwnBand&) = default;
 };
 
-/// Sums of the cells of a plane, 1 for an open and -1 for a closed one.
+/// Sums of the cells of a plane, in which an open cell counts 1 and a closed one -1.
 class RaggedSums {
  public:
   static constexpr Index kMostCells = Index{1} << 22;
   explicit RaggedSums(const Plane& plane);
-  /// The sum over the cells of a document that its band keeps.
+  /// The sum over the cells of a document that are inside the band.
   Index operator()(const Hull& document, const OwnBand& band) const;
 
  private:
@@ -46,13 +46,14 @@ class RaggedSums {
   std::vector<std::int32_t> staircases_;  // sums of rows [0, q): row i with keys [0, k - q + i)
 };
 
-/// Finds the documents that leave the least to be said.
+/// Finds the documents with the shortest description.
 class BorderPlacer {
  public:
   explicit BorderPlacer(const Plane& plane);
-  /// False where the rows do not fall into several documents, or into more than can be tried.
+  /// False if the rows do not form several documents, or if there are more borders than can be
+  /// tried.
   bool places() const { return sums_.has_value(); }
-  /// Documents from the first token on, each with this band; those past the last one are left out.
+  /// Documents from the first token on, each with this band; tokens past the last one are in none.
   std::vector<Hull> placed(const OwnBand& band) const;
 
  private:
@@ -60,7 +61,7 @@ class BorderPlacer {
     Index q, k;
     friend auto operator<=>(const Border&, const Border&) = default;
   };
-  std::vector<Border> borders_;  // possible borders, the first tokens' among them
+  std::vector<Border> borders_;  // possible ends of documents, and {0, 0}
   std::optional<RaggedSums> sums_;
   Index number_ = 0, cell_ = 0;
 };

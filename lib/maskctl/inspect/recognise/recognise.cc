@@ -24,10 +24,10 @@ namespace maskctl {
 namespace recognition {
 namespace {
 
-constexpr Index kLoneCells = 4;  // the exceptions that any mask may have
-constexpr Index kFewBands = 64;  // for planes too large to read every run
+constexpr Index kLoneCells = 4;  // stray cells that any mask may have
+constexpr Index kFewBands = 64;  // up to this many, lines are better than shared lists
 
-/// Among explanations of equal length, the one that is cheapest to evaluate.
+/// Names explanations of equal length and returns the chain with the shortest description.
 Chain cheapest(const PlanePtr& plane, const std::vector<Moves>& found) {
   const Description description({plane->queries(), plane->keys()});
   Chain best;
@@ -42,8 +42,8 @@ Chain cheapest(const PlanePtr& plane, const std::vector<Moves>& found) {
   return best;
 }
 
-/// Prefers a chain without arrays even if it is one step longer: sinks plus a window rather than
-/// token types that happen to fit.
+/// Replaces a chain with token types by one without arrays, such as sinks plus a window, if that
+/// has at most one step more and a shorter description: types may fit by chance.
 Chain plainer(const PlanePtr& plane, Chain chain, Index max_steps) {
   const bool guessed = std::any_of(chain.begin(), chain.end(),
                                    [](const Step& step) { return step.is<step::Tokens>(); });
@@ -56,7 +56,7 @@ Chain plainer(const PlanePtr& plane, Chain chain, Index max_steps) {
   return has_arrays(other) || description.of(other) >= description.of(chain) ? chain : other;
 }
 
-/// True for global tokens in so many ranges that stray cells may have caused them.
+/// True for a global step with so many ranges that stray cells may have caused them.
 bool has_long_lists(const Chain& chain) {
   return std::ranges::any_of(chain, [](const Step& step) {
     const auto* global = step.get_if<step::Global>();
@@ -64,8 +64,8 @@ bool has_long_lists(const Chain& chain) {
   });
 }
 
-/// Chains that may describe a plane, ranked by description length: the chain plus the cells it
-/// misses.
+/// Collects chains that may describe a plane and keeps the one with the shortest description, in
+/// which each cell that the chain gets wrong counts with its coordinates.
 class Candidates {
  public:
   explicit Candidates(const PlanePtr& plane)
@@ -78,8 +78,8 @@ class Candidates {
     const PlanePtr given = plane_of(chain, extent_);
     if (given) add({std::move(chain), {}, 0, differing_cells(given, plane_)});
   }
-  /// Adds the chain followed by the rows, columns and rectangles that it misses, unless it misses
-  /// more than `most` cells besides.
+  /// Adds the chain followed by the rows, columns and rectangles that it gets wrong, unless it
+  /// still differs from the plane in more than `most` cells.
   void add_with_regions(Chain chain, Index most = kUnbounded) {
     const PlanePtr given = plane_of(chain, extent_);
     if (!given) return;
@@ -88,7 +88,7 @@ class Candidates {
     chain.insert(chain.end(), regions.chain.begin(), regions.chain.end());
     add({std::move(chain), {}, 0, regions.residue});
   }
-  /// Adds the chains that result from fitting `start` to the plane.
+  /// Fits `start` to the plane and adds the best chain that results.
   void fit(const Chain& start) {
     const Fit fit{plane_,
                   [this](const Fitted& one) { return description_.of(one.chain); },
@@ -100,22 +100,24 @@ class Candidates {
 
   const Chain& chain() const { return best_.chain; }
   bool exact() const { return best_.residue == 0; }
-  /// The cells that the best chain misses.
+  /// The cells in which the best chain differs from the plane.
   PlanePtr left() const { return combine(Op::kXor, plane_of(best_.chain, extent_), plane_); }
   Index length() const { return length_; }
-  /// A rule and at most one cell: nothing shorter leaves cells over.
+  /// True for an exact chain that takes no more bits than one step and one wrong cell: so short
+  /// that the search can stop.
   bool is_short() const { return exact() && length_ <= description_.cell() + description_.step(); }
-  /// One or two steps of numbers that leave nothing over.
+  /// True for an exact chain of at most two steps, none of which has an array.
   bool is_plain_exact() const {
     return exact() && best_.chain.size() <= 2 && !has_arrays(best_.chain);
   }
-  /// No array and hardly a cell: looking further would find nothing shorter.
+  /// True for a chain without arrays and long lists that leaves only a few stray cells: searching
+  /// further would find nothing shorter.
   bool is_plain() const {
     return length_ >= 0 && !has_arrays(best_.chain) && !has_long_lists(best_.chain) &&
            best_.residue <= kLoneCells && !irregular();
   }
-  /// True when the chain says little more than all open or all closed, or is as long as listing the
-  /// cells themselves.
+  /// True if the chain says little more than all open or all closed, or if it takes more bits,
+  /// wrong cells included, than a list of all open (or all closed) cells.
   bool irregular() const {
     const Index cells = extent_.queries * extent_.keys;
     const Index few = std::min(open_, cells - open_);
@@ -126,8 +128,8 @@ class Candidates {
  private:
   void add(Fitted one) {
     const bool exact = one.residue == 0;
-    // With few cells, short chains fit by chance: the remaining cells must be exceptions, otherwise
-    // the mask is irregular.
+    // In planes with few open (or closed) cells, short chains fit by chance: cells left over must
+    // be rare, else the chain gets such a high cost that any other is preferred.
     const Index few = std::min(open_, extent_.queries * extent_.keys - open_);
     const bool rare = one.residue * (one.residue <= kLoneCells ? 6 : 64) <= few;
     const Index doubt = exact ? 0 : rare ? description_.cell() / 2 : Index{1} << 40;
@@ -148,21 +150,22 @@ class Candidates {
   Index length_ = -1;
 };
 
-/// Adds the best chain that a search found by its own measure, and the nearest one.
+/// Adds the exact chain with the shortest description; if there is none, the nearest chains.
 void add_found(const PlanePtr& plane, const Explained& found, Index max_steps, Candidates& out) {
   if (!found.exact.empty()) {
     out.add(plainer(plane, cheapest(plane, found.exact), max_steps));
     return;
   }
-  // Naming is costly for large masks, so there only the nearest chain gets a name.
+  // Naming steps is costly for large masks, so only the very nearest chain is named there.
   const bool large = plane->queries() * plane->keys() > kSearchedCells;
   for (const Nearest& near : std::span(found.nearest).last(large ? 1 : found.nearest.size())) {
     out.add(named(plane, near.moves, near.left));
   }
 }
 
-/// Uses the shared lists of keys and the lines that clip them; nothing for planes stored in another
-/// way. A block grid may hide a simpler chain, so it is used only for planes that are not searched.
+/// Recognises the shared lists of keys of a large plane and the lines that clip them; nothing for
+/// planes stored in another form. Uses block grids only for planes that are too large to be
+/// searched, because a grid may hide a simpler chain.
 std::optional<Chain> recognise_clipped(const PlanePtr& plane, const RecogniseOptions& options) {
   const Index cells = plane->queries() * plane->keys();
   if (slabs_of(*plane) || cells <= kSearchedCells) return std::nullopt;
@@ -177,8 +180,8 @@ std::optional<Chain> recognise_clipped(const PlanePtr& plane, const RecogniseOpt
   return chain;
 }
 
-/// True when two rows share two keys, as with everything that types or blocks open. Lone cells do
-/// not.
+/// True if two rows share two open keys, as with all cells that types or blocks open but not with
+/// stray cells. Also true if there are many cells.
 bool has_products(const Plane& cells) {
   constexpr Index kFewCells = 64;
   if (cells.count() > kFewCells) return true;
@@ -198,8 +201,8 @@ bool has_products(const Plane& cells) {
   return false;
 }
 
-/// The largest stride that fits nearly as many isolated keys as the best stride does; 1 if there is
-/// none.
+/// The largest stride that fits about as many isolated keys as the best one, and more than half of
+/// them; 1 if there is none.
 Index likely_stride(const Plane& plane) {
   constexpr Index kMostStride = 64, kRows = 128;
   std::vector<Index> agree(kMostStride + 1);
@@ -222,7 +225,8 @@ Index likely_stride(const Plane& plane) {
   return best;
 }
 
-/// Simple chains to start from again when arrays or many stray cells were found instead.
+/// Short chains to fit to the plane if the chain found has arrays or many stray cells: the empty
+/// chain, a dilation, and the chain found without its arrays.
 std::vector<Chain> skeletons(const Plane& plane, const Chain& found) {
   std::vector<Chain> out{{}};
   if (const Index stride = likely_stride(plane); stride > 1)
@@ -235,8 +239,8 @@ std::vector<Chain> skeletons(const Plane& plane, const Chain& found) {
   return out;
 }
 
-/// Also searches the inverse: of a mask that opens the future but no query's own key, and of one
-/// that no rule gives.
+/// Searches the inverted plane too, unless an exact chain is known. Even then it does for planes
+/// that open all future keys but no query's own key.
 void search_inverse(const PlanePtr& plane, const RecogniseOptions& options, Candidates& out) {
   const Index queries = plane->queries(), keys = plane->keys(), shift = keys - queries;
   const bool future = std::max<Index>(shift, 0) + 1 < keys &&
@@ -252,8 +256,8 @@ void search_inverse(const PlanePtr& plane, const RecogniseOptions& options, Cand
   out.add(std::move(chain));
 }
 
-/// Searches rules whose numbers can be read off the plane; then the same without lone cells, and
-/// inverted.
+/// Searches rules whose numbers can be read off the plane; then the same without its lone cells and
+/// for the inverted plane.
 void search_plain(const PlanePtr& plane, const RecogniseOptions& options, Candidates& out) {
   add_found(plane, explain(plane, options.max_steps, true), options.max_steps, out);
   const bool large = plane->queries() * plane->keys() > kSearchedCells;
@@ -279,7 +283,8 @@ void search_plain(const PlanePtr& plane, const RecogniseOptions& options, Candid
   if (!out.exact()) search_inverse(plane, options, out);
 }
 
-/// Searches rules whose positions must be guessed, if they may be shorter than the result so far.
+/// Searches token types and block grids too, whose positions must be guessed, if that may give a
+/// shorter chain.
 void search_guessed(const PlanePtr& plane, const RecogniseOptions& options, Candidates& out) {
   const auto steps = static_cast<Index>(out.chain().size());
   const bool may_be_shorter =
@@ -293,7 +298,7 @@ void search_guessed(const PlanePtr& plane, const RecogniseOptions& options, Cand
 PlaneChain recognise_plane(const PlanePtr& plane, const RecogniseOptions& options) {
   const bool large = plane->queries() * plane->keys() > kSearchedCells;
   auto clipped = recognise_clipped(plane, options);
-  // Planes without straight lines are too costly to read often.
+  // Planes without straight lines take too long to be read many times.
   if (!clipped && large && !slabs_of(*plane) && !options.guess) return {{}, true};
   Candidates candidates(plane);
   if (clipped) {
@@ -311,7 +316,7 @@ bool same_plane(const PlanePtr& a, const PlanePtr& b) {
   return a == b || (a->count() == b->count() && differing_cells(a, b) == 0);
 }
 
-/// The plane as few lines if such lines bound it; otherwise as shared lists, or as runs.
+/// The plane in the form that is best to search: few bands, shared lists of keys, or rows.
 PlanePtr searchable(const PlanePtr& given, Index max_cells) {
   PlanePtr plane = compacted(given, max_cells);
   const auto* slabs = slabs_of(*plane);

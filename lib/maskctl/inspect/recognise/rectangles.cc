@@ -12,8 +12,8 @@ namespace maskctl::recognition {
 namespace {
 
 constexpr Index kMostSearched = Index{1} << 20;
-constexpr std::size_t kMostRows = 256;  // rows compared with each other
-constexpr std::size_t kMostParts = 64;  // most common parts that are examined
+constexpr std::size_t kMostRows = 256;  // rows that are compared in pairs
+constexpr std::size_t kMostParts = 64;  // most common intersections that are examined
 constexpr std::size_t kSeeds = 6, kRowSeeds = 2;
 
 using Bits = std::vector<std::uint64_t>;
@@ -33,8 +33,8 @@ bool inside(const Bits& a, const Bits& b) {
 
 bool has(const Bits& bits, std::size_t i) { return (bits[i / 64] >> (i % 64) & 1) != 0; }
 
-/// For each query, the keys that may be open for it, without keys that may be open for all; queries
-/// that may see every key are left out.
+/// For each query with a closed cell, the keys that are closed for some query but not for this one.
+/// For other queries, no keys.
 std::vector<Bits> allowed_rows(const Plane& closed) {
   const auto stride = static_cast<std::size_t>(words_for(closed.keys()));
   const Touched marked = touched(closed);
@@ -59,7 +59,7 @@ std::vector<Bits> allowed_rows(const Plane& closed) {
   return out;
 }
 
-/// Distinct rows, at most kMostRows, spread over all rows.
+/// The distinct rows; if these are more than kMostRows, that many, evenly spread in sorted order.
 std::vector<Bits> some_distinct(std::vector<Bits> rows) {
   std::sort(rows.begin(), rows.end());
   rows.erase(std::unique(rows.begin(), rows.end()), rows.end());
@@ -81,7 +81,7 @@ struct BitsHash {
   }
 };
 
-/// What pairs of rows have in common, the most common part first.
+/// The intersections of all pairs of rows, the most frequent first.
 std::vector<Bits> common_parts(const std::vector<Bits>& rows) {
   std::unordered_map<Bits, Index, BitsHash> times;
   Bits part(rows.front().size());
@@ -102,7 +102,8 @@ std::vector<Bits> common_parts(const std::vector<Bits>& rows) {
   return parts;
 }
 
-/// The rectangle number `seed`, and all that share no query (and no key) with those taken before.
+/// The plane of rectangle number `seed` and all others that share no query (with by_keys no key
+/// either) with those taken before.
 PlanePtr disjoint_from(const std::vector<Rectangle>& rectangles, std::size_t seed, bool by_keys,
                        const Plane& like) {
   std::vector<const Rectangle*> set{&rectangles[seed]};

@@ -7,7 +7,7 @@
 namespace maskctl {
 
 /// A chain of open: and close: steps on rows, columns and rectangles that turns `from` into `to` up
-/// to `residue` cells. A region is used only if that is shorter than listing its cells.
+/// to `residue` cells. Contains only regions that are shorter to describe than their cells.
 struct Regions {
   Chain chain;
   Index bits = 0;

@@ -9,7 +9,7 @@
 namespace maskctl {
 namespace {
 
-/// True when the masks are known to be equal without comparing cells.
+/// True if the masks share their planes, so that they are equal without comparing cells.
 bool same_representation(const Mask& a, const Mask& b) {
   for (Index n = 0; n < a.batch(); ++n) {
     for (Index h = 0; h < a.heads(); ++h) {
@@ -19,7 +19,7 @@ bool same_representation(const Mask& a, const Mask& b) {
   return true;
 }
 
-/// Appends the first open cells of a plane whose first row is row `top` of the mask.
+/// Appends the first open cells of a plane that begins at row `top` of the mask.
 void list_cells(const Plane& plane, Index batch, Index head, Index top, std::vector<Cell>& out) {
   std::vector<Run> scratch;
   recognition::each_row_while(plane, [&](Range rows, const Keys& keys) {

@@ -1,4 +1,4 @@
-// The cells that a claim about a mask does not explain: their number, and the first ones.
+// The cells that a description of a mask gets wrong: how many, and the first of them.
 #pragma once
 
 #include <span>
@@ -17,13 +17,13 @@ struct Residue {
   std::vector<Cell> first;
 };
 
-/// The cells in which two masks differ. Batches and heads broadcast.
+/// The cells in which two masks differ; their batches and heads broadcast.
 Residue residue_of(const Mask& mask, const Mask& given);
 /// The cells in which a mask differs from a chain applied to an all-open mask.
 Residue residue_of(const Mask& mask, std::span<const Step> chain);
 
-/// Appends the differing cells of rows `q` until Residue::kListed are listed, for masks whose
-/// number of differences is known. Reads no more rows than necessary.
+/// Appends differing cells of rows `q` until Residue::kListed cells are listed; for planes whose
+/// number of differing cells is already known. Reads no more rows than necessary.
 void list_differences(const Plane& a, const Plane& b, Range q, Index batch, Index head,
                       std::vector<Cell>& out);
 

@@ -8,10 +8,10 @@
 
 namespace maskctl::recognition {
 
-/// `chains[i]` is the chain of plane i, and plane of[b * heads + h] belongs to batch b and head h.
-/// Steps that all chains begin or end with appear once. Chains that differ between batches only in
-/// numbers that a step takes per batch become one chain; a step that some of them lack is given
-/// numbers with which it does nothing there. All others go into heads: and batch: scopes.
+/// `chains[i]` describes plane i, and of[b * heads + h] is the plane of batch b and head h. Steps
+/// with which all chains begin or end appear once. If chains differ between batches only in numbers
+/// that a step can take per batch, they become one chain; a step that some of them lack gets
+/// numbers that change nothing there. All other differences become heads: and batch: steps.
 Chain scoped(std::vector<Chain> chains, const std::vector<std::uint32_t>& of, Index batch,
              Index heads, const Extent& extent);
 

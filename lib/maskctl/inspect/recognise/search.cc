@@ -21,7 +21,7 @@ constexpr std::size_t kBand = 0, kClasses = 1, kGrid = 2, kFirst = 3, kTokens = 
 constexpr std::size_t kNothing = 6;
 constexpr std::size_t kMostFound = 16;
 constexpr Index kLargeCells = Index{1} << 24;
-// Work is counted in readings of the mask, whatever its size.
+// The search may read the mask about kWork / (size of the mask) times.
 constexpr Index kWork = Index{1} << 25;  // bands or words read
 constexpr Index kFewestReadings = 16, kMostReadings = 3000;
 constexpr Index kGridReadings = 8, kTypeReadings = 64;
@@ -58,8 +58,8 @@ class Search {
 
   Explained run(Index max_steps, bool plain) {
     if (start_.closed_cells == 0) return {{{}}, {}};
-    // Kinds whose positions are guessed are costly: at each length they come last, and for large
-    // masks they come after all lengths.
+    // Steps with positions to guess (grids and types) are costly: they are tried last for each
+    // number of steps, or for large masks after all numbers of steps.
     const bool large = queries_ * keys_ > kLargeCells;
     for (Index steps = 1; steps <= max_steps && found_.empty(); ++steps) {
       look(steps, false);
@@ -77,7 +77,7 @@ class Search {
     guess_ = guess;
     step(start_, steps, kNothing);
   }
-  /// Takes the readings that a costly attempt needs off the budget, if that many are left.
+  /// Takes `readings` from the budget; returns false, and takes none, if fewer are left.
   bool affords(Index readings) {
     if (readings_ < readings) return false;
     readings_ -= readings;
@@ -92,7 +92,7 @@ class Search {
     for (std::size_t kind = first_keep; kind <= kGrid; ++kind) {
       for (Move& move : keeping(left, steps, kind)) keep(left, std::move(move), steps, kind);
     }
-    if (steps < 2) return;  // a first step that opens has no effect
+    if (steps < 2) return;  // the first step starts from all open, so it cannot open
     const std::size_t first_open = last >= kFirst && last != kNothing ? last + 1 : kFirst;
     for (std::size_t kind = first_open; kind <= kTypes; ++kind) {
       for (Move& move : opening(left, kind)) open(left, std::move(move), steps, kind);
@@ -136,7 +136,7 @@ class Search {
   Moves keeping(const Left& left, Index steps, std::size_t kind) {
     Moves moves;
     if (kind == kBand) {
-      // Without any cell, use the band that ends before the first key.
+      // If no cell must be open, use the band that ends before the first key.
       const Diagonals span = diagonals(*left.open).value_or(Diagonals{-queries_, -queries_});
       moves.push_back({span, diagonal_band(queries_, keys_, span.low, span.high), left.open});
     } else if (kind == kClasses) {
@@ -145,8 +145,7 @@ class Search {
       moves.push_back({std::move(classes), std::move(cells), left.open});
     } else if (guess_) {
       for (BlockGrid& grid : exact_grids(*left.open, *left.closed)) add_grid(left, grid, moves);
-      // A grid that does not finish the explanation must be followed by a step that opens and
-      // another that keeps.
+      // A grid that leaves wrong cells only helps with another step that opens and one that keeps.
       if (steps < 3 || !affords(kGridReadings)) return moves;
       for (BlockGrid& grid : likely_grids(*left.open, *left.closed)) add_grid(left, grid, moves);
     }
@@ -185,7 +184,7 @@ class Search {
   Left start_;
   Index readings_ = 0;
   bool guess_ = false;
-  Moves path_;  // from the last step backwards
+  Moves path_;  // the moves so far, the last step of the chain first
   std::vector<Moves> found_;
   std::vector<Nearest> nearest_;
 };

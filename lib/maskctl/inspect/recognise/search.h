@@ -10,42 +10,42 @@
 
 namespace maskctl::recognition {
 
-/// First keys that all queries see.
+/// Keys [0, n) are open for all queries.
 struct FirstKeys {
   Index n = 0;
 };
-/// Tokens whose rows and columns are open.
+/// The rows and the columns of these tokens are open.
 struct OpenTokens {
   std::vector<Range> tokens;
 };
-/// Classes that are opened in addition.
+/// The cells of these classes are opened on top of other steps.
 struct Types {
   Classes classes;
 };
 
-/// One step of a chain before it has a name. Diagonals, Classes and BlockGrid keep cells;
-/// FirstKeys, OpenTokens and Types open them.
+/// One step of a chain, before it is written as a step with a name. Diagonals, Classes and
+/// BlockGrid keep cells; FirstKeys, OpenTokens and Types open cells.
 struct Move {
   std::variant<Diagonals, Classes, BlockGrid, FirstKeys, OpenTokens, Types> rule;
-  PlanePtr cells;  // the cells that it keeps or opens
-  PlanePtr open;   // the cells that had to be open after this step
+  PlanePtr cells;  // the cells that the move keeps or opens
+  PlanePtr open;   // the cells that must be open after this move
   bool keeps() const { return rule.index() < 3; }
 };
 using Moves = std::vector<Move>;  // in the order in which a chain applies them
 
-/// A chain that leaves `left` cells open that should be closed.
+/// Moves after which `left` cells are open that should be closed.
 struct Nearest {
   Moves moves;
   Index left = 0;
 };
 
-/// The result of a search: chains of equal length that give the mask exactly; if there are none,
-/// chains of increasing length, each of which leaves fewer cells over than all shorter ones.
+/// The result of a search. `exact`: chains of equal length that give the mask. If there are none,
+/// `nearest`: chains of increasing length, each with fewer wrong cells than all shorter ones.
 struct Explained {
   std::vector<Moves> exact;
   std::vector<Nearest> nearest;
 };
-/// `plain`: without block grids and types, whose positions are guessed and which need arrays.
+/// `plain` leaves out block grids and types, which need arrays and whose positions must be guessed.
 Explained explain(const PlanePtr& plane, Index max_steps, bool plain = false);
 
 }  // namespace maskctl::recognition

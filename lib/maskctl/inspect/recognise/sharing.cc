@@ -19,8 +19,8 @@ namespace {
 
 constexpr std::size_t kMostPlanes = 32;
 
-/// Describes planes by the chain of another one and the regions in which they differ from it, where
-/// that makes the whole shorter: the other one is described anyway.
+/// Describes planes by the chain of another plane and regions that differ, if that makes the
+/// description of the mask shorter: the other chain is part of it anyway.
 class Borrowing {
  public:
   Borrowing(const Planes& planes, Index batch, Index heads, std::vector<PlaneChain>& found)
@@ -77,9 +77,9 @@ class Borrowing {
     return order;
   }
 
-  /// Tries to describe plane i exactly by the steps of another plane with other numbers: they cost
-  /// little where the numbers are in a list of one per batch anyway. Returns the new length of all
-  /// descriptions.
+  /// Tries to give plane i the steps of another plane with other numbers: such numbers cost little
+  /// in a list of one per batch. Accepts only exact chains. Returns the new length of the
+  /// description.
   Index renumber(std::size_t i, Index length) {
     constexpr Index kTrials = 200;
     const Fit fit{planes_.distinct[i],
@@ -99,7 +99,8 @@ class Borrowing {
     return length;
   }
 
-  /// Takes over the chain with the shortest regions to add; that chain stays as it is.
+  /// Gives plane `borrower` the chain of another plane and the regions that differ, for the plane
+  /// where that is shortest. Returns that plane, whose own chain must then stay as it is.
   std::optional<std::size_t> borrow(std::size_t borrower) {
     std::optional<std::size_t> lender;
     Index best = 0;
@@ -125,12 +126,12 @@ class Borrowing {
   Extent extent_;
   Description description_;
   std::vector<PlaneChain>& found_;
-  std::vector<Index> left_;  // cells that the chains miss
+  std::vector<Index> left_;  // per plane, the cells that its chain gets wrong
   std::set<std::size_t> lent_, borrowed_;
 };
 
-/// Where the band of one plane would change nothing in the others, all get it, so that it is
-/// described once.
+/// Gives all planes the band (causal or window step) of one plane if it changes nothing in the
+/// others, so that it is described once.
 void share_band(const std::vector<PlanePtr>& planes, std::vector<PlaneChain>& found) {
   const Extent extent{planes.front()->queries(), planes.front()->keys()};
   const auto band_at = [](const Chain& chain) {

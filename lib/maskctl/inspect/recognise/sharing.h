@@ -9,10 +9,10 @@
 
 namespace maskctl::recognition {
 
-constexpr Index kSearchedCells = Index{1} << 24;  // few enough to read every run
-constexpr std::size_t kMostRegions = 4;           // more are a pattern of their own
+constexpr Index kSearchedCells = Index{1} << 24;  // larger planes are not read run by run
+constexpr std::size_t kMostRegions = 4;           // more regions are a pattern, not exceptions
 
-/// Planes that were made separately may be equal; each distinct one is examined once.
+/// The distinct planes of a mask, compared by their cells: each is examined only once.
 struct Planes {
   std::vector<PlanePtr> distinct;
   std::vector<std::uint32_t> of;  // [batch * heads + head]
@@ -24,9 +24,9 @@ struct PlaneChain {
   bool irregular = false;
 };
 
-/// Replaces chains that were found for each distinct plane by itself where the mask as a whole gets
-/// shorter: by the chain of another plane and the regions in which they differ, and by the band of
-/// another plane that makes the same cells.
+/// Changes chains that were found for each distinct plane on its own, if that shortens the
+/// description of the whole mask: to the chain of another plane followed by regions that differ, or
+/// with a band of another plane that changes nothing in theirs.
 void share(const Planes& planes, Index batch, Index heads, std::vector<PlaneChain>& found);
 
 }  // namespace maskctl::recognition

@@ -27,7 +27,7 @@ NamedArray array_of(Index value) {
   return {std::move(tensor), ""};
 }
 
-/// The alignment from which `diagonal` has the smaller offset.
+/// The alignment for which `diagonal` (key - query) has the smaller offset; sets `offset`.
 Align align_for(const Extent& extent, Index diagonal, Index& offset) {
   const Index shift = extent.keys - extent.queries;
   const bool bottom = std::abs(diagonal - shift) < std::abs(diagonal);

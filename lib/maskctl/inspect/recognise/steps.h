@@ -15,16 +15,16 @@ struct Extent {
 
 /// Keeps key - query <= high.
 Step causal(const Extent& extent, Index high);
-/// Keeps low <= key - query <= high; a side may be unbounded. Chooses an alignment with offset 0 if
-/// there is one.
+/// Keeps low <= key - query <= high; a side may be unbounded. Chooses an alignment for which the
+/// offset is 0 if there is one.
 Step window(const Extent& extent, std::optional<Index> low, std::optional<Index> high);
 Step pad(Index length, bool left, bool both);
-/// Ids from 0; tokens with -1 see nothing. The arrays have no text.
+/// A document step with ids from 0; tokens with id -1 see nothing. Its arrays have no name.
 Step document(const Classes& classes, const Extent& extent);
-/// Each move as it is, without looking for a simpler form.
+/// The move as a step, without looking for a simpler form.
 Step literal(const Move& move, const Extent& extent);
 
-/// True when a step has an array of ids, types or blocks.
+/// True if a step has an array of ids, types or blocks.
 bool has_arrays(const Chain& chain);
 
 }  // namespace maskctl::recognition

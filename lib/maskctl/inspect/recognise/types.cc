@@ -14,11 +14,12 @@
 namespace maskctl::recognition {
 namespace {
 
-constexpr std::size_t kBlockSizes = 8;  // block sizes that are tried for the mask without its types
+constexpr std::size_t kBlockSizes = 8;  // block sizes tried for the steps below the types
 constexpr std::size_t kMostDocuments = std::size_t{1} << 16;
 
-/// Diagonals (key - query) at which a band below the types may end on its upper (or lower) side,
-/// ascending. For a large mask of bands these are its slanted lines: the band must show somewhere.
+/// Diagonals (key - query), ascending, at which the band before the types may end on its upper (or
+/// lower) side. Of a large mask of bands only its slanted lines, one of which must be the end of
+/// the band.
 std::vector<Index> diagonal_ends(const Plane& open, bool upper) {
   constexpr Index kFewCells = Index{1} << 24;
   std::vector<Index> ends;
@@ -36,14 +37,15 @@ std::vector<Index> diagonal_ends(const Plane& open, bool upper) {
   return ends;
 }
 
-/// All guesses have the same form: some set of cells cannot come from the steps below, so types
-/// must open it, and the finest types that contain it must not contain a closed cell.
+/// All guesses are made in the same way: assume that some open cells cannot come from the steps
+/// before the types. Then the types must open these cells, and the finest types that contain them
+/// must not contain a closed cell.
 class Guesses {
  public:
   Guesses(const PlanePtr& open, const PlanePtr& closed)
       : open_(open), closed_(closed), square_(open->queries() == open->keys()) {}
 
-  /// The types that `cells` require; nothing when they contradict the mask.
+  /// The finest types that contain `cells`; nothing if they contain a closed cell.
   std::optional<Classes> types(const PlanePtr& cells) const {
     for (const bool shared : {true, false}) {
       if (shared && !square_) continue;
@@ -59,14 +61,15 @@ class Guesses {
       found_.push_back(std::move(*classes));
     }
   }
-  /// Assumes that cells above `high` and below `low` come from types; the band is made as narrow as
-  /// the mask allows, one side first.
+  /// Assumes that all open cells outside a band come from types. The band is as narrow as the mask
+  /// allows, first on one side, then on the other.
   void add_outside_band(bool high_first) {
     Diagonals band{-open_->queries(), open_->keys()};
     for (const bool upper : {high_first, !high_first}) narrow(band, upper);
     add(outside(band));
   }
-  /// `under` is the plane below the types; may be null.
+  /// Assumes that all open cells outside `under`, the plane before the types, come from types. Does
+  /// nothing if `under` is null.
   void add_outside(const PlanePtr& under) {
     if (under) add(combine(Op::kSub, open_, under));
   }
@@ -81,7 +84,8 @@ class Guesses {
     return combine(Op::kSub, open_,
                    diagonal_band(open_->queries(), open_->keys(), band.low, band.high));
   }
-  /// Narrower bands leave more to the types; types that contradict the mask keep doing so.
+  /// Finds the narrowest band by bisection: a narrower band leaves more cells to the types, and
+  /// types that contradict the mask with some cells do so with more.
   void narrow(Diagonals& band, bool upper) const {
     std::vector<Index> ends = diagonal_ends(*open_, upper);
     if (!upper) std::ranges::reverse(ends);
@@ -99,8 +103,8 @@ class Guesses {
   std::vector<Classes> found_;
 };
 
-/// For each token, the last one at or before it that must be in another document; -1 if there is
-/// none.
+/// For each row, its last closed key at or before the token of the row: a token of another
+/// document. -1 if there is none.
 std::vector<Index> last_apart(const Plane& closed) {
   std::vector<Index> last(static_cast<std::size_t>(closed.queries()), -1);
   each_band(closed, [&](Range rows, const Band& band) {
@@ -112,7 +116,7 @@ std::vector<Index> last_apart(const Plane& closed) {
   return last;
 }
 
-/// The longest documents, from the first token on, that contain no closed cell; null when there are
+/// The longest documents without a closed cell, placed from the first token on. Null if there are
 /// so many that they are hardly more than single tokens.
 PlanePtr free_documents(const PlanePtr& closed) {
   const Index n = closed->queries();
@@ -134,22 +138,21 @@ PlanePtr free_documents(const PlanePtr& closed) {
   return bands(n, n, slabs);
 }
 
-/// The keys without a closed cell, open for all queries.
+/// The keys without a closed cell, as a plane in which all queries see them.
 PlanePtr free_keys(const Plane& closed) {
   std::vector<std::uint8_t> flags = touched(closed).k;
   for (std::uint8_t& flag : flags) flag = flag == 0;
   return key_flags(closed.queries(), flags);
 }
 
-/// `open` without the rows and columns that have no closed cell.
+/// `open` without rows that have no closed cell and columns that have none.
 PlanePtr without_free_lines(const PlanePtr& open, const Plane& closed) {
   const Touched marked = touched(closed);
   const PlanePtr rows = query_flags(marked.q, closed.keys());
   return combine(Op::kAnd, open, combine(Op::kAnd, rows, key_flags(closed.queries(), marked.k)));
 }
 
-/// The dilation with the smallest stride whose diagonals have no closed cell; null if there is
-/// none.
+/// The dilation with the smallest stride that contains no closed cell; null if there is none.
 PlanePtr free_stride(const Plane& closed) {
   const Index queries = closed.queries(), keys = closed.keys();
   std::vector<Index> steps(static_cast<std::size_t>(queries + keys + 1));
@@ -172,7 +175,8 @@ PlanePtr free_stride(const Plane& closed) {
   return nullptr;
 }
 
-/// Guesses from grids whose open blocks have no closed cell, coarse grids first.
+/// Adds guesses for block grids before the types: blocks without closed cells are open. Starts with
+/// the largest blocks.
 void add_outside_blocks(const PlanePtr& open, const PlanePtr& closed, Guesses& guesses) {
   const AreaSums sums(*closed);
   const Index queries = open->queries(), keys = open->keys();

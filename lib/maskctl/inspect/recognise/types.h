@@ -7,8 +7,9 @@
 
 namespace maskctl::recognition {
 
-/// Classes whose squares avoid `closed` and contain cells of `open` that no band, documents,
-/// stride, padding or block grid below them is likely to contain. Guesses, the best first.
+/// Guesses, the best first, which classes were opened on top of other steps. No class contains a
+/// cell of `closed`, and each guess contains cells of `open` that a band, documents, a stride,
+/// padding or a block grid are not likely to give.
 std::vector<Classes> likely_types(const PlanePtr& open, const PlanePtr& closed);
 
 }  // namespace maskctl::recognition

@@ -8,8 +8,7 @@
 namespace maskctl {
 namespace {
 
-/// A step with the same checks and shapes as the given one, but one that reads no mask and draws
-/// nothing.
+/// A copy of a step with the same checks and shapes that reads no mask and draws no random numbers.
 Step hollow(const Step& step) {
   const RuleInfo& rule = step.row();
   Step out = rule.hollow ? rule.hollow(step) : step;
@@ -19,8 +18,8 @@ Step hollow(const Step& step) {
   return out;
 }
 
-/// The shapes before each step, and after the last: masks without open cells carry them through
-/// apply() at no cost.
+/// The shapes before each step, and after the last one. They are found by applying the steps to
+/// masks without open cells, which costs nothing.
 std::vector<MaskShape> shapes_along(const MaskShape& source, const Chain& chain) {
   std::vector<MaskShape> out = {source};
   for (const Step& step : chain) {
@@ -44,7 +43,8 @@ void require_inside(const MaskShape& mask, const Cell& cell) {
   require(cell.key, mask.keys, "key", mask);
 }
 
-/// ", now query 5, key 3", after a step that re-bases indices.
+/// The new position after a step that re-bases indices, as in ", now query 5, key 3"; empty if it
+/// is the same.
 std::string moved_text(const Cell& from, const Cell& to) {
   if (from.query == to.query && from.key == to.key) return "";
   return fmt::format(", now query {}, key {}", to.query, to.key);
@@ -54,7 +54,7 @@ class Walk {
  public:
   explicit Walk(const StepName& name) : name_(name) {}
 
-  /// Follows the pair through the chain; returns whether it ends open.
+  /// Follows the pair through the chain. Returns whether it is open at the end.
   bool follow(const MaskShape& source, const Chain& chain, const Cell& end, int depth,
               const std::function<bool(const Cell&)>& open_at);
 
@@ -112,7 +112,8 @@ std::optional<std::size_t> deciding_step(const std::vector<WhyStep>& steps) {
   std::optional<std::size_t> out;
   for (std::size_t i = 0; i < steps.size(); ++i) {
     if (steps[i].before != steps[i].after)
-      out = i;  // for a scope, the step inside it, which comes later
+      // Steps inside heads: or batch: are listed after it, so that the inner step is found.
+      out = i;
   }
   return out;
 }

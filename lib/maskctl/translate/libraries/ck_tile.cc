@@ -1,4 +1,4 @@
-// The FMHA runner of ROCm's ck_tile, whose masks are one word: t:127,0.
+// ROCm's ck_tile: the FMHA runner, whose option for masks is one word, such as t:127,0.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -42,7 +42,8 @@ void write_ck_tile(const Chain&, const MaskForm& mask, const StepName&, Translat
   }
 }
 
-/// What the runner's options say: the text of -mask, and in group mode the lengths of -s.
+/// The options of the runner that concern the mask: the text of -mask and, in group mode, the
+/// lengths of -s.
 struct CkTileOptions {
   std::string_view mask;
   std::vector<Index> lengths = {};
@@ -62,7 +63,7 @@ CkTileOptions ck_tile_options(std::string_view given) {
   return out;
 }
 
-/// Reads what follows t, b or g: L,R with sink tokens, or Y,X.
+/// Reads the numbers after t, b or g: L,R and perhaps a number of sink tokens, or Y,X.
 void read_ck_tile_sides(LibraryText& text, bool keys, Index first, MaskForm& mask) {
   const auto side = [](Index n) { return n < 0 ? std::nullopt : std::optional(n); };
   text.need(',');
@@ -75,7 +76,7 @@ void read_ck_tile_sides(LibraryText& text, bool keys, Index first, MaskForm& mas
   if (mask.sinks > 0 && !mask.causal()) text.fail_at(2, "sink tokens need a right side of 0");
 }
 
-/// Reads the numbers after the ':' that follows the kind.
+/// Reads the numbers after the kind and ':'.
 void read_ck_tile_numbers(LibraryText& text, std::string_view kind, MaskForm& mask) {
   text.need(':');
   const Index first = text.required_number();
@@ -93,9 +94,13 @@ void read_ck_tile_numbers(LibraryText& text, std::string_view kind, MaskForm& ma
   if (!text.at_end()) text.fail("expected the end");
 }
 
-/// 0 or empty, 1 or t (causal, top-left), 2 or b (bottom-right), t:L,R and b:L,R (a third number:
-/// sink tokens), xt:W and xb:W (xformers: W keys around the query), g:Y,X (keys q - Y + 1 to q + X
-/// - 1); or the runner's command line.
+/// Reads the mask of the option, or of a whole command line of the runner:
+///   0 or empty     full
+///   1 or t         causal, aligned top-left
+///   2 or b         causal, aligned bottom-right
+///   t:L,R b:L,R    window; a third number is a count of sink tokens
+///   xt:W xb:W      xformers' window: W keys around the query
+///   g:Y,X          keys q - Y + 1 to q + X - 1
 Chain read_ck_tile(const Library&, std::string_view given) {
   const CkTileOptions options = ck_tile_options(given);
   LibraryText text(options.mask, "ck_tile");

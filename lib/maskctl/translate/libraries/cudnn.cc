@@ -1,4 +1,4 @@
-// The frontend of cuDNN.
+// cuDNN: the calls of its frontend.
 #include "maskctl/translate/libraries.h"
 #include "maskctl/translate/read/call.h"
 #include "maskctl/translate/write/code.h"
@@ -27,7 +27,7 @@ constexpr Argument kCudnnPadded[] = {
     kCudnnLeft,
     kCudnnRight};
 
-/// The call, with or without documents.
+/// The convention of graph.sdpa, with or without documents.
 constexpr Convention cudnn_call(bool documents, std::span<const Argument> arguments) {
   return {.call = "graph.sdpa",
           .documents = documents,

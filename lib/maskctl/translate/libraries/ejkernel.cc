@@ -1,4 +1,4 @@
-// MaskInfo of ejkernel: transforms that are applied one after another.
+// ejkernel's MaskInfo, whose methods change a mask one after another.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -34,7 +34,7 @@ constexpr Convention mask_info_call(std::string_view call, bool causal,
           .source = "ejkernel types/mask.py",
           .written = written};
 }
-/// Keywords of all transforms, and the transforms, which the writer joins to one expression.
+/// The call with all keywords, and the methods, which the writer chains to one expression.
 constexpr Convention kMaskInfoCalls[] = {
     mask_info_call("MaskInfo", false, kMaskInfoKeywords, true),
     mask_info_call("apply_causal", true, kMaskInfoCausal),
@@ -45,7 +45,7 @@ constexpr WindowConvention kMaskInfoWindows[] = {{"ejkernel MaskInfo, not causal
                                                   "apply_sliding_window(W)", WindowRule::kBoth,
                                                   "types/mask.py"}};
 
-/// Reads the transforms from left to right.
+/// Reads a chain of methods from left to right.
 Chain chain_of_transforms(const LibrarySource& source, const Python& call) {
   MaskForm out;
   if (call.methods.empty()) source.fail(call.position, "expected MaskInfo.from_...(...)");
@@ -69,7 +69,7 @@ Chain chain_of_transforms(const LibrarySource& source, const Python& call) {
   return chain_of(out);
 }
 
-/// Reads the transforms of MaskInfo, or its keywords.
+/// Reads a chain of methods of MaskInfo, or its keywords.
 Chain read_mask_info(const Library& library, std::string_view text) {
   const LibrarySource source = read_library_source(library, text);
   const auto made = source.text.names.find("mask_info");

@@ -1,4 +1,4 @@
-// flash_attention, attention and ring_attention of ejkernel.
+// ejkernel's flash_attention, attention and ring_attention.
 #include "maskctl/translate/libraries.h"
 #include "maskctl/translate/read/call.h"
 #include "maskctl/translate/write/code.h"

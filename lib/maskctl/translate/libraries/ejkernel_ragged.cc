@@ -1,4 +1,4 @@
-// ragged_page_attention of ejkernel, both versions.
+// ejkernel's ragged_page_attention, both versions.
 #include "maskctl/translate/libraries.h"
 #include "maskctl/translate/read/call.h"
 #include "maskctl/translate/write/code.h"

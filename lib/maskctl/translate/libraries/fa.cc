@@ -1,4 +1,4 @@
-// flash-attn 2, 3 and 4.
+// The calls of flash-attn 2, 3 and 4.
 #include "maskctl/translate/libraries.h"
 #include "maskctl/translate/read/call.h"
 #include "maskctl/translate/write/code.h"

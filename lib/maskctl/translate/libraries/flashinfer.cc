@@ -1,4 +1,4 @@
-// FlashInfer.
+// The calls of FlashInfer.
 #include "maskctl/translate/libraries.h"
 #include "maskctl/translate/read/call.h"
 #include "maskctl/translate/write/code.h"

@@ -1,4 +1,4 @@
-// FlexAttention of PyTorch: a function of q_idx and kv_idx.
+// PyTorch's FlexAttention: a function of q_idx and kv_idx.
 #include <fmt/format.h>
 
 #include "maskctl/translate/libraries.h"

@@ -37,15 +37,15 @@ constexpr WindowConvention kHfWindows[] = {
     {"hf, bidirectional", "sliding_window=W", WindowRule::kBoth,
      "masking_utils.py: abs(q - kv) <= W"}};
 
-/// Arrays of code that transformers runs, where q may be absent.
+/// How arrays are made in code that transformers calls, in which there may be no q.
 constexpr ArrayModule kHfTorch = {.name = "torch",
                                   .device = ", device=device",
                                   .repeated =
                                       "torch.repeat_interleave(torch.arange({}), "
                                       "torch.tensor([{}])).to(device)"};
 
-/// Adds lines for the device and the lengths, as transformers' arguments have them; without a cache
-/// the keys are the queries.
+/// Adds lines that define device, Q_LEN and KV_LEN from transformers' arguments. Without a cache
+/// there are as many keys as queries.
 void add_hf_lengths(bool device, bool lengths, Translation& out) {
   if (device) out.code.emplace_back("device = mask_kwargs[\"inputs_embeds\"].device");
   if (!lengths) return;
@@ -54,10 +54,10 @@ void add_hf_lengths(bool device, bool lengths, Translation& out) {
       "KV_LEN = Q_LEN + getattr(mask_kwargs.get(\"past_key_values\"), \"get_seq_length\", int)()");
 }
 
-/// The document lengths in positions that restart at 0.
+/// The lengths of documents, from position ids that start again at 0 in each document.
 std::optional<std::vector<Index>> packed_lengths(const LibrarySource& source, const Python& ids) {
   Python value = resolved(source.text, ids);
-  // The only row of a batch.
+  // unwrap the only row of a batch
   if (value.kind == Python::Kind::kCall && !value.items.empty())
     value = resolved(source.text, value.items[0]);
   if (value.kind == Python::Kind::kList && value.items.size() == 1) value = value.items[0];
@@ -65,15 +65,16 @@ std::optional<std::vector<Index>> packed_lengths(const LibrarySource& source, co
   if (!numbers) return std::nullopt;
   std::vector<Index> out;
   for (std::size_t i = 0; i < numbers->size(); ++i) {
-    // As in find_packed_sequence_indices, a new document starts unless the position grows by one.
+    // Like find_packed_sequence_indices: a new document starts where the position does not grow by
+    // one.
     if (i == 0 || (*numbers)[i] != (*numbers)[i - 1] + 1) out.push_back(0);
     ++out.back();
   }
   return out;
 }
 
-/// Reads an attention_mask with two axes: arange(KV_LEN) < lengths[:, None], or >= KV_LEN -
-/// lengths[:, None].
+/// Reads an attention_mask with two axes, in one of two forms: arange(KV_LEN) < lengths[:, None]
+/// (padding on the right) or >= KV_LEN - lengths[:, None] (on the left).
 Step padding_step(const LibrarySource& source, const Python& given) {
   const Python mask = resolved(source.text, given);
   const bool compares = (mask.is_binary("<") || mask.is_binary(">=")) &&
@@ -98,7 +99,8 @@ Step padding_step(const LibrarySource& source, const Python& given) {
   return {std::move(rule)};
 }
 
-/// The keys of a config that a function of masking_utils reads, as a call of them.
+/// The keys of the config that a function of masking_utils uses, as if they were arguments of a
+/// call.
 Python hf_keys(const LibrarySource& source, std::string_view function) {
   const Python& last = source.text.last;
   Python keys;
@@ -121,7 +123,7 @@ Python hf_keys(const LibrarySource& source, std::string_view function) {
   return keys;
 }
 
-/// The chain inside each document of packed position_ids.
+/// The chain applied inside each document, where packed position_ids give the documents.
 Chain hf_packed(const LibrarySource& source, const Python& ids, const Chain& chain) {
   const auto lengths = packed_lengths(source, ids);
   if (!lengths) source.fail(ids.position, "position_ids: expected a list of numbers");
@@ -133,7 +135,7 @@ Chain hf_packed(const LibrarySource& source, const Python& ids, const Chain& cha
   return chain_of(form);
 }
 
-/// Reads a mask function of masking_utils with its patterns, or keys of a config.
+/// Reads a call of a mask function of masking_utils with its patterns, or keys of a config.
 Chain read_hf(const Library& library, std::string_view text) {
   const LibrarySource source = read_library_source(library, text);
   const std::string_view name = last_name(source.text.last.text);
@@ -147,7 +149,8 @@ Chain read_hf(const Library& library, std::string_view text) {
   if (const Python* pattern = given_argument(source, "and_mask_function")) {
     append(out, chain_of_expression(source, resolved(source.text, *pattern), Align::kBottomRight));
   }
-  // Any attention_mask, even one of all ones, turns off the packing by position_ids.
+  // transformers detects documents in position_ids only if there is no attention_mask, not even one
+  // of all ones.
   const Python* padding = given_argument(source, "attention_mask");
   if (padding) out.push_back(padding_step(source, *padding));
   const Python* ids = given_argument(source, "position_ids");
@@ -155,7 +158,8 @@ Chain read_hf(const Library& library, std::string_view text) {
   return packs ? hf_packed(source, *ids, out) : out;
 }
 
-/// The function for a causal mask, and the keys of the config that it reads.
+/// The name of the function for a causal mask. Adds lines that set the keys of the config that it
+/// uses.
 std::string hf_causal_function(const MaskForm& mask, Translation& out) {
   if (mask.chunk) {
     out.code.push_back(fmt::format("config.attention_chunk_size = {}", *mask.chunk));
@@ -171,7 +175,7 @@ std::string hf_causal_function(const MaskForm& mask, Translation& out) {
   return "create_sliding_window_causal_mask";
 }
 
-/// The entry of mask_kwargs that closes padding: a row for each batch entry.
+/// The argument for mask_kwargs that closes padding; its array has a row for each batch entry.
 std::string hf_padding(const MaskForm& mask, Translation& out) {
   add_hf_lengths(true, true, out);
   std::string lengths = array_code(out, "length", mask.padding);
@@ -183,7 +187,7 @@ std::string hf_padding(const MaskForm& mask, Translation& out) {
   return "attention_mask=attention_mask";
 }
 
-/// The entries of mask_kwargs that keep documents apart: positions that restart in each.
+/// The arguments for mask_kwargs that separate documents: position ids that start again in each.
 std::string hf_positions(const MaskForm& mask, Translation& out) {
   std::vector<Index> positions;
   for (const Index length : mask.lengths) {
@@ -218,7 +222,8 @@ bool write_hf_causal(const MaskForm& mask, Translation& out) {
   return true;
 }
 
-/// Writes the config's keys, or one of the mask functions; false when neither can express the mask.
+/// Writes keys of the config, or a call of a mask function. Returns false if neither can express
+/// the mask.
 bool write_hf_keys(const MaskForm& mask, Translation& out) {
   const bool usual = mask.rest.empty() && !mask.opens_first_keys() && mask.chunk_offset == 0 &&
                      mask.chunk_origins.empty() && mask.align != Align::kTopLeft &&

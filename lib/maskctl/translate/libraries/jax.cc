@@ -1,4 +1,5 @@
-// jax.nn.dot_product_attention: arguments and a dense mask, joined by and.
+// jax.nn.dot_product_attention: its arguments and a dense mask; a cell is open if all of them open
+// it.
 #include "maskctl/mask/steps/field.h"
 #include "maskctl/mask/steps/query_lengths.h"
 #include "maskctl/translate/libraries.h"
@@ -28,8 +29,8 @@ constexpr Convention kJaxCalls[] = {{.call = "dot_product_attention",
                                      .overrides = "all conditions are joined by and",
                                      .source = "jax/_src/nn/functions.py _apply_masks"}};
 
-/// The step for query_seq_lengths, if they are not those of the keys too, which make one padding;
-/// takes them out of the call.
+/// The step for query_seq_lengths, which is removed from the call. Nothing if the keys have the
+/// same lengths, because both then are one padding rule.
 std::optional<Step> query_step(const LibrarySource& source, Python& call) {
   const Python* queries = given_argument(source, "query_seq_lengths");
   const Python* keys = given_argument(source, "key_value_seq_lengths");
@@ -48,7 +49,7 @@ Chain read_jax(const Library& library, std::string_view text) {
   if (const Python* dense = given_argument(source, "mask")) {
     out = chain_of_expression(source, *dense, Align::kTopLeft);
   }
-  // The call's arguments only close cells, so they follow the dense mask.
+  // The arguments of the call only close cells, so their steps can follow the dense mask.
   append(out, chain_of_call(source, call));
   if (queries) out.push_back(*queries);
   return out;

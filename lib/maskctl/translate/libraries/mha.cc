@@ -1,4 +1,4 @@
-// torch.nn.MultiheadAttention: a dense mask, in which True is closed.
+// torch.nn.MultiheadAttention: a dense mask in which True means closed.
 #include "maskctl/mask/steps/not.h"
 #include "maskctl/translate/libraries.h"
 #include "maskctl/translate/read/call.h"

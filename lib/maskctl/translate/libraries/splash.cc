@@ -1,4 +1,4 @@
-// Splash attention of JAX: mask classes joined by signs, and segment ids of the kernel.
+// JAX's splash attention: mask classes combined with & and |, and segment ids given to the kernel.
 #include <fmt/format.h>
 
 #include <optional>
@@ -33,7 +33,7 @@ constexpr Convention splash_class(std::string_view call, Align align, bool causa
           .arguments = arguments,
           .source = "jax splash_attention_mask.py"};
 }
-/// A function that makes the array of a class, which is read only.
+/// A function that makes the dense array of a mask class. It is read but never written.
 constexpr Convention splash_maker(std::string_view call, Align align, bool causal,
                                   std::span<const Argument> arguments) {
   Convention out = splash_class(call, align, causal, arguments);
@@ -52,7 +52,7 @@ constexpr Convention kSplashCalls[] = {
 constexpr WindowConvention kSplashWindows[] = {
     {"splash", "LocalMask((W, 0))", WindowRule::kInclusive, "splash_attention_mask.py"}};
 
-/// What the band and chunks of one class keep, and what lies outside of them.
+/// The condition of one mask class: what its band and chunk keep, and what the negation keeps.
 Condition condition_of(const MaskForm& form) {
   const auto band = [&](std::optional<Index> left, std::optional<Index> right) {
     MaskForm out;
@@ -72,7 +72,7 @@ Condition condition_of(const MaskForm& form) {
   return {MaskPart{chain_of(form)}, all_of(parts).no};
 }
 
-/// Classes joined by & as one form; nothing if | joins some of them.
+/// The form of classes combined with &; nothing if | occurs.
 std::optional<MaskForm> splash_form(const LibrarySource& source, const Python& given) {
   source.count(given.position);
   const Python& mask = named_value(source.text, given);
@@ -104,7 +104,8 @@ Condition splash_condition(const LibrarySource& source, const Python& given) {
   return out;
 }
 
-/// The masks of heads: MultiHeadMask([a, b]), or [mask] * heads and one mask for all.
+/// The masks of the heads: of MultiHeadMask([a, b]), or of [mask] * heads, which means one mask for
+/// all heads.
 Chain splash_heads(const LibrarySource& source, const Python& given) {
   const auto chain = [&](const Python& mask) {
     return standing(*splash_condition(source, mask).yes);
@@ -127,7 +128,7 @@ Chain splash_heads(const LibrarySource& source, const Python& given) {
   return chain_of_members(chains, step::Scoped::Axis::kHeads);
 }
 
-/// The mask of the kernel that is called, or else the one that is named mask, or the last.
+/// The mask that the kernel call gets; else the variable called mask; else the last expression.
 const Python& splash_mask(const LibrarySource& source) {
   const Python* call = &source.text.last;
   const auto kernel = source.text.names.find(call->text);
@@ -142,7 +143,7 @@ const Python& splash_mask(const LibrarySource& source) {
   return mask != source.text.names.end() ? mask->second : *call;
 }
 
-/// The SegmentIds that the kernel is given, by name or by position.
+/// The SegmentIds that the kernel call gets, by name or by position.
 std::optional<Python> given_segment_ids(const LibrarySource& source) {
   if (const Python* ids = given_argument(source, "segment_ids")) return resolved(source.text, *ids);
   for (const Python& item : source.text.last.items) {
@@ -152,7 +153,7 @@ std::optional<Python> given_segment_ids(const LibrarySource& source) {
   return std::nullopt;
 }
 
-/// The document lengths in the segment ids that the kernel is given.
+/// The lengths of documents, from the segment ids that the kernel call gets.
 std::optional<std::vector<Index>> segments_of(const LibrarySource& source) {
   const auto ids = given_segment_ids(source);
   if (!ids) return std::nullopt;
@@ -201,7 +202,7 @@ void write_splash(const Chain&, const MaskForm& mask, const StepName&, Translati
   } else if (mask.padded()) {
     add_padding_ids(mask, "KV_LEN", 1, out);
     const bool one = mask.padding.size() == 1;
-    out.code.push_back(mask.pad_queries ? "q_ids = np.where(valid, 0, 2)"  // 2: the id of no key
+    out.code.push_back(mask.pad_queries ? "q_ids = np.where(valid, 0, 2)"  // no key has the id 2
                        : one            ? "q_ids = np.zeros(Q_LEN, int)"
                                         : "q_ids = np.zeros((len(valid), Q_LEN), int)");
     out.code.push_back(one ? "kernel(q, k, v, segment_ids=SegmentIds(q=q_ids, kv=kv_ids))"

@@ -1,4 +1,4 @@
-// Transformer Engine: the mask type decides first.
+// Transformer Engine, where the mask type takes precedence over other arguments.
 #include "maskctl/translate/libraries.h"
 #include "maskctl/translate/read/call.h"
 #include "maskctl/translate/write/code.h"
@@ -20,7 +20,7 @@ constexpr Argument kTePacked[] = {{.name = "qkv_format", .fallback = "\"sbhd\"",
                                   kTeWindow,
                                   kTeDiagonal};
 
-/// The call, with or without documents.
+/// The convention of DotProductAttention, with or without documents.
 constexpr Convention te_call(bool documents, std::span<const Argument> arguments) {
   return {.call = "DotProductAttention",
           .documents = documents,
@@ -37,7 +37,7 @@ constexpr Convention te_call(bool documents, std::span<const Argument> arguments
 }
 constexpr Convention kTeCalls[] = {te_call(false, kTeDense), te_call(true, kTePacked)};
 
-/// Applies check_set_window_size of Transformer Engine.
+/// Changes the window as Transformer Engine's check_set_window_size does.
 void settle_te(const LibrarySource& source, Index position, ParsedCall& call) {
   if (call.align == Align::kUnset) call.align = Align::kBottomRight;
   if (call.causal) {

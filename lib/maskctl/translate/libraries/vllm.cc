@@ -1,4 +1,4 @@
-// vLLM: causal attention per request, with images that see each other.
+// vLLM: causal attention for each request, in which the tokens of an image may all see each other.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -33,7 +33,7 @@ constexpr Convention vllm_call(std::string_view call, bool causal,
           .overrides = "a document is a request of its own",
           .source = source};
 }
-/// The keys of a model's config, which are read only.
+/// The keys of a model's config. They are read but never written.
 constexpr Convention vllm_config() {
   Convention out = vllm_call("config", true, kVllmConfig, "vllm#9679: flash-attn gets (W - 1, 0)");
   out.leading = "";
@@ -53,8 +53,8 @@ constexpr WindowConvention kVllmWindows[] = {
     {"vllm, EncoderOnlyAttention", "per_layer_sliding_window=W", WindowRule::kKeysBoth,
      "flash_attn.py: (W - 1, W - 1)"}};
 
-/// The spans of equal types other than 0, both ends included; nothing if a type recurs later or the
-/// batch entries differ.
+/// The first and last token of each run of equal types other than 0. Nothing if a type occurs in
+/// two runs or if there are several batch entries.
 std::optional<std::vector<std::pair<Index, Index>>> spans_of(const Tensor& types) {
   if (types.rank() > 1 && types.extent(0) != 1) return std::nullopt;
   const auto values = as_int32(types, "types");
@@ -74,7 +74,7 @@ std::optional<std::vector<std::pair<Index, Index>>> spans_of(const Tensor& types
   return out;
 }
 
-/// The token types that open images after the steps of a chain, or null.
+/// The last step of the chain if it opens the tokens of images to each other; else null.
 const step::Tokens* images_of(const Chain& chain) {
   const auto* tokens = chain.empty() ? nullptr : chain.back().get_if<step::Tokens>();
   const bool opens = tokens && tokens->shared && tokens->join == step::Tokens::Join::kUnion &&

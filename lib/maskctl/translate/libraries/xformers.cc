@@ -1,4 +1,4 @@
-// xformers: classes of attn_bias, with methods that make one of another.
+// xformers: the classes of attn_bias, and methods that turn one class into another.
 #include "maskctl/translate/libraries.h"
 #include "maskctl/translate/read/call.h"
 #include "maskctl/translate/write/code.h"
@@ -29,7 +29,8 @@ constexpr Argument kXfSides[] = {kXfLeft, kXfRight};
 
 using Arguments = std::span<const Argument>;
 
-/// A class for one document; of a class of documents, the rule inside one.
+/// The convention of a class for a single document, or of a class for documents whose rule is used
+/// without their lengths.
 constexpr Convention xf_rule(std::string_view call, Align align, bool causal,
                              Arguments arguments = {}, bool written = false) {
   return {.call = call,
@@ -40,7 +41,8 @@ constexpr Convention xf_rule(std::string_view call, Align align, bool causal,
           .source = "xformers attn_bias.py",
           .written = written};
 }
-/// A class whose documents are written. It refuses queries without keys, but for top-left causal.
+/// The convention of a class for documents that can be written. `no_empty_rows`: the class refuses
+/// queries without keys.
 constexpr Convention xf_documents(std::string_view call, Align align, bool causal,
                                   Arguments arguments, bool no_empty_rows) {
   return {.call = call,
@@ -51,7 +53,7 @@ constexpr Convention xf_documents(std::string_view call, Align align, bool causa
           .source = "xformers attn_bias.py",
           .no_empty_rows = no_empty_rows};
 }
-/// A class whose documents are only read.
+/// The convention of a class for documents that is read but never written.
 constexpr Convention xf_read(std::string_view call, Align align, bool causal, Arguments arguments) {
   Convention out = xf_documents(call, align, causal, arguments, false);
   out.written = false;
@@ -81,7 +83,7 @@ constexpr Convention kXformersCalls[] = {
     xf_read("BlockDiagonalPaddedKeysMask.from_seqlens.make_local_attention", kXfBottom, false,
             kXfPaddedSides),
     xf_read("BlockDiagonalCausalWithOffsetPaddedKeysMask.from_seqlens", kXfBottom, true, kXfPadded),
-    // This method is inherited from the class that is not causal.
+    // The method is inherited from a class that is not causal, so its result is not causal.
     xf_read("BlockDiagonalCausalWithOffsetPaddedKeysMask.from_seqlens.make_local_attention",
             kXfBottom, false, kXfPaddedSides),
     xf_read("BlockDiagonalLocalAttentionPaddedKeysMask.from_seqlens_local", kXfBottom, false,
@@ -90,7 +92,7 @@ constexpr Convention kXformersCalls[] = {
             kXfPaddedWindow),
     xf_read("BlockDiagonalGappyKeysMask.from_seqlens", kXfBottom, false, kXfGappy),
     xf_read("BlockDiagonalCausalWithOffsetGappyKeysMask.from_seqlens", kXfBottom, true, kXfGappy),
-    // The rule inside one document; the lengths of documents are left out.
+    // The same classes written without lengths: only the rule that applies inside a document.
     xf_rule("BlockDiagonalMask", kXfTop, false), xf_rule("BlockDiagonalCausalMask", kXfTop, true),
     xf_rule("BlockDiagonalCausalFromBottomRightMask", kXfBottom, true),
     xf_rule("BlockDiagonalCausalLocalAttentionMask", kXfTop, true, kXfOwnWindows),
@@ -106,7 +108,8 @@ constexpr Convention kXformersCalls[] = {
     xf_rule("PagedBlockDiagonalGappyKeysMask", kXfBottom, false),
     xf_rule("PagedBlockDiagonalCausalWithOffsetGappyKeysMask", kXfBottom, true)};
 
-/// bias.make_causal() with the call that made bias in place of its name.
+/// Replaces the variable in bias.make_causal() by the call that made it, so that the methods form a
+/// chain.
 Python with_maker(const LibrarySource& source, Python call) {
   constexpr int kMostMakers = 16;
   for (int steps = 0; steps < kMostMakers && call.kind == Python::Kind::kCall; ++steps) {
@@ -124,13 +127,14 @@ Python with_maker(const LibrarySource& source, Python call) {
   return call;
 }
 
-/// Reads an attention bias object, or nothing.
+/// Reads an object of attn_bias, or None, which means no mask.
 Chain read_xformers(const Library& library, std::string_view text) {
   const LibrarySource source = read_library_source(library, text);
   const Python* given = named(source.text.last, "attn_bias");
   Python bias = given ? resolved(source.text, *given) : source.text.last;
   if (bias.is_word("None")) return {};
-  if (bias.kind == Python::Kind::kWord) bias.kind = Python::Kind::kCall;  // without parentheses
+  // The name of a class without (...) is read as a call without arguments.
+  if (bias.kind == Python::Kind::kWord) bias.kind = Python::Kind::kCall;
   if (bias.kind != Python::Kind::kCall) {
     source.fail(bias.position, "expected a class of attn_bias");
   }

@@ -32,7 +32,7 @@ Json parsed(std::string_view text) {
   return json;
 }
 
-/// A whole number of at least `low`; nothing when absent or null.
+/// A whole number of at least `low`; nothing if the key is absent or null. Refuses other values.
 std::optional<Index> number(const Json& config, const char* key, Index low) {
   const auto found = config.find(key);
   if (found == config.end() || found->is_null()) return std::nullopt;
@@ -49,7 +49,7 @@ bool flag(const Json& config, const char* key, bool fallback) {
   return found->get<bool>();
 }
 
-/// The part of the config that describes the layers.
+/// The part of the config that describes the text layers: text_config, or else all of it.
 const Json& text_part(const Json& config) {
   const auto nested = config.find("text_config");
   return nested != config.end() && nested->is_object() ? *nested : config;
@@ -60,7 +60,7 @@ std::string text_of(const Json& config, const char* key) {
   return found != config.end() && found->is_string() ? printable(found->get<std::string>()) : "";
 }
 
-/// The first of the keys that has a whole number.
+/// The value of the first of these keys that is present.
 std::optional<Index> first_number(const Json& config, std::initializer_list<const char*> keys) {
   for (const char* key : keys) {
     if (const auto value = number(config, key, 1)) return value;
@@ -78,7 +78,7 @@ Index checked_layers(std::optional<Index> layers) {
   return *layers;
 }
 
-/// A list of strings; nothing when absent or null.
+/// A list of strings; nothing if the key is absent or null.
 std::optional<std::vector<std::string>> words(const Json& config, const char* key) {
   const auto found = config.find(key);
   if (found == config.end() || found->is_null()) return std::nullopt;
@@ -93,7 +93,7 @@ std::optional<std::vector<std::string>> words(const Json& config, const char* ke
   return out;
 }
 
-/// Reads one config of a known model type.
+/// Reads the layers from a config of a known model type.
 class ConfigReader {
  public:
   ConfigReader(const Json& config, const HfModel& model, HfConfig& out)
@@ -108,7 +108,7 @@ class ConfigReader {
   HfLayer sliding() const;
   HfLayer chunked() const;
   HfLayer without(const std::string& type) const { return {type, "", {}, {}, {}, false}; }
-  /// The right side of a layer's window: 0 if the model is causal.
+  /// The right side of every window: 0 if the model is causal, else unbounded.
   std::optional<Index> causal() const { return causal_ ? std::optional<Index>(0) : std::nullopt; }
   Index layer_count() const {
     return checked_layers(first_number(
@@ -117,7 +117,7 @@ class ConfigReader {
   std::optional<Index> window_or_default(const char* key) const {
     const bool off = !flag(config_, "use_sliding_window", true);
     if (config_.contains(key)) {
-      const auto window = number(config_, key, off ? 0 : 1);  // 0 is stored when it is off
+      const auto window = number(config_, key, off ? 0 : 1);  // 0 is allowed when the window is off
       return window == Index{0} ? std::nullopt : window;
     }
     return model_.window > 0 ? std::optional(model_.window) : std::nullopt;
@@ -130,7 +130,7 @@ class ConfigReader {
 
   void read_direction();
   void note_unread();
-  /// Whether the class drops its window unless use_sliding_window is set.
+  /// True if the class ignores its window because use_sliding_window is not set.
   bool switched_off() const {
     const bool switched = model_.family == F::kEvenWindow || model_.type == "qwen3_moe" ||
                           (model_.family == F::kLateWindow && model_.type != "dots1");
@@ -153,7 +153,7 @@ class ConfigReader {
   const HfModel& model_;
   HfConfig& out_;
   bool causal_ = true;
-  bool half_window_ = false;  // sliding_window counts both sides
+  bool half_window_ = false;  // the window extends W / 2 to either side
   std::optional<Index> window_;
 };
 
@@ -173,7 +173,8 @@ HfLayer ConfigReader::chunked() const {
   return {"chunked_attention", "", {}, Index{0}, *size, true};
 }
 
-/// Which way the layers look: decided by the family, and by keys that change it.
+/// Finds out whether layers are causal or see both directions: the family of the model decides,
+/// unless a key changes it.
 void ConfigReader::read_direction() {
   const bool encoder = model_.family == F::kEncoder || model_.family == F::kEncoderWindow;
   if (encoder) {
@@ -203,7 +204,8 @@ void ConfigReader::read_direction() {
   }
 }
 
-/// Keys that look as if they decided the masks, but that the class does not read.
+/// Adds notes for keys that seem to decide the masks but that the class of this model does not
+/// read.
 void ConfigReader::note_unread() {
   const auto given = [&](const char* key) {
     return config_.contains(key) && !config_[key].is_null();
@@ -236,7 +238,8 @@ void ConfigReader::read_types(const std::vector<std::string>& types) {
   }
 }
 
-/// The pattern of the class, or an older key for its period.
+/// Uses the pattern of the class, which says which layers are full; an older key may change its
+/// period.
 void ConfigReader::read_pattern() {
   HfPattern pattern = model_.pattern;
   for (const char* key :
@@ -260,7 +263,7 @@ void ConfigReader::read_pattern() {
 
 void ConfigReader::read_late_window() {
   const Index layers = layer_count();
-  // dots1 has no use_sliding_window.
+  // The class of dots1 has no use_sliding_window, so its window is on.
   const bool used = flag(config_, "use_sliding_window", model_.type == "dots1") && window_;
   const Index from =
       number(config_, "max_window_layers", 0).value_or(model_.type == "dots1" ? 62 : 28);
@@ -275,7 +278,7 @@ void ConfigReader::read_even_window() {
   slide(layer_count(), [&](Index i) { return used && i % 2 == 0 && i < before; });
 }
 
-/// A 1 in no_rope_layers means a layer with rotary positions.
+/// True for each layer that has rotary positions: in no_rope_layers these are marked with 1.
 std::vector<bool> ConfigReader::with_rope(Index layers) {
   std::vector<bool> out;
   const auto listed = config_.find("no_rope_layers");
@@ -306,7 +309,8 @@ void ConfigReader::read_chunks() {
   }
 }
 
-/// Reads attention_layers, or attention_types: pairs of names and how often they repeat.
+/// Reads attention_layers, a name for each layer, or attention_types, pairs of a list of names and
+/// how often it repeats.
 void ConfigReader::read_local_layers() {
   window_ = window_or_default("window_size");
   std::vector<std::string> kinds;
@@ -366,7 +370,7 @@ void ConfigReader::read_hybrid() {
   }
 }
 
-/// attention_window: one number, or one per layer; half of it on either side.
+/// Reads attention_window: one number, or one per layer. Half of it is on either side of the query.
 void ConfigReader::read_longformer() {
   note("a global_attention_mask opens rows and columns besides: global:tokens=LIST");
   const auto found = config_.find("attention_window");
@@ -412,7 +416,7 @@ void ConfigReader::read() {
   if (model_.type == "modernbert-decoder" && !config_.contains("sliding_window")) {
     if (const auto both = number(config_, "local_attention", 2)) window_ = *both / 2;
   }
-  // local_attention counts both sides; a sliding_window that is given counts one.
+  // local_attention counts the keys of both sides together, sliding_window those of one side.
   if (model_.family == F::kEncoderWindow) half_window_ = local && model_.type == "modernbert";
   if (switched_off()) window_.reset();
   if (reads_layer_types(model_.family)) {
@@ -459,7 +463,7 @@ void ConfigReader::read() {
                      model_.type));
 }
 
-/// The keys that decide masks, as given: "sliding_window 4096, layer_types".
+/// The keys of the config that decide masks, for messages: "sliding_window 4096, layer_types".
 std::string keys_read(const Json& config) {
   std::string out;
   for (const char* key : {"num_hidden_layers", "sliding_window", "use_sliding_window",
@@ -474,7 +478,8 @@ std::string keys_read(const Json& config) {
   return out.empty() ? "none of the keys that decide masks" : out;
 }
 
-/// A model type from the table, or an unknown one that the caller wants to be treated as causal.
+/// Looks the model type up in the table. For an unknown type, if the caller has asked to assume
+/// causal, a causal model.
 HfModel model_of(const Json& all, const Json& config, const HfConfigOptions& options,
                  std::string& name) {
   const std::string outer = text_of(all, "model_type"), inner = text_of(config, "model_type");

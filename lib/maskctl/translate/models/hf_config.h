@@ -1,4 +1,4 @@
-// The attention layers that a Hugging Face config.json describes.
+// Reads which mask each layer of a model has from its Hugging Face config.json.
 #pragma once
 
 #include <optional>
@@ -11,35 +11,36 @@
 
 namespace maskctl {
 
-/// The mask of one layer: a band, or causal chunks.
+/// The mask of one layer: a band of keys around the query, or causal chunks.
 struct HfLayer {
   std::string type;  // "full_attention", "sliding_attention", "chunked_attention", ...
-  std::string part;  // "encoder", "decoder", "cross"; empty if the model has one stack
-  std::optional<Index> left, right;  // keys before and after the query's own; null: unbounded
+  std::string part;  // "encoder", "decoder" or "cross"; empty for decoder-only models
+  std::optional<Index> left, right;  // keys before and after the query's own; not set: unbounded
   std::optional<Index> chunk;
-  bool has_mask = true;  // false: not softmax attention over all tokens, or unknown
+  bool has_mask = true;  // false: no softmax attention over all tokens, or unknown
   friend bool operator==(const HfLayer&, const HfLayer&) = default;
 };
-/// The steps of a layer that has a mask. Causal ones are aligned bottom-right: queries are the last
-/// tokens of a cache.
+/// The steps of the mask of a layer. Causal ones are aligned bottom-right: with a cache, the
+/// queries are the last tokens.
 Chain chain_of(const HfLayer& layer);
 
 struct HfConfig {
   std::string model_type;
-  std::vector<HfLayer> layers;     // for an encoder-decoder: encoder, decoder and cross layers
-  std::vector<std::string> notes;  // which key decided what, and what the config leaves open
+  std::vector<HfLayer> layers;     // for encoder-decoders: first encoder, then decoder, then cross
+  std::vector<std::string> notes;  // which keys decided what, and what the config does not say
 };
 
 struct HfConfigOptions {
-  bool assume_causal = false;  // for unknown model types
+  bool assume_causal = false;  // treat unknown model types as causal
 };
 
-/// The layers that the class of the model type makes of the config, including its defaults
-/// (transformers 5.23). A nested text_config is read if it describes the layers. Throws
-/// Error(kFormat) for other content, an unknown model type, and one whose masks no keys describe;
-/// at most 16 MiB, 10000 layers.
+/// Reads the layers that transformers' class for this model type makes of a config, including its
+/// defaults (transformers 5.23). If the layers are described in a nested text_config, that is read.
+/// Throws Error(kFormat) for content that is no such config, for an unknown model type, for one
+/// whose masks do not follow from its config, and above 16 MiB or 10000 layers.
 HfConfig read_hf_config(std::string_view json, const HfConfigOptions& options = {});
-/// Reads a file, a folder that save_pretrained wrote, or "-". Throws Error(kIo) too.
+/// Reads the config from a file, from a folder that save_pretrained wrote, or from "-". Also throws
+/// Error(kIo).
 HfConfig load_hf_config(const std::string& path, const HfConfigOptions& options = {});
 
 }  // namespace maskctl

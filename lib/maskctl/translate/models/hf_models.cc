@@ -6,11 +6,11 @@ namespace maskctl {
 namespace {
 
 using k = HfFamily;
-// A layer number that does not occur.
+// The pattern of no layer: no layer has a number as high as `first`.
 constexpr HfPattern kNeverFull{Index{1} << 40, (Index{1} << 40) - 1};
 
-// By name. Numbers: the class's default window, and which layers see all keys: every n-th from one
-// on.
+// In alphabetical order. The numbers are the class's default window and the pattern of layers that
+// see all keys: {every, first} means layers first, first + every, ...
 constexpr HfModel kModels[] = {
     {"afmoe", k::kTypes, 1024, {4, 3}},
     {"albert", k::kEncoder},

@@ -1,5 +1,5 @@
-// The mask of each model type of transformers, and the defaults of its config class; private to the
-// layer.
+// For each model type of transformers, how its layers get their masks, and the defaults of its
+// config class; private to the layer.
 #pragma once
 
 #include <span>
@@ -9,28 +9,29 @@
 
 namespace maskctl {
 
-/// How a model type determines the masks of its layers.
+/// How the masks of the layers follow from the model type. "Slides" means that the layer has a
+/// sliding window.
 enum class HfFamily {
-  kCausal,          // every layer causal, whatever windows the config names
-  kWindow,          // every layer slides if sliding_window is set
-  kTypes,           // layer_types, or the pattern of the class
-  kLateWindow,      // slides from layer max_window_layers on, with use_sliding_window
-  kEvenWindow,      // qwen2_moe: even layers below max_window_layers slide, with use_sliding_window
-  kNoRopeWindow,    // layers without rotary positions slide, with use_sliding_window
-  kChunked,         // layers with rotary positions see their chunk, others all keys
-  kEncoder,         // every layer sees all keys; causal with is_decoder
-  kEncoderWindow,   // the pattern's sliding layers see a window on either side
-  kEncoderDecoder,  // encoder and cross attention see all keys, decoder causal
-  kLocalLayers,     // gpt_neo: attention_layers name "local" and "global"
+  kCausal,          // all layers causal, even if the config names windows
+  kWindow,          // all layers slide if sliding_window is set
+  kTypes,           // layer_types names the mask of each layer; else the pattern of the class
+  kLateWindow,      // with use_sliding_window, layers from max_window_layers on slide
+  kEvenWindow,      // qwen2_moe: with use_sliding_window, even layers below max_window_layers slide
+  kNoRopeWindow,    // with use_sliding_window, layers without rotary positions slide
+  kChunked,         // layers with rotary positions see only their chunk
+  kEncoder,         // all layers see all keys; causal if is_decoder
+  kEncoderWindow,   // layers that slide by the pattern have a window on either side
+  kEncoderDecoder,  // encoder and cross-attention see all keys; decoder is causal
+  kLocalLayers,     // gpt_neo: attention_layers has "global" or "local" for each layer
   kRecurrent,       // recurrent_gemma: every third layer slides, the others are recurrent
-  kHybrid,          // causal where layer_types says attention; the others have no mask
-  kLongformer,      // a window on either side, and global tokens given by an argument
-  kNoAttention,     // state-space and other models without a mask
-  kOwn,             // a mask of its own that no keys describe
+  kHybrid,          // causal where layer_types says attention; other layers have no mask
+  kLongformer,      // a window on either side; an argument gives global tokens
+  kNoAttention,     // no masks: state-space models and others
+  kOwn,             // a special mask that does not follow from the config
 };
 
-/// Whether the class chooses a layer's mask by its name in layer_types. The others keep the key, as
-/// any key they do not know, and never look at it.
+/// True if the class gets the mask of a layer from its name in layer_types. Other classes ignore
+/// that key.
 constexpr bool reads_layer_types(HfFamily family) {
   switch (family) {
     case HfFamily::kTypes:
@@ -55,9 +56,9 @@ constexpr bool reads_layer_types(HfFamily family) {
   return false;
 }
 
-/// Layer i is full when (i + 1) % every == 0 shifted by `first`: i % every == first.
+/// Which layers see all keys: those with i % every == first.
 struct HfPattern {
-  Index every = 0;  // 0: no pattern, every layer is full
+  Index every = 0;  // 0: no pattern, all layers are full
   Index first = 0;
   bool starts_full = false;  // the first layer is full too
   bool ends_full = false;    // the last layer is full too
@@ -71,11 +72,12 @@ struct HfPattern {
 struct HfModel {
   std::string_view type;
   HfFamily family = HfFamily::kCausal;
-  Index window = 0;  // default of the class; 0: none
+  Index window = 0;  // default of the class; 0: no window
   HfPattern pattern = {};
 };
 
-/// Null for an unknown type. Source: the configuration and modeling files of transformers 5.23.
+/// The entry of a model type; null if it is unknown. Source: the configuration and modeling files
+/// of transformers 5.23.
 const HfModel* find_hf_model(std::string_view type);
 std::span<const HfModel> hf_models();
 

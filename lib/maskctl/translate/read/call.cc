@@ -13,7 +13,7 @@ namespace {
 
 using Side = std::optional<Index>;
 
-// Arguments that do not affect which cells are open.
+// Arguments that have no effect on which cells are open.
 constexpr std::string_view kUnrelated[] = {"softmax_scale",
                                            "dropout_p",
                                            "scale",
@@ -78,7 +78,8 @@ class Call {
   const Python& call_;
 };
 
-/// The library's name for what is called, resolved through variables and constructors.
+/// The library's name of the function that is called. A variable is replaced by the name of the
+/// constructor that made it.
 std::string Call::callee() const {
   const auto made = source_.text.names.find(call_.text);
   if (made != source_.text.names.end() && made->second.kind == Python::Kind::kCall) {
@@ -89,7 +90,8 @@ std::string Call::callee() const {
 
 bool Call::knows(const Convention& row, std::string_view name) const {
   const auto unrelated = std::ranges::find(kUnrelated, name);
-  const std::string leading = fmt::format("{}={}", name, name);  // q=q
+  // Convention::leading may have arguments by name, such as "q=q".
+  const std::string leading = fmt::format("{}={}", name, name);
   const bool shape = source_.library.shaped && name == "shape";
   return shape || unrelated != std::end(kUnrelated) ||
          row.leading.find(leading) != row.leading.npos ||
@@ -103,8 +105,8 @@ const Convention& Call::row() {
   const Library& library = source_.library;
   for (const Convention& row : library.calls) {
     if (row.written) calls.push_back(row.call);
-    // Libraries whose classes have methods tell calls by the whole dotted name, others by its last
-    // part: the object before it may have any name.
+    // In libraries whose classes have methods, the whole dotted name identifies a call; in others
+    // its last part, because the object before it may have any name.
     const bool object = !library.methods && last_name(name) == last_name(row.call);
     if (!name.empty() && name != row.call && !object &&
         !name.ends_with("." + std::string(row.call))) {
@@ -144,8 +146,8 @@ Index Call::number(const Python& given, Index least) const {
   return *out;
 }
 
-/// Nothing for None, and for negative numbers, which flash-attn and others read as unbounded; those
-/// of masks with a shape lie on the other side of the diagonal.
+/// One side of a window. Nothing (unbounded) for None, and for negative numbers, as in flash-attn
+/// and others; in libraries whose masks have a shape, a negative side is beyond the diagonal.
 Side Call::side(const Python& given, Index least) const {
   if (is_none(given)) return std::nullopt;
   const Index out = number(given, std::numeric_limits<Index>::min());
@@ -186,7 +188,7 @@ std::vector<Index> Call::differences(const Python& given) const {
   return out;
 }
 
-/// Reads (L, R), or W for both sides.
+/// Reads (L, R) or, if `both`, a single W for both sides.
 void Call::take_pair(const Python& given, bool both, ParsedCall& parsed) {
   const Python pair = value(given);
   if (pair.is_word("None")) return;
@@ -222,7 +224,7 @@ void Call::take_mask_type(const Python& given, ParsedCall& parsed) {
                                                   : Align::kTopLeft;
 }
 
-/// Reads a number, or KV_LEN - Q_LEN with or without a number after it.
+/// Reads an offset: a number, KV_LEN - Q_LEN, or KV_LEN - Q_LEN plus or minus a number.
 void Call::take_offset(const Python& given, ParsedCall& parsed) {
   const Python out = value(given);
   const bool sum = (out.is_binary("+") || out.is_binary("-")) &&
@@ -264,7 +266,7 @@ void Call::take_alignment(const Python& given, ParsedCall& parsed) {
   parsed.align = top ? Align::kTopLeft : Align::kBottomRight;
 }
 
-/// A causal type decides first.
+/// Reads an alignment, which a causal mask type overrides.
 void Call::take_bottom_right(const Python& given, ParsedCall& parsed) {
   if (parsed.align != Align::kUnset || is_none(given)) return;
   parsed.align = boolean(given) ? Align::kBottomRight : Align::kTopLeft;
@@ -334,7 +336,7 @@ void Call::take(const Argument& argument, const Python& given, ParsedCall& parse
   }
 }
 
-/// Takes the mask's shape from the front of the values; with it the alignment is top-left.
+/// Removes the shape of the mask if it is the first value; then the alignment is top-left.
 void Call::drop_shape(const Convention& row, std::vector<const Python*>& values,
                       ParsedCall& parsed) {
   if (values.empty()) return;
@@ -350,7 +352,7 @@ void Call::drop_shape(const Convention& row, std::vector<const Python*>& values,
   parsed.align = Align::kTopLeft;
 }
 
-/// Reads positional values; those before the arguments of the table are tensors and shapes.
+/// Reads positional arguments. Those before the arguments of the table are tensors and shapes.
 void Call::take_positional(const Convention& row, ParsedCall& parsed) {
   std::vector<const Python*> values;
   for (const Python& item : call_.items) {
@@ -371,7 +373,8 @@ void Call::take_positional(const Convention& row, ParsedCall& parsed) {
   }
   std::size_t next = 0;
   for (const Python* item : values) {
-    // A number of a method comes after the lists of the preceding call.
+    // In A.from_seqlens([3, 5]).make_local_attention(4) the lists are arguments of from_seqlens,
+    // and the number of the method after it. So a number skips arguments that take lists.
     const bool is_number = number_in(source_.text, *item).has_value();
     while (is_number && next < row.arguments.size() && takes_list(row.arguments[next])) ++next;
     if (next == row.arguments.size()) {
@@ -383,8 +386,7 @@ void Call::take_positional(const Convention& row, ParsedCall& parsed) {
   check_required(row, next);
 }
 
-/// Fails for a required argument that is neither among the first, which were given by position, nor
-/// given by name.
+/// Fails if a required argument is missing. The first `given` arguments were given by position.
 void Call::check_required(const Convention& row, std::size_t given) const {
   if (call_.text.empty() || source_.library.shaped) return;
   for (const Argument& argument : row.arguments.subspan(given)) {
@@ -395,7 +397,7 @@ void Call::check_required(const Convention& row, std::size_t given) const {
   }
 }
 
-/// Where the keys of each document start, and the number of all keys; empty: one after another.
+/// The first key of each document, then the number of all keys; empty if documents are contiguous.
 std::vector<Index> Call::key_starts(const ParsedCall& parsed, std::size_t documents) const {
   if (!parsed.key_stride) return parsed.key_starts.value_or(std::vector<Index>{});
   std::vector<Index> out;
@@ -405,7 +407,7 @@ std::vector<Index> Call::key_starts(const ParsedCall& parsed, std::size_t docume
   return out;
 }
 
-/// Adds a document without queries for the keys that each gap between documents leaves out.
+/// Inserts documents without queries for the keys in the gaps between documents.
 void Call::place_keys(MaskForm& form, const std::vector<Index>& starts) const {
   const std::vector<Index> lengths = std::exchange(form.lengths, {});
   const std::vector<Index> keys =
@@ -471,7 +473,7 @@ MaskForm Call::form(ParsedCall& parsed) {
   return out;
 }
 
-/// A default can turn something on.
+/// Applies the defaults of arguments that turn something on when they are not given.
 void Call::take_defaults(const Convention& row, ParsedCall& parsed) {
   parsed.causal = row.causal;
   parsed.align = source_.library.shaped ? Align::kUnset : row.align;
@@ -494,7 +496,7 @@ MaskForm Call::read() {
   ParsedCall parsed;
   take_defaults(row, parsed);
   take_positional(row, parsed);
-  // In the order of the table, where an argument comes after those that override it.
+  // Reads keywords in the order of the table: an argument comes after those that override it.
   for (const Argument& argument : row.arguments) {
     if (const Python* given = named(call_, argument.name)) take(argument, *given, parsed);
   }
@@ -518,7 +520,7 @@ LibrarySource read_library_source(const Library& library, std::string_view given
 }
 
 const Python* named(const Python& call, std::string_view name) {
-  // Where two lines set the same argument, the last one holds.
+  // If an argument is set twice, the last value counts.
   const auto found =
       std::ranges::find(call.named.rbegin(), call.named.rend(), name, &NamedPython::first);
   return found == call.named.rend() ? nullptr : &found->second;

@@ -1,4 +1,4 @@
-// Reads calls of libraries by their conventions; private to the layer.
+// Reads calls of libraries as their conventions say; private to the layer.
 #pragma once
 
 #include <optional>
@@ -11,20 +11,21 @@
 
 namespace maskctl {
 
-/// A text for a library; failures have a caret in it.
+/// The text to read for a library. fail() throws with a caret in it.
 struct LibrarySource {
   const Library& library;
   std::string_view given;
   PythonText text;
 
   [[noreturn]] void fail(Index position, const std::string& why) const;
-  /// Counts a part that has been read: names may expand to each other many times over.
+  /// Counts parts that have been read and fails at too many: names can expand to each other
+  /// exponentially.
   void count(Index position) const;
   mutable int parts = 0;
 };
 LibrarySource read_library_source(const Library& library, std::string_view given);
 
-/// What the arguments of one call say.
+/// The values of the arguments of one call.
 struct ParsedCall {
   bool causal = false;
   std::optional<Index> left, right, keys, both, chunk;
@@ -35,23 +36,24 @@ struct ParsedCall {
   std::optional<Index> key_stride;
 };
 
-/// A keyword argument of the call; null where it is absent.
+/// The keyword argument `name` of the call; null if it is absent.
 const Python* named(const Python& call, std::string_view name);
-/// A keyword argument of the last call in the text; null where it is absent or None.
+/// The keyword argument `name` of the last call in the text; null if it is absent or None.
 const Python* given_argument(const LibrarySource& source, std::string_view name);
 
-/// What a function of b, h, q_idx and kv_idx returns that is called with them; null for the calls
-/// of others.
+/// For a call of a function of (b, h, q_idx, kv_idx) that the text defines, the expression it
+/// returns; null for other calls.
 const Python* called_mask(const LibrarySource& source, const Python& call);
 
-/// The mask that the call makes; keywords alone are read as a call without a name.
+/// The form of the mask that a call means. Keywords without a call are read as a call without a
+/// name.
 MaskForm form_of_call(const LibrarySource& source, const Python& call);
-/// Keeps what `by` keeps too. Both must count from one diagonal.
+/// Narrows `form` to cells that `by` keeps too. Both must use the same diagonal.
 void narrow(const LibrarySource& source, MaskForm& form, const MaskForm& by, Index position);
 Chain chain_of_call(const LibrarySource& source, const Python& call);
-/// The steps of the last call in the text.
+/// The chain of the last call in the text.
 Chain chain_of_call(const LibrarySource& source);
-/// For libraries whose texts are calls and nothing else.
+/// Reads the text for libraries whose texts are just calls.
 Chain read_call(const Library& library, std::string_view text);
 
 }  // namespace maskctl

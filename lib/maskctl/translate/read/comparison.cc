@@ -26,7 +26,7 @@ Linear minus(const Linear& a, const Linear& b) {
   return {a.q - b.q, a.k - b.k, a.queries - b.queries, a.keys - b.keys, a.number - b.number};
 }
 Linear opposite(const Linear& a) { return minus({}, a); }
-/// The form of the condition that holds where form <= 0 does not.
+/// The negation of form <= 0: the result is <= 0 where `form` is > 0.
 Linear above(const Linear& form) {
   Linear out = opposite(form);
   out.number += 1;
@@ -38,7 +38,7 @@ bool is_index(const Python& given, std::string_view axis) {
          (axis == "kv_idx" && (given.is_word("kv") || given.is_word("k")));
 }
 
-/// "<=" for ">=": the sign between exchanged sides.
+/// The comparison sign after exchanging its sides: "<=" for ">=".
 std::string_view exchanged(std::string_view sign) {
   if (sign == "<") return ">";
   if (sign == "<=") return ">=";
@@ -47,20 +47,20 @@ std::string_view exchanged(std::string_view sign) {
   return sign;
 }
 
-/// The n of KV_LEN - n; null for anything else.
+/// The n of KV_LEN - n; null for other expressions.
 const Python* before_end(const Python& given) {
   const bool is_difference = given.is_binary("-") && given.items[0].is_word("KV_LEN");
   return is_difference ? &given.items[1] : nullptr;
 }
 
-/// The numbers of length[b]; nothing for anything else.
+/// The numbers in `length` of the expression length[b]; nothing for other expressions.
 std::optional<std::vector<Index>> batch_numbers(const PythonText& text, const Python& given) {
   const bool by_batch = given.kind == Python::Kind::kSubscript && given.items.size() == 2 &&
                         given.items[1].is_word("b");
   return by_batch ? numbers_in(text, given.items[0]) : std::nullopt;
 }
 
-/// Closes the first n queries or keys.
+/// A rule that closes the first n queries (or keys).
 MaskPart closed_first(std::vector<Range> step::Region::*side, Index n) {
   step::Region rule;
   rule.open = false;
@@ -68,7 +68,7 @@ MaskPart closed_first(std::vector<Range> step::Region::*side, Index n) {
   return {{{std::move(rule)}}};
 }
 
-/// One query, or one key.
+/// The condition q == at (or k == at): keeps one row or one column.
 Condition single(std::vector<Range> step::Region::*side, Index at) {
   if (at < 0) return negated(condition(all_cells()));
   step::Region opened, closed;
@@ -92,7 +92,7 @@ const Python* Comparisons::indexed(const Python& value, std::string_view axis) c
   const Python& given = named_value(source_.text, value);
   if (given.kind != Python::Kind::kSubscript || given.items.size() < 2) return nullptr;
   const Python& index = given.items.back();
-  // doc_id[:, None] and doc_id[None], as in dense masks.
+  // Also accepts doc_id[:, None] for queries and doc_id[None] for keys, as in dense masks.
   if (given.items.size() == 3 && given.items[1].is_word(":") && index.is_word("None")) {
     return axis == "q_idx" ? &given.items.front() : nullptr;
   }
@@ -162,7 +162,7 @@ std::optional<Linear> Comparisons::scaled(const Python& given, std::string_view 
   return linear(value.items[0]);
 }
 
-/// The alignment when rows are shifted by `shift` times K - Q.
+/// The alignment of a diagonal that the expression moves by `shift` times (KV_LEN - Q_LEN).
 Align Comparisons::aligned(Index shift, Index position) const {
   if (shift == 0) return rows_;
   if (shift == 1 && rows_ != Align::kBottomRight) return Align::kBottomRight;
@@ -227,7 +227,7 @@ Condition Comparisons::equal_to_zero(const Linear& form, Index position) const {
   return all_of({below(form, position), below(opposite(form), position)});
 }
 
-/// abs(q_idx - kv_idx) against a number.
+/// Reads a comparison of abs(q_idx - kv_idx) with a number.
 std::optional<Condition> Comparisons::absolute(const Python& left, std::string_view sign,
                                                const Python& right, Index position) const {
   const Python& distance = named_value(source_.text, left);
@@ -251,7 +251,7 @@ std::optional<Condition> Comparisons::absolute(const Python& left, std::string_v
   return inside ? within : negated(within);
 }
 
-/// q_idx // N against kv_idx // N: the same chunk, or an earlier one.
+/// Reads a comparison of q_idx // N with kv_idx // N: the same chunk, or an earlier or later one.
 std::optional<Condition> Comparisons::chunks(const Python& left, std::string_view sign,
                                              const Python& right, Index position) const {
   Index size = 0, other = 0;
@@ -268,7 +268,7 @@ std::optional<Condition> Comparisons::chunks(const Python& left, std::string_vie
   const Condition same = condition({{{std::move(rule)}}});
   if (sign == "==") return same;
   if (sign == "!=") return negated(same);
-  // An earlier chunk, or the same: an earlier key, or one of the same chunk.
+  // k is in an earlier or the same chunk exactly if it is an earlier key or in the same chunk.
   if (sign == ">=") return any_of({same, below(minus(columns, rows), position)});
   if (sign == "<=") return any_of({same, below(minus(rows, columns), position)});
   const Linear sooner = sign == ">" ? minus(columns, rows) : minus(rows, columns);
@@ -284,7 +284,8 @@ std::optional<Condition> Comparisons::dilated(const Python& left, const Python& 
   return fits ? std::optional(condition({{{step::Dilated{size}}}})) : std::nullopt;
 }
 
-/// kv_idx < length[b], kv_idx >= KV_LEN - length[b], q_idx < length[b].
+/// Reads kv_idx < length[b], kv_idx >= KV_LEN - length[b] and q_idx < length[b], and their
+/// negations.
 std::optional<Condition> Comparisons::per_batch(const Python& given, std::string_view sign,
                                                 const Python& limit) const {
   const Python& right = named_value(source_.text, limit);

@@ -1,4 +1,4 @@
-// Reads one comparison in q_idx, kv_idx and numbers as a rule; private to the layer.
+// Reads one comparison between q_idx, kv_idx and numbers as a mask rule; private to the layer.
 #pragma once
 
 #include <optional>
@@ -12,45 +12,48 @@
 
 namespace maskctl {
 
-/// A sum of multiples of q, k, Q, K, and a number.
+/// The sum q * q_idx + k * kv_idx + queries * Q_LEN + keys * KV_LEN + number.
 struct Linear {
   Index q = 0, k = 0, queries = 0, keys = 0, number = 0;
 };
 
-/// Reads comparisons. `rows` says where q_idx counts from when Q != K: the first row (kTopLeft) or
+/// Reads comparisons. `rows` says what q_idx counts from when Q != K: the first row (kTopLeft) or
 /// the first cached token (kBottomRight).
 class Comparisons {
  public:
   Comparisons(const LibrarySource& source, Align rows) : source_(source), rows_(rows) {}
 
-  /// `left sign right`. Fails for what no rule says.
+  /// The condition `left sign right`. Fails if no mask rule expresses it.
   Condition read(const Python& left, std::string_view sign, const Python& right, Index position);
-  /// kv_idx < n and q_idx < n, or both from KV_LEN - n on: padding of keys and queries.
+  /// Reads padding of keys and queries together: kv_idx < n and q_idx < n, or both >= KV_LEN - n.
+  /// Nothing for other comparisons.
   std::optional<Condition> padding(const Python& keys, const Python& queries) const;
-  /// is_global[q_idx] | is_global[kv_idx].
+  /// Reads global tokens: is_global[q_idx] | is_global[kv_idx]. Nothing for other expressions.
   std::optional<Condition> global(const Python& left, const Python& right) const;
-  /// The name of ids that are compared with each other: doc_id[q_idx] == doc_id[kv_idx].
+  /// The name of the ids in a comparison such as doc_id[q_idx] == doc_id[kv_idx]; null for others.
   const std::string* compared_ids(const Python& given) const;
-  /// The name of ids whose padding is left out: doc_id[q_idx] != -1, or of kv_idx.
+  /// The name of the ids in a comparison that excludes padding, doc_id[q_idx] != -1 (or with
+  /// kv_idx); null for others.
   const std::string* unpadded_ids(const Python& given) const;
-  /// Documents of ids, of which -1 is padding.
+  /// The rule of documents for compared ids. `padded`: the id -1 is padding.
   Condition documents(const Python& given, bool padded) const;
 
  private:
-  /// The name that is indexed by `axis`: doc_id[q_idx], doc_id[b, q_idx].
+  /// The array that `axis` indexes, as in doc_id[q_idx] or doc_id[b, q_idx]; null for others.
   const Python* indexed(const Python& value, std::string_view axis) const;
-  /// The ids that two sides read, one with q_idx and the other with kv_idx; null if they do not.
+  /// The ids that two operands read, one with q_idx and the other with kv_idx; null for others.
   const Python* ids_of(const Python& left, const Python& right) const;
   std::optional<Linear> linear(const Python& given) const;
   std::optional<Linear> linear_word(const Python& given) const;
-  /// value // by, or value % by.
+  /// The operand of `value // by` or `value % by`; sets `by`. Nothing for other expressions.
   std::optional<Linear> scaled(const Python& given, std::string_view sign, Index& by) const;
   Align aligned(Index shift, Index position) const;
-  /// q is a row as dilation counts it: q_idx, or q_idx + Q_LEN - KV_LEN of transformers.
+  /// True if the q of the form is a row as dilation counts it: q_idx, or q_idx + Q_LEN - KV_LEN as
+  /// in transformers.
   bool counts_rows(const Linear& form) const;
 
-  std::optional<MaskPart> at_most(const Linear& form, Index position) const;  // form <= 0
-  Condition below(const Linear& form, Index position) const;                  // form <= 0
+  std::optional<MaskPart> at_most(const Linear& form, Index position) const;  // form <= 0, as steps
+  Condition below(const Linear& form, Index position) const;  // form <= 0 and its negation
   Condition equal_to_zero(const Linear& form, Index position) const;
   std::optional<Condition> absolute(const Python& left, std::string_view sign, const Python& right,
                                     Index position) const;

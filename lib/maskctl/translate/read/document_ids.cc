@@ -1,4 +1,4 @@
-// Reads the lengths of documents in an array of ids.
+// Reads the lengths of documents from an array of ids.
 #include <algorithm>
 
 #include "maskctl/translate/read/expression.h"
@@ -8,7 +8,7 @@ namespace {
 
 bool has_name(const Python& call, std::string_view name) { return last_name(call.text) == name; }
 
-/// The array without what only copies it: ids[None] of a single batch, ids.to(device).
+/// Removes what only copies an array: ids[None] (a batch of one), ids.to(device).
 Python without_copies(const LibrarySource& source, const Python& ids) {
   Python value = resolved(source.text, ids);
   for (int steps = 0; steps < 8; ++steps) {
@@ -25,7 +25,7 @@ Python without_copies(const LibrarySource& source, const Python& ids) {
   return value;
 }
 
-/// True for the calls that give 0, 1, 2, ..., so that each is another document.
+/// True if the ids that are repeated are 0, 1, 2, ..., so that each is a document of its own.
 bool counts_up(const LibrarySource& source, const Python& repeat) {
   if (repeat.text.find("arange") != repeat.text.npos) return true;
   const Python what = resolved(source.text, repeat.items[0]);

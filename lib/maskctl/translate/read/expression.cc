@@ -16,13 +16,13 @@ namespace {
 
 constexpr int kMostLevels = 64;
 
-/// A node of the expression, or its negation.
+/// A node of the expression; `negated` means that its negation is meant.
 struct Term {
   const Python* node;
   bool negated = false;
 };
 
-/// "and", "or" or "not" for an operator or function of logic; empty for anything else.
+/// Which logical operation an operator or function is: "and", "or" or "not"; empty for others.
 std::string_view connective(const Python& given) {
   const bool sign = given.kind == Python::Kind::kOperator;
   if (sign && given.items.size() == 1) return given.text == "~" ? "not" : "";
@@ -53,7 +53,7 @@ class Expression {
   bool take_pair(const Term& a, const Term& b, bool all, std::vector<Condition>& out) const;
   std::vector<const Python*> operands(const Python& given) const;
   Term plain(Term term) const;
-  /// What the condition keeps; fails where no chain can express it.
+  /// The steps that keep what the condition keeps; fails if no chain can express it.
   MaskPart kept(const Condition& one, const Python& given) const;
 
   const LibrarySource& source_;
@@ -70,7 +70,8 @@ MaskPart Expression::kept(const Condition& one, const Python& given) const {
                                      "a file and use or:FILE");
 }
 
-/// The operands of a connective. Those of a method, a.logical_and(b), begin with the object: a, b.
+/// The operands of a logical operation. For a method, a.logical_and(b), the object is the first: a,
+/// b.
 std::vector<const Python*> Expression::operands(const Python& given) const {
   std::vector<const Python*> out;
   const bool call = given.kind == Python::Kind::kCall;
@@ -82,7 +83,7 @@ std::vector<const Python*> Expression::operands(const Python& given) const {
   return out;
 }
 
-/// The term without negations and names around it.
+/// Resolves names and removes negations around a term, keeping count of them in `negated`.
 Term Expression::plain(Term term) const {
   for (int steps = 0; steps < kMostLevels; ++steps) {
     term.node = &named_value(source_.text, *term.node);
@@ -96,7 +97,8 @@ Term Expression::plain(Term term) const {
   source_.fail(term.node->position, fmt::format("more than {} levels", kMostLevels));
 }
 
-/// A tree of one connective, flattened into its parts. Under a negation `and` joins as `or`.
+/// Flattens nested operations of the same kind: a & (b & c) gives a, b, c. Inside a negation, `or`
+/// counts as `and` and vice versa.
 std::vector<Term> Expression::parts_of(const Term& term, std::string_view sign) {
   std::vector<Term> parts = {term};
   for (std::size_t i = 0; i < parts.size();) {
@@ -116,7 +118,8 @@ std::vector<Term> Expression::parts_of(const Term& term, std::string_view sign) 
   return parts;
 }
 
-/// Reads ids that are compared with each other and are not -1: the documents without padding.
+/// Finds pairs of terms doc_id[q_idx] == doc_id[kv_idx] and doc_id[...] != -1 with the same ids.
+/// Reads them together as documents whose padding is closed, and removes them from `parts`.
 void Expression::take_padded(std::vector<Term>& parts, std::vector<Condition>& out) {
   const auto compared = [&](const Term& term) {
     return term.negated ? nullptr : comparisons_.compared_ids(*term.node);
@@ -140,7 +143,8 @@ void Expression::take_padded(std::vector<Term>& parts, std::vector<Condition>& o
   }
 }
 
-/// Reads two terms that make one rule: padding of keys and queries, or global tokens.
+/// Reads two terms that together are one rule: padding of keys and queries, or global tokens.
+/// Returns false for other terms.
 bool Expression::take_pair(const Term& a, const Term& b, bool all,
                            std::vector<Condition>& out) const {
   if (a.negated || b.negated) return false;
@@ -150,7 +154,7 @@ bool Expression::take_pair(const Term& a, const Term& b, bool all,
   return pair.has_value();
 }
 
-/// What all parts keep, or any of them.
+/// The condition that all parts hold ("and"), or that any does ("or").
 Condition Expression::joined(const Term& term, std::string_view sign, int depth) {
   const bool all = sign == "and";
   std::vector<Term> parts = parts_of(term, sign);
@@ -207,7 +211,7 @@ Condition Expression::call(const Python& given, int depth) {
   return condition(named_mask(source_, given, rows_));
 }
 
-/// where(C, A, B) is (C and A) or (not C and B).
+/// Reads where(C, A, B), which is (C and A) or (not C and B).
 Condition Expression::chosen(const Python& given, int depth) {
   const Condition which = condition_of({&given.items[0]}, depth + 1);
   const Condition yes = condition_of({&given.items[1]}, depth + 1);
@@ -217,7 +221,7 @@ Condition Expression::chosen(const Python& given, int depth) {
   return out;
 }
 
-/// A mask inside each document, which start at the offsets.
+/// Reads a mask that applies inside each document; the offsets are where documents start.
 Condition Expression::inside_documents(const Python& given, int depth) {
   step::Within rule;
   const auto offsets = numbers_in(source_.text, given.items[1]);
@@ -231,7 +235,8 @@ Condition Expression::inside_documents(const Python& given, int depth) {
   return condition(MaskPart{{{std::move(rule)}}, false, true});
 }
 
-/// The chain for each class of batches, or heads, that the expression tells apart.
+/// The chain of an expression that compares b (or h) with numbers: it is read once for each class
+/// of batches (or heads) that these comparisons distinguish.
 Chain chain_of_classes(const LibrarySource& source, const Python& given, Align rows,
                        step::Scoped::Axis axis) {
   const bool heads = axis == step::Scoped::Axis::kHeads;

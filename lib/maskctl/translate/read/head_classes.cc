@@ -25,13 +25,14 @@ class Classes {
 
   const LibrarySource& source_;
   std::string_view axis_;
-  std::vector<const Python*> rest_;  // what is still to be visited
-  std::set<std::string> names_;      // whose values have been visited
+  std::vector<const Python*> rest_;  // nodes still to visit
+  std::set<std::string> names_;      // names whose values have been visited
   std::set<Index> starts_;
-  std::optional<Index> indexes_;  // where in the text the axis indexes an array
+  std::optional<Index> indexes_;  // text position where the axis indexes an array
 };
 
-/// Notes where the comparison of the axis with a number changes.
+/// Reads a comparison of the axis with a number, and records at which members its result changes.
+/// Returns false for any other expression.
 bool Classes::compares(const Python& given) {
   if (!is_comparison(given) || is_axis(given.items[0]) == is_axis(given.items[1])) return false;
   const bool first = is_axis(given.items[0]);
@@ -44,7 +45,8 @@ bool Classes::compares(const Python& given) {
   return true;
 }
 
-/// length[b] and doc_id[b, q_idx] read the array of each batch.
+/// Visits length[b] and doc_id[b, q_idx]. Here b selects an array entry and is not compared with a
+/// number.
 void Classes::visit_subscript(const Python& given) {
   for (std::size_t i = 1; i < given.items.size(); ++i) {
     if (is_axis(given.items[i]) && axis_ == "b") {
@@ -63,7 +65,7 @@ void Classes::visit(const Python& given) {
   if (given.kind == Python::Kind::kSubscript) return visit_subscript(given);
   if (given.kind == Python::Kind::kWord) visit_name(given.text);
   if (called_mask(source_, given)) return visit_name(given.text);
-  // What a method is called on.
+  // Also visits the object on which a method is called.
   if (given.kind == Python::Kind::kCall) visit_name(given.text.substr(0, given.text.rfind('.')));
   for (const Python& item : given.items) rest_.push_back(&item);
   for (const auto& [key, item] : given.named) rest_.push_back(&item);

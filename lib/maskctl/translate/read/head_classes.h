@@ -1,5 +1,5 @@
-// The heads, or batches, that an expression tells apart by comparing them with numbers; private to
-// the layer.
+// Finds the classes of heads (or batches) that an expression distinguishes by comparing h (or b)
+// with numbers; private to the layer.
 #pragma once
 
 #include <optional>
@@ -10,14 +10,14 @@
 
 namespace maskctl {
 
-/// The first members, ascending, of all classes of `axis` ("h" or "b") but that of 0; members of
-/// one class make all comparisons alike. Fails where `axis` is used in another way, and where
-/// batches that are compared index arrays too.
+/// The first member of each class of `axis` ("h" or "b"), ascending, without the class of member 0.
+/// All comparisons have the same result for the members of a class. Fails if `axis` is used in
+/// another way, or if b is compared and also indexes arrays.
 std::vector<Index> class_starts(const LibrarySource& source, const Python& expression,
                                 std::string_view axis);
-/// An operator such as == or < between two operands.
+/// True for an operator such as == or < with two operands.
 bool is_comparison(const Python& given);
-/// The truth of a comparison of two numbers; nothing for others.
+/// The result of comparing two constant numbers; nothing for other expressions.
 std::optional<bool> comparison_of_numbers(const PythonText& text, const Python& given);
 
 }  // namespace maskctl

@@ -13,7 +13,8 @@ namespace {
 
 bool is_not(const Step& step) { return step.is<step::Not>(); }
 
-/// What all parts keep: at most one does not only close, and comes first.
+/// The part that keeps what all parts keep. Nothing if two or more do not just close cells: only
+/// the first steps of a chain can do more.
 std::optional<MaskPart> kept_by_all(std::vector<MaskPart> parts) {
   if (std::ranges::any_of(parts, &MaskPart::is_none)) return no_cells();
   std::erase_if(parts, [](const MaskPart& part) { return part.is_all(); });
@@ -28,7 +29,8 @@ std::optional<MaskPart> kept_by_all(std::vector<MaskPart> parts) {
   return out;
 }
 
-/// What any part keeps: at most one does not only open, and comes first.
+/// The part that keeps what any part keeps. Nothing if two or more do not just open cells: only the
+/// first steps of a chain can do more.
 std::optional<MaskPart> kept_by_any(std::vector<MaskPart> parts) {
   if (std::ranges::any_of(parts, &MaskPart::is_all)) return all_cells();
   std::erase_if(parts, [](const MaskPart& part) { return part.is_none(); });
@@ -43,7 +45,8 @@ std::optional<MaskPart> kept_by_any(std::vector<MaskPart> parts) {
   return out;
 }
 
-/// The member `side` of all conditions; nothing if a condition has none.
+/// One member of every condition, named by `side`: `yes`, the part of the mask that the condition
+/// keeps, or `no`, the part that its negation keeps. Absent if any condition lacks that member.
 std::optional<std::vector<MaskPart>> side_of(const std::vector<Condition>& conditions,
                                              std::optional<MaskPart> Condition::*side) {
   std::vector<MaskPart> out;
@@ -132,7 +135,7 @@ Chain chain_of_ranges(const std::vector<Chain>& chains, const std::vector<Index>
     step::Scoped rule{axis, {{begin, ends[i]}}, chains[i]};
     begin = ends[i];
     if (rule.chain == others) continue;
-    // Everything is opened before the steps of these members close cells again.
+    // First open all cells, since the steps for the other members have closed some.
     if (!others.empty()) rule.chain.insert(rule.chain.begin(), {step::Prefix{Index{1} << 30}});
     out.push_back({std::move(rule)});
   }

@@ -1,5 +1,5 @@
-// Parts of an expression as steps on an all-open mask, and how they are joined; private to the
-// layer.
+// Parts of a mask expression as steps, and how they are combined with and, or and not; private to
+// the layer.
 #pragma once
 
 #include <optional>
@@ -10,14 +10,14 @@
 
 namespace maskctl {
 
-/// A part of an expression, as steps on an all-open mask.
+/// A part of an expression, as steps that are applied to a full mask.
 struct MaskPart {
   Chain chain;
-  bool adds = false;   // its steps only open, and mean a mask of their own
-  bool whole = false;  // its steps cannot follow others
-  /// True when the steps only close, so that they can follow any others.
+  bool adds = false;   // the steps only open cells: apply them to an empty mask
+  bool whole = false;  // the steps must come first in a chain
+  /// True if the steps only close cells, so that they can follow any others.
   bool plain() const;
-  /// All cells, or none.
+  /// True if the part keeps all cells; if it keeps none.
   bool is_all() const { return chain.empty() && !adds; }
   bool is_none() const;
 };
@@ -25,27 +25,27 @@ MaskPart all_cells();
 MaskPart no_cells();
 
 void append(Chain& to, const Chain& from);
-/// The part as a chain on an all-open mask.
+/// The part as a chain that can be applied to a full mask.
 Chain standing(MaskPart part);
 MaskPart inverted(MaskPart part);
 
-/// What a condition keeps, and what its negation keeps; nothing where no chain can express it.
+/// The steps for a condition and for its negation; not set if no chain can express it.
 struct Condition {
   std::optional<MaskPart> yes, no;
 };
-/// The condition that keeps `yes`, with the negation that follows from it, if a chain can express
-/// that.
+/// The condition that keeps `yes`. Its negation is `no`, or the inverse of `yes`.
 Condition condition(MaskPart yes);
 Condition condition(MaskPart yes, MaskPart no);
 Condition negated(Condition one);
-/// One chain for all of the conditions, or for any of them.
+/// The condition that all (or any) of the conditions hold.
 Condition all_of(const std::vector<Condition>& parts);
 Condition any_of(const std::vector<Condition>& parts);
 
-/// One chain for heads, or batches, of which each has its own; the last is that of all others too.
+/// One chain for a mask whose head (or batch) i has the chain members[i]. Further heads (or
+/// batches) have the last chain of the list.
 Chain chain_of_members(const std::vector<Chain>& members, step::Scoped::Axis axis);
-/// chain_of_members() for ranges of members: chain i is for those from `ends[i - 1]` (0 for the
-/// first) to before `ends[i]`, the last chain for all from the last end on.
+/// chain_of_members() for ranges of heads (or batches): chains[i] is for those from ends[i - 1]
+/// (from 0 if i is 0) to before ends[i]. The last chain is for all from the last end on.
 Chain chain_of_ranges(const std::vector<Chain>& chains, const std::vector<Index>& ends,
                       step::Scoped::Axis axis);
 

@@ -1,4 +1,4 @@
-// Masks that attention-gym and others have names for.
+// Masks that have a name, in attention-gym and elsewhere.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -15,7 +15,7 @@
 namespace maskctl {
 namespace {
 
-/// A mask with the numbers in its parentheses.
+/// The call of a named mask, with numbers as arguments.
 struct NamedMask {
   const LibrarySource& source;
   const Python& given;
@@ -25,7 +25,7 @@ struct NamedMask {
   Index one(Index least) const;
 };
 
-/// Here 3+5 is a list, as in pipelines.
+/// The numbers of all arguments. 3+5 is a list of two numbers here, as in pipelines.
 std::vector<Index> NamedMask::numbers() const {
   std::vector<Index> out;
   std::vector<const Python*> rest;
@@ -65,7 +65,7 @@ MaskPart dilated_window(const NamedMask& mask) {
   return {{{window_of(WindowRule::kBoth, all[0])}, {step::Dilated{all[1]}}}};
 }
 
-/// A window, and tokens that see all and are seen by all.
+/// A window, and global tokens, which see and are seen by all tokens.
 MaskPart global_window(const NamedMask& mask) {
   const auto at = [&](const char* index) {
     Python out, word;
@@ -129,7 +129,7 @@ constexpr Name kNames[] = {
     {"dilated_sliding_window", dilated_window},
     {"global_sliding_window", global_window}};
 
-/// "sliding_window" of "generate_sliding_window_mask_mod".
+/// The name without prefix and suffix: "sliding_window" for "generate_sliding_window_mask_mod".
 std::string_view stripped(std::string_view name) {
   if (name.starts_with("generate_")) name.remove_prefix(9);
   for (const std::string_view tail : {"_mod", "_mask"}) {

@@ -72,7 +72,7 @@ class PythonParser {
   }
   bool ends() { return peek() == '\0' || peek() == '\n' || peek() == ';'; }
 
-  /// Reads "name = value", "a=1, b=2", an expression, or a function.
+  /// Reads one statement: "name = value", "a=1, b=2", an expression, or a function.
   void statement(PythonText& out) {
     if (word_ahead() == "def") return function(out);
     if (word_ahead() == "return") at_ += 6;
@@ -85,7 +85,7 @@ class PythonParser {
       if (!take(",")) break;
     }
     if (!ends()) fail(at_, "expected ',' or the end");
-    // Q_LEN, KV_LEN = a, b assigns sizes, which stay names.
+    // Ignores "Q_LEN, KV_LEN = a, b": these sizes are used by name.
     if (!call.named.empty() && !call.items.empty() &&
         call.items.back().position > call.named.front().second.position) {
       return;
@@ -93,22 +93,23 @@ class PythonParser {
     const bool read = out.last.kind != Python::Kind::kCall || !out.last.text.empty();
     if (call.named.size() == 1 && call.items.empty()) {
       assign(out, call.named.front().first, call.named.front().second);
-      if (read) return;  // the sizes that a call uses may be assigned after it
+      // After a call, `name = value` is only an assignment, not an argument.
+      if (read) return;
     }
     const bool alone = call.items.size() == 1 && call.named.empty();
     if (alone) {
       out.last = call.items.front();
     } else if (out.last.kind == Python::Kind::kCall && out.last.text.empty() &&
                call.items.empty()) {
-      // Lines of "key = value" are collected as arguments.
+      // Collects lines of "key = value" as arguments of one call.
       for (auto& entry : call.named) out.last.named.push_back(std::move(entry));
     } else {
       out.last = std::move(call);
     }
   }
 
-  /// As in Python, names have their values at this point. A value that other values were made of
-  /// must stay, as they are read later.
+  /// Assigns a value to a name. As in Python, names in the value mean what they mean at this point.
+  /// A name that other values use cannot be assigned again, because those values look it up later.
   void assign(PythonText& out, const std::string& name, const Python& value) {
     if (out.names.size() > kMostAssigned) fail(at_, "more than 1000 names");
     Python now = resolved(out, value);
@@ -126,7 +127,7 @@ class PythonParser {
     }
     out.names[name] = std::move(now);
   }
-  /// Calls f with the value and with each of its parts, those of parts too.
+  /// Calls f with the value and with all parts inside it.
   template <typename Value, typename F>
   static void for_each_part(Value& value, const F& f) {
     std::vector<Value*> rest = {&value};
@@ -149,7 +150,7 @@ class PythonParser {
     });
   }
 
-  /// Reads def name(a, b): with assignments and return expression.
+  /// Reads def name(a, b): with assignments and a return statement.
   void function(PythonText& out) {
     at_ += 3;
     const std::string name(word_ahead());
@@ -168,7 +169,7 @@ class PythonParser {
     out.last = out.names[name];
   }
 
-  /// Reads an assignment in a function, or its documentation.
+  /// Reads an assignment or a docstring inside a function.
   void local(PythonText& out, const std::string& function) {
     if (peek() == '"' || peek() == '\'') return documentation();
     const std::string name(word_ahead());
@@ -194,7 +195,8 @@ class PythonParser {
     at_ = end + marks.size();
   }
 
-  /// Reads the names up to the closing sign; four are those of a mask function, by their order.
+  /// Reads the names of parameters up to `closing`. If there are four, they are b, h, q_idx and
+  /// kv_idx, whatever their names.
   void parameters(std::string_view closing) {
     static constexpr std::string_view kIndices[] = {"b", "h", "q_idx", "kv_idx"};
     std::vector<std::string> names;
@@ -204,7 +206,7 @@ class PythonParser {
       names.emplace_back(word_ahead());
       if (names.back().empty()) fail(at_, "expected the name of a parameter");
       at_ += names.back().size();
-      if (closing == ")" && take(":")) expression();  // the parameter's type
+      if (closing == ")" && take(":")) expression();  // type annotation
       if (take("=")) expression();
       if (!take(",") && text_.substr(at_, 1) != closing) {
         fail(at_, fmt::format("expected ',' or '{}'", closing));
@@ -216,10 +218,11 @@ class PythonParser {
     }
   }
 
-  /// Reads `name=value` or a value into a call.
+  /// Reads an argument of a call, `name=value` or a value.
   void argument(Python& call) {
     if (take("**") || take("*")) {
-      // Ignores arguments that are given elsewhere, except those of `elsewhere | dict(a=1)`.
+      // Arguments given by * or ** are defined elsewhere and ignored, except a=1 in `elsewhere |
+      // dict(a=1)`.
       const Python given = expression();
       const bool joined = given.kind == Python::Kind::kOperator && given.text == "|" &&
                           given.items.back().text == "dict";
@@ -234,7 +237,7 @@ class PythonParser {
     at_ += name.size();
     while (!name.empty() && take(".")) {
       const std::string_view next = word_ahead();
-      name = next;  // config.sliding_window
+      name = next;  // of config.sliding_window, only sliding_window counts
       at_ += next.size();
     }
     if (!name.empty() && peek() == '=' && text_.substr(at_, 2) != "==") {
@@ -249,7 +252,7 @@ class PythonParser {
   Python expression() { return binary(0); }
 
   Python binary(std::size_t level) {
-    // From the lowest precedence to the highest.
+    // The levels of operators, from lowest to highest precedence.
     static const std::array<std::vector<std::string_view>, 7> kSigns = {
         std::vector<std::string_view>{"==", "!=", "<=", ">=", "<", ">"},
         {"|"},
@@ -304,11 +307,13 @@ class PythonParser {
     if (++levels_ > kMaxLevels) fail(at_, fmt::format("more than {} levels", kMaxLevels));
   }
 
-  /// Methods that compute with a value; those of others make one object of another.
+  /// True for methods that compute, as in f(x).abs(). Other methods of a call continue its dotted
+  /// name, as in A.from_seqlens(x).make_causal().
   static bool is_of_values(std::string_view name) {
     return name == "abs" || name.starts_with("logical_");
   }
-  /// An attribute of an expression, such as (q - k).abs: the expression becomes its only item.
+  /// Starts reading an attribute of an expression, such as (q - k).abs. The expression becomes the
+  /// only item.
   static Python attribute(Python value) {
     Python out;
     out.position = value.position;
@@ -359,7 +364,7 @@ class PythonParser {
     }
   }
 
-  /// Reads the parts between brackets, starting at the opening one.
+  /// Reads the elements of a bracket with part(), starting at the opening bracket.
   template <typename F>
   void list(std::string_view closing, F&& part) {
     level_up();
@@ -393,7 +398,7 @@ class PythonParser {
       out.text = local == locals_.end() ? word : local->second;
       return out;
     }
-    if (at_ < text_.size() && text_[at_] == '.') {  // not a whole number
+    if (at_ < text_.size() && text_[at_] == '.') {  // a fraction
       const auto begin = static_cast<std::size_t>(out.position);
       while (at_ < text_.size() && (is_digit(text_[at_]) || text_[at_] == '.')) ++at_;
       out.text = text_.substr(begin, at_ - begin);
@@ -406,7 +411,7 @@ class PythonParser {
     return out;
   }
 
-  /// Reads what follows the word lambda.
+  /// Reads a lambda after its keyword.
   Python lambda() {
     level_up();
     const auto outer = locals_;
@@ -417,7 +422,7 @@ class PythonParser {
     return out;
   }
 
-  /// Reads a value in parentheses, or a tuple or list.
+  /// Reads a value in parentheses, a tuple or a list.
   Python bracket(std::string_view closing) {
     Python out;
     out.kind = Python::Kind::kList;
@@ -448,7 +453,7 @@ class PythonParser {
   std::size_t at_ = 0;
   int levels_ = 0;
   int brackets_ = 0;
-  /// What the names of the functions around stand for: indices, and values of their assignments.
+  /// In functions, what local names mean: indices, or values assigned to them.
   std::map<std::string, std::string> locals_;
 };
 

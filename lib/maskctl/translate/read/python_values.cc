@@ -1,4 +1,4 @@
-// What values in Python text are: names looked up, arithmetic of numbers done, lists unpacked.
+// Evaluates parsed Python: looks up names, does arithmetic on numbers, extracts lists.
 #include <algorithm>
 
 #include "maskctl/base/checked.h"
@@ -8,9 +8,10 @@
 namespace maskctl {
 namespace {
 
-constexpr int kMostNames = 64;  // the longest chain of names that stand for each other
+constexpr int kMostNames = 64;  // the longest chain of names that refer to names
 
-/// The result of an arithmetic sign; nothing for other signs, and for results beyond 32 bits.
+/// The result of an arithmetic operator; nothing for other operators, and for results beyond 32
+/// bits.
 std::optional<Index> arithmetic(std::string_view sign, Index a, Index b) {
   std::optional<Index> out;
   if (sign == "+") out = a + b;
@@ -60,7 +61,8 @@ std::optional<std::vector<Index>> numbers_at(const PythonText& text, const Pytho
                                                  "to",     "cuda",  "to_tensor", "reshape"};
   if (out.kind == Python::Kind::kCall && !out.items.empty()) {
     const std::string_view name = std::string_view(out.text).substr(out.text.rfind('.') + 1);
-    // One number that is repeated stands for itself: the length of every batch entry.
+    // repeat() and expand() of a single number are read as that number: each batch entry has that
+    // length.
     const bool repeats = name == "repeat" || name == "expand";
     if (!repeats && std::ranges::find(kMakers, name) == std::end(kMakers)) return std::nullopt;
     auto numbers = numbers_at(text, out.items.front(), depth + 1);

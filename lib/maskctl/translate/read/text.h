@@ -1,4 +1,4 @@
-// Reads words, numbers and tuples in mask texts of other libraries; private to the layer.
+// Reads words, numbers and tuples from mask texts of other libraries; private to the layer.
 #pragma once
 
 #include <optional>
@@ -11,19 +11,19 @@
 
 namespace maskctl {
 
-/// Reads a text from left to right; all failures are PipelineErrors with the caret at the place.
+/// Reads a text from left to right. All errors are PipelineErrors with the caret at the position.
 class LibraryText {
  public:
   LibraryText(std::string_view text, std::string_view subject) : text_(text), subject_(subject) {}
 
-  /// Skips blanks, as all functions do before they read.
+  /// True at the end of the text. Skips blanks first, as all these functions do.
   bool at_end();
   char peek();
   bool take(char c);
   void need(char c);
-  /// Letters, digits, '_', '-' and '.'; empty when there are none here.
+  /// Reads letters, digits, '_', '-' and '.'; empty if there are none at the position.
   std::string word();
-  /// A whole number; null for None and none.
+  /// Reads a whole number; nothing for None and none.
   std::optional<Index> number();
   Index required_number();
   Index position() const { return static_cast<Index>(at_); }

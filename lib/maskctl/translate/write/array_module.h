@@ -1,4 +1,4 @@
-// How code makes arrays: the words of torch and of JAX's numpy.
+// How code that makes arrays is written with torch and with JAX's numpy.
 #pragma once
 
 #include <string_view>
@@ -7,15 +7,16 @@ namespace maskctl {
 
 struct ArrayModule {
   std::string_view name;         // "torch"
-  std::string_view device = {};  // the argument that says where an array is made, with its comma
-  /// The document of each token, with {} for the number of documents and {} for their lengths.
+  std::string_view device = {};  // argument for the device of an array, with its comma
+  /// Code for the document of each token. The first {} stands for the number of documents, the
+  /// second for their lengths.
   std::string_view repeated;
-  /// The line that defines Q_LEN and KV_LEN; empty: the writer has its own.
+  /// The line that defines Q_LEN and KV_LEN; empty if the writer defines them in its own way.
   std::string_view lengths = {};
-  std::string_view head_axis = {};  // of q
+  std::string_view head_axis = {};  // axis of the heads in q.shape
 };
 
-/// Defines the lengths where the tokens are the last axis but one.
+/// Defines Q_LEN and KV_LEN from arrays [..., tokens, head_dim].
 inline constexpr std::string_view kLengthsLine = "Q_LEN, KV_LEN = q.shape[-2], k.shape[-2]";
 
 inline constexpr ArrayModule kTorch = {

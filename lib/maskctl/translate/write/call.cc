@@ -1,4 +1,4 @@
-// Writes a mask as a call from the table of conventions.
+// Writes a mask as a call, using the table of conventions.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -13,13 +13,13 @@ namespace {
 
 const char* python(bool value) { return value ? "True" : "False"; }
 
-/// One call of the table, and whether it can express a form.
+/// Writes a form as one particular call, if that call can express it.
 class CallWriter {
  public:
   CallWriter(const Convention& row, const MaskForm& form, Translation& out)
       : row_(row), form_(form), library_(*out.library), out_(out) {}
 
-  /// "" or the reason why it cannot.
+  /// The reason why the call cannot express the form; "" if it can.
   std::string misfit() const;
   void write();
 
@@ -141,7 +141,7 @@ std::string CallWriter::misfit() const {
   return "";
 }
 
-/// (L, R), with the library's word for an open side.
+/// The sides as (L, R); an unbounded side is written as the library does.
 std::string CallWriter::pair() const {
   const bool one_sided = form_.left.has_value() != form_.right.has_value();
   const std::string_view open =
@@ -158,7 +158,7 @@ std::string CallWriter::mask_type() const {
                      form_.align == Align::kBottomRight ? "_bottom_right" : "");
 }
 
-/// Numbers as a variable before the call; a short list is clearer there than inside the call.
+/// Numbers as an argument: a list, or an array that a line before the call assigns to a variable.
 std::string CallWriter::numbers(const Argument& argument, const std::vector<Index>& values) {
   if (library_.array == "[{}]") return fmt::format("[{}]", joined(values, ", "));
   const std::string name(argument.name);
@@ -166,7 +166,7 @@ std::string CallWriter::numbers(const Argument& argument, const std::vector<Inde
   return name;
 }
 
-/// The length of each batch entry; a single length is repeated.
+/// An array with the length of each batch entry. A single length is repeated for all.
 std::string CallWriter::per_batch(const Argument& argument) {
   const std::string name = numbers(argument, form_.padding);
   if (form_.padding.size() == 1) lines_.back() += ".repeat(q.shape[0])";
@@ -174,8 +174,8 @@ std::string CallWriter::per_batch(const Argument& argument) {
   return name;
 }
 
-/// An argument that has a text of its own, or that the call requires although it says nothing about
-/// the mask.
+/// The `text` of an argument with its placeholders filled in. Without a text: the argument's own
+/// name if it is required, else "".
 std::string CallWriter::text_of(const Argument& argument) const {
   const auto longest = [](const std::vector<Index>& lengths) {
     return lengths.empty() ? 0 : std::ranges::max(lengths);
@@ -189,7 +189,7 @@ std::string CallWriter::text_of(const Argument& argument) const {
   return argument.fallback.empty() ? std::string(argument.name) : "";
 }
 
-/// The value of the argument, or "" to leave it out.
+/// The value to write for an argument; "" leaves it out.
 std::string CallWriter::value(const Argument& argument) {
   if (argument.read_only) return "";
   switch (argument.meaning) {
@@ -237,7 +237,7 @@ std::string CallWriter::value(const Argument& argument) {
       return form_.padded() ? per_batch(argument) : "";
     case ArgumentMeaning::kKeyStride:
     case ArgumentMeaning::kKeyStarts:
-      return "";  // of calls that are only read
+      return "";  // no call with this argument is written
     case ArgumentMeaning::kNothing:
       return text_of(argument);
   }
@@ -268,7 +268,8 @@ void CallWriter::note() {
   }
 }
 
-/// The call with its arguments. The size of a window belongs to the last method of a chain.
+/// The call with its arguments. In a chain of methods, the size of the window is an argument of the
+/// last one.
 std::string CallWriter::call() {
   const std::string callee(row_.spelled.empty() ? row_.call : row_.spelled);
   const std::size_t method =
@@ -300,7 +301,7 @@ void CallWriter::write() {
   note();
 }
 
-/// Padding as documents: the valid part of each entry is one.
+/// Converts padding to documents: the valid tokens of each batch entry are one document.
 MaskForm unpadded(const MaskForm& form, Translation& out) {
   MaskForm documents = form;
   documents.documents = documents.inside = true;
@@ -316,8 +317,8 @@ MaskForm unpadded(const MaskForm& form, Translation& out) {
   return documents;
 }
 
-/// The document lengths of all rows, one row after another; nothing if a row has padding in it or
-/// an id recurs.
+/// The lengths of the documents of all rows, concatenated. Nothing if a row has padding or an id
+/// that occurs in two places.
 std::optional<std::vector<Index>> flattened_lengths(const Tensor& ids) {
   const Index rows = ids.extent(0), tokens = ids.extent(1);
   const auto values = as_int32(ids, "ids");
@@ -335,8 +336,8 @@ std::optional<std::vector<Index>> flattened_lengths(const Tensor& ids) {
   return out;
 }
 
-/// Documents that differ between batch entries, as one row of all entries; the form unchanged if
-/// that is impossible.
+/// If batch entries have different documents, concatenates them to one sequence; returns the form
+/// unchanged if that is not possible.
 MaskForm flattened(const MaskForm& form, Translation& out) {
   const Tensor& ids = form.ids.array;
   const bool batched = form.documents && form.lengths.empty() && ids.elements() > 0 &&
@@ -347,7 +348,7 @@ MaskForm flattened(const MaskForm& form, Translation& out) {
   MaskForm documents = form;
   documents.lengths = *lengths;
   documents.inside = true;
-  documents.align = Align::kUnset;  // one SOURCE of ids: queries and keys are equally many
+  documents.align = Align::kUnset;  // q and k share the ids, so Q = K
   out.notes.push_back(
       fmt::format("q, k and v hold the {} batch entries of {} tokens one after "
                   "another",
@@ -368,8 +369,8 @@ bool takes_padding(const Library& library) {
   });
 }
 
-/// The form as the library takes it: padding or batches as documents, documents as calls of their
-/// own; refuses documents over which steps count.
+/// Adapts the form to what the library can take: padding and batches become documents, and
+/// documents become separate calls. Refuses steps that count across documents.
 MaskForm adapted(const MaskForm& given, Translation& out) {
   const Library& library = *out.library;
   MaskForm form = given;
@@ -398,7 +399,7 @@ void write_call(const Chain&, const MaskForm& given, const StepName&, Translatio
     CallWriter writer(row, form, out);
     const std::string misfit = writer.misfit();
     if (misfit.empty()) return writer.write();
-    // Report the reason of the call that comes nearest.
+    // If no call fits, the reason of the call that is most similar to the form is reported.
     const int near = 2 * int{row.documents == form.documents} + int{row.causal == form.causal()};
     if (near < nearest) continue;
     nearest = near;

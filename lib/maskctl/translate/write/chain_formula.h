@@ -1,5 +1,5 @@
-// The formula of a chain: one expression for the mask that its steps make of an all-open one;
-// private to the layer.
+// Writes the steps of a chain, applied to an all-open mask, as one expression; private to the
+// layer.
 #pragma once
 
 #include <string>
@@ -11,12 +11,12 @@
 namespace maskctl {
 
 struct ChainFormula {
-  Expr mask;                       // open cells
-  std::string missing;             // the step without a formula, and why; empty: all have one
-  std::vector<std::string> notes;  // what the expression holds for
+  Expr mask;            // true for open cells
+  std::string missing;  // names the step without a formula, and why; empty if all have one
+  std::vector<std::string> notes;  // conditions under which the expression holds
 };
 
-/// `name` words the step that has no formula.
+/// `name` gives the words for the step that has no formula.
 ChainFormula chain_formula(const Chain& chain, const StepName& name);
 
 }  // namespace maskctl

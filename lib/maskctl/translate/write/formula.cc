@@ -15,15 +15,16 @@
 namespace maskctl {
 namespace {
 
-/// The most cells of another mask that goes into a file.
+/// The most cells of another mask (and:FILE, ...) that are put into a file beside the code.
 constexpr Index kMostCells = Index{1} << 26;
 
-/// What all writers of one formula share: the arrays that the formula reads.
+/// The arrays that a formula reads, and the notes about them.
 class Arrays {
  public:
   explicit Arrays(const Library& library) : library_(library) {}
 
-  /// The name of an array with this value: the stem, plus a number if the stem is taken.
+  /// Defines an array with this value and returns its name: `stem`, with a number if the name is
+  /// taken. An array with the same stem and value is reused.
   std::string named(const std::string& stem, const std::string& value) {
     std::size_t same = 1;
     for (const Definition& other : definitions_) {
@@ -36,8 +37,8 @@ class Arrays {
     formula.tensors.push_back(fmt::format("{} = {}", name, value));
     return name;
   }
-  /// An array of whole numbers, written out or in a file beside the code. Its leading axes of 1 are
-  /// left out; `inner` axes stay.
+  /// An array of whole numbers, written into the code or into a file beside it. Leading axes of
+  /// length 1 are removed, but `inner` axes are kept.
   std::string numbers(const std::string& stem, const Tensor& array, Index inner = 1) {
     const auto values = as_int64(array, stem.c_str());
     std::vector<Index> shape = array.shape();
@@ -58,7 +59,7 @@ class Arrays {
     std::ranges::copy(values, array.as<std::int64_t>().begin());
     return numbers(stem, array);
   }
-  /// The formula reads an array with one entry for each of `count` batches.
+  /// Records that the formula reads an array with one entry for each of `count` batches.
   void note_batches(Index count) {
     formula.batches = true;
     note(fmt::format("the arrays hold {0} batch entries: for a batch of {0}", count));
@@ -69,7 +70,7 @@ class Arrays {
     }
   }
   void note_tokens(const std::string& name, Index count) {
-    if (formula.tokens == count) return;  // already noted for another array
+    if (formula.tokens == count) return;  // noted for another array of this length
     note(fmt::format("{} holds {} tokens: for Q_LEN = KV_LEN = {}", name, count, count));
     if (!formula.tokens) formula.tokens = count;
   }
@@ -78,8 +79,8 @@ class Arrays {
     return fmt::format(fmt::runtime(library_.module->repeated), lengths.size(),
                        joined(lengths, ", "));
   }
-  /// True for the tokens in the ranges, with as many entries as indices are possible. Nothing
-  /// without a name, or for many tokens.
+  /// An array that is True for the tokens in the ranges, with an entry for every possible index.
+  /// Nothing if `stem` is empty or a range has more than kListedNumbers tokens.
   std::optional<std::string> table(const std::string& stem, const std::vector<Range>& ranges) {
     std::vector<Index> tokens;
     for (const Range& range : ranges) {
@@ -95,7 +96,7 @@ class Arrays {
   Formula formula;
 
  private:
-  /// "[[1, 2], [3, 4]]".
+  /// The numbers as nested lists: "[[1, 2], [3, 4]]".
   static std::string nested(std::span<const std::int64_t> values, std::span<const Index> shape) {
     if (shape.empty()) return std::to_string(values.front());
     std::string out;
@@ -119,7 +120,8 @@ class Arrays {
   std::vector<Definition> definitions_;
 };
 
-/// Writes expressions in Python. Comparisons stand in parentheses, as & and | bind closer there.
+/// Writes expressions in Python. Comparisons are put in parentheses, because & and | bind tighter
+/// in Python.
 class Printer {
  public:
   explicit Printer(Arrays& arrays) : arrays_(arrays) {}
@@ -127,12 +129,12 @@ class Printer {
   std::string of(const Expr& expr) { return text(expr, kOr); }
   std::string condition(const Expr& expr) { return truth(expr); }
 
-  std::string missing;  // why an expression cannot be written
+  std::string missing;  // why some expression cannot be written
 
  private:
   enum Level { kOr, kAnd, kSum, kProduct, kAtom };
 
-  /// The text, in parentheses if its operator binds less tightly than `least`.
+  /// The text of an expression, in parentheses if its operator has lower precedence than `least`.
   std::string text(const Expr& expr, Level least) {
     const auto [words, level] = written(*expr);
     return level < least ? fmt::format("({})", words) : words;
@@ -144,7 +146,8 @@ class Printer {
   Written written(const ExprNode& node);
   Written infix(const ExprNode& node, std::string_view sign, Level level) {
     const bool either = level == kOr || level == kAnd;
-    const std::string first = text(node.parts[0], level);  // its arrays are defined first
+    // Separate statements, so that the arrays of the left operand are defined first.
+    const std::string first = text(node.parts[0], level);
     const std::string second = text(node.parts[1], either ? level : static_cast<Level>(level + 1));
     return {fmt::format("{} {} {}", first, sign, second), level};
   }
@@ -153,7 +156,7 @@ class Printer {
     const std::string second = text(node.parts[1], kOr);
     return {fmt::format("({} {} {})", first, sign, second)};
   }
-  /// The key stands first: kv_idx >= KV_LEN - 3.
+  /// Writes a comparison <=; a key is put on the left: kv_idx >= KV_LEN - 3.
   Written at_most(const ExprNode& node) {
     if (node.parts[1]->kind != Expr::Kind::kKey) return compared(node, "<=");
     return {fmt::format("({} >= {})", of(node.parts[1]), of(node.parts[0]))};
@@ -177,8 +180,8 @@ class Printer {
   Written other(const ExprNode& node);
   Written document(const ExprNode& node);
   Written is_in(const ExprNode& node);
-  /// A truth value as an array: a constant is written as a comparison, to have the shape of the
-  /// others.
+  /// A condition as an array. A constant is written as a comparison so that it has the shape of an
+  /// array.
   std::string truth(const Expr& expr) {
     if (expr->kind != Expr::Kind::kNumber) return of(expr);
     return expr->number != 0 ? "(kv_idx >= 0)" : "(kv_idx < 0)";
@@ -253,14 +256,15 @@ Printer::Written Printer::choice(const ExprNode& node) {
   return {fmt::format("{}.where({}, {}, {})", arrays_.module(), condition, yes, no)};
 }
 
-/// a + 3, a - 3, a + b.
+/// Writes a sum: a + 3, a - 3 or a + b.
 Printer::Written Printer::sum(const ExprNode& node) {
   const ExprNode& second = *node.parts[1];
   if (second.kind != Expr::Kind::kNumber || second.number > 0) return infix(node, "+", kSum);
   return {fmt::format("{} - {}", text(node.parts[0], kSum), -second.number), kSum};
 }
 
-/// Arrays of documents end with the last document, so no token is past it.
+/// Writes "and". A test that a token is in some document is left out: the arrays written here have
+/// no tokens after the last document.
 Printer::Written Printer::conjunction(const ExprNode& node) {
   const ExprNode& second = *node.parts[1];
   if (second.kind == Expr::Kind::kUnequal && second.parts[0]->kind == Expr::Kind::kDocument) {
