@@ -1,4 +1,4 @@
-// The backends of this build, and which one a call gets.
+// The backends of this build, and the choice of the one that runs a call.
 #pragma once
 
 #include <iterator>
@@ -11,31 +11,35 @@
 
 namespace maskctl::attention {
 
-/// One folder of kernels.
+/// A backend: its name, its kernels and the devices that they run on.
 struct BackendRow {
   Backend backend;
   std::string_view name;
   const Kernels* kernels;
-  /// Why none of its kernels can run on this machine, as in "no CUDA device was found"; empty when
-  /// they can, as they always can by default.
+  /// Why none of the kernels can run on this machine, as in "no CUDA device was found"; empty when
+  /// they can. The default says that they always can.
   std::string (*unavailable)() = [] { return std::string(); };
-  /// How many devices it has on this machine, and how a thread chooses one of them.
+  /// The number of devices of this backend on this machine, and a function that makes device n the
+  /// current one of the calling thread.
   int (*devices)() = [] { return 1; };
   void (*use_device)(int n) = [](int) {};
-  /// Computes calls whole and in float64, so that the others can be judged by it.
+  /// Whether the kernels compute in float64 without tiles, so that other backends are checked
+  /// against them.
   bool is_reference = false;
-  /// Whether its kernels read the hints of configs; if not, an operation has only one config on it.
+  /// Whether the kernels read the hints of a config (such as tile sizes). If not, an operation has
+  /// only one config on this backend.
   bool is_tuned = false;
 };
 
-/// Fastest first. A backend that cannot run a kernel falls back to those after it.
+/// All rows, the fastest backend first. A call falls back only to a row after the one that it asks
+/// for.
 std::span<const BackendRow> backends();
 
 /// Throws Error(kUnsupported) for a backend that has no row.
 std::span<const BackendRow>::iterator row_of(std::span<const BackendRow> rows, Backend backend);
 inline const BackendRow& backend_row(Backend backend) { return *row_of(backends(), backend); }
 
-/// Whether a backend has a kernel at all; a problem may still be refused.
+/// Whether a backend has the kernel at all; refusal() says whether it also takes a given problem.
 template <class Problem, class... Arrays>
 bool supports(const BackendRow& row, Kernel<Problem, Arrays...> Kernels::*kernel) {
   return (row.kernels->*kernel).run != nullptr;
@@ -52,15 +56,15 @@ std::string refusal(const BackendRow& row, Kernel<Problem, Arrays...> Kernels::*
   return unsupported ? unsupported(problem) : "";
 }
 
-/// Tells the context that `used` runs a kernel instead of `asked`. Throws Error(kUnsupported) when
-/// nobody listens.
+/// Reports to context.fallback that `used` runs a kernel instead of `asked`. Throws
+/// Error(kUnsupported) when the context has no such callback.
 void report_fallback(const Context& context, std::string_view kernel, const BackendRow& asked,
                      const BackendRow& used, const std::string& reason);
 [[noreturn]] void refuse_kernel(std::string_view kernel, const BackendRow& asked,
                                 const std::string& reason);
 
-/// The row of `rows` that runs a kernel: the one the context asks for, or the first after it that
-/// can, which is reported. Throws Error(kUnsupported) when none can.
+/// The row of `rows` that runs a kernel: the backend that the context asks for or, if that cannot,
+/// the first later row that can, which is reported. Throws Error(kUnsupported) when none can.
 template <class Problem, class... Arrays>
 const BackendRow& choose_backend(std::span<const BackendRow> rows, const Context& context,
                                  std::string_view name, Kernel<Problem, Arrays...> Kernels::*kernel,
@@ -76,7 +80,8 @@ const BackendRow& choose_backend(std::span<const BackendRow> rows, const Context
   refuse_kernel(name, *first, reason);
 }
 
-/// Runs one kernel of a call on the backend that it gets, within the limits of the context.
+/// Runs one kernel on the backend that choose_backend() returns, with the threads, memory pool and
+/// stop token of the context.
 template <class Problem, class... Arrays>
 void run_kernel(const Context& context, std::string_view name,
                 Kernel<Problem, Arrays...> Kernels::*kernel, const Problem& problem,

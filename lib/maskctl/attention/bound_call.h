@@ -1,4 +1,4 @@
-// A call of which the arguments are bound by name; private to what calls operations by name.
+// A call whose arguments are bound by name. Only for code that calls operations by name.
 #pragma once
 
 #include <string>
@@ -12,24 +12,26 @@ namespace maskctl::attention {
 
 inline constexpr std::string_view kCotangent = "cotangent_";
 
-/// Whether gradients can flow in through an output of that name.
+/// Whether the operation has a backward pass that takes a gradient with respect to this output.
 bool takes_cotangent(const Operation& operation, std::string_view output);
 
 [[noreturn]] void refuse_name(const Operation& operation, std::string_view name);
 [[noreturn]] void refuse_missing(const Field& field);
 
-/// A call struct that is filled by name. Borrows the arguments.
+/// The inputs and options of one call, set from named arguments. Keeps references to the operation
+/// and to the arrays.
 class BoundCall {
  public:
   BoundCall(const Operation& operation, const NamedArguments& arguments);
 
   void* get() const { return values_.get(); }
   const std::vector<const Field*>& given() const { return given_; }
-  /// Throws Error(kInvalidArgument) for a required array that is missing.
+  /// Throws Error(kInvalidArgument) if a required array is missing.
   void check_required() const;
-  /// Given arguments that change nothing; throws Error(kInvalidArgument) for a strict one of them.
+  /// The given arguments that have no effect in this call. Throws Error(kInvalidArgument) if one of
+  /// them has the role kStrict.
   std::vector<IdleArgument> idle(bool over_mesh) const;
-  /// The arrays that the call has updated.
+  /// Moves the arrays that the operation updated in place, such as a KV cache, into `results`.
   void move_updated(NamedResults& results);
 
  private:

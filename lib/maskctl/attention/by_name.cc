@@ -21,7 +21,7 @@
 namespace maskctl::attention {
 namespace {
 
-/// Calls f and adds the seconds that it took to `target`, unless that is null.
+/// Returns f() and adds the seconds that it took to *target, unless `target` is null.
 template <class F>
 AnyValue timed(double* target, F&& f) {
   const Stopwatch watch;
@@ -30,8 +30,8 @@ AnyValue timed(double* target, F&& f) {
   return result;
 }
 
-/// The cotangents of a call: those that are given, and random ones, which are kept in `random`,
-/// where a seed asks for them.
+/// The cotangents of a call: the given ones and, if there is a seed, random ones for outputs other
+/// than lse. `random` owns the random arrays.
 Cotangents cotangents_of(const Operation& operation, const NamedArguments& arguments, void* output,
                          OwnedArrays& random) {
   Cotangents d;
@@ -65,7 +65,7 @@ void move_results(std::span<const ResultField> fields, void* from, std::string_v
   }
 }
 
-/// Whether a query that sees no key got something else than 0.
+/// Whether any query that sees no key (lse is -inf) has an output other than 0.
 bool any_without_keys(const Operation& form, const NamedResults& results) {
   const Tensor out = astype(results.at("out"), DType::kFloat32);
   const std::span<const float> lse = results.at("lse").as<float>(), rows = out.as<float>();
@@ -85,8 +85,8 @@ bool any_without_keys(const Operation& form, const NamedResults& results) {
 
 // Random arrays.
 
-/// Takes the extents of an array that is given; an array of a rank that is not listed is left to
-/// the operation.
+/// Records the extents of the axes of a given array. Skips an array whose rank is none of those
+/// that the field allows: the operation itself reports that error.
 void learn(const Field& field, std::span<const Index> shape, const void* call,
            const AxisExtents& wanted, AxisExtents& extents) {
   const auto axes = axes_of_rank(axes_of(field, call), shape.size());
@@ -122,7 +122,7 @@ std::vector<Index> random_shape(const Field& field, const void* call, const Axis
 
 Tensor random_array(const Field& field, const std::vector<Index>& shape, const RandomArrays& random,
                     std::uint64_t seed) {
-  // Random numbers are f32 before they are converted.
+  // max_bytes limits the size as f32, since random numbers are made as f32 and then converted.
   const auto elements = checked_product(shape);
   if (!elements || *elements > random.max_bytes / Index{sizeof(float)}) {
     throw Error(Errc::kLimit,
@@ -144,7 +144,7 @@ Tensor random_normal(std::vector<Index> shape, std::uint64_t seed) {
 void random_normal(std::uint64_t seed, Index first, std::span<float> out) {
   std::vector<std::uint32_t> bits(2 * out.size());
   random_bits(prng_key(seed), 2 * static_cast<std::uint64_t>(first), bits);
-  for (std::size_t i = 0; i < out.size(); ++i) {  // Box and Muller
+  for (std::size_t i = 0; i < out.size(); ++i) {  // Box-Muller transform
     const float radius = std::sqrt(-2 * std::log1p(-uniform_from_bits(bits[2 * i])));
     out[i] = radius * std::cos(2 * std::numbers::pi_v<float> * uniform_from_bits(bits[2 * i + 1]));
   }
@@ -263,7 +263,7 @@ void add_random_arrays(const Operation& operation, const RandomArrays& random,
     UsualCall usual = form.usual_call(std::move(extents));
     extents = std::move(usual.extents);
     if (arguments.arrays.empty()) arguments.options.merge(usual.options);
-    arguments.arrays.merge(usual.arrays);  // arrays that are given stay
+    arguments.arrays.merge(usual.arrays);  // keeps arrays that are given
   }
   const BoundCall call(form, arguments);
   const auto shape_of = [&](const Field& field) -> const std::vector<Index>* {

@@ -1,4 +1,4 @@
-// Operations called by name, as a command line or a manifest does: arguments and results by name.
+// Calls operations by name, with named arguments and results, as the command line does.
 #pragma once
 
 #include <functional>
@@ -15,16 +15,17 @@
 
 namespace maskctl::attention {
 
-/// "out", "lse", "weights", "final_state", ..., "grad_NAME" of the input NAME, and arrays that the
-/// operation updates.
+/// Keys are "out", "lse", "weights", "final_state" and other outputs, "grad_NAME" for the gradient
+/// of the input NAME, and the names of arrays that the operation updates in place.
 using NamedResults = std::map<std::string, Tensor>;
 
-/// Seconds that the passes of a call took: the operation alone, without making random cotangents.
+/// The seconds that each pass took: the operation alone, without making random cotangents.
 struct CallTimes {
   double forward = 0, backward = 0;
 };
 
-/// Runs the passes of calls in another way than the operation itself, as with a chosen config.
+/// Runs the passes of a call in place of Operation::forward and backward, for example with a chosen
+/// config.
 class CallRunner {
  public:
   virtual ~CallRunner() = default;
@@ -33,74 +34,80 @@ class CallRunner {
                                 const Cotangents& d) = 0;
 };
 
-/// What is passed to an operation that is chosen by name.
+/// The arguments of an operation that is called by name.
 struct NamedArguments {
-  std::map<std::string, Tensor> arrays;        // inputs, and "cotangent_NAME" of outputs
-  std::map<std::string, std::string> options;  // as text: "true", "0.5", "3+1", "none"
-  std::optional<Mask> mask;                    // of operations that take one
-  StaticMask static_mask;                      // of blocksparse_attention
+  std::map<std::string, Tensor> arrays;        // inputs; "cotangent_NAME": gradient of output NAME
+  std::map<std::string, std::string> options;  // values as text: "true", "0.5", "3+1", "none"
+  std::optional<Mask> mask;                    // for operations that take a mask
+  StaticMask static_mask;                      // for blocksparse_attention
   Context context = {};
-  CallRunner* runner = nullptr;  // null: the operation itself runs
-  /// Gradients are computed where a cotangent is given; with a seed, missing cotangents are random.
+  CallRunner* runner = nullptr;  // null: Operation::forward and backward run
+  /// The backward pass runs if there is a cotangent of "out". With this seed, a missing cotangent
+  /// (except that of "lse") is random.
   std::optional<std::uint64_t> gradient_seed;
-  CallTimes* times = nullptr;  // receives the times of the call; null: nobody asks
+  CallTimes* times = nullptr;  // the times of the call are added to it; may be null
 };
 
-/// The form of an operation for which arrays of these names are given.
+/// The form of the operation to call: its other_form if an array is given that only that form
+/// takes.
 const Operation& form_of(const Operation& operation,
                          const std::function<bool(std::string_view array)>& is_given);
 const Operation& form_of(const Operation& operation, const NamedArguments& arguments);
 
 /// Binds all arguments, then runs the operation. Throws Error(kInvalidArgument) for a name that the
-/// operation does not have, a required array that is missing, text that is no value of its option,
-/// and a strict argument that changes nothing; and what the operation throws.
+/// operation does not have, a missing required array, an option whose text cannot be parsed, and an
+/// argument of role kStrict that has no effect; also throws what the operation throws.
 NamedResults run(const Operation& operation, const NamedArguments& arguments);
 
-/// What runs, but can hardly be meant, one line each: arguments that change nothing, decays above
-/// 0. Throws what run() throws for its arguments.
+/// One line for each argument that is valid but probably a mistake: an argument that has no effect,
+/// or log decays above 0. Throws what run() throws for its arguments.
 std::vector<std::string> warnings(const Operation& operation, const NamedArguments& arguments);
-/// Warnings that only the results of the call can tell.
+/// Warnings that need the results: a setting for queries without keys, although every query sees a
+/// key.
 std::vector<std::string> warnings(const Operation& operation, const NamedArguments& arguments,
                                   const NamedResults& results);
 
-/// Without the arguments that have this role.
+/// The arguments without those that have this role.
 NamedArguments without(const Operation& operation, Role role, NamedArguments arguments);
-/// Without all that closes cells: a mask in their place says alone what is open.
+/// The arguments without everything that closes cells (causal, window, lengths ...), so that a mask
+/// that is then added alone decides which cells are open.
 NamedArguments without_closing(const Operation& operation, NamedArguments arguments);
 
-/// Normally distributed f32 numbers, the same for equal seeds except in the last bit of log and
-/// cos.
+/// Normally distributed f32 numbers. Equal seeds give equal numbers, except that the last bit may
+/// depend on the machine's log and cos.
 Tensor random_normal(std::vector<Index> shape, std::uint64_t seed);
-/// Fills `out` with the numbers of random_normal() from number `first` on; the shape does not
-/// matter.
+/// Fills `out` with consecutive numbers of the stream that random_normal(shape, seed) draws from,
+/// beginning with number `first` (from 0).
 void random_normal(std::uint64_t seed, Index first, std::span<float> out);
 
-/// The extent of every axis that a caller may set, where nothing else fixes it.
+/// The extent of each axis that a caller may choose, used where neither the caller nor a given
+/// array fixes it.
 const AxisExtents& usual_extents();
 
-/// An array of random numbers that is not made yet.
+/// A random array that is described but not made yet.
 struct RandomOutline {
   DType dtype = DType::kFloat32;
   std::vector<Index> shape;
-  std::uint64_t seed = 0;  // of random_normal
+  std::uint64_t seed = 0;  // for random_normal()
 };
 
 struct RandomArrays {
-  AxisExtents extents;      // of axes that no given array fixes
-  AxisExtents wanted = {};  // of axes on which a given array must agree
+  AxisExtents extents;      // extents to use for axes that no given array fixes
+  AxisExtents wanted = {};  // extents that the caller asked for: given arrays must have them
   std::uint64_t seed = 0;
   DType dtype = DType::kFloat32;
-  Index max_bytes = Index{4} << 30;  // of one array
-  bool usual = false;                // the arrays of the operation's usual call come first
-  /// Shapes of arrays that are given, but not among the arguments.
+  Index max_bytes = Index{4} << 30;  // limit of each array
+  bool usual = false;                // first add the arrays of Operation::usual_call
+  /// Shapes of arrays that the caller has, but that are not in the arguments.
   std::map<std::string, std::vector<Index>> outlines = {};
-  /// Gets descriptions of the arrays instead of the arrays; null: the arrays are made.
+  /// If not null, receives a description of each array, and no array is made.
   std::map<std::string, RandomOutline>* parts = nullptr;
 };
-/// Fills the required arrays of floats that are not given, of the extents of their axes; each array
-/// has a stream of its own. Throws Error(kInvalidArgument) for required arrays of integers, which
-/// cannot be made up but for a usual call, Error(kShape) for a given array that has another extent
-/// than is wanted, Error(kLimit) for an array over max_bytes.
+/// Adds random arrays for the required arrays of floats that are missing, each with a random stream
+/// of its own; the extents come from `random` and from the given arrays. Throws
+/// Error(kInvalidArgument) for a missing array of integers (only a usual call supplies those),
+/// Error(kShape) for a given array whose extent is not the wanted one, Error(kLimit) for an array
+/// of more than max_bytes.
 void add_random_arrays(const Operation& operation, const RandomArrays& random,
                        NamedArguments& arguments);
 

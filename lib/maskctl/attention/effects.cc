@@ -22,7 +22,7 @@ bool is_a(const Operation& form, const Field& field) {
 }
 bool is_mask(const Field& field) { return !field.listed(); }
 
-/// Whether a member differs from that of a call without arguments.
+/// Whether a member differs from its default.
 template <class T>
 bool is_set(const T& member, const T& usual) {
   if constexpr (requires { member.has_value(); }) {
@@ -34,7 +34,7 @@ bool is_set(const T& member, const T& usual) {
   }
 }
 
-/// Calls f(member, the member of a call without arguments).
+/// Calls f(member, default of that member).
 template <class F>
 bool with_usual(const Operation& form, const Field& field, const void* call, F&& f) {
   return visit_member(field, call, [&](const auto& member) {
@@ -44,8 +44,8 @@ bool with_usual(const Operation& form, const Field& field, const void* call, F&&
   });
 }
 
-/// Whether the argument that a condition names is given and differs from its default; a boolean,
-/// whether it is true.
+/// Whether the named argument of a condition holds: a boolean if it is true, any other argument if
+/// it differs from its default.
 bool holds(const Operation& form, const Field& field, const void* call) {
   return with_usual(form, field, call, [](const auto& member, const auto& usual) {
     if constexpr (std::is_same_v<std::decay_t<decltype(member)>, bool>) {
@@ -56,16 +56,18 @@ bool holds(const Operation& form, const Field& field, const void* call) {
   });
 }
 
-/// One condition: an argument that must be there, or one that must not; without a field the mesh.
+/// One name of a condition: an argument that must hold (or, with wanted=false, must not). A null
+/// field is the mesh.
 struct Term {
   const Field* field = nullptr;
   bool wanted = true;
   bool is_flag = false, is_lazy_mask = false;
 };
-/// Terms of which at least one must hold.
+/// A disjunction: at least one of the terms must hold.
 using Condition = std::vector<Term>;
 
-/// The terms of a condition that an operation can have; none where the condition always holds.
+/// Parses one condition, as in "causal|!g_cmp". Empty if the condition always holds for this
+/// operation.
 Condition condition_of(const Operation& form, std::string_view text) {
   Condition condition;
   for (std::string_view name : split(text, '|')) {
@@ -94,9 +96,9 @@ std::vector<Condition> conditions_of(const Operation& form, const Field& field) 
   return conditions;
 }
 
-// Conditions as words of messages.
+// Text of conditions, for messages.
 
-/// "causal=true", "mode=per_chunk", "sliding_window", "a mask".
+/// The term as a setting: "causal=true", "mode=per_chunk", "sliding_window", "a mask".
 std::string setting(const Term& term) {
   if (!term.field) return "a mesh";
   const Field& field = *term.field;
@@ -105,7 +107,7 @@ std::string setting(const Term& term) {
   return field.words.empty() ? std::string(field.name)
                              : fmt::format("{}={}", field.name, field.words.back());
 }
-/// The term as a caller would write it.
+/// The term as a caller writes it: like setting(), but "sliding_window=VALUE", "g_cmp=SOURCE".
 std::string to_give(const Term& term) {
   const std::string text = setting(term);
   const bool is_written = text.find_first_of("= ") != text.npos;
@@ -121,13 +123,13 @@ std::vector<std::string> texts_of(const Condition& condition, bool wanted,
   return texts;
 }
 
-/// The switch that a condition asks to be off; null for other conditions.
+/// The boolean that must be false for a condition to hold; null for other conditions.
 const Field* off_switch(const Condition& condition) {
   const bool is_one = condition.size() == 1 && !condition[0].wanted;
   return is_one && condition[0].is_flag ? condition[0].field : nullptr;
 }
 
-/// "no effect with chunk_size; leave one of them out".
+/// The message for a condition that fails: "no effect with chunk_size; leave one of them out".
 std::string complaint(const Condition& condition) {
   const auto in_the_way = texts_of(condition, false, setting);
   if (in_the_way.empty()) {
@@ -150,7 +152,7 @@ std::string needs_text(const Condition& condition) {
                      wanted.empty() ? "" : " unless ", fmt::join(wanted, " or "));
 }
 
-/// Why an argument changes nothing in a call; empty where it does.
+/// Why an argument has no effect in a call; empty if it has one.
 std::string why_idle(const Operation& form, const Field& field, const void* call, bool over_mesh) {
   const auto is_met = [&](const Term& term) {
     return (term.field ? holds(form, *term.field, call) : over_mesh) == term.wanted;

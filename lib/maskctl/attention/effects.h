@@ -1,9 +1,9 @@
-// Arguments that change nothing in a call: what their rows say they need is missing.
+// Finds the arguments that have no effect in a call, because something that they need is missing.
 //
-// Field::needs is a list of conditions, all of which must hold: "causal|sliding_window !g_cmp" is
-// one of the first two, and not g_cmp. A name holds where its argument is given and is not what a
-// call without it has; a boolean where it is true; "mesh" in the sharded form. Conditions on
-// arguments that an operation does not have are left out of it.
+// Field::needs is a list of conditions separated by spaces, all of which must hold. For example,
+// "causal|sliding_window !g_cmp" means: causal or sliding_window, and not g_cmp. A boolean holds
+// when it is true, "mesh" holds in the sharded form, and any other name holds when its argument
+// differs from the default. Names of arguments that the operation does not have are ignored.
 #pragma once
 
 #include <string>
@@ -13,23 +13,24 @@
 
 namespace maskctl::attention {
 
-/// An argument, and the line that says why it changes nothing and what to do about it.
+/// An argument that has no effect, and a message that says why and what to do.
 struct IdleArgument {
   const Field* field;
   std::string line;  // "pdrop: no effect with deterministic=true; give deterministic=false"
 };
 
-/// The given arguments that change nothing in this call. A value that is the default anyway
-/// (causal=false) is not counted.
+/// The given arguments that have no effect in this call. Arguments that are equal to their default
+/// (causal=false) are not reported.
 std::vector<IdleArgument> idle_arguments(const Operation& form,
                                          const std::vector<const Field*>& given, const void* call,
                                          bool over_mesh);
 
-/// Whether a given value asks for something: all but the usual word, flag or absence. A size that a
-/// call has without being asked (64) is asked for where it is given.
+/// Whether a given value asks for something, that is, differs from the default. A number whose
+/// default is not 0 always does: a block size of 64 is asked for even if 64 is the default.
 bool asks(const Operation& form, const Field& field, const void* call);
 
-/// What an argument needs, for lists: "needs causal=true or sliding_window"; empty for nothing.
+/// What an argument needs, as text for a listing: "needs causal=true or sliding_window"; empty if
+/// it needs nothing.
 std::string needs_text(const Operation& form, const Field& field);
 
 }  // namespace maskctl::attention

@@ -14,7 +14,7 @@
 namespace maskctl::attention {
 namespace {
 
-// Reading text.
+// Parsing of option values.
 
 [[noreturn]] void refuse_field(const Field& field, std::string_view seen, std::string_view wanted) {
   throw Error(Errc::kInvalidArgument, fmt::format("{}: '{}' is not {}", field.name, seen, wanted));
@@ -33,7 +33,7 @@ template <std::integral T>
 void read(const Field& field, std::string_view text, T& target) {
   read_number(field, text, "a whole number", target);
 }
-/// A seed; a negative one is the 32 bits that JAX makes of it.
+/// Reads a seed. A negative one becomes its 32 bits in two's complement, as in JAX.
 void read(const Field& field, std::string_view text, std::uint64_t& target) {
   if (!text.starts_with('-')) return read_number(field, text, "a whole number", target);
   std::int32_t negative = 0;
@@ -54,7 +54,7 @@ void read(const Field& field, std::string_view text, DType& target) {
   if (!type) refuse_field(field, text, "a dtype");
   target = *type;
 }
-/// "2" is "2+2", and so are "2,2" and "(2, 2)"; "none" on a side: no limit.
+/// Reads a window: "2", "2+2", "2,2" and "(2, 2)" are equal; "none" on a side means no limit there.
 void read(const Field& field, std::string_view text, Window& target) {
   const auto side = [&](std::string_view part) {
     std::optional<Index> keys;
@@ -74,7 +74,7 @@ void read(const Field& field, std::string_view text, Window& target) {
   target = Window(side(left), side(right));
 }
 void read(const Field&, std::string_view text, std::string& target) { target = text; }
-/// A word of an enumeration.
+/// Reads a word of an enumeration.
 void read(const Field& field, std::string_view text, std::uint8_t& target) {
   const auto found = std::ranges::find(field.words, text);
   if (found == field.words.end()) {
@@ -95,7 +95,7 @@ void read(const Field& field, std::string_view text, T&) {
   refuse_field(field, text, "an option; it is an array or a mask");
 }
 
-// Text of values in the keys of caches.
+// Text of values in cache keys.
 
 template <class Number>
 void append_number(std::string& key, Number value) {
@@ -154,7 +154,7 @@ template <class T>
 void append_value(std::string& key, const Field& field, const std::optional<T>& value) {
   value ? append_value(key, field, *value) : void(key += "none");
 }
-/// Options; `field` is of both calls.
+/// Appends an option unless it is equal to `usual`, its default.
 template <class T>
 void append(std::string& key, const Field& field, const T& value, const T& usual) {
   if (value == usual) return;

@@ -1,4 +1,4 @@
-// Writing the rows of operations, and reading members of calls through them.
+// Helpers that declare the fields of operations, and that read members of a call through them.
 #pragma once
 
 #include <array>
@@ -11,7 +11,7 @@
 
 namespace maskctl::attention {
 
-/// Inputs and options of one call.
+/// The inputs and options of one call.
 template <class I, class O>
 struct CallOf {
   using Inputs = I;
@@ -23,7 +23,7 @@ struct CallOf {
 template <class Class, class Member>
 Class class_of(Member Class::*);
 
-/// The member at the end of a path of members.
+/// The member at the end of a path of member pointers, object.*first.*second and so on.
 template <auto first, auto... rest, class Object>
 auto& member_of(Object& object) {
   if constexpr (sizeof...(rest) == 0) {
@@ -32,13 +32,13 @@ auto& member_of(Object& object) {
     return member_of<rest...>(object.*first);
   }
 }
-/// member_of() in an object of the class that `first` is a member of.
+/// member_of() for an untyped object; `first` tells its class.
 template <auto first, auto... rest>
 auto& member_at(void* object) {
   return member_of<first, rest...>(*static_cast<decltype(class_of(first))*>(object));
 }
 
-/// The member at the end of a path that starts at the inputs or at the options of a call.
+/// The address of the member of a call at the end of a path, which begins in Inputs or Options.
 template <class Call, auto first, auto... rest>
 Slot slot_at(void* call) {
   constexpr bool of_inputs = std::is_base_of_v<decltype(class_of(first)), typename Call::Inputs>;
@@ -58,30 +58,30 @@ Slot slot_at(void* call) {
   }
 }
 
-/// A row that has another name too.
+/// Gives a row a second name.
 constexpr Field with_alias(std::string_view name, Field row) {
   row.alias = name;
   return row;
 }
-/// A row that changes nothing without what it needs.
+/// Gives a row a condition that must hold for the argument to have an effect: see Field::needs.
 constexpr Field needing(std::string_view needs, Field row) {
   row.needs = needs;
   return row;
 }
-/// A row that may change nothing beside that: see Field::idle.
+/// Gives a row a function that tells in which calls the argument has no effect: see Field::idle.
 constexpr Field idle_where(std::string_view (*idle)(const void* call), Field row) {
   row.idle = idle;
   return row;
 }
 
-// Rows; `path` leads from the inputs or the options of a Call to the member.
+// Each of these makes a Field; `path` leads from Call::Inputs or Call::Options to the member.
 
 template <class Call, auto... path>
 constexpr Field array(std::string_view name, std::string_view axes, unsigned roles = 0) {
   return {
       .name = name, .is_array = true, .axes = axes, .roles = roles, .slot = slot_at<Call, path...>};
 }
-/// `axes_in`: the axes in a call.
+/// An array whose axes depend on the call: `axes_in` returns them.
 template <auto axes_in, class Call, auto... path>
 constexpr Field array_by(std::string_view name, std::string_view axes, unsigned roles = 0) {
   Field row = array<Call, path...>(name, axes, roles);
@@ -98,28 +98,28 @@ constexpr Field choice(std::string_view name, std::span<const std::string_view> 
   return {
       .name = name, .help = help, .roles = roles, .slot = slot_at<Call, path...>, .words = words};
 }
-/// A number that changes speed and rounding only.
+/// A number that affects only speed and rounding.
 template <class Call, auto... path>
 constexpr Field hint(std::string_view name, std::string_view help = "a hint; 0") {
   return {.name = name, .help = help, .roles = kHint, .slot = slot_at<Call, path...>};
 }
-/// What callers in C++ alone can give.
+/// A field that only C++ callers can set.
 template <class Call, auto... path>
 constexpr Field unlisted(std::string_view name, unsigned roles = 0) {
   return {.name = name, .roles = roles | kUnlisted, .slot = slot_at<Call, path...>};
 }
 
-/// A row of a shared list, under another name or with other axes, help or needs where given.
+/// A field chosen from a shared list, optionally with another name, axes, help or needs.
 struct Pick {
-  consteval Pick(const char* row) : Pick(row, row) {}  // NOLINT: most rows are taken as they are
+  consteval Pick(const char* row) : Pick(row, row) {}  // NOLINT: most rows keep their name
   consteval Pick(const char* row, const char* other, const char* words = "",
                  const char* conditions = "")
       : name(row), as(other), text(words), needs(conditions) {}
   std::string_view name, as, text, needs;
 };
 
-/// The rows of a shared list that an operation has, in this order. Does not compile for a name that
-/// the list lacks.
+/// The picked fields of a shared list, in the order of `picks`. A name that is not in the list is a
+/// compile error.
 template <std::size_t all, std::size_t n>
 consteval std::array<Field, n> pick(const std::array<Field, all>& list, const Pick (&picks)[n]) {
   std::array<Field, n> out;
@@ -145,7 +145,7 @@ consteval std::array<Field, (n + ...)> join(const std::array<Field, n>&... lists
   return out;
 }
 
-/// A row for an array of a result.
+/// The description of an array inside a result struct.
 template <auto... path>
 constexpr ResultField result(std::string_view name, std::string_view axes = {}) {
   return {name, axes, [](void* object) -> Tensor* {
@@ -157,15 +157,15 @@ constexpr ResultField result(std::string_view name, std::string_view axes = {}) 
             }
           }};
 }
-/// The field of a result that is one array.
+/// The description of a result that is itself one array.
 constexpr ResultField whole_result(std::string_view name, std::string_view axes = {}) {
   return {name, axes, [](void* object) { return static_cast<Tensor*>(object); }};
 }
 
-/// Stands for the gradients of an operation without a backward pass.
+/// The gradient type of an operation that has no backward pass.
 struct NoGradients {};
 
-/// The types of an operation, but for that of its gradients.
+/// The types of an operation, except that of its gradients.
 template <class I, class O, class R>
 struct CallTypes {
   using Inputs = I;
@@ -173,7 +173,8 @@ struct CallTypes {
   using Output = R;
   using Call = CallOf<I, O>;
 };
-/// CallTypes of a function, and the arrays of its inputs as the function takes them.
+/// Deduces CallTypes from the signature of a function; arrays() returns the inputs as a tuple of
+/// its leading arguments.
 template <class Function>
 struct TypesOf;
 template <class R, class I, class O>
@@ -185,8 +186,8 @@ template <class R, class... Arguments>
 R returned_by(R (*)(Arguments...));
 NoGradients returned_by(std::nullptr_t);
 
-/// What every Op has, from the function of an operation and that of its gradients, which is null
-/// where there are none.
+/// The members that every Op has, made from the function of an operation and the function of its
+/// gradients (nullptr if it has none).
 template <auto function, auto gradients>
 struct FunctionOp : TypesOf<decltype(function)> {
   using Types = TypesOf<decltype(function)>;
@@ -214,7 +215,7 @@ struct FunctionOp : TypesOf<decltype(function)> {
   }
 };
 
-/// Completes a call that has init_bias instead of a bias.
+/// If the options have init_bias instead of a bias, makes the bias by calling it.
 template <class Options>
 void make_bias(Options& o, OwnedArrays& owned) {
   if (o.bias || !o.init_bias) return;
@@ -231,7 +232,7 @@ Context& context_of(Options& options) {
   }
 }
 
-/// The functions of an operation that every Op has.
+/// Fills in the functions that every operation has.
 template <class Op>
 consteval void add_passes(Operation& row) {
   using Call = typename Op::Call;
@@ -263,7 +264,7 @@ consteval void add_passes(Operation& row) {
   }
 }
 
-/// What some operations do beside: see Operation.
+/// Fills in the optional functions that Op defines: usual_call, complete, check_sharding, localise.
 template <class Op>
 consteval void add_hooks(Operation& row) {
   using Call = typename Op::Call;
@@ -291,11 +292,11 @@ consteval void add_hooks(Operation& row) {
   }
 }
 
-/// Completes a row with the typed half of Op, a struct of static members:
+/// Completes `row` with what Op defines, a struct of static members:
 ///   Inputs, Options, Output, Gradients            types; Call = CallOf<Inputs, Options>
 ///   forward(inputs, options)
 ///   backward(inputs, output, cotangents, options) unless Gradients are NoGradients
-///   kFields, kRow                                 its arguments, and the plain half of the row
+///   kFields, kRow                                 its arguments, and the rest of the row
 ///   complete, check_sharding, localise, usual_call    as in Operation; absent: nothing to do
 template <class Op>
 consteval Operation describe(Operation row) {
@@ -306,18 +307,18 @@ consteval Operation describe(Operation row) {
   return row;
 }
 
-/// The row of an operation, complete.
+/// The complete Operation of Op.
 template <class Op>
 inline constexpr Operation kOperation = describe<Op>(Op::kRow);
 
-/// Calls f(member) with the member of a field, in its own type.
+/// Calls f(member) with the member of `call` that `field` describes, in its own type.
 template <class F>
 decltype(auto) visit_member(const Field& field, const void* call, F&& f) {
   return std::visit([&f](auto* member) -> decltype(auto) { return f(*member); },
                     field.slot(const_cast<void*>(call)));
 }
 
-/// The array of a field; null for other fields and arrays that are not given.
+/// The array of a field; null if the field is no array or the array is not given.
 const Tensor* array_of(const Field& field, const void* call);
 /// Calls f(field, array) for each array that is given.
 template <class F>
@@ -326,23 +327,23 @@ void for_each_array(const Operation& operation, const void* call, F&& f) {
     if (const Tensor* array = array_of(field, call)) f(field, *array);
   }
 }
-/// An array of a result that is present.
+/// An array that a result has.
 struct ResultArray {
   std::string_view name, axes;
   Tensor* tensor;
 };
 std::vector<ResultArray> arrays_of(std::span<const ResultField> fields, void* result);
 
-/// The axes of a field, in a call where they depend on it.
+/// The axes of a field; `call` decides where they depend on it.
 std::string_view axes_of(const Field& field, const void* call);
 
-/// Sets an option from text: "true", "0.5", "3+1", a word of an enumeration; "none" leaves it as it
-/// is. Throws Error(kInvalidArgument) that starts with its name.
+/// Sets an option from text: "true", "0.5", "3+1" or a word of an enumeration; "none" leaves it
+/// unchanged. Throws Error(kInvalidArgument) whose message starts with the name of the field.
 void read_text(const Field& field, std::string_view text, void* call);
 
-/// "query=f32[1,128,8,64] causal=true ...": shapes and dtypes of arrays, and options that are
-/// neither hints nor as in a call of nothing. Contents of arrays do not take part, so that calls
-/// that cost the same share a text.
+/// The key of a call in config caches: "query=f32[1,128,8,64] causal=true ...". Contains the shapes
+/// and dtypes of arrays and the options that differ from their defaults, without hints. Contents of
+/// arrays are left out, so that calls of equal cost share a key.
 std::string call_key(const Operation& operation, const void* call);
 
 }  // namespace maskctl::attention

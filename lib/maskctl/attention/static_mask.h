@@ -1,4 +1,4 @@
-// A mask that takes the place of the rules of an operation.
+// A mask that replaces the mask rules of an operation.
 #pragma once
 
 #include <memory>
@@ -7,7 +7,8 @@
 
 namespace maskctl::attention {
 
-/// [1, 1 or Hq, Tq, Tk], in place of the rules that an operation has by itself; null: none.
+/// [1, 1 or Hq, Tq, Tk]; replaces causal, window and the other mask rules of the operation. Null:
+/// no such mask.
 using StaticMask = std::shared_ptr<const Mask>;
 
 }  // namespace maskctl::attention

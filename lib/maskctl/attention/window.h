@@ -1,4 +1,4 @@
-// The keys near a query, as calls say them.
+// A sliding window, in the form that calls take it.
 #pragma once
 
 #include <optional>
@@ -7,8 +7,8 @@
 
 namespace maskctl::attention {
 
-/// Keys i - left <= j <= i + right of query i, both ends counted; nullopt: no limit on that side.
-/// One number w is (w, w), so that with `causal` a query sees w + 1 keys.
+/// Query i sees the keys j with i - left <= j <= i + right, both ends included; nullopt: no limit
+/// on that side. A single number w means (w, w), so with `causal` a query sees w + 1 keys.
 struct Window {
   Window(Index both) : left(both), right(both) {}  // NOLINT: a number is a window
   Window(std::optional<Index> to_left, std::optional<Index> to_right)

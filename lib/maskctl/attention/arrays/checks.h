@@ -1,4 +1,4 @@
-// What operations ask of their arrays and options before any work.
+// Checks of the arrays and options of a call, made before any work.
 #pragma once
 
 #include <cstdint>
@@ -14,59 +14,59 @@
 
 namespace maskctl::attention {
 
-/// Throws Error(kInvalidArgument), and Error(kShape).
+/// refuse() throws Error(kInvalidArgument), refuse_shape() throws Error(kShape).
 [[noreturn]] void refuse(const std::string& message);
 [[noreturn]] void refuse_shape(const std::string& message);
-/// The extents that would do, each once: "1", "1 or 2", "1, 2 or 4".
+/// The allowed extents as text, without duplicates: "1", "1 or 2", "1, 2 or 4".
 std::string any_of_text(std::initializer_list<Index> extents);
 
-/// An array by the name that its operation gives it; null where it is left out.
+/// An array and its argument name, for messages. Null: the array is not given.
 struct NamedTensor {
   const char* name;
   const Tensor* tensor;
 };
 
-/// Throws Error(kInvalidArgument) for an array that is missing, Error(kShape) for another rank.
+/// Throws Error(kInvalidArgument) if the array is missing, Error(kShape) if its rank differs.
 void check_rank(const char* what, const Tensor* tensor, Index rank);
 /// Throws Error(kShape): "d_out is (1, 2, 3), expected (1, 2, 4)".
 void check_shape(const char* what, const Tensor& tensor, std::span<const Index> expected);
 
-/// Throws Error(kInvalidArgument) unless the first is f32, f16 or bf16 and the others, where they
-/// are given, are the same.
+/// Throws Error(kInvalidArgument) unless the first array is f32, f16 or bf16 and the others have
+/// the same dtype. Arrays other than the first may be null.
 void check_dtypes(std::initializer_list<NamedTensor> tensors);
-/// Throws Error(kInvalidArgument) unless the elements are floats, or integers, of any width.
+/// Throw Error(kInvalidArgument) unless the elements are floats (or integers) of any width.
 void check_float(const char* what, const TensorView& array);
 void check_integer(const char* what, const TensorView& array);
 
-/// The elements of an array of integers of the given shape; extents of -1 fit any. Throws
-/// Error(kShape, kInvalidArgument).
+/// The elements of an array of integers, which must have the given shape; an extent of -1 allows
+/// any. Throws Error(kShape, kInvalidArgument).
 std::vector<std::int32_t> integers(const char* what, const Tensor* array,
                                    std::span<const Index> shape);
-/// The element of an array that has one: [] or [1]. Throws the same.
+/// The only element of an array [] or [1]. Throws the same errors as integers().
 Index one_integer(const char* what, const Tensor& array);
 
-/// Throws Error(kShape) unless each key head serves as many query heads.
+/// Throws Error(kShape) unless q_heads is a multiple of kv_heads.
 void check_head_groups(Index q_heads, Index kv_heads);
-/// Throws Error(kInvalidArgument) unless the cap is left out or above 0.
+/// Throws Error(kInvalidArgument) if there is a cap that is not above 0.
 void check_soft_cap(std::optional<double> cap);
 
-// Sequences back to back on one axis of tokens.
+// Sequences packed one after another along the token axis.
 
-/// The tokens of each sequence of cumulative lengths [N+1]: nondecreasing integers that start at 0
-/// and end at `tokens` or before. Throws Error(kShape, kInvalidArgument) naming the array
-/// otherwise.
+/// The token range of each sequence, from cumulative lengths [N+1]: nondecreasing integers, of
+/// which the first is 0 and the last at most `tokens`. Otherwise throws Error(kShape,
+/// kInvalidArgument) that names the array.
 std::vector<Range> packed_sequences(const Tensor& cu_seqlens, Index tokens,
                                     const char* what = "cu_seqlens");
-/// Throws Error(kShape) unless a batch with cu_seqlens has one row.
+/// For calls with cu_seqlens: throws Error(kShape) unless the batch has one row.
 void check_one_row(Index batch);
 
-/// Tokens that see only each other, in one row of the batch.
+/// A sequence: a range of tokens in one row of the batch, which see only each other.
 struct TokenSequence {
   Index batch = 0;
   Range tokens;
 };
-/// One sequence for each row of a batch or, with `cu_seqlens`, for each one packed in its only row.
-/// Throws the same, and Error(kShape) for several rows.
+/// One sequence per batch row or, with `cu_seqlens`, one per sequence packed in the only row.
+/// Throws what packed_sequences() throws, and Error(kShape) if cu_seqlens comes with several rows.
 std::vector<TokenSequence> sequences_in(const Tensor* cu_seqlens, Index batch, Index tokens);
 
 }  // namespace maskctl::attention

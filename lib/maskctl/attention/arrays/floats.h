@@ -1,4 +1,4 @@
-// Arrays of any float type as f32.
+// Access to arrays of any float dtype as f32.
 #pragma once
 
 #include <algorithm>
@@ -10,7 +10,8 @@
 
 namespace maskctl::attention {
 
-/// An array as f32: itself, or a converted copy; null where it is left out.
+/// Reads an array as f32: without a copy if it is f32, else from a converted copy. data() is null
+/// if there is no array.
 class Floats {
  public:
   explicit Floats(const std::optional<TensorView>& array);
@@ -22,14 +23,14 @@ class Floats {
   const float* data_ = nullptr;
 };
 
-/// An output as f32: itself, or an array that finish() rounds into it.
+/// Writes an array as f32: directly if it is f32, else into a buffer that finish() converts.
 class FloatOutput {
  public:
   explicit FloatOutput(const MutableTensorView& output);
   FloatOutput(const FloatOutput&) = delete;
   FloatOutput& operator=(const FloatOutput&) = delete;
 
-  /// All elements, not written yet.
+  /// All elements; uninitialized at first.
   std::span<float> values() const { return floats_; }
   float* data() const { return floats_.data(); }
   void fill(float value) const { std::ranges::fill(floats_, value); }
@@ -37,7 +38,7 @@ class FloatOutput {
 
  private:
   MutableTensorView output_;
-  std::optional<Tensor> wide_;  // holds the values if the output has another dtype
+  std::optional<Tensor> wide_;  // the buffer, if the output is not f32
   std::span<float> floats_;
 };
 

@@ -1,4 +1,4 @@
-// Room for the results of kernels.
+// Allocates and views arrays for the results of kernels.
 #pragma once
 
 #include <optional>
@@ -7,7 +7,7 @@
 
 namespace maskctl::attention {
 
-/// An array of that shape and dtype, not written yet.
+/// An uninitialized array with the shape and dtype of `array`.
 inline Tensor unwritten_like(const TensorView& array) {
   return Tensor::unwritten(array.dtype(), {array.shape().begin(), array.shape().end()});
 }
@@ -16,7 +16,7 @@ inline std::optional<Tensor> unwritten_like(const std::optional<TensorView>& arr
 }
 
 inline MutableTensorView view_of(Tensor& array) { return array; }
-/// Nothing for an array that is left out.
+/// nullopt if there is no array.
 inline std::optional<MutableTensorView> view_of(std::optional<Tensor>& array) {
   return array ? std::optional<MutableTensorView>(*array) : std::nullopt;
 }

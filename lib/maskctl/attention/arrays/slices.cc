@@ -8,7 +8,7 @@
 namespace maskctl::attention {
 namespace {
 
-/// Some elements, as bytes.
+/// A run of elements as a span of bytes.
 template <class Array>
 auto stretch(Array& array, Index first, Index elements) {
   const Index size = size_bytes(array.dtype());

@@ -1,4 +1,4 @@
-// Parts of arrays, out and in, and sums of them.
+// Reads, writes and adds parts of arrays: ranges along each axis.
 #pragma once
 
 #include <span>
@@ -9,21 +9,23 @@
 
 namespace maskctl::attention {
 
-// Dtypes of a part and its whole are equal.
+// A part has the dtype of the whole array, except where add() says otherwise.
 
 ArrayPlace place_of(std::span<const Range> part);  // one range for each axis
 
-/// A copy of the elements of a part.
+/// A copy of a part of `whole`. `place` has a list of ranges for each axis, `part` has one range
+/// for each axis.
 Tensor take(const Tensor& whole, const ArrayPlace& place);
 Tensor take(const Tensor& whole, std::span<const Range> part);
-/// Copies `part` into its place.
+/// Copies `part` to the given place of `whole`.
 void put(const Tensor& part, const ArrayPlace& place, Tensor& whole);
 void put(const Tensor& part, std::span<const Range> place, Tensor& whole);
-/// Adds `part` to its place, both f32.
+/// Adds `part` to the elements of `whole` at the given place; both arrays are f32.
 void add(const Tensor& part, const ArrayPlace& place, Tensor& whole);
 void add(const Tensor& part, std::span<const Range> place, Tensor& whole);
 
-/// The part that is a range, or some ranges, along one axis.
+/// The part of `whole` with a range (or several ranges) on axis number `axis` and all positions on
+/// the other axes.
 std::vector<Range> along(const Tensor& whole, Index axis, Range range);
 ArrayPlace along(const Tensor& whole, Index axis, std::span<const Range> ranges);
 /// x[..., range, ...] along `axis`.
@@ -31,7 +33,7 @@ Tensor slice_of(const Tensor& x, Index axis, Range range);
 /// whole[..., first : first + part.extent(axis), ...] = part.
 void write_slice(const Tensor& part, Index axis, Index first, Tensor& whole);
 
-/// sum += part, in f32; a part of another float dtype is converted.
+/// sum += part, in f32; a part of another float dtype is converted first.
 void add(const Tensor& part, Tensor& sum);
 
 }  // namespace maskctl::attention

@@ -1,4 +1,4 @@
-// Arrays as float64, for the references.
+// Conversion to and from float64, for the reference kernels.
 #pragma once
 
 #include <optional>
@@ -10,7 +10,7 @@
 
 namespace maskctl::attention {
 
-/// The elements of an array; empty when it is absent.
+/// The elements as doubles; empty if there is no array.
 inline std::vector<double> to_double(const std::optional<TensorView>& array) {
   if (!array) return {};
   std::vector<double> out(as_size(array->elements()));
@@ -24,14 +24,14 @@ inline double dot(const double* a, const double* b, Index n) {
   return sum;
 }
 
-/// Writes all elements of an array, each value rounded once.
+/// Writes the values to an array of the same size; each is rounded once to its dtype.
 inline void store(std::span<const double> values, const MutableTensorView& to) {
   const TensorView from(std::as_bytes(values).data(), DType::kFloat64,
                         std::array{std::ssize(values)});
   convert(from, to);
 }
 
-/// Values in the given form, rounded once.
+/// A new array of the given values, each rounded once to its dtype.
 inline Tensor tensor_of(const std::vector<double>& values, DType dtype, std::vector<Index> shape) {
   Tensor out = Tensor::unwritten(dtype, std::move(shape));
   store(values, out);

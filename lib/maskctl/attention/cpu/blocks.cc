@@ -1,5 +1,6 @@
-// Attention over listed blocks on the CPU: the query heads of a key head against all keys that the
-// token sees, read in place; and the choice of blocks by the weights of their means.
+// Attention of each token over its list of key blocks, on the CPU: for one token and key head at a
+// time, all query heads that share the key head attend to the keys of the blocks, which are read in
+// place. Also the selection of blocks by importance.
 #include <algorithm>
 #include <cmath>
 #include <functional>
@@ -19,12 +20,13 @@ struct Arrays {
   Floats query, key, value;
 };
 
-/// The keys of one token and key head at a time, and the logits of the query heads that read them.
+/// The keys that one token sees for one key head, and the logits of the query heads that share that
+/// key head.
 class TokenRows {
  public:
   TokenRows(const BlockProblem& call, const Arrays& arrays) : c_(call), arrays_(arrays) {}
 
-  /// Returns false when the token sees nothing.
+  /// Loads token t of the sequence for key head u. Returns false if the token sees no key.
   bool read(std::size_t sequence, Index t, Index u) {
     const TokenSequence& s = c_.sequences[sequence];
     batch_ = s.batch, token_ = s.tokens.begin + t, u_ = u;
@@ -43,7 +45,7 @@ class TokenRows {
     return keys_.count() > 0;
   }
 
-  /// [group, width]: scale * q.k + ln(times); -inf past the last key.
+  /// Writes the logits [group, width]: scale * q.k + ln(times), and -inf past the last key.
   void logits(std::vector<float>& out) const {
     out.assign(as_size(c_.d.group() * width_), 0.0f);
     row_dots(keys_, query(), c_.d.group(), out.data(), width_);
@@ -68,11 +70,11 @@ class TokenRows {
   Index width() const { return width_; }
 
   const float* query() const { return arrays_.query.data() + first_row() * c_.d.dim; }
-  /// The first query head of the token in [B,T,Hq].
+  /// The row in [B,T,Hq] of the token and of the first query head that shares the key head.
   Index first_row() const {
     return (batch_ * c_.d.queries + token_) * c_.d.q_heads + u_ * c_.d.group();
   }
-  /// The row of a key in [B,T,Hkv].
+  /// The row of key j in [B,T,Hkv].
   Index key_row(Index j) const { return (batch_ * c_.d.keys + j) * c_.d.kv_heads + u_; }
   Index lse_at(Index g) const {
     return (batch_ * c_.d.q_heads + u_ * c_.d.group() + g) * c_.d.queries + token_;
@@ -88,7 +90,7 @@ class TokenRows {
   Index width_ = 0;
 };
 
-/// Writes the output and lse of one token and key head.
+/// Writes the output and lse of one token, for the query heads of one key head.
 void attend(const BlockProblem& c, const TokenRows& rows, std::vector<float>& scores, float* out,
             float* lse) {
   rows.logits(scores);
@@ -103,12 +105,12 @@ void attend(const BlockProblem& c, const TokenRows& rows, std::vector<float>& sc
            out + rows.first_row() * c.d.value_dim);
 }
 
-/// Sums of gradients, f32, in the shapes of the inputs.
+/// Where gradients are added, f32, in the shapes of the inputs.
 struct GradientSums {
   float *query, *key, *value;
 };
 
-/// Adds the gradients of some tokens of one key head, token by token.
+/// Adds the gradients of the tokens of a task, one token at a time.
 class Backward {
  public:
   Backward(const BlockProblem& call, const Arrays& arrays, std::span<const float> lse,
@@ -164,7 +166,7 @@ class Backward {
   std::vector<float> weights_, logit_gradients_, deltas_;
 };
 
-/// A gradient that several tasks add to at once, each to a part of its own.
+/// A gradient to which several tasks add concurrently, each into an array of its own.
 class PartSums {
  public:
   PartSums(const MutableTensorView& gradient, Index parts)
@@ -173,7 +175,7 @@ class PartSums {
     first_.fill(0);
   }
   float* part(std::size_t p) { return p == 0 ? first_.data() : others_[p - 1].data(); }
-  /// Adds the parts in order.
+  /// Adds up the arrays in a fixed order.
   void finish() {
     for (const std::vector<float>& other : others_) {
       std::ranges::transform(first_.values(), other, first_.data(), std::plus<>());
@@ -186,7 +188,7 @@ class PartSums {
   std::vector<std::vector<float>> others_;
 };
 
-/// The weights of whole blocks.
+/// The importance of whole blocks: see Ranking.
 class CpuRanking : public Ranking {
  public:
   CpuRanking(const SelectionProblem& problem, const Floats& query)
@@ -251,7 +253,8 @@ void cpu::blocks_backward(const BlockProblem& c, const SoftmaxBackwardInputs& in
   FloatOutput d_query(gradients.query);
   d_query.fill(0);
   PartSums d_key(gradients.key, parts), d_value(gradients.value, parts);
-  // Pieces of one sequence and head add to the same keys, so all pieces of a part go to one task.
+  // All tokens of a sequence and key head add to the gradients of the same keys. They are split
+  // into `parts` sets of token ranges, and each set gets a task with sums of its own.
   parallel_for(heads * parts, [&](Index i) {
     const std::size_t sequence = as_size(i / parts / c.d.kv_heads), part = as_size(i % parts);
     const Index u = i / parts % c.d.kv_heads, tokens = c.sequences[sequence].tokens.size();

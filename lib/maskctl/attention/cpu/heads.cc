@@ -1,4 +1,4 @@
-// Arrays of a call in f32, and element-wise changes of logits and weights.
+// Arrays of a call as f32, and element-wise changes of logits and weights.
 #include "maskctl/attention/cpu/heads.h"
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// The arrays of one call as CPU attention wants them: f32, one head at a time.
+// The arrays of one call in the form that CPU attention uses: f32, one head at a time.
 #pragma once
 
 #include <algorithm>
@@ -11,11 +11,12 @@
 
 namespace maskctl::attention {
 
-/// Everything a task of forward or backward reads.
+/// Everything that a task of the forward or backward pass reads.
 struct CpuCall {
   explicit CpuCall(const SoftmaxProblem& problem);
 
-  /// Rows of one head: element (i, x) is at [i * stride + x].
+  /// The first row of one head: element (i, x) is at [i * stride + x], where stride is that of the
+  /// array.
   const float* query(Index b, Index h) const;
   const float* key(Index b, Index u) const;
   const float* value(Index b, Index u) const;
@@ -24,23 +25,23 @@ struct CpuCall {
   Index value_stride() const { return d.kv_heads * d.value_dim; }
 
   bool adjusts_logits() const { return bias || options.soft_cap; }
-  /// Adds the bias and caps the logits of query i for keys; derivative as in soft_cap_all. `width`
-  /// is keys.size() rounded up.
+  /// Adds the bias to the logits of query i with `keys`, and applies the soft cap; `derivative` is
+  /// that of soft_cap_all(). `width` is keys.size() rounded up.
   void adjust(float* logits, Index b, Index h, Index i, Range keys, Index width,
               float* derivative) const;
   float dropout_at(Index b, Index h, Index i, Index j) const;
-  /// Multiplies the weights of query i by the dropout multipliers.
+  /// Multiplies the weights of query i with `keys` by the dropout multipliers.
   void drop(float* weights, Index b, Index h, Index i, Range keys) const;
 
-  /// Keys of one key head that hold NaN or infinity and that no query sees: kernels take them as 0,
-  /// so that no result has a 0 * NaN in it.
+  /// The keys of a key head that contain NaN or infinity and that no query sees. Kernels read them
+  /// as 0, so that a weight of 0 never meets a NaN (0 * NaN = NaN).
   std::vector<Index> poisoned_keys(Index b, Index u) const;
 
   Dims d;
   const SoftmaxOptions& options;
   float scale;
   const Mask& mask;
-  const BlockMap* block_map;  // compiled from one of the planes, or null
+  const BlockMap* block_map;  // compiled from one plane of the mask, or null
   Floats q, k, v, bias, sinks;
   BroadcastStrides bias_at;
   const std::optional<TensorView>& sink_array;
@@ -50,7 +51,7 @@ struct CpuCall {
 class HeadRows {
  public:
   HeadRows(const CpuCall& call, Index b, Index u);
-  /// Zeroes the poisoned keys, in a copy of all rows where there are any.
+  /// If there are poisoned keys, replaces all rows by a copy in which those keys are 0.
   void clean();
   const float* key(Index j) const { return key_ + j * key_stride_; }
   const float* value(Index j) const { return value_ + j * value_stride_; }
@@ -65,13 +66,14 @@ class HeadRows {
   std::vector<float> clean_;
 };
 
-/// How many backward tasks share the queries of a key head, each with sums of its own, where
-/// `heads` are worked on at a time: with few heads and one task each, cores would be idle. It does
-/// not depend on the number of threads, so that the gradients of K and V are always added in the
-/// same order.
+/// The number of backward tasks that share the queries of a key head, each with its own sums;
+/// `heads` is the number of key heads processed at a time. With few heads and one task per head,
+/// cores would be idle. The number does not depend on the number of threads, so that the gradients
+/// of K and V are always added in the same order.
 Index parts_of_head(Index heads);
 
-/// The output of a row without keys and sinks: the mean (or sum) of V, or NaN.
+/// The output of a row without keys and sinks: the mean of V (its sum if out is not normalized), or
+/// NaN.
 std::vector<float> empty_row_value(const CpuCall& call, Index b, Index h);
 
 }  // namespace maskctl::attention

@@ -1,4 +1,4 @@
-// Packed products, compiled for several instruction sets at once.
+// Packed matrix products, compiled for several instruction sets.
 #include "maskctl/attention/cpu/kernel.h"
 
 #include <algorithm>
@@ -44,11 +44,11 @@ HWY_ATTR void pack_rows_all(const float* src, Index stride, Index rows, Index co
   }
 }
 
-/// Transposes go by squares of this edge: a cache line of floats.
+/// The edge of the squares by which matrices are transposed: one cache line of floats.
 constexpr Index kSquare = 16;
 
 #if HWY_TARGET != HWY_SCALAR
-/// A vector of the type of d, filled with four floats at src, four at src + stride, and so on.
+/// A vector filled from groups of four floats: those at src, then those at src + stride, and so on.
 template <class Tag>
 HWY_INLINE HWY_ATTR hn::Vec<Tag> load_fours(Tag d, const float* src, Index stride) {
   if constexpr (hn::MaxLanes(Tag()) <= 4) {
@@ -61,7 +61,7 @@ HWY_INLINE HWY_ATTR hn::Vec<Tag> load_fours(Tag d, const float* src, Index strid
 }
 #endif
 
-/// out[c * out_stride + w] = src[w * stride + c] for c < 4 and w of one vector.
+/// out[c * out_stride + w] = src[w * stride + c] for c < 4 and for all w < lanes of a vector.
 HWY_INLINE HWY_ATTR void transpose_four(const float* src, [[maybe_unused]] Index stride, float* out,
                                         Index out_stride) {
 #if HWY_TARGET == HWY_SCALAR
@@ -130,10 +130,10 @@ HWY_ATTR void transpose_all(const float* x, Index n, float* out) {
   }
 }
 
-/// Multiplies six rows of A by one panel of B into six rows of C. `a` is the first element of A, or
-/// of A^T with kTransposed. With kHalf only one of the panel's two vectors is computed, the one
-/// that `panel` and `c` point to; the compiler drops the sums of the other. The accumulators have
-/// names because GCC 12 spills an array of vectors.
+/// Multiplies six rows of A by one panel of B into six rows of C. `a` points to the first element
+/// of A, or of A^T if kTransposed. With kHalf, computes only one of the two vectors of the panel,
+/// the one that `panel` and `c` point to. The accumulators are separate variables because GCC 12
+/// spills an array of vectors.
 template <bool kTransposed = false, bool kHalf = false>
 HWY_NOINLINE HWY_ATTR void multiply_six(const float* a, Index a_stride, Index depth,
                                         const float* panel, float* c, Index c_stride,
@@ -187,8 +187,8 @@ HWY_NOINLINE HWY_ATTR void multiply_six(const float* a, Index a_stride, Index de
   store(c30, c31, r3), store(c40, c41, r4), store(c50, c51, r5);
 }
 
-/// Prefetches the next panel piece by piece while groups work on this one. With few groups there is
-/// too little work to hide that, and it does nothing.
+/// Prefetches the next panel in small steps while the row groups work on the current one. Does
+/// nothing if there are few groups, because then there is too little work to hide the prefetches.
 class PanelPrefetch {
  public:
   PanelPrefetch(Index panel_floats, std::size_t groups)
@@ -203,12 +203,12 @@ class PanelPrefetch {
 
  private:
   static constexpr std::size_t kFewGroups = 16;
-  static constexpr Index kLine = 16;  // floats of a cache line
+  static constexpr Index kLine = 16;  // floats in a cache line
   Index piece_;
   const float* next_ = nullptr;
 };
 
-/// From the first to the last index in any of the spans.
+/// The smallest range that contains all nonempty spans.
 HWY_INLINE Range hull(std::span<const Range> spans) {
   Range all;
   for (const Range& span : spans) {

@@ -1,4 +1,4 @@
-// Every kernel in f32 on all threads, with vectors of the best instruction set there is.
+// All kernels in f32 on all threads, with vectors of the best available instruction set.
 #pragma once
 
 #include "maskctl/attention/problems/kernels.h"

@@ -1,4 +1,4 @@
-// Means over tokens on the CPU.
+// Mean pooling on the CPU.
 #include <algorithm>
 #include <vector>
 
@@ -9,7 +9,7 @@
 namespace maskctl::attention {
 
 void cpu::mean_pooling(const PoolingProblem& p, const MutableTensorView& output, const Context&) {
-  constexpr Index kColumns = 512;  // per task: the sums stay in the L1 cache
+  constexpr Index kColumns = 512;  // columns per task, so that the sums stay in the L1 cache
   const Floats values(p.x);
   const FloatOutput means(output);
   const Index parts = ceil_div(p.width, kColumns);

@@ -1,4 +1,4 @@
-// Packs keys in units, each once.
+// Packs keys in units of kUnit; each unit is packed only once.
 #include "maskctl/attention/cpu/packed_heads.h"
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// K and V of the key heads of one call, packed for products when tasks first need them.
+// K and V of the key heads of a call, packed for matrix products when a task first needs them.
 #pragma once
 
 #include <memory>
@@ -10,24 +10,24 @@
 
 namespace maskctl::attention {
 
-/// One key head, shared by tasks: the one that first needs some keys packs them, and so has them in
-/// its own cache.
+/// One key head, shared by tasks. The first task that needs some keys packs them, so they are then
+/// in the cache of its core.
 class PackedHead {
  public:
-  static constexpr Index kUnit = 64;  // keys that are packed at once; a multiple of kColumnGroup
-  /// Key head number b * kv_heads + u; `call` must outlive it.
+  static constexpr Index kUnit = 64;  // keys packed at a time; a multiple of kColumnGroup
+  /// `head` is b * kv_heads + u; `call` must outlive this object.
   PackedHead(const CpuCall& call, Index head);
-  /// Packs the keys of this range that are not packed yet.
+  /// Packs the keys in this range that are not packed yet.
   void need(Range keys);
-  /// Keys from j on as columns (pack_columns); j is a multiple of kColumnGroup.
+  /// The keys from j on, packed by pack_columns(); j must be a multiple of kColumnGroup.
   const float* keys(Index j) const { return keys_ + j * d_.dim; }
-  /// Values from key j on as rows (pack_rows), in panels of panel_rows() rows.
+  /// The values from key j on, packed by pack_rows() in panels of panel_rows() rows.
   const float* values(Index j) const { return values_ + j * panel_; }
   Index panel_rows() const { return panel_rows_; }
 
  private:
   void pack(Index first);
-  /// Returns whether everything it packed is finite.
+  /// Returns whether everything that it packed is finite.
   bool pack(const HeadRows& rows, Index first);
 
   const Dims& d_;
@@ -35,21 +35,21 @@ class PackedHead {
   Index panel_, panel_rows_;
   PooledBuffer memory_;
   float *keys_, *values_;
-  std::vector<std::once_flag> packed_;  // one per unit of keys
+  std::vector<std::once_flag> packed_;  // one per kUnit keys
   std::once_flag cleaned_;
 };
 
-/// All key heads of a call, each kept in memory from its first task to its last.
+/// All key heads of a call. Each is kept in memory from the first take() to the last.
 class PackedHeads {
  public:
-  /// Each head will be taken `tasks` times.
+  /// `tasks`: how many times take() will be called for each head.
   PackedHeads(const CpuCall& call, Index tasks);
   std::shared_ptr<PackedHead> take(Index head);
 
  private:
   struct Head {
     std::shared_ptr<PackedHead> packed;
-    Index tasks = 0;  // tasks still to come
+    Index tasks = 0;  // calls of take() still to come
   };
   const CpuCall& call_;
   std::mutex mutex_;

@@ -1,6 +1,5 @@
-// Attention over pages on the CPU. Sequences of few rows are streamed: every key is read once, in
-// place, for all query heads, and the tasks of a row are merged. Longer sequences are gathered and
-// go to the tiles of softmax attention.
+// Paged attention on the CPU. Sequences with few query rows read every key once, in place; longer
+// sequences are gathered into contiguous arrays for the tiles of softmax attention.
 #include <algorithm>
 #include <array>
 #include <atomic>
@@ -19,13 +18,14 @@
 namespace maskctl::attention {
 namespace {
 
-constexpr Index kStreamedRows = 4;  // a gathered sequence costs about as much as five rows
+constexpr Index kStreamedRows = 4;  // gathering a sequence costs about as much as streaming 5 rows
 constexpr Index kTaskKeys = 1024;   // keys of a row per task
-constexpr Index kMostKeys = 256;    // keys per piece, unless the call wants more; divides kTaskKeys
-// Bytes of a piece's keys; they, their values and the next keys wait in the second-level cache.
+constexpr Index kMostKeys = 256;    // keys read at a time, unless hinted; divides kTaskKeys
+// Bytes of the keys read at a time. They, their values and the keys prefetched next fit in the
+// second-level cache.
 constexpr Index kPieceBytes = Index{1} << 17;
 
-/// A row of a streamed sequence and what it sees; its tasks are numbered from `first` on.
+/// A row of a streamed sequence and the keys it sees. Its tasks are numbered from `first`.
 struct Row {
   const PagedSequence* sequence;
   Index row;
@@ -35,7 +35,7 @@ struct Row {
   Index tasks() const { return ceil_div(keys.size(), task_keys); }
 };
 
-/// Keys that a task reads at a time.
+/// The number of keys that a task reads at a time (a piece).
 Index piece_keys(const PagedProblem& call) {
   if (call.tiles.keys > 0) return std::min(round_up(call.tiles.keys, kColumnGroup), kTaskKeys);
   const PagedCache& cache = call.cache;
@@ -45,15 +45,15 @@ Index piece_keys(const PagedProblem& call) {
   return keys;
 }
 
-/// How many keys of a row that sees `keys` keys go to one task: whole pieces.
+/// The number of keys of one task, for a row that sees `keys` keys: a multiple of piece_keys().
 Index task_keys(const PagedProblem& call, Index keys) {
   const Index wanted =
       call.tiles.splits > 0 ? std::max<Index>(ceil_div(keys, call.tiles.splits), 1) : kTaskKeys;
   return round_up(wanted, piece_keys(call));
 }
 
-/// The softmax of each query head over the keys of each task: the maximum, the sum of the weights
-/// and the weighted sum of the values.
+/// Partial results of each task and query head: the maximum logit, the sum of the weights and the
+/// weighted sum of the values.
 struct Partials {
   Partials(std::size_t tasks, Index q_heads, Index dim)
       : max(tasks * as_size(q_heads), kClosed),
@@ -63,22 +63,22 @@ struct Partials {
   Buffer sum;
 };
 
-/// Some keys of a row. The number of a task is also the index of its partial results.
+/// A range of the keys of one row. The index of a task is also the index of its partial results.
 struct PagedTask {
   const Row* row;
   Range keys;
 };
 
-/// What one thread does: all heads of the rows of some tasks, each over its keys. Threads share
-/// `next_task`.
+/// The work of one thread: takes tasks by means of the shared `next_task`, and computes each for
+/// all query heads.
 class Stream {
  public:
   Stream(const PagedProblem& call, const Floats& queries, const std::vector<PagedTask>& tasks,
          std::atomic<Index>& next_task, Partials& partials)
       : c_(call), queries_(queries), tasks_(tasks), next_task_(next_task), partials_(partials) {}
 
-  /// Runs one task after another until none is left. The next keys are prefetched even where they
-  /// belong to another task.
+  /// Runs tasks until none is left. While it works on one piece of keys, it prefetches the next
+  /// piece, which may belong to the next task.
   void run() {
     Piece piece = take();
     locate(piece);
@@ -92,7 +92,7 @@ class Stream {
   }
 
  private:
-  /// Keys of a task that are read together; none when no task is left.
+  /// Keys of a task that are read together; empty if no task is left.
   struct Piece {
     Index task = 0;
     Range keys{0, 0};
@@ -109,7 +109,7 @@ class Stream {
     return {left_.task, {begin, left_.keys.begin}};
   }
 
-  /// Locates the keys and values of a piece as the next rows.
+  /// Sets next_keys_ and next_values_ to the rows of a piece.
   void locate(const Piece& piece) {
     const PagedCache& cache = c_.cache;
     c_.elements(*tasks_[as_size(piece.task)].row->sequence, piece.keys, offsets_);
@@ -120,8 +120,8 @@ class Stream {
     next_values_.place(array, offsets_);
   }
 
-  /// Adds one piece. Its values are prefetched while its keys are read, the next keys while its
-  /// values are.
+  /// Adds one piece to the partial results. Prefetches the values of the piece while it reads the
+  /// keys, and the keys of the next piece while it reads the values.
   void add(const Piece& piece) {
     const Index width = round_up(keys_.count(), kColumnGroup), group = c_.group();
     const Index row = tasks_[as_size(piece.task)].row->row, first = piece.task * c_.q_heads;
@@ -135,7 +135,7 @@ class Stream {
              &next_keys_);
   }
 
-  /// Turns logits into weights; rescales earlier sums when the maximum grows.
+  /// Turns logits into weights; rescales the earlier sums if the maximum grows.
   void online_softmax(float* x, Index count, Index width, Index partial) {
     std::fill(x + count, x + width, 0.0f);
     scale_by(x, width, static_cast<float>(c_.scale));
@@ -159,14 +159,15 @@ class Stream {
   const std::vector<PagedTask>& tasks_;
   std::atomic<Index>& next_task_;
   Partials& partials_;
-  Piece left_;                       // the rest of the current task
-  KeyRows keys_, values_;            // rows of the piece being added
-  KeyRows next_keys_, next_values_;  // rows of the piece after it
+  Piece left_;                       // remaining keys of the current task
+  KeyRows keys_, values_;            // rows of the current piece
+  KeyRows next_keys_, next_values_;  // rows of the next piece
   std::vector<Index> offsets_;
   std::vector<float> scores_;
 };
 
-/// Merges the partial results of `tasks` for one head, and the sinks, into one softmax.
+/// Merges the partial results of `tasks` for one head, with the sinks in the denominator, into
+/// `out`.
 void merge(const PagedProblem& c, const Partials& partials, Range tasks, Index h,
            std::span<const float> sinks, float* out) {
   const auto index = [&](Index task) { return as_size(task * c.q_heads + h); };
@@ -185,7 +186,7 @@ void merge(const PagedProblem& c, const Partials& partials, Range tasks, Index h
   }
 }
 
-/// The rows of sequences of at most kStreamedRows rows.
+/// The rows of all sequences that have at most kStreamedRows query rows.
 std::vector<Row> streamed_rows(const PagedProblem& c) {
   std::vector<Row> rows;
   Index tasks = 0;
@@ -229,7 +230,7 @@ void stream(const PagedProblem& c, float* out) {
   });
 }
 
-/// [1,n,heads,D] f32 of the positions in `read`.
+/// The elements of a cache array at the positions in `read`: [1,n,heads,D] f32.
 Tensor gathered(const PagedProblem& c, const PagedSequence& s, const std::byte* array, Range read) {
   Tensor rows(c.cache.dtype, {1, read.size(), c.cache.heads, c.cache.dim});
   const Index bytes = size_bytes(c.cache.dtype);
@@ -252,14 +253,14 @@ Tensor query_rows(const PagedProblem& c, Range rows) {
   return part;
 }
 
-/// Writes the rows of one sequence to out [rows,Hq,D]: its visible keys and values are copied
-/// together and go to the kernel of softmax attention.
+/// Computes the rows of one sequence of out [rows,Hq,D]: copies its visible keys and values into
+/// contiguous arrays and calls the softmax attention kernel.
 void gathered_attention(const PagedProblem& c, const PagedSequence& s, const Context& context,
                         float* out) {
   const Range read = c.read(s);
   const Tensor query = query_rows(c, s.rows), key = gathered(c, s, c.cache.keys, read),
                value = gathered(c, s, c.cache.values, read);
-  // The last of the gathered keys that row 0 sees.
+  // The index, among the gathered keys, of the last key that the first query row sees.
   const Index last = c.visible(s, s.rows.begin).end - 1 - read.begin;
   Mask mask(diagonal_band(s.rows.size(), read.size(), c.left ? last - *c.left : -kUnbounded, last));
   SoftmaxOptions options;

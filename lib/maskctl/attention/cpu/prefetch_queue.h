@@ -1,4 +1,4 @@
-// Rows of memory that are prefetched while products run.
+// Prefetches of rows of memory during matrix products.
 #pragma once
 
 #include <array>
@@ -9,24 +9,25 @@
 
 namespace maskctl::attention {
 
-/// Brings rows that will soon be read or written into the second-level cache, one by one. The rows
-/// of one head lie apart in memory, which no hardware prefetcher foresees. A wrong guess costs only
+/// Brings rows that will soon be read or written into the second-level cache. The rows of one head
+/// are far apart in memory, which hardware prefetchers do not predict. A wrong guess only costs
 /// time.
 class PrefetchQueue {
  public:
-  /// `floats_of_depth` is how many floats are fetched for each step of depth of a product of six
-  /// rows and two vectors.
+  /// `floats_of_depth`: how many floats are prefetched per step of the inner dimension, in a
+  /// product of six rows and two vectors.
   explicit PrefetchQueue(Index floats_of_depth = 6) : floats_of_depth_(floats_of_depth) {}
 
   void clear() { count_ = at_ = 0; }
-  /// Queues `count` rows of n floats, `stride` floats apart; nothing when count <= 0. After kMost
-  /// calls since clear() further ones are ignored.
+  /// Queues `count` rows of n floats, `stride` floats apart; does nothing if count <= 0. After
+  /// kMost calls since clear(), further calls are ignored.
   void add(const float* row, Index stride, Index count, Index n) {
     if (count <= 0 || count_ == kMost) return;
     const auto begin = reinterpret_cast<std::intptr_t>(row);
     queue_[count_++] = {begin, begin + count * stride * kFloat, stride * kFloat, n};
   }
-  /// Fetches what is due during one such product of this depth.
+  /// Prefetches the next queued rows: as many as are due during one product of six rows and two
+  /// vectors with an inner dimension of `depth`.
   void step(Index depth) {
     for (Index floats = depth * floats_of_depth_; floats > 0 && at_ < count_;) {
       QueuedRows& rows = queue_[at_];
@@ -44,11 +45,11 @@ class PrefetchQueue {
   static constexpr std::size_t kMost = 10;
 
  private:
-  static constexpr Index kLine = 16;  // floats
+  static constexpr Index kLine = 16;  // floats in a cache line
   static constexpr Index kFloat = sizeof(float);
   struct QueuedRows {
-    // Addresses as numbers: rows past the end of an array may be prefetched too, but no pointer may
-    // point there.
+    // Addresses are integers: rows past the end of an array may be prefetched, but a pointer may
+    // not point there.
     std::intptr_t next = 0, end = 0;
     Index stride = 0;  // in bytes
     Index n = 0;       // floats

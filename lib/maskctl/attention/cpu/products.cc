@@ -1,5 +1,5 @@
-// Products of matrices, and of groups of rows with a matrix each, with their gradients, on the CPU:
-// by packed tiles, each tile of a result one task, summed in a fixed order.
+// Matrix products and grouped matrix products on the CPU, with their gradients. Operands are packed
+// in tiles; each tile of the result is one task, and sums have a fixed order.
 #include <algorithm>
 #include <vector>
 
@@ -11,21 +11,21 @@
 namespace maskctl::attention {
 namespace {
 
-/// The tiles of a product of `rows` rows, `depth` deep; the tile's rows are a multiple of
-/// kRowGroup.
+/// Tile sizes of a product with `rows` rows and an inner dimension of `depth`. The rows are a
+/// multiple of kRowGroup.
 MatrixTiles chosen(const MatrixTiles& wanted, Index rows, Index depth) {
   return {
       round_up(std::min(wanted.rows > 0 ? wanted.rows : 96, std::max<Index>(rows, 1)), kRowGroup),
       std::min(wanted.depth > 0 ? wanted.depth : 256, std::max<Index>(depth, 1))};
 }
 
-/// Calls f for each part of at most `step`.
+/// Calls f(part) for consecutive parts of `range` of at most `step` elements.
 template <class F>
 void for_each_part(Range range, Index step, F&& f) {
   for (Index i = range.begin; i < range.end; i += step) f(Range{i, std::min(i + step, range.end)});
 }
 
-/// Rows `depth` of b, as `multiply` takes them.
+/// Packs the rows `depth` of b for multiply().
 void pack(const MatrixView& b, Range depth, float* out) {
   if (b.transposed) {
     pack_columns(b.data + depth.begin, b.stride, b.columns, depth.size(), out);
@@ -36,7 +36,8 @@ void pack(const MatrixView& b, Range depth, float* out) {
 
 // Products of two matrices.
 
-/// Rows of a, columns `depth`, as full rows of `stride`, zero past the last.
+/// Copies `rows` of a, restricted to the columns `depth`, to rows of `stride` floats; zeroes the
+/// rest of `out`.
 void copy_rows(const MatrixView& a, Range rows, Range depth, Index stride, Buffer& out) {
   std::ranges::fill(out, 0.0f);
   for (Index r = 0; r < rows.size(); ++r) {
@@ -46,13 +47,15 @@ void copy_rows(const MatrixView& a, Range rows, Range depth, Index stride, Buffe
   }
 }
 
-/// How a product is cut, before rounding to groups: rows and columns of the result, and the depth
-/// that is summed at a time.
+/// How a product is divided: rows and columns of a tile of the result, and the part of the inner
+/// dimension that is summed at a time. May still have to be rounded to multiples of kRowGroup and
+/// kColumnGroup.
 struct ProductTiles {
   Index rows = 384, columns = 128, depth = 256;
 };
 
-/// Panels of a product are whole groups of columns; more than this leaves the caches.
+/// Tile sizes from the hints of the call. Columns are rounded up to a multiple of kColumnGroup; the
+/// upper limits keep tiles in the caches.
 ProductTiles tiles_of(const GroupedProblem& p) {
   ProductTiles tiles;
   if (p.block_m > 0) tiles.rows = std::min<Index>(p.block_m, 4096);
@@ -61,13 +64,14 @@ ProductTiles tiles_of(const GroupedProblem& p) {
   return tiles;
 }
 
-// Products of groups of rows.
+// Grouped products.
 
-constexpr Index kRows = 96;  // rows of A at a time, a multiple of kRowGroup
+constexpr Index kRows = 96;  // rows of A at a time; a multiple of kRowGroup
 
 struct Tile {
   Index matrix = 0;
-  Range rows, columns;  // of the result; by groups, rows are indices in RowGroups::order
+  /// Of the result. In grouped products, rows are positions in RowGroups::order.
+  Range rows, columns;
 };
 
 void append_tiles(Index matrix, Range rows, Index row_step, Index columns, Index column_step,
@@ -80,7 +84,7 @@ void append_tiles(Index matrix, Range rows, Index row_step, Index columns, Index
   }
 }
 
-/// Copies `columns` of the listed rows of src to rows that follow each other.
+/// Copies `columns` of the rows at `positions` to consecutive rows of `out`.
 void gather(const RowGroups& groups, const float* src, Index width, Range positions, Range columns,
             float* out, Index stride) {
   for (Index p = positions.begin; p < positions.end; ++p, out += stride) {
@@ -88,8 +92,8 @@ void gather(const RowGroups& groups, const float* src, Index width, Range positi
   }
 }
 
-/// out[i,:] += lhs[i,:] @ rhs[g], or @ its transpose, for the rows i of each matrix g.
-/// lhs [m,depth], out [m,width], rhs [G,depth,width] or [G,width,depth].
+/// out[i,:] += lhs[i,:] @ rhs[g] (or its transpose) for the rows i of each matrix g. lhs [m,depth],
+/// out [m,width], rhs [G,depth,width], or [G,width,depth] if transposed.
 void multiply_groups(const RowGroups& groups, const float* lhs, Index depth, const float* rhs,
                      bool transposed, Index width, const ProductTiles& by, float* out) {
   std::vector<Tile> tiles;
@@ -121,8 +125,8 @@ void multiply_groups(const RowGroups& groups, const float* lhs, Index depth, con
   });
 }
 
-/// out[g] = sum over the rows i of matrix g of a[i,:]^T b[i,:]; a [m,height], b [m,width],
-/// out [G,height,width].
+/// out[g] = sum over the rows i of matrix g of a[i,:]^T b[i,:]. a [m,height], b [m,width], out
+/// [G,height,width].
 void multiply_within_groups(const RowGroups& groups, const float* a, Index height, const float* b,
                             Index width, const ProductTiles& by, float* out) {
   std::vector<Tile> tiles;

@@ -1,4 +1,4 @@
-// Compiled for several instruction sets at once.
+// Products with unpacked rows, compiled for several instruction sets.
 #include "maskctl/attention/cpu/row_products.h"
 
 #include <algorithm>
@@ -44,7 +44,7 @@ HWY_INLINE HWY_ATTR void store_sums(V v0, V v1, V v2, V v3, float* out) {
 
 #else
 
-/// The sums of v at each position in a block of four lanes.
+/// Adds up blocks of four lanes: element i of the result is the sum of lanes i, i + 4, i + 8, ...
 template <class Tag>
 HWY_INLINE HWY_ATTR hn::Vec<hn::CappedTag<float, 4> > sum_blocks(Tag d, hn::Vec<Tag> v) {
   if constexpr (hn::MaxLanes(Tag()) > 4) {
@@ -56,7 +56,7 @@ HWY_INLINE HWY_ATTR hn::Vec<hn::CappedTag<float, 4> > sum_blocks(Tag d, hn::Vec<
   }
 }
 
-/// out[i] = the sum of the lanes of v_i: four sums for little more than the price of one.
+/// out[i] = the sum of the lanes of v_i. Four sums cost little more than one.
 HWY_INLINE HWY_ATTR void store_sums(V v0, V v1, V v2, V v3, float* out) {
   const D d;
   const hn::Repartition<double, D> pairs;
@@ -70,30 +70,30 @@ HWY_INLINE HWY_ATTR void store_sums(V v0, V v1, V v2, V v3, float* out) {
 
 #endif
 
-/// Four vectors with names: GCC 12 spills an array of vectors.
+/// Four vectors as separate members, because GCC 12 spills an array of vectors.
 struct FourVectors {
   V v0, v1, v2, v3;
 };
 
-/// Four rows' vectors for each of up to four queries or outputs.
+/// Four vectors (one per row) for each of up to four queries or outputs.
 struct FourByFour {
   FourVectors a, b, c, e;
 };
 
-/// The lanes from x on of four rows.
+/// The vectors that begin at element x of each of four rows.
 template <class T>
 HWY_INLINE HWY_ATTR FourVectors four_vectors(const Four<T>& row, Index x) {
   const D d;
   return {load(d, row[0] + x), load(d, row[1] + x), load(d, row[2] + x), load(d, row[3] + x)};
 }
 
-/// sums += y * r.
+/// sums.v_i += y * r.v_i.
 HWY_INLINE HWY_ATTR void add_products(V y, const FourVectors& r, FourVectors& sums) {
   sums.v0 = hn::MulAdd(y, r.v0, sums.v0), sums.v1 = hn::MulAdd(y, r.v1, sums.v1);
   sums.v2 = hn::MulAdd(y, r.v2, sums.v2), sums.v3 = hn::MulAdd(y, r.v3, sums.v3);
 }
 
-/// out[i] = the sum of the lanes of vector i + row i . q from x on.
+/// out[i] = the sum of the lanes of sums.v_i, plus row i . q over the elements from x on.
 template <class T>
 HWY_INLINE HWY_ATTR void finish_dots(const FourVectors& sums, const Four<T>& row, const float* q,
                                      Index x, Index dim, float* out) {
@@ -103,7 +103,8 @@ HWY_INLINE HWY_ATTR void finish_dots(const FourVectors& sums, const Four<T>& row
   }
 }
 
-/// sums += the products of the lanes from x on, with kQueries (1, 2 or 4) queries.
+/// Adds to sums the products of one vector of each row, starting at element x, with kQueries (1, 2
+/// or 4) queries.
 template <int kQueries, class T>
 HWY_INLINE HWY_ATTR void add_dots(const Four<T>& row, const float* q, Index dim, Index x,
                                   FourByFour& sums) {
@@ -141,7 +142,8 @@ HWY_INLINE HWY_ATTR void dots_of_four(const Four<T>& row, const Prefetch& prefet
   }
 }
 
-/// Calls f(how many, the first of them): four at a time, then two, then one.
+/// Splits [begin, end) into groups of 4, then 2, then 1, and calls f(size of the group, its first
+/// element).
 template <class F>
 HWY_INLINE HWY_ATTR void for_fours(Index begin, Index end, F&& f) {
   for (; begin + 4 <= end; begin += 4) f(std::integral_constant<int, 4>(), begin);
@@ -149,12 +151,13 @@ HWY_INLINE HWY_ATTR void for_fours(Index begin, Index end, F&& f) {
   for (; begin < end; ++begin) f(std::integral_constant<int, 1>(), begin);
 }
 
-/// Calls f(four rows, what to prefetch, number of queries, first query, first row) for all rows and
-/// queries.
+/// Calls f(four rows, what to prefetch, number of queries, first query, first row) for all groups
+/// of four rows and all groups of queries.
 template <class T, class F>
 HWY_INLINE HWY_ATTR void for_each_four(const KeyRows& rows, const KeyRows* ahead, Index group,
                                        F&& f) {
-  constexpr Index kNear = 6 * (4 / Index{sizeof(T)});  // about the same bytes ahead for every type
+  // How many groups of four rows to prefetch ahead: about the same number of bytes for every dtype.
+  constexpr Index kNear = 6 * (4 / Index{sizeof(T)});
   const PrefetchFours later(rows.fours(), ahead, kNear);
   for (std::size_t i = 0; i < rows.fours().size(); ++i) {
     const FourRows& four = rows.fours()[i];
@@ -179,7 +182,8 @@ HWY_ATTR void dots_of(const KeyRows& rows, const float* queries, Index group, fl
       });
 }
 
-/// Four weights from w on, 0 past `inside`, each on all lanes.
+/// The weights w[0], w[step], w[2 * step] and w[3 * step], each broadcast to all lanes; weight i is
+/// 0 for i >= inside.
 HWY_INLINE HWY_ATTR FourVectors four_weights(const float* w, Index step, Index inside) {
   const D d;
   const auto weight = [=](Index i) { return i < inside ? w[i * step] : 0.0f; };
@@ -187,7 +191,7 @@ HWY_INLINE HWY_ATTR FourVectors four_weights(const float* w, Index step, Index i
           hn::Set(d, weight(3))};
 }
 
-/// to[i] += the sum of weight * row over four rows, of the lanes from i on.
+/// to[i] += the sum of weight * row over four rows, for one vector of elements.
 HWY_INLINE HWY_ATTR void add_rows(const FourVectors& weights, const FourVectors& r, float* to) {
   const D d;
   V sum = hn::MulAdd(weights.v0, r.v0, hn::LoadU(d, to));
@@ -195,8 +199,8 @@ HWY_INLINE HWY_ATTR void add_rows(const FourVectors& weights, const FourVectors&
   hn::StoreU(hn::MulAdd(weights.v3, r.v3, sum), d, to);
 }
 
-/// The weights of four rows: that of row i for output g is at data + g * output_step + i *
-/// row_step; 0 past the rows inside.
+/// The weights of four rows. That of row i for output g is data[g * output_step + i * row_step], or
+/// 0 for i >= inside.
 struct Weights {
   HWY_INLINE HWY_ATTR FourVectors of(Index g) const {
     return four_weights(data + g * output_step, row_step, inside);
@@ -205,8 +209,8 @@ struct Weights {
   Index output_step, row_step, inside = 4;
 };
 
-/// out[g * stride] += the sum of weight * row over four rows, of the lanes from x on, of kOutputs
-/// (1, 2 or 4) outputs.
+/// Output g += the sum of weight * row over four rows, for one vector that starts at element x, for
+/// kOutputs (1, 2 or 4) outputs. Output g starts at out + g * stride.
 template <int kOutputs, class T>
 HWY_INLINE HWY_ATTR void add_sums(const Four<T>& row, const FourByFour& weights, Index x,
                                   float* out, Index stride) {
@@ -219,7 +223,7 @@ HWY_INLINE HWY_ATTR void add_sums(const Four<T>& row, const FourByFour& weights,
   }
 }
 
-/// add_sums() over all lanes.
+/// add_sums() for all elements of the rows.
 template <int kOutputs, class T>
 HWY_INLINE HWY_ATTR void add_four(const Four<T>& row, const Prefetch& prefetch,
                                   const Weights& weights, Index dim, float* out, Index stride) {
@@ -268,7 +272,7 @@ HWY_ATTR void outer_all(const float* weights, Index stride, const float* vectors
   }
 }
 
-/// Calls f with an element of this dtype, for its type.
+/// Calls f with a value of the C++ type that belongs to the dtype.
 template <class F>
 HWY_INLINE void with_element(DType dtype, F&& f) {
   switch (dtype) {

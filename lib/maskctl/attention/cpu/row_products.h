@@ -1,5 +1,5 @@
-// Products of a few query vectors with rows of K or V in place, unpacked, with f32 sums: what
-// decoding and block-sparse attention are made of.
+// Products of a few query vectors with rows of K or V, which are read in place, without packing,
+// and summed in f32. Used by decoding and by block-sparse attention.
 #pragma once
 
 #include <array>
@@ -12,33 +12,34 @@
 
 namespace maskctl::attention {
 
-/// Rows of some heads: row j of head u is the `dim` elements from data + offsets[j] +
-/// u * head_stride on, where the offsets (in elements) are given separately.
+/// Describes rows of several heads: row j of head u is the `dim` elements starting at data +
+/// offsets[j] + u * head_stride. The offsets (in elements) are passed separately.
 struct RowArray {
   DType dtype = DType::kFloat32;  // or kFloat16, kBFloat16
   const void* data = nullptr;
   Index heads = 1, head_stride = 0;
   Index dim = 0;
-  Index together = 1;  // how many rows of one head lie beside each other; a hint
+  Index together = 1;  // a hint: how many rows of one head are adjacent in memory
 };
 
-/// Four rows of one head: number `first` and the next three; past the last row, that one again.
+/// Four rows of one head: `first` and the next three. Past the last row, the last row is repeated.
 struct FourRows {
   std::array<const std::byte*, 4> at;
   Index first, head;
 };
 
-/// Listed rows of an array, each located once for all products with it. No other row is read.
+/// A list of rows of an array, whose addresses are computed once for all products. No other row is
+/// read.
 class KeyRows {
  public:
   KeyRows() = default;
   KeyRows(const RowArray& array, std::span<const Index> offsets) { place(array, offsets); }
-  /// Replaces the rows.
+  /// Replaces the list of rows.
   void place(const RowArray& array, std::span<const Index> offsets);
 
   const RowArray& array() const { return array_; }
   Index count() const { return count_; }
-  /// All rows of all heads, in an order that keeps rows that lie together next to each other.
+  /// All rows of all heads, in groups of four, ordered so that adjacent rows follow each other.
   std::span<const FourRows> fours() const { return fours_; }
 
  private:
@@ -47,15 +48,15 @@ class KeyRows {
   std::vector<FourRows> fours_;
 };
 
-// Query number u * group + g goes with head u. Its vector is at `dim` times its number, its scores
-// or weights, one for each row, at `stride` times it.
-//
-// `ahead`, when not null, are the rows that the next call reads, with the dtype of `rows` and no
-// more of them. They are prefetched between the products in equal shares, so that neither memory
-// nor arithmetic waits for the other.
+// Query u * group + g reads head u. The vector of query n starts at n * dim; its scores or weights,
+// one per row, start at n * stride.
+// `ahead`, if not null, are the rows that the next call will read; they must have the dtype of
+// `rows`, and there must not be more of them than of `rows`. They are prefetched evenly between the
+// products, so that memory and arithmetic overlap.
 
-/// scores = query . row; stride >= rows.count() rounded up to 4. Up to three scores past the last
-/// row are written and mean nothing. The bits of a score depend on its two vectors alone.
+/// scores = query . row. stride must be at least rows.count() rounded up to 4; up to three scores
+/// past the last row are overwritten with arbitrary values. The bits of a score depend only on its
+/// two vectors.
 void row_dots(const KeyRows& rows, const float* queries, Index group, float* scores, Index stride,
               const KeyRows* ahead = nullptr);
 
@@ -64,7 +65,8 @@ void row_dots(const KeyRows& rows, const float* queries, Index group, float* sco
 void row_sums(const KeyRows& rows, const float* weights, Index stride, Index group, float* out,
               const KeyRows* ahead = nullptr);
 
-/// Row j of `rows`, at j * row_stride, += the sum over g of weights[g * stride + j] * vector g.
+/// For each j: the row at rows + j * row_stride += the sum over g of weights[g * stride + j] *
+/// vector g.
 void add_outer(const float* weights, Index stride, const float* vectors, Index group, Index dim,
                float* rows, Index row_stride, Index count);
 

@@ -1,6 +1,6 @@
-// The instruction sets that kernels are compiled for; included before Highway.
+// The instruction sets that kernels are compiled for. Include it before Highway.
 #pragma once
 
-// Baseline, AVX2 and AVX-512: the sets in between gain nothing on these loops and cost compile
-// time.
+// Leaves the baseline, AVX2 and AVX-512. The instruction sets that are disabled here gain nothing
+// in these loops, and cost compile time.
 #define HWY_DISABLED_TARGETS (HWY_SSSE3 | HWY_SSE4 | HWY_AVX3_DL)

@@ -1,4 +1,4 @@
-// The gradients of rows without keys, and of sinks, which need no tiles.
+// Gradients that need no tiles: those of rows without keys, and of sinks.
 #pragma once
 
 #include <span>
@@ -7,11 +7,12 @@
 
 namespace maskctl::attention {
 
-/// Under EmptyRow::kMean every value gets its share of the empty rows' d_out. d_value: f32.
+/// Under EmptyRow::kMean, adds d_out / Tk of every empty row to the gradient of every value.
+/// d_value is f32.
 void add_mean_gradient(const CpuCall& call, const TensorView& lse, const Floats& d_out,
                        std::span<float> d_value);
 
-/// -exp(sink - lse) * (out . d_out - d_lse), summed over the rows that share the sink.
+/// d_sink = -exp(sink - lse) * (out . d_out - d_lse), summed over the rows that share the sink.
 void write_sink_gradient(const CpuCall& call, const TensorView& lse, const Floats& d_out,
                          const Floats& out, const Floats& d_lse, const MutableTensorView& d_sinks);
 

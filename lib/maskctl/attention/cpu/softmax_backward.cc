@@ -1,4 +1,5 @@
-// Backward attention on the CPU: one pass over the open tiles gives all gradients.
+// The backward pass of softmax attention on the CPU: one pass over the open tiles gives all
+// gradients.
 #include <algorithm>
 #include <limits>
 #include <memory>
@@ -20,16 +21,16 @@ namespace maskctl::attention {
 namespace {
 
 constexpr float kInfinity = std::numeric_limits<float>::infinity();
-constexpr Index kTile = 96;  // queries, or keys, of a tile; a multiple of both group sizes
+constexpr Index kTile = 96;  // queries and keys of a tile; a multiple of kRowGroup and kColumnGroup
 
-/// Rows of a head as kTile full rows, zero past the last.
+/// Copies rows of a head, times `factor`, to a tile of kTile contiguous rows; missing rows are 0.
 void copy_tile(const float* src, Index stride, Index rows, Index columns, float factor,
                float* out) {
   for (Index r = 0; r < rows; ++r) scale(src + r * stride, columns, factor, out + r * columns);
   std::fill(out + rows * columns, out + kTile * columns, 0.0f);
 }
 
-/// Both operands of one tile of queries, packed for the products that read them.
+/// Queries and d_out of one tile, in the layouts that the products read.
 struct QueryTile {
   explicit QueryTile(const CpuCall& c)
       : rows_q(buffer(kTile * c.d.dim)),
@@ -41,15 +42,15 @@ struct QueryTile {
         lse(buffer(kTile)),
         delta(buffer(kTile)) {}
 
-  Buffer rows_q, rows_out;  // scaled queries, d_out
-  // Queries and d_out packed as the right factor of a product: transposed (columns_), and as they
-  // are (packed_).
+  Buffer rows_q, rows_out;  // scaled queries; d_out
+  // Queries and d_out packed as right factors of products: transposed (columns_) or not (packed_).
   Buffer columns_q, columns_out;
   Buffer packed_q, packed_out;
-  Buffer lse, delta;  // delta: out . d_out, less d_lse
+  Buffer lse, delta;  // delta: out . d_out - d_lse
 };
 
-/// Gradients of some tiles of queries against one key head; keys and values are padded to tiles.
+/// The gradients of some tiles of queries against one key head; keys and values are padded to whole
+/// tiles.
 class GradientTask {
  public:
   GradientTask(const CpuCall& c, std::span<const float> lse, const Floats& d_out, const Floats& out,
@@ -87,7 +88,8 @@ class GradientTask {
     load_keys(head);
   }
 
-  /// Adds tile number `tile` of query head h; writes d_query rows, adds to d_bias.
+  /// Adds the gradients from query tile `tile` of query head h: writes its rows of d_query, adds to
+  /// d_bias.
   void add(Index h, Index tile, std::span<float> d_query, std::span<float> d_bias) {
     throw_if_stopped();
     const Range rows{tile * kTile, std::min((tile + 1) * kTile, c_.d.queries)};
@@ -101,7 +103,7 @@ class GradientTask {
     }
   }
 
-  /// Writes this task's sums to the gradients of K and V, or adds them.
+  /// Writes this task's sums to the gradients of K and V or, with `add`, adds them.
   void flush(std::span<float> d_key, std::span<float> d_value, bool add) const {
     float* dk = d_key.data() + (b_ * c_.d.keys * c_.d.kv_heads + u_) * c_.d.dim;
     float* dv = d_value.data() + (b_ * c_.d.keys * c_.d.kv_heads + u_) * c_.d.value_dim;
@@ -139,7 +141,7 @@ class GradientTask {
     pack_rows(q_.rows_out.data(), vd, kTile, vd, q_.packed_out.data());
     const Index row = (b_ * c_.d.q_heads + h) * c_.d.queries + rows.begin;
     for (Index r = 0; r < kTile; ++r) {
-      // exp(x - infinity) = 0: rows past the last weigh nothing.
+      // exp(x - infinity) = 0, so rows past the last have no weight.
       q_.lse[as_size(r)] = r < n ? lse_[as_size(row + r)] : kInfinity;
       q_.delta[as_size(r)] = r < n ? delta(first + r * stride, row + r) : 0;
     }
@@ -163,7 +165,8 @@ class GradientTask {
     close(rows.size(), tile, p_);
     multiply_columns(value_rows_ + first * c_.d.value_dim, c_.d.value_dim, c_.d.value_dim,
                      q_.columns_out.data(), query_columns_, dp_.data(), kTile);
-    if (c_.options.dropout > 0) drop(h, rows, tile.keys);  // dp and, for dV, a copy of p
+    // Applies dropout to dp_ and, for the gradient of V, to a copy of p_.
+    if (c_.options.dropout > 0) drop(h, rows, tile.keys);
     const Buffer& weights = c_.options.dropout > 0 ? transposed_ : p_;
     multiply_depths(weights.data(), kTile, kTile, q_.packed_out.data(), value_columns_,
                     query_depths_, d_value_ + first * value_columns_, value_columns_);
@@ -182,8 +185,9 @@ class GradientTask {
                     dim_columns_, key_spans_, d_query_.data(), dim_columns_);
   }
 
-  /// The queries that each group of keys needs, in whole groups of columns, and the keys that each
-  /// group of queries needs. Cells outside are closed.
+  /// Determines which cells the products must compute: for each group of keys, a range of queries
+  /// (query_columns_ in whole vectors), and for each group of queries, a range of keys. Cells
+  /// outside are closed.
   void set_spans(Index queries, const KeyTile& tile) {
     constexpr Index kGroups = kTile / kRowGroup;
     const Range all{0, kTile}, none{kTile, 0};
@@ -205,7 +209,7 @@ class GradientTask {
     span = {std::min(span.begin, by.begin), std::max(span.end, by.end)};
   }
 
-  /// Zeroes the closed cells that will be read, and the rows past the last key.
+  /// Zeroes the closed cells that the products will read, and the rows past the last key.
   void close(Index queries, const KeyTile& tile, Buffer& x) const {
     const Range all{0, tile.keys.size()};
     for (Index i = 0; !tile.full && i < queries; i += kVector) {
@@ -224,7 +228,7 @@ class GradientTask {
     std::fill(x.begin() + tile.keys.size() * kTile, x.end(), 0.0f);
   }
 
-  /// The keys whose cells with some of these queries a product reads.
+  /// The keys for which a product reads cells with some of these queries.
   Range keys_read(Range queries) const {
     Range keys{kTile, 0};
     for (Index g = 0; g * kRowGroup < kTile; ++g) {
@@ -241,7 +245,7 @@ class GradientTask {
     transpose(from.data(), kTile, to.data());
   }
 
-  /// Bias and cap work on rows of queries.
+  /// Applies bias and soft cap, which work on rows of queries: transposes the tile, and back.
   void adjust(Index h, Range rows, Range keys) {
     transpose_tile(p_, transposed_);
     for (Index r = 0; r < rows.size(); ++r) {
@@ -262,8 +266,8 @@ class GradientTask {
     }
   }
 
-  /// Adds the gradients of the bias, and takes dp_, the gradients of the final logits, back through
-  /// the cap.
+  /// Adds the gradient of the bias. dp_ holds the gradients of the final logits and is replaced by
+  /// those before the soft cap.
   void add_logit_gradients(Index h, Range rows, Range keys, std::span<float> d_bias) {
     if (!c_.adjusts_logits()) return;
     const bool before = c_.options.bias_order == BiasOrder::kBeforeCap;
@@ -284,22 +288,24 @@ class GradientTask {
   const Floats &d_out_, &out_, &d_lse_;
   Index b_, u_;
   QueryTile q_;
-  std::vector<Range> query_depths_, query_columns_;  // one per group of keys
-  std::vector<Range> key_spans_;                     // one per group of queries
+  std::vector<Range> query_depths_, query_columns_;  // for each group of keys
+  std::vector<Range> key_spans_;                     // for each group of queries
   Index tiles_, dim_columns_, value_columns_;
-  PooledBuffer memory_;  // for the arrays over all keys
+  PooledBuffer memory_;  // owns the memory of the arrays that have rows for all keys
   float *key_rows_, *value_rows_, *packed_keys_, *d_key_, *d_value_;
   Buffer d_query_, p_, dp_, transposed_, cap_derivative_;
   QueryBlock block_;
 };
 
-/// Whether key heads add to the same cells of the gradient of the bias: then they go in turn.
+/// Whether several key heads add to the same cells of the bias gradient; then they run one after
+/// another.
 bool heads_share_bias(const CpuCall& c) {
   return c.bias && ((c.d.batch > 1 && c.bias_at.stride[0] == 0) ||
                     (c.d.kv_heads > 1 && c.bias_at.stride[1] == 0));
 }
 
-/// parts_of_head() of a call: where all queries share the bias, one task must have them all.
+/// parts_of_head() for a call. If all queries share a row of the bias, a single task must process
+/// them all.
 Index parts_of(const CpuCall& c) {
   if (c.bias && c.bias_at.stride[2] == 0) return 1;
   return parts_of_head(heads_share_bias(c) ? 1 : c.d.batch * c.d.kv_heads);
@@ -333,10 +339,11 @@ void cpu::softmax_backward(const SoftmaxProblem& problem, const SoftmaxBackwardI
       tasks[static_cast<std::size_t>(n)] = std::move(task);
     }
   };
-  const auto run = [&](Range some) {  // a range of heads
+  const auto run = [&](Range some) {  // computes a range of key heads
     const Range all{some.begin * parts, some.end * parts};
     parallel_for(all.size(), [&](Index n) { work(all.begin + n); });
-    for (Index n = all.begin; parts > 1 && n < all.end; ++n) {  // in order: equal calls, equal bits
+    // Adds in a fixed order, so that equal calls give equal bits.
+    for (Index n = all.begin; parts > 1 && n < all.end; ++n) {
       tasks[as_size(n)]->flush(d_key.values(), d_value.values(), n % parts != 0);
       tasks[as_size(n)].reset();
     }

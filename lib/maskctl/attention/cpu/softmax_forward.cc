@@ -1,4 +1,5 @@
-// Forward attention on the CPU: blocks of queries against the tiles of keys that the mask opens.
+// The forward pass of softmax attention on the CPU: blocks of queries against the open tiles of
+// keys.
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -19,13 +20,13 @@
 namespace maskctl::attention {
 namespace {
 
-/// Where results go: [B,Tq,Hq,Dv] and [B,Hq,Tq].
+/// Where results are written: out [B,Tq,Hq,Dv], lse [B,Hq,Tq].
 struct Results {
   float *out, *lse;
 };
 
-/// The sizes of a tile: a multiple of kRowGroup queries and one of kColumnGroup keys. Its scores
-/// and its K and V stay in the second-level cache.
+/// The size of a tile: queries, a multiple of kRowGroup, and keys, a multiple of kColumnGroup. The
+/// scores of a tile and its K and V fit in the second-level cache.
 struct TileSizes {
   TileSizes(const SoftmaxOptions& o, const Dims& d)
       : rows(chosen(o.q_block, 192, 288, kRowGroup, d.queries)),
@@ -39,8 +40,8 @@ struct TileSizes {
   }
 };
 
-/// Computes one block of queries after another: tile by tile of keys or, where a block sees few
-/// keys, in strips of rows that take all their keys at once.
+/// Computes blocks of queries. Usually each block goes through its tiles of keys; a block that sees
+/// few keys is computed in strips of rows, each with all its keys in one step.
 class QueryBlockWorker {
  public:
   QueryBlockWorker(const CpuCall& c, const TileSizes& tiles)
@@ -84,14 +85,15 @@ class QueryBlockWorker {
  private:
   static constexpr Index kStrip = 24;
 
-  /// The keys that one step adds to the sums: a tile, or all keys that a strip sees.
+  /// The keys that one step adds to the sums: one tile, or all keys that a strip sees.
   struct KeyStep {
     Range keys;
-    std::span<const KeyTile> tiles;  // the tiles that hold the keys
+    std::span<const KeyTile> tiles;  // the tiles that contain the keys
     bool full;
   };
 
-  /// From the first to the last open key of a row, and whether all in between are known to be open.
+  /// The range from the first to the last open key of a row, and whether all keys in it are known
+  /// to be open.
   struct RowSpan {
     Range keys;
     bool all_open = true;
@@ -103,9 +105,9 @@ class QueryBlockWorker {
     }
   };
 
-  /// Whether K and V of all keys that the block sees stay in the second-level cache, and the scores
-  /// of a strip with them fit scores_. Tiles are better where all are full, or where closed ones
-  /// lie in between.
+  /// Whether strips are better for this block than tiles: K and V of all keys that it sees fit in
+  /// the second-level cache, and the scores of a strip fit in scores_. Tiles are better if all
+  /// tiles are full, or if closed tiles lie between open ones.
   bool is_narrow() const {
     constexpr Index kFloats = 192 * 1024;  // 3/4 of 1 MiB
     const std::vector<KeyTile>& tiles = block_.tiles();
@@ -116,7 +118,7 @@ class QueryBlockWorker {
            ceil_div(width, tile_keys_) == static_cast<Index>(tiles.size());
   }
 
-  // The strip's groups of rows, and the query of its row r.
+  // The number of row groups in the strip, and the query of row r of the strip.
   Index groups() const { return ceil_div(strip_.size(), kRowGroup); }
   Index query(Index r) const { return rows_.begin + strip_.begin + r; }
   const float* query_row(Index i) const { return c_.query(b_, h_) + i * c_.query_stride(); }
@@ -144,8 +146,9 @@ class QueryBlockWorker {
     add({keys, block_.tiles(), false}, head);
   }
 
-  /// Queues the rows that this strip will write and those that the next one will read. The keys of
-  /// the next strip are taken to follow these, as under most masks; they are packed in whole units.
+  /// Queues prefetches: the rows that this strip will write, and those that the next strip will
+  /// read. Assumes that the keys of the next strip follow those of this one, as they do under most
+  /// masks; keys are packed in whole units.
   void prefetch(Index keys_end) {
     const Index i = query(0), next = i + strip_.size(), u = c_.d.kv_head(h_);
     const Index key = keys_end + PackedHead::kUnit, keys = std::min(kStrip, c_.d.keys - key);
@@ -171,7 +174,7 @@ class QueryBlockWorker {
                     depths_, sum_.data(), value_columns_, !at_once_, &prefetches_);
   }
 
-  /// Finds the open keys of each row of the strip in the tiles.
+  /// For each row of the strip, finds the range of its open keys in the tiles.
   void find_spans(std::span<const KeyTile> tiles) {
     std::fill_n(spans_.begin(), strip_.size(), RowSpan());
     for (const KeyTile& tile : tiles) {
@@ -182,8 +185,8 @@ class QueryBlockWorker {
     }
   }
 
-  /// What each group of rows needs of the step: weights of the keys from its first to its last open
-  /// one (depths_), and for these the scores of the same columns in whole vectors (columns_).
+  /// For each row group, determines the keys from the first to the last open one, whose weights are
+  /// used (depths_), and the same range in whole vectors, whose scores are computed (columns_).
   void set_group_spans(const KeyStep& step) {
     const Range all{0, step.keys.size()}, none{all.end, 0};
     depths_.assign(as_size(groups()), step.full ? all : none);
@@ -200,7 +203,7 @@ class QueryBlockWorker {
     if (!by.empty()) range = {std::min(range.begin, by.begin), std::max(range.end, by.end)};
   }
 
-  /// Turns the scores x of a group of rows into weights, in the columns `span` of the step.
+  /// Turns the scores x of row group g into weights, for the columns `span` of the step.
   void update(Index g, const KeyStep& step, Range span, float* x, Index stride) {
     const Range rows{g * kRowGroup, std::min((g + 1) * kRowGroup, strip_.size())};
     const Range keys =
@@ -224,7 +227,7 @@ class QueryBlockWorker {
     }
   }
 
-  /// Sets the scores x of row r with `keys` to -inf where they are closed.
+  /// Sets the scores x of row r for the closed keys among `keys` to -inf.
   void close(Index r, std::span<const KeyTile> tiles, Range keys, float* x) const {
     const RowSpan& seen = spans_[as_size(r)];
     if (!seen.all_open) {
@@ -237,7 +240,8 @@ class QueryBlockWorker {
     std::fill(x + std::max(first, last), x + keys.size(), kClosed);
   }
 
-  /// Rescales the sums of row r when its maximum grows to `now`. Returns the shift of its logits.
+  /// If the maximum of row r grows to `now`, rescales its sums. Returns the number to subtract from
+  /// its logits.
   float raise_max(Index r, float now) {
     float& top = max_[as_size(r)];
     if (now > top) {
@@ -251,7 +255,7 @@ class QueryBlockWorker {
     return top == kClosed ? 0.0f : top;
   }
 
-  /// Turns sums into results.
+  /// Writes out and lse from the sums.
   void finish() {
     const Index n = strip_.size();
     for (Index r = 0; r < n; ++r) {
@@ -266,7 +270,7 @@ class QueryBlockWorker {
     for (Index r = 0; r < n; ++r) lse_[query(r)] = max_[as_size(r)] + log_[as_size(r)];
   }
 
-  /// Adds the sinks to the weight of row r. Returns the factor that rescales its sums.
+  /// Adds the sinks to the weight of row r. Returns the factor by which its sums must be rescaled.
   float add_sinks(Index r) {
     float &top = max_[as_size(r)], &weight = weight_[as_size(r)];
     const float* const sinks = c_.sinks.data() + first_sink(*c_.sink_array, c_.d, h_);
@@ -281,26 +285,26 @@ class QueryBlockWorker {
 
   const CpuCall& c_;
   Index tile_keys_, value_columns_;
-  bool at_once_ = false;  // a strip takes all its keys in one step
+  bool at_once_ = false;  // each strip adds all its keys in one step
   Buffer query_, scores_, sum_;
-  Buffer scale_, max_, weight_, log_, factor_;  // one per row
-  std::vector<RowSpan> spans_;                  // one per row of the strip, in the step
-  std::vector<Range> columns_, depths_;         // one per group of rows
+  Buffer scale_, max_, weight_, log_, factor_;  // one element per row
+  std::vector<RowSpan> spans_;                  // one per row of the strip, for the current step
+  std::vector<Range> columns_, depths_;         // one per row group
   PrefetchQueue prefetches_;
   QueryBlock block_;
   Index b_ = 0, h_ = 0;
-  Range rows_, strip_;                     // rows of the head, rows of the block
-  float *out_ = nullptr, *lse_ = nullptr;  // results of the head's first query
+  Range rows_, strip_;                     // rows_: queries of the head; strip_: rows of the block
+  float *out_ = nullptr, *lse_ = nullptr;  // point to the results of the head's first query
 };
 
-/// Neighbouring blocks share keys, and each prefetches rows of the next: a task takes several where
-/// there are enough for all threads.
+/// The number of blocks per task. Neighbouring blocks share keys and prefetch for each other, so a
+/// task has several if there are enough for all threads.
 Index blocks_of_task(Index blocks) {
   constexpr Index kTasksOfThread = 8, kMost = 4;
   return std::clamp<Index>(blocks / (kTasksOfThread * threads()), 1, kMost);
 }
 
-/// Fills the rows that see no key and no sink, where the policy is not zero.
+/// Fills the rows that see no key and no sink, according to empty_row.
 void apply_policy(const CpuCall& c, const Results& results) {
   const EmptyRow policy = c.options.empty_row;
   if (policy == EmptyRow::kZero || sink_count(c.sink_array) > 0) return;
@@ -347,8 +351,8 @@ void cpu::softmax_forward(const SoftmaxProblem& problem, const SoftmaxOutputs& o
   PackedHeads heads(c, d.group() * parts);
   WorkerPool<QueryBlockWorker> workers;
   const auto make = [&] { return std::make_unique<QueryBlockWorker>(c, tiles); };
-  // Head by head, so that its keys stay in the cache; later blocks first, as they see more under a
-  // causal mask.
+  // Head by head, so that K and V stay in the cache. Later blocks first, because under a causal
+  // mask they see more keys.
   parallel_for(d.batch * d.q_heads * parts, [&](Index n) {
     const Index first = (parts - 1 - n % parts) * together;
     const Index b = n / parts / d.q_heads, h = n / parts % d.q_heads;

@@ -1,5 +1,5 @@
-// The weights of attention on the CPU: scores of a few queries with all keys, made weights in
-// place.
+// The attention weights on the CPU: computes the scores of a few queries with all keys and turns
+// them into weights in place.
 #include <algorithm>
 #include <cmath>
 #include <vector>
@@ -13,7 +13,7 @@
 namespace maskctl::attention {
 namespace {
 
-/// One group of query rows against all keys of its head.
+/// A group of kRowGroup query rows against all keys of their head.
 class RowGroup {
  public:
   RowGroup(const CpuCall& c, Index b, Index h, Index first)
@@ -25,7 +25,7 @@ class RowGroup {
     block_.read(c.mask.plane(b, h), nullptr, rows_);
   }
 
-  /// out: the rows of the group, zero.
+  /// `out` points to the rows of the group, which must be 0.
   void run(const float* packed_keys, float* out) {
     if (!block_.tiles().empty()) score(packed_keys);
     for (Index r = 0; r < rows_.size(); ++r) {
@@ -40,7 +40,7 @@ class RowGroup {
   }
 
  private:
-  /// The only tile, which has all keys.
+  /// The only tile: it covers all keys.
   const KeyTile& tile() const { return block_.tiles().front(); }
   Index width() const { return round_up(c_.d.keys, kColumnGroup); }
 

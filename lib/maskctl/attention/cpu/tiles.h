@@ -7,34 +7,34 @@
 
 namespace maskctl::attention {
 
-/// A tile of keys that some query of the block sees. Keys are those of the whole mask, rows are
-/// numbers within the block.
+/// A tile of keys in which some query of the block has an open cell. Key numbers are those of the
+/// whole mask; row numbers are relative to the block.
 struct KeyTile {
   Range keys;
   bool full = false;
-  TileCells cells;  // set unless the tile is full
+  TileCells cells;  // not set if the tile is full
 
-  /// From the first to the last open key of a row; empty without any.
+  /// The range from the first to the last open key of a row; empty if there is none.
   Range span(Index row) const;
-  /// Calls f(range) for ascending ranges that together are the closed keys of a row inside `among`.
+  /// Calls f(range) for ascending ranges that make up the closed keys of a row inside `among`.
   template <class F>
   void each_closed(Index row, Range among, F&& f) const;
-  /// Sets x[key - among.begin] to `value` for the row's closed keys inside `among`. Elements after
-  /// `among`, up to a whole vector, may be set too. The sizes of tiles are multiples of kVector,
-  /// and so is among.begin where it lies in the tile.
+  /// Sets x[key - among.begin] to `value` for the closed keys of the row inside `among`. May also
+  /// set elements after `among`, up to a whole vector. Tile sizes must be multiples of kVector, and
+  /// so must among.begin if it is inside the tile.
   void close_row(Index row, Range among, float value, float* x) const;
 };
 
-/// The tiles of a block of queries.
+/// The tiles of one block of queries.
 class QueryBlock {
  public:
   QueryBlock(Index q_tile, Index k_tile)
       : q_tile_(q_tile), k_tile_(k_tile), reader_(q_tile, k_tile) {}
 
-  /// Reads the block of queries q from the table of `compiled` where that is a map of this plane
-  /// with these tiles, else from the plane. `compiled` may be null.
+  /// Reads the tiles of the queries q: from `compiled` if it is a map of this plane with this tile
+  /// size, else from the plane. `compiled` may be null.
   void read(const PlanePtr& plane, const BlockMap* compiled, Range q);
-  /// The tiles that are not empty, ascending; valid until the next read().
+  /// The tiles that have an open cell, in ascending order; valid until the next read().
   const std::vector<KeyTile>& tiles() const { return tiles_; }
 
  private:

@@ -1,4 +1,4 @@
-// Vectors of exponentials and what goes with them, compiled for several instruction sets at once.
+// Exponentials and other functions of vectors, compiled for several instruction sets.
 #include <cstring>
 #include <limits>
 
@@ -9,7 +9,7 @@
 #define HWY_TARGET_INCLUDE "maskctl/attention/cpu/vectors.cc"
 #include "hwy/foreach_target.h"
 #include "hwy/highway.h"
-// Needs highway.h.
+// This header needs highway.h.
 #include "hwy/contrib/math/math-inl.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -20,15 +20,17 @@ namespace hn = hwy::HWY_NAMESPACE;
 using D = hn::CappedTag<float, 16>;
 using V = hn::Vec<D>;
 
-/// exp(x) by 2^n * 2^f, f in [-1/2, 1/2]: the polynomial of least relative error among those that
-/// are 1 at 0, 9e-8 (2e-7 in f32). 0 below the smallest normal number, infinite from 89 on.
+/// exp(x) as 2^n * 2^f with f in [-1/2, 1/2]. 2^f is a polynomial that is 1 at 0 and has the least
+/// relative error, 9e-8 (2e-7 in f32). The result is 0 where exp(x) < 2^-126, and infinite from x =
+/// 89 on.
 HWY_INLINE HWY_ATTR V exp_of(D d, V x) {
   const V least = hn::Set(d, -126.0f);
-  // Adding this constant rounds to a whole number n, and leaves n + 127 in the lowest bits.
+  // Adding this constant rounds to an integer n, and leaves n + 127 (the biased exponent) in the
+  // lowest bits.
   const V shifter = hn::Set(d, 12582912.0f + 127);
   const V t = hn::Mul(x, hn::Set(d, 1.44269504088896341f));
   const V shifted = hn::Add(hn::Min(hn::Max(t, least), hn::Set(d, 127.0f)), shifter);
-  const V f = hn::Sub(t, hn::Sub(shifted, shifter));  // from the unclamped t, so that NaN stays NaN
+  const V f = hn::Sub(t, hn::Sub(shifted, shifter));  // uses the unclamped t, so that NaN stays NaN
   V p = hn::Set(d, 1.326472731307149e-3f);
   p = hn::MulAdd(p, f, hn::Set(d, 9.671512991189957e-3f));
   p = hn::MulAdd(p, f, hn::Set(d, 5.550733581185341e-2f));
@@ -43,7 +45,8 @@ HWY_ATTR bool all_finite_all(const float* x, Index n) {
   const D d;
   const auto step = static_cast<Index>(hn::Lanes(d));
   const V zero = hn::Zero(d);
-  V even = zero, odd = zero;  // 0 * x is 0 unless x is NaN or infinite
+  // Sums of 0 * x, which are 0 if all x are finite, and NaN otherwise.
+  V even = zero, odd = zero;
   Index i = 0;
   for (; i + 2 * step <= n; i += 2 * step) {
     even = hn::MulAdd(hn::LoadU(d, x + i), zero, even);
@@ -80,8 +83,8 @@ HWY_ATTR float dot_all(const float* x, const float* y, Index n) {
   return sum;
 }
 
-// These functions take two vectors at a time: n is a multiple of two vectors of any instruction
-// set.
+// These functions process two vectors at a time: n must be a multiple of two vectors of any
+// instruction set.
 
 HWY_ATTR float max_all(const float* x, Index n) {
   const D d;
@@ -120,7 +123,7 @@ HWY_ATTR void max_group(const float* x, Index stride, Index n, float* most) {
   }
 }
 
-// Three rows at a time: the steps of one exponential wait for each other.
+// Processes three rows at a time, because the steps of a single exponential depend on each other.
 HWY_ATTR void exp_sum_group(float* x, Index stride, Index n, const float* shift, float* sum) {
   const D d;
   const auto step = static_cast<Index>(hn::Lanes(d));
@@ -178,8 +181,8 @@ HWY_ATTR void log_vector(const float* x, Index n, float* out) {
   }
 }
 
-/// tanh(y) = sign(y) * (1 - e) / (1 + e), e = exp(-2|y|): nothing overflows. Near 0, where the
-/// difference cancels, y - y^3 / 3 + 2 y^5 / 15.
+/// tanh(y) = sign(y) * (1 - e) / (1 + e) with e = exp(-2|y|), which cannot overflow. For small |y|,
+/// where 1 - e would cancel, y - y^3 / 3 + 2 y^5 / 15.
 HWY_INLINE HWY_ATTR V tanh_of(D d, V y) {
   const V size = hn::Abs(y);
   const V one = hn::Set(d, 1.0f);

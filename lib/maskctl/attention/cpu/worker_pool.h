@@ -1,4 +1,4 @@
-// Workers that the tasks of a call take in turn.
+// A pool of workers that the tasks of a call share.
 #pragma once
 
 #include <memory>
@@ -8,11 +8,12 @@
 
 namespace maskctl::attention {
 
-/// As many workers as there are tasks at one time.
+/// Makes as many workers as tasks run concurrently.
 template <class Worker>
 class WorkerPool {
  public:
-  /// Runs task(worker) with a worker that no other thread uses: an idle one, or make().
+  /// Runs task(worker) with a worker that no other thread uses: an idle one, or a new one from
+  /// make().
   template <class Make, class Task>
   void run(Make&& make, Task&& task) {
     std::unique_ptr<Worker> worker = take();

@@ -1,12 +1,12 @@
-// Sums over the threads of a block.
+// Prefix sums over the threads of a block.
 #pragma once
 
 #include "maskctl/attention/cuda/launch.cuh"
 
 namespace maskctl::attention::cuda {
 
-/// The sum of x over the threads before this one, in a block of kThreads; `total` becomes the sum
-/// over all threads.
+/// The sum of x over the threads before this one (an exclusive prefix sum), in a block of kThreads
+/// threads. `total` becomes the sum over all of them.
 template <int kThreads>
 __device__ Index sum_before(Index x, Index& total) {
   __shared__ Index of_warps[kThreads / 32];
@@ -16,7 +16,7 @@ __device__ Index sum_before(Index x, Index& total) {
     const Index other = __shfl_up_sync(~0u, sum, distance);
     if (lane >= distance) sum += other;
   }
-  __syncthreads();  // what an earlier call wrote has been read
+  __syncthreads();  // until all threads have read what an earlier call wrote
   if (lane == 31) of_warps[warp] = sum;
   __syncthreads();
   Index before = sum - x;

@@ -1,4 +1,4 @@
-// Arrays of the GPU whose dtype a kernel learns when it runs: plain data.
+// Arrays on the GPU whose dtype a kernel learns only at run time: plain data.
 #pragma once
 
 #include "maskctl/base/error.h"
@@ -6,18 +6,18 @@
 
 namespace maskctl::attention::cuda {
 
-/// float32, float16 or bfloat16; read by element() of launch.cuh.
+/// An input array of float32, float16 or bfloat16; kernels read it with element() of launch.cuh.
 struct AnyArray {
   const void* data = nullptr;
   DType dtype = DType::kFloat32;
 };
-/// An array of any float type that is written: each value is rounded once.
+/// An output array of float32, float16 or bfloat16; put() of launch.cuh rounds each value once.
 struct AnyResult {
   void* data = nullptr;
   DType dtype = DType::kFloat32;
 };
 
-/// Throws Error(kUnsupported) unless kernels read the dtype.
+/// Returns the dtype. Throws Error(kUnsupported) if kernels cannot read it.
 inline DType readable(DType dtype) {
   if (dtype == DType::kFloat32 || dtype == DType::kFloat16 || dtype == DType::kBFloat16) {
     return dtype;

@@ -1,5 +1,5 @@
-// How a call whose arrays are on the host gets to a kernel of the GPU: arrays are copied there, the
-// kernel runs, results are copied back.
+// Runs a GPU kernel for a call whose arrays are on the host: copies the arrays to the GPU, runs the
+// kernel, and copies the results back.
 #pragma once
 
 #include <optional>
@@ -21,13 +21,13 @@ class HostCall {
   Workspace& workspace() { return workspace_; }
   Stream stream() const { return stream_.get(); }
 
-  /// The array on the GPU, float64 as float32; an array that is there already is complete, and is
-  /// used as it is.
+  /// A copy of the array on the GPU, where float64 becomes float32. An array that is on the GPU
+  /// already must be complete, and is used in place.
   TensorView to_device(const TensorView& array);
-  /// Room for a result on the GPU, which finish() copies back; `holds_values`: its elements are
-  /// copied there first.
+  /// Memory on the GPU for a result, which finish() copies to the host. `holds_values`: the kernel
+  /// reads the result's old elements, so they are copied to the GPU first.
   MutableTensorView to_device(const MutableTensorView& result, bool holds_values = false);
-  /// Waits for all work and writes the results that belong on the host.
+  /// Copies the results to the host arrays they belong to, and waits for all work.
   void finish();
 
  private:
@@ -36,14 +36,15 @@ class HostCall {
   };
   MutableTensorView room_for(const TensorView& array, DType dtype);
 
-  OwnStream stream_;  // destroyed last
+  /// declared first, so destroyed last: the buffers below are freed in this stream
+  OwnStream stream_;
   Workspace workspace_{stream_.get()};
   std::vector<DeviceBuffer> buffers_;
-  std::vector<Tensor> converted_;  // on their way to the GPU
+  std::vector<Tensor> converted_;  // float32 copies of float64 arrays, until they are on the GPU
   std::vector<Result> results_;
 };
 
-/// Replaces the arrays of a problem, or of a bundle of inputs or results, by arrays on the GPU.
+/// Replaces each array of a problem, or of its inputs or results, by an array on the GPU.
 template <class Arrays>
 Arrays to_device(HostCall& host_call, Arrays arrays) {
   each_array(arrays, [&host_call](auto& array) {
@@ -56,8 +57,9 @@ Arrays to_device(HostCall& host_call, Arrays arrays) {
   return arrays;
 }
 
-/// Wraps a kernel for arrays on the GPU as an entry of `Kernels`, which takes arrays of the host.
-/// Its Plan is what else it needs on the GPU.
+/// Wraps `kernel`, which takes arrays on the GPU, as an entry of the table `Kernels`, whose
+/// functions take arrays on the host. Plan: the class of what the kernel needs on the GPU besides
+/// the arrays.
 template <auto kernel>
 struct FromHost;
 template <class Problem, class Plan, class... Arrays,

@@ -1,4 +1,4 @@
-// The table of all operations.
+// The table of all operations, in the order of listings.
 #include "maskctl/attention/operations/all.h"
 
 #include <algorithm>

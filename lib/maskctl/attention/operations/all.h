@@ -1,4 +1,4 @@
-// Every operation with its types: FlashAttentionOp and its like.
+// Includes the types of every operation: FlashAttentionOp, RingAttentionOp and so on.
 #pragma once
 
 #include "maskctl/attention/operations/attention/spec.h"

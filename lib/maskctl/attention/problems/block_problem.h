@@ -1,4 +1,4 @@
-// Attention of tokens over listed blocks of keys, checked, as kernels take it.
+// Attention of each token over a list of key blocks: the checked problem that kernels receive.
 #pragma once
 
 #include <algorithm>
@@ -11,11 +11,12 @@
 
 namespace maskctl::attention {
 
-/// Integers [.., Hkv, width] of each token, or of each block of queries.
+/// Integers [.., Hkv, width], one row per token or one row per block of queries.
 class TokenLists {
  public:
   TokenLists() = default;
-  /// Throws Error(kShape, kInvalidArgument). `axes` 4: [B,rows,Hkv,width]; 3: width is 1.
+  /// `axes` is 4 for [B,rows,Hkv,width], or 3 for a width of 1. Throws Error(kShape,
+  /// kInvalidArgument).
   TokenLists(const char* name, const Tensor& array, Index axes, const Dims& dims,
              const std::vector<TokenSequence>& sequences, Index block_size);
 
@@ -24,9 +25,9 @@ class TokenLists {
   std::int32_t least() const {
     return values_.empty() ? 0 : *std::min_element(values_.begin(), values_.end());
   }
-  /// The integers of token t (of sequence number n) and key head u.
+  /// The integers of token t of sequence n for key head u; t counts from the start of the sequence.
   const std::int32_t* at(std::size_t n, Index t, Index u) const;
-  /// All integers [rows,Hkv,width], and the row of token t of sequence number n.
+  /// values(): all integers, [rows,Hkv,width]. row(): the row of token t of sequence n.
   const std::vector<std::int32_t>& values() const { return values_; }
   Index row(std::size_t n, Index t) const { return first_rows_[n] + t / tokens_per_row_; }
 
@@ -37,13 +38,13 @@ class TokenLists {
   Index tokens_per_row_ = 1;
 };
 
-/// Keys of one row of the batch that a token sees, and how often they count.
+/// A range of keys that a token sees; the softmax counts each of them `times` times.
 struct KeyBlock {
   Range keys;
   Index times = 1;
 };
 
-/// Some tokens of sequence number `sequence` and one key head, kTaskTokens at most: a unit of work.
+/// A unit of work: at most kTaskTokens tokens of one sequence, for one key head u.
 inline constexpr Index kTaskTokens = 64;
 struct TokenTask {
   std::size_t sequence = 0;
@@ -56,24 +57,25 @@ struct BlockProblem {
   TensorView query, key, value;
   double scale = 1;
   Index block_size = 0;
-  Index count = 0;                       // blocks that count when `counts` is empty
-  bool counts_duplicates = true;         // keys of a block that is listed twice count twice
-  std::vector<TokenSequence> sequences;  // tokens and blocks of each count from its start
+  Index count = 0;                       // the number of listed blocks to use if `counts` is empty
+  bool counts_duplicates = true;         // a block that is listed twice counts twice
+  std::vector<TokenSequence> sequences;  // token and block numbers are relative to the sequence
   TokenLists indices, counts;
 
-  /// What token t of sequence n sees by key head u: ascending blocks, the last one up to t.
+  /// The key blocks that token t of sequence n sees for key head u, ascending; the last block ends
+  /// at token t at most.
   std::vector<KeyBlock> blocks(std::size_t n, Index t, Index u) const;
-  /// All tokens and key heads, cut into pieces.
+  /// All tokens of all key heads, divided into tasks.
   std::vector<TokenTask> tasks() const;
 };
 
-/// The choice of blocks by attention over their means; `blocks` has no lists, and its arrays are
-/// not read.
+/// Chooses key blocks by attention over the mean key of each block. The lists and arrays of
+/// `blocks` are not read.
 struct SelectionProblem {
   const BlockProblem* blocks;
   TensorView query;                        // [B,T,Hq,D]
   TensorView mean_keys;                    // [B,C,Hkv,D] f32: means of the whole blocks of a row
-  const std::vector<Index>* first_blocks;  // index in C of each sequence's first block
+  const std::vector<Index>* first_blocks;  // first block of each sequence, an index in C
 };
 
 }  // namespace maskctl::attention

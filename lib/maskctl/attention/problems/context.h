@@ -1,4 +1,4 @@
-// Who computes a call, and what it may use.
+// The backend of a call, and its limits: threads, memory, cancellation.
 #pragma once
 
 #include <cstdint>
@@ -15,34 +15,34 @@
 
 namespace maskctl::attention {
 
-/// kReference: float64 in plain loops, what all others are held against. kCpu: f32 tiles,
-/// vectorised and on all threads, skipping what the mask closes. kCuda: tiles in f32 on an NVIDIA
-/// GPU, skipping too.
+/// kReference: plain loops in float64, against which the others are checked. kCpu: vectorized f32
+/// tiles on all threads; closed tiles are skipped. kCuda: f32 tiles on an NVIDIA GPU; closed tiles
+/// are skipped.
 enum class Backend : std::uint8_t { kReference, kCpu, kCuda };
 
 /// "reference", "cpu", "cuda".
 std::string_view name(Backend backend);
-/// All of them, the reference first.
+/// The names of all backends, the reference first.
 std::span<const std::string_view> backend_names();
-/// Nothing for an unknown name.
+/// The backend of this name; nullopt for an unknown name.
 std::optional<Backend> backend_from_name(std::string_view name);
 /// Why a backend cannot run on this machine, as in "no NVIDIA GPU was found"; empty when it can.
-/// The first question about a GPU takes as long as starting its driver.
+/// The first call for a GPU may take long, because it starts the driver.
 std::string unavailable(Backend backend);
 
-/// Belongs to the caller, who may share it between calls and threads. By default a call runs on the
-/// CPU with the threads and the memory pool of the process, and is never stopped.
+/// How a call runs. The caller owns it and may share it between calls and threads. By default a
+/// call runs on the CPU with the threads and memory pool of the process, and cannot be cancelled.
 struct Context {
   Backend backend = Backend::kCpu;
-  int threads = 0;                           // 0: as maskctl::threads() says
+  int threads = 0;                           // 0: maskctl::threads()
   std::shared_ptr<BufferPool> scratch = {};  // null: the pool of the process
-  /// A call that is asked to stop throws Error(kCancelled) soon after and gives no result. Arrays
-  /// that it updates in place (the cache of ragged_page_attention_v3) may be updated already.
+  /// A call that is cancelled throws Error(kCancelled) soon after and gives no result. Arrays that
+  /// it updates in place (the cache of ragged_page_attention_v3) may already be changed.
   std::stop_token stop = {};
-  /// With it, a kernel that the backend cannot run is run by the next backend of backends() that
-  /// can, and the line says so: "softmax_backward: cpu instead of cuda: no CUDA device was found".
-  /// Without it such a call throws Error(kUnsupported). Ranks of a ring and devices of a mesh call
-  /// it from their threads.
+  /// If set, a kernel that the backend cannot run is run by the next of backends() that can, and
+  /// this function receives a line such as "softmax_backward: cpu instead of cuda: no CUDA device
+  /// was found". If not set, such a call throws Error(kUnsupported). Ring and mesh calls invoke it
+  /// from several threads.
   std::function<void(const std::string& line)> fallback = {};
 
   WorkLimits limits() const { return {threads, scratch.get(), stop}; }

@@ -1,4 +1,4 @@
-// The extents of one softmax attention call, and where elements of its bias and sinks are.
+// The extents of a softmax attention call, and the positions of elements of its bias and sinks.
 #pragma once
 
 #include <array>
@@ -25,7 +25,7 @@ struct Dims {
 /// 1 / sqrt(D); 1 for D = 0.
 double default_scale(Index dim);
 
-/// Where element (b, h, q, k) of an array with extents of 1 or more is; stride 0 along axes of 1.
+/// The offset of element (b, h, q, k) in an array that broadcasts along its axes of extent 1.
 struct BroadcastStrides {
   std::array<Index, 4> stride{};
   Index at(Index b, Index h, Index q, Index k) const {
@@ -34,9 +34,9 @@ struct BroadcastStrides {
 };
 BroadcastStrides broadcast_strides(std::span<const Index> shape);
 
-/// Number of sinks of each row; 0 without sinks.
+/// The number of sinks that each query row has; 0 without sinks.
 Index sink_count(const std::optional<TensorView>& sinks);
-/// The first sink of a query head in the array ([n], [Hkv, n] or [Hq, n]).
+/// The offset of the first sink of a query head in the array [n], [Hkv, n] or [Hq, n].
 Index first_sink(const TensorView& sinks, const Dims& dims, Index q_head);
 
 }  // namespace maskctl::attention

@@ -1,4 +1,4 @@
-// Which weights are dropped: a hash of their indices, equal in every backend and in both passes.
+// Dropout of attention weights: a hash of the indices decides, the same in every backend and pass.
 #pragma once
 
 #include "maskctl/base/index.h"
@@ -6,8 +6,8 @@
 
 namespace maskctl::attention {
 
-/// The multiplier of one weight, 0 or 1 / (1 - dropout): a pure function of its indices, which runs
-/// on GPUs too.
+/// The factor of one weight: 0 if it is dropped, else 1 / (1 - dropout). Depends on the arguments
+/// only, and compiles for GPUs too.
 constexpr float dropout_multiplier(std::uint64_t seed, double dropout, Index batch, Index head,
                                    Index query, Index key) {
   const auto hash = [](ThreefryKey by, Index first, Index second) -> ThreefryKey {

@@ -1,4 +1,4 @@
-// One grouped product, checked, as kernels take it.
+// A grouped matrix product: the checked problem that kernels receive.
 #pragma once
 
 #include <optional>
@@ -9,12 +9,13 @@
 
 namespace maskctl::attention {
 
-/// Which rows each matrix multiplies.
+/// Which rows of lhs each matrix of rhs multiplies.
 struct RowGroups {
   Index rows = 0, inner = 0, columns = 0;  // m, k, n
-  /// For each matrix of rhs, the positions of its rows in `order`.
+  /// For each matrix, the range of its rows as positions in `order`.
   std::vector<Range> positions;
-  /// Rows by group, in order within each group; empty: row i is at index i.
+  /// The row at each position: rows sorted by matrix, otherwise in their old order. Empty: row i is
+  /// at position i.
   std::vector<Index> order;
 
   Index row(Index position) const { return order.empty() ? position : order[as_size(position)]; }
@@ -27,16 +28,16 @@ struct GroupedProblem {
   TensorView rhs;                          // [G,k,n]; [G,n,k] when transposed
   std::optional<TensorView> existing_out;  // [m,n]
   bool transpose_rhs = false;
-  bool adds_everywhere = true;  // false: existing_out stays only in rows that no matrix writes
+  bool adds_everywhere = true;  // false: existing_out is kept only in rows that no matrix writes
   Index block_m = 0, block_n = 0, block_k = 0;  // hints, as in GroupedMatmulOptions
 };
 
-/// In the shapes and dtypes of the inputs.
+/// Gradients, with the shapes and dtypes of the inputs.
 struct GroupedGradientOutputs {
   MutableTensorView lhs, rhs;
 };
 
-/// Calls f(matrix, row) for each row that rhs has a matrix for.
+/// Calls f(matrix, row) for each row that belongs to a matrix of rhs.
 template <class F>
 void for_each_row(const RowGroups& groups, F&& f) {
   for (Index g = 0; g < groups.matrices(); ++g) {
@@ -45,8 +46,8 @@ void for_each_row(const RowGroups& groups, F&& f) {
   }
 }
 
-/// Writes what the product is added to, in the dtype of `out` [m,n]: existing_out, everywhere or
-/// only in rows that no matrix writes, and 0 elsewhere.
+/// Initializes `out` [m,n], to which the product is then added: with existing_out (everywhere, or
+/// only in rows that no matrix writes), and with 0 elsewhere.
 void start_product(const RowGroups& groups, const std::optional<TensorView>& existing_out,
                    bool everywhere, const MutableTensorView& out);
 

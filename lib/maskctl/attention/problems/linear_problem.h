@@ -1,4 +1,4 @@
-// One call of linear attention, checked, as kernels take it.
+// Linear attention: the checked problem that kernels receive.
 #pragma once
 
 #include <algorithm>
@@ -11,7 +11,7 @@
 
 namespace maskctl::attention {
 
-/// Applies f to every array of `x`.
+/// A LinearArrays that holds f(array) for every array of `x`.
 template <class Arrays, class F>
 auto map_arrays(Arrays& x, F&& f) {
   return LinearArrays<decltype(f(x.query)), decltype(f(x.g))>{
@@ -27,15 +27,16 @@ struct LinearDims {
   double scale = 1;
   bool reverse = false;
   bool g_per_head = false;                // g is [B,T,H]
-  Index chunk_size = 0;                   // a hint; 0 = automatic
-  std::vector<LinearSequence> sequences;  // number n has state n
+  Index chunk_size = 0;                   // a hint; 0: automatic
+  std::vector<LinearSequence> sequences;  // state n belongs to sequence n
 
   Index kv_head(Index head) const { return head / (heads / kv_heads); }
-  /// The index of token `step` of a sequence, in order of time, among all tokens of the batch.
+  /// The index among all B * T tokens of step `step` of a sequence, counted in the direction of the
+  /// recurrence (backward if `reverse`).
   Index token(const LinearSequence& s, Index step) const {
     return s.batch * tokens + (reverse ? s.tokens.end - 1 - step : s.tokens.begin + step);
   }
-  /// Tokens of the longest sequence.
+  /// The length of the longest sequence, in tokens.
   Index longest() const {
     Index most = 0;
     for (const LinearSequence& s : sequences) most = std::max(most, s.tokens.size());
@@ -62,13 +63,13 @@ struct LinearOutputs {
   MutableTensorView final_state;  // [B or N,H,K,V] f32
 };
 
-/// What the backward pass reads beside the problem, of any float dtype.
+/// What the backward pass reads in addition to the problem, of any float dtype.
 struct LinearBackwardInputs {
   TensorView d_out;
   std::optional<TensorView> d_final_state;
 };
 
-/// In the shapes and dtypes of the inputs; where the problem has them.
+/// Gradients, with the shapes and dtypes of the inputs; only of arrays that the problem has.
 using LinearGradientOutputs = LinearArrays<MutableTensorView>;
 
 }  // namespace maskctl::attention

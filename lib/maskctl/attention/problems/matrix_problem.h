@@ -1,4 +1,5 @@
-// A product of matrices, as kernels take it: latent attention rebuilds keys and values with it.
+// A matrix product: the checked problem that kernels receive. Latent attention (MLA) computes its
+// keys and values by it.
 #pragma once
 
 #include "maskctl/base/index.h"
@@ -6,15 +7,15 @@
 
 namespace maskctl::attention {
 
-/// A matrix [rows, columns] inside an array, or its transpose; elements are f32.
+/// An f32 matrix [rows, columns] inside an array, or the transpose of one.
 struct MatrixView {
   const float* data = nullptr;
   Index rows = 0, columns = 0;
-  Index stride = 0;         // between rows (columns when transposed)
-  bool transposed = false;  // element (r, c) at data[c * stride + r]
+  Index stride = 0;         // elements between rows (between columns if transposed)
+  bool transposed = false;  // element (r, c) is data[c * stride + r]
   MemoryPlace place = {};
 
-  /// From the first element to the last.
+  /// The number of elements from the first to the last one, gaps included.
   Index extent() const {
     if (rows * columns == 0) return 0;
     return transposed ? (columns - 1) * stride + rows : (rows - 1) * stride + columns;
@@ -24,13 +25,13 @@ struct MatrixView {
   }
 };
 
-/// How kCpu cuts a product; 0 is its own choice.
+/// Tile sizes of a product on kCpu; 0: the kernel chooses.
 struct MatrixTiles {
   Index rows = 0;   // rows per task
-  Index depth = 0;  // depth of a packed part of b
+  Index depth = 0;  // inner dimension of one packed slab of b
 };
 
-/// out [rows of a, columns of b] = or += a b.
+/// out [rows of a, columns of b] = a b, or += a b if `accumulate`.
 struct MatrixProblem {
   MatrixView a, b;
   bool accumulate = false;

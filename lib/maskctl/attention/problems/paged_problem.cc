@@ -1,4 +1,4 @@
-// Where rows, pages and positions are.
+// Where the rows, pages and positions of paged attention are in memory.
 #include "maskctl/attention/problems/paged_problem.h"
 
 #include <utility>

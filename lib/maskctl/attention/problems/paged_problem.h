@@ -1,5 +1,5 @@
-// What all attention over pages comes down to: rows of queries at the end of sequences whose keys
-// and values lie in slots of pages.
+// Paged attention, the problem that kernels receive: each sequence has consecutive query rows at
+// its end, and its keys and values are in slots of pages.
 #pragma once
 
 #include <algorithm>
@@ -12,17 +12,17 @@
 
 namespace maskctl::attention {
 
-/// The D elements of key head u in slot s of page p begin at element
-/// p * page_stride + s * slot_stride + u * head_stride of `keys` and of `values`.
+/// A KV cache in pages. The D elements of key head u in slot s of page p begin at element
+/// p * page_stride + s * slot_stride + u * head_stride of `keys`, and equally of `values`.
 struct PagedCache {
   DType dtype = DType::kFloat32;
   const std::byte* keys = nullptr;
   const std::byte* values = nullptr;
   Index pages = 0, page_size = 0, heads = 0, dim = 0;
   Index page_stride = 0, slot_stride = 0, head_stride = 0;
-  MemoryPlace place = {};  // place of both arrays
+  MemoryPlace place = {};  // where both arrays are: host or device
 
-  /// From the first element of an array to its last.
+  /// The number of elements from the first of an array to its last, gaps included.
   Index extent() const {
     if (pages * page_size * heads * dim == 0) return 0;
     return (pages - 1) * page_stride + (page_size - 1) * slot_stride + (heads - 1) * head_stride +
@@ -31,39 +31,39 @@ struct PagedCache {
   bool heads_first() const { return head_stride > slot_stride; }
 };
 
-/// [pages, heads, page_size, D] or [pages, page_size, heads, D].
+/// The cache of arrays [pages, heads, page_size, D] and [pages, page_size, heads, D], respectively.
 PagedCache heads_first_cache(const Tensor& keys, const Tensor& values);
 PagedCache tokens_first_cache(const Tensor& keys, const Tensor& values);
 
-/// Consecutive rows of queries; the last one is at position keys.end - 1 and sees nothing before
-/// keys.begin.
+/// One sequence of a paged call. Its query rows are consecutive and causal: the last row is at
+/// position keys.end - 1. No row sees a key before keys.begin.
 struct PagedSequence {
   Range rows;
   Range keys;
-  Index table = 0;  // index in PagedProblem::tables of its first page number
+  Index table = 0;  // where the page numbers of the sequence begin in tables
 };
 
-/// How kCpu cuts a call, whatever it is rounded to; 0 is its own choice.
+/// Tile sizes of a call on kCpu; 0: the kernel chooses.
 struct PagedTiles {
-  Index keys = 0;     // keys of a row read at a time
-  Index splits = 0;   // parts of the keys of a row, each a task
-  Index queries = 0;  // queries of a tile, for gathered sequences
+  Index keys = 0;     // keys that a task reads at a time
+  Index splits = 0;   // into how many tasks the keys of a row are split
+  Index queries = 0;  // queries of a tile, if sequences are gathered
 };
 
-/// A hint in pages as a number of keys.
+/// Converts a hint that counts pages into a number of keys.
 inline Index keys_of_pages(Index pages, const PagedCache& cache) {
   constexpr Index kMost = 1024;
   return std::clamp<Index>(pages, 0, kMost) * cache.page_size;
 }
 
-/// One call, checked, as kernels take it.
+/// One paged call that its operation has checked.
 struct PagedProblem {
   TensorView queries;  // [.., Hq, D]: rows of Hq * D elements
   Index q_heads = 0;
   PagedCache cache;
   std::vector<PagedSequence> sequences;
   std::vector<std::int32_t> tables;
-  std::optional<Index> left;  // a row at position p sees nothing before p - left
+  std::optional<Index> left;  // window: a row at position p sees no key before p - left
   double scale = 1, value_scale = 1;
   std::optional<double> soft_cap;
   std::optional<TensorView> sinks;  // [n], [Hkv,n] or [Hq,n]
@@ -71,15 +71,15 @@ struct PagedProblem {
 
   Index rows() const { return queries.elements() / std::max<Index>(q_heads * cache.dim, 1); }
   Index group() const { return q_heads / cache.heads; }
-  /// The positions that a row (of all queries) sees.
+  /// The key positions that a query row sees; `row` counts over all sequences.
   Range visible(const PagedSequence& sequence, Index row) const;
-  /// The positions that any row sees: all that is ever read.
+  /// The union of visible() over the rows of a sequence: the keys that are read.
   Range read(const PagedSequence& sequence) const;
-  /// The element of head 0 at a position.
+  /// The offset in the cache of head 0 at a position of the sequence.
   Index element(const PagedSequence& sequence, Index position) const;
-  /// element() of many positions, without their divisions.
+  /// element() of consecutive positions, without a division for each.
   void elements(const PagedSequence& sequence, Range positions, std::vector<Index>& out) const;
-  /// The sinks of a query head in an array of the form of `sinks`.
+  /// The sinks of a query head; `array` holds the elements of `sinks`, perhaps in another type.
   template <class T>
   std::span<const T> sinks_of(const T* array, Index q_head) const {
     if (!sinks) return {};

@@ -1,4 +1,4 @@
-// One rank's part of ring attention, checked, as kernels for whole rings take it.
+// One rank's share of ring attention, checked, for kernels that run the whole ring themselves.
 #pragma once
 
 #include <optional>
@@ -13,7 +13,7 @@ class RingShard;     // ring/shard.h
 struct RingProblem {
   Communicator* ring = nullptr;
   const RingShard* shard = nullptr;
-  TensorView query, key, value;     // the rank's own
+  TensorView query, key, value;     // of this rank's shard
   std::optional<TensorView> sinks;  // of all heads
 };
 

@@ -7,7 +7,8 @@
 namespace maskctl::attention {
 namespace {
 
-/// The `count` best blocks, the lower ones on ties, in descending order of their numbers.
+/// Writes the numbers of the `count` most important blocks, in descending order; of equal ones the
+/// lower number wins.
 void choose(const std::vector<double>& importance, Index count, std::int32_t* out) {
   std::vector<std::int32_t> order(importance.size());
   std::iota(order.begin(), order.end(), 0);

@@ -1,4 +1,4 @@
-// One call of softmax attention, checked, as kernels take it.
+// Softmax attention: the checked problem that kernels receive.
 #pragma once
 
 #include <optional>
@@ -20,7 +20,7 @@ struct SoftmaxProblem {
   std::optional<TensorView> bias;       // [B or 1, Hq or 1, Tq or 1, Tk or 1]
   std::optional<TensorView> sinks;      // [n], [Hq,n] or [Hkv,n]
   double scale = 1;
-  SoftmaxOptions options;  // all but its scale and context
+  SoftmaxOptions options;  // scale and context are ignored
 };
 
 struct SoftmaxOutputs {
@@ -28,14 +28,14 @@ struct SoftmaxOutputs {
   MutableTensorView lse;  // [B,Hq,Tq] f32
 };
 
-/// What the backward pass reads beside the problem.
+/// What the backward pass reads in addition to the problem.
 struct SoftmaxBackwardInputs {
-  TensorView out, lse;              // what the forward pass gave
+  TensorView out, lse;              // results of the forward pass
   TensorView d_out;                 // [B,Tq,Hq,Dv], of any float dtype
   std::optional<TensorView> d_lse;  // [B,Hq,Tq]
 };
 
-/// In the shapes and dtypes of the inputs.
+/// Gradients, with the shapes and dtypes of the inputs.
 struct SoftmaxGradientOutputs {
   MutableTensorView query, key, value;
   std::optional<MutableTensorView> bias, sinks;  // where the problem has them

@@ -1,4 +1,4 @@
-// Every kernel in float64 and plain loops: what the other backends are compared with.
+// All kernels in float64 and plain loops, against which the other backends are compared.
 #pragma once
 
 #include <limits>

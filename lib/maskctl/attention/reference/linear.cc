@@ -1,4 +1,4 @@
-// The float64 twin of the linear family: the recurrence in plain loops.
+// The float64 reference of linear attention: the recurrence in plain loops.
 #include <cmath>
 #include <functional>
 #include <vector>
@@ -11,12 +11,12 @@ namespace {
 
 using Numbers = LinearArrays<std::vector<double>, std::vector<double>>;
 
-/// A problem with its arrays in float64, and the index of every number.
+/// A problem with its arrays in float64, and functions that compute indices into them.
 struct LinearInDouble : Numbers {
   explicit LinearInDouble(const LinearProblem& p)
       : Numbers(map_arrays(p, [](const auto& array) { return to_double(array); })), d(p.d) {}
 
-  // Indices for token `t` of head h, key channel x, value channel y.
+  // Indices for token t (of the whole batch), query head h, key channel x and value channel y.
   std::size_t q_at(Index t, Index h, Index x) const {
     return as_size((t * d.heads + h) * d.key_dim + x);
   }
@@ -51,7 +51,7 @@ struct LinearInDouble : Numbers {
 
 using State = std::vector<double>;  // [K,V]
 
-/// The state before the first token of sequence n and after each one.
+/// The states of head h in sequence n: before the first token, then after each token.
 std::vector<State> states(const LinearInDouble& c, std::size_t n, Index h) {
   const LinearSequence& s = c.d.sequences[n];
   State state(c.state_size());
@@ -80,7 +80,8 @@ void for_each_head(const LinearInDouble& c, const std::function<void(std::size_t
   }
 }
 
-/// Adds the gradient of the logarithm of one decay to all gates that it is the sum of.
+/// Adds d_log, the gradient of the total log decay (the sum of all gates), to the gradient of each
+/// gate.
 void add_to_gates(const LinearInDouble& c, Index t, Index h, Index x, Index y, double d_log,
                   Numbers& sums) {
   if (!sums.g.empty()) sums.g[c.g_at(t, h, x)] += d_log;
@@ -89,8 +90,8 @@ void add_to_gates(const LinearInDouble& c, Index t, Index h, Index x, Index y, d
   if (!sums.gv.empty()) sums.gv[c.out_at(t, h, y)] += d_log;
 }
 
-/// Token t, whose state was `before` and is `after`; d_state is the gradient of `after` without
-/// this token's output, and becomes that of `before`.
+/// Backpropagates through token t, which changed the state from `before` to `after`. On entry,
+/// d_state is the gradient of `after` from later tokens; on return, that of `before`.
 void backward_token(const LinearInDouble& c, Index t, Index h, const State& before,
                     const State& after, const std::vector<double>& d_out, State& d_state,
                     Numbers& sums) {

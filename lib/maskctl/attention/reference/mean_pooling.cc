@@ -1,4 +1,4 @@
-// Means over tokens in float64 and plain loops.
+// Mean pooling in float64 and plain loops.
 #include <vector>
 
 #include "maskctl/attention/arrays/to_double.h"

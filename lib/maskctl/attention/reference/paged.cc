@@ -1,4 +1,4 @@
-// Attention over pages in float64 and plain loops.
+// Paged attention in float64 and plain loops.
 #include <cmath>
 
 #include "maskctl/attention/arrays/to_double.h"
@@ -13,7 +13,8 @@ double element_at(DType dtype, const std::byte* array, Index i) {
   return number_from_bits(dtype, reinterpret_cast<const std::uint16_t*>(array)[i]);
 }
 
-/// out += softmax(logits, with the sinks in the denominator) * values of one row and head.
+/// Attention of one row and head, with the sinks in the denominator of the softmax; adds it to
+/// `out`.
 void attend(const PagedProblem& c, const PagedSequence& s, Index row, Index h, const double* query,
             std::span<const double> sinks, double* out) {
   const Index head = h / c.group() * c.cache.head_stride;
@@ -54,7 +55,7 @@ void reference::paged(const PagedProblem& c, const MutableTensorView& output, co
       }
     }
   }
-  // Rounded to f32 first, as the sums of the other backends are.
+  // Rounded to f32 first, because the other backends sum in f32.
   const std::vector<float> narrow(out.begin(), out.end());
   convert({reinterpret_cast<const std::byte*>(narrow.data()), DType::kFloat32, output.shape()},
           output);

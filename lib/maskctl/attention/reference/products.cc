@@ -1,4 +1,4 @@
-// Products of matrices, and of groups of rows with a matrix each, in float64 and plain loops.
+// Matrix products and grouped matrix products in float64 and plain loops.
 #include <vector>
 
 #include "maskctl/attention/arrays/to_double.h"
@@ -7,7 +7,7 @@
 namespace maskctl::attention {
 namespace {
 
-/// Where element (x, y) of rhs[g], or of its transpose, is.
+/// The index of element (x, y) of rhs[g], or of its transpose, in rhs.
 struct RhsIndex {
   Index inner, columns;
   bool transposed;

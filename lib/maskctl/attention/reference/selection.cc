@@ -1,4 +1,4 @@
-// The weights of whole blocks in float64 and plain loops.
+// The importance of key blocks in float64 and plain loops: see Ranking.
 #include "maskctl/attention/problems/selection.h"
 
 #include <algorithm>

@@ -1,5 +1,5 @@
-// The float64 twin of softmax attention: plain loops over the open keys of each row, or over the
-// blocks of keys that are listed for it, each block by itself.
+// The float64 reference of softmax attention: plain loops over the keys that each row sees, under a
+// mask or in listed blocks.
 #include <algorithm>
 #include <bit>
 #include <cmath>
@@ -13,7 +13,7 @@
 namespace maskctl::attention {
 namespace {
 
-/// A problem with its arrays in float64, and the index of every vector.
+/// A problem with its arrays in float64, and functions that compute indices into them.
 struct SoftmaxInDouble {
   explicit SoftmaxInDouble(const SoftmaxProblem& p)
       : d(p.d),
@@ -57,13 +57,13 @@ struct SoftmaxInDouble {
   BroadcastStrides bias_at;
 };
 
-/// Row i of head h: its open keys, their logits and the derivative of the soft cap at each.
+/// Query i of head h: the keys that it sees, their logits, and the derivative of the soft cap at
+/// each.
 struct Row {
   Index b = 0, h = 0, i = 0;
   std::vector<Index> keys;
   std::vector<double> logits, cap_derivatives;
-  double max =
-      -reference::kInfinity;  // over the logits, and over the sinks unless out is not normalised
+  double max = -reference::kInfinity;  // over the logits and, if out is normalized, the sinks
   double lse = -reference::kInfinity;
 
   bool empty() const { return keys.empty(); }
@@ -98,7 +98,7 @@ void finish(const SoftmaxInDouble& c, Row& row) {
   row.lse = top + std::log(sum);
 }
 
-/// Calls f(key) for each open key, ascending.
+/// Calls f(key) for each open key, in ascending order.
 template <class F>
 void for_each_key(const Keys& keys, F&& f) {
   for (const Run& run : keys.runs) {
@@ -111,7 +111,8 @@ void for_each_key(const Keys& keys, F&& f) {
   }
 }
 
-/// Calls f for each head of each token in a sequence; a key is open as often as it counts.
+/// Calls f(row) for each token and query head of each sequence. Keys of a block that counts n times
+/// are in the row n times.
 void for_each_row(const SoftmaxInDouble& c, const BlockProblem& blocks,
                   const std::function<void(Row&)>& f) {
   for (std::size_t n = 0; n < blocks.sequences.size(); ++n) {
@@ -132,7 +133,7 @@ void for_each_row(const SoftmaxInDouble& c, const BlockProblem& blocks,
   }
 }
 
-/// Calls f for every row, in order of batch, head and query.
+/// Calls f(row) for every row, in the order of batch, head and query.
 void for_each_row(const SoftmaxInDouble& c, const std::function<void(Row&)>& f) {
   for (Index b = 0; b < c.d.batch; ++b) {
     for (Index h = 0; h < c.d.q_heads; ++h) {
@@ -157,7 +158,7 @@ double multiplier(const SoftmaxInDouble& c, const Row& row, Index j) {
                                                 o.first_key + j));
 }
 
-/// Whether the policy for empty rows applies: a row without keys but with sinks stays 0.
+/// Whether options.empty_row decides about the row. A row with sinks but no keys is always 0.
 bool is_policy_row(const SoftmaxInDouble& c, const Row& row) {
   return row.empty() && c.sinks_of(row.h).empty();
 }
@@ -197,7 +198,7 @@ struct Sums {
   std::vector<double> q, k, v, bias, sinks;
 };
 
-/// The mean's gradient: each value gets its share.
+/// The gradient of the mean over all keys: each value gets an equal share of d_out.
 void backward_mean(const SoftmaxInDouble& c, const Row& row, const double* d_out, Sums& sums) {
   const double weight = 1 / static_cast<double>(c.d.keys);
   for (Index j = 0; j < c.d.keys; ++j) {
@@ -206,7 +207,7 @@ void backward_mean(const SoftmaxInDouble& c, const Row& row, const double* d_out
   }
 }
 
-/// Adds what (row, key number t) contributes; ds is the gradient of its logit.
+/// Adds the gradients that pass through key number t of the row; ds is the gradient of its logit.
 void backward_key(const SoftmaxInDouble& c, const Row& row, std::size_t t, double ds, Sums& sums) {
   const Index j = row.keys[t];
   const double dz = ds * row.cap_derivatives[t];
@@ -246,7 +247,8 @@ void backward_row(const SoftmaxInDouble& c, const Row& row, const double* d_out,
   }
 }
 
-/// What rows over blocks have in common with those under a mask.
+/// A call over key blocks as a SoftmaxProblem without a mask, for code that both kinds of problem
+/// share.
 SoftmaxProblem without_mask(const BlockProblem& c) {
   return {c.d, c.query, c.key, c.value, {}, nullptr, {}, {}, c.scale, {}};
 }

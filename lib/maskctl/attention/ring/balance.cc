@@ -1,5 +1,5 @@
-// Each rank starts with contiguous parts of the queries and of the keys. Each step moves as many
-// queries as bring either the costliest or the cheapest rank to the mean.
+// Each rank starts with contiguous parts of the queries and keys. Each step moves a range of
+// queries whose cost brings the most expensive or the cheapest rank to the mean.
 #include "maskctl/attention/ring/balance.h"
 
 #include <algorithm>
@@ -11,10 +11,12 @@
 namespace maskctl::attention {
 namespace {
 
-/// A stretch costs its new rank another kernel call and a wait for keys: not worth it for less.
-constexpr double kEven = 1.05;  // highest cost over the mean
+/// The highest cost of a rank over the mean cost. Going lower is not worth it: each moved range
+/// costs its new rank another kernel call and a wait for keys.
+constexpr double kEven = 1.05;
 
-/// Neighbouring tiles, and the keys they see that a rank lacks.
+/// A range of adjacent tiles, its cost, and the number of key tiles it sees that a given rank
+/// lacks.
 class TileStretch {
  public:
   explicit TileStretch(const std::vector<bool>& has) : has_(has), seen_(has.size()) {}
@@ -28,7 +30,7 @@ class TileStretch {
     for_each_key(tile, [&](std::size_t k) { lacks_ -= --seen_[k] == 0 && !has_[k]; });
   }
   Index cost() const { return cost_; }
-  Index lacks() const { return lacks_; }  // tiles of keys that the rank lacks
+  Index lacks() const { return lacks_; }  // number of key tiles that the rank lacks
 
  private:
   template <class F>
@@ -39,11 +41,11 @@ class TileStretch {
   }
 
   const std::vector<bool>& has_;
-  std::vector<Index> seen_;  // how many tiles see each tile of keys
+  std::vector<Index> seen_;  // for each key tile, how many tiles of the range see it
   Index cost_ = 0, lacks_ = 0;
 };
 
-/// Tiles [first, end) of one rank, to be given to rank `to`.
+/// Moves the tiles [first, end) of one rank to rank `to`.
 struct Move {
   std::size_t first = 0, end = 0, to = 0;
   Index cost = 0, lacks = 0;
@@ -94,9 +96,9 @@ class Balance {
     for (const Range& keys : tiles_[tile].keys) give_keys(keys, rank);
   }
 
-  /// The next move, from the costliest to the cheapest rank: as much as brings one of them to the
-  /// mean or, where tiles are too large for that, brings the two closer. Nothing when ranks are
-  /// even.
+  /// The next range to move, from the most expensive to the cheapest rank: at best its cost brings
+  /// one of them to the mean. If tiles are too large for that, it only brings the two closer
+  /// together. nullopt when the ranks are even.
   std::optional<Move> next() const {
     const auto [least, most] = std::ranges::minmax_element(loads_);
     if (static_cast<double>(*most) <= kEven * static_cast<double>(mean_)) return {};
@@ -117,8 +119,8 @@ class Balance {
     return best;
   }
 
-  /// Chooses among the longest stretches of tiles [first, end) that cost `enough` at most: the one
-  /// of which rank `to` lacks the fewest keys, relative to its cost.
+  /// Considers, among the tiles [first, end), every longest range that costs at most `enough`.
+  /// Keeps in `best` the one for which rank `to` lacks the fewest key tiles per cost.
   void choose(std::size_t first, std::size_t end, std::size_t to, Index enough,
               std::optional<Move>& best) const {
     TileStretch window(has_[to]);
@@ -133,9 +135,9 @@ class Balance {
   }
 
   std::vector<QueryTile> tiles_;
-  std::vector<std::size_t> owners_;     // the rank of each tile
-  std::vector<Index> loads_;            // the cost of each rank
-  std::vector<std::vector<bool>> has_;  // for each rank, the tiles of keys that it has or is sent
+  std::vector<std::size_t> owners_;     // rank of each tile
+  std::vector<Index> loads_;            // cost of each rank
+  std::vector<std::vector<bool>> has_;  // for each rank, the key tiles that it has or is sent
   Index mean_ = 0;
 };
 

@@ -1,4 +1,5 @@
-// Ranks that are threads: what one sends is copied when it is sent, and when it is received.
+// A ring whose ranks are threads of this process. A message is copied once when it is sent, and
+// once when it is received.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -19,17 +20,17 @@
 namespace maskctl::attention {
 namespace {
 
-/// What all ranks share, under one mutex.
+/// The state that all ranks share, guarded by one mutex.
 struct Ring {
   explicit Ring(Index size) : ranks(size) {}
 
-  // A message owns its bytes: a rank that fails unwinds, and its buffers are gone while another
-  // still copies.
+  // A message owns its bytes, because the buffers of a rank that fails may be freed while another
+  // rank is still copying.
   using Message = std::vector<std::byte>;
   std::mutex mutex;
   std::condition_variable changed;
   Index ranks;
-  // By sender and receiver: messages not yet received.
+  // Messages not yet received, by sender and receiver.
   std::map<std::pair<Index, Index>, std::deque<Message>> boxes;
   std::exception_ptr failure;  // exception of the first rank that failed
 
@@ -114,7 +115,8 @@ void run_ring(Index size, const std::function<void(Communicator&)>& f) {
         });
       }
     } catch (...) {
-      failed();  // ranks that have started would wait for one that never comes
+      // Otherwise the ranks that have started would wait forever for the one that has not.
+      failed();
     }
   }
   if (ring.failure) std::rethrow_exception(ring.failure);

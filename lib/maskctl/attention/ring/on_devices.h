@@ -1,4 +1,4 @@
-// Ranks inside this process, each on a device of its backend.
+// Runs the ranks of a ring inside this process, each on a device of the backend.
 #pragma once
 
 #include <functional>
@@ -8,7 +8,7 @@
 
 namespace maskctl::attention {
 
-/// run_ring() with rank r on device r of the backend, or r modulo the number of its devices.
+/// Like run_ring(); rank r runs on device r of the backend, modulo the number of devices.
 void run_on_devices(Backend backend, Index ranks, const std::function<void(Communicator&)>& f);
 
 }  // namespace maskctl::attention

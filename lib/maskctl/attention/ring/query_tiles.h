@@ -1,4 +1,5 @@
-// A sequence of queries cut into tiles that change ranks as a whole, and the keys each sees.
+// Splits queries into tiles that are assigned to ranks as a whole, with the keys that each tile
+// sees.
 #pragma once
 
 #include <vector>
@@ -7,21 +8,21 @@
 
 namespace maskctl::attention {
 
-/// The ranges ascending, without empty ones; those that overlap or touch become one.
+/// Sorts the ranges, merges those that overlap or touch, and drops empty ones.
 std::vector<Range> joined(std::vector<Range> ranges);
 
-inline constexpr Index kDealtTile = 128;  // queries of a tile; keys are counted in tiles of as many
+inline constexpr Index kDealtTile = 128;  // queries per tile, and keys per key tile
 
 struct QueryTile {
   Range queries;
-  /// The tiles of keys that are seen, over all batches and heads, plus one for each batch and head
-  /// for reading the queries and writing their results.
+  /// Summed over all batches and heads: the number of key tiles that this tile sees, plus 1 for
+  /// reading the queries and writing their results.
   Index cost = 0;
-  /// Numbers of the tiles of keys that some batch and head sees, ascending.
+  /// The key tiles that this tile sees in any batch or head, as ascending ranges of tile numbers.
   std::vector<Range> keys;
 };
 
-/// Tiles of every part, from its first query on.
+/// Splits every range of `parts` into tiles, starting at its first query.
 std::vector<QueryTile> query_tiles(const Mask& mask, const std::vector<Range>& parts);
 
 }  // namespace maskctl::attention

@@ -1,5 +1,5 @@
-// The passes of one rank. Forward, partial results of all shards of keys are merged by their lse;
-// backward, gradients of keys and values go back to the rank that owns them.
+// One rank: forward, the results for each shard of keys are merged by their lse; backward,
+// gradients of keys and values are sent to the rank that owns them.
 #include "maskctl/attention/ring/rank.h"
 
 #include <algorithm>
@@ -22,7 +22,8 @@ namespace {
 
 constexpr float kNothing = -std::numeric_limits<float>::infinity();
 
-/// ln(exp(a) + exp(b)), and the weight of each part in the sum.
+/// Two partial results merged: lse = ln(exp(a) + exp(b)) from the lse of each, and the factors a
+/// and b of their outputs in the merged output.
 struct Merged {
   float lse, a, b;
 };
@@ -33,8 +34,8 @@ Merged merge(float a, float b) {
   return {lse, std::exp(a - lse), std::exp(b - lse)};
 }
 
-/// Calls f(row, lse, out) for each row of a result with out [B,T,H,D] and lse [B,H,T]; `row` is its
-/// number in the lse.
+/// Calls f(row, lse, out) for each row of a result with out [B,T,H,D] and lse [B,H,T]; `row` is the
+/// index in the lse.
 template <class F>
 void for_each_row(SoftmaxResult& result, F&& f) {
   const Index queries = result.out.extent(1), heads = result.out.extent(2);
@@ -56,7 +57,7 @@ void merge_into(const SoftmaxResult& part, SoftmaxResult& sum) {
   });
 }
 
-/// Merges the sinks into the result, once, after all keys.
+/// Merges the sinks into the result; called once, after all keys.
 void finish(const Tensor* sinks, const Dims& d, SoftmaxResult& result) {
   const Floats logits(view_of(sinks));
   const Index queries = d.queries, count = sink_count(view_of(sinks));
@@ -74,7 +75,7 @@ void finish(const Tensor* sinks, const Dims& d, SoftmaxResult& result) {
   });
 }
 
-/// The mean of the values of all ranks, for each batch and key head: [B,Hkv,Dv].
+/// The mean over the values of all ranks, for each batch row and key head: [B,Hkv,Dv].
 std::vector<float> mean_value(Communicator& ring, const Dims& d, const Tensor& value) {
   const Index row = d.kv_heads * d.value_dim;
   Tensor own(DType::kFloat64, {d.batch * row});
@@ -96,7 +97,7 @@ std::vector<float> mean_value(Communicator& ring, const Dims& d, const Tensor& v
   return mean;
 }
 
-/// Rows that saw no key of any rank follow the policy; `means` is [B,Hkv,Dv] under kMean.
+/// Applies the policy to rows that see no key of any rank. `means`: [B,Hkv,Dv], needed for kMean.
 void fill_empty_rows(const Dims& d, EmptyRow policy, std::span<const float> means,
                      SoftmaxResult& result) {
   if (policy == EmptyRow::kZero) return;
@@ -112,8 +113,9 @@ void fill_empty_rows(const Dims& d, EmptyRow policy, std::span<const float> mean
   });
 }
 
-/// The gradient of every value of a batch and key head under EmptyRow::kMean: its share of the
-/// d_out of this rank's rows that see no key of any rank. [B,Hkv,Dv]; nothing under other policies.
+/// Under EmptyRow::kMean, every value gets the same gradient from a row that sees no key: d_out /
+/// number of keys. Returns its sum over the empty rows of this rank, [B,Hkv,Dv]; nullopt under
+/// other policies.
 std::optional<Tensor> share_of_mean(const RingShard& shard, const Tensor& lse, const Tensor& d_out,
                                     const RingAttentionOptions& options) {
   if (options.softmax.empty_row != EmptyRow::kMean ||
@@ -135,7 +137,7 @@ std::optional<Tensor> share_of_mean(const RingShard& shard, const Tensor& lse, c
   return share;
 }
 
-/// Adds the share to every key of [B,Tk,Hkv,Dv].
+/// Adds `share` [B,Hkv,Dv] to every row of d_value [B,Tk,Hkv,Dv].
 void add_share(const Tensor& share, Tensor& d_value) {
   const Index keys = d_value.extent(1), row = d_value.extent(2) * d_value.extent(3);
   for (Index n = 0; n < d_value.extent(0) * keys; ++n) {
@@ -145,7 +147,7 @@ void add_share(const Tensor& share, Tensor& d_value) {
   }
 }
 
-/// An array in f32: itself, or a copy.
+/// Reads an array as f32: directly, or from a converted copy.
 class Wide {
  public:
   explicit Wide(const Tensor& array) : given_(array) {
@@ -158,7 +160,8 @@ class Wide {
   std::optional<Tensor> copy_;
 };
 
-/// Does the work of a step while its transfers run, then waits for them; both are measured.
+/// Runs the work of a step while its transfers run, then waits for the transfers; measures both
+/// times.
 template <class Work>
 void run_step(Communicator& ring, const RingAttentionOptions& options, Index bytes, Work&& work) {
   const Stopwatch working;
@@ -169,9 +172,9 @@ void run_step(Communicator& ring, const RingAttentionOptions& options, Index byt
   if (options.steps) options.steps->push_back({bytes, worked, waiting.seconds()});
 }
 
-/// The gradients of this rank's keys and values. Each rank sends the part that its queries add to
-/// another rank's gradients to that rank, one step after computing it. Sums begin with the rank's
-/// own part and go on with that of the next rank, so that they are the same for equal calls.
+/// Sums the gradients of this rank's keys and values. Each rank computes a part of the gradients of
+/// every other rank's keys, and sends it to that rank one step later. Parts are added in a fixed
+/// order (own part, next rank, ...), so that equal calls give equal bits.
 class KeyGradients {
  public:
   KeyGradients(Communicator& ring, const RingShard& shard, const SeenKeys& seen, const Tensor& key,
@@ -186,13 +189,13 @@ class KeyGradients {
   KeyGradients(const KeyGradients&) = delete;
   KeyGradients& operator=(const KeyGradients&) = delete;
 
-  /// Adds the part of step 0, which is of this rank's own keys.
+  /// Adds the gradients of this rank's keys from its own queries (step 0).
   void add_own(const SoftmaxGradients& part) {
     add_share_of(shard_.rank());
     add(part.key, key_), add(part.value, value_);
   }
-  /// Starts to send the part of step t, which must stay until it has arrived, and to receive the
-  /// reader's part. Returns the bytes sent.
+  /// Starts to send the part of step t to owner(t), and to receive this rank's part from reader(t).
+  /// `part` must not change until the transfers are finished. Returns the number of bytes sent.
   Index start(Index t, const std::optional<SoftmaxGradients>& part) {
     const Index reader = shard_.reader(t);
     const Range sent = around(seen_.sent(t)), wanted = around(seen_.wanted(t));
@@ -221,10 +224,10 @@ class KeyGradients {
   const RingShard& shard_;
   const SeenKeys& seen_;
   Tensor key_, value_, part_key_, part_value_;
-  std::vector<Tensor> shares_;  // share_of_mean() of each rank, or empty
+  std::vector<Tensor> shares_;  // results of share_of_mean() of all ranks, or empty
 };
 
-/// The problem for a backend with a kernel for whole rings; nothing for other backends.
+/// The problem for a backend that has a kernel for whole rings; nullopt for other backends.
 template <class... Arrays>
 std::optional<RingProblem> own_ring(Kernel<RingProblem, Arrays...> Kernels::*kernel,
                                     Communicator& ring, const RingShard& shard, const Tensor& query,
@@ -309,12 +312,13 @@ SoftmaxGradients ring_attention_shard_backward(Communicator& ring, const Tensor&
   std::optional<Tensor> d_bias, d_sinks;
   if (options.bias) d_bias.emplace(DType::kFloat32, options.bias->shape());
 
-  std::optional<SoftmaxGradients> part, last;  // gradients of this step and of the one before
+  std::optional<SoftmaxGradients> part, last;  // gradients of this step and of the previous one
   const auto work = [&](Index t) {
     const Range keys = held.keys();
     const Mask mask = shard.mask(keys);
     const std::optional<Tensor> bias = shard.bias(keys);
-    // Sinks have no keys: their gradient follows from the merged result, once.
+    // The gradient of the sinks follows from the merged result, so it is computed only once, at
+    // step 0.
     const Tensor* const sinks = t == 0 ? options.softmax_aux : nullptr;
     part = softmax_backward(
         {&q.get(), &held.key(), &held.value(), &mask, bias ? &*bias : nullptr, sinks}, result,
@@ -323,7 +327,7 @@ SoftmaxGradients ring_attention_shard_backward(Communicator& ring, const Tensor&
     if (part->bias) shard.add_bias_gradient(astype(*part->bias, DType::kFloat32), keys, *d_bias);
     if (part->sinks) d_sinks = part->sinks;
   };
-  for (Index t = 0; t <= shard.ranks(); ++t) {  // the last step only brings gradients home
+  for (Index t = 0; t <= shard.ranks(); ++t) {  // the last step only transfers gradients
     Index bytes = t > 1 ? sums.start(t - 1, last) : 0;
     const bool more = t + 1 < shard.ranks();
     if (more) bytes += held.start(t + 1);

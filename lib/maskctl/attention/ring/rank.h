@@ -1,4 +1,4 @@
-// What one rank of ring attention does.
+// The work of one rank in ring attention.
 #pragma once
 
 #include <string>
@@ -10,45 +10,45 @@
 
 namespace maskctl::attention {
 
-/// One step of one rank of a ring.
+/// Measurements of one step of one rank.
 struct RingStep {
-  Index bytes = 0;     // that this rank sent
-  double seconds = 0;  // of work, during which transfers run
-  double waited = 0;   // for transfers, and so for other ranks
+  Index bytes = 0;     // sent by this rank
+  double seconds = 0;  // of work, which overlaps with transfers
+  double waited = 0;   // seconds of waiting for transfers, that is, for other ranks
 };
 
-/// Logits are cap(scale * q.k) + bias. Bias, masks and segment ids are of the whole sequence on
-/// every rank; indices count in the whole sequence. mask.causal_block_size counts only without
-/// causal. With the reference, each rank collects all keys and values on their way, then
-/// attends in float64.
+/// Logits are cap(scale * q.k) + bias. Every rank has the bias, masks and segment ids of the whole
+/// sequence, and indices refer to it. mask.causal_block_size is ignored with causal. On the
+/// reference backend, each rank first collects all keys and values and then attends in float64.
 struct RingAttentionOptions : DenseOptions {
-  /// The mesh axis of the ring, for the sharded form; without a mesh it names nothing.
+  /// The mesh axis along which devices form the ring, for the sharded form; ignored without a mesh.
   std::string axis_name;
-  /// Ranks of the ring that ring_attention makes inside the process. It must divide Tk, and Tq
-  /// where queries are contiguous. With kCuda rank r works on GPU r, or r modulo their number.
+  /// The number of ranks of the ring that ring_attention makes inside this process. Must divide Tk
+  /// and, if queries are contiguous, Tq. With kCuda, rank r runs on GPU r modulo the number of
+  /// GPUs.
   Index ring_size = 1;
   Assign assign = Assign::kContiguous;  // which queries each rank has
-  /// Another ring, which this call is one rank of: its arrays are this rank's shards, ring_size is
-  /// not read, and the functions for whole sequences do what those for a shard do.
+  /// If set, this call is one rank of an existing ring: the arrays are the shards of this rank,
+  /// ring_size is ignored, and ring_attention() behaves as ring_attention_shard().
   Communicator* ring = nullptr;
-  /// Queries of all ranks, where shares are not equal; 0: this rank's queries times the ranks.
+  /// The number of queries of all ranks together, if they are not evenly distributed; 0: this
+  /// rank's queries times the number of ranks.
   Index all_queries = 0;
-  std::vector<RingStep>* steps = nullptr;  // where a shard's call records its steps; null: nowhere
-  bool deterministic = true;               // false: weights are dropped with softmax.dropout
+  std::vector<RingStep>* steps = nullptr;  // receives the steps of a shard's call; may be null
+  bool deterministic = true;               // false: softmax.dropout applies
   Index query_chunk_size = 512, key_chunk_size = 512;  // hints; never change the result
 };
 
-/// What one rank does, its arrays being shards of the time axis: the queries that
-/// assigned_queries() gives it, one below the other, and an equal, contiguous share of the keys. At
-/// step t rank a works on keys and values of rank (a - t) mod n; the transfer of the next ones
-/// overlaps the work on these, and brings only tiles of 64 keys that its queries see; partial
-/// results are merged by their lse. Options as above, except ring_size: the ring has its own size.
+/// Runs one rank. Its arrays are shards along the time axis: the queries that assigned_queries()
+/// gives it, concatenated, and a contiguous 1/n of the keys. At step t, rank a works on the keys
+/// and values of rank (a - t) mod n, while those of the next step are transferred (only the tiles
+/// of 64 keys that its queries see). Partial results are merged by their lse. ring_size is ignored.
 SoftmaxResult ring_attention_shard(Communicator& ring, const Tensor& query, const Tensor& key,
                                    const Tensor& value, const RingAttentionOptions& options);
 
-/// The gradients of this rank's shards: what other ranks add to the gradients of its keys and
-/// values arrives in the order of the steps. Gradients of bias and softmax_aux are this rank's
-/// part, in the whole shape: their sum over the ranks is the gradient.
+/// The gradients of this rank's shards. The contributions of other ranks to the gradients of its
+/// keys and values are added in the order of the steps. Gradients of bias and softmax_aux have the
+/// whole shape, but are only this rank's contribution: the gradient is their sum over all ranks.
 SoftmaxGradients ring_attention_shard_backward(Communicator& ring, const Tensor& query,
                                                const Tensor& key, const Tensor& value,
                                                const SoftmaxResult& forward, const Tensor& d_out,

@@ -9,7 +9,7 @@ namespace {
 
 constexpr Index kShardAxis = 1;
 
-/// The shards of all ranks along the time axis, in f32.
+/// The shards of all ranks, concatenated along the time axis, in f32.
 Tensor collected(Communicator& ring, const RingShard& shard, const Tensor& own) {
   const std::vector<Tensor> parts = gathered(ring, astype(own, DType::kFloat32));
   std::vector<Index> shape = own.shape();
@@ -21,7 +21,8 @@ Tensor collected(Communicator& ring, const RingShard& shard, const Tensor& own) 
   return whole;
 }
 
-/// Sums the ranks' gradients of all keys, and returns the part of this rank's keys.
+/// `mine` is this rank's contribution to the gradients of all keys. Returns the sum over all ranks
+/// for this rank's own keys.
 Tensor sum_of_own(Communicator& ring, const RingShard& shard, const Tensor& mine) {
   Tensor sum = slice_of(mine, kShardAxis, shard.keys(shard.rank()));
   Tensor theirs(DType::kFloat32, sum.shape());
@@ -35,7 +36,7 @@ Tensor sum_of_own(Communicator& ring, const RingShard& shard, const Tensor& mine
   return sum;
 }
 
-/// The rank's queries with the keys of all ranks.
+/// A call with this rank's queries and the keys of all ranks.
 struct WholeKeys {
   WholeKeys(Communicator& ring, const RingShard& shard, const Tensor& q, const Tensor& k,
             const Tensor& v, const RingAttentionOptions& o)

@@ -1,17 +1,17 @@
-// The reference of one rank of a ring; private to ring attention.
+// The float64 reference of one rank of a ring, used only by ring attention.
 #pragma once
 
 #include "maskctl/attention/ring/shard.h"
 
 namespace maskctl::attention {
 
-/// All keys and values are collected as they pass, then the float64 reference attends at once:
-/// nothing is merged, so that this judges the merging.
+/// Collects the keys and values of all ranks, then attends in float64 in one call. It merges no
+/// partial results, so it can be used to check code that does.
 SoftmaxResult ring_reference(Communicator& ring, const RingShard& shard, const Tensor& query,
                              const Tensor& key, const Tensor& value,
                              const RingAttentionOptions& options);
 
-/// Its gradients, as ring_attention_shard_backward gives them.
+/// The gradients of ring_reference(), in the form of ring_attention_shard_backward().
 SoftmaxGradients ring_reference_backward(Communicator& ring, const RingShard& shard,
                                          const Tensor& query, const Tensor& key,
                                          const Tensor& value, const SoftmaxResult& forward,

@@ -1,4 +1,4 @@
-// Cuts the whole mask and bias into the parts that two ranks share.
+// Slices the whole mask and bias to the queries and keys of two ranks.
 #include "maskctl/attention/ring/shard.h"
 
 #include <fmt/format.h>
@@ -12,7 +12,7 @@
 namespace maskctl::attention {
 namespace {
 
-/// The part of the bias for some queries and keys; axes of extent 1 broadcast.
+/// The slice of the bias for these queries and keys; axes of extent 1 stay whole.
 ArrayPlace part_of_bias(const Tensor& bias, const std::vector<Range>& queries, Range keys) {
   const Range one{0, 1};
   return {{{0, bias.extent(0)}},
@@ -21,7 +21,7 @@ ArrayPlace part_of_bias(const Tensor& bias, const std::vector<Range>& queries, R
           {bias.extent(3) == 1 ? one : keys}};
 }
 
-/// Marks the key tiles that a plane sees.
+/// Marks in `seen` the key tiles in which the plane has an open cell.
 void mark_tiles(const Plane& plane, std::vector<bool>& seen) {
   constexpr Index kRows = 512;
   std::vector<TileRun> runs;

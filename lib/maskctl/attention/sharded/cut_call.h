@@ -1,4 +1,4 @@
-// The call of one shard, cut from the whole; private to the sharded forms.
+// The call of one shard, cut from the whole call; used only by the sharded forms.
 #pragma once
 
 #include <functional>
@@ -13,28 +13,29 @@ namespace maskctl::attention {
 
 inline constexpr std::string_view kMaskAxes = "B Hq/Hkv Tq Tk";
 
-/// A copy of a call in which Operation::complete has made what follows from other arguments.
+/// A copy of a call, after Operation::complete() has filled in the arguments that follow from
+/// others.
 AnyValue completed(const Operation& operation, const void* call, OwnedArrays& owned);
 
-/// The whole shape of an array of the call.
+/// Returns the whole shape of an array of the call, which may be a placeholder.
 using ShapeOf = std::function<std::vector<Index>(const Tensor& array)>;
-/// Throws what ShardMap throws.
+/// Makes the plan of a call from its specs. Throws what ShardMap throws.
 ShardPlan plan_of(const Operation& operation, const void* call, const Sharding& sharding,
                   const ShapeOf& shape_of);
 
-/// The axes of the output. Where there are alternatives ("N Hq D|N 1 Hq D"), those with the number
-/// of the alternative that has this rank among the first array's.
+/// The axes of the output. If they are alternatives ("N Hq D|N 1 Hq D"), each belongs to one
+/// alternative of the first input; `rank`, the rank of that input, decides.
 std::string_view out_axes(const Operation& operation, const void* call, std::size_t rank);
 
-/// A copy of a completed call whose arrays are cut.
+/// A copy of a completed call whose arrays are replaced by the parts of a shard.
 struct CutCall {
-  /// An array that the operation updates: `part` is the shard's part of `whole`.
+  /// An array that the operation updates: `part` is the shard's copy of its part of `whole`.
   struct Update {
     Tensor* whole;
     std::string_view axes;
     Tensor* part;
   };
-  /// Arrays that replace arrays of the whole call, instead of parts cut from them.
+  /// For arrays of the whole call that are not cut: the array to use instead.
   using Parts = std::map<const Tensor*, const Tensor*>;
 
   CutCall(const Operation& operation, const void* whole, const Shard& shard, const ShardPlan& plan,

@@ -14,7 +14,7 @@ namespace {
 
 using Bytes = std::vector<std::byte>;
 
-/// The bytes of every rank, at rank 0.
+/// The bytes of all ranks, on rank 0; empty on other ranks.
 std::vector<Bytes> gathered_bytes(Communicator& world, const Bytes& own) {
   const Index size = std::ssize(own);
   if (world.rank() != 0) {
@@ -38,7 +38,8 @@ std::vector<Bytes> gathered_bytes(Communicator& world, const Bytes& own) {
   return all;
 }
 
-/// Where a rank's part is; nothing for a rank that repeats the part of another.
+/// Where the part of a rank is in the whole; nullopt if a rank with a lower number has the same
+/// part.
 using Share = std::optional<ArrayPlace>;
 
 Bytes bytes_of(const PlacedArray& result) {
@@ -65,14 +66,15 @@ Share share_from(const Bytes& bytes) {
 
 constexpr Index kBandBytes = Index{16} << 20;
 
-/// A stretch of an array, as a range of each axis: single positions, then a range, then whole axes.
+/// A contiguous piece of an array, as a range per axis: single positions on the first axes, then
+/// one range, then whole axes.
 using Band = std::vector<Range>;
 
-/// Calls f(band) for each band of an array, in order.
+/// Calls f(band) for each band of an array, in memory order.
 template <class F>
 void for_each_band(const Tensor& like, const std::vector<Index>& shape, F&& f) {
   const Index most = kBandBytes / size_bytes(like.dtype());
-  Index row = 1;  // elements of one position of the axis that has a range
+  Index row = 1;  // elements per position of the axis that has the range
   Band band;
   for (const Index extent : shape) {
     if (extent == 0) return;
@@ -80,7 +82,7 @@ void for_each_band(const Tensor& like, const std::vector<Index>& shape, F&& f) {
   }
   std::size_t axis = shape.size();
   while (axis > 0 && row * shape[axis - 1] <= most) row *= shape[--axis];
-  if (axis == 0) return f(band);  // the whole
+  if (axis == 0) return f(band);  // the whole array fits into one band
   --axis;
   for (std::size_t i = 0; i < axis; ++i) band[i] = {0, 1};
   const Index step = most / row;
@@ -97,7 +99,7 @@ void for_each_band(const Tensor& like, const std::vector<Index>& shape, F&& f) {
   }
 }
 
-/// What a part and a band have in common, as a position in either.
+/// The intersection of a part and a band, as positions in each of them.
 struct Overlap {
   ArrayPlace in_part, in_band;
 
@@ -105,7 +107,7 @@ struct Overlap {
     for (std::size_t axis = 0; axis < band.size(); ++axis) {
       auto& of_part = in_part.emplace_back();
       auto& of_band = in_band.emplace_back();
-      Index before = 0;  // extent of the part's earlier ranges
+      Index before = 0;  // extent of the earlier ranges of the part
       for (const Range& range : part[axis]) {
         const Range both = intersect(range, band[axis]);
         if (!both.empty()) {
@@ -119,7 +121,7 @@ struct Overlap {
   }
 };
 
-/// Sends what this rank has of each band.
+/// Sends rank 0 this rank's elements of each band.
 void send_bands(Communicator& world, const PlacedArray& own) {
   if (!own.is_first) return;
   for_each_band(own.part, own.shape, [&](const Band& band) {
@@ -129,7 +131,7 @@ void send_bands(Communicator& world, const PlacedArray& own) {
   });
 }
 
-/// Puts together what ranks have of each band, for rank 0.
+/// On rank 0, assembles each band from the parts of the ranks, and passes it to f.
 void receive_bands(Communicator& world, const PlacedArray& own, const std::vector<Share>& shares,
                    const std::function<void(const Tensor& band)>& f) {
   for_each_band(own.part, own.shape, [&](const Band& band) {
@@ -150,7 +152,8 @@ void receive_bands(Communicator& world, const PlacedArray& own, const std::vecto
   });
 }
 
-/// Rank 0 asks the others for a result by its number, or with this tells them to go on.
+/// Rank 0 asks the other ranks for a result by sending the number of that result, or sends kGoOn
+/// when it needs no more results.
 constexpr Index kGoOn = -1;
 
 void ask(Communicator& world, Index number) {

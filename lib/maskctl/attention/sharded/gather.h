@@ -1,4 +1,4 @@
-// What all ranks have, brought to rank 0.
+// Brings the parts of all ranks to rank 0.
 #pragma once
 
 #include <functional>
@@ -11,24 +11,24 @@
 
 namespace maskctl::attention {
 
-/// Gives a result from its first to its last element: `take` gets one band after another, each a
-/// stretch of the whole of at most 16 MiB, in its shape there.
+/// Passes a result to `take` in bands, from its first element to its last. A band is a contiguous
+/// piece of the result of at most 16 MiB, with the shape that it has there.
 using GiveBands = std::function<void(const std::string& name,
                                      const std::function<void(const Tensor& band)>& take)>;
 
-/// Calls `f` in rank 0, which may go through any result, any number of times, and never holds more
-/// of it than its own part and a band; the others send their parts until `f` returns. Every rank
-/// calls it.
+/// Calls `f` on rank 0. `f` may read any result, any number of times; rank 0 holds only its own
+/// part and one band in memory. The other ranks send their parts until `f` returns. Must be called
+/// by every rank.
 void at_rank_0(Communicator& world, const PlacedResults& results,
                const std::function<void(const GiveBands& give)>& f);
 
-/// Gives rank 0 the whole results; the others get none. Every rank calls it.
+/// Returns the whole results on rank 0, and nothing on other ranks. Must be called by every rank.
 NamedResults assembled(Communicator& world, const PlacedResults& results);
 
-/// Returns when every rank has called it.
+/// A barrier: returns when every rank has called it.
 void meet(Communicator& world);
 
-/// The texts of all ranks, at rank 0; the others get nothing.
+/// The texts of all ranks, on rank 0; empty on other ranks.
 std::vector<std::string> gathered_texts(Communicator& world, const std::string& own);
 
 }  // namespace maskctl::attention

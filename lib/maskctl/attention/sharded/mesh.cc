@@ -17,7 +17,7 @@ namespace {
               fmt::format("mesh '{}': {}; expected NAME=SIZE+..., such as dp=2+tp=4", text, what));
 }
 
-/// Parses "dp=2" and adds the axis to the mesh.
+/// Parses an axis such as "dp=2" and adds it to the mesh.
 void add_axis(std::string_view text, std::string_view part, Mesh& mesh) {
   const std::size_t equals = part.find('=');
   if (equals == std::string_view::npos || equals == 0) {

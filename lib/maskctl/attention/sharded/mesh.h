@@ -1,4 +1,4 @@
-// Meshes of devices, and what each axis of an array is split over; plain data.
+// Meshes of devices, and partition specs that split array axes over them; plain data.
 #pragma once
 
 #include <optional>
@@ -11,30 +11,30 @@
 
 namespace maskctl::attention {
 
-/// The axis of a mesh that an array axis is split over: none, one, or several.
+/// The mesh axis over which an array axis is split: none, one or several.
 using AxisName = std::variant<std::monostate, std::string, std::vector<std::string>>;
-/// The names of an entry; none for an axis that is not split.
+/// The mesh axes of an entry; empty for an array axis that is not split.
 std::vector<std::string> names_of(const AxisName& entry);
 
-/// A grid of devices, row-major: device number = position in the grid.
+/// A grid of devices in row-major order: the device number is the index in the grid.
 struct Mesh {
   std::vector<std::string> axis_names;
   std::vector<Index> axis_sizes;
 
-  /// Throws Error(kLimit) where their number does not fit.
+  /// The number of devices. Throws Error(kLimit) if it does not fit in an Index.
   Index devices() const;
-  /// The index of an axis in the grid; nothing where the mesh has no such axis.
+  /// The index of the mesh axis with this name; nullopt if there is none.
   std::optional<std::size_t> find(std::string_view axis) const;
 };
-/// "dp=2+tp=4". Throws Error(kInvalidArgument).
+/// Parses a mesh such as "dp=2+tp=4". Throws Error(kInvalidArgument).
 Mesh mesh_from_text(std::string_view text);
 
-/// What each array axis is split over. An empty spec splits nothing.
+/// The mesh axes over which each axis of an array is split. An empty spec splits nothing.
 struct PartitionSpec {
   std::vector<AxisName> axes;
   friend bool operator==(const PartitionSpec&, const PartitionSpec&) = default;
 };
-/// In the way JAX prints it: "('dp', 'fsdp')", "None"; "PartitionSpec(('dp', 'fsdp'), None)".
+/// As JAX prints them: "('dp', 'fsdp')" or "None"; "PartitionSpec(('dp', 'fsdp'), None)".
 std::string to_text(const AxisName& entry);
 std::string to_text(const PartitionSpec& spec);
 

@@ -1,4 +1,4 @@
-// A rank's part of a result, and where it lies in the whole.
+// A rank's part of a result, and its position in the whole result.
 #pragma once
 
 #include <map>
@@ -14,7 +14,7 @@ struct PlacedArray {
   Tensor part;
   std::vector<Index> shape;  // shape of the whole result
   ArrayPlace place;
-  bool is_first = true;  // no rank with a lower number has the same part
+  bool is_first = true;  // false: a rank with a lower number has the same part
 };
 using PlacedResults = std::map<std::string, PlacedArray>;
 

@@ -12,8 +12,8 @@
 namespace maskctl::attention {
 namespace {
 
-/// The label of an axis: its name, or the one that "Hq/Hkv" stands for; empty for an axis that
-/// stays whole.
+/// The label of an axis: its name, or for "Hq/Hkv" the one of the two that has this extent; empty
+/// for an axis that is never split.
 template <class Extents>
 std::string resolved(const Axis& axis, Index extent, const Extents& extents) {
   if (extent == 1 && !axis.cumulative) return "";
@@ -32,7 +32,7 @@ std::set<std::string, std::less<>> label_set(std::string_view labels) {
   return set;
 }
 
-/// Whether two labels are parts of one dimension, which may be split over one axis of the mesh.
+/// Whether two different labels may be split over the same mesh axis: Hq and Hkv, or Tq and Tk.
 bool related(std::string_view a, std::string_view b) {
   const auto pair = [&](std::string_view x, std::string_view y) {
     return (a == x && b == y) || (a == y && b == x);
@@ -150,7 +150,8 @@ void ShardPlan::add_input(std::string_view name, std::span<const Index> shape,
 }
 
 void ShardPlan::agree(std::string_view array, const std::string& label, const Names& names) {
-  if (collective_.contains(label) && names.empty()) return;  // whole on every device is fine
+  // An array may have a collective axis whole on every device, even if other arrays split it.
+  if (collective_.contains(label) && names.empty()) return;
   const Names known = axes_of(label);
   if (whose_.contains(label) && known != names) {
     fail(fmt::format("{} splits axis {} over ({}), but {} over ({})", array, label,
@@ -227,7 +228,7 @@ void ShardPlan::check_heads() const {
   }
   const auto extent_of = [&](std::string_view label) {
     const auto found = extents_.find(label);
-    return found == extents_.end() ? Index{1} : found->second;  // axes of 1 have no label
+    return found == extents_.end() ? Index{1} : found->second;  // axes of extent 1 have no label
   };
   const Index heads = extent_of("Hq"), key_heads = extent_of("Hkv");
   if (heads == 0 || key_heads == 0 || heads % key_heads != 0) {

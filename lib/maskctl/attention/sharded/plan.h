@@ -1,4 +1,4 @@
-// Which part of every array a device works on, from partition specs and the meaning of the axes.
+// Decides which part of every array each device works on, from partition specs and axis names.
 #pragma once
 
 #include <map>
@@ -12,77 +12,80 @@
 
 namespace maskctl::attention {
 
-// Axes are named as in operation.h; axes of one name are split alike. An axis of extent 1 is
-// broadcast and stays whole, and cumulative lengths are counted from 0 in each part.
+// An axis name ("Tq", "Hkv": see operation.h) is called a label here. Axes with the same label are
+// split in the same way. An axis of extent 1 broadcasts and is not split, and cumulative lengths
+// start again from 0 in each part.
 
 class Communicator;
 struct RingStep;
 
-/// The ring of ranks that share a shard, as one of them sees it. The operation fills in what this
-/// rank has when it localises a call.
+/// The ring of ranks that share one shard, as seen from one of them. Operation::localise fills in
+/// the shares of this rank.
 struct RingPlace {
   Communicator* ring = nullptr;
-  std::vector<RingStep>* steps = nullptr;  // where to record them
-  /// This rank's positions in the whole, by label. Results have these only.
+  std::vector<RingStep>* steps = nullptr;  // receives measurements of the steps; may be null
+  /// The positions in the whole that this rank has along each label that the ring splits. Results
+  /// have only these positions.
   std::map<std::string, std::vector<Range>, std::less<>> shares;
-  std::vector<std::string_view> arrays;  // inputs that have these only; others have the whole shard
+  std::vector<std::string_view> arrays;  // inputs cut to `shares`; others have the whole shard
 
-  /// Nothing for a label that the ring does not share.
+  /// The positions along a label; empty if the ring does not split it.
   std::vector<Range> share(std::string_view label) const;
 };
 
-/// What one device works on: a range of every label that is split.
+/// The part of a call that one device computes: a range of every label that is split.
 struct Shard {
   std::map<std::string, Range, std::less<>> ranges;
-  std::map<std::string, Index, std::less<>> extents;  // extents of the whole, for all labels
-  RingPlace* ring = nullptr;                          // null: this process has the whole shard
+  std::map<std::string, Index, std::less<>> extents;  // whole extent of each label
+  RingPlace* ring = nullptr;                          // null: this process computes the whole shard
 
   bool splits(std::string_view label) const { return ranges.contains(label); }
-  /// The extent of the whole; axes of 1 have no label.
+  /// The whole extent along a label; 1 if there is none, because axes of extent 1 have no label.
   Index extent(std::string_view label) const;
-  /// The shard's range; the whole extent where the label is not split.
+  /// The shard's range along a label; everything if the label is not split.
   Range range(std::string_view label) const;
-  /// Where the range begins; 0 where the label is not split.
+  /// The begin of that range; 0 if the label is not split.
   Index first(std::string_view label) const { return splits(label) ? range(label).begin : 0; }
-  /// The shard's range for each axis of a whole array.
+  /// The shard's range on each axis of a whole array.
   std::vector<Range> part(std::span<const Index> shape, std::string_view labels) const;
-  /// The shape of the whole array of which this shard computed a part.
+  /// The shape of the whole array, from the shape of the shard's part.
   std::vector<Index> whole(std::span<const Index> part_shape, std::string_view labels) const;
 };
 
-/// Checks specs and makes shards. Add the arrays in the order of their specs, outputs last.
+/// Checks partition specs and makes shards. Add the arrays in the order of their specs, outputs
+/// last.
 class ShardPlan {
  public:
-  /// `splittable`: the labels that an operation can split, as "B Hq Hkv". Splitting Hkv is tied to
-  /// Hq. `collective`: labels that the operation splits itself: specs may name them, but shards
-  /// hold them whole, one shard for all devices along their axes.
+  /// `splittable`: the labels that may be split, as in "B Hq Hkv"; Hkv must be split like Hq.
+  /// `collective`: labels that the operation itself splits (over a ring). Specs may split them, but
+  /// a shard has their whole extent, and all devices along those mesh axes share it.
   ShardPlan(std::string_view operation, const Mesh& mesh, std::string_view splittable,
             std::string_view collective = "");
 
-  /// A null spec follows from the other arrays.
-  /// Throws Error(kInvalidArgument): an axis that is not splittable, not of the mesh, split
-  /// differently in another array, or not divisible; a spec with more entries than axes.
+  /// Adds an input. A null spec is derived from the other arrays. Throws Error(kInvalidArgument)
+  /// for a label that cannot be split, an unknown mesh axis, a split that differs from another
+  /// array's or does not divide the extent, and a spec with more entries than the array has axes.
   void add_input(std::string_view name, std::span<const Index> shape, std::string_view labels,
                  const PartitionSpec* spec);
-  /// Every label that is split must be split by the spec of the output too; the output need not
-  /// have a collective label.
+  /// Adds an output. Throws Error(kInvalidArgument) unless its spec splits every label as the
+  /// inputs do; only collective labels may be absent.
   void add_output(std::string_view name, std::string_view labels, const PartitionSpec& spec);
 
   Shard shard_of(Index device) const;
-  /// True when a device with a lower number has the same shard.
+  /// Whether a device with a lower number has the same shard.
   bool repeats(Index device) const { return repeats(coordinates_of(device)); }
   /// `device` and the devices that differ from it only along mesh axes that split a collective
-  /// label (queries or keys that meet in a ring), in ascending order: each of them gets this list.
+  /// label (the queries or keys of a ring), in ascending order: each of them gets this list.
   std::vector<Index> ring_of(Index device) const;
   Index devices() const { return mesh_.devices(); }
-  /// The mesh without devices that repeat the work of others: one along axes that split nothing.
+  /// The mesh without redundant devices: mesh axes that split nothing get size 1.
   Mesh working_mesh() const;
-  /// The mesh axes that split a label; none for whole.
+  /// The mesh axes that split a label; empty if it is not split.
   std::vector<std::string> axes_of(std::string_view label) const;
-  /// Throws Error(kInvalidArgument) unless a label is split over one mesh axis, which `option`
-  /// names.
+  /// Throws Error(kInvalidArgument) unless the label is split over exactly the mesh axis `axis`;
+  /// `option` names the argument that says so.
   void check_split(std::string_view label, std::string_view option, const std::string& axis) const;
-  /// The number of parts into which axes with this label are split; 1: they stay whole.
+  /// The number of parts into which a label is split; 1: not split.
   Index parts(std::string_view label) const;
 
  private:
@@ -104,7 +107,7 @@ class ShardPlan {
   std::set<std::string, std::less<>> splittable_, collective_;
   std::map<std::string, Index, std::less<>> extents_;
   std::map<std::string, Names, std::less<>> split_;        // label -> mesh axes
-  std::map<std::string, std::string, std::less<>> whose_;  // label -> the array that split it
+  std::map<std::string, std::string, std::less<>> whose_;  // label -> the array whose spec split it
 };
 
 }  // namespace maskctl::attention

@@ -12,7 +12,7 @@ namespace {
 
 using Outlines = std::map<std::string, std::vector<Index>>;
 
-/// Stands for an array of which only the extents are known: the last one is 0, and there are no
+/// A placeholder for an array of which only the shape is known. Its last extent is 0, so it has no
 /// elements.
 Tensor stand_in(std::vector<Index> shape) {
   if (!shape.empty()) shape.back() = 0;
@@ -32,7 +32,7 @@ struct RankCall::Impl {
   Impl(const Operation& form, NamedArguments given, Outlines shapes, const Sharding& sharding,
        Communicator& world);
 
-  /// The shape of the whole input, also for a stand-in.
+  /// The whole shape of an input, also if `input` is a placeholder.
   const std::vector<Index>& whole_shape(const Tensor& input) const {
     const auto name = names.find(&input);
     return name == names.end() ? input.shape() : outlines.at(name->second);
@@ -46,8 +46,8 @@ struct RankCall::Impl {
   Outlines outlines;
   OwnedArrays owned;
   BoundCall bound;
-  std::map<const Tensor*, std::string> names;  // names of stand-ins
-  AnyValue call;                               // the whole call, completed
+  std::map<const Tensor*, std::string> names;  // names of placeholders
+  AnyValue call;                               // the whole call, after Operation::complete()
   RankParts rank;
   std::vector<RingStep> steps;
   CallTimes times;

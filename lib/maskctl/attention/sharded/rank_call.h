@@ -1,4 +1,5 @@
-// One rank's part of a call over a mesh: what it needs of each array, its results, and their sums.
+// One rank's part of a call over a mesh: the parts of arrays that it needs, its results, and sums
+// over ranks.
 #pragma once
 
 #include <map>
@@ -14,32 +15,32 @@
 
 namespace maskctl::attention {
 
-/// Ranks are the devices of the mesh, in their order. Each holds its shard of every array. Ranks
-/// along the axes that an operation splits by a ring form that ring, and hold their shares of the
+/// Rank r is device r of the mesh, and has its shard of every array. If the operation itself splits
+/// axes (over a ring), the ranks along those mesh axes form the ring, and each has a share of the
 /// shard.
 class RankCall {
  public:
-  /// `arguments` has the arrays that every rank has whole (ids, lengths, tables, masks); `outlines`
-  /// the shapes of arrays of which a rank has only a part, cotangents among them. Throws
-  /// Error(kInvalidArgument) unless the mesh has a device for each rank of `world`, and what
-  /// ShardPlan and the operation throw.
+  /// `arguments` has the arrays of which every rank has the whole (ids, lengths, tables, masks).
+  /// `outlines` has the whole shapes of arrays of which a rank has only a part, including
+  /// cotangents. Throws Error(kInvalidArgument) unless the mesh has as many devices as `world` has
+  /// ranks; also throws what ShardPlan and the operation throw.
   RankCall(const Operation& operation, NamedArguments arguments,
            std::map<std::string, std::vector<Index>> outlines, const Sharding& sharding,
            Communicator& world);
   ~RankCall();
 
-  /// Arguments that change nothing, one line each.
+  /// One line for each argument that has no effect.
   std::vector<std::string> warnings() const;
-  /// The part that this rank needs of an outlined array.
+  /// The part that this rank needs of an array in `outlines`.
   ArrayPlace place(const std::string& name) const;
-  /// Runs the call on the parts. With a seed for gradients, missing cotangents are parts of the
-  /// random ones that one process would make. Every rank of the world calls it.
+  /// Runs the call on the parts. With a gradient seed, missing cotangents are parts of the random
+  /// arrays that a single process would make. Must be called by every rank.
   PlacedResults run(NamedResults parts);
-  /// The ring steps of the last run, forward passes before backward passes; empty without a ring.
+  /// The ring steps of the last run(): forward pass, then backward pass. Empty without a ring.
   const std::vector<RingStep>& steps() const;
-  /// Seconds of the passes of the last run, sums of gradients over ranks included.
+  /// The seconds that the passes of the last run() took, including sums of gradients over ranks.
   const CallTimes& times() const;
-  /// What this rank has of the axes that a ring shares.
+  /// This rank's shares of the axes that a ring splits.
   const RingPlace& ring() const;
 
  private:
@@ -47,7 +48,8 @@ class RankCall {
   std::unique_ptr<Impl> impl_;
 };
 
-/// The part of an array of normal random numbers, in a floating dtype.
+/// A part of an array of random numbers, as random_normal() would make it whole, converted to
+/// whole.dtype.
 Tensor random_part(const RandomOutline& whole, const ArrayPlace& place);
 
 }  // namespace maskctl::attention

@@ -12,7 +12,7 @@
 namespace maskctl::attention {
 namespace {
 
-/// Some ranks of another communicator.
+/// A communicator of some of the ranks of another communicator.
 class SubRing final : public Communicator {
  public:
   SubRing(Communicator& world, std::vector<Index> members)
@@ -41,7 +41,7 @@ Index checked_rank(const Mesh& mesh, const Communicator& world) {
                      mesh.devices(), world.size(), world.size() == 1 ? "rank" : "ranks"));
 }
 
-/// Start a transfer, unless the array is empty.
+/// Start a transfer, unless the array is empty (a transfer needs at least one byte).
 void send_array(Communicator& world, Index to, const Tensor& array) {
   if (!array.bytes().empty()) world.send(to, array.bytes());
 }
@@ -64,7 +64,8 @@ RankParts::RankParts(const Operation& operation, const void* call, const Shardin
   if (ring_->size() == 1) return;
   ring_place_.ring = ring_.get();
   shard_.ring = &ring_place_;
-  CutCall::Parts whole;  // which part of the others a rank has does not depend on their elements
+  // Arrays of floats stay whole: only arrays of integers must be cut to find this rank's shares.
+  CutCall::Parts whole;
   for_each_array(operation, call, [&](const Field& field, const Tensor& array) {
     if (!field.is(kIntegers)) whole[&array] = &array;
   });
@@ -75,7 +76,7 @@ const Field& RankParts::input(std::string_view name) const {
   return *std::ranges::find(operation_.fields, name, &Field::name);
 }
 
-/// Whether this rank has only its share of an array.
+/// Whether this rank has only its share of this input.
 bool RankParts::in_ring(const Field& field) const {
   return std::ranges::find(ring_place_.arrays, field.name) != ring_place_.arrays.end();
 }
@@ -167,12 +168,12 @@ PlacedResults RankParts::gradients(void* gradients) {
   return results;
 }
 
-/// False for a device that repeats the work of another.
+/// Whether the device is the first to compute its shard, so that its gradient counts.
 bool RankParts::contributes(Index device) const {
   return !plan_.repeats(plan_.ring_of(device).front());
 }
 
-/// True when another device has the same part of an array.
+/// Whether this device has the same part of an array as this rank.
 bool RankParts::shares_part(Index device, std::string_view axes, std::span<const Index> shape,
                             bool in_ring) const {
   const bool same = plan_.shard_of(device).part(shape, axes) == shard_.part(shape, axes);
@@ -184,8 +185,8 @@ bool RankParts::shares_part(Index device, std::string_view axes, std::span<const
   return number(device) == number(rank_);
 }
 
-/// The sum over the parts of all givers, at the first of them: first within each ring, rounded to
-/// the dtype of the array, then over shards.
+/// The sum of a gradient over all `givers`, computed on the first of them: first over each ring,
+/// rounded to `dtype`, then over the rings.
 Tensor RankParts::sum_of(const std::vector<Index>& givers, const Tensor& own, DType dtype) {
   std::vector<Tensor> parts(givers.size(), own);
   for (std::size_t i = 1; i < givers.size(); ++i) receive_array(world_, givers[i], parts[i]);
@@ -202,7 +203,7 @@ Tensor RankParts::sum_of(const std::vector<Index>& givers, const Tensor& own, DT
   return astype(total, dtype);
 }
 
-/// Adds up what ranks with equal parts of an array give to its gradient.
+/// Replaces a gradient by its sum over the ranks that have the same part of the input.
 void RankParts::sum(std::string_view axes, std::span<const Index> shape, bool in_ring,
                     Tensor& gradient) {
   std::vector<Index> group, givers;

@@ -1,5 +1,5 @@
-// One rank among those that share a call: its parts of arrays, and sums over the ranks; private to
-// the sharded forms.
+// One rank of a call over a mesh: its parts of arrays, and sums over the ranks. Used only by the
+// sharded forms.
 #pragma once
 
 #include <memory>
@@ -15,29 +15,32 @@ namespace maskctl::attention {
 
 class RankParts {
  public:
-  /// The call is completed; it, `shape_of` and the world must outlive this. Throws what plan_of
-  /// throws, and Error(kInvalidArgument) unless the mesh has a device for each rank of the world.
+  /// `call` must be completed. The call, what `shape_of` refers to, and `world` must outlive this
+  /// object. Throws what plan_of throws, and Error(kInvalidArgument) unless the mesh has as many
+  /// devices as `world` has ranks.
   RankParts(const Operation& operation, const void* call, const Sharding& sharding,
             ShapeOf shape_of, Communicator& world);
   RankParts(const RankParts&) = delete;
   RankParts& operator=(const RankParts&) = delete;
 
-  /// What this rank has of the axes that its ring shares; nothing without a ring.
+  /// This rank's shares of the axes that its ring splits; empty without a ring.
   RingPlace& ring() { return ring_place_; }
   const Field& input(std::string_view name) const;
 
-  /// The part of an input, and of an output or its cotangent; shapes are those of the whole.
+  /// The part of an input, or of an output (or its cotangent), that this rank has; `shape` is the
+  /// whole shape.
   ArrayPlace place(const Field& input, std::span<const Index> shape) const;
   ArrayPlace place(const ResultField& output, std::span<const Index> shape) const;
-  /// The shape of the whole output of which this rank has a part.
+  /// The whole shape of an output of which this rank has a part.
   std::vector<Index> whole_shape(const ResultArray& output) const;
 
-  /// The call of this rank. `given` are the parts of arrays that it has already; others are cut
-  /// from the whole.
+  /// The call of this rank. `given` has the parts of arrays that the rank has already; other parts
+  /// are cut from the whole arrays.
   CutCall cut(const CutCall::Parts& given) const;
 
-  // Results of that call, which are moved from. Gradients have the names of their inputs; ranks
-  // with equal parts of an input add up what they give to it, which every rank of the world calls.
+  // The results of this rank's call, which are moved out of it. Gradients are named like their
+  // inputs. Ranks that have the same part of an input add up their gradients of it, so every rank
+  // must call gradients().
   PlacedResults outputs(void* output) const;
   PlacedResults updated(CutCall& call) const;
   PlacedResults gradients(void* gradients);

@@ -43,7 +43,7 @@ ShardMap::ShardMap(const Operation& operation, const void* call, const Sharding&
   sharding_.mesh = plan_of(operation, call_.get(), sharding, own_shape).working_mesh();
 }
 
-/// What one rank gives: its output or gradients, and the arrays that were in them.
+/// The results of one rank: its output or gradients, and the arrays that were moved out of them.
 struct ShardMap::OfRank {
   AnyValue value;
   PlacedResults arrays, updated;
@@ -105,7 +105,7 @@ AnyValue ShardMap::forward(const Forward& run) const {
 }
 
 AnyValue ShardMap::backward(const void* output, const Cotangents& d, const Backward& run) const {
-  std::mutex one_copy;  // one rank copies the whole output at a time
+  std::mutex one_copy;  // only one rank at a time holds a copy of the whole output
   const std::vector<OfRank> ranks = on_ranks([&](RankParts& rank, OfRank& result) {
     const CutCall part = rank.cut({});
     std::unique_lock lock(one_copy);
@@ -127,7 +127,7 @@ AnyValue ShardMap::cut_output(const void* output, const RankParts& rank) const {
   return part;
 }
 
-/// Cotangents have the axes of their outputs.
+/// Cuts each cotangent along the axes of its output.
 Cotangents ShardMap::cut(const void* output, Cotangents whole, const RankParts& rank,
                          OwnedArrays& owned) const {
   Cotangents part;

@@ -1,4 +1,4 @@
-// Runs an operation once for each shard of a mesh and puts the results together.
+// Runs an operation once for each shard of a mesh, and assembles the results.
 #pragma once
 
 #include <functional>
@@ -13,38 +13,37 @@ namespace maskctl::attention {
 
 class RankParts;
 
-/// The part of an array that a shard works on; cumulative lengths are counted from 0 again.
+/// The part of an array that a shard works on; cumulative lengths start again from 0.
 Tensor shard_of(const Tensor& whole, std::string_view labels, const Shard& shard);
-/// The batches and heads of a mask [B or 1, 1 or Hkv or Hq, Q, K] that a shard works on.
+/// The batches and heads that a shard works on, of a mask [B or 1, 1 or Hkv or Hq, Q, K].
 Mask shard_of(const Mask& whole, const Shard& shard);
 
-/// A mesh of devices and what each array is split over. in_specs follow the order of the
-/// operation's tensors; missing entries and nullopt follow from the others.
+/// A mesh of devices, and how each array is split over it. in_specs has the order of the
+/// operation's arrays; missing and nullopt entries are derived from the others.
 struct Sharding {
   Mesh mesh;
   std::vector<std::optional<PartitionSpec>> in_specs;
-  std::vector<PartitionSpec> out_specs;  // for out, then for the array that the operation updates
+  std::vector<PartitionSpec> out_specs;  // for out, then for the array that is updated in place
 };
 
-/// One call of an operation on all devices, each of which is a thread of this process and does what
-/// a rank does (rank_call.h). What several devices would compute twice is computed once. Equal to
-/// the unsharded call up to rounding.
+/// A call on all devices of a mesh. Each device is a thread of this process that does the work of
+/// one rank (rank_call.h). Devices that would compute the same shard do so only once. The result is
+/// that of the unsharded call, up to rounding.
 class ShardMap {
  public:
   using Forward = std::function<AnyValue(const void* call)>;
   using Backward =
       std::function<AnyValue(const void* call, const void* output, const Cotangents& d)>;
 
-  /// Checks the specs. The arrays of the call must outlive this.
-  /// Throws Error(kInvalidArgument): a number of specs that does not fit, and what ShardPlan
-  /// throws.
+  /// Checks the specs. The arrays of the call must outlive this object. Throws
+  /// Error(kInvalidArgument) for a wrong number of specs, and what ShardPlan throws.
   ShardMap(const Operation& operation, const void* call, const Sharding& sharding);
 
-  /// `run` gets the call of each device, on its thread, and gives its output. Arrays that the
-  /// operation updates are updated in place.
+  /// `run` is called on the thread of each device with the call of that device, and returns its
+  /// output. Arrays that the operation updates are updated in place.
   AnyValue forward(const Forward& run) const;
-  /// `run` gives the gradients of each device. Those of an array that several devices read are
-  /// summed in f32.
+  /// `run` returns the gradients of each device. Gradients of an array that several devices read
+  /// are summed in f32.
   AnyValue backward(const void* output, const Cotangents& d, const Backward& run) const;
 
  private:
@@ -60,7 +59,7 @@ class ShardMap {
   const Operation& operation_;
   OwnedArrays owned_;
   AnyValue call_;
-  Sharding sharding_;  // over the devices that do not repeat the work of others
+  Sharding sharding_;  // over a mesh without redundant devices
 };
 
 }  // namespace maskctl::attention

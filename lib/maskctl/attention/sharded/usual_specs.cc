@@ -22,7 +22,7 @@ std::vector<std::string> labels_of(std::string_view text) {
   return labels;
 }
 
-/// Which axes of the mesh split each label of an operation.
+/// The mesh axes that split each label of an operation.
 class UsualAxes {
  public:
   UsualAxes(const Operation& operation, const Mesh& mesh) {

@@ -1,4 +1,4 @@
-// How a call is split over a mesh whose axes have their usual names.
+// Partition specs for meshes whose axes have the usual names.
 #pragma once
 
 #include <map>
@@ -10,11 +10,12 @@
 
 namespace maskctl::attention {
 
-/// The specs that the usual names of mesh axes stand for: dp and fsdp split batches (sequences of
-/// paged operations, rows of grouped_matmul), tp splits heads (columns of grouped_matmul), and sp
-/// what the operation splits by a ring. `outlines` are shapes of arrays that are not among those of
-/// the arguments. Options that name the axis of the sequence are set unless they are given. Throws
-/// Error(kInvalidArgument) for an axis of the mesh of more than one device that splits nothing.
+/// The specs for mesh axes with the usual names: dp and fsdp split batches (the sequences of paged
+/// operations, the rows of grouped_matmul), tp splits heads (the columns of grouped_matmul), and sp
+/// splits the axes that the operation splits over a ring. `outlines` has the shapes of arrays that
+/// are not in `arguments`. Sets the option that names the sequence axis of the mesh, unless it is
+/// given. Throws Error(kInvalidArgument) for a mesh axis of more than one device that splits
+/// nothing.
 Sharding usual_sharding(const Operation& operation, const Mesh& mesh,
                         const std::map<std::string, std::vector<Index>>& outlines,
                         NamedArguments& arguments);

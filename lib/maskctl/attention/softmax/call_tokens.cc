@@ -28,7 +28,7 @@ NamedArray int32_tokens(const Tensor& array, Index batch, Index length, const ch
 
 namespace {
 
-/// [B] lengths from 0 to `most`; none without an array.
+/// The elements of an array [B] of lengths from 0 to `most`; empty if there is no array.
 std::vector<Index> row_lengths(const Tensor* array, Index batch, Index most, const char* what) {
   if (!array) return {};
   if (array->rank() != 1 || array->extent(0) != batch) {
@@ -42,7 +42,8 @@ std::vector<Index> row_lengths(const Tensor* array, Index batch, Index most, con
   return lengths;
 }
 
-/// The length of each sequence of cumulative lengths; `padded`: each in a row of its own.
+/// The length of each sequence, from cumulative lengths. `padded`: each sequence has a batch row of
+/// its own.
 std::vector<Index> sequence_lengths(const Tensor& cum, bool padded, Index extent,
                                     const char* what) {
   constexpr Index kNoLimit = std::numeric_limits<Index>::max();

@@ -1,4 +1,4 @@
-// Numbers that a call gives for its tokens: ids, positions, lengths.
+// Numbers per token in the arguments of a call: ids, positions, lengths.
 #pragma once
 
 #include <vector>
@@ -7,23 +7,24 @@
 
 namespace maskctl::attention {
 
-/// Throws Error(kShape) unless the array, which `what` names, is [T], [1,T] or [B,T].
+/// Throws Error(kShape) unless the array is [T], [1,T] or [B,T]; `what` names it in the message.
 void check_tokens(const Tensor& array, Index batch, Index length, const char* what);
-/// The array of check_tokens() as int32. Throws Error(kInvalidArgument) for other numbers.
+/// Checks an array by check_tokens() and converts it to int32. Throws Error(kInvalidArgument) for
+/// elements that are no int32.
 NamedArray int32_tokens(const Tensor& array, Index batch, Index length, const char* what);
 
-/// How many tokens the rows of the batch hold, [B], or the sequences that are packed in its only
-/// row. Empty: all tokens.
+/// The number of tokens in each batch row, [B], or in each of the sequences that are packed in a
+/// single row. Empty: every token counts.
 struct CallLengths {
   std::vector<Index> queries, keys;
-  bool cumulative = false;  // diagonals count inside each
+  bool cumulative = false;  // causal and window are relative to each sequence
   bool packed = false;
 };
 
-/// Throws Error(kShape, kInvalidArgument): see MaskArguments::key_lengths and cum_seqlens_q.
+/// Throws Error(kShape, kInvalidArgument). See MaskArguments::key_lengths and cum_seqlens_q.
 CallLengths call_lengths(const MaskArguments& arguments, const MaskExtents& extents);
 
-/// The end of the valid queries of each batch entry, as ComposedMask::query_ends has it.
+/// Where the valid queries of each batch row end: see ComposedMask::query_ends.
 std::vector<Index> query_ends(const CallLengths& lengths);
 
 }  // namespace maskctl::attention

@@ -1,4 +1,4 @@
-// Rows of arguments that operations of the dense family share; each picks those that it has.
+// Fields that operations of the dense family share; each operation picks those that it has.
 #pragma once
 
 #include "maskctl/attention/fields.h"
@@ -11,7 +11,7 @@ inline constexpr std::string_view kAlignWords[] = {"unset", "top-left", "bottom-
 inline constexpr std::string_view kEmptyRowWords[] = {"zero", "mean", "nan"};
 inline constexpr std::string_view kPaddingWords[] = {"negative", "zero"};
 
-/// MaskArguments at the end of a path from the options.
+/// The fields of MaskArguments, for options that contain it at the path `mask`.
 template <class Call, auto... mask>
 inline constexpr std::array kMaskFields = {
     array<Call, mask..., &MaskArguments::attention_mask>(
@@ -58,7 +58,7 @@ inline constexpr std::array kMaskFields = {
     unlisted<Call, mask..., &MaskArguments::block_map>("block_map", kCloses),
 };
 
-/// SoftmaxOptions at the end of a path from the options.
+/// The fields of SoftmaxOptions, for options that contain it at the path `softmax`.
 template <class Call, auto... softmax>
 inline constexpr std::array kSoftmaxFields = {
     option<Call, softmax..., &SoftmaxOptions::scale>("softmax_scale", "number; 1/sqrt(D)"),
@@ -74,7 +74,7 @@ inline constexpr std::array kSoftmaxFields = {
     hint<Call, softmax..., &SoftmaxOptions::k_block>("kv_blocksize"),
 };
 
-/// The three arrays that dense operations have; the rest is in their options.
+/// The arrays that every dense operation has; all other arrays are in its options.
 struct QkvInputs {
   const Tensor* query = nullptr;
   const Tensor* key = nullptr;
@@ -107,7 +107,8 @@ inline constexpr ResultField kSoftmaxGradients[] = {
     result<&SoftmaxGradients::sinks>("softmax_aux"),
 };
 
-/// Dropout goes by a weight's indices in the whole call: sets where the shard begins in it.
+/// Sets the batch and head at which the shard begins in the whole call, because dropout depends on
+/// indices in the whole call.
 void set_dropout_origin(const Shard& shard, SoftmaxOptions& softmax);
 
 }  // namespace maskctl::attention

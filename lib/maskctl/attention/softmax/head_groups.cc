@@ -10,7 +10,7 @@
 namespace maskctl::attention {
 namespace {
 
-/// Elements of one head of [B,H,...].
+/// The number of elements of one head in [B,H,...].
 Index head_elements(const Tensor& x) {
   Index n = 1;
   for (Index axis = 2; axis < x.rank(); ++axis) n *= x.extent(axis);

@@ -5,7 +5,7 @@
 namespace maskctl::attention {
 namespace {
 
-constexpr Index kTime = 1;  // axis of queries and keys
+constexpr Index kTime = 1;  // axis of time in queries and keys
 
 }  // namespace
 
@@ -23,7 +23,7 @@ std::string_view why_idle_alignment(const MaskArguments& mask, const Tensor* que
 }
 
 std::string_view why_idle_block_causal(const MaskArguments& mask) {
-  // In blocks of one token a query does not even see its own key.
+  // causal_block_size = 1 does have an effect: then a query does not even see its own key.
   return mask.chunk_size && mask.causal_block_size > 1 ? "chunk_size is causal between tokens" : "";
 }
 

@@ -1,4 +1,4 @@
-// When rules of masks change nothing in a call, for their rows.
+// Tells when mask arguments have no effect in a call; used by Field::idle.
 #pragma once
 
 #include <string_view>
@@ -8,14 +8,14 @@
 
 namespace maskctl::attention {
 
-/// Why bottom-right changes nothing; empty when it may. query and key may be null.
+/// Why align = kBottomRight has no effect; empty if it may have one. query and key may be null.
 std::string_view why_idle_alignment(const MaskArguments& mask, const Tensor* query,
                                     const Tensor* key);
-/// Why causal_block_size changes nothing beside chunk_size; empty when it may.
+/// Why causal_block_size has no effect together with chunk_size; empty if it may have one.
 std::string_view why_idle_block_causal(const MaskArguments& mask);
 
-/// These two functions for Field::idle, on a call with its MaskArguments at the end of a path from
-/// its options.
+/// The same functions in the form of Field::idle; the options of Call contain MaskArguments at the
+/// path `mask`.
 template <class Call, auto... mask>
 std::string_view idle_alignment(const void* call) {
   const auto& [in, options] = *static_cast<const Call*>(call);

@@ -1,4 +1,4 @@
-// Composes mask-like arguments: what a call says, as a chain of steps.
+// Composes mask arguments: translates them into a chain of mask steps.
 #include "maskctl/attention/softmax/mask_arguments.h"
 
 #include <fmt/format.h>
@@ -31,8 +31,8 @@ struct MaskCall {
   CallLengths lengths;
 };
 
-/// Keeps keys up to `left` before and `right` after the query, counted in positions if the call has
-/// them, else within its sequence, else in indices.
+/// A step that keeps the keys from `left` before to `right` after the query. Distances are in
+/// positions if the call has them, else relative to the sequence, else in indices.
 Step near(const MaskCall& call, std::optional<Index> left, std::optional<Index> right) {
   const auto& [a, x, lengths] = call;
   if (a.q_positions) {
@@ -56,7 +56,7 @@ Step near(const MaskCall& call, std::optional<Index> left, std::optional<Index> 
   return window;
 }
 
-/// Ids, with padding as -1 where any negative number means padding.
+/// Segment ids. Where any negative id means padding, every negative id becomes -1.
 NamedArray segment_ids(const Tensor& array, const MaskArguments& a, const MaskExtents& x,
                        Index length, const char* what) {
   NamedArray ids = int32_tokens(array, x.batch, length, what);
@@ -79,7 +79,7 @@ Step documents(const MaskArguments& a, const MaskExtents& x) {
   return rule;
 }
 
-/// Windows under `causal`, and the keys that stay inside them.
+/// The steps for causal, window and the sink tokens inside windows.
 Chain diagonals(const MaskCall& call) {
   const MaskArguments& a = call.arguments;
   Chain chain;
@@ -109,7 +109,7 @@ Index at_least_one(Index value, const char* what) {
   return value;
 }
 
-/// All arguments as steps, in the order in which they apply.
+/// All arguments as steps, in the order of application.
 Chain chain_of(const MaskCall& call) {
   const auto& [a, x, lengths] = call;
   Chain chain = diagonals(call);
@@ -134,7 +134,7 @@ Chain chain_of(const MaskCall& call) {
   return chain;
 }
 
-/// One row of the batch, where all rows have the same planes.
+/// If all batch rows have the same planes, the mask with a batch of 1; otherwise the mask itself.
 Mask shared_rows(const Mask& mask) {
   for (Index b = 1; b < mask.batch(); ++b) {
     for (Index h = 0; h < mask.heads(); ++h) {

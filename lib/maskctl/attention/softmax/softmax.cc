@@ -1,5 +1,4 @@
-// The operations of softmax attention: they check a call, make room for its results and run its
-// kernels.
+// Softmax attention: checks a call, allocates its results and runs its kernels.
 #include "maskctl/attention/softmax/softmax.h"
 
 #include "maskctl/attention/arrays/outputs.h"

@@ -1,4 +1,4 @@
-// Whether results hold beside the borders between the shards of a sequence.
+// Checks results next to the borders between the shards of a sequence.
 #pragma once
 
 #include <set>
@@ -8,14 +8,14 @@
 
 namespace maskctl::attention {
 
-/// The first queries and keys of shards, without those at 0.
+/// The first query and the first key of each shard, without those at 0.
 struct Borders {
   std::set<Index> queries, keys;
 };
 
-/// One check for each border, "border 64": the rows of two queries and two keys on either side in
-/// results and gradients against the expected ones. At most the first 64 borders are checked.
-/// Results that only one of the two has are left out.
+/// One check for each border, with a name like "border 64". It compares two rows on either side of
+/// the border, in results and gradients, with the expected ones. Only the first 64 borders are
+/// checked. Results that only one of `seen` and `expected` has are left out.
 std::vector<VerifyCheck> check_borders(const Operation& operation, const Borders& borders,
                                        const NamedResults& seen, const NamedResults& expected);
 

@@ -11,7 +11,7 @@
 namespace maskctl::attention {
 namespace {
 
-/// [B,K,Hq,D] of [B,K,Hkv,D], or heads first: query head h has key head h % Hkv.
+/// Turns [B,K,Hkv,D] (or heads first) into [B,K,Hq,D]: query head h gets key head h % Hkv.
 Tensor heads_in_turn(const Tensor& tensor, const ProbeShape& shape) {
   std::vector<Index> extents = tensor.shape();
   extents[shape.layout == Layout::kBthd ? 2 : 1] = shape.heads;
@@ -77,7 +77,7 @@ CallVariants::CallVariants(const VerifyRequest& request, const NamedResults& giv
 
 NamedResults CallVariants::run(const NamedArguments& arguments) const {
   NamedResults results = attention::run(*operation_, arguments);
-  results.erase("weights");  // as many as there are cells, and nobody compares them
+  results.erase("weights");  // not compared, and as large as the mask
   return results;
 }
 

@@ -18,29 +18,36 @@
 namespace maskctl::attention {
 namespace {
 
-/// Log-likelihood ratio from which one of two masks is rejected: odds of 3 million to 1.
+/// The log-likelihood ratio from which one of two masks is rejected: odds of 3 million to 1.
 constexpr double kDecisive = 15;
-/// How far the share of a mask that fits may be from 0 or 1, beyond six standard errors: kernels
-/// have small systematic errors.
+/// How far share() may be from 0 (results of the declared mask) or 1 (results of the alternative)
+/// for a mask that fits, in addition to six standard errors, because kernels have small systematic
+/// errors.
 constexpr double kShareSlack = 0.1;
-/// A row whose residual is this many times as large as rounding makes the others is off.
+/// A row does not fit a mask if its misfit is more than kOutlier^2 times the usual squared noise.
 constexpr double kOutlier = 30;
-/// A tighter limit for rows whose noise is rounding to 16 bits and no more than the model expects:
-/// a multiple of the misfit that chance exceeds once in a thousand million rows. Gradients get more
-/// slack, since they are sums of more roundings than the model has. (In f32, large logits make some
-/// rows much noisier than others.)
+/// A tighter limit than kOutlier for rows of 16-bit results, if the noise is no more than the model
+/// expects: kSlack times the misfit that chance exceeds as rarely as kRareDeviations standard
+/// deviations (once in a billion rows). Gradients have kGradientSlack instead, since they sum more
+/// roundings than the model counts. In f32 there is no such limit, because large logits make some
+/// rows much noisier than others.
 constexpr double kModelled = 4, kRareDeviations = 6, kSlack = 1.5, kGradientSlack = 4;
-/// Up to this noise a row may leave the tolerance if its misfit is no more than kAlike times the
-/// noise.
+/// Rows outside the tolerance still fit a mask if all rows are about as noisy: if the noise is at
+/// most kNoisy times that of the model, and the row's misfit is at most kAlike^2 times the usual
+/// squared noise.
 constexpr double kNoisy = 16, kAlike = 6;
-constexpr double kLeastNoise = 0.05;   // squared, in units of the model: results may be exact
-constexpr std::size_t kClustered = 8;  // rows whose scatter is a standard error too
+/// The least noise that is assumed, squared, in units of the model: results may be exact.
+constexpr double kLeastNoise = 0.05;
+/// With at least this many rows, error() also takes a standard error from the scatter between rows.
+constexpr std::size_t kClustered = 8;
 
-/// Sums over some of the rows in which two masks differ.
+/// Sums over the rows in which the results under the declared mask and under an alternative differ.
 struct Evidence {
   double along = 0, squared = 0;
   std::vector<const RowResidual*> rows;
-  Index broken_declared = 0, broken_other = 0;  // rows that are NaN under one mask alone
+  /// Numbers of rows whose misfit is infinite (wrong NaN or infinities) under the declared mask
+  /// only, and under the alternative only.
+  Index broken_declared = 0, broken_other = 0;
 
   void add(const RowResidual& row, double declared_misfit) {
     rows.push_back(&row);
@@ -50,7 +57,8 @@ struct Evidence {
     if (std::isinf(row.misfit) && !std::isinf(declared_misfit)) ++broken_other;
   }
   double share() const { return squared > 0 ? along / squared : 0; }
-  /// The larger of what the noise says and what the scatter between rows says.
+  /// The standard error of share(): the larger of two estimates, from the squared noise `noise` and
+  /// from the scatter between rows.
   double error(double noise) const {
     if (squared <= 0) return std::numeric_limits<double>::infinity();
     double scatter = 0;
@@ -62,7 +70,8 @@ struct Evidence {
     }
     return std::max(std::sqrt(noise / squared), std::sqrt(scatter) / squared);
   }
-  /// Above 0: the alternative is likelier than the declared mask.
+  /// The log-likelihood ratio of the two masks: above 0, the alternative is likelier than the
+  /// declared mask.
   double ratio(double noise) const {
     if (broken_declared != broken_other) {
       return broken_declared > broken_other ? 2 * kDecisive : -2 * kDecisive;
@@ -81,7 +90,7 @@ struct Tried {
   std::vector<RowResidual> rows;
 };
 
-/// One call's results against the declared mask and all that were tried.
+/// Judges whether the results of one call are those of the declared mask or of an alternative.
 class Judge {
  public:
   Judge(const Residuals& residuals, std::vector<Tried> tried, bool gradients)
@@ -102,7 +111,8 @@ class Judge {
   }
 
  private:
-  /// The squared noise in units of the model: the median row of the mask that fits best.
+  /// Estimates the squared noise, in units of the noise that the model expects. It is the median
+  /// misfit of all rows, under the mask for which this median is smallest.
   double noise() const {
     std::vector<double> misfits;
     for (Index row = 0; row < residuals_.rows(); ++row) misfits.push_back(residuals_.misfit(row));
@@ -115,8 +125,9 @@ class Judge {
     return std::isfinite(least) ? std::max(least, kLeastNoise) : 1;
   }
 
-  /// Whether a row is off: it leaves the tolerance and is noisier than the others (kernels that
-  /// round their logits make all rows noisy), or its misfit is more than rounding makes.
+  /// Whether a row does not fit a mask. `misfit` and `off` (outside the tolerance) are those of the
+  /// row under this mask. A row outside the tolerance may still fit if all rows are about as noisy,
+  /// as with kernels that round their logits. A row whose misfit exceeds most_misfit() never fits.
   bool is_off(Index row, double misfit, bool off) const {
     const bool as_the_rest = noise_ <= kNoisy * kNoisy && misfit <= kAlike * kAlike * usual();
     return (off && !as_the_rest) || misfit > most_misfit(row);
@@ -133,10 +144,11 @@ class Judge {
            usual();
   }
 
-  /// The weight from which a cell that is wrongly open or closed is found in every row; infinite if
-  /// no weight is enough.
+  /// The weight from which a wrongly open or closed cell is detected, whichever row it is in;
+  /// infinite if no weight is enough.
   double least_cell() const {
-    std::map<std::size_t, double> most;  // of the worst row of each result
+    // for each array of results, the weight that is needed in its worst row
+    std::map<std::size_t, double> most;
     for (Index row = 0; row < residuals_.rows(); ++row) {
       double& weight = most[residuals_.position(row).array];
       weight = std::max(weight, std::sqrt(most_misfit(row) / residuals_.cell_misfit(row)));
@@ -196,7 +208,8 @@ class Judge {
         tried_, [this](const Tried& tried) { return evidence(tried).near(0, noise_); });
   }
 
-  /// Whether every row is what the alternative gives.
+  /// Whether all rows fit the alternative; rows in which both masks give the same results must fit
+  /// the declared mask.
   bool fits(const Tried& tried) const {
     std::vector<bool> differs(as_size(residuals_.rows()), false);
     for (const RowResidual& row : tried.rows) {
@@ -224,7 +237,8 @@ class Judge {
     return best;
   }
 
-  /// The alternative that explains each head for which the declared mask does not hold.
+  /// Finds an alternative that fits in part: heads that prefer it fit it, and all other heads fit
+  /// the declared mask. Null if there is none.
   const Tried* fit_in_parts() const {
     for (const Tried* tried : preferred_) {
       const std::set<Index> groups = preferring(*tried);
@@ -238,8 +252,8 @@ class Judge {
     }
     return nullptr;
   }
-  /// The heads that obey the alternative rather than the declared mask, even if all heads together
-  /// do not.
+  /// The groups of rows (see Residuals::group) that clearly fit the alternative better than the
+  /// declared mask. There may be some even if all rows together do not prefer it.
   std::set<Index> preferring(const Tried& tried) const {
     std::set<Index> out;
     for (const auto& [group, sums] : by_group(tried)) {
@@ -275,7 +289,8 @@ class Judge {
     return std::move(out_);
   }
 
-  /// `in_part`: only the heads that prefer it obey it.
+  /// The judgement that the results are those of `best`. `in_part`: only in the groups of rows that
+  /// prefer it.
   Judgement another(const Tried& best, bool in_part) {
     out_.verdict = Verdict::kAnother;
     out_.text = best.text + (in_part ? ", in a part only" : "");
@@ -283,7 +298,7 @@ class Judge {
     const std::set<Index> groups = preferring(best);
     std::vector<Index> rows;
     for (const RowResidual& row : best.rows) {
-      // In other rows the two masks differ by rounding alone.
+      // Leaves out rows in which the results under the two masks differ only by rounding.
       const bool counts = row.squared > noise_ || std::isinf(residuals_.misfit(row.row));
       if (!counts || (in_part && !groups.contains(residuals_.group(row.row)))) continue;
       rows.push_back(row.row);
@@ -326,7 +341,7 @@ class Judge {
   Judgement out_;
 };
 
-/// Throws for a result that cannot be compared.
+/// Throws unless `expected` has a result of this name and of the shape of `given`.
 void check_given(const std::string& name, const Tensor& given, const NamedResults& expected) {
   const auto found = expected.find(name);
   if (found == expected.end()) {
@@ -341,7 +356,8 @@ void check_given(const std::string& name, const Tensor& given, const NamedResult
 
 bool is_given_gradient(const NamedResults::value_type& result) { return is_gradient(result.first); }
 
-/// The results of `against`, rounded to f32 only.
+/// Runs the call on the backend `request.against` with its inputs cast to f32, so that the results
+/// are rounded only to f32.
 NamedResults expected_results(const VerifyRequest& request, const NamedResults& given) {
   NamedArguments arguments = in_f32(request.arguments);
   arguments.context.backend = request.against;
@@ -352,8 +368,9 @@ NamedResults expected_results(const VerifyRequest& request, const NamedResults& 
   return expected;
 }
 
-/// Whether the fast path under the declared mask gives what the reference gives. If not, something
-/// beside the mask closes cells, and alternatives would be compared with the wrong mask.
+/// Whether results of the fast path (`declared`) agree with those of the reference path, both under
+/// the declared mask. If not, something besides the mask closes cells, and alternatives would be
+/// compared with the wrong mask.
 bool agrees(const NamedResults& declared, const NamedResults& reference,
             const NamedResults& given) {
   return std::ranges::all_of(given, [&](const auto& result) {
@@ -383,7 +400,8 @@ Judgement judge(const VerifyRequest& request, const NamedResults& given,
   }
   Judgement out =
       Judge(residuals, std::move(tried), std::ranges::all_of(given, is_given_gradient)).run();
-  // Alternatives come first among what was tried; the other variants of a call keep its mask.
+  // The first entries of `tried` are the alternatives. The entries after them are variants of the
+  // call that keep its mask.
   if (out.fit && *out.fit < alternatives.size()) {
     out.obeyed = alternatives[*out.fit].mask;
   } else if (out.fit || out.verdict == Verdict::kObeys) {

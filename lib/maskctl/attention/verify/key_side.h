@@ -1,4 +1,4 @@
-// Keys and values of a call, whether they are two arrays or one latent; private to verify.
+// The keys and values of a call, which are two arrays or one latent; private to verify.
 #pragma once
 
 #include "maskctl/attention/by_name.h"
@@ -8,24 +8,26 @@ namespace maskctl::attention {
 
 bool has_latent(const NamedArguments& arguments);
 
-/// Extents of the queries and keys of a call, in its layout. A latent is one key head, which all
-/// query heads read.
+/// The extents of the queries and keys of a call, and its layout. A latent counts as one key head,
+/// which all query heads read.
 ProbeShape shape_of_call(const Operation& operation, const NamedArguments& arguments);
 
-/// [B,T,H,D] or [B,H,T,D].
+/// The shape [B,T,H,D] or [B,H,T,D], by layout.
 std::vector<Index> arranged(Layout layout, Index batch, Index tokens, Index heads, Index dim);
-/// Vector (b, t, h) of [B,T,H,D] or [B,H,T,D], in vectors of D.
+/// The index of vector (b, t, h) in [B,T,H,D] or [B,H,T,D], counted in vectors of D elements.
 Index vector_at(Layout layout, Index b, Index t, Index h, Index tokens, Index heads);
 
-/// The queries and keys of a probe, and values [B,K,Hkv,C] or [B,Hkv,K,C], in place of the arrays
-/// of a call, without cotangents. A latent row is the value and channel 0 of the key, which is all
-/// that a key of a probe has; the projections take them apart, and rotary parts are 0.
+/// Replaces the arrays of a call by the queries and keys of a probe and by values [B,K,Hkv,C] or
+/// [B,Hkv,K,C]; removes cotangents. A row of a latent becomes the value and channel 0 of the key,
+/// which is the only channel that a probe uses. The projections separate the two, and rotary parts
+/// become 0.
 void use_probe(const Probe& probe, const Tensor& values, NamedArguments& arguments);
 
-/// The gradient of the values that use_probe put in, in their shape.
+/// The gradient of the values that use_probe() set, in their shape.
 Tensor value_gradient(NamedResults& results, const ProbeShape& shape);
 
-/// Sets all that key j of key head u is made of.
+/// Sets all elements of key j of key head u in batch entry b: its key and value, or its latent and
+/// rotary part.
 void fill_key(NamedArguments& arguments, const ProbeShape& shape, Index b, Index j, Index u,
               float value);
 

@@ -28,15 +28,15 @@ void mark_seen(const Plane& plane, std::vector<bool>& seen) {
   }
 }
 
-/// Whether row n of an output is the same, bit by bit; rows are those of the last axis.
+/// Whether row n of an output has the same bits in both; rows run along the last axis.
 bool same_row(const Tensor& a, const Tensor& b, Index n) {
   const std::size_t bytes = as_size(a.shape().back() * size_bytes(a.dtype()));
   return std::ranges::equal(a.bytes().subspan(as_size(n) * bytes, bytes),
                             b.bytes().subspan(as_size(n) * bytes, bytes));
 }
 
-/// "batch 0, head 1, query 5", of the first row that changed although it does not see key j.
-/// `mean`: rows without a key see all values.
+/// The first row that changed although it does not see key j, as in "batch 0, head 1, query 5";
+/// empty if there is none. `mean`: rows without a key see all values.
 std::string changed_row(const Tensor& clean, const Tensor& changed, const ProbeShape& shape,
                         const Mask& mask, bool mean, Index j) {
   for (Index b = 0; b < shape.batch; ++b) {
@@ -55,16 +55,16 @@ std::string changed_row(const Tensor& clean, const Tensor& changed, const ProbeS
   return {};
 }
 
-// Rows of inputs.
+// Rows of inputs, for operations without a mask.
 
-/// Some rows of arrays that have equally many: keys and values, or one of them.
+/// Some rows of all arrays that have the same number of rows, such as keys and values.
 struct InputRows {
   std::vector<std::string> arrays;
   Range rows;
 };
 
-/// Rows of the arrays of which results read only some rows. Gates and queries are not among them:
-/// gates say where a chunk is cut, and so change roundings of all that is in it.
+/// All rows of the arrays that results read only in part. Gates and queries are left out: gates
+/// determine where chunks are cut, and so change the rounding of everything in a chunk.
 std::vector<InputRows> all_inputs(const Operation& operation, const NamedArguments& arguments) {
   std::map<Index, InputRows> by_rows;
   for (const Field& field : form_of(operation, arguments).fields) {
@@ -95,7 +95,7 @@ NamedArguments filled(NamedArguments arguments, const InputRows& input, float va
   return arguments;
 }
 
-/// Results without the cache that a call updates, as it keeps rows that nobody reads.
+/// The results of a call, without the cache that it updates, which keeps rows that nothing reads.
 NamedResults results_on(Backend backend, const Operation& operation, NamedArguments arguments) {
   arguments.context.backend = backend;
   NamedResults results = run(operation, arguments);
@@ -103,7 +103,7 @@ NamedResults results_on(Backend backend, const Operation& operation, NamedArgume
   return results;
 }
 
-/// The first result with other bits; empty when there is none.
+/// The name of the first result whose bits differ; empty if there is none.
 std::string changed_result(const NamedResults& a, const NamedResults& b) {
   for (const auto& [name, array] : a) {
     if (!same_bits(array, b.at(name))) return name;
@@ -111,7 +111,7 @@ std::string changed_result(const NamedResults& a, const NamedResults& b) {
   return {};
 }
 
-/// How often the reference may be asked: the smaller the call, the oftener.
+/// How many runs of the reference are allowed: the smaller the call, the more.
 Index most_calls(const NamedArguments& arguments) {
   Index elements = 1;
   for (const auto& [name, array] : arguments.arrays) elements += array.elements();
@@ -139,7 +139,7 @@ std::vector<InputRows> unread_inputs(const Operation& operation, const NamedArgu
   return unread;
 }
 
-/// One run of an operation before and after some of its inputs changed.
+/// The results of an operation before and after some of its inputs changed.
 struct Change {
   const NamedResults& before;
   NamedResults after;
@@ -152,8 +152,8 @@ struct Change {
   }
 };
 
-/// The name ("out") of the first result in which an element changed that the reference left
-/// unchanged.
+/// The name, such as "out", of the first result with an element that changed although the reference
+/// left it unchanged; empty if there is none.
 std::string changed_beside(const Change& seen, const Change& judged) {
   for (const auto& [name, array] : seen.before) {
     for (Index i = 0; i < array.elements(); ++i) {

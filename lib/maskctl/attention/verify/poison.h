@@ -1,28 +1,29 @@
-// Whether what is closed can touch a result; private to verify.
+// Checks whether closed cells can influence a result; private to verify.
 #pragma once
 
 #include "maskctl/attention/verify/verify.h"
 
 namespace maskctl::attention {
 
-/// NaN in the keys and values that no query of `mask` sees.
+/// Puts NaN into the keys and values that no query of `mask` sees: no result may change.
 VerifyCheck check_unseen_keys(const Operation& operation, const NamedArguments& arguments,
                               const Mask& mask);
-/// Large finite changes of some keys and values, one key at a time.
+/// Makes large finite changes to some keys and values, one key at a time: rows that do not see the
+/// key may not change.
 VerifyCheck check_closed_keys(const Operation& operation, const NamedArguments& arguments,
                               const Mask& mask);
 
-// What an operation without a mask may read of its inputs: what the reference reads, and no more.
-// A row is one vector along the last axis of an array of tokens, a cache or a matrix. Arrays with
-// equally many rows, such as keys and values, are changed together. The reference reads a row when
-// NaN in it changes a result.
+// An operation without a mask may read only those of its inputs that the reference reads. A row is
+// one vector along the last axis of an array of tokens, a cache or a matrix. Arrays with the same
+// number of rows, such as keys and values, are changed together. The reference reads a row if NaN
+// in that row changes a result.
 
-/// "unread inputs": NaN in the rows that the reference does not read. They are found by halving,
-/// in a limited number of calls, so that some are missed where they are very scattered.
+/// "unread inputs": puts NaN into the rows that the reference does not read. They are found by
+/// bisection in a limited number of calls, which misses some if they are very scattered.
 VerifyCheck check_unread_inputs(const Operation& operation, const NamedArguments& arguments,
                                 Backend against);
-/// "other outputs": large finite changes of some rows, one at a time, which must
-/// not change the elements that the reference computes without them.
+/// "other outputs": makes large finite changes to some rows, one at a time, which must not change
+/// the elements that the reference computes without that row.
 VerifyCheck check_other_outputs(const Operation& operation, const NamedArguments& arguments,
                                 Backend against);
 

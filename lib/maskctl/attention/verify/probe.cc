@@ -65,8 +65,8 @@ Tensor probe_values(const ProbeShape& shape) {
   return value;
 }
 
-/// Weights of rows wherever they lie: weight of key pD + c of row (b, h, i) at
-/// data[p * pass + b * batch + h * head + i * query + c].
+/// Weights in any memory layout: the weight of key pD + c in row (b, h, i) is data[p * pass + b *
+/// batch + h * head + i * query + c].
 struct WeightView {
   const float* data;
   Index batch_extent, heads, queries, keys, dim;
@@ -80,7 +80,8 @@ struct WeightView {
 
 enum class RowKind : std::uint8_t { kWeights, kAveraged, kNan };
 
-/// `evenness`: largest / smallest weight of a row that averages is below it.
+/// Reads which keys of a row are open. A row counts as averaged if its largest weight is less than
+/// `evenness` times its smallest.
 RowKind read_row(const std::vector<float>& weights, double threshold, float evenness,
                  std::uint8_t* open) {
   const bool has_nan = std::ranges::any_of(weights, [](float w) { return std::isnan(w); });
@@ -96,7 +97,7 @@ RowKind read_row(const std::vector<float>& weights, double threshold, float even
   return RowKind::kWeights;
 }
 
-/// Sums over the logarithms of weights above 0.
+/// Sums over the logarithms of those weights that are above 0.
 struct LogMoments {
   double count = 0, sum = 0, squares = 0;
 
@@ -114,7 +115,7 @@ struct LogMoments {
   double scatter() const { return std::max(squares - sum * sum / count, 0.0); }
 };
 
-/// Finds weights of 0 that do not prove their cell closed, in rows that see some key.
+/// Finds weights of 0 that do not prove their cell closed, because they may have underflowed.
 class Underflow {
  public:
   Underflow(const WeightView& view, DType precision, Index plane)
@@ -132,7 +133,8 @@ class Underflow {
     if (freedom > 0) spread_ = std::sqrt(scatter / freedom);
   }
 
-  /// False for a row of zeros: its weights would be 1 together.
+  /// Whether a weight of the row may have underflowed. Not in a row of zeros: the weights of an
+  /// open row sum to 1.
   bool possible(std::span<const float> weights) const {
     LogMoments row;
     row.add(weights);
@@ -143,8 +145,9 @@ class Underflow {
 
  private:
   static constexpr double kDeviations = 8, kFew = 8, kLeastSpread = 0.5;
-  static constexpr double kLeastNormal = -126 * std::numbers::ln2;  // of float32 and bfloat16
-  double least_, spread_ = 0;                                       // logarithms
+  /// The logarithm of the least normal number of float32 and bfloat16.
+  static constexpr double kLeastNormal = -126 * std::numbers::ln2;
+  double least_, spread_ = 0;  // both are logarithms
 };
 
 ProbeReading read(const WeightView& view, double threshold, float evenness,

@@ -1,4 +1,4 @@
-// Finding out which mask a kernel applied, from nothing but its output.
+// Finds out which mask a kernel applied, from nothing but its output.
 #pragma once
 
 #include "maskctl/mask/mask.h"
@@ -6,7 +6,7 @@
 
 namespace maskctl::attention {
 
-/// Where the axis of heads lies: [.., T, H, D] or [.., H, T, D].
+/// Where the axis of heads is: [.., T, H, D] or [.., H, T, D].
 enum class Layout : std::uint8_t { kBthd, kBhtd };
 
 struct ProbeShape {
@@ -16,49 +16,48 @@ struct ProbeShape {
   Layout layout = Layout::kBthd;
   Index value_dim = 0;  // dimension of values; 0: dim
 
-  /// Keys that one call of the kernel shows.
+  /// How many keys' weights the output of one call shows.
   Index channels() const { return value_dim > 0 ? value_dim : dim; }
-  /// Calls that show every key once.
+  /// How many calls it takes to show the weights of all keys.
   Index passes() const { return ceil_div(keys, channels()); }
 };
 
-/// Inputs whose output is the row of weights itself. All queries are e_0; key 0 is
-/// ln(2) sqrt(D) e_0 and the other keys are 0, so under the usual scale key 0 weighs twice what any
-/// other open key of its row weighs, and a row that averages all values can be told from one that
-/// sees all keys. In pass p the value of key j is e_(j - pC), C the channels, or 0 outside
-/// [pC, pC + C), so that channel c of the output is the weight of key pC + c.
+/// Inputs for which the output is the row of weights itself. All queries are e_0; key 0 is ln(2)
+/// sqrt(D) e_0 and the other keys are 0. Under the usual scale, key 0 thus weighs twice as much as
+/// any other open key of its row, and a row that averages all values differs from a row that sees
+/// all keys. With C channels, the value of key j in pass p is e_(j - pC), or 0 outside [pC, pC +
+/// C), so that channel c of the output is the weight of key pC + c.
 struct Probe {
   Tensor query;  // [B,Q,H,D] or [B,H,Q,D]
   Tensor key;    // [B,K,Hkv,D] or [B,Hkv,K,D]
   Tensor value;  // [passes,1,K,1,C] or [passes,1,1,K,C]: pass p broadcasts over batch and heads
 };
 
-/// Throws Error(kInvalidArgument) for a dtype that is not a float, heads that kv_heads does not
-/// divide, extents below 1.
+/// Throws Error(kInvalidArgument) for a dtype that is not a float, for heads that are no multiple
+/// of kv_heads, and for extents below 1.
 Probe make_probe(const ProbeShape& shape, DType dtype = DType::kFloat32);
 
-/// The mask that was applied, and rows that show none.
+/// The mask that was applied, and how many rows do not show one.
 struct ProbeReading {
-  Mask mask;  // [B,H,Q,K]; rows of the two kinds below are empty in it
-  /// Cells that weigh 0 where that proves nothing: they may be closed, or so unlikely that their
-  /// weight is below the least number of the array. A probe has none.
+  Mask mask;  // [B,H,Q,K]; rows counted by averaged_rows or nan_rows are empty
+  /// Cells of weight 0 that may nevertheless be open, with a weight too small for the dtype of the
+  /// array. The outputs of a probe have none.
   Mask untold;
-  Index averaged_rows = 0;  // all keys weigh the same: the mean of V stands for no key
+  Index averaged_rows = 0;  // rows without a key that give the mean of V: all weights are equal
   Index nan_rows = 0;
 };
 
-/// Reads the outputs of all passes, [passes,B,Q,H,D] or [passes,B,H,Q,D]. A key is open when its
-/// weight is more than `threshold` times the largest weight of its row (key 0 is not taken for the
-/// largest when another key is open). Any float dtype.
-/// Throws Error(kShape) when the passes do not hold `keys` keys, kInvalidArgument for a threshold
-/// outside [0, 1).
+/// Reads the outputs of all passes, [passes,B,Q,H,D] or [passes,B,H,Q,D], of any float dtype. A key
+/// is open if its weight is more than `threshold` times the largest weight of its row (which is not
+/// that of key 0 if another key is open). Throws Error(kShape) if the passes do not cover `keys`
+/// keys, and Error(kInvalidArgument) for a threshold outside [0, 1).
 ProbeReading read_probe(const Tensor& outputs, Index keys, Layout layout, double threshold = 0);
 
-/// The same from weights [B,H,Q,K] of any queries and keys. A weight of 0 says that a key is closed
-/// only where the other weights exclude that it is too small to be stored: where the least number
-/// that the array has (16-bit floats that were saved as f32 are known by their values) is eight
-/// standard deviations of the logarithms below their mean in its row. A row of equal weights sees
-/// all keys where `declared` (broadcast) opens all of them, else it averages.
+/// Reads weights [B,H,Q,K] of any queries and keys. A weight of 0 shows a closed key only if it
+/// cannot have underflowed: the least number of the dtype must be eight standard deviations of the
+/// row's log weights below their mean. (16-bit floats that were saved as f32 are recognised by
+/// their values.) A row of equal weights sees all keys if `declared` (broadcast) opens all of them;
+/// otherwise it counts as averaged.
 ProbeReading read_weights(const Tensor& weights, double threshold = 0,
                           const Mask* declared = nullptr);
 

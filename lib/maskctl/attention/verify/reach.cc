@@ -7,7 +7,7 @@
 namespace maskctl::attention {
 namespace {
 
-/// The values of pass p for all batches and heads.
+/// The values of pass p, for all batch entries and key heads.
 Tensor values_of_pass(const Probe& probe, const ProbeShape& shape, Index pass) {
   const Index channels = shape.channels();
   std::vector<Index> extents = probe.key.shape();
@@ -26,8 +26,8 @@ Tensor values_of_pass(const Probe& probe, const ProbeShape& shape, Index pass) {
   return out;
 }
 
-/// One row of every batch and key head per channel: rows [first, first + D), query head `member` of
-/// each group.
+/// Cotangents that show one row per channel, in every batch entry and key head: rows [first, first
+/// + D) of query head number `member` in each group.
 Tensor one_hot_cotangent(const ProbeShape& shape, Index first, Index member) {
   Tensor out(DType::kFloat32,
              arranged(shape.layout, shape.batch, shape.queries, shape.heads, shape.dim));
@@ -44,7 +44,7 @@ Tensor one_hot_cotangent(const ProbeShape& shape, Index first, Index member) {
   return out;
 }
 
-/// Puts the weights that one gradient of the values shows where they belong.
+/// Copies the weights that one gradient of the values shows to their places in `weights`.
 void collect(const Tensor& d_value, const ProbeShape& shape, Index first, Index member,
              Tensor& weights) {
   const Index group = shape.heads / shape.kv_heads;
@@ -63,9 +63,9 @@ void collect(const Tensor& d_value, const ProbeShape& shape, Index first, Index 
   }
 }
 
-/// Channels of values that keep the arrays of a pass small.
+/// How many channels values may have so that the arrays of a pass stay small.
 Index widest_values(const ProbeShape& shape) {
-  constexpr Index kMostElements = Index{1} << 24;  // of the values or the output of a pass
+  constexpr Index kMostElements = Index{1} << 24;  // of the values, or of the output, of a pass
   const Index rows =
       shape.batch * std::max(shape.keys * shape.kv_heads, shape.queries * shape.heads);
   return std::clamp(kMostElements / rows, shape.dim, std::max(shape.dim, shape.keys));
@@ -94,7 +94,7 @@ ProbeReading read_weights_reach(const Operation& operation, NamedArguments argum
 ProbeReading read_gradient_reach(const Operation& operation, NamedArguments arguments) {
   const ProbeShape shape = shape_of_call(operation, arguments);
   const Probe probe = make_probe(shape);
-  use_probe(probe, probe.key, arguments);  // values of the right shape
+  use_probe(probe, probe.key, arguments);  // any values of the right shape
   Tensor weights(DType::kFloat32, {shape.batch, shape.heads, shape.queries, shape.keys});
   for (Index member = 0; member < shape.heads / shape.kv_heads; ++member) {
     for (Index first = 0; first < shape.queries; first += shape.dim) {

@@ -6,14 +6,15 @@
 
 namespace maskctl::attention {
 
-/// The mask that the outputs for one-hot values show: `arguments` with the probe's arrays. `wide`:
-/// values have as many channels as fit, not those of the call, so that the logits of each row are
-/// computed once or a few times; for the reference, whose arithmetic does not depend on them. Not
-/// of a latent, whose projection to more channels would cost more than the logits.
+/// Reads the mask from the outputs for one-hot values: runs the call with the arrays of a probe.
+/// `wide`: values have as many channels as fit instead of those of the call, so that the logits of
+/// each row are computed only once or a few times. This is for the reference, whose arithmetic does
+/// not depend on the number of channels. It has no effect on a latent, whose projection to more
+/// channels would cost more than the logits.
 ProbeReading read_weights_reach(const Operation& operation, NamedArguments arguments,
                                 bool wide = false);
 
-/// The mask that the value gradients of one-hot cotangents show: with d_out = e_c in row i of one
+/// Reads the mask from the value gradients of one-hot cotangents: if d_out is e_c in row i of one
 /// query head, channel c of the gradient of value j is the weight of key j in row i.
 ProbeReading read_gradient_reach(const Operation& operation, NamedArguments arguments);
 

@@ -11,13 +11,13 @@
 namespace maskctl::attention {
 namespace {
 
-/// Rows under two masks differ if their squared distance is more than so many times that of f32
-/// sums.
+/// Rows under two masks count as different if their squared distance is more than this many times
+/// that of f32 sums.
 constexpr double kAboveSums = 2;
 
 bool both_nan(double a, double b) { return std::isnan(a) && std::isnan(b); }
 
-/// Whether an infinity or NaN stands against something else.
+/// Whether one of the two is NaN or infinite and the other is not the same.
 bool clash(double a, double b) {
   return !both_nan(a, b) && a != b && !(std::isfinite(a) && std::isfinite(b));
 }
@@ -69,7 +69,7 @@ void Residuals::add(const VerifyRequest& request, const std::string& name, const
 
 void Residuals::add_positions(const VerifyRequest& request, const Tensor& tensor,
                               const Array& array) {
-  // [B,T,H,D] or [B,H,T,D]; [B,T,R] of a latent has one head; an lse is [B,H,T].
+  // Results are [B,T,H,D] or [B,H,T,D]; for a latent [B,T,R], with one head; an lse is [B,H,T].
   const bool heads_first = request.operation->heads_first() || array.name == "lse";
   std::vector<Index> extents = tensor.shape();
   if (array.name != "lse" && !extents.empty()) extents.pop_back();

@@ -1,5 +1,5 @@
-// What separates results that were made elsewhere from those under a mask, row by row, in units of
-// the rounding that their precision makes; private to verify.
+// How results that were made elsewhere differ from those under a mask, row by row, in units of the
+// rounding that their precision causes; private to verify.
 #pragma once
 
 #include <string>
@@ -9,49 +9,51 @@
 
 namespace maskctl::attention {
 
-/// A row of a result, and its indices. Rows run along the last axis; an lse has one element in
-/// each. Time and head are of queries or keys, whichever the result is for.
+/// A row of a result. Rows run along the last axis; rows of an lse have one element. `time` and
+/// `head` are those of a query or of a key, depending on the result.
 struct RowPosition {
   std::size_t array = 0;
   Index batch = 0, head = 0, time = 0;
 };
 
-/// One row under a mask x whose results differ from those under the declared mask d:
-/// sums over its elements e of (out - d)(x - d) / s^2, (x - d)^2 / s^2 and (out - x)^2 / s^2, the
-/// last divided by the number of elements. s is the rounding that is expected.
+/// A row whose results under a mask x differ from those under the declared mask d. With the
+/// expected rounding s, sums over the row's elements: `along` of (out - d)(x - d) / s^2, `squared`
+/// of (x - d)^2 / s^2, and `misfit` of (out - x)^2 / s^2, divided by the number of elements.
 struct RowResidual {
   Index row = 0;
   double along = 0, squared = 0, misfit = 0;
-  bool off = false;  // out of the tolerance, or finite where the mask says NaN and the reverse
+  /// Whether the row is outside the tolerance, or NaN or infinite where the mask gives something
+  /// else.
+  bool off = false;
 };
 
-/// The results that are judged, against those under the declared mask.
+/// The given results, compared with those under the declared mask.
 class Residuals {
  public:
-  /// `reference`: those of the float64 reference, for the tolerances. `declared`: the fast path's,
-  /// in f32.
+  /// `reference`: the results of the float64 reference, for the tolerances. `declared`: the results
+  /// of the fast path in f32.
   Residuals(const VerifyRequest& request, const NamedResults& given, const NamedResults& reference,
             const NamedResults& declared, const Rounding& rounding);
 
   Index rows() const { return static_cast<Index>(misfit_.size()); }
   const RowPosition& position(Index row) const { return positions_[as_size(row)]; }
-  /// (batch, head) of an array as one number.
+  /// The number of the row's group. Each array, batch entry and head is a group.
   Index group(Index row) const { return groups_[as_size(row)]; }
   Index groups() const { return group_count_; }
-  /// `misfit` and `off` of RowResidual, under the declared mask.
+  /// `misfit` and `off` of RowResidual for the declared mask.
   double misfit(Index row) const { return misfit_[as_size(row)]; }
   bool off(Index row) const { return off_[as_size(row)]; }
-  /// The number of independent elements that would scatter as the row's misfit does.
+  /// The number of independent elements whose mean square would scatter as the row's misfit does.
   double freedom(Index row) const { return freedom_[as_size(row)]; }
-  /// Whether rounding to 16 bits makes nearly all of the noise that is expected.
+  /// Whether nearly all of the expected noise comes from rounding to 16 bits.
   bool rounds_to_16_bits(Index row) const { return rounds_to_16_bits_[as_size(row)]; }
-  /// The misfit that a cell of weight 1 makes when it is added or lost; 0: not known.
+  /// By how much a wrongly open or closed cell of weight 1 raises the misfit; 0: not known.
   double cell_misfit(Index row) const { return cell_misfit_[as_size(row)]; }
 
   Index batches() const { return batches_; }
 
-  /// The rows whose results under another mask differ from those under the declared one, by more
-  /// than the f32 sums of both may.
+  /// The rows whose results under another mask differ from those under the declared mask by more
+  /// than f32 sums can explain.
   std::vector<RowResidual> under(const NamedResults& other) const;
 
  private:
@@ -60,7 +62,7 @@ class Residuals {
     std::vector<double> given, declared;
     ArrayNoise noise;
     double relative = 0, absolute = 0;
-    Index first = 0, count = 0, length = 0;  // first row, rows, elements of a row
+    Index first = 0, count = 0, length = 0;  // first row, number of rows, elements per row
   };
 
   void add(const VerifyRequest& request, const std::string& name, const Tensor& given,

@@ -10,14 +10,15 @@
 namespace maskctl::attention {
 namespace {
 
-/// The relative error of one rounding: half a step; kernels sum in float32.
+/// The relative error of one rounding: half a step, but at least that of float32, in which kernels
+/// sum.
 double roundoff(DType precision) {
   return std::max(epsilon(precision), epsilon(DType::kFloat32)) / 2;
 }
-/// The absolute error of one rounding of the smallest numbers.
+/// The absolute error of rounding the smallest numbers.
 double least_roundoff(DType precision) { return least_number(precision) / 2; }
 
-/// The coarsest precision among the arrays that a kernel multiplies.
+/// The relative rounding error of the coarsest array that a kernel multiplies.
 double inputs_roundoff(const NamedArguments& arguments) {
   double out = roundoff(DType::kFloat32);
   for (const char* name : {"query", "key", "value", "key_value"}) {
@@ -31,7 +32,7 @@ double inputs_roundoff(const NamedArguments& arguments) {
 double results_roundoff(const NamedResults& given) {
   double out = roundoff(DType::kFloat32);
   for (const auto& [name, array] : given) {
-    // Zeros have no precision.
+    // Zeros do not show a precision.
     if (!is_floating(array.dtype()) || mean_square(doubles_of(array)) == 0) continue;
     out = std::max(out, roundoff(precision_of(array)));
   }
@@ -87,8 +88,8 @@ Rounding::Rounding(const VerifyRequest& request, const NamedResults& given,
   delta_ = variants.gradients_of(none, delta_errors(declared));
 }
 
-/// A kernel's delta is made of its rounded output, so that it is off by the sum of the errors of
-/// its elements times their cotangents; with random signs.
+/// The errors of a kernel's delta, which is computed from its rounded output: the errors of the
+/// output's elements times their cotangents, summed, with random signs.
 Tensor Rounding::delta_errors(const NamedResults& declared) const {
   const Tensor& out = declared.at("out");
   const auto given = request_.arguments.arrays.find("cotangent_out");
@@ -124,15 +125,16 @@ ArrayNoise Rounding::of(const std::string& name, const Tensor& given,
   ArrayNoise out;
   out.relative = square(roundoff(precision)) / 3;
   if (!gradient) out.cell = is_lse ? 1 : values_;
-  // What rounds the weights of a row rounds its result as a sum of the values with random signs.
+  // Rounded weights change a row of the result about as much as giving the values random signs
+  // does.
   const bool has_spread = weights_ && name == "out";
   const std::vector<double> spread =
       has_spread ? doubles_of(weights_->at(name)) : std::vector(declared.begin(), declared.end());
   const bool has_delta = gradient && delta_ && delta_->contains(name);
   const std::vector<double> delta =
       has_delta ? doubles_of(delta_->at(name)) : std::vector<double>();
-  // A gradient is a difference: where little is left of it, its terms' roundings are. Those are
-  // known, or else as large as in other rows.
+  // Elements of a gradient are differences of terms. Where the terms nearly cancel, their rounding
+  // remains; it is known (has_delta) or taken to be as large as in other rows.
   double floor = square(kSums) * (gradient ? 1 : 1e-4) * mean_square(declared) +
                  square(least_roundoff(precision)) / 3 + 1e-60;
   if (gradient && !has_delta) floor += square(inputs_ + kSums) * gradients_;
@@ -140,7 +142,7 @@ ArrayNoise Rounding::of(const std::string& name, const Tensor& given,
   for (Index n = 0; n < rows; ++n) {
     RowNoise row;
     const double size = mean_square(row_of(spread, n, length));
-    // An lse has the rounding of one logit in addition.
+    // An lse also has the rounding of one logit.
     row.sums = square(kSums) * (size + mean_square(row_of(declared, n, length)) + (is_lse ? 1 : 0));
     row.own = row.sums + floor;
     if (!is_lse) row.weights = square(inputs_) / 3 * size;

@@ -1,4 +1,4 @@
-// How much rounding is expected in results that were made elsewhere; private to verify.
+// How much rounding to expect in results that were made elsewhere; private to verify.
 #pragma once
 
 #include <optional>
@@ -10,40 +10,40 @@
 
 namespace maskctl::attention {
 
-/// f32 sums of many products and the exponential: a few roundings.
+/// The relative error of f32 sums of many products, and of the exponential: a few roundings.
 inline constexpr double kSums = 4 * 0x1p-24;
 
-/// The variance that rounding gives an element of a row: errors of its own, and errors that it
-/// shares with the rest of the row.
+/// The variance that rounding causes in an element of a row: by errors of its own, and by errors
+/// that it shares with the rest of the row.
 struct RowNoise {
-  double sums = 0;     // the part of `own` that comes from f32 sums
-  double own = 0;      // independent for each element, without what is relative to the element
-  double weights = 0;  // by rounded weights; along few directions, those of the values
+  double sums = 0;     // the share of `own` that comes from f32 sums
+  double own = 0;      // independent for each element; without ArrayNoise::relative
+  double weights = 0;  // by rounded weights; acts along few directions, those of the values
   double directions = 1;
-  double delta = 0;  // by the rounded sum(out * d_out), which moves a row of a gradient as a whole
+  double delta = 0;  // by the rounded sum(out * d_out), which shifts a row of a gradient as a whole
 
   double all() const { return own + weights + delta; }
-  /// How many independent normal numbers have a sum of squares that scatters as that of `length`
-  /// elements of the row does; `relative`: the variance that is relative to the elements.
+  /// How many independent normal numbers have a mean square that scatters as much as that of
+  /// `length` elements of the row. `relative`: the variance that is relative to the elements.
   double freedom(double relative, double length) const;
 };
 
 /// The noise in the rows of one result.
 struct ArrayNoise {
   std::vector<RowNoise> rows;
-  double relative = 0;  // relative to the element, squared
-  /// What a cell of weight 1 changes in an element, squared: 0 where that is not known.
+  double relative = 0;  // variance divided by the square of the element
+  /// The square of what a cell of weight 1 changes in an element; 0: not known.
   double cell = 0;
 };
 
-/// What the roundings of one call are measured by.
+/// Estimates the rounding in the results of one call.
 class Rounding {
  public:
-  /// `declared`: the results of the call on the fast path in f32.
+  /// `declared`: the results of the call by the fast path in f32.
   Rounding(const VerifyRequest& request, const NamedResults& given, const NamedResults& declared,
            const CallVariants& variants);
 
-  /// The noise of a result in rows of `length`.
+  /// The noise of a result whose rows have `length` elements.
   ArrayNoise of(const std::string& name, const Tensor& given, std::span<const double> declared,
                 Index length) const;
 
@@ -51,21 +51,21 @@ class Rounding {
   Tensor delta_errors(const NamedResults& declared) const;
 
   const VerifyRequest& request_;
-  double inputs_, stored_;  // largest errors of one rounding, relative to the value
+  double inputs_, stored_;  // largest relative error of one rounding, of inputs and of results
   double values_ = 0;       // mean square of the values
-  double gradients_ = 0;    // mean square of the largest gradient
-  /// Results with values of random signs: as large as what rounding of weights does.
+  double gradients_ = 0;    // largest mean square of a gradient
+  /// Results for values with random signs: errors by rounded weights are proportional to them.
   std::optional<NamedResults> weights_;
-  std::optional<NamedResults> delta_;  // gradients of an error in each row's delta
+  std::optional<NamedResults> delta_;  // gradients for an error in each row's delta
 };
 
 inline double square(double x) { return x * x; }
-/// The mean of `freedom` squares of normal numbers that is exceeded as rarely as one normal number
-/// exceeds so many standard deviations (Wilson, Hilferty).
+/// The value that the mean of `freedom` squared normal numbers exceeds as rarely as one normal
+/// number exceeds `deviations` standard deviations (Wilson, Hilferty).
 double rare_mean_square(double freedom, double deviations);
-/// The middle one, or the larger of both; 0 of none.
+/// The median, or the larger of the two middle values; 0 if there are none.
 double median(std::vector<double> values);
-/// The mean square of the finite values.
+/// The mean square of the finite values; 0 if there are none.
 double mean_square(std::span<const double> values);
 std::vector<double> doubles_of(const Tensor& tensor);
 

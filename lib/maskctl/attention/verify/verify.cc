@@ -18,10 +18,10 @@ namespace maskctl::attention {
 namespace {
 
 constexpr Index kMostCells = Index{1} << 26;
-/// The reference takes some 10 to 60 ns for each pair of a query and a key.
+/// The reference takes about 10 to 60 ns for each pair of a query and a key.
 constexpr Index kMostPairs = Index{1} << 33;
 
-/// Rows of a call that see no key, and give NaN for that.
+/// How many rows of a call give NaN because they see no key.
 Index expected_nan_rows(const NamedArguments& arguments, const Mask& mask, const Mask& shape) {
   if (empty_row_policy(arguments) != "nan" || arguments.arrays.contains("softmax_aux")) return 0;
   Index rows = 0;
@@ -36,7 +36,7 @@ Index expected_nan_rows(const NamedArguments& arguments, const Mask& mask, const
   return rows;
 }
 
-/// Compares a reading with the mask that it should show.
+/// Compares the mask that was read with the mask that is expected.
 VerifyCheck compare_reach(const std::string& name, const ProbeReading& reading, const Mask& mask,
                           Index nan_rows) {
   const Index differing = differing_cells(reading.mask, mask);
@@ -57,8 +57,7 @@ NamedArguments on(Backend backend, const VerifyRequest& request) {
   return out;
 }
 
-/// Whether the operation is a softmax of queries over single keys, whose weights are 0 where a cell
-/// is closed.
+/// Whether the operation is a softmax over single keys, in which closed cells have weight 0.
 bool has_weights(const VerifyRequest& request) {
   const auto& arrays = request.arguments.arrays;
   const bool selects = arrays.contains("block_indices") && !arrays.contains("g_cmp");
@@ -85,13 +84,13 @@ void check_pairs(const VerifyRequest& request) {
                   shape.queries, shape.keys, planes, kMostPairs));
 }
 
-/// Why there are no gradients; empty when there are.
+/// Why there are no gradients; empty if there are.
 std::string no_gradients(const VerifyRequest& request) {
   if (!request.operation->has_gradients()) return "the operation has none";
   return request.gradients ? "" : "gradients are not asked for";
 }
 
-/// Why the weights of a call cannot be read; empty when they can.
+/// Why the weights of a call cannot be read; empty if they can.
 std::string no_weights(const VerifyRequest& request) {
   if (request.arguments.arrays.contains("g_cmp")) {
     return "the keys themselves say which blocks of them are seen";
@@ -107,7 +106,8 @@ void skip(std::initializer_list<const char*> names, const std::string& reason,
   for (const char* name : names) checks.push_back({name, VerifyCheck::State::kSkipped, reason});
 }
 
-/// Gradients of rows that are NaN are NaN everywhere.
+/// Why gradients cannot be compared with the mask; empty if they can. NaN in a row spreads to all
+/// gradients.
 std::string no_gradient_support(const VerifyRequest& request, const Mask& mask) {
   if (const std::string reason = no_gradients(request); !reason.empty()) return reason;
   return expected_nan_rows(request.arguments, mask, mask) > 0

@@ -1,5 +1,5 @@
-// Gradients of the linear family on the CPU: the state of every chunk is kept on the way forward,
-// and chunks are undone from the last to the first.
+// Gradients of linear attention on the CPU. A forward sweep stores the state before every chunk;
+// then chunks are processed from the last to the first.
 #include <algorithm>
 #include <optional>
 #include <vector>
@@ -12,7 +12,7 @@
 namespace maskctl::attention {
 namespace {
 
-/// One head of one sequence, in the notation of Chunk.
+/// Computes the gradients of one head of one sequence, in the notation of Chunk.
 class BackwardWorker {
  public:
   explicit BackwardWorker(const LinearDims& d)
@@ -54,10 +54,11 @@ class BackwardWorker {
   }
 
  private:
-  /// The state that chunk n was entered with.
+  /// The state on entry to chunk n, after the decays of its first token.
   float* entered(Index n) { return states_.data() + as_size(n) * state_.cells().size(); }
 
-  /// entered() of all chunks; state_: after the last.
+  /// Runs forward over all chunks and stores entered() of each. Afterwards, state_ is the final
+  /// state.
   void keep_states(const LinearHead& head, const float* initial_state) {
     state_.load(initial_state);
     const Index chunks = ceil_div(head.tokens, capacity_);
@@ -72,12 +73,13 @@ class BackwardWorker {
     }
   }
 
-  /// The tokens of chunk n; empty where there is no such chunk.
+  /// The tokens of chunk n; empty if there is no such chunk.
   Range tokens_of(const LinearHead& head, Index n) const {
     return {std::max<Index>(n * capacity_, 0), std::min((n + 1) * capacity_, head.tokens)};
   }
 
-  /// Queues what chunk n - 1 will read and the rows that undoing chunk n will write.
+  /// Queues prefetches: the rows that chunk n - 1 will read, and those that undo() of chunk n will
+  /// write.
   void prefetch(const LinearHead& head, Index n, const Rows& d_out,
                 const HeadGradients& gradients) {
     const Range next = tokens_of(head, n - 1), tokens = tokens_of(head, n);
@@ -90,8 +92,8 @@ class BackwardWorker {
     prefetches_.add(gradients.v, tokens, values_);
   }
 
-  /// Writes all gradients of the loaded chunk and takes d_state_ from after its last token to
-  /// before its first.
+  /// Writes all gradients of the loaded chunk. On entry, d_state_ is the gradient of the state
+  /// after the chunk; on return, that of the state before it.
   void undo(Index first, const float* entered, const Rows& d_out, HeadGradients& gradients) {
     const bool by_value = bool(gradients.value_gates);
     load_out_gradient(first, d_out);
@@ -123,14 +125,16 @@ class BackwardWorker {
                         {state_gradient_.data(), values_});
   }
 
-  /// out_gradient_ times before(j) of each token's segment, as the state meets it.
+  /// out_gradient_ of each token, times before(j) for its segment j: the decays from the first
+  /// token of the chunk to the first token of that segment.
   const float* state_gradient() const {
     const bool is_one = !chunk_.values().decays().before(chunk_.segments() - 1);
     return is_one ? out_gradient_.data() : state_gradient_.data();
   }
 
-  // The state's part in the gradients of the chunk. `entered` and the rows that `leave` gives carry
-  // all decays in between.
+  // The contribution of the state to the gradients of the chunk. `entered`, and the rows that
+  // leave_keys() and leave_values() return, already include the decays between the
+  // state and the token.
 
   void find_d_query(const float* entered) {
     pack_columns(entered, state_.stride(), keys_, values_, packed_.data());
@@ -154,9 +158,10 @@ class BackwardWorker {
              d_value_.data(), stride, false);
   }
 
-  // The part of pairs of tokens.
+  // The contribution of pairs of tokens in the chunk.
 
-  /// Adds to sums_ what the tokens of a segment read of the chunk, and to d_query_ their part.
+  /// Adds to sums_ what the tokens of segment j read from the keys and values of the chunk, and
+  /// adds the corresponding gradients of the queries to d_query_.
   void find_scores(Index j, bool by_value) {
     const Range tokens = chunk_.segment(j);
     const Index row = tokens.begin * kChunk, stride = state_.stride();
@@ -181,8 +186,9 @@ class BackwardWorker {
                     spans.earlier(), sums_.data() + tokens.begin * stride, stride);
   }
 
-  /// Takes d_key_ and d_value_ of the tokens up to a segment back from later segments to this one,
-  /// through its decays, and adds the part of what it reads.
+  /// For the tokens up to the end of segment j: multiplies d_key_ and d_value_, the gradients from
+  /// later segments, by the decays of segment j, and adds the gradients from the tokens of segment
+  /// j.
   void pass_back(Index j) {
     const Range tokens = chunk_.segment(j);
     const Index row = tokens.begin * kChunk, stride = state_.stride();
@@ -214,8 +220,9 @@ class BackwardWorker {
     gates_.find(chunk_, keys, by_value ? &values : nullptr);
   }
 
-  /// Adds what tokens read of themselves. The gradients of gates are found before that: there it
-  /// would cancel except for its rounding error, which no decay makes smaller.
+  /// Adds to d_query_, d_key_ and d_value_ what each token gives by reading its own key. Call it
+  /// after the gradients of gates are computed: in those, this contribution would cancel, but leave
+  /// a rounding error that no decay reduces.
   void add_own() {
     const Index n = chunk_.count(), stride = state_.stride();
     const Scaling by_gradient{.by_row = own_gradients_.data()},
@@ -246,14 +253,14 @@ class BackwardWorker {
   LinearState state_, d_state_;
   LinearPrefetchQueue prefetches_;
   Buffer packed_, out_gradient_, state_gradient_, scores_, score_gradients_;
-  Buffer own_scores_, own_gradients_;  // each token with itself, apart from the others
+  Buffer own_scores_, own_gradients_;  // products of each token with itself
   Buffer d_query_, d_key_, d_value_;
-  Buffer sums_;  // o_t / (softmax_scale * R_t), what out_gradient_ is the gradient of
+  Buffer sums_;  // o_t / (softmax_scale * R_t), whose gradient is out_gradient_
   GateGradients gates_;
-  Buffer states_;  // states of all chunks, one after the other
+  Buffer states_;  // states on entry to all chunks, one after another
 };
 
-/// The gradients of a call, in f32.
+/// The gradients of a call, accumulated in f32.
 class Sums {
  public:
   Sums(const LinearGradientOutputs& outputs, const LinearDims& d)
@@ -306,7 +313,7 @@ class Sums {
   }
 
  private:
-  /// Adds up the gradients of gamma over the sequences, in their order.
+  /// Adds up the gradients of g_gamma over the sequences, in their order.
   void finish_gamma() {
     std::vector<double> sums(as_size(g_gamma_output_->elements()));
     for (std::size_t n = 0; n < g_gamma_.size(); ++n) sums[n % sums.size()] += g_gamma_[n];
@@ -315,7 +322,7 @@ class Sums {
 
   FloatOutput query_, key_, value_;
   std::optional<FloatOutput> g_, gk_, gv_, initial_state_;
-  Tensor unused_;  // stands for the gradient of an absent initial state
+  Tensor unused_;  // dummy gradient, if there is no initial state
   std::optional<MutableTensorView> g_gamma_output_;
   std::vector<double> g_gamma_;  // [N,H]
 };

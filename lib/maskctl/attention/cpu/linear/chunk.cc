@@ -1,4 +1,4 @@
-// Products of decays inside a chunk, the rows that carry them, and the state's way in and out.
+// The products of decays inside a chunk, and how the chunk reads and updates the state.
 #include "maskctl/attention/cpu/linear/chunk.h"
 
 #include <algorithm>
@@ -64,7 +64,8 @@ void Chunk::load_bounds(const LinearHead& head, Index first) {
 
 void Chunk::load_pairs(const LinearHead& head, Index first) {
   enter_head_ = head_decay(head, first);
-  // Powers of one decay serve all chunks of the head, and longer ones begin like shorter ones.
+  // If the decay per head is constant over time, pair_ contains its powers, which are the same for
+  // all chunks: rows that an earlier chunk computed are kept, and a longer chunk only adds rows.
   if (head.head_gates || head.head_gate != pair_gate_) pair_rows_ = 1;
   pair_[0] = 1;
   for (; pair_rows_ < count(); ++pair_rows_) {

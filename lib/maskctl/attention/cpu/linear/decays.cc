@@ -1,4 +1,4 @@
-// Sums of gates, exponentials of them, and rows moved on from segment to segment.
+// Sums of gates, their exponentials, and rows decayed from one segment to the next.
 #include "maskctl/attention/cpu/linear/decays.h"
 
 #include <algorithm>

@@ -1,5 +1,5 @@
-// Products of the decays of a chunk of tokens, per key or per value, and its keys or values as
-// later tokens meet them.
+// Products of the decays of a chunk of tokens, per key or per value, and the keys or values of the
+// chunk as later tokens read them.
 #pragma once
 
 #include <array>
@@ -9,44 +9,48 @@
 
 namespace maskctl::attention {
 
-// The chunk falls into segments. P_t is the product of the decays after the first token of t's
-// segment, up to t; it and its inverse fit f32. across(j) are the decays after the first token of
-// segment j up to the first one of the next, or, in the last segment, up to the last token. So
-// token s of segment i reaches t of a later segment j by
-//   1 / P_s * across(i) * ... * across(j - 1) * P_t,
-// in which each product from the left is that of decays: strong ones end at 0, and nothing
-// overflows that the recurrence would not.
+// A chunk is split into segments. P_t is the product of the decays after the first token of t's
+// segment, up to and including t; a segment ends before P_t or 1 / P_t would overflow f32.
+// across(j) is the product of the decays after the first token of segment j, up to the first token
+// of segment j + 1 (in the last segment, up to the last token). So the decays from token s of
+// segment i to token t of a later segment j are
+//   1 / P_s * across(i) * ... * across(j - 1) * P_t.
+// Computed from the left, every partial product is itself a product of decays: strong decays end at
+// 0, and nothing overflows that would not overflow in the recurrence.
 class Decays {
  public:
-  /// For at most `capacity` tokens.
+  /// `width` is K or V; `capacity` is the largest number of tokens in a chunk.
   Decays(Index width, Index capacity);
 
-  /// Starts a chunk. Each gates[i] begins at the chunk's first token; the two are added, and one
-  /// without data counts as 0.
+  /// Starts a chunk. gates[0] and gates[1] begin at the first token of the chunk and are added; a
+  /// gate without data counts as 0.
   void start(const std::array<Rows, 2>& gates);
-  /// Takes the segment that starts with token `begin`, and returns where it must end: `end` or
-  /// before, after `begin`.
+  /// Adds the segment that begins with token `begin`. Returns where it must end: after `begin`, and
+  /// at `end` at the latest.
   Index add_segment(Index begin, Index end);
-  /// Multiplies the decays; segment j is tokens [bounds[j], bounds[j + 1]), bounds[0] = 0.
+  /// Computes the products. Segment j has the tokens [bounds[j], bounds[j + 1]); bounds[0] = 0.
   void finish(std::span<const Index> bounds);
 
   Index width() const { return width_; }
 
-  // Null where all are 1.
-  const float* enter() const { return any_ ? enter_.data() : nullptr; }  // of the first token
+  // Each of these is null if all its factors are 1.
+  /// The decays of the first token.
+  const float* enter() const { return any_ ? enter_.data() : nullptr; }
   const float* cells() const { return any_ ? cells_.data() : nullptr; }  // P_t, [count, width]
   const float* across(Index j) const { return any_ ? across_.data() + j * width_ : nullptr; }
-  /// The decays from the first token to the first one of segment j.
+  /// The product of the decays after the first token of the chunk, up to the first token of segment
+  /// j.
   const float* before(Index j) const {
     return any_ && j > 0 ? before_.data() + j * width_ : nullptr;
   }
-  /// The decays from the first token of segment j to the last token.
+  /// The product of the decays after the first token of segment j, up to the last token of the
+  /// chunk.
   const float* after(Index j) const { return any_ ? after_.data() + j * width_ : nullptr; }
 
  private:
-  /// exp of the gates of one token; `to` has room for a multiple of kColumnGroup.
+  /// exp of the summed gates of one token; `to` has room for a multiple of kColumnGroup.
   void put_decays(Index token, float* to) const;
-  /// Row j of `to` is row a of `from` times row b of `by`.
+  /// Row j of `to` = row a of `from` * row b of `by`, element by element.
   void multiply_rows(const Buffer& from, Index a, const Buffer& by, Index b, Buffer& to,
                      Index j) const;
 
@@ -56,7 +60,7 @@ class Decays {
   Buffer enter_, cells_, across_, before_, after_;
 };
 
-/// Rows of keys or values, in the order of time, in the notation of Decays.
+/// Rows of keys or values in the order of time, in the notation of Decays.
 class DecayedRows {
  public:
   DecayedRows(Index width, Index capacity);
@@ -65,15 +69,16 @@ class DecayedRows {
   const Decays& decays() const { return decays_; }
   Index width() const { return width_; }
 
-  /// Loads `count` rows. decays() must already be of the same tokens.
+  /// Loads `count` rows. decays() must already be loaded for the same tokens.
   void load(const Rows& from, Index count);
   /// The rows divided by P.
   const float* rows() const { return rows_.data(); }
-  /// Rows [0, segment.end) as the tokens of segment j, times their P_t, read them: rows of earlier
-  /// segments are decayed to the first token of segment j. To be called for each j in turn.
+  /// The rows [0, segment.end) in the form in which tokens of segment j multiply them (by their
+  /// P_t): rows of earlier segments are decayed up to the first token of segment j. Call it for j =
+  /// 0, 1, 2, ... in order.
   const float* meet(Index j, Range segment);
-  /// All rows decayed to the last token and multiplied by by_row, if given; meet() must not be
-  /// called afterwards. Segment j is tokens [bounds[j], bounds[j + 1]).
+  /// All rows, decayed to the last token of the chunk and, if by_row is given, multiplied by it.
+  /// Segment j has the tokens [bounds[j], bounds[j + 1]). Do not call meet() afterwards.
   const float* leave(std::span<const Index> bounds, const float* by_row);
 
  private:

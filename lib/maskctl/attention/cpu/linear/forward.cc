@@ -1,4 +1,4 @@
-// The linear family on the CPU: chunks of tokens as matrix products, the state between them.
+// Linear attention on the CPU: matrix products inside chunks of tokens, and a state between chunks.
 #include <algorithm>
 
 #include "maskctl/attention/cpu/kernels.h"
@@ -7,7 +7,7 @@
 namespace maskctl::attention {
 namespace {
 
-/// One head of one sequence from its first token to its last.
+/// Computes one head of one sequence, from its first token to its last.
 class ForwardWorker {
  public:
   explicit ForwardWorker(const LinearDims& d)
@@ -40,7 +40,8 @@ class ForwardWorker {
   }
 
  private:
-  /// Queues the rows that this chunk will write and those that the next one will read.
+  /// Queues prefetches: the rows that this chunk will write, and those that the next chunk will
+  /// read.
   void prefetch(const LinearHead& head, Index first, const RowsOf<float>& out) {
     const Index end = first + chunk_.count();
     const Range next{end, std::min(end + capacity_, head.tokens)};
@@ -50,7 +51,7 @@ class ForwardWorker {
     prefetches_.add(out, {first, end}, values_);
   }
 
-  /// Adds what the tokens of a segment read of the chunk to sums_.
+  /// Adds to sums_ what the tokens of segment j read from tokens of the chunk.
   void read_tokens(Index j) {
     const Index stride = state_.stride();
     const Range tokens = chunk_.segment(j);
@@ -61,7 +62,7 @@ class ForwardWorker {
                      spans.columns(), scores, kChunk, &prefetches_);
     chunk_.decay_scores(j, scores_.data());
     const Index n = chunk_.count();
-    // Without decays, all segments share the packed values of segment 0.
+    // Without decays, the packed values of segment 0 are valid for all segments.
     if (j == 0 || chunk_.values().decays().cells()) {
       pack_rows(chunk_.meet_values(j), values_, n, values_, packed_values_.data());
     }

@@ -1,4 +1,4 @@
-// Gradients of the gates of one chunk, from those of its queries, keys and values.
+// The gradients of the gates of one chunk, computed from those of its queries, keys and values.
 #pragma once
 
 #include <vector>
@@ -10,36 +10,39 @@ namespace maskctl::attention {
 /// Where the gradients of one head are written.
 struct HeadGradients {
   RowsOf<float> q, k, v;
-  bool adds = false;  // add to k and v, which hold the gradients of other query heads
+  bool adds = false;  // whether to add to k and v, because other query heads share them
   RowsOf<float> key_gates[2], value_gates, head_gates;  // as in LinearHead
   double g_gamma = 0;
-  bool any_gates = false, by_head = false;  // by_head: g_gamma or g per head
+  bool any_gates = false, by_head = false;  // by_head: there is g_gamma or a g per head
   float* initial_state = nullptr;
 };
 
-// The gradient of the logarithm of a decay per key is sum_v of state times gradient of the state
-// just after the decay; from one token back to the one before that grows by q dq - k dk (per value:
-// by o do - v dv, summed over keys). Each chunk starts that sum anew from the states.
+// The gradient of a log decay (per key) at token t is S_t = sum over v of state * gradient of the
+// state, right after the decay. Going back one token, S changes by q dq - k dk. For a decay per
+// value, S is the sum over keys, and changes by o do - v dv. Each chunk computes the S of its last
+// token anew from the states.
 class GateGradients {
  public:
-  /// `capacity` tokens at most.
+  /// For chunks of at most `capacity` tokens.
   GateGradients(const LinearDims& d, Index capacity);
 
-  /// Starts the sums from a state and its gradient, [K, V] in rows of round_up(V, kColumnGroup):
-  /// after the last token of a chunk, or just after the decays of its first one.
+  /// Sets the sums S from a state and its gradient, both [K, V] in rows of round_up(V,
+  /// kColumnGroup) floats: those after the last token of a chunk, or those right after the decays
+  /// of its first token.
   void carry(const float* state, const float* d_state);
 
-  /// The products of rows that the sums grow by, and those that they fall by.
+  /// Pairs of rows whose products are added to the sums (plus) or subtracted (minus).
   struct Terms {
     RowPair plus, minus;
   };
-  /// Finds the gradients of all tokens but the first, from what `carry` took after the last. The
-  /// terms must lack what tokens read of themselves: it would cancel except for its rounding error,
-  /// which no decay makes smaller. `values` is null without gates per value.
+  /// Computes the gradients of all tokens of a chunk but the first; carry() must have been called
+  /// for the state after the last token. The terms must not contain the product of a token with
+  /// itself: in the sums it would cancel, but leave a rounding error that no decay reduces.
+  /// `values` is null if there are no gates per value.
   void find(const Chunk& chunk, const Terms& keys, const Terms* values);
 
-  /// Finds the gradients of the first token from what `carry` took last, and writes those of all
-  /// tokens, from `first` on.
+  /// Takes the gradients of the first token from the last carry(), and writes those of all `count`
+  /// tokens, starting at token `first` of the head.
   void write(Index count, Index first, HeadGradients& gradients);
 
  private:

@@ -1,4 +1,4 @@
-// Where the rows of a head are.
+// Computes where the rows of a head are in the arrays of a call.
 #include "maskctl/attention/cpu/linear/heads.h"
 
 namespace maskctl::attention {

@@ -1,5 +1,5 @@
-// The arrays of one call of the linear family as the CPU path wants them: f32, one head of one
-// sequence at a time, in order of time.
+// The arrays of one linear attention call in the form that the CPU kernels use: f32, one head of
+// one sequence at a time, in the order of time.
 #pragma once
 
 #include <memory>
@@ -12,41 +12,42 @@
 
 namespace maskctl::attention {
 
-/// Rows of one array: that of step n starts at data + n * stride. stride is negative in reverse.
+/// The rows of one head in an array: row `step` starts at data + step * stride. stride is negative
+/// if time is reversed.
 template <class T>
 struct RowsOf {
   T* data = nullptr;
   Index stride = 0;
   T* row(Index step) const { return data + step * stride; }
-  /// The rows from a step on; no data where there is none.
+  /// The rows from a step on; without data if there is no array.
   RowsOf from(Index step) const { return {data ? row(step) : nullptr, stride}; }
   explicit operator bool() const { return data != nullptr; }
 };
 using Rows = RowsOf<const float>;
 
-/// One head of one sequence. Absent gates have no data.
+/// One head of one sequence. Gates that are not given have no data.
 struct LinearHead {
   Index tokens = 0;
   Rows q, k, v;
-  Rows key_gates[2];    // [K] each: per-key g and gk
-  Rows value_gates;     // [V]
-  Rows head_gates;      // [1]
+  Rows key_gates[2];    // K numbers per token: g if it has one for each key channel, and gk
+  Rows value_gates;     // V numbers per token: gv
+  Rows head_gates;      // one number per token: g if it has one for each head
   float head_gate = 0;  // g_gamma
 };
 
-/// Prefetches rows that will soon be read or written. A token has many rows and few products, so
-/// they are fetched faster than those of softmax attention.
+/// Prefetches rows that will soon be read or written. Linear attention has many rows but few
+/// products per token, so it prefetches faster than softmax attention.
 class LinearPrefetchQueue : public PrefetchQueue {
  public:
   LinearPrefetchQueue() : PrefetchQueue(kFloatsOfDepth) {}
 
-  /// Queues the rows of some tokens, if there are any.
+  /// Queues the rows of some tokens; does nothing if there are none.
   template <class T>
   void add(const RowsOf<T>& rows, Range tokens, Index width) {
     if (rows && !tokens.empty())
       PrefetchQueue::add(rows.row(tokens.begin), rows.stride, tokens.size(), width);
   }
-  /// Queues what the state needs of some tokens of a head.
+  /// Queues the keys, values and gates of some tokens.
   void add_keys(const LinearHead& head, Range tokens, Index keys, Index values) {
     for (const Rows& gates : head.key_gates) add(gates, tokens, keys);
     add(head.value_gates, tokens, values);
@@ -58,13 +59,13 @@ class LinearPrefetchQueue : public PrefetchQueue {
   static constexpr Index kFloatsOfDepth = 16;
 };
 
-/// Everything a task of forward or backward reads.
+/// Everything that a task of the forward or backward pass reads.
 struct LinearCpuCall : LinearArrays<Floats, Floats> {
   explicit LinearCpuCall(const LinearProblem& problem);
 
   LinearHead head(Index sequence, Index h) const;
-  /// Rows of head h of an array [B,T,heads,width], in the order of a sequence; no rows for an
-  /// absent array.
+  /// The rows of head h in an array [B,T,heads,width], in the order of time of a sequence; without
+  /// data if there is no array.
   template <class T>
   RowsOf<T> rows(T* array, Index sequence, Index heads, Index h, Index width) const {
     const LinearSequence& s = d.sequences[as_size(sequence)];
@@ -72,15 +73,15 @@ struct LinearCpuCall : LinearArrays<Floats, Floats> {
     const Index stride = heads * width;
     return {array + d.token(s, 0) * stride + h * width, d.reverse ? -stride : stride};
   }
-  /// [K,V] of an array of states; null when absent.
+  /// The state [K,V] of one head of a sequence in an array of states; null if there is no array.
   const float* state(const Floats& states, Index sequence, Index h) const;
 
   const LinearDims& d;
 };
 
-/// task(worker, sequence, head) for each of `heads` heads of each sequence, with a Worker(d) that
-/// no other thread has at the time; on all threads when it is worth starting them, which steps of
-/// streaming inference are not.
+/// Calls task(worker, sequence, head) for each of `heads` heads of each sequence; no other thread
+/// uses the same Worker(d) at that time. Runs on all threads, unless there is so little work (a
+/// step of streaming inference) that starting threads would take longer.
 template <class Worker, class Task>
 void for_each_linear_task(const LinearDims& d, Index heads, Task&& task) {
   WorkerPool<Worker> workers;
@@ -88,7 +89,7 @@ void for_each_linear_task(const LinearDims& d, Index heads, Task&& task) {
     workers.run([&d] { return std::make_unique<Worker>(d); },
                 [&](Worker& worker) { task(worker, n / heads, n % heads); });
   };
-  constexpr double kWorthThreads = 4e6;  // multiplications in about the time to start threads
+  constexpr double kWorthThreads = 4e6;  // multiplications in the time that starting threads takes
   const double work = static_cast<double>(d.batch * d.tokens * d.heads) *
                       static_cast<double>(d.key_dim * d.value_dim);
   const Index tasks = static_cast<Index>(d.sequences.size()) * heads;

@@ -1,4 +1,4 @@
-// Plain loops that the compiler turns into vectors of each instruction set.
+// Plain loops that the compiler vectorizes for each instruction set.
 #include "maskctl/attention/cpu/linear/vectors.h"
 
 #include <algorithm>
@@ -68,9 +68,9 @@ HWY_ATTR void mask_all_later(const RowsOf<float>& scores, Range tokens, const fl
   }
 }
 
-/// sum = before + gate; whether none of it is outside +-kMaxLogDecay or NaN.
+/// sum = before + gate. Returns whether all sums are within +-kMaxLogDecay (and not NaN).
 HWY_INLINE HWY_ATTR bool add_gates(const float* before, const float* gate, Index n, float* sum) {
-  int outside = 0;  // joined by |, which GCC vectorises
+  int outside = 0;  // combined by |, which GCC vectorizes
 #pragma GCC ivdep
   for (Index x = 0; x < n; ++x) {
     const float y = before[x] + gate[x];
@@ -96,7 +96,7 @@ HWY_ATTR Index sum_all_gates(std::span<const Rows> gates, Index count, Index wid
   return count;
 }
 
-/// The sum of n numbers, in lanes.
+/// The sum of n numbers, accumulated in 8 lanes.
 HWY_INLINE HWY_ATTR double sum_lanes(const double* from, Index n) {
   constexpr Index kLanes = 8;
   double lanes[kLanes] = {};

@@ -1,5 +1,5 @@
-// What the linear family does to rows besides products: scaling them and summing gates, f32, for
-// several instruction sets.
+// Operations of linear attention on rows, besides matrix products: scaling rows and summing gates.
+// In f32, compiled for several instruction sets.
 #pragma once
 
 #include <span>
@@ -9,12 +9,12 @@
 
 namespace maskctl::attention {
 
-/// A logarithm of decays outside +-this ends a segment, so that neither the product of the decays
-/// nor its inverse overflows.
+/// A segment ends before a sum of log decays would leave [-kMaxLogDecay, kMaxLogDecay], so that
+/// neither the product of the decays nor its inverse overflows.
 inline constexpr float kMaxLogDecay = 30;
 
-/// What cell x of row t is multiplied by: factor * by_row[t] * by_column[x] * cells[t * width + x],
-/// or divided by the cell. Null: 1.
+/// The factor of element x in row t: factor * by_row[t] * by_column[x] * cells[t * width + x]; with
+/// `divides`, it is divided by the cell. A null pointer stands for 1.
 struct Scaling {
   float factor = 1;
   const float* by_row = nullptr;
@@ -25,33 +25,34 @@ struct Scaling {
   bool is_one() const { return factor == 1 && !by_row && !by_column && !cells; }
 };
 
-/// Rows 0 .. count - 1 of `to` = (with `adds`, +=) rows of `from`, scaled. `from` may be `to`.
+/// Rows 0 .. count - 1: to = scaled `from`, or += with `adds`. `from` may be equal to `to`.
 void scale_rows(const Rows& from, Index count, Index width, const Scaling& by,
                 const RowsOf<float>& to, bool adds = false);
 
-/// In the rows t of `tokens`: scores[t][s] *= pair[t * pair_stride + s] for s < t, unless pair is
-/// null, and 0 in the kRowGroup columns after t, as far as the stride. scores[t][t] goes to own[t],
-/// unless own is null, and becomes 0.
+/// For each row t in `tokens`: multiplies scores[t][s] by pair[t * pair_stride + s] for s < t
+/// (unless pair is null), and zeroes the kRowGroup columns after t, up to the stride. If `own` is
+/// not null, moves scores[t][t] to own[t] and leaves 0.
 void mask_later(const RowsOf<float>& scores, Range tokens, const float* pair, Index pair_stride,
                 float* own);
 
-/// sums [count,width]: 0 in row 0, then row by row the gates, of which at least one has data, added
-/// up. Returns how many rows come before the first with a sum outside +-kMaxLogDecay or NaN.
+/// Cumulative sums of the gates, [count,width]: row 0 is 0, and row t is the sum of the gates of
+/// rows 1 .. t. At least one gate must have data. Returns the number of rows before the first that
+/// contains NaN or leaves +-kMaxLogDecay.
 Index sum_gates(std::span<const Rows> gates, Index count, Index width, float* sums);
 
-/// Rows a and b, whose products belong together; strides in floats.
+/// Two arrays of rows that are multiplied element by element; strides in floats.
 struct RowPair {
   Rows a, b;
 };
 
-/// For the rows t of `tokens` from the last to the first: carry[x] += plus.a[t][x] plus.b[t][x] -
-/// minus.a[t][x] minus.b[t][x]; sums[t * width + x] = carry[x]; and, where given, totals[t] = the
-/// sum of carry.
+/// For each row t in `tokens`, from the last to the first: carry[x] += plus.a[t][x] * plus.b[t][x]
+/// - minus.a[t][x] * minus.b[t][x], then sums[t * width + x] = carry[x] and, if totals is not null,
+/// totals[t] = the sum of carry.
 void sum_back(const RowPair& plus, const RowPair& minus, Range tokens, Index width, double* carry,
               float* sums, double* totals);
 
-/// by_row[x] = the sum over y of a[x][y] b[x][y]; by_column[y], where given, the sum over x. Rows
-/// of `stride` floats.
+/// by_row[x] = the sum over y of a[x][y] * b[x][y]; by_column[y], if not null, = the sum over x.
+/// Rows are `stride` floats apart.
 void sum_products(const float* a, const float* b, Index stride, Index rows, Index columns,
                   double* by_row, double* by_column);
 

@@ -1,4 +1,5 @@
-// Attention over listed blocks of keys on the GPU, and the choice of blocks.
+// Attention on the GPU over the blocks of keys that a list names for each token, and the kernel
+// that selects these blocks.
 #pragma once
 
 #include "maskctl/attention/cuda/blocks/block_plan.h"

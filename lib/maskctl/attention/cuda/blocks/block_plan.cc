@@ -8,8 +8,8 @@
 namespace maskctl::attention::cuda {
 namespace {
 
-/// Calls f(token in [B,T], sequence number, token in the sequence, the sequence's first token in
-/// [B,T]) for each token of a sequence.
+/// Calls f(token, n, t, first) for each token of each sequence n: `token` is its index in [B,T],
+/// `t` its index in the sequence, and `first` the index in [B,T] of the sequence's first token.
 template <class F>
 void for_each_token(const BlockProblem& c, F&& f) {
   for (std::size_t n = 0; n < c.sequences.size(); ++n) {
@@ -19,7 +19,8 @@ void for_each_token(const BlockProblem& c, F&& f) {
   }
 }
 
-/// The readers of one sequence and key head by block, and where the readers of each block end.
+/// For one sequence and key head: the tokens that see each block of keys, sorted by block. The
+/// readers of block n end at index ends[n].
 struct SequenceReaders {
   std::vector<KeyReader> readers;
   std::vector<Index> ends;
@@ -38,7 +39,8 @@ SequenceReaders readers_of(const BlockProblem& c, std::size_t n, Index u) {
       ++by_block.ends[as_size(block) + 1];
     }
   }
-  // `ends` is first where the readers of each block begin; filling them in moves it to their end.
+  // After this sum, ends[n] is where the readers of block n begin. The loop below increments it for
+  // each reader that it stores, so that it ends up where they end.
   std::partial_sum(by_block.ends.begin(), by_block.ends.end(), by_block.ends.begin());
   by_block.readers.resize(found.size());
   for (const auto& [block, reader] : found) {
@@ -76,8 +78,8 @@ BlockGradientPlan::BlockGradientPlan(const BlockProblem& c, Stream stream) : pla
                [&](Index i) { parts[as_size(i)] = readers_of(c, as_size(i / heads), i % heads); });
   Index total = 0;
   for (const SequenceReaders& part : parts) total += static_cast<Index>(part.readers.size());
-  // So many pieces that the whole GPU has work and that a block which all tokens see does not keep
-  // it waiting; fewer take less memory for partial sums.
+  // The readers are split into about kPieces pieces: enough to fill the GPU, also when one block of
+  // keys is seen by all tokens. More pieces would take more memory for partial sums.
   constexpr Index kPieces = 1024, kLeastReaders = 16;
   const Index readers_of_tile = std::max(kLeastReaders, ceil_div(total, kPieces));
   readers_.reserve(as_size(total));

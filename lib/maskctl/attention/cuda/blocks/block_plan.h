@@ -1,4 +1,5 @@
-// What kernels of attention over listed blocks read beside the arrays.
+// The plans of attention over listed blocks: lists in GPU memory, and how the backward pass divides
+// its work.
 #pragma once
 
 #include <cstdint>
@@ -9,20 +10,21 @@
 
 namespace maskctl::attention::cuda {
 
-/// Where the keys and the lists of a token are. Tokens are counted through the batch: [B,T].
+/// For one token of [B,T]: where the keys of its sequence begin, and which rows of the lists are
+/// its own.
 struct TokenOffsets {
-  Index first = -1;               // first token of its sequence; -1: it is in none and sees nothing
-  Index indices = 0, counts = 0;  // its rows in the lists
+  Index first = -1;               // its sequence's first token, in [B,T]; -1: it has no sequence
+  Index indices = 0, counts = 0;  // its rows in BlockLists::indices and counts
 };
 
-/// The lists of blocks on the GPU, as they were given.
+/// The caller's lists of blocks, copied to the GPU. They may have duplicates.
 struct BlockLists {
   const TokenOffsets* offsets;  // [B,T]
   const std::int32_t* indices;  // [rows,Hkv,width]
-  const std::int32_t* counts;   // [rows,Hkv]; null: `count` for every token
+  const std::int32_t* counts;   // [rows,Hkv]: blocks to use; null: `count` for each token
   Index width, count, heads;
   Index block_size;
-  bool once;  // a block that is listed twice counts once
+  bool once;  // duplicates in a list are ignored
 };
 
 class BlockPlan {
@@ -37,26 +39,28 @@ class BlockPlan {
   BlockLists lists_{};
 };
 
-/// A token, counted from the start of its sequence, that sees some block.
+/// A token that sees a block of keys: its index in its sequence, and how often its list names the
+/// block.
 struct KeyReader {
   std::int32_t token, times;
 };
-/// Some keys of one block, a part of the readers of that block, and where the sums over them go.
 inline constexpr Index kTileKeys = 64;
+/// Work of a block of threads in the backward pass: up to kTileKeys keys of one block of keys, and
+/// some of the tokens that see them, over which it sums the gradients of the keys and values.
 struct KeyTile {
   Index first = 0;  // first token of the sequence, in [B,T]
   Range keys;       // counted from `first`, kTileKeys at most
   Index u = 0;
-  Range readers;    // indices into readers()
-  Index slot = -1;  // where partial sums go; -1: the sums are the gradients
+  Range readers;    // indices into BlockGradientPlan::readers()
+  Index slot = -1;  // of the partial sums; -1: the sums are complete
 };
-/// The partial sums of some keys.
+/// Keys whose readers are split over several KeyTiles: add_partial_sums() adds up their slots.
 struct SplitTile {
   Index first_key = 0, keys = 0, u = 0;  // first_key in [B,T]
   Range slots;
 };
 
-/// A BlockPlan and, for the backward pass, the tokens that see each block.
+/// A BlockPlan and, for the backward pass, the tokens that see each block of keys.
 class BlockGradientPlan {
  public:
   BlockGradientPlan(const BlockProblem& problem, Stream stream);
@@ -81,9 +85,9 @@ class BlockGradientPlan {
   DeviceArray<SplitTile> device_splits_;
 };
 
-/// Where the means of a token's sequence are.
+/// For one token: where the mean keys of its sequence's blocks begin.
 struct MeanOffsets {
-  Index first = -1;  // first token of its sequence, in [B,T]; -1: it is in none
+  Index first = -1;  // its sequence's first token, in [B,T]; -1: it has no sequence
   Index means = 0;   // first mean of its sequence, in [B,C]
 };
 
@@ -91,7 +95,7 @@ class SelectionPlan {
  public:
   SelectionPlan(const SelectionProblem& problem, Stream stream);
   const MeanOffsets* offsets() const { return device_offsets_.data(); }
-  /// The blocks of the longest sequence, the last one not necessarily whole.
+  /// The number of blocks of the longest sequence; its last block may be incomplete.
   Index most_blocks() const { return most_blocks_; }
 
  private:

@@ -1,4 +1,4 @@
-// What all kernels of attention over listed blocks read.
+// The arguments that all kernels of attention over listed blocks have in common.
 #pragma once
 
 #include "maskctl/attention/cuda/blocks/tiles.cuh"
@@ -20,21 +20,21 @@ struct BlockCall {
         lists(lists) {}
 
   __host__ __device__ Index q_heads() const { return kv_heads * group; }
-  /// A row of [B,T,Hq], and where it is in [B,Hq,T].
+  /// The index of a token and query head in [B,T,Hq]; row_by_head() is the index in [B,Hq,T].
   __device__ Index query_row(Index token, Index h) const { return token * q_heads() + h; }
   __device__ Index row_by_head(Index token, Index h) const {
     return (token / queries * q_heads() + h) * queries + token % queries;
   }
 
-  Index queries, tokens;  // tokens of a batch row, and of all
+  Index queries, tokens;  // T and B * T
   Index kv_heads, group, dim, value_dim;
   float scale;
   AnyArray query, key, value;
   BlockLists lists;
 };
 
-/// A grid for kernels whose blocks take one token, one key head, `heads` of its query heads and
-/// kColumns columns of sums.
+/// The grid of a kernel whose blocks of threads each take one token, `heads` query heads of one key
+/// head, and kColumns of `columns` columns.
 inline dim3 token_grid(const BlockCall& c, int heads, Index columns) {
   const auto at_least_1 = [](Index n) { return static_cast<unsigned>(n > 0 ? n : 1); };
   return {static_cast<unsigned>(c.tokens * c.kv_heads), at_least_1(ceil_div(c.group, heads)),

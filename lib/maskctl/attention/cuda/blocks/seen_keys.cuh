@@ -1,11 +1,12 @@
-// The keys that one token sees in one key head, from the lists, in tiles of kKeys.
+// Iterates over the keys that one token sees in one key head: those of its listed blocks, in tiles
+// of kKeys keys.
 #pragma once
 
 #include "maskctl/attention/cuda/blocks/tiles.cuh"
 
 namespace maskctl::attention::cuda {
 
-/// A token and key head, and its list of blocks.
+/// A token and a key head, with their list of blocks.
 struct TokenBlocks {
   __device__ TokenBlocks(const BlockLists& lists, Index token, Index u)
       : lists(lists), token(token), u(u), offsets(lists.offsets[token]) {
@@ -16,24 +17,24 @@ struct TokenBlocks {
     wanted = count < lists.width ? count : lists.width;
   }
   const BlockLists& lists;
-  Index token, u;  // token in [B,T]
+  Index token, u;  // token in [B,T], key head
   TokenOffsets offsets;
   const std::int32_t* listed = nullptr;
-  Index wanted = 0;  // how many of the listed blocks count
+  Index wanted = 0;  // entries of `listed` to use
 };
 
-/// In shared memory: some blocks of the token, each once, and a tile of their keys.
+/// Up to kBlocks distinct blocks that a token sees, and one tile of their keys, in shared memory.
 struct SeenKeys {
   static constexpr int kBlocks = 32;
   int blocks[kBlocks];
   float block_times[kBlocks];
   int count;
-  Index rows[kKeys];   // in [B,T,Hkv]; -1: the token does not see it
-  float times[kKeys];  // how often the key counts; 0 when it is not seen
+  Index rows[kKeys];   // keys in [B,T,Hkv]; -1: not seen
+  float times[kKeys];  // factor of the key's weight; 0 when it is not seen
 };
 
-/// Looks at kBlocks listed blocks from `first` on, and keeps those that the token sees and that are
-/// not listed earlier; the lanes of one warp take one each.
+/// Reads kBlocks entries of the list from `first` on, one per lane of a warp, and stores in `seen`
+/// the blocks that the token sees. Later duplicates in the list are skipped, but counted.
 __device__ inline void find_blocks(const TokenBlocks& token, Index first, SeenKeys& seen) {
   const unsigned lane = threadIdx.x;
   const Index i = first + lane;
@@ -56,7 +57,7 @@ __device__ inline void find_blocks(const TokenBlocks& token, Index first, SeenKe
   if (lane == 0) seen.count = __popc(votes);
 }
 
-/// Sets a row of the tile to key n of the blocks that were found.
+/// Sets row `row_in_tile` of the tile to key n, counted through the keys of all seen.blocks.
 __device__ inline void place_key(const TokenBlocks& token, Index n, Index row_in_tile,
                                  SeenKeys& seen) {
   const Index size = token.lists.block_size, block = n / size;
@@ -69,14 +70,16 @@ __device__ inline void place_key(const TokenBlocks& token, Index n, Index row_in
   seen.times[row_in_tile] = row < 0 ? 0 : seen.block_times[block];
 }
 
-/// Whether the kKeys keys from number n on are all in one block and past the token.
+/// Whether keys n to n + kKeys - 1 are all in one block and all after the token, so that it sees
+/// none of them. Keys are counted through the keys of all seen.blocks.
 __device__ inline bool is_past(const TokenBlocks& token, Index n, const SeenKeys& seen) {
   const Index size = token.lists.block_size, within = n % size;
   const Index t = token.token - token.offsets.first;
   return within + kKeys <= size && seen.blocks[n / size] * size + within > t;
 }
 
-/// Calls f() for each tile of keys in `seen`; all threads of the block must call it.
+/// Calls f() for each tile of keys that the token sees, with the tile in `seen`. All threads of the
+/// block must call this function.
 template <class F>
 __device__ void for_each_tile(const TokenBlocks& token, SeenKeys& seen, F&& f) {
   for (Index first = 0; first < token.wanted; first += SeenKeys::kBlocks) {

@@ -1,6 +1,7 @@
-// The choice of blocks: a block of threads takes one token and key head after another. It makes the
-// scores of all whole blocks, sums their softmax weights over the query heads, finds the weight of
-// the last block that is chosen, bit by bit, and writes the blocks in descending order.
+// Selects the blocks of keys that each token sees. For each token and key head, a block of threads
+// scores all complete blocks of keys by their mean keys, sums the softmax weights over the query
+// heads, finds by bisection the least weight that is selected, and writes the selected blocks in
+// descending order of their index.
 #include "maskctl/attention/cuda/blocks/block_attention.h"
 #include "maskctl/attention/cuda/blocks/tiles.cuh"
 
@@ -19,11 +20,11 @@ struct SelectionCall {
   std::int32_t* selected;  // [B,T,Hkv,count]
 };
 
-/// One token and key head.
+/// A token and key head, for which blocks are selected.
 struct Choice {
   Index token, u;
   MeanOffsets offsets;
-  Index seen, blocks;  // whole blocks up to the token, and all to choose from
+  Index seen, blocks;  // complete blocks up to the token; those and its own
   float* scores;       // [kHeads, most_blocks]
   float* importance;   // [most_blocks]
 };
@@ -35,7 +36,8 @@ struct Shared {
   int votes;
 };
 
-/// scores[i] = the products of query head first_head + i with the means of the whole blocks.
+/// scores[i] = the scaled products of query head first_head + i and the mean key of each complete
+/// block.
 __device__ void score(const SelectionCall& c, const Choice& choice, Index first_head,
                       Shared& shared) {
   for (Index first = 0; first < choice.seen; first += kKeys) {
@@ -65,7 +67,8 @@ __device__ void score(const SelectionCall& c, const Choice& choice, Index first_
   __syncthreads();
 }
 
-/// The maximum of each head's scores and the sum of their exponentials, by one warp.
+/// For each query head: the maximum of its scores and the sum of exp(score - maximum). Each warp
+/// computes kOwnHeads heads.
 __device__ void sum_heads(const SelectionCall& c, const Choice& choice, Shared& shared) {
   const int lane = threadIdx.x % 32, own = threadIdx.x / 32 * kOwnHeads;
   for (int h = own; h < own + kOwnHeads; ++h) {
@@ -80,8 +83,8 @@ __device__ void sum_heads(const SelectionCall& c, const Choice& choice, Shared& 
   __syncthreads();
 }
 
-/// Sets importance[block], the weights of a block summed over the query heads; each is 1 for the
-/// token's own block.
+/// Sets importance[block] to the softmax weights of the block summed over the query heads. The
+/// token's own block counts as if each head gave it weight 1.
 __device__ void sum_importance(const SelectionCall& c, const Choice& choice, Shared& shared) {
   for (Index i = threadIdx.x; i < choice.blocks; i += kThreads) choice.importance[i] = 0;
   for (Index head = 0; head < c.group && choice.seen > 0; head += kHeads) {
@@ -100,7 +103,7 @@ __device__ void sum_importance(const SelectionCall& c, const Choice& choice, Sha
   __syncthreads();
 }
 
-/// Bits that are ordered as the weights are; NaN is the least.
+/// An integer that orders blocks as their weights do. NaN gets 0, as a weight of 0 does.
 __device__ unsigned order_of(float weight) { return weight > 0 ? __float_as_uint(weight) : 0; }
 
 /// How many blocks have an order_of() of at least `least`; every thread gets the count.
@@ -118,7 +121,8 @@ __device__ Index count_from(unsigned least, const Choice& choice, Shared& shared
   return all;
 }
 
-/// The greatest value that at least `wanted` blocks reach.
+/// The greatest threshold that order_of() reaches for at least `wanted` blocks; 0 when all blocks
+/// are wanted.
 __device__ unsigned find_threshold(Index wanted, const Choice& choice, Shared& shared) {
   unsigned threshold = 0;
   for (unsigned bit = 1u << 30; wanted < choice.blocks && bit != 0; bit >>= 1) {
@@ -127,8 +131,8 @@ __device__ unsigned find_threshold(Index wanted, const Choice& choice, Shared& s
   return threshold;
 }
 
-/// Writes the blocks above the threshold and the first `equal` blocks just at it, in descending
-/// order; the lanes of one warp take 32 at a time.
+/// Writes the indices of the blocks whose order_of() is above the threshold, and of the first
+/// `equal` blocks with order_of() == threshold, in descending order. One warp runs this.
 __device__ void write_chosen(unsigned threshold, Index equal, Index wanted, const Choice& choice,
                              std::int32_t* to) {
   const unsigned lane = threadIdx.x, before = (1u << lane) - 1;
@@ -195,7 +199,8 @@ void select_blocks(Workspace& workspace, const SelectionProblem& problem, const 
                   static_cast<float>(b.scale),
                   nullptr,
                   reinterpret_cast<std::int32_t*>(selected.data())};
-  // Enough blocks of threads to fill any GPU, in memory that any has.
+  // Enough blocks of threads to fill any GPU, but at most 256 MiB of scratch memory, if one block
+  // needs no more.
   constexpr Index kMostBlocks = 1024, kMostFloats = Index{1} << 26;
   const Index floats = (kHeads + 1) * c.most_blocks;
   const Index fit = std::clamp<Index>(kMostFloats / floats, 1, kMostBlocks);

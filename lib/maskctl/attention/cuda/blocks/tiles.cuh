@@ -1,6 +1,6 @@
-// Tiles of attention over listed blocks: rows of queries against kTileKeys keys at a time. For
-// scores, a block is a grid of kThreads / 16 x 16 threads, each with two queries and four keys. For
-// sums of rows, a warp has some of the rows and a lane four neighbouring columns.
+// Matrix products of attention over listed blocks, for tiles of queries x kTileKeys keys. For
+// scores, the block is a grid of kThreads / 16 x 16 threads, each with two queries and four keys.
+// For weighted sums, a warp has some output rows and each lane has four adjacent columns.
 #pragma once
 
 #include "maskctl/attention/cuda/blocks/block_plan.h"
@@ -9,22 +9,24 @@
 namespace maskctl::attention::cuda {
 
 constexpr int kKeys = kTileKeys;
-constexpr int kDepth = 32;     // elements of rows multiplied at once, and rows summed at once
-constexpr int kColumns = 128;  // columns of sums that a block makes at once
-// Keeps groups of four floats aligned and puts rows that are read at once into different banks.
+constexpr int kDepth = 32;     // elements or rows in shared memory at once
+constexpr int kColumns = 128;  // columns of weighted sums per block of threads
+// Floats after each row in shared memory: rows stay aligned to float4, and rows that are read at
+// the same time are in different banks.
 constexpr int kPadding = 4;
 
-// Blocks of 128 and 256 threads that a multiprocessor holds at once: 96 and 128 registers a thread.
+// Resident blocks per multiprocessor, for blocks of 128 and 256 threads. They limit a thread to 96
+// and 128 registers.
 constexpr int kSmallBlocksAtOnce = 5, kLargeBlocksAtOnce = 2;
 
-/// Rows of an array by their numbers, which are in shared memory; -1: a row of zeros.
+/// Rows of an array [rows,width], given by row numbers in shared memory; -1 means a row of zeros.
 struct Rows {
   AnyArray array;
   Index width;
   const Index* numbers;
 };
 
-/// The operands of a block's products, in shared memory.
+/// The operands in shared memory: queries and keys for scores, or rows for weighted sums.
 template <int kThreads>
 union alignas(16) Factors {
   static constexpr int kQueries = kThreads / 8;
@@ -35,7 +37,7 @@ union alignas(16) Factors {
   float summed[kDepth][kColumns + kPadding];
 };
 
-/// to[row][column] = element first + column of the row; 0 past its end.
+/// to[n][column] = element first + column of row numbers[n], or 0 past the end of the row.
 template <int kThreads, int kRows, int kPitch>
 __device__ void load_rows(const Rows& rows, Index first, float (&to)[kRows][kPitch]) {
   constexpr int kWidth = kPitch - kPadding;
@@ -53,7 +55,7 @@ __device__ void load_rows(const Rows& rows, Index first, float (&to)[kRows][kPit
   });
 }
 
-/// The queries and the keys of a tile whose scores a thread has.
+/// The indices in the tile of the thread's two queries and four keys.
 __device__ inline int query_of(int i) { return static_cast<int>(threadIdx.x) / 16 * 2 + i; }
 __device__ inline int key_of(int j) { return static_cast<int>(threadIdx.x) % 16 + 16 * j; }
 
@@ -61,7 +63,8 @@ __device__ inline float dot(const float4& a, const float4& b) {
   return a.x * b.x + a.y * b.y + a.z * b.z + a.w * b.w;
 }
 
-/// dots[i][j] = query query_of(i) . key key_of(j). The block waits before it writes `factors`.
+/// dots[i][j] = the dot product of query query_of(i) and key key_of(j). Begins with
+/// __syncthreads().
 template <int kThreads>
 __device__ void multiply_rows(const Rows& queries, const Rows& keys, Factors<kThreads>& factors,
                               float (&dots)[2][4]) {
@@ -87,9 +90,8 @@ __device__ void multiply_rows(const Rows& queries, const Rows& keys, Factors<kTh
   }
 }
 
-/// sums[i][x] += weights[n][own + i] * element first_column + 4 * lane + x of row n, over kDeep
-/// rows; own = kOwn * warp. The block waits before it writes `factors`, so that others may have
-/// written weights just before.
+/// Adds to sums[i][x], over kDeep rows n, weights[n][kOwn * warp + i] * rows[n][first_column +
+/// 4 * lane + x]. Begins with __syncthreads(), so that weights may have been written just before.
 template <int kThreads, int kOwn, int kDeep, int kPitch>
 __device__ void add_weighted_rows(const float (&weights)[kDeep][kPitch], Rows rows,
                                   Index first_column, Factors<kThreads>& factors,

@@ -1,4 +1,5 @@
-// What happens around the kernels of backward.cuh: their arrays, and results in the caller's dtype.
+// Runs the kernels of backward.cuh: prepares their arrays, and writes results in the caller's
+// dtype.
 #include "maskctl/attention/cuda/hopper/backward.cuh"
 #include "maskctl/attention/cuda/hopper/backward.h"
 #include "maskctl/attention/cuda/hopper/tensor_map.cuh"
@@ -8,7 +9,7 @@ namespace {
 
 constexpr int kMostColumns = 256;
 
-/// The sum of the products of eight elements.
+/// The dot product of two vectors of eight elements.
 template <class T>
 __device__ float dot(const uint4& x, const uint4& y) {
   const T *const a = reinterpret_cast<const T*>(&x), *const b = reinterpret_cast<const T*>(&y);
@@ -20,13 +21,15 @@ __device__ float dot(const uint4& x, const uint4& y) {
 
 constexpr int kLanesOfRow = 8, kRowThreads = 256;
 
-/// The sums and turns that are zero before the first tile of keys.
+/// Clears BackwardCall::d_query and BackwardCall::turns where they must be zero before the backward
+/// kernel starts.
 struct EmptySums {
-  float* d_query;  // null: the first sums are stored, not added
-  int* turns;      // null: blocks take no turns
+  float* d_query;  // null: need not be zero, because blocks that take turns store their first sums
+  int* turns;      // null: blocks add to d_query in any order, without taking turns
   int panels;
 
-  /// Clears the share of row n of the tiles, by all lanes of the row.
+  /// Clears what belongs to row n. Rows are numbered over all tiles of queries. All lanes of the
+  /// row call it.
   __device__ void clear(Index n, int lane) const {
     if (turns && n % kTile < panels && lane == 0) turns[n / kTile * panels + n % kTile] = 0;
     if (!d_query) return;
@@ -35,7 +38,7 @@ struct EmptySums {
   }
 };
 
-/// delta = out . d_out - d_lse, and BackwardCall::rows; clears the sums to come.
+/// Computes delta = out . d_out - d_lse and BackwardCall::rows, and clears the sums.
 template <class T>
 __global__ void __launch_bounds__(kRowThreads)
     prepare_rows(BackwardParams b, Index query_tiles, float* delta, float* rows, EmptySums sums) {
@@ -73,8 +76,8 @@ __global__ void __launch_bounds__(kRowThreads)
   to[kTile] = lse != -kInfinity ? sum : 0;
 }
 
-/// Writes pieces of d_query, times the scale, to the array; the last piece first, which the L2
-/// cache still has.
+/// Multiplies the 64 x 64 pieces of d_query by the scale, and writes them to the result array.
+/// Blocks begin with the last piece, because it is still in the L2 cache.
 template <class T>
 __global__ void __launch_bounds__(128)
     convert_pieces(const __grid_constant__ BackwardCall call, int panels, T* d_query) {
@@ -86,7 +89,8 @@ __global__ void __launch_bounds__(128)
   if (query >= d.queries || column >= d.dim) return;
   await_previous_kernel();
   float x[32] = {};
-  const bool is_met = !call.turns || call.turns[piece] != 0;  // else nothing was stored
+  /// false: no block has stored sums in this piece
+  const bool is_met = !call.turns || call.turns[piece] != 0;
   if (is_met) add_piece(call.d_query + piece * kPieceFloats, x);
   const Index batch = row / d.q_heads, head = row % d.q_heads;
   store_piece(x, call.b.p.scale,
@@ -95,8 +99,9 @@ __global__ void __launch_bounds__(128)
               static_cast<int>(d.dim) - column);
 }
 
-/// Adds up the parts of a tile of keys, in their order, to its gradients. A block makes one piece
-/// of a gradient; blocks of parts other than the first have nothing to do.
+/// Where several blocks have each computed a part of the sums of a tile of keys: adds the parts up
+/// in order, and writes the gradients. A block writes one 64 x 64 piece. The grid also has blocks
+/// for every further part of a tile, which do nothing.
 template <class T>
 __global__ void __launch_bounds__(128)
     add_parts(const __grid_constant__ BackwardCall call, SumsOfPart sums) {

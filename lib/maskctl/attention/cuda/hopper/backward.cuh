@@ -1,13 +1,14 @@
-// Gradients of softmax attention on Hopper GPUs: a block owns a tile of keys, and walks the tiles
-// of queries that the mask opens for it.
+// Gradients of softmax attention on Hopper GPUs: a block owns a tile of keys, and loops over the
+// tiles of queries that the mask opens for it.
 //
-// For every tile of queries two warpgroups make the transposed weights and the gradients of the
-// scores, and from these their shares of d_value, d_key and d_query. Up to 128 columns each
-// warpgroup has 64 keys, and its weights stay in registers; only the gradients of the scores go
-// through shared memory, for d_query. Rows of 256 columns leave room for sums of only 64 keys:
-// there each warpgroup has half of the queries of the scores and half of the columns of the sums,
-// and the weights go through shared memory too. d_query is made in pieces of 64 x 64, which other
-// warps add to f32 memory; one thread loads queries and d_out ahead of time.
+// For every tile of queries, two warpgroups compute the transposed weights and the gradients of the
+// scores, and from these what the tile adds to d_value, d_key and d_query. For head dimensions up
+// to 128, each warpgroup has 64 keys and keeps its weights in registers; only the gradients of the
+// scores go through shared memory, for d_query. For head dimension 256, all warpgroups together
+// have only 64 keys, because the sums for more would not fit into registers. Each warpgroup then
+// computes the scores of half of the queries and the sums of half of the columns, and the weights
+// go through shared memory too. d_query is computed in pieces of 64 x 64, which other warps add to
+// f32 memory. One thread loads queries and d_out ahead of time.
 #pragma once
 
 #include "maskctl/attention/cuda/hopper/backward_adder.cuh"
@@ -55,7 +56,7 @@ void launch_kernel(const BackwardCall& call, int blocks, Stream stream) {
   });
 }
 
-// Instances of launch_kernel, each compiled in its own file.
+// Instances of launch_kernel, each compiled in a file of its own.
 using Launch = void(const BackwardCall& call, int blocks, Stream stream);
 Launch launch_64, launch_128, launch_256, launch_fine_64, launch_fine_128;
 

@@ -1,5 +1,5 @@
-// Backward kernels for heads of up to 128 dimensions: a file of their own, since they take long to
-// compile.
+// Backward kernels for heads of up to 128 dimensions. They are in a file of their own because they
+// take long to compile.
 #include "maskctl/attention/cuda/hopper/backward.cuh"
 
 namespace maskctl::attention::cuda::hopper {

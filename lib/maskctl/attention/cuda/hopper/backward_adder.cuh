@@ -1,11 +1,11 @@
-// The warps of the backward kernel that add its sums to d_query in memory.
+// The warps of the backward kernel that add its sums to d_query in global memory.
 #pragma once
 
 #include "maskctl/attention/cuda/hopper/backward_call.cuh"
 
 namespace maskctl::attention::cuda::hopper {
 
-/// A warp that adds the sums of one warpgroup.
+/// A warp that adds the d_query sums of one warpgroup.
 template <class Shape>
 class BackwardAdder {
   using Memory = BackwardMemory<Shape>;
@@ -14,8 +14,9 @@ class BackwardAdder {
   __device__ BackwardAdder(const BackwardCall& call, Memory& memory, KeyTile tile, int group)
       : call_(call), memory_(memory), tile_(tile), group_(group) {}
 
-  /// One loop with turns and one without: a loop for both has a longer path, which products wait
-  /// for at 256 columns and in small tiles.
+  /// Calls one loop for blocks that take turns and another for blocks that do not. A common loop
+  /// would be slower, and the warpgroups that compute products would wait for it (for head
+  /// dimension 256, and with tiles of 64 x 64).
   __device__ void run() {
     if (call_.turns) {
       add_all<true>();
@@ -28,7 +29,7 @@ class BackwardAdder {
   template <bool kTakesTurns>
   __device__ __forceinline__ void add_all() {
     const bool is_first = threadIdx.x % 32 == 0;
-    int last = -1;  // the piece that was added to last
+    int last = -1;  // the piece of d_query to which sums were added last; -1: none yet
     await_previous_kernel();
     for (;;) {
       arrive(kSumsOfFirstTaken + group_, 128 + 32);
@@ -56,7 +57,8 @@ class BackwardAdder {
     commit_stores();
     wait_for_stores<0>();
   }
-  /// Passes the turn on, once the sums are in memory.
+  /// Waits until this block's sums are in global memory, then gives the turn at the piece of
+  /// d_query to the next block.
   __device__ void pass_turn(int piece) {
     finish_stores();
     tell_number(call_.turns + piece, tile_.number + 1);

@@ -1,5 +1,5 @@
-// Backward kernels of tiles of 64 x 64 for heads of up to 64 dimensions: a file of their own, since
-// they take long to compile.
+// Backward kernels with tiles of 64 x 64 for heads of up to 64 dimensions. They are in a file of
+// their own because they take long to compile.
 #include "maskctl/attention/cuda/hopper/backward.cuh"
 
 namespace maskctl::attention::cuda::hopper {

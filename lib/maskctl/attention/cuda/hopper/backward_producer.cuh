@@ -1,16 +1,16 @@
-// The thread of the backward kernel that loads what it reads into shared memory.
+// The thread of the backward kernel that loads its data into shared memory.
 #pragma once
 
 #include "maskctl/attention/cuda/hopper/backward_call.cuh"
 
 namespace maskctl::attention::cuda::hopper {
 
-/// The first 64 x 64 tile of a tile row, from tile `begin` on, that is not empty; kNone: there is
-/// none.
+/// The number of the first 64 x 64 tile of a tile row, from tile `begin` on, that is not empty;
+/// kNone if there is none.
 __device__ inline int first_from(const TileTableView& table, int tile_row, int begin) {
   int low = static_cast<int>(table.row_begins[tile_row]);
   const int end = static_cast<int>(table.row_ends[tile_row]);
-  for (int high = end; low < high;) {  // runs below low end before `begin`
+  for (int high = end; low < high;) {  // binary search: runs below `low` end at or before `begin`
     const int middle = (low + high) / 2;
     if (table.runs[middle].first + table.runs[middle].count <= begin) {
       low = middle + 1;
@@ -21,7 +21,7 @@ __device__ inline int first_from(const TileTableView& table, int tile_row, int b
   return low == end ? TileRowWalk::kNone : max(table.runs[low].first, begin);
 }
 
-/// One thread, which loads what the consumers read.
+/// The thread that loads what the consumers read.
 template <class Shape>
 class BackwardProducer {
   using Memory = BackwardMemory<Shape>;
@@ -79,7 +79,7 @@ class BackwardProducer {
                               memory_.d_out_full[at_out_.slot], 0, kEvictLast);
     at_.next(), at_out_.next();
   }
-  /// 1 + the next tile of keys that adds to the same queries; 0: there is none.
+  /// 1 + the number of the next tile of keys that adds to the same queries; 0 if there is none.
   __device__ int tile_behind(int head, int number) const {
     const TileTableView& table = table_of(call_.b.p.by_query, tile_.batch, head);
     const int rows = static_cast<int>(ceil_div(call_.b.p.d.queries, kTile));
@@ -91,7 +91,7 @@ class BackwardProducer {
     }
     return next == TileRowWalk::kNone ? 0 : next / Shape::kMaskRows + 1;
   }
-  /// Loads all panels of a tile; `more`: bytes of other loads that `full` waits for.
+  /// Loads all panels of a tile. `more`: the bytes of further loads that `full` waits for.
   template <int kBytes>
   __device__ void load(unsigned char (&to)[Shape::kPanels][kBytes], const CUtensorMap& map,
                        Corner corner, Barrier& full, int more, std::uint64_t policy) {

@@ -1,14 +1,14 @@
-// Turns the sums of a tile of keys into its gradients: at once where one block makes them, or
-// through f32 memory where several blocks make parts of them.
+// Turns the sums of a tile of keys into gradients: directly if one block computes them, or through
+// f32 memory if several blocks compute parts of them.
 #pragma once
 
 #include "maskctl/attention/cuda/hopper/backward_call.cuh"
 
 namespace maskctl::attention::cuda::hopper {
 
-/// Where a part keeps a piece: [d_key, d_value][64 keys][panels].
+/// Where the pieces of a part's sums are: [part][d_key, d_value][rows][panels].
 struct SumsOfPart {
-  int rows, panels;  // extents of a tile of keys, in 64 keys and in 64 columns
+  int rows, panels;  // a tile of keys has 64 * rows keys and 64 * panels columns
 
   constexpr int count() const { return 2 * rows * panels; }
   constexpr Index piece(int part, bool is_value, int row, int panel) const {
@@ -16,8 +16,8 @@ struct SumsOfPart {
   }
 };
 
-/// Writes the gradients of 64 keys from `first` on in the 64 columns of a panel. x is the thread's
-/// fragment of the warpgroup's sums.
+/// Writes the gradients of 64 keys, from key `first` on, in the 64 columns of a panel. x: the
+/// thread's fragment of the warpgroup's sums.
 template <class T, bool kIsValue>
 __device__ __forceinline__ void store_gradient(const BackwardCall& c, const KeyTile& tile,
                                                Index first, int panel, float* x) {

@@ -1,8 +1,9 @@
 // Forward attention on the tensor cores of Hopper GPUs.
 //
-// A block stays on its multiprocessor and draws tiles of queries of one head, the longest first. In
-// its first warpgroup the scout finds the tiles of keys that the mask opens, and the producer has
-// the copy engine load them. Each further warpgroup has 64 of the queries.
+// A block stays on its multiprocessor and takes one tile of queries of one head after the other,
+// the longest first. In its first warpgroup, one warp (the scout) finds the tiles of keys that the
+// mask opens, and one (the producer) has the copy engine load them. Each further warpgroup computes
+// 64 of the queries.
 #pragma once
 
 #include "maskctl/attention/cuda/hopper/forward_consumer.cuh"

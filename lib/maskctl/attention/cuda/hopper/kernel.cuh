@@ -1,4 +1,4 @@
-// How kernels of Hopper GPUs begin: which variant a call takes, and its shared memory.
+// How kernels for Hopper GPUs are started: which variant a call takes, and its shared memory.
 #pragma once
 
 #include "maskctl/attention/cuda/hopper/async.cuh"
@@ -7,20 +7,21 @@
 
 namespace maskctl::attention::cuda::hopper {
 
-/// Whether each weight depends on its position, not on its score alone.
+/// Whether a weight depends on its position, not on its score alone.
 inline bool is_positional(const SoftmaxParams& p) {
   return p.bias.data || p.soft_cap != 0 || p.dropout != 0;
 }
 
-/// Calls f(std::type_identity<T>()) with the element type of a float dtype of 16 bits.
+/// Calls f(std::type_identity<T>()), where T is the element type of float16 or bfloat16.
 template <class F>
 void with_16_bits(DType dtype, F&& f) {
   if (dtype == DType::kFloat16) return f(std::type_identity<__half>());
   f(std::type_identity<__nv_bfloat16>());
 }
 
-/// launch() of a kernel that may begin before the stream's previous kernel has ended, where that
-/// one lets it; it must call await_previous_kernel() before it reads what that one writes.
+/// Does what launch() does, for a kernel that may start before the stream's previous kernel has
+/// ended, if that one allows it. The kernel must call await_previous_kernel() before it reads what
+/// the previous one writes.
 template <class... Parameters>
 void launch_early(const char* name, void (*kernel)(Parameters...), dim3 grid, dim3 threads,
                   std::size_t shared_bytes, Stream stream,
@@ -31,19 +32,20 @@ void launch_early(const char* name, void (*kernel)(Parameters...), dim3 grid, di
   launch_as(&early, name, kernel, grid, threads, shared_bytes, stream, p...);
 }
 
-/// The dynamic shared memory of a block as a Memory, aligned for swizzled panels.
+/// The dynamic shared memory of a block as a Memory, aligned as swizzled panels require.
 template <class Memory>
 __device__ Memory& block_memory() {
   const std::uint32_t begin = shared_address(dynamic_shared());
   const std::uint32_t aligned = (begin + kAtomBytes - 1) / kAtomBytes * kAtomBytes;
   return *reinterpret_cast<Memory*>(dynamic_shared() + (aligned - begin));
 }
-/// The dynamic shared memory of such a block with room to align, where `blocks` share a
-/// multiprocessor.
+/// The bytes of dynamic shared memory for a Memory and its alignment. Checks that `blocks` such
+/// blocks fit on one multiprocessor.
 template <class Memory, int blocks = 1>
 constexpr std::size_t block_bytes() {
   constexpr std::size_t kBytes = sizeof(Memory) + kAtomBytes;
-  constexpr std::size_t kOfMultiprocessor = 228 << 10, kOfSystem = 1 << 10;  // in each block
+  // The shared memory of a multiprocessor, and what the system takes of it for each block.
+  constexpr std::size_t kOfMultiprocessor = 228 << 10, kOfSystem = 1 << 10;
   static_assert(blocks * (kBytes + kOfSystem) <= kOfMultiprocessor);
   return kBytes;
 }

@@ -1,7 +1,7 @@
-// How tiles lie in shared memory for the copy engine and the tensor cores of Hopper GPUs.
+// How tiles are stored in shared memory for the copy engine and the tensor cores of Hopper GPUs.
 //
-// Operands consist of panels of 64 columns (128 bytes) whose rows follow each other, swizzled by
-// 128 bytes as the copy engine writes them: the 16 bytes number c of row r are at c ^ r % 8. Panels
+// Operands consist of panels of 64 columns (128 bytes), stored row after row with the 128-byte
+// swizzle of the copy engine: chunk c of 16 bytes in row r is stored as chunk c ^ (r % 8). Panels
 // begin at multiples of 1024 bytes.
 #pragma once
 
@@ -9,24 +9,25 @@
 
 namespace maskctl::attention::cuda::hopper {
 
-inline constexpr int kPanel = 64;                      // columns of a panel
-inline constexpr int kPanelRowBytes = 128;             // 64 elements of 16 bits
-inline constexpr int kAtomBytes = 8 * kPanelRowBytes;  // 8 rows: the pattern of the swizzle repeats
+inline constexpr int kPanel = 64;                      // columns per panel
+inline constexpr int kPanelRowBytes = 128;             // bytes per row: 64 elements of 16 bits
+inline constexpr int kAtomBytes = 8 * kPanelRowBytes;  // 8 rows, after which the swizzle repeats
 
-/// Bytes from the begin of a panel to element (row, column) of it.
+/// The offset in bytes of element (row, column) from the beginning of a panel.
 constexpr int swizzled(int row, int column) {
   return row * kPanelRowBytes + ((column / 8) ^ (row % 8)) * 16 + column % 8 * 2;
 }
 static_assert(swizzled(0, 0) == 0 && swizzled(1, 0) == 128 + 16 && swizzled(7, 63) == 896 + 14 &&
               swizzled(8, 8) == 1024 + 16);
 
-/// The row and the column of element i of the fragment that thread t of a warpgroup has of sums
-/// [64 x columns].
+/// The row and the column of element i of a fragment: the share that thread t of a warpgroup holds
+/// of a matrix of sums [64 x columns].
 constexpr int fragment_row(int t, int i) { return t / 32 * 16 + t % 32 / 4 + i / 2 % 2 * 8; }
 constexpr int fragment_column(int t, int i) { return i / 4 * 8 + t % 4 * 2 + i % 2; }
 static_assert(fragment_row(37, 2) == 16 + 1 + 8 && fragment_column(37, 5) == 8 + 2 + 1);
 
-/// The descriptor of an operand: `leading` and `stride` in bytes, see below.
+/// The matrix descriptor of an operand of wgmma. `leading` and `stride`, in bytes: see k_major()
+/// and transposed().
 constexpr std::uint64_t descriptor(std::uint32_t address, int leading, int stride) {
   constexpr std::uint64_t kSwizzle128 = std::uint64_t{1} << 62;
   return (address & 0x3FFFF) >> 4 | static_cast<std::uint64_t>(leading >> 4) << 16 |
@@ -34,17 +35,17 @@ constexpr std::uint64_t descriptor(std::uint32_t address, int leading, int strid
 }
 static_assert(descriptor(1024, 16, 1024) == (64ull | 1ull << 16 | 64ull << 32 | 1ull << 62));
 
-/// Rows of the operand are rows of the panel, its 16 columns of depth lie within a panel: k_major.
-/// `address` is that of the first row at that depth.
+/// The descriptor of an operand whose 16 columns of depth are contiguous in each row of a panel.
+/// `address`: of the first row, at the first of these columns.
 constexpr std::uint64_t k_major(std::uint32_t address) {
   return descriptor(address, 16, kAtomBytes);
 }
-/// The depth of the operand runs along the rows of the panels, its columns over the panels, which
-/// are `panel_bytes` apart: transposed. `address` is that of the first of 16 rows.
+/// The descriptor of an operand whose depth runs down the rows of panels, with its columns in
+/// several panels that are `panel_bytes` apart. `address`: of the first of 16 rows.
 constexpr std::uint64_t transposed(std::uint32_t address, int panel_bytes) {
   return descriptor(address, panel_bytes, kAtomBytes);
 }
-/// The descriptor of the operand `bytes` further on: the address is in the low bits.
+/// The descriptor of the operand that is `bytes` further on. Its low bits hold the address.
 constexpr std::uint64_t advanced(std::uint64_t descriptor, int bytes) {
   const auto low = static_cast<std::uint32_t>(descriptor) + static_cast<std::uint32_t>(bytes >> 4);
   return (descriptor & ~std::uint64_t{0xFFFFFFFF}) | low;

@@ -1,4 +1,4 @@
-// How the kernels of Hopper GPUs read a mask: tile rows of several 64 x 64 tiles side by side.
+// How kernels for Hopper GPUs read a mask: tile rows of several 64 x 64 tiles side by side.
 #pragma once
 
 #include <cstdint>
@@ -7,12 +7,12 @@
 
 namespace maskctl::attention::cuda::hopper {
 
-/// What a tile of 64 x 64 opens: all, nothing, or the cells of a payload of its table.
+/// What a tile of 64 x 64 opens: all cells, no cells, or the cells of a payload of its table.
 using Cells = std::int32_t;
 inline constexpr Cells kAllCells = 0x7fffffff, kNoCells = kAllCells - 1;
 
-/// One tile row of 64 rows, from its first tile that is not empty to its last. Producers have few
-/// registers: the table is passed to each call.
+/// Iterates over one row of 64 x 64 tiles, from its first tile that is not empty to its last. The
+/// table is passed to each call, because producers have few registers.
 class TileRowWalk {
  public:
   TileRowWalk() = default;
@@ -27,14 +27,15 @@ class TileRowWalk {
   }
   /// The number of the next tile that is not empty; kNone at the end.
   __device__ int next() const { return at_; }
-  /// What tile number n opens. Ask for no tile before next(), and for each at most once.
+  /// What tile number n opens, for n <= next(). Tiles are taken in ascending order, each at most
+  /// once.
   __device__ Cells take(const TileTableView& table, int n) {
     if (at_ != n) return kNoCells;
     const Cells cells = is_full_ ? kAllCells : table.payloads[partial_++];
     if (++at_ == until_) ++run_, enter(table);
     return cells;
   }
-  /// Skips the tiles before number n.
+  /// Skips all tiles before tile n.
   __device__ void skip_to(const TileTableView& table, int n) {
     while (at_ != kNone && until_ <= n) {
       if (!is_full_) partial_ += until_ - at_;
@@ -55,7 +56,7 @@ class TileRowWalk {
   }
 
   int run_ = 0, end_ = 0, partial_ = 0;
-  int at_ = 0, until_ = 0;  // the next tile of the run, and its end
+  int at_ = 0, until_ = 0;  // the next tile of the run, and the run's end (exclusive)
   bool is_full_ = false;
 };
 
@@ -66,8 +67,8 @@ struct WideTile {
   Cells cells[kRows][kColumns];
 };
 
-/// A tile row of 64 kRows rows as tiles of 64 kColumns columns; tiles without an open cell are left
-/// out.
+/// Iterates over one row of tiles of (64 kRows) x (64 kColumns) cells; skips tiles without an open
+/// cell.
 template <int kRows, int kColumns>
 class WideWalk {
  public:
@@ -106,9 +107,9 @@ class WideWalk {
   TileRowWalk rows_[kRows];
 };
 
-/// The first n columns of a tile, of which there are 64; n may be below 0 or above. (With min and
-/// max of it and bits_between, ptxas 13.0 takes the predicate of a fused instruction for another
-/// one.)
+/// The first n of the 64 columns of a tile, as bits; n may be below 0 or above 64. (ptxas 13.0
+/// miscompiles a version with min, max and bits_between: it mistakes the predicate of a fused
+/// instruction.)
 __device__ inline std::uint64_t first_columns(int n) {
   if (n >= 64) return ~std::uint64_t{0};
   return n > 0 ? ~(~std::uint64_t{0} << n) : 0;
@@ -116,7 +117,7 @@ __device__ inline std::uint64_t first_columns(int n) {
 
 inline bool constexpr has_payload(Cells cells) { return cells < kNoCells; }
 
-/// A payload in the memory of the GPU: a row is a word, or an interval of keys, of 8 bytes.
+/// A payload in GPU memory. A row of it takes 8 bytes: a word of bits, or an interval of keys.
 static_assert(sizeof(Run) == sizeof(std::uint64_t));
 __device__ inline const std::uint64_t* payload_of(const TileTableView& table, Cells cells) {
   const Index rows = table.payload_rows;
@@ -124,7 +125,8 @@ __device__ inline const std::uint64_t* payload_of(const TileTableView& table, Ce
   return reinterpret_cast<const std::uint64_t*>(table.intervals) + cells * rows;
 }
 
-/// The columns that a row of a 64 x 64 tile opens; its payload, where it has one, has `rows` rows.
+/// The columns that row `row` of a 64 x 64 tile opens, as bits. `rows`: the number of rows of its
+/// payload, if it has one.
 __device__ inline std::uint64_t open_word(Cells cells, const std::uint64_t* payload, int rows,
                                           int row) {
   if (cells == kAllCells) return ~std::uint64_t{0};
@@ -134,8 +136,8 @@ __device__ inline std::uint64_t open_word(Cells cells, const std::uint64_t* payl
   return bits_between(static_cast<std::int32_t>(bits), static_cast<std::int32_t>(bits >> 32));
 }
 
-/// open_word() of rows `row` and `row` + 8, which a thread has in a fragment, without a branch for
-/// each.
+/// open_word() of rows `row` and `row` + 8, the two rows of a thread in a fragment, without a
+/// branch for each.
 __device__ inline void open_words(Cells cells, const std::uint64_t* payload, int rows, int row,
                                   std::uint64_t (&open)[2]) {
   open[0] = open[1] = cells == kAllCells ? ~std::uint64_t{0} : 0;
@@ -151,23 +153,23 @@ __device__ inline void open_words(Cells cells, const std::uint64_t* payload, int
   }
 }
 
-/// The columns that some row of a 64 x 64 tile opens.
+/// The columns that at least one row of a 64 x 64 tile opens, as bits.
 __device__ inline std::uint64_t used_columns(const TileTableView& table, Cells cells) {
   if (cells == kAllCells) return ~std::uint64_t{0};
   if (cells == kNoCells) return 0;
   return cells < 0 ? table.used_by_words[~cells] : table.used_by_intervals[cells];
 }
 
-/// The columns that a thread has of a row of 64 in a fragment, 8 j + 2 (t % 4) and the next for
-/// each j in 0 .. 7, as one word that is_open reads: four bits of each byte, the others mean
-/// nothing.
+/// Packs the bits of those columns of a row of 64 that the thread has in a fragment, which are 8 j
+/// + 2 (t % 4) and the next one for j = 0 .. 7, into one word for is_open(). Four bits of each byte
+/// are used, the others are undefined.
 __device__ inline std::uint32_t own_columns(std::uint64_t row) {
   const unsigned begin = threadIdx.x % 4 * 2;
   const auto first = static_cast<std::uint32_t>(row), last = static_cast<std::uint32_t>(row >> 32);
   constexpr std::uint32_t kOfFirst = 0x03030303;
   return (first >> begin & kOfFirst) | (__funnelshift_l(last, last, 2 - begin) & ~kOfFirst);
 }
-/// Element i of such a fragment, where elements 4 j, 4 j + 1 are of one row.
+/// Whether element i of a fragment is open, given own_columns() of its row.
 __device__ constexpr bool is_open(std::uint32_t own, int i) {
   return (own >> (i / 4 % 4 * 8 + i / 16 * 2 + i % 2) & 1) != 0;
 }

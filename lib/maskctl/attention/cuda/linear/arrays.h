@@ -1,11 +1,11 @@
-// The arrays of the linear family as its kernels take them.
+// The arrays that kernels of linear attention read.
 #pragma once
 
 #include "maskctl/attention/cuda/elements.h"
 
 namespace maskctl::attention::cuda {
 
-/// Rows [tokens, heads, width]: query head h uses head h / group. Without data the array is absent.
+/// An array [tokens, heads, width]. Query head h uses head h / group of it. Null data: absent.
 struct LinearRows {
   AnyArray array;
   Index heads = 1, group = 1, width = 1;
@@ -20,12 +20,12 @@ struct LinearRows {
 /// the output.
 struct LinearAxis {
   LinearRows forward, backward;
-  LinearRows gates[2];  // log decays of each channel, which add up
+  LinearRows gates[2];  // log decays per channel; both are added
   Index width = 0;
-  Index stride = 0;  // from one channel to the next in the states
+  Index stride = 0;  // of a channel in the array of states
 };
 
-/// Log decays of whole heads, which add up.
+/// Log decays that all channels of a head share: the sum of both arrays.
 struct LinearHeadGates {
   LinearRows of_tokens;  // [tokens, heads, 1]
   LinearRows of_heads;   // [1, heads, 1]

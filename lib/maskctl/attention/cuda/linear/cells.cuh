@@ -1,11 +1,11 @@
-// The part of a state that a lane has, and what a token does to it.
+// The elements (cells) of a state that a lane keeps in registers, and how a token updates them.
 #pragma once
 
 #include "maskctl/attention/cuda/linear/chunks.cuh"
 
 namespace maskctl::attention::cuda::linear {
 
-/// Loads neighbours in shared memory as one vector.
+/// Loads adjacent floats of shared memory as one vector.
 __device__ inline void load_neighbours(const float* from, float (&to)[2]) {
   const float2 x = *reinterpret_cast<const float2*>(from);
   to[0] = x.x, to[1] = x.y;
@@ -15,7 +15,7 @@ __device__ inline void load_neighbours(const float* from, float (&to)[4]) {
   to[0] = x.x, to[1] = x.y, to[2] = x.z, to[3] = x.w;
 }
 
-/// Sums each of n numbers over the lanes along x; lane x returns the sum of number x % n.
+/// Sums each of n numbers over the kLanesX lanes along x. Lane x returns the sum of sums[x % n].
 template <int n>
 __device__ float sum_over_x(float (&sums)[n], int lane_x) {
 #pragma unroll
@@ -32,20 +32,20 @@ __device__ float sum_over_x(float (&sums)[n], int lane_x) {
   return sums[0];
 }
 
-/// The cells of a state that a lane has.
+/// The cells of a state that a lane has, in registers.
 template <int groups, int per_lane>
 struct Cells {
   using T = Tile<groups, per_lane>;
   float cell[T::kCells][per_lane];
-  int lane_x, x, y;  // x, y: the lane's first cell in the tile
+  int lane_x, x, y;  // (x, y): the lane's first cell in the tile
 
   __device__ Cells()
       : lane_x(static_cast<int>(threadIdx.x) % kLanesX),
         x(4 * lane_x),
         y(static_cast<int>(threadIdx.x) / kLanesX * per_lane) {}
 
-  /// Calls f(i, j, index) with the index of cell[i][j] in an array of states; cells past the state
-  /// are left out.
+  /// Calls f(i, j, index) with the index of cell[i][j] in an array of states. Cells past the widths
+  /// of the state are skipped.
   template <class F>
   __device__ void each(const LinearWalk& w, const WalkPart& at, Index state, F f) const {
     const Index begin = (state * w.heads + at.head) * w.from.width * w.to.width;
@@ -93,7 +93,8 @@ struct Cells {
     }
   }
 
-  /// One step: decays the cells, reads them, writes to them.
+  /// One step of the recurrence: decays the cells, sums read * cell over x, and then adds write *
+  /// write_y to the cells.
   template <bool by_x, bool by_y>
   __device__ __forceinline__ void take(const Staged<T>& staged, int step) {
     float sums[per_lane] = {}, written[per_lane], decay_y[per_lane];

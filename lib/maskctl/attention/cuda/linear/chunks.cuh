@@ -1,4 +1,4 @@
-// Tokens on their way to the cells of a walk: chunks of them, in shared memory.
+// Loads tokens to shared memory, a chunk at a time, for the recurrence of linear attention.
 #pragma once
 
 #include "maskctl/attention/cuda/linear/rows.cuh"
@@ -6,22 +6,22 @@
 
 namespace maskctl::attention::cuda::linear {
 
-inline constexpr int kWarps = 4;                // per block at most, side by side on the axis `to`
+inline constexpr int kWarps = 4;                // per block at most, along the axis `to`
 inline constexpr int kLanesX = 8, kLanesY = 4;  // lanes of a warp on the axes `from` and `to`
-inline constexpr int kMostTokens = 32;          // per chunk; chunks divide kLeastInterval
-inline constexpr int kTokensAtOnce = 4;         // that a warp loads to shared memory at a time
+inline constexpr int kMostTokens = 32;          // per chunk; divides kLeastInterval
+inline constexpr int kTokensAtOnce = 4;         // rows that a warp loads at a time
 
-/// Channels of a block on `from`, x, and on `to`, y. Lane (i, j) of a warp has the per_lane y from
-/// per_lane * j on, and the x of 4 i + [0, 4) + 32 n for n = 0, 1, ...
+/// The channels of a block: x on the axis `from`, and y on the axis `to`. Lane (i, j) of a warp has
+/// y in per_lane * j + [0, per_lane), and x in 32 n + 4 i + [0, 4) for n = 0, ..., groups - 1.
 template <int groups, int per_lane>
 struct Tile {
   static constexpr int kX = 4 * kLanesX * groups;
-  static constexpr int kCells = 4 * groups;  // per y in a lane
+  static constexpr int kCells = 4 * groups;  // cells of a lane for each y
   static constexpr int kWarpY = kLanesY * per_lane;
   static constexpr int kY = kWarps * kWarpY;
 };
 
-/// What one launch adds to the walk.
+/// The arguments of a kernel: a LinearWalk, and how the launch divides it among blocks.
 struct Parameters {
   LinearWalk walk;
   const LinearRun* runs;
@@ -30,9 +30,9 @@ struct Parameters {
   int chunk_tokens;
 };
 
-/// The part of a call that one block of threads computes.
+/// What one block of threads computes: a sequence, a head, and a tile of channels of its state.
 struct WalkPart {
-  Index sequence, head, slice;  // slice: of `from`
+  Index sequence, head, slice;  // slice: x tile of `from`
   Index first_x, first_y;
   LinearRun run;
 };
@@ -48,7 +48,7 @@ __device__ WalkPart walk_part(const Parameters& p) {
   return {sequence, head, slice, slice * T::kX, y * T::kY, p.runs[sequence]};
 }
 
-/// Some tokens of a run, in the order of the walk.
+/// Consecutive tokens of a sequence. Step 0 is the first token, or the last one when backwards.
 struct Chunk {
   Range times;
   bool backwards;
@@ -57,18 +57,19 @@ struct Chunk {
   __device__ Index time(int step) const {
     return backwards ? times.end - 1 - step : times.begin + step;
   }
-  /// The time of the token whose decays act between the step before and this one; may be past the
-  /// run.
+  /// The time of the token whose decays apply between step - 1 and step. Backwards, this is the
+  /// token after time(step), which may be past the end of the sequence.
   __device__ Index decay_time(int step) const { return time(step) + backwards; }
 };
 
-/// The chunk that starts a walk; chunks begin at multiples of `tokens`, a power of 2.
+/// The chunk with which a sequence starts, or with its last tokens when backwards. Chunks begin at
+/// multiples of `tokens`, a power of 2.
 __device__ inline Chunk first_chunk(Index length, int tokens, bool backwards) {
   const Index begin = backwards && length > 0 ? (length - 1) & ~Index{tokens - 1} : 0;
   const Index end = begin + tokens < length ? begin + tokens : length;
   return {{begin, end}, backwards, static_cast<int>(end - begin)};
 }
-/// The next chunk; it has no tokens past the end of the walk.
+/// The chunk to process after `chunk`; its count is 0 when there are no more tokens.
 __device__ inline Chunk next_chunk(const Chunk& chunk, Index length, int tokens) {
   if (chunk.backwards) {
     const Index begin = chunk.times.begin - tokens;
@@ -78,7 +79,7 @@ __device__ inline Chunk next_chunk(const Chunk& chunk, Index length, int tokens)
   return {{begin, end}, false, static_cast<int>(end - begin)};
 }
 
-/// The rows of a chunk in shared memory. Channels past the arrays are 0.
+/// The rows of a chunk in shared memory. Channels past the widths of the arrays are 0.
 template <class T>
 struct Staged {
   float *read, *write, *decay;      // [tokens, kX]
@@ -96,8 +97,8 @@ struct Staged {
   static constexpr int bytes(int tokens) { return tokens * (3 * T::kX + 3 * T::kY + 1) * 4; }
 };
 
-/// put(step * width + x, load(step, x)) for all steps: a warp takes whole rows, some at once, so
-/// that several loads are on their way. Every call gives a thread the same elements.
+/// Calls put(step * width + x, load(step, x)) for all steps and x. A warp takes whole rows, and
+/// loads kTokensAtOnce of them before it puts them. A thread gets the same elements in each call.
 template <int width, class Load, class Put>
 __device__ void each_element(int count, Load load, Put put) {
   static_assert(width % 32 == 0);
@@ -123,7 +124,7 @@ __device__ void each_element(int count, Load load, Put put) {
   }
 }
 
-/// Loads the rows of a chunk's tokens times `factor`, channels from `first` on.
+/// Loads `width` channels of each token of a chunk, from channel `first` on, times `factor`.
 template <int width>
 __device__ void stage(const Parameters& p, const WalkPart& at, const Chunk& chunk,
                       const LinearRows& rows, Index first, float factor, float* to) {
@@ -142,8 +143,8 @@ __device__ inline bool has_gates(const LinearAxis& axis) {
   return axis.gates[0].any() || axis.gates[1].any();
 }
 
-/// Adds the log decays between the steps of a chunk. The decay of a token and channel is at
-/// begin + token * token_stride + channel * channel_stride.
+/// Adds to `to` the log decays of one array of gates, for each step of a chunk. That of a token and
+/// channel has index begin + token * token_stride + channel * channel_stride.
 template <int width>
 __device__ void add_logs(const Parameters& p, const WalkPart& at, const Chunk& chunk,
                          Range channels, const LinearRows& gates, Index begin, Index token_stride,
@@ -161,7 +162,8 @@ __device__ void add_logs(const Parameters& p, const WalkPart& at, const Chunk& c
   });
 }
 
-/// The decays between the steps of a chunk; 1 before the first step of a walk backwards.
+/// Stores to `to` the decay that applies before each step of a chunk. Backwards, it is 1 before the
+/// first step of the sequence.
 template <int width>
 __device__ void stage_decays(const Parameters& p, const WalkPart& at, const Chunk& chunk,
                              const LinearAxis& axis, bool with_head, Index first, float* to) {
@@ -181,7 +183,8 @@ __device__ void stage_decays(const Parameters& p, const WalkPart& at, const Chun
   each_element<width>(chunk.count, log, [to](int i, float x) { to[i] = expf(x); });
 }
 
-/// Decays of heads are part of the decays along x where x has gates, else of those along y.
+/// Loads the decays of both axes. Decays of heads are multiplied into those of x if x has gates,
+/// and else into those of y.
 template <class T>
 __device__ void stage_all_decays(const Parameters& p, const WalkPart& at, const Chunk& chunk,
                                  const Staged<T>& staged) {

@@ -1,4 +1,4 @@
-// Gradients of the gates of one axis.
+// Gradients of the gates of linear attention, for one axis of the states.
 #pragma once
 
 #include "maskctl/attention/cuda/linear/arrays.h"
@@ -6,12 +6,12 @@
 
 namespace maskctl::attention::cuda {
 
-// The gradient of a channel's log decay is the product of the state, just after the decay, and the
-// state's gradient, summed over the other axis. From one token back to the one before, this sum
-// grows by the token's backward row times `before` of the walk forwards, less its forward row times
-// `before` of the walk backwards. What a token reads of its own write is in neither: it would
-// cancel except for its rounding error, which no decay makes smaller. Each interval starts the sum
-// anew from the states.
+// The gradient of a channel's log decay is (decayed state) * (gradient of the state), summed over
+// the other axis. From the last token back, each token adds
+//   backward row * before_forwards - forward row * before_backwards
+// to this sum. `before` leaves out what a token reads of its own write: in the difference it would
+// cancel except for rounding errors. Each interval starts with `products`, computed from the
+// states.
 struct LinearGateGradients {
   LinearAxis axis;
   LinearHeadGates head_gates;
@@ -19,9 +19,9 @@ struct LinearGateGradients {
   const float *before_forwards = nullptr,
               *before_backwards = nullptr;  // [slices,tokens,heads,width]
   const float* products = nullptr;          // LinearWalk::products of the walk backwards
-  bool has_last = false;  // whether `products` has last intervals of sequences; else theirs are 0
-  AnyResult gates[2];     // gradients of axis.gates
-  /// Sums over the channels in parts() parts: [parts, tokens, heads]; null: not wanted.
+  bool has_last = false;                    // `products` has sequences' last intervals; else 0
+  AnyResult gates[2];                       // gradients of axis.gates
+  /// Result: gradients summed over each 32 channels, [parts(), tokens, heads]; null: not wanted.
   double* head_parts = nullptr;
 
   Index parts() const { return ceil_div(axis.width, 32); }
@@ -29,8 +29,8 @@ struct LinearGateGradients {
 
 void find_gates(Workspace& workspace, const LinearPlan& plan, const LinearGateGradients& gradients);
 
-/// Adds up head_parts over the parts, for each token and head (gates of tokens), and over the
-/// tokens too, for each head.
+/// Adds up LinearGateGradients::head_parts: of_tokens gets the sum over the parts for each token
+/// and head, of_heads the sum over parts and tokens for each head.
 struct LinearHeadSums {
   const double* parts = nullptr;
   Index count = 0, tokens = 0, heads = 0;

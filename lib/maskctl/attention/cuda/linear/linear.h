@@ -1,4 +1,4 @@
-// The linear family on the GPU.
+// Linear attention on the GPU.
 #pragma once
 
 #include "maskctl/attention/cuda/linear/plan.h"

@@ -1,4 +1,4 @@
-// The sequences of a call of the linear family, and the intervals they fall into, on the GPU.
+// The sequences of a call of linear attention, and their division into intervals, on the GPU.
 #pragma once
 
 #include "maskctl/attention/cuda/device.h"
@@ -6,31 +6,32 @@
 
 namespace maskctl::attention::cuda {
 
-/// The tokens of an interval are a multiple of this.
+/// Intervals have a multiple of this many tokens, except the last one of a sequence.
 inline constexpr Index kLeastInterval = 64;
 
 /// Tokens of one sequence, in order of time.
 struct LinearRun {
-  Index first = 0;  // token of time 0, among all of the batch
+  Index first = 0;  // index in the batch of the token at time 0
   Index length = 0;
-  Index first_interval = 0;  // among the intervals of all sequences
-  Index first_boundary = 0;  // among the boundaries between intervals
+  Index first_interval = 0;  // index of its first interval in LinearPlan::interval_list
+  Index first_boundary = 0;  // number of interval boundaries in the sequences before
 };
 
-/// Tokens of a sequence whose gradients of gates start from one kept state.
+/// A range of a sequence's tokens. Gradients of gates are summed within it, from a state at its
+/// end.
 struct LinearInterval {
   Index sequence = 0;
   Range times;
 };
 
-/// What the kernels read of a problem beside its arrays.
+/// The shape of a problem as the kernels read it: its sequences and their intervals.
 struct LinearPlan {
   LinearPlan(const LinearProblem& problem, Stream stream);
 
   Index sequences = 0, intervals = 0, boundaries = 0;
   Index longest = 0;      // tokens of the longest sequence
   Index interval_tokens;  // tokens of each interval but a sequence's last
-  Index token_step;       // from one time to the next: 1, or -1 in reverse
+  Index token_step;       // step of the token index from time t to t + 1: 1, or -1 in reverse
   bool covers_tokens;
   DeviceArray<LinearRun> runs;
   DeviceArray<LinearInterval> interval_list;

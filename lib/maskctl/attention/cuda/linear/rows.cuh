@@ -1,4 +1,4 @@
-// Elements of the arrays of the linear family, and decays.
+// Where rows of linear attention's arrays begin, and the log decays at a token.
 #pragma once
 
 #include "maskctl/attention/cuda/launch.cuh"
@@ -6,12 +6,13 @@
 
 namespace maskctl::attention::cuda {
 
-/// Where a row begins. `head` is a head of the array: a query head where group is 1.
+/// The index of a row's first element. `head` counts the heads of the array itself, [0,
+/// rows.heads).
 __device__ inline Index row_of(const LinearRows& rows, Index token, Index head) {
   return (token * rows.heads + head) * rows.width;
 }
 
-/// The log decay of a whole head.
+/// The log decay at a token that all channels of a head share.
 __device__ inline float log_decay(const LinearHeadGates& gates, Index token, Index head) {
   const LinearRows &tokens = gates.of_tokens, &heads = gates.of_heads;
   float log = 0;
@@ -20,7 +21,7 @@ __device__ inline float log_decay(const LinearHeadGates& gates, Index token, Ind
   return log;
 }
 
-/// The log decay of one channel, without its head's.
+/// The log decay of one channel at a token, without the part that all channels of the head share.
 __device__ inline float log_decay(const LinearAxis& axis, Index token, Index head, Index channel) {
   float log = 0;
   for (const LinearRows& gates : axis.gates) {

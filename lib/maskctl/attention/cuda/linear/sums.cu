@@ -1,4 +1,4 @@
-// Sums over slices and heads: a thread takes one channel of a token, its neighbours the next ones.
+// Sums over slices and heads: each thread sums one channel of one token.
 #include "maskctl/attention/cuda/launch.cuh"
 #include "maskctl/attention/cuda/linear/sums.h"
 

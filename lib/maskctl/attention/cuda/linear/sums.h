@@ -1,4 +1,4 @@
-// Sums of the partial results that the walks of a call wrote.
+// Adds up the partial results that a walk writes for each slice and head.
 #pragma once
 
 #include "maskctl/attention/cuda/device.h"

@@ -1,4 +1,4 @@
-// Products of matrices on the host: the memory that holds them is copied to the GPU.
+// Products of matrices on the host: both factors are copied to the GPU.
 #include <array>
 
 #include "maskctl/attention/cuda/host_call.h"

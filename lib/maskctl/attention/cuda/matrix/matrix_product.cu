@@ -1,4 +1,4 @@
-// Products of matrices: a block computes a square of the result, a thread 4 x 4 elements of it.
+// Products of matrices. A block computes a square of the result, a thread 4 x 4 elements of it.
 // Both factors pass through shared memory, kDepth terms of the sums at a time.
 #include "maskctl/attention/cuda/launch.cuh"
 #include "maskctl/attention/cuda/matrix/matrix_product.h"
@@ -7,9 +7,10 @@ namespace maskctl::attention::cuda {
 namespace {
 
 constexpr int kSide = 64, kDepth = 16, kThreads = 256;
-constexpr int kRoom = kSide + 4;  // floats per row in shared memory: 16 more bytes keep banks apart
+/// Floats per row in shared memory; 16 bytes of padding avoid bank conflicts.
+constexpr int kRoom = kSide + 4;
 
-/// Element (r, c) at data[r * row_stride + c * column_stride].
+/// Element (r, c) is data[r * row_stride + c * column_stride].
 struct Matrix {
   const float* data;
   Index rows, columns, row_stride, column_stride;
@@ -23,8 +24,8 @@ Matrix transposed(const Matrix& m) {
   return {m.data, m.columns, m.rows, m.column_stride, m.row_stride};
 }
 
-/// part[k][side] = element (first + side, depth + k), 0 outside. Neighbouring threads read
-/// neighbouring elements of memory.
+/// part[k][side] = element (first + side, depth + k) of m, 0 outside of m. Neighbouring threads
+/// read neighbouring elements.
 __device__ void stage(const Matrix& m, Index first, Index depth, float (*part)[kRoom]) {
   const bool along_depth = m.column_stride == 1;
   for (int i = static_cast<int>(threadIdx.x); i < kSide * kDepth; i += kThreads) {
@@ -51,11 +52,11 @@ __device__ void add_products(const float (*a)[kRoom], const float (*b)[kRoom], i
   }
 }
 
-/// `b` comes transposed: [columns of out, depth].
+/// `b` is transposed: its shape is [columns of out, depth].
 __global__ void __launch_bounds__(kThreads)
     multiply(const Matrix a, const Matrix b, const bool accumulate, float* out) {
   alignas(16) __shared__ float a_part[kDepth][kRoom], b_part[kDepth][kRoom];
-  const Index squares = ceil_div(b.rows, kSide);  // in a row of the result
+  const Index squares = ceil_div(b.rows, kSide);  // squares side by side in the result
   const Index first_row = blockIdx.x / squares * kSide, first_column = blockIdx.x % squares * kSide;
   const int row = static_cast<int>(threadIdx.x) / 16 * 4;
   const int column = static_cast<int>(threadIdx.x) % 16 * 4;

@@ -7,11 +7,11 @@
 
 namespace maskctl::attention::cuda {
 
-/// The matrices and `out` are on the GPU.
+/// out = a b, plus the old `out` if the problem says so. The matrices and `out` are on the GPU.
 void matrix_product(Workspace& workspace, const MatrixProblem& problem,
                     const MutableTensorView& out);
 
-/// matrix_product() as an entry of `Kernels`, for arrays of the host.
+/// matrix_product() as an entry of `Kernels`, for matrices on the host.
 void matrix_product_from_host(const MatrixProblem& problem, const MutableTensorView& out,
                               const Context& context);
 

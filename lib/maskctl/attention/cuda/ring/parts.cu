@@ -1,4 +1,5 @@
-// A thread makes some neighbouring elements of a row, with one read of each part that has the row.
+// Merges parts of results. A thread computes a few neighbouring elements of a row, and reads each
+// part that contains the row once.
 #include "maskctl/attention/cuda/launch.cuh"
 #include "maskctl/attention/cuda/ring/parts.h"
 #include "maskctl/attention/cuda/softmax/tile.cuh"
@@ -26,7 +27,7 @@ __device__ void store_elements(const float (&from)[kWide], T* to) {
   *reinterpret_cast<Pack<T, kWide>*>(to) = pack;
 }
 
-/// A row of batch b in a part; null where the part does not have it.
+/// A row of batch entry b in a part; null if the part does not have that row.
 template <class T>
 __device__ const T* row_of(const Part& part, Index b, Index row, Index columns) {
   const Index n = row - part.first;
@@ -34,7 +35,7 @@ __device__ const T* row_of(const Part& part, Index b, Index row, Index columns) 
   return static_cast<const T*>(part.data) + (b * part.count + n) * columns;
 }
 
-/// A query of one head.
+/// Query i of head h in batch entry b.
 struct HeadQuery {
   Index b, h, i;
 };
@@ -44,7 +45,7 @@ __device__ float lse_of(const Part& part, Index heads, const HeadQuery& at) {
   return part.lse[(at.b * heads + at.h) * part.count + n];
 }
 
-/// The lse over all keys and sinks; NaN where a part's lse is NaN.
+/// The lse of a query over all keys and sinks; NaN if the lse of a part is NaN.
 __device__ float merged_lse(const SoftmaxParams& p, const Parts& parts, const HeadQuery& at) {
   float max = -kInfinity, sum = 0;
   for (int k = 0; k < parts.count; ++k) {
@@ -58,7 +59,7 @@ __device__ float merged_lse(const SoftmaxParams& p, const Parts& parts, const He
   return max == -kInfinity ? max : max + logf(sum);
 }
 
-/// Element `column` of what a row without a key gets.
+/// Element `column` of the result of a row without a key.
 __device__ float empty_value(const SoftmaxParams& p, const HeadQuery& at, const float* means,
                              Index column) {
   if (p.empty_row == EmptyRow::kZero) return 0;
@@ -77,14 +78,16 @@ __device__ void merge_elements(const SoftmaxParams& p, const Parts& parts, const
     if (!from) continue;
     const float weight = expf(lse_of(parts.part[k], p.d.q_heads, at) - lse);
     const T* const elements = from + at.h * p.d.value_dim + column;
-    if (weight == 1 && elements == to) return;  // no other part weighs anything
+    // the result already has these elements, and all other parts have weight 0
+    if (weight == 1 && elements == to) return;
     if (weight != 0) add_elements(elements, weight, x);
   }
   for (int c = 0; c < kWide && lse == -kInfinity; ++c) x[c] = empty_value(p, at, means, column + c);
   store_elements(x, to);
 }
 
-/// A block takes one query of all heads. The result may overwrite a part, which is read first.
+/// A block computes one query in all heads. The result may overwrite a part, because the part is
+/// read first.
 template <class T, int kWide>
 __global__ void __launch_bounds__(kThreads)
     merge(SoftmaxParams p, Parts parts, Range rows, const float* means, T* out, float* all_lse) {
@@ -103,7 +106,7 @@ __global__ void __launch_bounds__(kThreads)
   }
 }
 
-/// A block takes one row.
+/// A block computes one row.
 template <class T, int kWide>
 __global__ void __launch_bounds__(kThreads)
     sum_rows(SumShape shape, Parts parts, Range rows, const float* each_row, float scale, T* sum) {
@@ -125,8 +128,8 @@ __global__ void __launch_bounds__(kThreads)
   }
 }
 
-/// Calls f with the element type of a dtype, as std::type_identity<T>, and the number of elements
-/// of a thread, as std::integral_constant.
+/// Calls f(std::type_identity<T>(), std::integral_constant<int, n>()), where T is the element type
+/// of a dtype and n the number of elements that a thread computes.
 template <class F>
 void with_packs(DType dtype, Index columns, const void* result, F&& f) {
   with_element(dtype, [&]<class T>(std::type_identity<T> type) {
@@ -137,8 +140,8 @@ void with_packs(DType dtype, Index columns, const void* result, F&& f) {
   });
 }
 
-/// The rows that must be written: where a part is already in the result, only those that other
-/// parts have.
+/// The range of rows that launch_merge() or launch_sum() must write: all rows or, if one part is
+/// already in the result, only those that other parts have.
 Range rows_beside(const Parts& parts, const void* result, Index rows) {
   Range beside;
   bool is_there = false;

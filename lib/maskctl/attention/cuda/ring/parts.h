@@ -1,4 +1,4 @@
-// Merging the results of several steps, each of which has a stretch of the rows.
+// Merges the results of several ring steps, each of which covers a range of rows.
 #pragma once
 
 #include "maskctl/attention/cuda/device.h"
@@ -9,11 +9,12 @@ namespace maskctl::attention::cuda {
 
 inline constexpr int kMostParts = 32;
 
-/// Rows [first, first + count) of a result [B,rows,...], as an array [B,count,...] of the result's
-/// dtype, without gaps.
+/// Rows [first, first + count) of a result [B,rows,...], as a contiguous array [B,count,...] of the
+/// result's dtype.
 struct Part {
-  const void* data = nullptr;  // points into the result if a part has all rows
-  const float* lse = nullptr;  // [B,Hq,count], for parts of out; in the result as `data`
+  const void* data = nullptr;  // the result itself, for a part made in place
+  /// [B,Hq,count], for parts of `out`; the lse result itself, for a part made in place
+  const float* lse = nullptr;
   Index first = 0, count = 0;
 };
 struct Parts {
@@ -21,8 +22,8 @@ struct Parts {
   int count = 0;
 };
 
-/// Writes out [B,Tq,Hq,Dv] and lse [B,Hq,Tq] from parts of out that are each normalised, and the
-/// sinks of the call. Rows without a key follow the call's policy; `means` as in launch_forward.
+/// Writes out [B,Tq,Hq,Dv] and lse [B,Hq,Tq], merged from normalised parts of out and the sinks of
+/// the call. Rows without a key follow the call's policy; `means` as in launch_forward.
 void launch_merge(const SoftmaxParams& p, const Parts& parts, const float* means, AnyResult out,
                   float* lse, Stream stream);
 
@@ -30,7 +31,7 @@ void launch_merge(const SoftmaxParams& p, const Parts& parts, const float* means
 struct SumShape {
   Index batch = 0, rows = 0, columns = 0;
 };
-/// sum = scale * (the parts in their order + `each_row` [B,columns], if not null).
+/// sum = scale * (sum of the parts, in their order, + `each_row` [B,columns] if not null).
 void launch_sum(const SumShape& shape, const Parts& parts, const float* each_row, float scale,
                 AnyResult sum, Stream stream);
 

@@ -68,7 +68,7 @@ Peers::Peers(Workspace& workspace, const RingProblem& problem, const RingSteps& 
 template <class T>
 std::vector<T> Peers::exchanged(const std::vector<T>& to_each) const {
   Communicator& ring = *problem_.ring;
-  std::vector<T> from_each = to_each;  // this rank's own entry stays
+  std::vector<T> from_each = to_each;  // keeps this rank's own entry
   for (Index rank = 0; rank < ring.size(); ++rank) {
     if (rank == ring.rank() || (!row_ && !steps_.partners[as_size(rank)])) continue;
     ring.send(rank, std::as_bytes(std::span(&to_each[as_size(rank)], 1)));
@@ -82,7 +82,8 @@ void Peers::begin() {
   steps_.begun.record(workspace_.stream());
   for (const Stream stream :
        {steps_.copies.get(), steps_.lanes[0].stream.get(), steps_.lanes[1].stream.get()}) {
-    wait_for(steps_.begun.get(), stream);  // earlier calls have used the memory
+    // so that nothing is written to the workspace while earlier calls in the call's stream use it
+    wait_for(steps_.begun.get(), stream);
   }
   const Offer own{
       gpu_in_use(),

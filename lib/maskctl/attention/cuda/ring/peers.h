@@ -1,4 +1,4 @@
-// What the ranks of a ring on GPUs do for each other in one call.
+// What the ranks of a ring, each on its own GPU, exchange in one call.
 #pragma once
 
 #include <vector>
@@ -7,18 +7,19 @@
 
 namespace maskctl::attention::cuda {
 
-/// A view of some rows of an array [B,rows,...] without gaps, on this GPU.
+/// A view of some rows (axis 1) of a contiguous array [B,rows,...] on this GPU.
 MutableTensorView view_rows(const MutableTensorView& array, Range rows);
 TensorView view_rows(const TensorView& array, Range rows);
 
 /// A rank offers its keys and values, fetches those of other ranks in the order of its parts, and
-/// returns gradients of keys to their owners. The rank that wants an array copies it, in a stream
-/// of its own, after the event that the other rank has recorded.
+/// returns gradients of keys to the ranks that own them. The rank that wants an array copies it, in
+/// its own stream, after an event that the array's owner has recorded.
 ///
-/// Several streams use memory of the workspace: all of it is taken before begin().
+/// Several streams use memory of the workspace, so all of it is taken before begin().
 class Peers {
  public:
-  /// `row`: `floats` floats for mean_row(), or null; `gradients`: bring_home() will be called.
+  /// `row`: `floats` floats on the GPU, of which mean_row() computes the mean over all ranks; null
+  /// if mean_row() will not be called. `gradients`: whether bring_home() will be called.
   Peers(Workspace& workspace, const RingProblem& problem, const RingSteps& steps, const float* row,
         Index floats, bool gradients);
   Peers(const Peers&) = delete;
@@ -27,39 +28,40 @@ class Peers {
   /// Offers the rank's keys, values and row to the others, and starts to fetch the keys of the
   /// first part.
   void begin();
-  /// The workspace for the work on a part: the call's own for this rank's keys, else a lane's.
+  /// The workspace for the work on a part: the workspace of the call if the part has this rank's
+  /// own keys, otherwise that of one of the two lanes (RingSteps::Lane).
   Workspace& memory(std::size_t part) const;
-  /// The problem of a part, for whose arrays its stream waits. Starts to fetch those of the next
-  /// part.
+  /// The problem of a part, whose stream is made to wait for the part's arrays. Also starts to
+  /// fetch the arrays of the next part.
   SoftmaxProblem arrived(std::size_t part);
-  /// All work on the part is in its stream.
+  /// Call it when all work on the part has been put into its stream.
   void done(std::size_t part) const;
-  /// The call's stream waits for the work on all parts.
+  /// Makes the call's stream wait for the work on all parts.
   void join() const;
 
-  /// The mean over all ranks of their `row`.
+  /// The mean of `row` over all ranks.
   const float* mean_row();
 
-  /// This rank's share of the gradients of another rank's keys.
+  /// This rank's share of the gradients of another rank's keys and values.
   struct KeyGradients {
     std::size_t part;
     const std::byte *key, *value;
   };
-  /// Another rank's share of the gradients of this rank's keys, [B,keys,...].
+  /// Another rank's share of the gradients of this rank's keys and values, [B,keys,...].
   struct Home {
     Index step;
     Range keys;
     std::byte *key, *value;
   };
-  /// Offers this rank's shares and fetches the other ranks', in the order of the steps; the call's
-  /// stream waits for them.
+  /// Offers this rank's shares and fetches those of the other ranks, in the order of the steps.
+  /// Makes the call's stream wait for them.
   const std::vector<Home>& bring_home(const std::vector<KeyGradients>& gradients);
 
-  /// The call's stream waits until the other ranks have copied what they want from this one.
+  /// Makes the call's stream wait until the other ranks have copied what they need from this one.
   void close();
 
  private:
-  /// Arrays that another rank may copy once `ready` has happened.
+  /// Arrays that another rank may copy once the event `ready` has happened.
   struct Offer {
     int gpu = 0;
     const std::byte* arrays[3] = {};
@@ -71,25 +73,27 @@ class Peers {
 
   const std::deque<RingPart>& parts() const { return steps_.parts; }
   bool is_own(const RingPart& part) const { return part.owner == problem_.shard->rank(); }
-  /// Sends each partner its entry and returns the entries that partners sent to this rank; with a
-  /// row for mean_row() all ranks are partners. Entries of other ranks stay as they are.
+  /// Sends to_each[r] to each partner r, and returns the entries that the partners sent here.
+  /// Entries of other ranks are copied from `to_each`. Partners are RingSteps::partners or, if the
+  /// constructor was given a `row`, all ranks.
   template <class T>
   std::vector<T> exchanged(const std::vector<T>& to_each) const;
   void fetch(std::size_t part);
-  /// Copies runs from rows of an offered array to rows of `to`.
+  /// Copies the rows in `runs` to `to` from an array that a rank has offered. `from_rows` and
+  /// `to_rows`: the rows that these two arrays hold.
   void copy_runs(const SeenKeys::Runs& runs, const Offer& from, int array, Range from_rows,
                  std::byte* to, Range to_rows);
 
   Workspace& workspace_;
   const RingProblem& problem_;
   const RingSteps& steps_;
-  Index key_bytes_, value_bytes_;  // bytes of one key, or value, in all heads
+  Index key_bytes_, value_bytes_;  // bytes of one key or value, in all heads
   const float* row_;
   Index floats_;
   float *rows_ = nullptr, *mean_ = nullptr;
   Slot slots_[2];
   std::vector<Home> home_;
-  std::vector<Offer> offers_;  // by rank
+  std::vector<Offer> offers_;  // one per rank
 };
 
 }  // namespace maskctl::attention::cuda

@@ -1,11 +1,11 @@
-// Ring attention between GPUs of one process: a thread for each rank, on a GPU of its own. Keys and
-// values come straight from the GPU of their owner while the kernels of softmax/ work on others;
-// gradients of keys go back the same way.
+// Ring attention between GPUs of one process: each rank is a thread with a GPU of its own. Keys and
+// values come straight from the GPU of their owner while the kernels of softmax/ work on other
+// keys; gradients of keys go back the same way.
 //
-// At each step a rank makes a part of the result, for the queries that see some of the step's keys.
-// The first part has all queries and is made in the result; the others are merged into it once, by
-// their lse. Gradients are summed in the order of the steps. Both are f32 sums of parts that were
-// rounded to the dtype of the arrays.
+// At each step a rank computes a part of the result, for the queries that see some of the step's
+// keys. The first part has all queries and is computed in the result's memory; the other parts are
+// then merged into it, weighted by their lse. Gradients are summed in the order of the steps. Both
+// are f32 sums of parts that were rounded to the dtype of the arrays.
 #pragma once
 
 #include <deque>
@@ -18,29 +18,32 @@
 
 namespace maskctl::attention::cuda {
 
-/// What a rank does with the keys of one owner.
+/// The work of a rank on the keys of one owner.
 struct RingPart {
   RingPart(const RingProblem& problem, Index t, SeenKeys::Runs wanted, bool is_first);
 
   Index step, owner;
-  SeenKeys::Runs runs;     // for each batch, the keys that some query sees
-  Range keys;              // the stretch around the runs; of this rank's own keys, all
-  Range queries;           // the stretch that sees these keys; in the first part, all
-  SoftmaxProblem softmax;  // without arrays
-  Event arrived, done;     // the keys are there; the work on them is done
+  SeenKeys::Runs runs;  // for each batch entry: the keys that some query sees
+  Range keys;           // the smallest range that contains all runs; of this rank's own keys, all
+  Range queries;        // the range of queries that see these keys; in the first part, all queries
+  SoftmaxProblem softmax;  // the problem without its arrays
+  Event arrived, done;     // the keys have arrived; the work on them is done
 };
 
-/// What a rank does in each call under one mask, and what its work and its copies wait for. It
-/// serves calls one after the other, on the GPU on which it was made.
+/// What a rank does in each call under one mask, and the streams and events that order its work and
+/// copies. It serves one call at a time, on the GPU on which it was made.
 struct RingSteps {
   explicit RingSteps(const RingProblem& problem);
 
-  std::deque<RingPart> parts;  // in the order of the steps: this rank's own keys first, if seen
-  std::vector<SeenKeys::Runs> sent;  // the keys of this rank that the reader at step t sees
-  std::vector<bool> partners;        // ranks whose keys this one sees, or that see its keys
-  // Other ranks' keys are worked on alongside the rank's own and go first, since their owners wait
-  // for gradients. Parts alternate between two lanes, so that one begins where the one before
-  // leaves multiprocessors idle.
+  /// In the order of the steps: this rank's own keys come first, if any query sees them.
+  std::deque<RingPart> parts;
+  /// [t]: the keys of this rank that are seen by the rank that reads them at step t
+  std::vector<SeenKeys::Runs> sent;
+  /// [r]: whether this rank sees keys of rank r, or rank r sees keys of this rank.
+  std::vector<bool> partners;
+  // Work on other ranks' keys runs beside the work on this rank's own keys and has priority, since
+  // their owners wait for gradients. Parts alternate between two lanes, so that one can start where
+  // the part before leaves multiprocessors idle.
   struct Lane {
     UrgentStream stream;
     mutable Workspace memory{stream.get()};
@@ -50,7 +53,7 @@ struct RingSteps {
   Event begun, gathered, read;
 };
 
-/// RingSteps with the masks of the parts on the GPU.
+/// RingSteps, and the masks of its parts on the GPU.
 template <class Plan>
 struct RingPlanOf : RingSteps {
   RingPlanOf(const RingProblem& problem, Stream stream) : RingSteps(problem) {
@@ -61,14 +64,16 @@ struct RingPlanOf : RingSteps {
 using RingPlan = RingPlanOf<SoftmaxPlan>;
 using RingBackwardPlan = RingPlanOf<SoftmaxBackwardPlan>;
 
-/// Why a ring goes by way of the host, as in "its ranks are processes"; empty when it need not.
+/// Why a ring must pass through the host, for example "its ranks are processes"; empty when it need
+/// not.
 std::string ring_unsupported(const RingProblem& problem);
 
-/// As softmax_forward, on a rank's shards, which have no gaps. The thread of every rank calls it;
-/// it waits for those threads, and for no GPU.
+/// softmax_forward() on a rank's shards, which are contiguous. The thread of every rank calls it;
+/// it waits for those threads, but for no GPU.
 void ring_forward(Workspace& workspace, const RingProblem& problem, const RingPlan& plan,
                   const SoftmaxOutputs& outputs);
-/// The gradient of sinks is this rank's part of it.
+/// The gradients of a rank's shards. The gradient of the sinks is only this rank's share of the
+/// sum.
 void ring_backward(Workspace& workspace, const RingProblem& problem, const RingBackwardPlan& plan,
                    const SoftmaxBackwardInputs& inputs, const SoftmaxGradientOutputs& gradients);
 

@@ -1,5 +1,5 @@
-// The two passes of a rank: the kernels of softmax attention on each part, while the keys of the
-// next come, and the parts put together.
+// The forward and the backward pass of a rank: runs the kernels of softmax attention on each part
+// while the keys of the next part are copied, then puts the parts together.
 #include <cuda_runtime_api.h>
 
 #include "maskctl/attention/cuda/ring/parts.h"
@@ -18,13 +18,13 @@ MutableTensorView room_like(Workspace& workspace, const TensorView& like) {
   return {data, like.dtype(), like.shape(), like.place()};
 }
 
-/// Memory for the parts of a result, outside of it or in it.
+/// Memory for the parts of a result. One part may be in the result itself.
 class PartRooms {
  public:
   PartRooms(Workspace& workspace, const MutableTensorView& result)
       : workspace_(workspace), result_(result) {}
 
-  /// Memory for one part: the result itself for the first part that has all rows.
+  /// Memory for a part with these rows. The first part that has all rows gets the result itself.
   MutableTensorView take(Range rows) {
     MutableTensorView room = view_rows(result_, rows);
     if (is_in_place_ || rows.size() != result_.extent(1)) room = room_like(workspace_, room);
@@ -32,7 +32,7 @@ class PartRooms {
     add(room.data(), rows);
     return room;
   }
-  /// Memory for the lse of the part that was taken last.
+  /// Memory for the lse of the part that take() returned last.
   MutableTensorView take_lse(const MutableTensorView& whole) {
     Part& part = parts_.part[parts_.count - 1];
     const std::vector<Index> shape{whole.extent(0), whole.extent(1), part.count};
@@ -46,7 +46,7 @@ class PartRooms {
   }
   const Parts& parts() const { return parts_; }
 
-  /// Writes the sum of the parts, with `each_row` added to every row.
+  /// Writes the sum of the parts to the result, with `each_row` added to every row.
   void sum(const float* each_row = nullptr) const {
     launch_sum({result_.extent(0), result_.extent(1), result_.stride(1)}, parts_, each_row, 1,
                any_result(result_), workspace_.stream());
@@ -59,7 +59,7 @@ class PartRooms {
   bool is_in_place_ = false;
 };
 
-/// The rank's queries with its own keys, under the options of the call.
+/// The parameters of a call with the rank's queries and its own keys, and the options of the ring.
 SoftmaxParams own_params(const RingProblem& problem) {
   SoftmaxProblem own;
   own.d = problem.shard->dims();
@@ -74,7 +74,7 @@ bool has_mean_rows(const SoftmaxParams& p) {
 }
 Index row_floats(const Dims& d) { return d.batch * d.kv_heads * d.value_dim; }
 
-/// Some rows of an array [B,Hq,Tq], without gaps.
+/// Some rows of an array [B,Hq,Tq], as a contiguous array.
 TensorView lse_rows(Workspace& workspace, const TensorView& whole, Range rows) {
   const std::vector<Index> shape{whole.extent(0), whole.extent(1), rows.size()};
   if (rows.size() == whole.extent(2)) return whole;
@@ -98,7 +98,7 @@ SoftmaxBackwardInputs inputs_of(Workspace& workspace, const SoftmaxBackwardInput
   return part;
 }
 
-/// The backward call for all of the rank's queries.
+/// The parameters of the backward call for all of the rank's queries.
 BackwardParams own_backward(const RingProblem& problem, const SoftmaxBackwardInputs& inputs) {
   BackwardParams b;
   b.p = own_params(problem);
@@ -108,7 +108,7 @@ BackwardParams own_backward(const RingProblem& problem, const SoftmaxBackwardInp
   return b;
 }
 
-/// Sinks have no keys: their gradient follows from the whole rank's lse.
+/// Computes the gradient of the sinks. They have no keys, so the rank's lse and delta are enough.
 void sink_gradient(Workspace& workspace, const RingProblem& problem, BackwardParams b,
                    const MutableTensorView& d_sinks) {
   const Dims& d = b.p.d;
@@ -119,18 +119,18 @@ void sink_gradient(Workspace& workspace, const RingProblem& problem, BackwardPar
   launch_sink_gradient(b, any_result(d_sinks), rows, workspace.stream());
 }
 
-/// What RingAttentionOptions::steps asks for, by the GPU's clock: a step for each rank, and one for
-/// the merge of the parts.
+/// The times that RingAttentionOptions::steps asks for, measured by the GPU: one step for each
+/// rank, and one for the merge of the parts.
 class StepTimes {
  public:
   explicit StepTimes(const RingProblem& problem) : problem_(problem) {}
 
-  /// Marks that the stream begins to wait, begins to work, or is done: three marks for each part,
-  /// and three at the end.
+  /// Records the current moment in the stream. It is called three times for each part, and three
+  /// times at the end: when the stream begins to wait, when it begins to work, and when it is done.
   void mark(Stream stream) {
     if (steps()) moments_.emplace_back(stream);
   }
-  /// Records the steps where the caller asked for them, which waits for the GPU.
+  /// Appends the steps to the caller's list, if there is one. This waits for the GPU.
   void give(const RingSteps& plan, bool is_backward) {
     if (!steps()) return;
     std::vector<RingStep> all(plan.sent.size() + 1);
@@ -151,7 +151,7 @@ class StepTimes {
     step.waited = moments_[first + 1].seconds_since(moments_[first]);
     step.seconds = moments_[first + 2].seconds_since(moments_[first + 1]);
   }
-  /// Bytes of the keys and values, or of their gradients, of all batches.
+  /// The bytes of the keys and values in `runs`, or of their gradients, in all batch entries.
   Index bytes(const SeenKeys::Runs& runs) const {
     Index keys = 0;
     for (const auto& of_batch : runs) {

@@ -1,6 +1,7 @@
-// Backward attention in two passes, so that sums have a fixed order without atomics: blocks that
-// own queries walk the open tiles of keys for d_query, blocks that own keys walk the open tiles of
-// queries for d_key and d_value. Both recompute the weights of a tile from the forward pass's lse.
+// Backward attention in two passes, so that sums have a fixed order without atomics. Blocks that
+// own queries loop over the open tiles of keys, for d_query; blocks that own keys loop over the
+// open tiles of queries, for d_key and d_value. Both recompute the weights of a tile from the lse
+// of the forward pass.
 #include "maskctl/attention/cuda/softmax/gradients.cuh"
 
 namespace maskctl::attention::cuda {
@@ -72,7 +73,7 @@ __global__ void __launch_bounds__(kThreads)
   });
 }
 
-/// A warp takes one row.
+/// Each warp computes the delta of one row.
 __global__ void deltas(BackwardParams b, float* delta) {
   const Dims& d = b.p.d;
   const Index row = Index{blockIdx.x} * (kThreads / 32) + threadIdx.x / 32;
@@ -108,7 +109,7 @@ __global__ void shares_of_means(BackwardParams b, float* shares) {
   }
 }
 
-/// A block takes one sink.
+/// Each block computes the gradient of one sink.
 __global__ void __launch_bounds__(kThreads) sink_gradient(BackwardParams b, AnyResult d_sinks) {
   __shared__ float sums[kThreads];
   const SoftmaxParams& p = b.p;

@@ -1,20 +1,21 @@
-// The gradient of the bias: a block takes one tile of it, for some of the batches, heads and tiles
-// of queries that broadcast to that tile; a second kernel adds what those blocks found, in order.
+// The gradient of the bias. A block computes one tile of it for some of the batch entries, heads
+// and tiles of queries that broadcast to it; a second kernel adds up the blocks' results in order.
 #include "maskctl/attention/cuda/softmax/gradients.cuh"
 
 namespace maskctl::attention::cuda {
 namespace {
 
-/// How a bias is cut into tiles.
+/// How a bias is divided into tiles.
 struct BiasTiles {
   Index batch, heads, queries, keys;  // shape of the bias
-  Index query_tiles, key_tiles;       // 1 along axes of 1
-  Index parts;                        // blocks that share a tile
+  Index query_tiles, key_tiles;       // 1 along axes of extent 1
+  Index parts;                        // how many blocks share a tile
 
   __host__ __device__ Index elements() const { return batch * heads * queries * keys; }
 };
 
-/// Writes sums[column][row] to the elements of the bias, added up along its axes of extent 1.
+/// Writes sums[column][row] to the elements of the bias, summed along axes where the bias has
+/// extent 1.
 __device__ void write_sums(const BiasTiles& cut, const float (*sums)[kPitch], Index plane, Index i0,
                            Index j0, float* out) {
   const bool one_query = cut.queries == 1, one_key = cut.keys == 1;
@@ -69,7 +70,7 @@ __global__ void add_parts(const float* partial, Index parts, Index elements, Any
   put(out, n, sum);
 }
 
-/// As many parts as fill a GPU with blocks, as long as their sums stay small.
+/// The number of parts: enough to fill a GPU with blocks, as long as their sums take little memory.
 Index parts_of(const BiasTiles& cut, const Dims& d) {
   constexpr Index kEnoughBlocks = 2048, kMostElements = Index{1} << 26;
   const Index items = (cut.batch == 1 ? d.batch : 1) * (cut.heads == 1 ? d.q_heads : 1) *

@@ -1,17 +1,18 @@
-// Forward attention and its weights: a block takes one tile of queries of one head and walks the
-// tiles of keys that the mask opens, with the running maximum and the running sum of each row.
+// Forward attention, and its weights. A block takes one tile of queries of one head and loops over
+// the tiles of keys that the mask opens, with the running maximum and the running sum of each row.
 #include "maskctl/attention/cuda/softmax/kernels.h"
 #include "maskctl/attention/cuda/softmax/tile.cuh"
 
 namespace maskctl::attention::cuda {
 namespace {
 
-/// The running maxima and sums of the four rows of a thread.
+/// The running maxima and sums of the thread's four rows.
 struct RowState {
   float max[4], sum[4];
 };
 
-/// The scores of a tile, -inf where it is closed. Returns the columns that the thread's rows open.
+/// Computes the scores of a tile, -inf where it is closed. Returns the columns that at least one of
+/// the thread's rows opens, as bits.
 __device__ std::uint64_t open_scores(const SoftmaxParams& p, const BlockPart& at,
                                      const TileTableView& table, const Tile& tile,
                                      TileMemory& memory, Scores& s) {
@@ -37,8 +38,8 @@ __device__ std::uint64_t open_scores(const SoftmaxParams& p, const BlockPart& at
   return opened;
 }
 
-/// Updates the running maxima and sums with the scores, which become weights. `rescale`: the
-/// factors that rescale earlier sums.
+/// Updates the running maxima and sums with the scores, and turns the scores into weights.
+/// `rescale`: the factors for earlier sums.
 __device__ void online_softmax(Scores& s, RowState& state, float (&rescale)[4]) {
 #pragma unroll
   for (int i = 0; i < 4; ++i) {
@@ -150,7 +151,7 @@ __global__ void __launch_bounds__(kThreads) weights(SoftmaxParams p, float* out)
   });
 }
 
-/// The weights of rows without a key, under policies that give them some.
+/// Writes `value` as every weight of rows without a key, under policies that give them weights.
 __global__ void empty_weights(SoftmaxParams p, float value, float* out) {
   const BlockPart at = block_part(p.d.q_heads, p.d.batch, p.d.queries, 1);
   const TileTableView& table = table_of(p.by_query, at.b, at.h);
@@ -165,7 +166,7 @@ __global__ void empty_weights(SoftmaxParams p, float value, float* out) {
   for (Index j = threadIdx.x; j < p.d.keys; j += blockDim.x) row[j] = value;
 }
 
-/// The mean (or sum) of the values of each key head: [B,Hkv,Dv].
+/// The mean of the values of each key head, or their sum if weights are not normalised: [B,Hkv,Dv].
 __global__ void value_means(SoftmaxParams p, float* out) {
   const Index n = blockIdx.x, b = n / p.d.kv_heads, u = n % p.d.kv_heads;
   for (Index c = threadIdx.x; c < p.d.value_dim; c += blockDim.x) {

@@ -1,4 +1,4 @@
-// The gradients of the logits of one tile, which every backward kernel starts from.
+// The gradients of the logits of one tile, from which every backward kernel starts.
 #pragma once
 
 #include "maskctl/attention/cuda/softmax/kernels.h"
@@ -6,10 +6,10 @@
 
 namespace maskctl::attention::cuda {
 
-/// kept: the weights times their dropout multipliers; ds: the gradients of the scaled products; 0
-/// where the tile is closed. Rows are keys where kKeyMajor, and `table` is in that order; else
-/// queries. `d_bias`, if not null, gets the gradients of the bias. Returns the columns that the
-/// thread's rows open.
+/// Computes `kept`, the weights times their dropout multipliers, and `ds`, the gradients of the
+/// scaled products q . k; both are 0 where the tile is closed. If kKeyMajor, rows are keys and
+/// `table` is key-major; otherwise rows are queries. `d_bias`, if not null, gets the gradients of
+/// the bias. Returns the columns that at least one of the thread's rows opens, as bits.
 template <bool kKeyMajor>
 __device__ std::uint64_t tile_gradients(const BackwardParams& b, Index batch, Index h,
                                         Index tile_row, const TileTableView& table,

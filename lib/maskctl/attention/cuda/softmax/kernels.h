@@ -1,4 +1,4 @@
-// The launches of the softmax kernels; see softmax.h for what they are parts of.
+// Launches of the softmax kernels; softmax.h says what they are parts of.
 #pragma once
 
 #include "maskctl/attention/cuda/elements.h"
@@ -6,13 +6,13 @@
 
 namespace maskctl::attention::cuda {
 
-/// `means` [B,Hkv,Dv] are what rows without a key get, where the policy is kMean.
+/// `means` [B,Hkv,Dv]: the result of rows without a key, if the policy is kMean.
 void launch_forward(const SoftmaxParams& p, const float* means, AnyResult out, float* lse,
                     Stream stream);
 void launch_weights(const SoftmaxParams& p, float* out, Stream stream);
 void launch_value_means(const SoftmaxParams& p, float* means, Stream stream);
 
-/// A call, and what its gradients read besides.
+/// A call, and the other arrays that its gradients need.
 struct BackwardParams {
   SoftmaxParams p;
   HeadsView out, d_out;
@@ -23,13 +23,13 @@ struct BackwardParams {
 
 void launch_delta(const BackwardParams& b, float* delta, Stream stream);
 void launch_query_gradient(const BackwardParams& b, AnyResult d_query, Stream stream);
-/// `mean_shares` [B,Hkv,Dv] are added to each d_value; null: none.
+/// Adds `mean_shares` [B,Hkv,Dv], if not null, to d_value of every key.
 void launch_key_gradients(const BackwardParams& b, const float* mean_shares, AnyResult d_key,
                           AnyResult d_value, Stream stream);
-/// What rows without a key give to each value, where the policy is kMean.
+/// What rows without a key add to d_value of every key, [B,Hkv,Dv], if the policy is kMean.
 void launch_mean_shares(const BackwardParams& b, float* mean_shares, Stream stream);
 void launch_sink_gradient(const BackwardParams& b, AnyResult d_sinks, Index rows, Stream stream);
-/// `shape`: the extents of the bias.
+/// `shape`: the four extents of the bias.
 void launch_bias_gradient(Workspace& workspace, const BackwardParams& b, const Index (&shape)[4],
                           AnyResult d_bias);
 

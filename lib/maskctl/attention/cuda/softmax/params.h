@@ -1,4 +1,4 @@
-// One call of softmax attention as its kernels take it: plain data on the GPU.
+// One call of softmax attention as plain data, which its kernels take as an argument.
 #pragma once
 
 #include <cstdint>
@@ -9,7 +9,7 @@
 
 namespace maskctl::attention::cuda {
 
-/// An array [B,T,H,D]; strides in elements, 1 along D.
+/// An array [B,T,H,D]. Strides are in elements; along D the stride is 1.
 struct HeadsView {
   const void* data = nullptr;
   DType dtype = DType::kFloat32;
@@ -21,26 +21,27 @@ struct SoftmaxParams {
   HeadsView query, key, value;
   MaskView by_query, by_key;
   float scale = 1;
-  float soft_cap = 0;  // 0: none
+  float soft_cap = 0;  // 0: no soft cap
   bool bias_after_cap = false, normalize = true;
   EmptyRow empty_row = EmptyRow::kZero;
 
-  AnyArray bias;              // its data may be null
-  Index bias_stride[4] = {};  // 0 along axes of 1
+  AnyArray bias;              // data is null if there is no bias
+  Index bias_stride[4] = {};  // 0 along axes of extent 1
 
   AnyArray sinks;
   Index sink_count = 0;
-  Index heads_of_sinks = 0;  // query heads that share a row of sinks; 0: all do
+  Index heads_of_sinks = 0;  // query heads that share a row of sinks; 0: all share one
 
   double dropout = 0;
   std::uint64_t dropout_seed = 0;
   Index first_batch = 0, first_head = 0, first_query = 0, first_key = 0;
 };
 
-/// Throws Error(kUnsupported) for arrays with gaps along their last axis.
+/// The array as a HeadsView. Throws Error(kUnsupported) if it is not contiguous along its last
+/// axis.
 HeadsView heads_view(const TensorView& array);
 
-/// The problem's arrays are on the GPU.
+/// The parameters of a problem whose arrays are on the GPU.
 SoftmaxParams softmax_params(const SoftmaxProblem& problem, const DeviceTiles& tiles);
 
 }  // namespace maskctl::attention::cuda

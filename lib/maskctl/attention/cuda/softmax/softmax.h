@@ -1,4 +1,4 @@
-// Softmax attention of arrays on the GPU; tiles that the mask closes are never read. 16-bit arrays
+// Softmax attention of arrays on the GPU. Tiles that the mask closes are never read. 16-bit arrays
 // on Hopper GPUs use tensor cores (hopper/), all others f32 tiles of 64 x 64.
 #pragma once
 
@@ -10,21 +10,21 @@
 
 namespace maskctl::attention::cuda {
 
-/// The mask of a problem on the GPU. Calls under that mask can share it if their arrays have the
-/// problem's shapes and dtypes.
+/// The mask of a problem, on the GPU. Calls under that mask can share the plan if their arrays have
+/// the problem's shapes and dtypes.
 struct SoftmaxPlan {
   SoftmaxPlan(const SoftmaxProblem& problem, Stream stream, bool both_orders = false);
   DeviceTiles tiles;
   hopper::Schedule schedule;  // for the forward pass
 };
-/// A SoftmaxPlan with what the backward pass needs.
+/// A SoftmaxPlan, and what the backward pass needs besides.
 struct SoftmaxBackwardPlan : SoftmaxPlan {
   SoftmaxBackwardPlan(const SoftmaxProblem& problem, Stream stream);
   hopper::KeyOrder key_order;
 };
 
-// Arrays have no gaps along their last axis; results have none at all. The mask is the plan's: the
-// problem's is not looked at. Nothing waits for the GPU.
+// Inputs are contiguous along their last axis, results along all axes. The mask is that of the
+// plan: problem.mask is not read. No function waits for the GPU.
 void softmax_forward(Workspace& workspace, const SoftmaxProblem& problem, const SoftmaxPlan& plan,
                      const SoftmaxOutputs& outputs);
 void softmax_weights(Workspace& workspace, const SoftmaxProblem& problem, const SoftmaxPlan& plan,

@@ -1,8 +1,8 @@
-// What the softmax kernels do with one tile: 256 threads hold a tile of 64 x 64 scores, 4 x 4 each,
-// and multiply in f32 what passes through shared memory.
+// How the softmax kernels compute one tile. 256 threads hold 64 x 64 scores, 4 x 4 each, and
+// multiply in f32 the operands that pass through shared memory.
 //
-// Thread (ty, tx) of 16 x 16 has the rows 4 ty .. 4 ty + 3 and the columns 4 tx .. 4 tx + 3. Rows
-// are queries and columns keys, or the other way round in kernels that own keys.
+// Thread (ty, tx) of 16 x 16 has rows 4 ty .. 4 ty + 3 and columns 4 tx .. 4 tx + 3. Rows are
+// queries and columns are keys, or the other way round in kernels whose blocks own keys.
 #pragma once
 
 #include "maskctl/attention/cuda/softmax/params.h"
@@ -12,15 +12,15 @@
 namespace maskctl::attention::cuda {
 
 inline constexpr int kThreads = 256;
-inline constexpr int kDepth = 32;         // elements of a row in shared memory at a time
-inline constexpr int kPitch = kTile + 4;  // keeps rows aligned for 16-byte reads
-inline constexpr int kMost = 128;         // the most columns of a result that one block sums
+inline constexpr int kDepth = 32;         // elements of a row that are in shared memory at a time
+inline constexpr int kPitch = kTile + 4;  // floats per row: keeps rows aligned for 16-byte reads
+inline constexpr int kMost = 128;         // the most columns that one block sums
 inline constexpr float kInfinity = __builtin_huge_valf();
 
 using Scores = float[4][4];
 
 struct alignas(16) TileMemory {
-  /// Parts of two operands, [depth][row], or of one, [row][column].
+  /// Slices of two operands, [depth][row], or of one operand, [row][column].
   union {
     struct {
       float a[kDepth][kPitch], b[kDepth][kPitch];
@@ -28,15 +28,15 @@ struct alignas(16) TileMemory {
     float rows[kDepth][kMost];
   };
   float weights[kTile][kPitch];            // [column][row]
-  unsigned long long used[kThreads / 32];  // columns that some row of a warp opens
+  unsigned long long used[kThreads / 32];  // for each warp: the columns that some row of it opens
 };
 
-/// Rows of an array from `first` on, `count` of which exist.
+/// Up to 64 rows of an array, of which `count` exist.
 struct Rows {
   const void* data;
   DType dtype;
-  Index first;   // element 0 of the first row
-  Index stride;  // between rows
+  Index first;   // index of element 0 of the first row
+  Index stride;  // elements from one row to the next
   int count;
 };
 
@@ -50,7 +50,7 @@ __device__ inline Rows rows_of(const HeadsView& array, Index b, Index token, Ind
 __device__ inline int row_of_thread() { return static_cast<int>(threadIdx.x) / 16 * 4; }
 __device__ inline int column_of_thread() { return static_cast<int>(threadIdx.x) % 16 * 4; }
 
-/// to[d][r] = element `depth + d` of row r; 0 where there is none.
+/// to[d][r] = element `depth + d` of row r; 0 outside the array.
 template <class T>
 __device__ void load_depths(const Rows& from, Index depth, Index all, float (*to)[kPitch]) {
   const int d = static_cast<int>(threadIdx.x) % kDepth;
@@ -60,8 +60,8 @@ __device__ void load_depths(const Rows& from, Index depth, Index all, float (*to
   }
 }
 
-/// to[r - first][c] = element `column + c` of row r, for kDepth rows from `first` on; 0 where there
-/// is none, and in rows that are not `used`: 0 times what they hold could be NaN.
+/// to[r - first][c] = element `column + c` of row r, for kDepth rows r from `first` on. It is 0
+/// outside the array, and in rows that are not `used`: 0 times their content could be NaN.
 template <class T>
 __device__ void load_rows(const Rows& from, std::uint64_t used, int first, Index column, Index all,
                           int columns, float (*to)[kMost]) {
@@ -74,7 +74,8 @@ __device__ void load_rows(const Rows& from, std::uint64_t used, int first, Index
   }
 }
 
-/// s[i][j] = the product of row i of a and row j of b over `depth` elements. Ends with a barrier.
+/// s[i][j] = the dot product of row i of a and row j of b, over `depth` elements. Ends with a
+/// barrier.
 __device__ inline void multiply(const Rows& a, const Rows& b, Index depth, TileMemory& memory,
                                 Scores& s) {
   for (auto& row : s) {
@@ -99,7 +100,8 @@ __device__ inline void multiply(const Rows& a, const Rows& b, Index depth, TileM
   }
 }
 
-/// Sums of a block: 64 rows x kColumns columns; thread (ty, tx) has the columns 64 c + 4 tx + e.
+/// The sums of a block, 64 rows x kColumns columns. Thread (ty, tx) has columns 64 c + 4 tx + e,
+/// for e = 0 .. 3.
 template <int kColumns>
 struct Sums {
   float x[4][kColumns / 16] = {};
@@ -116,8 +118,8 @@ struct Sums {
   }
 };
 
-/// Puts the thread's weights, and which columns its rows open, where accumulate() reads them; a
-/// barrier must follow.
+/// Stores the thread's weights, and which columns its rows open, in shared memory for accumulate().
+/// A barrier must follow.
 __device__ inline void put_weights(const Scores& weights, std::uint64_t opened,
                                    TileMemory& memory) {
 #pragma unroll
@@ -125,13 +127,14 @@ __device__ inline void put_weights(const Scores& weights, std::uint64_t opened,
     *reinterpret_cast<float4*>(&memory.weights[column_of_thread() + j][row_of_thread()]) =
         make_float4(weights[0][j], weights[1][j], weights[2][j], weights[3][j]);
   }
-  // The lanes of a half warp have the same rows.
+  // The lanes of each half warp share four rows; `both` has the columns that a row of either half
+  // opens.
   const unsigned long long both = opened | __shfl_xor_sync(~0u, opened, 16);
   if (threadIdx.x % 32 == 0) memory.used[threadIdx.x / 32] = both;
 }
 
-/// sums[i][c] += the sum over j of w[i][j] * element `column + c` of row j, with the weights w that
-/// put_weights() wrote. Begins and ends with a barrier.
+/// sums[i][c] += sum over j of w[i][j] * (element `column + c` of row j), where w are the weights
+/// that put_weights() stored. Begins and ends with a barrier.
 template <int kColumns>
 __device__ void accumulate(const Rows& rows, Index column, Index all, TileMemory& memory,
                            Sums<kColumns>& sums) {
@@ -166,12 +169,12 @@ __device__ void accumulate(const Rows& rows, Index column, Index all, TileMemory
   }
 }
 
-/// The sum, or the maximum, over the 16 threads that have the same rows.
+/// The sum, and the maximum, over the 16 threads that have the same rows.
 __device__ inline float sum_of_row(float x) { return sum_of_lanes<16>(x); }
 __device__ inline float max_of_row(float x) { return max_of_lanes<16>(x); }
 
-/// The logit of (b, h, i, j), given q . k; `derivative` becomes its derivative with respect to the
-/// scaled product.
+/// The logit of query i and key j in batch entry b and query head h, where `product` is q . k.
+/// `derivative` becomes its derivative with respect to the scaled product.
 __device__ inline float logit(const SoftmaxParams& p, Index b, Index h, Index i, Index j,
                               float product, float& derivative) {
   float s = p.scale * product;
@@ -191,21 +194,21 @@ __device__ inline float logit(const SoftmaxParams& p, Index b, Index h, Index i,
   return p.bias_after_cap ? s + bias : s;
 }
 
-/// The dropout multiplier of a weight.
+/// The factor by which dropout multiplies a weight; 1 without dropout.
 __device__ inline float multiplier(const SoftmaxParams& p, Index b, Index h, Index i, Index j) {
   if (p.dropout == 0) return 1;
   return dropout_multiplier(p.dropout_seed, p.dropout, p.first_batch + b, p.first_head + h,
                             p.first_query + i, p.first_key + j);
 }
 
-/// Sink t of query head h.
+/// The logit of sink t for query head h.
 __device__ inline float sink(const SoftmaxParams& p, Index h, Index t) {
   const Index row = p.heads_of_sinks == 0 ? 0 : h / p.heads_of_sinks;
   return element(p.sinks, row * p.sink_count + t);
 }
 
-/// Adds a head's sinks to the maximum and sum of a row. Returns the factor that rescales its
-/// weights.
+/// Adds a head's sinks to the maximum and the sum of a row. Returns the factor that rescales the
+/// row's weights.
 __device__ inline float add_sinks(const SoftmaxParams& p, Index h, float& max, float& sum) {
   const float keys_max = max;
   for (Index t = 0; t < p.sink_count; ++t) max = fmaxf(max, sink(p, h, t));
@@ -216,15 +219,15 @@ __device__ inline float add_sinks(const SoftmaxParams& p, Index h, float& max, f
   return rescale;
 }
 
-/// The part of a call that one block of threads computes.
+/// The part of a call that one block computes.
 struct BlockPart {
-  Index b, h;          // h: a query head, or a key head in kernels that own keys
+  Index b, h;          // h: a query head, or a key head where blocks own keys
   Index tile;          // number of the tile of queries or keys
-  Index first_column;  // first of the block's columns of sums
+  Index first_column;  // first column of the block's sums
 };
 
-/// Blocks are numbered by head, then by tile, the last tile first: it is the longest under a causal
-/// mask. `y` is the slice of columns.
+/// Blocks are numbered by head, then by tile. The last tile comes first, because it is the longest
+/// under a causal mask. blockIdx.y is the slice of columns.
 __device__ inline BlockPart block_part(Index heads, Index batch, Index tiles, int columns) {
   const Index all = heads * batch, n = blockIdx.x;
   return {n % all / heads, n % heads, tiles - 1 - n / all, Index{blockIdx.y} * columns};

@@ -1,4 +1,4 @@
-// Reading tile tables in kernels.
+// How kernels read tile tables.
 #pragma once
 
 #include "maskctl/attention/cuda/launch.cuh"
@@ -6,7 +6,7 @@
 
 namespace maskctl::attention::cuda {
 
-/// The number of the table of a head.
+/// The number of the table of batch entry b and head h.
 __device__ inline std::uint32_t table_number(const MaskView& mask, Index b, Index h) {
   return mask.table_of[(mask.batch == 1 ? 0 : b) * mask.heads + (mask.heads == 1 ? 0 : h)];
 }
@@ -18,11 +18,11 @@ __device__ inline const TileTableView& table_of(const MaskView& mask, Index b, I
 struct Tile {
   Index number;
   bool is_full;
-  PayloadId payload;  // of a partial tile
+  PayloadId payload;  // only of a partial tile
 };
 
-/// Calls f(tile) for the tiles of a tile row that are not empty, ascending; the same for every
-/// thread.
+/// Calls f(tile) for each tile of a tile row that is not empty, in ascending order, which is the
+/// same for every thread.
 template <class F>
 __device__ void for_each_tile(const TileTableView& table, Index tile_row, F&& f) {
   Index partial = table.partial_offsets[tile_row];
@@ -35,7 +35,8 @@ __device__ void for_each_tile(const TileTableView& table, Index tile_row, F&& f)
   }
 }
 
-/// The columns that a row of a tile opens, of `columns` that exist; none past `rows`.
+/// The columns that row `row` of a tile opens, as bits. `rows` and `columns`: how many of the
+/// tile's rows and columns exist.
 __device__ inline std::uint64_t open_columns(const TileTableView& table, const Tile& tile, int row,
                                              int rows, int columns) {
   if (row >= rows) return 0;

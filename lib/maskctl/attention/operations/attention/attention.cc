@@ -1,4 +1,4 @@
-// Attention with its weights over the shared core.
+// Dense attention by means of masked_forward; also returns the attention weights.
 #include "maskctl/attention/operations/attention/attention.h"
 
 #include <algorithm>
@@ -9,7 +9,7 @@
 namespace maskctl::attention {
 namespace {
 
-/// The call as masked_forward takes it; holds the bias that was made for it.
+/// The arguments of masked_forward for a call; owns the bias that was made for it.
 struct DenseCall {
   DenseCall(const Tensor& query, const Tensor& key, const Tensor& value, const AttentionOptions& o)
       : made_bias(o.bias, o.init_bias), mask(o.mask), softmax(o.softmax) {
@@ -26,13 +26,13 @@ struct DenseCall {
 
   MadeBias made_bias;
   std::optional<Tensor> repeated_bias;
-  Index bias_heads = 0;  // key heads when the bias was given for those, else 0
+  Index bias_heads = 0;  // Hkv if the bias has one plane per key head, else 0
   SoftmaxInputs inputs;
   MaskArguments mask;
   SoftmaxOptions softmax;
 
  private:
-  /// A bias for key heads serves their query heads.
+  /// Repeats the plane of each key head of the bias for all query heads that share it.
   void repeat_bias() {
     if (!inputs.bias || inputs.bias->rank() != 4) return;
     if (inputs.query->rank() != 4 || inputs.key->rank() != 4) return;

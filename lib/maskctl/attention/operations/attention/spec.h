@@ -1,4 +1,4 @@
-// The row of attention.
+// Registers attention: its fields, outputs and gradients.
 #pragma once
 
 #include "maskctl/attention/operations/attention/attention.h"

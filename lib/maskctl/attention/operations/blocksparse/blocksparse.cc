@@ -1,4 +1,4 @@
-// Block-sparse attention over the shared core: heads go after time and back.
+// Block-sparse attention by means of masked_forward: moves heads behind time, and back.
 #include "maskctl/attention/operations/blocksparse/blocksparse.h"
 
 #include <fmt/format.h>
@@ -13,10 +13,10 @@
 namespace maskctl::attention {
 namespace {
 
-constexpr Index kTime = 1;      // axis of queries in [B,T,H,D]
-constexpr Index kPlaneRow = 2;  // in the lse and in the bias
+constexpr Index kTime = 1;      // axis of time in [B,T,H,D]
+constexpr Index kPlaneRow = 2;  // axis of queries in the lse and in the bias
 
-/// The mask that a builder gives for a head.
+/// The mask that the builder returns for a head, checked.
 Mask built(const MaskBuilder& build, const MaskExtents& x, Index head) {
   const StaticMask one = build(x.queries, x.keys, x.q_heads, head, x.q_heads / x.kv_heads);
   if (!one) refuse(fmt::format("mask_builder gave no mask for head {} of {}", head, x.q_heads));
@@ -27,11 +27,12 @@ Mask built(const MaskBuilder& build, const MaskExtents& x, Index head) {
                            shape_text(*one), head, x.queries, x.keys));
 }
 
-/// The masks of all heads as one.
+/// The masks of all query heads in one mask [1,Hq,Tq,Tk].
 StaticMask build_mask(const MaskBuilder& build, const Tensor& query, const Tensor& key,
                       Index queries) {
   const MaskExtents x{1, query.extent(1), key.extent(1), queries, key.extent(2)};
-  if (x.kv_heads == 0 || x.q_heads % x.kv_heads != 0) return nullptr;  // the operation reports it
+  // The operation itself reports numbers of heads that do not fit.
+  if (x.kv_heads == 0 || x.q_heads % x.kv_heads != 0) return nullptr;
   std::vector<Mask> heads;
   for (Index h = 0; h < x.q_heads; ++h) heads.push_back(built(build, x, h));
   return std::make_shared<const Mask>(
@@ -39,7 +40,7 @@ StaticMask build_mask(const MaskBuilder& build, const Tensor& query, const Tenso
                  [&](Index, Index h) { return heads[as_size(h)].plane(0, 0); }));
 }
 
-/// The call as masked_forward takes it: heads after time.
+/// The arguments of masked_forward for a call, with heads behind time.
 struct TimeFirst {
   TimeFirst(const Tensor& q, const Tensor& k, const Tensor& v, const BlocksparseAttentionOptions& o)
       : query(swap_heads_and_time(q, "query")),
@@ -61,7 +62,7 @@ struct TimeFirst {
   TimeFirst(const TimeFirst&) = delete;
   TimeFirst& operator=(const TimeFirst&) = delete;
 
-  /// The mask of these queries, for calls that are computed in parts.
+  /// Composes the mask of all queries, for calls that are computed in parts.
   void compose_mask(const Dims& d) {
     composed = compose(mask, {d.batch, d.q_heads, d.kv_heads, d.queries, d.keys}).mask;
     inputs.mask = &*composed;
@@ -78,7 +79,8 @@ struct TimeFirst {
     static_mask = mask.mask ? zip(Op::kAnd, given, *mask.mask) : std::move(given);
     mask.mask = &*static_mask;
   }
-  /// A static mask replaces chunks; either replaces causal and window, unless they go by positions.
+  /// A static mask overrides chunk_size. Either of them overrides causal and window, unless those
+  /// compare positions.
   void drop_rules() {
     if (static_mask) mask.chunk_size.reset();
     const bool by_index = !static_mask && !mask.chunk_size;
@@ -88,9 +90,10 @@ struct TimeFirst {
   }
 };
 
-// Attention of one part of the queries after another, as devices that share a sequence do.
+// Attention over one part of the queries after another, as devices that split a sequence compute
+// it.
 
-/// The queries of a call in parts: the call may have all of them or those of one part.
+/// How the queries of a call are split into parts; the call may have all parts or just one.
 struct Queries {
   Queries(const SoftmaxInputs& inputs, const SoftmaxOptions& softmax,
           const BlocksparseAttentionOptions& o)
@@ -105,11 +108,10 @@ struct Queries {
   }
 
   Dims whole, own;
-  Index parts, count;  // parts of the whole, and how many of them the call has
-  Index first = 0;     // first query of own in the whole
+  Index parts, count;  // parts in total, and parts that this call has
+  Index first = 0;     // where the call's queries begin among all queries
 
-  /// Calls f(rows of the whole, the same rows of the call's arrays) for each part that the call
-  /// has.
+  /// Calls f(rows among all queries, the same rows in the call's arrays) for each part of the call.
   template <class F>
   void for_each_part(F&& f) const {
     const Index size = whole.queries / parts;
@@ -132,7 +134,7 @@ struct Queries {
   }
 };
 
-/// The call on a range of the queries.
+/// A call restricted to a range of its queries.
 struct Part {
   Part(const SoftmaxInputs& whole, const SoftmaxOptions& all, Range rows, Range here)
       : query(slice_of(*whole.query, kTime, here)), inputs(whole), options(all) {
@@ -158,12 +160,12 @@ struct Part {
   SoftmaxOptions options;
 };
 
-/// sum += part, in f32; without a sum so far it is the part.
+/// sum += part, in f32; an empty `sum` becomes `part`.
 void add_to(std::optional<Tensor>& sum, const Tensor& part) {
   sum ? add(part, *sum) : void(sum = astype(part, DType::kFloat32));
 }
 
-/// softmax_forward for each part, with all keys, put together.
+/// Runs softmax_forward on each part with all keys, and joins the results.
 SoftmaxResult forward_in_parts(const SoftmaxInputs& inputs, const SoftmaxOptions& options,
                                const Queries& queries) {
   SoftmaxResult whole = unwritten_result(queries.own, inputs.query->dtype());
@@ -176,7 +178,7 @@ SoftmaxResult forward_in_parts(const SoftmaxInputs& inputs, const SoftmaxOptions
   return whole;
 }
 
-/// Its gradients; gradients of arrays that all parts read are summed in f32.
+/// The gradients of forward_in_parts(). Those of arrays that all parts read are summed in f32.
 SoftmaxGradients backward_in_parts(const SoftmaxInputs& inputs, const SoftmaxResult& forward,
                                    const Tensor& d_out, const SoftmaxOptions& options,
                                    const Tensor* d_lse, const Queries& queries) {

@@ -1,4 +1,4 @@
-// The row of blocksparse_attention.
+// Registers blocksparse_attention: its fields, outputs and gradients.
 #pragma once
 
 #include "maskctl/attention/operations/blocksparse/blocksparse.h"
@@ -11,16 +11,17 @@ inline constexpr ResultField kBlocksparseOutputs[] = {
     result<&SoftmaxResult::lse>("lse", "B Hq Tq"),
 };
 
-/// Heads before time. The sharded form may split the queries over
+/// Arrays have heads before time. A mesh may split the queries along
 /// sequence_parallelism_mesh_axis_name.
 struct BlockSparseAttentionOp : FunctionOp<blocksparse_attention, blocksparse_attention_backward> {
   static void check_sharding(const Options& o, const ShardPlan& plan);
-  /// Lazy masks number heads as the whole call does. Each rank of a ring has its part of the
-  /// queries.
+  /// Maps the heads of a shard to heads of the whole call for the static mask and mask_builder. On
+  /// a ring, each rank gets its part of the queries.
   static void localise(Inputs&, Options& o, const Shard& shard, const ShardPlan& plan,
                        OwnedArrays&);
 
-  /// A static mask and chunks take the place of rules on indices, but not on positions.
+  /// Causal and window have no effect with a static mask or chunk_size, unless there are
+  /// positions.
   static constexpr const char* kByIndex = "!mask|q_positions !chunk_size|q_positions";
   static constexpr std::array kFields =
       join(pick(kDenseArrays<Call>, {{"query", "query", "B Hq Tq D"},

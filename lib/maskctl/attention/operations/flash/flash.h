@@ -5,8 +5,8 @@
 
 namespace maskctl::attention {
 
-/// cum_seqlens, segment ids, causal and sliding_window are in `mask`; softmax.bias_order may be
-/// either. An output that is not normalised has no gradients.
+/// cum_seqlens, segment ids, causal and sliding_window are in `mask`; softmax.bias_order may have
+/// either value. With softmax.normalize = false there are no gradients.
 using FlashAttentionOptions = DenseOptions;
 
 /// query [B,Tq,Hq,D], key [B,Tk,Hkv,D], value [B,Tk,Hkv,Dv] -> out [B,Tq,Hq,Dv] in the dtype of the
@@ -14,8 +14,9 @@ using FlashAttentionOptions = DenseOptions;
 SoftmaxResult flash_attention(const Tensor& query, const Tensor& key, const Tensor& value,
                               const FlashAttentionOptions& options = {});
 
-/// Gradients of sum(out * d_out) + sum(lse * d_lse) for query, key, value, bias and softmax_aux;
-/// dropout is replayed. `forward` is what the same inputs and options gave.
+/// Gradients of sum(out * d_out) + sum(lse * d_lse) for query, key, value, bias and softmax_aux.
+/// Dropout repeats the choices of the forward pass. `forward` is the result for the same inputs and
+/// options.
 SoftmaxGradients flash_attention_backward(const Tensor& query, const Tensor& key,
                                           const Tensor& value, const SoftmaxResult& forward,
                                           const Tensor& d_out,

@@ -1,4 +1,4 @@
-// The row of flash_attention.
+// Registers flash_attention: its fields, outputs and gradients.
 #pragma once
 
 #include "maskctl/attention/operations/flash/flash.h"

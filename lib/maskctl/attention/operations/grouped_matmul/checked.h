@@ -1,4 +1,4 @@
-// The problem that grouped_matmul states, and its checks.
+// Checks a grouped_matmul call and makes the problem for its kernels.
 #pragma once
 
 #include "maskctl/attention/operations/grouped_matmul/grouped_matmul.h"
@@ -6,7 +6,7 @@
 
 namespace maskctl::attention {
 
-/// Throws what grouped_matmul documents.
+/// Throws the errors that grouped_matmul documents.
 GroupedProblem checked_grouped(const GroupedMatmulInputs& inputs,
                                const GroupedMatmulOptions& options);
 

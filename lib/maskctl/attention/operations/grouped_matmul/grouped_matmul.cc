@@ -1,5 +1,4 @@
-// The grouped product: checks a call, sorts its rows by group, makes room for its results and runs
-// its kernels.
+// Checks a grouped product, sorts its rows by group, allocates the results and runs the kernels.
 #include "maskctl/attention/operations/grouped_matmul/grouped_matmul.h"
 
 #include <fmt/format.h>
@@ -24,7 +23,7 @@ void check_operands(const GroupedMatmulInputs& in) {
   check_dtypes({{"lhs", in.lhs}, {"rhs", in.rhs}});
 }
 
-/// The elements of a 1-D int32 array; `extent` -1 fits any.
+/// The elements of a 1-D int32 array, which must have `extent` of them; -1 allows any number.
 std::vector<std::int32_t> int32_list(const char* what, const Tensor& array, Index extent) {
   if (array.dtype() == DType::kInt32) return integers(what, &array, {{extent}});
   refuse(fmt::format("{} is {}, expected int32", what, name(array.dtype())));
@@ -58,7 +57,8 @@ void place_by_size(const GroupedMatmulInputs& in, Index first, RowGroups& groups
   }
 }
 
-/// Counting sort of the rows whose group rhs holds.
+/// Sorts rows by their group (a counting sort). Leaves out the rows of groups that rhs does not
+/// hold.
 void place_by_id(const GroupedMatmulInputs& in, Index first, RowGroups& groups) {
   const std::vector<std::int32_t> ids = int32_list("group_ids", *in.group_ids, groups.rows);
   const Index matrices = groups.matrices();
@@ -95,7 +95,7 @@ Range groups_of(const GroupedProblem& whole, Index part, Index parts) {
   return {part * size, (part + 1) * size};
 }
 
-/// Some of the matrices [G,k,n].
+/// A view of a range of the matrices in [G,k,n].
 template <class View>
 View matrices_of(const View& all, Range groups) {
   const Index shape[] = {groups.size(), all.extent(1), all.extent(2)};
@@ -103,7 +103,7 @@ View matrices_of(const View& all, Range groups) {
   return View(first, all.dtype(), shape, all.strides(), all.place());
 }
 
-/// The product with some of the matrices.
+/// The problem restricted to a range of the matrices.
 GroupedProblem problem_part(const GroupedProblem& whole, Range groups) {
   GroupedProblem part = whole;
   const auto first = whole.groups.positions.begin();
@@ -112,7 +112,7 @@ GroupedProblem problem_part(const GroupedProblem& whole, Range groups) {
   return part;
 }
 
-/// preferred_element_type, or the dtype of lhs.
+/// The dtype of the result: preferred_element_type, or that of lhs.
 DType result_dtype(const GroupedMatmulInputs& in, const GroupedMatmulOptions& options) {
   return options.preferred_element_type.value_or(in.lhs->dtype());
 }
@@ -163,7 +163,8 @@ GroupedProblem checked_grouped(const GroupedMatmulInputs& in, const GroupedMatmu
           options.block_k};
 }
 
-/// Each part is added to the product of the parts before it, as its existing_out.
+/// Multiplies the parts of the groups one after another; each adds to the result so far, which it
+/// gets as existing_out.
 Tensor grouped_matmul(const GroupedMatmulInputs& in, const GroupedMatmulOptions& options) {
   const Context& context = options.context;
   const GroupedProblem whole = checked_grouped(in, options);
@@ -202,7 +203,7 @@ GroupedMatmulGradients grouped_matmul_backward(const GroupedMatmulInputs& in, co
     gradients.lhs = astype(sum, gradients.lhs.dtype());
   }
   if (gradients.existing_out) {
-    // The gradient of existing_out is d_out: all of it, or the rows that no matrix wrote.
+    // The gradient of existing_out is d_out, either whole or only in rows that no matrix wrote.
     start_product(problem.groups, d_out, problem.adds_everywhere, *gradients.existing_out);
   }
   return gradients;

@@ -24,9 +24,9 @@ UsualCall GroupedMatmulOp::usual_call(AxisExtents extents) {
 
 namespace {
 
-/// The group of each row of a shard, counted from the first that rhs has; -1: none of them.
+/// For each row of a shard, the matrix of rhs that multiplies it, or -1 if there is none.
 std::vector<Index> groups_of_rows(const GroupedMatmulInputs& in, Index rows, Index groups) {
-  // Arrays of these shapes without elements: the groups of rows do not depend on elements.
+  // Uses arrays of the same shapes without elements, because the groups do not depend on elements.
   const Tensor lhs(DType::kFloat32, {rows, 0}), rhs(DType::kFloat32, {groups, 0, 0});
   GroupedMatmulInputs outline = in;
   outline.lhs = &lhs, outline.rhs = &rhs, outline.existing_out = nullptr;
@@ -36,8 +36,8 @@ std::vector<Index> groups_of_rows(const GroupedMatmulInputs& in, Index rows, Ind
   return group_of;
 }
 
-/// Gives each rank of a ring an equal part of the groups, with their rows; the last one also has
-/// the rows of no group.
+/// Gives each rank of a ring an equal share of the groups, and the rows of those groups. The last
+/// rank also gets the rows that belong to no group.
 void share_groups(GroupedMatmulInputs& in, const Shard& shard, Index parts, OwnedArrays& owned) {
   RingPlace& own = *shard.ring;
   const Index groups = shard.extent("G"), rank = own.ring->rank();
@@ -57,12 +57,13 @@ void share_groups(GroupedMatmulInputs& in, const Shard& shard, Index parts, Owne
   std::ranges::copy(ids, local.as<std::int32_t>().begin());
   in.group_sizes = nullptr;
   in.group_ids = &owned.tensors.emplace_back(std::move(local));
-  in.group_offset = owned.keep(Tensor(DType::kInt32, {1}));  // so that ids may name no matrix
+  // An offset is given, though it is 0, because then ids may belong to groups that rhs lacks.
+  in.group_offset = owned.keep(Tensor(DType::kInt32, {1}));
   own.arrays = {"lhs", "rhs", "existing_out"};
   own.shares["M"] = std::move(held), own.shares["G"] = {mine};
 }
 
-/// The sizes of the groups in the rows of a shard.
+/// Replaces group_sizes by the number of rows that each group has within the shard.
 void cut_sizes(GroupedMatmulInputs& in, const Shard& shard, OwnedArrays& owned) {
   const Range rows = shard.range("M");
   std::vector<std::int32_t> sizes = as_int32(*in.group_sizes, "group_sizes");
@@ -72,7 +73,7 @@ void cut_sizes(GroupedMatmulInputs& in, const Shard& shard, OwnedArrays& owned) 
     begin += size;
     size = static_cast<std::int32_t>(group.size());
   }
-  // Sizes that do not fit stay as they are, for the operation to refuse.
+  // Sizes that sum to too much are left unchanged, so that the operation reports them.
   if (begin > shard.extents.at("M")) return;
   Tensor local(DType::kInt32, in.group_sizes->shape());
   std::ranges::copy(sizes, local.as<std::int32_t>().begin());

@@ -1,4 +1,4 @@
-// The row of grouped_matmul.
+// Registers grouped_matmul: its fields, outputs and gradients.
 #pragma once
 
 #include "maskctl/attention/fields.h"
@@ -16,11 +16,12 @@ inline constexpr ResultField kMatmulGradients[] = {
     result<&GroupedMatmulGradients::existing_out>("existing_out"),
 };
 
-/// The sharded form splits rows (M) and columns (N), where each device computes the sizes of the
-/// groups in its rows, and groups (G): within a process the products of all parts of the
-/// groups are summed; of ranks each has the matrices of its groups, and their rows.
+/// A mesh may split rows (M), columns (N) and groups (G). A device with a range of the rows
+/// computes how many rows of each group are in it. Groups that are split within one process are
+/// multiplied part by part and added up; ranks of a ring each have the matrices of their groups and
+/// the rows of these groups.
 struct GroupedMatmulOp : FunctionOp<grouped_matmul, grouped_matmul_backward> {
-  /// Groups of equal sizes.
+  /// A call whose groups have equal sizes (or sizes that differ by 1).
   static UsualCall usual_call(AxisExtents extents);
   static void localise(Inputs& in, Options&, const Shard& shard, const ShardPlan&,
                        OwnedArrays& owned);

@@ -1,4 +1,4 @@
-// The problem that linear attention states, and its checks.
+// Checks a linear attention call and makes the problem for its kernels.
 #pragma once
 
 #include "maskctl/attention/operations/linear/recurrent.h"
@@ -6,7 +6,7 @@
 
 namespace maskctl::attention {
 
-/// Throws what recurrent_attention documents. inputs.state is resolved already.
+/// Throws the errors that recurrent_attention documents. Expects inputs.state to be null.
 LinearProblem checked_linear(const RecurrentAttentionInputs& inputs,
                              const RecurrentAttentionOptions& options);
 

@@ -1,4 +1,4 @@
-// The rows of the linear family: recurrent, gated and lightning attention.
+// Registers the linear family: recurrent, gated and lightning attention.
 #pragma once
 
 #include <utility>
@@ -14,7 +14,7 @@ inline constexpr std::array kLinearQkv = {
     array<Call, &Call::Inputs::key>("key", "B T Hkv K", kRequired | kByRows),
     array<Call, &Call::Inputs::value>("value", "B T Hkv V", kRequired | kByRows),
 };
-/// Gates per key or per head.
+/// Log decays: g per token and head (and key channel), g_gamma per head.
 template <class Call>
 inline constexpr std::array kLinearGates = {
     array<Call, &Call::Inputs::g>("g", "B T Hq K|B T Hq", kLogDecay),
@@ -36,7 +36,7 @@ inline constexpr ResultField kLinearOutputs[] = {
     result<&LinearAttentionResult::out>("out", "B T Hq V"),
     result<&LinearAttentionResult::final_state>("final_state", "B Hq K V"),
 };
-/// The gradients of an operation, named as its arguments.
+/// The gradients of the linear family, named like the inputs.
 inline constexpr ResultField kRecurrentGradients[] = {
     result<&LinearAttentionGradients::query>("query"),
     result<&LinearAttentionGradients::key>("key"),
@@ -100,7 +100,8 @@ struct GLAttentionOp : FunctionOp<gla_attention, gla_attention_backward> {
 };
 
 struct LightningAttentionOp : FunctionOp<lightning_attention, lightning_attention_backward> {
-  /// The decay of a head depends on its number in the whole call.
+  /// Computes the decays here, before a mesh splits the heads: they depend on the total number of
+  /// heads.
   static void complete(Inputs& in, Options& o, OwnedArrays& owned) {
     if (in.decay || !o.layer_idx || !o.num_layers || in.query->rank() != 4) return;
     in.decay = &owned.tensors.emplace_back(
@@ -108,7 +109,7 @@ struct LightningAttentionOp : FunctionOp<lightning_attention, lightning_attentio
     o.layer_idx = o.num_layers = std::nullopt;
   }
 
-  /// The decays of the first of 12 layers.
+  /// Uses the decays of layer 0 of 12.
   static UsualCall usual_call(AxisExtents extents) {
     Tensor decay = lightning_decay(extents.at("Hq"), 0, 12);
     return {std::move(extents), {{"decay", std::move(decay)}}};

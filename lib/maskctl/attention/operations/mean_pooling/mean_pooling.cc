@@ -1,4 +1,4 @@
-// Means over tokens and their gradients: a call is checked, then its kernels run.
+// Mean pooling and its gradient: checks a call, then runs its kernels.
 #include "maskctl/attention/operations/mean_pooling/mean_pooling.h"
 
 #include <fmt/format.h>
@@ -26,7 +26,7 @@ void check_inputs(const MeanPoolingInputs& in, const MeanPoolingOptions& options
   }
 }
 
-/// Each token of [B,T]: whether it counts.
+/// For each token of [B,T], 1 if it counts, else 0.
 std::vector<char> counted_tokens(const Tensor& mask, Index batch, Index tokens) {
   check_shape("attention_mask", mask, std::vector<Index>{batch, tokens});
   const Tensor bools = mask.dtype() == DType::kBool ? astype(mask, DType::kUInt8) : mask;
@@ -39,7 +39,7 @@ std::vector<char> counted_tokens(const Tensor& mask, Index batch, Index tokens) 
   return counted;
 }
 
-/// The tokens of each sequence, and whether x starts with an axis of batches.
+/// The tokens of each sequence, as ranges over all tokens. `has_batch`: x begins with a batch axis.
 std::vector<Range> sequences(const MeanPoolingInputs& in, bool has_batch) {
   const Index batch = has_batch ? in.x->extent(0) : 1, tokens = in.x->extent(has_batch ? 1 : 0);
   if (in.cu_seqlens) {
@@ -63,7 +63,7 @@ PoolingProblem checked_pooling(const MeanPoolingInputs& in, const MeanPoolingOpt
   check_inputs(in, options);
   const bool per_chunk = options.mode == PoolingMode::kPerChunk;
   const bool has_batch = per_chunk || !in.cu_seqlens;
-  const Index lead = has_batch ? 2 : 1;  // axes B and T, or T alone; the others are values
+  const Index lead = has_batch ? 2 : 1;  // number of token axes: B and T, or only T
   if (in.x->rank() < lead) {
     refuse_shape(fmt::format("x is {}, expected {} or more axes", shape_text(in.x->shape()), lead));
   }
@@ -101,7 +101,7 @@ Tensor mean_pooling_backward(const MeanPoolingInputs& in, const Tensor& d_out,
                              const MeanPoolingOptions& options) {
   const PoolingProblem p = checked_pooling(in, options);
   check_shape("d_out", d_out, p.out_shape);
-  // Each element is one product: float64 for every backend.
+  // Each element is a single product, so every backend computes it here in float64.
   const std::vector<double> d_means = to_double(d_out);
   std::vector<double> d_x(as_size(in.x->elements()));
   for (std::size_t n = 0; n < p.segments.size(); ++n) {

@@ -1,4 +1,4 @@
-// The row of mean_pooling.
+// Registers mean_pooling: its fields, outputs and gradients.
 #pragma once
 
 #include "maskctl/attention/fields.h"

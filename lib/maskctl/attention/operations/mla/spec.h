@@ -1,4 +1,4 @@
-// The row of mla_attention.
+// Registers mla_attention: its fields, outputs and gradients.
 #pragma once
 
 #include "maskctl/attention/operations/mla/mla.h"

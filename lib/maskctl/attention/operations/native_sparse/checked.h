@@ -1,4 +1,4 @@
-// The problems that native sparse attention states, and their checks.
+// Checks calls of native sparse attention and makes the problems for their kernels.
 #pragma once
 
 #include "maskctl/attention/operations/native_sparse/native_sparse.h"
@@ -6,10 +6,11 @@
 
 namespace maskctl::attention {
 
-/// All members but the lists. Throws what apply_native_sparse_attention documents.
+/// A problem without the lists of blocks. Throws the errors that apply_native_sparse_attention
+/// documents.
 BlockProblem checked_block_problem(const NativeSparseInputs& inputs,
                                    const NativeSparseOptions& options);
-/// The checked problem of native_sparse_attention, with the lists of blocks.
+/// The problem of native_sparse_attention, with the lists of blocks.
 BlockProblem checked_selected_problem(const NativeSparseInputs& inputs,
                                       const NativeSparseOptions& options);
 

@@ -9,8 +9,8 @@
 namespace maskctl::attention {
 namespace {
 
-/// Calls f(mean row, token row) for each token of each whole block, with the indices in [B,C,Hkv]
-/// and [B,T,Hkv].
+/// Calls f(mean row, token row) for each token of each whole block and each key head. The rows are
+/// indices in [B,C,Hkv] and [B,T,Hkv].
 void for_each_member(const BlockProblem& c, const std::vector<Index>& first, Index blocks,
                      const std::function<void(Index, Index)>& f) {
   for (std::size_t n = 0; n < c.sequences.size(); ++n) {
@@ -43,11 +43,14 @@ Tensor means_of(const BlockProblem& c, const std::vector<Index>& first, Index bl
   return means;
 }
 
-/// One slab for each whole block: from its last token to the one before the last of the next.
+/// Token t sees the blocks that end at t or before. The mask has one slab (rows with equal keys)
+/// for each whole block, from its last token up to (not including) the last token of the next
+/// block.
 Mask whole_blocks_mask(const BlockProblem& c, const std::vector<Index>& first, Index blocks) {
   std::vector<Slab> slabs;
   for (std::size_t n = 0; n < c.sequences.size(); ++n) {
-    if (c.sequences[n].batch > 0) break;  // all rows are as the first
+    // All batch rows have the same sequences, so those of the first batch row suffice.
+    if (c.sequences[n].batch > 0) break;
     const Range tokens = c.sequences[n].tokens;
     for (Index seen = 1; seen * c.block_size <= tokens.size(); ++seen) {
       const Index begin = tokens.begin + seen * c.block_size - 1;
@@ -62,7 +65,7 @@ Mask whole_blocks_mask(const BlockProblem& c, const std::vector<Index>& first, I
 
 BlockMeans block_means(const BlockProblem& c) {
   BlockMeans means;
-  Index blocks = 0;  // of one row of the batch
+  Index blocks = 0;  // of one batch row
   for (const TokenSequence& s : c.sequences) {
     means.first.push_back(s.batch == 0 ? blocks : 0);
     if (s.batch == 0) blocks += s.tokens.size() / c.block_size;

@@ -1,4 +1,4 @@
-// The compressed branch: attention over the means of whole blocks.
+// The compressed branch of native sparse attention: attention over the mean of each whole block.
 #pragma once
 
 #include <vector>
@@ -8,18 +8,18 @@
 
 namespace maskctl::attention {
 
-/// Means of the whole blocks of all sequences, back to back, f32.
+/// The mean key and value of each whole block; the blocks of all sequences are concatenated. f32.
 struct BlockMeans {
   Tensor key;                // [B,C,Hkv,D]
   Tensor value;              // [B,C,Hkv,Dv]
-  std::vector<Index> first;  // the first block of each sequence
-  Mask mask;                 // [1,1,T,C]: token t of a sequence sees its first (t + 1) / block_size
+  std::vector<Index> first;  // index of the first block of each sequence
+  Mask mask;                 // [1,1,T,C]: token t sees (t + 1) / block_size blocks
 };
 
 BlockMeans block_means(const BlockProblem& problem);
 
-/// Adds each mean's gradient, divided by the block size, to all tokens of its block. `means` and
-/// `sums` are f32, [B,C,Hkv,n] and [B,T,Hkv,n].
+/// Adds the gradient of each block mean, divided by the block size, to every token of that block.
+/// Shapes, both f32: `means` [B,C,Hkv,n], `sums` [B,T,Hkv,n].
 void add_mean_gradient(const BlockProblem& problem, const BlockMeans& blocks, const Tensor& means,
                        Tensor& sums);
 

@@ -51,7 +51,7 @@ void check_gate(const char* what, const Tensor* gate, const Dims& d) {
   check_float(what, *gate);
 }
 
-/// How many blocks the compressed branch chooses.
+/// The number of blocks that the compressed branch selects.
 Index selection_size(const NativeSparseInputs& in, const NativeSparseOptions& options) {
   if (!in.block_counts) return options.block_counts;
   if (in.block_counts->elements() == 0 || !is_integer(in.block_counts->dtype())) {
@@ -65,7 +65,7 @@ Index selection_size(const NativeSparseInputs& in, const NativeSparseOptions& op
   refuse(fmt::format("block_counts begins with {}, expected 1 or more", count));
 }
 
-/// A gated call in f32, checked: both branches read the same arrays.
+/// A checked call of native_sparse_attention, with query, key and value in f32 for both branches.
 class GatedCall {
  public:
   GatedCall(const NativeSparseInputs& in, const NativeSparseOptions& options)
@@ -88,7 +88,7 @@ class GatedCall {
   GatedCall& operator=(const GatedCall&) = delete;
 
   BlockProblem problem() const { return checked_block_problem(in_, options_); }
-  /// The problem with the chosen blocks, or else with the given ones.
+  /// The problem with the blocks that were chosen or, if there are none, with block_indices.
   BlockProblem selected_problem(const std::optional<Tensor>& chosen) const {
     NativeSparseInputs in = in_;
     if (chosen) in.block_indices = &*chosen;
@@ -106,7 +106,7 @@ class GatedCall {
   Tensor query_, key_, value_;
 };
 
-/// rows[i] += gate[i] * from[i] (1 without a gate), rows of n elements.
+/// rows[i] += gate[i] * from[i], for rows of n elements; the gate is 1 if it is null.
 void add_gated(const Tensor* gate, const Tensor& from, Tensor& rows) {
   const Floats gates(view_of(gate));
   const Index n = from.extent(3);
@@ -123,8 +123,8 @@ Tensor gated(const Tensor* gate, const Tensor& from) {
   return rows;
 }
 
-/// The gradient of a gate: the dot product of d_out and out in each row, in the gate's shape and
-/// type.
+/// The gradient of a gate: in each row, the dot product of d_out and out. Has the shape and dtype
+/// of the gate.
 std::optional<Tensor> gate_gradient(const Tensor* gate, const Tensor& out, const Tensor& d_out) {
   if (!gate) return std::nullopt;
   Tensor sums(DType::kFloat32, gate->shape());
@@ -135,7 +135,7 @@ std::optional<Tensor> gate_gradient(const Tensor* gate, const Tensor& out, const
   return astype(sums, gate->dtype());
 }
 
-/// Adds the gradients that pass through the means.
+/// Adds the gradients of the compressed branch.
 void add_compressed_gradients(const GatedCall& gated_call, const SoftmaxResult& forward,
                               const Tensor& d_out, const Context& context, SoftmaxGradients& sums) {
   const BlockProblem problem = gated_call.problem();

@@ -1,4 +1,4 @@
-// The rows of native_sparse_attention and of its selected part alone.
+// Registers native_sparse_attention, and its selected branch as an operation of its own.
 #pragma once
 
 #include "maskctl/attention/fields.h"
@@ -14,7 +14,7 @@ inline constexpr std::array kSparseQkv = {
 };
 inline constexpr std::string_view kDuplicateWords[] = {"count", "once"};
 
-/// `required`: whether block_indices must be given.
+/// `required`: kRequired if block_indices must be given, else 0.
 template <class Call, unsigned required>
 inline constexpr std::array kSparseBlocks = {
     needing("!g_cmp", array<Call, &NativeSparseInputs::block_indices>(
@@ -22,18 +22,20 @@ inline constexpr std::array kSparseBlocks = {
     array<Call, &NativeSparseInputs::block_counts>("block_counts", "B T Hkv|B R Hkv", kIntegers),
     array<Call, &NativeSparseInputs::cu_seqlens>("cu_seqlens", "N+1", kIntegers),
     option<Call, &NativeSparseOptions::block_size>("block_size", "tokens of a block; 64"),
-    needing("!block_counts", option<Call, &NativeSparseOptions::block_counts>(
-                                 "block_counts", "blocks that count; 16")),  // not the array
+    needing(
+        "!block_counts",
+        option<Call, &NativeSparseOptions::block_counts>(
+            "block_counts", "blocks that count; 16")),  // the option, not the array of that name
     option<Call, &NativeSparseOptions::softmax_scale>("softmax_scale", "number; 1/sqrt(D)"),
     needing("!g_cmp", choice<Call, &NativeSparseOptions::duplicate_blocks>(
                           "duplicate_blocks", kDuplicateWords, "count (default), once")),
 };
 
-/// For each token and key head its own block of 64 tokens and as many others before it, at random,
-/// as block_counts lets count.
+/// A call in which each token and key head lists its own block of 64 tokens and random blocks
+/// before it, as many as block_counts uses.
 UsualCall usual_blocks(AxisExtents extents);
 
-/// An array of the compressed branch, where it ran.
+/// An array of the result of the compressed branch; null if that did not run.
 template <auto array>
 Tensor* compressed(void* result) {
   auto& branch = static_cast<NativeSparseResult*>(result)->compressed;
@@ -85,7 +87,7 @@ inline constexpr ResultField kApplySparseGradients[] = {
     result<&SoftmaxGradients::value>("value"),
 };
 
-/// It has no config and is never tuned.
+/// Has no config and is never tuned.
 struct ApplyNativeSparseAttentionOp
     : FunctionOp<apply_native_sparse_attention, apply_native_sparse_attention_backward> {
   static UsualCall usual_call(AxisExtents extents) { return usual_blocks(std::move(extents)); }

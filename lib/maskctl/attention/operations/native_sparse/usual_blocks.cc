@@ -1,4 +1,4 @@
-// Blocks that tokens attend to in a usual call.
+// The block lists of a typical native sparse attention call.
 #include <algorithm>
 #include <numeric>
 #include <random>
@@ -12,7 +12,7 @@ UsualCall usual_blocks(AxisExtents extents) {
   const Index tokens = extents.at("T"), slots = usual.block_counts;
   const Index rows = extents.at("B") * tokens * extents.at("Hkv");
   Tensor blocks(DType::kInt32, {extents.at("B"), tokens, extents.at("Hkv"), slots});
-  std::ranges::fill(blocks.as<std::int32_t>(), -1);  // -1 fills lists of fewer blocks
+  std::ranges::fill(blocks.as<std::int32_t>(), -1);  // -1 pads lists that have fewer blocks
   std::mt19937_64 random(1);
   std::vector<std::int32_t> before;
   for (Index row = 0; row < rows; ++row) {

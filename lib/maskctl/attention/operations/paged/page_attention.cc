@@ -21,8 +21,8 @@ void check_hints(const PageAttentionOptions& options, std::span<const std::int32
   }
 }
 
-/// Whether a cache can have these extents: the heads share those of the queries, and its pages hold
-/// the longest sequence.
+/// Whether the cache can have this axis order: the query heads are a multiple of `heads`, and a row
+/// of the table has enough pages for the longest sequence.
 bool fits(const PageAttentionInputs& in, Index heads, Index page_size) {
   const Index q_heads = in.query->extent(in.query->rank() - 2);
   if (heads < 1 || q_heads % heads != 0) return false;
@@ -37,7 +37,7 @@ KvLayout layout_of(const PageAttentionInputs& in, const PageAttentionOptions& op
   const bool ranked = in.query && in.query->rank() >= 3 && in.key_cache &&
                       in.key_cache->rank() == 4 && in.context_lens && in.block_tables &&
                       in.block_tables->rank() == 2;
-  if (!ranked) return KvLayout::kHeadsFirst;  // the operation says what is missing
+  if (!ranked) return KvLayout::kHeadsFirst;  // the operation reports what is missing
   const Index a = in.key_cache->extent(1), b = in.key_cache->extent(2);
   const bool is_one_order = a == 1 && b == 1;
   if (is_one_order || !fits(in, b, a)) return KvLayout::kHeadsFirst;

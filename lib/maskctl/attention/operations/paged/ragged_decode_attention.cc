@@ -9,7 +9,8 @@
 namespace maskctl::attention {
 namespace {
 
-/// The query is the last token that it may see, so nothing is to the right of it.
+/// The left side of the window. The right side has no effect, because the query is at the last key
+/// of its range.
 std::optional<Index> left_of(const std::optional<Window>& window) {
   if (!window) return std::nullopt;
   for (const auto& side : {window->left, window->right}) {
@@ -41,7 +42,7 @@ PagedProblem problem_of(const RaggedDecodeAttentionInputs& in,
                         const RaggedDecodeAttentionOptions& options) {
   check_decoding_query(in.query);
   check_cache({"query", in.query}, {"key", in.key}, {"value", in.value}, in.query->extent(0));
-  // Row b is page b, which holds all its keys.
+  // Batch row b is one page, number b, with all S keys.
   PagedProblem problem = paged_problem(*in.query, tokens_first_cache(*in.key, *in.value),
                                        options.softmax_scale, options.logits_soft_cap);
   problem.tables.resize(as_size(in.query->extent(0)));

@@ -11,7 +11,7 @@
 namespace maskctl::attention {
 namespace {
 
-/// A call without its sinks and sequences.
+/// The problem of a call; the caller adds sinks and sequences.
 template <class RaggedPageAttentionV3Options>
 PagedProblem ragged_problem(const Tensor& queries, const PagedCache& cache,
                             std::optional<double> scale, const RaggedPageAttentionV3Options& o) {
@@ -87,7 +87,7 @@ Index checked_count(const Tensor* distribution) {
                      ends[1], ends[2]));
 }
 
-/// The query as a quantised kernel holds it: divided, clipped and rounded.
+/// The query as a quantized kernel sees it: divided by q_scale, clipped and rounded.
 Tensor quantised(const Tensor& queries, double q_scale) {
   Tensor scaled = astype(queries, DType::kFloat32);
   const auto limit = static_cast<float>(largest_number(queries.dtype()));
@@ -97,7 +97,8 @@ Tensor quantised(const Tensor& queries, double q_scale) {
   return astype(scaled, queries.dtype());
 }
 
-/// Puts the new rows of one array (K or V of all heads) at the ends of their sequences.
+/// Writes the new rows of K (first_head 0) or V (first_head 1) to the cache, at the end of their
+/// sequences.
 void write_rows(const PagedProblem& problem, const Tensor& rows, Index first_head,
                 Tensor& kv_cache) {
   const Index bytes = size_bytes(rows.dtype()), heads = rows.extent(1), dim = rows.extent(2);
@@ -130,7 +131,7 @@ void add_v3_sequences(PagedProblem& problem, const RaggedPageAttentionV3Inputs& 
                 listed == 0 ? 0 : entries / listed);
 }
 
-/// [Hq] as [Hq,1]: one sink of each head, not sinks shared by all.
+/// The sinks [Hq] as [Hq,1]: one per head. A plain [Hq] would mean Hq sinks shared by all heads.
 std::optional<Tensor> sinks_per_head(const char* name, const Tensor* sinks, Index q_heads) {
   if (!sinks) return std::nullopt;
   check_rank(name, sinks, 1);

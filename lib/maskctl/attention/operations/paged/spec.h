@@ -1,4 +1,5 @@
-// The rows of attention over pages and over ranges of a cache: decoding and ragged prefill.
+// Registers paged and ragged attention: decoding and prefill over pages, and decoding over a dense
+// cache.
 #pragma once
 
 #include "maskctl/attention/fields.h"
@@ -8,7 +9,7 @@
 
 namespace maskctl::attention {
 
-/// Options that the ragged forms share.
+/// The options that all ragged forms have.
 template <class Call>
 inline constexpr std::array kRaggedOptions = {
     option<Call, &Call::Options::softmax_scale>("softmax_scale", "number; 1/sqrt(D)"),
@@ -23,7 +24,7 @@ inline constexpr std::string_view kLayoutWords[] = {"unset", "heads_first", "tok
 inline constexpr ResultField kPageOutputs[] = {whole_result("out", "N Hq D|N 1 Hq D")};
 
 struct PageAttentionOp : FunctionOp<page_attention, nullptr> {
-  /// A query for each of B sequences of T tokens.
+  /// One query for each of B sequences of T tokens.
   static UsualCall usual_call(AxisExtents extents);
   static std::string_view cache_axes(const void* call) {
     const Options& o = static_cast<const Call*>(call)->options;
@@ -60,9 +61,9 @@ struct PageAttentionOp : FunctionOp<page_attention, nullptr> {
 
 inline constexpr ResultField kRaggedOutputs[] = {whole_result("out", "T Hq D")};
 
-/// Version 2.
+/// Version 2 of ragged paged attention.
 struct RaggedPageAttentionOp : FunctionOp<ragged_page_attention, nullptr> {
-  /// Prefill of B sequences of T tokens, as in version 3.
+  /// Prefill of B sequences of T tokens, as in RaggedPageAttentionv3Op::usual_call().
   static UsualCall usual_call(AxisExtents extents);
 
   static constexpr std::array kFields = join(
@@ -85,7 +86,7 @@ struct RaggedPageAttentionOp : FunctionOp<ragged_page_attention, nullptr> {
   };
 };
 
-/// Version 3 on pages that hold keys and values already.
+/// Version 3 over pages that already contain the new keys and values.
 inline Tensor attend_to_pages(const RaggedPageAttentionV3PagesInputs& in,
                               const RaggedPageAttentionOptions& o) {
   return ragged_page_attention_v3(in, o);
@@ -113,19 +114,20 @@ struct RaggedPageAttentionv3PagesOp : FunctionOp<attend_to_pages, nullptr> {
   };
 };
 
-/// The arrays of a call and the cache that it updates.
+/// The inputs of a call and the cache that it updates.
 struct RaggedPageAttentionV3Call : RaggedPageAttentionV3Inputs {
   Tensor* kv_cache = nullptr;
 };
 
-/// Version 3, which writes new keys and values to the cache first.
+/// Version 3, which writes the new keys and values to the cache first.
 inline Tensor update_and_attend(const RaggedPageAttentionV3Call& in,
                                 const RaggedPageAttentionV3Options& o) {
   return ragged_page_attention_v3(in, *in.kv_cache, o);
 }
 struct RaggedPageAttentionv3Op : FunctionOp<update_and_attend, nullptr> {
   static UsualCall usual_call(AxisExtents extents);
-  /// 16-bit elements are packed in pairs, so that K and V of a head share an entry.
+  /// The axes of the cache. 16-bit elements are packed in pairs, so that K and V of a head share
+  /// one entry of the third axis.
   static std::string_view cache_axes(const void* call) {
     const Inputs& in = static_cast<const Call*>(call)->in;
     const bool pairs = in.queries && size_bytes(in.queries->dtype()) == 2;
@@ -171,7 +173,7 @@ struct RaggedPageAttentionv3Op : FunctionOp<update_and_attend, nullptr> {
 inline constexpr ResultField kDecodeOutputs[] = {whole_result("out", "B Hq D|B 1 Hq D")};
 
 struct RaggedDecodeAttentionOp : FunctionOp<ragged_decode_attention, nullptr> {
-  /// All S keys of each sequence.
+  /// Each query sees all S keys of its row.
   static UsualCall usual_call(AxisExtents extents);
 
   static constexpr std::array kFields = {

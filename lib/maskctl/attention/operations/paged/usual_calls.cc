@@ -1,4 +1,4 @@
-// Lengths and tables of pages in usual calls.
+// Sequence lengths and page tables of typical paged calls.
 #include <algorithm>
 #include <numeric>
 #include <random>
@@ -17,12 +17,12 @@ Tensor integers(std::vector<Index> shape, const std::vector<Index>& values) {
   return out;
 }
 
-/// `value` for each of `count` sequences.
+/// An array with `value` for each of `count` sequences.
 Tensor of_each(Index count, Index value) {
   return integers({count}, std::vector<Index>(as_size(count), value));
 }
 
-/// B sequences of T tokens, the pages of which lie anywhere in the cache.
+/// The pages of B sequences of T tokens, scattered at random over the cache.
 struct Pages {
   explicit Pages(const AxisExtents& extents)
       : sequences(extents.at("B")),
@@ -41,7 +41,8 @@ struct Pages {
   std::vector<Index> order;
 };
 
-/// All T tokens of all sequences are queries.
+/// Row starts of a prefill, where every token of every sequence is a query. Sets the extent T to
+/// the total number of rows.
 Tensor prefill(const Pages& pages, AxisExtents& extents) {
   extents["T"] = pages.sequences * pages.tokens;
   std::vector<Index> starts;
@@ -74,7 +75,7 @@ UsualCall RaggedPageAttentionv3Op::usual_call(AxisExtents extents) {
   constexpr Index kLanes = 128;
   const Pages pages(extents);
   pages.add_extents(extents);
-  extents["packing"] = 1;  // of f32
+  extents["packing"] = 1;  // packing of f32
   extents["Dpad"] = ceil_div(extents.at("D"), kLanes) * kLanes;
   Tensor starts = prefill(pages, extents);
   return {std::move(extents),

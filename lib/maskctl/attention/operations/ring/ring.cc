@@ -1,4 +1,4 @@
-// Ring attention on whole sequences: one device, or a ring of ranks inside the process.
+// Ring attention over whole sequences: on one device, or by a ring of ranks inside this process.
 #include "maskctl/attention/operations/ring/ring.h"
 
 #include <fmt/format.h>
@@ -30,7 +30,7 @@ void check_time(const char* what, const Tensor& x, Index ranks, bool even) {
   }
 }
 
-/// The extents of a call whose lengths the ranks share.
+/// Checks that the ranks can share the sequences, and returns the extents of the whole call.
 Dims checked_whole(const Tensor& query, const Tensor& key, const Tensor& value,
                    const RingAttentionOptions& o) {
   check_time("query", query, o.ring_size, o.assign == Assign::kContiguous);
@@ -45,16 +45,16 @@ Dims checked_whole(const Tensor& query, const Tensor& key, const Tensor& value,
           value.extent(3)};
 }
 
-/// Arrays of the whole call, cut for the ranks of a ring inside the process.
+/// Cuts arrays of the whole call into the parts of each rank, and puts parts back.
 class Cut {
  public:
   Cut(const RingAttentionOptions& options, const Dims& whole)
       : options_(options), keys_(whole.keys) {
     options_.all_queries = whole.queries;
-    options_.steps = nullptr;  // only a caller's own shard records steps
+    options_.steps = nullptr;  // steps are recorded only when the caller runs one shard
     shares_ = ring_shares(options, whole, options.ring_size);
   }
-  /// The options of one rank's call.
+  /// The options for the call of each rank.
   const RingAttentionOptions& options() const { return options_; }
   Tensor queries(const Tensor& x, Index rank, Index axis = kSequenceAxis) const {
     return take(x, along(x, axis, shares_[as_size(rank)]));
@@ -80,7 +80,8 @@ class Cut {
 
 SoftmaxResult ring_attention(const Tensor& query, const Tensor& key, const Tensor& value,
                              const RingAttentionOptions& o) {
-  const WorkScope scope(o.softmax.context.limits());  // for the ranks too
+  // The limits of the context also apply to the ranks that run inside this process.
+  const WorkScope scope(o.softmax.context.limits());
   if (o.ring) return ring_attention_shard(*o.ring, query, key, value, o);
   const Dims d = checked_whole(query, key, value, o);
   if (o.ring_size == 1) {
@@ -133,7 +134,7 @@ SoftmaxGradients ring_attention_backward(const Tensor& query, const Tensor& key,
   const auto sum = [&](const Tensor* like, std::optional<Tensor> SoftmaxGradients::*gradient) {
     if (!like) return;
     Tensor all(DType::kFloat32, like->shape());
-    // In order, so that equal calls give equal bits.
+    // Added in rank order, so that equal calls give equal bits.
     for (const SoftmaxGradients& part : parts) {
       if (part.*gradient) add(*(part.*gradient), all);
     }

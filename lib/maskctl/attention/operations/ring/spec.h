@@ -1,4 +1,4 @@
-// The row of ring_attention.
+// Registers ring_attention: its fields, outputs and gradients.
 #pragma once
 
 #include "maskctl/attention/operations/ring/ring.h"
@@ -6,7 +6,7 @@
 
 namespace maskctl::attention {
 
-/// The sharded form splits the sequences over `axis_name`, by a ring of the devices along it.
+/// A mesh may split the sequences over `axis_name`; the devices along that axis form the ring.
 struct RingAttentionOp : FunctionOp<ring_attention, ring_attention_backward> {
   static void check_sharding(const Options& o, const ShardPlan& plan);
   static void localise(Inputs&, Options& o, const Shard& shard, const ShardPlan& plan,

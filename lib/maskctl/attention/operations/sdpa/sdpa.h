@@ -1,4 +1,4 @@
-// scaled_dot_product_attention: plain softmax attention, the baseline of the others.
+// scaled_dot_product_attention: plain softmax attention, the baseline for the other operations.
 #pragma once
 
 #include <functional>
@@ -7,21 +7,20 @@
 
 namespace maskctl::attention {
 
-/// Lengths [B] are mask.query_lengths and mask.key_lengths;
-/// they are lengths, not cumulative ones.
+/// mask.query_lengths and mask.key_lengths are lengths [B] of each batch row, not cumulative.
 struct ScaledDotProductAttentionOptions : DenseOptions {
-  /// Makes the bias when none is given; called once in each pass.
+  /// Makes the bias if none is given; called once in the forward and once in the backward pass.
   std::function<Tensor()> init_bias;
 };
 
-/// query [B,Tq,Hq,D], key and value [B,Tk,Hkv,D] -> out [B,Tq,Hq,D]. Queries past query_lengths are
-/// 0. Throws what softmax_forward and compose throw, before any work.
+/// query [B,Tq,Hq,D], key and value [B,Tk,Hkv,D] -> out [B,Tq,Hq,D]. Queries at or past
+/// query_lengths have out 0. Throws what softmax_forward and compose throw, before any work.
 SoftmaxResult scaled_dot_product_attention(const Tensor& query, const Tensor& key,
                                            const Tensor& value,
                                            const ScaledDotProductAttentionOptions& options = {});
 
-/// Gradients of sum(out * d_out) for query, key, value, and the bias where there is one. `forward`
-/// is what the same inputs and options gave.
+/// Gradients of sum(out * d_out) for query, key, value and, if given, bias. `forward` is the result
+/// for the same inputs and options.
 SoftmaxGradients scaled_dot_product_attention_backward(
     const Tensor& query, const Tensor& key, const Tensor& value, const SoftmaxResult& forward,
     const Tensor& d_out, const ScaledDotProductAttentionOptions& options = {});

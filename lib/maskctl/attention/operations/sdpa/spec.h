@@ -1,4 +1,4 @@
-// The row of scaled_dot_product_attention.
+// Registers scaled_dot_product_attention: its fields, outputs and gradients.
 #pragma once
 
 #include "maskctl/attention/operations/sdpa/sdpa.h"
@@ -21,7 +21,7 @@ struct ScaledDotProductAttentionOp
       .name = "scaled_dot_product_attention",
       .summary = "the baseline",
       .outputs = kSoftmaxOutputs,
-      .gradients = std::span(kSoftmaxGradients).first<4>(),  // no sinks
+      .gradients = std::span(kSoftmaxGradients).first<4>(),  // without the last: sinks
   };
 };
 

@@ -6,9 +6,9 @@
 namespace maskctl::attention::solving {
 namespace {
 
-/// Failed rows after which searching stops, if hardly any row was explained.
+/// Searching stops after this many failed rows if hardly any row was explained.
 constexpr Index kAttempts = 24;
-/// Products spent on failed rows after which searching stops.
+/// Searching stops after this many multiplications spent on failed rows.
 constexpr double kMostWork = 2e12;
 
 }  // namespace

@@ -1,4 +1,4 @@
-// Collects the answers of rows from all threads; private to solve.
+// Collects the answers for rows from all threads; private to solve.
 #pragma once
 
 #include <atomic>
@@ -15,15 +15,17 @@ class Answers {
  public:
   explicit Answers(const Dims& d);
 
-  /// Keeps the answer of a row for some heads of a unit, for all where `heads` is empty; absent:
-  /// the row is not solved.
+  /// Keeps the answer for a row in some heads of a unit, or in all of its heads if `heads` is
+  /// empty. Without an answer, the row counts as not solved.
   void keep(const Unit& unit, Index row, std::vector<Head> heads, const OpenKeys& supposed,
             const std::optional<RowAnswer>& answer);
 
-  /// Count rows that were searched, and rows that the answer of such a row explained too.
+  /// count() counts a row for which keys were searched, as solved or failed. count_solved() adds
+  /// rows that were solved without a search, by the answer of another row.
   void count(bool solved) { ++(solved ? solved_ : failed_); }
   void count_solved(Index rows) { solved_ += rows; }
-  /// True when hardly any row was explained, or when unexplained rows have cost some ten minutes.
+  /// Whether to stop: hardly any row was explained, or unexplained rows have cost about ten
+  /// minutes.
   bool given_up() const;
   bool hopeless() const;
 
@@ -31,7 +33,7 @@ class Answers {
   double margin() const { return margin_; }
 
  private:
-  double row_work_;  // products that an unexplained row costs
+  double row_work_;  // multiplications that an unexplained row costs
   std::atomic<Index> solved_ = 0, failed_ = 0;
   std::mutex mutex_;
   std::vector<RowPart> parts_;

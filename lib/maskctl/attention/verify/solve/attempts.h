@@ -1,4 +1,4 @@
-// Whether a way to solve rows is worth its time; private to solve.
+// Whether a method of solving rows is worth its time; private to solve.
 #pragma once
 
 #include <atomic>
@@ -7,12 +7,12 @@
 
 namespace maskctl::attention::solving {
 
-/// Rows that were tried in one way on all threads, and how many of them it solved.
+/// Counts the rows that a method was tried on, in all threads, and the rows that it solved.
 class Attempts {
  public:
   void count(Index solved, Index tried) { solved_ += solved, tried_ += tried; }
-  /// Whether to try again: true until the way has solved hardly any row, then now and again, since
-  /// later rows may be different.
+  /// Whether to try again: always, unless the method has solved hardly any row; then only now and
+  /// again, since later rows may be different.
   bool promise() {
     constexpr Index kLeast = 24, kRarely = 16;
     return tried_ < kLeast || solved_ >= tried_ / 8 || ++refused_ % kRarely == 0;

@@ -1,5 +1,5 @@
-// Native sparse attention as softmax attention over all keys, so that the blocks that a kernel read
-// are solved as a mask.
+// Rewrites native sparse attention as softmax attention over all keys, so that the blocks that a
+// kernel read can be solved as a mask.
 #pragma once
 
 #include <optional>
@@ -8,15 +8,17 @@
 
 namespace maskctl::attention {
 
-/// A call over listed blocks, rewritten; results and gradients have the same shapes.
+/// A call over listed blocks, rewritten as dense attention. Results and gradients keep their
+/// shapes.
 struct BlockCall {
-  VerifyRequest request;  // flash_attention; `declared` [B,Hq,T,T] are the keys that are listed
+  VerifyRequest request;  // flash_attention; `declared` [B,Hq,T,T] opens the listed keys
   Index block_size = 1;
 };
 
-/// Absent for operations other than native_sparse_attention and apply_native_sparse_attention.
-/// Throws what the operation throws, Error(kInvalidArgument) for gates and for a block that counts
-/// twice, and Error(kLimit) for more than 2^28 heads times tokens times keys.
+/// The rewritten call; absent for operations other than native_sparse_attention and
+/// apply_native_sparse_attention. Throws what the operation throws, Error(kInvalidArgument) for
+/// gates and for a block that counts twice, and Error(kLimit) if heads times tokens times keys,
+/// over all batch entries, exceed 2^28.
 std::optional<BlockCall> over_blocks(const VerifyRequest& request);
 
 }  // namespace maskctl::attention

@@ -13,7 +13,7 @@ Index distance(const OpenKeys& a, const OpenKeys& b) {
   return out;
 }
 
-/// The alternative whose row is nearest to the row that was found, if it is nearer than the
+/// The alternative whose row is nearest to the row that was found; null if none is nearer than the
 /// supposed row.
 const Plane* nearest_to(const Found& found, const Unit& unit, Index row,
                         std::span<const Alternative> alternatives) {

@@ -1,4 +1,4 @@
-// What the open keys of one row say of others; private to solve.
+// What the open keys of one row say about other rows; private to solve.
 #pragma once
 
 #include <cstddef>
@@ -12,27 +12,28 @@
 
 namespace maskctl::attention::solving {
 
-/// A row whose open keys differ from those that were supposed.
+/// A row whose open keys turned out to differ from the supposed ones.
 struct Found {
   OpenKeys open, supposed;
 };
 
 OpenKeys row_keys(const Plane& plane, Index row);
 
-/// How a mask may go on from one row to others: as the alternative that is most like it; with the
-/// same keys, or the same difference from what was supposed, in place or moved along with the rows.
+/// How a mask may continue from one row to others: as the alternative that is most like it; or with
+/// the same open keys, or the same differences from the supposed keys, either at the same positions
+/// or shifted along with the rows.
 enum class Way : std::uint8_t { kAlternative, kMovedKeys, kSameKeys, kMovedFlips, kSameFlips };
 inline constexpr std::size_t kWays = 5;
 
-/// The open keys [rows, Tk] of some rows of a unit if the mask goes on from `found`, which is
-/// number `from` of these rows. `supposed`: [rows, Tk]. Absent where no alternative is nearer to
-/// `found` than what was supposed.
+/// The open keys [rows, Tk] of some rows of a unit if the mask continues from `found`, which is
+/// number `from` of these rows. `supposed`: [rows, Tk]. Absent if no alternative is nearer to
+/// `found` than the supposed keys.
 std::optional<OpenKeys> continued(const Found& found, Index from, Way way, const Unit& unit,
                                   Range rows, const OpenKeys& supposed,
                                   std::span<const Alternative> alternatives);
 
-/// Guesses of the open keys of a row after rows that were found: their keys, or their difference
-/// from what was supposed, each also moved by one; no keys; and the alternatives.
+/// Guesses of the open keys of a row, given rows that were found before: their keys, and their
+/// differences from the supposed keys, each also shifted by one key; no keys; and the alternatives.
 std::vector<OpenKeys> starts(const Unit& unit, Index row, const OpenKeys& supposed,
                              std::span<const Found* const> before,
                              std::span<const Alternative> alternatives);

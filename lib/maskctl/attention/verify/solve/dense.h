@@ -1,4 +1,4 @@
-// Products and solutions of dense matrices in float64, row by row in memory; private to solve.
+// Products and solutions of dense matrices in float64, stored by rows; private to solve.
 #pragma once
 
 #include <optional>
@@ -15,18 +15,18 @@ void multiply(const double* a, const double* b, Index m, Index k, Index n, doubl
 void multiply_transposed(const double* a, const double* b, Index m, Index k, Index n, double* c);
 /// y[m] = a[m,n] x[n].
 void multiply_vector(const double* a, const double* x, Index m, Index n, double* y);
-/// a . b.
+/// The dot product a . b.
 double dot(const double* a, const double* b, Index n);
-/// a += factor * b; returns a . a afterwards.
+/// a += factor * b. Returns the new a . a.
 double add_scaled(double* a, double factor, const double* b, Index n);
 
-/// The Cholesky factor of a symmetric matrix that is positive definite.
+/// The Cholesky factor L of a symmetric matrix A = L L^T that is positive definite.
 class Cholesky {
  public:
-  /// Absent where the matrix [n,n] is not positive definite.
+  /// Absent if the matrix [n,n] is not positive definite.
   static std::optional<Cholesky> of(std::span<const double> matrix, Index n);
-  /// Replaces x by L^-1 x, whose square is x^T A^-1 x. x may hold several vectors, one after
-  /// another.
+  /// Replaces x by L^-1 x, whose squared length is x^T A^-1 x. x may hold several vectors, one
+  /// after another.
   void whiten(std::span<double> x) const;
   /// Replaces x by A^-1 x.
   void solve(std::span<double> x) const;

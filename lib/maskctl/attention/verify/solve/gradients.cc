@@ -25,7 +25,7 @@ FloatSteps FloatSteps::of(const Tensor& tensor) {
 
 double FloatSteps::variance(double x) const {
   int exponent = 0;
-  std::frexp(x, &exponent);  // |x| is 2^exponent times [1/2, 1)
+  std::frexp(x, &exponent);  // |x| is m times 2^exponent, with m in [1/2, 1)
   const double unit = x == 0 ? 0 : std::max(step * std::ldexp(0.5, exponent), least);
   return unit * unit / 12;
 }

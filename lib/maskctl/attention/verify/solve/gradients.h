@@ -9,10 +9,10 @@
 
 namespace maskctl::attention::solving {
 
-/// The rounding to a float: the step at 1, and the least step.
+/// How a float dtype rounds: its step at 1, and its least step.
 struct FloatSteps {
   static FloatSteps of(const Tensor& tensor);
-  /// The variance of rounding x.
+  /// The variance of the error of rounding x.
   double variance(double x) const;
 
   double step = 0, least = 0;
@@ -20,31 +20,32 @@ struct FloatSteps {
 
 /// [B,T,H,D] or [B,H,T,D] as [B,H,T,D] in float64.
 std::vector<double> by_heads(const Tensor& tensor, bool heads_first);
-/// The square of each vector of `dim` numbers.
+/// The squared length of each vector of `dim` numbers.
 std::vector<double> squares_of(const std::vector<double>& vectors, Index dim);
 
-/// With the cotangent d of the output o of a row, its weights p and its query q,
+/// A row with output o, cotangent d of o, weights p and query q has the gradient
 ///   dq = scale sum_j p_j c_j (d . v_j - d . o + d_lse) k_j
-/// where c_j is the slope of a soft cap. So dq is the mean, by the weights of the output, of k_j
+/// where c_j is the slope of a soft cap. So dq is the mean, with the weights of the output, of k_j
 /// times a factor that does not depend on the mask.
 struct GradientFactors {
-  std::vector<double> factors;  // [rows, Tk]
-  std::vector<double> sizes;    // [rows, Tk]: what of them is rounded: terms that cancel
-  std::vector<double> slopes;   // [rows, Tk]: what an error of d . o changes in them
-  std::vector<double> shifts;   // [rows]: the variance of that error
+  std::vector<double> factors;  // [rows, Tk]: the factors
+  std::vector<double> sizes;    // [rows, Tk]: size of the terms that are rounded, which may cancel
+  /// [rows, Tk]: by how much each factor changes for each unit of error in d . o
+  std::vector<double> slopes;
+  std::vector<double> shifts;  // [rows]: the variance of the error of d . o
 };
 
-/// The gradients of the queries of a call, and the cotangents that they are of.
+/// The gradients of the queries of a call, and the cotangents that they belong to.
 struct QueryGradients {
-  /// Throws Error(kInvalidArgument) "the mask cannot be told: ..." without cotangents,
-  /// Error(kShape) for other shapes than the call's.
+  /// Throws Error(kInvalidArgument) "the mask cannot be told: ..." without cotangents, and
+  /// Error(kShape) for shapes that do not fit the call.
   QueryGradients(const VerifyRequest& request, const NamedResults& given, const Dims& d,
                  const std::vector<double>& keys);
 
-  std::vector<double> given;        // [B,H,Tq,D]
-  std::vector<double> d_out;        // [B,H,Tq,Dv]
-  std::vector<double> d_lse;        // [B,H,Tq]; empty: none
-  std::vector<double> key_squares;  // [B,Hkv,Tk]
+  std::vector<double> given;        // [B,H,Tq,D]: the gradients
+  std::vector<double> d_out;        // [B,H,Tq,Dv]: the cotangents of the output
+  std::vector<double> d_lse;        // [B,H,Tq]: the cotangents of lse; empty if there are none
+  std::vector<double> key_squares;  // [B,Hkv,Tk]: squared lengths of the keys
   std::vector<double> none;         // [D]: the gradient of a row without keys
   FloatSteps steps;
 };

@@ -10,11 +10,13 @@
 namespace maskctl::attention::solving {
 namespace {
 
-/// A number is precise when kSure standard errors and kSlack are less than 1/2. It must then be 0
-/// or 1 up to kNear standard errors and kSlack.
+/// The least-squares solution gives each key a number, which should be 0 (closed) or 1 (open). It
+/// decides the key if kSure of its standard errors plus kSlack are less than 1/2. It must then be
+/// within kNear standard errors plus kSlack of 0 or 1.
 constexpr double kSure = 7, kNear = 6, kSlack = 0.05;
 
-/// The normal equations: gram x = right, where the right side comes from sinks and lse.
+/// The normal equations gram x = right for the numbers x of all keys. `right` is 0 unless there are
+/// sinks or an lse.
 struct Normal {
   Normal(const RowProblem& problem) : n(problem.keys()), gram(as_size(n * n)), right(as_size(n)) {
     for (std::size_t h = 0; h < problem.heads().size(); ++h) add(problem, h);
@@ -64,10 +66,11 @@ struct Normal {
 
   Index n;
   std::vector<double> gram, right;
-  bool fixed_scale = false;  // else any multiple of a solution is one
+  bool fixed_scale = false;  // whether sinks or an lse determine the scale of x
 };
 
-/// Solves the equations again and again, and fixes the keys that are beyond doubt.
+/// Solves the equations repeatedly. Each time, it fixes the keys whose numbers are 0 or 1 beyond
+/// doubt, and then solves for the other keys.
 class Fixing {
  public:
   Fixing(const Normal& normal, double noise)
@@ -80,7 +83,8 @@ class Fixing {
     std::erase(free_, key);
   }
 
-  /// False where numbers that are precise enough are not 0 or 1.
+  /// Returns false if the number of a key is precise but neither 0 nor 1, or if the equations have
+  /// no solution.
   bool run() {
     const StopPoll poll;
     while (!free_.empty()) {
@@ -125,7 +129,8 @@ class Fixing {
                 unit);
   }
 
-  /// A bound of the diagonal of the inverse: twice its largest eigenvalue, by power iteration.
+  /// Estimates an upper bound for the diagonal of the inverse matrix: twice the largest eigenvalue
+  /// of the inverse, by power iteration.
   static double most_inverse(const Cholesky& factor, Index m) {
     constexpr int kIterations = 12;
     std::vector<double> x(as_size(m));
@@ -160,7 +165,8 @@ class Fixing {
   std::vector<Index> free_;
 };
 
-/// The most that each key may weigh in the equations, by the size of its value.
+/// How much each key can contribute to the equations: its squared weight times its squared value,
+/// in units of rounding, summed over the heads.
 std::vector<double> sizes(const RowProblem& problem) {
   std::vector<double> out(as_size(problem.keys()));
   for (std::size_t h = 0; h < problem.heads().size(); ++h) {
@@ -172,8 +178,9 @@ std::vector<double> sizes(const RowProblem& problem) {
   return out;
 }
 
-/// The key with the largest number in a solution that is determined but for its scale: the
-/// eigenvector of the least eigenvalue, by inverse iteration.
+/// The key that is most surely open if the equations determine only the ratios of the numbers. The
+/// solution is then the eigenvector of the least eigenvalue, found by inverse iteration, and the
+/// key is the one with the largest element. `size`: the results of sizes().
 std::optional<Index> surest(const Normal& normal, const std::vector<double>& size) {
   constexpr int kIterations = 4;
   constexpr double kShift = 1e-11;
@@ -197,8 +204,8 @@ std::optional<Index> surest(const Normal& normal, const std::vector<double>& siz
   return std::ranges::max_element(x, less) - x.begin();
 }
 
-/// Keys that are fixed as open in turn, to set the scale of a solution: the heaviest open one of
-/// the base, then the surest.
+/// Keys that are very likely open. Fixing one of them as open sets the scale of the solution. The
+/// first is the open key of the base with the largest size, the second is surest().
 std::vector<Index> pivots(const RowProblem& problem, const Normal& normal) {
   const std::vector<double> size = sizes(problem);
   std::vector<Index> out;

@@ -1,5 +1,5 @@
-// All keys of a row at once, by least squares: for rows with as many equations as keys; private to
-// solve.
+// Finds all open keys of a row at once by least squares, if there are about as many equations as
+// keys; private to solve.
 #pragma once
 
 #include <cstdint>
@@ -12,18 +12,22 @@ namespace maskctl::attention::solving {
 
 struct LeastSquares {
   OpenKeys open;
-  std::vector<Index> uncertain;  // keys that the equations do not decide; as in the base
+  /// keys that the equations do not decide; in `open`, they are as in RowProblem::base(), or as in
+  /// the cheapest set that solve_sets() found
+  std::vector<Index> uncertain;
 };
 
-/// What a number of a solution says of its key: closed or open beyond doubt, nothing yet, or that
-/// the equations do not hold.
+/// What the number of a key in the solution tells: the key is closed beyond doubt, it is open
+/// beyond doubt, or it is undecided. kWrong: the number is precise but neither 0 nor 1, so the
+/// equations do not hold.
 enum class Told : std::uint8_t { kClosed, kOpen, kUnsure, kWrong };
-/// `error`: the standard error of the number; `rest`: how far off it may be besides.
+/// `number`: the number of a key in the solution. `error`: its standard error. `rest`: by how much
+/// more it may be wrong, because an iteration was not finished.
 Told told(double number, double error, double rest = 0);
 
 /// Solves the equations in real numbers. Keys whose numbers are 0 or 1 beyond doubt, by their
-/// standard errors, are fixed, and the rest is solved again. `noise` is the variance of an
-/// equation. Absent where the numbers are not 0 and 1, or there are too few equations.
+/// standard errors, are fixed, and the rest is solved again. `noise`: the variance of an equation.
+/// Absent if the numbers are not 0 and 1, or if there are too few equations.
 std::optional<LeastSquares> solve_all(const RowProblem& problem, double noise);
 
 }  // namespace maskctl::attention::solving

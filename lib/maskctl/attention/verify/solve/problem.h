@@ -7,25 +7,27 @@
 
 namespace maskctl::attention::solving {
 
-/// With e_j = exp(s_j) and the output o of a head,
-///   sum_j x_j e_j (v_j - o) = 0,  x_j = 1 for open keys and 0 for others,
-/// are Dv equations in x for each head, up to the rounding of o; an lse gives one more, and the
-/// gradient of the query D, with keys times factors as values.
+/// Let e_j = exp(s_j), let o be the output of a head, and let x_j be 1 for open keys and 0 for
+/// others. Then
+///   sum_j x_j e_j (v_j - o) = 0
+/// are Dv equations in x for each head, up to the rounding of o. An lse gives one more equation.
+/// The gradient of the query gives D more, with keys times factors as values.
 class RowProblem {
  public:
   /// Weights are relative to those under `base`, a first guess of the open keys.
   RowProblem(const SolveCall& call, std::vector<Head> heads, Index row, OpenKeys base);
 
-  /// A guess of the open keys, and how far it misses the equations.
+  /// A guess of the open keys, and how far it is from meeting the equations.
   struct State {
     OpenKeys open;
-    std::vector<double> errors;  // [equations] without those of lse, in units of rounding
-    std::vector<double> sums;    // [heads]: sums of weights
-    double cost = 0;             // as in RowReport
+    std::vector<double> errors;  // [equations], without those of lse, in units of rounding
+    /// [heads]: for each head, the sum of the weights of open keys and sinks
+    std::vector<double> sums;
+    double cost = 0;  // squared error in units of rounding, as in RowReport
   };
   State at(const OpenKeys& open) const;
   void flip(State& state, Index key) const;
-  /// The cost of each state after each single flip: [states, Tk].
+  /// The cost of each state after each single flip of a key: [states, Tk].
   std::vector<double> costs_of_flips(std::span<const State> states) const;
 
   const SolveCall& call() const { return call_; }
@@ -36,11 +38,12 @@ class RowProblem {
   const OpenKeys& base() const { return base_; }
 
   struct HeadTerms {
-    std::vector<double> weights;  // [Tk]: w_j
-    /// [Tk]: values v_j are those of the head times its factor; w_j times that, v_j . o, v_j . v_j.
+    std::vector<double> weights;  // [Tk]: weights w_j
+    /// [Tk] each, with the factor f_j of value v_j and the output o: `factors` has f_j, `moved` has
+    /// w_j f_j, `with_out` has f_j (v_j . o), and `squares` has f_j^2 (v_j . v_j).
     std::vector<double> factors, moved, with_out, squares;
     double sink = 0, log_sum = 0, variance = 1, out_square = 0, empty_cost = 0;
-    Index first = 0;  // of its errors
+    Index first = 0;  // index of the head's first error in State::errors
   };
   const HeadTerms& terms(std::size_t head) const { return terms_[head]; }
   Index dim(std::size_t head) const { return call_.dim(heads_[head]); }

@@ -1,4 +1,4 @@
-// Products of dense matrices, compiled for several instruction sets at once.
+// Products of dense matrices, compiled for several instruction sets.
 #include <algorithm>
 #include <array>
 
@@ -18,11 +18,11 @@ namespace hn = hwy::HWY_NAMESPACE;
 using D = hn::CappedTag<double, 8>;
 using V = hn::Vec<D>;
 
-/// Depth, rows and columns that are multiplied at once: what fits the caches.
+/// Depth, rows and columns of the blocks that are multiplied, chosen to fit the caches.
 constexpr Index kDepth = 256, kRows = 4, kMostColumns = 24;
 
-/// c[4,3 vectors] += a[4,depth] b[depth,3 vectors]; rows of a and c `stride_a` and `stride_c`
-/// apart.
+/// c[4, 3 vectors] += a[4, depth] b[depth, 3 vectors]. Rows of a are `stride_a` apart, rows of c
+/// `stride_c`.
 HWY_ATTR void add_block(const double* a, Index stride_a, const double* b, Index depth, double* c,
                         Index stride_c) {
   const D d;
@@ -51,7 +51,7 @@ HWY_ATTR void add_block(const double* a, Index stride_a, const double* b, Index 
   hn::StoreU(v30, d, c3), hn::StoreU(v31, d, c3 + step), hn::StoreU(v32, d, c3 + 2 * step);
 }
 
-/// add_block() at the borders: only `rows` rows and `columns` columns.
+/// add_block() at the borders, where only `rows` rows and `columns` columns exist.
 HWY_ATTR void add_part(const double* a, Index stride_a, const double* b, Index depth, Index rows,
                        Index columns, double* c, Index stride_c) {
   const Index width = 3 * static_cast<Index>(hn::Lanes(D()));
@@ -67,7 +67,7 @@ HWY_ATTR void add_part(const double* a, Index stride_a, const double* b, Index d
   }
 }
 
-/// c[m,n] = a[m,k] b[k,n], or with b[n,k] transposed.
+/// c[m,n] = a[m,k] b[k,n]; if `transposed`, c[m,n] = a[m,k] b[n,k]^T.
 HWY_ATTR void multiply_all(const double* a, const double* b, Index m, Index k, Index n,
                            bool transposed, double* c) {
   const Index width = 3 * static_cast<Index>(hn::Lanes(D()));

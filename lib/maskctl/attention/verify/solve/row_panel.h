@@ -1,5 +1,5 @@
-// The normal equations of rows of the same heads, multiplied without making their matrices; private
-// to solve.
+// Multiplies by the normal equations of many rows of the same heads, without making their matrices;
+// private to solve.
 #pragma once
 
 #include <span>
@@ -9,10 +9,10 @@
 
 namespace maskctl::attention::solving {
 
-/// The normal equations gram x = right of some rows; no gram is ever made.
+/// The normal equations gram x = right of some rows. The matrices gram are never made.
 class RowPanel {
  public:
-  /// `open`: [rows, Tk], the keys that are supposed.
+  /// `open`: [rows, Tk], the supposed keys.
   RowPanel(const SolveCall& call, std::span<const Head> heads, Range rows,
            const std::uint8_t* open);
 
@@ -22,26 +22,30 @@ class RowPanel {
   std::size_t at(Index row) const { return as_size(row * keys_); }
   const std::vector<double>& right() const { return right_; }
   const std::vector<double>& diagonal() const { return diagonal_; }
-  /// False where any multiple of a solution is a solution: then scale . x = 1 is one more equation.
+  /// Whether sinks or an lse determine the scale of the solution x. If not, any multiple of a
+  /// solution is a solution too, and callers add the equation scale . x = 1.
   bool fixed_scale() const { return fixed_scale_; }
   const std::vector<double>& scale() const { return scale_; }
-  /// The weight of each key, the mean over the heads.
+  /// The weight of each key, averaged over the heads.
   const std::vector<double>& weights() const { return weights_; }
 
-  /// Sets `out` to gram x of each row.
+  /// Sets `out` to gram x, for each row.
   void apply(const std::vector<double>& x, std::vector<double>& out) const;
 
  private:
   struct HeadTerms {
     Head head;
-    std::vector<double> units;    // [rows, Tk]: weights over the standard deviation of the output
-    std::vector<double> factors;  // [rows, Tk]: of the values; empty where they are 1
-    std::vector<double> lse;      // [rows]: factor of the squared sum of weights; empty without lse
+    /// [rows, Tk]: weights divided by the standard deviation of the output
+    std::vector<double> units;
+    std::vector<double> factors;  // [rows, Tk]: factors of the values; empty if they are 1
+    /// [rows]: the weight of the equation that an lse gives for the sum of the weights of open
+    /// keys; empty without an lse
+    std::vector<double> lse;
 
     double factor(std::size_t cell) const { return factors.empty() ? 1 : factors[cell]; }
   };
 
-  /// What the kernel gave, [rows, dim].
+  /// The kernel's results for these rows, [rows, dim].
   const double* out(Head head) const { return call_.out(head, rows_.begin).data(); }
   void add(Head head, const std::uint8_t* open);
   void add_row(const HeadRows& weighed, Index r, HeadTerms& terms);
@@ -55,7 +59,7 @@ class RowPanel {
   std::vector<HeadTerms> heads_;
   std::vector<double> right_, diagonal_, weights_, scale_;
   bool fixed_scale_ = false;
-  mutable std::vector<double> products_, vectors_;  // room for apply()
+  mutable std::vector<double> products_, vectors_;  // temporary memory of apply()
 };
 
 }  // namespace maskctl::attention::solving

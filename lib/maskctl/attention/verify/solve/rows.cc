@@ -12,9 +12,10 @@
 namespace maskctl::attention::solving {
 namespace {
 
-constexpr double kLargestPower = 300;  // of a closed key's weight, so that its square is finite
+/// largest exponent of a closed key's weight, whose square is then finite
+constexpr double kLargestPower = 300;
 
-/// Logits become weights, in place.
+/// Turns the logits of a row into weights, in place.
 void weigh(const SolveCall& call, Head head, const std::uint8_t* open, double* s, Index row,
            HeadRows& out) {
   const std::span<const double> sinks = call.sinks(head);
@@ -75,7 +76,7 @@ void add_variances(const SolveCall& call, Head head, Range rows, const std::uint
   }
 }
 
-/// Rows of one head against what the kernel gave.
+/// Compares rows of one head with what the kernel gave.
 class HeadErrors {
  public:
   HeadErrors(const SolveCall& call, Head head, Range rows, const std::uint8_t* open)
@@ -169,7 +170,7 @@ class HeadErrors {
   Range rows_;
   const std::uint8_t* open_;
   HeadRows weighed_;
-  std::vector<double> pairs_;     // [2 rows, Dv]: what the kernel gave, then errors
+  std::vector<double> pairs_;     // [2 rows, Dv]: what the kernel gave, then the errors
   std::vector<double> products_;  // [2 rows, Tk]: products of pairs_ with all values
 };
 

@@ -1,5 +1,5 @@
-// Attention over pages as softmax attention over all slots of the cache, so that the pages that a
-// kernel read are solved as a mask.
+// Rewrites attention over pages as softmax attention over all slots of the cache, so that the pages
+// that a kernel read can be solved as a mask.
 #pragma once
 
 #include <optional>
@@ -8,17 +8,18 @@
 
 namespace maskctl::attention {
 
-/// A call over pages, rewritten: query rows [1, rows, Hq, D], and key j is slot j % page_size of
-/// page j / page_size.
+/// A rewritten call over pages. Its queries are [1, rows, Hq, D]; its key j is slot j % page_size
+/// of page j / page_size.
 struct SlotCall {
-  VerifyRequest request;  // flash_attention; `declared` are the slots of the block tables
-  NamedResults given;     // "out" in the shape of that call
+  VerifyRequest request;  // flash_attention; `declared` opens the slots of the block tables
+  NamedResults given;     // "out" in the shape of the rewritten call
   Index page_size = 1;
 };
 
-/// Absent for operations other than page_attention, ragged_page_attention and its version 3, after
-/// its update of the cache, and ragged_decode_attention, where the keys of a batch are one page.
-/// Throws what the operation throws, and Error(kLimit) for more than 2^28 rows times slots.
+/// The rewritten call; absent for operations other than page_attention, ragged_page_attention, its
+/// version 3 (after its update of the cache), and ragged_decode_attention (where the keys of a
+/// batch entry are one page). Throws what the operation throws, and Error(kLimit) if rows times
+/// slots exceed 2^28.
 std::optional<SlotCall> over_slots(const VerifyRequest& request, const NamedResults& given);
 
 }  // namespace maskctl::attention

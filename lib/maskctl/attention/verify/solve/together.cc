@@ -12,11 +12,11 @@ namespace maskctl::attention::solving {
 namespace {
 
 constexpr int kMostSteps = 96, kCheck = 8, kMostRounds = 4;
-/// How far from their limit numbers may be when steps end.
+/// When the steps end, how far a number may still be from the value that it converges to.
 constexpr double kLeft = 0.02;
 
-/// The least eigenvalue of a symmetric tridiagonal matrix, by bisection with counts of signs
-/// (Sturm).
+/// The least eigenvalue of a symmetric, positive semidefinite, tridiagonal matrix, by bisection
+/// with sign counts (Sturm). `beside`: the elements next to the diagonal.
 double least_eigenvalue(const std::vector<double>& diagonal, const std::vector<double>& beside) {
   double high = diagonal.empty() ? 0 : *std::ranges::min_element(diagonal), low = 0;
   constexpr int kHalvings = 24;
@@ -33,17 +33,18 @@ double least_eigenvalue(const std::vector<double>& diagonal, const std::vector<d
   return low;
 }
 
-/// A row, whose keys are fixed one after another.
+/// What is known of one row while its keys are fixed as open or closed, one after another.
 struct Row {
-  bool active = true;  // steps go on
+  bool active = true;  // whether the row needs more conjugate gradient steps
   bool failed = false;
   OpenKeys open;
   std::vector<std::uint8_t> free;
   Index fixed = 0;
-  double left = 0;   // the square of the residual
-  double least = 0;  // least eigenvalue that steps have met
+  double left = 0;   // squared length of the residual
+  double least = 0;  // the matrix's least eigenvalue, estimated from the steps
   double step = 0, turn = 0;
-  std::vector<double> diagonal, beside;  // the tridiagonal matrix of the steps
+  /// the tridiagonal matrix that is computed from the steps
+  std::vector<double> diagonal, beside;
 
   void restart() {
     step = 0, turn = 0, least = 0;
@@ -51,7 +52,8 @@ struct Row {
   }
 };
 
-/// Conjugate gradients of all rows at once, in units in which all keys weigh the same.
+/// Solves the equations of all rows at once by conjugate gradients. The number of each key is
+/// divided by a unit, so that the diagonal of each row's matrix is 1.
 class Steps {
  public:
   Steps(const RowPanel& panel, double noise, const std::uint8_t* supposed,
@@ -84,7 +86,8 @@ class Steps {
         Row& row = rows_[as_size(r)];
         const Index before = row.fixed;
         if (!row.failed) take(r);
-        // Without an open key nothing fixes the scale of the numbers.
+        // Without sinks, an lse or an open key, the equations do not determine the scale of the
+        // numbers.
         const bool scaled =
             panel_.fixed_scale() || std::ranges::find(row.open, 1) != row.open.end();
         row.active = !row.failed && row.fixed > before && row.fixed < panel_.keys() && scaled;
@@ -109,7 +112,8 @@ class Steps {
   }
 
  private:
-  /// Takes the fixed keys off the right side, and starts from the supposed keys.
+  /// Starts conjugate gradients from the supposed keys; keys that are fixed already are subtracted
+  /// from the right side. `scaled`: whether scale . x = 1 is one more equation.
   void begin(bool scaled) {
     scaled_ = scaled;
     for (Index r = 0; r < panel_.count(); ++r) {
@@ -197,7 +201,8 @@ class Steps {
     row.step = length, row.turn = turn;
   }
 
-  /// Whether more steps would change no answer.
+  /// Whether more steps would not change which keys are decided: what is left of the error is small
+  /// compared with the standard error, or at most kLeft.
   bool near(Index r) {
     Row& row = rows_[as_size(r)];
     row.least = least_eigenvalue(row.diagonal, row.beside) / 2;
@@ -206,8 +211,8 @@ class Steps {
     return rest < 0.5 * deviation(r) || rest * largest_unit(r) < kLeft;
   }
 
-  /// The standard error of a number over its unit, by the least eigenvalue; rounding of the sum of
-  /// all weights adds to it.
+  /// The standard error of a key's number, divided by the key's unit; estimated from the least
+  /// eigenvalue. The rounding of the sum of all weights makes it larger.
   double deviation(Index r) const {
     const Row& row = rows_[as_size(r)];
     double sum = 0;
@@ -224,7 +229,8 @@ class Steps {
                              units_.begin() + static_cast<std::ptrdiff_t>(panel_.at(r + 1)));
   }
 
-  /// What an open key has in y, times its unit: 1, or what the equation of the scale makes of it.
+  /// The number that an open key has in the solution. It is 1, unless only the equation scale . x =
+  /// 1 sets the scale: then it is fitted to the numbers of all keys.
   double number_of(Index r) const {
     if (!scaled_) return 1;
     double squares = 0, sums = 0;
@@ -257,7 +263,7 @@ class Steps {
   double noise_;
   const std::uint8_t* supposed_;
   std::vector<Row> rows_;
-  bool scaled_ = false;  // whether the equation of the scale is one of them
+  bool scaled_ = false;  // whether scale . x = 1 is one of the equations
   std::vector<double> units_, y_, residual_, way_, x_, made_;
 };
 

@@ -1,4 +1,5 @@
-// Rows of the same heads by least squares, many at once, by conjugate gradients; private to solve.
+// Solves rows of the same heads by least squares, many at once, by conjugate gradients; private to
+// solve.
 #pragma once
 
 #include <optional>
@@ -9,18 +10,18 @@
 
 namespace maskctl::attention::solving {
 
-/// What solve_all() finds, for each wanted row, by conjugate gradients: a step for all rows is a
-/// few products of matrices, where each row by itself would need its matrix of all pairs of keys.
-/// How sure a number is comes from the least eigenvalue that the steps have met, so that fewer keys
-/// may be certain, and rows absent that solve_all() solves.
+/// For each wanted row, what solve_all() finds, but by conjugate gradients. A step for all rows is
+/// a few matrix products, whereas a row by itself would need the matrix of all its pairs of keys.
+/// The certainty of a number is estimated from the least eigenvalue that the steps have met. Hence
+/// fewer keys may be certain than with solve_all(), and rows may be absent that solve_all() solves.
 ///
-/// `open`: [rows, Tk], the keys that are supposed. `wanted`: [rows].
+/// `open`: [rows, Tk], the supposed keys. `wanted`: [rows].
 std::vector<std::optional<LeastSquares>> solve_rows(const SolveCall& call,
                                                     std::span<const Head> heads, Range rows,
                                                     const std::uint8_t* open,
                                                     const std::vector<bool>& wanted, double noise);
 
-/// Whether these heads have an equation for each key.
+/// Whether these heads have enough equations to solve for all keys; one fewer than keys is enough.
 bool has_equations(const SolveCall& call, std::span<const Head> heads);
 
 }  // namespace maskctl::attention::solving

@@ -1,4 +1,4 @@
-// Batches and heads that are solved together; private to solve.
+// Batch entries and heads that are solved together; private to solve.
 #pragma once
 
 #include <vector>
@@ -8,10 +8,10 @@
 
 namespace maskctl::attention::solving {
 
-/// Batches and heads that certainly share a mask, by a plane of the supposed mask.
+/// The batch entries and heads of one plane of the supposed mask, which certainly share a mask.
 struct Unit {
-  Index b = 0, h = 0;       // of its plane in the supposed mask
-  std::vector<Head> heads;  // each beside its gradients, if there are any
+  Index b = 0, h = 0;       // the index of that plane in the supposed mask
+  std::vector<Head> heads;  // each head is followed by its gradients, if there are any
 };
 
 /// Units whose supposed masks are equal.
