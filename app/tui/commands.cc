@@ -27,7 +27,7 @@ Index checked_member(Index index, std::string_view what, Index count) {
               fmt::format("{} {}: the mask has 0 to {}", what, index, count - 1));
 }
 
-/// A query, or a cell in any way that cell_from() reads.
+/// Goes to a query (a number alone), or to a cell in any format that cell_from() reads.
 void go_to(State& state, Workbench&, const std::string& text) {
   const auto query = whole_number_from(text);
   const auto parts = query ? CellParts{{}, {}, query, {}} : cell_from(text);
@@ -59,7 +59,7 @@ void go_to_head(State& state, Workbench&, const std::string& text) {
   state.view.head = checked_member(number(text, "head"), "head", state.scene->mask.heads());
 }
 
-/// What had no documents has them from now on.
+/// Reads documents from a file; they replace those of the current mask.
 template <DocumentForm form>
 void take_documents(State& state, Workbench&, const std::string& text) {
   if (text.empty()) {
@@ -77,15 +77,7 @@ void replace(State& state, Workbench& bench, const std::string& text) {
   save(state, bench, text, true);
 }
 
-void quit(State& state, Workbench&, const std::string&) {
-  if (state.saving) {
-    state.question = {being_written(*state.saving) + "; quit without it?", "q!"};
-  } else if (state.scene->pipeline == state.saved_pipeline) {
-    state.request = Request::kQuit;
-  } else {
-    state.question = {"the pipeline has changes (:w @FILE saves it); quit without them?", "q!"};
-  }
-}
+void quit(State& state, Workbench&, const std::string&) { leave(state, Request::kQuit); }
 
 void quit_at_once(State& state, Workbench&, const std::string&) { state.request = Request::kQuit; }
 

@@ -4,6 +4,7 @@
 
 #include <memory>
 #include <span>
+#include <string_view>
 #include <utility>
 
 #include "app/tui/drawn.h"
@@ -18,7 +19,7 @@
 namespace maskctl::app::tui {
 namespace {
 
-/// The part that is visible, under the names of its SOURCEs.
+/// A figure of the visible part of the mask, with the names of the SOURCEs.
 Figure figure_of(const State& state) {
   const Scene& scene = *state.scene;
   const Geometry at = geometry(state);
@@ -45,7 +46,7 @@ DrawOptions drawing_of(const State& state, bool color) {
   return out;
 }
 
-WriteFile text_file(std::string text, std::string file, bool replace) {
+WriteFile text_file(const std::string& text, const std::string& file, bool replace) {
   return [=](const auto&) {
     AtomicFile out(file, replace);
     out.write(std::as_bytes(std::span(text)));
@@ -53,7 +54,7 @@ WriteFile text_file(std::string text, std::string file, bool replace) {
   };
 }
 
-/// The scene holds what the figure points to.
+/// The returned function keeps the scene alive, because the figure points into it.
 WriteFile drawing_file(const State& state, const std::string& file, bool replace) {
   const DrawOptions options = drawing_of(state, file.ends_with(".ansi"));
   return [=, scene = state.scene, figure = figure_of(state)](const auto& progress) {
@@ -79,7 +80,8 @@ WriteFile mask_file(const State& state, const std::string& file, bool replace, I
   };
 }
 
-/// What is written to `dest`, and the pipeline if that has it.
+/// Prepares the file that the user asked for: what to write to `dest`, and, unless that is a
+/// drawing, the pipeline that counts as saved afterwards.
 FileAsked file_of(const State& state, const std::string& dest, bool replace, Index max_bytes) {
   const std::string& pipeline = state.scene->pipeline;
   const auto asked = [&](WriteFile write, std::optional<std::string> saved) {
@@ -104,6 +106,18 @@ void save(State& state, const Workbench& bench, const std::string& dest, bool re
     throw Error(Errc::kInvalidArgument, being_written(*state.saving) + "; <Esc> stops that");
   }
   state.saving = file_of(state, dest, replace, bench.max_bytes());
+}
+
+void leave(State& state, Request how) {
+  const std::string_view verb = how == Request::kQuit ? "quit" : "leave";
+  if (state.saving) {
+    state.question = {fmt::format("{}; {} without it?", being_written(*state.saving), verb), how};
+  } else if (state.scene->pipeline != state.saved_pipeline) {
+    state.question = {
+        fmt::format("the pipeline has changes (:w @FILE saves it); {} without them?", verb), how};
+  } else {
+    state.request = how;
+  }
 }
 
 }  // namespace maskctl::app::tui

@@ -1,4 +1,5 @@
-// Writes what is looked at to files.
+// Saves the mask, the drawing or the pipeline to a file; asks about unsaved work before the user
+// leaves.
 #pragma once
 
 #include <string>
@@ -7,10 +8,14 @@
 
 namespace maskctl::app::tui {
 
-/// Begins to write, beside the screens, to "FILE.png" (.svg, .html, .txt, .ansi) what is drawn, to
-/// "@FILE" the pipeline, one step a line, to other names the mask of all heads. An existing file is
-/// asked about without `replace`. Throws Error without a name, and while another file is being
-/// written.
+/// Starts to write a file in the background. "FILE.png" (or .svg, .html, .txt, .ansi) gets the
+/// drawing, "@FILE" the pipeline with one step per line, any other name the mask of all batches and
+/// heads. If the file exists and `replace` is false, the user is asked. Throws Error if `dest` is
+/// empty, or while another file is being written.
 void save(State& state, const Workbench& bench, const std::string& dest, bool replace);
+
+/// Asks the front end to quit or to go back to the list of arrays; first asks the user, if a file
+/// is being written or the pipeline has changes.
+void leave(State& state, Request how);
 
 }  // namespace maskctl::app::tui

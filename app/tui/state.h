@@ -1,9 +1,10 @@
-// All that the inspector remembers between two keys, as one value.
+// The complete state of the inspector between two inputs, as one value.
 #pragma once
 
 #include <map>
 #include <optional>
 #include <string>
+#include <variant>
 #include <vector>
 
 #include "app/tui/actions.h"
@@ -20,7 +21,7 @@ namespace maskctl::app::tui {
 /// How many colours a terminal has.
 enum class Colors : std::uint8_t { kNone, kEight, kMany };
 
-/// What is drawn on.
+/// The size and the abilities of the terminal.
 struct Screen {
   Index rows = 24, columns = 80;
   bool utf8 = true;
@@ -29,63 +30,66 @@ struct Screen {
   bool colored() const { return colors != Colors::kNone; }
 };
 
-/// Where the reader is.
+/// The part of the mask that is shown, and how.
 struct View {
   Index batch = 0, head = 0;
   Place cursor;
-  Place origin;  // the first cell that is drawn
+  Place origin;  // first cell that is drawn
   int zoom = 0;  // a unit of the drawing is 2^zoom cells wide
   Sources sources = Sources::kBoth;
-  bool tiled = false;  // tiles are drawn, of 2^tile cells each way
+  bool tiled = false;  // draw tiles of 2^tile x 2^tile cells
   int tile = 6;
-  bool weights = false;  // those of the query under the cursor, below the mask
+  bool weights = false;  // show the attention weights of the cursor's query below the mask
 };
 
-/// The line in which something is being typed.
+/// Which line the user is typing in.
 enum class Prompt : std::uint8_t { kNone, kCommand, kFind, kPipeline };
 
-/// A state to which undo and redo return.
+/// A version of the pipeline for undo and redo, with the view at that time.
 struct Version {
   std::string pipeline;
   View view;
 };
-/// How many are remembered.
+/// The largest number of versions for undo.
 inline constexpr std::size_t kMostVersions = 1000;
 
-/// What was looked at before the pipeline was edited.
+/// What was shown before the user began to edit the pipeline.
 struct BeforeEdit {
   ScenePtr scene;
   View view;
 };
 
-/// What becomes of another mask: it is shown while its pipeline is typed, kept when that has been
-/// typed, or shown in place of the last one: by a key, undo or redo, or with other documents.
+/// Why another mask is being made: as a preview while its pipeline is typed (kPreview); because the
+/// pipeline was entered (kKeep) or changed by a key (kReplace); for undo or redo; or because of new
+/// documents (kDocuments).
 enum class Change : std::uint8_t { kPreview, kKeep, kReplace, kUndo, kRedo, kDocuments };
-/// A change whose mask is being made, beside the screens.
+/// A change whose mask is being made in the background.
 struct PendingChange {
   Change change = Change::kReplace;
   SceneAsked asked;
-  std::optional<Index> step = {};  // selected afterwards
-  double fraction = 0;             // that is made
+  std::optional<Index> step = {};  // step to select afterwards
+  double fraction = 0;             // fraction of the work that is done
   Stopwatch watch = {};
 };
 
-/// To be answered with y or n.
+/// A question that the user answers with y or n.
 struct Question {
   std::string text;
-  std::string command;  // what y does, as typed after ':'
+  // What the answer y does: runs this command, as if typed after ':', or makes this request.
+  std::variant<std::string, Request> yes;
 };
 
-/// How all batches and heads are listed. The one that is looked at is selected.
+/// How the list of batches and heads is shown. The current batch and head is the selected row.
 struct PlaneList {
-  bool shown = false;                      // instead of the mask
-  bool chosen = false;                     // by the reader; until then the first is selected
-  bool folded = true;                      // equal ones are listed once
-  std::optional<PlaneColumn> column = {};  // by which it is sorted, if the reader has said so
+  bool shown = false;  // the list is shown instead of the mask
+  // True if the user has selected a row. Until then, the first row stays selected.
+  bool chosen = false;
+  bool folded = true;                      // equal rows are listed once
+  std::optional<PlaneColumn> column = {};  // sort column, if the user has chosen one
   bool reversed = false;
 };
 
-/// A search that goes on when more has been counted.
+/// A search that continues when more has been counted.
 struct Awaited {
   FindNext next;
   Index times = 1;
@@ -97,37 +101,39 @@ struct State {
   View view;
   Style style = Style::kAuto;
   bool side = true;
-  bool of_several = false;  // the SOURCE is one of several arrays, to whose list <Esc> leads back
+  // True if the SOURCE is one of several arrays of a file; <Esc> then returns to their list.
+  bool of_several = false;
   bool help = false;
-  Index page = 0;  // of what covers the screen
+  Index page = 0;  // page of the text that covers the screen
 
   Prompt prompt = Prompt::kNone;
   Line line;
-  std::optional<BeforeEdit> before_edit;             // while the pipeline is being typed
-  bool preview_due = false;                          // what is typed is not shown yet
-  std::size_t error_at = std::string::npos;          // a byte of the line
-  std::map<Prompt, std::vector<std::string>> typed;  // history
-  std::size_t recall = 0;                            // how far back in it
+  std::optional<BeforeEdit> before_edit;             // set while the pipeline is being typed
+  bool preview_due = false;                          // the typed pipeline is not being made yet
+  std::size_t error_at = std::string::npos;          // byte in `line` with an error
+  std::map<Prompt, std::vector<std::string>> typed;  // history of each prompt
+  std::size_t recall = 0;                            // how many lines back in the history
 
-  std::optional<Index> step;  // the selected step of the pipeline; keys act on it
+  std::optional<Index> step;  // selected step of the pipeline, to which keys apply
   std::string message;
   std::optional<Question> question;
   std::optional<ReportState> report;
-  Index count = 0;              // digits before a key
-  std::optional<bool> marking;  // a letter is awaited, to set (true) or go to a mark
+  Index count = 0;  // number typed before a key
+  // Set while the letter of a mark is awaited: true to set the mark, false to go to it.
+  std::optional<bool> marking;
   std::map<std::string, View> marks;
-  std::string target;  // of the last search
+  std::string target;  // target of the last search, as typed
   PlaneList list;
   std::optional<Awaited> awaited;
-  std::string found;                      // what the last search found there: "3 of 12, 84 cells"
-  std::optional<PlaceSearch> looked_for;  // the place that a search waits for
+  std::string found;                      // result of the last search: "3 of 12, 84 cells"
+  std::optional<PlaceSearch> looked_for;  // search that is in progress in the background
   std::vector<Version> undo, redo;
   std::optional<PendingChange> change;
-  std::optional<FileAsked> saving;  // the file that is being written
-  std::string saved_pipeline;       // which need not be saved again
-  std::optional<Place> dragged;     // the cell that the mouse holds
-  std::string copied;               // for the clipboard
-  std::optional<Request> request;   // what the front end is to do now
+  std::optional<FileAsked> saving;  // file that is being written
+  std::string saved_pipeline;       // the pipeline that was saved last
+  std::optional<Place> dragged;     // cell that the mouse drags
+  std::string copied;               // text for the clipboard
+  std::optional<Request> request;   // what the front end must carry out
 
   Focus focus() const { return step ? Focus::kSteps : list.shown ? Focus::kList : Focus::kMask; }
   bool leaves() const { return request == Request::kQuit || request == Request::kLeave; }

@@ -16,6 +16,7 @@
 #include "app/tui/plane_list.h"
 #include "app/tui/prompt.h"
 #include "app/tui/report_rows.h"
+#include "app/tui/save.h"
 #include "app/tui/step_keys.h"
 #include "maskctl/base/error.h"
 #include "maskctl/pipeline/parse/diagnostic.h"
@@ -27,7 +28,8 @@ constexpr Index kMostCount = Index{1} << 31, kMostFinds = 1000;
 constexpr Index kWheelUnits = 3;
 constexpr int kLeastTile = 1, kMostTile = 12;
 
-/// While the shape of the screen changes: a view of the whole mask remains one.
+/// Keeps a view of the whole mask complete while the size of the screen changes: the destructor
+/// zooms so that the whole mask is visible, if it was visible before.
 class WholeView {
  public:
   explicit WholeView(State& state) : state_(state), whole_(state.view.zoom == whole_zoom(state)) {}
@@ -42,7 +44,7 @@ class WholeView {
   const bool whole_;
 };
 
-/// Applies one action.
+/// Applies an action to the state.
 class Updater {
  public:
   Updater(State& state, Workbench& bench, Index count)
@@ -54,7 +56,7 @@ class Updater {
     cursor.query += move.queries * distance(move, at.unit().q, at.unit_rows());
     cursor.key += move.keys * distance(move, at.unit().k, at.unit_columns());
     if (move.stride != Stride::kHalfPage && move.stride != Stride::kPage) return;
-    // Pages turn under the cursor, which keeps its place on the screen.
+    // Scrolls by the same distance, so that the cursor keeps its position on the screen.
     Place& origin = state_.view.origin;
     origin.query += move.queries * distance(move, at.unit().q, at.unit_rows());
     origin.query = std::max<Index>(origin.query, 0);
@@ -89,10 +91,8 @@ class Updater {
   void operator()(ListKey key) { take_list_key(state_, key, times_); }
 
   void operator()(const ShowList&) {
-    if (state_.of_several && state_.saving) {
-      state_.message = being_written(*state_.saving) + "; <Esc> stops that";
-    } else if (state_.of_several && (state_.list.shown || !state_.scene->lists())) {
-      state_.request = Request::kLeave;
+    if (state_.of_several && (state_.list.shown || !state_.scene->lists())) {
+      leave(state_, Request::kLeave);
     } else {
       open_list(state_);
     }
@@ -190,7 +190,7 @@ class Updater {
     return 0;
   }
 
-  /// The cell under the cursor stays at its place on the screen.
+  /// Zooms so that the cell under the cursor keeps its position on the screen.
   void zoom_to(int zoom) {
     View& view = state_.view;
     const BlockSize before = geometry(state_).unit();
@@ -219,7 +219,8 @@ class Updater {
                                          : static_cast<Sources>(static_cast<int>(sources) + 1);
   }
 
-  /// The first tiles are so small that there are some.
+  /// Switches tiles on or off. The tile size is reduced until the longer axis has at least four
+  /// tiles.
   void switch_tiles() {
     View& view = state_.view;
     view.tiled = !view.tiled;
@@ -236,7 +237,7 @@ bool is_letter(const std::string& key) {
   return key.size() == 1 && ((key[0] >= 'a' && key[0] <= 'z') || (key[0] >= 'A' && key[0] <= 'Z'));
 }
 
-/// The letter after m or '.
+/// Handles the letter after m (set a mark) or ' (go to it).
 void take_mark(State& state, const std::string& key) {
   const bool set = *state.marking;
   state.marking.reset();
@@ -251,7 +252,7 @@ void take_mark(State& state, const std::string& key) {
   }
 }
 
-/// Digits before a key; a 0 that follows no digit is a key.
+/// Handles a digit of a count before a key. A 0 that is the first digit is not part of a count.
 bool take_digit(State& state, const std::string& key) {
   if (key.size() != 1 || key[0] < '0' || key[0] > '9' || (key[0] == '0' && state.count == 0)) {
     return false;
@@ -260,7 +261,7 @@ bool take_digit(State& state, const std::string& key) {
   return true;
 }
 
-/// The mouse takes the cell that it holds along.
+/// Scrolls so that the dragged cell is at the position of the mouse.
 void drag(State& state, const Geometry& at, const Input& input) {
   const Index rows = at.first.query + at.rows, columns = at.first.key + at.columns;
   if (input.row < at.first.query || input.row >= rows || input.column < at.first.key ||
@@ -274,7 +275,7 @@ void drag(State& state, const Geometry& at, const Input& input) {
                        std::max<Index>(state.dragged->key - right * at.unit().k, 0)};
 }
 
-/// A click selects a row of the list, or opens the one that is selected.
+/// A click selects a row of the list; a click on the selected row opens it.
 void take_list_mouse(State& state, const Input& input) {
   if (input.key == "<WheelUp>") return take_list_key(state, ListKey::kPrevious, kWheelUnits);
   if (input.key == "<WheelDown>") return take_list_key(state, ListKey::kNext, kWheelUnits);
@@ -303,13 +304,19 @@ void take_mouse(State& state, const Input& input) {
   if (place) state.view.cursor = *place;
 }
 
-/// y does what the question asks for, every other key does nothing.
+/// Takes the key as the answer to the open question: "y" does what was asked about, any other key
+/// does nothing.
 void take_answer(State& state, const std::string& key, Workbench& bench) {
   const Question question = *std::exchange(state.question, std::nullopt);
-  if (key == "y") run_command(state, bench, question.command);
+  if (key != "y") return;
+  if (const Request* request = std::get_if<Request>(&question.yes)) {
+    state.request = *request;
+  } else {
+    run_command(state, bench, std::get<std::string>(question.yes));
+  }
 }
 
-/// What acts on the drawing leaves the list.
+/// True for actions on the drawing, which close the list.
 bool is_of_drawing(const Action& action) {
   const Toggle* toggle = std::get_if<Toggle>(&action);
   if (toggle) return *toggle == Toggle::kTiles || *toggle == Toggle::kWeights;
@@ -317,7 +324,8 @@ bool is_of_drawing(const Action& action) {
          std::holds_alternative<ZoomTo>(action);
 }
 
-/// What needs to know the pipeline, which is not known while another is being made.
+/// True for actions that need the current pipeline, so that they are refused while a new one is
+/// being made.
 bool is_of_pipeline(const Action& action) {
   const Ask* ask = std::get_if<Ask>(&action);
   return (ask && (*ask == Ask::kEdit || *ask == Ask::kAdd)) ||
@@ -338,8 +346,7 @@ void take_key(State& state, const Input& input, Workbench& bench) {
   std::visit(Updater(state, bench, count), *action);
 }
 
-/// <Esc> stops first what goes on beside the screens: that which the line below tells of. False if
-/// that is nothing.
+/// <Esc> stops the background work that the status line shows. False if there is none.
 bool stops_work(State& state, const std::string& key) {
   const bool covered = state.question || pages_of(state) || state.prompt != Prompt::kNone;
   if (key != "<Esc>" || covered) return false;
@@ -360,7 +367,8 @@ bool stops_work(State& state, const std::string& key) {
   return true;
 }
 
-/// A search that is repeated before the last one has ended follows it.
+/// True if the key repeats the search that is in progress; it then continues instead of being
+/// cancelled.
 bool searches(const State& state, const std::string& key) {
   const Action* action = action_of(key, state.focus());
   const FindNext* next = action ? std::get_if<FindNext>(action) : nullptr;
@@ -399,7 +407,8 @@ void take(State& state, const Input& input, Workbench& bench) {
   }
 }
 
-/// When the mask has changed, a report beside it goes on about the new one.
+/// If the mask has changed, closes the report. One in the side panel is made again for the new
+/// mask.
 void keep_report(State& state) {
   if (!state.report || state.report->scene == state.scene) return;
   const Report kind = state.report->kind;
