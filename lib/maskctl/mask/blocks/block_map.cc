@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <unordered_map>
 
 #include "maskctl/base/error.h"
 #include "maskctl/base/threads.h"
@@ -19,7 +20,8 @@ Index tiles_of(std::span<const TileRun> runs, Fill fill) {
   return tiles;
 }
 
-constexpr Index kTileRowsPerTask = 64;
+/// How many tile rows a task has: so many that the task takes much longer than waking a thread.
+Index tile_rows_per_task(const Plane& plane) { return slabs_of(plane) ? 512 : 64; }
 
 }  // namespace
 
@@ -39,7 +41,7 @@ TileMap tile_map(const Plane& plane, Index q_tile, Index k_tile) {
   }
   TileMap map{plane.queries(), plane.keys(), q_tile, k_tile, {0}, {}};
   const Index rows = map.tile_rows();
-  const Index tasks = ceil_div(rows, kTileRowsPerTask);
+  const Index each = tile_rows_per_task(plane), tasks = ceil_div(rows, each);
   struct Part {
     std::vector<TileRun> runs;
     std::vector<Index> ends;
@@ -47,9 +49,9 @@ TileMap tile_map(const Plane& plane, Index q_tile, Index k_tile) {
   std::vector<Part> parts(static_cast<std::size_t>(tasks));
   parallel_for(tasks, [&](Index task) {
     Part& part = parts[static_cast<std::size_t>(task)];
-    const Index last = std::min((task + 1) * kTileRowsPerTask, rows);
+    const Index last = std::min((task + 1) * each, rows);
     const StopPoll poll;
-    for (Index t = task * kTileRowsPerTask; t < last; ++t) {
+    for (Index t = task * each; t < last; ++t) {
       poll();
       if (plane.keys() > 0) {
         plane.tiles({t * q_tile, std::min((t + 1) * q_tile, plane.queries())}, k_tile, part.runs);
@@ -82,35 +84,70 @@ std::span<PayloadId> payloads_of(TileTable& table, Range tile_rows) {
   return std::span(table.payloads).subspan(as_size(first), as_size(last - first));
 }
 
-/// read_payloads() for bands, most of whose tiles equal one that is already known by its lines.
+/// The payloads of the tiles of a plane of bands. Most tiles are bounded by the same lines,
+/// relative to the tile, as an earlier tile (see band_key.h). They get its payload and are not read
+/// themselves.
+class BandPayloads {
+ public:
+  BandPayloads(const Plane& plane, std::span<const Slab> slabs, PayloadSet& set)
+      : plane_(plane), slabs_(slabs), set_(set), reader_(set.rows(), set.keys()) {}
+
+  /// The payload of the tile at rows q and tile column `c`. Calls must come in ascending order of
+  /// q.
+  PayloadId of(Range q, std::int32_t c, Index k_tile) {
+    const Range k{c * k_tile, (c + 1) * k_tile};
+    while (!slabs_.empty() && slabs_.front().q.end <= q.begin) slabs_ = slabs_.subspan(1);
+    const Slab* const slab = slabs_.empty() ? nullptr : &slabs_.front();
+    if (slab && slab->bands.size() == 1 && slab->q.begin <= q.begin && q.end <= slab->q.end &&
+        q.size() == set_.rows()) {
+      if (const auto packed = packed_band_key(slab->bands.front(), q, k)) {
+        return known(of_one_band_, *packed, q, c);
+      }
+    }
+    band_key(slabs_, q, k, key_);
+    return known(of_bands_, key_, q, c);
+  }
+
+ private:
+  template <class Map, class Key>
+  PayloadId known(Map& map, const Key& key, Range q, std::int32_t c) {
+    const auto [found, is_new] = map.try_emplace(key);
+    if (is_new) {
+      const TileRun tile{c, 1, Fill::kPartial};
+      const TileRow row = reader_.read(plane_, q, {&tile, 1});
+      found->second = set_.add(*row.pools, row.payloads.front());
+    }
+    return found->second;
+  }
+
+  const Plane& plane_;
+  std::span<const Slab> slabs_;  // without those that end before the rows of the last call
+  PayloadSet& set_;
+  TileRowReader reader_;
+  std::unordered_map<std::uint64_t, PayloadId> of_one_band_;
+  BandKeyMap<PayloadId> of_bands_;
+  BandKey key_;
+};
+
+/// read_payloads() for planes of bands.
 void read_band_payloads(const Plane& plane, std::span<const Slab> slabs, Range tile_rows,
                         PayloadSet& set, TileTable& table) {
-  TileRowReader reader(set.rows(), set.keys());
-  BandKeyMap<PayloadId> known;
-  BandKey key;
+  BandPayloads payloads(plane, slabs, set);
   auto payload = payloads_of(table, tile_rows).begin();
   const StopPoll poll;
   for (Index t = tile_rows.begin; t < tile_rows.end; ++t) {
     poll();
-    const Range q = table.tiles.queries_of(t);
     for (const TileRun& run : table.tiles.row(t)) {
       if (run.fill != Fill::kPartial) continue;
       for (std::int32_t c = run.first; c < run.first + run.count; ++c) {
-        const Index start = c * table.tiles.k_tile;
-        band_key(slabs, q, {start, start + table.tiles.k_tile}, key);
-        const auto [found, is_new] = known.try_emplace(key);
-        if (is_new) {
-          const TileRun tile{c, 1, Fill::kPartial};
-          const TileRow row = reader.read(plane, q, {&tile, 1});
-          found->second = set.add(*row.pools, row.payloads.front());
-        }
-        *payload++ = found->second;
+        *payload++ = payloads.of(table.tiles.queries_of(t), c, table.tiles.k_tile);
       }
     }
   }
 }
 
-/// Adds the payloads of some tile rows to the set; the table gets the numbers that they have there.
+/// Reads the payloads of some tile rows into `set`, and writes their numbers in that set into the
+/// table.
 void read_payloads(const Plane& plane, Range tile_rows, PayloadSet& set, TileTable& table) {
   if (const std::vector<Slab>* const slabs = slabs_of(plane)) {
     return read_band_payloads(plane, *slabs, tile_rows, set, table);
@@ -123,24 +160,25 @@ void read_payloads(const Plane& plane, Range tile_rows, PayloadSet& set, TileTab
   }
 }
 
-/// The payloads of all tile rows. A few tasks at a time each find the distinct payloads of their
-/// rows; these are added in order, so that the numbers do not depend on the threads.
+/// Reads the payloads of all tile rows. Several tasks collect distinct payloads of their own rows;
+/// their sets are merged in order of rows, so that the numbers do not depend on thread timing.
 TilePayloads read_payloads(const Plane& plane, Index max_bytes, TileTable& table) {
   const TileMap& map = table.tiles;
   const PayloadSet none(std::min(map.q_tile, map.queries), std::min(map.k_tile, map.keys),
                         max_bytes);
   PayloadSet all = none;
-  const Index together = 2 * threads() * kTileRowsPerTask;
+  const Index each = tile_rows_per_task(plane), together = 2 * threads() * each;
   for (Index first = 0; first < map.tile_rows(); first += together) {
     const auto rows_of = [&](Index part) {
-      const Index begin = first + part * kTileRowsPerTask;
-      return Range{begin, std::min(begin + kTileRowsPerTask, map.tile_rows())};
+      const Index begin = first + part * each;
+      return Range{begin, std::min(begin + each, map.tile_rows())};
     };
     const Index rows = std::min(together, map.tile_rows() - first);
-    std::vector<PayloadSet> parts(as_size(ceil_div(rows, kTileRowsPerTask)), none);
+    std::vector<PayloadSet> parts(as_size(ceil_div(rows, each)), none);
     parallel_for(std::ssize(parts), [&](Index part) {
       read_payloads(plane, rows_of(part), parts[as_size(part)], table);
     });
+    if (rows == map.tile_rows() && std::ssize(parts) == 1) return parts.front().take();
     for (Index part = 0; part < std::ssize(parts); ++part) {
       all.add(parts[as_size(part)], payloads_of(table, rows_of(part)));
     }

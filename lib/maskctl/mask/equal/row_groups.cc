@@ -11,10 +11,12 @@
 namespace maskctl {
 namespace {
 
-constexpr Index kRowsPerTask = 128;  // at least; a multiple of 64, so that no tile is cut
-constexpr Index kCellsPerScan = Index{1} << 20;  // the least that is worth a thread
+// All tasks but the last have a multiple of kRowStep rows. That is a multiple of 64, so that no
+// tile of 64 rows is split.
+constexpr Index kRowStep = 128;
+constexpr Index kCellsPerScan = Index{1} << 20;  // fewer cells are not worth a task
 
-/// Hashes rows so that a row gives the same hash whether it comes as runs or as words.
+/// Hashes a row to the same value whether it is given as runs or as words.
 class RowHash {
  public:
   explicit RowHash(std::span<const std::uint64_t> random)
@@ -27,10 +29,10 @@ class RowHash {
   }
 
  private:
-  /// The number of runs in the words, or any number above few_ when there are more than few_.
+  /// The number of runs in the words if that is at most few_, else any number above few_.
   Index runs_up_to_few(std::span<const std::uint64_t> words) const {
     constexpr std::size_t kPart = 32;
-    Index most = 0;  // a run across the end of a part is counted twice
+    Index most = 0;  // an upper bound: a run may be counted in two parts
     for (std::size_t at = 0; at + kPart < words.size(); at += kPart) {
       most += count_runs(words.subspan(at, kPart)) - 1;
       if (most > few_) return most;
@@ -81,9 +83,9 @@ bool same_rows(const Plane& plane, Index a, Index b) {
 RowScan scan_rows(const Plane& plane, bool with_columns) {
   const auto random = random_words(words_for(plane.keys()));
   const Index width = with_columns ? plane.keys() : 0;
-  const Index least = std::max(kRowsPerTask, kCellsPerScan / std::max<Index>(1, plane.keys()));
+  const Index least = std::max(kRowStep, kCellsPerScan / std::max<Index>(1, plane.keys()));
   const Index tasks = std::clamp<Index>(plane.queries() / least, 1, 2 * threads());
-  const Index step = ceil_div(ceil_div(plane.queries(), tasks), kRowsPerTask) * kRowsPerTask;
+  const Index step = ceil_div(ceil_div(plane.queries(), tasks), kRowStep) * kRowStep;
   std::vector<std::vector<RowGroup>> groups(as_size(tasks));
   ColumnSums total(width);
   std::mutex mutex;

@@ -5,8 +5,9 @@
 namespace maskctl {
 namespace {
 
-/// An edge of a band on some rows of a tile: value + slope * row of the tile; a constant, clipped
-/// to the tile, if that means the same.
+/// An edge of a band on some rows of a tile: key = value + slope * row, both relative to the tile.
+/// Where the edge is outside the tile on all rows it is clipped to the tile, so that it is a
+/// constant.
 struct Edge {
   Index value, slope;
 };
@@ -18,10 +19,11 @@ Edge relative_edge(Index value, bool slope, Range rows, Index width) {
   return {value, slope ? 1 : 0};
 }
 
-/// Appends the lines of the bands that a tile meets on `rows`, which are rows `local` of the tile.
+/// Appends the edges of the bands that reach into the tile. `rows` are rows of the plane, `local`
+/// the same rows relative to the tile.
 void add_lines(std::span<const Band> bands, Range rows, Range local, Range k, BandKey& key) {
   const Index first = rows.begin - local.begin;
-  // Bands ascend on every row, so those left of the tile come first.
+  // Bands ascend on every row: skip those to the left of the tile.
   auto band = std::ranges::partition_point(
       bands, [&](const Band& b) { return b.end_at(rows.end - 1) <= k.begin; });
   for (; band != bands.end() && band->begin_at(rows.begin) < k.end; ++band) {
@@ -46,18 +48,31 @@ std::uint64_t hash_of_values(std::span<const std::int32_t> values) {
   return h;
 }
 
-// A group of rows with the same lines: its first row, the row behind its last, and the lines.
+std::optional<std::uint64_t> packed_band_key(const Band& band, Range q, Range k) {
+  if (q.size() > kMostPacked || k.size() > kMostPacked) return std::nullopt;
+  const Range local{0, q.size()};
+  const auto packed = [&](Index key, bool slope) {
+    const Edge edge = relative_edge(key - k.begin, slope, local, k.size());
+    return static_cast<std::uint64_t>((edge.value + kMostPacked) * 2 + edge.slope);
+  };
+  return packed(band.begin_at(q.begin), band.begin_slope != 0) << 32 |
+         packed(band.end_at(q.begin), band.end_slope != 0);
+}
+
+// The key describes groups of rows that are bounded by the same lines, one group after another: the
+// first row, the row after the last one with a minus sign, and the lines.
 void band_key(std::span<const Slab> slabs, Range q, Range k, BandKey& key) {
   constexpr std::size_t kHead = 2;
   key.clear();
   auto slab =
       std::ranges::partition_point(slabs, [&](const Slab& s) { return s.q.end <= q.begin; });
-  std::size_t last = 0;  // where the last group starts
+  std::size_t last = 0;  // start of the last group in the key
   for (; slab != slabs.end() && slab->q.begin < q.end; ++slab) {
     const Range rows = intersect(slab->q, q), local{rows.begin - q.begin, rows.end - q.begin};
     const std::size_t group = key.size();
     key.insert(key.end(), {static_cast<std::int32_t>(local.begin),
-                           static_cast<std::int32_t>(-local.end)});  // below 0: no line's slope
+                           // The minus sign tells this pair from the (value, slope) of a line.
+                           static_cast<std::int32_t>(-local.end)});
     add_lines(slab->bands, rows, local, k, key);
     const auto at = [&](std::size_t i) { return key.begin() + static_cast<std::ptrdiff_t>(i); };
     const bool continues = group > 0 && -key[last + 1] == local.begin &&

@@ -11,25 +11,26 @@
 namespace maskctl {
 namespace {
 
-/// Sum of offset + slope * q over rows, each term clamped to [low, high].
+/// The sum of clamp(offset + slope * q, low, high) over the rows q.
 Index sum_clamped(Index offset, bool slope, Range q, Index low, Index high) {
   if (!slope) return std::clamp(offset, low, high) * q.size();
-  const Index first =
-      std::clamp(low - offset, q.begin, q.end);  // terms of earlier rows are below low
+  const Index first = std::clamp(low - offset, q.begin, q.end);  // earlier terms are clamped to low
   const Index last =
-      std::clamp(high - offset, first, q.end);  // terms from this row on are above high
+      std::clamp(high - offset, first, q.end);  // terms from here on are clamped to high
   const Index middle = last - first;
   const Index series = middle * offset + (first + last - 1) * middle / 2;
   return (first - q.begin) * low + series + (q.end - last) * high;
 }
 
-/// Open cells of a band in a rectangle; the band must not be empty on any of the rows.
+/// The number of open cells of a band in a rectangle. The band must not be empty on any of the
+/// rows.
 Index cells(const Band& band, Range q, Range k) {
   return sum_clamped(band.end, band.end_slope, q, k.begin, k.end) -
          sum_clamped(band.begin, band.begin_slope, q, k.begin, k.end);
 }
 
-/// Keys that are open in any row of q; the next one: in all rows.
+/// any_keys: from the first to the last key that is open in some row of q. all_keys: the keys that
+/// are open in all rows of q.
 Range any_keys(const Band& band, Range q) {
   return {band.begin_at(q.begin), band.end_at(q.end - 1)};
 }
@@ -37,8 +38,28 @@ Range all_keys(const Band& band, Range q) {
   return {band.begin_at(q.end - 1), band.end_at(q.begin)};
 }
 
-/// Counts the open cells of each tile in a tile row, stored only where something changes: O(bands),
-/// not O(tiles).
+/// Appends the tiles of rows q, which all see `band` and no other. The keys of neighbouring rows of
+/// a band overlap or touch, so no tile between the first and the last is empty.
+void append_tiles_of_band(const Band& band, Range q, Index keys, Index key_tile,
+                          std::vector<TileRun>& out) {
+  const Range any = any_keys(band, q), all = all_keys(band, q);
+  const Index first = any.begin / key_tile, end = ceil_div(any.end, key_tile);
+  Range whole{ceil_div(all.begin, key_tile),
+              all.end == keys ? ceil_div(keys, key_tile) : all.end / key_tile};
+  if (whole.empty()) whole = {end, end};
+  const auto add = [&out](Index begin, Index behind, Fill fill) {
+    if (begin < behind) {
+      out.push_back(
+          {static_cast<std::int32_t>(begin), static_cast<std::int32_t>(behind - begin), fill});
+    }
+  };
+  add(first, whole.begin, Fill::kPartial);
+  add(whole.begin, whole.end, Fill::kFull);
+  add(whole.end, end, Fill::kPartial);
+}
+
+/// Counts the open cells of each tile in a tile row, but stores only the tiles at which the count
+/// changes: O(bands), not O(tiles).
 class SparseTiles {
  public:
   SparseTiles(Index rows, Index keys, Index key_tile)
@@ -49,7 +70,7 @@ class SparseTiles {
     const Range all = all_keys(band, q);
     const Index first = any.begin / key_tile_;
     const Index last = (any.end - 1) / key_tile_;
-    Index whole_begin = ceil_div(all.begin, key_tile_);  // first tile inside `all`
+    Index whole_begin = ceil_div(all.begin, key_tile_);  // first tile with all keys inside `all`
     Index whole_end = all.end / key_tile_;
     if (whole_begin >= whole_end) whole_begin = whole_end = last + 1;
     for (Index tile = first; tile < whole_begin; ++tile) add_cells(tile, band, q);
@@ -100,16 +121,17 @@ class SparseTiles {
   std::vector<Change> changes_;
 };
 
-/// Rows (queries) [q.begin, q.end) see `band`. Transposed: rows are the keys [k).
+/// A piece of a transposed plane: its rows k (keys of the original) see the band q of queries.
 struct Piece {
   Range k;
   Band q;
 };
 
-/// Appends the transposed band as at most three pieces.
+/// Appends the transpose of a band on rows q, as at most three pieces.
 void mirror(const Band& band, Range q, std::vector<Piece>& out) {
   const Range keys = any_keys(band, q);
-  // Key k is seen by rows [max(q.begin, k - end + 1), min(q.end, k - begin + 1)).
+  // Key k is seen by rows [max(q.begin, k - end + 1), min(q.end, k - begin + 1)) if both edges have
+  // slope 1; an edge of slope 0 sets no bound.
   std::array<Index, 4> cuts{keys.begin, keys.end, keys.begin, keys.end};
   if (band.end_slope) cuts[2] = std::clamp(q.begin + band.end, keys.begin, keys.end);
   if (band.begin_slope) cuts[3] = std::clamp(q.end - 1 + band.begin, keys.begin, keys.end);
@@ -130,7 +152,7 @@ void mirror(const Band& band, Range q, std::vector<Piece>& out) {
   }
 }
 
-/// The slabs of a union of pieces, which may overlap in k.
+/// The union of pieces as slabs; pieces may overlap in k.
 std::vector<Slab> layered(std::vector<Piece> pieces, Index keys_of_result) {
   std::sort(pieces.begin(), pieces.end(),
             [](const Piece& a, const Piece& b) { return a.k.begin < b.k.begin; });
@@ -199,6 +221,11 @@ Index BandsPlane::count(Range q, Range k) const {
 }
 
 void BandsPlane::tiles(Range q, Index key_tile, std::vector<TileRun>& out) const {
+  const auto first =
+      std::ranges::partition_point(slabs_, [&](const Slab& s) { return s.q.end <= q.begin; });
+  const bool is_alone = first != slabs_.end() && first->q.begin <= q.begin &&
+                        q.end <= first->q.end && first->bands.size() == 1 && !q.empty();
+  if (is_alone) return append_tiles_of_band(first->bands.front(), q, keys(), key_tile, out);
   SparseTiles sparse(q.size(), keys(), key_tile);
   each_slab(q, [&](const Slab& slab, Range part) {
     for (const Band& band : slab.bands) sparse.add(band, part);
