@@ -15,13 +15,13 @@
 #include "maskctl/inspect/recognise/recognise.h"
 #include "maskctl/inspect/why/why.h"
 #include "maskctl/mask/steps/rule.h"
-#include "maskctl/mask/steps/scoped.h"
 #include "maskctl/pipeline/steps/bind.h"
 
 namespace maskctl::app {
 namespace {
 
-/// The words for steps, including those inside scopes, each once.
+/// Adds a word for each step of the chain, such as "documents" for doc. Steps inside scopes are
+/// included, and each word is added once.
 void add_words(const Chain& chain, std::vector<std::string>& words) {
   static const std::map<std::string, std::string> kWords = {{"doc", "documents"},
                                                             {"within", "documents"},
@@ -29,8 +29,8 @@ void add_words(const Chain& chain, std::vector<std::string>& words) {
                                                             {"chunk", "chunks"},
                                                             {"tokens", "token types"}};
   for (const Step& step : chain) {
-    if (const auto* scoped = step.get_if<step::Scoped>()) {
-      add_words(scoped->chain, words);
+    if (step.row().scope) {
+      add_words(*chain_of(step), words);
       continue;
     }
     const std::string text = to_text(Chain{step});
@@ -53,15 +53,16 @@ void add(Findings more, MaskLint& lint) {
                        std::make_move_iterator(more.end()));
 }
 
-/// True when all exceptions are in the future, where another finding has counted them.
+/// True when all cells that the steps do not explain are in the future: another finding has counted
+/// these.
 bool all_in_future(const Residue& residue, const Mask& mask) {
   const Index shift = mask.keys() - mask.queries();
   return std::ranges::all_of(residue.first,
                              [shift](const Cell& cell) { return cell.key > cell.query + shift; });
 }
 
-/// Finds masks that a few steps nearly explain, unless a finding has said what they would say
-/// again.
+/// Reports the exceptions in a mask that a few steps nearly explain. Does nothing if a finding of
+/// kSaid already says the same.
 void add_pattern(const Mask& mask, bool known, MaskLint& lint) {
   if (mask.count() == 0) return;
   static constexpr std::string_view kSaid[] = {"polarity",      "anti-causal",   "document-leak",
@@ -92,8 +93,8 @@ void add_pattern(const Mask& mask, bool known, MaskLint& lint) {
   add(lint_recognised(pattern), lint);
 }
 
-/// True when a step takes its cells from another mask, so that knowing the step is not knowing
-/// them.
+/// True when a step reads another mask: then the text of the chain does not tell which cells are
+/// open.
 bool reads_mask(const Chain& chain) {
   return std::ranges::any_of(chain, [](const Step& step) {
     const auto is_mask = [](const Field& field) { return field.type == FieldType::kMaskSource; };
@@ -109,7 +110,8 @@ bool contains(const Mask& mask, const Location& where) {
                   std::min(where.head.value_or(0), mask.heads() - 1), *where.query, *where.key});
 }
 
-/// Cells that a step reopens may be what the mask shows by itself: then one finding says both.
+/// If a step reopened cells, a finding about the mask itself may report the same cells. Joins the
+/// two findings into one.
 void tell_once(const std::vector<Reopened>& reopened, Findings& findings) {
   static constexpr std::string_view kShown[] = {"future-part", "groups-joined", "nearly"};
   for (const Reopened& one : reopened | std::views::reverse) {
@@ -139,7 +141,8 @@ MaskLint lint_steps_and_mask(Mask start, const Chain& chain, const LintDocuments
   add(std::move(steps.findings), out);
   const std::optional<Documents> own = documents.of(mask);
   out.documents = own.has_value();
-  // Without any, the mask never leaves its own documents.
+  // If neither an option gave documents nor a step opened cells, the mask has no leaks between the
+  // documents of its own SOURCE.
   const bool may_leak = documents.given || steps.opened;
   if (own && may_leak) out.leaks = leaks(mask, *own);
   const bool fits = own && (own->q.extent(0) == 1 || own->q.extent(0) == mask.batch());

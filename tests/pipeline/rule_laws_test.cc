@@ -1,9 +1,12 @@
 // Laws that hold for every rule, with random arguments and shapes: rows and cells say the same.
 #include <random>
+#include <set>
 
 #include "maskctl/base/error.h"
 #include "maskctl/inspect/diff/diff.h"
 #include "maskctl/mask/planes/bands.h"
+#include "maskctl/mask/steps/bits.h"
+#include "maskctl/mask/steps/edits.h"
 #include "maskctl/mask/steps/rule.h"
 #include "maskctl/pipeline/steps/bind.h"
 #include "support/catch_compat.h"
@@ -172,6 +175,81 @@ TEST_CASE("a step with idle numbers changes nothing", "[laws]") {
     ++idle_steps;
   });
   CHECK(idle_steps > 0);
+}
+
+/// The number of the document that has this token; -1 for none.
+Index document_of(std::span<const Index> lengths, Index token) {
+  for (std::size_t n = 0; n < lengths.size(); token -= lengths[n++]) {
+    if (token < lengths[n]) return static_cast<Index>(n);
+  }
+  return -1;
+}
+Index document_of(const Tensor& ids, Index pad_id, Index batch, Index token) {
+  const Index id = element(ids, token_index(ids, batch, token));
+  return id == pad_id ? -1 : id;
+}
+
+TEST_CASE("a step that knows documents keeps no cell between two of them", "[laws]") {
+  Index between = 0;
+  for_all_rules([&](const StepInfo& info, const Drawn& one) {
+    const auto documents = documents_in(one.step);
+    if (!documents) return;
+    Index wrong = 0;
+    for_all_cells(one.after, [&](const Cell& cell) {
+      const bool ids = documents->q_ids;
+      const Index q =
+          ids ? document_of(*documents->q_ids, documents->pad_id, cell.batch, cell.query)
+              : document_of(documents->q_lengths, cell.query);
+      const Index k = ids ? document_of(*documents->k_ids, documents->pad_id, cell.batch, cell.key)
+                          : document_of(documents->k_lengths, cell.key);
+      const bool inside = q == k && q != -1;
+      wrong += !inside && open_at(one.after, cell);
+      wrong += inside && !info.chain && open_at(one.before, cell) != open_at(one.after, cell);
+      between += !inside;
+    });
+    CHECK(wrong == 0);
+  });
+  CHECK(between > 0);
+}
+
+TEST_CASE("what may have been meant instead of a step is another step", "[laws]") {
+  std::set<std::string_view> varied;
+  for_all_rules([&](const StepInfo& info, const Drawn& one) {
+    StepEdits edits(one.before.queries(), one.before.keys());
+    for (const StepEdit& edit : edits.of(one.step)) {
+      CHECK_FALSE(edit.text.empty());
+      CHECK_FALSE(edit.step == one.step);
+      varied.insert(info.name);
+    }
+  });
+  for (const char* name : {"window", "doc", "within", "heads", "tokens", "global", "positions"}) {
+    CHECK(varied.contains(name));
+  }
+  for (const char* name : {"open", "close", "and", "random", "slice"}) {
+    CHECK_FALSE(varied.contains(name));
+  }
+}
+
+TEST_CASE("an argument takes bits, and none where it is left out", "[laws]") {
+  constexpr Index kNumber = 9;
+  const auto bits = [](std::string_view text) {
+    const Chain chain = bind(parse(text), {});
+    const Step& step = chain.front();
+    const ArgumentBits of(step, kNumber);
+    return step.row().bits ? step.row().bits(step, of) : of.arguments();
+  };
+  CHECK(bits("causal") == 0);
+  CHECK(bits("causal:align=bottom-right") == 0);  // the shape decides
+  CHECK(bits("causal:offset=3") == kNumber + 1);
+  CHECK(bits("causal:offset=3+4") == 2 * (kNumber + 1));
+  CHECK(bits("prefix:n=5") == kNumber);
+  CHECK(bits("pad:lens=5") == kNumber + 1);
+  CHECK(bits("pad:lens=5,side=left,of=both") == kNumber + 3);
+  CHECK(bits("global:tokens=3+5-9") == 3 * kNumber);
+  CHECK(bits("window:keys=1") == 2);
+  CHECK(bits("window:left=3,right=0") == kNumber + 2);
+  CHECK(bits("open:q=3-5,k=3-5") == bits("open:q=3-5"));
+  CHECK(bits("doc:lens=3+5") < bits("within:lens=3+5{causal}"));
 }
 
 /// Whether words say which argument has changed, by its name or by what some rules call it.

@@ -27,11 +27,11 @@ namespace {
 
 struct TranslateOptions {
   SourceOptions source;
-  std::string arguments;  // arguments for the library `from`
+  std::string arguments;  // arguments of the library `from`
   std::string from, to;
   ModelConfigOptions config;
-  std::string table;  // --table W: what a window of W means; --table all: all conventions
-  std::string write;  // folder for the arrays that the code reads
+  std::string table;  // --table W: the meanings of window W; --table all: all arguments
+  std::string write;  // folder for arrays that the code needs
   bool json = false;
 };
 
@@ -69,7 +69,7 @@ const Library& parse_library(std::string_view text, std::string_view option) {
   return *libraries()[parse_choice(text, option, library_names())];
 }
 
-/// "fa+te", "all".
+/// Parses a list of libraries: "fa+te" or "all".
 Targets parse_targets(std::string_view text) {
   if (text.empty() || text == "all") return {libraries().begin(), libraries().end()};
   Targets out;
@@ -79,7 +79,7 @@ Targets parse_targets(std::string_view text) {
 
 std::string keys_text(Index keys) { return fmt::format("{} {}", keys, keys == 1 ? "key" : "keys"); }
 
-/// In words, how many keys a query far from both ends sees.
+/// Says in words which keys a query far from both ends sees.
 std::string meaning_of(const MaskForm& mask) {
   std::string out;
   if (mask.left && mask.right) {
@@ -119,7 +119,7 @@ TranslateReport report_of(const Chain& chain, const Targets& targets) {
   return out;
 }
 
-/// Groups layers with equal masks, in the order of their first layer.
+/// A report for each distinct mask of the config's layers, in the order of the first layer with it.
 std::vector<TranslateReport> config_reports(const HfConfig& config, const Targets& targets) {
   std::vector<TranslateReport> out;
   std::vector<HfLayer> seen;
@@ -127,7 +127,7 @@ std::vector<TranslateReport> config_reports(const HfConfig& config, const Target
     if (std::ranges::find(seen, layer) != seen.end()) continue;
     seen.push_back(layer);
     std::vector<Index> members;
-    Index at = -1;  // layers are numbered within their part
+    Index at = -1;  // index of `other` in its part (encoder or decoder)
     for (const HfLayer& other : config.layers) {
       at += other.part == layer.part;
       if (other == layer) members.push_back(at);
@@ -169,7 +169,7 @@ std::string text_of_report(const TranslateReport& report) {
   return out;
 }
 
-/// The argument of a row with the number in place of W.
+/// The argument of a row with `w` in place of each W.
 std::string argument_text(const WindowConvention& row, Index w) {
   std::string out(row.parameter);
   for (std::size_t at = 0; (at = out.find('W', at)) != out.npos; ++at) {
@@ -186,14 +186,14 @@ std::string conventions_text(Index w) {
   std::string out =
       fmt::format("{:>6}  {:<50}{:<{}}{}\n", "keys", "library", "argument", width, "source");
   for (const WindowConvention& row : window_conventions()) {
-    const step::Window window = window_of(row.rule, w);
+    const auto window = window_of(row.rule, w);
     out += fmt::format("{:>6}  {:<50}{:<{}}{}\n", *window.left + *window.right + 1, row.api,
                        argument_text(row, w), width, row.source);
   }
   return out + "keys: seen by a query far from both ends, its own included\n";
 }
 
-/// One call, its arguments, and what the library changes in them.
+/// Describes a call of a library: its mask, and the meaning of each argument.
 std::string arguments_text(const Library& library, const Convention& row) {
   const auto aligned = [&](Align align, const char* text) {
     return row.align == align ? text : "";
@@ -212,7 +212,7 @@ std::string arguments_text(const Library& library, const Convention& row) {
   return out + fmt::format("    source: {}\n", row.source);
 }
 
-/// The table of conventions.
+/// The table of `--table all`: all calls of all libraries.
 std::string arguments_text() {
   std::string out;
   for (const Library* library : libraries()) {
@@ -221,7 +221,7 @@ std::string arguments_text() {
   return out;
 }
 
-/// Writes the arrays that the code reads, or says how to.
+/// Writes the arrays that the code needs, or prints a note that says how to write them.
 void place_arrays(const TranslateOptions& options, const std::vector<TranslateReport>& reports,
                   Session& session) {
   std::map<std::string, const Tensor*> arrays;
@@ -252,7 +252,7 @@ void place_arrays(const TranslateOptions& options, const std::vector<TranslateRe
 
 std::vector<TranslateReport> reports_of(const TranslateOptions& options, Session& session) {
   const bool config = !options.config.file.empty();
-  // With a config alone, print the masks but no code.
+  // With --config alone, print the masks without code.
   const auto targets = config && options.to.empty() ? Targets{} : parse_targets(options.to);
   if (config) {
     const HfConfig read = load_hf_config(options.config.file, {options.config.assume_causal});

@@ -15,28 +15,26 @@
 #include "maskctl/mask/planes/bands.h"
 #include "maskctl/mask/planes/row_lists/row_keys.h"
 #include "maskctl/mask/steps/dilated.h"
-#include "maskctl/mask/steps/document.h"
 #include "maskctl/mask/steps/global.h"
-#include "maskctl/mask/steps/not.h"
 #include "maskctl/mask/steps/region.h"
 #include "maskctl/mask/steps/rule.h"
-#include "maskctl/mask/steps/scoped.h"
 
 namespace maskctl {
 namespace {
 
-/// If more than one in so many cells is unexplained, they are a pattern of their own. In small
-/// masks a few are exceptions all the same, unless the mask is tiny.
+/// In a mask of n cells, at most n / kMost unexplained cells are exceptions; more of them are a
+/// pattern of their own. In small masks, kAlways cells may be exceptions, but in tiny masks only
+/// n / kMostOfTiny.
 constexpr Index kMost = 64, kAlways = 4, kMostOfTiny = 32;
 constexpr Index kNotCrowded = 8;
 constexpr std::size_t kListed = 4;
 
-/// How many ranges of tokens and regions the steps name: each can be bent around cells that it
-/// should not explain, so it counts like one.
+/// How many ranges of global tokens and how many regions the steps contain. Each can be fitted to
+/// single cells that should be reported, so each counts as one unexplained cell.
 Index tokens_and_regions(const Chain& chain) {
   Index out = 0;
   for (const Step& step : chain) {
-    if (const auto* scoped = step.get_if<step::Scoped>()) out += tokens_and_regions(scoped->chain);
+    if (const Chain* inner = chain_of(step)) out += tokens_and_regions(*inner);
     if (const auto* global = step.get_if<step::Global>()) out += std::ssize(global->tokens);
     out += step.is<step::Region>();
   }
@@ -51,7 +49,8 @@ Chain without_tokens_and_regions(const Chain& chain) {
   return out;
 }
 
-/// The distance between neighbouring tokens: the stride of a dilation.
+/// The stride of the dilation in a chain for one batch entry: neighbouring tokens are this far
+/// apart. 1 without a dilation.
 Index stride_of(const Chain& chain, Index batch) {
   Index out = 1;
   for (const Step& step : chain) {
@@ -63,14 +62,16 @@ Index stride_of(const Chain& chain, Index batch) {
 
 bool are_documents(const Chain& chain);
 
-/// Documents by their lengths, which batch entries may have of their own.
+/// True for steps that make documents from lengths, also inside a scope of batch entries with
+/// lengths of their own.
 bool is_documents(const Step& step) {
-  const auto* scoped = step.get_if<step::Scoped>();
-  return step.is<step::DocumentLengths>() ||
-         (scoped && scoped->axis == step::Scoped::Axis::kBatch && are_documents(scoped->chain));
+  const Chain* inner = chain_of(step);
+  if (const auto scope = step.row().scope) return !scope(step).of_heads && are_documents(*inner);
+  const auto documents = documents_in(step);
+  return documents && !documents->q_ids && !inner;
 }
 
-/// Steps that keep diagonals, and documents or none.
+/// True if each step keeps diagonals or makes documents.
 bool are_plain(const Chain& chain) {
   return std::ranges::all_of(
       chain, [](const Step& step) { return is_documents(step) || keeps_diagonals(step); });
@@ -80,7 +81,9 @@ bool are_documents(const Chain& chain) {
   return std::ranges::any_of(chain, is_documents) && are_plain(chain);
 }
 
-bool is_inverse(const Chain& chain) { return !chain.empty() && chain.back().is<step::Not>(); }
+bool is_inverse(const Chain& chain) {
+  return !chain.empty() && chain.back().row().meets(chain.back()) == Meets::kFlips;
+}
 
 /// Whether queries are tokens among the keys, and in no head do most of them see themselves.
 bool hides_selves(const Mask& mask) {
@@ -116,8 +119,9 @@ Range only_run(const Plane& plane, Index query) {
   return out;
 }
 
-/// True when the rows of the cells, several, are windows as long as the middle row's: those of
-/// neighbourhood attention, which stay inside the keys at both ends.
+/// True for several cells if each is in a row with a single run of keys, as long as that of the
+/// middle row. Neighbourhood attention has such rows: its windows are shifted, not cut, at both
+/// ends of the keys.
 bool are_full_windows(const Residue& residue, const Mask& mask) {
   return residue.cells > 1 && std::ranges::all_of(residue.first, [&mask](const Cell& cell) {
            const Plane& plane = *mask.plane(cell.batch, cell.head);
@@ -126,7 +130,8 @@ bool are_full_windows(const Residue& residue, const Mask& mask) {
          });
 }
 
-/// The ranges and regions that the steps name, and the cells that they do not explain.
+/// The number of exceptions: ranges of global tokens and regions in the steps, and cells that the
+/// steps do not explain.
 Index exceptions_of(const Recognised& found) {
   return found.residue.cells + tokens_and_regions(found.chain);
 }
@@ -148,7 +153,8 @@ class Unexplained {
         cells_(zip(Op::kXor, mask_, steps_)),
         rectangle_(rectangle_of_cells()) {}
 
-  /// True when no cell is an exception in its own plane.
+  /// True when the cells follow a rule: their rows are windows of equal length, or none of them is
+  /// an exception in its own plane (is_exception()).
   bool follow_a_rule() const {
     return are_full_windows(residue_, mask_) || std::ranges::none_of(residue_.first, is_odd());
   }
@@ -197,7 +203,8 @@ class Unexplained {
     };
   }
 
-  /// A closed cell that the steps open as the only one of its diagonal: a window ends there.
+  /// True if the steps open this cell, but no other cell of its diagonal: it is the corner where a
+  /// window ends.
   bool is_end_of_window(const Cell& cell) const {
     const Index diagonal = cell.key - cell.query;
     const PlanePtr& plane = steps_.plane(cell.batch, cell.head);
@@ -213,7 +220,9 @@ class Unexplained {
                    ->count({cell.key, cell.key + 1}, {cell.query, cell.query + 1}) == 1;
   }
 
-  /// Whether no other cell is near on a row, column or diagonal; no rule follows the lines across.
+  /// Whether no other unexplained cell is within `reach` of it in both axes. Cells on the
+  /// anti-diagonal through it do not count, because no rule runs along that. False for a cell at
+  /// the end of a window or with a mirrored cell.
   bool is_alone(const Cell& cell) const {
     if (is_end_of_window(cell) || has_mirror(cell)) return false;
     const Index queries = mask_.queries(), keys = mask_.keys();
@@ -231,21 +240,23 @@ class Unexplained {
     return others == 0;
   }
 
-  /// A rectangle that is opened between documents, and is not the rows of whole ones from their
-  /// first key on: those are a part that others share.
+  /// Whether the cells are an open rectangle that joins documents. False if it covers the rows of
+  /// whole documents and begins at key 0 or ends at the last query: documents may share such a
+  /// part.
   bool joins_documents() const {
     if (!rectangle_ || !are_documents(pattern_.found.chain)) return false;
     const auto& [q, k] = *rectangle_;
     if (plane_of(mask_).classify(q, k) != Fill::kFull) return false;
-    const auto continues = [&](Index query) {  // the document of the query before
+    const auto continues = [&](Index query) {  // whether it is in the document of query - 1
       return query > 0 && query < mask_.queries() && query <= mask_.keys() &&
              plane_of(steps_).count({query, query + 1}, {query - 1, query}) == 1;
     };
     return (k.begin > 0 && q.end < mask_.queries()) || continues(q.begin) || continues(q.end);
   }
 
-  /// A rectangle in documents, or in a mask of diagonals, whose cells are all closed with open ones
-  /// all around, or the reverse.
+  /// Whether the cells are a rectangle, not at an edge of the mask, that is closed while all cells
+  /// around it are open, or that has open cells and none around it. The steps must keep diagonals
+  /// or make documents.
   bool is_island() const {
     if (!rectangle_ || !are_plain(pattern_.found.chain)) return false;
     const auto& [q, k] = *rectangle_;
@@ -280,15 +291,16 @@ Findings inverse_of(const Recognised& found, const std::string& text, const Mask
 Pattern pattern_of(const Mask& given) {
   const Mask mask = without_opened_padding(given, opened_rows(given));
   const Recognised all = recognise(mask, {.guess = false});
-  // Global tokens can stand for single cells, and for what is nearly full.
   Pattern out{mask, regions_as_cells(all, mask),
               all.residue.cells == 0 && !all.irregular && !recognition::has_arrays(all.chain)};
+  // Global tokens and regions may stand for what are only single cells. So prefer the steps without
+  // them, or no steps, if that leaves no more exceptions.
   for (Chain plain : {without_tokens_and_regions(out.found.chain), Chain{}}) {
     if (plain == out.found.chain) continue;
     const Mask steps = maskctl::apply(full_like(mask), plain);
     const Index most = exceptions_of(out.found);
-    if (std::abs(steps.count() - mask.count()) > most)
-      continue;  // a lower bound of the cells that differ
+    // The number of cells that differ is at least the difference of the counts.
+    if (std::abs(steps.count() - mask.count()) > most) continue;
     Residue residue = residue_of(mask, steps);
     if (residue.cells > most) continue;
     out.found = {std::move(plain), std::move(residue)};

@@ -6,20 +6,19 @@
 #include <algorithm>
 #include <numeric>
 #include <optional>
+#include <span>
 #include <vector>
 
 #include "maskctl/base/ranges.h"
 #include "maskctl/base/text.h"
 #include "maskctl/inspect/check/lint.h"
 #include "maskctl/mask/steps/causal.h"
-#include "maskctl/mask/steps/document.h"
 #include "maskctl/mask/steps/rule.h"
-#include "maskctl/mask/steps/scoped.h"
 
 namespace maskctl {
 namespace {
 
-/// The planes that a step is applied to: all, but for those outside of a scope.
+/// The batch entries and heads that a step is applied to; absent: all of them.
 struct Scope {
   std::optional<std::vector<Range>> batches, heads;
 
@@ -32,19 +31,21 @@ struct Scope {
 template <typename F>
 void each_step(const Chain& chain, const Scope& scope, const F& f) {
   for (const Step& step : chain) {
-    const auto* scoped = step.get_if<step::Scoped>();
-    if (!scoped) {
+    const auto find_scope = step.row().scope;
+    if (!find_scope) {
       f(step, scope);
-    } else if (!scoped->members.empty()) {
-      Scope inner = scope;
-      const bool of_heads = scoped->axis == step::Scoped::Axis::kHeads;
-      (of_heads ? inner.heads : inner.batches) = scoped->members;
-      each_step(scoped->chain, inner, f);
+      continue;
     }
+    const auto [of_heads, members] = find_scope(step);
+    if (members.empty()) continue;
+    Scope inner = scope;
+    (of_heads ? inner.heads : inner.batches).emplace(members.begin(), members.end());
+    each_step(*chain_of(step), inner, f);
   }
 }
 
-/// Queries and keys are the same tokens, and a causal step shows each query later ones.
+/// Finds causal steps with an offset that lets queries see later tokens. Only for masks in which
+/// queries and keys are the same tokens.
 void lint_diagonal(const Pattern& pattern, Findings& out) {
   const Mask& mask = pattern.mask;
   if (mask.queries() != mask.keys()) return;
@@ -70,26 +71,28 @@ void lint_diagonal(const Pattern& pattern, Findings& out) {
 }
 
 /// Several documents, and not so short that they stand for single cells.
-bool are_of_text(const std::vector<Index>& lengths) {
+bool are_of_text(std::span<const Index> lengths) {
   constexpr Index kLeastTokens = 4;  // on average
   const Index tokens = std::accumulate(lengths.begin(), lengths.end(), Index{0});
   return lengths.size() > 1 && tokens >= kLeastTokens * std::ssize(lengths);
 }
 
-/// Documents are of the tokens, which all heads share.
+/// Finds heads with document lengths of their own. All heads have the same tokens, and thus should
+/// have the same documents.
 void lint_documents_of_heads(const Pattern& pattern, Findings& out) {
   std::optional<Finding> first;
   each_step(pattern.found.chain, {}, [&](const Step& step, const Scope& scope) {
-    const auto* documents = step.get_if<step::DocumentLengths>();
-    if (first || !documents || !scope.heads || !are_of_text(documents->lengths)) return;
+    const auto documents = documents_in(step);
+    if (first || !documents || chain_of(step) || !scope.heads) return;
+    const std::span<const Index> lengths = documents->q_lengths;
+    if (!are_of_text(lengths)) return;
     Index heads = 0;
     for (const Range& range : *scope.heads) heads += range.size();
     if (heads == pattern.mask.heads()) return;
-    first = {
-        &lint_rule("heads-documents"),
-        fmt::format("the documents of {} are {} tokens long, those of other heads are not",
-                    range_words(scope.heads->front(), "head"), fmt::join(documents->lengths, "+")),
-        scope.first(), 1};
+    first = {&lint_rule("heads-documents"),
+             fmt::format("the documents of {} are {} tokens long, those of other heads are not",
+                         range_words(scope.heads->front(), "head"), fmt::join(lengths, "+")),
+             scope.first(), 1};
   });
   if (first) out.push_back(std::move(*first));
 }

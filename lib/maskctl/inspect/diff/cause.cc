@@ -9,6 +9,7 @@
 #include "maskctl/inspect/diff/diff.h"
 #include "maskctl/inspect/diff/pair.h"
 #include "maskctl/inspect/diff/whole.h"
+#include "maskctl/inspect/recognise/cells.h"
 #include "maskctl/inspect/recognise/description.h"
 #include "maskctl/inspect/recognise/scopes.h"
 #include "maskctl/mask/steps/not.h"
@@ -18,8 +19,8 @@ namespace {
 
 constexpr std::size_t kMostPlanePairs = 256, kCellsInWords = 4;
 
-/// The planes of both masks at every batch and head of the common shape; distinct pairs are
-/// numbered.
+/// Finds the reason for the differences of two masks. Pairs the planes of A and B at each batch and
+/// head of the common shape; equal pairs share a number and are explained once.
 class Claim {
  public:
   Claim(const Mask& a, const Mask& b, const MaskDiff& found)
@@ -84,13 +85,21 @@ class Claim {
     bool differs = false;
   };
 
+  /// The plane as bands, which are quick to search, if few bands make it up; otherwise the plane
+  /// itself.
+  PlanePtr few_lines(const PlanePtr& plane) {
+    PlanePtr& lines = lines_[plane];
+    if (!lines) lines = recognition::compacted(plane, 0);
+    return lines;
+  }
+
   const Recognised& recognised(const PlanePtr& plane) {
     auto& known = known_[plane.get()];
     if (!known) known = is_bulk(*plane) ? irregular() : recognise(Mask(plane), {.guess = false});
     return *known;
   }
-  /// Recognises both planes of a pair. If one is known exactly, the other is described from it and
-  /// not searched.
+  /// Recognises both planes of a pair. If one of them is exactly a chain, the other is described as
+  /// a change of this chain, so the slower search is left out.
   void recognise_pair(const PlanePtr& a, const PlanePtr& b) {
     if (recognised(a).residue.cells == 0 || recognised(b).residue.cells == 0) return;
     for (const PlanePtr& plane : {a, b}) {
@@ -103,16 +112,16 @@ class Claim {
     out.residue.cells = 1;
     return out;
   }
-  /// Many bits that runs cannot replace: reading them for each rule would take longer than reading
-  /// the files did.
+  /// True for a large plane stored as bits that would not be smaller as runs: reading it for each
+  /// rule would take longer than reading the files.
   static bool is_bulk(const Plane& plane) {
     constexpr Index kManyCells = Index{1} << 26;
     const Index cells = plane.queries() * plane.keys();
     return cells > kManyCells && plane.bytes() >= cells / 16;
   }
 
-  /// True when a single batch and head differs, in a region or a few cells at most: naming these
-  /// says more than that other heads do not have them.
+  /// True if a single batch and head differs, in no more than a region or a few cells. Naming these
+  /// says more than a reason about heads.
   bool one_plane_says_it() {
     if (found_.planes.size() > 1) return false;
     explain();
@@ -125,6 +134,7 @@ class Claim {
   void explain() {
     explained_ = true;
     std::size_t explained = 0;
+    for (PlanePair& pair : pairs_) pair.a = few_lines(pair.a), pair.b = few_lines(pair.b);
     for (const PlaneDiff& plane : found_.planes) {
       PlanePair& pair = pairs_[pair_of_[index(plane.batch, plane.head)]];
       if (pair.differs) continue;
@@ -155,7 +165,8 @@ class Claim {
     out = scoped(std::move(each));
   }
 
-  /// The chains of all planes, including equal ones.
+  /// Joins the chains of all pairs of planes, of equal planes too, into one pipeline each for A and
+  /// B.
   void pipelines() {
     std::vector<Chain> a, b;
     for (const PlanePair& pair : pairs_) {
@@ -166,7 +177,8 @@ class Claim {
     out_.pipeline_a = scoped(std::move(a));
     out_.pipeline_b = scoped(std::move(b));
   }
-  /// Gives both pipelines when the reason concerns the whole mask: each side by its own rule.
+  /// For a reason that concerns the whole mask: gives each side the chains that were recognised for
+  /// it, unless a plane has none.
   void by_rules() {
     const bool told = std::ranges::all_of(pairs_, [&](const PlanePair& pair) {
       return !recognised(pair.a).irregular && !recognised(pair.b).irregular;
@@ -174,10 +186,10 @@ class Claim {
     if (told) pipelines();
   }
 
-  /// The residue of a chain; for a mask of one plane recognise() has counted it already.
+  /// The residue of a chain; for a mask with a single plane, recognise() has already counted it.
   Residue claimed(const Mask& mask, const Chain& chain) {
     if (pair_of_.size() == 1) {
-      const Recognised& known = recognised(mask.plane(0, 0));
+      const Recognised& known = recognised(&mask == &a_ ? pairs_[0].a : pairs_[0].b);
       if (!known.irregular && known.chain == chain) return known.residue;
     }
     return residue_of(mask,
@@ -193,15 +205,15 @@ class Claim {
     out_.residue_a = claimed(a_, out_.pipeline_a);
     out_.residue_b = claimed(b_, out_.pipeline_b);
     const Index left = out_.residue_a.cells + out_.residue_b.cells;
-    // Planes without a rule leave more cells than the rules of the others explain.
+    // Planes without a rule leave more wrong cells than the rules of the others explain.
     if (left <= out_.edit_residue.cells) return;
     out_.by_pipelines = false;
     out_.pipeline_a = out_.pipeline_b = {};
     out_.residue_a = out_.residue_b = {};
   }
 
-  /// All cells that differ. The first ones are searched from the first one on, without a plane of
-  /// all differences.
+  /// All cells that differ. Lists the first ones by reading rows from the first difference on,
+  /// without a plane of all differences.
   Residue differences() const {
     Residue out;
     out.cells = found_.only_a + found_.only_b;
@@ -271,7 +283,7 @@ class Claim {
     return out;
   }
 
-  /// The change that the claim does not explain: what else differs between A and B.
+  /// The differences between A and B that the claim does not explain.
   Residue untold() const {
     if (!out_.by_pipelines) return out_.edit_residue;
     if (out_.residue_a.cells == 0) return out_.residue_b;
@@ -314,14 +326,14 @@ class Claim {
                        open ? "open" : "closed", document_words(cell));
   }
 
-  /// Which document sees which, if documents are known.
+  /// Says which document sees which other one at this cell, if the documents are known.
   std::string document_words(const Cell& cell) const {
     const PlanePair& pair = pairs_[pair_of_[index(cell.batch, cell.head)]];
     for (const PlanePtr& plane : {pair.b, pair.a}) {
       const auto known = known_.find(plane.get());
       if (known == known_.end() || !known->second) continue;
       for (const Step& step : known->second->chain) {
-        const auto documents = documents_of(step, cell, b_.keys());
+        const auto documents = documents_of(step, cell);
         if (documents)
           return fmt::format(" (document {} sees document {})", documents->first,
                              documents->second);
@@ -336,6 +348,7 @@ class Claim {
   Index batch_, heads_;
   std::vector<PlanePair> pairs_;
   std::vector<std::uint32_t> pair_of_;
+  std::map<PlanePtr, PlanePtr> lines_;
   std::map<const Plane*, std::optional<Recognised>> known_;
   bool explained_ = false;
   DiffCause out_;

@@ -5,33 +5,13 @@
 #include <algorithm>
 #include <numeric>
 
-#include "maskctl/mask/steps/block.h"
-#include "maskctl/mask/steps/causal.h"
-#include "maskctl/mask/steps/document.h"
-#include "maskctl/mask/steps/first_keys.h"
-#include "maskctl/mask/steps/pad.h"
-#include "maskctl/mask/steps/region.h"
+#include "maskctl/mask/planes/bands.h"
+#include "maskctl/mask/steps/edits.h"
 #include "maskctl/mask/steps/rule.h"
-#include "maskctl/mask/steps/tokens.h"
-#include "maskctl/mask/steps/window.h"
-#include "maskctl/mask/steps/within.h"
 #include "maskctl/tensor/convert.h"
 
 namespace maskctl {
 namespace {
-
-Index shift_of(Align align, Index shift) { return align == Align::kBottomRight ? shift : 0; }
-
-void join(Reason& reason, const std::string& words) {
-  if (reason.changes++ > 0) reason.words += " and ";
-  reason.words += words;
-}
-
-Reason unchanged() { return {"parameter", "", 0}; }
-
-void compare(Reason& reason, const char* name, Index a, Index b) {
-  if (a != b) join(reason, fmt::format("{} {}", name, instead(b, a)));
-}
 
 std::string side_words(const std::optional<Index>& side) {
   return side ? std::to_string(*side) : "none";
@@ -44,8 +24,8 @@ Reason moved_alignment(Index by, Index shift) {
                                    to_bottom ? "top-left" : "bottom-right", shift)};
 }
 
-/// Only one side has moved, by as much as the other alignment would move it. A move of 1 may be
-/// anything.
+/// Adds to the reason for one moved side that the other alignment would move it as far. Not for a
+/// move by 1, which may have other causes.
 Reason as_alignment(Reason side, Index by, Index shift) {
   if (by == 1 || by == -1) return side;
   side.kind = "alignment";
@@ -53,20 +33,18 @@ Reason as_alignment(Reason side, Index by, Index shift) {
   return side;
 }
 
-Ids ids_of_step(const step::Document& rule) {
+Ids ids_of(const StepDocuments& documents, Index keys) {
   Ids out;
-  out.none = rule.pad_id;
-  out.q = as_int32(rule.q.array, "ids");
-  out.k = rule.shared ? out.q : as_int32(rule.kv.array, "ids");
-  return out;
-}
-
-Ids ids_of_step(const step::DocumentLengths& rule, Index keys) {
-  Ids out;
-  out.q.assign(static_cast<std::size_t>(keys), -1);
+  if (documents.q_ids) {
+    out.none = documents.pad_id;
+    out.q = as_int32(*documents.q_ids, "ids");
+    out.k = documents.shared ? out.q : as_int32(*documents.k_ids, "ids");
+    return out;
+  }
+  out.q.assign(as_size(keys), -1);
   std::size_t at = 0;
-  for (std::size_t i = 0; i < rule.lengths.size(); ++i) {
-    for (Index n = 0; n < rule.lengths[i] && at < out.q.size(); ++n) {
+  for (std::size_t i = 0; i < documents.q_lengths.size(); ++i) {
+    for (Index n = 0; n < documents.q_lengths[i] && at < out.q.size(); ++n) {
       out.q[at++] = static_cast<std::int32_t>(i);
     }
   }
@@ -74,95 +52,23 @@ Ids ids_of_step(const step::DocumentLengths& rule, Index keys) {
   return out;
 }
 
-Ids ids_of_step(const Step& step, Index keys) {
-  if (const auto* ids = step.get_if<step::Document>()) return ids_of_step(*ids);
-  return ids_of_step(step.as<step::DocumentLengths>(), keys);
-}
-
-Reason pad_change(const step::Pad& a, const step::Pad& b) {
-  Reason out = unchanged();
-  if (a.is_lengths && b.is_lengths && a.left == b.left) {
-    const auto before = as_int64(a.valid.array, "lengths"),
-               after = as_int64(b.valid.array, "lengths");
-    if (before.size() == 1 && after.size() == 1) compare(out, "pad length", before[0], after[0]);
-  } else if (a.is_lengths && b.is_lengths) {
-    const auto words = [](const step::Pad& rule) {
-      const auto lengths = as_int64(rule.valid.array, "lengths");
-      return fmt::format("{}pad length{}", rule.left ? "left " : "right ",
-                         lengths.size() == 1 ? fmt::format(" {}", lengths.front()) : "s");
-    };
-    join(out, fmt::format("{} instead of {}", words(b), words(a)));
-  } else {
-    join(out, "other padding");
-  }
-  if (a.both != b.both) {
-    join(out, b.both ? "padding rows closed" : "padding rows open");
-    if (out.changes == 1) out.kind = "padding";
-  }
-  return out;
-}
-
-Reason block_change(const step::Block& a, const step::Block& b) {
-  Reason out = unchanged();
-  compare(out, "block rows", a.q_size, b.q_size);
-  compare(out, "block columns", a.k_size, b.k_size);
-  if (a.map.array.shape() != b.map.array.shape()) {
-    if (out.changes == 0) join(out, "another block map");
-    ++out.changes;
-    return out;
-  }
-  const auto before = as_int64(a.map.array, "map"), after = as_int64(b.map.array, "map");
-  Index differ = 0, first = -1;
-  for (std::size_t i = 0; i < before.size(); ++i) {
-    if ((before[i] != 0) == (after[i] != 0)) continue;
-    if (differ++ == 0) first = static_cast<Index>(i);
-  }
-  const Index columns = a.map.array.extent(a.map.array.rank() - 1);
-  if (differ > 0) {
-    join(out, fmt::format("{} of {} blocks changed, first block row {}, column {}", differ,
-                          before.size(), first / columns, first % columns));
-    out.changes += differ - 1;
-  }
-  if (out.changes > 0) ++out.changes;  // a grid fits almost anything, so a simpler rule is better
-  return out;
-}
-
-/// For example "the rows of queries 3-5 closed", "query 4, keys 0-7 open".
-std::string region_words(const step::Region& rule) {
-  const char* state = rule.open ? "open" : "closed";
-  const std::string queries = range_words(rule.q, "query", "queries", kMostRanges);
-  const std::string keys = range_words(rule.k, "key", {}, kMostRanges);
-  const auto lines = [&](const char* line, const std::vector<Range>& ranges,
-                         const std::string& which) {
-    const bool one = ranges.size() == 1 && ranges.front().size() == 1;
-    return fmt::format("the {}{} of {} {}", line, one ? "" : "s", which, state);
-  };
-  if (rule.k.empty()) return lines("row", rule.q, queries);
-  if (rule.q.empty()) return lines("column", rule.k, keys);
-  return fmt::format("{}, {} {}", queries, keys, state);
-}
-
-Index first_keys(const Step& step) {
-  if (const auto* prefix = step.get_if<step::Prefix>()) return prefix->n;
-  return step.as<step::Sinks>().n;
-}
-
-/// The value of an argument as people write it; nothing for an array without a name.
+/// The value of an argument as users write it, an absent one as its default; nothing for an array
+/// without a name.
 std::optional<std::string> argument_text(const Field& field, const FieldValue& value) {
   if (!std::holds_alternative<std::monostate>(value)) return value_text(field, value);
   return field.fallback.empty() ? "none" : std::string(field.fallback);
 }
 
-/// The arguments that differ: "chunk size 5 instead of 4".
+/// The arguments that differ between steps of the same name: "chunk size 5 instead of 4".
 Reason arguments_change(const StepInfo& info, const Step& a, const Step& b) {
-  Reason out = unchanged();
+  Reason out = Reason::unchanged();
   for (const Field& field : info.args) {
     const FieldValue before = field.get(a), after = field.get(b);
     const auto text_a = argument_text(field, before), text_b = argument_text(field, after);
     if (text_a && text_b && text_a != text_b) {
-      join(out, fmt::format("{} {} {} instead of {}", info.name, field.name, *text_b, *text_a));
+      out.add(fmt::format("{} {} {} instead of {}", info.name, field.name, *text_b, *text_a));
     } else if (!same_content(before, after)) {
-      join(out, fmt::format("another array of {} {}", info.name, field.name));
+      out.add(fmt::format("another array of {} {}", info.name, field.name));
     }
   }
   return out;
@@ -174,54 +80,25 @@ Reason fields_change(const Step& a, const Step& b) {
   return arguments_change(info, a, b);
 }
 
-Reason tokens_change(const step::Tokens& a, const step::Tokens& b) {
-  const auto side = [](const step::Tokens& rule) {
-    auto ids = as_int32(rule.q.array, "types");
-    if (!rule.shared) {
-      const auto kv = as_int32(rule.kv.array, "types");
-      ids.insert(ids.end(), kv.begin(), kv.end());
-    }
-    return ids;
-  };
-  if (a.join != b.join || a.zero != b.zero || a.shared != b.shared) return fields_change(a, b);
-  Reason out = unchanged();
-  const auto before = side(a), after = side(b);
-  Index differ = 0, first = -1;
-  for (std::size_t i = 0; i < std::min(before.size(), after.size()); ++i) {
-    if (before[i] != after[i] && differ++ == 0) first = static_cast<Index>(i);
-  }
-  if (differ > 0) {
-    join(out, fmt::format("token types of {} tokens changed, first token {}", differ,
-                          first % a.q.array.elements()));
-    out.changes += differ - 1;
-  }
-  return out;
-}
-
-constexpr std::size_t kPrefix = 100, kDocuments = 101, kLimits = 102;
-
 }  // namespace
 
 std::optional<Limits> limits_of(const Step& step, Index shift) {
-  if (const auto* causal = step.get_if<step::Causal>()) {
-    if (causal->offsets.array.elements() > 1) return std::nullopt;
-    const Index offset =
-        causal->offsets.array.elements() == 0 ? 0 : as_int64(causal->offsets.array, "offsets")[0];
-    const Index high = shift_of(causal->align, shift) + offset;
-    return Limits{std::nullopt, high, high, offset, true};
-  }
-  const auto* window = step.get_if<step::Window>();
-  if (!window || window->is_per_batch()) return std::nullopt;
-  const Index centre = shift_of(window->align, shift) + window->offset;
-  Limits out{std::nullopt, std::nullopt, centre, window->offset, false};
-  if (window->left) out.low = centre - *window->left;
-  if (window->right) out.high = centre + *window->right;
+  if (!keeps_diagonals(step)) return std::nullopt;
+  const Field* align = find_field(step, "align");
+  // A step without align= applies to as many queries as keys.
+  if (align && std::holds_alternative<std::monostate>(align->get(step))) shift = 0;
+  const MaskShape shape{1, 1, std::max<Index>(-shift, 0), std::max<Index>(shift, 0)};
+  const auto found = step.row().diagonal(step, shape);
+  if (!found) return std::nullopt;
+  Limits out{std::nullopt, std::nullopt, found->centre, found->offset, found->is_causal};
+  if (found->low > -kUnbounded) out.low = found->low;
+  if (found->high < kUnbounded) out.high = found->high;
   return out;
 }
 
 namespace {
 
-/// `shift` is K - Q: a move by that much is the other alignment.
+/// `shift` is K - Q: a move by as much is a change of alignment.
 MaybeReason limits_change(const Limits& a, const Limits& b, Index shift) {
   if (a.low == b.low && a.high == b.high) return std::nullopt;
   const bool sides =
@@ -233,11 +110,11 @@ MaybeReason limits_change(const Limits& a, const Limits& b, Index shift) {
   const bool together = (!a.low || by_low == by) && (!a.high || by_high == by);
   const bool by_shift = sides && one_move && shift != 0 && (by == shift || by == -shift);
   if (by_shift && together) return moved_alignment(by, shift);
-  Reason out = unchanged();
+  Reason out = Reason::unchanged();
   if (sides && together && a.low && a.high) {
-    compare(out, a.causal ? "window and causal offset" : "window offset", a.offset, a.offset + by);
+    out.compare(a.causal ? "window and causal offset" : "window offset", a.offset, a.offset + by);
     if (a.high == a.centre && a.offset == 0) {
-      // Also worded as a window plus a causal rule, which such a window equals.
+      // Such a window equals a window with a causal rule, so this is worded too.
       out.words += fmt::format(", as by window left {} and causal offset {}",
                                instead(a.centre - *b.low, a.centre - *a.low), instead(by, 0));
     }
@@ -247,21 +124,21 @@ MaybeReason limits_change(const Limits& a, const Limits& b, Index shift) {
     const auto left = [&a](const std::optional<Index>& low) {
       return low ? std::optional(a.centre - *low) : std::nullopt;
     };
-    join(out, fmt::format("window left {} instead of {}", side_words(left(b.low)),
-                          side_words(left(a.low))));
+    out.add(fmt::format("window left {} instead of {}", side_words(left(b.low)),
+                        side_words(left(a.low))));
   }
   if (a.high == b.high) return by_shift ? as_alignment(out, by, shift) : out;
   if (a.causal && b.high) {
-    join(out, fmt::format("causal offset {}", instead(a.offset + by_high, a.offset)));
+    out.add(fmt::format("causal offset {}", instead(a.offset + by_high, a.offset)));
   } else if (a.causal || (!a.high && b.causal)) {
-    join(out, a.causal ? "the causal rule missing" : "a causal rule");
+    out.add(a.causal ? "the causal rule missing" : "a causal rule");
   } else {
     const auto right = [&a](const std::optional<Index>& high) {
       return high ? std::optional(*high - a.centre) : std::nullopt;
     };
-    join(out, fmt::format("window right {} instead of {}", side_words(right(b.high)),
-                          side_words(right(a.high))));
-    // A window that ends at the diagonal is causal as well.
+    out.add(fmt::format("window right {} instead of {}", side_words(right(b.high)),
+                        side_words(right(a.high))));
+    // A window with no key after its centre could also be written as a window with a causal rule.
     if (b.high && a.high == a.centre) {
       out.words += fmt::format(" (causal offset {})", instead(*b.high - *a.high, 0));
     }
@@ -272,84 +149,96 @@ MaybeReason limits_change(const Limits& a, const Limits& b, Index shift) {
 
 }  // namespace
 
-std::optional<std::pair<Index, Index>> documents_of(const Step& step, const Cell& cell,
-                                                    Index keys) {
-  if (const auto* rule = step.get_if<step::Within>()) return documents_of(*rule, cell);
-  if (rule_number(step) != kDocuments) return std::nullopt;
-  const Ids ids = ids_of_step(step, keys);
-  const auto number = [&](const std::vector<std::int32_t>& side, Index at) -> Index {
-    if (at >= std::ssize(side)) return -1;
-    const std::int32_t id = side[static_cast<std::size_t>(at)];
-    if (id == ids.none) return -1;
-    std::vector<std::int32_t> order;
-    for (const std::int32_t other : ids.k) {
-      if (other == ids.none || std::ranges::find(order, other) != order.end()) continue;
-      if (other == id) return std::ssize(order);
-      order.push_back(other);
-    }
-    return -1;
-  };
-  const Index query = number(ids.q, cell.query), key = number(ids.k, cell.key);
-  if (query < 0 || key < 0 || query == key) return std::nullopt;
-  return std::pair(query, key);
+namespace {
+
+/// The number of the document with token `at`; nothing for a token past the last document.
+std::optional<Index> document_at(std::span<const Index> lengths, Index at) {
+  Index end = 0;
+  for (std::size_t n = 0; n < lengths.size(); ++n) {
+    end += lengths[n];
+    if (at < end) return static_cast<Index>(n);
+  }
+  return std::nullopt;
 }
 
-std::size_t rule_number(const Step& step) {
-  if (step.is<step::Prefix>() || step.is<step::Sinks>()) return kPrefix;
-  if (step.is<step::Document>() || step.is<step::DocumentLengths>()) return kDocuments;
-  if (step.is<step::Causal>() || step.is<step::Window>()) return kLimits;
-  return rule_index(step);
+/// The number of the document with token `at` of `side`. Documents are numbered in the order in
+/// which they first appear among the keys.
+std::optional<Index> document_at(const Ids& ids, const std::vector<std::int32_t>& side, Index at) {
+  if (at >= std::ssize(side)) return std::nullopt;
+  const std::int32_t id = side[as_size(at)];
+  if (id == ids.none) return std::nullopt;
+  std::vector<std::int32_t> order;
+  for (const std::int32_t other : ids.k) {
+    if (other == ids.none || std::ranges::find(order, other) != order.end()) continue;
+    if (other == id) return std::ssize(order);
+    order.push_back(other);
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+std::optional<std::pair<Index, Index>> documents_of(const Step& step, const Cell& cell) {
+  const auto documents = documents_in(step);
+  if (!documents) return std::nullopt;
+  std::optional<Index> query, key;
+  if (documents->q_ids) {
+    const Ids ids = ids_of(*documents, 0);
+    query = document_at(ids, ids.q, cell.query);
+    key = document_at(ids, ids.k, cell.key);
+  } else {
+    query = document_at(documents->q_lengths, cell.query);
+    key = document_at(documents->k_lengths, cell.key);
+  }
+  if (!query || !key || query == key) return std::nullopt;
+  return std::pair(*query, *key);
+}
+
+bool are_comparable(const Step& a, const Step& b) {
+  if (&a.row() == &b.row()) return true;
+  if (keeps_diagonals(a) && keeps_diagonals(b)) return true;
+  const bool alike = (chain_of(a) == nullptr) == (chain_of(b) == nullptr);
+  if (a.row().documents && b.row().documents) return alike;
+  return a.row().change && a.row().change(a, b);
 }
 
 Reason step_change(const Step& a, const Step& b, Index queries, Index keys) {
-  switch (rule_number(a)) {
-    case kPrefix: {
-      Reason out = unchanged();
-      compare(out, a.is<step::Sinks>() ? "sinks" : "prefix", first_keys(a), first_keys(b));
-      return out;
+  if (const auto change = a.row().change) {
+    if (auto found = change(a, b)) return std::move(*found);
+  }
+  if (keeps_diagonals(a) && keeps_diagonals(b)) {
+    const auto before = limits_of(a, keys - queries), after = limits_of(b, keys - queries);
+    if (before && after) {
+      return limits_change(*before, *after, keys - queries).value_or(Reason::unchanged());
     }
-    case kDocuments:
-      return documents_change(ids_of_step(a, keys), ids_of_step(b, keys)).value_or(unchanged());
-    case kLimits: {
-      const auto before = limits_of(a, keys - queries), after = limits_of(b, keys - queries);
-      if (!before || !after) return fields_change(a, b);
-      return limits_change(*before, *after, keys - queries).value_or(unchanged());
-    }
-    default:
-      break;
   }
-  if (const auto* pad = a.get_if<step::Pad>()) return pad_change(*pad, b.as<step::Pad>());
-  if (const auto* block = a.get_if<step::Block>()) return block_change(*block, b.as<step::Block>());
-  if (const auto* types = a.get_if<step::Tokens>()) {
-    return tokens_change(*types, b.as<step::Tokens>());
-  }
-  if (const auto* within = a.get_if<step::Within>()) {
-    return within_change(*within, b.as<step::Within>());
-  }
-  // Regions are edits by hand: one that moved is no simpler than another.
-  if (a.is<step::Region>()) return {"step", "another step", 8};
-  return fields_change(a, b);
+  const auto before = documents_in(a), after = documents_in(b);
+  if (!before || !after) return fields_change(a, b);
+  if (chain_of(a)) return within_change(a, b);
+  return documents_change(ids_of(*before, keys), ids_of(*after, keys))
+      .value_or(Reason::unchanged());
 }
 
 namespace {
 
-/// What differs in two steps that hold chains: their arguments, or one of the steps in the chains.
+/// What differs between two steps with chains inside: their arguments, or one step of the chains;
+/// nothing if both.
 MaybeReason outer_change(const Step& a, const Step& b, Index queries, Index keys) {
   const Reason arguments = arguments_change(info_of(a), a, b);
   const Chain &in_a = *chain_of(a), &in_b = *chain_of(b);
   if (in_a == in_b) return arguments;
   if (arguments.changes > 0) return std::nullopt;
-  // Documents may have as many queries as keys where the whole mask has not.
-  if (a.is<step::Within>()) queries = keys;
+  // In documents, queries and keys may be equal in number even if not in the whole mask.
+  if (documents_in(a)) queries = keys;
   MaybeReason out = chain_change(in_a, in_b, queries, keys);
   if (out) out->words += " in " + inside_words(a);
   return out;
 }
 
-/// True for two diagonals given by the same arguments: then these are what differs, whatever else
-/// would move the cells as much.
+/// True if both steps give their diagonals with the same arguments: the difference is then worded
+/// as one of these arguments, even if another cause would move the cells as far.
 bool is_spelled_alike(const Step& a, const Step& b) {
-  if (rule_number(a) != kLimits) return false;
+  if (!keeps_diagonals(a)) return false;
   return std::ranges::all_of(info_of(a).args, [&](const Field& field) {
     const FieldValue in_a = field.get(a), in_b = field.get(b);
     if (field.type == FieldType::kChoice) return value_text(field, in_a) == value_text(field, in_b);
@@ -360,8 +249,8 @@ bool is_spelled_alike(const Step& a, const Step& b) {
   });
 }
 
-/// The one step that the longer chain has and the shorter one lacks; null for a step that flips all
-/// cells, which other reasons describe better.
+/// The only step that `longer` has and `shorter` lacks; null if they differ otherwise. Also null
+/// for a step that flips all cells, as other reasons describe it better.
 const Step* lone_step(const Chain& longer, const Chain& shorter) {
   if (longer.size() != shorter.size() + 1) return nullptr;
   const auto [at, rest] = std::ranges::mismatch(longer, shorter);
@@ -393,9 +282,9 @@ MaybeReason chain_change(const Chain& a, const Chain& b, Index queries, Index ke
 
 namespace {
 
-/// Borders that moved, or lengths that changed, whichever is fewer.
-Index moved_borders(const std::vector<Index>& a, const std::vector<Index>& b) {
-  const auto borders = [](const std::vector<Index>& lengths) {
+/// The number of moved borders or of changed lengths, whichever is smaller.
+Index moved_borders(std::span<const Index> a, std::span<const Index> b) {
+  const auto borders = [](std::span<const Index> lengths) {
     std::vector<Index> out(lengths.size());
     std::inclusive_scan(lengths.begin(), lengths.end(), out.begin());
     return out;
@@ -420,32 +309,26 @@ Index moved_borders(const std::vector<Index>& a, const std::vector<Index>& b) {
 }  // namespace
 
 Index moved_numbers(const Step& a, const Step& b, Index queries, Index keys) {
-  const auto* lengths_a = a.get_if<step::DocumentLengths>();
-  const auto* lengths_b = b.get_if<step::DocumentLengths>();
-  if (lengths_a && lengths_b) return moved_borders(lengths_a->lengths, lengths_b->lengths);
-  constexpr Index kMany = 1 << 20;
-  if (rule_number(a) == kDocuments) return a == b ? 0 : kMany;
+  const auto before = documents_in(a), after = documents_in(b);
+  if (before && after && !chain_of(a)) {
+    if (!before->q_ids && !after->q_ids) return moved_borders(before->q_lengths, after->q_lengths);
+    constexpr Index kMany = 1 << 20;
+    return a == b ? 0 : kMany;
+  }
   return step_change(a, b, queries, keys).changes;
 }
 
 std::string step_words(const Step& step, Index shift) {
   if (const auto limits = limits_of(step, shift)) {
-    if (limits->causal) return "causal";
+    if (limits->causal) return words_of(step);
     const auto side = [](const std::optional<Index>& bound, Index from, Index sign) {
       return bound ? std::to_string((*bound - from) * sign) : std::string("none");
     };
-    return fmt::format("window left {}, right {}", side(limits->low, limits->centre, -1),
+    return fmt::format("{} left {}, right {}", info_of(step).name,
+                       side(limits->low, limits->centre, -1),
                        side(limits->high, limits->centre, 1));
   }
-  const auto* region = step.get_if<step::Region>();
-  return region ? region_words(*region) : words_of(step);
-}
-
-std::string inside_words(const Step& step) {
-  if (step.is<step::Within>()) return "each document";
-  const StepInfo& info = info_of(step);
-  const Field& members = info.args.front();
-  return fmt::format("{} {}", info.name, value_text(members, members.get(step)).value());
+  return words_of(step);
 }
 
 }  // namespace maskctl

@@ -1,10 +1,11 @@
-// Compares the documents of two masks, whatever their ids.
+// Compares the documents of two masks; only which tokens share an id matters, not the ids.
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <map>
 #include <set>
 
+#include "maskctl/base/ranges.h"
 #include "maskctl/inspect/diff/change.h"
 
 namespace maskctl {
@@ -18,7 +19,7 @@ struct IdPair {
   friend bool operator==(const IdPair&, const IdPair&) = default;
 };
 
-/// The pairs of all queries and keys; equal neighbours only once.
+/// The pairs of ids of all queries and keys, without repetitions of the pair before.
 std::vector<IdPair> pairs_of(const Ids& a, const Ids& b) {
   std::vector<IdPair> out;
   const auto add = [&out](const std::vector<std::int32_t>& in_a,
@@ -33,7 +34,7 @@ std::vector<IdPair> pairs_of(const Ids& a, const Ids& b) {
   return out;
 }
 
-/// Maps the ids of A to those of B.
+/// Maps each id in A to its id in B.
 class IdMap {
  public:
   IdMap(const std::vector<IdPair>& pairs, std::int32_t none_a, std::int32_t none_b)
@@ -48,8 +49,8 @@ class IdMap {
     }
   }
 
-  /// True when each document of `from` lies inside one of `to` or in none, and nothing else is in
-  /// those.
+  /// True if each document of A is part of a single document of B or of none, and no token outside
+  /// A's documents is in one of B's.
   bool only_joins_and_drops() const { return single_ && !appears_; }
   std::size_t documents() const { return to_.size(); }
   std::vector<std::int32_t> dropped() const {
@@ -59,7 +60,7 @@ class IdMap {
     }
     return out;
   }
-  /// Groups of documents that are a single document on the other side.
+  /// Groups of documents of A that are a single document in B.
   std::vector<std::vector<std::int32_t>> joined() const {
     std::map<std::int32_t, std::vector<std::int32_t>> by_target;
     for (const auto& [from, to] : to_) {
@@ -78,7 +79,7 @@ class IdMap {
   bool single_ = true, appears_ = false;
 };
 
-/// Stretches of equal ids; tokens outside documents are left out.
+/// A range of neighbouring tokens with the same id; tokens outside documents are in none.
 struct Stretch {
   Range at;
   std::int32_t id;
@@ -98,7 +99,7 @@ std::vector<Stretch> stretches(const std::vector<std::int32_t>& ids, std::int32_
   return out;
 }
 
-/// The number of a document by first appearance, and its tokens.
+/// Words for a document: its number, in order of first appearance, and its tokens.
 std::string document_words(const Ids& ids, std::int32_t id) {
   std::vector<std::int32_t> order;
   std::vector<Range> tokens;
@@ -124,8 +125,8 @@ std::string list_words(const Ids& ids, const std::vector<std::int32_t>& document
   return out;
 }
 
-/// Gets B from A by dropping and joining documents; `reversed`: A from B. `map` maps the ids of
-/// `from`.
+/// Words for how dropping and joining documents turns A into B, or with `reversed` B into A. `map`
+/// maps the ids of `from`, the side that is changed.
 MaybeReason joins_and_drops(const IdMap& map, const Ids& from, bool reversed) {
   if (!map.only_joins_and_drops()) return std::nullopt;
   const auto dropped = map.dropped();
@@ -148,14 +149,14 @@ MaybeReason joins_and_drops(const IdMap& map, const Ids& from, bool reversed) {
   return out;
 }
 
-/// Moved borders between consecutive documents, the same for queries and keys.
+/// Words for moved borders of consecutive documents, which are the same for queries and keys.
 MaybeReason moved_borders(const std::vector<Stretch>& a, const std::vector<Stretch>& b) {
   if (a.size() != b.size()) return std::nullopt;
   Index changes = 0;
   std::string words;
   for (std::size_t i = 0; i < a.size(); ++i) {
     const bool begin = a[i].at.begin != b[i].at.begin;
-    // A border shared by two documents counts once.
+    // A border between two documents counts once.
     const bool shared =
         i > 0 && a[i - 1].at.end == a[i].at.begin && b[i - 1].at.end == b[i].at.begin;
     if (begin && !shared) {
@@ -170,7 +171,7 @@ MaybeReason moved_borders(const std::vector<Stretch>& a, const std::vector<Stret
     }
   }
   if (changes == 0) return std::nullopt;
-  // At the first or last token, padding says the same in simpler words.
+  // A moved begin of the first document, or end of the last, is simpler to word as padding.
   const bool at_an_end =
       a.front().at.begin != b.front().at.begin || a.back().at.end != b.back().at.end;
   if (changes == 1 && at_an_end) return Reason{"parameter", words, 2};
@@ -178,8 +179,8 @@ MaybeReason moved_borders(const std::vector<Stretch>& a, const std::vector<Stret
   return Reason{"parameter", words, changes};
 }
 
-/// One document became longer or shorter, was dropped or added, and all later ones moved
-/// accordingly.
+/// Words for one document that became longer or shorter, or was dropped or added, while all
+/// documents after it moved along.
 MaybeReason moved_tail(const std::vector<Stretch>& a, const std::vector<Stretch>& b) {
   std::size_t same = 0;
   while (same < a.size() && same < b.size() && a[same].at == b[same].at) ++same;
@@ -214,7 +215,8 @@ MaybeReason moved_tail(const std::vector<Stretch>& a, const std::vector<Stretch>
   return std::nullopt;
 }
 
-/// Documents numbered by first appearance, keys before queries; -1 means no document.
+/// The number of each token's document, keys before queries. Documents are numbered by first
+/// appearance; -1 means no document.
 std::vector<Index> numbers_of(const Ids& ids) {
   std::map<std::int32_t, Index> numbers;
   std::vector<Index> out;
@@ -226,7 +228,7 @@ std::vector<Index> numbers_of(const Ids& ids) {
   return out;
 }
 
-/// For documents without a simple difference: the first token that is in another document.
+/// Names the first token that is in another document, if there is no simpler difference.
 Reason first_difference(const Ids& a, const Ids& b) {
   const std::vector<Index> in_a = numbers_of(a), in_b = numbers_of(b);
   const Index at =

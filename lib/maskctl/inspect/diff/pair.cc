@@ -7,6 +7,7 @@
 
 #include <algorithm>
 
+#include "maskctl/base/ranges.h"
 #include "maskctl/inspect/diff/change.h"
 #include "maskctl/inspect/recognise/cells.h"
 #include "maskctl/inspect/recognise/clipped.h"
@@ -14,7 +15,7 @@
 #include "maskctl/inspect/recognise/regions.h"
 #include "maskctl/mask/planes/bands.h"
 #include "maskctl/mask/steps/region.h"
-#include "maskctl/mask/steps/within.h"
+#include "maskctl/mask/steps/rule.h"
 
 namespace maskctl {
 namespace {
@@ -27,13 +28,14 @@ using recognition::plane_of;
 
 constexpr Index kLargeCells = Index{1} << 24;
 
-/// What a step became; one side is missing if the step was removed or added.
+/// What a step of A became in B; null in `b` if the step was removed, in `a` if it was added.
 struct StepChange {
   const Step* a = nullptr;
   const Step* b = nullptr;
 };
 
-/// The steps of two chains side by side; b.from says which step of `a` each step of b comes from.
+/// The steps that differ between two chains; b.from[j] is the step of `a` from which step j of `b`
+/// was made.
 std::vector<StepChange> changes_between(const Chain& a, const Fitted& b) {
   std::vector<StepChange> out;
   for (std::size_t i = 0; i < a.size(); ++i) {
@@ -48,14 +50,15 @@ std::vector<StepChange> changes_between(const Chain& a, const Fitted& b) {
   return out;
 }
 
-/// Matches steps of equal rules, in order.
+/// For each step of `b`, the step of `a` that it matches; -1 if none does. Equal steps are matched
+/// first, then comparable ones.
 std::vector<Index> matched(const Chain& a, const Chain& b) {
   std::vector<Index> from(b.size(), -1);
   std::vector<bool> used(a.size());
   const auto match = [&](bool equal) {
     for (std::size_t j = 0; j < b.size(); ++j) {
       for (std::size_t i = 0; i < a.size() && from[j] < 0; ++i) {
-        if (used[i] || !(equal ? a[i] == b[j] : rule_number(a[i]) == rule_number(b[j]))) continue;
+        if (used[i] || !(equal ? a[i] == b[j] : are_comparable(a[i], b[j]))) continue;
         from[j] = static_cast<Index>(i);
         used[i] = true;
       }
@@ -66,7 +69,8 @@ std::vector<Index> matched(const Chain& a, const Chain& b) {
   return from;
 }
 
-/// The chain of one side, and that of the other derived from it; `reversed`: A's derived from B's.
+/// The chain of one side (`straight`) and that of the other side derived from it (`bent`). With
+/// `reversed`, A's chain is derived from B's.
 struct Bent {
   Chain straight;
   Fitted bent;
@@ -89,7 +93,8 @@ class Pair {
       by_chains(a_is.chain, other, a_is.residue.cells);
       by_documents(a_is, b_is);
     }
-    // Two rules that give large masks exactly are compared; deriving one from the other is costly.
+    // Two chains that give large masks exactly are only compared, as deriving one from the other is
+    // slow.
     const bool large = extent_.queries * extent_.keys > kLargeCells;
     const bool known = a_is.residue.cells == 0 && b_is.residue.cells == 0 && bent_;
     if (searchable && !(large && known)) {
@@ -103,8 +108,7 @@ class Pair {
   }
 
  private:
-  /// False for rows of shared lists with very many keys and for very many bits, which are too
-  /// costly to read often.
+  /// False for large planes not stored as bands, which would take too long to be read often.
   static bool is_searchable(const Plane& plane) {
     constexpr Index kManyCells = Index{1} << 26;
     return slabs_of(plane) || plane.queries() * plane.keys() <= kManyCells;
@@ -115,7 +119,7 @@ class Pair {
   void by_edit(bool searchable) {
     Regions regions;
     regions.residue = found_.only_a + found_.only_b;
-    // For a plane of many bits, the only claim left is a filled or emptied region.
+    // Even planes that are not searched are tried as a filled or emptied region.
     const bool one_sided =
         (found_.only_a == 0 || found_.only_b == 0) && !a_->has_row_index() && !b_->has_row_index();
     if (searchable || one_sided) regions = regions_between(a_, b_);
@@ -129,7 +133,7 @@ class Pair {
     name_document();
   }
 
-  /// True if a plane has every cell, or none.
+  /// True if all cells of a plane are open, or all closed.
   bool is_uniform(const Plane& plane) const {
     const Index open = plane.count();
     return open == 0 || open == extent_.queries * extent_.keys;
@@ -138,8 +142,8 @@ class Pair {
     return {step::Region{plane.count() > 0, {{0, extent_.queries}}, {}}};
   }
 
-  /// Where one plane is all open, or all closed, the difference is that all cells were opened or
-  /// closed, unless a single step says it: the chain of the other plane explains nothing.
+  /// If one plane is all open or all closed, the reason is that all cells were opened or closed,
+  /// unless a shorter one is known: the chain of the other plane would explain nothing.
   void by_whole_plane(const Recognised& b_is) {
     const Index length = description_.number() / 2 + 1;
     if (length >= best_length_) return;
@@ -165,7 +169,8 @@ class Pair {
                : step_words(step, shift());
   }
 
-  /// Rows that see only each other, and are seen by no other row, are a document.
+  /// Calls a region of rows (or columns) a document if these tokens see only each other, and no
+  /// others see them.
   void name_document() {
     if (best_.edit.size() != 1 || extent_.queries != extent_.keys) return;
     const auto& rule = best_.edit.front().as<step::Region>();
@@ -179,7 +184,7 @@ class Pair {
                                              rule.open ? "added" : "missing")};
   }
 
-  /// Describes what A lacks to be B as a rule that closes it.
+  /// If B only closes cells of A, tries causal, window and padding steps that close them.
   void by_rule_on_top() {
     const auto span = recognition::diagonals(*b_);
     if (found_.only_b > 0 || !span) return;
@@ -199,19 +204,20 @@ class Pair {
     }
   }
 
-  /// Ragged documents with keys that nobody sees have more than one spelling: B with the documents
-  /// of A, where that is as near.
+  /// Documents with keys that nobody sees can be written in several ways: tries B's chain with the
+  /// documents of A.
   void by_documents(const Recognised& a_is, const Recognised& b_is) {
     Chain chain = b_is.chain;
-    const auto rule_in = [](auto& some) {
-      return std::ranges::find_if(some, [](const Step& step) { return step.is<step::Within>(); });
+    const auto ragged_in = [](auto& some) {
+      return std::ranges::find_if(
+          some, [](const Step& step) { return documents_in(step) && chain_of(step); });
     };
-    const auto from = rule_in(a_is.chain);
-    const auto to = rule_in(chain);
+    const auto from = ragged_in(a_is.chain);
+    const auto to = ragged_in(chain);
     if (from == a_is.chain.end() || to == chain.end()) return;
-    step::Within rule = from->as<step::Within>();
-    rule.chain = to->as<step::Within>().chain;
-    *to = {std::move(rule)};
+    const Chain inside = *chain_of(*to);
+    *to = *from;
+    *info_of(*to).chain(*to) = inside;
     const PlanePtr given = plane_of(chain, extent_);
     if (!given) return;
     Fitted other{chain, matched(a_is.chain, chain), 0, differing_cells(given, b_)};
@@ -234,7 +240,8 @@ class Pair {
     }
   }
 
-  /// `b` is derived from `a`; with `reversed`, A was derived from B.
+  /// Takes these chains as the reason if that is the shortest so far. `b` is derived from `a`; with
+  /// `reversed`, `a` is the chain of B.
   void by_chains(const Chain& a, const Fitted& b, Index residue_a, const Regions& regions = {},
                  bool reversed = false) {
     std::vector<StepChange> changes = changes_between(a, b);
@@ -243,7 +250,8 @@ class Pair {
     }
     const Index left = regions.chain.empty() ? b.residue : regions.residue;
     if (changes.empty() && regions.chain.empty()) return;
-    // A is given, so describing it in a longer way than needed counts as part of the claim.
+    // A is given, so if its chain is longer than necessary, the extra bits count as part of the
+    // claim.
     const Index detour = reversed ? description_.of(b.chain) + regions.bits - plainest_a_
                                   : description_.of(a) - plainest_a_;
     const Index length = std::max<Index>(detour, 0) + bits_of(changes, false) +
@@ -253,7 +261,7 @@ class Pair {
     bent_ = Bent{a, b, regions.chain, reversed};
   }
 
-  /// Puts the chains into words, besides the edit.
+  /// Stores the two chains, and words for what differs between them, next to the edit.
   void tell(const Bent& bent) {
     std::vector<StepChange> changes = changes_between(bent.straight, bent.bent);
     if (bent.reversed) {
@@ -286,7 +294,7 @@ class Pair {
             1};
   }
 
-  /// A number that moved costs its new value and its position.
+  /// The bits of these changes; a changed number costs its new value and its position.
   Index bits_of(const std::vector<StepChange>& changes, bool swapped) const {
     Index bits = 0;
     for (const StepChange& given : changes) {

@@ -1,45 +1,42 @@
-// Compares documents that have queries and keys of their own, and the steps inside them.
-#include "maskctl/mask/steps/within.h"
-
+// Compares documents whose queries and keys have separate lengths, and the steps inside them.
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <numeric>
 
+#include "maskctl/base/ranges.h"
 #include "maskctl/inspect/diff/change.h"
-#include "maskctl/mask/steps/causal.h"
-#include "maskctl/mask/steps/window.h"
+#include "maskctl/mask/steps/rule.h"
 
 namespace maskctl {
 namespace {
 
-/// One side of the documents of a step.
+/// The document lengths of one side (queries or keys) in A and B.
 struct SideChange {
   const char* what;  // "query"
   const char* many;  // "queries"
-  const std::vector<Index>& a;
-  const std::vector<Index>& b;
+  std::span<const Index> a, b;
   std::vector<Index> ends_a, ends_b;
 
-  SideChange(const char* one, const char* all, const std::vector<Index>& in_a,
-             const std::vector<Index>& in_b)
+  SideChange(const char* one, const char* all, std::span<const Index> in_a,
+             std::span<const Index> in_b)
       : what(one), many(all), a(in_a), b(in_b), ends_a(in_a.size()), ends_b(in_b.size()) {
     std::inclusive_scan(a.begin(), a.end(), ends_a.begin());
     std::inclusive_scan(b.begin(), b.end(), ends_b.begin());
   }
   Index ends() const { return differing(ends_a, ends_b); }
   Index lengths() const { return differing(a, b); }
-  /// The number of documents that are alike at the front, or at the back.
+  /// How many documents at the front (or back) have the same lengths in A and B.
   std::size_t alike() const { return common(a, b); }
   std::size_t alike_at_back() const {
     return common(std::vector(a.rbegin(), a.rend()), std::vector(b.rbegin(), b.rend()));
   }
-  static std::size_t common(const std::vector<Index>& x, const std::vector<Index>& y) {
+  static std::size_t common(std::span<const Index> x, std::span<const Index> y) {
     return static_cast<std::size_t>(std::ranges::mismatch(x, y).in1 - x.begin());
   }
 
  private:
-  static Index differing(const std::vector<Index>& x, const std::vector<Index>& y) {
+  static Index differing(std::span<const Index> x, std::span<const Index> y) {
     Index out = std::abs(std::ssize(x) - std::ssize(y));
     for (std::size_t i = 0; i < std::min(x.size(), y.size()); ++i) out += x[i] != y[i];
     return out;
@@ -51,26 +48,24 @@ void then(std::string& words, const std::string& more) {
   words += more;
 }
 
-/// The documents of A and B side by side.
+/// Puts into words how the documents of A and B differ.
 class DocumentsChange {
  public:
-  DocumentsChange(const step::Within& a, const step::Within& b)
-      : sides_{{"query", "queries", a.lengths, b.lengths}, {"key", "keys", keys(a), keys(b)}},
-        in_a_(a.lengths.size()),
-        in_b_(b.lengths.size()) {}
+  DocumentsChange(const StepDocuments& a, const StepDocuments& b)
+      : sides_{{"query", "queries", a.q_lengths, b.q_lengths},
+               {"key", "keys", a.k_lengths, b.k_lengths}},
+        in_a_(a.q_lengths.size()),
+        in_b_(b.q_lengths.size()) {}
 
   Reason reason() const {
     const Index lengths = sides_[0].lengths() + sides_[1].lengths();
-    if (lengths == 0) return {"parameter", "", 0};
+    if (lengths == 0) return Reason::unchanged();
     if (in_a_ != in_b_) return other_count();
     const Index ends = sides_[0].ends() + sides_[1].ends();
     return lengths < ends || last_alone() ? changed_lengths(lengths) : moved_borders(ends);
   }
 
  private:
-  static const std::vector<Index>& keys(const step::Within& rule) {
-    return rule.kv_lengths.empty() ? rule.lengths : rule.kv_lengths;
-  }
   std::size_t first() const { return std::min(sides_[0].alike(), sides_[1].alike()); }
   bool last_alone() const { return first() + 1 == in_a_; }
 
@@ -108,13 +103,14 @@ class DocumentsChange {
     return fmt::format(" and {} more {}{}", count, what, count == 1 ? "" : "s");
   }
 
-  /// Documents merged, split, left out or added between those that are alike.
+  /// For different numbers of documents: those merged, split, left out or added between equal ones
+  /// at the front and at the back.
   Reason other_count() const {
     const std::size_t front = first(), least = std::min(in_a_, in_b_);
     const std::size_t back =
         std::min({sides_[0].alike_at_back(), sides_[1].alike_at_back(), least - front});
     const std::size_t a = in_a_ - front - back, b = in_b_ - front - back;
-    // A border that is gone, or new, on both sides.
+    // Each missing or new border is one of queries and one of keys.
     const auto numbers =
         static_cast<Index>(2 * (std::max(a, b) - std::min({a, b, std::size_t{1}})));
     const bool same = std::ranges::all_of(sides_, [&](const SideChange& side) {
@@ -134,7 +130,7 @@ class DocumentsChange {
             std::max<Index>(numbers, sides_[0].lengths() + sides_[1].lengths())};
   }
 
-  static Index sum(const std::vector<Index>& lengths, std::size_t first, std::size_t count) {
+  static Index sum(std::span<const Index> lengths, std::size_t first, std::size_t count) {
     const auto begin = lengths.begin() + static_cast<std::ptrdiff_t>(first);
     return std::accumulate(begin, begin + static_cast<std::ptrdiff_t>(count), Index{0});
   }
@@ -158,25 +154,28 @@ class DocumentsChange {
   std::size_t in_a_, in_b_;
 };
 
-Align* align_of(Step& step) {
-  if (auto* causal = step.get_if<step::Causal>()) return &causal->align;
-  if (auto* window = step.get_if<step::Window>()) return &window->align;
-  return nullptr;
+/// Returns the alignment of a step that keeps diagonals and removes it from the step; nothing for
+/// other steps.
+FieldValue taken_alignment(Step& step) {
+  const Field* align = keeps_diagonals(step) ? find_field(step, "align") : nullptr;
+  if (!align) return {};
+  const FieldValue out = align->get(step);
+  align->set(step, {});
+  return out;
 }
 
-/// The same rule inside each document; documents of equal sides need no alignment.
+/// Compares two steps inside documents. A missing alignment is no difference, as documents of as
+/// many queries as keys need none.
 Reason step_change_inside(Step a, Step b) {
-  Reason out{"parameter", "", 0};
-  Align *const in_a = align_of(a), *const in_b = align_of(b);
-  if (in_a && in_b) {
-    if (*in_a != *in_b && *in_a != Align::kUnset && *in_b != Align::kUnset) {
-      const bool top = *in_b == Align::kTopLeft;
-      out = {"alignment",
-             fmt::format("alignment {} instead of {}", top ? "top-left" : "bottom-right",
-                         top ? "bottom-right" : "top-left"),
-             1};
-    }
-    *in_a = *in_b = Align::kUnset;
+  Reason out = Reason::unchanged();
+  const FieldValue in_a = taken_alignment(a), in_b = taken_alignment(b);
+  const Index *was = std::get_if<Index>(&in_a), *is = std::get_if<Index>(&in_b);
+  if (was && is && *was != *is) {
+    const bool top = *is == 0;
+    out = {"alignment",
+           fmt::format("alignment {} instead of {}", top ? "top-left" : "bottom-right",
+                       top ? "bottom-right" : "top-left"),
+           1};
   }
   if (a == b) return out;
   const Reason numbers = step_change(a, b, 0, 0);
@@ -187,9 +186,9 @@ Reason step_change_inside(Step a, Step b) {
   return out;
 }
 
-/// How the steps inside the documents differ. Steps of one rule are paired in order.
+/// How the steps inside the documents differ. Comparable steps are paired in order.
 Reason chain_change(const Chain& a, Chain b) {
-  Reason out{"parameter", "", 0};
+  Reason out = Reason::unchanged();
   const auto add = [&out](const Reason& reason) {
     if (reason.changes == 0) return;
     out.kind = out.changes == 0 || out.kind == reason.kind ? reason.kind : "other";
@@ -197,7 +196,8 @@ Reason chain_change(const Chain& a, Chain b) {
     out.changes += reason.changes;
   };
   for (const Step& step : a) {
-    const auto at = std::ranges::find(b, rule_number(step), rule_number);
+    const auto at =
+        std::ranges::find_if(b, [&](const Step& other) { return are_comparable(step, other); });
     if (at == b.end()) {
       add({"step", step_words(step, 0) + " missing", 1});
     } else {
@@ -206,7 +206,8 @@ Reason chain_change(const Chain& a, Chain b) {
     }
   }
   for (const Step& step : b) {
-    const Index numbers = step.is<step::Causal>() ? 1 : 2;
+    const auto limits = limits_of(step, 0);
+    const Index numbers = limits && limits->causal ? 1 : 2;
     add({"step", step_words(step, 0) + " added", numbers});
   }
   if (out.changes > 0) out.words += " in each document";
@@ -215,30 +216,19 @@ Reason chain_change(const Chain& a, Chain b) {
 
 }  // namespace
 
-Reason within_change(const step::Within& a, const step::Within& b) {
-  Reason out = chain_change(a.chain, b.chain);
-  if (a.lengths.empty() || b.lengths.empty()) {  // documents said by ids
+Reason within_change(const Step& a, const Step& b) {
+  Reason out = chain_change(*chain_of(a), *chain_of(b));
+  const auto before = documents_in(a), after = documents_in(b);
+  if (before->q_lengths.empty() || after->q_lengths.empty()) {  // documents given by ids
     if (!(a == b)) then(out.words, "other documents"), out.changes += 8;
     return out;
   }
-  const Reason documents = DocumentsChange(a, b).reason();
+  const Reason documents = DocumentsChange(*before, *after).reason();
   if (documents.changes == 0) return out;
   out.kind = out.changes == 0 || out.kind == documents.kind ? documents.kind : "other";
   then(out.words, documents.words);
   out.changes += documents.changes;
   return out;
-}
-
-std::optional<std::pair<Index, Index>> documents_of(const step::Within& rule, const Cell& cell) {
-  const auto number = [](const std::vector<Index>& lengths, Index at) {
-    std::vector<Index> ends(lengths.size());
-    std::inclusive_scan(lengths.begin(), lengths.end(), ends.begin());
-    return std::ranges::upper_bound(ends, at) - ends.begin();
-  };
-  const auto& keys = rule.kv_lengths.empty() ? rule.lengths : rule.kv_lengths;
-  const Index query = number(rule.lengths, cell.query), key = number(keys, cell.key);
-  if (query == std::ssize(rule.lengths) || key == std::ssize(keys) || query == key) return {};
-  return std::pair(query, key);
 }
 
 }  // namespace maskctl

@@ -27,7 +27,7 @@ namespace {
 constexpr std::size_t kEdges = 6, kWidth = 3;
 constexpr int kMostEdits = 8;
 constexpr Index kLongArray = 1 << 15;
-constexpr Index kLeastWeight = 16, kWeightOfATrial = 1 << 11;  // as weight_of() counts
+constexpr Index kLeastWeight = 16, kWeightOfATrial = 1 << 11;  // in the unit of weight_of()
 
 bool opens(const Step& step) {
   return step.is<step::Prefix>() || step.is<step::Sinks>() || step.is<step::Global>();
@@ -45,7 +45,7 @@ void join(std::vector<Index>& values, const std::vector<Index>& more) {
   }
 }
 
-/// All variations of one step that the edges suggest.
+/// Finds the variations of one step: its numbers moved to edges of the plane, or by a little.
 class Forms {
  public:
   Forms(const Extent& extent, const Edges& edges) : extent_(extent), edges_(edges) {}
@@ -63,7 +63,7 @@ class Forms {
     return std::move(out_);
   }
 
-  /// Steps that a chain may lack, those at the heaviest edges first.
+  /// Steps that the chain may lack; those at the most frequent edges come first.
   std::vector<Step> new_steps() {
     out_.clear();
     for (std::size_t i = 0; i < std::max(edges_.keys.size(), edges_.diagonals.size()); ++i) {
@@ -92,7 +92,7 @@ class Forms {
     if (next <= extent_.keys) out_.push_back({step::Global{{{edge, next}}}});
   }
 
-  /// The next edge of keys after this one.
+  /// The next higher key edge; K + 1 if there is none.
   Index next_edge(Index edge) const {
     Index next = extent_.keys + 1;
     for (const Index other : edges_.keys) {
@@ -134,7 +134,7 @@ class Forms {
     }
   }
 
-  /// With more chunks than this, it would take longer than everything else.
+  /// Skips sizes that make so many chunks that applying the step would take too long.
   void add_chunk(Index size, Index offset) {
     constexpr Index kMostChunks = 1 << 13;
     if (size > 0 && extent_.keys / size <= kMostChunks) out_.push_back({step::Chunk{size, offset}});
@@ -188,7 +188,8 @@ class Forms {
     }
     out_.push_back({std::move(rule)});
   }
-  /// One document longer or shorter, dropped or added, with all later ones moved.
+  /// Adds the documents with one of them a token longer or shorter, or removed; all later ones
+  /// move.
   void add_tails(const step::DocumentLengths& rule) {
     constexpr std::size_t kMostDocuments = 24;
     if (rule.lengths.size() > kMostDocuments) return;
@@ -203,7 +204,7 @@ class Forms {
       }
     }
   }
-  /// True when the border is at an edge or next to one.
+  /// True if the border is at one of the edges.
   bool near(Index border) const {
     return std::ranges::find(edges_.keys, border) != edges_.keys.end();
   }
@@ -304,7 +305,7 @@ class FitSearch {
   }
 
   std::vector<Fitted> run(const Chain& start) {
-    if (is_bulky(start)) left_ = 1;  // a bulky chain is measured but not varied
+    if (is_bulky(start)) left_ = 1;  // a chain of very long arrays is measured but not varied
     Fitted first{start, {}, 0, 0};
     for (std::size_t i = 0; i < start.size(); ++i) first.from.push_back(static_cast<Index>(i));
     if (!measure(first)) return {};
@@ -319,7 +320,7 @@ class FitSearch {
   }
 
  private:
-  /// True for arrays so long that applying a chain with them is costly.
+  /// True if the chain has arrays so long that applying it is costly.
   bool is_bulky(const Chain& chain) const {
     return std::max(extent_.queries, extent_.keys) > kLongArray && has_arrays(chain);
   }
@@ -370,11 +371,12 @@ class FitSearch {
     for (const Step& step : hints_) insert(state, step);
     const bool bent = !next_.empty();
     for (std::size_t i = 0; i < state.chain.size(); ++i) remove(state, i);
-    if (bent) return;  // existing steps are varied first
+    if (bent) return;  // one of these variations helps, so no new steps are tried
     for (const Step& step : forms.new_steps()) insert(state, step);
   }
 
-  /// Other steps inside documents: these aligned the other way, and those that the plane shows.
+  /// Tries other steps inside the documents: the same with the other alignment, and bands that the
+  /// plane shows.
   void bend(const Fitted& state, std::size_t i, step::Within rule) {
     std::vector<Chain> insides = bands_inside(*fit_.target, rule);
     insides.push_back(realigned(rule.chain));
@@ -410,25 +412,25 @@ class FitSearch {
   }
   void take_over(const Fitted& state, std::size_t i) {
     for (const Step& step : hints_) {
-      const bool alike = rule_number(step) == rule_number(state.chain[i]);
-      if (alike && !(step == state.chain[i])) replace(state, i, step);
+      if (are_comparable(step, state.chain[i]) && !(step == state.chain[i]))
+        replace(state, i, step);
       const auto* own = state.chain[i].get_if<step::Within>();
       const auto* other = step.get_if<step::Within>();
       if (own && other) take_over(state, i, *own, *other);
     }
   }
-  /// Takes over either the documents or what is inside them.
+  /// Takes over only the documents of `other`, or only the chain inside them.
   void take_over(const Fitted& state, std::size_t i, const step::Within& own,
                  const step::Within& other) {
     step::Within documents = other, inside = own;
     documents.chain = own.chain;
     inside.chain = other.chain;
-    if (documents == own || inside == own) return;  // only one of them differs
+    if (documents == own || inside == own) return;  // `other` differs in one of the two only
     replace(state, i, {std::move(documents)});
     replace(state, i, {std::move(inside)});
   }
-  /// Closing steps commute, and so do opening steps, so a new step is never tried right after a
-  /// step of its own kind.
+  /// Never inserts a step right after a step of the same kind: closing steps commute, and so do
+  /// opening steps, so another position gives the same mask.
   void insert(const Fitted& state, const Step& step) {
     for (std::size_t i = 0; i <= state.chain.size() && left_ > 0; ++i) {
       const bool same_before = i > 0 && opens(state.chain[i - 1]) == opens(step);
@@ -451,7 +453,7 @@ class FitSearch {
   Extent extent_;
   Description description_;
   Index left_;
-  Chain hints_;  // steps to take over
+  Chain hints_;  // the steps of all Fit::hints
   const Fitted* parent_ = nullptr;
   std::vector<Fitted> next_, found_;
 };
@@ -465,7 +467,7 @@ PlanePtr plane_of(const Chain& chain, const Extent& extent) {
     const Mask full(full_plane(extent.queries, extent.keys));
     return maskctl::apply(full, chain).plane(0, 0);
   } catch (const Error& error) {
-    if (error.code() == Errc::kCancelled) throw;  // says nothing about the chain
+    if (error.code() == Errc::kCancelled) throw;  // not because the chain does not fit
     return nullptr;
   }
 }

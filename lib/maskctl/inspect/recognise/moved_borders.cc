@@ -7,64 +7,67 @@
 
 #include "maskctl/base/error.h"
 #include "maskctl/inspect/recognise/recognise.h"
-#include "maskctl/mask/steps/document.h"
-#include "maskctl/mask/steps/scoped.h"
-#include "maskctl/mask/steps/within.h"
+#include "maskctl/mask/steps/rule.h"
 #include "maskctl/tensor/convert.h"
 
 namespace maskctl {
 namespace {
 
-constexpr Index kFarthest = 4;           // tokens
-constexpr std::size_t kMostBorders = 6;  // borders that are near enough, in order
+constexpr Index kFarthest = 4;           // the farthest move, in tokens
+constexpr std::size_t kMostBorders = 6;  // only the first borders near `queries` are moved
 
 bool is_near(Index border, const std::set<Index>& queries) {
   const auto first = queries.lower_bound(border - kFarthest);
   return first != queries.end() && *first <= border + kFarthest;
 }
 
-/// The lengths with border n, between documents n and n + 1, moved; none if one vanishes.
-std::optional<Step> moved(const step::DocumentLengths& rule, std::size_t n, Index by) {
-  step::DocumentLengths copy = rule;
-  copy.lengths[n] += by, copy.lengths[n + 1] -= by;
-  if (std::min(copy.lengths[n], copy.lengths[n + 1]) < 1) return {};
-  return Step{copy};
-}
-
-/// The documents of `rule` with border n moved, on one side or, where both sides are equal, on
-/// both.
-std::optional<Step> moved(step::Within rule, std::vector<Index> step::Within::*side, std::size_t n,
-                          Index by) {
-  std::vector<Index>& lengths = rule.*side;
+/// The step with the border between documents n and n + 1 moved by `by` tokens in one of its lists
+/// of lengths. Nothing if one of the two documents would get fewer than `least` tokens.
+std::optional<Step> moved(Step step, const Field& lengths_of, std::size_t n, Index by,
+                          Index least) {
+  auto lengths = std::get<std::vector<Index>>(lengths_of.get(step));
   lengths[n] += by, lengths[n + 1] -= by;
-  if (std::min(lengths[n], lengths[n + 1]) < 0) return {};
-  return Step{std::move(rule)};
+  if (std::min(lengths[n], lengths[n + 1]) < least) return {};
+  lengths_of.set(step, std::move(lengths));
+  return step;
 }
 
-/// The ids of all rows with the border before token `border` moved.
-std::optional<Step> moved(const step::Document& rule, Index border, Index by) {
-  step::Document copy = rule;
-  copy.q.array = astype(rule.q.array, DType::kInt32);
-  const Index tokens = copy.q.array.shape().back();
+/// The step with the border before token `border` moved by `by` tokens in all rows of its ids.
+std::optional<Step> moved(Step step, const Field& ids_of, Index border, Index by) {
+  auto array = std::get<NamedArray>(ids_of.get(step));
+  array.array = astype(array.array, DType::kInt32);
+  const Index tokens = array.array.shape().back();
   if (border + by < 1 || border + by >= tokens) return {};
-  const auto ids = copy.q.array.as<std::int32_t>();
-  for (Index row = 0; row < copy.q.array.elements(); row += tokens) {
+  const auto ids = array.array.as<std::int32_t>();
+  for (Index row = 0; row < array.array.elements(); row += tokens) {
     const auto at = [&](Index token) -> std::int32_t& { return ids[as_size(row + token)]; };
     const std::int32_t before = at(border - 1), after = at(border);
     if (before == after) continue;
     for (Index token = border; token < border + by; ++token) at(token) = before;
     for (Index token = border + by; token < border; ++token) at(token) = after;
   }
-  return Step{copy};
+  ids_of.set(step, std::move(array));
+  return step;
 }
 
-std::set<Index> borders_of(const step::Document& rule) {
+/// The tokens at which an id differs from the one before, in any row of ids.
+std::set<Index> borders_in(const Tensor& array) {
   std::set<Index> out;
-  if (rule.kv.array.elements() > 0 && !rule.shared) return out;
-  const std::vector<std::int32_t> ids = as_int32(rule.q.array, "segment ids");
-  const Index tokens = rule.q.array.shape().back();
+  const std::vector<std::int32_t> ids = as_int32(array, "segment ids");
+  const Index tokens = array.shape().back();
   for (Index n = 1; n < std::ssize(ids); ++n) {
     if (n % tokens != 0 && ids[as_size(n)] != ids[as_size(n - 1)]) out.insert(n % tokens);
+  }
+  return out;
+}
+
+/// The arguments whose values have this type: first that of the queries (or of both sides), then
+/// that of the keys.
+template <typename Value>
+std::vector<const Field*> sides_of(const Step& step) {
+  std::vector<const Field*> out;
+  for (const Field& field : info_of(step).args) {
+    if (std::holds_alternative<Value>(field.get(step))) out.push_back(&field);
   }
   return out;
 }
@@ -85,43 +88,43 @@ class Mover {
 
  private:
   void visit(Step& step) {
-    if (auto* scoped = step.get_if<step::Scoped>()) {
-      for (Step& inner : scoped->chain) visit(inner);
-    } else if (const auto* lengths = step.get_if<step::DocumentLengths>()) {
-      const step::DocumentLengths rule = *lengths;
-      Index border = 0;
-      for (std::size_t n = 0; n + 1 < rule.lengths.size(); ++n) {
-        border += rule.lengths[n];
-        move(step, border, {"documents", border}, [&](Index by) { return moved(rule, n, by); });
-      }
-    } else if (const auto* within = step.get_if<step::Within>()) {
-      visit(step, step::Within(*within));
-    } else if (const auto* ids = step.get_if<step::Document>()) {
-      const step::Document rule = *ids;
-      for (const Index border : borders_of(rule)) {
-        move(step, border, {"documents", border},
-             [&](Index by) { return moved(rule, border, by); });
-      }
+    if (step.row().scope) {
+      for (Step& inner : *info_of(step).chain(step)) visit(inner);
+      return;
+    }
+    const Step before = step;
+    const auto documents = documents_in(before);
+    if (!documents) return;
+    if (!documents->q_ids) return of_lengths(step, before, *documents);
+    if (!documents->shared) return;
+    const Field& ids = *sides_of<NamedArray>(before).front();
+    for (const Index border : borders_in(*documents->q_ids)) {
+      move(step, border, {"documents", border},
+           [&](Index by) { return moved(before, ids, border, by); });
     }
   }
-  void visit(Step& step, const step::Within& rule) {
+  /// Moves the borders of documents given by lengths. If queries and keys have lengths of their
+  /// own, a document may also lose all its queries or all its keys.
+  void of_lengths(Step& step, const Step& before, const StepDocuments& documents) {
+    const auto sides = sides_of<std::vector<Index>>(before);
+    const Index least = documents.shared ? 1 : 0;
     Index border = 0, key = 0;
-    for (std::size_t n = 0; n + 1 < rule.lengths.size(); ++n) {
-      border += rule.lengths[n];
+    for (std::size_t n = 0; n + 1 < documents.q_lengths.size(); ++n) {
+      border += documents.q_lengths[n];
       move(step, border, {"documents", border},
-           [&](Index by) { return moved(rule, &step::Within::lengths, n, by); });
-      if (rule.kv_lengths.empty()) continue;
-      key += rule.kv_lengths[n];
+           [&](Index by) { return moved(before, *sides.front(), n, by, least); });
+      if (documents.shared) continue;
+      key += documents.k_lengths[n];
       move(step, border, {"the keys of documents", key},
-           [&](Index by) { return moved(rule, &step::Within::kv_lengths, n, by); });
+           [&](Index by) { return moved(before, *sides.back(), n, by, least); });
     }
   }
   struct Border {
     const char* between;
     Index at;
   };
-  /// Adds the masks in which f(by) replaces `step`, one step of the chain. `query` is the row at
-  /// which the two documents meet.
+  /// Adds the masks that the chain gives with `step`, one of its steps, replaced by f(by). `query`
+  /// is the row at which the two documents meet.
   template <class F>
   void move(Step& step, Index query, const Border& border, F&& f) {
     if (borders_ == kMostBorders || !is_near(query, queries_)) return;

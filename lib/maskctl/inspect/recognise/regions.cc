@@ -6,7 +6,7 @@
 #include "maskctl/inspect/recognise/recognise.h"
 #include "maskctl/mask/planes/bands.h"
 #include "maskctl/mask/steps/region.h"
-#include "maskctl/mask/steps/scoped.h"
+#include "maskctl/mask/steps/rule.h"
 
 namespace maskctl {
 namespace {
@@ -14,16 +14,16 @@ namespace {
 using recognition::Description;
 using recognition::Extent;
 
-/// A rectangle around cells that differ, and how many of its cells do.
+/// A rectangle around cells that differ.
 struct Piece {
   Range q, k;
 };
 
-/// True when they overlap or are neighbours, including corners.
+/// True if the ranges overlap or are adjacent.
 bool touch(const Range& a, const Range& b) { return a.begin <= b.end && b.begin <= a.end; }
 
-/// Runs of differing cells, with touching ones merged into rectangles; empty when there are too
-/// many.
+/// Rectangles around the cells that differ: runs that touch, even at corners only, are merged.
+/// Empty if there are too many.
 std::vector<Piece> pieces_of(const Plane& differ) {
   constexpr std::size_t kMostRuns = 1 << 14, kMostPieces = 256;
   std::vector<Piece> out;
@@ -46,10 +46,10 @@ std::vector<Piece> pieces_of(const Plane& differ) {
   return out;
 }
 
-/// Describes cells that are open in `one` and closed in `other` as regions of `other`'s state.
+/// Finds regions to open (or close) that turn one plane into another one.
 class Cover {
  public:
-  /// `extra` must become open (or closed); cells in `against` must not.
+  /// The regions open (or close) cells of `extra`, which need it, and avoid cells of `against`.
   Cover(bool open, PlanePtr extra, PlanePtr against)
       : open_(open),
         extra_(std::move(extra)),
@@ -57,7 +57,7 @@ class Cover {
         extent_{extra_->queries(), extra_->keys()},
         description_(extent_) {}
 
-  /// By whole lines first, or by rectangles alone.
+  /// Covers `extra` by whole rows and columns first (only with by_lines), then by rectangles.
   void run(bool by_lines, Chain& chain) {
     for (const bool rows : {true, false}) {
       if (by_lines) lines(rows, chain);
@@ -71,7 +71,8 @@ class Cover {
            description_.cell();
   }
 
-  /// Changes ranges of whole lines that may be changed, if that explains enough cells.
+  /// Adds ranges of whole rows (or columns) that have no cell in `against`, if they cover enough
+  /// cells.
   void lines(bool rows, Chain& chain) {
     const auto touched = recognition::touched(*extra_);
     const auto wrong = recognition::touched(*against_);
@@ -80,7 +81,7 @@ class Cover {
     step::Region rule{open_, {}, {}};
     for (Range range : recognition::ranges_of(free)) {
       if (range.size() == (rows ? extent_.queries : extent_.keys)) continue;
-      // Cut the range to lines that have something to change.
+      // Cut off lines without a cell to change at both ends of the range.
       const auto& flags = rows ? touched.q : touched.k;
       const auto at = [&](Index i) { return flags[static_cast<std::size_t>(i)] != 0; };
       while (!range.empty() && !at(range.begin)) ++range.begin;
@@ -104,8 +105,8 @@ class Cover {
     }
   }
 
-  /// The rectangle as whole rows or columns, the whole plane, or the square of tokens around it, if
-  /// these may be changed.
+  /// The largest region around the rectangle without a cell in `against`: the whole plane, whole
+  /// rows, whole columns, or a square of tokens; else the rectangle itself.
   step::Region widest(const Piece& piece) const {
     const Range all_q{0, extent_.queries}, all_k{0, extent_.keys};
     if (against_->count(all_q, all_k) == 0) return {open_, {all_q}, {}};
@@ -120,7 +121,7 @@ class Cover {
     return {open_, {piece.q}, {piece.k}};
   }
 
-  /// Merges rectangles as long as the rectangle around both may be changed too.
+  /// Merges two rectangles if the rectangle around both has no cell in `against`.
   void grow(std::vector<Piece>& pieces) const {
     for (std::size_t i = 0; i < pieces.size(); ++i) {
       for (std::size_t j = i + 1; j < pieces.size();) {
@@ -140,7 +141,7 @@ class Cover {
     const Mask changed = maskctl::apply(Mask(extra_), Step{step::Region{false, rule.q, rule.k}});
     const Mask all = maskctl::apply(Mask(empty_plane(extent_.queries, extent_.keys)),
                                     Step{step::Region{true, rule.q, rule.k}});
-    // Cells changed wrongly go into the residue, so no second region may count on them.
+    // Later regions must not count these cells again; those changed wrongly become residue.
     extra_ = changed.plane(0, 0);
     against_ = combine(Op::kSub, against_, all.plane(0, 0));
     chain.push_back({std::move(rule)});
@@ -152,7 +153,7 @@ class Cover {
   Description description_;
 };
 
-/// Tokens that see each other.
+/// True for an open square on the diagonal, that is, tokens that see each other.
 bool is_diagonal(const Step& step) {
   const auto& rule = step.as<step::Region>();
   return rule.open && rule.q.size() == 1 && rule.q == rule.k;
@@ -163,10 +164,10 @@ Chain without_regions(const Chain& chain) {
   for (const Step& step : chain) {
     if (step.is<step::Region>() && !is_diagonal(step)) continue;
     out.push_back(step);
-    auto* scoped = out.back().get_if<step::Scoped>();
-    if (!scoped) continue;
-    scoped->chain = without_regions(scoped->chain);
-    if (scoped->chain.empty()) out.pop_back();
+    if (!step.row().scope) continue;
+    Chain& inner = *info_of(step).chain(out.back());
+    inner = without_regions(inner);
+    if (inner.empty()) out.pop_back();
   }
   return out;
 }
@@ -192,7 +193,8 @@ Regions regions_between(const PlanePtr& from, const PlanePtr& to) {
   if (best.residue < 2) return best;
   for (const bool by_lines : {false, true}) {
     Regions next;
-    // A region to close may cover cells that are closed already, and likewise for opening.
+    // A region to close may cover all cells that are closed in `to`, a region to open all that are
+    // open.
     if (closed->count() > 1) Cover(false, closed, to).run(by_lines, next.chain);
     if (opened->count() > 1) Cover(true, opened, complement(to)).run(by_lines, next.chain);
     next.residue = differing_cells(maskctl::apply(Mask(from), next.chain).plane(0, 0), to);

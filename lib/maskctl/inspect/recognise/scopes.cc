@@ -13,8 +13,8 @@
 namespace maskctl::recognition {
 namespace {
 
-using Axis = step::Scoped::Axis;
-/// The plane of each member of an axis; for a batch, the planes of all its heads.
+using ScopeAxis = step::Scoped::Axis;
+/// For a head, the number of its plane; for a batch, those of all its heads.
 using Key = std::vector<std::uint32_t>;
 
 std::vector<Range> ranges_among(const std::vector<Index>& members) {
@@ -34,8 +34,9 @@ struct Group {
   Chain chain;
 };
 
-/// One scope per group; groups whose chain is empty need none.
-Chain scopes(Axis axis, const std::vector<Group>& groups) {
+/// One heads: or batch: step per group; groups with an empty chain need none. A single group needs
+/// no such step, only its chain.
+Chain scopes(ScopeAxis axis, const std::vector<Group>& groups) {
   if (groups.size() == 1) return groups.front().chain;
   Chain chain;
   for (const Group& group : groups) {
@@ -45,7 +46,7 @@ Chain scopes(Axis axis, const std::vector<Group>& groups) {
   return chain;
 }
 
-/// Groups the members of an axis by f, in order of first appearance.
+/// Groups the heads (or batches) with equal keys, in order of first appearance.
 template <typename F>
 std::vector<Group> groups_of(const std::vector<Key>& keys, F&& chain_of) {
   std::map<Key, std::size_t> seen;
@@ -58,7 +59,7 @@ std::vector<Group> groups_of(const std::vector<Key>& keys, F&& chain_of) {
   return groups;
 }
 
-/// True when the argument says the same in both steps.
+/// True if the argument has the same meaning in both steps.
 bool same_value(const Field& field, const FieldValue& a, const FieldValue& b) {
   if (a.index() != b.index() || !same_content(a, b)) return false;
   const bool has_content =
@@ -66,7 +67,8 @@ bool same_value(const Field& field, const FieldValue& a, const FieldValue& b) {
   return has_content || value_text(field, a) == value_text(field, b);
 }
 
-/// The number of an argument that could be one per batch.
+/// An argument as a single number, if it could also be given per batch; an absent one is its
+/// default. Nothing for other values.
 std::optional<Index> number_in(const Field& field, const FieldValue& value) {
   if (const auto* number = std::get_if<Index>(&value)) return *number;
   const auto* array = std::get_if<NamedArray>(&value);
@@ -80,7 +82,7 @@ bool takes_list(const Field& field) {
          field.type == FieldType::kLengths;
 }
 
-/// One number per batch, [B].
+/// The numbers as an array [B]; nothing if a value is not a single number.
 std::optional<FieldValue> stacked_numbers(const Field& field,
                                           const std::vector<FieldValue>& values) {
   NamedArray out{Tensor(DType::kInt64, {std::ssize(values)}), ""};
@@ -92,7 +94,7 @@ std::optional<FieldValue> stacked_numbers(const Field& field,
   return out;
 }
 
-/// Arrays of one shape, with the batch as a new axis in front.
+/// Stacks arrays of the same shape and type along a new first axis, the batch; nothing for others.
 std::optional<FieldValue> stacked_arrays(const std::vector<FieldValue>& values) {
   const auto* first = std::get_if<NamedArray>(&values.front());
   if (!first) return std::nullopt;
@@ -111,7 +113,8 @@ std::optional<FieldValue> stacked_arrays(const std::vector<FieldValue>& values) 
   return out;
 }
 
-/// Windows of one width as the first of them, moved; other steps as they are.
+/// Writes windows of the same width as the first one, with another offset; leaves other steps as
+/// they are.
 std::vector<Step> as_moved(const std::vector<const Step*>& steps) {
   std::vector<Step> out;
   for (const Step* step : steps) {
@@ -131,8 +134,8 @@ std::vector<Step> as_moved(const std::vector<const Step*>& steps) {
   return out;
 }
 
-/// Merges one step per batch into one for all: arguments that differ must have a form for all
-/// batches. Nothing for other steps.
+/// Merges the steps of the batches into one step with an array for each argument that differs.
+/// Nothing if the steps are of different rules or an argument cannot be an array.
 std::optional<Step> merged(const std::vector<const Step*>& each) {
   const std::vector<Step> steps = as_moved(each);
   Step out = steps.front();
@@ -164,7 +167,8 @@ std::optional<Step> merged(const std::vector<const Step*>& each) {
   return out;
 }
 
-/// The chain, with the steps of `longest` that it lacks added as steps that change nothing.
+/// The chain with all steps of `longest`: those that it lacks are added with numbers that change
+/// nothing. Nothing if that is impossible.
 std::optional<Chain> filled(const Chain& chain, const Chain& longest, const Extent& extent) {
   Chain out;
   std::size_t at = 0;
@@ -183,7 +187,7 @@ std::optional<Chain> filled(const Chain& chain, const Chain& longest, const Exte
   return out;
 }
 
-/// Merges chains step by step; nothing if a step does not merge.
+/// Merges the chains of the batches step by step; nothing if one of the steps cannot be merged.
 std::optional<Chain> merged(const std::vector<Chain>& chains, const Extent& extent) {
   const Chain& longest = *std::ranges::max_element(
       chains, [](const Chain& a, const Chain& b) { return a.size() < b.size(); });
@@ -205,7 +209,7 @@ std::optional<Chain> merged(const std::vector<Chain>& chains, const Extent& exte
   return out;
 }
 
-/// Numbers the chains such that equal ones have equal numbers.
+/// Numbers the planes such that planes with equal chains get equal numbers.
 std::vector<std::uint32_t> numbered(const std::vector<Chain>& chains,
                                     const std::vector<std::uint32_t>& of) {
   std::vector<std::uint32_t> first;
@@ -219,7 +223,7 @@ std::vector<std::uint32_t> numbered(const std::vector<Chain>& chains,
   return out;
 }
 
-/// Removes and returns the steps that all chains begin with; with `at_end`, end with.
+/// Removes and returns the steps with which all chains begin (with `at_end`, end).
 Chain taken_off(std::vector<Chain>& chains, bool at_end) {
   Chain out;
   const auto edge = [at_end](Chain& chain) { return at_end ? chain.end() - 1 : chain.begin(); };
@@ -255,9 +259,10 @@ Chain scopes_of(const std::vector<Chain>& chains, const std::vector<std::uint32_
   const auto chain_of_batch = [&](const Key& key) {
     std::vector<Key> planes;
     for (const std::uint32_t i : key) planes.push_back({i});
-    return scopes(Axis::kHeads, groups_of(planes, [&](const Key& one) { return single(one[0]); }));
+    return scopes(ScopeAxis::kHeads,
+                  groups_of(planes, [&](const Key& one) { return single(one[0]); }));
   };
-  return scopes(Axis::kBatch, groups_of(by_batch, chain_of_batch));
+  return scopes(ScopeAxis::kBatch, groups_of(by_batch, chain_of_batch));
 }
 
 Chain joined(std::vector<Chain> chains, const std::vector<std::uint32_t>& of, Index batch,
@@ -271,7 +276,7 @@ Chain joined(std::vector<Chain> chains, const std::vector<std::uint32_t>& of, In
   return out;
 }
 
-/// Removes and returns the regions at the end of each chain.
+/// Removes and returns the open: and close: steps at the end of each chain.
 std::vector<Chain> regions_taken_off(std::vector<Chain>& chains) {
   std::vector<Chain> out;
   for (Chain& chain : chains) {
@@ -288,7 +293,8 @@ std::vector<Chain> regions_taken_off(std::vector<Chain>& chains) {
 Chain scoped(std::vector<Chain> chains, const std::vector<std::uint32_t>& of, Index batch,
              Index heads, const Extent& extent) {
   if (chains.empty()) return {};
-  // What is odd in one plane does not keep the others from sharing their steps with it.
+  // Regions are joined separately, so that exceptions in one plane do not prevent the other steps
+  // from being shared.
   std::vector<Chain> regions = regions_taken_off(chains);
   Chain out = joined(std::move(chains), of, batch, heads, extent);
   const Chain odd = joined(std::move(regions), of, batch, heads, extent);

@@ -5,7 +5,9 @@
 #include <array>
 
 #include "maskctl/mask/arrays/dense.h"
+#include "maskctl/mask/steps/bits.h"
 #include "maskctl/mask/steps/rule.h"
+#include "maskctl/tensor/convert.h"
 
 namespace maskctl::step {
 
@@ -41,9 +43,43 @@ PairReason reason(const Block& rule, const MaskShape& shape, const Cell& cell) {
                            rule.k_size, yes ? "set" : "0")};
 }
 
+/// One bit for each block: runs of equal blocks would not make the description shorter.
+Index bits(const Block& rule, const ArgumentBits& bits) {
+  return ArgumentBits::kName + rule.map.array.elements() + 2 * bits.number();
+}
+
+/// Compares the block sizes and counts the blocks that differ.
+std::optional<Reason> change(const Block& a, const Step& other) {
+  const auto* b = other.get_if<Block>();
+  if (!b) return std::nullopt;
+  Reason out = Reason::unchanged();
+  out.compare("block rows", a.q_size, b->q_size);
+  out.compare("block columns", a.k_size, b->k_size);
+  if (a.map.array.shape() != b->map.array.shape()) {
+    if (out.changes == 0) out.add("another block map");
+    ++out.changes;
+    return out;
+  }
+  const auto before = as_int64(a.map.array, "map"), after = as_int64(b->map.array, "map");
+  Index differ = 0, first = -1;
+  for (std::size_t i = 0; i < before.size(); ++i) {
+    if ((before[i] != 0) == (after[i] != 0)) continue;
+    if (differ++ == 0) first = static_cast<Index>(i);
+  }
+  const Index columns = a.map.array.extent(a.map.array.rank() - 1);
+  if (differ > 0) {
+    out.add(fmt::format("{} of {} blocks changed, first block row {}, column {}", differ,
+                        before.size(), first / columns, first % columns));
+    out.changes += differ - 1;
+  }
+  // a grid fits almost any mask, so a change of a simpler rule is preferred
+  if (out.changes > 0) ++out.changes;
+  return out;
+}
+
 namespace {
 
-/// "64x128", which one argument says.
+/// Both block sizes as the single argument "64x128".
 FieldValue size_of_block(const Step& step) {
   const Block& rule = step.as<Block>();
   return BlockSize{rule.q_size, rule.k_size};

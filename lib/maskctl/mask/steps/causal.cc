@@ -12,16 +12,21 @@ namespace maskctl::step {
 Meets meets(const Causal&) { return Meets::kKeeps; }
 
 std::optional<Diagonal> diagonal(const Causal& rule, const MaskShape& shape) {
-  if (!rule.offsets.empty()) return std::nullopt;
-  return Diagonal{-kUnbounded, align_shift(shape, rule.align, "causal")};
+  if (rule.offsets.array.elements() > 1) return std::nullopt;
+  const Index offset = of_batch(rule.offsets, 0);
+  check_offset(offset, "causal");
+  const Index last = align_shift(shape, rule.align, "causal") + offset;
+  return Diagonal{-kUnbounded, last, last, offset, true};
 }
 
 Mask cells(const Causal& rule, const MaskShape& shape) {
+  if (const auto one = diagonal(rule, shape)) {
+    return Mask(diagonal_band(shape.queries, shape.keys, one->low, one->high));
+  }
   const Index shift = align_shift(shape, rule.align, "causal");
   const auto plane = [&](Index offset) {
     return diagonal_band(shape.queries, shape.keys, -kUnbounded, shift + offset);
   };
-  if (rule.offsets.empty()) return Mask(plane(0));
   return per_values(shape, plane, per_batch_offsets(shape, rule.offsets, "causal", "offsets"));
 }
 

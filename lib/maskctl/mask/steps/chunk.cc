@@ -2,9 +2,13 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 
 #include "maskctl/mask/planes/bands.h"
+#include "maskctl/mask/steps/bits.h"
+#include "maskctl/mask/steps/document.h"
+#include "maskctl/mask/steps/edits.h"
 #include "maskctl/mask/steps/rule.h"
 
 namespace maskctl::step {
@@ -51,13 +55,28 @@ PairReason reason(const Chunk& rule, const MaskShape& shape, const Cell& cell) {
 }
 
 Expr formula(const Chunk& rule) {
-  // Without an alignment rows count from the first.
+  // Without align, rows are counted from the first one.
   const Align align = rule.align == Align::kUnset ? Align::kTopLeft : rule.align;
   const Expr origin = expr::of_batch("origin", rule.origins);
   const Expr size = expr::of_batch("size", rule.sizes, rule.size);
   const Expr offset = expr::of_batch("offset", rule.offsets, rule.offset);
   return expr::floor_divide(expr::diagonal(align) + offset - origin, size) ==
          expr::floor_divide(expr::key() - origin, size);
+}
+
+/// Two bits more than the arguments, so that a single chunk is described as padding instead.
+Index bits(const Chunk&, const ArgumentBits& bits) { return bits.arguments() + 2; }
+
+/// The usual edits, and two neighbouring chunks as one, written as lengths of documents.
+void edits(const Chunk& rule, StepEdits& edits) {
+  edits.usual(rule);
+  if (!edits.square() || rule.offset != 0 || rule.is_per_batch()) return;
+  std::vector<Index> lengths;
+  for (Index left = edits.keys(); left > 0; left -= rule.size) {
+    lengths.push_back(std::min(left, rule.size));
+  }
+  edits.join(lengths.size(),
+             [&](std::size_t n) { return DocumentLengths{StepEdits::joined(lengths, n)}; });
 }
 
 namespace {

@@ -4,6 +4,7 @@
 
 #include <array>
 
+#include "maskctl/mask/steps/edits.h"
 #include "maskctl/mask/steps/rule.h"
 
 namespace maskctl::step {
@@ -34,7 +35,7 @@ Meets meets(const Combine& rule) {
   return kAll[name_index(rule)];
 }
 
-/// apply() says which shapes do not broadcast.
+/// Does not check the shape: apply() reports shapes that do not broadcast.
 Mask cells(const Combine& rule, const MaskShape&) { return rule.mask; }
 
 PairReason reason(const Combine& rule, const MaskShape&, const Cell& cell) {
@@ -49,6 +50,9 @@ Combine hollow(const Combine& rule) {
 }
 
 Expr formula(const Combine& rule) { return expr::other_mask("other", rule.mask); }
+
+/// No edits: another mask has no obvious variation.
+void edits(const Combine&, StepEdits&) {}
 
 namespace {
 

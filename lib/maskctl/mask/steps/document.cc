@@ -2,15 +2,19 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 
 #include "maskctl/mask/arrays/dense.h"
 #include "maskctl/mask/planes/bands.h"
+#include "maskctl/mask/steps/bits.h"
+#include "maskctl/mask/steps/edits.h"
 #include "maskctl/mask/steps/rule.h"
+#include "maskctl/tensor/convert.h"
 
 namespace maskctl::step {
 
-// Given ids.
+// Documents given by ids.
 
 std::string words(const Document&) { return "documents"; }
 std::string words(const DocumentLengths&) { return "documents"; }
@@ -41,7 +45,45 @@ Expr formula(const Document& rule) {
   return q == k && q != rule.pad_id;
 }
 
-// Given lengths.
+StepDocuments documents(const Document& rule) {
+  return {.q_ids = &rule.q.array,
+          .k_ids = rule.shared ? &rule.q.array : &rule.kv.array,
+          .pad_id = rule.pad_id,
+          .shared = rule.shared};
+}
+
+Index bits(const Document& rule, const ArgumentBits& bits) {
+  return bits.runs(rule.q) + bits.runs(rule.kv);
+}
+
+namespace {
+
+/// The ids with document `from` merged into document `to`.
+Tensor joined_ids(const Tensor& ids, std::int32_t from, std::int32_t to) {
+  Tensor out = astype(ids, DType::kInt32);
+  std::ranges::replace(out.as<std::int32_t>(), from, to);
+  return out;
+}
+
+}  // namespace
+
+/// The usual edits, and each document joined with the next one to appear.
+void edits(const Document& rule, StepEdits& edits) {
+  edits.usual(rule);
+  std::vector<std::int32_t> order;  // documents, in order of first appearance in any row
+  for (const std::int32_t id : as_int32(rule.q.array, "segment ids")) {
+    if (id != rule.pad_id && !std::ranges::count(order, id)) order.push_back(id);
+    if (order.size() > StepEdits::kMostDocuments) break;
+  }
+  edits.join(order.size(), [&](std::size_t n) {
+    Document copy = rule;
+    copy.q.array = joined_ids(rule.q.array, order[n], order[n - 1]);
+    if (!rule.kv.empty()) copy.kv.array = joined_ids(rule.kv.array, order[n], order[n - 1]);
+    return copy;
+  });
+}
+
+// Documents given by lengths.
 
 Meets meets(const DocumentLengths&) { return Meets::kKeeps; }
 
@@ -66,7 +108,7 @@ Mask cells(const DocumentLengths& rule, const MaskShape& shape) {
 
 namespace {
 
-/// "document 2 [9, 15)", or "past the last document"; `number` is -1 then.
+/// "in document 2 [9, 15)" with `number` = 2, or "past the last document, ..." with `number` = -1.
 std::string document_text(const std::vector<Index>& lengths, Index token, Index& number) {
   Index start = 0;
   number = -1;
@@ -93,6 +135,15 @@ PairReason reason(const DocumentLengths& rule, const MaskShape&, const Cell& cel
 Expr formula(const DocumentLengths& rule) {
   const Expr q = expr::document("doc_id", rule.lengths, expr::of_tokens(true));
   return q == expr::document("doc_id", rule.lengths, expr::key()) && q != Index{-1};
+}
+
+StepDocuments documents(const DocumentLengths& rule) {
+  return {.q_lengths = rule.lengths, .k_lengths = rule.lengths};
+}
+
+/// Three bits more than the lengths, so that a single document is described as padding instead.
+Index bits(const DocumentLengths& rule, const ArgumentBits& bits) {
+  return std::ssize(rule.lengths) * bits.number() + 3;
 }
 
 namespace {

@@ -1,4 +1,4 @@
-// The arguments of rules as data: how each is written, and where in the rule its value is.
+// The arguments of rules as data: how each is written, and which member of the rule holds it.
 #pragma once
 
 #include <optional>
@@ -21,18 +21,18 @@ enum class FieldType : std::uint8_t {
   kReal,             // 0.25
   kSeed,             // 0 .. 2^64 - 1
   kChoice,           // one of Field::choices
-  kLengths,          // 3+5
+  kLengths,          // lengths: 3+5
   kRanges,           // 0-3+7, both ends included
   kSlice,            // 0:128 half open, or 5 = 5:6
   kBlockSize,        // 64x128, or 64 = 64x64
   kSource,           // a SOURCE read as an array
   kIntegerOrSource,  // a number when it is one, else a list 0+3 or a SOURCE, one per batch
-  kSideOrSource,     // as kIntegerOrSource, or "none" = unbounded
+  kSideOrSource,     // a number; or one per batch, as a list 0+3 or a SOURCE
   kMaskSource,       // a SOURCE read as a mask
-  kPadId,            // a number; if absent, the pad id of all ids
+  kPadId,            // a number; if absent, BindContext::pad_id
 };
 
-/// The largest integer that an argument may have, as extents are at most this (plane.h).
+/// The largest integer that an argument may have: the limit of mask extents (plane.h).
 inline constexpr Index kMaxArgument = (Index{1} << 31) - 1;
 inline constexpr Index kAnyNumber = -kMaxArgument;
 
@@ -41,26 +41,28 @@ struct NamedMask {
   std::string text;
 };
 
-/// The value of one argument; nothing where it is absent. A choice is its index.
+/// The value of one argument; monostate if absent. A choice is stored as its index in
+/// Field::choices.
 using FieldValue = std::variant<std::monostate, Index, double, std::uint64_t, std::vector<Index>,
                                 std::vector<Range>, Range, BlockSize, NamedArray, NamedMask>;
 
-/// One argument. Arguments of groups 1, 2, ... are alternatives: exactly one group is used, with
-/// all its required arguments; arguments of group 0 go with any, a kPadId with those that read a
-/// SOURCE. A positional argument is written without a key, and `name` is used only in messages.
+/// One argument of a step. Groups 1, 2, ... are alternatives: a step uses exactly one of them, with
+/// all its required arguments. Arguments of group 0 go with any group, but kPadId only with
+/// arguments that read a SOURCE. A positional argument is written without "KEY=", so its `name`
+/// appears only in messages.
 struct Field {
   std::string_view name;
   FieldType type = FieldType::kInteger;
   std::string_view help;
   bool required = false;
   std::string_view fallback = {};  // the default as text; empty means absent
-  Index min = 0;                   // least value of an integer, and of each integer in a list
+  Index min = 0;                   // minimum of an integer, and of each integer in a list
   Index max = kMaxArgument;
   std::string_view choices = {};  // "a|b|c"
   int group = 0;
   bool positional = false;
-  std::string_view stem = {};  // base name of its arrays where they are written: ids1, ids2
-  /// The value in a step of this rule; nothing where it was not given or another argument says it.
+  std::string_view stem = {};  // base name under which its arrays are written: ids1, ids2
+  /// The value in a step of this rule; monostate if absent or given by another argument.
   FieldValue (*get)(const Step& step) = nullptr;
   void (*set)(Step& step, FieldValue value) = nullptr;
 };
@@ -89,13 +91,14 @@ inline FieldValue read(const NamedArray& value) {
   return value.empty() && value.text.empty() ? FieldValue() : FieldValue(value);
 }
 
-/// int64 [n], with the text "3+5".
+/// An int64 array [n] with the text that lists its numbers, such as "3+5".
 NamedArray numbers(const std::vector<Index>& values);
 
 template <typename T>
 void write(T& member, FieldValue value) {
   if constexpr (std::is_same_v<T, Align>) {
-    member = static_cast<Align>(std::get<Index>(value) + 1);
+    const Index* given = std::get_if<Index>(&value);
+    member = given ? static_cast<Align>(*given + 1) : Align::kUnset;
   } else if constexpr (std::is_enum_v<T> || std::is_same_v<T, bool>) {
     member = static_cast<T>(std::get<Index>(value));
   } else {
@@ -130,7 +133,7 @@ struct Access<Member> {
   }
 };
 
-/// An argument that is one member of the rule.
+/// An argument that is stored in one member of the rule.
 template <auto Member>
 constexpr Field of(Field field) {
   field.get = Access<Member>::get;
@@ -146,7 +149,8 @@ constexpr Field align(std::string_view help) {
                      .choices = "top-left|bottom-right"});
 }
 
-/// A number in one member, or one number per batch in another.
+/// Access to an argument that is stored in one of two members: as one number, or as one number per
+/// batch.
 template <typename Rule, Index Rule::*Number, NamedArray Rule::*Each>
 struct NumberOrEach {
   static FieldValue get(const Step& step) {
@@ -168,7 +172,7 @@ constexpr Field number_or_each(Field field) {
   return field;
 }
 
-/// Arrays of both sides: one SOURCE for both, or q= with kv=.
+/// The positional argument SRC: one SOURCE for both queries and keys (instead of q= and kv=).
 template <typename Rule>
 constexpr Field both_sides(std::string_view stem, std::string_view help) {
   return {.name = "SRC",
@@ -212,7 +216,7 @@ constexpr Field one_side(std::string_view name, std::string_view stem, std::stri
               }};
 }
 
-/// The id of tokens in no document.
+/// The argument pad-id=: the id of tokens in no document.
 template <typename Rule>
 constexpr Field pad_id() {
   return {.name = "pad-id",
@@ -234,21 +238,21 @@ constexpr Field pad_id() {
 
 /// The shortest text that reads back as the same number.
 std::string real_text(double value);
-/// "3+5".
+/// Lengths as text: "3+5".
 std::string list_text(std::span<const Index> values);
-/// "0:128", or "5" for one.
+/// A range as text: "0:128", or "5" for a single index.
 std::string slice_text(Range range);
-/// The value as it is written after "KEY="; nothing for an absent value. An array without a name
-/// gives nothing where a SOURCE is needed, elsewhere its numbers.
+/// The value as it is written after "KEY="; nothing for an absent value. An array without a name is
+/// written as its numbers, and gives nothing if the argument needs a SOURCE.
 std::optional<std::string> value_text(const Field& field, const FieldValue& value);
 
-/// False for arrays and masks that hold different numbers or cells, whatever they are called; true
-/// for all other values.
+/// Whether two values have the same contents: compares the numbers of arrays and the cells of
+/// masks, not their names; true for values of all other types.
 bool same_content(const FieldValue& a, const FieldValue& b);
 
 /// True for digits and '+' only: a list of lengths rather than a file.
 bool is_list_text(std::string_view text);
-/// True for numbers that are written out rather than named.
+/// True if the array is written as its numbers, not as the name of a SOURCE.
 inline bool is_list(const NamedArray& array) {
   return array.text.empty() || is_list_text(array.text);
 }

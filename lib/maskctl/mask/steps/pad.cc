@@ -8,13 +8,15 @@
 #include "maskctl/mask/arrays/dense.h"
 #include "maskctl/mask/planes/bands.h"
 #include "maskctl/mask/steps/rule.h"
+#include "maskctl/tensor/convert.h"
 
 namespace maskctl::step {
 
 std::string words(const Pad&) { return "padding"; }
 
 std::optional<Step> declared(const Pad& rule) {
-  if (!rule.is_lengths && !rule.both) return std::nullopt;  // flags of keys
+  // flags of keys say nothing about queries
+  if (!rule.is_lengths && !rule.both) return std::nullopt;
   Pad both = rule;
   both.both = true;
   return both;
@@ -50,7 +52,7 @@ Mask cells(const Pad& rule, const MaskShape& shape) {
 
 namespace {
 
-/// Whether token i is valid, and words for it.
+/// Whether token i of batch b is valid, and the same in words.
 PairReason valid_token(const Pad& rule, const MaskShape& shape, Index b, Index i) {
   if (!rule.is_lengths) {
     const bool yes = is_set(rule.valid.array, token_index(rule.valid.array, b, i));
@@ -62,7 +64,7 @@ PairReason valid_token(const Pad& rule, const MaskShape& shape, Index b, Index i
                       range.end)};
 }
 
-/// The condition for the key or query at this index.
+/// The condition that the token at this index is valid.
 Expr valid_at(const Pad& rule, const Expr& index) {
   if (!rule.is_lengths) return expr::element("valid", rule.valid.array, {index}) != 0;
   const Expr length = expr::of_batch("length", rule.valid);
@@ -99,6 +101,35 @@ std::optional<Misfit> misfit(const Pad& rule, GivenNames given) {
                 fmt::format("side= of pad goes with lengths, but the array is {} {}: one flag per "
                             "key",
                             name(array.dtype()), shape_text(array.shape()))};
+}
+
+namespace {
+
+/// "left pad length 5", "right pad lengths".
+std::string side_words(const Pad& rule) {
+  const auto lengths = as_int64(rule.valid.array, "lengths");
+  return fmt::format("{}pad length{}", rule.left ? "left " : "right ",
+                     lengths.size() == 1 ? fmt::format(" {}", lengths.front()) : "s");
+}
+
+}  // namespace
+
+std::optional<Reason> change(const Pad& a, const Step& other) {
+  const auto* b = other.get_if<Pad>();
+  if (!b) return std::nullopt;
+  Reason out = Reason::unchanged();
+  if (!a.is_lengths || !b->is_lengths) {
+    out.add("other padding");
+  } else if (a.left != b->left) {
+    out.add(fmt::format("{} instead of {}", side_words(*b), side_words(a)));
+  } else if (a.valid.array.elements() == 1 && b->valid.array.elements() == 1) {
+    out.compare("pad length", element(a.valid.array, 0), element(b->valid.array, 0));
+  }
+  if (a.both != b->both) {
+    out.add(b->both ? "padding rows closed" : "padding rows open");
+    if (out.changes == 1) out.kind = "padding";
+  }
+  return out;
 }
 
 namespace {

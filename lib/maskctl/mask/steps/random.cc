@@ -10,6 +10,7 @@
 #include "maskctl/mask/leaves.h"
 #include "maskctl/mask/planes/words.h"
 #include "maskctl/mask/rows.h"
+#include "maskctl/mask/steps/edits.h"
 #include "maskctl/mask/steps/rule.h"
 
 namespace maskctl::step {
@@ -22,7 +23,7 @@ namespace {
 
 constexpr std::uint64_t kMostNumpySeed = 0xffffffffU;
 
-/// Cells drawn from numpy's stream, over all batches and heads in order.
+/// The cells drawn from numpy's stream in order of batch, head, query and key.
 Mask numpy_cells(const MaskShape& shape, const Random& rule) {
   if (rule.seed > kMostNumpySeed) {
     refuse("random",
@@ -50,7 +51,7 @@ Mask numpy_cells(const MaskShape& shape, const Random& rule) {
   });
 }
 
-/// One plane; `plane` numbers batch and head, and its cells follow those of lower numbers.
+/// The plane of index `plane` = b * H + h. Its draws follow those of all planes with lower indices.
 PlanePtr jax_plane(const MaskShape& shape, const Random& rule, Index plane) {
   const auto first =
       static_cast<std::uint64_t>(plane) * static_cast<std::uint64_t>(shape.queries * shape.keys);
@@ -58,7 +59,7 @@ PlanePtr jax_plane(const MaskShape& shape, const Random& rule, Index plane) {
                       static_cast<float>(1.0 - rule.sparsity));
 }
 
-/// One draw from numpy's stream, for which all earlier ones must be drawn.
+/// The cell as numpy's stream draws it; this needs all draws before it.
 bool numpy_draw(const MaskShape& shape, const Random& rule, const Cell& cell) {
   NumpyRandomState random(static_cast<std::int64_t>(rule.seed));
   std::vector<std::uint8_t> row(as_size(shape.keys));
@@ -89,7 +90,8 @@ PairReason reason(const Random& rule, const MaskShape& shape, const Cell& cell) 
                            rule.sparsity, rule.seed)};
 }
 
-/// A seed outside numpy's range is still refused.
+/// Uses JAX's stream, which draws only what is read. With a seed that numpy refuses, keeps numpy's
+/// stream so that it is still refused.
 Random hollow(const Random& rule) {
   Random out = rule;
   if (out.seed <= kMostNumpySeed) out.stream = Random::Stream::kJax;
@@ -106,6 +108,9 @@ std::optional<Misfit> misfit(const Random& rule, GivenNames) {
 }
 
 void limit(Random& rule, Index max_bytes) { rule.max_bytes = max_bytes; }
+
+/// No edits: nobody means other random cells.
+void edits(const Random&, StepEdits&) {}
 
 namespace {
 

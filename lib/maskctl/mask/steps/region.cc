@@ -4,13 +4,31 @@
 
 #include <array>
 
+#include "maskctl/base/ranges.h"
 #include "maskctl/mask/leaves.h"
 #include "maskctl/mask/planes/bands.h"
+#include "maskctl/mask/steps/bits.h"
+#include "maskctl/mask/steps/edits.h"
 #include "maskctl/mask/steps/rule.h"
 
 namespace maskctl::step {
 
 std::size_t name_index(const Region& rule) { return rule.open ? 0 : 1; }
+
+/// For example "the rows of queries 3-5 closed", "query 4, keys 0-7 open".
+std::string words(const Region& rule) {
+  const char* state = rule.open ? "open" : "closed";
+  const std::string queries = range_words(rule.q, "query", "queries", kMostRanges);
+  const std::string keys = range_words(rule.k, "key", {}, kMostRanges);
+  const auto lines = [&](const char* line, const std::vector<Range>& ranges,
+                         const std::string& which) {
+    const bool one = ranges.size() == 1 && ranges.front().size() == 1;
+    return fmt::format("the {}{} of {} {}", line, one ? "" : "s", which, state);
+  };
+  if (rule.k.empty()) return lines("row", rule.q, queries);
+  if (rule.q.empty()) return lines("column", rule.k, keys);
+  return fmt::format("{}, {} {}", queries, keys, state);
+}
 
 Meets meets(const Region& rule) { return rule.open ? Meets::kOpens : Meets::kCloses; }
 
@@ -45,6 +63,24 @@ Expr formula(const Region& rule) {
     return ranges.empty() ? expr::truth(true) : expr::is_in(ranges, std::move(index));
   };
   return side(rule.q, expr::query()) && side(rule.k, expr::key());
+}
+
+/// Each range costs a few bits more than its numbers, so that a chain with fewer ranges is shorter.
+/// If queries and keys have the same ranges (tokens that see each other), these count once.
+Index bits(const Region& rule, const ArgumentBits& bits) {
+  const auto side = [&](const std::vector<Range>& ranges) {
+    return bits.ranges(ranges) + 4 * std::ssize(ranges);
+  };
+  return rule.q == rule.k ? side(rule.q) : side(rule.q) + side(rule.k);
+}
+
+/// No edits: a region given by hand has no obvious variation.
+void edits(const Region&, StepEdits&) {}
+
+/// Two regions count as two different steps, not as a region whose ranges changed.
+std::optional<Reason> change(const Region&, const Step& other) {
+  if (!other.is<Region>()) return std::nullopt;
+  return Reason{"step", "another step", 8};
 }
 
 namespace {

@@ -1,4 +1,4 @@
-// The table of rules, and what rules are made with.
+// The table of all rules, and the helpers for their files.
 #include "maskctl/mask/steps/rule.h"
 
 #include <fmt/format.h>
@@ -16,8 +16,8 @@
 namespace maskctl {
 namespace {
 
-/// All rules; their names one after another, with names that only calls use last; and the index at
-/// which each rule's names begin.
+/// All rules; the names of all their steps, those that only calls use last; and for each rule the
+/// index of its first name in `names`.
 struct Table {
   std::vector<const RuleInfo*> rules;
   std::vector<StepInfo> names;
@@ -78,7 +78,7 @@ std::string words_of(const Step& step) {
 
 const Chain* chain_of(const Step& step) {
   const auto find = info_of(step).chain;
-  return find ? find(const_cast<Step&>(step)) : nullptr;  // it only finds the member
+  return find ? find(const_cast<Step&>(step)) : nullptr;  // only finds the member, changes nothing
 }
 
 bool only_closes(const Step& step) {
@@ -87,6 +87,11 @@ bool only_closes(const Step& step) {
 }
 
 bool keeps_diagonals(const Step& step) { return step.row().diagonal != nullptr; }
+
+std::optional<StepDocuments> documents_in(const Step& step) {
+  const auto documents = step.row().documents;
+  return documents ? std::optional(documents(step)) : std::nullopt;
+}
 
 const Field* find_field(const Step& step, std::string_view name) {
   const auto fields = info_of(step).args;
@@ -110,7 +115,7 @@ namespace {
 bool met(Meets how, bool before, bool holds) {
   switch (how) {
     case Meets::kKeeps:
-    case Meets::kOwn:  // keeps the pairs for which its reason holds
+    case Meets::kOwn:  // keeps the cells for which the rule's reason holds
       return before && holds;
     case Meets::kOpens:
       return before || holds;
@@ -144,7 +149,7 @@ Cell asked_cell(const Step& step, const MaskShape& shape, const Cell& to) {
 
 Cell cell_before_step(const Step& step, const MaskShape& shape, const Cell& to) {
   Cell cell = asked_cell(step, shape, to);
-  if (shape.batch == 1) cell.batch = 0;  // a step with more batches or heads repeats the only one
+  if (shape.batch == 1) cell.batch = 0;  // a step that adds batches or heads repeats the only one
   if (shape.heads == 1) cell.head = 0;
   return cell;
 }

@@ -1,4 +1,4 @@
-// A row for each rule: what its cells are, why one is open, its formula, and how it is written.
+// The table entry of each rule: its cells, why a cell is open, its formula, and how it is written.
 #pragma once
 
 #include <concepts>
@@ -8,112 +8,155 @@
 #include <string_view>
 
 #include "maskctl/mask/cell.h"
+#include "maskctl/mask/steps/change.h"
 #include "maskctl/mask/steps/expr.h"
 #include "maskctl/mask/steps/field.h"
 #include "maskctl/mask/steps/step.h"
 
 namespace maskctl {
 
-/// What all values of a step do: close cells, open cells, or something of their own.
+class ArgumentBits;  // bits.h
+class StepEdits;     // edits.h
+
+/// What a step does, whatever its arguments are: it only closes cells (kAnd), only opens cells
+/// (kOr), or neither (kOwn).
 enum class StepKind : std::uint8_t { kAnd, kOr, kOwn };
 
-/// A step as people write it. Rules have one each or several, such as and, or, xor.
+/// The name under which a pipeline uses a rule. A rule has one or several: and, or, xor and sub are
+/// one rule.
 struct StepInfo {
   std::string_view name = {};
   StepKind kind = StepKind::kAnd;
   std::string_view meaning = {};  // one line
-  std::string_view formula = {};  // the cells it keeps or opens
-  std::string_view example = {};  // can be bound as it is, except for files
+  std::string_view formula = {};  // the cells that the step keeps or opens
+  std::string_view example = {};  // binds without changes, apart from its files
   std::span<const Field> args = {};
-  std::string_view synonyms = {};    // what else people call it, apart by blanks: "sliding swa"
-  Step (*make)() = nullptr;          // a step without arguments; null for generators
-  Chain* (*chain)(Step&) = nullptr;  // the chain in {...}; null where there is none
+  std::string_view synonyms = {};    // other names in use, separated by blanks: "sliding swa"
+  Step (*make)() = nullptr;          // a step with default arguments; null for generators
+  Chain* (*chain)(Step&) = nullptr;  // the chain in {...}; null if the step has none
   bool for_calls = false;            // only for calls of attention: no pipeline names it
 };
 
-/// How the cells of a rule meet the mask.
+/// What a step does to the mask with the cells that `cells()` gives.
 enum class Meets : std::uint8_t {
-  kKeeps,     // closes all others
-  kOpens,     // opens them
-  kCloses,    // closes them
-  kFlips,     // opens what is closed and closes what is open
-  kReplaces,  // the cells are the mask
-  kOwn,       // apply() decides
+  kKeeps,     // closes all other cells
+  kOpens,     // opens these cells
+  kCloses,    // closes these cells
+  kFlips,     // opens the closed and closes the open ones of these cells
+  kReplaces,  // these cells become the mask
+  kOwn,       // none of these: see apply()
 };
 
-/// What it means when a later step opens cells that this one closed: only a matter of order, or a
-/// leak into other documents or padding.
+/// What it means when a later step opens cells that this step closed: kHarmless if only the order
+/// of the steps matters, kLeak if attention then reaches other documents or padding.
 enum class Reopening : std::uint8_t { kHarmless, kLeak };
 
-/// Whether a rule says which queries are padding, so that they see nothing.
+/// Whether a rule says which queries are padding, that is, see no key on purpose.
 enum class Declares : std::uint8_t {
   kNothing,
-  kPadding,  // rows that it closes are padding; also rules that move the cells of such steps
-  kPart,     // the part of the step that declared() returns says so
+  kPadding,  // rows closed by the step are padding; also for rules that move cells, as slice does
+  kPart,     // declared() returns the step that says which queries are padding
 };
 
-/// Cells on both sides of a diagonal: keys q + low to q + high. -kUnbounded and kUnbounded
-/// (bands.h) are no limit.
+/// The cells on and between two diagonals: query q keeps keys q + low to q + high, both inclusive.
+/// -kUnbounded and kUnbounded (bands.h) mean no limit.
 struct Diagonal {
   Index low = 0, high = 0;
+  Index centre = 0;  // the diagonal (key - query) from which the sides are counted
+  Index offset = 0;  // distance of `centre` from the diagonal that `align` gives
+  // true if `high` is `centre` because the rule is causal, not because of an argument
+  bool is_causal = false;
 };
 
-/// Whether a pair is one of the cells of a rule, and why: one line with the numbers that it used.
+/// The documents of a step, either as lengths, from the first token on, or as one id per token. Its
+/// spans and pointers refer to data of the step.
+struct StepDocuments {
+  std::span<const Index> q_lengths = {}, k_lengths = {};
+  const Tensor *q_ids = nullptr, *k_ids = nullptr;  // [S] or [B,S]; null if lengths are given
+  std::int32_t pad_id = -1;                         // the id of tokens in no document
+  bool shared = true;                               // queries and keys share their lengths or ids
+};
+
+/// The heads or batches to which a step applies its chain, as if the mask had only these. `members`
+/// refers to data of the step.
+struct StepScope {
+  bool of_heads = false;
+  std::span<const Range> members;
+};
+
+/// Whether a cell is one of the cells of a rule, and why: one line that quotes the numbers used.
 struct PairReason {
   bool holds = false;
   std::string words;
 };
 
-/// Where a step applies the chain that it holds: a part of the mask, and a cell of it.
+/// The part of the mask to which a step applies its chain, and the index of a cell in this part.
 struct Inside {
   MaskShape shape;
   Cell cell;
 };
 
-/// What is wrong with arguments that are right one by one.
+/// An error in arguments that are valid one by one but not together.
 struct Misfit {
   std::string_view field;
   std::string message;
 };
 using GivenNames = std::span<const std::string_view>;
 
-/// A rule. A value that a rule cannot have is left null; what is not said for a rule does not
-/// compile (describe()).
+/// The table entry of a rule. Functions that a rule does not need are null. describe() fills the
+/// entry and does not compile if something required is missing.
 struct RuleInfo {
   std::span<const StepInfo> names;
   Reopening reopening;
   Declares declares;
-  bool (*equal)(const Step& a, const Step& b);  // both steps are of this rule
-  std::size_t (*name_index)(const Step& step);  // index among the names
+  bool (*equal)(const Step& a, const Step& b);  // both steps must be of this rule
+  std::size_t (*name_index)(const Step& step);  // index in `names`
   Meets (*meets)(const Step& step);
-  /// The cells, with batch and heads that broadcast. Throws Error(kInvalidArgument, kShape).
+  /// The cells of the rule. The batch and head extents may be 1 and then broadcast. Throws
+  /// Error(kInvalidArgument, kShape).
   Mask (*cells)(const Step& step, const MaskShape& shape);
-  /// What the step is called in a sentence; null: its name.
+  /// What a sentence calls the step; null: its name.
   std::string (*words)(const Step& step);
-  /// The pair must lie in the shape, which cells() or apply() checks.
+  /// Whether and why `cell` is among the cells. It must be inside the shape, and the step must fit
+  /// the shape, which only cells() and apply() check.
   PairReason (*reason)(const Step& step, const MaskShape& shape, const Cell& cell);
   CellFormula (*formula)(const Step& step);
-  /// The cells where they are one diagonal in all batches; null for rules that never are.
+  /// The cells as a range of diagonals; nothing if batches differ. Null for rules without
+  /// diagonals.
   std::optional<Diagonal> (*diagonal)(const Step& step, const MaskShape& shape);
-  /// Applies a step that does more than its cells say, or does it faster; null for others.
+  /// Applies a step whose effect is not given by `cells` and `meets`, or applies it faster; null
+  /// for all other rules.
   Mask (*apply)(const Step& step, const Mask& mask);
-  /// Where a cell was before the step; null: where it is.
+  /// The index that a cell had in the mask before the step; null if the step moves no cells.
   Cell (*cell_before)(const Step& step, const MaskShape& shape, const Cell& cell);
-  /// Where the chain that the step holds is applied to a pair; nothing where it is not, so that the
-  /// reason decides. Null for rules that hold none.
+  /// Where the step's chain is applied to `cell`; nothing if it is not applied to this cell, and
+  /// then `reason` alone decides. Null for rules without a chain.
   std::optional<Inside> (*inside)(const Step& step, const MaskShape& shape, const Cell& cell);
-  /// A step with the same checks and shapes that reads no mask and draws nothing; null: itself.
+  /// A step with the same checks and the same shapes that neither reads a mask nor draws random
+  /// cells; null: the step itself.
   Step (*hollow)(const Step& step);
-  /// The step with other numbers, so that it changes nothing; nothing, or null, where no numbers do
-  /// that.
+  /// The step with numbers that make it change nothing. Nothing, or null, if there are none.
   std::optional<Step> (*idle)(const Step& step, const MaskShape& shape);
-  /// The part that says which queries are padding; null where all or nothing of it does.
+  /// The step, or the part of it, that says which queries are padding; nothing if no part does.
+  /// Null unless `declares` is kPart.
   std::optional<Step> (*declared)(const Step& step);
+  /// The documents of the step. Null for rules without documents.
+  StepDocuments (*documents)(const Step& step);
+  /// The heads or batches of the step. Null for rules that do not apply a chain to heads or
+  /// batches.
+  StepScope (*scope)(const Step& step);
+  /// How many bits the arguments take; null: ArgumentBits::arguments().
+  Index (*bits)(const Step& step, const ArgumentBits& bits);
+  /// Adds the steps that someone may have meant instead; null: StepEdits::usual().
+  void (*edits)(const Step& step, StepEdits& edits);
+  /// What differs between `a` and `b`, a step of this rule or of one with the same cells. Nothing
+  /// for other steps, and where comparing argument by argument is enough. Null: it always is.
+  std::optional<Reason> (*change)(const Step& a, const Step& b);
   std::optional<Misfit> (*misfit)(const Step& step, GivenNames given);
   void (*limit)(Step& step, Index max_bytes);
 };
 
-/// The index of the step's rule in the list (rules.h).
+/// The index of the step's rule in the list of rules.h.
 std::size_t rule_index(const Step& step);
 const StepInfo& info_of(const Step& step);
 /// All steps that a pipeline can name, grouped by rule.
@@ -124,30 +167,33 @@ std::span<const StepInfo> call_step_infos();
 const StepInfo* find_step(std::string_view name);
 /// What a step is called in a sentence: "chunk size 8", "documents".
 std::string words_of(const Step& step);
-/// The chain that a step holds; null where it holds none.
+/// The chain in the braces of a step; null for a step without one.
 const Chain* chain_of(const Step& step);
-/// True when the step can only close cells.
+/// True if the step can only close cells.
 bool only_closes(const Step& step);
 /// True for steps, such as causal and window, whose cells lie between two diagonals.
 bool keeps_diagonals(const Step& step);
-/// The argument of this name; nullptr where the step has none.
+/// The documents of a step; nothing if its rule has none.
+std::optional<StepDocuments> documents_in(const Step& step);
+/// The argument with this name; nullptr if the step has none.
 const Field* find_field(const Step& step, std::string_view name);
-/// The steps that say which queries are padding, and those that move cells.
+/// Reduces a chain to the steps (or parts of steps) that say which queries are padding, and the
+/// steps that move cells.
 Chain declaring(const Chain& chain);
 
-/// What a step does to one pair.
+/// What a step does to one cell.
 struct Verdict {
   bool after = false;  // whether the pair is open after the step
   std::string reason;
 };
-/// Applies the step to one pair that is open or closed before it. `cell` is a cell of the mask
-/// before the step. The step must fit the shape, which apply() checks. Chains in steps are for
-/// why() to follow.
+/// Applies the step to one cell, given its state before the step. `cell` is an index in the mask
+/// before the step. The step must fit the shape, which apply() checks. Does not apply a chain
+/// inside the step; why() does that.
 Verdict verdict_of(const Step& step, const MaskShape& shape, const Cell& cell, bool before);
-/// The cell that verdict_of() is asked about for `to`, a cell of the mask after the step. Its batch
-/// and head count even where the mask before has only one.
+/// The cell to pass to verdict_of() for `to`, a cell of the mask after the step. Unlike
+/// cell_before_step(), it keeps the batch and head of `to` even if the mask before has only one.
 Cell asked_cell(const Step& step, const MaskShape& shape, const Cell& to);
-/// The cell that was at `to` before the step; `to` is a cell of the mask after it.
+/// The cell of the mask before the step that becomes `to`, a cell of the mask after it.
 Cell cell_before_step(const Step& step, const MaskShape& shape, const Cell& to);
 
 template <typename Rule>
@@ -159,9 +205,10 @@ Chain* chain_in(Step& step) {
   return &step.as<Rule>().chain;
 }
 
-/// The row of a rule. Its file has meets(), cells() or apply(), reason() and formula(), and where
-/// they say anything name_index(), words(), declared(), diagonal(), cell_before(), inside(),
-/// hollow(), idle(), misfit() and limit(), all for this type.
+/// Makes the table entry of a rule. The rule's file defines for its type meets(), cells() or
+/// apply_rule(), reason() and formula(), and where it needs them name_index(), words(), declared(),
+/// diagonal(), cell_before(), inside(), hollow(), idle(), documents(), scope(), bits(), edits(),
+/// change(), misfit() and limit().
 template <typename Rule>
 constexpr RuleInfo describe(std::span<const StepInfo> names, Reopening reopening,
                             Declares declares) {
@@ -183,7 +230,7 @@ constexpr RuleInfo describe(std::span<const StepInfo> names, Reopening reopening
     out.declared = [](const Step& s) { return declared(s.as<Rule>()); };
   }
   if ((declares == Declares::kPart) != has_part) {
-    throw "declared() belongs to a rule that declares kPart";  // does not compile
+    throw "declared() belongs to a rule that declares kPart";  // stops the compilation
   }
   out.meets = [](const Step& s) { return meets(s.as<Rule>()); };
   out.reason = [](const Step& s, const MaskShape& shape, const Cell& cell) {
@@ -231,6 +278,23 @@ constexpr RuleInfo describe(std::span<const StepInfo> names, Reopening reopening
       return idle(s.as<Rule>(), shape);
     };
   }
+  if constexpr (requires(const Rule& r) { documents(r); }) {
+    out.documents = [](const Step& s) { return documents(s.as<Rule>()); };
+  }
+  if constexpr (requires(const Rule& r) { scope(r); }) {
+    out.scope = [](const Step& s) { return scope(s.as<Rule>()); };
+  }
+  if constexpr (requires(const Rule& r, const ArgumentBits& b) { bits(r, b); }) {
+    out.bits = [](const Step& s, const ArgumentBits& b) { return bits(s.as<Rule>(), b); };
+  }
+  if constexpr (requires(const Rule& r, StepEdits& e) { edits(r, e); }) {
+    out.edits = [](const Step& s, StepEdits& e) { edits(s.as<Rule>(), e); };
+  }
+  if constexpr (requires(const Rule& r, const Step& other) { change(r, other); }) {
+    out.change = [](const Step& a, const Step& b) -> std::optional<Reason> {
+      return change(a.as<Rule>(), b);
+    };
+  }
   if constexpr (requires(const Rule& r, GivenNames g) { misfit(r, g); }) {
     out.misfit = [](const Step& s, GivenNames given) { return misfit(s.as<Rule>(), given); };
   }
@@ -240,40 +304,42 @@ constexpr RuleInfo describe(std::span<const StepInfo> names, Reopening reopening
   return out;
 }
 
-// Helpers for the files of rules.
+// Helpers for the files that define rules.
 
 inline MaskShape shape_of(const Mask& mask) {
   return {mask.batch(), mask.heads(), mask.queries(), mask.keys()};
 }
-/// A mask of this shape whose cells are closed.
+/// A mask of this shape with all cells closed.
 Mask closed_mask(const MaskShape& shape);
 std::string shape_text(const MaskShape& shape);
 /// Throws Error(kInvalidArgument) "step NAME: ...".
 [[noreturn]] void refuse(std::string_view step, const std::string& why);
-/// How far the diagonal is shifted: 0, or K - Q. Refuses an alignment that is needed and unset.
+/// How far `align` shifts the diagonal: 0, or K - Q. Refuses kUnset unless Q = K.
 Index align_shift(const MaskShape& shape, Align align, std::string_view step);
-/// align_shift() without its check.
+/// align_shift() without this check.
 constexpr Index shift_of(const MaskShape& shape, Align align) {
   return align == Align::kBottomRight ? shape.keys - shape.queries : 0;
 }
 /// One value per batch of the mask, from an array of 1 or B values.
 std::vector<Index> per_batch(const MaskShape& shape, const NamedArray& array, std::string_view step,
                              const char* what);
-/// per_batch() of an array that may be empty: `one` in all batches then.
+/// The same for an array that may be empty: an empty one means `one` in all batches.
 std::vector<Index> per_batch(const MaskShape& shape, const NamedArray& array, Index one,
                              std::string_view step, const char* what);
-/// Values of an array that is not empty, each within +-2^40.
+/// The values of an array that is not empty, one per batch; each must be within +-2^40.
 std::vector<Index> per_batch_offsets(const MaskShape& shape, const NamedArray& array,
                                      std::string_view step, const char* what);
 void check_offset(Index offset, std::string_view step);
-/// Refuses lengths that are not 0 to `most`, the extent of the tokens that `side` names.
+/// Refuses lengths below 0 or above `most`, the number of queries or keys; `side` names these in
+/// the error.
 void check_lengths(std::span<const Index> lengths, Index most, std::string_view step,
                    const char* side);
-/// Refuses ids or flags whose last extent is not `length`, or whose batch is neither 1 nor the
-/// mask's.
+/// Refuses ids or flags whose last extent is not `length`, or whose batch is neither 1 nor that of
+/// the mask.
 void check_batched(const MaskShape& shape, const Tensor& array, Index length, std::string_view step,
                    const char* side);
-/// One plane per batch, made once for batches with equal values; lists have one value per batch.
+/// Calls `make` for each batch with its entry of each list in `values` (one per batch). Batches
+/// with equal entries share one plane.
 template <typename Make, std::same_as<std::vector<Index>>... Values>
 Mask per_values(const MaskShape& shape, const Make& make, const Values&... values) {
   std::map<std::vector<Index>, PlanePtr> planes;
@@ -284,17 +350,17 @@ Mask per_values(const MaskShape& shape, const Make& make, const Values&... value
   });
 }
 
-// For reason(): reads single elements, however large the array is.
+// Helpers for reason(), which read single elements instead of converting the whole array.
 
 Index element(const Tensor& array, Index i);
-bool is_set(const Tensor& array, Index i);  // not 0
-/// The value of batch b in an array [1] or [B]; `absent` for an empty array.
+bool is_set(const Tensor& array, Index i);  // true if the element is not 0
+/// The value for batch b in an array [1] or [B]; `absent` for an empty array.
 Index of_batch(const NamedArray& array, Index b, Index absent = 0);
-/// The index of token i of batch b in an array [S], [1,S] or [B,S].
+/// The flat index of token i of batch b in an array [S], [1,S] or [B,S].
 Index token_index(const Tensor& array, Index b, Index i);
-/// For example " (query 5 + 4 from K - Q + 2 from offset)", for a diagonal that is shifted.
+/// For a shifted diagonal, text such as " (query 5 + 4 from K - Q + 2 from offset)".
 std::string diagonal_text(const Cell& cell, Index shift, Index offset);
-/// True when a range contains i.
+/// True if one of the ranges contains i.
 bool any_contains(std::span<const Range> ranges, Index i);
 
 }  // namespace maskctl

@@ -27,7 +27,7 @@ Meets meets(const Scoped&) { return Meets::kOwn; }
 
 namespace {
 
-/// The named heads or batches in the given order, without repetitions.
+/// The heads or batches of the step, in the given order and without repetitions.
 std::vector<Index> members_of(const Scoped& rule, Index extent, std::string_view step) {
   std::vector<Index> members;
   for (const Range& range : rule.members) {
@@ -82,7 +82,9 @@ std::optional<Inside> inside(const Scoped& rule, const MaskShape& shape, const C
   return out;
 }
 
-/// Other heads and batches stay as they are.
+StepScope scope(const Scoped& rule) { return {rule.axis == Scoped::Axis::kHeads, rule.members}; }
+
+/// Always holds: heads and batches that the step does not name stay as they are.
 PairReason reason(const Scoped& rule, const MaskShape& shape, const Cell& cell) {
   const bool on_heads = rule.axis == Scoped::Axis::kHeads;
   return {true, fmt::format("{} {} is {} of them", on_heads ? "head" : "batch",

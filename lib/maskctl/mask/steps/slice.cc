@@ -4,6 +4,7 @@
 
 #include <array>
 
+#include "maskctl/mask/steps/edits.h"
 #include "maskctl/mask/steps/rule.h"
 
 namespace maskctl::step {
@@ -40,6 +41,9 @@ Cell cell_before(const Slice& rule, const MaskShape&, const Cell& cell) {
 }
 
 CellFormula formula(const Slice&) { return no_formula("it moves cells to other indices"); }
+
+/// No edits: another slice is another mask.
+void edits(const Slice&, StepEdits&) {}
 
 namespace {
 

@@ -5,6 +5,7 @@
 #include <array>
 
 #include "maskctl/mask/leaves.h"
+#include "maskctl/mask/steps/bits.h"
 #include "maskctl/mask/steps/rule.h"
 #include "maskctl/tensor/convert.h"
 
@@ -40,7 +41,7 @@ Side zero_side(Tokens::Zero zero) {
   return Side::kNone;
 }
 
-/// Row b of types [S] or [B,S].
+/// The types of batch b in an array [S] or [B,S]; `length` is S.
 std::span<const std::int32_t> types_of(std::span<const std::int32_t> types, Index length, Index b) {
   const auto size = as_size(length);
   return types.size() == size ? types : types.subspan(as_size(b) * size, size);
@@ -79,6 +80,42 @@ Expr formula(const Tokens& rule) {
   const Expr q = expr::element("token_type", rule.q.array, {expr::of_tokens(rule.shared)});
   const Expr k = expr::element(rule.shared ? "token_type" : "kv_token_type", kv, {expr::key()});
   return rule.zero == Tokens::Zero::kNone ? q == k : q == k && q != 0;
+}
+
+Index bits(const Tokens& rule, const ArgumentBits& bits) {
+  return bits.runs(rule.q) + bits.runs(rule.kv);
+}
+
+namespace {
+
+/// The types of the queries, followed by those of the keys if these have an array of their own.
+std::vector<std::int32_t> types_in(const Tokens& rule) {
+  std::vector<std::int32_t> out = as_int32(rule.q.array, "types");
+  if (!rule.shared) {
+    const auto kv = as_int32(rule.kv.array, "types");
+    out.insert(out.end(), kv.begin(), kv.end());
+  }
+  return out;
+}
+
+}  // namespace
+
+/// Counts the tokens whose types differ; nothing if other arguments differ.
+std::optional<Reason> change(const Tokens& a, const Step& other) {
+  const auto* b = other.get_if<Tokens>();
+  if (!b || a.join != b->join || a.zero != b->zero || a.shared != b->shared) return std::nullopt;
+  Reason out = Reason::unchanged();
+  const auto before = types_in(a), after = types_in(*b);
+  Index differ = 0, first = -1;
+  for (std::size_t i = 0; i < std::min(before.size(), after.size()); ++i) {
+    if (before[i] != after[i] && differ++ == 0) first = static_cast<Index>(i);
+  }
+  if (differ > 0) {
+    out.add(fmt::format("token types of {} tokens changed, first token {}", differ,
+                        first % a.q.array.elements()));
+    out.changes += differ - 1;
+  }
+  return out;
 }
 
 namespace {

@@ -2,11 +2,13 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 
 #include "maskctl/mask/planes/bands.h"
+#include "maskctl/mask/steps/bits.h"
+#include "maskctl/mask/steps/edits.h"
 #include "maskctl/mask/steps/rule.h"
-#include "maskctl/tensor/convert.h"
 
 namespace maskctl::step {
 
@@ -19,7 +21,7 @@ Index checked_side(Index keys) {
   refuse("window", fmt::format("a side of {} keys: expected at least 0, or none", keys));
 }
 
-/// One side of the window for each batch; kUnbounded where it has no limit.
+/// The width of one side of the window for each batch; kUnbounded if it has no limit.
 std::vector<Index> sides(const MaskShape& shape, const std::optional<Index>& one,
                          const NamedArray& each, const char* what) {
   const auto out = per_batch(shape, each, one.value_or(kUnbounded), "window", what);
@@ -27,10 +29,11 @@ std::vector<Index> sides(const MaskShape& shape, const std::optional<Index>& one
   return out;
 }
 
-/// The keys around q + centre.
-Diagonal around(Index centre, Index left, Index right) {
+/// The diagonals from `left` below to `right` above the one at shift + offset.
+Diagonal around(Index shift, Index offset, Index left, Index right) {
+  const Index centre = shift + offset;
   return {left < kUnbounded ? centre - left : -kUnbounded,
-          right < kUnbounded ? centre + right : kUnbounded};
+          right < kUnbounded ? centre + right : kUnbounded, centre, offset};
 }
 
 std::optional<Index> side_of(const std::optional<Index>& one, const NamedArray& each, Index batch) {
@@ -44,7 +47,7 @@ std::optional<Diagonal> diagonal(const Window& rule, const MaskShape& shape) {
   const Index left = checked_side(rule.left.value_or(kUnbounded)),
               right = checked_side(rule.right.value_or(kUnbounded));
   check_offset(rule.offset, "window");
-  return around(align_shift(shape, rule.align, "window") + rule.offset, left, right);
+  return around(align_shift(shape, rule.align, "window"), rule.offset, left, right);
 }
 
 Mask cells(const Window& rule, const MaskShape& shape) {
@@ -56,8 +59,8 @@ Mask cells(const Window& rule, const MaskShape& shape) {
   const Index shift = align_shift(shape, rule.align, "window");
   const auto plane = [&](Index left, Index right, Index offset) {
     check_offset(offset, "window");
-    const auto [low, high] = around(shift + offset, left, right);
-    return diagonal_band(shape.queries, shape.keys, low, high);
+    const Diagonal kept = around(shift, offset, left, right);
+    return diagonal_band(shape.queries, shape.keys, kept.low, kept.high);
   };
   return per_values(shape, plane, lefts, rights,
                     per_batch(shape, rule.offsets, rule.offset, "window", "offsets"));
@@ -94,11 +97,42 @@ Expr formula(const Window& rule) {
   return out;
 }
 
+/// Counts both sides, whichever arguments they are written with.
+Index bits(const Window& rule, const ArgumentBits& bits) {
+  const auto side = [&](const std::optional<Index>& keys) {
+    return keys ? std::max<Index>(bits.signed_number(*keys), 1) : 0;
+  };
+  return side(rule.left) + side(rule.right) + bits.signed_number(rule.offset) +
+         bits.list(rule.offsets) + bits.list(rule.lefts) + bits.list(rule.rights);
+}
+
+/// Windows with one side unbounded, windows with the same width on both sides, and the usual edits
+/// of left= and right=.
+void edits(const Window& rule, StepEdits& edits) {
+  if (rule.is_per_batch()) return edits.usual(rule);
+  Window sides = rule;
+  sides.spelling = Window::Spelling::kSides;
+  const auto put = [&](const char* text, std::optional<Index> left, std::optional<Index> right) {
+    Window other = sides;
+    other.left = left;
+    other.right = right;
+    edits.put(text, std::move(other));
+  };
+  const auto [left, right] = std::pair(rule.left, rule.right);
+  if (left && right) {
+    put("window open to the left", std::nullopt, right);
+    put("window open to the right", left, std::nullopt);
+  }
+  if (left && right != left) put("window to both sides", left, left);
+  if (right && left != right) put("window to both sides as to the right", right, right);
+  edits.usual(sides);
+}
+
 namespace {
 
 const Window& window_in(const Step& step) { return step.as<Window>(); }
 
-/// A side as an argument.
+/// One side as the value of an argument: a number, or one per batch.
 FieldValue read(const std::optional<Index>& one, const NamedArray& each) {
   return each.empty() ? fields::read(one) : fields::read(each);
 }
@@ -109,18 +143,14 @@ void write(std::optional<Index>& one, NamedArray& each, FieldValue value) {
   if (auto* list = std::get_if<NamedArray>(&value)) each = std::move(*list);
 }
 
-/// The value with `by` added to its numbers; an array that has a name keeps it.
+/// The value with `by` added to its numbers. An array that is not named but listed loses its text.
 FieldValue moved(FieldValue value, Index by) {
   if (Index* number = std::get_if<Index>(&value)) *number += by;
-  if (auto* list = std::get_if<NamedArray>(&value)) {
-    if (is_list(*list)) list->text.clear();
-    list->array = astype(list->array, DType::kInt64);
-    for (std::int64_t& number : list->array.as<std::int64_t>()) number += by;
-  }
+  if (auto* list = std::get_if<NamedArray>(&value)) *list = moved_by(*list, by);
   return value;
 }
 
-/// The spelling, unless the sides contradict it.
+/// The spelling of the rule if its sides fit that spelling; otherwise kSides.
 Window::Spelling spelling_of(const Window& rule) {
   using Spelling = Window::Spelling;
   if (!rule.left && rule.lefts.empty()) return Spelling::kSides;
@@ -150,7 +180,7 @@ constexpr Field window_side(std::string_view name, std::string_view help) {
               }};
 }
 
-/// keys= and both= say both sides.
+/// An argument that gives both sides at once: keys= or both=.
 template <Window::Spelling Spelling>
 constexpr Field window_width(std::string_view name, std::string_view help, Index min, int group) {
   constexpr Index kMore = Spelling == Window::Spelling::kKeys ? 1 : 0;

@@ -9,6 +9,8 @@
 #include "maskctl/mask/planes/bands.h"
 #include "maskctl/mask/planes/diagonal_parts.h"
 #include "maskctl/mask/planes/words.h"
+#include "maskctl/mask/steps/bits.h"
+#include "maskctl/mask/steps/edits.h"
 #include "maskctl/mask/steps/rule.h"
 #include "maskctl/tensor/convert.h"
 
@@ -25,7 +27,7 @@ struct Part {
   PlanePtr plane;
 };
 
-/// Any planes placed along a diagonal; all other cells are closed.
+/// Planes placed along a diagonal, one per document; all other cells are closed.
 class DiagonalPlane final : public Plane {
  public:
   DiagonalPlane(Index queries, Index keys, std::vector<Part> parts)
@@ -102,7 +104,7 @@ std::vector<Range> ranges_of(const std::vector<Index>& lengths, Index extent, co
   return out;
 }
 
-/// The range of each id, in the order of the tokens.
+/// The range of tokens of each id, in the order of the tokens.
 std::vector<std::pair<std::int32_t, Range>> ranges_of_ids(const NamedArray& ids, Index extent,
                                                           Index b, std::int32_t pad_id) {
   const auto all = as_int32(ids.array, "ids");
@@ -141,7 +143,8 @@ std::vector<DocumentRanges> pairs_of_ids(const Within& rule, const MaskShape& sh
   return out;
 }
 
-/// The documents of batch b in the order of their queries; either side may be empty.
+/// The documents of batch b in the order of their queries. Documents given by lengths may have no
+/// queries or no keys.
 std::vector<DocumentRanges> document_ranges(const Within& rule, const MaskShape& shape, Index b) {
   if (rule.q.array.elements() > 0) return pairs_of_ids(rule, shape, b);
   const auto& kv_lengths = rule.kv_lengths.empty() ? rule.lengths : rule.kv_lengths;
@@ -164,14 +167,15 @@ bool shares_documents(const Within& rule) {
   return one(rule.q) && one(rule.kv);
 }
 
-/// The documents of a batch that have cells.
+/// The documents of batch b that have both queries and keys.
 std::vector<DocumentRanges> documents_in(const Within& rule, const Mask& mask, Index b) {
   std::vector<DocumentRanges> documents = document_ranges(rule, shape_of(mask), b);
   std::erase_if(documents, [](const DocumentRanges& at) { return at.q.empty() || at.k.empty(); });
   return documents;
 }
 
-/// What a chain of diagonals keeps of one document; nothing for other chains.
+/// What a chain of steps with diagonals keeps of one document. Nothing if the batches of a step
+/// differ.
 std::optional<DiagonalPart> diagonal_part(const Chain& chain, const DocumentRanges& at) {
   const MaskShape document{1, 1, at.q.size(), at.k.size()};
   DiagonalPart out{at.q, at.k, -kUnbounded, kUnbounded};
@@ -185,8 +189,8 @@ std::optional<DiagonalPart> diagonal_part(const Chain& chain, const DocumentRang
   return out;
 }
 
-/// What a chain of diagonals keeps of all documents, in time for each that does not depend on how
-/// planes are stored; nothing for other chains.
+/// What a chain of steps with diagonals keeps of all documents; nothing for other chains. The time
+/// per document does not depend on how planes are stored.
 std::optional<Mask> cells_of_diagonals(const Within& rule, const Mask& mask) {
   if (!std::ranges::all_of(rule.chain, keeps_diagonals)) return std::nullopt;
   std::vector<PlanePtr> planes;
@@ -203,7 +207,7 @@ std::optional<Mask> cells_of_diagonals(const Within& rule, const Mask& mask) {
                     [&](Index b, Index) { return planes[as_size(b)]; });
 }
 
-/// Applies the chain to one document, for the batches `b`.
+/// Applies the chain to the queries and keys of one document, in the batches `b`.
 Mask changed_part(const Mask& mask, const DocumentRanges& at, Range b, const Chain& chain) {
   const Mask part = sliced(mask, b, {0, mask.heads()}, at.q, at.k);
   Mask changed = maskctl::apply(part, std::span<const Step>(chain));
@@ -223,7 +227,7 @@ bool operator==(const Within& a, const Within& b) {
 
 std::string words(const Within&) { return "documents"; }
 
-/// The documents without the chain inside them.
+/// The same documents without their chain.
 std::optional<Step> declared(const Within& rule) {
   Within documents = rule;
   documents.chain.clear();
@@ -234,11 +238,12 @@ Meets meets(const Within&) { return Meets::kOwn; }
 
 Mask apply_rule(const Within& rule, const Mask& mask) {
   if (const auto kept = cells_of_diagonals(rule, mask)) return zip(Op::kAnd, mask, *kept);
-  // Batches that differ in documents are processed one by one.
+  // If documents differ between batches, each batch is processed on its own.
   const Index step = shares_documents(rule) ? std::max<Index>(mask.batch(), 1) : 1;
   std::vector<Mask> parts;
   std::vector<DocumentRanges> documents;
-  std::map<std::vector<const Plane*>, PlanePtr> made;  // one plane for equal parts
+  // planes that consist of equal parts are made once
+  std::map<std::vector<const Plane*>, PlanePtr> made;
   Range done{0, 0};
   return Mask::make(mask.batch(), mask.heads(), mask.queries(), mask.keys(), [&](Index b, Index h) {
     if (b >= done.end) {
@@ -262,7 +267,7 @@ Mask apply_rule(const Within& rule, const Mask& mask) {
 
 namespace {
 
-/// The number and the tokens of the query's document.
+/// The document of a query: its number, and its queries and keys.
 struct OwnDocument {
   Index number;
   DocumentRanges at;
@@ -301,6 +306,39 @@ PairReason reason(const Within& rule, const MaskShape& shape, const Cell& cell) 
 }
 
 CellFormula formula(const Within&) { return no_formula("it applies a chain"); }
+
+StepDocuments documents(const Within& rule) {
+  if (!rule.q.empty()) {
+    return {.q_ids = &rule.q.array,
+            .k_ids = rule.shared ? &rule.q.array : &rule.kv.array,
+            .pad_id = rule.pad_id,
+            .shared = rule.shared};
+  }
+  const bool shared = rule.kv_lengths.empty();
+  return {.q_lengths = rule.lengths,
+          .k_lengths = shared ? rule.lengths : rule.kv_lengths,
+          .shared = shared};
+}
+
+/// As many bits more as a name of an array takes, so that doc: is preferred where documents alone
+/// describe the mask.
+Index bits(const Within& rule, const ArgumentBits& bits) {
+  return std::ssize(rule.lengths) * bits.number() + std::ssize(rule.kv_lengths) * bits.number() +
+         ArgumentBits::kName + bits.runs(rule.q) + bits.runs(rule.kv);
+}
+
+/// Edits both lists of lengths, of queries and of keys, together. The general edits of lists would
+/// change only one of them.
+void edits(const Within& rule, StepEdits& edits) {
+  edits.without(rule);
+  edits.join(rule.lengths.size(), [&](std::size_t n) {
+    Within copy = rule;
+    copy.lengths = StepEdits::joined(rule.lengths, n);
+    copy.kv_lengths = StepEdits::joined(rule.kv_lengths, n);
+    return copy;
+  });
+  edits.inside(rule);
+}
 
 std::optional<Misfit> misfit(const Within& rule, GivenNames) {
   if (rule.kv_lengths.empty() || rule.kv_lengths.size() == rule.lengths.size()) {

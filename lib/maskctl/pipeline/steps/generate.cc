@@ -10,7 +10,7 @@
 #include "maskctl/base/checked.h"
 #include "maskctl/base/work_scope.h"
 #include "maskctl/mask/planes/bands.h"
-#include "maskctl/mask/steps/document.h"
+#include "maskctl/mask/steps/rule.h"
 #include "maskctl/pipeline/parse/arguments.h"
 #include "maskctl/pipeline/parse/values.h"
 #include "maskctl/pipeline/steps/segments.h"
@@ -19,7 +19,7 @@ namespace maskctl {
 namespace {
 
 constexpr std::string_view kPrefix = "gen:";
-constexpr int kMaxNesting = 16;  // a generator may name another as its SOURCE
+constexpr int kMaxNesting = 16;  // limit for a generator whose SOURCE is a generator, and so on
 
 constexpr Field size_arg(std::string_view name, std::string_view help) {
   return {.name = name, .type = FieldType::kInteger, .help = help, .min = 1};
@@ -95,7 +95,7 @@ Size read_size(const StepArguments& arguments) {
   return {read("n"), read("b"), read("h"), read("q"), read("k")};
 }
 
-/// Refuses "causal:16" with the key that was meant.
+/// Refuses "causal:16" and names the key that was probably meant.
 void check_bare_size(const Pipeline& pipeline, const StepText& step, const StepInfo& info) {
   const bool takes_bare = std::ranges::any_of(info.args, &Field::positional);
   if (takes_bare || info.name == "window") return;
@@ -107,7 +107,7 @@ void check_bare_size(const Pipeline& pipeline, const StepText& step, const StepI
   }
 }
 
-/// "n=, or q= and k=", without the keys that the step itself has.
+/// "n=, or q= and k=": the keys for the size, without those that the step has as its own arguments.
 std::string size_keys(const StepInfo& info) {
   if (info.make != nullptr && owns(info, "n"))
     return "q= and k= (n= belongs to " + std::string(info.name) + ")";
@@ -116,7 +116,7 @@ std::string size_keys(const StepInfo& info) {
   return "n=, or q= and k=";
 }
 
-/// Refuses "prefix:n=4,n=16": a key of the step is not the size too.
+/// Refuses "prefix:n=4,n=16": a key that is an argument of the step cannot also give the size.
 void check_size_in_own_key(const Pipeline& pipeline, const StepText& step, const StepInfo& info) {
   for (const Arg& arg : step.args) {
     if (!is_size_key(arg.key) || !owns(info, arg.key)) continue;
@@ -128,7 +128,8 @@ void check_size_in_own_key(const Pipeline& pipeline, const StepText& step, const
   }
 }
 
-/// Takes the size arguments off the step, except for keys that the step itself has.
+/// Removes the size arguments from the step and reads them; keys that are arguments of the step
+/// stay.
 Size take_size(const Pipeline& pipeline, StepText& step, const StepInfo& info,
                const BindContext& context) {
   check_size_in_own_key(pipeline, step, info);
@@ -141,22 +142,24 @@ Size take_size(const Pipeline& pipeline, StepText& step, const StepInfo& info,
   return read_size({pipeline, taken, kSizeOp, context});
 }
 
-Index last_extent(const NamedArray& ids) {
-  return ids.array.rank() == 0 ? 0 : ids.array.extent(ids.array.rank() - 1);
-}
+Index last_extent(const Tensor& ids) { return ids.rank() == 0 ? 0 : ids.extent(ids.rank() - 1); }
 
-/// Infers the size from the arguments of doc when none is given.
+/// Takes the size from the documents of a step if no size is given.
 void infer_size(const Step& step, Size& size) {
-  if (const auto* lengths = step.get_if<step::DocumentLengths>()) {
-    if (!size.n && !size.q && !size.k) {
-      size.n = std::accumulate(lengths->lengths.begin(), lengths->lengths.end(), Index{0});
-    }
-  } else if (const auto* doc = step.get_if<step::Document>()) {
-    const NamedArray& kv = doc->shared ? doc->q : doc->kv;
-    if (!size.n && !size.q) size.q = last_extent(doc->q);
-    if (!size.n && !size.k) size.k = last_extent(kv);
-    if (!size.b && doc->q.array.rank() == 2) size.b = doc->q.array.extent(0);
+  const auto documents = documents_in(step);
+  if (!documents) return;
+  if (!documents->q_ids) {
+    if (size.n || size.q || size.k) return;
+    const auto tokens = [](std::span<const Index> lengths) {
+      return std::accumulate(lengths.begin(), lengths.end(), Index{0});
+    };
+    size.q = tokens(documents->q_lengths);
+    size.k = tokens(documents->k_lengths);
+    return;
   }
+  if (!size.n && !size.q) size.q = last_extent(*documents->q_ids);
+  if (!size.n && !size.k) size.k = last_extent(*documents->k_ids);
+  if (!size.b && documents->q_ids->rank() == 2) size.b = documents->q_ids->extent(0);
 }
 
 Mask uniform_mask(const Size& size, Index queries, Index keys, bool open) {
@@ -165,7 +168,8 @@ Mask uniform_mask(const Size& size, Index queries, Index keys, bool open) {
                     [&](Index, Index) { return plane; });
 }
 
-/// Checks, before anything is made, that the planes can be listed and the cells counted.
+/// Makes the mask before the step. Checks first that its planes can be listed and its cells
+/// counted.
 Mask start_mask(const Pipeline& pipeline, const StepInfo& info, const Size& size, bool open,
                 const BindContext& context) {
   const auto queries = size.n ? size.n : size.q, keys = size.n ? size.n : size.k;
@@ -184,12 +188,12 @@ Mask start_mask(const Pipeline& pipeline, const StepInfo& info, const Size& size
   return uniform_mask(size, *queries, *keys, open);
 }
 
-/// False for steps that open cells or add another mask: they start from an empty mask.
+/// False for steps that open cells and for xor, which start from an empty mask.
 bool starts_open(const StepInfo& info, const Step& step) {
   return step.row().meets(step) != Meets::kOpens && info.name != "xor";
 }
 
-/// Tokens per batch: n=, or the sum of the lengths and the padding.
+/// Tokens per batch: n= if docs= is given, else the sum of the lengths and the padding.
 Index segment_tokens(const StepArguments& arguments, const std::vector<Index>& lengths) {
   const Index pad = arguments.integer("pad");
   if (arguments.has("docs")) {
@@ -261,7 +265,7 @@ const StepInfo& find_generator(const Pipeline& pipeline, const StepText& step) {
           fmt::format("unknown step '{}'; {}", shown(step.name), hint(step.name, names)));
 }
 
-/// Limits "gen:" inside "gen:", because each level is a nested call.
+/// Limits how deep "gen:" may be nested, because each level is a recursive call.
 void check_nesting(const Pipeline& pipeline) {
   int depth = 0;
   for (std::size_t at = 0; (at = pipeline.text.find(kPrefix, at)) != std::string::npos; ++at) {

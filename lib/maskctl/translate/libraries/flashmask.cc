@@ -1,4 +1,5 @@
-// PaddlePaddle's FlashMask, which takes the rows that each key is closed to: at most two ranges.
+// PaddlePaddle's FlashMask, whose mask lists, for each key, the rows (queries) that do not see it:
+// at most two ranges.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -7,8 +8,6 @@
 #include "maskctl/mask/planes/bands.h"
 #include "maskctl/mask/planes/words.h"
 #include "maskctl/mask/steps/rule.h"
-#include "maskctl/mask/steps/scoped.h"
-#include "maskctl/mask/steps/within.h"
 #include "maskctl/translate/libraries.h"
 #include "maskctl/translate/read/call.h"
 #include "maskctl/translate/write/code.h"
@@ -42,12 +41,13 @@ Chain read_flashmask(const Library& library, std::string_view text) {
   return chain_of_call(source);
 }
 
-/// The open rows of key j as Python: from `low` to before `high`. "0" and "Q_LEN" bound nothing.
+/// The rows that see key j, from `low` to before `high`, as Python expressions. low "0" and high
+/// "Q_LEN" mean no bound.
 class OpenRows {
  public:
   explicit OpenRows(const MaskForm& mask) : mask_(mask) {}
 
-  /// Narrows by each rule of the form, in the order in which they apply.
+  /// Applies each rule of the form in turn; each narrows the range of rows.
   void write() {
     band();
     if (mask_.chunk) chunk();
@@ -62,10 +62,11 @@ class OpenRows {
     if (mask_.documents) documents();
     if (mask_.padded()) padding();
   }
-  /// True if closing all rows before the key's own is what `low` does, as causal=True does too.
+  /// True if the lower bound only excludes rows before the key's own. Then causal=True can replace
+  /// it.
   bool causal_alone() const { return low == "j"; }
 
-  /// A bound as an array, which is all that paddle.where and paddle.stack take.
+  /// A bound as an array: paddle.where and paddle.stack do not take numbers.
   static std::string array(const std::string& value) {
     return value == "0" || value == "Q_LEN" ? fmt::format("paddle.full_like(j, {})", value) : value;
   }
@@ -74,7 +75,7 @@ class OpenRows {
   std::string low = "0", high = "Q_LEN";
 
  private:
-  /// j plus a number, in rows.
+  /// The row `offset` rows after the one on the diagonal at key j.
   std::string at(Index offset) const {
     std::string out = "j";
     if (offset != 0) out += fmt::format(" {} {}", offset < 0 ? '-' : '+', std::abs(offset));
@@ -116,7 +117,7 @@ class OpenRows {
     };
     lines.push_back("document_end = " + repeated(last));
     lower(high, "document_end");
-    if (causal_alone()) return;  // a key's own row is in its document
+    if (causal_alone()) return;  // causal: no row of an earlier document sees j
     lines.push_back("document = " + repeated(joined(ends, ", ")));
     raise(low, "document");
   }
@@ -131,7 +132,7 @@ class OpenRows {
         mask_.pad_left ? fmt::format("j >= KV_LEN - {}", length) : fmt::format("j < {}", length);
     high = fmt::format("paddle.where({}, {}, paddle.full_like(j, 0))", valid, array(high));
     if (!mask_.pad_queries) return;
-    // There are as many queries as keys.
+    // Padding of queries requires Q = K, so queries have the same edge.
     const std::string edge = mask_.pad_left ? "KV_LEN - " + length : length;
     const std::string edges =
         mask_.padding.size() == 1 ? fmt::format("paddle.full_like(j, {})", edge) : edge;
@@ -141,23 +142,24 @@ class OpenRows {
   const MaskForm& mask_;
 };
 
-/// The sizes that the arrays of a chain fix: queries, keys and batch entries; 0 where none does.
+/// The numbers of queries, keys and batch entries that the arrays of a chain determine; 0 if
+/// unknown.
 struct FixedSizes {
   Index queries = 0, keys = 0, batch = 1;
 
   void take(const Step& step) {
-    if (const auto* within = step.get_if<step::Within>()) return take(*within);
+    if (const auto documents = documents_in(step)) return take(*documents);
     if (const auto formula = step.row().formula(step); formula.cells) take(*formula.cells);
   }
 
  private:
-  void take(const step::Within& rule) {
-    if (rule.lengths.empty()) {
-      take_tokens(rule.q.array, queries);
-      return take_tokens(rule.shared ? rule.q.array : rule.kv.array, keys);
+  void take(const StepDocuments& documents) {
+    if (documents.q_ids) {
+      take_tokens(*documents.q_ids, queries);
+      return take_tokens(*documents.k_ids, keys);
     }
-    queries = ends_of(rule.lengths).back();
-    keys = rule.kv_lengths.empty() ? queries : ends_of(rule.kv_lengths).back();
+    queries = ends_of(documents.q_lengths).back();
+    keys = ends_of(documents.k_lengths).back();
   }
   void take_tokens(const Tensor& array, Index& side) {
     side = array.extent(array.rank() - 1);
@@ -181,9 +183,9 @@ struct FixedSizes {
 
 constexpr Index kMostFlashmaskKeys = Index{1} << 20;
 
-bool is_scoped(const Step& step) { return step.is<step::Scoped>(); }
+bool is_scoped(const Step& step) { return step.row().scope != nullptr; }
 
-/// The closed rows of each key of one plane, as many ranges as it has.
+/// For each key of a plane, the ranges of rows that do not see it.
 std::vector<std::vector<Range>> closed_rows(const PlanePtr& plane) {
   std::vector<std::vector<Range>> out(static_cast<std::size_t>(plane->keys()));
   const Index queries = plane->queries();
@@ -201,12 +203,13 @@ std::vector<std::vector<Range>> closed_rows(const PlanePtr& plane) {
   return out;
 }
 
-/// Writes the columns as an array, for a mask whose arrays fix its sizes.
+/// Writes startend_row_indices as an array of numbers, for masks whose arrays determine the number
+/// of keys. Returns false for other masks.
 bool write_columns(const Chain& chain, Translation& out) {
   if (std::ranges::any_of(chain, is_scoped)) return false;
   FixedSizes sizes;
   for (const Step& step : chain) sizes.take(step);
-  if (sizes.queries == 0) sizes.queries = sizes.keys;  // padding of keys alone
+  if (sizes.queries == 0) sizes.queries = sizes.keys;  // only keys have padding: assume Q = K
   if (sizes.keys == 0 || sizes.queries == 0 || sizes.keys > kMostFlashmaskKeys) return false;
   const Mask mask = maskctl::apply(Mask(full_plane(sizes.queries, sizes.keys)), chain);
   std::vector<Index> numbers;
@@ -234,8 +237,8 @@ bool write_columns(const Chain& chain, Translation& out) {
   return true;
 }
 
-/// Why a mask cannot be written as closed rows of each key j in terms of j, Q_LEN and KV_LEN; empty
-/// if it can.
+/// The reason why the rows that do not see key j cannot be written as formulas of j, Q_LEN and
+/// KV_LEN; empty if they can.
 std::string without_columns(const MaskForm& mask) {
   if (!mask.rest.empty()) return mask.rest;
   const bool counted = !mask.kv_lengths.empty() || mask.chunk || mask.opens_first_keys();

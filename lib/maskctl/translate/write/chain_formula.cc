@@ -7,22 +7,21 @@
 #include <numeric>
 
 #include "maskctl/mask/steps/rule.h"
-#include "maskctl/mask/steps/scoped.h"
 #include "maskctl/mask/steps/slice.h"
-#include "maskctl/mask/steps/within.h"
 
 namespace maskctl {
 namespace {
 
-/// The most tokens of documents that have numbers of their own.
+/// The most tokens for which documents are written as arrays with an entry per token.
 constexpr Index kMostTokens = Index{1} << 20;
 
-/// Folds the steps of a chain into one expression for an all-open mask.
+/// Combines the formulas of the steps of a chain into one expression, starting from an all-open
+/// mask.
 class Composer {
  public:
   explicit Composer(const StepName& name) : name_(name) {}
 
-  /// False when a step has no formula; `missing` says which, and why.
+  /// Returns false if a step has no formula; `missing` then says which step, and why.
   bool add(const Chain& chain) {
     return std::ranges::all_of(chain, [this](const Step& step) { return add(step); });
   }
@@ -35,8 +34,8 @@ class Composer {
   using Mapping = std::function<Expr(const Expr&)>;
 
   bool add(const Step& step);
-  bool add_scope(const Step& step, const step::Scoped& scope);
-  bool add_documents(const Step& step, const step::Within& within);
+  bool add_scope(const Step& step, const StepScope& scope);
+  bool add_documents(const Step& step, const StepDocuments& documents);
   bool slice(const Step& step, const step::Slice& part);
   bool refuse(const Step& step, std::string_view why) {
     missing = fmt::format("{} has no formula: {}", name_(step), why);
@@ -44,7 +43,8 @@ class Composer {
   }
 
   const StepName& name_;
-  Mapping to_mask_ = [](const Expr& expr) { return expr; };  // maps a rule's indices to the mask's
+  // turns indices of a rule into those of the mask
+  Mapping to_mask_ = [](const Expr& expr) { return expr; };
 };
 
 Expr met(Meets how, const Expr& mask, const Expr& cells) {
@@ -65,9 +65,10 @@ Expr met(Meets how, const Expr& mask, const Expr& cells) {
 }
 
 bool Composer::add(const Step& step) {
-  if (const auto* scope = step.get_if<step::Scoped>()) return add_scope(step, *scope);
-  if (const auto* within = step.get_if<step::Within>()) {
-    return add_documents(step, *within);
+  if (const auto scope = step.row().scope) return add_scope(step, scope(step));
+  if (chain_of(step)) {
+    const auto documents = documents_in(step);
+    if (documents) return add_documents(step, *documents);
   }
   if (const auto* part = step.get_if<step::Slice>()) return slice(step, *part);
   const RuleInfo& rule = step.row();
@@ -77,10 +78,9 @@ bool Composer::add(const Step& step) {
   return true;
 }
 
-/// Whether the expression reads an array that has an entry for each batch (or each head).
-bool differs_along(const Expr& expr, step::Scoped::Axis axis) {
+/// Whether the expression reads an array, or another mask, with an entry per batch (or per head).
+bool differs_along(const Expr& expr, bool heads) {
   const ExprNode& node = *expr;
-  const bool heads = axis == step::Scoped::Axis::kHeads;
   const Index outer = node.array.rank() - std::ssize(node.parts);
   const Index along = heads ? 1 : 0;
   const bool array =
@@ -89,30 +89,32 @@ bool differs_along(const Expr& expr, step::Scoped::Axis axis) {
       node.kind == Expr::Kind::kOtherMask && (heads ? node.mask.heads() : node.mask.batch()) > 1;
   return array || other || (!heads && node.kind == Expr::Kind::kOfBatch) ||
          std::ranges::any_of(node.parts,
-                             [&](const Expr& part) { return differs_along(part, axis); });
+                             [&](const Expr& part) { return differs_along(part, heads); });
 }
 
-/// Applies the chain on some heads or batches and keeps the mask so far on the others.
-bool Composer::add_scope(const Step& step, const step::Scoped& scope) {
+/// Applies the chain to the heads or batches of the scope; the others keep the mask so far.
+bool Composer::add_scope(const Step& step, const StepScope& scope) {
+  const Chain& chain = *chain_of(step);
   Composer inner(*this);
   inner.mask = expr::truth(true);
-  if (!inner.add(scope.chain)) {
+  if (!inner.add(chain)) {
     missing = inner.missing;
     return false;
   }
   const bool from_first = scope.members.size() == 1 && scope.members.front().begin == 0;
-  if (!from_first && differs_along(inner.mask, scope.axis)) {
+  if (!from_first && differs_along(inner.mask, scope.of_heads)) {
     return refuse(step, "its arrays count the members only");
   }
   inner.mask = mask;
-  inner.add(scope.chain);
-  const Expr member = scope.axis == step::Scoped::Axis::kHeads ? expr::head() : expr::batch();
-  mask = expr::where(expr::is_in(scope.members, member), inner.mask, mask);
+  inner.add(chain);
+  const Expr member = scope.of_heads ? expr::head() : expr::batch();
+  const std::vector<Range> members(scope.members.begin(), scope.members.end());
+  mask = expr::where(expr::is_in(members, member), inner.mask, mask);
   notes = std::move(inner.notes);
   return true;
 }
 
-/// Per token: its position in its document, and the document's lengths.
+/// For each token: its position in its document, and how many queries and keys the document has.
 struct DocumentSide {
   std::vector<Index> position, queries, keys;
 };
@@ -128,12 +130,13 @@ DocumentSide document_side(const std::vector<Index>& own, const std::vector<Inde
   return out;
 }
 
-/// Applies the chain with positions and lengths relative to the document of each token.
-bool Composer::add_documents(const Step& step, const step::Within& within) {
-  if (within.lengths.empty()) return refuse(step, "it has ids that are not lengths");
-  const bool shared = within.kv_lengths.empty() || within.kv_lengths == within.lengths;
-  const std::vector<Index>& queries = within.lengths;
-  const std::vector<Index>& keys = shared ? within.lengths : within.kv_lengths;
+/// Applies the chain inside documents: the positions and lengths that it reads are those of the
+/// token's document.
+bool Composer::add_documents(const Step& step, const StepDocuments& documents) {
+  if (documents.q_lengths.empty()) return refuse(step, "it has ids that are not lengths");
+  const std::vector<Index> queries(documents.q_lengths.begin(), documents.q_lengths.end());
+  const std::vector<Index> keys(documents.k_lengths.begin(), documents.k_lengths.end());
+  const bool shared = queries == keys;
   const Index total_q = std::accumulate(queries.begin(), queries.end(), Index{0});
   const Index total_k = std::accumulate(keys.begin(), keys.end(), Index{0});
   if (std::max(total_q, total_k) > kMostTokens) return refuse(step, "it has too many tokens");
@@ -159,7 +162,7 @@ bool Composer::add_documents(const Step& step, const step::Within& within) {
   };
   const Expr same = to_mask_(expr::document("doc_id", queries, row) ==
                              expr::document(shared ? "doc_id" : "kv_doc_id", keys, expr::key()));
-  if (!inner.add(within.chain)) {
+  if (!inner.add(*chain_of(step))) {
     missing = inner.missing;
     return false;
   }
@@ -173,11 +176,13 @@ bool Composer::add_documents(const Step& step, const step::Within& within) {
   return true;
 }
 
-/// Slices the mask: indices start at 0 again, so the formulas so far get larger ones.
+/// Slices the mask. Indices start at 0 again, so the begin of the slice is added to those in the
+/// formulas so far.
 bool Composer::slice(const Step& step, const step::Slice& part) {
   using Kind = Expr::Kind;
   const auto begin = [](const std::optional<Range>& range) { return range ? range->begin : 0; };
-  bool sized = false;  // reads the size of the mask before, which the code does not have
+  // some formula reads sizes of the mask before the slice, which the code does not know
+  bool sized = false;
   mask = replaced(mask, [&](const ExprNode& leaf) -> std::optional<Expr> {
     sized = sized || leaf.kind == Kind::kKeys || leaf.kind == Kind::kOfBatch ||
             leaf.kind == Kind::kElement || leaf.kind == Kind::kDocument ||

@@ -17,7 +17,7 @@ std::string joined(const std::vector<Index>& values, std::string_view separator)
   return out;
 }
 
-std::vector<Index> ends_of(const std::vector<Index>& lengths) {
+std::vector<Index> ends_of(std::span<const Index> lengths) {
   std::vector<Index> ends = {0};
   for (const Index length : lengths) ends.push_back(ends.back() + length);
   return ends;
@@ -69,7 +69,7 @@ std::optional<DenseAxes> write_dense_mask(const Chain& chain, const StepName& na
   if (formula.batches) line("b", "q.shape[0]", "[:, None, None, None]");
   if (formula.heads) line("h", fmt::format("q.shape[{}]", module.head_axis), "[:, None, None]");
   move_definitions(formula, out);
-  // A mask needs all its rows, even if they are equal.
+  // An expression without q_idx gives an array of one row. `& (q_idx >= 0)` gives it all rows.
   const bool rows = formula.expression.find("q_idx") != formula.expression.npos;
   out.code.push_back(rows ? "mask = " + formula.expression
                           : fmt::format("mask = ({}) & (q_idx >= 0)", formula.expression));

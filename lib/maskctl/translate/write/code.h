@@ -1,7 +1,8 @@
-// What the writers of libraries share; private to the layer.
+// Functions that the writers of several libraries use; private to the layer.
 #pragma once
 
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -12,12 +13,13 @@
 
 namespace maskctl {
 
-/// The most numbers that are written out; more go into a file beside the code.
+/// The most numbers that are written into code; longer arrays are put into a file.
 inline constexpr std::size_t kListedNumbers = 64;
-/// For libraries without a word for an open side: past every length, within 32 bits.
+/// A side that is unbounded, for libraries that have no word for it: larger than any length, but
+/// within 32 bits.
 inline constexpr std::string_view kPastAll = "2**30";
 
-/// Why a library cannot express a mask, where several have the reason.
+/// Reasons why a library cannot express a mask that several libraries share.
 namespace refusal {
 inline constexpr char kOpenKeys[] = "no argument for keys that are open beside the window";
 inline constexpr char kOffDiagonal[] =
@@ -29,29 +31,31 @@ inline constexpr char kCountedInside[] = "steps that count inside documents";
 }  // namespace refusal
 void refuse(Translation& out, std::string_view why);
 
-/// For example "3, 5".
+/// The numbers as text, such as "3, 5" with the separator ", ".
 std::string joined(const std::vector<Index>& values, std::string_view separator);
 /// 0 and the cumulative sums of the lengths.
-std::vector<Index> ends_of(const std::vector<Index>& lengths);
+std::vector<Index> ends_of(std::span<const Index> lengths);
 /// Numbers as an array of the library: written out, or in NAME.npy beside the code when many.
 std::string array_code(Translation& out, const std::string& name, const std::vector<Index>& values);
-/// Says that the code holds an entry for each of so many batches; nothing for one.
+/// Adds the note that arrays in the code have `entries` batch entries; no note for one entry.
 void note_batch(std::size_t entries, Translation& out);
 
-/// Writes the first call of the library that can express the form; otherwise refuses with the
+/// Writes the first call of the library that can express the form; if none can, refuses with a
 /// reason.
 void write_call(const Chain& chain, const MaskForm& form, const StepName& name, Translation& out);
 
-/// The lines that define what a formula reads, its notes and its arrays.
+/// Moves the lines that define a formula's arrays, its notes and its arrays to `out`.
 void move_definitions(Formula& formula, Translation& out);
-/// The axes along which a dense mask differs.
+/// The axes along which a dense mask is not constant, besides queries and keys.
 struct DenseAxes {
   bool batches = false, heads = false;
 };
-/// Writes lines that make `mask`, a dense array of broadcast terms; refuses with the reason.
+/// Writes code that computes `mask` as a dense array by broadcasting. Nothing, and a refusal in
+/// `out`, if the chain has no formula.
 std::optional<DenseAxes> write_dense_mask(const Chain& chain, const StepName& name,
                                           Translation& out);
-/// A call, or else the code with a dense mask; where there is neither, the call's reason.
+/// Writes a call or, if no call can express the form, code with a dense mask. If that is not
+/// possible either, refuses with the reason of the call.
 void write_call_or_dense(const Chain& chain, const MaskForm& form, const StepName& name,
                          Translation& out,
                          void (*write_dense)(const Chain& chain, const StepName& name,
