@@ -118,6 +118,19 @@ def light_faults():
         yield "undecided cells are not as declared"
 
 
+def light_cause_faults():
+    """A block or a window, many of whose keys are light: the cause names all of it."""
+    for applied, words in ((with_block(CAUSAL, 128, 0), "queries 128-191, keys 0-63 closed"),
+                           (window(48), "window left 47 instead of none")):
+        status, solved, _ = solve(98, CAUSAL, applied, np.float16, sharp=3)
+        cause = (solved["cause"] or {}).get("text", "")
+        if status != 1 or not cause.endswith(words) or not solved["below_rounding"]:
+            yield f"exit {status}, {solved['below_rounding']} light, the cause is {cause!r}, not {words!r}"
+        solved = np.load("solved.npy")
+        if ((solved != applied) & (solved != CAUSAL)).any():
+            yield f"decided cells are wrong where {words}"
+
+
 def main(show):
     wrong = count = 0
     for number, (name, declared, applied, words) in enumerate(threads()):
@@ -128,7 +141,7 @@ def main(show):
             print(f"{name}: {fault}")
         if show:
             print(f"{name}: {found[1]['cause']['text']}")
-    for fault in light_faults():
+    for fault in [*light_faults(), *light_cause_faults()]:
         wrong += 1
         print(f"light keys: {fault}")
     print(f"{count} threads, {wrong} wrong")

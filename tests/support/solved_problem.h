@@ -11,6 +11,7 @@
 
 #include "maskctl/attention/verify/solve/solve.h"
 #include "maskctl/mask/arrays/dense.h"
+#include "maskctl/mask/cell.h"
 #include "maskctl/tensor/convert.h"
 
 namespace maskctl::twin {
@@ -61,7 +62,9 @@ struct SolvedProblem {
 };
 
 struct SolvedScore {
-  Index cells = 0, decided = 0, wrong = 0, heavy_undecided = 0, differing = 0, found = 0;
+  Index cells = 0, decided = 0, wrong = 0, differing = 0, found = 0;
+  Index heavy = 0, heavy_undecided = 0;  // cells of more weight than the rounding of the outputs
+  std::vector<Cell> first_wrong = {};
 };
 
 class SolvedProblemMaker {
@@ -236,34 +239,56 @@ class SolvedProblemMaker {
   bool gradients_;
 };
 
-/// The weight of a cell in its row under the applied mask, the largest of the heads that share it.
-inline double weight_of(const SolvedProblem& problem, Index b, Index h, Index i, Index j) {
-  const Tensor q = astype(problem.request.arguments.arrays.at("query"), DType::kFloat64);
-  const Tensor k = astype(problem.request.arguments.arrays.at("key"), DType::kFloat64);
-  Cells applied = problem.applied;
-  const Index group = problem.heads / problem.kv_heads;
-  double most = 0;
-  for (Index head = 0; head < problem.heads; ++head) {
-    if (applied.heads > 1 && head != h) continue;
-    std::vector<double> e(as_size(applied.keys));
-    double sum = 0;
-    for (Index t = 0; t < applied.keys; ++t) {
-      double s = 0;
-      for (Index x = 0; x < problem.dim; ++x) {
-        const Index at_q = ((b * applied.queries + i) * problem.heads + head) * problem.dim + x;
-        const Index at_k =
-            ((b * applied.keys + t) * problem.kv_heads + head / group) * problem.dim + x;
-        s += q.as<double>()[as_size(at_q)] * k.as<double>()[as_size(at_k)];
-      }
-      e[as_size(t)] = std::exp(s / std::sqrt(static_cast<double>(problem.dim)));
-      if (t == j || applied.at(applied.batch == 1 ? 0 : b, applied.heads == 1 ? 0 : h, i, t)) {
-        sum += e[as_size(t)];
+/// Weights of cells in their rows under the applied mask.
+class CellWeights {
+ public:
+  explicit CellWeights(const SolvedProblem& problem)
+      : problem_(problem),
+        applied_(problem.applied),
+        query_(astype(problem.request.arguments.arrays.at("query"), DType::kFloat64)),
+        key_(astype(problem.request.arguments.arrays.at("key"), DType::kFloat64)) {}
+
+  /// For each key of query i in plane (b, h) of the result: its weight if it were open, the largest
+  /// of the heads that share the plane.
+  std::vector<double> row(Index b, Index h, Index i) {
+    std::vector<double> most(as_size(applied_.keys));
+    for (Index batch = 0; batch < query_.extent(0); ++batch) {
+      if (applied_.batch > 1 && batch != b) continue;
+      for (Index head = 0; head < problem_.heads; ++head) {
+        if (applied_.heads == 1 || head == h) add(batch, head, i, most);
       }
     }
-    most = std::max(most, e[as_size(j)] / sum);
+    return most;
   }
-  return most;
-}
+
+ private:
+  void add(Index b, Index head, Index i, std::vector<double>& most) {
+    const Index keys = applied_.keys, dim = problem_.dim;
+    const Index key_head = head / (problem_.heads / problem_.kv_heads);
+    const double* const q =
+        &query_.as<double>()[as_size(((b * applied_.queries + i) * problem_.heads + head) * dim)];
+    const Index mask_b = applied_.batch == 1 ? 0 : b, mask_h = applied_.heads == 1 ? 0 : head;
+    std::vector<double> e(as_size(keys));
+    double sum = 0;
+    for (Index j = 0; j < keys; ++j) {
+      const double* const k =
+          &key_.as<double>()[as_size(((b * keys + j) * problem_.kv_heads + key_head) * dim)];
+      double s = 0;
+      for (Index x = 0; x < dim; ++x) s += q[x] * k[x];
+      e[as_size(j)] = std::exp(s / std::sqrt(static_cast<double>(dim)));
+      if (applied_.at(mask_b, mask_h, i, j)) sum += e[as_size(j)];
+    }
+    for (Index j = 0; j < keys; ++j) {
+      const bool open = applied_.at(mask_b, mask_h, i, j);
+      const double weight = e[as_size(j)] / (sum + (open ? 0 : e[as_size(j)]));
+      most[as_size(j)] = std::max(most[as_size(j)], weight);
+    }
+  }
+
+  const SolvedProblem& problem_;
+  Cells applied_;
+  Tensor query_, key_;
+};
 
 inline SolvedScore score(const SolvedProblem& problem, const attention::SolvedMask& solved) {
   const Index batch = solved.mask.batch(), heads = solved.mask.heads();
@@ -274,22 +299,27 @@ inline SolvedScore score(const SolvedProblem& problem, const attention::SolvedMa
                        : problem.dtype == DType::kFloat16 ? 0x1p-11
                                                           : 0x1p-24;
   SolvedScore out;
+  CellWeights weights(problem);
   for (Index b = 0; b < batch; ++b) {
     for (Index h = 0; h < heads; ++h) {
       const Index mb = applied.batch == 1 ? 0 : b, mh = applied.heads == 1 ? 0 : h;
       for (Index i = 0; i < applied.queries; ++i) {
+        const std::vector<double> weight = weights.row(b, h, i);
         for (Index j = 0; j < applied.keys; ++j) {
-          ++out.cells;
+          const bool heavy = weight[as_size(j)] > least;
+          ++out.cells, out.heavy += heavy;
           const bool is = applied.at(mb, mh, i, j), was = declared.at(mb, mh, i, j);
           const bool undecided =
               light.at(b, h, i, j) || alike.at(b, h, i, j) || unsolved.at(b, h, i, j);
           out.differing += is != was;
           if (undecided) {
-            out.heavy_undecided += weight_of(problem, b, h, i, j) > least;
+            out.heavy_undecided += heavy;
             continue;
           }
           ++out.decided;
-          out.wrong += static_cast<bool>(got.at(b, h, i, j)) != is;
+          const bool wrong = static_cast<bool>(got.at(b, h, i, j)) != is;
+          if (wrong && out.first_wrong.size() < 8) out.first_wrong.push_back({b, h, i, j});
+          out.wrong += wrong;
           out.found += is != was && static_cast<bool>(got.at(b, h, i, j)) == is;
         }
       }

@@ -29,7 +29,7 @@ using attention::SolvedMask;
 
 constexpr std::size_t kListed = 64;
 
-/// The first open cells of a mask, by batch, head, query and key.
+/// The first kListed open cells of a mask, ordered by batch, head, query and key.
 std::vector<Cell> first_cells(const Mask& mask) {
   std::vector<Cell> out;
   const auto add = [&](Index b, Index h, Index q, Range keys) {
@@ -51,10 +51,32 @@ std::vector<Cell> first_cells(const Mask& mask) {
   return out;
 }
 
-/// Explains the difference of the declared mask (A) and the solved one (B) in the words of `diff`.
-void explain(const Mask& declared, SolvedReport& report) {
+/// Why the decided cells differ from the declared mask; nothing if none do. Undecided cells are
+/// read as the search left them. If the rule found so fails in undecided cells only, they are read
+/// as the rule has them.
+std::optional<DiffCause> cause_of(const Mask& declared, const SolvedReport& report,
+                                  const Mask& undecided) {
+  if (report.diff.equal()) return {};
+  const SolvedMask& solved = report.solved;
+  auto cause = diff_cause(declared, solved.likeliest);
+  if (!cause) return cause;
+  const Residue& left = cause->by_pipelines ? cause->residue_b : cause->edit_residue;
+  if (left.cells == 0) return cause;
+  const Mask all = full_like(solved.mask);
+  const Mask ruled = cause->by_pipelines
+                         ? maskctl::apply(all, cause->pipeline_b)
+                         : maskctl::apply(zip(Op::kAnd, declared, all), cause->edit);
+  const Mask other = zip(Op::kSub, zip(Op::kXor, ruled, solved.mask), undecided);
+  if (other.count() > 0) return cause;
+  auto by_rule = diff_cause(declared, ruled);
+  return by_rule ? by_rule : cause;
+}
+
+/// Adds the cause of the differences between the declared mask (A) and the solved one (B), in the
+/// words of `diff`.
+void explain(const Mask& declared, const Mask& undecided, SolvedReport& report) {
   try {
-    auto cause = diff_cause(declared, report.solved.mask, report.diff);
+    auto cause = cause_of(declared, report, undecided);
     if (!cause) return;
     ChainArrays arrays("verify", "");
     arrays.name(cause->pipeline_a), arrays.name(cause->pipeline_b);
@@ -71,7 +93,8 @@ void explain(const Mask& declared, SolvedReport& report) {
   }
 }
 
-/// Both masks over each other in the first batch and head that differ.
+/// A drawing of both masks on top of each other, for the first batch and head in which they differ;
+/// empty if the masks are equal.
 std::string drawing(const Mask& declared, const SolvedReport& report, const Session& session) {
   if (report.diff.equal()) return "";
   const Cell at = *report.diff.first;
@@ -81,7 +104,7 @@ std::string drawing(const Mask& declared, const SolvedReport& report, const Sess
   return "\n" + draw_text(figure, stdout_drawing(Style::kAuto, session.settings().color));
 }
 
-/// The pages or blocks of which a row reads any key.
+/// The numbers of the pages or blocks of `size` keys in which the row at `at` has an open cell.
 std::set<Index> units_of(const Mask& mask, const Cell& at, Index size) {
   std::vector<maskctl::Run> scratch;
   std::set<Index> out;
@@ -93,7 +116,8 @@ std::set<Index> units_of(const Mask& mask, const Cell& at, Index size) {
   return out;
 }
 
-/// Which pages or blocks the first row that differs read beside its own, and which it left out.
+/// A line that compares the pages or blocks that the first differing row read with those that it
+/// should have read.
 std::string units_text(const Mask& declared, const SolvedReport& report, KeyUnit unit) {
   if (unit.size == 0 || report.diff.equal()) return "";
   const Cell at = *report.diff.first;
@@ -117,9 +141,9 @@ Answer solved_answer(const VerifyOptions& options, const Mask& declared, SolvedM
   report.operation = operation_named(options.operation).name;
   report.solved = std::move(solved);
   report.diff = maskctl::diff(declared, report.solved.mask);
-  explain(declared, report);
   const SolvedMask& found = report.solved;
   const Mask undecided = zip(Op::kOr, zip(Op::kOr, found.light, found.alike), found.unsolved);
+  explain(declared, undecided, report);
   report.undecided = first_cells(undecided);
   std::string text = options.json ? solved_json(report)
                                   : solved_text(report) + units_text(declared, report, unit) +

@@ -9,14 +9,16 @@
 
 namespace maskctl::attention::solving {
 
-/// Rows of a group, and which of them are not answered yet.
+/// A range of rows, in all units of a group, and which of these rows are not answered yet.
 struct BandSolver::Band {
   const Group& group;
   Range rows;
-  OpenKeys supposed;                            // [rows, Tk]
-  std::vector<std::vector<bool>> left;          // [units][rows]
-  std::vector<std::optional<Found>> last = {};  // [units]: the last row found to differ
-  std::optional<Found> latest = {};             // the last of all units
+  OpenKeys supposed;  // [rows, Tk]: the supposed open keys
+  /// [units][rows]: whether this row of this unit is not answered yet
+  std::vector<std::vector<bool>> left;
+  /// [units]: the last row of the unit that was found to differ from the supposed keys
+  std::vector<std::optional<Found>> last = {};
+  std::optional<Found> latest = {};  // the newest entry of `last`, whatever its unit
 
   OpenKeys supposed_at(Index r) const {
     const Index keys = std::ssize(supposed) / rows.size();
@@ -26,7 +28,8 @@ struct BandSolver::Band {
 
 namespace {
 
-/// Each head with its gradients, which follow it.
+/// Splits `heads` into one list for each head: the head and its gradients, which follow it in
+/// `heads`.
 std::vector<std::vector<Head>> by_head(std::span<const Head> heads) {
   std::vector<std::vector<Head>> out;
   for (const Head head : heads) {
@@ -82,15 +85,13 @@ Index BandSolver::take_rows(Band& band, std::size_t n, const OpenKeys& open,
   for (Index r = 0; r < band.rows.size(); ++r) {
     if (!band.left[n][as_size(r)] || (!found.empty() && !found[as_size(r)])) continue;
     const OpenKeys row(open.begin() + r * keys, open.begin() + (r + 1) * keys);
-    auto answer = rows_.judge(unit.heads, band.rows.begin + r, row, reports[as_size(r)]);
+    const auto answer = rows_.judge(unit.heads, band.rows.begin + r, row, reports[as_size(r)]);
     if (!answer) continue;
-    const OpenKeys supposed = band.supposed_at(r);
-    for (const Index j : answer->light) answer->open[as_size(j)] = supposed[as_size(j)];
     if (!found.empty() && !std::ranges::includes(answer->light, found[as_size(r)]->uncertain)) {
       continue;
     }
     if (!found.empty()) answers_.count(true);
-    answers_.keep(unit, band.rows.begin + r, {}, supposed, answer);
+    answers_.keep(unit, band.rows.begin + r, {}, band.supposed_at(r), answer);
     band.left[n][as_size(r)] = false;
     ++taken;
   }
@@ -146,11 +147,11 @@ void BandSolver::solve_alike(Band& band, Index r, std::span<const std::size_t> u
   alike_.count(all ? 1 : 0, 1);
   if (!all) return;
   for (const std::size_t n : units) {
-    const auto answer = taken(band.group[n].heads, row, supposed, all->open);
+    const auto answer = rows_.judge(band.group[n].heads, row, all->decided(supposed));
     if (!answer) continue;
     band.left[n][as_size(r)] = false;
     answers_.count(true);
-    found(band, r, n, answer->open);
+    found(band, r, n, *answer);
     answers_.keep(band.group[n], row, {}, supposed, answer);
   }
 }
@@ -165,23 +166,16 @@ bool BandSolver::solve_row(Band& band, Index r, std::size_t n) {
   if (!answer) return false;
   band.left[n][as_size(r)] = false;
   answers_.keep(unit, row, {}, supposed, answer);
-  if (found(band, r, n, answer->open)) spread(band, r, n);
+  if (found(band, r, n, *answer)) spread(band, r, n);
   return true;
 }
 
-bool BandSolver::found(Band& band, Index r, std::size_t n, const OpenKeys& open) {
+bool BandSolver::found(Band& band, Index r, std::size_t n, const RowAnswer& answer) {
   const OpenKeys supposed = band.supposed_at(r);
+  OpenKeys open = answer.decided(supposed);
   if (open == supposed) return false;
-  band.last[n] = band.latest = Found{open, supposed};
+  band.last[n] = band.latest = Found{std::move(open), supposed};
   return true;
-}
-
-std::optional<RowAnswer> BandSolver::taken(std::span<const Head> heads, Index row,
-                                           const OpenKeys& supposed, const OpenKeys& open) const {
-  auto answer = rows_.judge(heads, row, open);
-  if (!answer) return {};
-  for (const Index j : answer->light) answer->open[as_size(j)] = supposed[as_size(j)];
-  return answer;
 }
 
 void BandSolver::solve_apart(Band& band, Index r, std::size_t n) {

@@ -1,5 +1,5 @@
-// Solves bands, some rows of all units that share a supposed mask, by the ways that are cheap for
-// many rows first; private to solve.
+// Finds the open keys of a range of rows, in all heads with the same supposed mask. Methods that
+// are cheap for many rows are tried first; private to solve.
 #pragma once
 
 #include <array>
@@ -14,7 +14,8 @@
 
 namespace maskctl::attention::solving {
 
-/// Several threads may call solve() at once.
+/// Finds the open keys of bands, and keeps the answers. Several threads may call solve() at the
+/// same time.
 class BandSolver {
  public:
   BandSolver(const SolveCall& call, const Mask& supposed, std::span<const Alternative> alternatives,
@@ -32,29 +33,32 @@ class BandSolver {
  private:
   struct Band;
 
-  /// Tries to continue row `from` of unit n to all rows of the unit that are left, at once.
+  /// Continues the keys that were found for row `from` of unit n to the unit's other rows (see
+  /// Way), and keeps them as answers for the rows that they explain.
   void spread(Band& band, Index from, std::size_t n);
-  /// Answers the rows of unit n that are left and that `open`, [rows, Tk], explains; returns how
-  /// many. `found`, unless empty, has an entry for each row, whose uncertain keys must not be
-  /// decided.
+  /// `open`, [rows, Tk]: keys for all rows of the band. Keeps them as answers for those rows of
+  /// unit n that are not answered yet and that they explain; returns the number of these rows.
+  /// `found`, if not empty, has the least-squares result of each row: rows without a result are
+  /// skipped, and the uncertain keys of a result must be `light` in the answer.
   Index take_rows(Band& band, std::size_t n, const OpenKeys& open,
                   std::span<const std::optional<LeastSquares>> found);
-  /// Solves rows by least squares, all at once: with the heads of all units that are off, then unit
-  /// by unit.
+  /// Solves all rows of the band at once by least squares: first with the heads of all units
+  /// together that have unanswered rows, then with the heads of one unit at a time.
   void solve_together(Band& band);
   void solve_together(Band& band, std::span<const std::size_t> units);
   std::vector<OpenKeys> starts_of(const Band& band, Index r, std::size_t n) const;
-  /// Solves row r of several units as one, with more equations, if their keys are the same.
+  /// Supposes that row r has the same open keys in several units, and solves it once with the
+  /// equations of all their heads.
   void solve_alike(Band& band, Index r, std::span<const std::size_t> units);
-  /// Solves row r of unit n; false where that fails.
+  /// Solves row r of unit n and keeps the answer. Returns false if no answer is found.
   bool solve_row(Band& band, Index r, std::size_t n);
-  /// Remembers row r of unit n if its keys differ from the supposed ones; returns whether they do.
-  static bool found(Band& band, Index r, std::size_t n, const OpenKeys& open);
-  /// The answer of a row if `open`, which was found with other heads, explains it.
-  std::optional<RowAnswer> taken(std::span<const Head> heads, Index row, const OpenKeys& supposed,
-                                 const OpenKeys& open) const;
-  /// Solves a row of heads that should share a mask and do not: those that are off together, then
-  /// those of one key head, then each by itself.
+  /// Takes the open keys of an answer for row r of unit n, with undecided keys as in the supposed
+  /// mask. If they differ from the supposed keys, stores them in Band::last and Band::latest and
+  /// returns true.
+  static bool found(Band& band, Index r, std::size_t n, const RowAnswer& answer);
+  /// Solves a row for which no keys explain all heads of the unit, although they should share a
+  /// mask. First solves the heads together that do not fit the supposed keys; if this fails, solves
+  /// the heads of each key head together, and where this fails each head alone.
   void solve_apart(Band& band, Index r, std::size_t n);
   void solve_each(const Unit& unit, Index row, const OpenKeys& supposed,
                   const std::vector<OpenKeys>& starts);
@@ -67,7 +71,8 @@ class BandSolver {
   double noise_;
   RowSolver rows_;
   Answers answers_;
-  Attempts together_, alike_;  // rows of a band; units of a row
+  /// how often solve_together() (per row) and solve_alike() (per call) succeed
+  Attempts together_, alike_;
   std::array<Attempts, kWays> ways_;
 };
 

@@ -6,6 +6,7 @@
 #include <array>
 #include <cmath>
 #include <deque>
+#include <limits>
 #include <mutex>
 
 #include "maskctl/attention/arrays/checks.h"
@@ -21,12 +22,13 @@
 namespace maskctl::attention::solving {
 namespace {
 
-/// The most bytes of products of values that are kept.
+/// How many bytes of value products are kept at most.
 constexpr double kMostProducts = 400e6;
-/// Relative errors of a weight in f32: by a few roundings, and by those of the sum that is its
-/// logit.
+/// Relative errors of a weight in f32: of a few roundings, and of the sum that is its logit, per
+/// unit of the logit's size.
 constexpr double kWeightSums = 8 * 0x1p-24, kLogitSums = 0x1p-24;
-/// The part of a product of lengths that counts as large as the terms of a factor: its sum in f32.
+/// The part of |d_out|^2 |v|^2 that is added to the squared size of a factor, because d_out . v is
+/// an f32 sum.
 constexpr double kFactorSums = 1.0 / 64;
 
 std::string option(const NamedArguments& arguments, const char* name) {
@@ -63,6 +65,14 @@ void check_call(const Operation& operation, const NamedArguments& arguments,
     untold(fmt::format("{} is not softmax attention over query, key and value", operation.name));
   }
   if (!given.contains("out")) untold("give the output of the kernel, out");
+  for (const auto& [name, unused] : given) {
+    constexpr std::array kRead{"out", "lse", "grad_query"};
+    if (std::ranges::find(kRead, name) != kRead.end()) continue;
+    untold(
+        fmt::format("{} is not read, since it mixes the weights of all queries; give out, lse "
+                    "or grad_query, and leave it out",
+                    name));
+  }
   for (const char* name : {"dropout_prob", "pdrop"}) {
     if (number(arguments, name).value_or(0) > 0) {
       untold(fmt::format("weights are dropped at random; give a run with {}=0", name));
@@ -80,7 +90,7 @@ void check_finite(std::span<const double> values, const char* name) {
   }
 }
 
-/// Throws for arrays that are not of one call.
+/// Throws if the arrays do not belong to one call.
 void check_shapes(const Operation& operation, const NamedArguments& arguments, const Mask* mask,
                   const NamedResults& given) {
   for (const char* name : {"query", "key", "value"}) {
@@ -118,7 +128,7 @@ Dims dims_of(const Operation& operation, const NamedArguments& arguments) {
           arguments.arrays.at("value").extent(3)};
 }
 
-/// [B,H,Tq]: |scale| |q| times the largest |k|.
+/// [B,H,Tq]: |scale| |q| times the largest |k|, a bound of the logits.
 std::vector<double> logit_sizes(const std::vector<double>& q, const std::vector<double>& k,
                                 const Dims& d, double scale) {
   std::vector<double> largest(as_size(d.batch * d.kv_heads)), out;
@@ -163,7 +173,8 @@ SolveCall::SolveCall(const VerifyRequest& request, const NamedResults& given, In
   k_ = by_heads(arguments.arrays.at("key"), heads_first);
   v_ = by_heads(arguments.arrays.at("value"), heads_first);
   out_ = by_heads(given.at("out"), heads_first);
-  check_finite(q_, "query"), check_finite(k_, "key"), check_finite(v_, "value");
+  leave_out_nan_keys();
+  check_finite(q_, "query"), check_finite(k_, "key");
   if (const auto found = given.find("lse"); found != given.end()) {
     lse_ = to_double(TensorView(found->second));
     lse_step_ = std::max(epsilon(precision_of(found->second)), epsilon(DType::kFloat32));
@@ -200,8 +211,28 @@ SolveCall::SolveCall(const VerifyRequest& request, const NamedResults& given, In
   }
   const bool short_inputs = inputs > 2 * epsilon(DType::kFloat32);
   weights_ = square(kWeightSums) + (short_inputs ? square(inputs / 2) / 3 : 0);
-  // Of values, then of keys.
+  // The products of values, then the products of keys.
   products_ = std::make_shared<Products>(as_size(2 * d_.batch * d_.kv_heads));
+}
+
+/// Finds the unread keys and puts zeros in their place.
+void SolveCall::leave_out_nan_keys() {
+  unread_.resize(as_size(d_.batch * d_.kv_heads * d_.keys));
+  for (Index n = 0; n < std::ssize(unread_); ++n) {
+    const auto key = std::span(k_).subspan(as_size(n * d_.dim), as_size(d_.dim));
+    const auto value = std::span(v_).subspan(as_size(n * d_.value_dim), as_size(d_.value_dim));
+    const bool is_unread = std::ranges::any_of(key, [](double x) { return std::isnan(x); }) ||
+                           !std::ranges::all_of(value, [](double x) { return std::isfinite(x); });
+    if (!is_unread) continue;
+    unread_[as_size(n)] = 1;
+    has_unread_ = true;
+    std::ranges::fill(key, 0.0);
+    std::ranges::fill(value, 0.0);
+  }
+}
+
+bool SolveCall::is_unread(Head head, Index key) const {
+  return has_unread_ && unread_[value_head(head) * as_size(d_.keys) + as_size(key)] != 0;
 }
 
 double SolveCall::weight_variance(Head head, Index i) const {
@@ -225,14 +256,15 @@ std::span<const double> SolveCall::out(Head head, Index i) const {
 }
 
 std::span<const double> SolveCall::empty_out(Head head, Index i) const {
-  // Whether the mean of all values has a gradient depends on how rows become it.
+  // The gradient of a row that averages all values depends on how the kernel does that, so any
+  // gradient is accepted.
   const bool any = options_.empty_row == EmptyRow::kMean;
   if (head.gradient) return any ? out(head, i) : std::span<const double>(gradients_->none);
   const std::size_t dim = as_size(d_.value_dim);
   return std::span(empty_out_).subspan(value_head(head) * dim, dim);
 }
 
-/// Of the soft cap at each logit.
+/// [rows, Tk]: the slope of the soft cap at each logit.
 std::vector<double> SolveCall::slopes(Head head, Range rows) const {
   std::vector<double> out(as_size(rows.size() * d_.keys), 1.0);
   if (!options_.soft_cap) return out;
@@ -275,14 +307,15 @@ std::optional<double> SolveCall::lse(Head head, Index i) const {
 }
 
 bool SolveCall::is_nan(Head head, Index i) const {
-  // NaN in a row without keys may leave its gradient 0.
+  // Looks at the output even for gradients: a row without keys whose output is NaN may have a
+  // gradient of 0.
   for (const double x : out({head.b, head.h}, i)) {
     if (!std::isfinite(x)) return true;
   }
   return false;
 }
 
-/// What a soft cap is applied to.
+/// The numbers to which a soft cap is applied.
 void SolveCall::products_of_queries(Head head, Range rows, double* s) const {
   const double* q = &q_[row_of(head, rows.begin) * as_size(d_.dim)];
   const double* k = &k_[value_head(head) * as_size(d_.keys * d_.dim)];
@@ -298,6 +331,10 @@ void SolveCall::logits(Head head, Range rows, double* s) const {
     for (Index n = 0; n < rows.size() * d_.keys; ++n) s[n] = cap * std::tanh(s[n] / cap);
   }
   if (options_.bias_order != BiasOrder::kBeforeCap) add_bias(head, rows, s);
+  if (!has_unread_) return;
+  for (Index n = 0; n < rows.size() * d_.keys; ++n) {
+    if (is_unread(head, n % d_.keys)) s[n] = -std::numeric_limits<double>::infinity();
+  }
 }
 
 void SolveCall::add_bias(Head head, Range rows, double* s) const {

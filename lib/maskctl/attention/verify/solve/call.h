@@ -1,5 +1,5 @@
-// One call of softmax attention whose mask is looked for: its arrays in float64, head by head, and
-// how much rounding they bring; private to solve.
+// One call of softmax attention whose mask is to be found: its arrays in float64, head by head, and
+// the rounding to expect from them; private to solve.
 #pragma once
 
 #include <algorithm>
@@ -14,8 +14,8 @@
 
 namespace maskctl::attention::solving {
 
-/// A head, whose output gives equations in the open keys; or the gradients of its queries, which
-/// give others in the same keys.
+/// A query head, whose output gives equations in the open keys; or, if `gradient`, the gradients of
+/// its queries, which give further equations in the same keys.
 struct Head {
   Index b = 0, h = 0;
   bool gradient = false;
@@ -25,46 +25,52 @@ struct Head {
 class SolveCall {
  public:
   /// Throws Error(kInvalidArgument) "the mask cannot be told: ..." for a call that is not softmax
-  /// attention over single keys, and without "out"; what the operation throws for shapes.
+  /// attention over single keys, or if "out" is missing; and what the operation throws for wrong
+  /// shapes.
   SolveCall(const VerifyRequest& request, const NamedResults& given, Index tile);
 
   const Dims& dims() const { return d_; }
-  /// The size of the tiles of keys that a kernel reads, or leaves out, as a whole.
+  /// The size of the tiles of keys that a kernel reads or skips as a whole.
   Index tile() const { return tile_; }
   EmptyRow empty_row() const { return options_.empty_row; }
   bool has_gradients() const { return gradients_.has_value(); }
-  /// Of a value and of an output: Dv, or for gradients D.
+  /// The length of a value and of an output: Dv, or D for gradients.
   Index dim(Head head) const { return head.gradient ? d_.dim : d_.value_dim; }
   Index widest() const { return std::max(d_.dim, d_.value_dim); }
-  /// The values of a head [Tk,dim], for gradients its keys, and the square of each.
+  /// The values of a head [Tk,dim], which for gradients are its keys; and the squared length of
+  /// each.
   const double* values(Head head) const;
   const double* squares(Head head) const;
-  /// What a row without a key gives [dim]: 0, or the mean of all values.
+  /// The result [dim] of a row without a key: 0, or the mean of all values.
   std::span<const double> empty_out(Head head, Index i) const;
-  /// What the kernel gave for query i [dim].
+  /// The kernel's result for query i, [dim]: its output, or the gradient of the query.
   std::span<const double> out(Head head, Index i) const;
-  /// What the values of a head are multiplied by beside the weights; for gradients only.
+  /// The factors of the values of a head besides the weights; for gradients only.
   GradientFactors factors(Head head, Range rows) const;
-  /// The lse of query i; absent where none was given.
+  /// The lse of query i; absent if none was given.
   std::optional<double> lse(Head head, Index i) const;
-  /// True where `out` is NaN.
+  /// Whether the output of query i has NaN or infinities.
   bool is_nan(Head head, Index i) const;
+  /// True for a key that holds NaN, or whose value holds NaN or infinities. No query whose output
+  /// is finite has read it, so its logits are -infinity here.
+  bool is_unread(Head head, Index key) const;
+  bool has_unread() const { return has_unread_; }
 
-  /// The logits of some queries with all keys, [rows, Tk].
+  /// The logits of a range of queries with all keys, [rows, Tk].
   void logits(Head head, Range rows, double* s) const;
   /// The logits of the sinks, which are always open and have no value.
   std::span<const double> sinks(Head head) const;
 
-  /// The mean variance of an element of `out` by its own rounding and by f32 sums.
+  /// The mean variance of an element of `out` that comes from its own rounding and from f32 sums.
   double own_variance(Head head, Index i) const;
-  /// The variance of an lse by rounding.
+  /// The variance of an lse that comes from rounding.
   double lse_variance(double lse) const;
-  /// The variance of a weight of query i relative to itself, by the precision of the inputs and by
-  /// the size of logits, whose terms are summed in f32.
+  /// The variance of a weight of query i, relative to its square. It comes from the precision of
+  /// the inputs, and from the size of the logits, whose terms are summed in f32.
   double weight_variance(Head head, Index i) const;
-  /// The variance of all that gradients are made of becomes so much larger.
+  /// Multiplies the variance of everything that gradients are made of.
   void widen_gradients(double by) { gradient_noise_ *= by; }
-  /// The products of all pairs of values, where there is room to keep them; else null.
+  /// The dot products of all pairs of values, [Tk, Tk], if there is room to keep them; else null.
   const double* value_products(Head head) const;
 
  private:
@@ -74,6 +80,7 @@ class SolveCall {
   std::size_t row_of(Head head, Index i) const {
     return as_size((head.b * d_.q_heads + head.h) * d_.queries + i);
   }
+  void leave_out_nan_keys();
   std::vector<double> slopes(Head head, Range rows) const;
   void products_of_queries(Head head, Range rows, double* s) const;
   void add_bias(Head head, Range rows, double* s) const;
@@ -83,8 +90,10 @@ class SolveCall {
   SoftmaxOptions options_;
   double scale_ = 1;
   std::vector<double> q_, k_, v_, out_, lse_, bias_, sinks_, squares_, empty_out_;
+  std::vector<std::uint8_t> unread_;  // [B,Hkv,Tk]
+  bool has_unread_ = false;
   std::optional<QueryGradients> gradients_;
-  std::vector<double> logit_sizes_;  // [B,H,Tq]: a bound of the sums of products of each query
+  std::vector<double> logit_sizes_;  // [B,H,Tq]: a bound of each query's logits
   BroadcastStrides bias_at_;
   std::optional<TensorView> sink_array_;
   Tensor kept_sinks_;

@@ -1,4 +1,4 @@
-// One row with the rounding in each direction.
+// Computes the report of one row that treats rounding in each direction separately.
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -11,9 +11,12 @@
 namespace maskctl::attention::solving {
 namespace {
 
-/// The heaviest keys, whose rounding counts along their values; the rounding of all others counts
-/// alike in all directions.
+/// How many of the heaviest keys have their rounding counted along their values; the rounding of
+/// all others counts equally in all directions.
 constexpr std::size_t kFollowed = 64;
+/// Variances in single directions are raised to at least this fraction of the mean variance, so
+/// that the covariance can be inverted in float64.
+constexpr double kLeastVariance = 1e-10;
 
 /// Row `row` of one head, whitened by the covariance of its rounding.
 class WhitenedRow {
@@ -26,7 +29,7 @@ class WhitenedRow {
         weighed_(head_rows(call, head, {row, row + 1}, open.data())),
         out_(call.out(head, row)) {
     opened_ = std::accumulate(open.begin(), open.end(), Index{0});
-    factor_ = Cholesky::of(covariance(), dim());
+    factor_ = Cholesky::of(covariance(), dim()).value();
     error_.assign(out_.size(), 0);
     if (weighed_.empty[0]) std::ranges::copy(call.empty_out(head, row), error_.begin());
     for (Index j = 0; j < std::ssize(open); ++j) {
@@ -35,25 +38,42 @@ class WhitenedRow {
                  value(j), dim());
     }
     add_scaled(error_.data(), -1, out_.data(), dim());
-    factor_->whiten(error_);
+    unmixed_ = error_;
+    factor_.solve(unmixed_);
+    factor_.whiten(error_);
   }
 
   double cost() const {
     return whole(error_, 1) + lse(weighed_.empty[0] ? kLogOfNone : weighed_.log_sums[0]);
   }
 
-  /// What flipping each cell adds to the cost.
-  std::vector<double> rises(std::span<const Index> cells) const {
+  /// For each key in `cells`: by how much flipping it, from open to closed or back, raises the
+  /// cost.
+  std::vector<double> rises(std::span<const Index> cells, const RiseLimits& limits) const {
+    // Up to kFew cells for each channel, bounds would save little time.
+    constexpr std::size_t kFew = 4;
     const std::size_t n = as_size(dim());
-    std::vector<double> moved(cells.size() * n), out;
+    std::vector<double> out(cells.size());
+    std::vector<std::size_t> rest;
     for (std::size_t c = 0; c < cells.size(); ++c) {
-      add_scaled(&moved[c * n], weighed_.factor(as_size(cells[c])), value(cells[c]), dim());
-      add_scaled(&moved[c * n], -1, out_.data(), dim());
+      const auto bound = cells.size() > kFew * n ? bounded(cells[c], limits) : std::nullopt;
+      if (bound) {
+        out[c] = *bound;
+      } else {
+        rest.push_back(c);
+      }
     }
-    factor_->whiten(moved);
+    std::vector<double> moved(rest.size() * n);
+    for (std::size_t r = 0; r < rest.size(); ++r) {
+      const Index j = cells[rest[r]];
+      add_scaled(&moved[r * n], weighed_.factor(as_size(j)), value(j), dim());
+      add_scaled(&moved[r * n], -1, out_.data(), dim());
+    }
+    factor_.whiten(moved);
     const double before = cost(), none = empty_cost();
-    for (std::size_t c = 0; c < cells.size(); ++c) {
-      out.push_back(after(cells[c], std::span(moved).subspan(c * n, n), none) - before);
+    for (std::size_t r = 0; r < rest.size(); ++r) {
+      const std::size_t c = rest[r];
+      out[c] = after(cells[c], std::span(moved).subspan(r * n, n), none) - before;
     }
     return out;
   }
@@ -61,7 +81,31 @@ class WhitenedRow {
  private:
   Index dim() const { return call_.dim(head_); }
   const double* value(Index j) const { return call_.values(head_) + j * dim(); }
-  /// The cost after key j is flipped; `moved`: its value less the output, whitened.
+  /// A bound for the rise of key j that may stand for the rise itself (see RiseLimits). It follows
+  /// from the least and the largest variance in any direction; absent if no such bound does.
+  std::optional<double> bounded(Index j, const RiseLimits& limits) const {
+    const bool is_open = open_[as_size(j)];
+    const double t = (is_open ? -1 : 1) * weighed_.weights[as_size(j)];
+    if (weighed_.empty[0] || (is_open && opened_ == 1) || 1 + t < kNoWeight) return {};
+    const double factor = weighed_.factor(as_size(j)), along = factor * of_out(value(j));
+    const double norm = square(factor) * call_.squares(head_)[j] - 2 * along + of_out(out_.data());
+    const double cross =
+        factor * solving::dot(value(j), unmixed_.data(), dim()) - of_out(unmixed_.data());
+    const double now = whole(error_, 1), lse_now = lse(weighed_.log_sums[0] + std::log1p(t));
+    const auto rise = [&](double variance) {
+      const double squares = now + 2 * t * cross + t * t * norm / variance;
+      return squares / square(1 + t) + lse_now - cost();
+    };
+    const double low = rise(most_variance_);
+    if (low >= limits.sure) return low;
+    const double high = rise(least_variance_);
+    if (high < limits.light && low > limits.wrong) return high;
+    return {};
+  }
+  double of_out(const double* vector) const { return solving::dot(vector, out_.data(), dim()); }
+
+  /// The cost after key j is flipped. `moved`: the key's value minus the output, whitened. `none`:
+  /// the cost without open keys.
   double after(Index j, std::span<double> moved, double none) const {
     const bool is_open = open_[as_size(j)];
     const double w = weighed_.weights[as_size(j)], t = is_open ? -w : w;
@@ -82,17 +126,17 @@ class WhitenedRow {
     const std::span<const double> empty = call_.empty_out(head_, row_);
     std::vector<double> moved(empty.begin(), empty.end());
     add_scaled(moved.data(), -1, out_.data(), dim());
-    factor_->whiten(moved);
+    factor_.whiten(moved);
     return whole(moved, 1) + lse(kLogOfNone);
   }
 
-  /// w^2 |v|^2 of a key.
+  /// The squared length of a key's weighted value, w^2 |v|^2.
   double energy(Index j) const {
     const double weight = weighed_.weights[as_size(j)] * weighed_.size(as_size(j));
     return square(weight) * call_.squares(head_)[j];
   }
 
-  std::vector<double> covariance() const {
+  std::vector<double> covariance() {
     std::vector<Index> keys;
     for (Index j = 0; j < std::ssize(open_); ++j) {
       if (open_[as_size(j)]) keys.push_back(j);
@@ -110,7 +154,7 @@ class WhitenedRow {
                   call_.weight_variance(head_, row_) * rest / static_cast<double>(dim()));
   }
 
-  std::vector<double> covariance_of(const std::vector<Index>& keys, double own) const {
+  std::vector<double> covariance_of(const std::vector<Index>& keys, double own) {
     const bool shifts = !weighed_.shifts.empty();
     const Index count = std::ssize(keys) + (shifts ? 1 : 0), n = dim();
     std::vector<double> columns(as_size(n * count)), out(as_size(n * n));
@@ -124,7 +168,21 @@ class WhitenedRow {
       columns[as_size(x * count + count - 1)] = weighed_.shifts[as_size(x)];
     }
     if (count > 0) multiply_transposed(columns.data(), columns.data(), n, count, n, out.data());
-    for (Index x = 0; x < n; ++x) out[as_size(x * n + x)] += own;
+    double trace = static_cast<double>(n) * own;
+    for (Index x = 0; x < n; ++x) trace += out[as_size(x * n + x)];
+    // Some directions may have no variance so far: `own` is 0 for an output of zeros, and fewer
+    // keys than channels do not span all directions.
+    const double least = kLeastVariance * trace / static_cast<double>(n);
+    least_variance_ = std::max(own, least);
+    for (Index x = 0; x < n; ++x) out[as_size(x * n + x)] += least_variance_;
+    // No direction has more variance than the largest sum of the absolute values in a row of the
+    // covariance `out`.
+    most_variance_ = 0;
+    for (Index x = 0; x < n; ++x) {
+      double sum = 0;
+      for (Index y = 0; y < n; ++y) sum += std::abs(out[as_size(x * n + y)]);
+      most_variance_ = std::max(most_variance_, sum);
+    }
     return out;
   }
 
@@ -135,8 +193,10 @@ class WhitenedRow {
   HeadRows weighed_;
   std::span<const double> out_;
   Index opened_ = 0;
-  std::optional<Cholesky> factor_;
-  std::vector<double> error_;  // whitened
+  Cholesky factor_;
+  std::vector<double> error_;    // output under `open` minus the kernel's output, whitened
+  std::vector<double> unmixed_;  // the same error, not whitened but times the inverse covariance
+  double least_variance_ = 1, most_variance_ = 1;  // the variance in any direction is between these
 };
 
 }  // namespace
@@ -152,7 +212,8 @@ double ExactReport::rise(std::size_t cell) const {
 }
 
 ExactReport exact_report(const SolveCall& call, std::span<const Head> heads, Index row,
-                         const OpenKeys& open, std::span<const Index> cells) {
+                         const OpenKeys& open, std::span<const Index> cells, double most,
+                         const RiseLimits& limits) {
   ExactReport out;
   for (const Head head : heads) {
     std::vector<double>& rises = out.rises.emplace_back();
@@ -164,7 +225,8 @@ ExactReport exact_report(const SolveCall& call, std::span<const Head> heads, Ind
     }
     const WhitenedRow whitened(call, head, row, open);
     out.head_cost.push_back(whitened.cost());
-    rises = whitened.rises(cells);
+    if (out.cost() > most) return out;
+    rises = whitened.rises(cells, limits);
   }
   return out;
 }

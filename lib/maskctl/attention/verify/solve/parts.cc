@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <functional>
+#include <utility>
 
 #include "maskctl/mask/planes/words.h"
 #include "maskctl/mask/rows.h"
@@ -29,7 +30,7 @@ class Assembly {
     for (const RowPart& part : parts) add(part);
   }
 
-  /// The mask of one kind of cells of all parts.
+  /// The mask of one kind of cells, over all parts.
   Mask mask_of(Cells cells) const {
     return Mask::make(batch_, heads_, supposed_.queries(), supposed_.keys(), [&](Index b, Index h) {
       return plane_of(at_[as_size(b * heads_ + h)], cells);
@@ -59,7 +60,8 @@ class Assembly {
 
   PlanePtr plane_of(const std::vector<const RowPart*>& rows, Cells cells) const {
     std::vector<Run> runs;
-    std::vector<Index> offsets{0, 0};  // list 0: rows without cells
+    // offsets of list 0, which is empty: rows without such cells refer to it
+    std::vector<Index> offsets{0, 0};
     std::vector<RowRef> refs(as_size(supposed_.queries()));
     const auto keys = static_cast<std::int32_t>(supposed_.keys());
     for (const RowPart* part : rows) {
@@ -85,9 +87,13 @@ void RowPart::take(const OpenKeys& supposed, const std::optional<RowAnswer>& ans
     unsolved = {{0, static_cast<std::int32_t>(supposed.size())}};
     return;
   }
-  OpenKeys differ(supposed.size());
+  OpenKeys differ(supposed.size()), guess(supposed.size());
   std::ranges::transform(answer->open, supposed, differ.begin(), std::not_equal_to());
+  for (const std::vector<Index>* some : {&answer->light, &answer->alike}) {
+    for (const Index j : *some) guess[as_size(j)] |= std::exchange(differ[as_size(j)], 0);
+  }
   flipped = byte_runs(differ);
+  guessed = byte_runs(guess);
   light = runs_of(supposed.size(), answer->light);
   alike = runs_of(supposed.size(), answer->alike);
 }
@@ -97,6 +103,7 @@ SolvedMask assembled(const Mask& supposed, const Dims& dims, std::vector<RowPart
   const Assembly assembly(supposed, dims, parts);
   SolvedMask out;
   out.mask = zip(Op::kXor, supposed, assembly.mask_of(&RowPart::flipped));
+  out.likeliest = zip(Op::kXor, out.mask, assembly.mask_of(&RowPart::guessed));
   out.light = assembly.mask_of(&RowPart::light);
   out.alike = assembly.mask_of(&RowPart::alike);
   out.unsolved = assembly.mask_of(&RowPart::unsolved);

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <numeric>
 
 #include "maskctl/attention/verify/rounding.h"
 #include "maskctl/attention/verify/solve/least_squares.h"
@@ -11,13 +12,15 @@
 namespace maskctl::attention::solving {
 namespace {
 
-/// A cost is twice a negative log-likelihood. A key is decided where flipping it costs kDecided
-/// more; where flipping it costs kAnother less, the keys are wrong.
+/// A cost is twice a negative log-likelihood. A key is decided if flipping it raises the cost by at
+/// least kDecided; if flipping it lowers the cost by kAnother, the keys are wrong.
 constexpr double kDecided = 64, kAnother = 40;
-/// How rarely chance makes a cost larger than enough(), as standard deviations of a normal number.
+/// By chance, the cost of the right keys exceeds enough() as rarely as a normal variable exceeds
+/// kRare standard deviations.
 constexpr double kRare = 7;
 constexpr double kCostSlack = 1.1;
-/// Log odds from which keys that were searched for are taken for the right ones.
+/// Keys that were found by trying many sets of keys are accepted only if the log odds that they do
+/// not fit by chance exceed kEvident.
 constexpr double kEvident = 20;
 constexpr std::size_t kMostSwaps = 64;
 
@@ -29,8 +32,8 @@ std::vector<Index> differing(const OpenKeys& a, const OpenKeys& b) {
   return out;
 }
 
-/// The logarithm of the number of sets of keys that are described as shortly as this one, by single
-/// keys and runs.
+/// The logarithm of the number of sets that consist of as many single keys and as many runs of keys
+/// as this set. `all`: the number of keys.
 double description(const std::vector<Index>& keys, double all) {
   double out = 0;
   for (std::size_t n = 0; n < keys.size();) {
@@ -43,6 +46,14 @@ double description(const std::vector<Index>& keys, double all) {
 }
 
 }  // namespace
+
+OpenKeys RowAnswer::decided(const OpenKeys& supposed) const {
+  OpenKeys out = open;
+  for (const std::vector<Index>* undecided : {&light, &alike}) {
+    for (const Index j : *undecided) out[as_size(j)] = supposed[as_size(j)];
+  }
+  return out;
+}
 
 struct RowSolver::Search {
   const RowProblem& problem;
@@ -79,11 +90,19 @@ std::optional<RowAnswer> RowSolver::judge(std::span<const Head> heads, Index row
   bool off = report.cost > enough(report.equations);
   for (std::size_t n = 0; n < heads.size(); ++n) off = off || is_off(heads[n], report, n);
   if (!off && close.empty()) return out;
-  // A cost that is so much too large stays too large, whatever the direction of rounding.
+  // A cost above this limit is too large in an ExactReport too, which treats rounding in each
+  // direction separately.
   const double far = 4 * (1 + report.spread) * static_cast<double>(1 + call_.widest());
   if (report.cost > far * enough(report.equations)) return {};
-  const ExactReport exact = exact_report(call_, heads, row, open, close);
-  if (exact.cost() > enough(report.equations)) return {};
+  const double most = enough(report.equations);
+  const double another = kAnother * noise_, heads_count = static_cast<double>(heads.size());
+  // The rises of all heads are added up, and each other head may lower the sum by up to `another`.
+  // So with several heads, a lower bound must be larger by that amount for each other head, and
+  // upper bounds are never used.
+  const RiseLimits limits{kDecided * noise_ + (heads_count - 1) * another,
+                          heads.size() == 1 ? kDecided * noise_ : -another, -another};
+  const ExactReport exact = exact_report(call_, heads, row, open, close, most, limits);
+  if (exact.cost() > most) return {};
   for (std::size_t n = 0; n < heads.size(); ++n) {
     if (exact.head_cost[n] > enough(call_.dim(heads[n]))) return {};
     for (const double rise : exact.rises[n]) {
@@ -115,8 +134,8 @@ OpenKeys RowSolver::polished(const Search& search, const OpenKeys& open) const {
   return state.open;
 }
 
-/// Whether the keys fit better than chance allows: a few equations are met by some set of keys if
-/// many sets are tried.
+/// Whether the keys fit better than chance allows. If many sets of keys are tried, one of them may
+/// fit a few equations by chance.
 bool RowSolver::is_evident(const Search& search, const State& state) const {
   const double n = static_cast<double>(search.problem.equations());
   const double keys = static_cast<double>(std::max<Index>(search.problem.keys(), 2));
@@ -124,7 +143,8 @@ bool RowSolver::is_evident(const Search& search, const State& state) const {
   return gain > description(differing(state.open, search.supposed), keys) + kEvident;
 }
 
-/// Finds keys that another key could replace, and leaves both undecided.
+/// Finds keys that differ from the supposed ones although another key in their place would fit
+/// about as well. Makes both keys undecided.
 void RowSolver::add_alike(const Search& search, RowAnswer& answer) const {
   const std::vector<Index> flips = differing(answer.open, search.supposed);
   if (flips.size() > kMostSwaps) return;
@@ -144,7 +164,6 @@ void RowSolver::add_alike(const Search& search, RowAnswer& answer) const {
   for (Index j = 0; j < problem.keys(); ++j) {
     if (!alike[as_size(j)] || std::ranges::binary_search(answer.light, j)) continue;
     answer.alike.push_back(j);
-    answer.open[as_size(j)] = search.supposed[as_size(j)];
   }
 }
 
@@ -155,11 +174,11 @@ std::optional<RowAnswer> RowSolver::settled(const Search& search, const State& s
   auto answer = judge(search.problem.heads(), search.problem.row(), open);
   if (!answer) return {};
   if (!any) add_alike(search, *answer);
-  for (const Index j : answer->light) answer->open[as_size(j)] = search.supposed[as_size(j)];
   return answer;
 }
 
-/// The cheapest of the base and the starts, which are first tried on some of the heads.
+/// The cheapest of `base` and the states of `starts`. Each start is first tried on only some of the
+/// heads, and left out if it is too expensive there.
 State RowSolver::cheapest(const RowProblem& problem, const State& base,
                           std::span<const OpenKeys> starts) const {
   constexpr Index kChannels = 128;
@@ -189,8 +208,8 @@ std::optional<RowAnswer> RowSolver::solve(std::span<const Head> heads, Index row
   const State base = problem.at(supposed);
   const Search search{problem, supposed, base.cost};
   const Index equations = problem.equations();
-  // Costs here take rounding to be alike in all directions, so twice what is enough may still be
-  // right.
+  // State::cost assumes that rounding is equal in all directions. Keys that cost up to twice
+  // enough() may therefore still be right.
   const double cheap = 2 * enough(equations);
   const auto taken = [&](const State& state, bool any = false) {
     return state.cost <= cheap ? settled(search, state, any) : std::nullopt;
@@ -199,7 +218,7 @@ std::optional<RowAnswer> RowSolver::solve(std::span<const Head> heads, Index row
   if (auto answer = taken(best)) return answer;
   constexpr Index kFew = 8;
   if (auto answer = taken(flip_keys(problem, base, 1, kFew, cheap / 2))) return answer;
-  // Tries a way, unless it has hardly ever found an answer.
+  // Runs a method, unless `attempts` says that it has hardly ever found an answer.
   const auto tried = [](Attempts& attempts, auto&& way) -> std::optional<RowAnswer> {
     if (!attempts.promise()) return {};
     auto answer = way();
@@ -212,42 +231,64 @@ std::optional<RowAnswer> RowSolver::solve(std::span<const Head> heads, Index row
     if (!all) return {};
     auto answer = taken(problem.at(all->open), true);
     if (!answer) return {};
+    // taken() may have changed keys that least squares found. It may change keys that least squares
+    // left uncertain, and light keys, but no others.
+    for (const Index j : differing(answer->open, all->open)) {
+      const bool free = std::ranges::binary_search(all->uncertain, j) ||
+                        std::ranges::binary_search(answer->light, j);
+      if (!free) return {};
+    }
     for (const Index j : all->uncertain) {
       if (!std::ranges::binary_search(answer->light, j)) answer->alike.push_back(j);
       answer->open[as_size(j)] = supposed[as_size(j)];
     }
     return answer;
   };
-  // If heavy keys are wrongly supposed to be open, rounding is overestimated; so another base opens
-  // all keys.
+  // If keys of large weight are wrongly supposed to be open, rounding is overestimated. So there is
+  // a second problem, whose base opens all keys.
   const auto all_open = [&] {
     const OpenKeys all(as_size(problem.keys()), 1);
     return RowProblem(call_, {heads.begin(), heads.end()}, row, all);
   };
+  // Of keys that least squares leaves uncertain, only few sets may fit.
+  const auto refined = [&](std::optional<LeastSquares> all) {
+    if (!all || all->uncertain.empty()) return all;
+    const RowProblem near(call_, {heads.begin(), heads.end()}, row, all->open);
+    auto sets = solve_sets(near, all->uncertain, noise_, cheap);
+    return sets ? sets : all;
+  };
   if (enough_equations) {
     const auto by_any_base = [&] {
-      auto answer = with_uncertain(solve_all(problem, noise_));
-      return answer ? answer : with_uncertain(solve_all(all_open(), noise_));
+      auto answer = with_uncertain(refined(solve_all(problem, noise_)));
+      return answer ? answer : with_uncertain(refined(solve_all(all_open(), noise_)));
     };
     if (auto answer = tried(all_, by_any_base)) return answer;
   }
   State ends = base, tiles = base;
   const auto by_runs = [&]() -> std::optional<RowAnswer> {
-    ends = move_ends(problem, best, cheap / 2);
-    if (auto answer = taken(ends)) return answer;
+    // A start that is cheaper than the base may differ from the right keys in more ends of runs.
+    for (const State* from : {&best, &base}) {
+      if (from == &base && best.open == base.open) break;
+      ends = align_ends(problem, move_ends(problem, *from, cheap / 2), kDecided * noise_);
+      if (auto answer = taken(ends)) return answer;
+    }
     if (auto answer = taken(one_run(problem, base))) return answer;
     tiles = change_tiles(problem, base, cheap / 2);
     return taken(tiles);
   };
   if (auto answer = tried(runs_, by_runs)) return answer;
-  const auto by_sets = [&] { return with_uncertain(solve_sets(all_open(), noise_, cheap)); };
+  const auto by_sets = [&] {
+    std::vector<Index> keys(as_size(problem.keys()));
+    std::iota(keys.begin(), keys.end(), Index{0});
+    return with_uncertain(solve_sets(all_open(), keys, noise_, cheap));
+  };
   if (auto answer = tried(sets_, by_sets)) return answer;
   return tried(many_, [&] {
     return by_many_flips(search, std::array<const State*, 3>{&base, &ends, &tiles}, cheap / 2);
   });
 }
 
-/// Looks for sets of many odd keys, from each of the states.
+/// Searches for sets that differ in many keys from one of the states `from`.
 std::optional<RowAnswer> RowSolver::by_many_flips(const Search& search,
                                                   std::span<const State* const> from,
                                                   double enough) const {

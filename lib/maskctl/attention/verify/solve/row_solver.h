@@ -1,5 +1,5 @@
-// Decides one row of some heads: which keys are open, and which of them cannot be told; private to
-// solve.
+// Finds which keys of one row of some heads are open, and which of them cannot be decided; private
+// to solve.
 #pragma once
 
 #include <optional>
@@ -13,28 +13,36 @@
 namespace maskctl::attention::solving {
 
 struct RowAnswer {
-  OpenKeys open;             // undecided keys as supposed
-  std::vector<Index> light;  // undecided: flipping one changes less than rounding does
-  std::vector<Index> alike;  // undecided: another key in its place fits as well
-  /// What the likeliest error among the decided keys would add to the cost.
+  /// The open keys, with undecided ones as in `supposed`. Use these to judge other rows: judge()
+  /// does not notice that another key in the place of an undecided one would fit as well.
+  OpenKeys decided(const OpenKeys& supposed) const;
+
+  OpenKeys open;  // the open keys; undecided ones are as the search left them
+  /// keys that are undecided because flipping one changes less than rounding does
+  std::vector<Index> light;
+  /// keys that are undecided because another key in their place fits as well
+  std::vector<Index> alike;
+  /// The least by which the cost would rise if one of the decided keys were wrong.
   double margin = 0;
 };
 
 class RowSolver {
  public:
-  /// `noise`: the variance of an output in units of the expected rounding.
+  /// `noise`: the variance of an element of the output, divided by the variance that rounding is
+  /// expected to cause.
   RowSolver(const SolveCall& call, double noise) : call_(call), noise_(noise) {}
 
-  /// The answer if the row is as supposed, up to what cannot be told; `report` is the row's.
+  /// If the keys `open` explain the row: the answer with these keys, in which keys that cannot be
+  /// decided are listed. Otherwise absent. `report`: the report of the row under `open`.
   std::optional<RowAnswer> judge(std::span<const Head> heads, Index row, const OpenKeys& open,
                                  const RowReport& report) const;
   std::optional<RowAnswer> judge(std::span<const Head> heads, Index row,
                                  const OpenKeys& open) const;
-  /// Looks for the keys that explain the row: first `starts`, then what differs little from
-  /// `supposed`, then any. Absent where nothing does.
+  /// Looks for open keys that explain the row: first the sets in `starts`, then sets that differ
+  /// little from `supposed`, then any sets. Absent if none is found.
   std::optional<RowAnswer> solve(std::span<const Head> heads, Index row, const OpenKeys& supposed,
                                  std::span<const OpenKeys> starts);
-  /// Whether a head, the n-th of a report, is off by itself.
+  /// Whether the results of one head do not fit: `head`, the n-th of the heads in the report.
   bool is_off(Head head, const RowReport& report, std::size_t n) const;
 
  private:
@@ -51,7 +59,7 @@ class RowSolver {
 
   const SolveCall& call_;
   double noise_;
-  Attempts all_, runs_, sets_, many_;  // how often the slow ways find an answer
+  Attempts all_, runs_, sets_, many_;  // how often the slow methods find an answer
 };
 
 }  // namespace maskctl::attention::solving

@@ -1,4 +1,4 @@
-// What rows of attention would be under supposed open keys, and what one key more or less changes;
+// Computes rows of attention under supposed open keys, and what one key more or less changes;
 // private to solve.
 #pragma once
 
@@ -11,25 +11,28 @@
 
 namespace maskctl::attention::solving {
 
-/// Open keys of a row, 0 or 1 each.
+/// The keys of a row: 1 if open, 0 if closed.
 using OpenKeys = std::vector<std::uint8_t>;
 
-/// The cost of an impossible row: NaN where a number is expected.
+/// The cost of an impossible row, such as NaN where a number is expected.
 inline constexpr double kImpossible = 1e30;
 
-/// Rows of one head under supposed open keys.
+/// Rows of one head, computed under supposed open keys.
 struct HeadRows {
-  /// [rows, Tk]: the weight of each key, open or not, relative to the sum over open keys and sinks;
-  /// in a row without these, to the sum over all keys.
+  /// [rows, Tk]: the weight of each key, open or not, relative to the sum over open keys and sinks.
+  /// If a row has neither, the weights are relative to the sum over all keys.
   std::vector<double> weights;
-  std::vector<double> log_sums;     // [rows]: ln of that sum
+  std::vector<double> log_sums;     // [rows]: ln of the sum that weights are relative to
   std::vector<double> sinks;        // [rows]: the weight of the sinks
-  std::vector<std::uint8_t> empty;  // [rows]: without open keys and sinks
-  /// What values are multiplied by beside the weights, [rows, Tk]; empty where that is 1.
+  std::vector<std::uint8_t> empty;  // [rows]: whether a row has neither open keys nor sinks
+  /// [rows, Tk]: what multiplies the values besides the weights, and the size of its rounded terms;
+  /// empty if that is 1.
   std::vector<double> factors, sizes;
-  /// The mean variance of an element of the output, and the part of it that is not its own, [rows].
+  /// [rows]: the mean variance of an element of the output; and the variance that elements of the
+  /// row share, summed over the row and divided by that mean.
   std::vector<double> variance, spread;
-  /// The standard deviations of the error that moves a row as a whole, [rows, dim]; or empty.
+  /// [rows, dim]: for each row, a vector. One of the errors shifts the whole row by this vector
+  /// times a standard normal number. Empty if there is no such error.
   std::vector<double> shifts;
 
   double factor(std::size_t cell) const { return factors.empty() ? 1 : factors[cell]; }
@@ -38,38 +41,49 @@ struct HeadRows {
 /// The rows of a head under the open keys `open`, [rows, Tk].
 HeadRows head_rows(const SolveCall& call, Head head, Range rows, const std::uint8_t* open);
 
-/// A row of some heads against what the kernel gave. A cost is a squared error in units of the
-/// rounding that is expected; so `cost` is about `equations` under the right keys.
+/// Compares a row of some heads with what the kernel gave. A cost is a squared error in units of
+/// the expected rounding, so that `cost` is about `equations` under the right keys.
 struct RowReport {
   double cost = 0;
   Index equations = 0;
-  std::vector<double> head_cost;   // [heads]
-  std::vector<double> head_least;  // [heads]: the least that flipping one key adds to its cost
-  std::vector<double> rise;        // [Tk]: what flipping a key adds to the cost
-  /// How much larger rounding may be in one direction than it is taken for, as a variance.
+  std::vector<double> head_cost;  // [heads]: the cost of each head
+  /// [heads]: the least that flipping one key adds to the head's cost
+  std::vector<double> head_least;
+  std::vector<double> rise;  // [Tk]: what flipping a key adds to the cost
+  /// Rounding may have up to 1 + spread times the assumed variance in a single direction. The
+  /// assumed variance is equal in all directions.
   double spread = 0;
 };
 std::vector<RowReport> row_reports(const SolveCall& call, std::span<const Head> heads, Range rows,
                                    const std::uint8_t* open);
 
-/// The report of one row with the rounding in each direction: that of one large weight moves the
-/// whole row along the value of its key.
+/// A report of one row that treats rounding in each direction separately, since the rounding of a
+/// large weight shifts the whole output along the value of its key. If the cost of the heads so far
+/// exceeds `most`, the report ends with that head, whose rises are left out.
 struct ExactReport {
-  std::vector<double> head_cost;           // [heads]
-  std::vector<std::vector<double>> rises;  // [heads][cells]
+  std::vector<double> head_cost;           // [heads]: the cost of each head
+  std::vector<std::vector<double>> rises;  // [heads][cells]: what flipping a key adds to the cost
   double cost() const;
   double rise(std::size_t cell) const;
 };
+/// When a bound is good enough in place of the exact rise of a cell, if there are many cells: a
+/// lower bound if it is at least `sure`; an upper bound if it is below `light` and the rise is
+/// known to be above `wrong`.
+struct RiseLimits {
+  double sure, light, wrong;
+};
 ExactReport exact_report(const SolveCall& call, std::span<const Head> heads, Index row,
-                         const OpenKeys& open, std::span<const Index> cells);
+                         const OpenKeys& open, std::span<const Index> cells, double most,
+                         const RiseLimits& limits);
 
-/// The logarithm of a sum of no weights, and a sum up to which a row counts as one without keys.
+/// The logarithm of a sum of no weights; and the sum of weights up to which a row counts as one
+/// without keys.
 inline constexpr double kLogOfNone = -std::numeric_limits<double>::infinity();
 inline constexpr double kNoWeight = 1e-13;
 
-/// The cost of `log_sum` against the lse that was given; 0 without one.
+/// The cost of `log_sum` compared with the given lse; 0 if none was given.
 double lse_cost(const SolveCall& call, Head head, Index row, double log_sum);
-/// The cost of a row without keys in one head, for this variance of its output.
+/// The cost of a row of one head if it has no keys. `variance`: that of its output.
 double empty_cost(const SolveCall& call, Head head, Index row, double variance);
 
 }  // namespace maskctl::attention::solving

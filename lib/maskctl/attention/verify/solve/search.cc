@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <unordered_set>
+#include <utility>
 
 #include "maskctl/attention/verify/solve/dense.h"
 #include "maskctl/base/work_scope.h"
@@ -10,12 +11,12 @@
 namespace maskctl::attention::solving {
 namespace {
 
-/// How often the ends of runs are moved.
+/// How many times the ends of runs are moved at most.
 constexpr int kMostMoves = 12;
-/// A cost counts as lower only if it falls below this part of another one.
+/// A cost counts as lower only if it is below this multiple of the other cost.
 constexpr double kLower = 1 - 1e-6;
 
-/// Opens or closes keys one after another and keeps the cheapest state on the way.
+/// Opens or closes keys one after another, and keeps the cheapest state that it passes.
 class Walk {
  public:
   Walk(const RowProblem& problem, const State& start, State& best)
@@ -34,18 +35,20 @@ class Walk {
   State& best_;
 };
 
-/// The keys at which open ones begin or end.
+/// The ends of runs of open keys: each j of which only one of the keys j - 1 and j is open.
 std::vector<Index> ends_of(const OpenKeys& open) {
   std::vector<Index> out;
-  for (Index j = 1; j < std::ssize(open); ++j) {
-    if (open[as_size(j)] != open[as_size(j - 1)]) out.push_back(j);
+  std::uint8_t before = 0;
+  for (Index j = 0; j < std::ssize(open); ++j) {
+    if (open[as_size(j)] != std::exchange(before, open[as_size(j)])) out.push_back(j);
   }
+  if (before) out.push_back(std::ssize(open));
   return out;
 }
 
-/// Moves the end at key `at` to where the cost is lowest.
+/// Moves the end of a run from key `at` to where the cost is lowest.
 void move_end(const RowProblem& problem, const State& state, Index at, State& best) {
-  const bool opens_right = state.open[as_size(at - 1)];
+  const bool opens_right = at > 0 ? state.open[as_size(at - 1)] : !state.open[0];
   for (const bool right : {true, false}) {
     Walk walk(problem, state, best);
     const bool open = right == opens_right;
@@ -60,17 +63,19 @@ void move_end(const RowProblem& problem, const State& state, Index at, State& be
 }  // namespace
 
 State move_ends(const RowProblem& problem, State state, double enough) {
-  constexpr std::size_t kMostEnds = 16;  // a row with more is not made of runs
+  // a row with more changes between open and closed keys does not consist of a few runs
+  constexpr std::size_t kMostEnds = 18;
+  if (problem.keys() == 0) return state;
   const StopPoll poll;
   for (int n = 0; n < kMostMoves && state.cost > enough; ++n) {
     std::vector<Index> ends = ends_of(state.open);
-    // A row that is open throughout, or not at all, can end anywhere.
-    if (ends.empty()) ends = {problem.keys() - 1, 1};
+    // In a row whose keys are all closed, a run may begin at the first key or end at the last one.
+    if (ends.empty()) ends = {0, problem.keys()};
     if (ends.size() > kMostEnds) return state;
     State best = state;
     for (const Index at : ends) {
       poll();
-      if (at > 0 && at < problem.keys()) move_end(problem, state, at, best);
+      move_end(problem, state, at, best);
     }
     if (best.cost >= state.cost * kLower) return state;
     state = std::move(best);
@@ -78,9 +83,22 @@ State move_ends(const RowProblem& problem, State state, double enough) {
   return state;
 }
 
+State align_ends(const RowProblem& problem, State state, double less) {
+  const Index tile = problem.call().tile();
+  const std::vector<Index> supposed = ends_of(problem.base());
+  for (const Index at : ends_of(state.open)) {
+    if (std::ranges::binary_search(supposed, at)) continue;
+    const Index edge = std::min((at + tile / 2) / tile * tile, problem.keys());
+    State moved = state;
+    for (Index j = std::min(at, edge); j < std::max(at, edge); ++j) problem.flip(moved, j);
+    if (moved.cost - state.cost < less) state = std::move(moved);
+  }
+  return state;
+}
+
 namespace {
 
-/// Sums over the keys before each key: the sum over a run is the difference of two.
+/// Prefix sums over keys: the sum over a run is the difference of two of them.
 struct Prefixes {
   Prefixes(const RowProblem& problem, std::size_t head)
       : dim(problem.dim(head)), count(problem.keys() + 1) {
@@ -107,7 +125,7 @@ struct Prefixes {
 }  // namespace
 
 State one_run(const RowProblem& problem, State state) {
-  constexpr double kMost = 2e8;  // products
+  constexpr double kMost = 2e8;  // at most this many multiplications
   constexpr Index kStarts = 32;
   const Index count = problem.keys() + 1;
   const double n = static_cast<double>(count);
@@ -169,7 +187,8 @@ State change_tiles(const RowProblem& problem, State state, double enough) {
 
 namespace {
 
-/// The cheapest states with equally many flips, told apart by a hash of their keys.
+/// The cheapest states with the same number of flips. States with the same keys are recognised by a
+/// hash.
 class Beam {
  public:
   Beam(const RowProblem& problem, const State& start, Index width)
@@ -185,7 +204,8 @@ class Beam {
     std::unordered_set<std::uint64_t> seen;
     for (const std::size_t at : cheapest(costs)) {
       const std::size_t n = at / keys(), j = at % keys();
-      if (states_[n].open[j] != start_.open[j]) continue;  // the key was flipped before
+      // key j was flipped before in this state
+      if (states_[n].open[j] != start_.open[j]) continue;
       const std::uint64_t hash = hashes_[n] ^ number(j);
       if (!seen.insert(hash).second) continue;
       next.push_back(states_[n]);
@@ -203,7 +223,8 @@ class Beam {
     x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9U;
     return x ^ (x >> 27);
   }
-  /// More than the width, since equal sets of keys come up several times.
+  /// The indices of the lowest costs: more than the width, because the same set of keys occurs
+  /// several times.
   std::vector<std::size_t> cheapest(const std::vector<double>& costs) const {
     std::vector<std::size_t> order(costs.size());
     for (std::size_t n = 0; n < order.size(); ++n) order[n] = n;

@@ -1,5 +1,5 @@
-// Looks for the open keys of a row: runs whose ends have moved, whole tiles, and a few odd keys;
-// private to solve.
+// Searches for the open keys of a row: moves the ends of runs, changes whole tiles, and flips a few
+// odd keys; private to solve.
 #pragma once
 
 #include "maskctl/attention/verify/solve/problem.h"
@@ -8,16 +8,21 @@ namespace maskctl::attention::solving {
 
 using State = RowProblem::State;
 
-/// Ends of runs are moved, and runs opened or closed as a whole, as long as that lowers the cost.
+/// Moves the ends of runs, and opens or closes whole runs, as long as that lowers the cost.
 State move_ends(const RowProblem& problem, State state, double enough);
-/// The cheapest single run of keys; the state itself where that would take too long.
+/// Moves each end of a run that is not one of the base to the nearest edge of a tile, if that
+/// raises the cost by less than `less`. So keys that are too light to be told are as the rest of
+/// their tile.
+State align_ends(const RowProblem& problem, State state, double less);
+/// The cheapest state whose open keys are a single run; `state` itself if it is cheaper, or if the
+/// search would take too long.
 State one_run(const RowProblem& problem, State state);
-/// Tiles of keys are opened or closed.
+/// Opens or closes whole tiles of keys, as long as that lowers the cost.
 State change_tiles(const RowProblem& problem, State state, double enough);
 
-/// Flips up to `most` keys, one after another; of the supports of each size the `width` cheapest
-/// are kept, so that the right one need not be the cheapest before it is whole. Ends where a cost
-/// is at most `enough`.
+/// Flips up to `most` keys, one after another. Of the sets of flips of each size, the `width`
+/// cheapest are kept, so that the right set need not be the cheapest before it is complete. Stops
+/// when a cost is at most `enough`.
 State flip_keys(const RowProblem& problem, const State& start, Index width, Index most,
                 double enough);
 

@@ -10,18 +10,20 @@
 #include "maskctl/attention/verify/rounding.h"
 #include "maskctl/attention/verify/solve/bands.h"
 #include "maskctl/base/error.h"
+#include "maskctl/base/ranges.h"
 #include "maskctl/base/threads.h"
+#include "maskctl/mask/leaves.h"
 
 namespace maskctl::attention {
 namespace {
 
 using namespace solving;
 
-/// Rows of a band.
+/// Rows per band.
 constexpr Index kBand = 32;
 
-/// The median error of rows that are about as supposed, of outputs or of gradients, in units of the
-/// expected rounding; 1 where there are too few, or none is larger.
+/// The median squared error of rows that are about as supposed, of outputs or of gradients, in
+/// units of the expected rounding. At least 1, and 1 if there are too few such rows.
 double noise_of(const SolveCall& call, const Mask& supposed, const std::vector<Group>& groups,
                 bool gradients) {
   constexpr Index kRows = 8;
@@ -59,7 +61,7 @@ void check_gradient(const SolveCall& call, Head head, Index i) {
                   head.b, head.h, i));
 }
 
-/// Refuses outputs that are NaN where no row may be.
+/// Throws if the output is NaN in a row that may not be NaN.
 void check_rows(const SolveCall& call) {
   const Dims& d = call.dims();
   for (Index b = 0; b < d.batch; ++b) {
@@ -68,16 +70,41 @@ void check_rows(const SolveCall& call) {
         check_gradient(call, {b, h, true}, i);
         if (!call.is_nan({b, h}, i)) continue;
         if (call.empty_row() == EmptyRow::kNan) continue;
-        untold(
-            fmt::format("the output is NaN in batch {}, head {}, query {}; give a run without "
-                        "NaN, or empty_row=nan where rows without a key are NaN",
-                        b, h, i));
+        untold(fmt::format(
+            "the output is NaN in batch {}, head {}, query {}; give a run without "
+            "NaN, or empty_row=nan where rows without a key are NaN{}",
+            b, h, i,
+            call.has_unread() ? "; a key that holds NaN makes all rows NaN that read it" : ""));
       }
     }
   }
 }
 
-/// Refuses a call of which hardly a row can be explained.
+/// The cells of keys that no query has read, because their NaN would be in its output; in the shape
+/// of the supposed mask.
+Mask unread_cells(const SolveCall& call, const Mask& supposed) {
+  const Dims& d = call.dims();
+  const auto covered = [](Index extent, Index n, Index all) {
+    return extent == 1 ? Range{0, all} : Range{n, n + 1};
+  };
+  return Mask::make(supposed.batch(), supposed.heads(), d.queries, d.keys,
+                    [&](Index plane_b, Index plane_h) {
+                      const Range batch = covered(supposed.batch(), plane_b, d.batch);
+                      const Range heads = covered(supposed.heads(), plane_h, d.q_heads);
+                      std::vector<Range> unread;
+                      for (Index key = 0; key < d.keys; ++key) {
+                        bool any = false;
+                        for (Index b = batch.begin; b < batch.end; ++b) {
+                          for (Index h = heads.begin; h < heads.end; ++h)
+                            any |= call.is_unread({b, h}, key);
+                        }
+                        if (any) append_range(unread, {key, key + 1});
+                      }
+                      return key_ranges(d.queries, d.keys, unread);
+                    });
+}
+
+/// Throws for a call of which hardly any row can be explained.
 [[noreturn]] void refuse_call(const SolveCall& call, const std::vector<Group>& groups) {
   Index equations = 0;
   for (const Head head : groups.front().front().heads) equations += call.dim(head);
@@ -102,7 +129,12 @@ SolvedMask solve_mask(const VerifyRequest& request, const NamedResults& given,
   SolveCall call(request, given, tile);
   check_rows(call);
   const Dims& d = call.dims();
-  const Mask supposed = request.declared ? *request.declared : full_mask(1, 1, d.queries, d.keys);
+  Mask supposed = request.declared ? *request.declared : full_mask(1, 1, d.queries, d.keys);
+  std::optional<Mask> readable;
+  if (call.has_unread()) {
+    readable = complement(unread_cells(call, supposed));
+    supposed = zip(Op::kAnd, supposed, *readable);
+  }
   const std::vector<Group> groups = groups_of(supposed, call);
   const double noise = noise_of(call, supposed, groups, false);
   if (call.has_gradients()) {
@@ -117,6 +149,11 @@ SolvedMask solve_mask(const VerifyRequest& request, const NamedResults& given,
   Answers& answers = solver.answers();
   if (answers.hopeless()) refuse_call(call, groups);
   SolvedMask out = assembled(supposed, d, answers.parts());
+  if (readable) {  // the other cells are decided: closed, however little their weight would be
+    for (Mask* cells : {&out.mask, &out.likeliest, &out.light, &out.alike}) {
+      *cells = zip(Op::kAnd, *cells, *readable);
+    }
+  }
   out.noise = std::sqrt(noise);
   out.margin = answers.margin() >= kImpossible ? std::numeric_limits<double>::infinity()
                                                : std::sqrt(answers.margin() / noise);

@@ -1,4 +1,4 @@
-// The mask that a run of attention applied, from its arrays.
+// Finds the mask that a run of attention applied, from its arrays.
 #pragma once
 
 #include <cstdint>
@@ -9,34 +9,38 @@
 
 namespace maskctl::attention {
 
-/// The mask that was found, and the cells that are undecided: a cell of `light`, open or closed,
-/// changes the outputs by less than their rounding; of `alike`, other cells explain them as well;
-/// of `unsolved`, nothing that was found explains its row.
+/// The mask that was found, and its undecided cells. Opening or closing a cell of `light` changes
+/// the outputs by less than their rounding. A cell of `alike` can be exchanged for others that
+/// explain the outputs as well. Cells of `unsolved` are rows that nothing explains.
 struct SolvedMask {
-  /// [B or 1, H or 1, Q, K], as the mask that was supposed, or for each batch and head where they
-  /// turn out to differ. Undecided cells as supposed.
+  /// [B or 1, H or 1, Q, K], like the supposed mask; or one plane for each batch entry and head, if
+  /// they turn out to differ. Undecided cells are as supposed.
   Mask mask;
+  /// The same mask, but with undecided cells as the search left them. For example, if the search
+  /// closed a tile, its undecided cells are closed too.
+  Mask likeliest;
   Mask light, alike, unsolved;  // the undecided cells, in the same shape
-  Index unsolved_rows = 0;      // over the batches and heads of `mask`
-  /// How much worse than rounding the likeliest mistake among decided cells would fit: standard
-  /// deviations; infinite without any.
+  Index unsolved_rows = 0;      // summed over the batches and heads of `mask`
+  /// The likeliest mistake among the decided cells would fit the outputs worse by this much, in
+  /// standard deviations of their rounding; infinite if no mistake is possible.
   double margin = 0;
-  double noise = 1;  // of the outputs, in units of the rounding that their types make
+  double noise = 1;  // of the outputs, in units of the rounding expected from their dtypes
 
   Index undecided() const { return light.count() + alike.count() + unsolved.count(); }
 };
 
-/// Finds for each row of `given`, "out" and perhaps "lse" and "grad_query" (of "cotangent_out"
-/// among the arguments), the keys that explain it within its rounding. Starts from the declared
-/// mask (absent: all open) and the alternatives; what does not fit is searched for: ends of runs
-/// and tiles that have moved, a few odd cells, and, where the heads of one mask have as many
-/// equations together as there are keys, any set of keys: one for each channel of a value, and with
-/// gradients for each of a query. Heads and batches share a mask as the declared one says; where
-/// they contradict that, each has its own. Tiles have `tile` keys.
+/// Finds, for each row of `given`, the keys that explain it within its rounding. `given` is "out"
+/// and perhaps "lse" and "grad_query" (for "cotangent_out" among the arguments). The search starts
+/// from the declared mask (absent: all cells open) and the alternatives. Rows that do not fit them
+/// are searched for moved ends of runs, for changed tiles of `tile` keys, for a few odd cells, and
+/// for any set of keys where the heads of one mask have as many equations together as there are
+/// keys: a head has one for each channel of a value and, with gradients, one for each channel of a
+/// query. Heads and batch entries share a mask as in the declared one; where results contradict
+/// that, each has its own.
 ///
-/// Costs a few products of queries with keys in float64 for rows that fit. Throws
-/// Error(kInvalidArgument) where the mask cannot be told: a call that is not softmax attention over
-/// query, key and value, outputs that are NaN, or outputs of which hardly a row can be explained.
+/// Rows that fit cost a few products of queries with keys in float64. Throws
+/// Error(kInvalidArgument) if the mask cannot be found: for a call that is not softmax attention
+/// over query, key and value, for outputs that are NaN, and if hardly any row can be explained.
 SolvedMask solve_mask(const VerifyRequest& request, const NamedResults& given,
                       std::span<const Alternative> alternatives = {}, Index tile = 64);
 

@@ -11,22 +11,25 @@
 namespace maskctl::attention::solving {
 namespace {
 
-/// What a key must weigh in the equations to be decided, and how much cheaper than others the best
-/// set must be.
+/// A key can only be decided if the square of its weighted value, in units of rounding, is at least
+/// kTold. A set of keys is only excluded if it costs more than the best set by kTold times the
+/// noise.
 constexpr double kTold = 64;
-/// A column that is a combination of others, up to this part of it, adds no equation.
+/// A column adds no equation if the part of it that is independent of the columns before is at most
+/// this fraction of its length.
 constexpr double kDependent = 1e-9;
-/// The most products for the triangle, and additions of the search, that a row may cost: rows that
-/// were solved took a tenth of these, rows that cannot be solved take all.
+/// Limits for a row: multiplications to make the triangular matrix, and additions in the search.
+/// Rows that were solved took a tenth of this; rows that cannot be solved take all of it.
 constexpr double kMostOfTriangle = 1e8, kMostAdditions = 1e7;
-/// Log odds from which a set does not fit by chance.
+/// The log odds from which a set is taken not to fit by chance.
 constexpr double kBeyondChance = 20;
 
-/// An orthonormal basis of the values of a head; its outputs lie in it, up to rounding.
+/// An orthonormal basis of the values of a head. The head's outputs are in their span, up to
+/// rounding.
 class Directions {
  public:
   Directions(const SolveCall& call, Head head) : dim_(call.dim(head)) {
-    constexpr double kNew = 1e-10;  // the least part of a square that is a direction of its own
+    constexpr double kNew = 1e-10;  // least part of a squared length that makes a new direction
     for (Index j = 0; j < call.dims().keys && count() < dim_; ++j) {
       std::vector<double> left(call.values(head) + j * dim_, call.values(head) + (j + 1) * dim_);
       for (int twice = 0; twice < 2; ++twice) {
@@ -53,22 +56,30 @@ class Directions {
   std::vector<double> ways_;  // [directions, Dv], orthonormal
 };
 
-/// The equations with a triangular matrix R: |R x - y|^2 + rest is the squared error of x.
+/// The equations in triangular form: the squared error of x is |R x - y|^2 + rest, with a
+/// triangular matrix R. Keys that are not searched are as in the base of the problem.
 class Triangle {
  public:
-  explicit Triangle(const RowProblem& problem) {
+  Triangle(const RowProblem& problem, std::span<const Index> searched) {
     for (const Head head : problem.heads()) {
       ways_.emplace_back(problem.call(), head);
       rows_ += ways_.back().count() + (problem.call().lse(head, problem.row()) ? 1 : 0);
     }
-    fill(problem);
+    fill_columns(problem, searched);
+    fill_target(problem);
     order();
   }
 
   Index equations() const { return rows_; }
 
+  /// The first `free` columns are those of light keys, if there are equations enough for them.
+  /// These keys may have any real numbers while sets of the other keys are compared, and are then
+  /// opened or closed by the nearest number. Otherwise light keys have no column and are as in the
+  /// base.
+  Index free() const { return free_; }
   Index size() const { return std::ssize(keys_); }
-  /// The key of a column; keys are chosen from the last column to the first.
+  /// The key that belongs to a column of R. The search decides keys from the last column to the
+  /// first.
   Index key(Index column) const { return keys_[as_size(column)]; }
   const double* row(Index k) const { return &upper_[as_size(k * size())]; }
   double diagonal(Index k) const { return row(k)[k]; }
@@ -77,47 +88,59 @@ class Triangle {
   const std::vector<Index>& light() const { return light_; }
 
  private:
-  void fill(const RowProblem& problem) {
-    const SolveCall& call = problem.call();
-    target_.resize(as_size(rows_));
-    columns_.reserve(as_size(rows_ * problem.keys()));
-    for (Index j = 0; j < problem.keys(); ++j) {
-      std::vector<double> column(as_size(rows_));
-      double* at = column.data();
-      for (std::size_t h = 0; h < problem.heads().size(); ++h) {
-        const RowProblem::HeadTerms& t = problem.terms(h);
-        const double unit = 1 / std::sqrt(t.variance);
-        ways_[h].add(at, unit * t.moved[as_size(j)],
-                     call.values(problem.heads()[h]) + j * problem.dim(h));
-        ways_[h].add(at, -unit * t.weights[as_size(j)],
-                     call.out(problem.heads()[h], problem.row()).data());
-        at += ways_[h].count();
-        if (const auto lse = call.lse(problem.heads()[h], problem.row())) {
-          *at++ = t.weights[as_size(j)] * lse_unit(call, t, *lse);
-        }
-      }
-      if (solving::dot(column.data(), column.data(), rows_) < kTold) {
-        light_.push_back(j);
-        if (problem.base()[as_size(j)]) add_scaled(target_.data(), -1, column.data(), rows_);
-        continue;
-      }
-      keys_.push_back(j);
-      columns_.insert(columns_.end(), column.begin(), column.end());
+  void fill_columns(const RowProblem& problem, std::span<const Index> searched) {
+    std::vector<double> light_columns;
+    for (const Index j : searched) {
+      const std::vector<double> column = column_of(problem, j);
+      const bool is_light = solving::dot(column.data(), column.data(), rows_) < kTold;
+      std::vector<double>& columns = is_light ? light_columns : columns_;
+      (is_light ? light_ : keys_).push_back(j);
+      columns.insert(columns.end(), column.begin(), column.end());
     }
-    double* at = target_.data();
+    if (std::ssize(keys_) + std::ssize(light_) > rows_) return;
+    free_ = std::ssize(light_);
+    keys_.insert(keys_.begin(), light_.begin(), light_.end());
+    columns_.insert(columns_.begin(), light_columns.begin(), light_columns.end());
+  }
+
+  std::vector<double> column_of(const RowProblem& problem, Index j) const {
+    const SolveCall& call = problem.call();
+    std::vector<double> column(as_size(rows_));
+    double* at = column.data();
     for (std::size_t h = 0; h < problem.heads().size(); ++h) {
       const RowProblem::HeadTerms& t = problem.terms(h);
       const Head head = problem.heads()[h];
-      ways_[h].add(at, t.sink / std::sqrt(t.variance), call.out(head, problem.row()).data());
+      const double unit = 1 / std::sqrt(t.variance);
+      ways_[h].add(at, unit * t.moved[as_size(j)], call.values(head) + j * problem.dim(h));
+      ways_[h].add(at, -unit * t.weights[as_size(j)], call.out(head, problem.row()).data());
       at += ways_[h].count();
       if (const auto lse = call.lse(head, problem.row())) {
-        *at++ += (std::exp(*lse - t.log_sum) - t.sink) * lse_unit(call, t, *lse);
+        *at++ = t.weights[as_size(j)] * lse_unit(call, t, *lse);
+      }
+    }
+    return column;
+  }
+
+  /// What the keys that have a column must add up to: minus the errors without them.
+  void fill_target(const RowProblem& problem) {
+    const SolveCall& call = problem.call();
+    OpenKeys others = problem.base();
+    for (const Index j : keys_) others[as_size(j)] = 0;
+    const RowProblem::State state = problem.at(others);
+    target_.resize(as_size(rows_));
+    double* at = target_.data();
+    for (std::size_t h = 0; h < problem.heads().size(); ++h) {
+      const RowProblem::HeadTerms& t = problem.terms(h);
+      ways_[h].add(at, -1, &state.errors[as_size(t.first)]);
+      at += ways_[h].count();
+      if (const auto lse = call.lse(problem.heads()[h], problem.row())) {
+        *at++ = (std::exp(*lse - t.log_sum) - state.sums[h]) * lse_unit(call, t, *lse);
       }
     }
   }
 
-  /// The factor of an error in the sum of weights, which to first order is an error of the lse; 0
-  /// where the sum is out of range.
+  /// The factor that turns an error of the sum of weights into an error of the lse, to first order
+  /// and in units of rounding; 0 if the sum is out of range.
   static double lse_unit(const SolveCall& call, const RowProblem::HeadTerms& t, double lse) {
     const double sum = std::exp(lse - t.log_sum);
     if (!std::isfinite(sum) || sum <= 0) return 0;
@@ -126,7 +149,8 @@ class Triangle {
 
   double* column(Index n) { return &columns_[as_size(n * rows_)]; }
 
-  /// Gram-Schmidt, which next takes the column of which the ones before leave the least.
+  /// Gram-Schmidt. After the free columns, the next column is always the one of which the smallest
+  /// fraction is left after the columns before it are projected out.
   void order() {
     const Index n = size();
     std::vector<double> whole(as_size(n)), left(as_size(n));
@@ -137,7 +161,7 @@ class Triangle {
     right_.resize(as_size(n));
     for (Index k = 0; k < n; ++k) {
       Index next = k;
-      for (Index j = k + 1; j < n; ++j) {
+      for (Index j = k + 1; j < (k < free_ ? free_ : n); ++j) {
         if (left[as_size(j)] * whole[as_size(next)] < left[as_size(next)] * whole[as_size(j)]) {
           next = j;
         }
@@ -170,54 +194,65 @@ class Triangle {
     }
   }
 
-  Index rows_ = 0;
-  std::vector<Directions> ways_;  // [heads]
+  Index rows_ = 0, free_ = 0;
+  std::vector<Directions> ways_;  // [heads]: a basis of the values of each head
   std::vector<Index> keys_, light_;
-  std::vector<double> columns_, target_;  // [n, equations] and [equations], used up by order()
-  std::vector<double> upper_, right_;     // [n, n] and [n]
+  /// The equations before they are made triangular: [n, equations], one column for each key, and
+  /// the right side [equations]. Overwritten by order().
+  std::vector<double> columns_, target_;
+  std::vector<double> upper_, right_;  // [n, n]: the matrix R; [n]: the right side y
   double rest_ = 0;
 };
 
-/// [columns]: the most that this column and those after it may leave of the right side, squared.
-/// Noise is spread evenly over all directions, and so over the columns.
+/// The number of columns of a triangle that are not free and add an equation.
+Index rank_of(const Triangle& triangle) {
+  Index rank = 0;
+  for (Index k = triangle.free(); k < triangle.size(); ++k)
+    rank += triangle.diagonal(k) > 0 ? 1 : 0;
+  return rank;
+}
+
+/// For each column k of the triangle: how large the squared residual of rows k and later may be,
+/// together with Triangle::rest(), once the keys of column k and of all later columns are decided.
+/// The noise of an equation is `noise`, and the limit is four standard deviations above its sum.
 std::vector<double> radii(const Triangle& triangle, double noise) {
   constexpr double kRareError = 4, kSlackOfError = 1.1;
-  const auto within = [noise](double n) {
-    return n * noise * kSlackOfError * rare_mean_square(n, kRareError);
-  };
-  double rank = 0;
-  for (Index k = 0; k < triangle.size(); ++k) rank += triangle.diagonal(k) > 0 ? 1 : 0;
-  const auto equations = static_cast<double>(triangle.equations());
-  const double each = std::max(1.0, equations / std::max(rank, 1.0));
+  Index some = triangle.equations() - triangle.free() - rank_of(triangle);
   std::vector<double> out(as_size(triangle.size()));
-  double some = 0;
-  for (Index k = triangle.size() - 1; k >= 0; --k) {
-    some += triangle.diagonal(k) > 0 ? each : 0;
-    out[as_size(k)] = within(std::max(some, 1.0));
+  for (Index k = triangle.size() - 1; k >= triangle.free(); --k) {
+    some += triangle.diagonal(k) > 0 ? 1 : 0;
+    const auto n = static_cast<double>(std::max<Index>(some, 1));
+    out[as_size(k)] = n * noise * kSlackOfError * rare_mean_square(n, kRareError);
   }
   return out;
 }
 
-/// The logarithm of the number of sets that meet the equations by chance: the volume of the ball of
-/// errors over that of a cell of the lattice.
-double by_chance(const Triangle& triangle, double radius) {
-  double rank = 0, lengths = 0;
-  for (Index k = 0; k < triangle.size(); ++k) {
-    if (triangle.diagonal(k) > 0) ++rank, lengths += std::log(triangle.diagonal(k));
+/// The logarithm of the number of sets of keys that leave the columns of a triangle a squared error
+/// of at most `error` by chance: the volume of the ball of these errors, divided by the volume of a
+/// cell of the lattice of sets.
+double by_chance(const Triangle& triangle, double error) {
+  double lengths = 0;
+  for (Index k = triangle.free(); k < triangle.size(); ++k) {
+    if (triangle.diagonal(k) > 0) lengths += std::log(triangle.diagonal(k));
   }
-  const double ball = rank / 2 * std::log(std::numbers::pi * radius) - std::lgamma(rank / 2 + 1);
-  return (static_cast<double>(triangle.size()) - rank) * std::numbers::ln2 + ball - lengths;
+  const auto rank = static_cast<double>(rank_of(triangle));
+  const auto sets = static_cast<double>(triangle.size() - triangle.free());
+  const double ball = rank / 2 * std::log(std::numbers::pi * error) - std::lgamma(rank / 2 + 1);
+  return (sets - rank) * std::numbers::ln2 + ball - lengths;
 }
 
-/// Finds the sets of keys that cost at most `enough`: their squared error is at most a radius times
-/// the square of their sum of weights.
+/// Finds the cheapest set of keys that costs at most `enough`, and all that cost hardly more (see
+/// kTold), by deciding one key after another. A partial set is dropped when its squared error
+/// exceeds an element of `radii`, or what it may cost, times the square of the largest sum of
+/// weights that it can still reach.
 class SetSearch {
  public:
   SetSearch(const RowProblem& problem, const Triangle& triangle, std::vector<double> radii,
-            double enough)
+            double noise, double enough)
       : problem_(problem),
         triangle_(triangle),
         radii_(std::move(radii)),
+        slack_(kTold * noise),
         enough_(enough),
         open_(problem.base()),
         left_(as_size((triangle.size() + 1) * triangle.size())),
@@ -225,23 +260,27 @@ class SetSearch {
     for (Index k = 0; k < n(); ++k) left_[as_size(n() * n() + k)] = triangle.right(k);
     for (std::size_t h = 0; h < most_.size(); ++h) {
       const RowProblem::HeadTerms& t = problem.terms(h);
+      OpenKeys most = open_;
+      for (Index k = 0; k < n(); ++k) most[as_size(triangle.key(k))] = 1;
       most_[h] = t.sink;
-      for (const Index j : triangle.light()) {
-        if (open_[as_size(j)]) most_[h] += t.weights[as_size(j)];
-      }
-      for (Index k = 0; k < n(); ++k) most_[h] += t.weights[as_size(triangle.key(k))];
+      for (std::size_t j = 0; j < most.size(); ++j) most_[h] += most[j] * t.weights[j];
     }
   }
 
-  /// False where it would take too long.
+  struct Found {
+    RowProblem::State state;
+    double error;  // the squared error of the triangular equations, but for the free columns
+  };
+
+  /// Returns false if the search stopped early, because it took too long or found too many sets.
   bool run() { return choose(n() - 1, triangle_.rest()); }
-  const std::vector<RowProblem::State>& found() const { return found_; }
+  const std::vector<Found>& found() const { return found_; }
 
  private:
   Index n() const { return triangle_.size(); }
 
   bool choose(Index k, double cost) {
-    if (k < 0) return keep();
+    if (k < triangle_.free()) return keep(cost);
     additions_ += static_cast<double>(k + 1);
     if (additions_ > kMostAdditions) return false;
     if (++nodes_ % 4096 == 0) poll_();
@@ -253,7 +292,7 @@ class SetSearch {
       if (!open) lower(k, -1);
       const double most = *std::ranges::max_element(most_);
       bool whole = true;
-      if (error <= radii_[as_size(k)] * square(most)) {
+      if (error <= std::min(radii_[as_size(k)], enough_) * square(most)) {
         take(k, open);
         whole = choose(k - 1, error);
       }
@@ -276,22 +315,31 @@ class SetSearch {
     for (Index i = 0; i < k; ++i) after[i] = before[i] - (open ? triangle_.row(i)[k] : 0);
   }
 
-  bool keep() {
-    constexpr std::size_t kMost = 64;
+  bool keep(double error) {
+    constexpr std::size_t kMost = 256;
+    for (Index k = triangle_.free() - 1; k >= 0; --k) {
+      additions_ += static_cast<double>(k + 1);
+      take(k, 2 * left_[as_size((k + 1) * n() + k)] > triangle_.diagonal(k));
+    }
     RowProblem::State state = problem_.at(open_);
     if (state.cost > enough_) return true;
-    found_.push_back(std::move(state));
+    enough_ = std::min(enough_, state.cost + slack_);
+    std::erase_if(found_, [this](const Found& set) { return set.state.cost > enough_; });
+    found_.push_back({std::move(state), error});
     return found_.size() < kMost;
   }
 
   const RowProblem& problem_;
   const Triangle& triangle_;
   std::vector<double> radii_;
-  double enough_;
+  double slack_;
+  double enough_;  // what a set may cost; less after each better one
   OpenKeys open_;
-  std::vector<double> left_;  // [n + 1, n]: the right side less the columns from each on
-  std::vector<double> most_;  // [heads]: the sum of weights if all undecided keys were open
-  std::vector<RowProblem::State> found_;
+  /// [n + 1, n]: row k is the right side y minus the columns from k on whose keys are open in the
+  /// partial set.
+  std::vector<double> left_;
+  std::vector<double> most_;  // [heads]: the sum of weights if all keys not chosen yet were open
+  std::vector<Found> found_;
   double additions_ = 0;
   Index nodes_ = 0;
   StopPoll poll_;
@@ -299,23 +347,25 @@ class SetSearch {
 
 }  // namespace
 
-std::optional<LeastSquares> solve_sets(const RowProblem& problem, double noise, double enough) {
-  const auto keys = static_cast<double>(problem.keys());
+std::optional<LeastSquares> solve_sets(const RowProblem& problem, std::span<const Index> searched,
+                                       double noise, double enough) {
+  const auto keys = static_cast<double>(searched.size());
   if (keys * keys * static_cast<double>(problem.equations()) > kMostOfTriangle) return {};
-  const Triangle triangle(problem);
+  const Triangle triangle(problem, searched);
   if (triangle.size() == 0) return {};
-  std::vector<double> within = radii(triangle, noise);
-  const double radius = within.front();
-  SetSearch search(problem, triangle, std::move(within), enough);
-  if (!search.run() || search.found().empty()) return {};
-  const auto best = std::ranges::min_element(search.found(), {}, &RowProblem::State::cost);
-  const double sum = *std::ranges::max_element(best->sums);
-  if (by_chance(triangle, radius * square(sum)) > -kBeyondChance) return {};
-  LeastSquares out{best->open, triangle.light()};
-  for (const RowProblem::State& other : search.found()) {
-    if (other.cost > best->cost + kTold * noise) continue;
+  SetSearch search(problem, triangle, radii(triangle, noise), noise, enough);
+  const bool ended = search.run();
+  const bool some_decided = std::ssize(searched) < problem.keys();
+  if (search.found().empty() || (!ended && !some_decided)) return {};
+  const auto cost = [](const SetSearch::Found& set) { return set.state.cost; };
+  const SetSearch::Found& best = *std::ranges::min_element(search.found(), {}, cost);
+  if (!ended) return LeastSquares{best.state.open, {searched.begin(), searched.end()}};
+  const double error = std::max(best.error - triangle.rest(), 0.0);
+  if (!some_decided && by_chance(triangle, error) > -kBeyondChance) return {};
+  LeastSquares out{best.state.open, triangle.light()};
+  for (const SetSearch::Found& other : search.found()) {
     for (Index j = 0; j < problem.keys(); ++j) {
-      if (other.open[as_size(j)] != best->open[as_size(j)]) out.uncertain.push_back(j);
+      if (other.state.open[as_size(j)] != best.state.open[as_size(j)]) out.uncertain.push_back(j);
     }
   }
   std::ranges::sort(out.uncertain);

@@ -1,21 +1,26 @@
-// All sets of keys that meet the equations of a row, where least squares cannot decide because
-// values repeat or are too few; private to solve.
+// Finds all sets of keys that meet the equations of a row, where least squares cannot decide
+// because values repeat or are too few; private to solve.
 #pragma once
 
 #include <optional>
+#include <span>
 
 #include "maskctl/attention/verify/solve/least_squares.h"
 
 namespace maskctl::attention::solving {
 
-/// Enumerates the sets of keys that cost at most `enough`, one key at a time, by the equations as a
-/// triangle (Fincke, Pohst): a part of a set is dropped when no real numbers in place of the keys
-/// not chosen yet meet the equations. Columns are in the order of Wübben and others, so that keys
-/// of which only sums are known follow each other. Keys in which the cheapest sets differ are
-/// uncertain, and so are keys that weigh too little to be decided.
+/// Enumerates sets of the `searched` keys, and finds the cheapest one that costs at most `enough`;
+/// other keys are as in the base of the problem. It chooses one key at a time, with the equations
+/// in triangular form (Fincke, Pohst), and drops a partial set if no real numbers in place of the
+/// remaining keys meet the equations. Columns are ordered as by Wübben and others, so that keys of
+/// which only sums are known are next to each other. Keys in which sets differ that fit about as
+/// well are uncertain, and so are keys that weigh too little to be decided. If there are too many
+/// sets to enumerate, all searched keys are uncertain.
 ///
-/// Absent where no set fits, there are too many to go through, or too few equations for the one
-/// that fits to be more than chance. `noise` is the variance of an equation.
-std::optional<LeastSquares> solve_sets(const RowProblem& problem, double noise, double enough);
+/// Absent if no set fits; and, if all keys are searched, so that none has been decided otherwise,
+/// if there are too many sets, or so few equations that a set may fit by chance. `noise`: the
+/// variance of an equation.
+std::optional<LeastSquares> solve_sets(const RowProblem& problem, std::span<const Index> searched,
+                                       double noise, double enough);
 
 }  // namespace maskctl::attention::solving
