@@ -51,7 +51,7 @@ const std::map<std::string, Layer> kLayers = {
     {"attention",
      {{"base", "tensor", "mask"},
       {"fmt", "hwy", "Eigen"},
-      {"arrays/checks.h", "arrays/slices.h", "backends.h", "cpu/kernel.h", "cuda/kernels.h"}}},
+      {"arrays/slices.h", "backends.h", "cpu/kernel.h", "cuda/kernels.h"}}},
     {"distributed", {{"base", "tensor", "mask", "attention"}, {"fmt", "mpi.h"}}},
     {"pipeline",
      {{"base", "tensor", "mask", "inspect", "io", "render"},

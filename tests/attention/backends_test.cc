@@ -92,12 +92,12 @@ TEST_CASE("every backend has a row, and the reference, which can do everything, 
   CHECK(error_of([] { backend_row(static_cast<Backend>(77)); }).code() == Errc::kUnsupported);
   const BackendRow& reference = backends().back();
   CHECK(reference.is_reference);
-  const auto& [forward, backward, weights, ring, d_ring, paged, blocks, d_blocks, select, linear,
-               d_linear, grouped, d_grouped, pooling, product] = *reference.kernels;
+  const auto& [forward, backward, weights, ring, d_ring, mla, d_mla, paged, blocks, d_blocks,
+               select, linear, d_linear, grouped, d_grouped, pooling, product] = *reference.kernels;
   CHECK((forward.run && backward.run && weights.run && paged.run && blocks.run && d_blocks.run));
   CHECK((select.run && linear.run && d_linear.run && grouped.run && d_grouped.run));
   CHECK((pooling.run && product.run));
-  CHECK_FALSE((ring.run || d_ring.run));  // rings are made of the others
+  CHECK_FALSE((ring.run || d_ring.run || mla.run || d_mla.run));  // made of the others
 }
 
 TEST_CASE("a kernel that a backend lacks or refuses goes to the next one, with the reason") {

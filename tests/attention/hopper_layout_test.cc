@@ -64,7 +64,7 @@ TEST_CASE("hopper: descriptors have addresses and steps in units of 16 bytes") {
 TEST_CASE("hopper: long lists are cut, others are not") {
   const auto parts = [](const std::vector<Index>& lists) {
     const Index total = std::accumulate(lists.begin(), lists.end(), Index{0});
-    const Index length = part_length(total, std::ssize(lists));
+    const Index length = part_length(total, std::ssize(lists), 132);
     std::vector<Index> parts;
     parts.reserve(lists.size());
     for (const Index list : lists) parts.push_back(parts_of(list, length));
@@ -88,9 +88,9 @@ TEST_CASE("hopper: cuts are bounded, however long lists are") {
     for (const Index longest : {1, 100, 100000}) {
       for (Index many = 1; many <= lists; many *= 3) {
         const Index total = many * longest + (lists - many) * 2;
-        const Index length = part_length(total, lists);
+        const Index length = part_length(total, lists, 132);
         const Index all = many * parts_of(longest, length) + (lists - many) * parts_of(2, length);
-        CHECK(all <= lists + kMostCuts);
+        CHECK(all <= lists + most_cuts(132));
       }
     }
   }

@@ -38,14 +38,16 @@ struct LinearCall {
   }
 };
 
-/// Every option in some call. Gates are from `low` to 0.
+/// Every option in some call. Gates are from `low` to 0, channels are multiples of `step`.
 inline LinearCall random_linear_call(unsigned seed, Index longest, float low,
-                                     DType dtype = DType::kFloat32, Index widest_key = 20) {
+                                     DType dtype = DType::kFloat32, Index widest_key = 20,
+                                     Index step = 1) {
   RandomTensors r(seed);
   const Index u = 1 + r.below(2), h = u * (1 + r.below(2));
   const bool packed = r.chance(0.4);
   const Index b = packed ? 1 : 1 + r.below(2), t = 1 + r.below(longest);
-  const Index k = 1 + r.below(widest_key), v = r.chance(0.5) ? k : 1 + r.below(2 * widest_key);
+  const Index most = widest_key / step, k = step * (1 + r.below(most)),
+              v = r.chance(0.5) ? k : step * (1 + r.below(2 * most));
   LinearCall p;
   p.query = r.normal({b, t, h, k}, dtype);
   p.key = r.normal({b, t, u, k}, dtype);

@@ -22,11 +22,14 @@
 #include "maskctl/attention/cuda/host_call.h"
 #include "maskctl/attention/cuda/linear/linear.h"
 #include "maskctl/attention/cuda/paged/paged.h"
+#include "maskctl/attention/cuda/paged/update.h"
+#include "maskctl/attention/cuda/pooling/mean_pooling.h"
 #include "maskctl/attention/cuda/softmax/softmax.h"
 #include "maskctl/attention/operations/grouped_matmul/checked.h"
 #include "maskctl/attention/operations/linear/checked.h"
 #include "maskctl/attention/operations/native_sparse/checked.h"
 #include "maskctl/attention/operations/native_sparse/compression.h"
+#include "maskctl/attention/operations/paged/checked.h"
 #include "maskctl/attention/softmax/checked.h"
 #include "maskctl/base/text.h"
 
@@ -63,16 +66,19 @@ class Event {
   cudaEvent_t event_ = nullptr;
 };
 
-/// Work that is timed: each run does `amount` of `unit` per second, or is its time itself.
+/// Work that is timed: each run does `amount` of `unit` per second, or takes so many of `unit`.
 struct Timed {
   std::string figure;
   cuda::Stream stream;
   std::function<void()> run;
-  double amount = 0;  // 0: milliseconds are the figure
+  double amount = 0;  // 0: the time is the figure
   const char* unit = "ms";
+  double units_of_second = 1e3;
   std::vector<double> seconds = {};
 
-  double figure_of(double second) const { return amount > 0 ? amount / second : 1e3 * second; }
+  double figure_of(double second) const {
+    return amount > 0 ? amount / second : units_of_second * second;
+  }
 };
 
 /// Runs one round. Several runs are in the stream at a time, so that short ones do not wait for the
@@ -129,6 +135,25 @@ class OnDevice<kernel> {
   Timed side(std::string figure, double amount, const char* unit) {
     return {std::move(figure), host_call_.stream(), [this] { run(); }, amount, unit};
   }
+  /// The time of one of many calls that a CUDA graph repeats.
+  Timed graph_side(std::string figure) {
+    constexpr double kCalls = 64;
+    const cuda::Stream stream = host_call_.stream();
+    run();  // the workspace grows
+    cudaGraph_t calls = nullptr;
+    cuda::check(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal), "capture");
+    for (int i = 0; i < kCalls; ++i) run();
+    cuda::check(cudaStreamEndCapture(stream, &calls), "cudaStreamEndCapture");
+    cuda::check(cudaGraphInstantiate(&graph_, calls, 0), "cudaGraphInstantiate");
+    cudaGraphDestroy(calls);
+    const auto repeat = [this, stream] {
+      cuda::check(cudaGraphLaunch(graph_, stream), "cudaGraphLaunch");
+    };
+    return {std::move(figure), stream, repeat, 0, "us", 1e6 / kCalls};
+  }
+  ~OnDevice() {
+    if (graph_) cudaGraphExecDestroy(graph_);
+  }
 
  private:
   template <class T>
@@ -145,6 +170,7 @@ class OnDevice<kernel> {
   }
 
   cuda::HostCall host_call_;
+  cudaGraphExec_t graph_ = nullptr;
   Plan plan_;
   Problem problem_;
   std::tuple<Arrays...> arrays_;
@@ -193,7 +219,7 @@ struct LinearCase {
 // Long sequences, and steps of decoding, which read and write the states.
 void bench_linear() {
   constexpr LinearCase kCases[] = {{"lightning 8k", 1, 8 << 10, 96, 128, false},
-                                   {"gla 8k", 1, 8 << 10, 32, 128, true},
+                                   {"gla 8k", 1, 8 << 10, 96, 128, true},
                                    {"decode 64", 64, 1, 32, 128, true}};
   for (const LinearCase& c : kCases) {
     if (c.tokens > settings.most_tokens) continue;
@@ -212,7 +238,7 @@ void bench_linear() {
       Tensor d_q(dtype, shape), d_k(dtype, shape), d_v(dtype, shape),
           d_gates(DType::kFloat32, gates.shape()), d_state(DType::kFloat32, state.shape());
       LinearGradientOutputs gradients{d_q, d_k, d_v, {}, {}, {}, {}, d_state};
-      (c.by_key ? gradients.gk : gradients.g_gamma) = d_gates;
+      if (c.by_key) gradients.gk = d_gates;  // decays of lightning attention are constants
       OnDevice<cuda::linear_backward> backward(problem, {q, {}}, gradients);
       std::vector<Timed> sides{forward.side("linear_forward", 0, "ms"),
                                backward.side("linear_backward", 0, "ms")};
@@ -245,12 +271,12 @@ void bench_plan() {
 }
 
 /// 16 blocks of 64 keys for each token and key head: the first, its own, and others before it.
-Tensor listed_blocks(Index tokens, Index kv_heads) {
+Tensor listed_blocks(Index batch, Index tokens, Index kv_heads) {
   constexpr Index kListed = 16, kBlock = 64;
-  Tensor blocks(DType::kInt32, {1, tokens, kv_heads, kListed});
+  Tensor blocks(DType::kInt32, {batch, tokens, kv_heads, kListed});
   const auto ids = blocks.as<std::int32_t>();
   for (std::size_t i = 0; i < ids.size(); ++i) {
-    const Index token = static_cast<Index>(i) / kListed / kv_heads, own = token / kBlock;
+    const Index token = static_cast<Index>(i) / kListed / kv_heads % tokens, own = token / kBlock;
     const Index n = static_cast<Index>(i) % kListed;
     const Index other = static_cast<Index>(i * 2654435761u >> 8) % (own + 1);
     ids[i] = static_cast<std::int32_t>(n == 0 ? 0 : n == 1 ? own : other);
@@ -258,15 +284,21 @@ Tensor listed_blocks(Index tokens, Index kv_heads) {
   return blocks;
 }
 
-// 32 query heads, 2 key heads, D 128: listed blocks, and the choice of them.
+struct BlocksCase {
+  Index batch, tokens, heads, kv_heads;
+};
+
+// Groups of 16 query heads, D 128: listed blocks, and the choice of them.
 void bench_blocks() {
-  constexpr Index kHeads = 32, kKvHeads = 2, kDim = 128;
-  for (const Index tokens : {8 << 10, 32 << 10}) {
+  constexpr Index kGroup = 16, kDim = 128;
+  constexpr BlocksCase kCases[] = {{1, 8 << 10, 32, 2}, {1, 32 << 10, 32, 2}, {4, 16 << 10, 64, 4}};
+  for (const auto& [batch, tokens, heads, kv_heads] : kCases) {
     if (tokens > settings.most_tokens) continue;
     for (const DType dtype : {DType::kBFloat16, DType::kFloat32}) {
-      const Tensor q = noise(dtype, {1, tokens, kHeads, kDim});
-      const Tensor k = noise(dtype, {1, tokens, kKvHeads, kDim}), v = k;
-      const Tensor listed = listed_blocks(tokens, kKvHeads);
+      if (batch > 1 && dtype == DType::kFloat32) continue;  // seconds a call
+      const Tensor q = noise(dtype, {batch, tokens, heads, kDim});
+      const Tensor k = noise(dtype, {batch, tokens, kv_heads, kDim}), v = k;
+      const Tensor listed = listed_blocks(batch, tokens, kv_heads);
       NativeSparseOptions options;
       options.context.backend = Backend::kCuda, options.duplicate_blocks = DuplicateBlocks::kOnce;
       const NativeSparseInputs inputs{&q, &k, &v, nullptr, nullptr, &listed};
@@ -274,14 +306,15 @@ void bench_blocks() {
       double keys = 0, means_seen = 0;  // of all tokens and key heads
       for (Index t = 0; t < tokens; ++t) {
         const Index blocks_before = (t + 1) / options.block_size;
-        means_seen += static_cast<double>(kKvHeads * blocks_before);
-        for (Index u = 0; u < kKvHeads; ++u) {
-          for (const KeyBlock& block : problem.blocks(0, t, u)) {
-            keys += static_cast<double>(block.keys.size());
+        means_seen += static_cast<double>(batch * kv_heads * blocks_before);
+        for (Index u = 0; u < kv_heads; ++u) {
+          for (std::size_t b = 0; b < as_size(batch); ++b) {
+            for (const KeyBlock& block : problem.blocks(b, t, u)) {
+              keys += static_cast<double>(block.keys.size());
+            }
           }
         }
       }
-      constexpr Index kGroup = kHeads / kKvHeads;
       const double product = 2e-12 * kGroup * kDim;  // of a key with its queries
       SoftmaxResult result = apply_native_sparse_attention(inputs, options);
       Tensor d_q(dtype, q.shape()), d_k(dtype, k.shape()), d_v(dtype, v.shape());
@@ -295,13 +328,33 @@ void bench_blocks() {
       std::vector<Timed> sides{forward.side("blocks_forward", 2 * product * keys, "TFLOP/s"),
                                backward.side("blocks_backward", 5 * product * keys, "TFLOP/s"),
                                select.side("select_blocks", product * means_seen, "TFLOP/s")};
-      measure(fmt::format("{} {}", tokens_text(tokens), name(dtype)), sides);
+      measure(fmt::format("{} x {} {}", batch, tokens_text(tokens), name(dtype)), sides);
     }
   }
 }
 
+// Equal groups of rows times their matrices.
+void bench_equal_groups() {
+  constexpr Index kGroups = 16, kRows = 2048, kInner = 768, kColumns = 2048;
+  const Tensor lhs = noise(DType::kBFloat16, {kGroups * kRows, kInner});
+  const Tensor rhs = noise(DType::kBFloat16, {kGroups, kInner, kColumns});
+  Tensor sizes(DType::kInt32, {kGroups});
+  std::ranges::fill(sizes.as<std::int32_t>(), std::int32_t{kRows});
+  GroupedMatmulInputs inputs{&lhs, &rhs};
+  inputs.group_sizes = &sizes;
+  const GroupedProblem problem = checked_grouped(inputs, {});
+  Tensor out(DType::kBFloat16, {kGroups * kRows, kColumns});
+  Tensor d_lhs(DType::kBFloat16, lhs.shape()), d_rhs(DType::kBFloat16, rhs.shape());
+  OnDevice<cuda::grouped_forward> forward(problem, out);
+  OnDevice<cuda::grouped_backward> backward(problem, out, {d_lhs, d_rhs});
+  const double product = 2e-12 * kGroups * kRows * kInner * kColumns;
+  std::vector<Timed> sides{forward.side("grouped_forward", product, "TFLOP/s"),
+                           backward.side("grouped_backward", 2 * product, "TFLOP/s")};
+  measure("16 groups of 2048 x 768 x 2048 bfloat16", sides);
+}
 // Rows of unequal groups times the matrices of 8 and of 64 experts.
 void bench_grouped() {
+  bench_equal_groups();
   constexpr Index kRows = 16 << 10, kInner = 2048, kColumns = 2048;
   for (const Index experts : {8, 64}) {
     for (const DType dtype : {DType::kBFloat16, DType::kFloat32}) {
@@ -345,43 +398,136 @@ class DeviceCopy {
   cuda::DeviceBuffer from_{kBytes, stream_.get()}, to_{kBytes, stream_.get()};
 };
 
-/// Decoding in bf16: 32 query heads and 8 key heads of 128, pages of 16 tokens in random order.
-struct Decode {
-  static constexpr Index kHeads = 32, kKvHeads = 8, kDim = 128, kPageSize = 16;
-  Index sequences, tokens;
-  Index pages = sequences * ceil_div(tokens, kPageSize);
-  Tensor query = noise(DType::kBFloat16, {sequences, kHeads, kDim});
-  Tensor keys = noise(DType::kBFloat16, {pages, kPageSize, kKvHeads, kDim});
-  Tensor values = noise(DType::kBFloat16, {pages, kPageSize, kKvHeads, kDim});
-  Tensor out = Tensor(DType::kBFloat16, {sequences, kHeads, kDim});
+/// Sequences in bf16: 32 query heads and 8 key heads of 128, pages in random order. The last `rows`
+/// tokens of each are queries.
+struct Sequences {
+  static constexpr Index kHeads = 32, kKvHeads = 8, kDim = 128;
+  Index count, tokens, page_size, rows = 1;
+  Index pages = count * ceil_div(tokens, page_size);
 
+  /// A problem without queries and cache.
   PagedProblem problem() const {
     PagedProblem p;
-    p.queries = query, p.q_heads = kHeads, p.scale = default_scale(kDim);
-    p.cache = tokens_first_cache(keys, values);
+    p.q_heads = kHeads, p.scale = default_scale(kDim);
     p.tables.resize(as_size(pages));
     std::iota(p.tables.begin(), p.tables.end(), 0);
     std::shuffle(p.tables.begin(), p.tables.end(), std::mt19937(1));
-    for (Index n = 0; n < sequences; ++n) {
-      p.sequences.push_back({{n, n + 1}, {0, tokens}, n * ceil_div(tokens, kPageSize)});
+    for (Index n = 0; n < count; ++n) {
+      p.sequences.push_back(
+          {{n * rows, (n + 1) * rows}, {0, tokens}, n * ceil_div(tokens, page_size)});
     }
     return p;
   }
-  double terabytes() const {
-    return 1e-12 * static_cast<double>(2 * sequences * tokens * kKvHeads * kDim * 2);
+  Tensor queries() const { return noise(DType::kBFloat16, {count * rows, kHeads, kDim}); }
+  Tensor cache() const { return noise(DType::kBFloat16, {pages, page_size, kKvHeads, kDim}); }
+  std::string text(std::string_view of) const {
+    return fmt::format("{} x {} {}, pages of {}", count, tokens_text(tokens), of, page_size);
   }
 };
 
+/// The size of the keys and values of so many tokens.
+double terabytes_of(Index tokens) {
+  return 1e-12 * static_cast<double>(2 * tokens * Sequences::kKvHeads * Sequences::kDim * 2);
+}
+
+void bench_decoding(const Sequences& s) {
+  const Tensor queries = s.queries(), keys = s.cache(), values = s.cache();
+  Tensor out(DType::kBFloat16, queries.shape());
+  PagedProblem problem = s.problem();
+  problem.queries = queries, problem.cache = tokens_first_cache(keys, values);
+  OnDevice<cuda::paged> paged(problem, out);
+  DeviceCopy copy;
+  std::vector<Timed> sides{paged.side("paged decode", terabytes_of(s.count * s.tokens), "TB/s"),
+                           paged.graph_side("paged decode in a graph"), copy.side()};
+  measure(s.text("tokens"), sides);
+}
+
+/// Version 3 of ragged paged attention, in its cache: new keys and values are written, which counts
+/// as reading and writing them, then their queries attend to all tokens.
+void bench_new_tokens(const Sequences& s, std::string_view of) {
+  const Index rows = s.count * s.rows;
+  const std::array cache{s.pages, s.page_size, 2 * Sequences::kKvHeads, Sequences::kDim};
+  const Tensor tokens = noise(DType::kBFloat16, {rows, Sequences::kKvHeads, Sequences::kDim});
+  const Tensor pages = noise(DType::kBFloat16, {cache.begin(), cache.end()});
+  const Tensor queries = s.queries();
+  Tensor out(DType::kBFloat16, queries.shape());
+  cuda::HostCall call;
+  const TensorView there = call.to_device(TensorView(pages));
+  PagedProblem problem = s.problem();
+  problem.queries = queries;
+  problem.cache = interleaved_cache(pages, Sequences::kKvHeads, Sequences::kDim, Sequences::kDim);
+  problem.cache.place = there.place();
+  problem.cache.keys = there.data();
+  problem.cache.values = there.data() + Sequences::kDim * size_bytes(there.dtype());
+  call.finish();
+  const CachePages written{const_cast<std::byte*>(problem.cache.keys),
+                           const_cast<std::byte*>(problem.cache.values)};
+  OnDevice<cuda::update_cache> update(problem, {tokens, tokens}, written);
+  OnDevice<cuda::paged> attend(problem, out);
+  DeviceCopy copy;
+  const double seen = static_cast<double>(s.rows) *
+                      (static_cast<double>(s.tokens) - static_cast<double>(s.rows - 1) / 2);
+  const double product =
+      2e-12 * static_cast<double>(s.count * Sequences::kHeads * Sequences::kDim) * seen;
+  std::vector<Timed> sides{update.side("cache update", 2 * terabytes_of(rows), "TB/s"),
+                           s.rows == 1 ? update.graph_side("cache update in a graph")
+                                       : attend.side("paged prompts", 2 * product, "TFLOP/s"),
+                           copy.side()};
+  measure(s.text(of), sides);
+}
+
 void bench_paged() {
-  for (const auto& [sequences, tokens] :
-       {std::pair<Index, Index>(8, 32 << 10), {8, 4 << 10}, {1, 1 << 10}}) {
-    if (tokens > settings.most_tokens) continue;
-    Decode decode{sequences, tokens};
-    OnDevice<cuda::paged> paged(decode.problem(), decode.out);
-    DeviceCopy copy;
-    std::vector<Timed> sides{paged.side("paged decode", decode.terabytes(), "TB/s"), copy.side()};
-    measure(fmt::format("{} x {} tokens", sequences, tokens_text(tokens)), sides);
+  for (const Index page_size : {16, 128}) {
+    for (const auto& [sequences, tokens] :
+         {std::pair<Index, Index>(8, 32 << 10), {8, 4 << 10}, {1, 1 << 10}}) {
+      if (tokens > settings.most_tokens) continue;
+      bench_decoding({sequences, tokens, page_size});
+    }
+    for (const auto& [sequences, tokens] : {std::pair<Index, Index>(4, 8 << 10), {4, 32 << 10}}) {
+      if (tokens > settings.most_tokens) continue;
+      bench_new_tokens({sequences, tokens, page_size, tokens}, "tokens of prompts");
+    }
+    bench_new_tokens({256, 1 << 10, page_size}, "tokens, the last of each new");
   }
+}
+
+/// Means of 1 GB: whole sequences, and chunks of 64 tokens.
+void bench_pooling() {
+  constexpr Index kTokens = 256 << 10, kWidth = 2048;
+  const Tensor x = noise(DType::kBFloat16, {kTokens, kWidth});
+  for (const Index segment : {Index{32} << 10, Index{64}}) {
+    PoolingProblem problem;
+    problem.x = x, problem.tokens = kTokens, problem.width = kWidth;
+    for (Index t = 0; t < kTokens; t += segment) problem.segments.push_back({t, t + segment});
+    problem.out_shape = {std::ssize(problem.segments), kWidth};
+    Tensor out(DType::kBFloat16, problem.out_shape);
+    OnDevice<cuda::mean_pooling> pooling(problem, out);
+    DeviceCopy copy;
+    const double bytes = static_cast<double>(x.bytes().size() + out.bytes().size());
+    std::vector<Timed> sides{pooling.side("mean_pooling", 1e-12 * bytes, "TB/s"), copy.side()};
+    measure(fmt::format("segments of {} tokens", tokens_text(segment)), sides);
+  }
+}
+
+/// A call of host arrays, 1 GiB of them: copies to the GPU and back, by the clock of the host.
+void bench_host_door() {
+  constexpr Index kTokens = 16 << 10, kHeads = 64, kDim = 128;  // 256 MiB an array
+  if (kTokens > settings.most_tokens) return;
+  const std::vector<Index> shape{1, kTokens, kHeads, kDim};
+  const Tensor q = noise(DType::kBFloat16, shape), k = noise(DType::kBFloat16, shape),
+               v = noise(DType::kBFloat16, shape);
+  const Mask mask(diagonal_band(kTokens, kTokens, -127, 0));
+  SoftmaxOptions options;
+  options.context.backend = Backend::kCuda;
+  const cuda::OwnStream stream;
+  Timed side{"host arrays to host arrays", stream.get(), {}, 0x1p-30 * 4 * 0x1p28, "GiB/s"};
+  for (int n = 0; n < 9; ++n) {
+    const double seconds = bench::seconds([&] {
+      softmax_forward({&q, &k, &v, &mask, nullptr, nullptr}, options);
+    });
+    if (n >= 2) side.seconds.push_back(seconds);
+  }
+  print(side, "1 GiB, window of 128");
 }
 
 struct Case {
@@ -390,7 +536,8 @@ struct Case {
 };
 constexpr Case kCases[] = {{"softmax", bench_softmax}, {"plan", bench_plan},
                            {"paged", bench_paged},     {"linear", bench_linear},
-                           {"blocks", bench_blocks},   {"grouped", bench_grouped}};
+                           {"blocks", bench_blocks},   {"grouped", bench_grouped},
+                           {"pooling", bench_pooling}, {"host", bench_host_door}};
 
 bool read_arguments(int argc, char** argv) {
   for (int i = 1; i < argc; i += 2) {

@@ -1,7 +1,7 @@
 // Rows that do not see a key keep every bit when that key and its value change.
 #include "attention/softmax_call.h"
 #include "gpu/kernels_ran.h"
-#include "maskctl/attention/cuda/hopper/forward.h"
+#include "maskctl/attention/cuda/hopper/gpu.h"
 
 namespace {
 

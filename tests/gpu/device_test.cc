@@ -1,6 +1,12 @@
 // Memory of the GPU: what happens when there is too little, and what a workspace keeps.
 #include "maskctl/attention/cuda/device.h"
 
+#include <algorithm>
+#include <cstdint>
+#include <numeric>
+
+#include "maskctl/attention/cuda/pinned.h"
+#include "maskctl/attention/cuda/staging.h"
 #include "maskctl/base/error.h"
 #include "support/catch_compat.h"
 #include "support/contains.h"
@@ -26,6 +32,27 @@ TEST_CASE("gpu: too little memory is an error that says how much was needed, and
   stream.synchronize();
 }
 
+TEST_CASE("gpu: pinned memory is used again when its copy is done") {
+  const OwnStream stream;
+  const DeviceBuffer there(100, stream.get());
+  const std::byte* first = nullptr;
+  {
+    PinnedBuffer buffer(100);
+    const PinnedBuffer other(100);
+    CHECK(buffer.data() != other.data());
+    first = buffer.data();
+    std::fill_n(buffer.data(), 100, std::byte{7});
+    buffer.send(there.data(), stream.get());
+    stream.synchronize();
+  }
+  const PinnedBuffer a(50), b(100), large(std::size_t{1} << 20);
+  CHECK((a.data() == first || b.data() == first));
+  std::vector<std::byte> seen(100);
+  copy_to_host(seen, there.data(), stream.get());
+  stream.synchronize();
+  CHECK(seen == std::vector<std::byte>(100, std::byte{7}));
+}
+
 TEST_CASE("gpu: a workspace takes memory once and gives it out again after a scope") {
   const OwnStream stream;
   Workspace workspace(stream.get());
@@ -49,6 +76,22 @@ TEST_CASE("gpu: elements come back as they were sent") {
   CHECK(back == sent);
   const DeviceArray<int> none(std::vector<int>{}, stream.get());
   CHECK(none.bytes() == 0);
+}
+
+TEST_CASE("gpu: a large array comes back as it was sent, in pieces") {
+  const OwnStream stream;
+  std::vector<std::uint32_t> sent((std::size_t{70} << 20) / sizeof(std::uint32_t) + 5);
+  std::iota(sent.begin(), sent.end(), 0U);
+  const std::size_t bytes = sent.size() * sizeof(std::uint32_t);
+  const DeviceBuffer there(bytes, stream.get());
+  std::vector<std::uint32_t> back(sent.size());
+  for (int n = 0; n < 2; ++n) {
+    stage_to_device(there.data(), std::as_bytes(std::span(sent)), stream.get());
+    stage_to_host(std::as_writable_bytes(std::span(back)), there.data(), stream.get());
+    stream.synchronize();
+    CHECK(back == sent);
+    std::ranges::reverse(sent);
+  }
 }
 
 }  // namespace

@@ -2,8 +2,11 @@
 // bits in every run, and arrays that are on the GPU already.
 #include "maskctl/attention/operations/native_sparse/native_sparse.h"
 
+#include <algorithm>
+
 #include "gpu/kernels_ran.h"
 #include "maskctl/attention/cuda/blocks/block_attention.h"
+#include "maskctl/attention/cuda/hopper/gpu.h"
 #include "maskctl/attention/cuda/host_call.h"
 #include "maskctl/attention/operations/native_sparse/checked.h"
 #include "maskctl/attention/problems/block_problem.h"
@@ -53,6 +56,26 @@ Call random_call(unsigned seed, DType dtype) {
   return call;
 }
 
+/// A call that tensor cores take: heads of 64 or 128 dimensions, blocks of 64 or 128.
+Call random_even_call(unsigned seed, DType dtype) {
+  RandomTensors r(seed);
+  const Index tokens = 64 + r.below(80), group = 1 + r.below(18), dim = r.chance(0.5) ? 64 : 128;
+  const Index batch = 1 + r.below(2), kv_heads = batch == 1 ? 1 + r.below(2) : 1;
+  Call call;
+  call.query = r.normal({batch, tokens, kv_heads * group, dim}, dtype);
+  call.key = r.normal({batch, tokens, kv_heads, dim}, dtype);
+  call.value = r.normal({batch, tokens, kv_heads, dim}, dtype);
+  call.d_out = r.normal({batch, tokens, kv_heads * group, dim}, dtype);
+  call.options.block_size = r.chance(0.7) || tokens < 128 ? 64 : 128;
+  call.options.block_counts = 1 + r.below(6);
+  call.blocks = Tensor(DType::kInt32, {batch, tokens, kv_heads, 1 + r.below(8)});
+  for (auto& block : call.blocks.as<std::int32_t>()) {
+    const Index last = ceil_div(tokens, call.options.block_size) - 1;
+    block = static_cast<std::int32_t>(r.below(last + 2) - 1);
+  }
+  return call;
+}
+
 void check_gradients(const SoftmaxGradients& seen, const SoftmaxGradients& expected,
                      double tolerance) {
   check_close(seen.query, expected.query, tolerance, "d_query");
@@ -83,6 +106,44 @@ TEST_CASE("gpu: attention over listed blocks equals the CPU's, forward and backw
                       gradients(call, expected, Backend::kCpu), 2 * kTolerances[n]);
     }
     gpu_test::say_ran("blocks_forward, blocks_backward", name(kTypes[n]), calls);
+  }
+}
+
+TEST_CASE("gpu: listed blocks on tensor cores give what the CPU gives", "[tensor cores]") {
+  for (std::size_t n = 1; n < std::size(kTypes); ++n) {
+    const int calls = gpu_test::calls(40);
+    for (int seed = 0; seed < calls; ++seed) {
+      INFO(name(kTypes[n]) << " seed " << seed);
+      Call call = random_even_call(static_cast<unsigned>(seed), kTypes[n]);
+      const auto on = [&](Backend backend) {
+        return apply_native_sparse_attention(call.given(), call.on(backend));
+      };
+      const SoftmaxResult expected = on(Backend::kCpu), seen = on(Backend::kCuda);
+      check_close(seen.out, expected.out, kTolerances[n], "out");
+      check_close(seen.lse, expected.lse, kTolerances[n], "lse");
+      const SoftmaxGradients differentiated = gradients(call, expected, Backend::kCuda);
+      check_gradients(differentiated, gradients(call, expected, Backend::kCpu), 2 * kTolerances[n]);
+      if (seed % 8 == 0) {
+        check_gradients(gradients(call, expected, Backend::kCuda), differentiated, 0);
+      }
+      // The last key of a row of the batch, which earlier tokens do not see.
+      const Index tokens = call.key.extent(1);
+      for (Tensor* const array : {&call.key, &call.value}) {
+        const Index row = array->extent(2) * array->extent(3);
+        std::fill_n(array->as<std::uint16_t>().begin() + (tokens - 1) * row, row,
+                    std::uint16_t{0x7fff});
+      }
+      const SoftmaxResult with_nan = on(Backend::kCuda);
+      const auto before = as_size((tokens - 1) * call.query.extent(2) * call.query.extent(3));
+      const auto check_before = [&](const Tensor& x, const Tensor& y) {
+        CHECK(std::ranges::equal(x.as<std::uint16_t>().first(before),
+                                 y.as<std::uint16_t>().first(before)));
+      };
+      check_before(with_nan.out, seen.out);
+      check_before(gradients(call, expected, Backend::kCuda).query, differentiated.query);
+    }
+    gpu_test::say_ran("blocks_forward, blocks_backward", name(kTypes[n]), calls,
+                      cuda::hopper::unavailable().empty() ? "tensor cores" : "plain");
   }
 }
 

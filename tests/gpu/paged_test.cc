@@ -1,66 +1,10 @@
 // Attention over pages on the GPU, with arrays that are there already: sequences against the CPU's,
 // lengths that change between calls, tables and sequences that are bad.
-#include "maskctl/attention/cuda/paged/paged.h"
-
-#include "attention/paged_batches.h"
+#include "gpu/device_batch.h"
 #include "gpu/kernels_ran.h"
-#include "maskctl/attention/cuda/host_call.h"
 
 namespace maskctl::attention::paging {
 namespace {
-
-/// A batch whose queries, cache and sequences are on the GPU.
-class DeviceBatch {
- public:
-  DeviceBatch(const Batch& b, const Rules& rules)
-      : keys_(b.tokens_first(b.keys)),
-        values_(b.tokens_first(b.values)),
-        out_(b.dtype, b.queries.shape()),
-        lengths_(b.lengths, host_call_.stream()),
-        tables_(b.table, host_call_.stream()),
-        starts_(b.starts, host_call_.stream()),
-        arrays_{lengths_.data(), tables_.data(), starts_.data(), b.count(), b.width} {
-    PagedProblem problem;
-    problem.queries = b.queries;
-    problem.q_heads = b.q_heads;
-    problem.cache = tokens_first_cache(keys_, values_);
-    problem.scale = rules.scale.value_or(default_scale(b.dim));
-    problem.soft_cap = rules.soft_cap;
-    if (rules.window) problem.left = *rules.window - 1;
-    if (rules.sinks) problem.sinks = *rules.sinks;
-    problem_ = cuda::to_device(host_call_, problem);
-  }
-
-  cuda::PagedArrays& arrays() { return arrays_; }
-  /// Replaces the elements of one of them.
-  void change(const std::int32_t* array, const std::vector<std::int32_t>& elements) {
-    cuda::copy_to_device(const_cast<std::int32_t*>(array), std::as_bytes(std::span(elements)),
-                         host_call_.stream());
-  }
-  cuda::PagedPlan plan(cuda::PagedCheck check = cuda::PagedCheck::kCheck) {
-    return cuda::PagedPlan(arrays_, host_call_.stream(), check);
-  }
-  Tensor run(const cuda::PagedPlan& plan) {
-    const MutableTensorView there = host_call_.to_device(MutableTensorView(out_));
-    cuda::paged(host_call_.workspace(), problem_, plan, there);
-    host_call_.finish();
-    return out_;
-  }
-  int status(const cuda::PagedPlan& plan) {
-    int status = -1;
-    cuda::copy_to_host(std::as_writable_bytes(std::span(&status, 1)), plan.status(),
-                       host_call_.stream());
-    host_call_.finish();
-    return status;
-  }
-
- private:
-  Tensor keys_, values_, out_;
-  cuda::HostCall host_call_;
-  cuda::DeviceArray<std::int32_t> lengths_, tables_, starts_;
-  cuda::PagedArrays arrays_;
-  PagedProblem problem_;
-};
 
 /// Two rows of sequence 0, one of 1 and two of 2; pages of 4 slots.
 Batch three_sequences() {
@@ -77,13 +21,6 @@ Batch three_sequences() {
   return b;
 }
 
-/// Rows [begin, end) are NaN, the others as expected.
-void check_nan_rows(const Tensor& seen, Tensor expected, Index begin, Index end) {
-  const Index row = expected.elements() / expected.extent(0);
-  for (Index i = begin * row; i < end * row; ++i) put(expected, i, std::nanf(""));
-  check_close(seen, expected, 2e-6, "rows");
-}
-
 TEST_CASE("gpu: sequences told on the GPU equal those of the host") {
   const int calls = gpu_test::calls(100);
   for (int seed = 0; seed < calls; ++seed) {
@@ -94,10 +31,10 @@ TEST_CASE("gpu: sequences told on the GPU equal those of the host") {
     DeviceBatch there(b, with);
     const cuda::PagedPlan plan = there.plan();
     const Tensor seen = there.run(plan);
-    CHECK(there.status(plan) == 0);
+    CHECK(there.status() == 0);
     check_close(seen, ragged(b, with, Backend::kCpu), tolerance(b.dtype), "out");
     check_close(there.run(plan), seen, 0, "again");
-    check_close(there.run(there.plan(cuda::PagedCheck::kTrust)), seen, 0, "trusted");
+    check_close(there.run(there.trusting_plan()), seen, 0, "trusted");
   }
   gpu_test::say_ran("paged from the device door", "every dtype", 3 * calls);
 }
@@ -177,7 +114,7 @@ TEST_CASE("gpu: without starts each row is the last token of its sequence") {
   there.change(there.arrays().lengths, later.lengths);
   later.starts = {0, 1, 2, 2};
   check_close(there.run(plan), ragged(later, {}, Backend::kReference), 2e-6, "later");
-  CHECK(there.status(plan) == 0);
+  CHECK(there.status() == 0);
 }
 
 TEST_CASE("gpu: rows of a sequence with a bad page or length are NaN, others are not") {
@@ -191,8 +128,8 @@ TEST_CASE("gpu: rows of a sequence with a bad page or length are NaN, others are
   };
   // Entries past the last page of a sequence are never read.
   for (const auto& [place, value, status, rows] :
-       {Case{0, -1, cuda::kBadPages, {0, 2}}, Case{2, 12, cuda::kBadPages, {0, 2}},
-        Case{6, 1 << 30, cuda::kBadPages, {2, 3}}, Case{3, 99, 0, {0, 0}}}) {
+       {Case{0, -1, kBadPages, {0, 2}}, Case{2, 12, kBadPages, {0, 2}},
+        Case{6, 1 << 30, kBadPages, {2, 3}}, Case{3, 99, 0, {0, 0}}}) {
     std::vector<std::int32_t> table = good.table;
     table[as_size(place)] = value;
     INFO("entry " << place << " is " << value);
@@ -200,11 +137,11 @@ TEST_CASE("gpu: rows of a sequence with a bad page or length are NaN, others are
     there.change(there.arrays().tables, table);
     const cuda::PagedPlan plan = there.plan();
     check_nan_rows(there.run(plan), expected, rows.begin, rows.end);
-    CHECK(there.status(plan) == status);
+    CHECK(there.status() == status);
   }
   for (const auto& [place, value, status, rows] :
-       {Case{0, 1, cuda::kBadLengths, {0, 2}}, Case{1, 17, cuda::kBadLengths, {2, 3}},
-        Case{2, -3, cuda::kBadLengths, {3, 5}}, Case{2, 1 << 30, cuda::kBadLengths, {3, 5}}}) {
+       {Case{0, 1, kBadLengths, {0, 2}}, Case{1, 17, kBadLengths, {2, 3}},
+        Case{2, -3, kBadLengths, {3, 5}}, Case{2, 1 << 30, kBadLengths, {3, 5}}}) {
     std::vector<std::int32_t> lengths = good.lengths;
     lengths[as_size(place)] = value;
     INFO("length " << place << " is " << value);
@@ -212,7 +149,7 @@ TEST_CASE("gpu: rows of a sequence with a bad page or length are NaN, others are
     there.change(there.arrays().lengths, lengths);
     const cuda::PagedPlan plan = there.plan();
     check_nan_rows(there.run(plan), expected, rows.begin, rows.end);
-    CHECK(there.status(plan) == status);
+    CHECK(there.status() == status);
   }
 }
 
@@ -225,7 +162,7 @@ TEST_CASE("gpu: starts that do not ascend make all rows NaN") {
     there.change(there.arrays().starts, starts);
     const cuda::PagedPlan plan = there.plan();
     check_nan_rows(there.run(plan), expected, 0, 6);
-    CHECK((there.status(plan) & cuda::kBadRows) != 0);
+    CHECK((there.status() & kBadRows) != 0);
   }
 }
 

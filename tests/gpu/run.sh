@@ -1,6 +1,9 @@
 #!/usr/bin/env bash
 # Proves the kernels on a machine with an NVIDIA GPU, then times them:
 #   tests/gpu/run.sh [--build FOLDER] [--only tests|sanitizer|bench]
+#     [--part softmax|paged|linear|blocks|grouped|ring]
+# --part runs what is of one family of kernels, without the masks and the peers of softmax, in at
+# most 8 minutes; all takes at most 25. What is out of time then fails.
 # Without --build it builds here. A FOLDER that the target gpu_stage made elsewhere, or its .tar.xz,
 # brings everything: this machine then needs no packages.
 # MASKCTL_GOLDEN_OPS may name more golden cases of operations, MASKCTL_CASES a folder of .npy masks to
@@ -11,24 +14,61 @@ exec </dev/null
 cd "$(dirname "$0")/../.." || exit
 source tests/tally.sh
 
-folder="" only=""
+folder="" only="" part=""
 while [ $# -gt 1 ]; do
   case $1 in
     --build) folder=$2 ;;
     --only) only=$2 ;;
+    --part) part=$2 ;;
     *) break ;;
   esac
   shift 2
 done
-[ $# -eq 0 ] || { sed -n '2,10s/^# //p' "$0" >&2; exit 2; }
+# The test files, golden operations and benchmarks of the part.
+files=() operations=() benches=()
+case $part in
+  "") ;;
+  softmax)
+    files=(softmax_test mla_test closed_keys_test tiles_test backward_test probes_test)
+    operations=(attention flash_attention scaled_dot_product_attention multi_head_latent_attention)
+    benches=(softmax plan host) ;;
+  paged)
+    files=(paged_test decode_test prompts_test cache_update_test) benches=(paged)
+    operations=(page_attention ragged_page_attention ragged_page_attention_v3 ragged_decode_attention) ;;
+  linear) files=(linear_test) operations=(recurrent gla lightning_attn) benches=(linear) ;;
+  blocks)
+    files=(native_sparse_test) benches=(blocks)
+    operations=(blocksparse_attention native_sparse_attention apply_native_sparse_attention) ;;
+  grouped) files=(grouped_matmul_test) operations=(grouped_matmul mean_pooling) benches=(grouped pooling) ;;
+  ring) files=(ring_test) operations=(ring_attention) ;;
+  *) set -- "$part" ;;
+esac
+[ $# -eq 0 ] || { sed -n '2,11s/^# //p' "$0" >&2; exit 2; }
+# tests_of_part [TESTS]: arguments of gpu_tests that choose the part's tests which are TESTS too, a
+# Catch2 pattern; one a line. Catch2 takes the name of a file for a tag (-#).
+tests_of_part() {
+  if [ -n "$part" ]; then
+    printf '%s\n' "-#" "$(printf "[#%s]${1:-}," device_test plan_test "${files[@]}")"
+  elif [ -n "${1:-}" ]; then
+    printf '%s\n' "$1"
+  fi
+}
 
 wanted() { [ -z "$only" ] || [ "$only" = "$1" ]; }
+
+# within SECONDS: so many, or as many as are left of the run: a part has 8 minutes, all have 25.
+deadline=$((SECONDS + (${#part} ? 480 : 1500)))
+within() {
+  local left=$((deadline - SECONDS))
+  echo $((left < 1 ? 1 : $1 < left ? $1 : left))
+}
 
 # logged NAME SECONDS COMMAND...: runs it in a process of its own, at most that long; the log is
 # $logs/NAME. Leaves its exit status in $status and prints how long it took.
 logged() {
   local name=$1 limit=$2 begin=$EPOCHREALTIME
   shift 2
+  limit=$(within "$limit")
   timeout -k 5 "$limit" "$@" >"$logs/$name" 2>&1
   status=$?
   [ "$status" -ne 124 ] || printf '%s: stopped after %s s\n' "$name" "$limit" | tee -a "$logs/$name"
@@ -44,14 +84,14 @@ run_program() {
   tally "$program" "$logs/$program" "$status"
 }
 
-# replay NAME OPS: golden cases of operations on the GPU.
+# replay NAME OPS ARGUMENT...: golden cases of operations on the GPU.
 replay() {
-  MASKCTL_GOLDEN_OPS=$2 logged "$1" 120 "$folder/conformance" --backend cuda
+  MASKCTL_GOLDEN_OPS=$2 logged "$1" 120 "$folder/conformance" --backend cuda "${@:3}"
   tally_lines "$1" "$logs/$1"
 }
 
 # obeys MASK...: the GPU obeys a mask: results, gradients, which cells are read and what NaN reaches.
-obeys() { check "verify $*" timeout -k 5 "${limit:-60}" "$folder/maskctl" verify "$@" --backend cuda; }
+obeys() { check "verify $*" timeout -k 5 "$(within "${limit:-60}")" "$folder/maskctl" verify "$@" --backend cuda; }
 
 # Asking the library for the GPU is what loads the driver, and nothing else is.
 driver_sleeps() {
@@ -61,7 +101,18 @@ driver_sleeps() {
     loads backends mean_pooling
 }
 
+run_part_tests() {
+  headline "tests of $part"
+  local operation arguments
+  mapfile -t arguments < <(tests_of_part)
+  run_program gpu_tests 180 "${arguments[@]}"
+  for operation in "${operations[@]}"; do
+    replay "golden cases of $operation" "$PWD/tests/data/golden/ops" --suite "$operation"
+  done
+}
+
 run_tests() {
+  if [ -n "$part" ]; then run_part_tests; return; fi
   headline "tests"
   check "no driver is loaded unless the GPU is asked for" driver_sleeps
   run_program gpu_tests 180
@@ -109,35 +160,48 @@ run_tests() {
 run_sanitizer() {
   headline "sanitizers"
   command -v compute-sanitizer >/dev/null || { echo "compute-sanitizer was not found"; return; }
-  local tool
+  local tool operation arguments
   for tool in memcheck synccheck racecheck; do
     export MASKCTL_GPU_CALLS=6
     [ "$tool" != racecheck ] || MASKCTL_GPU_CALLS=2  # it is many times slower
     # That an allocation can fail is a test.
     local options=(--tool "$tool" --error-exitcode 9 --report-api-errors no)
-    MASKCTL_GOLDEN_OPS=$PWD/tests/data/golden/ops check "$tool of golden cases" \
-      timeout -k 5 100 compute-sanitizer "${options[@]}" "$folder/conformance" --backend cuda
+    for operation in "${operations[@]:-}"; do
+      MASKCTL_GOLDEN_OPS=$PWD/tests/data/golden/ops check "$tool of golden cases${operation:+ of $operation}" \
+        timeout -k 5 "$(within 100)" compute-sanitizer "${options[@]}" "$folder/conformance" --backend cuda \
+        ${operation:+--suite "$operation"}
+    done
     # racecheck knows nothing of copies by the copy engine, and does not get through the many calls
     # of a ring, which runs the kernels that others run.
-    local filter=()
-    [ "$tool" != racecheck ] || filter=('~[tensor cores]~*a ring*')
-    check "$tool of gpu_tests" timeout -k 5 160 compute-sanitizer "${options[@]}" "$folder/gpu_tests" \
-      "${filter[@]}"
+    if [ "$tool" = racecheck ]; then
+      mapfile -t arguments < <(tests_of_part '~[tensor cores]~*a ring*')
+    else
+      mapfile -t arguments < <(tests_of_part)
+    fi
+    check "$tool of gpu_tests" timeout -k 5 "$(within 160)" compute-sanitizer "${options[@]}" \
+      "$folder/gpu_tests" "${arguments[@]}"
   done
   unset MASKCTL_GPU_CALLS
 }
 
 run_bench() {
   headline "benchmarks"
-  logged bench_cuda 150 "$folder/bench_cuda"
-  cat "$logs/bench_cuda"
-  check "benchmarks end" [ "$status" -eq 0 ]
-  logged bench_cuda_ring 100 "$folder/bench_cuda_ring"  # of machines with several GPUs
-  cat "$logs/bench_cuda_ring"
-  check "the benchmark of rings ends" [ "$status" -eq 0 ]
+  local bench
+  for bench in "${benches[@]:-}"; do
+    [ -z "$part" ] || [ -n "$bench" ] || continue  # a ring has none here
+    logged bench_cuda 150 "$folder/bench_cuda" ${bench:+--only "$bench"}
+    cat "$logs/bench_cuda"
+    check "benchmarks end${bench:+: $bench}" [ "$status" -eq 0 ]
+  done
+  if [ -z "$part" ] || [ "$part" = ring ]; then
+    logged bench_cuda_ring 100 "$folder/bench_cuda_ring"  # of machines with several GPUs
+    cat "$logs/bench_cuda_ring"
+    check "the benchmark of rings ends" [ "$status" -eq 0 ]
+  fi
+  [ -z "$part" ] || [ "$part" = softmax ] || return 0
   python3 -c 'import torch; assert torch.cuda.is_available()' 2>"$logs/torch" ||
     { echo "PyTorch with CUDA was not found"; return; }
-  timeout -k 5 300 python3 tests/gpu/peer_bench.py "$folder/libmaskctl_gpu.so"
+  timeout -k 5 "$(within 300)" python3 tests/gpu/peer_bench.py "$folder/libmaskctl_gpu.so"
 }
 
 if [ -z "$folder" ]; then

@@ -3,8 +3,10 @@
 #include "maskctl/attention/cuda/softmax/softmax.h"
 
 #include "attention/softmax_call.h"
+#include "gpu/hopper/probes.h"
 #include "gpu/kernels_ran.h"
 #include "maskctl/attention/cuda/hopper/forward.h"
+#include "maskctl/attention/cuda/hopper/gpu.h"
 #include "maskctl/attention/cuda/host_call.h"
 #include "maskctl/attention/softmax/checked.h"
 #include "maskctl/mask/planes/bands.h"
@@ -132,4 +134,42 @@ TEST_CASE("gpu: a plan and a workspace serve several calls on arrays of the GPU"
     CHECK(same_bits(seen.lse, expected.lse));
   }
   gpu_test::say_ran("softmax_forward from the device door", "float32", 12);
+}
+
+TEST_CASE("gpu: a call on arrays of the GPU is captured into a CUDA graph", "[slow]") {
+  SoftmaxCall call = random_softmax_call(31, DType::kBFloat16, {64});
+  call.options.context.backend = Backend::kCuda;
+  const SoftmaxResult expected = softmax_forward(call.inputs(), call.options);
+  SoftmaxResult seen{Tensor(expected.out.dtype(), expected.out.shape()),
+                     Tensor(expected.lse.dtype(), expected.lse.shape())};
+  cuda::HostCall host_call;
+  const cuda::Stream stream = host_call.stream();
+  const SoftmaxProblem problem = checked_softmax(call.inputs(), call.options);
+  const cuda::SoftmaxPlan plan(problem, stream);
+  const SoftmaxProblem there = cuda::to_device(host_call, problem);
+  const SoftmaxOutputs outputs = cuda::to_device(host_call, SoftmaxOutputs{seen.out, seen.lse});
+  const auto run = [&] { cuda::softmax_forward(host_call.workspace(), there, plan, outputs); };
+  run();  // the workspace grows
+  const std::vector<std::byte> nan(seen.out.bytes().size(), std::byte{0xff});
+  cuda::copy_to_device(outputs.out.data(), nan, stream);
+  hopper_probe::replay(stream, run);
+  host_call.finish();
+  CHECK(same_bits(seen.out, expected.out));
+  CHECK(same_bits(seen.lse, expected.lse));
+}
+
+TEST_CASE("gpu: arrays that the copy engine cannot read go to the plain kernels",
+          "[tensor cores]") {
+  if (!cuda::hopper::unavailable().empty()) return;
+  alignas(16) const std::byte memory[16] = {};
+  cuda::SoftmaxParams p;
+  p.d = {1, 8, 8, 1, 1, 64, 64};
+  for (cuda::HeadsView* const array : {&p.query, &p.key, &p.value}) {
+    *array = {memory, DType::kBFloat16, 512, 64, 64};
+  }
+  CHECK(cuda::hopper::unsupported_forward(p).empty());
+  p.value.data = memory + 2;
+  CHECK(cuda::hopper::unsupported_forward(p) == "its address is 2 bytes past a multiple of 16");
+  p.value = {memory, DType::kBFloat16, 512, 64, 60};
+  CHECK(cuda::hopper::unsupported_forward(p) == "steps of 120 bytes are no multiple of 16");
 }

@@ -41,6 +41,9 @@ struct alignas(8) float2 {
 struct alignas(16) float4 {
   float x, y, z, w;
 };
+struct alignas(8) uint2 {
+  unsigned x, y;
+};
 struct alignas(16) uint4 {
   unsigned x, y, z, w;
 };
@@ -206,6 +209,14 @@ inline int __syncthreads_or(int predicate) {
 template <class T>
 T __ldg(const T* from) {
   return *from;
+}
+template <class T>
+T __ldcs(const T* from) {
+  return *from;
+}
+template <class T>
+void __stcs(T* to, T x) {
+  *to = x;
 }
 using std::max, std::min;
 inline unsigned __funnelshift_l(unsigned low, unsigned high, unsigned bits) {

@@ -52,6 +52,7 @@ struct cudaDeviceProp {
   std::size_t totalGlobalMem;
   int major, minor, multiProcessorCount;
   std::size_t sharedMemPerBlockOptin;
+  int l2CacheSize;
 };
 
 enum cudaDriverEntryPointQueryResult { cudaDriverEntryPointSuccess = 0 };
@@ -82,8 +83,11 @@ cudaError_t cudaGetDeviceProperties(cudaDeviceProp*, int);
 cudaError_t cudaDriverGetVersion(int*);
 cudaError_t cudaRuntimeGetVersion(int*);
 cudaError_t cudaMemGetInfo(std::size_t* free, std::size_t* total);
+inline constexpr unsigned cudaHostAllocPortable = 1;
+cudaError_t cudaHostAlloc(void**, std::size_t, unsigned);
 cudaError_t cudaMallocAsync(void**, std::size_t, cudaStream_t);
 cudaError_t cudaFreeAsync(void*, cudaStream_t);
+cudaError_t cudaMallocHost(void**, std::size_t);
 cudaError_t cudaMemcpyAsync(void*, const void*, std::size_t, cudaMemcpyKind, cudaStream_t);
 cudaError_t cudaMemcpy2DAsync(void*, std::size_t, const void*, std::size_t, std::size_t,
                               std::size_t, cudaMemcpyKind, cudaStream_t);
@@ -106,4 +110,16 @@ cudaError_t cudaEventCreateWithFlags(cudaEvent_t*, unsigned);
 cudaError_t cudaEventDestroy(cudaEvent_t);
 cudaError_t cudaEventRecord(cudaEvent_t, cudaStream_t);
 cudaError_t cudaEventSynchronize(cudaEvent_t);
+cudaError_t cudaEventQuery(cudaEvent_t);
 cudaError_t cudaEventElapsedTime(float* milliseconds, cudaEvent_t begin, cudaEvent_t end);
+
+// What is captured into a graph runs at once, since a launch has nothing left to repeat here.
+using cudaGraph_t = struct CUgraph_st*;
+using cudaGraphExec_t = struct CUgraphExec_st*;
+enum cudaStreamCaptureMode { cudaStreamCaptureModeThreadLocal = 1 };
+cudaError_t cudaStreamBeginCapture(cudaStream_t, cudaStreamCaptureMode);
+cudaError_t cudaStreamEndCapture(cudaStream_t, cudaGraph_t*);
+cudaError_t cudaGraphInstantiate(cudaGraphExec_t*, cudaGraph_t, unsigned long long flags);
+cudaError_t cudaGraphLaunch(cudaGraphExec_t, cudaStream_t);
+cudaError_t cudaGraphDestroy(cudaGraph_t);
+cudaError_t cudaGraphExecDestroy(cudaGraphExec_t);

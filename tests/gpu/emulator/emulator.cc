@@ -83,9 +83,11 @@ struct Fiber {
   bool has_begun = false;
   uint3 thread{};
   State state = State::kReady;
-  unsigned mask = 0;                         // of the exchange that it waits in
-  std::function<bool()> condition;           // that it waits for
-  std::vector<std::function<void()>> taken;  // by the copy engine, from shared memory
+  unsigned mask = 0;                // of the exchange that it waits in
+  std::function<bool()> condition;  // that it waits for
+  // What the copy engine does for it, to and from shared memory. Each thread has lists of its own:
+  // where threads share one, the thread sanitizer sees them free each other's memory.
+  std::vector<std::function<void()>> brought, taken;
   std::vector<Copy> begun;
   std::deque<std::vector<Copy>> committed;
 };
@@ -126,7 +128,7 @@ class Block {
   }
   void meet(int barrier, int threads, bool waits);
   void bring_late(std::function<void()> copy) {
-    brought_.push_back(std::move(copy));
+    fiber().brought.push_back(std::move(copy));
     happens_before(engine_);
   }
   const std::uint64_t* exchange(unsigned mask, std::uint64_t word);
@@ -147,7 +149,6 @@ class Block {
   std::vector<Fiber> fibers_;
   std::vector<Warp> warps_;
   std::array<Meeting, 16> meetings_;
-  std::vector<std::function<void()>> brought_;  // by the copy engine, in time
   std::vector<unsigned char> shared_;
   std::size_t threads_ = 0, current_ = 0;
   unsigned passed_ = 0;  // barriers
@@ -258,8 +259,11 @@ bool Block::is_ready(Fiber& fiber) {
 
 bool Block::bring() {
   happens_after(engine_);
-  for (const auto& copy : brought_) copy();
-  return !std::exchange(brought_, {}).empty();
+  bool any = false;
+  for (std::size_t n = 0; n < threads_; ++n) {
+    for (const auto& copy : std::exchange(fibers_[n].brought, {})) copy(), any = true;
+  }
+  return any;
 }
 
 /// Threads take turns upwards and downwards, so that a missing barrier shows.
@@ -478,13 +482,18 @@ cudaError_t cudaMemPoolSetAccess(cudaMemPool_t, const cudaMemAccessDesc*, std::s
 }
 cudaError_t cudaMemPoolSetAttribute(cudaMemPool_t, cudaMemPoolAttr, void*) { return cudaSuccess; }
 cudaError_t cudaGetDeviceProperties(cudaDeviceProp* properties, int) {
-  *properties = {"a CPU that runs CUDA kernels", std::size_t{1} << 32, 9, 0, 4, 227 << 10};
+  *properties = {
+      "a CPU that runs CUDA kernels", std::size_t{1} << 32, 9, 0, 4, 227 << 10, 60 << 20};
   return cudaSuccess;
 }
 cudaError_t cudaDriverGetVersion(int* version) { return *version = 13000, cudaSuccess; }
 cudaError_t cudaRuntimeGetVersion(int* version) { return *version = 13000, cudaSuccess; }
 cudaError_t cudaMemGetInfo(std::size_t* free, std::size_t* total) {
   return *free = *total = std::size_t{1} << 32, cudaSuccess;
+}
+cudaError_t cudaHostAlloc(void** memory, std::size_t bytes, unsigned) {
+  *memory = std::malloc(bytes);
+  return *memory ? cudaSuccess : cudaErrorMemoryAllocation;
 }
 cudaError_t cudaMallocAsync(void** memory, std::size_t bytes, cudaStream_t) {
   *memory = bytes > std::size_t{1} << 32 ? nullptr : std::malloc(bytes);
@@ -493,6 +502,9 @@ cudaError_t cudaMallocAsync(void** memory, std::size_t bytes, cudaStream_t) {
   return cudaSuccess;
 }
 cudaError_t cudaFreeAsync(void* memory, cudaStream_t) { return std::free(memory), cudaSuccess; }
+cudaError_t cudaMallocHost(void** memory, std::size_t bytes) {
+  return cudaMallocAsync(memory, bytes, nullptr);
+}
 cudaError_t cudaMemcpyAsync(void* to, const void* from, std::size_t bytes, cudaMemcpyKind,
                             cudaStream_t) {
   if (bytes > 0) std::memcpy(to, from, bytes);
@@ -515,6 +527,20 @@ cudaError_t cudaMemsetAsync(void* memory, int value, std::size_t bytes, cudaStre
   if (bytes > 0) std::memset(memory, value, bytes);
   return cudaSuccess;
 }
+cudaError_t cudaStreamBeginCapture(cudaStream_t stream, cudaStreamCaptureMode) {
+  return cuda_emulator::check_stream(stream);
+}
+cudaError_t cudaStreamEndCapture(cudaStream_t stream, cudaGraph_t* graph) {
+  return *graph = nullptr, cuda_emulator::check_stream(stream);
+}
+cudaError_t cudaGraphInstantiate(cudaGraphExec_t* graph, cudaGraph_t, unsigned long long) {
+  return *graph = nullptr, cudaSuccess;
+}
+cudaError_t cudaGraphLaunch(cudaGraphExec_t, cudaStream_t stream) {
+  return cuda_emulator::check_stream(stream);
+}
+cudaError_t cudaGraphDestroy(cudaGraph_t) { return cudaSuccess; }
+cudaError_t cudaGraphExecDestroy(cudaGraphExec_t) { return cudaSuccess; }
 cudaError_t cudaStreamCreateWithFlags(cudaStream_t* stream, unsigned) {
   return *stream = new CUstream_st, cudaSuccess;
 }
@@ -541,6 +567,7 @@ cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream) {
   return event->time = std::chrono::steady_clock::now(), cudaSuccess;
 }
 cudaError_t cudaEventSynchronize(cudaEvent_t) { return cudaSuccess; }
+cudaError_t cudaEventQuery(cudaEvent_t) { return cudaSuccess; }
 cudaError_t cudaEventElapsedTime(float* milliseconds, cudaEvent_t begin, cudaEvent_t end) {
   *milliseconds = std::chrono::duration<float, std::milli>(end->time - begin->time).count();
   return cudaSuccess;

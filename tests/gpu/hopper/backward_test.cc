@@ -2,7 +2,7 @@
 // most: against the CPU's.
 #include "attention/softmax_call.h"
 #include "gpu/kernels_ran.h"
-#include "maskctl/attention/cuda/hopper/forward.h"
+#include "maskctl/attention/cuda/hopper/gpu.h"
 #include "maskctl/attention/cuda/host_call.h"
 #include "maskctl/attention/cuda/softmax/softmax.h"
 #include "maskctl/attention/softmax/checked.h"

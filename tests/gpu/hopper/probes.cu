@@ -4,11 +4,13 @@
 #include "gpu/hopper/probes.h"
 #include "maskctl/attention/cuda/hopper/backward_consumer.cuh"
 #include "maskctl/attention/cuda/hopper/tensor_map.cuh"
+#include "maskctl/attention/cuda/warp_mma.cuh"
 
 namespace hopper_probe {
 namespace {
 
 using namespace maskctl;
+using namespace maskctl::attention;
 using namespace maskctl::attention::cuda;
 using namespace maskctl::attention::cuda::hopper;
 
@@ -215,6 +217,32 @@ MultiplyKernel multiply_kernel_of(int which, std::index_sequence<n...>) {
   return kAll[which];
 }
 
+template <class T, bool kTurned>
+__global__ void multiply_in_warp_kernel(const float* a, const float* b, float* d) {
+  if (threadIdx.x >= 32) return;
+  auto& s = block_memory<Memory<kAtomBytes>>();
+  const int lane = static_cast<int>(threadIdx.x), row = lane / 4, column = lane % 4 * 2;
+  for (int i = lane; i < 16 * 16; i += 32) {
+    const int from = kTurned ? i % 16 * 16 + i / 16 : i;
+    reinterpret_cast<T*>(s.panels)[i] = rounded<T>(a[from]);
+  }
+  __syncwarp();
+  // Matrices in the order of a's registers: down its rows first.
+  const int matrix = lane / 8, line = lane % 8 + (kTurned ? matrix / 2 : matrix % 2) * 8;
+  const int half = kTurned ? matrix % 2 : matrix / 2;
+  std::uint32_t a_pairs[4], b_pairs[2];
+  load_matrices<kTurned>(a_pairs, shared_address(s.panels) + line * 32 + half * 16);
+  for (int i = 0; i < 2; ++i) {
+    const float* const pair = b + (i * 8 + row) * 8 + column;
+    b_pairs[i] = cuda::transposed(rounded_pair<T>(pair[0], pair[1]));
+  }
+  float sums[4];
+  const auto at = [&](int i) { return (row + i / 2 * 8) * 8 + column + i % 2; };
+  for (int i = 0; i < 4; ++i) sums[i] = d[at(i)];
+  cuda::multiply<T>(sums, a_pairs, b_pairs);
+  for (int i = 0; i < 4; ++i) d[at(i)] = sums[i];
+}
+
 // -------------------------------------------------------------------------------------- fragments
 
 template <int kColumns>
@@ -297,6 +325,17 @@ std::vector<float> multiply(int n, DType dtype, const std::vector<float>& a,
   return bench.fetch(d, start.size());
 }
 
+std::vector<float> multiply_in_warp(DType dtype, bool is_turned, const std::vector<float>& a,
+                                    const std::vector<float>& b, const std::vector<float>& start) {
+  Bench bench;
+  auto* const d = bench.send(start);
+  with_16_bits(dtype, [&]<class T>(std::type_identity<T>) {
+    bench.run(is_turned ? multiply_in_warp_kernel<T, true> : multiply_in_warp_kernel<T, false>,
+              sizeof(Memory<kAtomBytes>), bench.send(a), bench.send(b), d);
+  });
+  return bench.fetch(d, start.size());
+}
+
 Bits store_fragment(const StoredFragment& to, const std::vector<float>& x) {
   Bench bench;
   const int panels = (to.column + to.columns + kPanel - 1) / kPanel;
@@ -335,6 +374,19 @@ std::vector<bool> open_cells(const std::array<std::uint64_t, 64>& words) {
   bench.run(open_cells_kernel, 0, bench.send(std::vector(words.begin(), words.end())), open);
   const auto seen = bench.fetch(open, 64 * 64);
   return {seen.begin(), seen.end()};
+}
+
+void replay(Stream stream, const std::function<void()>& enqueue) {
+  cudaGraph_t captured = nullptr;
+  cudaGraphExec_t graph = nullptr;
+  check(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal), "cudaStreamBeginCapture");
+  enqueue();
+  check(cudaStreamEndCapture(stream, &captured), "cudaStreamEndCapture");
+  check(cudaGraphInstantiate(&graph, captured, 0), "cudaGraphInstantiate");
+  check(cudaGraphLaunch(graph, stream), "cudaGraphLaunch");
+  check(cudaStreamSynchronize(stream), "cudaStreamSynchronize");
+  cudaGraphExecDestroy(graph);
+  cudaGraphDestroy(captured);
 }
 
 }  // namespace hopper_probe

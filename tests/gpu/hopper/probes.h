@@ -4,9 +4,11 @@
 
 #include <array>
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <vector>
 
+#include "maskctl/attention/cuda/device.h"
 #include "maskctl/base/index.h"
 #include "maskctl/tensor/dtype.h"
 
@@ -59,6 +61,11 @@ inline constexpr Product kProducts[] = {
 std::vector<float> multiply(int n, DType dtype, const std::vector<float>& a,
                             const std::vector<float>& b, const std::vector<float>& start);
 
+/// start + a b, [16 x 8], of a [16 x 16] and b [16 x 8], by one warp. a comes from shared memory,
+/// where its rows lie or, if `is_turned`, its columns; b from rows in registers, turned there.
+std::vector<float> multiply_in_warp(DType dtype, bool is_turned, const std::vector<float>& a,
+                                    const std::vector<float>& b, const std::vector<float>& start);
+
 /// Panels [columns / 64][rows of 128 bytes] after a warpgroup stored a fragment [64 x columns] in
 /// them from (row, column) on; they were zero before. columns: 32, 64 or 128.
 struct StoredFragment {
@@ -80,5 +87,8 @@ std::vector<float> add_pieces(const std::vector<std::vector<float>>& pieces);
 
 /// Which cells of a tile [64 x 64] a warpgroup takes for open, by fragment; `words` are its rows.
 std::vector<bool> open_cells(const std::array<std::uint64_t, 64>& words);
+
+/// Captures the work that `enqueue` puts into the stream as a CUDA graph, and launches that once.
+void replay(maskctl::attention::cuda::Stream stream, const std::function<void()>& enqueue);
 
 }  // namespace hopper_probe

@@ -6,7 +6,7 @@
 
 #include "gpu/kernels_ran.h"
 #include "maskctl/attention/cuda/device.h"
-#include "maskctl/attention/cuda/hopper/forward.h"
+#include "maskctl/attention/cuda/hopper/gpu.h"
 #include "maskctl/attention/cuda/hopper/layout.h"
 #include "support/catch_compat.h"
 
@@ -138,6 +138,24 @@ TEST_CASE("gpu: products of a warpgroup are those of plain loops, for every form
     for (const DType dtype : {DType::kFloat16, DType::kBFloat16}) {
       INFO("product " << n << ", " << name(dtype));
       CHECK(multiply(n, dtype, a, b, start) == expected);
+    }
+  }
+}
+
+TEST_CASE("gpu: products of a warp are those of plain loops", "[tensor cores]") {
+  if (!can_run()) return;
+  Numbers numbers;
+  const auto a = numbers.floats(16 * 16), b = numbers.floats(16 * 8),
+             start = numbers.floats(16 * 8);
+  std::vector<float> expected = start;
+  for (int i = 0; i < 16 * 8; ++i) {
+    for (int k = 0; k < 16; ++k) {
+      expected[as_size(i)] += a[as_size(i / 8 * 16 + k)] * b[as_size(k * 8 + i % 8)];
+    }
+  }
+  for (const DType dtype : {DType::kFloat16, DType::kBFloat16}) {
+    for (const bool is_turned : {false, true}) {
+      CHECK(multiply_in_warp(dtype, is_turned, a, b, start) == expected);
     }
   }
 }

@@ -1,6 +1,7 @@
-// The arrays of each problem, inputs and results: each_array(x, f) calls f with every one of x.
+// each_array(x, f) calls f with every array of x, which is a problem, its inputs or its results.
 #pragma once
 
+#include "maskctl/attention/problems/cache_update.h"
 #include "maskctl/attention/problems/kernels.h"
 
 namespace maskctl::attention {
@@ -35,6 +36,22 @@ template <class F>
 void each_array(RingProblem& p, F&& f) {
   f(p.query), f(p.key), f(p.value), f(p.sinks);
 }
+
+template <class F>
+void each_array(MlaProblem& p, F&& f) {
+  f(p.softmax.query), f(p.latent), f(p.w_kc), f(p.w_vc), f(p.b_q), f(p.b_k);
+}
+template <class F>
+void each_array(MlaGradientOutputs& o, F&& f) {
+  f(o.query), f(o.latent), f(o.w_kc), f(o.w_vc), f(o.b_q), f(o.b_k);
+}
+
+template <class F>
+void each_array(NewTokens& t, F&& f) {
+  f(t.keys), f(t.values);
+}
+template <class F>
+void each_array(CachePages&, F&&) {}  // memory of the GPU, whose shape its PagedCache has
 
 template <class F>
 void each_array(BlockProblem& p, F&& f) {

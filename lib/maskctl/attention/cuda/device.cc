@@ -4,13 +4,15 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstdint>
+#include <mutex>
 
 #include "maskctl/base/error.h"
 
 namespace maskctl::attention::cuda {
 namespace {
 
-constexpr int kOldestMajor = 8;  // compute capability: sm_80
+constexpr int kOldestMajor = 8;  // the oldest supported GPUs are sm_80
 
 std::string find_reason() {
   int count = 0;
@@ -45,13 +47,29 @@ std::string unavailable() {
 
 void check(int error, const char* call) {
   if (error == cudaSuccess) return;
-  cudaGetLastError();  // clear the error, or the next call would report it
+  cudaGetLastError();  // or the next CUDA call would report the same error
   throw Error(Errc::kDevice, fmt::format("{} failed: {}", call,
                                          cudaGetErrorString(static_cast<cudaError_t>(error))));
 }
 
+void keep_freed_memory() {
+  static std::once_flag once;
+  std::call_once(once, [] {
+    int count = 0;
+    check(cudaGetDeviceCount(&count), "cudaGetDeviceCount");
+    for (int n = 0; n < count; ++n) {
+      cudaMemPool_t pool = nullptr;
+      check(cudaDeviceGetDefaultMemPool(&pool, n), "cudaDeviceGetDefaultMemPool");
+      std::uint64_t bytes = std::uint64_t{256} << 20;
+      check(cudaMemPoolSetAttribute(pool, cudaMemPoolAttrReleaseThreshold, &bytes),
+            "cudaMemPoolSetAttribute");
+    }
+  });
+}
+
 DeviceBuffer::DeviceBuffer(std::size_t bytes, Stream stream) : bytes_(bytes), stream_(stream) {
   if (bytes == 0) return;
+  keep_freed_memory();
   void* data = nullptr;
   const cudaError_t error = cudaMallocAsync(&data, bytes, stream);
   if (error == cudaErrorMemoryAllocation) {
@@ -75,16 +93,16 @@ OwnStream::OwnStream() {
   check(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking), "cudaStreamCreateWithFlags");
 }
 OwnStream::~OwnStream() { cudaStreamDestroy(stream_); }
-void OwnStream::synchronize() const {
-  check(cudaStreamSynchronize(stream_), "cudaStreamSynchronize");
-}
+void OwnStream::synchronize() const { cuda::synchronize(stream_); }
 
-int* Workspace::counter() {
-  if (counter_.bytes() == 0) {
-    counter_ = DeviceBuffer(sizeof(int), stream_);
-    fill_bytes(counter_.data(), 0, sizeof(int), stream_);
+int* Workspace::counters(Index n) {
+  constexpr Index kLeast = 1024;  // so that later calls seldom allocate again
+  const std::size_t bytes = as_size(std::max(n, kLeast)) * sizeof(int);
+  if (counters_.bytes() < bytes) {
+    counters_ = DeviceBuffer(bytes, stream_);
+    fill_bytes(counters_.data(), 0, bytes, stream_);
   }
-  return reinterpret_cast<int*>(counter_.data());
+  return reinterpret_cast<int*>(counters_.data());
 }
 std::byte* Workspace::take_bytes(std::size_t bytes) {
   constexpr std::size_t kAlignment = 256, kLeast = std::size_t{1} << 20;
@@ -93,6 +111,8 @@ std::byte* Workspace::take_bytes(std::size_t bytes) {
   if (chunk_ == chunks_.size()) chunks_.emplace_back(std::max(bytes, kLeast), stream_);
   return chunks_[chunk_].data() + std::exchange(used_, used_ + bytes);
 }
+
+void synchronize(Stream stream) { check(cudaStreamSynchronize(stream), "cudaStreamSynchronize"); }
 
 void copy_to_device(void* to, std::span<const std::byte> from, Stream stream) {
   if (from.empty()) return;

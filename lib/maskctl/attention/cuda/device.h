@@ -1,4 +1,4 @@
-// The GPU: whether there is one, its memory, and streams of work for it.
+// The GPU: whether one can be used, its memory, and its streams.
 #pragma once
 
 #include <cstddef>
@@ -10,24 +10,29 @@
 
 #include "maskctl/base/index.h"
 
-struct CUstream_st;  // cudaStream_t is a pointer to one
+struct CUstream_st;  // cudaStream_t is CUstream_st*
 
 namespace maskctl::attention::cuda {
 
 using Stream = CUstream_st*;
 
-/// Why no kernel can run on this machine: no driver or no GPU, or one that is too old; empty when
+/// Why no kernel can run on this machine: no driver, no GPU, or a GPU that is too old; empty when
 /// kernels can run. The first call takes as long as starting the driver.
 std::string unavailable();
 
-/// Throws Error(kDevice), "cudaMemcpyAsync failed: ...", for an error number of CUDA's runtime.
+/// Throws Error(kDevice), such as "cudaMemcpyAsync failed: ...", unless `error`, a number of CUDA's
+/// runtime, means success.
 void check(int error, const char* call);
 
-/// Memory of the GPU, allocated and freed in the order of a stream.
+/// Lets each GPU keep some of the memory that was freed, so that later allocations take no time.
+/// Otherwise allocations would take most of the time of making a plan.
+void keep_freed_memory();
+
+/// Memory of the GPU, allocated and freed in stream order.
 class DeviceBuffer {
  public:
   DeviceBuffer() = default;
-  /// Throws Error(kLimit), which says how much was needed, when there is not enough.
+  /// Throws Error(kLimit), which says how much memory was needed, when too little is free.
   DeviceBuffer(std::size_t bytes, Stream stream);
   ~DeviceBuffer();
   DeviceBuffer(DeviceBuffer&& other) noexcept { swap(other); }
@@ -51,7 +56,7 @@ class DeviceBuffer {
   Stream stream_ = nullptr;
 };
 
-/// A non-blocking stream that ends with the object, without waiting for its work.
+/// A non-blocking stream. Its destructor does not wait for the stream's work.
 class OwnStream {
  public:
   OwnStream();
@@ -59,16 +64,15 @@ class OwnStream {
   OwnStream(const OwnStream&) = delete;
   OwnStream& operator=(const OwnStream&) = delete;
   Stream get() const { return stream_; }
-  /// Waits for all work. Throws Error(kDevice) when some of it failed.
+  /// Waits for all work of the stream. Throws Error(kDevice) if some of it failed.
   void synchronize() const;
 
  private:
   Stream stream_ = nullptr;
 };
 
-/// The stream that a call runs in, and the memory that it needs meanwhile. Calls in one stream can
-/// share a workspace, one after the other: it grows with the first call and allocates nothing for
-/// those that follow.
+/// The stream that a call runs in, and the call's temporary memory. Calls in one stream can share a
+/// workspace, one after the other: the first call makes it grow, later ones allocate nothing.
 class Workspace {
  public:
   explicit Workspace(Stream stream) : stream_(stream) {}
@@ -76,17 +80,18 @@ class Workspace {
   Workspace& operator=(const Workspace&) = delete;
 
   Stream stream() const { return stream_; }
-  /// A number on the GPU that is zero between kernels: a kernel that counts with it resets it.
-  int* counter();
-  /// Room for n elements, aligned to 256 bytes, until the enclosing scope ends. Not written.
+  /// n counters on the GPU, which are zero when a kernel starts. A kernel that changes counters
+  /// must reset them to zero before it ends.
+  int* counters(Index n = 1);
+  /// Uninitialised memory for n elements, aligned to 256 bytes, until the enclosing Scope ends.
   template <class T>
   T* take(Index n) {
     static_assert(std::is_trivially_copyable_v<T>);
     return reinterpret_cast<T*>(take_bytes(as_size(n) * sizeof(T)));
   }
 
-  /// Gives back, when it ends, what was taken since it began; kernels that still use that memory
-  /// come earlier in the stream than those that use it next.
+  /// Its destructor releases what take() returned since the constructor. It does not wait: kernels
+  /// that still use this memory run earlier in the stream than kernels that reuse it.
   class Scope {
    public:
     explicit Scope(Workspace& workspace)
@@ -104,18 +109,22 @@ class Workspace {
   std::byte* take_bytes(std::size_t bytes);
 
   Stream stream_;
-  DeviceBuffer counter_;
+  DeviceBuffer counters_;
   std::vector<DeviceBuffer> chunks_;
-  std::size_t chunk_ = 0, used_ = 0;  // the chunk in use, and its bytes in use
+  /// The chunk from which take() allocates next, and how many of its bytes are in use.
+  std::size_t chunk_ = 0, used_ = 0;
 };
 
-/// Copies between the host and the GPU, in the order of the stream. Host memory must live until the
-/// stream has reached the copy.
+/// Waits for all work of the stream. Throws Error(kDevice) if some of it failed.
+void synchronize(Stream stream);
+
+/// Copies between the host and the GPU, in stream order. Host memory must stay valid until the copy
+/// is done.
 void copy_to_device(void* to, std::span<const std::byte> from, Stream stream);
 void copy_to_host(std::span<std::byte> to, const void* from, Stream stream);
 void fill_bytes(void* memory, int value, std::size_t bytes, Stream stream);
 
-/// Elements that a kernel reads, on the GPU as long as the object lives.
+/// A copy of a host array in GPU memory, for kernels to read. The destructor frees it.
 template <class T>
 class DeviceArray {
  public:

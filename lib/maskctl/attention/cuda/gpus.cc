@@ -10,7 +10,8 @@
 namespace maskctl::attention::cuda {
 namespace {
 
-/// Lets GPU `self`, which is in use, read what `other` has allocated or will allocate in streams.
+/// Gives the current GPU `self` access to all memory that GPU `other` allocates with
+/// cudaMallocAsync, before or after this call.
 void open_memory(int self, int other) {
   int can = 0;
   check(cudaDeviceCanAccessPeer(&can, self, other), "cudaDeviceCanAccessPeer");
@@ -25,19 +26,20 @@ void open_memory(int self, int other) {
   access.location.id = self;
   access.flags = cudaMemAccessFlagsProtReadWrite;
   check(cudaMemPoolSetAccess(pool, &access, 1), "cudaMemPoolSetAccess");
-  // Freed memory stays mapped: a rank may still copy what a rank that failed has just freed.
+  // The pool never unmaps freed memory: when one GPU's rank fails and frees its memory, another
+  // rank may still be copying from it.
   std::uint64_t all = ~std::uint64_t{0};
   check(cudaMemPoolSetAttribute(pool, cudaMemPoolAttrReleaseThreshold, &all),
         "cudaMemPoolSetAttribute");
 }
 
-/// Unused events, by GPU.
+/// Events that no Event object uses, for reuse on the same GPU.
 struct SpareEvents {
   std::mutex mutex;
   std::map<int, std::vector<EventHandle>> of_gpu;
 };
 SpareEvents& spare_events() {
-  static auto& spare = *new SpareEvents;  // events last as long as the process
+  static auto& spare = *new SpareEvents;  // never destroyed: events last as long as the process
   return spare;
 }
 
@@ -56,9 +58,24 @@ int gpu_in_use() {
   return n;
 }
 
+const GpuProperties& properties_in_use() {
+  static const std::vector<GpuProperties> kAll = [] {
+    std::vector<GpuProperties> all;
+    for (int n = 0; n < gpus(); ++n) {
+      cudaDeviceProp p;
+      check(cudaGetDeviceProperties(&p, n), "cudaGetDeviceProperties");
+      all.push_back(
+          {p.major, p.minor, p.multiProcessorCount, p.sharedMemPerBlockOptin, p.l2CacheSize});
+    }
+    return all;
+  }();
+  return kAll.at(as_size(gpu_in_use()));
+}
+
 void connect_gpus() {
   static std::once_flag connected;
   std::call_once(connected, [] {
+    keep_freed_memory();  // must come first: it would lower the threshold that open_memory() sets
     const int own = gpu_in_use(), count = gpus();
     for (int n = 0; n < count; ++n) {
       use_gpu(n);

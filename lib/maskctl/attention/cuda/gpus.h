@@ -1,25 +1,36 @@
-// Several GPUs of one process: which of them a thread works on, events by which they wait for each
-// other, and copies between them.
+// Several GPUs in one process: the current GPU of a thread, events that make a stream wait for
+// another GPU's stream, and copies between GPUs.
 #pragma once
 
 #include "maskctl/attention/cuda/device.h"
 
-struct CUevent_st;  // cudaEvent_t is a pointer to one
+struct CUevent_st;  // cudaEvent_t is CUevent_st*
 
 namespace maskctl::attention::cuda {
 
 using EventHandle = CUevent_st*;
 
-/// How many GPUs there are; 0 where no kernel can run.
+/// The number of GPUs; 0 where no kernel can run.
 int gpus();
-/// The calling thread works on GPU n from now on, on 0 at first.
+/// Makes the calling thread use GPU n from now on. A thread starts with GPU 0.
 void use_gpu(int n);
 int gpu_in_use();
+struct GpuProperties {
+  int major = 0, minor = 0;  // compute capability
+  int multiprocessors = 0;
+  std::size_t block_bytes = 0;  // the most shared memory of a block
+  Index cache_bytes = 0;        // size of the L2 cache
+};
+/// The properties of the GPU in use, queried once per GPU.
+const GpuProperties& properties_in_use();
+/// How many bytes blocks that run at the same time may read repeatedly and still find in the L2
+/// cache of the GPU in use. The rest of the cache is left for what they read or write once.
+inline Index shared_cache_bytes() { return properties_in_use().cache_bytes / 16 * 9; }
 /// Lets GPUs copy from each other directly where the hardware can; elsewhere copies pass through
 /// the host. The first call waits for all GPUs, since memory that they work on is mapped anew.
 void connect_gpus();
 
-/// A stream whose kernels start before ready kernels of other streams.
+/// A stream of high priority: its kernels start before waiting kernels of other streams.
 class UrgentStream {
  public:
   UrgentStream();
@@ -32,8 +43,8 @@ class UrgentStream {
   Stream stream_ = nullptr;
 };
 
-/// A point in the work of a stream that streams of any GPU can wait for. Its handle stays valid
-/// when the object is gone, and another event then reuses it.
+/// A point in a stream that streams of any GPU can wait for. The handle stays valid after the
+/// object is gone; a later Event then reuses it.
 class Event {
  public:
   Event();
@@ -41,32 +52,33 @@ class Event {
   Event(const Event&) = delete;
   Event& operator=(const Event&) = delete;
   EventHandle get() const { return event_; }
-  /// Moves the point to now; the stream must be of the GPU on which the event was made.
+  /// Moves the point to the current end of the stream. The stream must belong to the GPU on which
+  /// the event was made.
   void record(Stream stream) const;
 
  private:
   int gpu_;
   EventHandle event_ = nullptr;
 };
-/// Later work of the stream waits for the point recorded last; there is no wait for an event that
-/// was never recorded.
+/// Makes later work of the stream wait for the point that was recorded last. For an event that was
+/// never recorded, nothing waits.
 void wait_for(EventHandle event, Stream stream);
 
-/// A point in the time of a stream.
+/// A point in a stream, for measuring the time between two such points.
 class Moment {
  public:
   explicit Moment(Stream stream);
   ~Moment();
   Moment(const Moment&) = delete;
   Moment& operator=(const Moment&) = delete;
-  /// Waits until both moments have passed.
+  /// The seconds between `begin` and this moment. Waits until both have passed.
   double seconds_since(const Moment& begin) const;
 
  private:
   EventHandle event_ = nullptr;
 };
 
-/// From the memory of one GPU to that of another, or of the same.
+/// Copies memory from one GPU to another, or within one.
 void copy_between_gpus(void* to, int to_gpu, const void* from, int from_gpu, std::size_t bytes,
                        Stream stream);
 

@@ -1,6 +1,7 @@
 #include "maskctl/attention/cuda/host_call.h"
 
 #include "maskctl/attention/cuda/gpus.h"
+#include "maskctl/attention/cuda/staging.h"
 #include "maskctl/base/error.h"
 #include "maskctl/tensor/convert.h"
 
@@ -32,14 +33,14 @@ TensorView HostCall::to_device(const TensorView& array) {
     host = converted_.back();
   }
   const MutableTensorView device = room_for(host, host.dtype());
-  copy_to_device(device.data(), {host.data(), bytes_of(device).size()}, stream());
+  stage_to_device(device.data(), {host.data(), bytes_of(device).size()}, stream());
   return device;
 }
 
 MutableTensorView HostCall::to_device(const MutableTensorView& result, bool holds_values) {
   if (is_there(result.place())) return result;
   const MutableTensorView device = room_for(result, device_dtype(result.dtype()));
-  if (holds_values) copy_to_device(device.data(), bytes_of(result), stream());
+  if (holds_values) stage_to_device(device.data(), bytes_of(result), stream());
   results_.push_back({result, device});
   return device;
 }
@@ -54,7 +55,7 @@ void HostCall::finish() {
           Tensor::unwritten(device.dtype(), {host.shape().begin(), host.shape().end()}));
       to = narrow.back();
     }
-    copy_to_host(bytes_of(to), device.data(), stream());
+    stage_to_host(bytes_of(to), device.data(), stream());
   }
   stream_.synchronize();
   auto from = narrow.begin();

@@ -2,16 +2,61 @@
 
 #include "maskctl/attention/cuda/blocks/block_attention.h"
 #include "maskctl/attention/cuda/grouped/grouped_product.h"
-#include "maskctl/attention/cuda/hopper/forward.h"
+#include "maskctl/attention/cuda/hopper/gpu.h"
 #include "maskctl/attention/cuda/host_call.h"
 #include "maskctl/attention/cuda/linear/linear.h"
 #include "maskctl/attention/cuda/matrix/matrix_product.h"
+#include "maskctl/attention/cuda/mla/mla.h"
 #include "maskctl/attention/cuda/paged/paged.h"
+#include "maskctl/attention/cuda/paged/update.h"
 #include "maskctl/attention/cuda/pooling/mean_pooling.h"
 #include "maskctl/attention/cuda/ring/ring.h"
 #include "maskctl/attention/cuda/softmax/softmax.h"
 
 namespace maskctl::attention::cuda {
+
+namespace {
+
+/// row() wraps the function `kernel`, and the constructor of its plan, as an InPlaceKernel.
+template <auto kernel>
+struct InPlace;
+template <class Problem, class Plan, class... Arrays,
+          void (*kernel)(Workspace&, const Problem&, const Plan&, const Arrays&...)>
+struct InPlace<kernel> {
+  template <class Planned = Problem>
+  static constexpr InPlaceKernel<Planned, Arrays...> row() {
+    return {.plan = [](const Planned& problem, Stream stream) -> std::shared_ptr<const void> {
+              return std::make_shared<const Plan>(problem, stream);
+            },
+            .run =
+                [](Workspace& workspace, const Planned& problem, const void* plan,
+                   const Arrays&... arrays) {
+                  kernel(workspace, problem, *static_cast<const Plan*>(plan), arrays...);
+                }};
+  }
+};
+
+}  // namespace
+
+constexpr InPlaceKernels kInPlaceKernels{InPlace<softmax_forward>::row(),
+                                         InPlace<softmax_backward>::row(),
+                                         InPlace<softmax_weights>::row(),
+                                         InPlace<paged>::row(),
+                                         InPlace<paged>::row<PagedArraysProblem>(),
+                                         InPlace<update_cache>::row(),
+                                         InPlace<update_cache>::row<PagedArraysProblem>(),
+                                         InPlace<blocks_forward>::row(),
+                                         InPlace<blocks_backward>::row(),
+                                         InPlace<select_blocks>::row(),
+                                         InPlace<linear_forward>::row(),
+                                         InPlace<linear_backward>::row(),
+                                         InPlace<grouped_forward>::row(),
+                                         InPlace<grouped_backward>::row(),
+                                         InPlace<mean_pooling>::row()};
+
+std::shared_ptr<Workspace> make_workspace(Stream stream) {
+  return std::make_shared<Workspace>(stream);
+}
 
 constexpr Kernels kKernels{
     .softmax_forward = {FromHost<softmax_forward>::run},
@@ -19,6 +64,8 @@ constexpr Kernels kKernels{
     .softmax_weights = {FromHost<softmax_weights>::run},
     .ring_forward = {FromHost<ring_forward>::run, ring_unsupported},
     .ring_backward = {FromHost<ring_backward>::run, ring_unsupported},
+    .mla_forward = {FromHost<mla_forward>::run},
+    .mla_backward = {FromHost<mla_backward>::run},
     .paged = {FromHost<paged>::run, paged_unsupported},
     .blocks_forward = {FromHost<blocks_forward>::run},
     .blocks_backward = {FromHost<blocks_backward>::run},
@@ -35,7 +82,10 @@ std::string tensor_cores() {
   if (!unavailable().empty()) return "";
   const std::string reason = hopper::unavailable();
   if (!reason.empty()) return "not used: " + reason;
-  return "softmax attention of float16 and bfloat16, rows of 8, 16, 24 .. 256 elements";
+  return "softmax attention, decoding over pages, linear attention, listed blocks (forward) and "
+         "grouped products of float16 and bfloat16, rows of 8, 16, 24 .. elements: at most 256, "
+         "128 "
+         "of linear attention, 64 or 128 of listed blocks, any of grouped products";
 }
 
 }  // namespace maskctl::attention::cuda

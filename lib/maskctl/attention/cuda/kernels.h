@@ -1,25 +1,64 @@
-// Every kernel on NVIDIA GPUs, sm_80 and newer, f32 sums. Arrays of the host are copied to the GPU
-// and back; those that are there already are used where they are.
+// All kernels for NVIDIA GPUs of sm_80 and newer; their sums are f32. Arrays on the host are copied
+// to the GPU and back; arrays on the GPU are used in place.
 #pragma once
 
+#include <memory>
 #include <string>
+#include <tuple>
 
+#include "maskctl/attention/problems/cache_update.h"
 #include "maskctl/attention/problems/kernels.h"
+#include "maskctl/attention/problems/paged_arrays.h"
+
+struct CUstream_st;  // cudaStream_t is CUstream_st*
 
 namespace maskctl::attention::cuda {
 
+/// The kernels for arrays on the host.
 extern const Kernels kKernels;
 
-/// Why kernels cannot run: the build has none, or the machine has no GPU for them; empty when they
+using Stream = CUstream_st*;
+class Workspace;
+
+/// A kernel for arrays on the GPU: `plan` is called once, then `run` for each call. Both are null
+/// in a build without CUDA.
+template <class Problem, class... Arrays>
+struct InPlaceKernel {
+  /// Prepares what `run` needs beside the arrays: the mask on the GPU, for example.
+  std::shared_ptr<const void> (*plan)(const Problem&, Stream) = nullptr;
+  void (*run)(Workspace&, const Problem&, const void* plan, const Arrays&...) = nullptr;
+};
+/// One InPlaceKernel for each operation; std::get finds it by its type.
+using InPlaceKernels =
+    std::tuple<InPlaceKernel<SoftmaxProblem, SoftmaxOutputs>,
+               InPlaceKernel<SoftmaxProblem, SoftmaxBackwardInputs, SoftmaxGradientOutputs>,
+               InPlaceKernel<SoftmaxProblem, MutableTensorView>,
+               InPlaceKernel<PagedProblem, MutableTensorView>,
+               InPlaceKernel<PagedArraysProblem, MutableTensorView>,
+               InPlaceKernel<PagedProblem, NewTokens, CachePages>,
+               InPlaceKernel<PagedArraysProblem, NewTokens, CachePages>,
+               InPlaceKernel<BlockProblem, SoftmaxOutputs>,
+               InPlaceKernel<BlockProblem, SoftmaxBackwardInputs, SoftmaxGradientOutputs>,
+               InPlaceKernel<SelectionProblem, MutableTensorView>,
+               InPlaceKernel<LinearProblem, LinearOutputs>,
+               InPlaceKernel<LinearProblem, LinearBackwardInputs, LinearGradientOutputs>,
+               InPlaceKernel<GroupedProblem, MutableTensorView>,
+               InPlaceKernel<GroupedProblem, TensorView, GroupedGradientOutputs>,
+               InPlaceKernel<PoolingProblem, MutableTensorView>>;
+extern const InPlaceKernels kInPlaceKernels;
+/// Null in a build without CUDA.
+std::shared_ptr<Workspace> make_workspace(Stream stream);
+
+/// Why kernels cannot run: the build has none, or the machine has no suitable GPU; empty when they
 /// can.
 std::string unavailable();
 
-/// How many GPUs this process has; 0 where no kernel can run.
+/// The number of GPUs that this process can use; 0 where no kernel can run.
 int gpus();
-/// The calling thread works on GPU n from now on, 0 at first.
+/// Makes the calling thread use GPU n from now on. A thread starts with GPU 0.
 void use_gpu(int n);
 
-/// What runs on tensor cores on this machine, or why nothing does, in words; empty where no kernel
+/// Which calls use tensor cores on this machine, or why none does, in words; empty where no kernel
 /// can run at all.
 std::string tensor_cores();
 

@@ -1,8 +1,8 @@
-// What a backend can compute: one kernel for each kind of problem.
+// The kernels that a backend can have: one for each kind of problem.
 //
-// A problem is plain data that its operation has checked: kernels trust it. Arrays are views; their
-// memory is on the host, in C order, unless the kernel's backend says otherwise. Outputs have their
-// final shapes and dtypes, hold nothing before, and are written whole, rounded once.
+// A problem is plain data that the operation has already checked, so kernels do not check it again.
+// Arrays are views of host memory in C order, unless the backend says otherwise. Outputs have their
+// final shape and dtype but uninitialized elements; a kernel writes every element, rounded once.
 #pragma once
 
 #include <string>
@@ -12,6 +12,7 @@
 #include "maskctl/attention/problems/grouped_problem.h"
 #include "maskctl/attention/problems/linear_problem.h"
 #include "maskctl/attention/problems/matrix_problem.h"
+#include "maskctl/attention/problems/mla_problem.h"
 #include "maskctl/attention/problems/paged_problem.h"
 #include "maskctl/attention/problems/pooling_problem.h"
 #include "maskctl/attention/problems/ring_problem.h"
@@ -21,10 +22,10 @@ namespace maskctl::attention {
 
 template <class Problem, class... Arrays>
 struct Kernel {
-  /// null: the backend has no such kernel.
+  /// Null: the backend has no such kernel.
   void (*run)(const Problem&, const Arrays&..., const Context&) = nullptr;
-  /// Why it cannot take this problem, as in "float16 is not supported"; empty when it can.
-  /// null: it takes every problem.
+  /// Returns why the kernel cannot take this problem, as in "float16 is not supported"; empty when
+  /// it can. Null: it takes every problem.
   std::string (*unsupported)(const Problem&) = nullptr;
 };
 
@@ -33,10 +34,13 @@ struct Kernels {
   Kernel<SoftmaxProblem, SoftmaxBackwardInputs, SoftmaxGradientOutputs> softmax_backward = {};
   /// [B,Hq,Tq,Tk] f32: see softmax_weights.
   Kernel<SoftmaxProblem, MutableTensorView> softmax_weights = {};
-  /// A rank's part of a ring, exchange included. Without them the passes of ring/rank.cc make it of
-  /// the kernels above, and ranks exchange arrays of the host.
+  /// One rank's share of ring attention, including the exchange. If null, ring/rank.cc builds it
+  /// from the kernels above, and ranks exchange host arrays.
   Kernel<RingProblem, SoftmaxOutputs> ring_forward = {};
   Kernel<RingProblem, SoftmaxBackwardInputs, SoftmaxGradientOutputs> ring_backward = {};
+  /// If these two are null, mla/mla.cc computes latent attention with other kernels, in f32.
+  Kernel<MlaProblem, SoftmaxOutputs> mla_forward = {};
+  Kernel<MlaProblem, SoftmaxBackwardInputs, MlaGradientOutputs> mla_backward = {};
   /// The output has the shape and dtype of the queries.
   Kernel<PagedProblem, MutableTensorView> paged = {};
   Kernel<BlockProblem, SoftmaxOutputs> blocks_forward = {};
@@ -47,10 +51,10 @@ struct Kernels {
   Kernel<LinearProblem, LinearBackwardInputs, LinearGradientOutputs> linear_backward = {};
   /// The output is [m,n].
   Kernel<GroupedProblem, MutableTensorView> grouped_forward = {};
-  /// Takes d_out [m,n], gives the gradients of lhs and rhs.
+  /// Inputs: d_out [m,n]. Outputs: the gradients of lhs and rhs.
   Kernel<GroupedProblem, TensorView, GroupedGradientOutputs> grouped_backward = {};
   Kernel<PoolingProblem, MutableTensorView> mean_pooling = {};
-  /// The output is [rows,columns] f32; the product is added to it where the problem says so.
+  /// The output is [rows,columns] f32; the problem says whether the product is added to it.
   Kernel<MatrixProblem, MutableTensorView> matrix_product = {};
 };
 

@@ -1,4 +1,4 @@
-// Checks of shapes and options, before any work.
+// Checks of shapes and options, made before any work.
 #include "maskctl/attention/softmax/checked.h"
 
 #include <fmt/format.h>
@@ -13,6 +13,8 @@ namespace maskctl::attention {
 namespace {
 
 using Shape = std::vector<Index>;
+
+}  // namespace
 
 void check_mask(const Mask& mask, const Dims& d) {
   const bool fits = (mask.batch() == 1 || mask.batch() == d.batch) &&
@@ -35,9 +37,7 @@ void check_options(const SoftmaxOptions& o) {
   }
 }
 
-}  // namespace
-
-void check_bias(const Tensor& bias, const Dims& d) {
+void check_bias(const TensorView& bias, const Dims& d) {
   check_float("bias", bias);
   const std::array<Index, 4> full{d.batch, d.q_heads, d.queries, d.keys};
   bool fits = bias.rank() == 4;

@@ -1,4 +1,4 @@
-// Softmax attention of a call that is checked already, and its checks.
+// Checks of softmax attention calls, and the operations on calls that have passed them.
 #pragma once
 
 #include "maskctl/attention/problems/softmax_problem.h"
@@ -6,29 +6,33 @@
 
 namespace maskctl::attention {
 
-/// Throws what softmax_forward documents.
+/// The extents of a call. Throws the errors that softmax_forward documents.
 Dims checked_dims(const SoftmaxInputs& inputs, const SoftmaxOptions& options);
 
-/// Throws Error(kShape) unless the arrays of a backward pass have the shapes of the forward pass.
+/// Throws Error(kShape) unless out, lse, d_out and d_lse have the shapes that belong to `dims`.
 void check_backward(const Dims& dims, const SoftmaxResult& forward, const Tensor& d_out,
                     const Tensor* d_lse);
-/// Room for a result, not written yet.
+/// An uninitialized result.
 SoftmaxResult unwritten_result(const Dims& dims, DType dtype);
 
-/// Throws unless the bias is of floats and each of its axes is 1 or that of [B,Hq,Tq,Tk].
-void check_bias(const Tensor& bias, const Dims& dims);
+/// Throws unless the bias is [B,Hq,Tq,Tk] of floats, where any extent may be 1.
+void check_bias(const TensorView& bias, const Dims& dims);
+/// Throws unless the mask is [B or 1, 1 or Hq, Tq, Tk].
+void check_mask(const Mask& mask, const Dims& dims);
+/// Throws unless soft cap, scale and dropout are in their ranges.
+void check_options(const SoftmaxOptions& options);
 
-/// Throws unless sinks are floats [n], [Hq, n] or [Hkv, n].
+/// Throws unless the sinks are floats of shape [n], [Hq, n] or [Hkv, n].
 void check_sinks(const TensorView& sinks, const Dims& dims);
 
-/// The problem of arrays that checked_dims has accepted.
+/// Makes the problem for kernels from arrays that checked_dims() has accepted.
 SoftmaxProblem softmax_problem(const SoftmaxInputs& inputs, const SoftmaxOptions& options,
                                const Dims& dims, Mask mask);
 
-/// Throws what softmax_forward documents.
+/// Checks a call and makes its problem. Throws the errors that softmax_forward documents.
 SoftmaxProblem checked_softmax(const SoftmaxInputs& inputs, const SoftmaxOptions& options);
 
-// The operations of softmax.h on a call that is checked already; the backward pass still checks
+// The functions of softmax.h for a call that is already checked. The backward pass still checks
 // `forward`, d_out and d_lse.
 SoftmaxResult softmax_forward(const SoftmaxProblem& problem, const Context& context);
 SoftmaxGradients softmax_backward(const SoftmaxProblem& problem, const SoftmaxResult& forward,

@@ -1,4 +1,4 @@
-// Composes the mask, runs softmax attention under it, and keeps void queries out of it.
+// Composes the mask, runs softmax attention under it, and zeroes void queries.
 #include "maskctl/attention/softmax/masked_softmax.h"
 
 #include <algorithm>
@@ -9,7 +9,7 @@
 namespace maskctl::attention {
 namespace {
 
-/// A call under its composed mask, checked.
+/// A checked call with its composed mask.
 struct MaskedProblem {
   SoftmaxProblem softmax;
   std::vector<Index> query_ends;  // see ComposedMask
@@ -26,7 +26,8 @@ MaskedProblem masked(SoftmaxInputs inputs, const MaskArguments& arguments,
           std::move(composed.query_ends)};
 }
 
-/// Zeroes the void queries of an array with the queries on `axis`.
+}  // namespace
+
 void clear_void(const std::vector<Index>& query_ends, Index axis, Tensor& x) {
   if (x.elements() == 0) return;
   const Index queries = x.extent(axis), batch = x.extent(0);
@@ -42,8 +43,6 @@ void clear_void(const std::vector<Index>& query_ends, Index axis, Tensor& x) {
     }
   }
 }
-
-}  // namespace
 
 SoftmaxResult masked_forward(const SoftmaxInputs& inputs, const MaskArguments& arguments,
                              const SoftmaxOptions& options) {

@@ -1,4 +1,4 @@
-// Softmax attention under mask-like arguments: what the dense operations share.
+// Softmax attention with mask arguments, on which the dense operations are based.
 #pragma once
 
 #include <functional>
@@ -8,8 +8,8 @@
 
 namespace maskctl::attention {
 
-/// What the operations of the dense family take besides query, key and value. Logits are
-/// cap(scale * q.k + bias), or cap(scale * q.k) + bias where the operation says so.
+/// Options that dense operations have in addition to query, key and value. Logits are cap(scale *
+/// q.k + bias), or cap(scale * q.k) + bias where the operation says so.
 struct DenseOptions {
   const Tensor* bias = nullptr;         // [B or 1, Hq or 1, Tq or 1, Tk or 1]
   const Tensor* softmax_aux = nullptr;  // sinks: [n], or [Hq, n] or [Hkv, n]
@@ -17,7 +17,7 @@ struct DenseOptions {
   SoftmaxOptions softmax;
 };
 
-/// The bias of a call: the one that is given, or what `make` gives.
+/// The bias of a call: the given one, or else the one that `make` returns.
 class MadeBias {
  public:
   MadeBias(const Tensor* given, const std::function<Tensor()>& make) : given_(given) {
@@ -30,15 +30,19 @@ class MadeBias {
   std::optional<Tensor> made_;
 };
 
-/// softmax_forward with the composed mask; void queries get out 0, lse -inf (or, with sinks, the
-/// lse of the sinks alone). inputs.mask is ignored.
+/// softmax_forward with the composed mask; ignores inputs.mask. Void queries get out 0 and lse -inf
+/// (with sinks, the lse of the sinks).
 SoftmaxResult masked_forward(const SoftmaxInputs& inputs, const MaskArguments& arguments,
                              const SoftmaxOptions& options);
 
-/// Its gradients; d_out and d_lse of void queries are ignored.
+/// The gradients of masked_forward; ignores d_out and d_lse of void queries.
 SoftmaxGradients masked_backward(const SoftmaxInputs& inputs, const MaskArguments& arguments,
                                  const SoftmaxResult& forward, const Tensor& d_out,
                                  const SoftmaxOptions& options, const Tensor* d_lse = nullptr);
+
+/// Sets the void queries of an array to zero: those from query_ends[b] on (see ComposedMask). Axis
+/// number `axis` of the array is that of queries.
+void clear_void(const std::vector<Index>& query_ends, Index axis, Tensor& x);
 
 /// softmax_weights with the composed mask; rows of void queries are 0.
 Tensor masked_weights(const SoftmaxInputs& inputs, const MaskArguments& arguments,

@@ -1,23 +1,27 @@
-// Gradients of attention over listed blocks. Gradients of queries are made token by token, as the
-// outputs are; gradients of keys and values tile by tile, from the tokens that see the tile.
+// Gradients of attention over listed blocks. For gradients of queries, a block of threads takes a
+// token; for gradients of keys and values, it takes a tile of keys and sums over tokens that see
+// it.
 #include "maskctl/attention/cuda/blocks/block_attention.h"
 #include "maskctl/attention/cuda/blocks/call.cuh"
+#include "maskctl/attention/cuda/blocks/hopper/attend.h"
+#include "maskctl/attention/cuda/blocks/hopper/gradients.h"
+#include "maskctl/attention/cuda/blocks/key_sums.h"
 #include "maskctl/attention/cuda/blocks/seen_keys.cuh"
 
 namespace maskctl::attention::cuda {
 namespace {
 
-/// A call, and what its backward pass reads beside it.
+/// What the kernels of the backward pass read.
 struct GradientCall {
   BlockCall c;
   AnyArray d_out;      // [B,T,Hq,Dv]
   const float* lse;    // [B,Hq,T]
-  const float* delta;  // [B,T,Hq]: out . d_out
+  const float* delta;  // [B,T,Hq]: dot product of out and d_out
 };
 
 constexpr int kDeltaThreads = 128;
 
-/// A warp takes one row.
+/// delta[row] = the dot product of this row of out and d_out. Each warp computes one row.
 __global__ void __launch_bounds__(kDeltaThreads)
     sum_rows(AnyArray out, AnyArray d_out, Index rows, Index width, float* delta) {
   const Index row = (Index{blockIdx.x} * kDeltaThreads + threadIdx.x) / 32;
@@ -33,8 +37,8 @@ __global__ void __launch_bounds__(kDeltaThreads)
 constexpr int kQueryThreads = 128;
 constexpr int kHeads = kQueryThreads / 8, kOwnHeads = 4;
 
-/// A block takes one token, one key head and kHeads of its query heads, and makes kColumns columns
-/// of their gradients.
+/// Each block of threads takes one token and kHeads query heads of one key head, and computes
+/// kColumns columns of the gradients of these queries.
 __global__ void __launch_bounds__(kQueryThreads, kSmallBlocksAtOnce)
     differentiate_queries(const GradientCall g, AnyResult d_query) {
   __shared__ Factors<kQueryThreads> factors;
@@ -87,15 +91,15 @@ constexpr int kKeyThreads = 256;
 constexpr int kRows = kKeyThreads / 8, kOwnKeys = 8;
 static_assert(kRows == kDepth && kKeys == kKeyThreads / 32 * kOwnKeys);
 
-/// In shared memory: query rows of some readers of a key tile.
+/// Queries of tokens that see a tile of keys, kRows at a time, in shared memory.
 struct ReaderRows {
-  Index rows[kRows];    // in [B,T,Hq]; -1 past the last
-  Index tokens[kRows];  // counted from the start of the sequence
+  Index rows[kRows];    // in [B,T,Hq]; -1: no more queries
+  Index tokens[kRows];  // indices in the sequence
   float times[kRows], lse[kRows], delta[kRows];
 };
 
-/// Sets entry `at` to row n of a tile's readers: the query heads of its first reader, of its
-/// second, ...
+/// Sets entry `at` of `rows` to the tile's query n. The queries of a tile are all query heads of
+/// its first reader, then those of its second reader, and so on.
 __device__ void place_row(const GradientCall& g, const KeyTile& tile, const KeyReader* readers,
                           Index n, int at, ReaderRows& rows) {
   const BlockCall& c = g.c;
@@ -110,14 +114,8 @@ __device__ void place_row(const GradientCall& g, const KeyTile& tile, const KeyR
   rows.delta[at] = g.delta[rows.rows[at]];
 }
 
-/// Where the gradients of keys and values go.
-struct KeySums {
-  AnyResult d_key, d_value;  // [B,T,Hkv,D], [B,T,Hkv,Dv]
-  float* partial;            // [slots,kKeys,D + Dv]
-};
-
-/// A block takes one tile of keys and a part of their readers, and makes kColumns columns of the
-/// gradients of both keys and values.
+/// Each block of threads takes one KeyTile, and sums kColumns columns of the gradients of its keys
+/// and of its values over the readers of the tile.
 __global__ void __launch_bounds__(kKeyThreads, kLargeBlocksAtOnce)
     differentiate_keys(const GradientCall g, const KeyTile* tiles, const KeyReader* readers,
                        KeySums to) {
@@ -186,7 +184,7 @@ __global__ void __launch_bounds__(kKeyThreads, kLargeBlocksAtOnce)
   }
 }
 
-/// A block adds the partial sums of one tile of keys, in their order.
+/// Each block of threads adds up the partial sums of one tile of keys, always in the same order.
 __global__ void __launch_bounds__(kKeyThreads)
     add_partial_sums(const BlockCall c, const SplitTile* splits, KeySums to) {
   const SplitTile split = splits[blockIdx.x];
@@ -209,29 +207,22 @@ void fill_zeros(const MutableTensorView& array, Stream stream) {
   fill_bytes(array.data(), 0, as_size(array.elements() * size_bytes(array.dtype())), stream);
 }
 
-void run_keys(Workspace& workspace, const GradientCall& call, const BlockGradientPlan& plan,
-              const SoftmaxGradientOutputs& gradients) {
-  const BlockCall& c = call.c;
-  fill_zeros(gradients.key, workspace.stream());  // for blocks that no token sees
+/// Calls differentiate(sums) for all tiles of keys, and adds up their partial sums.
+template <class F>
+void run_keys(Workspace& workspace, const BlockCall& c, const BlockGradientPlan& plan,
+              const SoftmaxGradientOutputs& gradients, F&& differentiate) {
+  fill_zeros(gradients.key, workspace.stream());  // no tile writes blocks that no token sees
   fill_zeros(gradients.value, workspace.stream());
   const KeySums to{any_result(gradients.key), any_result(gradients.value),
                    workspace.take<float>(plan.slot_count() * kKeys * (c.dim + c.value_dim))};
-  const dim3 grid(static_cast<unsigned>(plan.tile_count()),
-                  static_cast<unsigned>(ceil_div(std::max(c.dim, c.value_dim), kColumns)));
-  launch("blocks_backward of keys", differentiate_keys, grid, kKeyThreads, 0, workspace.stream(),
-         call, plan.tiles(), plan.readers(), to);
+  differentiate(to);
   launch("blocks_backward, sums of keys", add_partial_sums,
          static_cast<unsigned>(plan.split_count()), kKeyThreads, 0, workspace.stream(), c,
          plan.splits(), to);
 }
 
-}  // namespace
-
-void blocks_backward(Workspace& workspace, const BlockProblem& problem,
-                     const BlockGradientPlan& plan, const SoftmaxBackwardInputs& inputs,
-                     const SoftmaxGradientOutputs& gradients) {
-  const Workspace::Scope scope(workspace);
-  const BlockCall c(problem, plan.lists());
+void run_plain(Workspace& workspace, const BlockCall& c, const BlockGradientPlan& plan,
+               const SoftmaxBackwardInputs& inputs, const SoftmaxGradientOutputs& gradients) {
   const Index rows = c.tokens * c.q_heads();
   float* const delta = workspace.take<float>(rows);
   const GradientCall call{c, any_array(inputs.d_out),
@@ -241,7 +232,29 @@ void blocks_backward(Workspace& workspace, const BlockProblem& problem,
          workspace.stream(), any_array(inputs.out), call.d_out, rows, c.value_dim, delta);
   launch("blocks_backward of queries", differentiate_queries, token_grid(c, kHeads, c.dim),
          kQueryThreads, 0, workspace.stream(), call, any_result(gradients.query));
-  run_keys(workspace, call, plan, gradients);
+  run_keys(workspace, c, plan, gradients, [&](const KeySums& to) {
+    const dim3 grid(static_cast<unsigned>(plan.tile_count()),
+                    static_cast<unsigned>(ceil_div(std::max(c.dim, c.value_dim), kColumns)));
+    launch("blocks_backward of keys", differentiate_keys, grid, kKeyThreads, 0, workspace.stream(),
+           call, plan.tiles(), plan.readers(), to);
+  });
+}
+
+}  // namespace
+
+void blocks_backward(Workspace& workspace, const BlockProblem& problem,
+                     const BlockGradientPlan& plan, const SoftmaxBackwardInputs& inputs,
+                     const SoftmaxGradientOutputs& gradients) {
+  const Workspace::Scope scope(workspace);
+  const BlockCall c(problem, plan.lists());
+  if (!hopper::takes_blocks(problem, plan.lists()) || !hopper::takes_gradients(problem, inputs)) {
+    return run_plain(workspace, c, plan, inputs, gradients);
+  }
+  auto* const terms = workspace.take<hopper::RowTerms>(hopper::row_terms(problem));
+  hopper::differentiate_queries(workspace, problem, plan.lists(), inputs, gradients.query, terms);
+  run_keys(workspace, c, plan, gradients, [&](const KeySums& to) {
+    hopper::differentiate_keys(workspace, problem, plan, inputs, terms, to);
+  });
 }
 
 }  // namespace maskctl::attention::cuda

@@ -1,26 +1,28 @@
-// A block takes one token, one key head and kHeads of its query heads, and makes kColumns columns
-// of their outputs: the softmax runs along tiles of the keys that the token sees.
+// Attention over listed blocks: each block of threads takes one token and kHeads query heads of one
+// key head, and computes kColumns columns of their outputs, with an online softmax over key tiles.
 #include "maskctl/attention/cuda/blocks/block_attention.h"
 #include "maskctl/attention/cuda/blocks/call.cuh"
+#include "maskctl/attention/cuda/blocks/hopper/attend.h"
 #include "maskctl/attention/cuda/blocks/seen_keys.cuh"
 
 namespace maskctl::attention::cuda {
 namespace {
 
 constexpr int kThreads = 128;
-constexpr int kHeads = kThreads / 8, kOwn = 4;  // kOwn: heads of a warp
+constexpr int kHeads = kThreads / 8, kOwn = 4;  // kOwn: query heads per warp
 static_assert(kHeads == kThreads / 32 * kOwn && kKeys == 64);
 
 using Weights = float[kKeys][kHeads + kPadding];
 
-/// The running maxima and sums of a warp's heads, the same in each of its lanes.
+/// The running softmax maximum and sum of each query head of a warp. All lanes have the same
+/// values.
 struct Running {
   float top[kOwn] = {-INFINITY, -INFINITY, -INFINITY, -INFINITY};
   float sum[kOwn] = {};
 };
 
-/// Turns the scores of a warp's heads into weights relative to the new running maxima, and rescales
-/// the earlier sums. Each lane has the scores of two keys.
+/// A step of the online softmax for the query heads of a warp: updates the running maxima, replaces
+/// scores by exp(score - maximum) in `weights`, and rescales `sums`. Each lane handles two keys.
 __device__ void online_softmax(const float* times, Weights& weights, Running& running,
                                float (&sums)[kOwn][4]) {
   const int lane = threadIdx.x % 32, own = threadIdx.x / 32 * kOwn;
@@ -96,6 +98,9 @@ __global__ void __launch_bounds__(kThreads, kSmallBlocksAtOnce)
 
 void blocks_forward(Workspace& workspace, const BlockProblem& problem, const BlockPlan& plan,
                     const SoftmaxOutputs& outputs) {
+  if (hopper::takes_blocks(problem, plan.lists())) {
+    return hopper::attend(workspace, problem, plan.lists(), outputs);
+  }
   const BlockCall call(problem, plan.lists());
   launch("blocks_forward", attend, token_grid(call, kHeads, call.value_dim), kThreads, 0,
          workspace.stream(), call, any_result(outputs.out),

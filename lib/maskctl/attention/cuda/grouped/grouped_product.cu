@@ -1,6 +1,8 @@
-// Products of gathered rows: a block of threads makes a tile of kTileRows x kColumns sums and a
-// thread 8 x 8 of them, kDepth products of each sum at a time.
+// Grouped products without tensor cores: a block of threads computes kTileRows x kColumns elements
+// and a thread 8 x 8 of them, in steps of kDepth along the inner dimension.
 #include "maskctl/attention/cuda/grouped/grouped_product.h"
+#include "maskctl/attention/cuda/grouped/hopper/tile_product.h"
+#include "maskctl/attention/cuda/grouped/products.h"
 #include "maskctl/attention/cuda/launch.cuh"
 
 namespace maskctl::attention::cuda {
@@ -8,27 +10,27 @@ namespace {
 
 constexpr int kColumns = 128, kDepth = 16, kThreads = 128;
 constexpr int kThreadsAcross = kColumns / 8;
-constexpr int kBlocksAtOnce = 4;  // on a multiprocessor: 128 registers a thread
-// Rows of tiles are four floats longer than what they hold: writes that go down a column then fall
-// into different banks, and groups of four floats stay aligned.
+constexpr int kBlocksAtOnce = 4;  // blocks per multiprocessor: 128 registers a thread
+// Floats after each row in shared memory: writes down a column then go to different banks, and rows
+// stay aligned to float4.
 constexpr int kPadding = 4;
 
-/// The factors of kDepth products of each sum.
+/// A step's operands in shared memory: kDepth columns of the left and rows of the right factor.
 struct alignas(16) Factors {
   float left[kDepth][kTileRows + kPadding];
   float right[kDepth][kColumns + kPadding];
 };
 using Sums = float[8][8];
 
-/// to[d][i] = from[position(i, d)], 0 where the position is negative. `across`: neighbours in
-/// memory differ in i, not in d.
+/// to[d][i] = from[position(i, d)], 0 where the position is negative. `across`: i is the
+/// contiguous axis in memory, else d is.
 template <int kPitch, class Position>
 __device__ void load(const AnyArray& from, bool across, Position position,
                      float (&to)[kDepth][kPitch]) {
   constexpr int kWidth = kPitch - kPadding;
   with_type(from.dtype, [&]<class T>(const T*) {
     const T* const elements = static_cast<const T*>(from.data);
-#pragma unroll 4  // more takes registers from the sums
+#pragma unroll 4  // more would need too many registers
     for (int n = 0; n < kDepth * kWidth / kThreads; ++n) {
       const int e = n * kThreads + static_cast<int>(threadIdx.x);
       const int d = across ? e / kWidth : e % kDepth, i = across ? e % kWidth : e / kDepth;
@@ -38,8 +40,8 @@ __device__ void load(const AnyArray& from, bool across, Position position,
   });
 }
 
-/// The rows (or columns) of a tile that a thread sums are two groups of four, half a tile apart, so
-/// that the threads of a warp read neighbouring groups.
+/// The index in the tile of a thread's n-th row or column, n < 8. A thread has four adjacent ones
+/// in each half of the tile, so that neighbouring threads read neighbouring floats.
 template <int kWidth>
 __device__ int nth(int thread, int n) {
   return n / 4 * (kWidth / 2) + thread * 4 + n % 4;
@@ -78,22 +80,11 @@ __device__ void for_each_sum(const Sums& sums, F&& f) {
   }
 }
 
-/// out[row] = left[row] @ matrices[matrix of the row] (+ added[row]).
-struct RowProduct {
-  AnyArray left;      // [rows,depth]
-  AnyArray matrices;  // [G,depth,columns]; [G,columns,depth] when transposed
-  bool transposed = false;
-  Index depth = 0, columns = 0;
-  AnyArray added;                // [rows,columns], or null
-  bool adds_everywhere = false;  // false: `added` is added only to rows without a matrix
-  AnyResult out;                 // [rows,columns]
-};
-
-/// A block takes a tile of rows and kColumns columns.
+/// Computes a RowProduct: each block of threads takes a tile of rows and kColumns columns.
 __global__ void __launch_bounds__(kThreads, kBlocksAtOnce)
     multiply_rows(RowProduct p, const RowTile* tiles, Index tile_count, const Index* rows) {
   __shared__ Factors factors;
-  __shared__ Index tile_rows[kTileRows];  // -1 past the last
+  __shared__ Index tile_rows[kTileRows];  // -1 past the end of the tile
   const RowTile tile = tiles[blockIdx.x % tile_count];
   const Index first_column = blockIdx.x / tile_count * kColumns;
   if (threadIdx.x < kTileRows) {
@@ -124,7 +115,7 @@ __global__ void __launch_bounds__(kThreads, kBlocksAtOnce)
     __syncthreads();
   }
 
-  const bool adds = p.added.data && (p.adds_everywhere || tile.matrix < 0);
+  const bool adds = p.adds(tile.matrix >= 0);
   for_each_sum(sums, [&](int i, int j, float sum) {
     const Index row = tile_rows[i], column = first_column + j;
     if (row < 0 || column >= p.columns) return;
@@ -133,15 +124,7 @@ __global__ void __launch_bounds__(kThreads, kBlocksAtOnce)
   });
 }
 
-/// out[g] = the sum of left[row]^T right[row] over the rows of matrix g.
-struct ColumnProduct {
-  AnyArray left;   // [rows,height]
-  AnyArray right;  // [rows,width]
-  Index height = 0, width = 0;
-  AnyResult out;  // [G,height,width]
-};
-
-/// A block takes kTileRows x kColumns elements of one matrix.
+/// Computes a ColumnProduct: each block of threads takes kTileRows x kColumns elements of a matrix.
 __global__ void __launch_bounds__(kThreads, kBlocksAtOnce)
     multiply_columns(ColumnProduct p, const Range* matrix_ranges, const Index* rows) {
   __shared__ Factors factors;
@@ -174,16 +157,17 @@ __global__ void __launch_bounds__(kThreads, kBlocksAtOnce)
   });
 }
 
-void run(Workspace& workspace, const GroupedPlan& plan, const RowProduct& product) {
-  const Index blocks = plan.tile_count() * ceil_div(product.columns, kColumns);
-  launch("grouped product", multiply_rows, static_cast<unsigned>(blocks), kThreads, 0,
-         workspace.stream(), product, plan.tiles(), plan.tile_count(), plan.rows());
+/// Computes the rows of plan.tiles()[first] and of all later tiles.
+void run(Workspace& workspace, const GroupedPlan& plan, Index first, const RowProduct& product) {
+  const Index tiles = plan.tile_count() - first;
+  launch("grouped product", multiply_rows,
+         static_cast<unsigned>(tiles * ceil_div(product.columns, kColumns)), kThreads, 0,
+         workspace.stream(), product, plan.tiles() + first, tiles, plan.rows());
 }
 
-void run(Workspace& workspace, const GroupedPlan& plan, Index matrices,
-         const ColumnProduct& product) {
+void run(Workspace& workspace, const GroupedPlan& plan, const ColumnProduct& product) {
   const Index blocks =
-      matrices * ceil_div(product.height, kTileRows) * ceil_div(product.width, kColumns);
+      plan.matrices() * ceil_div(product.height, kTileRows) * ceil_div(product.width, kColumns);
   launch("grouped product of columns", multiply_columns, static_cast<unsigned>(blocks), kThreads, 0,
          workspace.stream(), product, plan.ranges(), plan.rows());
 }
@@ -192,36 +176,42 @@ void run(Workspace& workspace, const GroupedPlan& plan, Index matrices,
 
 void grouped_forward(Workspace& workspace, const GroupedProblem& p, const GroupedPlan& plan,
                      const MutableTensorView& out) {
-  RowProduct product{any_array(p.lhs),
-                     any_array(p.rhs),
-                     p.transpose_rhs,
-                     p.groups.inner,
-                     p.groups.columns,
-                     {},
-                     false,
-                     any_result(out)};
+  RowProduct product{any_array(p.lhs),  any_array(p.rhs), p.transpose_rhs,
+                     p.groups.inner,    p.groups.columns, {},
+                     p.adds_everywhere, any_result(out)};
   if (p.existing_out) product.added = any_array(*p.existing_out);
-  product.adds_everywhere = p.adds_everywhere;
-  run(workspace, plan, product);
+  Index first = 0;
+  if (hopper::takes(plan, product)) {
+    const Workspace::Scope scope(workspace);
+    product.left = hopper::in_order(workspace, plan, product.left, product.depth);
+    hopper::multiply(workspace, plan, product);
+    first = plan.tiles_with_matrix();
+  }
+  run(workspace, plan, first, product);
 }
 
 void grouped_backward(Workspace& workspace, const GroupedProblem& p, const GroupedPlan& plan,
                       const TensorView& d_out, const GroupedGradientOutputs& gradients) {
   const RowGroups& groups = p.groups;
-  const AnyArray lhs = any_array(p.lhs), d = any_array(d_out);
-  run(workspace, plan,
-      RowProduct{d,
-                 any_array(p.rhs),
-                 !p.transpose_rhs,
-                 groups.columns,
-                 groups.inner,
-                 {},
-                 false,
-                 any_result(gradients.lhs)});
-  const AnyResult d_rhs = any_result(gradients.rhs);
-  run(workspace, plan, groups.matrices(),
-      p.transpose_rhs ? ColumnProduct{d, lhs, groups.columns, groups.inner, d_rhs}
-                      : ColumnProduct{lhs, d, groups.inner, groups.columns, d_rhs});
+  AnyArray lhs = any_array(p.lhs), d = any_array(d_out);
+  RowProduct rows{
+      d,     any_array(p.rhs),         !p.transpose_rhs, groups.columns, groups.inner, {},
+      false, any_result(gradients.lhs)};
+  const auto columns = [&] {
+    const AnyResult d_rhs = any_result(gradients.rhs);
+    return p.transpose_rhs ? ColumnProduct{d, lhs, groups.columns, groups.inner, d_rhs}
+                           : ColumnProduct{lhs, d, groups.inner, groups.columns, d_rhs};
+  };
+  if (!hopper::takes(plan, rows) || !hopper::takes(plan, columns())) {
+    run(workspace, plan, 0, rows);
+    return run(workspace, plan, columns());
+  }
+  const Workspace::Scope scope(workspace);
+  lhs = hopper::in_order(workspace, plan, lhs, groups.inner);
+  d = rows.left = hopper::in_order(workspace, plan, d, groups.columns);
+  hopper::multiply(workspace, plan, rows);
+  hopper::multiply(workspace, plan, columns());
+  run(workspace, plan, plan.tiles_with_matrix(), rows);
 }
 
 }  // namespace maskctl::attention::cuda

@@ -8,34 +8,50 @@
 
 namespace maskctl::attention::cuda {
 
-/// Rows of lhs that a block of threads multiplies together, kTileRows at most.
-inline constexpr int kTileRows = 64;
+inline constexpr int kTileRows = 64, kLargeTileRows = 128;
+/// Rows of lhs that one matrix multiplies: a block of threads takes up to kTileRows, or up to
+/// kLargeTileRows on tensor cores.
 struct RowTile {
   Index matrix = -1;  // -1: rows that no matrix multiplies
   Range range;        // indices into GroupedPlan::rows()
 };
 
-/// Every row of lhs, by the matrix that multiplies it.
+/// The rows of lhs sorted by the matrix that multiplies them, and tiles of these rows.
 class GroupedPlan {
  public:
   GroupedPlan(const GroupedProblem& problem, Stream stream);
 
-  /// Rows by matrix; rows that no matrix multiplies come last.
+  /// Row numbers of lhs, sorted by matrix. Rows without a matrix come last, unless the groups give
+  /// no order: then rows() is 0, 1, 2, ...
   const Index* rows() const { return device_rows_.data(); }
-  /// The range of each matrix in rows().
+  /// Whether rows() is 0, 1, 2, ...
+  bool is_in_order() const { return is_in_order_; }
+  Index row_count() const { return static_cast<Index>(rows_.size()); }
+  Index matrices() const { return static_cast<Index>(ranges_.size()); }
+
+  /// For each matrix, its range of indices into rows().
   const Range* ranges() const { return device_ranges_.data(); }
+  /// All rows in tiles of up to kTileRows. Tiles whose rows are multiplied by a matrix come first,
+  /// then tiles of rows that belong to no matrix.
   const RowTile* tiles() const { return device_tiles_.data(); }
   Index tile_count() const { return static_cast<Index>(tiles_.size()); }
+  Index tiles_with_matrix() const { return tiles_with_matrix_; }
+  /// Tiles of up to kLargeTileRows rows, only of rows with a matrix. Each matrix has an even number
+  /// of tiles; its last one may be empty.
+  const RowTile* large_tiles() const { return device_large_tiles_.data(); }
+  Index large_tile_count() const { return static_cast<Index>(large_tiles_.size()); }
+  /// One RowTile per matrix with all its rows, in descending order of the number of rows.
+  const RowTile* by_size() const { return device_by_size_.data(); }
 
  private:
-  void cut_into_tiles(Index matrix, Range range);
-
   std::vector<Index> rows_;
   std::vector<Range> ranges_;
-  std::vector<RowTile> tiles_;
+  std::vector<RowTile> tiles_, large_tiles_, by_size_;
+  bool is_in_order_ = false;
+  Index tiles_with_matrix_ = 0;
   DeviceArray<Index> device_rows_;
   DeviceArray<Range> device_ranges_;
-  DeviceArray<RowTile> device_tiles_;
+  DeviceArray<RowTile> device_tiles_, device_large_tiles_, device_by_size_;
 };
 
 void grouped_forward(Workspace& workspace, const GroupedProblem& problem, const GroupedPlan& plan,

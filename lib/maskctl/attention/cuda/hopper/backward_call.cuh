@@ -1,6 +1,7 @@
-// One backward call as its kernel takes it: the sizes of tiles, arguments, and shared memory.
+// One call of the backward kernel: tile sizes, arguments, and shared memory.
 #pragma once
 
+#include "maskctl/attention/cuda/gpus.h"
 #include "maskctl/attention/cuda/hopper/async.cuh"
 #include "maskctl/attention/cuda/hopper/kernel.cuh"
 #include "maskctl/attention/cuda/hopper/key_order.h"
@@ -11,35 +12,39 @@
 
 namespace maskctl::attention::cuda::hopper {
 
-/// What a block makes, for arrays whose rows have at most `kWidth` elements. `kFine`: tiles of 64 x
-/// 64, for masks that leave most tiles around an open one closed.
+/// The sizes of what a block computes, for arrays whose rows have at most `kWidth` elements.
+/// `kFine`: tiles of 64 x 64, for masks where most tiles next to an open tile are closed.
 template <class T, int kWidth, bool kFine, bool kGeneral>
 struct BackwardShape {
   using Element = T;
   static constexpr int kDim = kWidth, kPanels = kDim / kPanel;
-  /// Bias, soft cap or dropout: each weight depends on its position.
+  /// Whether there is a bias, a soft cap or dropout: then a weight depends on its position too, not
+  /// on its score alone.
   static constexpr bool kIsGeneral = kGeneral;
-  static constexpr bool kIsWide = kDim > 128;  // warpgroups have the same keys
+  static constexpr bool kIsWide = kDim > 128;  // both warpgroups have the same keys
   static_assert(!(kIsWide && kFine));
-  static constexpr int kBlocks = kFine ? 2 : 1;  // on a multiprocessor
+  static constexpr int kBlocks = kFine ? 2 : 1;  // blocks per multiprocessor
   static constexpr int kWarpgroups = kFine ? 1 : 2, kThreads = 128 * (1 + kWarpgroups);
   static constexpr int kKeys = kIsWide ? 64 : 64 * kWarpgroups;
   static constexpr int kQueries = kDim == 64 && !kFine ? 128 : 64;
   static constexpr int kMaskRows = kKeys / kTile, kMaskColumns = kQueries / kTile;
-  // What one warpgroup computes:
+  // What one warpgroup computes of a tile: the queries of its scores, the columns of its sums.
   static constexpr int kScoreQueries = kIsWide ? 32 : kQueries;
   static constexpr int kSumColumns = kIsWide ? kDim / 2 : kDim;
-  static constexpr int kPieces = kMaskColumns * kPanels / kWarpgroups;  // pieces of d_query
+  /// How many pieces of d_query one warpgroup computes of a tile of queries.
+  static constexpr int kPieces = kMaskColumns * kPanels / kWarpgroups;
   static constexpr int kPiecesAtOnce = kIsWide ? 2 : 1;
-  // Tiles in shared memory:
+  // How many tiles of queries (kStages) and of d_out (kOutStages) fit into shared memory.
   static constexpr int kStages = 2, kOutStages = kIsWide || (kFine && kDim > 64) ? 1 : 2;
-  /// Tiles for the gradients of the scores. Of two warpgroups each has a tile, which the other
-  /// reads; where kIsWide, the second tile holds the weights.
+  /// Tiles in shared memory for the gradients of the scores. Two warpgroups write to the two tiles
+  /// alternately, one tile of queries after the other, so that neither overwrites a tile which the
+  /// other still reads. If kIsWide, the second tile holds the weights instead.
   static constexpr int kScoreTiles = kWarpgroups;
-  static constexpr int kFew = kFine ? 32 : 56, kMany = kFine ? 224 : 224;  // registers
+  /// Registers per thread of the first warpgroup, and of the others.
+  static constexpr int kFew = kFine ? 32 : 56, kMany = kFine ? 224 : 224;
 };
 
-/// Queries and keys of a tile of the kernel.
+/// How many queries and keys a tile of the kernel has.
 struct BackwardTiles {
   int queries, keys;
 };
@@ -51,64 +56,67 @@ constexpr BackwardTiles backward_tiles(int width, bool is_fine) {
                         : of(BackwardShape<__half, 256, false, false>());
 }
 
-/// The width of the kernel for a call.
+/// The row width of the kernel for a call: 64, 128 or 256 elements.
 inline int width_of(const Dims& d) {
   const Index columns = std::max(d.dim, d.value_dim);
   return columns <= 64 ? 64 : columns <= 128 ? 128 : 256;
 }
-/// How many key heads blocks work on at a time: their queries, d_out and d_query fit in half of the
-/// L2 cache.
+/// How many key heads blocks work on at the same time: so many that the queries, d_out and d_query
+/// of these heads together take at most shared_cache_bytes(), but at least one.
 inline int heads_at_a_time(const Dims& d, int width) {
-  constexpr Index kCacheBytes = 32 << 20;
   const Index bytes = d.group() * d.queries * width * (2 + 2 + 4);
-  return static_cast<int>(std::clamp<Index>(kCacheBytes / bytes, 1, d.batch * d.kv_heads));
+  return static_cast<int>(std::clamp<Index>(shared_cache_bytes() / bytes, 1, d.batch * d.kv_heads));
 }
 
-/// Whether the first block that has a turn at a piece of d_query stores its sums there instead of
-/// adding them, so that the piece need not be zero. (Not at 256 columns: there are so many pieces
-/// that the products would wait for the adders.)
+/// Whether the first block that has its turn at a piece of d_query stores its sums there instead of
+/// adding them, so that the piece need not be zeroed. Not for head dimension 256: there are so many
+/// pieces that the warpgroups would wait for the warps that add.
 constexpr bool stores_first(int width) { return width <= 128; }
 
 /// The arguments of the backward kernel.
 struct BackwardCall {
   BackwardParams b;
   CUtensorMap query, key, value, d_out;
-  /// [B,Hq,query_tiles,2,64]: lse / ln 2, infinite for rows that have no key or do not exist, and
-  /// delta.
+  /// [B,Hq,query_tiles,2,64]: for each query lse / ln 2 (+inf if the row has no key or does not
+  /// exist), and for each query delta.
   const float* rows;
-  float* d_query;  // pieces [B,Hq,query_tiles,kPanels], zeros unless the first sums are stored
-  /// For each piece of d_query, 1 + the last tile of keys whose sums were added, or 0 at first.
-  /// null: tiles are added in any order.
+  /// d_query in f32, as pieces of 64 x 64: [B,Hq,query_tiles,kPanels]. It must be zero before the
+  /// kernel starts, unless blocks take turns and stores_first() holds.
+  float* d_query;
+  /// For each piece of d_query: 1 + the number of the last tile of keys whose sums were added, 0 at
+  /// first. null: tiles are added in any order.
   int* turns;
-  int query_tiles;       // tiles of 64, rounded up to whole tiles of the kernel
-  int group;             // query heads of a key head
-  const KeyPart* parts;  // one for each block
-  const KeyPart* split;  // the parts of tiles that have several
-  float* sums;           // pieces of the parts in `split`, see SumsOfPart
+  int query_tiles;       // tiles of 64 queries per head, rounded up to whole tiles of the kernel
+  int group;             // query heads per key head
+  const KeyPart* parts;  // one per block
+  const KeyPart* split;  // those parts in `parts` whose tile of keys is shared by several blocks
+  float* sums;           // sums of the parts in `split`, laid out as SumsOfPart says
   const float* mean_shares;
-  void *d_key, *d_value;  // arrays of the kernel's element
+  void *d_key, *d_value;  // arrays of the kernel's element type
 };
 
-/// Shared memory of a block.
+/// The shared memory of a block.
 template <class Shape>
 struct BackwardMemory {
   static constexpr int kKeyBytes = Shape::kKeys * kPanelRowBytes;
   static constexpr int kQueryBytes = Shape::kQueries * kPanelRowBytes;
   struct Step {
-    int head, number;  // the tile of queries; number -1: there are no more
-    int after;         // 1 + the tile of keys that adds before this one; 0: this one is the first
+    int head, number;  // head and number of the tile of queries; number -1: no more tiles
+    /// 1 + number of the tile of keys whose block has the turn before this block; 0: none has
+    int after;
     Cells cells[Shape::kMaskRows][Shape::kMaskColumns];
   };
-  /// The piece of d_query to which a warpgroup's sums are added, and the turn that they wait for.
+  /// The piece of d_query to which a warpgroup's sums are added, and the turn to wait for.
   struct Goal {
-    int piece;  // -1: there are no more
+    int piece;  // number of the piece; -1: there are no more
     int after;
   };
 
   unsigned char key[Shape::kPanels][kKeyBytes], value[Shape::kPanels][kKeyBytes];
   unsigned char query[Shape::kStages][Shape::kPanels][kQueryBytes];
   unsigned char d_out[Shape::kOutStages][Shape::kPanels][kQueryBytes];
-  unsigned char scores[Shape::kScoreTiles][Shape::kMaskColumns][kKeyBytes];  // rows are keys
+  /// rows are keys, columns are queries
+  unsigned char scores[Shape::kScoreTiles][Shape::kMaskColumns][kKeyBytes];
   float d_query[Shape::kWarpgroups][kPieceFloats];
   float rows[Shape::kStages][Shape::kMaskColumns][2][kTile];
   Step steps[Shape::kStages];
@@ -120,7 +128,7 @@ struct BackwardMemory {
   __device__ void init() {
     key_full.init(1), value_full.init(1);
     for (int i = 0; i < Shape::kStages; ++i) {
-      query_full[i].init(1), query_empty[i].init(4 * Shape::kWarpgroups);  // each warp
+      query_full[i].init(1), query_empty[i].init(4 * Shape::kWarpgroups);  // one arrival per warp
     }
     for (int i = 0; i < Shape::kOutStages; ++i) {
       d_out_full[i].init(1), d_out_empty[i].init(4 * Shape::kWarpgroups);
@@ -129,7 +137,7 @@ struct BackwardMemory {
   }
 };
 
-/// Named barriers, from 1 on: 0 is that of the whole block.
+/// Numbers of named barriers. 0 is the barrier of the whole block.
 enum BackwardBarrier : int {
   kScoresThere = 1,
   kScoresTaken,

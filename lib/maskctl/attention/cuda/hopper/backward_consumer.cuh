@@ -1,32 +1,11 @@
-// The products of the backward kernel.
+// The warpgroups that compute the products of the backward kernel.
 #pragma once
 
 #include "maskctl/attention/cuda/hopper/backward_sums.cuh"
+#include "maskctl/attention/cuda/hopper/fragment.cuh"
 #include "maskctl/attention/cuda/softmax/tile.cuh"
 
 namespace maskctl::attention::cuda::hopper {
-
-/// Keeps the compiler from holding addresses derived from this one in registers before their use.
-__device__ inline std::uint32_t made_here(std::uint32_t address) {
-  asm volatile("" : "+r"(address));
-  return address;
-}
-
-/// Stores a rounded fragment of a warpgroup to panels that are `panel_bytes` apart, from a row and
-/// a column on that are multiples of 8.
-template <int n>
-__device__ __forceinline__ void store_fragment(unsigned char* panels, int panel_bytes, int row,
-                                               int column, const std::uint32_t (&pairs)[n]) {
-  const int thread = static_cast<int>(threadIdx.x) % 128, lane = thread % 32, matrix = lane / 8;
-  row += thread / 32 * 16 + matrix % 2 * 8 + lane % 8;
-  // Panels are aligned: the 16 bytes of other columns are found by flipping bits of the address.
-  const std::uint32_t begin =
-      made_here(shared_address(panels) + swizzled(row, column + matrix / 2 * 8));
-#pragma unroll
-  for (int i = 0; i < n / 4; ++i) {
-    store_matrices((begin ^ i % 4 * 32) + i / 4 * panel_bytes, pairs + 4 * i);
-  }
-}
 
 /// A warpgroup. Of its 64 keys a thread has `row_` and `row_` + 8.
 template <class Shape>
@@ -34,11 +13,13 @@ class BackwardConsumer {
   using T = typename Shape::Element;
   using Memory = BackwardMemory<Shape>;
   static constexpr int kKeys = Shape::kKeys, kQueries = Shape::kQueries;
-  static constexpr int kScores = Shape::kScoreQueries / 2;  // scores of a thread
+  static constexpr int kScores = Shape::kScoreQueries / 2;  // scores per thread
   static constexpr int kSums = Shape::kSumColumns / 2;
   static constexpr int kSumPanels = Shape::kSumColumns / kPanel;
   static constexpr bool kIsWide = Shape::kIsWide;
-  static constexpr bool kSkips = !kIsWide && Shape::kWarpgroups > 1;  // groups have different keys
+  /// Whether a warpgroup skips a tile that is closed for its keys. It can only if the warpgroups
+  /// have different keys.
+  static constexpr bool kSkips = !kIsWide && Shape::kWarpgroups > 1;
 
  public:
   __device__ BackwardConsumer(const BackwardCall& call, Memory& memory, KeyTile tile)
@@ -72,7 +53,8 @@ class BackwardConsumer {
   }
 
  private:
-  using Words = std::uint32_t[Shape::kMaskColumns][2];  // own_columns of the thread's rows
+  /// for each of the thread's two rows: which of its cells are open, as own_columns() packs them
+  using Words = std::uint32_t[Shape::kMaskColumns][2];
   using Scores = float[kScores];
   using Rounded = std::uint32_t[kScores / 2];
   using Sums = float[kSums];
@@ -84,7 +66,8 @@ class BackwardConsumer {
 #pragma unroll
     for (int i = 0; i < kSums; ++i) d_key_[i] = d_value_[i] = 0;
     const int key = thread_ % 64;
-    const bool is_unseen = key < keys_left_ && !is_seen(key);  // read while the keys are loaded
+    // Reads the mask while the keys are loaded.
+    const bool is_unseen = key < keys_left_ && !is_seen(key);
     memory_.key_full.wait(0);
     memory_.value_full.wait(0);
     if (is_unseen) clear(key);
@@ -142,7 +125,7 @@ class BackwardConsumer {
     pin(d_key_);
     release(memory_.query_empty[at_.slot]);
   }
-  /// The group's weights and gradients of its scores.
+  /// Computes the warpgroup's weights and the gradients of its scores.
   template <bool kMasked>
   __device__ __forceinline__ void make_scores(Rounded& weights, Rounded& rounded) {
     Scores scores, d_scores;
@@ -160,7 +143,7 @@ class BackwardConsumer {
       pin(scores);
       to_weights(scores);
       if constexpr (kMasked) close(scores, words);
-      // The other kernels are 2 to 4 % faster without.
+      // need_now() helps only here: all other variants are 2 to 4 % faster without it.
       if constexpr (!kMasked && Shape::kIsWide) need_now(scores);
       wgmma_wait<0>();
       pin(d_scores);
@@ -171,10 +154,11 @@ class BackwardConsumer {
   }
 
   __device__ __forceinline__ void release(Barrier& empty) {
-    if (thread_ % 32 == 0) empty.arrive();  // each warp waits for its own products
+    if (thread_ % 32 == 0) empty.arrive();  // once per warp, after its own products
   }
 
-  /// The group's keys times its queries: transposed scores.
+  /// to = the warpgroup's keys times its queries (transposed scores), or the warpgroup's values
+  /// times its d_out.
   __device__ __forceinline__ void multiply(Scores& to, const KeyPanels& keys,
                                            const QueryPanels& queries) {
     const std::uint64_t a = k_major(shared_address(keys) + key_tile_ * 64 * kPanelRowBytes);
@@ -190,8 +174,8 @@ class BackwardConsumer {
     }
     wgmma_commit();
   }
-  /// sums += a of [64 keys x queries] times the group's columns of a tile of queries. `a` is in
-  /// registers, or a panel.
+  /// sums += a [64 keys x queries] times the warpgroup's columns of a tile of queries or of d_out.
+  /// `a` is in registers, or is a panel in shared memory.
   template <class A>
   __device__ __forceinline__ void accumulate(Sums& sums, const A& a, const QueryPanels& queries) {
     const std::uint64_t b = transposed(shared_address(queries) + first_panel_ * Memory::kQueryBytes,
@@ -210,8 +194,8 @@ class BackwardConsumer {
     }
     wgmma_commit();
   }
-  /// The group's pieces of d_query from number `first` on; the group has half of the queries, half
-  /// of the columns, or all.
+  /// Computes panels of 64 columns of d_query, from panel `first` of the warpgroup's share on. If
+  /// two warpgroups share a tile, each computes half of its queries or half of its columns.
   __device__ __forceinline__ void multiply_scores(Pieces& d_query, int first) {
     const std::uint64_t a =
         transposed(shared_address(d_scores_at()[group_ % Shape::kMaskColumns]), Memory::kKeyBytes);
@@ -229,12 +213,13 @@ class BackwardConsumer {
   __device__ __forceinline__ auto& d_scores_at() const {
     return memory_.scores[kIsWide || Shape::kScoreTiles == 1 ? 0 : at_.slot];
   }
-  /// The first panel of the group's pieces.
+  /// The panel of the warpgroup's first piece.
   __device__ __forceinline__ int piece_panel() const {
     return kIsWide ? first_panel_ : group_ % Shape::kPanels;
   }
 
-  /// Whether the current tile opens all cells, the other group's too: the groups meet in each step.
+  /// Whether the current tile opens all of its cells, for both warpgroups: they must agree, since
+  /// they synchronise in each step.
   __device__ __forceinline__ bool is_full() const {
     bool full = keys_left_ + key_tile_ * 64 >= kKeys;
 #pragma unroll
@@ -244,14 +229,15 @@ class BackwardConsumer {
     }
     return __all_sync(~0u, full);
   }
-  /// Whether the current tile opens no cell of the group's keys: only the other group has work.
+  /// Whether the current tile opens no cell for the warpgroup's keys, so that only the other
+  /// warpgroup has work.
   __device__ __forceinline__ bool is_group_closed() const {
     bool closed = true;
 #pragma unroll
     for (int j = 0; j < Shape::kMaskColumns; ++j) closed &= step_->cells[key_tile_][j] == kNoCells;
     return __all_sync(~0u, closed);
   }
-  /// The cells that the current tile opens in the thread's rows.
+  /// Reads which cells the current tile opens in the thread's two rows.
   __device__ __forceinline__ void read_tile(Words& words) const {
     const TileTableView& table = table_of(call_.b.p.by_key, tile_.batch, step_->head);
 #pragma unroll
@@ -268,7 +254,8 @@ class BackwardConsumer {
     }
   }
 
-  /// The lse (`which` = 0) or delta (1) of the queries of elements 4 i and 4 i + 1 of a fragment.
+  /// The lse (`which` = 0) or delta (`which` = 1) of the two queries of elements 4 i and 4 i + 1 of
+  /// a fragment.
   __device__ __forceinline__ float2 row_values(int which, int i) const {
     return *reinterpret_cast<const float2*>(
         &memory_.rows[at_.slot][i / 8][which][first_query_ + i % 8 * 8 + thread_ % 4 * 2]);
@@ -295,7 +282,7 @@ class BackwardConsumer {
   __device__ static __forceinline__ bool is_open(const Words& words, int i) {
     return hopper::is_open(words[i / 32][i / 2 % 2], i % 32);
   }
-  /// Turns gradients of the weights into gradients of the scores.
+  /// Turns d_scores from gradients of the weights into gradients of the scores.
   __device__ __forceinline__ void differentiate(const Scores& weights, Scores& d_scores) const {
 #pragma unroll
     for (int i = 0; i < kScores / 4; ++i) {
@@ -307,7 +294,8 @@ class BackwardConsumer {
       }
     }
   }
-  /// to_weights(), close() and differentiate() where each weight depends on its position.
+  /// Does what to_weights(), close() and differentiate() do, where each weight depends on its
+  /// position.
   __device__ __forceinline__ void differentiate_generally(Scores& scores, Scores& d_scores,
                                                           const Words& words) const {
     const SoftmaxParams& p = call_.b.p;
@@ -336,8 +324,8 @@ class BackwardConsumer {
     for (int i = 0; i < kScores / 2; ++i) pairs[i] = rounded_pair<T>(x[2 * i], x[2 * i + 1]);
   }
 
-  /// Keeps the compiler from moving the weights behind the wait for products that follows: a branch
-  /// that is never taken, since no weight is negative, depends on all of them.
+  /// Makes the compiler compute the weights before the following wait for products, and not after
+  /// it: a branch depends on all weights. The branch is never taken, since no weight is negative.
   __device__ static __forceinline__ void need_now(const Scores& weights) {
     std::uint32_t all = 0;
 #pragma unroll
@@ -345,11 +333,13 @@ class BackwardConsumer {
     if (static_cast<std::int32_t>(all) < 0) __nanosleep(1);
   }
 
-  /// Stores the group's part of [keys x queries] where both groups read it.
+  /// Stores the warpgroup's part of a tile [keys x queries] in shared memory, where both warpgroups
+  /// read it.
   __device__ __forceinline__ void share(const Rounded& x, unsigned char* panels) const {
     store_fragment(panels, Memory::kKeyBytes, key_tile_ * 64, first_query_, x);
   }
-  /// Gives the group's pieces of d_query from number `first` on to the adder.
+  /// Hands the warpgroup's pieces of d_query, from number `first` on, to the warp that adds them to
+  /// global memory.
   __device__ __forceinline__ void hand_over(const Pieces& d_query, int first) {
 #pragma unroll
     for (int piece = 0; piece < Shape::kPiecesAtOnce; ++piece) {
@@ -367,8 +357,8 @@ class BackwardConsumer {
     }
   }
 
-  /// Sets a key and its value to zero: 0 times what they hold could be NaN. Several threads take
-  /// part in each.
+  /// Sets a key and its value to zero: 0 times their content could be NaN. Several threads share
+  /// the work on one key.
   __device__ __forceinline__ void clear(int key) {
     constexpr int kThreadsOfKey = kIsWide ? 4 : 2;
     const int row = (key_tile_ * 64 + key) * kPanelRowBytes;
@@ -378,7 +368,7 @@ class BackwardConsumer {
       *reinterpret_cast<uint4*>(memory_.value[i / 8] + row + i % 8 * 16) = make_uint4(0, 0, 0, 0);
     }
   }
-  /// Whether some query of the group of heads sees a key.
+  /// Whether any query in any query head of this key head sees the key.
   __device__ bool is_seen(int key) const {
     const Dims& d = call_.b.p.d;
     const TileTableView* previous = nullptr;
@@ -396,7 +386,7 @@ class BackwardConsumer {
     return false;
   }
 
-  /// Writes d_key and d_value, or the part's share of them.
+  /// Writes d_key and d_value, or this part's sums if several blocks share the tile.
   __device__ __forceinline__ void finish() {
     constexpr SumsOfPart kSumsOf{Shape::kMaskRows, Shape::kPanels};
     const KeyPart& part = call_.parts[blockIdx.x];
@@ -421,8 +411,9 @@ class BackwardConsumer {
   Memory& memory_;
   const KeyTile tile_;
   const int group_, thread_, row_;
-  const int key_tile_, first_query_, first_panel_;  // where the group's share begins
-  const int keys_left_;                             // from the group's first key on
+  /// The warpgroup's first tile of 64 keys, its first query, and its first panel of columns.
+  const int key_tile_, first_query_, first_panel_;
+  const int keys_left_;  // how many keys exist from the warpgroup's first key on
   Turn<Shape::kStages> at_;
   Turn<Shape::kOutStages> at_out_;
   const typename Memory::Step* step_ = nullptr;

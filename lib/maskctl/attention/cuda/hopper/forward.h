@@ -1,5 +1,5 @@
-// Softmax attention on the tensor cores of Hopper GPUs: 16-bit arrays, up to 256 dimensions, any
-// mask.
+// Softmax attention on the tensor cores of Hopper GPUs: 16-bit arrays, head dimensions up to 256,
+// any mask.
 #pragma once
 
 #include <string>
@@ -9,19 +9,26 @@
 
 namespace maskctl::attention::cuda::hopper {
 
-/// Why no call can run here, as in "the GPU is sm_80, not sm_90"; empty when calls can.
-std::string unavailable();
-
 /// Why this kernel cannot take a call whose arrays are on the GPU, as in "256 is the largest head
 /// dimension"; empty when it can.
 std::string unsupported_forward(const SoftmaxParams& p);
 
-/// The schedule of a mask for calls of such dimensions and dtype; empty where these kernels take no
-/// such call.
-Schedule forward_schedule(const MaskView& by_query, const Dims& d, DType dtype, Stream stream);
+/// The order of tile rows for calls with this mask, these dimensions and this dtype; empty where
+/// these kernels take no such call.
+Schedule forward_schedule(const DeviceTiles& tiles, const Dims& d, DType dtype, Stream stream);
+/// The order of tile rows for one call, in memory of the workspace: nothing waits for the GPU.
+/// `is_fine`: tile rows have 64 rows; only for head dimensions up to 128.
+TileRowOrder forward_order(Workspace& workspace, const MaskView& by_query, const Dims& d,
+                           bool is_fine);
 
-/// `means` and the results: see launch_forward in softmax/kernels.h.
-void forward(Workspace& workspace, const SoftmaxParams& p, const Schedule& schedule,
-             const float* means, AnyResult out, float* lse);
+struct ForwardResults {
+  HeadsView out;    // [batch, queries, q_heads, value_dim]
+  float* lse;       // see launch_forward in softmax/kernels.h
+  float scale = 1;  // `out` is multiplied by it
+};
+
+/// `means` is that of launch_forward in softmax/kernels.h.
+void forward(Workspace& workspace, const SoftmaxParams& p, const TileRowOrder& order,
+             const float* means, const ForwardResults& results);
 
 }  // namespace maskctl::attention::cuda::hopper

@@ -1,7 +1,6 @@
-// The warpgroups of forward attention on Hopper GPUs that compute. While a warpgroup's product of
-// weights and values for one tile of keys is under way, so is that of queries and keys for the
-// next, and warpgroups take turns so that one has the tensor cores while another computes
-// exponentials.
+// The warpgroups of forward attention on Hopper GPUs that compute. A warpgroup multiplies queries
+// by the keys of the next tile while it multiplies weights by the values of the current tile.
+// Warpgroups take turns, so that one uses the tensor cores while another computes exponentials.
 #pragma once
 
 #include "maskctl/attention/cuda/hopper/forward_call.cuh"
@@ -9,12 +8,12 @@
 
 namespace maskctl::attention::cuda::hopper {
 
-/// A warpgroup: 64 queries of each tile, of which a thread has `row_` and `row_` + 8.
+/// One warpgroup. Of its 64 queries in each tile, a thread has two: `row_` and `row_` + 8.
 template <class Shape>
 class Consumer {
   using T = typename Shape::Element;
   using Memory = ForwardMemory<Shape>;
-  static constexpr int kDim = Shape::kDim, kKeys = Shape::kKeys;
+  static constexpr int kDim = Shape::kDim, kValueDim = Shape::kValueDim, kKeys = Shape::kKeys;
 
  public:
   __device__ Consumer(const ForwardCall& call, Memory& memory)
@@ -46,9 +45,9 @@ class Consumer {
     bool is_full;
   };
 
-  /// Walks all tiles of keys. The weights of a tile are multiplied by its values while the scores
-  /// of the next are made. (To go on into the next tile of queries without a pause was 5 % slower,
-  /// even where rows have few tiles.)
+  /// Loops over all tiles of keys. The weights of a tile are multiplied by its values while the
+  /// scores of the next tile are computed. (Going on to the next tile of queries without a pause
+  /// was 5 % slower, even where rows have few tiles.)
   __device__ __forceinline__ void walk() {
     float scores[kKeys / 2];
     std::uint32_t weights[kKeys / 4];
@@ -77,13 +76,13 @@ class Consumer {
       pin(scores);
       release(memory_.key_empty[at_.slot]);
       online_softmax(scores, words, rescale);
-      pin(total_);  // or the compiler adds after the wait
+      pin(total_);  // keeps the additions before the wait
       wgmma_wait<0>();
       pin(sums_);
       release(memory_.value_empty[at_value_.slot]);
       if (needs_rescale_) {
 #pragma unroll
-        for (int i = 0; i < kDim / 2; ++i) sums_[i] *= rescale[i / 2 % 2];
+        for (int i = 0; i < kValueDim / 2; ++i) sums_[i] *= rescale[i / 2 % 2];
       }
       round(scores, weights);
       at_.next(), at_value_.next();
@@ -97,9 +96,9 @@ class Consumer {
     at_value_.next();
   }
 
-  // Warpgroups issue their products one after the other: exponentials of one overlap the products
-  // of the other. (Overlapping a warpgroup's exponentials with its own products as well was
-  // measured 5 % slower.)
+  // Warpgroups issue their products one after the other, so that the exponentials of one overlap
+  // the products of another. (Overlapping a warpgroup's exponentials with its own products as well
+  // was 5 % slower.)
   __device__ __forceinline__ void take_turn() {
     if constexpr (Shape::kTakesTurns) sync(kTurnOfFirst + group_, 256);
   }
@@ -133,15 +132,16 @@ class Consumer {
     wgmma_fence();
 #pragma unroll
     for (int i = 0; i < kKeys / 16; ++i) {
-      wgmma<T, kDim, 1>(sums_, weights + 4 * i, advanced(value, i * 16 * kPanelRowBytes), 1);
+      wgmma<T, kValueDim, 1>(sums_, weights + 4 * i, advanced(value, i * 16 * kPanelRowBytes), 1);
     }
     wgmma_commit();
   }
 
-  /// The cells that the current tile of keys opens in the thread's rows.
+  /// Reads which cells the current tile of keys opens in the thread's two rows.
   __device__ __forceinline__ Words read_tile() {
     const typename Memory::KeyTile& tile = memory_.tiles[at_.slot];
-    // Votes, so that the compiler knows that a warp agrees and uses its uniform registers.
+    // The votes tell the compiler that all lanes of a warp agree, so that it uses uniform
+    // registers.
     number_ = tile.number;
     is_last_ = __any_sync(~0u, tile.is_last), has_unseen_ = __any_sync(~0u, tile.has_unseen);
     const int keys_left = static_cast<int>(call_.p.d.keys) - number_ * kKeys;
@@ -166,7 +166,7 @@ class Consumer {
     return words;
   }
 
-  /// Sets values of keys that no query of the tile sees to zero: 0 times what they hold could be
+  /// Sets the values of keys that no query of the tile sees to zero: 0 times their content could be
   /// NaN.
   __device__ __forceinline__ void clear_unseen() {
     memory_.value_full[at_value_.slot].wait(at_value_.parity);
@@ -181,8 +181,9 @@ class Consumer {
     sync(kConsumers, 128 * Shape::kWarpgroups);
   }
 
-  /// Logits of a general call, as exponents of two. Cells outside the arrays, which stay closed or
-  /// are not stored, read a bias that is inside.
+  /// Computes the logits of a call with a bias, soft cap or similar, as exponents of two. For cells
+  /// outside the arrays the indices are clamped, so that reading the bias is safe; these cells are
+  /// closed or are not stored.
   __device__ __forceinline__ void score_generally(float (&scores)[kKeys / 2]) {
 #pragma unroll
     for (int i = 0; i < kKeys / 2; ++i) {
@@ -195,7 +196,8 @@ class Consumer {
                          min(key, static_cast<int>(call_.p.d.keys) - 1), scores[i], derivative);
     }
   }
-  /// In the order of the words' bytes: one instruction turns a byte into four predicates.
+  /// Sets the scores of closed cells to -inf. It goes byte by byte through the words, because one
+  /// instruction turns a byte into four predicates.
   __device__ __forceinline__ void close(float (&scores)[kKeys / 2], const Words& words) {
 #pragma unroll
     for (int word = 0; word < kKeys / 32; ++word) {
@@ -208,9 +210,9 @@ class Consumer {
     }
   }
 
-  /// Turns scores into weights relative to the running maximum of each row, or to an earlier
-  /// maximum that is little smaller: then sums need no rescaling. `rescale`: the factors that
-  /// rescale earlier sums where needs_rescale_ is set.
+  /// Turns scores into weights relative to the running maximum of each row. As long as the maximum
+  /// grows only a little, the old one stays in use, and sums need no rescaling. `rescale`: the
+  /// factors for earlier sums, valid where needs_rescale_ is set.
   __device__ __forceinline__ void online_softmax(float (&scores)[kKeys / 2], const Words& words,
                                                  float (&rescale)[2]) {
     if constexpr (Shape::kIsGeneral) score_generally(scores);
@@ -219,7 +221,7 @@ class Consumer {
 #pragma unroll
     for (int side = 0; side < 2; ++side) {
       const float shift = max_[side] == -kInfinity ? 0 : max_[side] * to_exponent_;
-      float sums[4] = {};  // short chains of additions
+      float sums[4] = {};  // four sums, for short chains of additions
 #pragma unroll
       for (int i = 0; i < kKeys / 2; i += 4) {
 #pragma unroll
@@ -235,8 +237,9 @@ class Consumer {
   }
   __device__ __forceinline__ void raise_maxima(const float (&scores)[kKeys / 2],
                                                float (&rescale)[2]) {
-    // In powers of two; weights stay below 2^8. Sums that are not normalised must be relative to
-    // the largest score.
+    // How far, as an exponent of two, a maximum may grow without rescaling: weights stay below 2^8.
+    // It is 0 in general calls, because sums that are not normalised must be relative to the
+    // largest score.
     constexpr float kLittle = Shape::kIsGeneral ? 0 : 8;
     float most[2];
 #pragma unroll
@@ -256,9 +259,9 @@ class Consumer {
     if (!needs_rescale_) return;
 #pragma unroll
     for (int side = 0; side < 2; ++side) {
-      // Rescales only rows whose maximum has grown: what other rows of the warp see changes no bit
-      // of this one. A branch, because the fused difference x y - x y would be the rounding error
-      // of the product.
+      // Rescales only rows whose maximum has grown: a row's bits must not depend on other rows of
+      // the warp. The other rows need a branch that gives exactly 1, because exp2(x y - x y),
+      // computed with fmaf, would give the rounding error of the product instead of exp2(0).
       const float max = has_new_maximum(side) ? most[side] : max_[side];
       const float shift = max * to_exponent_;
       rescale[side] =
@@ -284,18 +287,19 @@ class Consumer {
     }
   }
 
-  /// Writes out and lse of the tile of queries, through the memory that held the queries.
+  /// Writes out and lse of the tile of queries. `out` goes through the shared memory that held the
+  /// queries.
   __device__ __forceinline__ void finish() {
     float factor[2];
     bool seen[2];
 #pragma unroll
     for (int side = 0; side < 2; ++side) {
       float sum = sum_of_lanes<4>(total_[side]);
-      // In units of the logits.
+      // The maximum of the row's logits.
       float max = max_[side] == -kInfinity ? -kInfinity : max_[side] * to_exponent_ * kLn2;
       seen[side] = max != -kInfinity;
       const float rescale = call_.p.sink_count > 0 ? add_sinks(call_.p, work_.h, max, sum) : 1;
-      factor[side] = call_.p.normalize ? rescale / sum : 1;
+      factor[side] = (call_.p.normalize ? rescale / sum : 1) * call_.out_scale;
       const Index query = Index{work_.tile} * Shape::kRows + group_ * 64 + row_ + 8 * side;
       if (query < call_.p.d.queries && thread_ % 4 == 0) {
         call_.lse[(work_.b * call_.p.d.q_heads + work_.h) * call_.p.d.queries + query] =
@@ -303,10 +307,10 @@ class Consumer {
       }
     }
     int row = group_ * 64 + row_, pair = thread_ % 4 * 2;
-    // Addresses are made here, not kept in registers while tiles are walked.
+    // Computes addresses here, so that the loop over tiles need not keep them in registers.
     asm volatile("" : "+r"(row), "+r"(pair));
 #pragma unroll
-    for (int i = 0; i < kDim / 2; i += 2) {
+    for (int i = 0; i < kValueDim / 2; i += 2) {
       const int side = i / 2 % 2;
       *out_at(row + 8 * side, i / 4, pair) =
           rounded_pair<T>(sums_[i] * factor[side], sums_[i + 1] * factor[side]);
@@ -317,7 +321,7 @@ class Consumer {
     sync(kGroupOfFirst + group_, 128);
     if (thread_ == 0) store();
   }
-  /// Where columns 8 `eight` + `pair` and the next of a row go, in the memory that held the
+  /// Where columns 8 `eight` + `pair` and the next one of a row go, in the memory that held the
   /// queries.
   __device__ __forceinline__ std::uint32_t* out_at(int row, int eight, int pair) {
     unsigned char* const panel = memory_.query[at_query_.slot][eight / 8];
@@ -326,12 +330,12 @@ class Consumer {
   __device__ void fill_unseen(int row) {
     const int pair = thread_ % 4 * 2;
 #pragma unroll 1
-    for (int eight = 0; eight < kDim / 8; ++eight) {
+    for (int eight = 0; eight < kValueDim / 8; ++eight) {
       const int column = eight * 8 + pair;
       *out_at(row, eight, pair) = rounded_pair<T>(unseen_row(column), unseen_row(column + 1));
     }
   }
-  /// What a row that sees no key gets.
+  /// Element `column` of the result of a row that sees no key.
   __device__ __forceinline__ float unseen_row(int column) const {
     if (call_.p.sink_count > 0 || call_.p.empty_row == EmptyRow::kZero) return 0;
     if (call_.p.empty_row == EmptyRow::kNan) return nanf("");
@@ -351,13 +355,13 @@ class Consumer {
   const ForwardCall& call_;
   Memory& memory_;
   const int group_, thread_, row_;
-  const float to_exponent_;  // turns scores into exponents of two
+  const float to_exponent_;  // factor that turns a score into an exponent of two
   Turn<Shape::kTilesOfQueries> at_query_;
   Turn<Shape::kStages> at_, at_value_;
   Work work_;
-  int number_ = 0;  // the current tile of keys
+  int number_ = 0;  // number of the current tile of keys
   bool is_last_ = false, has_unseen_ = false, needs_rescale_ = false;
-  float sums_[kDim / 2], max_[2], total_[2];
+  float sums_[kValueDim / 2], max_[2], total_[2];
 };
 
 }  // namespace maskctl::attention::cuda::hopper

@@ -1,14 +1,14 @@
-// The warps of forward attention on Hopper GPUs that load keys and values: one finds the tiles of
-// keys that the mask opens, another has the copy engine load them into rings in shared memory.
+// The two warps of forward attention on Hopper GPUs that load keys and values: one finds the tiles
+// that the mask opens, the other has the copy engine load them into ring buffers.
 #pragma once
 
 #include "maskctl/attention/cuda/hopper/forward_call.cuh"
 
 namespace maskctl::attention::cuda::hopper {
 
-/// A warp that finds the tiles of keys which each tile of queries meets, a few ahead of the
-/// producer, since finding them takes loads that depend on each other. Lane i walks the tile row of
-/// warpgroup i.
+/// A warp that finds the tiles of keys that the mask opens for each tile of queries. It is a few
+/// tiles ahead of the producer, because finding a tile takes loads that depend on each other. Lane
+/// i reads the tile row of warpgroup i.
 template <class Shape>
 class Scout {
   using Memory = ForwardMemory<Shape>;
@@ -47,14 +47,15 @@ class Scout {
   __device__ static int first_of(const TileRowWalk& row) {
     return __reduce_min_sync(~0u, row.next());
   }
-  /// Tells of a tile of queries without keys, or of the end.
+  /// Tells the producer of a tile of queries without keys, or that there are no more tiles.
   __device__ __forceinline__ void tell(const Work& work) {
     memory_.step_empty[at_.slot].wait(at_.parity ^ 1);
     if (lane_ == 0) memory_.steps[at_.slot].work = work, memory_.steps[at_.slot].begins = true;
     pass_on();
   }
-  /// Tells of all tiles of keys that a tile of queries meets. While the next is looked for, each
-  /// lane loads which keys its part of this one uses.
+  /// Tells the producer of all tiles of keys for one tile of queries. For each, every lane reads
+  /// which keys are used by one of the 64 x 64 tiles in it, while the next tile of keys is being
+  /// found.
   __device__ __forceinline__ void tell_all(const TileTableView& table, TileRowWalk& row,
                                            const Work& work) {
     Cells cells[Shape::kColumns];
@@ -86,15 +87,15 @@ class Scout {
       pass_on();
     }
   }
-  /// Tells where the payload of the lane's part of a tile is. Returns which of its keys are used.
+  /// For the lane's 64 x 64 tile, stores where its payload is, and returns its used keys as bits.
   __device__ __forceinline__ std::uint64_t look_into(const TileTableView& table, Step& step) const {
     const int row = lane_ / Shape::kColumns, column = lane_ % Shape::kColumns;
     const Cells cells = step.cells[row][column];
     step.payloads[row][column] = has_payload(cells) ? payload_of(table, cells) : nullptr;
     return used_columns(table, cells);
   }
-  /// Sets `cells` to what the tile with column n opens in the lane's row. Returns the tile's
-  /// number.
+  /// Finds the tile of keys that contains the 64 x 64 tile n, and returns its number. Sets `cells`
+  /// to what it opens in the lane's tile row.
   __device__ __forceinline__ int take(const TileTableView& table, TileRowWalk& row, int n,
                                       Cells (&cells)[Shape::kColumns]) {
     const int number = n / Shape::kColumns;
@@ -116,7 +117,7 @@ class Scout {
   Turn<Shape::kStepsAhead> at_;
 };
 
-/// A warp that has the copy engine load what the scout tells of.
+/// A warp that has the copy engine load the tiles that the scout has found.
 template <class Shape>
 class Producer {
   using Memory = ForwardMemory<Shape>;
@@ -126,7 +127,7 @@ class Producer {
   __device__ Producer(const ForwardCall& call, Memory& memory)
       : call_(call), memory_(memory), is_first_(threadIdx.x % 32 == 0) {}
 
-  /// The first keys are loaded before the queries, whose room may still be in use.
+  /// Loads the first keys before the queries, because the memory for queries may still be in use.
   __device__ __forceinline__ void run() {
     for (;; at_step_.next()) {
       memory_.step_full[at_step_.slot].wait(at_step_.parity);
@@ -147,7 +148,7 @@ class Producer {
   }
 
  private:
-  /// Tells the consumers of a tile of queries, and loads it where it meets a tile of keys.
+  /// Passes a tile of queries to the consumers, and loads it if it has any tile of keys.
   __device__ __forceinline__ void announce(const Work& work) {
     memory_.query_empty[at_query_.slot].wait(at_query_.parity ^ 1);
     if (is_first_) {
@@ -198,11 +199,12 @@ class Producer {
       for (int j = 0; j < Shape::kColumns; ++j) f(i, j);
     }
   }
-  __device__ __forceinline__ void load(unsigned char (&to)[Shape::kPanels][Memory::kKeyBytes],
+  template <int kPanels>
+  __device__ __forceinline__ void load(unsigned char (&to)[kPanels][Memory::kKeyBytes],
                                        const CUtensorMap& map, Corner corner, Barrier& full,
                                        int more_bytes) {
-    full.arrive_expecting(Shape::kPanels * Memory::kKeyBytes + more_bytes);
-    for (int i = 0; i < Shape::kPanels; ++i) {
+    full.arrive_expecting(kPanels * Memory::kKeyBytes + more_bytes);
+    for (int i = 0; i < kPanels; ++i) {
       corner.column = i * kPanel;
       load_box(to[i], map, corner, full, kEvictLast);
     }

@@ -1,6 +1,7 @@
 #include <climits>
 
 #include "maskctl/attention/cuda/block_sum.cuh"
+#include "maskctl/attention/cuda/gpus.h"
 #include "maskctl/attention/cuda/hopper/backward_call.cuh"
 #include "maskctl/attention/cuda/hopper/key_order.h"
 #include "maskctl/attention/cuda/hopper/schedule.h"
@@ -10,15 +11,16 @@ namespace {
 
 constexpr int kThreads = 1024;
 
-/// The tiles of keys to put in order.
+/// The tiles of keys that are put in order, and where the order is written.
 struct KeyLists {
   MaskView mask;
   Dims d;
   BackwardTiles tiles;
   int heads_at_a_time;
-  int tile_rows;       // per head
-  const int* order;    // for each table its tile rows, the longest first
-  const int* lengths;  // for each table and tile row, how many tiles of 64 queries
+  int tile_rows;  // number of tile rows per head
+  Index part_length;
+  const int* order;    // for each table: its tile rows, the longest first
+  const int* lengths;  // for each table and tile row: its number of 64-query tiles
   KeyPart* parts;      // four lists of `capacity`, see KeyOrder
   Index capacity;
 
@@ -26,10 +28,11 @@ struct KeyLists {
   __device__ Index table(int batch, int kv_head) const {
     return table_number(mask, batch, kv_head * d.group());
   }
-  /// The n-th tile: by sections of heads whose queries share the L2 cache, and within a section the
-  /// longest tiles first or, where blocks take turns, the last: under causal masks and windows
-  /// these meet their queries before others do. Blocks of lower number have earlier turns, so that
-  /// a block that waits for its turn waits for blocks that have begun.
+  /// The n-th tile of keys. Heads are divided into sections whose queries fit into the L2 cache
+  /// together. Within a section, the tiles with the most queries come first, if blocks do not take
+  /// turns. If blocks take turns, the tiles with the highest numbers come first: under causal masks
+  /// and windows, they are the first to reach their queries. Turns follow this order, so that a
+  /// block waits only for blocks that have already started.
   __device__ KeyTile nth(int n, bool take_turns) const {
     const int heads = static_cast<int>(d.batch * d.kv_heads);
     const int first = n / (heads_at_a_time * tile_rows) * heads_at_a_time;
@@ -43,8 +46,8 @@ struct KeyLists {
   __device__ Index length(const KeyTile& tile) const {
     return d.group() * lengths[table(tile.batch, tile.kv_head) * tile_rows + tile.number];
   }
-  /// The tiles of queries of a tile, from the first in the group's first head to the last in its
-  /// last head.
+  /// The range that contains all tiles of queries of a tile of keys. Tiles of queries are numbered
+  /// consecutively over the query heads of the key head.
   __device__ Range span(const KeyTile& tile) const {
     const TileTableView& view = mask.tables[table(tile.batch, tile.kv_head)];
     const Index rows = tiles.keys / kTile, columns = tiles.queries / kTile;
@@ -61,8 +64,8 @@ struct KeyLists {
   }
 };
 
-/// Writes the parts of a tile: equal shares of its span. `part` has `tile`, `of` and the first
-/// `sums`.
+/// Writes all parts of a tile of keys, each with an equal share of lists.span(). The caller sets
+/// `part.tile`, `part.of`, and `part.sums` for the first part.
 __device__ void write_parts(const KeyLists& lists, KeyPart part, KeyPart* to, KeyPart* split) {
   const Range span = part.of > 1 ? lists.span(part.tile) : Range{};
   for (part.nth = 0; part.nth < part.of; ++part.nth, ++part.sums) {
@@ -76,24 +79,18 @@ __device__ void write_parts(const KeyLists& lists, KeyPart part, KeyPart* to, Ke
   }
 }
 
-/// Two blocks, for the two orders. `counts`: how many parts there are, and how many are of tiles
-/// that have several.
-__global__ void __launch_bounds__(kThreads)
-    order_keys(const __grid_constant__ KeyLists lists, int* counts) {
+/// Runs in two blocks: block 0 makes the order for blocks that take turns, block 1 the other order.
+__global__ void __launch_bounds__(kThreads) order_keys(const __grid_constant__ KeyLists lists) {
   const bool take_turns = blockIdx.x == 0;
   KeyPart* const parts = lists.parts + blockIdx.x * lists.capacity;
   KeyPart* const split = parts + 2 * lists.capacity;
   const int tiles = static_cast<int>(lists.count()), thread = static_cast<int>(threadIdx.x);
-  Index own = 0, total = 0;
-  for (int n = thread; n < tiles; n += kThreads) own += lists.length(lists.nth(n, take_turns));
-  sum_before<kThreads>(own, total);
-  const Index longest = part_length(total, tiles);
   Index written = 0, of_split = 0;
   for (int first = 0; first < tiles; first += kThreads) {
     KeyPart part{};
     if (first + thread < tiles) {
       part.tile = lists.nth(first + thread, take_turns);
-      part.of = static_cast<int>(parts_of(lists.length(part.tile), longest));
+      part.of = static_cast<int>(parts_of(lists.length(part.tile), lists.part_length));
     }
     Index more, more_split;
     const Index at = written + sum_before<kThreads>(part.of, more);
@@ -102,35 +99,47 @@ __global__ void __launch_bounds__(kThreads)
     write_parts(lists, part, parts + at, split);
     written += more, of_split += more_split;
   }
-  if (thread == 0) counts[0] = static_cast<int>(written), counts[1] = static_cast<int>(of_split);
+}
+
+/// For each table of a mask, how many key heads it serves.
+std::vector<Index> heads_of_tables(const DeviceTiles& mask, const Dims& d) {
+  std::vector<Index> heads(as_size(mask.view(TileOrder::kKeyMajor).count));
+  for (Index b = 0; b < d.batch; ++b) {
+    for (Index u = 0; u < d.kv_heads; ++u) ++heads[mask.table_number(b, u * d.group())];
+  }
+  return heads;
 }
 
 }  // namespace
 
-KeyOrder::KeyOrder(const MaskView& by_key, const Dims& d, bool fine, Stream stream)
+KeyOrder::KeyOrder(const DeviceTiles& mask, const Dims& d, bool fine, Stream stream)
     : is_fine(fine) {
   if (d.batch * d.kv_heads * d.queries * d.keys == 0) return;
   const int width = width_of(d);
   const BackwardTiles tiles = backward_tiles(width, is_fine);
-  const Schedule schedule(by_key, d.keys, tiles.keys / kTile, false, stream);
-  capacity_ = d.batch * d.kv_heads * schedule.tile_rows + 2 * kMostCuts;
+  const Schedule schedule(mask, TileOrder::kKeyMajor, tiles.keys / kTile, false, stream);
+  const std::vector<Index> heads = heads_of_tables(mask, d);
+  const auto each_list = [&](auto&& f) {
+    for (std::size_t n = 0; n < schedule.lengths.size(); ++n) {
+      f(d.group() * schedule.lengths[n], heads[n / as_size(schedule.order.tile_rows)]);
+    }
+  };
+  const Index lists = d.batch * d.kv_heads * schedule.order.tile_rows;
+  const Index multiprocessors = properties_in_use().multiprocessors;
+  Index total = 0;
+  each_list([&](Index length, Index times) { total += length * times; });
+  const Index longest = part_length(total, lists, multiprocessors);
+  each_list([&](Index length, Index times) {
+    const Index parts = parts_of(length, longest) * times;
+    count += static_cast<int>(parts);
+    if (parts > times) split_count += static_cast<int>(parts);
+  });
+  capacity_ = lists + 2 * most_cuts(multiprocessors);
   memory_ = DeviceBuffer(as_size(4 * capacity_) * sizeof(KeyPart), stream);
-  const DeviceBuffer counts(2 * sizeof(int), stream);
-  const KeyLists lists{by_key,
-                       d,
-                       tiles,
-                       heads_at_a_time(d, width),
-                       schedule.tile_rows,
-                       schedule.order(),
-                       schedule.order() + by_key.count * schedule.tile_rows,
-                       reinterpret_cast<KeyPart*>(memory_.data()),
-                       capacity_};
-  launch("order_keys", order_keys, 2, kThreads, 0, stream, lists,
-         reinterpret_cast<int*>(counts.data()));
-  int seen[2];
-  copy_to_host(std::as_writable_bytes(std::span(seen)), counts.data(), stream);
-  check(cudaStreamSynchronize(stream), "cudaStreamSynchronize");
-  count = seen[0], split_count = seen[1];
+  launch("order_keys", order_keys, 2, kThreads, 0, stream,
+         KeyLists{mask.view(TileOrder::kKeyMajor), d, tiles, heads_at_a_time(d, width),
+                  schedule.order.tile_rows, longest, schedule.order.rows, schedule.lengths_there(),
+                  reinterpret_cast<KeyPart*>(memory_.data()), capacity_});
 }
 
 }  // namespace maskctl::attention::cuda::hopper

@@ -1,5 +1,5 @@
-// What the blocks of the backward pass on Hopper GPUs do: each takes a tile of keys, and tiles with
-// many queries (sinks, columns that all see) are shared by several blocks.
+// The work of the blocks of the backward pass on Hopper GPUs. A block takes one tile of keys;
+// several blocks share a tile with many queries (sinks, or columns that all queries see).
 #pragma once
 
 #include <algorithm>
@@ -10,50 +10,53 @@
 
 namespace maskctl::attention::cuda::hopper {
 
-/// A tile of the keys of one key head: the batch entry, the head, and the number of the tile.
+/// A tile of keys: its batch entry, its key head, and its number in that head.
 struct KeyTile {
   int batch, kv_head, number;
 };
 
-/// A part of a tile of keys: its tiles of queries `begin` .. `end` - 1, numbered on from one head
-/// of the group to the next.
+/// A part of the work on a tile of keys: its tiles of queries [begin, end), numbered consecutively
+/// over the query heads of the group.
 struct KeyPart {
   KeyTile tile;
   int begin, end;
-  int nth, of;  // this is part `nth` of the tile's `of` parts
-  int sums;     // index of its sums: the parts of a tile follow each other
+  int nth, of;  // part `nth`, from 0, of the tile's `of` parts
+  int sums;     // index of its sums; the parts of a tile have consecutive indices
 };
 
-/// About how many tiles of queries a part has at most, where `lists` tiles of keys have `total`
-/// together: so few that the last block does not keep the others waiting, and that even few tiles
-/// of keys occupy all multiprocessors; so many that the fixed cost of a part, about the time of
-/// four tiles, does not matter.
-inline constexpr Index kMultiprocessors = 132, kMostCuts = 16 * kMultiprocessors;
-constexpr Index part_length(Index total, Index lists) {
+/// By how much the number of parts may exceed the number of tiles of keys, at most.
+constexpr Index most_cuts(Index multiprocessors) { return 16 * multiprocessors; }
+/// About how many tiles of queries a part has at most, if the `lists` tiles of keys have `total`
+/// tiles of queries together. The number is small enough that the last block does not keep the
+/// others waiting, and that a few tiles of keys occupy all multiprocessors. It is large enough that
+/// the fixed time of a part, about that of four tiles, does not matter.
+constexpr Index part_length(Index total, Index lists, Index multiprocessors) {
   constexpr Index kShortest = 8;
   const Index twice_the_mean = 2 * ceil_div(total, lists);
-  return std::max({kShortest, ceil_div(total, kMostCuts),
-                   std::min(twice_the_mean, ceil_div(total, kMultiprocessors))});
+  return std::max({kShortest, ceil_div(total, most_cuts(multiprocessors)),
+                   std::min(twice_the_mean, ceil_div(total, multiprocessors))});
 }
-/// How many parts a list of this length has. Several lists have at most kMostCuts more parts than
-/// there are lists, since part_length is no less than total / kMostCuts.
+/// Into how many parts a tile of keys with `list` tiles of queries is divided: one if `list` is at
+/// most 1.5 * part_length. In total there are at most most_cuts() more parts than tiles of keys,
+/// since part_length is at least total / most_cuts().
 constexpr Index parts_of(Index list, Index part_length) {
   return 2 * list > 3 * part_length ? ceil_div(list, part_length) : 1;
 }
 
-/// The blocks of calls under one mask, for any number of calls. Making it waits for the GPU.
+/// The parts that the blocks of the backward pass compute, in order; it serves any number of calls
+/// under one mask.
 struct KeyOrder {
   KeyOrder() = default;
-  /// `is_fine`: tiles have 64 keys where they would have 128.
-  KeyOrder(const MaskView& by_key, const Dims& d, bool is_fine, Stream stream);
+  /// `is_fine`: tiles have 64 keys instead of 128.
+  KeyOrder(const DeviceTiles& mask, const Dims& d, bool is_fine, Stream stream);
 
-  /// All parts, in one of two orders: for blocks that take turns, and for blocks that do not.
+  /// All parts, in the order for blocks that take turns, or in the order for blocks that do not.
   const KeyPart* parts(bool take_turns) const { return list(take_turns ? 0 : 1); }
-  /// The parts of tiles that have several, by `sums`.
+  /// Only those parts whose tile of keys has several parts, ordered by KeyPart::sums.
   const KeyPart* split(bool take_turns) const { return list(take_turns ? 2 : 3); }
 
-  int count = 0;        // all parts
-  int split_count = 0;  // parts of tiles that have several
+  int count = 0;        // number of all parts
+  int split_count = 0;  // number of parts of tiles that have several
   bool is_fine = false;
 
  private:
@@ -61,7 +64,7 @@ struct KeyOrder {
     return reinterpret_cast<const KeyPart*>(memory_.data()) + n * capacity_;
   }
 
-  Index capacity_ = 0;  // parts that each list has room for
+  Index capacity_ = 0;  // how many parts each list has room for
   DeviceBuffer memory_;
 };
 

@@ -1,4 +1,5 @@
-// Sums of 64 x 64 as kernels of Hopper GPUs leave them in f32 memory, and their way to an array.
+// Sums of 64 x 64 elements that kernels for Hopper GPUs keep in f32 memory, and how they are
+// written to an array.
 #pragma once
 
 #include "maskctl/attention/cuda/hopper/wgmma.cuh"
@@ -6,8 +7,8 @@
 
 namespace maskctl::attention::cuda::hopper {
 
-/// A piece is 64 x 64 sums in the order of their fragments: element i of thread t is number
-/// (i / 4 * 128 + t) * 4 + i % 4.
+/// A piece is 64 x 64 sums in fragment order: element i of thread t has index (i / 4 * 128 + t) * 4
+/// + i % 4.
 inline constexpr int kPieceFloats = 64 * 64, kPieceBytes = kPieceFloats * 4;
 
 /// Writes the thread's fragment x to a piece.
@@ -16,7 +17,7 @@ __device__ __forceinline__ void keep_piece(const float* x, float* piece) {
 #pragma unroll
   for (int i = 0; i < 32; i += 4) to[32 * i] = make_float4(x[i], x[i + 1], x[i + 2], x[i + 3]);
 }
-/// Adds the thread's fragment of a piece to x.
+/// Adds to x the thread's fragment of a piece.
 __device__ __forceinline__ void add_piece(const float* piece, float (&x)[32]) {
   const auto* const from = reinterpret_cast<const float4*>(piece) + threadIdx.x % 128;
 #pragma unroll
@@ -26,15 +27,15 @@ __device__ __forceinline__ void add_piece(const float* piece, float (&x)[32]) {
   }
 }
 
-/// Writes 64 x 64 sums times `factor`, of which x is the thread's fragment, to an array of `rows`
-/// rows from `to` on; `columns` of a row exist, a multiple of 8.
+/// Writes two rows of up to 64 sums, times `factor`. Four lanes have these rows in their fragments
+/// x. to[side] is where row fragment_row(thread, 2 * side) begins, or null to skip it. Only the
+/// first `columns` columns are written, a multiple of 8.
 template <class T>
-__device__ __forceinline__ void store_piece(const float* x, float factor, T* to, Index stride,
-                                            int rows, int columns) {
-  const int lane = static_cast<int>(threadIdx.x) % 32, quad = lane % 4;
+__device__ __forceinline__ void store_rows(const float* x, float factor, T* const (&to)[2],
+                                           int columns) {
+  const int quad = static_cast<int>(threadIdx.x) % 4;
 #pragma unroll
   for (int side = 0; side < 2; ++side) {
-    const int row = static_cast<int>(threadIdx.x) % 128 / 32 * 16 + lane / 4 + 8 * side;
 #pragma unroll
     for (int i = 0; i < 32; i += 16) {
       std::uint32_t pairs[4];
@@ -43,7 +44,7 @@ __device__ __forceinline__ void store_piece(const float* x, float factor, T* to,
         const float* const pair = x + i + 4 * j + 2 * side;
         pairs[j] = rounded_pair<T>(pair[0] * factor, pair[1] * factor);
       }
-      // Each of four lanes gets one of four groups of 8 columns.
+      // The four lanes of a row exchange pairs, so that each of them has 8 adjacent columns.
 #pragma unroll
       for (int bit = 1; bit < 4; bit *= 2) {
 #pragma unroll
@@ -55,12 +56,26 @@ __device__ __forceinline__ void store_piece(const float* x, float factor, T* to,
         }
       }
       const int column = 2 * i + 8 * quad;
-      if (row < rows && column < columns) {
-        *reinterpret_cast<uint4*>(to + row * stride + column) =
+      if (to[side] && column < columns) {
+        *reinterpret_cast<uint4*>(to[side] + column) =
             make_uint4(pairs[0], pairs[1], pairs[2], pairs[3]);
       }
     }
   }
+}
+/// Writes 64 x 64 sums, times `factor`, to an array that begins at `to`; x is the thread's
+/// fragment. Only the first `rows` rows and `columns` columns are written; `columns` is a multiple
+/// of 8.
+template <class T>
+__device__ __forceinline__ void store_piece(const float* x, float factor, T* to, Index stride,
+                                            int rows, int columns) {
+  T* rows_of_thread[2];
+#pragma unroll
+  for (int side = 0; side < 2; ++side) {
+    const int row = fragment_row(static_cast<int>(threadIdx.x) % 128, 2 * side);
+    rows_of_thread[side] = row < rows ? to + row * stride : nullptr;
+  }
+  store_rows(x, factor, rows_of_thread, columns);
 }
 
 }  // namespace maskctl::attention::cuda::hopper

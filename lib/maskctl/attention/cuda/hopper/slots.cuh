@@ -1,4 +1,4 @@
-// What the copy engine is told, and the slots of shared memory that it fills in turn.
+// Arguments of the copy engine, and the ring of slots in shared memory that it fills.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -8,14 +8,15 @@
 namespace maskctl::attention::cuda::hopper {
 
 /// Policies of the L2 cache for data that the copy engine reads.
-inline constexpr std::uint64_t kEvictFirst = 0x12F0000000000000, kEvictLast = 0x14F0000000000000;
+inline constexpr std::uint64_t kEvictNormally = 0x1000000000000000,
+                               kEvictFirst = 0x12F0000000000000, kEvictLast = 0x14F0000000000000;
 
-/// The position of a tile in an array [B,T,H,D].
+/// The position of a tile's first element in an array [B,T,H,D].
 struct Corner {
   int column, token, head, batch;
 };
 
-/// Which slot of a ring of kSlots a thread uses next, and the parity of the phase that it is in.
+/// Which slot of a ring of kSlots a thread uses next, and the parity of that slot's barrier phase.
 template <int kSlots>
 struct Turn {
   int slot = 0, parity = 0;

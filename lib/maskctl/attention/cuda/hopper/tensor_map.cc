@@ -1,9 +1,11 @@
-// Tensor maps are made by the driver, which is found through the runtime.
+// Makes tensor maps with a function of the driver, which is found through the runtime.
 #include "maskctl/attention/cuda/hopper/tensor_map.cuh"
 
 #include <cudaTypedefs.h>
 #include <cuda_runtime_api.h>
 #include <fmt/format.h>
+
+#include <cstdint>
 
 #include "maskctl/attention/cuda/device.h"
 #include "maskctl/attention/cuda/hopper/layout.h"
@@ -13,7 +15,7 @@ namespace {
 
 constexpr Index kElementBytes = 2, kAlignment = 16;
 
-/// The driver's function, through the runtime: libcuda is not linked.
+/// The driver's function, found through the runtime because libcuda is not linked.
 PFN_cuTensorMapEncodeTiled_v12000 encoder() {
   void* function = nullptr;
   cudaDriverEntryPointQueryResult found{};
@@ -32,6 +34,9 @@ PFN_cuTensorMapEncodeTiled_v12000 encoder() {
 std::string unreadable(const HeadsView& array) {
   if (array.dtype != DType::kFloat16 && array.dtype != DType::kBFloat16) {
     return fmt::format("elements are {}, not float16 or bfloat16", name(array.dtype));
+  }
+  if (const auto past = reinterpret_cast<std::uintptr_t>(array.data) % kAlignment; past != 0) {
+    return fmt::format("its address is {} bytes past a multiple of 16", past);
   }
   for (const Index stride : {array.token_stride, array.head_stride, array.batch_stride}) {
     if (stride * kElementBytes % kAlignment != 0) {

@@ -1,9 +1,9 @@
 // The tensor cores of Hopper GPUs (sm_90a): products of tiles by a warpgroup of 128 threads.
 //
-// d[64 x N] += a[64 x 16] b[16 x N], d in f32 registers, b in shared memory, a there or in
-// registers. Thread t holds two rows of d, and of each 8 columns two: fragment_row and
-// fragment_column say which. The registers of a for columns 16 c .. 16 c + 15 are d[8 c .. 8 c + 7]
-// rounded, in pairs and in this order.
+// d[64 x N] += a[64 x 16] b[16 x N], with d in f32 registers, b in shared memory, and a in either.
+// Each thread holds two rows of d, and two of every 8 columns: see fragment_row and
+// fragment_column. If a is in registers, its columns 16 c .. 16 c + 15 are d[8 c .. 8 c + 7] of an
+// earlier product, rounded, in pairs and in this order.
 #pragma once
 
 #include <cuda_bf16.h>
@@ -20,33 +20,35 @@ __device__ inline std::uint32_t shared_address(const void* p) {
   return static_cast<std::uint32_t>(__cvta_generic_to_shared(p));
 }
 
-/// Call it before the first product after writes to registers or shared memory that it reads.
+/// Call it between writes to registers or shared memory and the first product that reads them.
 __device__ inline void wgmma_fence() { asm volatile("wgmma.fence.sync.aligned;" ::: "memory"); }
-/// Ends a group of products.
+/// Ends a group of products, for which wgmma_wait() can wait.
 __device__ inline void wgmma_commit() {
   asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory");
 }
-/// Waits until at most `kPending` of the latest groups are under way.
+/// Waits until at most `kPending` of the latest groups of products are still running.
 template <int kPending>
 __device__ void wgmma_wait() {
   asm volatile("wgmma.wait_group.sync.aligned %0;" ::"n"(kPending) : "memory");
 }
-/// Keeps the compiler from moving registers that products under way write.
+/// Keeps the compiler from moving the registers of d, which products that still run may write. The
+/// loop has an index, since loops over ranges are not always unrolled, and without unrolling the
+/// compiler would keep d in memory.
 template <int n>
-__device__ void pin(float (&d)[n]) {
+__device__ __forceinline__ void pin(float (&d)[n]) {
 #pragma unroll
-  for (float& x : d) asm volatile("" : "+f"(x)::"memory");
+  for (int i = 0; i < n; ++i) asm volatile("" : "+f"(d[i])::"memory");
 }
 
-/// Stores four matrices of 8 x 8, one register (a pair of elements) of each lane for each; lane l
-/// gives the address of row l % 8 of matrix l / 8.
+/// Stores four matrices of 8 x 8. Each lane holds one register (two elements) of each matrix; lane
+/// l gives the address of row l % 8 of matrix l / 8.
 __device__ inline void store_matrices(std::uint32_t address, const std::uint32_t* x) {
   asm volatile("stmatrix.sync.aligned.m8n8.x4.shared.b16 [%0], {%1, %2, %3, %4};" ::"r"(address),
                "r"(x[0]), "r"(x[1]), "r"(x[2]), "r"(x[3])
                : "memory");
 }
 
-/// Two numbers as a pair of elements, the first in the low half.
+/// Two numbers, rounded to a pair of elements; `low` is in the low half.
 template <class T>
 __device__ std::uint32_t rounded_pair(float low, float high) {
   if constexpr (std::is_same_v<T, __half>) {
@@ -96,7 +98,8 @@ __device__ std::uint32_t rounded_pair(float low, float high) {
                : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b), "r"(accumulate),            \
                  "n"(kTransposedB))
 
-/// d = a b where `accumulate` is 0, else d += a b. Both operands are descriptors.
+/// d = a b if `accumulate` is 0, else d += a b. Both operands are in shared memory, given by
+/// descriptors.
 template <class T, int N, int kTransposedA, int kTransposedB>
 __device__ void wgmma(float (&d)[N / 2], std::uint64_t a, std::uint64_t b, int accumulate) {
   static_assert(N == 32 || N == 64 || N == 128 || N == 256);
@@ -123,7 +126,7 @@ __device__ void wgmma(float (&d)[N / 2], std::uint64_t a, std::uint64_t b, int a
   }
 }
 
-/// Multiplies as above, with the left factor in registers.
+/// wgmma() with the left factor in registers.
 template <class T, int N, int kTransposedB>
 __device__ void wgmma(float (&d)[N / 2], const std::uint32_t* a, std::uint64_t b, int accumulate) {
   static_assert(N == 64 || N == 128 || N == 256);

@@ -1,11 +1,12 @@
-// Gradients of gates: a thread takes a channel of a head and walks back through one interval.
+// Gradients of gates: each thread takes one channel of a head and one interval of a sequence, whose
+// tokens it visits from last to first.
 #include "maskctl/attention/cuda/linear/gates.h"
 #include "maskctl/attention/cuda/linear/rows.cuh"
 
 namespace maskctl::attention::cuda {
 namespace {
 
-constexpr int kThreads = 128;  // channels of a block, at most
+constexpr int kThreads = 128;  // per block at most, one per channel
 
 struct Parameters {
   LinearGateGradients g;
@@ -19,31 +20,83 @@ __device__ double sum_of_warp(double x) {
   return x;
 }
 
-/// The sum over the slices of one element of [slices, rows, width].
+/// The sum of element i of each slice; slices are `stride` floats apart.
 __device__ double sum_of_slices(const float* from, Index slices, Index stride, Index i) {
   double sum = 0;
   for (Index slice = 0; slice < slices; ++slice) sum += from[slice * stride + i];
   return sum;
 }
 
-/// What the gradient grows by from a token to the one before. `forward_head`: head of the forward
-/// rows.
-__device__ double growth(const LinearGateGradients& g, Index token, Index head, Index forward_head,
-                         Index channel) {
-  const Index i = (token * g.heads + head) * g.axis.width + channel;
-  const Index stride = g.tokens * g.heads * g.axis.width;
+constexpr int kAtOnce = 8;  // tokens that are loaded together
+
+/// `count` tokens of a sequence, from the last one back.
+struct TokensBack {
+  Index last, step;  // step: negative, to the token before
+  int count;
+
+  /// Token i from the end; the earliest one for i >= count.
+  __device__ Index operator[](int i) const { return last + min(i, count - 1) * step; }
+};
+
+/// to[i] += array[token i * stride + at].
+__device__ void add_elements(const AnyArray& array, const TokensBack& tokens, Index stride,
+                             Index at, float (&to)[kAtOnce]) {
+  with_type(array.dtype, [&]<class T>(const T*) {
+    const T* const data = static_cast<const T*>(array.data) + at;
+#pragma unroll
+    for (int i = 0; i < kAtOnce; ++i) to[i] += to_float(data[tokens[i] * stride]);
+  });
+}
+__device__ void add_elements(const LinearRows& rows, const TokensBack& tokens, Index head,
+                             Index channel, float (&to)[kAtOnce]) {
+  if (!rows.any()) return;
+  add_elements(rows.array, tokens, rows.heads * rows.width, head * rows.width + channel, to);
+}
+
+/// sums[i] = the sum over the slices of element `at` of token i in `before`.
+__device__ void find_slices(const LinearGateGradients& g, const float* before,
+                            const TokensBack& tokens, Index at, float (&sums)[kAtOnce]) {
+  const Index stride = g.heads * g.axis.width;
+#pragma unroll
+  for (int i = 0; i < kAtOnce; ++i) sums[i] = before[tokens[i] * stride + at];
+  for (Index slice = 1; slice < g.slices; ++slice) {
+    before += g.tokens * stride;
+#pragma unroll
+    for (int i = 0; i < kAtOnce; ++i) sums[i] += before[tokens[i] * stride + at];
+  }
+}
+
+/// growth[i] = what token i adds to the running gradient of a channel's log decay.
+__device__ void find_growth(const LinearGateGradients& g, const TokensBack& tokens, Index head,
+                            Index channel, double (&growth)[kAtOnce]) {
+  const Index at = head * g.axis.width + channel;
   const LinearRows &plus = g.axis.backward, &minus = g.axis.forward;
-  return element(plus.array, row_of(plus, token, head) + channel) *
-             sum_of_slices(g.before_forwards, g.slices, stride, i) -
-         element(minus.array, row_of(minus, token, forward_head) + channel) *
-             sum_of_slices(g.before_backwards, g.slices, stride, i);
+  float forwards[kAtOnce], backwards[kAtOnce], grows[kAtOnce] = {}, shrinks[kAtOnce] = {};
+  find_slices(g, g.before_forwards, tokens, at, forwards);
+  find_slices(g, g.before_backwards, tokens, at, backwards);
+  add_elements(plus, tokens, head / plus.group, channel, grows);
+  add_elements(minus, tokens, head / minus.group, channel, shrinks);
+#pragma unroll
+  for (int i = 0; i < kAtOnce; ++i) {
+    growth[i] = static_cast<double>(grows[i]) * forwards[i] -
+                static_cast<double>(shrinks[i]) * backwards[i];
+  }
+}
+
+/// Adds to logs[i] all log decays of token i for one channel: of the channel and of its head.
+__device__ void add_logs(const LinearGateGradients& g, const TokensBack& tokens, Index head,
+                         Index channel, float (&logs)[kAtOnce]) {
+  for (const LinearRows& gates : g.axis.gates) add_elements(gates, tokens, head, channel, logs);
+  add_elements(g.head_gates.of_tokens, tokens, head, 0, logs);
+  if (!g.head_gates.of_heads.any()) return;
+  const float of_head = element(g.head_gates.of_heads.array, head);
+  for (float& log : logs) log += of_head;
 }
 
 __global__ void __launch_bounds__(kThreads) walk_back(const __grid_constant__ Parameters p) {
   const LinearGateGradients& g = p.g;
   const Index row = blockIdx.x / p.blocks_of_row, head = row % g.heads, n = row / g.heads;
   const Index channel = blockIdx.x % p.blocks_of_row * blockDim.x + threadIdx.x;
-  const Index forward_head = head / g.axis.forward.group;
   const bool inside = channel < g.axis.width;
   const LinearInterval interval = p.intervals[n];
   const LinearRun run = p.runs[interval.sequence];
@@ -53,41 +106,49 @@ __global__ void __launch_bounds__(kThreads) walk_back(const __grid_constant__ Pa
     gradient = sum_of_slices(g.products, g.slices, p.interval_count * g.heads * width,
                              (n * g.heads + head) * width + channel);
   }
-  for (Index time = interval.times.end - 1; time >= interval.times.begin; --time) {
-    const Index token = run.first + time * p.token_step;
+  for (Index end = interval.times.end; end > interval.times.begin; end -= kAtOnce) {
+    const Index rest = end - interval.times.begin;
+    const TokensBack tokens{run.first + (end - 1) * p.token_step, -p.token_step,
+                            static_cast<int>(rest < kAtOnce ? rest : kAtOnce)};
+    double grown[kAtOnce] = {};
+    float logs[kAtOnce] = {};
     if (inside) {
-      gradient += growth(g, token, head, forward_head, channel);
-      // A decay of 0 has no gradient: the sum holds nothing but rounding errors.
-      const float log =
-          log_decay(g.axis, token, head, channel) + log_decay(g.head_gates, token, head);
-      if (expf(log) == 0) gradient = 0;
-      const Index to = (token * g.heads + head) * g.axis.width + channel;
-      for (const AnyResult& gates : g.gates) {
-        if (gates.data) put(gates, to, static_cast<float>(gradient));
-      }
+      find_growth(g, tokens, head, channel, grown);
+      add_logs(g, tokens, head, channel, logs);
     }
-    if (!g.head_parts) continue;
-    const double sum = sum_of_warp(gradient);
-    if (channel % 32 == 0 && inside) {
-      g.head_parts[(channel / 32 * g.tokens + token) * g.heads + head] = sum;
+#pragma unroll
+    for (int i = 0; i < kAtOnce; ++i) {
+      if (i >= tokens.count) break;
+      gradient += grown[i];
+      // A decay of 0 has no gradient: the sum holds nothing but rounding errors.
+      if (expf(logs[i]) == 0) gradient = 0;
+      const Index to = (tokens[i] * g.heads + head) * g.axis.width + channel;
+      for (const AnyResult& gates : g.gates) {
+        if (gates.data && inside) put(gates, to, static_cast<float>(gradient));
+      }
+      if (!g.head_parts) continue;
+      const double sum = sum_of_warp(gradient);
+      if (channel % 32 == 0 && inside) {
+        g.head_parts[(channel / 32 * g.tokens + tokens[i]) * g.heads + head] = sum;
+      }
     }
   }
 }
 
-/// The sum of the parts of one token and head.
+/// The sum over the parts of head_parts for one token and head, with index i.
 __device__ double sum_of_parts(const LinearHeadSums& s, Index i) {
   double sum = 0;
   for (Index part = 0; part < s.count; ++part) sum += s.parts[part * s.tokens * s.heads + i];
   return sum;
 }
 
-/// A thread takes a token and head.
+/// Gradients of gates of tokens: each thread takes one token and head.
 __global__ void __launch_bounds__(kThreads) add_tokens(const __grid_constant__ LinearHeadSums s) {
   const Index i = Index{blockIdx.x} * kThreads + threadIdx.x;
   if (i < s.tokens * s.heads) put(s.of_tokens, i, static_cast<float>(sum_of_parts(s, i)));
 }
 
-/// A block takes a head.
+/// Gradients of gates of heads: each block of threads sums over the tokens of one head.
 __global__ void __launch_bounds__(kThreads) add_heads(const __grid_constant__ LinearHeadSums s) {
   __shared__ double of_warps[kThreads / 32];
   double sum = 0;

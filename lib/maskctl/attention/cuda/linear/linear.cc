@@ -1,4 +1,4 @@
-// Both passes, as walks over the states and sums of what they write.
+// The forward and backward pass of linear attention, each as a few walks over the states (walk.h).
 #include "maskctl/attention/cuda/linear/linear.h"
 
 #include "maskctl/attention/cuda/linear/gates.h"
@@ -19,7 +19,8 @@ AnyResult result(const std::optional<MutableTensorView>& array) {
   return array ? any_result(*array) : AnyResult{};
 }
 
-/// A call's arrays as the kernels take them. `d_out`: for the backward pass, or null.
+/// A call's arrays in the form that the kernels take. `d_out` is the gradient of the output in the
+/// backward pass and null in the forward pass.
 struct Call {
   Call(Workspace& w, const LinearProblem& p, const LinearPlan& the_plan, const TensorView* d_out)
       : workspace(w), problem(p), d(p.d), plan(the_plan) {
@@ -38,7 +39,6 @@ struct Call {
   }
 
   Index tokens() const { return d.batch * d.tokens; }
-  bool decays_heads() const { return head_gates.of_tokens.any() || head_gates.of_heads.any(); }
   float scale() const { return static_cast<float>(d.scale); }
   float* take_states(Index count) const {
     return workspace.take<float>(count * d.heads * d.key_dim * d.value_dim);
@@ -73,15 +73,16 @@ struct Call {
   }
 };
 
-/// Clears a result where no walk writes it: tokens of no sequence, or, without heads, all tokens.
+/// Zeros a result if walks do not write all of it: if some tokens are in no sequence, or if there
+/// are no heads.
 void clear(const Call& call, void* data, Index bytes) {
   if (data && (!call.plan.covers_tokens || call.d.heads == 0)) {
     fill_bytes(data, 0, as_size(bytes), call.workspace.stream());
   }
 }
 
-/// Runs one walk. `out`, if it is wanted, has `groups` heads: each is the sum over a group of the
-/// walk's heads.
+/// Runs one walk. `out`, unless its data is null, has `groups` heads, each the sum over
+/// w.heads / groups neighbouring heads of the walk.
 void walk_into(const Call& call, LinearWalk w, Index groups, const AnyResult& out) {
   const Index width = w.to.width;
   clear(call, out.data, call.tokens() * groups * width * size_bytes(out.dtype));
@@ -99,19 +100,19 @@ void walk_into(const Call& call, LinearWalk w, Index groups, const AnyResult& ou
                           w.heads / groups, width, out});
 }
 
-/// The backward pass of one axis after the other, and the states that both need for gates.
+/// The backward pass: first the gradients of queries and keys, then of values. It keeps the states
+/// that the gradients of gates need in both.
 class Backward {
  public:
   Backward(const Call& call, const LinearBackwardInputs& inputs,
            const LinearGradientOutputs& gradients)
       : call_(call), d_final_state_(any_array(inputs.d_final_state)), gradients_(gradients) {
-    const LinearProblem& p = call.problem;
-    if (!(p.g || p.g_gamma || p.gk || p.gv)) return;
+    if (!(gradients.g || gradients.g_gamma || gradients.gk || gradients.gv)) return;
     boundary_states_ = call.take_states(call.plan.boundaries);
     if (inputs.d_final_state) last_states_ = call.take_states(call.plan.sequences);
   }
 
-  /// Gradients of the queries, the keys and their gates, and the initial state.
+  /// Computes the gradients of queries, keys, their gates, gates of whole heads, and initial state.
   void find_keys() {
     const LinearDims& d = call_.d;
     LinearWalk forwards = call_.forwards(call_.values, call_.keys);
@@ -123,11 +124,12 @@ class Backward {
     gates.gates[0] = d.g_per_head ? AnyResult{} : result(gradients_.g);
     gates.gates[1] = result(gradients_.gk);
     const bool by_key = gates.gates[0].data || gates.gates[1].data;
+    const bool by_heads = (d.g_per_head && gradients_.g) || gradients_.g_gamma;
     find_axis(forwards, any_result(gradients_.query), backwards, any_result(gradients_.key), gates,
-              by_key || call_.decays_heads(), call_.decays_heads());
+              by_key || by_heads, by_heads);
   }
 
-  /// Gradients of the values and their gates.
+  /// Computes the gradients of the values and their gates.
   void find_values() {
     LinearGateGradients gates;
     gates.gates[0] = result(gradients_.gv);
@@ -149,7 +151,7 @@ class Backward {
     if (by_gates) find_gates(gates, by_heads);
   }
 
-  /// Makes the walks keep what the gradients of gates need.
+  /// Allocates the arrays that both walks must fill for the gradients of gates.
   void prepare_gates(LinearWalk& forwards, LinearWalk& backwards, LinearGateGradients& gates) {
     Workspace& workspace = call_.workspace;
     const Index slices = forwards.slices(), heads = forwards.heads, width = forwards.to.width;

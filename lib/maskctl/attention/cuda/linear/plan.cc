@@ -3,11 +3,13 @@
 namespace maskctl::attention::cuda {
 namespace {
 
-/// So many that the states between intervals take about as much memory as the queries, keys, values
-/// and gradients of the output; short intervals make the gradients of gates exact.
-Index tokens_of_interval(const LinearDims& d) {
-  const Index cells = d.key_dim * d.value_dim, channels = d.key_dim + d.value_dim;
-  return kLeastInterval * std::max<Index>(ceil_div(cells, kLeastInterval * channels), 1);
+/// Short intervals make the gradients of gates more exact, but a state is kept for each. The length
+/// is chosen so that these states take at most about as much memory as queries, keys, values and
+/// output gradients. 16-bit arrays get longer intervals: their rounding error is larger anyway.
+Index tokens_of_interval(const LinearProblem& p) {
+  const Index cells = p.d.key_dim * p.d.value_dim, channels = p.d.key_dim + p.d.value_dim;
+  const Index least = size_bytes(p.query.dtype()) == 2 ? 4 * kLeastInterval : kLeastInterval;
+  return least * std::max<Index>(ceil_div(cells, least * channels), 1);
 }
 
 }  // namespace
@@ -15,7 +17,7 @@ Index tokens_of_interval(const LinearDims& d) {
 LinearPlan::LinearPlan(const LinearProblem& problem, Stream stream)
     : sequences(static_cast<Index>(problem.d.sequences.size())),
       longest(problem.d.longest()),
-      interval_tokens(tokens_of_interval(problem.d)),
+      interval_tokens(tokens_of_interval(problem)),
       token_step(problem.d.reverse ? -1 : 1),
       covers_tokens(problem.d.covers_tokens()) {
   std::vector<LinearRun> all_runs;

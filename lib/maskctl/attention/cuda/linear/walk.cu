@@ -1,13 +1,15 @@
-// The walk: a block takes a head of a sequence, a slice of channels to read from and one to write
-// to, and keeps that part of the state in registers; tokens come to it in chunks through shared
-// memory.
+// The recurrence, token by token. A block computes one head of a sequence for a slice of the
+// channels of `from` and a slice of those of `to`. It keeps this tile of the state in registers and
+// loads tokens in chunks to shared memory.
 #include "maskctl/attention/cuda/linear/cells.cuh"
+#include "maskctl/attention/cuda/linear/hopper/chunked_walk.h"
+#include "maskctl/attention/cuda/linear/step.h"
 
 namespace maskctl::attention::cuda {
 namespace linear {
 namespace {
 
-/// Writes the `products` of a walk backwards at the end of an interval.
+/// Writes LinearWalk::products of a backward walk for the interval that ends at times.end.
 template <int groups, int per_lane>
 __device__ void multiply_states(const Parameters& p, const WalkPart& at, const Range& times,
                                 const Staged<Tile<groups, per_lane>>& staged,
@@ -29,7 +31,7 @@ __device__ void multiply_states(const Parameters& p, const WalkPart& at, const R
   if (cells.lane_x < per_lane && y < w.to.width) w.products[row * w.to.width + y] = sum;
 }
 
-/// own[step] = read * write, summed over x: a warp takes a step.
+/// own[step] = dot product of the step's rows read and write along `from`, one step per warp.
 template <class T>
 __device__ void find_own(const Staged<T>& staged, int count) {
   const int lane = static_cast<int>(threadIdx.x % 32);
@@ -45,7 +47,7 @@ __device__ void find_own(const Staged<T>& staged, int count) {
   }
 }
 
-/// The results of a chunk, from sums and own.
+/// Writes a chunk's results: sums, the contributions of other steps, and own, of the step itself.
 template <class T>
 __device__ void write_rows(const Parameters& p, const WalkPart& at, const Chunk& chunk,
                            const Staged<T>& staged) {
@@ -101,7 +103,7 @@ __global__ void __launch_bounds__(32 * kWarps, groups > 4 ? 2 : 3)
     __syncthreads();
   }
   if (!w.last.data) return;
-  if (w.backwards && length > 0) {  // the decays of the first token
+  if (w.backwards && length > 0) {  // last, decay the state by the first token's decays
     stage_all_decays(p, at, {{-1, 0}, true, 1}, staged);
     __syncthreads();
     cells.decay_all(staged, 0, by_x);
@@ -112,7 +114,7 @@ __global__ void __launch_bounds__(32 * kWarps, groups > 4 ? 2 : 3)
 template <int groups, int per_lane>
 void run(Workspace& workspace, const LinearPlan& plan, const LinearWalk& walk) {
   using T = Tile<groups, per_lane>;
-  constexpr int kSharedBytes = 40 << 10;  // per block, so that four can share a multiprocessor
+  constexpr int kSharedBytes = 40 << 10;  // per block: four blocks fit on a multiprocessor
   int tokens = kMostTokens;
   while (tokens > 1 && (tokens / 2 >= plan.longest || Staged<T>::bytes(tokens) > kSharedBytes)) {
     tokens /= 2;
@@ -138,6 +140,8 @@ void run(Workspace& workspace, const LinearPlan& plan, const LinearWalk& walk) {
 }  // namespace linear
 
 void walk(Workspace& workspace, const LinearPlan& plan, const LinearWalk& walk) {
+  if (is_step(plan, walk)) return step(workspace, plan, walk);
+  if (hopper::takes(plan, walk)) return hopper::chunked_walk(workspace, plan, walk);
   if (walk.from.width <= 32) return linear::run<1, 4>(workspace, plan, walk);
   if (walk.from.width <= 64) return linear::run<2, 4>(workspace, plan, walk);
   if (walk.from.width <= 128) return linear::run<4, 2>(workspace, plan, walk);

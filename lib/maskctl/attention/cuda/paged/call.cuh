@@ -1,10 +1,12 @@
-// A call of attention over pages as its kernels read it.
+// The arguments of paged attention as its kernels read them.
 #pragma once
 
 #include "maskctl/attention/cuda/launch.cuh"
-#include "maskctl/attention/problems/paged_problem.h"
+#include "maskctl/attention/cuda/paged/paged.h"
 
 namespace maskctl::attention::cuda {
+
+inline constexpr float kNothing = -__builtin_huge_valf();  // -inf: the maximum of no logits
 
 /// PagedProblem without its sequences.
 struct PagedCall {
@@ -16,21 +18,21 @@ struct PagedCall {
   Index left;
   float scale, value_scale, soft_cap;  // soft_cap: 0 without a cap
   AnyArray sinks;
-  Index sinks_of_head, heads_of_sinks;  // sinks in a row, and the query heads that share it
+  Index sinks_of_head, heads_of_sinks;  // sinks per row of `sinks`; query heads that share a row
 
-  /// The positions that a row sees.
+  /// The positions of keys that a row of queries sees.
   __device__ Range visible(const PagedSequence& s, Index row) const {
     const Index position = s.keys.end - s.rows.end + row;
     const Index first = position - left;
     return {first > s.keys.begin ? first : s.keys.begin, position + 1};
   }
-  /// The positions of a sequence that are read.
+  /// The positions of keys that any row of a sequence sees.
   __device__ Range read(const PagedSequence& s) const {
     if (s.rows.empty() || s.keys.empty()) return {};
     return {visible(s, s.rows.begin).begin, s.keys.end};
   }
-  /// The factor that turns weighted sums of values, with weights exp(logit - top) that sum to
-  /// `sum`, into the result.
+  /// The factor by which sums of exp(logit - top) * value are multiplied to get the result; `sum`
+  /// is the sum of exp(logit - top). It includes the sinks of the head and value_scale.
   __device__ float to_result(Index q_head, float top, float sum) const {
     const Index first = q_head / heads_of_sinks * sinks_of_head;
     float highest = top, total = 0;
@@ -40,5 +42,8 @@ struct PagedCall {
     return factor / (total + sum * factor) * value_scale;
   }
 };
+
+/// Fills a PagedCall from host-side data, without reading any array on the GPU.
+PagedCall call_of(const PagedProblem& problem, const PagedPlan& plan);
 
 }  // namespace maskctl::attention::cuda

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <limits>
 
+#include "maskctl/attention/cuda/paged/decode.h"
 #include "maskctl/attention/cuda/paged/merge.cuh"
 #include "maskctl/attention/cuda/paged/paged.h"
 #include "maskctl/attention/cuda/paged/task.cuh"
@@ -415,6 +416,21 @@ __global__ void __launch_bounds__(kMostThreads, kHeld == 4 ? 3 : 2)
   }
 }
 
+template <class T, int kHeld>
+void launch_attend(Stream stream, const PagedCall& call, const Tiling& t, unsigned tasks,
+                   const Scheduled* entries, Index count, const Parts& parts, AnyResult out) {
+  launch("paged", attend<T, kHeld>, tasks, t.threads, t.shared_bytes, stream, call, t, entries,
+         count, parts, out);
+}
+
+/// Whether decode() takes the call.
+bool can_decode(const PagedProblem& p, const PagedPlan& plan) {
+  return decodes(p, plan.usual_rows(p.rows())) && is_aligned(p.cache) &&
+         reinterpret_cast<std::uintptr_t>(p.queries.data()) % 4 == 0;
+}
+
+}  // namespace
+
 PagedCall call_of(const PagedProblem& p, const PagedPlan& plan) {
   PagedCall c{};
   const PagedCache& cache = p.cache;
@@ -439,19 +455,17 @@ PagedCall call_of(const PagedProblem& p, const PagedPlan& plan) {
   return c;
 }
 
-template <class T, int kHeld>
-void launch_attend(Stream stream, const PagedCall& call, const Tiling& t, unsigned tasks,
-                   const Scheduled* entries, Index count, const Parts& parts, AnyResult out) {
-  launch("paged", attend<T, kHeld>, tasks, t.threads, t.shared_bytes, stream, call, t, entries,
-         count, parts, out);
-}
-
-}  // namespace
-
 void paged(Workspace& workspace, const PagedProblem& problem, const PagedPlan& plan,
            const MutableTensorView& out) {
-  if (out.elements() == 0) return;
+  if (out.elements() == 0) {  // no result depends on the arrays, so their status is 0: all is well
+    if (plan.arrays().status) fill_bytes(plan.arrays().status, 0, sizeof(int), workspace.stream());
+    return;
+  }
+  if (const std::string why = paged_unsupported(problem); !why.empty()) {
+    throw Error(Errc::kUnsupported, why);
+  }
   const Workspace::Scope scope(workspace);
+  if (can_decode(problem, plan)) return decode(workspace, problem, plan, out);
   const Stream stream = workspace.stream();
   fill_bytes(out.data(), 0, as_size(out.elements() * size_bytes(out.dtype())), stream);
   const PagedCall call = call_of(problem, plan);

@@ -2,28 +2,15 @@
 #include <algorithm>
 
 #include "maskctl/attention/cuda/block_sum.cuh"
+#include "maskctl/attention/cuda/gpus.h"
 #include "maskctl/attention/cuda/paged/schedule.cuh"
+#include "maskctl/attention/cuda/paged/source.cuh"
 
 namespace maskctl::attention::cuda {
 namespace {
 
 constexpr int kThreads = 256;
 constexpr Index kLeastKeys = 128;  // per split: a few stages, so that loads overlap
-
-/// Where the sequences of a call come from.
-struct Source {
-  const PagedSequence* sequences;
-  PagedArrays arrays;
-
-  __device__ Range rows(Index n) const {
-    if (!arrays.starts) return {n, n + 1};
-    return {arrays.starts[n], arrays.starts[n + 1]};
-  }
-  __device__ PagedSequence operator[](Index n) const {
-    if (sequences) return sequences[n];
-    return {rows(n), {0, arrays.lengths[n]}, n * arrays.width};
-  }
-};
 
 __device__ int problems_of(const PagedCall& c, const PagedArrays& arrays, Index n,
                            const PagedSequence& s) {
@@ -60,18 +47,13 @@ __global__ void check_sequences(const PagedCall c, const Source source, int* sta
   if (found != 0) atomicOr(status, found);
 }
 
-/// Sequence n as it is computed. When `starts` is bad, all rows belong to a bad first sequence.
-__device__ Scheduled to_compute(const PagedCall& c, const Source& source, const int* status,
-                                const char* is_bad, Index vectors, Index n) {
+/// The entry of sequence n in the schedule: its rows and keys, whether it is valid, and how many
+/// tiles of `vectors` query vectors its rows take. Empty past the last sequence.
+__device__ Scheduled to_compute(const PagedCall& c, const Source& source, Index vectors, Index n) {
   Scheduled entry;
   if (n >= source.arrays.sequences) return entry;
-  if (status && (*status & kBadRows) != 0) {
-    entry.sequence.rows = {0, n == 0 ? c.rows : 0};
-    entry.is_valid = false;
-  } else {
-    entry.sequence = source[n];
-    entry.is_valid = !is_bad || !is_bad[n];
-  }
+  const SourceSequence checked = source.checked(c, n);
+  entry.sequence = checked.sequence, entry.is_valid = checked.is_valid;
   entry.tiles = ceil_div(entry.sequence.rows.size() * c.group, vectors);
   return entry;
 }
@@ -86,12 +68,12 @@ __device__ Index span_of(const PagedCall& c, const Scheduled& entry, Index vecto
 
 /// One block. First counts the keys that all tiles read, which says how many a split takes, then
 /// numbers the tasks.
-__global__ void schedule(const PagedCall c, const Source source, const int* status,
-                         const char* is_bad, const ScheduleBounds bounds, Scheduled* out) {
+__global__ void schedule(const PagedCall c, const Source source, const ScheduleBounds bounds,
+                         Scheduled* out) {
   const Index count = source.arrays.sequences;
   Index keys = 0, all_keys = 0;
   for (Index n = threadIdx.x; n < count; n += kThreads) {
-    const Scheduled entry = to_compute(c, source, status, is_bad, bounds.vectors, n);
+    const Scheduled entry = to_compute(c, source, bounds.vectors, n);
     keys += entry.tiles * c.kv_heads * span_of(c, entry, bounds.vectors);
   }
   sum_before<kThreads>(keys, all_keys);
@@ -100,7 +82,7 @@ __global__ void schedule(const PagedCall c, const Source source, const int* stat
   Index first_task = 0, first_part = 0;
   for (Index first = 0; first <= count; first += kThreads) {
     const Index n = first + threadIdx.x;
-    Scheduled entry = to_compute(c, source, status, is_bad, bounds.vectors, n);
+    Scheduled entry = to_compute(c, source, bounds.vectors, n);
     const Index splits = ceil_div(span_of(c, entry, bounds.vectors), split_keys);
     entry.splits = splits < 1 ? 1 : splits > kMostSplits ? kMostSplits : splits;
     const Index tasks = entry.tiles * c.kv_heads * entry.splits;
@@ -118,9 +100,9 @@ ScheduleBounds schedule_bounds(const PagedCall& call, const PagedPlan& plan,
                                const PagedCache& cache, Index vectors) {
   ScheduleBounds bounds;
   bounds.vectors = vectors;
-  // Two or three tasks for each block that runs at a time, on GPUs of about 130 multiprocessors:
-  // six blocks on each where tiles are small, two where they are large and last longer.
-  bounds.wanted = vectors <= 8 ? 2048 : 512;
+  // Two or three tasks for each block that runs at a time. A multiprocessor runs six blocks at a
+  // time where tiles are small, two where they are large.
+  bounds.wanted = (vectors <= 8 ? 16 : 4) * properties_in_use().multiprocessors;
   const Index tiles = ceil_div(call.rows * call.group, vectors) + plan.arrays().sequences;
   const Index splits =
       std::clamp<Index>(ceil_div(plan.most_keys(cache), kLeastKeys), 1, kMostSplits);
@@ -131,21 +113,25 @@ ScheduleBounds schedule_bounds(const PagedCall& call, const PagedPlan& plan,
   return bounds;
 }
 
+Source checked_source(Workspace& workspace, const PagedCall& call, const PagedPlan& plan) {
+  Source source{plan.sequences(), plan.arrays(), nullptr, nullptr};
+  int* const status = plan.arrays().status;
+  if (!status) return source;
+  const Stream stream = workspace.stream();
+  const Index count = plan.arrays().sequences;
+  char* const is_bad = workspace.take<char>(count);
+  fill_bytes(status, 0, sizeof(int), stream);
+  launch("check_sequences", check_sequences, static_cast<unsigned>(count), kThreads, 0, stream,
+         call, source, status, is_bad);
+  source.status = status, source.is_bad = is_bad;
+  return source;
+}
+
 const Scheduled* make_schedule(Workspace& workspace, const PagedCall& call, const PagedPlan& plan,
                                const ScheduleBounds& bounds) {
-  const Stream stream = workspace.stream();
-  const Source source{plan.sequences(), plan.arrays()};
-  const Index count = plan.arrays().sequences;
-  char* is_bad = nullptr;
-  if (plan.status()) {
-    is_bad = workspace.take<char>(count);
-    fill_bytes(plan.status(), 0, sizeof(int), stream);
-    launch("check_sequences", check_sequences, static_cast<unsigned>(count), kThreads, 0, stream,
-           call, source, plan.status(), is_bad);
-  }
-  Scheduled* const entries = workspace.take<Scheduled>(count + 1);
-  launch("schedule", schedule, 1, kThreads, 0, stream, call, source, plan.status(), is_bad, bounds,
-         entries);
+  const Source source = checked_source(workspace, call, plan);
+  Scheduled* const entries = workspace.take<Scheduled>(plan.arrays().sequences + 1);
+  launch("schedule", schedule, 1, kThreads, 0, workspace.stream(), call, source, bounds, entries);
   return entries;
 }
 

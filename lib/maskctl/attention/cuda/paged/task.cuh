@@ -7,8 +7,6 @@
 
 namespace maskctl::attention::cuda {
 
-inline constexpr float kNothing = -__builtin_huge_valf();  // the maximum of no logits
-
 /// A task of the schedule, read from it.
 struct Task {
   PagedSequence sequence;

@@ -8,17 +8,6 @@ namespace {
 constexpr int kFewThreads = 128;                    // threads per block
 constexpr int kMostVectors = 64, kFewVectors = 16;  // vectors per tile
 
-/// Whether every row of the cache begins and ends at a unit.
-bool is_aligned(const PagedCache& cache) {
-  const Index bytes = size_bytes(cache.dtype);
-  const auto address = [](const std::byte* p) {
-    return static_cast<Index>(reinterpret_cast<std::uintptr_t>(p) % kUnitBytes);
-  };
-  const Index all = address(cache.keys) | address(cache.values) |
-                    (cache.dim | cache.page_stride | cache.slot_stride | cache.head_stride) * bytes;
-  return all % kUnitBytes == 0;
-}
-
 Index units_of(const PagedCache& cache) {
   return ceil_div(cache.dim * size_bytes(cache.dtype), kUnitBytes);
 }
@@ -32,6 +21,16 @@ std::size_t shared_bytes(const Tiling& t, Index elements) {
 }
 
 }  // namespace
+
+bool is_aligned(const PagedCache& cache) {
+  const Index bytes = size_bytes(cache.dtype);
+  const auto address = [](const std::byte* p) {
+    return static_cast<Index>(reinterpret_cast<std::uintptr_t>(p) % kUnitBytes);
+  };
+  const Index all = address(cache.keys) | address(cache.values) |
+                    (cache.dim | cache.page_stride | cache.slot_stride | cache.head_stride) * bytes;
+  return all % kUnitBytes == 0;
+}
 
 /// Few vectors get small blocks: many of these run at a time, each in another phase, which keeps
 /// both loads and arithmetic going. Many vectors get large blocks, where more vectors share each

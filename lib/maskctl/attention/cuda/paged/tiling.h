@@ -10,6 +10,9 @@ inline constexpr int kUnitBytes = 16;     // rows of keys and values are read an
 inline constexpr int kMostKeyBits = 6, kMostKeys = 1 << kMostKeyBits;  // per stage: two a lane
 static_assert(kMostThreads * kUnitBytes == kMostHeadBytes);
 
+/// Whether every row of the cache begins and ends at a unit.
+bool is_aligned(const PagedCache& cache);
+
 /// How a block divides its threads and its shared memory.
 struct Tiling {
   int threads = 0;

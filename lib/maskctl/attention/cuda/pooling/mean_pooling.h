@@ -1,17 +1,46 @@
 // Means over tokens on the GPU.
 #pragma once
 
+#include <vector>
+
 #include "maskctl/attention/cuda/device.h"
 #include "maskctl/attention/problems/pooling_problem.h"
 
 namespace maskctl::attention::cuda {
 
-/// What the kernel reads of a problem beside its array.
-struct PoolingPlan {
-  PoolingPlan(const PoolingProblem& problem, Stream stream)
-      : segments(problem.segments, stream), counted(problem.counted, stream) {}
-  DeviceArray<Range> segments;
-  DeviceArray<char> counted;
+/// Rows of an array that threads sum together: tokens, or the sums of parts of a segment.
+struct PoolingPart {
+  Range rows;
+  Index to;         // the row of the result
+  Index count = 0;  // by what the sum is divided; 0: the result is 0
+};
+
+/// What the kernels read of a problem beside its array. Segments are cut so that blocks have much
+/// the same work, and all multiprocessors have some.
+class PoolingPlan {
+ public:
+  PoolingPlan(const PoolingProblem& problem, Stream stream);
+
+  /// Some of the parts, on the GPU.
+  struct Parts {
+    const PoolingPart* begin;
+    Index count;
+    Index longest;  // in rows
+  };
+  /// Whole segments; parts of others, in the order of sums; and the segments of these sums.
+  Parts whole() const { return parts(whole_); }
+  Parts cut() const { return parts(cut_); }
+  Parts of_sums() const { return parts(of_sums_); }
+  /// Whether each token counts; null: all do.
+  const char* counted() const { return counted_.data(); }
+
+ private:
+  Parts parts(Range range) const;
+
+  std::vector<PoolingPart> parts_;
+  Range whole_, cut_, of_sums_;  // in parts_
+  DeviceArray<PoolingPart> device_parts_;
+  DeviceArray<char> counted_;
 };
 
 void mean_pooling(Workspace& workspace, const PoolingProblem& problem, const PoolingPlan& plan,

@@ -2,6 +2,7 @@
 
 #include "maskctl/attention/cuda/hopper/backward.h"
 #include "maskctl/attention/cuda/hopper/forward.h"
+#include "maskctl/attention/cuda/hopper/weights.h"
 #include "maskctl/attention/cuda/softmax/kernels.h"
 #include "maskctl/base/error.h"
 
@@ -10,7 +11,7 @@ namespace {
 
 float* floats(const MutableTensorView& array) { return reinterpret_cast<float*>(array.data()); }
 
-/// How many query heads share a row of sinks; 0: all do.
+/// How many query heads share a row of sinks; 0: all share one.
 Index heads_of_sinks(const TensorView& sinks, const Dims& d) {
   if (sinks.rank() == 1) return 0;
   return sinks.extent(0) == d.q_heads ? 1 : d.group();
@@ -70,13 +71,12 @@ SoftmaxParams softmax_params(const SoftmaxProblem& problem, const DeviceTiles& t
 
 SoftmaxPlan::SoftmaxPlan(const SoftmaxProblem& problem, Stream stream, bool both_orders)
     : tiles(problem.mask, problem.block_map, both_orders, stream),
-      schedule(hopper::forward_schedule(tiles.view(TileOrder::kQueryMajor), problem.d,
-                                        problem.query.dtype(), stream)) {}
+      schedule(hopper::forward_schedule(tiles, problem.d, problem.query.dtype(), stream)) {}
 
 SoftmaxBackwardPlan::SoftmaxBackwardPlan(const SoftmaxProblem& problem, Stream stream)
     : SoftmaxPlan(problem, stream, true) {
-  if (schedule.tile_rows == 0) return;
-  key_order = {tiles.view(TileOrder::kKeyMajor), problem.d, schedule.is_fine, stream};
+  if (schedule.order.tile_rows == 0) return;
+  key_order = {tiles, problem.d, schedule.order.is_fine, stream};
 }
 
 void softmax_forward(Workspace& workspace, const SoftmaxProblem& problem, const SoftmaxPlan& plan,
@@ -88,16 +88,23 @@ void softmax_forward(Workspace& workspace, const SoftmaxProblem& problem, const 
     means = workspace.take<float>(p.d.batch * p.d.kv_heads * p.d.value_dim);
     launch_value_means(p, means, workspace.stream());
   }
-  const AnyResult out = any_result(outputs.out);
-  if (plan.schedule.tile_rows > 0 && hopper::unsupported_forward(p).empty()) {
-    return hopper::forward(workspace, p, plan.schedule, means, out, floats(outputs.lse));
+  if (plan.schedule.order.tile_rows > 0 && hopper::unsupported_forward(p).empty()) {
+    return hopper::forward(workspace, p, plan.schedule.order, means,
+                           {heads_view(outputs.out), floats(outputs.lse)});
   }
-  launch_forward(p, means, out, floats(outputs.lse), workspace.stream());
+  launch_forward(p, means, any_result(outputs.out), floats(outputs.lse), workspace.stream());
 }
 
 void softmax_weights(Workspace& workspace, const SoftmaxProblem& problem, const SoftmaxPlan& plan,
                      const MutableTensorView& weights) {
-  launch_weights(softmax_params(problem, plan.tiles), floats(weights), workspace.stream());
+  const SoftmaxParams p = softmax_params(problem, plan.tiles);
+  if (hopper::unsupported_weights(p).empty()) {
+    const Workspace::Scope scope(workspace);
+    auto* const lse = workspace.take<float>(p.d.batch * p.d.q_heads * p.d.queries);
+    hopper::row_lse(p, lse, workspace.stream());
+    return hopper::weights(p, lse, floats(weights), workspace.stream());
+  }
+  launch_weights(p, floats(weights), workspace.stream());
 }
 
 void softmax_backward(Workspace& workspace, const SoftmaxProblem& problem,
@@ -114,7 +121,7 @@ void softmax_backward(Workspace& workspace, const SoftmaxProblem& problem,
     shares = workspace.take<float>(d.batch * d.kv_heads * d.value_dim);
     launch_mean_shares(b, shares, stream);
   }
-  if (plan.schedule.tile_rows > 0 && hopper::unsupported_backward(b).empty()) {
+  if (plan.schedule.order.tile_rows > 0 && hopper::unsupported_backward(b).empty()) {
     hopper::backward(workspace, b, plan.key_order, problem.options.deterministic, delta, shares,
                      gradients.query.data(), gradients.key.data(), gradients.value.data());
   } else {

@@ -7,11 +7,11 @@ namespace {
 
 constexpr int kThreads = 256;
 
-/// An array of cells, and what makes one open.
+/// An array of cells, and the rule that says which of them are open.
 struct CellArray {
   AnyArray elements;
   int bytes;
-  bool floats;  // an additive mask
+  bool floats;  // whether it is an additive mask
   double closed_below;
 
   __device__ bool is_open(Index i) const {
@@ -38,7 +38,7 @@ CellArray cell_array(const TensorView& cells, double closed_below) {
   return {{cells.data(), cells.dtype()}, bytes, floats, closed_below};
 }
 
-/// A warp makes one word: each lane reads two cells.
+/// Each warp makes one word of 64 bits; each lane reads two cells.
 __global__ void pack(CellArray cells, BitPlanes out) {
   const Index word = Index{blockIdx.x} * (kThreads / 32) + threadIdx.x / 32;
   if (word >= out.size()) return;
@@ -52,7 +52,7 @@ __global__ void pack(CellArray cells, BitPlanes out) {
   if (lane == 0) out.words[word] = std::uint64_t{half[1]} << 32 | half[0];
 }
 
-/// A warp transposes a tile of 64 x 64 bits: a lane loads two of its rows.
+/// Each warp transposes a tile of 64 x 64 bits; each lane loads two of its rows.
 __global__ void transpose(BitPlanes from, BitPlanes to) {
   const Index tile_rows = ceil_div(from.queries, 64), tiles = from.words_per_row();
   const Index tile = Index{blockIdx.x} * (kThreads / 32) + threadIdx.x / 32;
@@ -76,7 +76,8 @@ __global__ void transpose(BitPlanes from, BitPlanes to) {
   }
 }
 
-/// How many of the block's threads before this one have the flag, and how many in all.
+/// How many of the block's threads before this one have the flag, and how many threads of the block
+/// have it.
 struct Ranks {
   int before, all;
 };
@@ -93,8 +94,8 @@ __device__ Ranks ranks_of(bool flag, int (&totals)[kThreads / 32]) {
   return ranks;
 }
 
-/// A block takes one tile row, a thread a tile of it at a time. Tile n of the plane has payload n
-/// of the table.
+/// Each block classifies one tile row; each thread takes one tile at a time. Payload n of the table
+/// belongs to tile n of the plane.
 __global__ void classify(BitPlanes plane, TileTableView table) {
   __shared__ int totals[kThreads / 32];
   const Index t = blockIdx.x, tiles = plane.words_per_row(), first = t * tiles;
@@ -130,6 +131,17 @@ __global__ void classify(BitPlanes plane, TileTableView table) {
   if (threadIdx.x != 0) return;
   const_cast<Index*>(table.row_begins)[t] = const_cast<Index*>(table.partial_offsets)[t] = first;
   const_cast<Index*>(table.row_ends)[t] = first + run_count;
+}
+
+/// Each thread finds the TileRowSize of one tile row.
+__global__ void measure(MaskView mask, Index tile_rows, TileRowSize* sizes) {
+  const Index n = Index{blockIdx.x} * kThreads + threadIdx.x;
+  if (n >= mask.count * tile_rows) return;
+  const TileTableView& table = mask.tables[n / tile_rows];
+  const Index t = n % tile_rows;
+  TileRowSize size;
+  for (Index r = table.row_begins[t]; r < table.row_ends[t]; ++r) size.add(table.runs[r]);
+  sizes[n] = size;
 }
 
 unsigned blocks_of_warps(Index warps) {
@@ -172,6 +184,11 @@ std::size_t table_bytes(Index queries, Index keys) {
 void classify_plane(const BitPlanes& plane, const TileTableView& table, Stream stream) {
   const auto rows = static_cast<unsigned>(ceil_div(plane.queries, kTile));
   launch("classify_plane", classify, rows, kThreads, 0, stream, plane, table);
+}
+
+void measure_rows(const MaskView& mask, Index tile_rows, TileRowSize* sizes, Stream stream) {
+  const auto blocks = static_cast<unsigned>(ceil_div(mask.count * tile_rows, Index{kThreads}));
+  launch("measure_rows", measure, blocks, kThreads, 0, stream, mask, tile_rows, sizes);
 }
 
 }  // namespace maskctl::attention::cuda

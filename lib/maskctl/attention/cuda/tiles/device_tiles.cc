@@ -7,36 +7,40 @@
 #include <utility>
 
 #include "maskctl/attention/cuda/tiles/dense_tables.h"
+#include "maskctl/mask/planes/bands.h"
 
 namespace maskctl::attention::cuda {
 namespace {
 
 constexpr Index kMaxBytes = Index{4} << 30;
 
-/// Arrays back to back, which become one copy to the GPU.
+/// Packs arrays one after the other, so that they are copied to the GPU in one go.
 class Package {
  public:
-  /// Returns the offset of the array in the package.
+  /// Adds an array. Returns its offset in the package, in bytes.
   template <class Array>
   std::size_t add(const Array& array) {
     const std::span<const std::byte> bytes = std::as_bytes(std::span(array));
-    const std::size_t at = (bytes_.size() + kAlignment - 1) / kAlignment * kAlignment;
-    bytes_.resize(at + bytes.size());
-    if (!bytes.empty()) std::memcpy(bytes_.data() + at, bytes.data(), bytes.size());
+    const std::size_t at = make_room(bytes.size());
+    put(at, bytes);
     return at;
   }
-  DeviceBuffer send(Stream stream) const {
-    DeviceBuffer buffer(bytes_.size(), stream);
-    copy_to_device(buffer.data(), bytes_, stream);
-    return buffer;
+  std::size_t make_room(std::size_t bytes) {
+    const std::size_t at = (bytes_.size() + kAlignment - 1) / kAlignment * kAlignment;
+    bytes_.resize(at + bytes);
+    return at;
   }
+  void put(std::size_t at, std::span<const std::byte> bytes) {
+    if (!bytes.empty()) std::memcpy(bytes_.data() + at, bytes.data(), bytes.size());
+  }
+  std::span<const std::byte> bytes() const { return bytes_; }
 
  private:
   static constexpr std::size_t kAlignment = 16;
   std::vector<std::byte> bytes_;
 };
 
-/// Sets a pointer to the array at offset `at`.
+/// Sets a pointer to the array at offset `at`, in bytes.
 template <class T>
 void set_pointer(const T*& pointer, const std::byte* begin, std::size_t at) {
   pointer = reinterpret_cast<const T*>(begin + at);
@@ -45,7 +49,7 @@ void set_pointer(const T*& pointer, const std::byte* begin, std::size_t at) {
 std::uint64_t columns_of(Run open) { return bits_between(open.begin, open.end); }
 std::uint64_t columns_of(std::uint64_t word) { return word; }
 
-/// The columns that some row opens, for each payload of `height` rows.
+/// For each payload of `height` rows: the columns that at least one row opens, as bits.
 template <class Row>
 std::vector<std::uint64_t> used_by(const std::vector<Row>& rows, Index height) {
   std::vector<std::uint64_t> used;
@@ -56,7 +60,7 @@ std::vector<std::uint64_t> used_by(const std::vector<Row>& rows, Index height) {
   return used;
 }
 
-/// Payloads of an even number of rows, so that each begins at a multiple of 16 bytes.
+/// Pads payloads to an even number of rows, so that each begins at a multiple of 16 bytes.
 template <class Row>
 std::vector<Row> even(const std::vector<Row>& rows, Index height) {
   if (height % 2 == 0) return rows;
@@ -68,7 +72,7 @@ std::vector<Row> even(const std::vector<Row>& rows, Index height) {
   return out;
 }
 
-/// The offsets of a host table's arrays in a package.
+/// The offsets, in a package, of the arrays of a table made on the host.
 struct PackedTable {
   std::size_t row_offsets, runs, partial_offsets, payloads, intervals, words;
   std::size_t used_by_intervals, used_by_words;
@@ -102,18 +106,25 @@ struct PackedTable {
   }
 };
 
-TileTable table_of(const PlanePtr& plane, const BlockMap* compiled) {
+TileTable table_of_plane(const PlanePtr& plane, const BlockMap* compiled) {
   const bool fits = compiled && compiled->plane() == plane && compiled->tiles().q_tile == kTile &&
                     compiled->tiles().k_tile == kTile;
   return fits ? compiled->table() : tile_table(*plane, kTile, kTile, kMaxBytes);
 }
 
-/// Whether a plane is stored in no less than a bit for each cell.
+/// The table of a plane in the order of keys. A plane of bands is transposed itself, which is
+/// faster than transposing its table `query_major`.
+TileTable key_major_table(const PlanePtr& plane, const TileTable& query_major) {
+  return slabs_of(*plane) ? tile_table(*plane->transposed(), kTile, kTile, kMaxBytes)
+                          : key_major(query_major);
+}
+
+/// Whether a plane takes at least one bit of memory per cell.
 bool is_dense(const Plane& plane) {
   return !plane.computed() && plane.bytes() >= plane.queries() * ceil_div(plane.keys(), 64) * 8;
 }
 
-/// The rows of a plane as words that follow each other.
+/// The rows of a plane as bits, one row after the other.
 std::vector<std::uint64_t> words_of(const Plane& plane) {
   const std::size_t width = as_size(ceil_div(plane.keys(), 64));
   std::vector<std::uint64_t> words(as_size(plane.queries()) * width);
@@ -133,71 +144,141 @@ std::vector<std::uint64_t> words_of(const Plane& plane) {
 
 }  // namespace
 
-/// The tables of both orders on their way to the GPU, and what owns their memory.
-struct DeviceTiles::Tables {
-  bool both_orders;
-  Stream stream;
-  std::vector<TileTableView> by_query = {}, by_key = {};
+/// Makes the tile tables of all planes of a mask, in the order of queries and, if the backward pass
+/// needs them, also in the order of keys; then copies them to the GPU.
+class DeviceTiles::Tables {
+ public:
+  Tables(DeviceTiles& out, bool both_orders, Stream stream)
+      : out_(out), both_orders_(both_orders), stream_(stream) {}
 
-  /// Adds the tables of a plane of bits on the GPU.
-  void add(const BitPlanes& plane, std::vector<DeviceBuffer>& buffers) {
-    by_query.push_back(classified(plane, buffers));
-    if (!both_orders) return;
+  /// Adds the tables of a plane whose bits are on the GPU.
+  void add(const BitPlanes& plane) {
+    by_query_.push_back({{}, classified(plane)});
+    is_measured_ = false;
+    if (!both_orders_) return;
     BitPlanes transposed{1, plane.keys, plane.queries, nullptr};
-    const DeviceBuffer words(as_size(transposed.size()) * sizeof(std::uint64_t), stream);
+    const DeviceBuffer words(as_size(transposed.size()) * sizeof(std::uint64_t), stream_);
     transposed.words = reinterpret_cast<std::uint64_t*>(words.data());
-    transpose_bits(plane, transposed, stream);
-    by_key.push_back(classified(transposed, buffers));
+    transpose_bits(plane, transposed, stream_);
+    by_key_.push_back({{}, classified(transposed)});
+  }
+  /// Adds the tables of a plane, made on the host.
+  void add(const PlanePtr& plane, const BlockMap* compiled) {
+    const TileTable table = table_of_plane(plane, compiled);
+    pack(table, by_query_, out_.query_major_sizes_);
+    if (both_orders_) {
+      pack(key_major_table(plane, table), by_key_, out_.key_major_sizes_);
+    }
+    if (package_.bytes().size() > kMostPacked) send();
+  }
+  /// Copies what is left of the tables to the GPU and fills in the members of `out`, of which
+  /// table_of_ must already be complete.
+  void finish(Index batch, Index heads, Index queries, Index keys) {
+    const std::size_t numbers = package_.add(out_.table_of_);
+    const auto room = [&](const std::vector<Table>& tables) {
+      return package_.make_room(tables.size() * sizeof(TileTableView));
+    };
+    const std::size_t by_query = room(by_query_), by_key = room(by_key_);
+    const std::byte* const begin = send([&] {
+      put_views(by_query_, by_query);
+      put_views(by_key_, by_key);
+    });
+    for (auto& [view, at] :
+         {std::pair(&out_.query_major_, by_query), std::pair(&out_.key_major_, by_key)}) {
+      set_pointer(view->tables, begin, at);
+      set_pointer(view->table_of, begin, numbers);
+      view->batch = batch, view->heads = heads;
+      view->count = std::ssize(by_query_);
+    }
+    if (!is_measured_) out_.measure(queries, both_orders_ ? keys : 0, stream_);
   }
 
  private:
-  TileTableView classified(const BitPlanes& plane, std::vector<DeviceBuffer>& buffers) const {
-    buffers.emplace_back(table_bytes(plane.queries, plane.keys), stream);
-    const TileTableView table = place_table(plane.queries, plane.keys, buffers.back().data());
-    classify_plane(plane, table, stream);
+  static constexpr std::size_t kMostPacked = std::size_t{64} << 20;
+  /// The place of a table in the package, until the package is sent; then its view.
+  struct Table {
+    std::optional<PackedTable> packed;
+    TileTableView view;
+  };
+
+  TileTableView classified(const BitPlanes& plane) {
+    out_.buffers_.emplace_back(table_bytes(plane.queries, plane.keys), stream_);
+    const TileTableView table = place_table(plane.queries, plane.keys, out_.buffers_.back().data());
+    classify_plane(plane, table, stream_);
     return table;
   }
+  void pack(const TileTable& table, std::vector<Table>& tables, std::vector<TileRowSize>& sizes) {
+    tables.push_back({PackedTable(package_, table), {}});
+    for (Index t = 0; t < table.tiles.tile_rows(); ++t) {
+      TileRowSize size;
+      for (const TileRun& run : table.tiles.row(t)) size.add(run);
+      sizes.push_back(size);
+    }
+  }
+  void put_views(const std::vector<Table>& tables, std::size_t at) {
+    for (const Table& table : tables) {
+      package_.put(at, std::as_bytes(std::span(&table.view, 1)));
+      at += sizeof table.view;
+    }
+  }
+  /// Copies the package to the GPU and begins another. Before the copy, when the views of all its
+  /// tables are known, calls `complete`, which may still change the package.
+  template <class F>
+  const std::byte* send(F&& complete) {
+    out_.buffers_.emplace_back(package_.bytes().size(), stream_);
+    std::byte* const begin = out_.buffers_.back().data();
+    for (std::vector<Table>* const tables : {&by_query_, &by_key_}) {
+      for (Table& table : *tables) {
+        if (table.packed) table = {{}, table.packed->view(begin)};
+      }
+    }
+    complete();
+    copy_to_device(begin, package_.bytes(), stream_);
+    package_ = {};
+    return begin;
+  }
+  void send() {
+    send([] {});
+  }
+
+  DeviceTiles& out_;
+  bool both_orders_;
+  Stream stream_;
+  Package package_;
+  std::vector<Table> by_query_, by_key_;
+  bool is_measured_ = true;  // whether the host knows the sizes of all tile rows
 };
 
-void DeviceTiles::finish(Tables& tables, const std::vector<std::uint32_t>& table_of, Index batch,
-                         Index heads, Stream stream) {
-  Package package;
-  const std::size_t numbers = package.add(table_of), by_query = package.add(tables.by_query),
-                    by_key = package.add(tables.by_key);
-  buffers_.push_back(package.send(stream));
-  const std::byte* const begin = buffers_.back().data();
-  for (auto& [view, at] : {std::pair(&query_major_, by_query), std::pair(&key_major_, by_key)}) {
-    set_pointer(view->tables, begin, at);
-    set_pointer(view->table_of, begin, numbers);
-    view->batch = batch, view->heads = heads;
-    view->count = static_cast<Index>(tables.by_query.size());
-  }
+/// Finds the sizes of all tile rows on the GPU and copies them to the host. If `keys` is 0, there
+/// are no tables in the order of keys.
+void DeviceTiles::measure(Index queries, Index keys, Stream stream) {
+  const auto measured = [&](const MaskView& mask, Index extent, std::vector<TileRowSize>& sizes) {
+    const Index rows = ceil_div(extent, kTile);
+    sizes.resize(as_size(mask.count * rows));
+    DeviceBuffer there(sizes.size() * sizeof(TileRowSize), stream);
+    measure_rows(mask, rows, reinterpret_cast<TileRowSize*>(there.data()), stream);
+    copy_to_host(std::as_writable_bytes(std::span(sizes)), there.data(), stream);
+  };
+  measured(query_major_, queries, query_major_sizes_);
+  measured(key_major_, keys, key_major_sizes_);
+  synchronize(stream);
 }
 
 DeviceTiles::DeviceTiles(const Mask& mask, const BlockMap* compiled, bool both_orders,
                          Stream stream) {
-  Tables tables{both_orders, stream};
+  Tables tables(*this, both_orders, stream);
   for (const PlanePtr& plane : mask.distinct()) {
     if (is_dense(*plane)) {
       const DeviceArray<std::uint64_t> words(words_of(*plane), stream);
-      tables.add({1, plane->queries(), plane->keys(), const_cast<std::uint64_t*>(words.data())},
-                 buffers_);
-      continue;
+      tables.add({1, plane->queries(), plane->keys(), const_cast<std::uint64_t*>(words.data())});
+    } else {
+      tables.add(plane, compiled);
     }
-    Package package;
-    const TileTable table = table_of(plane, compiled);
-    const PackedTable by_query(package, table);
-    std::optional<PackedTable> by_key;
-    if (both_orders) by_key.emplace(package, key_major(table));
-    buffers_.push_back(package.send(stream));
-    tables.by_query.push_back(by_query.view(buffers_.back().data()));
-    if (by_key) tables.by_key.push_back(by_key->view(buffers_.back().data()));
   }
-  std::vector<std::uint32_t> numbers;
   for (Index b = 0; b < mask.batch(); ++b) {
-    for (Index h = 0; h < mask.heads(); ++h) numbers.push_back(mask.index_of(b, h));
+    for (Index h = 0; h < mask.heads(); ++h) table_of_.push_back(mask.index_of(b, h));
   }
-  finish(tables, numbers, mask.batch(), mask.heads(), stream);
+  tables.finish(mask.batch(), mask.heads(), mask.queries(), mask.keys());
 }
 
 DeviceTiles::DeviceTiles(const TensorView& cells, bool both_orders, Stream stream,
@@ -215,14 +296,13 @@ DeviceTiles::DeviceTiles(const TensorView& cells, bool both_orders, Stream strea
     there = {copy.data(), cells.dtype(), cells.shape(), {MemorySpace::kDevice, 0}};
   }
   pack_cells(there, closed_below, bits, stream);
-  Tables tables{both_orders, stream};
-  std::vector<std::uint32_t> numbers;
+  Tables tables(*this, both_orders, stream);
   for (Index n = 0; n < planes; ++n) {
-    numbers.push_back(static_cast<std::uint32_t>(n));
+    table_of_.push_back(static_cast<std::uint32_t>(n));
     const Index first = n * bits.queries * bits.words_per_row();
-    tables.add({1, bits.queries, bits.keys, bits.words + first}, buffers_);
+    tables.add(BitPlanes{1, bits.queries, bits.keys, bits.words + first});
   }
-  finish(tables, numbers, batch, heads, stream);
+  tables.finish(batch, heads, bits.queries, bits.keys);
 }
 
 std::size_t DeviceTiles::bytes() const {

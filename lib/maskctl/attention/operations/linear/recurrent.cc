@@ -1,4 +1,4 @@
-// The recurrence: resolves aliases, checks a call, makes room for its results and runs its kernels.
+// The recurrence: resolves aliases, checks the call, allocates the results and runs the kernels.
 #include "maskctl/attention/operations/linear/recurrent.h"
 
 #include <fmt/format.h>
@@ -31,7 +31,7 @@ void check_floats(const char* what, const Tensor* tensor, const Shape& shape) {
   check_shape(what, *tensor, shape);
 }
 
-/// What all forms of the call share.
+/// The arrays that all forms of linear attention have.
 template <class Inputs>
 RecurrentAttentionInputs shared_arrays(const Inputs& in) {
   RecurrentAttentionInputs out;
@@ -88,20 +88,32 @@ LinearAttentionResult recurrent_attention(const RecurrentAttentionInputs& inputs
   return result;
 }
 
-LinearAttentionGradients recurrent_attention_backward(const RecurrentAttentionInputs& inputs,
-                                                      const Tensor& d_out,
-                                                      const RecurrentAttentionOptions& options,
-                                                      const Tensor* d_final_state) {
+namespace {
+
+/// The gradients of a recurrence; that of g_gamma if it is wanted.
+LinearAttentionGradients gradients_of(const RecurrentAttentionInputs& inputs, const Tensor& d_out,
+                                      const RecurrentAttentionOptions& options,
+                                      const Tensor* d_final_state, bool wants_gamma) {
   const Context& context = options.context;
   const LinearProblem problem = checked_linear(without_alias(inputs), options);
   check_shape("d_out", d_out, problem.d.out_shape());
   if (d_final_state) check_shape("d_final_state", *d_final_state, problem.d.state_shape());
   LinearAttentionGradients gradients =
       map_arrays(problem, [](const auto& array) { return unwritten_like(array); });
+  if (!wants_gamma) gradients.g_gamma.reset();
   run_kernel(context, "linear_backward", &Kernels::linear_backward, problem,
              {d_out, view_of(d_final_state)},
              map_arrays(gradients, [](auto& array) { return view_of(array); }));
   return gradients;
+}
+
+}  // namespace
+
+LinearAttentionGradients recurrent_attention_backward(const RecurrentAttentionInputs& inputs,
+                                                      const Tensor& d_out,
+                                                      const RecurrentAttentionOptions& options,
+                                                      const Tensor* d_final_state) {
+  return gradients_of(inputs, d_out, options, d_final_state, true);
 }
 
 // Gated linear attention.
@@ -141,7 +153,7 @@ Index head_count(const Tensor* query) {
   return query->extent(2);
 }
 
-/// One given decay for each head.
+/// The decay of each head, [heads], from a given decay that may be a single number.
 Tensor decay_of_heads(const Tensor& decay, Index heads) {
   check_float("decay", decay);
   if (decay.rank() > 1 || (decay.elements() != 1 && decay.elements() != heads)) {
@@ -198,10 +210,7 @@ LinearAttentionGradients lightning_attention_backward(const LightningAttentionIn
                                                       const LightningAttentionOptions& options,
                                                       const Tensor* d_final_state) {
   const Tensor decay = decay_of(inputs, options);
-  LinearAttentionGradients gradients =
-      recurrent_attention_backward(recurrence(inputs, decay), d_out, options, d_final_state);
-  gradients.g_gamma.reset();
-  return gradients;
+  return gradients_of(recurrence(inputs, decay), d_out, options, d_final_state, false);
 }
 
 }  // namespace maskctl::attention

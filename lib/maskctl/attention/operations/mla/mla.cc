@@ -1,12 +1,15 @@
-// Latent attention: rebuilds keys and values, appends the rotary parts, and calls the core.
+// Latent attention by a kernel of its own, where the backend has one. Elsewhere: computes keys and
+// values, appends the rotary parts, and runs masked_forward.
 #include "maskctl/attention/operations/mla/mla.h"
 
 #include <algorithm>
 #include <array>
 
 #include "maskctl/attention/arrays/checks.h"
+#include "maskctl/attention/arrays/outputs.h"
 #include "maskctl/attention/backends.h"
 #include "maskctl/attention/problems/matrix_problem.h"
+#include "maskctl/attention/softmax/checked.h"
 #include "maskctl/attention/softmax/masked_softmax.h"
 #include "maskctl/tensor/convert.h"
 
@@ -50,7 +53,7 @@ MlaDims checked(const Tensor& query, const Tensor& key_value, const Tensor& w_kc
   return d;
 }
 
-/// [B,T,H,X] and [B,T,P] -> [B,T,H,X+P]: the second part is the same for every head.
+/// Concatenates [B,T,H,X] and [B,T,P] to [B,T,H,X+P]; every head gets the same P elements.
 Tensor append(const Tensor& heads, const Tensor* shared) {
   if (!shared) return heads;
   const Index x = heads.extent(3), p = shared->extent(2), h = heads.extent(2);
@@ -63,7 +66,7 @@ Tensor append(const Tensor& heads, const Tensor* shared) {
   return out;
 }
 
-/// The gradient of `append`: the first part, and the sum over heads of the second.
+/// The gradients of the two inputs of append(): `heads` is a slice, `shared` a sum over heads.
 struct Split {
   Tensor heads, shared;
 };
@@ -80,7 +83,57 @@ Split split(const Tensor& gradient, Index x) {
   return parts;
 }
 
-/// The call in f32, keys and values rebuilt.
+MaskArguments mask_arguments(const MlaAttentionOptions& o) {
+  MaskArguments mask = o.mask;
+  if (o.cu_seqlens) mask.cum_seqlens_q = mask.cum_seqlens_k = o.cu_seqlens;
+  return mask;
+}
+
+/// The checked problem of a call, for backends that have a kernel of latent attention.
+struct OwnCall {
+  OwnCall(const Tensor& query, const Tensor& latent, const Tensor& w_kc, const Tensor& w_vc,
+          const MlaAttentionOptions& o) {
+    const WorkScope scope(o.softmax.context.limits());
+    const MlaDims m = checked(query, latent, w_kc, w_vc, o);
+    check_head_groups(m.q_heads, m.kv_heads);
+    check_options(o.softmax);
+    ComposedMask composed =
+        compose(mask_arguments(o), {m.batch, m.q_heads, m.kv_heads, m.queries, m.keys});
+    query_ends = std::move(composed.query_ends);
+    SoftmaxProblem& softmax = problem.softmax;
+    softmax.d = {m.batch, m.queries, m.keys, m.q_heads, m.kv_heads, m.dim + m.rotary, m.value_dim};
+    softmax.query = query;
+    softmax.mask = std::move(composed.mask);
+    softmax.block_map = o.mask.block_map;
+    softmax.scale = o.softmax.scale.value_or(default_scale(softmax.d.dim));
+    softmax.options = o.softmax;
+    problem.latent = latent, problem.w_kc = w_kc, problem.w_vc = w_vc;
+    problem.b_q = view_of(o.b_q), problem.b_k = view_of(o.b_k);
+  }
+
+  MlaProblem problem;
+  std::vector<Index> query_ends;  // where the void queries begin: see ComposedMask::query_ends
+};
+
+bool has_own_kernels(const MlaAttentionOptions& o) {
+  const BackendRow& row = backend_row(o.softmax.context.backend);
+  return row.unavailable().empty() && supports(row, &Kernels::mla_forward);
+}
+
+MlaGradients own_gradients(const OwnCall& own, const SoftmaxResult& forward, const Tensor& d_out) {
+  const MlaProblem& p = own.problem;
+  check_backward(p.softmax.d, forward, d_out, nullptr);
+  Tensor live_out = d_out;
+  clear_void(own.query_ends, 1, live_out);
+  MlaGradients g{unwritten_like(p.softmax.query), unwritten_like(p.latent), unwritten_like(p.w_kc),
+                 unwritten_like(p.w_vc),          unwritten_like(p.b_q),    unwritten_like(p.b_k)};
+  run_kernel(p.softmax.options.context, "mla_attention_backward", &Kernels::mla_backward, p,
+             {forward.out, forward.lse, live_out, {}},
+             {g.query, g.key_value, g.w_kc, g.w_vc, view_of(g.b_q), view_of(g.b_k)});
+  return g;
+}
+
+/// A call in f32, with keys and values computed from the latent.
 struct WideCall {
   WideCall(const Tensor& q, const Tensor& latent_in, const Tensor& w_k, const Tensor& w_v,
            const MlaAttentionOptions& o)
@@ -88,9 +141,8 @@ struct WideCall {
         latent(astype(latent_in, DType::kFloat32)),
         w_kc(astype(w_k, DType::kFloat32)),
         w_vc(astype(w_v, DType::kFloat32)),
-        mask(o.mask),
+        mask(mask_arguments(o)),
         softmax(o.softmax) {
-    if (o.cu_seqlens) mask.cum_seqlens_q = mask.cum_seqlens_k = o.cu_seqlens;
     std::optional<Tensor> b_q, b_k;
     if (o.b_q) b_q = astype(*o.b_q, DType::kFloat32), b_k = astype(*o.b_k, DType::kFloat32);
     query = append(astype(q, DType::kFloat32), b_q ? &*b_q : nullptr);
@@ -101,7 +153,7 @@ struct WideCall {
   WideCall(const WideCall&) = delete;
   WideCall& operator=(const WideCall&) = delete;
 
-  /// [B,T,R] by [R,H,X] -> [B,T,H,X].
+  /// Keys or values of all heads: [B,T,R] times [R,H,X] -> [B,T,H,X].
   Tensor rebuild(const Tensor& w) const {
     Tensor out(DType::kFloat32, {d.batch, d.keys, w.extent(1), w.extent(2)});
     multiply({rows_of(latent, d.tokens()), rows_of(w, d.rank), false, tiles()}, out);
@@ -115,8 +167,8 @@ struct WideCall {
   static MatrixView transposed(MatrixView m) {
     return {m.data, m.columns, m.rows, m.stride, !m.transposed};
   }
-  /// Latent rows that no query sees count as 0, so that NaN in them stays where it is: their
-  /// gradients, those of keys and values rebuilt from them, are all 0.
+  /// Zeroes the latent of tokens that no query sees, that is, whose key and value gradients are all
+  /// 0. Otherwise a NaN in the latent would spread into the gradient of w (0 * NaN).
   void drop_unseen(const Tensor& d_key, const Tensor& d_value) {
     const auto is_zero = [](const Tensor& gradient, Index row, Index rows) {
       const auto n = as_size(gradient.elements() / rows);
@@ -128,7 +180,8 @@ struct WideCall {
       std::fill_n(latent.as<float>().begin() + t * d.rank, d.rank, 0.0f);
     }
   }
-  /// What the gradient of rebuild(w) gives to the latent (added) and to w.
+  /// The gradients of rebuild(w): returns that of w, and writes (or adds) that of the latent to
+  /// d_latent.
   Tensor pull_back(const Tensor& gradient, const Tensor& w, bool accumulate,
                    Tensor& d_latent) const {
     const MatrixView d_rows = rows_of(gradient, d.tokens());
@@ -152,6 +205,14 @@ struct WideCall {
 
 SoftmaxResult mla_attention(const Tensor& query, const Tensor& key_value, const Tensor& w_kc,
                             const Tensor& w_vc, const MlaAttentionOptions& options) {
+  if (has_own_kernels(options)) {
+    const OwnCall own(query, key_value, w_kc, w_vc, options);
+    SoftmaxResult result = unwritten_result(own.problem.softmax.d, query.dtype());
+    run_kernel(options.softmax.context, "mla_attention", &Kernels::mla_forward, own.problem,
+               {result.out, result.lse});
+    clear_void(own.query_ends, 1, result.out);
+    return result;
+  }
   const WideCall call(query, key_value, w_kc, w_vc, options);
   SoftmaxResult result = masked_forward(call.inputs, call.mask, call.softmax);
   result.out = astype(result.out, query.dtype());
@@ -162,6 +223,9 @@ MlaGradients mla_attention_backward(const Tensor& query, const Tensor& key_value
                                     const Tensor& w_kc, const Tensor& w_vc,
                                     const SoftmaxResult& forward, const Tensor& d_out,
                                     const MlaAttentionOptions& options) {
+  if (has_own_kernels(options)) {
+    return own_gradients({query, key_value, w_kc, w_vc, options}, forward, d_out);
+  }
   WideCall call(query, key_value, w_kc, w_vc, options);
   const DType dtype = query.dtype();
   const SoftmaxResult wide{astype(forward.out, DType::kFloat32), forward.lse};

@@ -1,0 +1,30 @@
+// Gradients of attention over listed blocks on the tensor cores of Hopper GPUs.
+#pragma once
+
+#include "maskctl/attention/cuda/blocks/block_attention.h"
+#include "maskctl/attention/cuda/blocks/key_sums.h"
+
+namespace maskctl::attention::cuda::hopper {
+
+/// What the gradients need of a row of scores (one token and query head): `lse` is its lse times
+/// log2(e); `delta` is the dot product of its output and the gradient of its output.
+struct RowTerms {
+  float lse, delta;
+};
+/// How many RowTerms differentiate_queries() writes. For each token and key head it writes one per
+/// query head of the key head, their number rounded up to a multiple of 16.
+Index row_terms(const BlockProblem& problem);
+
+/// Whether the kernels can also read the outputs and their gradient. To be asked where
+/// takes_blocks() is true.
+bool takes_gradients(const BlockProblem& problem, const SoftmaxBackwardInputs& inputs);
+/// Computes the gradients of the queries, and writes the `terms` that differentiate_keys() reads.
+void differentiate_queries(Workspace& workspace, const BlockProblem& problem,
+                           const BlockLists& lists, const SoftmaxBackwardInputs& inputs,
+                           const MutableTensorView& d_query, RowTerms* terms);
+/// Computes the gradients of the keys and values in all tiles of the plan.
+void differentiate_keys(Workspace& workspace, const BlockProblem& problem,
+                        const BlockGradientPlan& plan, const SoftmaxBackwardInputs& inputs,
+                        const RowTerms* terms, const KeySums& to);
+
+}  // namespace maskctl::attention::cuda::hopper

@@ -1,0 +1,234 @@
+// Scores read_t * (L_t / L_s) * write_s of steps s <= t of a chunk, summed over the channels of
+// `from`; L_t is the product of the decays up to step t. L_t and 1 / L_s could underflow and
+// overflow, so pairs t > s are computed by levels h = 32, 16, .. 1, the highest bit of t ^ s. In
+// each block of 2 h steps with middle step m, one tile holds (L_t / L_m) * read_t in its upper half
+// and (L_m / L_s) * write_s in its lower half, and its product with itself has the level's scores.
+// All these factors are at most 1 if log decays are at most 0.
+#include "maskctl/attention/cuda/linear/hopper/gated_chunks.h"
+#include "maskctl/attention/cuda/linear/hopper/state.cuh"
+
+namespace maskctl::attention::cuda::hopper {
+namespace {
+
+struct GateCall {
+  ChunkedCall chunked;
+  GatedChunks out;
+  Index chunks;  // number of chunks of the longest sequence
+};
+
+template <int kFrom>
+struct GateMemory {
+  static constexpr int kBytes = kFrom / kPanel * kPanelBytes;
+  unsigned char read[kBytes], write[kBytes], halves[2][kBytes];
+  float logs[kChunk][kFrom];  // log2 decays, summed from the chunk's first step to each step
+  float head_logs[kChunk];
+};
+
+template <class T, int kFrom>
+class GatedChunk {
+ public:
+  using Memory = GateMemory<kFrom>;
+
+  __device__ __forceinline__ GatedChunk(const GateCall& call, Memory& memory,
+                                        const ChunkedPart& part, Index n)
+      : call_(call),
+        part_(part),
+        memory_(memory),
+        chunk_(chunk_number(n)),
+        block_(part.number(call.chunked, n * kChunk)),
+        thread_(static_cast<int>(threadIdx.x)) {}
+
+  __device__ __forceinline__ void run() {
+    if (chunk_.count <= 0) return;
+    load();
+    sum_logs();
+    __pipeline_wait_prior(0);
+    fence_shared_writes();
+    __syncthreads();
+    float scores[kChunk / 2] = {}, level[kChunk / 2];
+    multiply(memory_.read, memory_.write, level);
+    int half = 0;  // level h of the product in flight; 0: the diagonal, t = s
+#pragma unroll 1
+    for (int next = kChunk / 2; next > 0; next /= 2) {
+      unsigned char* const halves = memory_.halves[__popc(next - 1) % 2];
+      decay_halves(next, halves);
+      fence_shared_writes();
+      finish(half, level, scores);
+      __syncthreads();
+      multiply(halves, halves, level);
+      half = next;
+    }
+    write_rows();
+    finish(half, level, scores);
+    write_scores(scores);
+  }
+
+ private:
+  static constexpr int kPieces = kFrom / 4;  // a row of a tile in pieces of 4 channels
+  static constexpr int kRowsAtOnce = kThreads / kPieces;
+
+  __device__ __forceinline__ Chunk chunk_number(Index n) const {
+    const Index begin = n * kChunk, rest = part_.run.length - begin;
+    const int count = static_cast<int>(rest < kChunk ? rest : kChunk);
+    return {{begin, begin + count}, call_.chunked.walk.backwards, count};
+  }
+
+  __device__ __forceinline__ void load() {
+    const LinearWalk& w = call_.chunked.walk;
+    const LinearRows& read = w.backwards ? w.from.forward : w.from.backward;
+    const LinearRows& write = w.backwards ? w.from.backward : w.from.forward;
+    load_rows<kFrom / kPanel>(memory_.read, ChunkRows<T>(call_.chunked, part_, chunk_, read, 0));
+    load_rows<kFrom / kPanel>(memory_.write, ChunkRows<T>(call_.chunked, part_, chunk_, write, 0));
+    __pipeline_commit();
+    if (thread_ < kChunk) {
+      memory_.head_logs[thread_] = head_log(call_.chunked, part_, chunk_, thread_);
+    }
+    __syncthreads();
+  }
+  /// Sums the log decays of one channel per thread over the steps of the chunk.
+  __device__ __forceinline__ void sum_logs() {
+    const LinearAxis& axis = call_.chunked.walk.from;
+    constexpr int kAtOnce = 32;
+    if (thread_ >= kFrom) return;
+    float sum = 0;
+#pragma unroll 1
+    for (int first = 0; first < kChunk; first += kAtOnce) {
+      float log[kAtOnce] = {};
+      add_logs(call_.chunked, part_, chunk_, axis, thread_, first, log);
+#pragma unroll
+      for (int i = 0; i < kAtOnce; ++i) {
+        sum += memory_.head_logs[first + i] + bounded_log(log[i]);
+        memory_.logs[first + i][thread_] = sum;
+      }
+    }
+    call_.out.decays[block_ * kFrom + thread_] = exp2_approximate(sum);
+  }
+
+  /// Calls f(row, first channel) for each piece of 4 channels that belongs to this thread.
+  template <class F>
+  __device__ __forceinline__ void each_piece(F f) const {
+    const int channel = thread_ % kPieces * 4;
+#pragma unroll 4
+    for (int row = thread_ / kPieces; row < kChunk; row += kRowsAtOnce) f(row, channel);
+  }
+  __device__ __forceinline__ static int place(int row, int channel) {
+    return channel / kPanel * kPanelBytes + swizzled(row, channel % kPanel);
+  }
+  /// Four neighbouring elements of a tile, each times `scale` and 2^log.
+  __device__ __forceinline__ static uint2 scaled(const unsigned char* element, float scale,
+                                                 const float (&log)[4]) {
+    const uint2 x = *reinterpret_cast<const uint2*>(element);
+    const auto pair = [&](std::uint32_t of, int n) {
+      return rounded_pair<T>(scale * element_of_pair<T>(of, 0) * exp2_approximate(log[n]),
+                             scale * element_of_pair<T>(of, 1) * exp2_approximate(log[n + 1]));
+    };
+    return {pair(x.x, 0), pair(x.y, 2)};
+  }
+
+  /// Fills the tile of level h = half: reads in upper halves of blocks, writes in lower halves,
+  /// each with its decay between its step and the middle.
+  __device__ __forceinline__ void decay_halves(int half, unsigned char* to) const {
+    each_piece([&](int row, int channel) {
+      const bool is_upper = (row & half) != 0;
+      const int middle = (row & ~(2 * half - 1)) + half - 1;
+      const float4 here = *reinterpret_cast<const float4*>(&memory_.logs[row][channel]);
+      const float4 there = *reinterpret_cast<const float4*>(&memory_.logs[middle][channel]);
+      const float sign = is_upper ? 1 : -1;
+      const float log[4] = {sign * (here.x - there.x), sign * (here.y - there.y),
+                            sign * (here.z - there.z), sign * (here.w - there.w)};
+      const int at = place(row, channel);
+      *reinterpret_cast<uint2*>(to + at) =
+          scaled((is_upper ? memory_.read : memory_.write) + at, 1, log);
+    });
+  }
+  __device__ __forceinline__ void multiply(const unsigned char* a, const unsigned char* b,
+                                           float (&level)[kChunk / 2]) const {
+    wgmma_fence();
+    multiply_rows<T, kFrom>(a, b, level);
+    wgmma_commit();
+  }
+  /// Waits for the product of a level and copies the scores of that level's pairs into `scores`.
+  __device__ __forceinline__ void finish(int half, float (&level)[kChunk / 2],
+                                         float (&scores)[kChunk / 2]) const {
+    wgmma_wait<0>();
+    pin(level);
+#pragma unroll
+    for (int i = 0; i < kChunk / 2; ++i) {
+      const int row = fragment_row(thread_, i), column = fragment_column(thread_, i);
+      const int differ = row ^ column;
+      if (row >= column && differ >= half && differ < 2 * half + (half == 0)) scores[i] = level[i];
+    }
+  }
+
+  __device__ __forceinline__ void write_scores(float (&scores)[kChunk / 2]) const {
+#pragma unroll
+    for (float& score : scores) score *= call_.chunked.walk.write_scale;
+    std::uint32_t pairs[kChunk / 4];
+    round_fragment<T>(scores, pairs);
+    uint4* const to = reinterpret_cast<uint4*>(call_.out.scores) + block_ * 4 * kThreads + thread_;
+#pragma unroll
+    for (int i = 0; i < 4; ++i) {
+      to[i * kThreads] =
+          make_uint4(pairs[4 * i], pairs[4 * i + 1], pairs[4 * i + 2], pairs[4 * i + 3]);
+    }
+  }
+  /// Writes GatedChunks::read and GatedChunks::write: the decayed rows that the walk multiplies
+  /// with its state.
+  __device__ __forceinline__ void write_rows() const {
+    T* const read = static_cast<T*>(call_.out.read) + block_ * kChunk * kFrom;
+    T* const write = static_cast<T*>(call_.out.write) + block_ * kChunk * kFrom;
+    each_piece([&](int row, int channel) {
+      const float4 here = *reinterpret_cast<const float4*>(&memory_.logs[row][channel]);
+      const float4 last = *reinterpret_cast<const float4*>(&memory_.logs[kChunk - 1][channel]);
+      const int at = place(row, channel);
+      *reinterpret_cast<uint2*>(read + row * kFrom + channel) =
+          scaled(memory_.read + at, 1, {here.x, here.y, here.z, here.w});
+      *reinterpret_cast<uint2*>(write + row * kFrom + channel) =
+          scaled(memory_.write + at, call_.chunked.walk.write_scale,
+                 {last.x - here.x, last.y - here.y, last.z - here.z, last.w - here.w});
+    });
+  }
+
+  const GateCall& call_;
+  const ChunkedPart part_;
+  Memory& memory_;
+  const Chunk chunk_;
+  const Index block_;  // index of this (chunk, head) in the arrays of GatedChunks
+  const int thread_;
+};
+
+template <class T, int kFrom>
+__global__ void __launch_bounds__(kThreads, 2)
+    gate_chunks_kernel(const __grid_constant__ GateCall call) {
+  const Index n = blockIdx.x / call.chunked.heads;
+  const ChunkedPart part(call.chunked, n / call.chunks, blockIdx.x % call.chunked.heads, 0);
+  GatedChunk<T, kFrom>(call, block_memory<GateMemory<kFrom>>(), part, n % call.chunks).run();
+}
+
+template <class T, int kFrom>
+void run(Workspace& workspace, const GateCall& call, Index blocks) {
+  launch("gates of chunks", gate_chunks_kernel<T, kFrom>, static_cast<unsigned>(blocks), kThreads,
+         block_bytes<GateMemory<kFrom>, 2>(), workspace.stream(), call);
+}
+
+}  // namespace
+
+GatedChunks gate_chunks(Workspace& workspace, const LinearPlan& plan, const LinearWalk& walk,
+                        int width) {
+  const Index chunks = plan.intervals * (plan.interval_tokens / kChunk) * walk.heads;
+  GatedChunks out;
+  out.read = workspace.take<std::uint16_t>(chunks * kChunk * width);
+  out.write = workspace.take<std::uint16_t>(chunks * kChunk * width);
+  out.scores = workspace.take<std::uint32_t>(chunks * 16 * kThreads);
+  out.decays = workspace.take<float>(chunks * width);
+  const Index most = ceil_div(plan.longest, Index{kChunk});
+  const GateCall call{chunked_call(plan, walk), out, most};
+  const Index blocks = plan.sequences * most * walk.heads;
+  with_16_bits(walk.from.forward.array.dtype, [&]<class T>(std::type_identity<T>) {
+    if (width == 64) return run<T, 64>(workspace, call, blocks);
+    run<T, 128>(workspace, call, blocks);
+  });
+  return out;
+}
+
+}  // namespace maskctl::attention::cuda::hopper

@@ -1,0 +1,46 @@
+// The sequences of a call where its kernels find them.
+#pragma once
+
+#include "maskctl/attention/cuda/paged/call.cuh"
+#include "maskctl/attention/cuda/paged/paged.h"
+
+namespace maskctl::attention::cuda {
+
+/// A sequence that may be bad: then its rows become NaN.
+struct SourceSequence {
+  PagedSequence sequence;
+  bool is_valid = true;
+};
+
+struct Source {
+  const PagedSequence* sequences;  // null: `arrays` have them
+  PagedArrays arrays;
+  const int* status;   // null, with is_bad, where nothing is checked
+  const char* is_bad;  // for each sequence
+
+  __device__ Range rows(Index n) const {
+    if (!arrays.starts) return {n, n + 1};
+    return {arrays.starts[n], arrays.starts[n + 1]};
+  }
+  __device__ PagedSequence operator[](Index n) const {
+    if (sequences) return sequences[n];
+    return {rows(n), {0, arrays.lengths[n]}, n * arrays.width};
+  }
+  /// Sequence n as it is computed. When `starts` is bad, all rows belong to a bad first sequence.
+  __device__ SourceSequence checked(const PagedCall& c, Index n) const {
+    SourceSequence s;
+    if (status && (*status & kBadRows) != 0) {
+      s.sequence.rows = {0, n == 0 ? c.rows : 0};
+      s.is_valid = false;
+    } else {
+      s.sequence = (*this)[n];
+      s.is_valid = !is_bad || !is_bad[n];
+    }
+    return s;
+  }
+};
+
+/// The sequences of a plan; arrays that are not trusted are checked first, in the stream.
+Source checked_source(Workspace& workspace, const PagedCall& call, const PagedPlan& plan);
+
+}  // namespace maskctl::attention::cuda

@@ -1,0 +1,14 @@
+// New tokens written into the pages of a cache on the GPU.
+#pragma once
+
+#include "maskctl/attention/cuda/paged/paged.h"
+#include "maskctl/attention/problems/cache_update.h"
+
+namespace maskctl::attention::cuda {
+
+/// Copies the keys and values of each sequence's rows into their slots, without changing a bit. A
+/// row of no sequence, or of a bad one, is written nowhere.
+void update_cache(Workspace& workspace, const PagedProblem& problem, const PagedPlan& plan,
+                  const NewTokens& tokens, const CachePages& pages);
+
+}  // namespace maskctl::attention::cuda

@@ -1,0 +1,58 @@
+// Tensor cores of any GPU from sm_80 on: products of small matrices by one warp.
+//
+// d[16 x 8] += a[16 x 16] b[16 x 8], d in f32. With c = lane % 4 and r = lane / 4, a lane holds of
+// d the elements (r, 2c), (r, 2c + 1), (r + 8, 2c), (r + 8, 2c + 1); of a, in pairs of neighbours
+// in a row, those that begin at (r, 2c), (r + 8, 2c), (r, 2c + 8), (r + 8, 2c + 8); of b, in pairs
+// of neighbours in a column, those that begin at (2c, r) and (2c + 8, r).
+#pragma once
+
+#include "maskctl/attention/cuda/hopper/wgmma.cuh"
+
+namespace maskctl::attention::cuda {
+
+using hopper::rounded_pair, hopper::shared_address;
+
+template <class T>
+__device__ void multiply(float (&d)[4], const std::uint32_t (&a)[4], const std::uint32_t (&b)[2]) {
+  if constexpr (std::is_same_v<T, __half>) {
+    asm volatile(
+        "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, "
+        "{%8, %9}, {%0, %1, %2, %3};"
+        : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])
+        : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
+  } else {
+    asm volatile(
+        "mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, "
+        "{%8, %9}, {%0, %1, %2, %3};"
+        : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])
+        : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
+  }
+}
+
+/// Four matrices of 8 x 8 from shared memory, a register of each lane for each: lane l gives the
+/// address of the 8 elements of row l % 8 of matrix l / 8, and gets the pair (r, 2c), (r, 2c + 1)
+/// of each; with kTransposed (2c, r), (2c + 1, r).
+template <bool kTransposed>
+__device__ void load_matrices(std::uint32_t (&x)[4], std::uint32_t address) {
+  if constexpr (kTransposed) {
+    asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0, %1, %2, %3}, [%4];"
+                 : "=r"(x[0]), "=r"(x[1]), "=r"(x[2]), "=r"(x[3])
+                 : "r"(address)
+                 : "memory");
+  } else {
+    asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
+                 : "=r"(x[0]), "=r"(x[1]), "=r"(x[2]), "=r"(x[3])
+                 : "r"(address)
+                 : "memory");
+  }
+}
+
+/// A matrix of 8 x 8, of which a lane has the pair (r, 2c), (r, 2c + 1): the pair (2c, r),
+/// (2c + 1, r).
+__device__ inline std::uint32_t transposed(std::uint32_t pair) {
+  std::uint32_t other;
+  asm volatile("movmatrix.sync.aligned.m8n8.trans.b16 %0, %1;" : "=r"(other) : "r"(pair));
+  return other;
+}
+
+}  // namespace maskctl::attention::cuda

@@ -1,0 +1,27 @@
+// Arrays of the GPU where no kernel can run.
+#include "maskctl/attention/gpu/plan.h"
+#include "support/catch_compat.h"
+#include "support/contains.h"
+#include "support/error_of.h"
+
+namespace gpu_plan_cases {
+
+using namespace maskctl;
+using namespace maskctl::attention;
+
+TEST_CASE("gpu plans: where no kernel can run, a plan and a workspace say why") {
+  const std::string why = unavailable(Backend::kCuda);
+  if (why.empty()) return;
+  const auto refused = [&](auto&& f) {
+    const std::string said = test::error_of(f);
+    CHECK(test::contains(said, why));
+    if (why == "this build has no CUDA kernels") {
+      CHECK(test::contains(said, "; configure it with -DMASKCTL_CUDA=ON"));
+    }
+  };
+  refused([] { const gpu::Workspace workspace(nullptr); });
+  refused([] { const gpu::MeanPooling plan(PoolingProblem(), nullptr); });
+  refused([] { const gpu::SoftmaxForward plan(SoftmaxProblem(), nullptr); });
+}
+
+}  // namespace gpu_plan_cases
