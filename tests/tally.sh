@@ -23,14 +23,18 @@ count() {
   [ "$3" -eq 0 ] || failures+=("$1")
 }
 
+# How long what is told took, where the caller's $took has the seconds.
+time_taken() { [ -z "${took:-}" ] || printf ' (%d s)' "$took"; }
+
 # check NAME COMMAND...: one test, which passes when the command does. Its output is shown only
 # when it fails.
 check() {
-  local name=$1 log
+  local name=$1 log begin=$SECONDS
   shift
   if log=$("$@" 2>&1); then
+    local took=${took:-$((SECONDS - begin))}
     count "$name" 1 0
-    printf 'ok      %s\n' "$name"
+    printf 'ok      %s%s\n' "$name" "$(time_taken)"
   else
     printf '%s\n' "$log"
     count "$name" 0 1
@@ -55,7 +59,8 @@ tally() {
   if [ "$status" -ne 0 ] && [ "$bad" -eq 0 ] || [ $((good + bad)) -eq 0 ]; then bad=$((bad + 1)); fi
   count "$name" "$good" "$bad"
   if [ "$bad" -eq 0 ]; then
-    printf 'ok      %s: %s test cases%s\n' "$name" "$good" "$(sed -n '$s/^not run again$/, not run again/p' "$log")"
+    printf 'ok      %s: %s test cases%s%s\n' "$name" "$good" \
+      "$(sed -n '$s/^not run again$/, not run again/p' "$log")" "$(time_taken)"
   else
     cat "$log"
     printf 'FAILED  %s: %s of %s test cases, exit status %d\n' "$name" "$bad" $((good + bad)) "$status"
@@ -77,17 +82,18 @@ golden() { add_task golden "$@"; }
 # it has ended, and forgets it.
 run_tasks() {
   local logs next=0 running=0 pid status
-  local -A number=()
+  local -A number=() begin=()
   logs=$(mktemp -d)
   while [ $next -lt ${#task_names[@]} ] || [ $running -gt 0 ]; do
     if [ $next -lt ${#task_names[@]} ] && [ $running -lt "$(nproc)" ]; then
       (eval "${task_commands[$next]}") >"$logs/$next" 2>&1 &
-      number[$!]=$next
+      number[$!]=$next begin[$!]=$SECONDS
       next=$((next + 1)) running=$((running + 1))
       continue
     fi
     wait -n -p pid "${!number[@]}"
     status=$?
+    local took=$((SECONDS - begin[$pid]))
     tell_task "${number[$pid]}" "$logs/${number[$pid]}" "$status"
     unset "number[$pid]"
     running=$((running - 1))
@@ -112,5 +118,6 @@ tally_lines() {
   bad=$(tail -n 1 "$2" | sed -nE 's/^([0-9]+) passed, ([0-9]+) failed$/\2/p')
   count "$1" "${good:-0}" "${bad:-1}"
   [ "${bad:-1}" -eq 0 ] || cat "$2"
-  printf '%-7s %s: %s golden cases\n' "$([ "${bad:-1}" -eq 0 ] && echo ok || echo FAILED)" "$1" "${good:-0}"
+  printf '%-7s %s: %s golden cases%s\n' "$([ "${bad:-1}" -eq 0 ] && echo ok || echo FAILED)" "$1" \
+    "${good:-0}" "$(time_taken)"
 }
