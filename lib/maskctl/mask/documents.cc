@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "maskctl/mask/arrays/array_kinds.h"
+#include "maskctl/mask/arrays/dense.h"
 #include "maskctl/mask/leaves.h"
 
 namespace maskctl {

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <numeric>
 
 #include "maskctl/mask/arrays/dense.h"
 #include "maskctl/mask/steps/rule.h"

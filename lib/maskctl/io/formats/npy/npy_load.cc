@@ -10,6 +10,7 @@
 #include "maskctl/base/error.h"
 #include "maskctl/base/work_scope.h"
 #include "maskctl/io/formats/npy/npy.h"
+#include "maskctl/tensor/element_types.h"
 
 namespace maskctl {
 namespace {
