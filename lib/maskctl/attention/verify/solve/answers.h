@@ -15,17 +15,17 @@ class Answers {
  public:
   explicit Answers(const Dims& d);
 
-  /// Keeps the answer for a row in some heads of a unit, or in all of its heads if `heads` is
-  /// empty. Without an answer, the row counts as not solved.
+  /// Stores the answer for a row: for the given heads of a unit, or for all of its heads if `heads`
+  /// is empty. Without an answer, the row counts as not solved.
   void keep(const Unit& unit, Index row, std::vector<Head> heads, const OpenKeys& supposed,
             const std::optional<RowAnswer>& answer);
 
-  /// count() counts a row for which keys were searched, as solved or failed. count_solved() adds
-  /// rows that were solved without a search, by the answer of another row.
+  /// Counts one row whose keys were searched for, as solved or as failed. count_solved() counts
+  /// rows that the answer of another row solved, without a search.
   void count(bool solved) { ++(solved ? solved_ : failed_); }
   void count_solved(Index rows) { solved_ += rows; }
-  /// Whether to stop: hardly any row was explained, or unexplained rows have cost about ten
-  /// minutes.
+  /// Whether to stop solving rows: hardly any row was explained, or the rows that were not
+  /// explained have cost about ten minutes.
   bool given_up() const;
   bool hopeless() const;
 

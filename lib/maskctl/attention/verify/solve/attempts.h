@@ -1,4 +1,4 @@
-// Whether a method of solving rows is worth its time; private to solve.
+// Decides whether a method of solving rows is worth its time; private to solve.
 #pragma once
 
 #include <atomic>
@@ -11,8 +11,8 @@ namespace maskctl::attention::solving {
 class Attempts {
  public:
   void count(Index solved, Index tried) { solved_ += solved, tried_ += tried; }
-  /// Whether to try again: always, unless the method has solved hardly any row; then only now and
-  /// again, since later rows may be different.
+  /// Whether to try the method again. A method that has solved hardly any row is tried only now and
+  /// then, since later rows may be different.
   bool promise() {
     constexpr Index kLeast = 24, kRarely = 16;
     return tried_ < kLeast || solved_ >= tried_ / 8 || ++refused_ % kRarely == 0;

@@ -9,14 +9,14 @@
 
 namespace maskctl::attention::solving {
 
-/// A range of rows, in all units of a group, and which of these rows are not answered yet.
+/// A range of rows in all units of a group, and which of these rows have no answer yet.
 struct BandSolver::Band {
   const Group& group;
   Range rows;
   OpenKeys supposed;  // [rows, Tk]: the supposed open keys
-  /// [units][rows]: whether this row of this unit is not answered yet
+  /// [units][rows]: whether this row of this unit has no answer yet
   std::vector<std::vector<bool>> left;
-  /// [units]: the last row of the unit that was found to differ from the supposed keys
+  /// [units]: the last row of each unit whose open keys turned out to differ from the supposed ones
   std::vector<std::optional<Found>> last = {};
   std::optional<Found> latest = {};  // the newest entry of `last`, whatever its unit
 
@@ -28,8 +28,8 @@ struct BandSolver::Band {
 
 namespace {
 
-/// Splits `heads` into one list for each head: the head and its gradients, which follow it in
-/// `heads`.
+/// Splits `heads` into one list for each query head, which has its output and, if there are any,
+/// its gradients.
 std::vector<std::vector<Head>> by_head(std::span<const Head> heads) {
   std::vector<std::vector<Head>> out;
   for (const Head head : heads) {

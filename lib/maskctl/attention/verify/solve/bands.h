@@ -14,8 +14,8 @@
 
 namespace maskctl::attention::solving {
 
-/// Finds the open keys of bands, and keeps the answers. Several threads may call solve() at the
-/// same time.
+/// Finds the open keys of bands, which are ranges of rows, and keeps the answers. Several threads
+/// may call solve() at the same time.
 class BandSolver {
  public:
   BandSolver(const SolveCall& call, const Mask& supposed, std::span<const Alternative> alternatives,
@@ -33,13 +33,13 @@ class BandSolver {
  private:
   struct Band;
 
-  /// Continues the keys that were found for row `from` of unit n to the unit's other rows (see
-  /// Way), and keeps them as answers for the rows that they explain.
+  /// Guesses the keys of the other rows of unit n from the keys that were found for row `from`, in
+  /// every Way. Keeps the guesses that explain their rows as answers.
   void spread(Band& band, Index from, std::size_t n);
-  /// `open`, [rows, Tk]: keys for all rows of the band. Keeps them as answers for those rows of
-  /// unit n that are not answered yet and that they explain; returns the number of these rows.
-  /// `found`, if not empty, has the least-squares result of each row: rows without a result are
-  /// skipped, and the uncertain keys of a result must be `light` in the answer.
+  /// Keeps the keys `open`, [rows, Tk], as answers for the rows of unit n that have no answer yet
+  /// and that these keys explain. Returns the number of such rows. If `found` is not empty, it has
+  /// the least-squares result of each row: rows without a result are skipped, and all uncertain
+  /// keys of a result must be `light` in the answer.
   Index take_rows(Band& band, std::size_t n, const OpenKeys& open,
                   std::span<const std::optional<LeastSquares>> found);
   /// Solves all rows of the band at once by least squares: first with the heads of all units
@@ -52,13 +52,13 @@ class BandSolver {
   void solve_alike(Band& band, Index r, std::span<const std::size_t> units);
   /// Solves row r of unit n and keeps the answer. Returns false if no answer is found.
   bool solve_row(Band& band, Index r, std::size_t n);
-  /// Takes the open keys of an answer for row r of unit n, with undecided keys as in the supposed
-  /// mask. If they differ from the supposed keys, stores them in Band::last and Band::latest and
-  /// returns true.
+  /// If the answer for row r of unit n differs from the supposed keys, stores its open keys in
+  /// Band::last and Band::latest, and returns true. Undecided keys are stored as in the supposed
+  /// mask.
   static bool found(Band& band, Index r, std::size_t n, const RowAnswer& answer);
   /// Solves a row for which no keys explain all heads of the unit, although they should share a
-  /// mask. First solves the heads together that do not fit the supposed keys; if this fails, solves
-  /// the heads of each key head together, and where this fails each head alone.
+  /// mask. First solves together all heads that do not fit the supposed keys; if this fails, solves
+  /// the query heads of each key head together; where this fails too, solves each head alone.
   void solve_apart(Band& band, Index r, std::size_t n);
   void solve_each(const Unit& unit, Index row, const OpenKeys& supposed,
                   const std::vector<OpenKeys>& starts);

@@ -17,7 +17,7 @@ namespace {
 
 constexpr Index kMostCells = Index{1} << 28;
 
-/// The keys that each token sees through its listed blocks.
+/// Returns the mask that opens, for each token, the keys of its listed blocks.
 Mask listed_keys(const BlockProblem& problem) {
   const Dims& d = problem.d;
   const Index planes = d.batch * d.q_heads;
@@ -49,7 +49,7 @@ Mask listed_keys(const BlockProblem& problem) {
   return mask_from_dense(open);
 }
 
-/// Intercepts a call over blocks instead of running it.
+/// Notes the mask and the options of a call over blocks of keys, instead of running a kernel.
 class BlockCalls : public CallRunner {
  public:
   AnyValue run_forward(const Operation& operation, const void* call) override {

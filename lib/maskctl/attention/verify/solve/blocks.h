@@ -15,10 +15,10 @@ struct BlockCall {
   Index block_size = 1;
 };
 
-/// The rewritten call; absent for operations other than native_sparse_attention and
-/// apply_native_sparse_attention. Throws what the operation throws, Error(kInvalidArgument) for
-/// gates and for a block that counts twice, and Error(kLimit) if heads times tokens times keys,
-/// over all batch entries, exceed 2^28.
+/// Rewrites a call of native_sparse_attention or apply_native_sparse_attention; absent for other
+/// operations. Throws what the operation throws, Error(kInvalidArgument) for gates and for a block
+/// that counts twice, and Error(kLimit) if heads times tokens times keys, over all batch entries,
+/// exceed 2^28.
 std::optional<BlockCall> over_blocks(const VerifyRequest& request);
 
 }  // namespace maskctl::attention

@@ -22,13 +22,13 @@
 namespace maskctl::attention::solving {
 namespace {
 
-/// How many bytes of value products are kept at most.
+/// At most this many bytes of dot products between values are kept.
 constexpr double kMostProducts = 400e6;
-/// Relative errors of a weight in f32: of a few roundings, and of the sum that is its logit, per
-/// unit of the logit's size.
+/// Relative errors of a weight that a kernel computes in f32: kWeightSums by a few roundings, and
+/// kLogitSums times the size of the logit by the sum that makes the logit.
 constexpr double kWeightSums = 8 * 0x1p-24, kLogitSums = 0x1p-24;
-/// The part of |d_out|^2 |v|^2 that is added to the squared size of a factor, because d_out . v is
-/// an f32 sum.
+/// A gradient's factor contains the f32 sum d_out . v. Its rounding adds this part of |d_out|^2
+/// |v|^2 to the square of the factor's size (GradientFactors::sizes).
 constexpr double kFactorSums = 1.0 / 64;
 
 std::string option(const NamedArguments& arguments, const char* name) {
@@ -128,7 +128,7 @@ Dims dims_of(const Operation& operation, const NamedArguments& arguments) {
           arguments.arrays.at("value").extent(3)};
 }
 
-/// [B,H,Tq]: |scale| |q| times the largest |k|, a bound of the logits.
+/// Returns a bound of each query's logits, [B,H,Tq]: |scale| |q| times the largest |k|.
 std::vector<double> logit_sizes(const std::vector<double>& q, const std::vector<double>& k,
                                 const Dims& d, double scale) {
   std::vector<double> largest(as_size(d.batch * d.kv_heads)), out;
@@ -211,11 +211,11 @@ SolveCall::SolveCall(const VerifyRequest& request, const NamedResults& given, In
   }
   const bool short_inputs = inputs > 2 * epsilon(DType::kFloat32);
   weights_ = square(kWeightSums) + (short_inputs ? square(inputs / 2) / 3 : 0);
-  // The products of values, then the products of keys.
+  // The first half is for products of values, the second half for products of keys.
   products_ = std::make_shared<Products>(as_size(2 * d_.batch * d_.kv_heads));
 }
 
-/// Finds the unread keys and puts zeros in their place.
+/// Marks keys as unread that hold NaN, or whose values hold NaN or infinities; both become zeros.
 void SolveCall::leave_out_nan_keys() {
   unread_.resize(as_size(d_.batch * d_.kv_heads * d_.keys));
   for (Index n = 0; n < std::ssize(unread_); ++n) {
@@ -315,7 +315,8 @@ bool SolveCall::is_nan(Head head, Index i) const {
   return false;
 }
 
-/// The numbers to which a soft cap is applied.
+/// Computes the scaled products of queries and keys, to which a soft cap is applied later, together
+/// with a bias that comes before the cap.
 void SolveCall::products_of_queries(Head head, Range rows, double* s) const {
   const double* q = &q_[row_of(head, rows.begin) * as_size(d_.dim)];
   const double* k = &k_[value_head(head) * as_size(d_.keys * d_.dim)];

@@ -14,8 +14,8 @@
 
 namespace maskctl::attention::solving {
 
-/// A query head, whose output gives equations in the open keys; or, if `gradient`, the gradients of
-/// its queries, which give further equations in the same keys.
+/// One result of a query head that gives equations in the open keys: its output or, if `gradient`,
+/// the gradients of its queries.
 struct Head {
   Index b = 0, h = 0;
   bool gradient = false;
@@ -34,18 +34,18 @@ class SolveCall {
   Index tile() const { return tile_; }
   EmptyRow empty_row() const { return options_.empty_row; }
   bool has_gradients() const { return gradients_.has_value(); }
-  /// The length of a value and of an output: Dv, or D for gradients.
+  /// The length of the vectors of values() and out(): Dv, or D for gradients.
   Index dim(Head head) const { return head.gradient ? d_.dim : d_.value_dim; }
   Index widest() const { return std::max(d_.dim, d_.value_dim); }
-  /// The values of a head [Tk,dim], which for gradients are its keys; and the squared length of
-  /// each.
+  /// The vectors [Tk,dim] whose weighted sum is a head's result: its values or, for gradients, its
+  /// keys. squares() has their squared lengths.
   const double* values(Head head) const;
   const double* squares(Head head) const;
   /// The result [dim] of a row without a key: 0, or the mean of all values.
   std::span<const double> empty_out(Head head, Index i) const;
   /// The kernel's result for query i, [dim]: its output, or the gradient of the query.
   std::span<const double> out(Head head, Index i) const;
-  /// The factors of the values of a head besides the weights; for gradients only.
+  /// For gradients only: the factors that multiply the vectors of values() besides the weights.
   GradientFactors factors(Head head, Range rows) const;
   /// The lse of query i; absent if none was given.
   std::optional<double> lse(Head head, Index i) const;
@@ -61,14 +61,15 @@ class SolveCall {
   /// The logits of the sinks, which are always open and have no value.
   std::span<const double> sinks(Head head) const;
 
-  /// The mean variance of an element of `out` that comes from its own rounding and from f32 sums.
+  /// The variance of an element of out(), averaged over the row, that comes from the rounding of
+  /// the element itself and from f32 sums.
   double own_variance(Head head, Index i) const;
   /// The variance of an lse that comes from rounding.
   double lse_variance(double lse) const;
-  /// The variance of a weight of query i, relative to its square. It comes from the precision of
-  /// the inputs, and from the size of the logits, whose terms are summed in f32.
+  /// The variance of a weight of query i, divided by the square of the weight. It comes from the
+  /// precision of the inputs, and from the f32 sums that make the logits.
   double weight_variance(Head head, Index i) const;
-  /// Multiplies the variance of everything that gradients are made of.
+  /// Multiplies the variance that is expected of gradients, of their weights and of their factors.
   void widen_gradients(double by) { gradient_noise_ *= by; }
   /// The dot products of all pairs of values, [Tk, Tk], if there is room to keep them; else null.
   const double* value_products(Head head) const;

@@ -13,8 +13,8 @@ Index distance(const OpenKeys& a, const OpenKeys& b) {
   return out;
 }
 
-/// The alternative whose row is nearest to the row that was found; null if none is nearer than the
-/// supposed row.
+/// Returns the plane of the alternative whose row is nearest to the row `found`; null if no
+/// alternative is nearer than the supposed keys.
 const Plane* nearest_to(const Found& found, const Unit& unit, Index row,
                         std::span<const Alternative> alternatives) {
   const Plane* out = nullptr;

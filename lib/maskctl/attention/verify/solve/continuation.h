@@ -25,9 +25,9 @@ OpenKeys row_keys(const Plane& plane, Index row);
 enum class Way : std::uint8_t { kAlternative, kMovedKeys, kSameKeys, kMovedFlips, kSameFlips };
 inline constexpr std::size_t kWays = 5;
 
-/// The open keys [rows, Tk] of some rows of a unit if the mask continues from `found`, which is
-/// number `from` of these rows. `supposed`: [rows, Tk]. Absent if no alternative is nearer to
-/// `found` than the supposed keys.
+/// Guesses the open keys [rows, Tk] of some rows of a unit, if the mask continues in this way from
+/// `found`, which is row number `from` of them. `supposed`: [rows, Tk]. Absent for kAlternative if
+/// no alternative is nearer to `found` than the supposed keys.
 std::optional<OpenKeys> continued(const Found& found, Index from, Way way, const Unit& unit,
                                   Range rows, const OpenKeys& supposed,
                                   std::span<const Alternative> alternatives);

@@ -1,4 +1,5 @@
-// Products and solutions of dense matrices in float64, stored by rows; private to solve.
+// Multiplies matrices of float64, and solves equations with them; private to solve. Matrices are
+// dense and stored by rows.
 #pragma once
 
 #include <optional>
@@ -23,7 +24,7 @@ double add_scaled(double* a, double factor, const double* b, Index n);
 /// The Cholesky factor L of a symmetric matrix A = L L^T that is positive definite.
 class Cholesky {
  public:
-  /// Absent if the matrix [n,n] is not positive definite.
+  /// Factors the matrix [n,n]; absent if it is not positive definite.
   static std::optional<Cholesky> of(std::span<const double> matrix, Index n);
   /// Replaces x by L^-1 x, whose squared length is x^T A^-1 x. x may hold several vectors, one
   /// after another.

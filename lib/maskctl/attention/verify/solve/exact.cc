@@ -11,14 +11,15 @@
 namespace maskctl::attention::solving {
 namespace {
 
-/// How many of the heaviest keys have their rounding counted along their values; the rounding of
-/// all others counts equally in all directions.
+/// The rounding of this many of the heaviest keys counts along the directions of their values. The
+/// rounding of all other keys counts equally in all directions.
 constexpr std::size_t kFollowed = 64;
 /// Variances in single directions are raised to at least this fraction of the mean variance, so
 /// that the covariance can be inverted in float64.
 constexpr double kLeastVariance = 1e-10;
 
-/// Row `row` of one head, whitened by the covariance of its rounding.
+/// One row of a head, transformed (whitened) so that rounding has the variance 1 in every
+/// direction.
 class WhitenedRow {
  public:
   WhitenedRow(const SolveCall& call, Head head, Index row, const OpenKeys& open)
@@ -47,10 +48,10 @@ class WhitenedRow {
     return whole(error_, 1) + lse(weighed_.empty[0] ? kLogOfNone : weighed_.log_sums[0]);
   }
 
-  /// For each key in `cells`: by how much flipping it, from open to closed or back, raises the
-  /// cost.
+  /// For each key of `cells`: by how much the cost rises if the key is flipped from open to closed
+  /// or back.
   std::vector<double> rises(std::span<const Index> cells, const RiseLimits& limits) const {
-    // Up to kFew cells for each channel, bounds would save little time.
+    // With at most kFew cells per channel, bounds would save little time.
     constexpr std::size_t kFew = 4;
     const std::size_t n = as_size(dim());
     std::vector<double> out(cells.size());
@@ -81,8 +82,9 @@ class WhitenedRow {
  private:
   Index dim() const { return call_.dim(head_); }
   const double* value(Index j) const { return call_.values(head_) + j * dim(); }
-  /// A bound for the rise of key j that may stand for the rise itself (see RiseLimits). It follows
-  /// from the least and the largest variance in any direction; absent if no such bound does.
+  /// Returns a bound of the rise of key j that may stand for the rise itself (see RiseLimits);
+  /// absent if no bound is good enough. The bounds follow from the least and the largest variance
+  /// in any direction.
   std::optional<double> bounded(Index j, const RiseLimits& limits) const {
     const bool is_open = open_[as_size(j)];
     const double t = (is_open ? -1 : 1) * weighed_.weights[as_size(j)];

@@ -9,7 +9,8 @@
 
 namespace maskctl::attention::solving {
 
-/// How a float dtype rounds: its step at 1, and its least step.
+/// How a float dtype rounds: the distance between neighbouring numbers from 1 on, and the least
+/// such distance.
 struct FloatSteps {
   static FloatSteps of(const Tensor& tensor);
   /// The variance of the error of rounding x.
@@ -18,18 +19,18 @@ struct FloatSteps {
   double step = 0, least = 0;
 };
 
-/// [B,T,H,D] or [B,H,T,D] as [B,H,T,D] in float64.
+/// Converts an array [B,T,H,D] or, if `heads_first`, [B,H,T,D] to [B,H,T,D] in float64.
 std::vector<double> by_heads(const Tensor& tensor, bool heads_first);
 /// The squared length of each vector of `dim` numbers.
 std::vector<double> squares_of(const std::vector<double>& vectors, Index dim);
 
 /// A row with output o, cotangent d of o, weights p and query q has the gradient
 ///   dq = scale sum_j p_j c_j (d . v_j - d . o + d_lse) k_j
-/// where c_j is the slope of a soft cap. So dq is the mean, with the weights of the output, of k_j
-/// times a factor that does not depend on the mask.
+/// where c_j is the slope of a soft cap. So dq is a weighted sum like the output, with the same
+/// weights p_j, in which k_j times a factor stands for v_j. The factor does not depend on the mask.
 struct GradientFactors {
-  std::vector<double> factors;  // [rows, Tk]: the factors
-  std::vector<double> sizes;    // [rows, Tk]: size of the terms that are rounded, which may cancel
+  std::vector<double> factors;  // [rows, Tk]: scale c_j (d . v_j - d . o + d_lse)
+  std::vector<double> sizes;    // [rows, Tk]: the size of a factor before its terms cancel
   /// [rows, Tk]: by how much each factor changes for each unit of error in d . o
   std::vector<double> slopes;
   std::vector<double> shifts;  // [rows]: the variance of the error of d . o

@@ -10,13 +10,13 @@
 namespace maskctl::attention::solving {
 namespace {
 
-/// The least-squares solution gives each key a number, which should be 0 (closed) or 1 (open). It
-/// decides the key if kSure of its standard errors plus kSlack are less than 1/2. It must then be
-/// within kNear standard errors plus kSlack of 0 or 1.
+/// The least-squares solution gives each key a number, which should be 0 (closed) or 1 (open). The
+/// key is decided if kSure standard errors of this number plus kSlack are less than 1/2. The number
+/// must then be within kNear standard errors plus kSlack of 0 or 1.
 constexpr double kSure = 7, kNear = 6, kSlack = 0.05;
 
-/// The normal equations gram x = right for the numbers x of all keys. `right` is 0 unless there are
-/// sinks or an lse.
+/// The normal equations gram x = right. The solution x has a number for each key, about 1 for open
+/// and 0 for closed ones. `right` is 0 unless there are sinks or an lse.
 struct Normal {
   Normal(const RowProblem& problem) : n(problem.keys()), gram(as_size(n * n)), right(as_size(n)) {
     for (std::size_t h = 0; h < problem.heads().size(); ++h) add(problem, h);
@@ -178,9 +178,9 @@ std::vector<double> sizes(const RowProblem& problem) {
   return out;
 }
 
-/// The key that is most surely open if the equations determine only the ratios of the numbers. The
-/// solution is then the eigenvector of the least eigenvalue, found by inverse iteration, and the
-/// key is the one with the largest element. `size`: the results of sizes().
+/// Returns the key that is most surely open if the equations determine only the ratios of the
+/// numbers. The solution is then the eigenvector of the least eigenvalue, found by inverse
+/// iteration, and the key is the one with the largest element. `size`: the results of sizes().
 std::optional<Index> surest(const Normal& normal, const std::vector<double>& size) {
   constexpr int kIterations = 4;
   constexpr double kShift = 1e-11;
@@ -204,8 +204,8 @@ std::optional<Index> surest(const Normal& normal, const std::vector<double>& siz
   return std::ranges::max_element(x, less) - x.begin();
 }
 
-/// Keys that are very likely open. Fixing one of them as open sets the scale of the solution. The
-/// first is the open key of the base with the largest size, the second is surest().
+/// Returns keys that are very likely open. Fixing one of them as open sets the scale of the
+/// solution. The first is the open key of the base with the largest size, the second is surest().
 std::vector<Index> pivots(const RowProblem& problem, const Normal& normal) {
   const std::vector<double> size = sizes(problem);
   std::vector<Index> out;

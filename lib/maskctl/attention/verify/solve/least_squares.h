@@ -21,13 +21,13 @@ struct LeastSquares {
 /// beyond doubt, or it is undecided. kWrong: the number is precise but neither 0 nor 1, so the
 /// equations do not hold.
 enum class Told : std::uint8_t { kClosed, kOpen, kUnsure, kWrong };
-/// `number`: the number of a key in the solution. `error`: its standard error. `rest`: by how much
-/// more it may be wrong, because an iteration was not finished.
+/// Judges the number of a key in the solution. `error`: its standard error. `rest`: by how much
+/// more the number may be wrong because an iteration was not finished.
 Told told(double number, double error, double rest = 0);
 
-/// Solves the equations in real numbers. Keys whose numbers are 0 or 1 beyond doubt, by their
-/// standard errors, are fixed, and the rest is solved again. `noise`: the variance of an equation.
-/// Absent if the numbers are not 0 and 1, or if there are too few equations.
+/// Solves the equations of a row in real numbers, fixes the keys whose numbers are 0 or 1 beyond
+/// doubt, and solves again for the other keys. `noise`: the variance of an equation. Absent if the
+/// numbers are not 0 and 1, or if there are too few equations.
 std::optional<LeastSquares> solve_all(const RowProblem& problem, double noise);
 
 }  // namespace maskctl::attention::solving

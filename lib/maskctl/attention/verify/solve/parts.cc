@@ -30,7 +30,7 @@ class Assembly {
     for (const RowPart& part : parts) add(part);
   }
 
-  /// The mask of one kind of cells, over all parts.
+  /// Returns the cells of one kind, such as RowPart::light, of all parts as a mask.
   Mask mask_of(Cells cells) const {
     return Mask::make(batch_, heads_, supposed_.queries(), supposed_.keys(), [&](Index b, Index h) {
       return plane_of(at_[as_size(b * heads_ + h)], cells);
@@ -60,7 +60,7 @@ class Assembly {
 
   PlanePtr plane_of(const std::vector<const RowPart*>& rows, Cells cells) const {
     std::vector<Run> runs;
-    // offsets of list 0, which is empty: rows without such cells refer to it
+    // Offsets of list 0, which is empty: rows without cells of this kind refer to it.
     std::vector<Index> offsets{0, 0};
     std::vector<RowRef> refs(as_size(supposed_.queries()));
     const auto keys = static_cast<std::int32_t>(supposed_.keys());

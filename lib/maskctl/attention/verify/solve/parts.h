@@ -27,7 +27,7 @@ struct RowPart {
   }
 };
 
-/// The supposed mask with the changes that were found in rows. Rows without a part stay as
+/// Returns the supposed mask with the changes that were found. Rows without a part stay as
 /// supposed.
 SolvedMask assembled(const Mask& supposed, const Dims& dims, std::vector<RowPart>& parts);
 

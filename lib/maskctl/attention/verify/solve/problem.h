@@ -7,14 +7,16 @@
 
 namespace maskctl::attention::solving {
 
-/// Let e_j = exp(s_j), let o be the output of a head, and let x_j be 1 for open keys and 0 for
-/// others. Then
+/// Let s_j be the logits of the row and e_j = exp(s_j), let o be the output of a head, and let x_j
+/// be 1 for open keys and 0 for others. Then
 ///   sum_j x_j e_j (v_j - o) = 0
 /// are Dv equations in x for each head, up to the rounding of o. An lse gives one more equation.
-/// The gradient of the query gives D more, with keys times factors as values.
+/// The gradient of the query gives D more equations, in which keys times factors stand for the
+/// values.
 class RowProblem {
  public:
-  /// Weights are relative to those under `base`, a first guess of the open keys.
+  /// `base`: a first guess of the open keys. Weights are relative to the sum of weights under this
+  /// guess.
   RowProblem(const SolveCall& call, std::vector<Head> heads, Index row, OpenKeys base);
 
   /// A guess of the open keys, and how far it is from meeting the equations.
@@ -27,7 +29,7 @@ class RowProblem {
   };
   State at(const OpenKeys& open) const;
   void flip(State& state, Index key) const;
-  /// The cost of each state after each single flip of a key: [states, Tk].
+  /// The cost of each state after flipping one key, for each key: [states, Tk].
   std::vector<double> costs_of_flips(std::span<const State> states) const;
 
   const SolveCall& call() const { return call_; }

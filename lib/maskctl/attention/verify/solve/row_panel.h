@@ -9,7 +9,7 @@
 
 namespace maskctl::attention::solving {
 
-/// The normal equations gram x = right of some rows. The matrices gram are never made.
+/// The normal equations gram x = right of some rows, solved without ever making the matrices gram.
 class RowPanel {
  public:
   /// `open`: [rows, Tk], the supposed keys.
@@ -38,8 +38,8 @@ class RowPanel {
     /// [rows, Tk]: weights divided by the standard deviation of the output
     std::vector<double> units;
     std::vector<double> factors;  // [rows, Tk]: factors of the values; empty if they are 1
-    /// [rows]: the weight of the equation that an lse gives for the sum of the weights of open
-    /// keys; empty without an lse
+    /// [rows]: how much the equation of an lse counts, which is one for the sum of the weights of
+    /// open keys; empty without an lse
     std::vector<double> lse;
 
     double factor(std::size_t cell) const { return factors.empty() ? 1 : factors[cell]; }

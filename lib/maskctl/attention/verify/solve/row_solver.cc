@@ -13,7 +13,7 @@ namespace maskctl::attention::solving {
 namespace {
 
 /// A cost is twice a negative log-likelihood. A key is decided if flipping it raises the cost by at
-/// least kDecided; if flipping it lowers the cost by kAnother, the keys are wrong.
+/// least kDecided. If flipping a key lowers the cost by kAnother, the supposed keys are wrong.
 constexpr double kDecided = 64, kAnother = 40;
 /// By chance, the cost of the right keys exceeds enough() as rarely as a normal variable exceeds
 /// kRare standard deviations.
@@ -90,8 +90,9 @@ std::optional<RowAnswer> RowSolver::judge(std::span<const Head> heads, Index row
   bool off = report.cost > enough(report.equations);
   for (std::size_t n = 0; n < heads.size(); ++n) off = off || is_off(heads[n], report, n);
   if (!off && close.empty()) return out;
-  // A cost above this limit is too large in an ExactReport too, which treats rounding in each
-  // direction separately.
+  // The cost above takes rounding to be equal in all directions of the output. That of an
+  // ExactReport can be lower, at most by the factor 1 + spread; the other factors of `far` are
+  // slack.
   const double far = 4 * (1 + report.spread) * static_cast<double>(1 + call_.widest());
   if (report.cost > far * enough(report.equations)) return {};
   const double most = enough(report.equations);
@@ -178,7 +179,7 @@ std::optional<RowAnswer> RowSolver::settled(const Search& search, const State& s
 }
 
 /// The cheapest of `base` and the states of `starts`. Each start is first tried on only some of the
-/// heads, and left out if it is too expensive there.
+/// heads, and left out if its cost is too high there.
 State RowSolver::cheapest(const RowProblem& problem, const State& base,
                           std::span<const OpenKeys> starts) const {
   constexpr Index kChannels = 128;
@@ -231,8 +232,8 @@ std::optional<RowAnswer> RowSolver::solve(std::span<const Head> heads, Index row
     if (!all) return {};
     auto answer = taken(problem.at(all->open), true);
     if (!answer) return {};
-    // taken() may have changed keys that least squares found. It may change keys that least squares
-    // left uncertain, and light keys, but no others.
+    // taken() may have changed some of the keys that least squares found. Those that least squares
+    // left uncertain may change, and so may light keys, but no others.
     for (const Index j : differing(answer->open, all->open)) {
       const bool free = std::ranges::binary_search(all->uncertain, j) ||
                         std::ranges::binary_search(answer->light, j);
@@ -245,12 +246,12 @@ std::optional<RowAnswer> RowSolver::solve(std::span<const Head> heads, Index row
     return answer;
   };
   // If keys of large weight are wrongly supposed to be open, rounding is overestimated. So there is
-  // a second problem, whose base opens all keys.
+  // a second problem, in whose base all keys are open.
   const auto all_open = [&] {
     const OpenKeys all(as_size(problem.keys()), 1);
     return RowProblem(call_, {heads.begin(), heads.end()}, row, all);
   };
-  // Of keys that least squares leaves uncertain, only few sets may fit.
+  // Of the keys that least squares leaves uncertain, only a few sets may fit the row.
   const auto refined = [&](std::optional<LeastSquares> all) {
     if (!all || all->uncertain.empty()) return all;
     const RowProblem near(call_, {heads.begin(), heads.end()}, row, all->open);
@@ -266,7 +267,8 @@ std::optional<RowAnswer> RowSolver::solve(std::span<const Head> heads, Index row
   }
   State ends = base, tiles = base;
   const auto by_runs = [&]() -> std::optional<RowAnswer> {
-    // A start that is cheaper than the base may differ from the right keys in more ends of runs.
+    // The cheapest start may differ from the right keys in more ends of runs than the base does. So
+    // the ends of runs are moved from both.
     for (const State* from : {&best, &base}) {
       if (from == &base && best.open == base.open) break;
       ends = align_ends(problem, move_ends(problem, *from, cheap / 2), kDecided * noise_);

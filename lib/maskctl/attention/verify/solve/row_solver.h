@@ -32,8 +32,8 @@ class RowSolver {
   /// expected to cause.
   RowSolver(const SolveCall& call, double noise) : call_(call), noise_(noise) {}
 
-  /// If the keys `open` explain the row: the answer with these keys, in which keys that cannot be
-  /// decided are listed. Otherwise absent. `report`: the report of the row under `open`.
+  /// Returns an answer with the keys `open` if they explain the row; otherwise absent. The answer
+  /// lists the keys that cannot be decided. `report`: the report of the row under `open`.
   std::optional<RowAnswer> judge(std::span<const Head> heads, Index row, const OpenKeys& open,
                                  const RowReport& report) const;
   std::optional<RowAnswer> judge(std::span<const Head> heads, Index row,
@@ -42,7 +42,7 @@ class RowSolver {
   /// little from `supposed`, then any sets. Absent if none is found.
   std::optional<RowAnswer> solve(std::span<const Head> heads, Index row, const OpenKeys& supposed,
                                  std::span<const OpenKeys> starts);
-  /// Whether the results of one head do not fit: `head`, the n-th of the heads in the report.
+  /// Whether the results of `head` do not fit the keys of the report, in which it is head number n.
   bool is_off(Head head, const RowReport& report, std::size_t n) const;
 
  private:

@@ -12,7 +12,8 @@
 namespace maskctl::attention::solving {
 namespace {
 
-/// largest exponent of a closed key's weight, whose square is then finite
+/// The logit of a closed key may exceed the largest open one by at most this much, so that the
+/// square of the key's weight is finite.
 constexpr double kLargestPower = 300;
 
 /// Turns the logits of a row into weights, in place.
@@ -76,7 +77,7 @@ void add_variances(const SolveCall& call, Head head, Range rows, const std::uint
   }
 }
 
-/// Compares rows of one head with what the kernel gave.
+/// Compares rows of one head with the kernel's results.
 class HeadErrors {
  public:
   HeadErrors(const SolveCall& call, Head head, Range rows, const std::uint8_t* open)
@@ -170,7 +171,7 @@ class HeadErrors {
   Range rows_;
   const std::uint8_t* open_;
   HeadRows weighed_;
-  std::vector<double> pairs_;     // [2 rows, Dv]: what the kernel gave, then the errors
+  std::vector<double> pairs_;     // [2 rows, Dv]: the kernel's results, then the errors
   std::vector<double> products_;  // [2 rows, Tk]: products of pairs_ with all values
 };
 

@@ -69,7 +69,8 @@ State move_ends(const RowProblem& problem, State state, double enough) {
   const StopPoll poll;
   for (int n = 0; n < kMostMoves && state.cost > enough; ++n) {
     std::vector<Index> ends = ends_of(state.open);
-    // In a row whose keys are all closed, a run may begin at the first key or end at the last one.
+    // If no key is open, there are no ends to move: try runs of open keys that begin at the first
+    // key, and runs that end at the last one.
     if (ends.empty()) ends = {0, problem.keys()};
     if (ends.size() > kMostEnds) return state;
     State best = state;
@@ -98,7 +99,7 @@ State align_ends(const RowProblem& problem, State state, double less) {
 
 namespace {
 
-/// Prefix sums over keys: the sum over a run is the difference of two of them.
+/// Prefix sums over keys: the sum over a run of keys is the difference of two of them.
 struct Prefixes {
   Prefixes(const RowProblem& problem, std::size_t head)
       : dim(problem.dim(head)), count(problem.keys() + 1) {
@@ -204,7 +205,7 @@ class Beam {
     std::unordered_set<std::uint64_t> seen;
     for (const std::size_t at : cheapest(costs)) {
       const std::size_t n = at / keys(), j = at % keys();
-      // key j was flipped before in this state
+      // Key j was flipped before in this state.
       if (states_[n].open[j] != start_.open[j]) continue;
       const std::uint64_t hash = hashes_[n] ^ number(j);
       if (!seen.insert(hash).second) continue;
@@ -223,8 +224,8 @@ class Beam {
     x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9U;
     return x ^ (x >> 27);
   }
-  /// The indices of the lowest costs: more than the width, because the same set of keys occurs
-  /// several times.
+  /// Returns the indices of the lowest costs: more than `width_`, because several of them may
+  /// belong to the same set of keys.
   std::vector<std::size_t> cheapest(const std::vector<double>& costs) const {
     std::vector<std::size_t> order(costs.size());
     for (std::size_t n = 0; n < order.size(); ++n) order[n] = n;

@@ -8,16 +8,18 @@ namespace maskctl::attention::solving {
 
 using State = RowProblem::State;
 
-/// Moves the ends of runs, and opens or closes whole runs, as long as that lowers the cost.
+/// Moves the ends of runs of open keys, and opens or closes whole runs, as long as that lowers the
+/// cost. Stops once the cost is at most `enough`.
 State move_ends(const RowProblem& problem, State state, double enough);
-/// Moves each end of a run that is not one of the base to the nearest edge of a tile, if that
-/// raises the cost by less than `less`. So keys that are too light to be told are as the rest of
-/// their tile.
+/// Moves each end of a run of open keys to the nearest edge of a tile, if that raises the cost by
+/// less than `less`. Ends that the base has too stay. So keys that are too light to be told are as
+/// the rest of their tile.
 State align_ends(const RowProblem& problem, State state, double less);
 /// The cheapest state whose open keys are a single run; `state` itself if it is cheaper, or if the
 /// search would take too long.
 State one_run(const RowProblem& problem, State state);
-/// Opens or closes whole tiles of keys, as long as that lowers the cost.
+/// Opens or closes whole tiles of keys, as long as that lowers the cost. Stops once the cost is at
+/// most `enough`.
 State change_tiles(const RowProblem& problem, State state, double enough);
 
 /// Flips up to `most` keys, one after another. Of the sets of flips of each size, the `width`

@@ -27,7 +27,7 @@ const Tensor& query_of(const VerifyRequest& request) {
   return request.arguments.arrays.at(std::string(form.fields.front().name));
 }
 
-/// One array of the cache (keys or values) as [1, slots, Hkv, D].
+/// Copies one array of the cache (keys or values) to an array [1, slots, Hkv, D].
 Tensor slots_of(const PagedCache& cache, const std::byte* elements) {
   Tensor out(cache.dtype, {1, cache.pages * cache.page_size, cache.heads, cache.dim});
   const Index bytes = size_bytes(cache.dtype), row = cache.dim * bytes;
@@ -44,7 +44,7 @@ Tensor slots_of(const PagedCache& cache, const std::byte* elements) {
   return out;
 }
 
-/// The mask of the slots that each row sees.
+/// Returns the mask that opens the slots that each row sees.
 Mask declared_slots(const PagedProblem& problem) {
   const PagedCache& cache = problem.cache;
   const Index slots = cache.pages * cache.page_size, rows = problem.rows();
@@ -69,7 +69,7 @@ Mask declared_slots(const PagedProblem& problem) {
   return mask_from_dense(open);
 }
 
-/// Intercepts a call over pages instead of running it.
+/// Rewrites a call over pages as a call over slots, instead of running a kernel.
 class SlotCalls : public CallRunner {
  public:
   explicit SlotCalls(const VerifyRequest& from) : from_(from) {}

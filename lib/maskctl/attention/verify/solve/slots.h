@@ -16,10 +16,10 @@ struct SlotCall {
   Index page_size = 1;
 };
 
-/// The rewritten call; absent for operations other than page_attention, ragged_page_attention, its
-/// version 3 (after its update of the cache), and ragged_decode_attention (where the keys of a
-/// batch entry are one page). Throws what the operation throws, and Error(kLimit) if rows times
-/// slots exceed 2^28.
+/// Rewrites a call of page_attention, ragged_page_attention, its version 3 (after its update of the
+/// cache), or ragged_decode_attention (where the keys of a batch entry are one page); absent for
+/// other operations. Throws what the operation throws, and Error(kLimit) if rows times slots exceed
+/// 2^28.
 std::optional<SlotCall> over_slots(const VerifyRequest& request, const NamedResults& given);
 
 }  // namespace maskctl::attention

@@ -22,8 +22,8 @@ using namespace solving;
 /// Rows per band.
 constexpr Index kBand = 32;
 
-/// The median squared error of rows that are about as supposed, of outputs or of gradients, in
-/// units of the expected rounding. At least 1, and 1 if there are too few such rows.
+/// Returns the median squared error of rows that are about as supposed, in units of the expected
+/// rounding, for outputs or for gradients. At least 1, and 1 if there are too few such rows.
 double noise_of(const SolveCall& call, const Mask& supposed, const std::vector<Group>& groups,
                 bool gradients) {
   constexpr Index kRows = 8;
@@ -80,8 +80,8 @@ void check_rows(const SolveCall& call) {
   }
 }
 
-/// The cells of keys that no query has read, because their NaN would be in its output; in the shape
-/// of the supposed mask.
+/// Returns the cells of keys that hold NaN but that no query has read, since NaN would be in its
+/// output; in the shape of the supposed mask.
 Mask unread_cells(const SolveCall& call, const Mask& supposed) {
   const Dims& d = call.dims();
   const auto covered = [](Index extent, Index n, Index all) {
@@ -149,7 +149,7 @@ SolvedMask solve_mask(const VerifyRequest& request, const NamedResults& given,
   Answers& answers = solver.answers();
   if (answers.hopeless()) refuse_call(call, groups);
   SolvedMask out = assembled(supposed, d, answers.parts());
-  if (readable) {  // the other cells are decided: closed, however little their weight would be
+  if (readable) {  // cells that are not readable are decided: closed, whatever their weights
     for (Mask* cells : {&out.mask, &out.likeliest, &out.light, &out.alike}) {
       *cells = zip(Op::kAnd, *cells, *readable);
     }

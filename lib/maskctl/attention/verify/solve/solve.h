@@ -11,7 +11,7 @@ namespace maskctl::attention {
 
 /// The mask that was found, and its undecided cells. Opening or closing a cell of `light` changes
 /// the outputs by less than their rounding. A cell of `alike` can be exchanged for others that
-/// explain the outputs as well. Cells of `unsolved` are rows that nothing explains.
+/// explain the outputs as well. `unsolved` has all cells of the rows that nothing explains.
 struct SolvedMask {
   /// [B or 1, H or 1, Q, K], like the supposed mask; or one plane for each batch entry and head, if
   /// they turn out to differ. Undecided cells are as supposed.

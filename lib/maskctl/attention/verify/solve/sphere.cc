@@ -15,17 +15,17 @@ namespace {
 /// kTold. A set of keys is only excluded if it costs more than the best set by kTold times the
 /// noise.
 constexpr double kTold = 64;
-/// A column adds no equation if the part of it that is independent of the columns before is at most
-/// this fraction of its length.
+/// The column of a key adds no equation if the part of it that is independent of the columns before
+/// it is at most this fraction of its length.
 constexpr double kDependent = 1e-9;
 /// Limits for a row: multiplications to make the triangular matrix, and additions in the search.
 /// Rows that were solved took a tenth of this; rows that cannot be solved take all of it.
 constexpr double kMostOfTriangle = 1e8, kMostAdditions = 1e7;
-/// The log odds from which a set is taken not to fit by chance.
+/// A set of keys counts as not fitting by chance if the log odds are at least this.
 constexpr double kBeyondChance = 20;
 
-/// An orthonormal basis of the values of a head. The head's outputs are in their span, up to
-/// rounding.
+/// An orthonormal basis of the space that the values of a head span. Up to rounding, the head's
+/// outputs are in this space.
 class Directions {
  public:
   Directions(const SolveCall& call, Head head) : dim_(call.dim(head)) {
@@ -56,8 +56,9 @@ class Directions {
   std::vector<double> ways_;  // [directions, Dv], orthonormal
 };
 
-/// The equations in triangular form: the squared error of x is |R x - y|^2 + rest, with a
-/// triangular matrix R. Keys that are not searched are as in the base of the problem.
+/// The equations of a row in triangular form: if x is 1 for open and 0 for closed keys, its squared
+/// error is |R x - y|^2 + rest, with a triangular matrix R. Keys that are not searched are as in
+/// the base of the problem.
 class Triangle {
  public:
   Triangle(const RowProblem& problem, std::span<const Index> searched) {
@@ -121,7 +122,8 @@ class Triangle {
     return column;
   }
 
-  /// What the keys that have a column must add up to: minus the errors without them.
+  /// Sets the right side: the sum that the keys with a column must have, which is minus the errors
+  /// of the row without these keys.
   void fill_target(const RowProblem& problem) {
     const SolveCall& call = problem.call();
     OpenKeys others = problem.base();
@@ -204,7 +206,7 @@ class Triangle {
   double rest_ = 0;
 };
 
-/// The number of columns of a triangle that are not free and add an equation.
+/// Returns the number of columns of a triangle that are not free and that add an equation.
 Index rank_of(const Triangle& triangle) {
   Index rank = 0;
   for (Index k = triangle.free(); k < triangle.size(); ++k)
@@ -212,9 +214,10 @@ Index rank_of(const Triangle& triangle) {
   return rank;
 }
 
-/// For each column k of the triangle: how large the squared residual of rows k and later may be,
-/// together with Triangle::rest(), once the keys of column k and of all later columns are decided.
-/// The noise of an equation is `noise`, and the limit is four standard deviations above its sum.
+/// Returns for each column k of the triangle how large the squared residual of rows k and later may
+/// be, together with Triangle::rest(), once the keys of column k and of all later columns are
+/// decided. The noise of an equation is `noise`, and the limit is four standard deviations above
+/// its sum.
 std::vector<double> radii(const Triangle& triangle, double noise) {
   constexpr double kRareError = 4, kSlackOfError = 1.1;
   Index some = triangle.equations() - triangle.free() - rank_of(triangle);
@@ -242,9 +245,9 @@ double by_chance(const Triangle& triangle, double error) {
 }
 
 /// Finds the cheapest set of keys that costs at most `enough`, and all that cost hardly more (see
-/// kTold), by deciding one key after another. A partial set is dropped when its squared error
-/// exceeds an element of `radii`, or what it may cost, times the square of the largest sum of
-/// weights that it can still reach.
+/// kTold), by deciding one key after another. A partial set is dropped if its squared error is too
+/// large for its column's element of `radii` or for `enough_`, each times the square of the largest
+/// sum of weights that the set can still reach.
 class SetSearch {
  public:
   SetSearch(const RowProblem& problem, const Triangle& triangle, std::vector<double> radii,
@@ -269,7 +272,7 @@ class SetSearch {
 
   struct Found {
     RowProblem::State state;
-    double error;  // the squared error of the triangular equations, but for the free columns
+    double error;  // the squared error of the triangular equations, without the free columns
   };
 
   /// Returns false if the search stopped early, because it took too long or found too many sets.

@@ -201,8 +201,8 @@ class Steps {
     row.step = length, row.turn = turn;
   }
 
-  /// Whether more steps would not change which keys are decided: what is left of the error is small
-  /// compared with the standard error, or at most kLeft.
+  /// Whether the steps may end, since more of them would not change which keys are decided: what is
+  /// left of the error is small compared with the standard error, or at most kLeft.
   bool near(Index r) {
     Row& row = rows_[as_size(r)];
     row.least = least_eigenvalue(row.diagonal, row.beside) / 2;

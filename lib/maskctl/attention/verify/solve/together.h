@@ -10,10 +10,11 @@
 
 namespace maskctl::attention::solving {
 
-/// For each wanted row, what solve_all() finds, but by conjugate gradients. A step for all rows is
-/// a few matrix products, whereas a row by itself would need the matrix of all its pairs of keys.
-/// The certainty of a number is estimated from the least eigenvalue that the steps have met. Hence
-/// fewer keys may be certain than with solve_all(), and rows may be absent that solve_all() solves.
+/// Finds for each wanted row what solve_all() finds, but by conjugate gradients. A step for all
+/// rows is a few matrix products, whereas solve_all() makes a matrix of all pairs of keys for each
+/// row. The certainty of a number is estimated from the least eigenvalue that the steps have met.
+/// Hence fewer keys may be certain than with solve_all(), and some rows that it solves may be
+/// absent.
 ///
 /// `open`: [rows, Tk], the supposed keys. `wanted`: [rows].
 std::vector<std::optional<LeastSquares>> solve_rows(const SolveCall& call,

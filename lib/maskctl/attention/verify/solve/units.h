@@ -8,7 +8,8 @@
 
 namespace maskctl::attention::solving {
 
-/// The batch entries and heads of one plane of the supposed mask, which certainly share a mask.
+/// The batch entries and heads of one plane of the supposed mask. They should share a mask, and are
+/// solved together.
 struct Unit {
   Index b = 0, h = 0;       // the index of that plane in the supposed mask
   std::vector<Head> heads;  // each head is followed by its gradients, if there are any
