@@ -15,7 +15,7 @@ namespace {
 constexpr Index kBeside = 2;
 constexpr std::size_t kMostBorders = 64;
 
-/// The axis with a label in a result or gradient; absent if it has none.
+/// Finds the axis with this label in a result or gradient; absent if there is no such axis.
 std::optional<Index> axis_of(const Operation& operation, const std::string& name,
                              std::string_view label, std::size_t rank) {
   const std::string_view input = is_gradient(name) ? std::string_view(name).substr(5) : "";
@@ -33,7 +33,8 @@ std::optional<Index> axis_of(const Operation& operation, const std::string& name
   return found - all->begin();
 }
 
-/// Compares the rows next to a border along the axis with a label; adds differences to the check.
+/// Compares the rows on both sides of a border along the axis with this label; adds differences to
+/// the check.
 void add_rows(const Operation& operation, std::string_view label, Index border,
               const NamedResults& seen, const NamedResults& expected, VerifyCheck& check) {
   for (const auto& [name, whole] : seen) {

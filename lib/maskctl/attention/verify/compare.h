@@ -23,7 +23,7 @@ double largest_finite(std::span<const double> values);
 
 bool is_gradient(const std::string& name);
 
-/// One check of the gradients, or of all other results, that `seen` and `expected` both have.
+/// Checks the gradients, or all other results, that `seen` and `expected` both have.
 VerifyCheck compare_results(const std::string& name, const NamedResults& seen,
                             const NamedResults& expected, bool gradients,
                             const std::optional<Tolerance>& tolerance);

@@ -24,19 +24,21 @@ constexpr double kDecisive = 15;
 /// for a mask that fits, in addition to six standard errors, because kernels have small systematic
 /// errors.
 constexpr double kShareSlack = 0.1;
-/// A row does not fit a mask if its misfit is more than kOutlier^2 times the usual squared noise.
+/// A row does not fit a mask if its misfit (RowResidual::misfit) is more than kOutlier^2 times the
+/// usual squared noise.
 constexpr double kOutlier = 30;
-/// A tighter limit than kOutlier for rows of 16-bit results, if the noise is no more than the model
-/// expects: kSlack times the misfit that chance exceeds as rarely as kRareDeviations standard
-/// deviations (once in a billion rows). Gradients have kGradientSlack instead, since they sum more
-/// roundings than the model counts. In f32 there is no such limit, because large logits make some
-/// rows much noisier than others.
+/// A tighter limit for rows of 16-bit results, unless the squared noise exceeds kModelled times
+/// that of the model: kSlack times the misfit that chance exceeds as rarely as kRareDeviations
+/// standard deviations (once in a billion rows). Gradients have kGradientSlack instead of kSlack,
+/// since they sum more roundings than the model counts. In f32 there is no such limit, because
+/// large logits make some rows much noisier than others.
 constexpr double kModelled = 4, kRareDeviations = 6, kSlack = 1.5, kGradientSlack = 4;
 /// Rows outside the tolerance still fit a mask if all rows are about as noisy: if the noise is at
 /// most kNoisy times that of the model, and the row's misfit is at most kAlike^2 times the usual
 /// squared noise.
 constexpr double kNoisy = 16, kAlike = 6;
-/// The least noise that is assumed, squared, in units of the model: results may be exact.
+/// The least squared noise that is assumed, in units of the model: results may be exact and show
+/// none.
 constexpr double kLeastNoise = 0.05;
 /// With at least this many rows, error() also takes a standard error from the scatter between rows.
 constexpr std::size_t kClustered = 8;
@@ -45,8 +47,8 @@ constexpr std::size_t kClustered = 8;
 struct Evidence {
   double along = 0, squared = 0;
   std::vector<const RowResidual*> rows;
-  /// Numbers of rows whose misfit is infinite (wrong NaN or infinities) under the declared mask
-  /// only, and under the alternative only.
+  /// Numbers of rows whose misfit is infinite, because of wrong NaN or infinities: under the
+  /// declared mask only, and under the alternative only.
   Index broken_declared = 0, broken_other = 0;
 
   void add(const RowResidual& row, double declared_misfit) {

@@ -8,7 +8,7 @@
 namespace maskctl::attention {
 namespace {
 
-/// [B,K,C+1]: the values, then channel 0 of the keys.
+/// Returns a latent [B,K,C+1]: the values, then channel 0 of the keys.
 Tensor latent_of(const Tensor& key, const Tensor& values) {
   const Index batch = values.extent(0), keys = values.extent(1), channels = values.extent(3);
   const Index dim = key.extent(3);
@@ -21,8 +21,8 @@ Tensor latent_of(const Tensor& key, const Tensor& values) {
   return out;
 }
 
-/// [C+1,Hkv,D]: maps channel C, the last channel of a latent, to channel 0 of the keys. `stretch`
-/// compensates for a scale that also counts rotary channels.
+/// Returns the projection [C+1,Hkv,D] that maps channel C, the last channel of a latent, to channel
+/// 0 of the keys. `stretch` compensates for a scale that also counts rotary channels.
 Tensor key_projection(Index channels, Index heads, Index dim, float stretch) {
   Tensor out(DType::kFloat32, {channels + 1, heads, dim});
   for (Index u = 0; u < heads; ++u) {
@@ -31,7 +31,8 @@ Tensor key_projection(Index channels, Index heads, Index dim, float stretch) {
   return out;
 }
 
-/// [C+1,Hkv,C]: maps channels 0 to C - 1 of a latent to the channels of the values.
+/// Returns the projection [C+1,Hkv,C] that maps channels 0 to C - 1 of a latent to the channels of
+/// the values.
 Tensor value_projection(Index channels, Index heads) {
   Tensor out(DType::kFloat32, {channels + 1, heads, channels});
   for (Index c = 0; c < channels; ++c) {

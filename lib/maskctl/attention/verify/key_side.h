@@ -12,7 +12,7 @@ bool has_latent(const NamedArguments& arguments);
 /// which all query heads read.
 ProbeShape shape_of_call(const Operation& operation, const NamedArguments& arguments);
 
-/// The shape [B,T,H,D] or [B,H,T,D], by layout.
+/// The shape of an array in this layout: [B,T,H,D] or [B,H,T,D].
 std::vector<Index> arranged(Layout layout, Index batch, Index tokens, Index heads, Index dim);
 /// The index of vector (b, t, h) in [B,T,H,D] or [B,H,T,D], counted in vectors of D elements.
 Index vector_at(Layout layout, Index b, Index t, Index h, Index tokens, Index heads);

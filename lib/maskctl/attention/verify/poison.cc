@@ -28,15 +28,15 @@ void mark_seen(const Plane& plane, std::vector<bool>& seen) {
   }
 }
 
-/// Whether row n of an output has the same bits in both; rows run along the last axis.
+/// Whether row n has the same bits in both outputs; rows run along the last axis.
 bool same_row(const Tensor& a, const Tensor& b, Index n) {
   const std::size_t bytes = as_size(a.shape().back() * size_bytes(a.dtype()));
   return std::ranges::equal(a.bytes().subspan(as_size(n) * bytes, bytes),
                             b.bytes().subspan(as_size(n) * bytes, bytes));
 }
 
-/// The first row that changed although it does not see key j, as in "batch 0, head 1, query 5";
-/// empty if there is none. `mean`: rows without a key see all values.
+/// Returns the first row that changed although it does not see key j, as in "batch 0, head 1, query
+/// 5"; empty if there is none. `mean`: rows without a key see all values.
 std::string changed_row(const Tensor& clean, const Tensor& changed, const ProbeShape& shape,
                         const Mask& mask, bool mean, Index j) {
   for (Index b = 0; b < shape.batch; ++b) {
@@ -63,8 +63,9 @@ struct InputRows {
   Range rows;
 };
 
-/// All rows of the arrays that results read only in part. Gates and queries are left out: gates
-/// determine where chunks are cut, and so change the rounding of everything in a chunk.
+/// Returns all rows of the inputs of which a result may need only some rows. Gates and queries are
+/// left out: gates determine where chunks are cut, and so change the rounding of everything in a
+/// chunk.
 std::vector<InputRows> all_inputs(const Operation& operation, const NamedArguments& arguments) {
   std::map<Index, InputRows> by_rows;
   for (const Field& field : form_of(operation, arguments).fields) {
@@ -95,7 +96,8 @@ NamedArguments filled(NamedArguments arguments, const InputRows& input, float va
   return arguments;
 }
 
-/// The results of a call, without the cache that it updates, which keeps rows that nothing reads.
+/// Returns the results of a call without the cache that it updates, since the cache keeps rows that
+/// nothing reads.
 NamedResults results_on(Backend backend, const Operation& operation, NamedArguments arguments) {
   arguments.context.backend = backend;
   NamedResults results = run(operation, arguments);

@@ -133,8 +133,8 @@ class Underflow {
     if (freedom > 0) spread_ = std::sqrt(scatter / freedom);
   }
 
-  /// Whether a weight of the row may have underflowed. Not in a row of zeros: the weights of an
-  /// open row sum to 1.
+  /// Whether a weight of 0 in this row may have underflowed. In a row of zeros none has: the
+  /// weights of a row with an open key sum to 1.
   bool possible(std::span<const float> weights) const {
     LogMoments row;
     row.add(weights);
@@ -147,7 +147,7 @@ class Underflow {
   static constexpr double kDeviations = 8, kFew = 8, kLeastSpread = 0.5;
   /// The logarithm of the least normal number of float32 and bfloat16.
   static constexpr double kLeastNormal = -126 * std::numbers::ln2;
-  double least_, spread_ = 0;  // both are logarithms
+  double least_, spread_ = 0;  // both are natural logarithms of weights
 };
 
 ProbeReading read(const WeightView& view, double threshold, float evenness,

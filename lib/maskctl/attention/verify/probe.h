@@ -40,8 +40,8 @@ Probe make_probe(const ProbeShape& shape, DType dtype = DType::kFloat32);
 /// The mask that was applied, and how many rows do not show one.
 struct ProbeReading {
   Mask mask;  // [B,H,Q,K]; rows counted by averaged_rows or nan_rows are empty
-  /// Cells of weight 0 that may nevertheless be open, with a weight too small for the dtype of the
-  /// array. The outputs of a probe have none.
+  /// Cells of weight 0 that may nevertheless be open: their weights may be too small for the dtype
+  /// of the array. The outputs of a probe have no such cells.
   Mask untold;
   Index averaged_rows = 0;  // rows without a key that give the mean of V: all weights are equal
   Index nan_rows = 0;

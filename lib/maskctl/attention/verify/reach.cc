@@ -7,7 +7,7 @@
 namespace maskctl::attention {
 namespace {
 
-/// The values of pass p, for all batch entries and key heads.
+/// Returns the values of the probe for one pass, for all batch entries and key heads.
 Tensor values_of_pass(const Probe& probe, const ProbeShape& shape, Index pass) {
   const Index channels = shape.channels();
   std::vector<Index> extents = probe.key.shape();
@@ -26,8 +26,9 @@ Tensor values_of_pass(const Probe& probe, const ProbeShape& shape, Index pass) {
   return out;
 }
 
-/// Cotangents that show one row per channel, in every batch entry and key head: rows [first, first
-/// + D) of query head number `member` in each group.
+/// Returns cotangents for D rows of query head number `member` of each group: row first + c is 1 in
+/// channel c and 0 in all others (one-hot), and all other rows are 0. So one gradient of the values
+/// shows the weights of these rows.
 Tensor one_hot_cotangent(const ProbeShape& shape, Index first, Index member) {
   Tensor out(DType::kFloat32,
              arranged(shape.layout, shape.batch, shape.queries, shape.heads, shape.dim));
@@ -44,7 +45,8 @@ Tensor one_hot_cotangent(const ProbeShape& shape, Index first, Index member) {
   return out;
 }
 
-/// Copies the weights that one gradient of the values shows to their places in `weights`.
+/// Copies the weights of rows [first, first + D), which the gradient of the values shows, to their
+/// places in `weights`.
 void collect(const Tensor& d_value, const ProbeShape& shape, Index first, Index member,
              Tensor& weights) {
   const Index group = shape.heads / shape.kv_heads;

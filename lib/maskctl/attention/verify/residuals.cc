@@ -11,13 +11,13 @@
 namespace maskctl::attention {
 namespace {
 
-/// Rows under two masks count as different if their squared distance is more than this many times
-/// that of f32 sums.
+/// The results of a row under two masks count as different if their squared distance is more than
+/// this many times the squared error of f32 sums.
 constexpr double kAboveSums = 2;
 
 bool both_nan(double a, double b) { return std::isnan(a) && std::isnan(b); }
 
-/// Whether one of the two is NaN or infinite and the other is not the same.
+/// Whether one of the numbers is NaN or infinite and the other one is different.
 bool clash(double a, double b) {
   return !both_nan(a, b) && a != b && !(std::isfinite(a) && std::isfinite(b));
 }

@@ -40,7 +40,7 @@ class Residuals {
   /// The number of the row's group. Each array, batch entry and head is a group.
   Index group(Index row) const { return groups_[as_size(row)]; }
   Index groups() const { return group_count_; }
-  /// `misfit` and `off` of RowResidual for the declared mask.
+  /// RowResidual::misfit of a row under the declared mask; off() returns RowResidual::off.
   double misfit(Index row) const { return misfit_[as_size(row)]; }
   bool off(Index row) const { return off_[as_size(row)]; }
   /// The number of independent elements whose mean square would scatter as the row's misfit does.

@@ -13,8 +13,8 @@ namespace maskctl::attention {
 /// The relative error of f32 sums of many products, and of the exponential: a few roundings.
 inline constexpr double kSums = 4 * 0x1p-24;
 
-/// The variance that rounding causes in an element of a row: by errors of its own, and by errors
-/// that it shares with the rest of the row.
+/// The variance that rounding causes in an element of a row: by errors of the element alone, and by
+/// errors that all elements of the row share.
 struct RowNoise {
   double sums = 0;     // the share of `own` that comes from f32 sums
   double own = 0;      // independent for each element; without ArrayNoise::relative
@@ -32,7 +32,7 @@ struct RowNoise {
 struct ArrayNoise {
   std::vector<RowNoise> rows;
   double relative = 0;  // variance divided by the square of the element
-  /// The square of what a cell of weight 1 changes in an element; 0: not known.
+  /// The square of the change that a cell of weight 1 makes in an element; 0: not known.
   double cell = 0;
 };
 
@@ -54,7 +54,8 @@ class Rounding {
   double inputs_, stored_;  // largest relative error of one rounding, of inputs and of results
   double values_ = 0;       // mean square of the values
   double gradients_ = 0;    // largest mean square of a gradient
-  /// Results for values with random signs: errors by rounded weights are proportional to them.
+  /// Results for values with random signs, to which the errors from rounded weights are
+  /// proportional.
   std::optional<NamedResults> weights_;
   std::optional<NamedResults> delta_;  // gradients for an error in each row's delta
 };
