@@ -47,7 +47,7 @@ std::string unavailable() {
 
 void check(int error, const char* call) {
   if (error == cudaSuccess) return;
-  cudaGetLastError();  // or the next CUDA call would report the same error
+  cudaGetLastError();  // clears the error, or the next CUDA call would report it too
   throw Error(Errc::kDevice, fmt::format("{} failed: {}", call,
                                          cudaGetErrorString(static_cast<cudaError_t>(error))));
 }

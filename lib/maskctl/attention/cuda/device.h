@@ -90,8 +90,9 @@ class Workspace {
     return reinterpret_cast<T*>(take_bytes(as_size(n) * sizeof(T)));
   }
 
-  /// Its destructor releases what take() returned since the constructor. It does not wait: kernels
-  /// that still use this memory run earlier in the stream than kernels that reuse it.
+  /// Releases, in its destructor, the memory that take() has returned since its constructor. It
+  /// does not wait: kernels that still use this memory run earlier in the stream than kernels that
+  /// reuse it.
   class Scope {
    public:
     explicit Scope(Workspace& workspace)

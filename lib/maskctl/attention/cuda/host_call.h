@@ -21,11 +21,11 @@ class HostCall {
   Workspace& workspace() { return workspace_; }
   Stream stream() const { return stream_.get(); }
 
-  /// A copy of the array on the GPU, where float64 becomes float32. An array that is on the GPU
-  /// already must be complete, and is used in place.
+  /// Returns a copy of the array on the GPU, in which float64 has become float32. An array that is
+  /// already on the GPU must be complete, and is used in place.
   TensorView to_device(const TensorView& array);
-  /// Memory on the GPU for a result, which finish() copies to the host. `holds_values`: the kernel
-  /// reads the result's old elements, so they are copied to the GPU first.
+  /// Returns memory on the GPU for a result, which finish() copies to the host. `holds_values`: the
+  /// kernel reads the result's old elements, so they are copied to the GPU first.
   MutableTensorView to_device(const MutableTensorView& result, bool holds_values = false);
   /// Copies the results to the host arrays they belong to, and waits for all work.
   void finish();

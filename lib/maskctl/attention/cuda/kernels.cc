@@ -17,7 +17,7 @@ namespace maskctl::attention::cuda {
 
 namespace {
 
-/// row() wraps the function `kernel`, and the constructor of its plan, as an InPlaceKernel.
+/// Its row() makes an InPlaceKernel of the function `kernel` and of the constructor of its plan.
 template <auto kernel>
 struct InPlace;
 template <class Problem, class Plan, class... Arrays,

@@ -7,8 +7,9 @@
 
 namespace maskctl::attention::cuda {
 
-/// Begins to copy a unit to an address of shared memory; zeros where `exists` is false, and then
-/// nothing is read. It is there when the thread has waited for its commit.
+/// Begins to copy a unit of 16 bytes to an address of shared memory; if `exists` is false, writes
+/// zeros and reads nothing. The unit is there once the thread has waited for the commit that
+/// follows.
 __device__ inline void copy_unit(std::uint32_t to, const void* from, bool exists) {
   asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(to), "l"(from),
                "r"(exists ? 16 : 0)

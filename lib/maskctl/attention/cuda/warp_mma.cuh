@@ -29,9 +29,9 @@ __device__ void multiply(float (&d)[4], const std::uint32_t (&a)[4], const std::
   }
 }
 
-/// Four matrices of 8 x 8 from shared memory, a register of each lane for each: lane l gives the
-/// address of the 8 elements of row l % 8 of matrix l / 8, and gets the pair (r, 2c), (r, 2c + 1)
-/// of each; with kTransposed (2c, r), (2c + 1, r).
+/// Loads four matrices of 8 x 8 from shared memory, each into one register of every lane. Lane l
+/// gives the address of the 8 elements of row l % 8 of matrix l / 8, and gets the pair (r, 2c), (r,
+/// 2c + 1) of each matrix; with kTransposed, the pair (2c, r), (2c + 1, r).
 template <bool kTransposed>
 __device__ void load_matrices(std::uint32_t (&x)[4], std::uint32_t address) {
   if constexpr (kTransposed) {
@@ -47,8 +47,8 @@ __device__ void load_matrices(std::uint32_t (&x)[4], std::uint32_t address) {
   }
 }
 
-/// A matrix of 8 x 8, of which a lane has the pair (r, 2c), (r, 2c + 1): the pair (2c, r),
-/// (2c + 1, r).
+/// Transposes a matrix of 8 x 8: a lane gives the pair (r, 2c), (r, 2c + 1) and gets the pair (2c,
+/// r), (2c + 1, r).
 __device__ inline std::uint32_t transposed(std::uint32_t pair) {
   std::uint32_t other;
   asm volatile("movmatrix.sync.aligned.m8n8.trans.b16 %0, %1;" : "=r"(other) : "r"(pair));

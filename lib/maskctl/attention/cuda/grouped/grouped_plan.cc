@@ -8,7 +8,7 @@
 namespace maskctl::attention::cuda {
 namespace {
 
-/// The rows sorted by their matrix, and after these all rows without a matrix.
+/// Returns the rows sorted by their matrix, followed by all rows without a matrix.
 std::vector<Index> sorted_rows(const RowGroups& groups) {
   std::vector<Index> rows;
   rows.reserve(as_size(groups.rows));

@@ -28,8 +28,8 @@ struct EmptySums {
   int* turns;      // null: blocks add to d_query in any order, without taking turns
   int panels;
 
-  /// Clears what belongs to row n. Rows are numbered over all tiles of queries. All lanes of the
-  /// row call it.
+  /// Clears the turns and the sums that belong to row n. Rows are numbered over all tiles of
+  /// queries. All lanes that work on the row must call it.
   __device__ void clear(Index n, int lane) const {
     if (turns && n % kTile < panels && lane == 0) turns[n / kTile * panels + n % kTile] = 0;
     if (!d_query) return;
@@ -99,9 +99,9 @@ __global__ void __launch_bounds__(128)
               static_cast<int>(d.dim) - column);
 }
 
-/// Where several blocks have each computed a part of the sums of a tile of keys: adds the parts up
-/// in order, and writes the gradients. A block writes one 64 x 64 piece. The grid also has blocks
-/// for every further part of a tile, which do nothing.
+/// Adds up the sums of each tile of keys that several blocks share, in the order of its parts, and
+/// writes the gradients. A block writes one 64 x 64 piece. The grid also has blocks for every
+/// further part of a tile, which do nothing.
 template <class T>
 __global__ void __launch_bounds__(128)
     add_parts(const __grid_constant__ BackwardCall call, SumsOfPart sums) {

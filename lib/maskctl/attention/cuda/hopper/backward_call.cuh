@@ -28,7 +28,8 @@ struct BackwardShape {
   static constexpr int kKeys = kIsWide ? 64 : 64 * kWarpgroups;
   static constexpr int kQueries = kDim == 64 && !kFine ? 128 : 64;
   static constexpr int kMaskRows = kKeys / kTile, kMaskColumns = kQueries / kTile;
-  // What one warpgroup computes of a tile: the queries of its scores, the columns of its sums.
+  // The work of one warpgroup on a tile: for how many queries it computes scores, and for how many
+  // columns sums.
   static constexpr int kScoreQueries = kIsWide ? 32 : kQueries;
   static constexpr int kSumColumns = kIsWide ? kDim / 2 : kDim;
   /// How many pieces of d_query one warpgroup computes of a tile of queries.

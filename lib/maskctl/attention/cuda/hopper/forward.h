@@ -13,11 +13,12 @@ namespace maskctl::attention::cuda::hopper {
 /// dimension"; empty when it can.
 std::string unsupported_forward(const SoftmaxParams& p);
 
-/// The order of tile rows for calls with this mask, these dimensions and this dtype; empty where
-/// these kernels take no such call.
+/// Returns the order in which blocks take tile rows, for calls with this mask, these dimensions and
+/// this dtype; empty where these kernels take no such call.
 Schedule forward_schedule(const DeviceTiles& tiles, const Dims& d, DType dtype, Stream stream);
-/// The order of tile rows for one call, in memory of the workspace: nothing waits for the GPU.
-/// `is_fine`: tile rows have 64 rows; only for head dimensions up to 128.
+/// Returns the order in which blocks take tile rows, for one call. A kernel writes the order to
+/// memory of the workspace, and the host does not wait for this kernel. `is_fine`: tile rows have
+/// 64 rows; only for head dimensions up to 128.
 TileRowOrder forward_order(Workspace& workspace, const MaskView& by_query, const Dims& d,
                            bool is_fine);
 
@@ -27,7 +28,7 @@ struct ForwardResults {
   float scale = 1;  // `out` is multiplied by it
 };
 
-/// `means` is that of launch_forward in softmax/kernels.h.
+/// Computes softmax attention. `means`: see launch_forward in softmax/kernels.h.
 void forward(Workspace& workspace, const SoftmaxParams& p, const TileRowOrder& order,
              const float* means, const ForwardResults& results);
 

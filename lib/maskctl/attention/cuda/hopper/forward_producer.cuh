@@ -95,7 +95,7 @@ class Scout {
     return used_columns(table, cells);
   }
   /// Finds the tile of keys that contains the 64 x 64 tile n, and returns its number. Sets `cells`
-  /// to what it opens in the lane's tile row.
+  /// to the cells that this tile opens in the lane's tile row.
   __device__ __forceinline__ int take(const TileTableView& table, TileRowWalk& row, int n,
                                       Cells (&cells)[Shape::kColumns]) {
     const int number = n / Shape::kColumns;

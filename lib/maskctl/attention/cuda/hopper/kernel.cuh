@@ -19,9 +19,9 @@ void with_16_bits(DType dtype, F&& f) {
   f(std::type_identity<__nv_bfloat16>());
 }
 
-/// Does what launch() does, for a kernel that may start before the stream's previous kernel has
-/// ended, if that one allows it. The kernel must call await_previous_kernel() before it reads what
-/// the previous one writes.
+/// Does what launch() does, for a kernel that may start before the previous kernel of the stream
+/// has ended, if the previous kernel allows it. The new kernel must call await_previous_kernel()
+/// before it reads what the previous one writes.
 template <class... Parameters>
 void launch_early(const char* name, void (*kernel)(Parameters...), dim3 grid, dim3 threads,
                   std::size_t shared_bytes, Stream stream,

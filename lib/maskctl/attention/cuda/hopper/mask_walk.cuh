@@ -117,7 +117,8 @@ __device__ inline std::uint64_t first_columns(int n) {
 
 inline bool constexpr has_payload(Cells cells) { return cells < kNoCells; }
 
-/// A payload in GPU memory. A row of it takes 8 bytes: a word of bits, or an interval of keys.
+/// payload_of() returns a payload in GPU memory. Each of its rows takes 8 bytes: a word of bits, or
+/// an interval of keys.
 static_assert(sizeof(Run) == sizeof(std::uint64_t));
 __device__ inline const std::uint64_t* payload_of(const TileTableView& table, Cells cells) {
   const Index rows = table.payload_rows;

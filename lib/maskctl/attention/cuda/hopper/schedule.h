@@ -30,8 +30,8 @@ struct Schedule {
            Stream stream);
 
   TileRowOrder order;
-  /// [tables, tile rows]: the length of each tile row. Of its rows of 64 x 64 tiles, it is the
-  /// number of open tiles in the one that has the most.
+  /// [tables, tile rows]: the length of each tile row. A tile row has `wide` rows of 64 x 64 tiles;
+  /// its length is the number of open tiles in the longest of them.
   std::vector<int> lengths;
   const int* lengths_there() const { return memory.data() + lengths.size(); }
 

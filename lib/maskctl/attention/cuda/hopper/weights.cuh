@@ -265,8 +265,8 @@ class WeightsConsumer {
       }
     }
   }
-  /// Reads the lse of the rows, and sets the weight of their closed cells. It is 0, except in rows
-  /// without an open key if there are no sinks: there SoftmaxParams::empty_row decides.
+  /// Reads the lse of the rows, and sets the weight of their closed cells. This weight is 0, except
+  /// in rows without an open key if there are no sinks: there SoftmaxParams::empty_row decides.
   __device__ __forceinline__ void read_lse() {
     const EmptyRow policy = call_.p.sink_count > 0 ? EmptyRow::kZero : call_.p.empty_row;
 #pragma unroll

@@ -13,16 +13,17 @@ struct LinearRows {
   constexpr bool any() const { return array.data != nullptr; }
 };
 
-/// The keys or the values: one of the two axes of the states [K,V], where
+/// The keys or the values of linear attention, which are the two axes of its states [K,V]. A state
+/// is
 ///   h_t = decay_t * h_(t-1) + forward_t of the keys * forward_t of the values
-/// so that `forward` are the keys and values themselves. The gradients of the states follow the
-/// same rule from the last token to the first, with `backward`: the queries, and the gradient of
-/// the output.
+/// where `forward` are the keys and the values themselves. The gradients of the states follow the
+/// same rule from the last token to the first, with `backward`: the queries for the keys, and the
+/// gradient of the output for the values.
 struct LinearAxis {
   LinearRows forward, backward;
   LinearRows gates[2];  // log decays per channel; both are added
   Index width = 0;
-  Index stride = 0;  // of a channel in the array of states
+  Index stride = 0;  // from one channel to the next in the array of states
 };
 
 /// Log decays that all channels of a head share: the sum of both arrays.

@@ -143,8 +143,8 @@ __device__ inline bool has_gates(const LinearAxis& axis) {
   return axis.gates[0].any() || axis.gates[1].any();
 }
 
-/// Adds to `to` the log decays of one array of gates, for each step of a chunk. That of a token and
-/// channel has index begin + token * token_stride + channel * channel_stride.
+/// Adds to `to` the log decays of one array of gates, for each step of a chunk. The log decay of a
+/// token and channel has index begin + token * token_stride + channel * channel_stride.
 template <int width>
 __device__ void add_logs(const Parameters& p, const WalkPart& at, const Chunk& chunk,
                          Range channels, const LinearRows& gates, Index begin, Index token_stride,

@@ -47,7 +47,8 @@ __device__ void find_own(const Staged<T>& staged, int count) {
   }
 }
 
-/// Writes a chunk's results: sums, the contributions of other steps, and own, of the step itself.
+/// Writes the results of a chunk: `sums`, to which earlier steps contribute, and `own`, which a
+/// step contributes itself.
 template <class T>
 __device__ void write_rows(const Parameters& p, const WalkPart& at, const Chunk& chunk,
                            const Staged<T>& staged) {

@@ -7,7 +7,7 @@ namespace {
 
 using Shape = std::vector<Index>;
 
-/// A grouped product with a single group: one matrix multiplies all `rows` rows.
+/// Makes a grouped product with a single group: one matrix multiplies all `rows` rows.
 GroupedProblem one_group(Index rows, Index inner, Index columns) {
   GroupedProblem product;
   product.groups = {rows, inner, columns, {{0, rows}}, {}};

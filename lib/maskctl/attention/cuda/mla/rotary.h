@@ -10,8 +10,8 @@ namespace maskctl::attention::cuda {
 /// [B,T,P].
 void append_shared(const TensorView& heads, const TensorView& shared, const MutableTensorView& wide,
                    Stream stream);
-/// The gradients of append_shared(). That of `heads` is the first X columns of `wide`, that of
-/// `shared` the sum of the other columns over all heads.
+/// Splits `wide`, the gradient of what append_shared() makes. The gradient of `heads` is the first
+/// X columns; the gradient of `shared` is the sum of the other columns over all heads.
 void split_shared(const TensorView& wide, const MutableTensorView& heads,
                   const MutableTensorView& shared, Stream stream);
 

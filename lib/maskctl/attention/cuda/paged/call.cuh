@@ -31,8 +31,8 @@ struct PagedCall {
     if (s.rows.empty() || s.keys.empty()) return {};
     return {visible(s, s.rows.begin).begin, s.keys.end};
   }
-  /// The factor by which sums of exp(logit - top) * value are multiplied to get the result; `sum`
-  /// is the sum of exp(logit - top). It includes the sinks of the head and value_scale.
+  /// The factor by which sums of exp(logit - top) * value are multiplied to get the result. The
+  /// factor takes in the head's sinks and value_scale. `sum`: the sum of exp(logit - top).
   __device__ float to_result(Index q_head, float top, float sum) const {
     const Index first = q_head / heads_of_sinks * sinks_of_head;
     float highest = top, total = 0;

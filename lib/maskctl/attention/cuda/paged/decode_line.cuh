@@ -19,7 +19,8 @@ struct DecodeRow {
   int count = 1;  // rows of the tile; 0: an earlier row's tile has this row, or it is not decoded
 };
 
-/// The share of a gang, steps [begin, end), and the row in which it begins, with its number.
+/// The share of a gang of blocks: steps [begin, end), and the row, with its number, in which the
+/// share begins.
 struct DecodeShare {
   Index begin = 0, end = 0;
   Index number = 0;
@@ -38,12 +39,12 @@ struct DecodeCut {
     if (row.count == 0) return 0;
     return row.end > row.begin ? ceil_div(row.end - row.begin, step_keys) : 1;
   }
-  /// The number of gangs with a share that is not empty, for a line of `line` steps.
+  /// The number of gangs with a share that is not empty, if there are `line` steps in all.
   __device__ Index sharers(Index line) const { return line < gangs ? line : gangs; }
 };
 
-/// The first step of a gang's share; gang_of() is the gang whose share has a given step. `line` is
-/// the number of all steps.
+/// The first step of a gang's share, if there are `line` steps in all. gang_of() returns the gang
+/// whose share has a given step.
 __device__ inline Index share_begin(Index line, Index sharers, Index gang) {
   return line * gang / sharers;
 }

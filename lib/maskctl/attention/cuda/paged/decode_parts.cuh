@@ -12,8 +12,8 @@ struct alignas(n * 4) WideFloats {
   float x[n];
 };
 
-/// A vector's result merged from partial results. Of each 32 n dimensions, n = kWide, lane l has
-/// l n .. l n + n - 1.
+/// The result of one vector (a query head of a row), merged from partial results. Of every 32 n
+/// dimensions, where n = kWide, lane l has dimensions l n .. l n + n - 1.
 template <class Shape>
 struct MergedVector {
   static constexpr int kWide = Shape::kDim < 128 ? Shape::kDim / 32 : 4;

@@ -1,4 +1,4 @@
-// Results of tiles whose keys are split, merged from the parts in their order.
+// Merges the partial results of tiles whose keys are split, in the order of the splits.
 #include "maskctl/attention/cuda/paged/merge.cuh"
 
 namespace maskctl::attention::cuda {
@@ -6,7 +6,7 @@ namespace {
 
 constexpr int kMergeThreads = 128;
 
-/// Merges the parts of one vector.
+/// Merges the partial results of one vector, which is a query head of a row.
 __device__ void merge(const PagedCall& c, const Tiling& t, const Task& task, int vector,
                       const Parts& parts, AnyResult out) {
   __shared__ float tops[kMostSplits], sums[kMostSplits], weights[kMostSplits];

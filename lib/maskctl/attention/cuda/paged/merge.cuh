@@ -1,4 +1,4 @@
-// Merging the parts of tiles whose keys are split.
+// Merges the partial results of tiles whose keys are split.
 #pragma once
 
 #include "maskctl/attention/cuda/paged/task.cuh"

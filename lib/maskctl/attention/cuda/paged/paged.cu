@@ -23,7 +23,7 @@ struct alignas(kUnitBytes) Unit {
   T x[kElements];
 };
 
-/// The elements of a unit, converted once.
+/// The elements of a unit of 16 bytes, converted to float once.
 template <class T>
 struct Floats {
   __device__ explicit Floats(const uint4* from) {
@@ -34,7 +34,7 @@ struct Floats {
   float x[Unit<T>::kElements];
 };
 
-/// The keys of the task's split: whole stages of the tile's.
+/// Returns the keys of the task's split, which takes whole stages of the tile's keys.
 __device__ Range keys_of_split(const Task& task, int stage_keys) {
   const Index stages = ceil_div(task.keys.size(), stage_keys);
   const Index size = ceil_div(stages, task.splits) * stage_keys;
@@ -55,7 +55,7 @@ struct Shared {
         stages(reinterpret_cast<uint4*>(rescale + t.vectors)) {}
 
   Index* elements;   // [2][keys]: where rows begin in the cache
-  int2* seen;        // [vectors]: begin and end of the split's keys it sees
+  int2* seen;        // [vectors]: begin and end of the split's keys that the vector sees
   float* queries;    // [vectors, units]
   float* logits;     // [keys, vectors], then the weights
   float *top, *sum;  // [vectors]: running maxima and sums
@@ -313,7 +313,8 @@ class Attention {
       add_values<true>(i);
     }
   }
-  /// Values of closed keys must not enter sums even with weight 0: they may be NaN.
+  /// Adds the values of a stage, times their weights, to the thread's sums. Values of closed keys
+  /// must not enter the sums even with weight 0: they may be NaN.
   template <bool kSomeClosed>
   __device__ void add_values(int i) {
     const int keys = keys_in(i);
@@ -389,7 +390,7 @@ class Attention {
   const int thread_ = static_cast<int>(threadIdx.x);
   int part_bits_ = 0;
   int column_, first_held_;                  // unit and first vector of the thread's sums
-  int row_groups_, key_group_, key_groups_;  // and which of the keys they are over
+  int row_groups_, key_group_, key_groups_;  // which of the keys the sums are over
   float sums_[kHeld][kElements] = {};
 };
 

@@ -13,18 +13,20 @@ namespace maskctl::attention::cuda {
 /// The sequences of a call, on the GPU.
 class PagedPlan {
  public:
-  /// For a problem whose sequences and tables are on the host, where its operation checked them.
+  /// For sequences and page tables on the host, which the operation has checked.
   PagedPlan(const PagedProblem& problem, Stream stream);
-  /// For arrays that stay on the GPU as long as the plan is used.
+  /// For sequences and page tables in arrays on the GPU, which must stay there as long as the plan
+  /// is used.
   PagedPlan(const PagedArraysProblem& problem, Stream) : arrays_(problem.arrays) {}
 
-  /// null when `arrays` has them.
+  /// The sequences, on the GPU; null if arrays() has them.
   const PagedSequence* sequences() const { return sequences_; }
   const PagedArrays& arrays() const { return arrays_; }
-  /// On the GPU: how decode() divides the work of `sequences`; null where it is divided in each
-  /// call.
+  /// How decode() divides the work of sequences() among blocks, on the GPU; null if each call
+  /// divides the work itself.
   std::byte* divided_work() const { return divided_work_; }
-  /// Keys of the longest sequence; with arrays of the GPU, as many as a table holds.
+  /// The number of keys of the longest sequence. If lengths are only on the GPU, as many keys as a
+  /// page table holds.
   Index most_keys(const PagedCache& cache) const {
     return sequences() ? most_keys_ : arrays_.width * cache.page_size;
   }
@@ -32,8 +34,8 @@ class PagedPlan {
   PromptRoom prompts(const PagedProblem& problem) const {
     return sequences() ? prompts_ : prompt_room(problem, arrays_);
   }
-  /// The most rows of a sequence that is not a prompt; with arrays of the GPU, whose lengths the
-  /// host does not know, the mean rows of a sequence.
+  /// The number of rows of the longest sequence that is not a prompt. If lengths are only on the
+  /// GPU, the mean number of rows of a sequence.
   Index usual_rows(Index rows) const {
     if (sequences()) return most_rows_;
     return arrays_.starts ? ceil_div(rows, std::max<Index>(arrays_.sequences, 1)) : 1;
@@ -48,17 +50,18 @@ class PagedPlan {
   PromptRoom prompts_;
 };
 
-/// The arrays of the problem and `out` are on the GPU. Equal calls give equal bits.
+/// Computes attention over pages, with all arrays on the GPU. Equal calls give equal bits.
 void paged(Workspace& workspace, const PagedProblem& problem, const PagedPlan& plan,
            const MutableTensorView& out);
 
 /// The most bytes of one head of a key: each thread of a block takes 16 of them.
 constexpr Index kMostHeadBytes = 4096;
-/// Why paged() cannot take a problem: its heads have more bytes.
+/// Why paged() cannot take a problem: a head of a key has more than kMostHeadBytes; empty when it
+/// can.
 std::string paged_unsupported(const PagedProblem& problem);
 
 class HostCall;
-/// The problem with its arrays on the GPU; keys and values that share memory are copied once.
+/// Copies the arrays of a problem to the GPU; keys and values that share memory are copied once.
 PagedProblem to_device(HostCall& host_call, PagedProblem problem);
 
 }  // namespace maskctl::attention::cuda

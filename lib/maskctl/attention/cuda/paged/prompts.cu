@@ -13,8 +13,9 @@ namespace {
 
 constexpr int kPlacers = 512, kCopiers = 256;  // threads per block of the two kernels below
 
-/// Gives each prompt its room among the copied tokens, in the order of sequences. Prompts for which
-/// no room is left get none and will be decoded. Must be launched with one block.
+/// Reserves room for the copied tokens of each prompt, in the order of the sequences. A prompt is a
+/// sequence of at least kPromptRows rows; if no room is left for it, it is decoded instead. Must be
+/// launched with one block.
 __global__ void place_prompts(const PagedCall c, const Source source, const Prompts p) {
   for (Index tile = threadIdx.x; tile < p.tokens / kTile; tile += kPlacers) {
     p.owners[tile] = static_cast<int>(Prompts::kNone);
@@ -44,7 +45,7 @@ __global__ void place_prompts(const PagedCall c, const Source source, const Prom
   }
 }
 
-/// Whether one of eight values is infinite or NaN.
+/// Whether one of eight 16-bit values is infinite or NaN.
 __device__ bool is_odd(const uint4& values, std::uint32_t exponent) {
   bool odd = false;
   for (const std::uint32_t pair : {values.x, values.y, values.z, values.w}) {

@@ -1,4 +1,5 @@
-// Sequences that come as arrays on the GPU are checked, then one block numbers the tasks of all.
+// Checks sequences that come as arrays on the GPU; then one block numbers the tasks of all
+// sequences.
 #include <algorithm>
 
 #include "maskctl/attention/cuda/block_sum.cuh"
@@ -58,7 +59,7 @@ __device__ Scheduled to_compute(const PagedCall& c, const Source& source, Index 
   return entry;
 }
 
-/// Keys that the last tile of a sequence reads.
+/// How many keys the last tile of a sequence reads.
 __device__ Index span_of(const PagedCall& c, const Scheduled& entry, Index vectors) {
   if (!entry.is_valid || entry.tiles == 0) return 0;
   const PagedSequence& s = entry.sequence;
@@ -66,8 +67,8 @@ __device__ Index span_of(const PagedCall& c, const Scheduled& entry, Index vecto
   return Range{c.visible(s, first_row).begin, s.keys.end}.size();
 }
 
-/// One block. First counts the keys that all tiles read, which says how many a split takes, then
-/// numbers the tasks.
+/// Makes the schedule, with one block. First counts the keys that all tiles read, from which
+/// follows how many keys a split takes; then numbers the tasks.
 __global__ void schedule(const PagedCall c, const Source source, const ScheduleBounds bounds,
                          Scheduled* out) {
   const Index count = source.arrays.sequences;

@@ -27,12 +27,12 @@ struct ScheduleBounds {
   Index tasks = 0, parts = 0;
 };
 
-/// Tiles of at most `vectors` vectors.
+/// The limits of a schedule whose tiles have at most `vectors` vectors.
 ScheduleBounds schedule_bounds(const PagedCall& call, const PagedPlan& plan,
                                const PagedCache& cache, Index vectors);
 
-/// One entry for each sequence and one past the last, which has the number of tasks. Checks the
-/// arrays of the plan where the plan asks for it.
+/// Returns one entry for each sequence and one past the last, which has the number of tasks. Checks
+/// the arrays of the plan where the plan asks for it.
 const Scheduled* make_schedule(Workspace& workspace, const PagedCall& call, const PagedPlan& plan,
                                const ScheduleBounds& bounds);
 

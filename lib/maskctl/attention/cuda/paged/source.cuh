@@ -26,7 +26,8 @@ struct Source {
     if (sequences) return sequences[n];
     return {rows(n), {0, arrays.lengths[n]}, n * arrays.width};
   }
-  /// Sequence n as it is computed. When `starts` is bad, all rows belong to a bad first sequence.
+  /// Sequence n, and whether it is valid. If the array `starts` is bad, all rows belong to the
+  /// first sequence, which is not valid.
   __device__ SourceSequence checked(const PagedCall& c, Index n) const {
     SourceSequence s;
     if (status && (*status & kBadRows) != 0) {
@@ -40,7 +41,7 @@ struct Source {
   }
 };
 
-/// The sequences of a plan; arrays that are not trusted are checked first, in the stream.
+/// Returns the sequences of a plan. Arrays that are not trusted are checked first, in the stream.
 Source checked_source(Workspace& workspace, const PagedCall& call, const PagedPlan& plan);
 
 }  // namespace maskctl::attention::cuda

@@ -34,8 +34,8 @@ __device__ inline Index element_of(const PagedCall& c, const Task& task, int vec
   return (row_of(c, task, vector) * c.q_heads + q_head_of(c, task, vector)) * c.dim;
 }
 
-/// The entry of a task: the last one whose first task is not after it. All lanes of a warp ask
-/// together.
+/// Finds the schedule entry that a task belongs to: the last one whose first task is not after the
+/// task. All lanes of a warp must call it together.
 __device__ inline const Scheduled& entry_of(const Scheduled* entries, Index count, Index task) {
   const int lane = static_cast<int>(threadIdx.x) % 32;
   Index begin = 0, end = count;

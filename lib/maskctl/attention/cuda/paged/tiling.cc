@@ -32,9 +32,9 @@ bool is_aligned(const PagedCache& cache) {
   return all % kUnitBytes == 0;
 }
 
-/// Few vectors get small blocks: many of these run at a time, each in another phase, which keeps
-/// both loads and arithmetic going. Many vectors get large blocks, where more vectors share each
-/// key read.
+/// Chooses a tiling. Few vectors get small blocks: many of these run at a time, each in another
+/// phase, which keeps both loads and arithmetic going. Many vectors get large blocks, where more
+/// vectors share each key read.
 Tiling tiling(const PagedProblem& p, Index usual_rows) {
   constexpr std::size_t kMostShared = 96 << 10;  // bytes per block, on any GPU
   const Index elements = kUnitBytes / size_bytes(p.cache.dtype);

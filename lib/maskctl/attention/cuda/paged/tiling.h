@@ -6,8 +6,8 @@
 namespace maskctl::attention::cuda {
 
 inline constexpr int kMostThreads = 256;  // per block
-inline constexpr int kUnitBytes = 16;     // rows of keys and values are read and kept in these
-inline constexpr int kMostKeyBits = 6, kMostKeys = 1 << kMostKeyBits;  // per stage: two a lane
+inline constexpr int kUnitBytes = 16;     // bytes of a unit, in which keys and values are read
+inline constexpr int kMostKeyBits = 6, kMostKeys = 1 << kMostKeyBits;  // keys per stage: two a lane
 static_assert(kMostThreads * kUnitBytes == kMostHeadBytes);
 
 /// Whether every row of the cache begins and ends at a unit.

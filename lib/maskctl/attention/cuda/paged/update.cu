@@ -14,8 +14,8 @@ namespace {
 
 constexpr int kThreads = 256;
 constexpr int kAtOnce = 4;                     // units that a thread reads before it writes any
-constexpr Index kUnitsOfBlock = 8 * kThreads;  // that a block copies, where its rows have so few
-constexpr Index kMostUnits = Index{1} << 31;   // of a row, since units have 32-bit indices
+constexpr Index kUnitsOfBlock = 8 * kThreads;  // units of a block, if rows have no more
+constexpr Index kMostUnits = Index{1} << 31;   // rows must have fewer units: indices have 32 bits
 constexpr Index kNowhere = -1;
 
 /// Keys or values: the array of new rows, and the array of the cache.
@@ -29,7 +29,7 @@ struct Update {
   Index slot_bytes, page_bytes, head_bytes;  // from a slot, page or head of the cache to the next
   Index rows_of_block;
   unsigned heads;
-  unsigned read, written;  // units of a head in each; those that are only written are 0
+  unsigned read, written;  // units of a head in `from` and in `to`; the surplus becomes 0
 };
 
 /// Where head 0 of a row of the sequence begins in the cache, in bytes; kNowhere if the row has no
@@ -93,7 +93,8 @@ __global__ void __launch_bounds__(kThreads)
   }
 }
 
-/// The largest number of bytes, a power of two up to kUnitBytes, that divides all of these.
+/// The largest number of bytes, a power of two up to kUnitBytes, that divides all numbers in
+/// `bytes`.
 Index unit_bytes(std::initializer_list<Index> bytes) {
   Index all = kUnitBytes;
   for (const Index each : bytes) all |= each;
@@ -124,7 +125,8 @@ void update_cache(Workspace& workspace, const PagedProblem& problem, const Paged
   u.heads = static_cast<unsigned>(cache.heads);
   u.read = static_cast<unsigned>(read / unit), u.written = static_cast<unsigned>(written / unit);
 
-  // Without a window to the left, the keys that rows read, which are checked, are those they write.
+  // With no window to the left, each row reads only the key that it writes. So the keys that are
+  // checked are those that are written.
   PagedCall call = call_of(problem, plan);
   call.left = 0;
   // Two blocks for each multiprocessor, where there are so many rows.

@@ -1,5 +1,5 @@
-// Means over tokens, at the rate of the memory: threads read 16 bytes at a time, and several rows
-// before they add the first. Sums have a fixed order.
+// Means over tokens, as fast as memory can be read: threads read 16 bytes at a time, and several
+// rows before they add the first. Sums have a fixed order.
 #include <algorithm>
 #include <bit>
 
@@ -9,10 +9,11 @@
 namespace maskctl::attention::cuda {
 namespace {
 
-constexpr int kThreads = 256, kAtOnce = 8;  // rows that a thread reads before it adds them
+constexpr int kThreads = 256, kAtOnce = 8;  // kAtOnce: rows that a thread reads before it adds any
 
-/// How threads share a part: `across` side by side, with a piece of the row each, `down` below each
-/// other, which take rows in turn. A block has several parts where those need fewer threads.
+/// How threads share the rows of a PoolingPart. `across` threads side by side each sum some
+/// columns, and `down` lines of such threads take the rows in turn. If parts need fewer threads
+/// than a block has, a block sums several parts.
 struct Team {
   int across, down;
   __host__ __device__ int threads() const { return across * down; }
@@ -30,12 +31,13 @@ struct PoolingCall {
   Index width;
   const PoolingPart* parts;
   Index part_count;
-  const char* counted;  // null: all rows are
+  const char* counted;  // null: all rows count
   Team team;
-  Index strips;  // blocks side by side
+  Index strips;  // how many blocks share the columns of a row
 };
 
-/// A thread's share of the sums of a part, in kPiece columns.
+/// Adds to `sums` those rows of a part that are this thread's share, in kPiece columns from
+/// `column` on. The share begins at the part's row `first` and has every c.team.down-th row.
 template <int kPiece, class From, class To>
 __device__ void add_rows(const PoolingCall<From, To>& c, Range rows, Index column, int first,
                          float (&sums)[kPiece]) {
@@ -90,7 +92,7 @@ __global__ void __launch_bounds__(kThreads) pool(PoolingCall<From, To> c) {
   *reinterpret_cast<Piece<To, kPiece>*>(c.to + part.to * c.width + column) = means;
 }
 
-/// `most_across`: threads side by side at most.
+/// Sums all parts. At most `most_across` threads of a block are side by side.
 template <int kPiece, class From, class To>
 void run(Workspace& workspace, const PoolingPlan::Parts& parts, const From* from,
          const char* counted, Index width, To* to, std::uint64_t most_across) {
@@ -118,7 +120,7 @@ void mean_pooling(Workspace& workspace, const PoolingProblem& problem, const Poo
     T* const out = reinterpret_cast<T*>(result.data());
     float* const sums = workspace.take<float>(plan.cut().count * width);
     const auto run_all = [&]<int kPiece, int kOfSums>() {
-      constexpr int kFew = 8;  // columns that are next to each other; rows are many
+      constexpr int kFew = 8;  // threads side by side at most: these sums have many rows
       run<kPiece>(workspace, plan.whole(), x, plan.counted(), width, out, kThreads);
       run<kPiece>(workspace, plan.cut(), x, plan.counted(), width, sums, kThreads);
       run<kOfSums>(workspace, plan.of_sums(), sums, nullptr, width, out, kFew);

@@ -11,12 +11,12 @@ namespace maskctl::attention::cuda {
 /// Rows of an array that threads sum together: tokens, or the sums of parts of a segment.
 struct PoolingPart {
   Range rows;
-  Index to;         // the row of the result
-  Index count = 0;  // by what the sum is divided; 0: the result is 0
+  Index to;         // number of the row of the result
+  Index count = 0;  // the divisor of the sum; 0: the result is 0
 };
 
-/// What the kernels read of a problem beside its array. Segments are cut so that blocks have much
-/// the same work, and all multiprocessors have some.
+/// What the kernels need of a problem besides its array. Segments are cut into parts such that all
+/// blocks have about the same work and all multiprocessors have some.
 class PoolingPlan {
  public:
   PoolingPlan(const PoolingProblem& problem, Stream stream);
@@ -27,7 +27,8 @@ class PoolingPlan {
     Index count;
     Index longest;  // in rows
   };
-  /// Whole segments; parts of others, in the order of sums; and the segments of these sums.
+  /// whole() has the segments that are not cut, and cut() the parts of all other segments.
+  /// of_sums() adds up the sums of these parts, segment by segment.
   Parts whole() const { return parts(whole_); }
   Parts cut() const { return parts(cut_); }
   Parts of_sums() const { return parts(of_sums_); }

@@ -1,4 +1,4 @@
-// Segments cut into parts.
+// Cuts the segments of mean pooling into parts.
 #include <algorithm>
 
 #include "maskctl/attention/cuda/gpus.h"
@@ -14,8 +14,8 @@ Index counted_tokens(const PoolingProblem& problem, Range segment) {
          std::count(begin + segment.begin, begin + std::max(segment.begin, segment.end), char{0});
 }
 
-/// Tokens of a part: some blocks for each multiprocessor, and no part so short that its sums are
-/// much beside its tokens.
+/// Returns how many tokens a part has: few enough for several blocks on each multiprocessor, but so
+/// many that the sums of a part are small beside its tokens.
 Index tokens_of_part(const PoolingProblem& problem) {
   constexpr Index kBlocksOfMultiprocessor = 4, kLeastTokens = 64, kBlockBytes = 4096;
   const Index strips = ceil_div(problem.width * size_bytes(problem.x.dtype()), kBlockBytes);

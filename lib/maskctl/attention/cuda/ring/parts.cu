@@ -27,7 +27,7 @@ __device__ void store_elements(const float (&from)[kWide], T* to) {
   *reinterpret_cast<Pack<T, kWide>*>(to) = pack;
 }
 
-/// A row of batch entry b in a part; null if the part does not have that row.
+/// Returns a row of batch entry b in a part, or null if the part does not have that row.
 template <class T>
 __device__ const T* row_of(const Part& part, Index b, Index row, Index columns) {
   const Index n = row - part.first;
@@ -86,7 +86,7 @@ __device__ void merge_elements(const SoftmaxParams& p, const Parts& parts, const
   store_elements(x, to);
 }
 
-/// A block computes one query in all heads. The result may overwrite a part, because the part is
+/// Each block merges one query in all heads. The result may overwrite a part, because the part is
 /// read first.
 template <class T, int kWide>
 __global__ void __launch_bounds__(kThreads)
@@ -106,7 +106,7 @@ __global__ void __launch_bounds__(kThreads)
   }
 }
 
-/// A block computes one row.
+/// Each block sums one row.
 template <class T, int kWide>
 __global__ void __launch_bounds__(kThreads)
     sum_rows(SumShape shape, Parts parts, Range rows, const float* each_row, float scale, T* sum) {
@@ -140,8 +140,8 @@ void with_packs(DType dtype, Index columns, const void* result, F&& f) {
   });
 }
 
-/// The range of rows that launch_merge() or launch_sum() must write: all rows or, if one part is
-/// already in the result, only those that other parts have.
+/// Returns the rows that launch_merge() or launch_sum() must write: all rows or, if the result
+/// itself is one of the parts, only the range of rows that the other parts have.
 Range rows_beside(const Parts& parts, const void* result, Index rows) {
   Range beside;
   bool is_there = false;

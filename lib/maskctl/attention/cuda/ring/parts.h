@@ -22,8 +22,8 @@ struct Parts {
   int count = 0;
 };
 
-/// Writes out [B,Tq,Hq,Dv] and lse [B,Hq,Tq], merged from normalised parts of out and the sinks of
-/// the call. Rows without a key follow the call's policy; `means` as in launch_forward.
+/// Merges normalised parts of `out` and the sinks of the call, and writes out [B,Tq,Hq,Dv] and lse
+/// [B,Hq,Tq]. Rows without a key follow the call's policy; `means` as in launch_forward.
 void launch_merge(const SoftmaxParams& p, const Parts& parts, const float* means, AnyResult out,
                   float* lse, Stream stream);
 

@@ -82,7 +82,7 @@ void Peers::begin() {
   steps_.begun.record(workspace_.stream());
   for (const Stream stream :
        {steps_.copies.get(), steps_.lanes[0].stream.get(), steps_.lanes[1].stream.get()}) {
-    // so that nothing is written to the workspace while earlier calls in the call's stream use it
+    // Nothing may be written to the workspace while earlier calls in the call's stream use it.
     wait_for(steps_.begun.get(), stream);
   }
   const Offer own{

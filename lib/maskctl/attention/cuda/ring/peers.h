@@ -31,15 +31,15 @@ class Peers {
   /// The workspace for the work on a part: the workspace of the call if the part has this rank's
   /// own keys, otherwise that of one of the two lanes (RingSteps::Lane).
   Workspace& memory(std::size_t part) const;
-  /// The problem of a part, whose stream is made to wait for the part's arrays. Also starts to
-  /// fetch the arrays of the next part.
+  /// Returns the problem of a part, and makes the part's stream wait for the part's arrays. Also
+  /// starts to fetch the arrays of the next part.
   SoftmaxProblem arrived(std::size_t part);
   /// Call it when all work on the part has been put into its stream.
   void done(std::size_t part) const;
   /// Makes the call's stream wait for the work on all parts.
   void join() const;
 
-  /// The mean of `row` over all ranks.
+  /// Returns the mean over all ranks of the `row` that each gave to its constructor.
   const float* mean_row();
 
   /// This rank's share of the gradients of another rank's keys and values.

@@ -68,12 +68,12 @@ using RingBackwardPlan = RingPlanOf<SoftmaxBackwardPlan>;
 /// not.
 std::string ring_unsupported(const RingProblem& problem);
 
-/// softmax_forward() on a rank's shards, which are contiguous. The thread of every rank calls it;
-/// it waits for those threads, but for no GPU.
+/// Does what softmax_forward() does, on the contiguous shards of a rank. The thread of every rank
+/// must call it; it waits for the threads of the other ranks, but for no GPU.
 void ring_forward(Workspace& workspace, const RingProblem& problem, const RingPlan& plan,
                   const SoftmaxOutputs& outputs);
-/// The gradients of a rank's shards. The gradient of the sinks is only this rank's share of the
-/// sum.
+/// Computes the gradients of a rank's shards. The gradient of the sinks is only this rank's share
+/// of the sum.
 void ring_backward(Workspace& workspace, const RingProblem& problem, const RingBackwardPlan& plan,
                    const SoftmaxBackwardInputs& inputs, const SoftmaxGradientOutputs& gradients);
 

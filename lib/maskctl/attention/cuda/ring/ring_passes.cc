@@ -24,7 +24,8 @@ class PartRooms {
   PartRooms(Workspace& workspace, const MutableTensorView& result)
       : workspace_(workspace), result_(result) {}
 
-  /// Memory for a part with these rows. The first part that has all rows gets the result itself.
+  /// Returns memory for a part with these rows. The first part that has all rows is made in the
+  /// result.
   MutableTensorView take(Range rows) {
     MutableTensorView room = view_rows(result_, rows);
     if (is_in_place_ || rows.size() != result_.extent(1)) room = room_like(workspace_, room);
@@ -32,7 +33,8 @@ class PartRooms {
     add(room.data(), rows);
     return room;
   }
-  /// Memory for the lse of the part that take() returned last.
+  /// Returns memory for the lse of the newest part, which take() has just made: in `whole`, the lse
+  /// of all rows, if the part is made in the result.
   MutableTensorView take_lse(const MutableTensorView& whole) {
     Part& part = parts_.part[parts_.count - 1];
     const std::vector<Index> shape{whole.extent(0), whole.extent(1), part.count};
@@ -108,7 +110,7 @@ BackwardParams own_backward(const RingProblem& problem, const SoftmaxBackwardInp
   return b;
 }
 
-/// Computes the gradient of the sinks. They have no keys, so the rank's lse and delta are enough.
+/// Computes the gradient of the sinks. Sinks have no keys, so the rank's lse and delta are enough.
 void sink_gradient(Workspace& workspace, const RingProblem& problem, BackwardParams b,
                    const MutableTensorView& d_sinks) {
   const Dims& d = b.p.d;

@@ -70,7 +70,8 @@ __global__ void add_parts(const float* partial, Index parts, Index elements, Any
   put(out, n, sum);
 }
 
-/// The number of parts: enough to fill a GPU with blocks, as long as their sums take little memory.
+/// Returns how many blocks share a tile: enough to fill a GPU, as long as their sums take little
+/// memory.
 Index parts_of(const BiasTiles& cut, const Dims& d) {
   constexpr Index kEnoughBlocks = 2048, kMostElements = Index{1} << 26;
   const Index items = (cut.batch == 1 ? d.batch : 1) * (cut.heads == 1 ? d.q_heads : 1) *

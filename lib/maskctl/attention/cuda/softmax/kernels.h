@@ -6,7 +6,8 @@
 
 namespace maskctl::attention::cuda {
 
-/// `means` [B,Hkv,Dv]: the result of rows without a key, if the policy is kMean.
+/// Launches the forward kernel. `means` [B,Hkv,Dv]: the result of rows without a key, if the policy
+/// is kMean.
 void launch_forward(const SoftmaxParams& p, const float* means, AnyResult out, float* lse,
                     Stream stream);
 void launch_weights(const SoftmaxParams& p, float* out, Stream stream);
@@ -23,10 +24,12 @@ struct BackwardParams {
 
 void launch_delta(const BackwardParams& b, float* delta, Stream stream);
 void launch_query_gradient(const BackwardParams& b, AnyResult d_query, Stream stream);
-/// Adds `mean_shares` [B,Hkv,Dv], if not null, to d_value of every key.
+/// Launches the kernel for d_key and d_value. Adds `mean_shares` [B,Hkv,Dv], if not null, to
+/// d_value of every key.
 void launch_key_gradients(const BackwardParams& b, const float* mean_shares, AnyResult d_key,
                           AnyResult d_value, Stream stream);
-/// What rows without a key add to d_value of every key, [B,Hkv,Dv], if the policy is kMean.
+/// Computes what rows without a key add to d_value of every key, [B,Hkv,Dv], if the policy is
+/// kMean.
 void launch_mean_shares(const BackwardParams& b, float* mean_shares, Stream stream);
 void launch_sink_gradient(const BackwardParams& b, AnyResult d_sinks, Index rows, Stream stream);
 /// `shape`: the four extents of the bias.

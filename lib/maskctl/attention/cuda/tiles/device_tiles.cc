@@ -112,8 +112,8 @@ TileTable table_of_plane(const PlanePtr& plane, const BlockMap* compiled) {
   return fits ? compiled->table() : tile_table(*plane, kTile, kTile, kMaxBytes);
 }
 
-/// The table of a plane in the order of keys. A plane of bands is transposed itself, which is
-/// faster than transposing its table `query_major`.
+/// Returns the key-major table of a plane. A plane of bands is itself transposed, which is faster
+/// than transposing its table `query_major`.
 TileTable key_major_table(const PlanePtr& plane, const TileTable& query_major) {
   return slabs_of(*plane) ? tile_table(*plane->transposed(), kTile, kTile, kMaxBytes)
                           : key_major(query_major);
@@ -144,8 +144,8 @@ std::vector<std::uint64_t> words_of(const Plane& plane) {
 
 }  // namespace
 
-/// Makes the tile tables of all planes of a mask, in the order of queries and, if the backward pass
-/// needs them, also in the order of keys; then copies them to the GPU.
+/// Makes the tile tables of all planes of a mask, query-major and, if the backward pass needs them,
+/// also key-major; then copies them to the GPU.
 class DeviceTiles::Tables {
  public:
   Tables(DeviceTiles& out, bool both_orders, Stream stream)
@@ -250,7 +250,7 @@ class DeviceTiles::Tables {
 };
 
 /// Finds the sizes of all tile rows on the GPU and copies them to the host. If `keys` is 0, there
-/// are no tables in the order of keys.
+/// are no key-major tables.
 void DeviceTiles::measure(Index queries, Index keys, Stream stream) {
   const auto measured = [&](const MaskView& mask, Index extent, std::vector<TileRowSize>& sizes) {
     const Index rows = ceil_div(extent, kTile);

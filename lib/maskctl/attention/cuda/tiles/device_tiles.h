@@ -41,13 +41,13 @@ struct TileTableView {
   int words_per_row;
 };
 
-/// The tables of a mask [B or 1, 1 or Hq, Tq, Tk]. Batch entry b and head h have tables[table_of[b
-/// * heads + h]]; along an axis of extent 1, b or h is 0.
+/// The tile tables of a mask [B or 1, 1 or Hq, Tq, Tk]. Batch entry b and head h have the table
+/// tables[table_of[b * heads + h]]; along an axis of extent 1, b or h is 0.
 struct MaskView {
   const TileTableView* tables;
   const std::uint32_t* table_of;
   Index batch, heads;
-  Index count;  // number of tables
+  Index count;  // length of `tables`: the number of distinct planes
 };
 
 /// The size of a tile row: how many of its tiles are not empty, and how many pairs of neighbouring
@@ -63,8 +63,8 @@ struct TileRowSize {
   }
 };
 
-/// The two orders of a table: rows of queries over tiles of keys, or rows of keys over tiles of
-/// queries.
+/// The two orders of a tile table: rows of queries over tiles of keys, or rows of keys over tiles
+/// of queries.
 enum class TileOrder : std::uint8_t { kQueryMajor, kKeyMajor };
 
 /// The tile tables of a mask on the GPU: one for each distinct plane, in one order or in both.
@@ -84,12 +84,12 @@ class DeviceTiles {
   const MaskView& view(TileOrder order) const {
     return order == TileOrder::kQueryMajor ? query_major_ : key_major_;
   }
-  /// The sizes of all tile rows, [tables, tile rows]. The host reads them to divide the work on
-  /// tile rows among blocks of threads.
+  /// The sizes of all tile rows, [tile tables, tile rows]. The host reads them to divide the work
+  /// on tile rows among blocks of threads.
   const std::vector<TileRowSize>& sizes(TileOrder order) const {
     return order == TileOrder::kQueryMajor ? query_major_sizes_ : key_major_sizes_;
   }
-  /// The number of the table of batch entry b and head h.
+  /// The index in MaskView::tables of the tile table of batch entry b and head h.
   std::uint32_t table_number(Index b, Index h) const {
     const Index first = query_major_.batch == 1 ? 0 : b * query_major_.heads;
     return table_of_[as_size(first + (query_major_.heads == 1 ? 0 : h))];

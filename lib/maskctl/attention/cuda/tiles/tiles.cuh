@@ -6,7 +6,7 @@
 
 namespace maskctl::attention::cuda {
 
-/// The number of the table of batch entry b and head h.
+/// The index in MaskView::tables of the tile table of batch entry b and head h.
 __device__ inline std::uint32_t table_number(const MaskView& mask, Index b, Index h) {
   return mask.table_of[(mask.batch == 1 ? 0 : b) * mask.heads + (mask.heads == 1 ? 0 : h)];
 }

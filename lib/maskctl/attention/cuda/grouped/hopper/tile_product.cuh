@@ -66,7 +66,8 @@ struct GroupedMemory {
 
 inline constexpr int kRowsCleared = 1;  // id of a named barrier
 
-/// The number of rows of cluster tiles. A cluster tile is the tiles of all blocks of a cluster.
+/// How many cluster tiles lie below each other in the result. A cluster tile consists of one tile
+/// for each block of a cluster.
 template <class Shape>
 constexpr int tiles_down(const GroupedCall& c) {
   constexpr int kRows = Shape::kRows * kClusterBlocks;

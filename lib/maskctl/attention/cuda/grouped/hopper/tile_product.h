@@ -11,8 +11,8 @@ namespace maskctl::attention::cuda::hopper {
 bool takes(const GroupedPlan& plan, const RowProduct& product);
 bool takes(const GroupedPlan& plan, const ColumnProduct& product);
 
-/// An array [rows,width] with its rows in the order of plan.rows(): a copy in the workspace, or the
-/// array itself when plan.is_in_order().
+/// Returns an array [rows,width] with its rows in the order of plan.rows(): a copy in the
+/// workspace, or the array itself when plan.is_in_order().
 AnyArray in_order(Workspace& workspace, const GroupedPlan& plan, AnyArray array, Index width);
 
 /// Writes only the rows of `out` that have a matrix. `left` must be a result of in_order().

@@ -71,7 +71,7 @@ __device__ __forceinline__ bool is_finite(std::uint32_t bits) {
   return (bits & kExponent) != kExponent;
 }
 
-/// The rows that a chunk reads of an array: that of step s begins at begin + s * step.
+/// The rows that a chunk reads of an array: the row of step s begins at begin + s * step.
 template <class T>
 struct ChunkRows {
   const T* begin;
@@ -132,8 +132,8 @@ template <int n>
 __device__ __forceinline__ void add_logs(const ChunkedCall& call, const ChunkedPart& part,
                                          const Chunk& chunk, const LinearAxis& axis, Index channel,
                                          int first, float (&log)[n]) {
-  // Steps `begin` to `last` have a decay. For other steps the loop loads that of `begin` and
-  // ignores it, so that loads do not depend on branches.
+  // Only steps `begin` to `last` have a decay. For other steps the loop loads the decay of step
+  // `begin` and ignores it, so that loads do not depend on branches.
   const int begin = chunk.decay_time(0) < part.run.length ? 0 : 1, last = chunk.count - 1;
   if (channel >= axis.width || begin > last) return;
   for (const LinearRows& gates : axis.gates) {

@@ -1,9 +1,9 @@
-// Scores read_t * (L_t / L_s) * write_s of steps s <= t of a chunk, summed over the channels of
-// `from`; L_t is the product of the decays up to step t. L_t and 1 / L_s could underflow and
-// overflow, so pairs t > s are computed by levels h = 32, 16, .. 1, the highest bit of t ^ s. In
-// each block of 2 h steps with middle step m, one tile holds (L_t / L_m) * read_t in its upper half
-// and (L_m / L_s) * write_s in its lower half, and its product with itself has the level's scores.
-// All these factors are at most 1 if log decays are at most 0.
+// Computes the scores read_t * (L_t / L_s) * write_s of steps s <= t of a chunk, summed over the
+// channels of `from`; L_t is the product of the decays up to step t. L_t and 1 / L_s could
+// underflow and overflow, so pairs t > s are computed by levels h = 32, 16, .. 1, the highest bit
+// of t ^ s. In each block of 2 h steps with middle step m, one tile holds (L_t / L_m) * read_t in
+// its upper half and (L_m / L_s) * write_s in its lower half, and its product with itself has the
+// level's scores. All these factors are at most 1 if log decays are at most 0.
 #include "maskctl/attention/cuda/linear/hopper/gated_chunks.h"
 #include "maskctl/attention/cuda/linear/hopper/state.cuh"
 

@@ -190,7 +190,7 @@ struct ChunkResults {
       }
     }
   }
-  /// Writes results as float or T, whichever `to` has.
+  /// Writes results in the dtype of `to`, float or T.
   template <class T>
   __device__ __forceinline__ void write(const AnyResult& to, unsigned char* panel,
                                         const float (&out)[kColumns / 2]) const {
