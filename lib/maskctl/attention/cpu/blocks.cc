@@ -188,7 +188,7 @@ class PartSums {
   std::vector<std::vector<float>> others_;
 };
 
-/// The importance of whole blocks: see Ranking.
+/// Computes the importance of whole blocks: see Ranking.
 class CpuRanking : public Ranking {
  public:
   CpuRanking(const SelectionProblem& problem, const Floats& query)
@@ -253,8 +253,8 @@ void cpu::blocks_backward(const BlockProblem& c, const SoftmaxBackwardInputs& in
   FloatOutput d_query(gradients.query);
   d_query.fill(0);
   PartSums d_key(gradients.key, parts), d_value(gradients.value, parts);
-  // All tokens of a sequence and key head add to the gradients of the same keys. They are split
-  // into `parts` sets of token ranges, and each set gets a task with sums of its own.
+  // All tokens of a sequence and key head add to the gradients of the same keys. The tokens are
+  // split into `parts` sets of ranges, and each set gets a task with sums of its own.
   parallel_for(heads * parts, [&](Index i) {
     const std::size_t sequence = as_size(i / parts / c.d.kv_heads), part = as_size(i % parts);
     const Index u = i / parts % c.d.kv_heads, tokens = c.sequences[sequence].tokens.size();

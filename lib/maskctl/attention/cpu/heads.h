@@ -15,7 +15,7 @@ namespace maskctl::attention {
 struct CpuCall {
   explicit CpuCall(const SoftmaxProblem& problem);
 
-  /// The first row of one head: element (i, x) is at [i * stride + x], where stride is that of the
+  /// The first row of one head: element (i, x) is at [i * stride + x], with the stride of the
   /// array.
   const float* query(Index b, Index h) const;
   const float* key(Index b, Index u) const;
@@ -25,8 +25,8 @@ struct CpuCall {
   Index value_stride() const { return d.kv_heads * d.value_dim; }
 
   bool adjusts_logits() const { return bias || options.soft_cap; }
-  /// Adds the bias to the logits of query i with `keys`, and applies the soft cap; `derivative` is
-  /// that of soft_cap_all(). `width` is keys.size() rounded up.
+  /// Adds the bias to the logits of query i with `keys`, and applies the soft cap. `derivative`:
+  /// see soft_cap_all(). `width` is keys.size() rounded up.
   void adjust(float* logits, Index b, Index h, Index i, Range keys, Index width,
               float* derivative) const;
   float dropout_at(Index b, Index h, Index i, Index j) const;

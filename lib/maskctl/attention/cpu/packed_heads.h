@@ -27,7 +27,8 @@ class PackedHead {
 
  private:
   void pack(Index first);
-  /// Returns whether everything that it packed is finite.
+  /// Packs kUnit keys and their values, from key `first` on. Returns whether all of them are
+  /// finite.
   bool pack(const HeadRows& rows, Index first);
 
   const Dims& d_;

@@ -70,7 +70,8 @@ constexpr Index kRows = 96;  // rows of A at a time; a multiple of kRowGroup
 
 struct Tile {
   Index matrix = 0;
-  /// Of the result. In grouped products, rows are positions in RowGroups::order.
+  /// The rows and columns of the result. In grouped products, rows are positions in
+  /// RowGroups::order.
   Range rows, columns;
 };
 

@@ -199,8 +199,8 @@ HWY_INLINE HWY_ATTR void add_rows(const FourVectors& weights, const FourVectors&
   hn::StoreU(hn::MulAdd(weights.v3, r.v3, sum), d, to);
 }
 
-/// The weights of four rows. That of row i for output g is data[g * output_step + i * row_step], or
-/// 0 for i >= inside.
+/// The weights with which four rows are added to several outputs. The weight of row i for output g
+/// is data[g * output_step + i * row_step], or 0 for i >= inside.
 struct Weights {
   HWY_INLINE HWY_ATTR FourVectors of(Index g) const {
     return four_weights(data + g * output_step, row_step, inside);
@@ -209,8 +209,8 @@ struct Weights {
   Index output_step, row_step, inside = 4;
 };
 
-/// Output g += the sum of weight * row over four rows, for one vector that starts at element x, for
-/// kOutputs (1, 2 or 4) outputs. Output g starts at out + g * stride.
+/// Adds to each of kOutputs (1, 2 or 4) outputs the sum of weight * row over four rows, for one
+/// vector that starts at element x. Output g starts at out + g * stride.
 template <int kOutputs, class T>
 HWY_INLINE HWY_ATTR void add_sums(const Four<T>& row, const FourByFour& weights, Index x,
                                   float* out, Index stride) {
@@ -223,7 +223,7 @@ HWY_INLINE HWY_ATTR void add_sums(const Four<T>& row, const FourByFour& weights,
   }
 }
 
-/// add_sums() for all elements of the rows.
+/// Does what add_sums() does, for all elements of the rows.
 template <int kOutputs, class T>
 HWY_INLINE HWY_ATTR void add_four(const Four<T>& row, const Prefetch& prefetch,
                                   const Weights& weights, Index dim, float* out, Index stride) {

@@ -49,8 +49,8 @@ struct QueryTile {
   Buffer lse, delta;  // delta: out . d_out - d_lse
 };
 
-/// The gradients of some tiles of queries against one key head; keys and values are padded to whole
-/// tiles.
+/// Computes the gradients of some tiles of queries against one key head. Keys and values are padded
+/// to whole tiles.
 class GradientTask {
  public:
   GradientTask(const CpuCall& c, std::span<const float> lse, const Floats& d_out, const Floats& out,
@@ -88,8 +88,8 @@ class GradientTask {
     load_keys(head);
   }
 
-  /// Adds the gradients from query tile `tile` of query head h: writes its rows of d_query, adds to
-  /// d_bias.
+  /// Computes what query tile `tile` of query head h contributes: writes its rows of d_query, and
+  /// adds to d_bias and to this task's sums for the gradients of K and V.
   void add(Index h, Index tile, std::span<float> d_query, std::span<float> d_bias) {
     throw_if_stopped();
     const Range rows{tile * kTile, std::min((tile + 1) * kTile, c_.d.queries)};
@@ -228,7 +228,7 @@ class GradientTask {
     std::fill(x.begin() + tile.keys.size() * kTile, x.end(), 0.0f);
   }
 
-  /// The keys for which a product reads cells with some of these queries.
+  /// The range of keys for which a product reads cells of these queries.
   Range keys_read(Range queries) const {
     Range keys{kTile, 0};
     for (Index g = 0; g * kRowGroup < kTile; ++g) {
@@ -266,8 +266,8 @@ class GradientTask {
     }
   }
 
-  /// Adds the gradient of the bias. dp_ holds the gradients of the final logits and is replaced by
-  /// those before the soft cap.
+  /// Adds the gradients of the logits to d_bias. On entry dp_ holds the gradients of the final
+  /// logits; on return, those of the logits before the soft cap.
   void add_logit_gradients(Index h, Range rows, Range keys, std::span<float> d_bias) {
     if (!c_.adjusts_logits()) return;
     const bool before = c_.options.bias_order == BiasOrder::kBeforeCap;
@@ -297,15 +297,15 @@ class GradientTask {
   QueryBlock block_;
 };
 
-/// Whether several key heads add to the same cells of the bias gradient; then they run one after
-/// another.
+/// Whether several key heads add to the same cells of the bias gradient; such key heads run one
+/// after another.
 bool heads_share_bias(const CpuCall& c) {
   return c.bias && ((c.d.batch > 1 && c.bias_at.stride[0] == 0) ||
                     (c.d.kv_heads > 1 && c.bias_at.stride[1] == 0));
 }
 
-/// parts_of_head() for a call. If all queries share a row of the bias, a single task must process
-/// them all.
+/// Returns parts_of_head() for a call; but 1 if all queries share a row of the bias, since then a
+/// single task must process them all.
 Index parts_of(const CpuCall& c) {
   if (c.bias && c.bias_at.stride[2] == 0) return 1;
   return parts_of_head(heads_share_bias(c) ? 1 : c.d.batch * c.d.kv_heads);

@@ -85,7 +85,7 @@ class QueryBlockWorker {
  private:
   static constexpr Index kStrip = 24;
 
-  /// The keys that one step adds to the sums: one tile, or all keys that a strip sees.
+  /// The keys that one step adds to the sums of a strip: one tile, or all keys that the strip sees.
   struct KeyStep {
     Range keys;
     std::span<const KeyTile> tiles;  // the tiles that contain the keys

@@ -13,7 +13,7 @@
 namespace maskctl::attention {
 namespace {
 
-/// A group of kRowGroup query rows against all keys of their head.
+/// Computes the weights of a group of kRowGroup queries for all keys of their head.
 class RowGroup {
  public:
   RowGroup(const CpuCall& c, Index b, Index h, Index first)
@@ -25,7 +25,7 @@ class RowGroup {
     block_.read(c.mask.plane(b, h), nullptr, rows_);
   }
 
-  /// `out` points to the rows of the group, which must be 0.
+  /// Writes the weights of the group's rows to `out`, which must be 0.
   void run(const float* packed_keys, float* out) {
     if (!block_.tiles().empty()) score(packed_keys);
     for (Index r = 0; r < rows_.size(); ++r) {
@@ -40,7 +40,7 @@ class RowGroup {
   }
 
  private:
-  /// The only tile: it covers all keys.
+  /// The only tile of `block_`, which covers all keys.
   const KeyTile& tile() const { return block_.tiles().front(); }
   Index width() const { return round_up(c_.d.keys, kColumnGroup); }
 

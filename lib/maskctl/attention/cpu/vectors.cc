@@ -182,7 +182,7 @@ HWY_ATTR void log_vector(const float* x, Index n, float* out) {
 }
 
 /// tanh(y) = sign(y) * (1 - e) / (1 + e) with e = exp(-2|y|), which cannot overflow. For small |y|,
-/// where 1 - e would cancel, y - y^3 / 3 + 2 y^5 / 15.
+/// where 1 - e would cancel, the result is y - y^3 / 3 + 2 y^5 / 15.
 HWY_INLINE HWY_ATTR V tanh_of(D d, V y) {
   const V size = hn::Abs(y);
   const V one = hn::Set(d, 1.0f);

@@ -125,16 +125,17 @@ class BackwardWorker {
                         {state_gradient_.data(), values_});
   }
 
-  /// out_gradient_ of each token, times before(j) for its segment j: the decays from the first
-  /// token of the chunk to the first token of that segment.
+  /// Returns out_gradient_, with the row of each token multiplied by before(j) for the token's
+  /// segment j. before(j) has the decays from the first token of the chunk to the first token of
+  /// the segment.
   const float* state_gradient() const {
     const bool is_one = !chunk_.values().decays().before(chunk_.segments() - 1);
     return is_one ? out_gradient_.data() : state_gradient_.data();
   }
 
-  // The contribution of the state to the gradients of the chunk. `entered`, and the rows that
-  // leave_keys() and leave_values() return, already include the decays between the
-  // state and the token.
+  // The next functions compute what the state contributes to the gradients of the chunk. `entered`,
+  // and the rows that leave_keys() and leave_values() return, already include the decays between
+  // the state and the token.
 
   void find_d_query(const float* entered) {
     pack_columns(entered, state_.stride(), keys_, values_, packed_.data());
@@ -158,7 +159,7 @@ class BackwardWorker {
              d_value_.data(), stride, false);
   }
 
-  // The contribution of pairs of tokens in the chunk.
+  // The next functions add what pairs of tokens contribute to the gradients of the chunk.
 
   /// Adds to sums_ what the tokens of segment j read from the keys and values of the chunk, and
   /// adds the corresponding gradients of the queries to d_query_.
@@ -186,9 +187,9 @@ class BackwardWorker {
                     spans.earlier(), sums_.data() + tokens.begin * stride, stride);
   }
 
-  /// For the tokens up to the end of segment j: multiplies d_key_ and d_value_, the gradients from
-  /// later segments, by the decays of segment j, and adds the gradients from the tokens of segment
-  /// j.
+  /// Handles the tokens up to the end of segment j: multiplies d_key_ and d_value_, the gradients
+  /// from later segments, by the decays of segment j, and adds the gradients from the tokens of
+  /// segment j.
   void pass_back(Index j) {
     const Range tokens = chunk_.segment(j);
     const Index row = tokens.begin * kChunk, stride = state_.stride();
@@ -220,9 +221,9 @@ class BackwardWorker {
     gates_.find(chunk_, keys, by_value ? &values : nullptr);
   }
 
-  /// Adds to d_query_, d_key_ and d_value_ what each token gives by reading its own key. Call it
-  /// after the gradients of gates are computed: in those, this contribution would cancel, but leave
-  /// a rounding error that no decay reduces.
+  /// Adds to d_query_, d_key_ and d_value_ what each token gives by reading its own key. Must be
+  /// called after the gradients of gates are computed: in these gradients, the contribution would
+  /// cancel, but leave a rounding error that no decay reduces.
   void add_own() {
     const Index n = chunk_.count(), stride = state_.stride();
     const Scaling by_gradient{.by_row = own_gradients_.data()},

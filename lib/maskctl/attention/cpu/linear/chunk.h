@@ -72,7 +72,7 @@ class Chunk {
   const float* query() const { return query_.data(); }       // q P
   const float* state_query() const { return state_query_; }  // q P before(j) pair[t][0]
 
-  /// Whether segment j begins with a token whose decay per head is 0. Each such token begins a new
+  /// Whether segment j begins with a token whose decay per head is 0. Every such token begins a new
   /// segment.
   bool forgets(Index j) const;
 
@@ -80,7 +80,8 @@ class Chunk {
   const DecayedRows& values() const { return values_; }
   const float* meet_keys(Index j) { return keys_.meet(j, segment(j)); }
   const float* meet_values(Index j) { return values_.meet(j, segment(j)); }
-  /// The keys as the state adds them: decayed to the last token L, including pair[L][s].
+  /// The keys in the form in which the state adds them: decayed to the last token L, with
+  /// pair[L][s].
   const float* leave_keys() { return keys_.leave(bounds_, to_end()); }
   const float* leave_values() { return values_.leave(bounds_, nullptr); }
 
@@ -94,7 +95,7 @@ class Chunk {
   void enter(float* state, Index stride) const;
   void leave(float* state, Index stride) const;
 
-  /// Multiplies rows [count, stride] of keys or values by before(j) of their segment, and by
+  /// Multiplies the rows [count, stride] of keys or values by before(j) of their segments j, and by
   /// by_row.
   void scale_before(const Decays& decays, const float* by_row, const Rows& from,
                     const RowsOf<float>& to) const;

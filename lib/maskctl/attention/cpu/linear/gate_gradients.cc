@@ -1,4 +1,4 @@
-// Sums over the tokens of a chunk, from the last to the first.
+// Computes the gradients of gates by sums over the tokens of a chunk, from the last to the first.
 #include "maskctl/attention/cpu/linear/gate_gradients.h"
 
 #include <algorithm>
