@@ -25,7 +25,7 @@ struct Geometry {
   Layout layout;  // layout of the drawing, which begins in line 1 of the screen
   PixelShape shape;
   Index rows = 0, columns = 0;  // number of characters for cells
-  Place first;                  // screen row and column of the first of them, in the first pane
+  Place first;                  // screen row and column of the first such character, first pane
   Range queries, keys;          // visible cells
   Index side = 0;               // first column of the side panel; 0: not shown
   Range weight_rows;            // screen rows for the weights of heads; empty: not shown
@@ -33,7 +33,8 @@ struct Geometry {
   BlockSize unit() const { return layout.block; }
   Index unit_rows() const { return rows / shape.lines * shape.rows; }
   Index unit_columns() const { return columns / shape.characters * shape.columns; }
-  /// The number of characters that the visible cells take.
+  /// The number of screen rows that the visible cells take; drawn_columns() returns the number of
+  /// screen columns.
   Index drawn_rows() const { return ceil_div(queries.size(), unit().q * shape.rows) * shape.lines; }
   Index drawn_columns() const {
     return ceil_div(keys.size(), unit().k * shape.columns) * shape.characters;

@@ -80,8 +80,9 @@ struct ModuleOf<NativeSparseAttentionOp>
 
 // Paged and dense caches of keys and values.
 
-/// Numbers of pages that are worth reading at a time, for 64 to 512 keys. `axis` is the axis of
-/// slots in the cache. If the cache lacks it, the operation reports that later.
+/// Returns how many pages hold 64, 128 and 512 keys, each number once: candidates for the number of
+/// pages to read at a time. `axis`: the axis of the cache that has the slots of a page. If the
+/// cache has no such axis, the operation reports it later.
 inline std::vector<Index> page_counts(const Tensor* cache, Index axis) {
   const Index page_size = cache && cache->rank() > axis ? cache->extent(axis) : 1;
   std::vector<Index> counts;

@@ -83,7 +83,7 @@ std::vector<std::int32_t> first_keys(const Plane& plane) {
 /// False if two rows with the same first key see different numbers of keys, unlike rows of
 /// documents.
 bool sizes_agree(const Plane& plane, std::span<const std::int32_t> first) {
-  // [key]: how many keys the rows see whose first key it is.
+  // For each key: how many keys a row sees whose first key it is; 0 if no such row was met yet.
   auto seen = filled_vector(static_cast<std::size_t>(plane.keys()), Index{0});
   bool agree = true;
   plane.row_sizes({0, plane.queries()}, [&](Range equal, const Plane::RowSize& size) {

@@ -64,7 +64,7 @@ struct Diagonal {
   Index low = 0, high = 0;
   Index centre = 0;  // the diagonal (key - query) from which the sides are counted
   Index offset = 0;  // distance of `centre` from the diagonal that `align` gives
-  // true if `high` is `centre` because the rule is causal, not because of an argument
+  // Whether `high` is `centre` because the rule is causal; false if an argument gave this `high`.
   bool is_causal = false;
 };
 
@@ -77,8 +77,8 @@ struct StepDocuments {
   bool shared = true;                               // queries and keys share their lengths or ids
 };
 
-/// The heads or batches to which a step applies its chain, as if the mask had only these. `members`
-/// refers to data of the step.
+/// The heads or batches to which a step applies its chain (the steps in its {...}), as if the mask
+/// had only these. `members` refers to data of the step.
 struct StepScope {
   bool of_heads = false;
   std::span<const Range> members;
@@ -90,7 +90,8 @@ struct PairReason {
   std::string words;
 };
 
-/// The part of the mask to which a step applies its chain, and the index of a cell in this part.
+/// The part of a mask to which a step applies its chain (the steps in its {...}): the shape of this
+/// part, and the index of a cell, counted from the part's first cell.
 struct Inside {
   MaskShape shape;
   Cell cell;
