@@ -13,9 +13,9 @@ struct Borders {
   std::set<Index> queries, keys;
 };
 
-/// One check for each border, with a name like "border 64". It compares two rows on either side of
-/// the border, in results and gradients, with the expected ones. Only the first 64 borders are
-/// checked. Results that only one of `seen` and `expected` has are left out.
+/// Makes one check for each border, with a name like "border 64". A check compares two rows on
+/// either side of the border, in results and gradients, with the expected ones. Only the first 64
+/// borders are checked. Results that only one of `seen` and `expected` has are left out.
 std::vector<VerifyCheck> check_borders(const Operation& operation, const Borders& borders,
                                        const NamedResults& seen, const NamedResults& expected);
 

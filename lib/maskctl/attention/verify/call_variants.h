@@ -41,8 +41,8 @@ class CallVariants {
   bool takes_lse_cotangent() const;
   /// The gradients of the call for these cotangents.
   NamedResults gradients_of(const Tensor& d_out, const Tensor& d_lse) const;
-  /// The same call with the other policies for rows without a key, if it has such rows; and with
-  /// query head h reading key head h mod Hkv instead of h / (Hq / Hkv).
+  /// Variants of the call: with the other policies for rows without a key, if it has such rows; and
+  /// with query head h reading key head h mod Hkv instead of h / (Hq / Hkv).
   std::vector<CallVariant> others() const;
   NamedResults run(const NamedArguments& arguments) const;
 

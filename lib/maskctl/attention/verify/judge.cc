@@ -239,8 +239,8 @@ class Judge {
     return best;
   }
 
-  /// Finds an alternative that fits in part: heads that prefer it fit it, and all other heads fit
-  /// the declared mask. Null if there is none.
+  /// Finds an alternative that fits in part: heads that prefer this alternative fit it, and all
+  /// other heads fit the declared mask. Null if there is none.
   const Tried* fit_in_parts() const {
     for (const Tried* tried : preferred_) {
       const std::set<Index> groups = preferring(*tried);
@@ -255,7 +255,8 @@ class Judge {
     return nullptr;
   }
   /// The groups of rows (see Residuals::group) that clearly fit the alternative better than the
-  /// declared mask. There may be some even if all rows together do not prefer it.
+  /// declared mask. There may be such groups even if all rows together do not prefer the
+  /// alternative.
   std::set<Index> preferring(const Tried& tried) const {
     std::set<Index> out;
     for (const auto& [group, sums] : by_group(tried)) {

@@ -18,8 +18,8 @@ VerifyCheck check_closed_keys(const Operation& operation, const NamedArguments& 
 // number of rows, such as keys and values, are changed together. The reference reads a row if NaN
 // in that row changes a result.
 
-/// "unread inputs": puts NaN into the rows that the reference does not read. They are found by
-/// bisection in a limited number of calls, which misses some if they are very scattered.
+/// "unread inputs": puts NaN into the rows that the reference does not read. These rows are found
+/// by bisection in a limited number of calls, which misses some rows if they are very scattered.
 VerifyCheck check_unread_inputs(const Operation& operation, const NamedArguments& arguments,
                                 Backend against);
 /// "other outputs": makes large finite changes to some rows, one at a time, which must not change

@@ -7,9 +7,9 @@
 namespace maskctl::attention {
 
 /// Reads the mask from the outputs for one-hot values: runs the call with the arrays of a probe.
-/// `wide`: values have as many channels as fit instead of those of the call, so that the logits of
+/// `wide`: values have as many channels as fit, however many the call has, so that the logits of
 /// each row are computed only once or a few times. This is for the reference, whose arithmetic does
-/// not depend on the number of channels. It has no effect on a latent, whose projection to more
+/// not depend on the number of channels. A latent is never widened, since its projection to more
 /// channels would cost more than the logits.
 ProbeReading read_weights_reach(const Operation& operation, NamedArguments arguments,
                                 bool wide = false);

@@ -1,4 +1,4 @@
-// What the open keys of one row say about other rows; private to solve.
+// Guesses the open keys of other rows from those of a row that was found; private to solve.
 #pragma once
 
 #include <cstddef>

@@ -1,4 +1,4 @@
-// Computes the report of one row that treats rounding in each direction separately.
+// Computes an ExactReport, which counts rounding in each direction of the output separately.
 #include <algorithm>
 #include <cmath>
 #include <limits>

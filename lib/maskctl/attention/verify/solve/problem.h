@@ -1,4 +1,5 @@
-// One row of some heads that have the same open keys, as equations in these keys; private to solve.
+// The equations that determine the open keys of one row, which some heads have in common; private
+// to solve.
 #pragma once
 
 #include <vector>

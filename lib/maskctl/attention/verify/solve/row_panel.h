@@ -1,5 +1,5 @@
-// Multiplies by the normal equations of many rows of the same heads, without making their matrices;
-// private to solve.
+// Multiplies by the matrices of the normal equations of many rows of the same heads, without making
+// these matrices; private to solve.
 #pragma once
 
 #include <span>

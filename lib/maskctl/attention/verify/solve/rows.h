@@ -25,9 +25,10 @@ struct HeadRows {
   std::vector<double> log_sums;     // [rows]: ln of the sum that weights are relative to
   std::vector<double> sinks;        // [rows]: the weight of the sinks
   std::vector<std::uint8_t> empty;  // [rows]: whether a row has neither open keys nor sinks
-  /// [rows, Tk]: for gradients, the factor that multiplies each value besides its weight (see
-  /// GradientFactors), and the size of the factor's terms, to which its rounding is proportional.
-  /// Empty for outputs, whose factors are all 1.
+  /// [rows, Tk]: only for gradients. `factors` multiply the values besides the weights, for example
+  /// by scale (d . v - d . o) with a cotangent d (see GradientFactors). `sizes` are the sizes of
+  /// their terms, to which the rounding is proportional. Both are empty for outputs, whose factors
+  /// are all 1.
   std::vector<double> factors, sizes;
   /// [rows]: the variance of an element of the output, averaged over the row; and the part of it
   /// that elements share, summed over the row and divided by that average.

@@ -24,7 +24,7 @@ struct SolvedMask {
   /// The likeliest mistake among the decided cells would fit the outputs worse by this much, in
   /// standard deviations of their rounding; infinite if no mistake is possible.
   double margin = 0;
-  double noise = 1;  // of the outputs, in units of the rounding expected from their dtypes
+  double noise = 1;  // deviation of outputs, in units of the rounding expected from their dtypes
 
   Index undecided() const { return light.count() + alike.count() + unsolved.count(); }
 };

@@ -56,9 +56,9 @@ class Directions {
   std::vector<double> ways_;  // [directions, Dv], orthonormal
 };
 
-/// The equations of a row in triangular form: if x is 1 for open and 0 for closed keys, its squared
-/// error is |R x - y|^2 + rest, with a triangular matrix R. Keys that are not searched are as in
-/// the base of the problem.
+/// The equations of a row in triangular form. Let x be 1 for open and 0 for closed keys; then the
+/// squared error of x is |R x - y|^2 + rest, with a triangular matrix R. Keys that are not searched
+/// are as in the base of the problem.
 class Triangle {
  public:
   Triangle(const RowProblem& problem, std::span<const Index> searched) {
