@@ -70,11 +70,12 @@ class TokenRows {
   Index width() const { return width_; }
 
   const float* query() const { return arrays_.query.data() + first_row() * c_.d.dim; }
-  /// The row in [B,T,Hq] of the token and of the first query head that shares the key head.
+  /// The index, in an array [B,T,Hq], of the token's row for the first query head that shares the
+  /// key head.
   Index first_row() const {
     return (batch_ * c_.d.queries + token_) * c_.d.q_heads + u_ * c_.d.group();
   }
-  /// The row of key j in [B,T,Hkv].
+  /// The index, in an array [B,T,Hkv], of the row of key j.
   Index key_row(Index j) const { return (batch_ * c_.d.keys + j) * c_.d.kv_heads + u_; }
   Index lse_at(Index g) const {
     return (batch_ * c_.d.q_heads + u_ * c_.d.group() + g) * c_.d.queries + token_;

@@ -1,4 +1,4 @@
-// Arrays of a call as f32, and element-wise changes of logits and weights.
+// Converts the arrays of a call to f32, and changes logits and weights element by element.
 #include "maskctl/attention/cpu/heads.h"
 
 #include <algorithm>

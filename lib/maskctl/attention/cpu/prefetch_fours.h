@@ -40,8 +40,8 @@ struct Prefetch {
 /// the same distances as the four in use; if they do not, only time is lost.
 class PrefetchFours {
  public:
-  /// `now`: the rows of this call. `next`: those of the next call, or null. `near`: how many groups
-  /// of four the first prefetch is ahead.
+  /// `now`: the rows of this call. `next`: the rows of the next call, or null. `near`: how many
+  /// groups of four rows the first prefetch is ahead.
   PrefetchFours(std::span<const FourRows> now, const KeyRows* next, Index near)
       : now_(now), near_(as_size(near)) {
     if (next) next_ = next->fours();

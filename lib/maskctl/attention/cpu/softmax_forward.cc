@@ -270,7 +270,8 @@ class QueryBlockWorker {
     for (Index r = 0; r < n; ++r) lse_[query(r)] = max_[as_size(r)] + log_[as_size(r)];
   }
 
-  /// Adds the sinks to the weight of row r. Returns the factor by which its sums must be rescaled.
+  /// Adds the sinks to the sum of the weights of row r. Returns the factor by which the weighted
+  /// sums of the row must be rescaled.
   float add_sinks(Index r) {
     float &top = max_[as_size(r)], &weight = weight_[as_size(r)];
     const float* const sinks = c_.sinks.data() + first_sink(*c_.sink_array, c_.d, h_);

@@ -7,8 +7,8 @@
 
 namespace maskctl::attention {
 
-/// A tile of keys in which some query of the block has an open cell. Key numbers are those of the
-/// whole mask; row numbers are relative to the block.
+/// A tile of keys in which some query of the block has an open cell. Keys are numbered as in the
+/// whole mask, and rows from the first query of the block.
 struct KeyTile {
   Range keys;
   bool full = false;

@@ -93,7 +93,7 @@ class BackwardWorker {
   }
 
   /// Writes all gradients of the loaded chunk. On entry, d_state_ is the gradient of the state
-  /// after the chunk; on return, that of the state before it.
+  /// after the chunk; on return, it is the gradient of the state before the chunk.
   void undo(Index first, const float* entered, const Rows& d_out, HeadGradients& gradients) {
     const bool by_value = bool(gradients.value_gates);
     load_out_gradient(first, d_out);

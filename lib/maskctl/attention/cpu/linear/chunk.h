@@ -23,8 +23,8 @@ inline Index chunk_tokens(const LinearDims& d) {
   return std::clamp<Index>(d.longest(), 1, wanted);
 }
 
-/// Rows needed for an array of pairs of up to `capacity` tokens. A segment may begin at any token,
-/// so its last group of kRowGroup rows may extend past the last token.
+/// How many rows an array of pairs of up to `capacity` tokens needs. A segment may begin at any
+/// token, so its last group of kRowGroup rows may extend past the last token.
 constexpr Index pair_rows(Index capacity) { return round_up(capacity, kRowGroup) + kRowGroup; }
 
 /// The spans (see cpu/kernel.h) that each group of kRowGroup rows needs in a product over the pairs

@@ -1,4 +1,4 @@
-// Sums of gates, their exponentials, and rows decayed from one segment to the next.
+// Sums gates, makes decays of the sums, and decays rows from one segment to the next.
 #include "maskctl/attention/cpu/linear/decays.h"
 
 #include <algorithm>

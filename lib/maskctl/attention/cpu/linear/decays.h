@@ -33,7 +33,7 @@ class Decays {
 
   Index width() const { return width_; }
 
-  // Each of these is null if all its factors are 1.
+  // Each of the following arrays is null if all its factors are 1.
   /// The decays of the first token.
   const float* enter() const { return any_ ? enter_.data() : nullptr; }
   const float* cells() const { return any_ ? cells_.data() : nullptr; }  // P_t, [count, width]
@@ -71,11 +71,11 @@ class DecayedRows {
 
   /// Loads `count` rows. decays() must already be loaded for the same tokens.
   void load(const Rows& from, Index count);
-  /// The rows divided by P.
+  /// The loaded rows, each divided by its P_t (see Decays).
   const float* rows() const { return rows_.data(); }
-  /// The rows [0, segment.end) in the form in which tokens of segment j multiply them (by their
-  /// P_t): rows of earlier segments are decayed up to the first token of segment j. Call it for j =
-  /// 0, 1, 2, ... in order.
+  /// Returns rows [0, segment.end), ready to be multiplied with tokens of segment j, which bring
+  /// their own P_t: rows of earlier segments are decayed up to the first token of segment j. Must
+  /// be called for j = 0, 1, 2, ... in order.
   const float* meet(Index j, Range segment);
   /// All rows, decayed to the last token of the chunk and, if by_row is given, multiplied by it.
   /// Segment j has the tokens [bounds[j], bounds[j + 1]). Do not call meet() afterwards.

@@ -51,7 +51,7 @@ class ForwardWorker {
     prefetches_.add(out, {first, end}, values_);
   }
 
-  /// Adds to sums_ what the tokens of segment j read from tokens of the chunk.
+  /// Adds to sums_ what the tokens of segment j read from the keys and values of the chunk.
   void read_tokens(Index j) {
     const Index stride = state_.stride();
     const Range tokens = chunk_.segment(j);

@@ -38,8 +38,8 @@ void GateGradients::find(const Chunk& chunk, const Terms& keys, const Terms* val
   }
 }
 
-/// Where the decays into segment j are 0, sets to 0 the sums, and the gradients of the gates of the
-/// first token of segment j: the true values are 0, but the sums contain rounding errors.
+/// Sets to 0 the sums, and the gradients of the gates of the first token of segment j, wherever the
+/// decays into segment j are 0: the true values are 0, but the sums contain rounding errors.
 void GateGradients::forget(const Chunk& chunk, Index j) {
   const Index t = chunk.segment(j).begin;
   const bool all = chunk.forgets(j);

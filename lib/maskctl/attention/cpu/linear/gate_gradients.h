@@ -41,8 +41,8 @@ class GateGradients {
   /// `values` is null if there are no gates per value.
   void find(const Chunk& chunk, const Terms& keys, const Terms* values);
 
-  /// Takes the gradients of the first token from the last carry(), and writes those of all `count`
-  /// tokens, starting at token `first` of the head.
+  /// Takes the gradients of the first token from the last carry(), and writes the gradients of all
+  /// `count` tokens, starting at token `first` of the head.
   void write(Index count, Index first, HeadGradients& gradients);
 
  private:

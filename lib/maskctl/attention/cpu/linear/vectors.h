@@ -14,7 +14,7 @@ namespace maskctl::attention {
 inline constexpr float kMaxLogDecay = 30;
 
 /// The factor of element x in row t: factor * by_row[t] * by_column[x] * cells[t * width + x]; with
-/// `divides`, it is divided by the cell. A null pointer stands for 1.
+/// `divides`, the first three are divided by the cell. A null pointer stands for 1.
 struct Scaling {
   float factor = 1;
   const float* by_row = nullptr;
