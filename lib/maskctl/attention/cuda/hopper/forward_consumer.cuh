@@ -321,7 +321,7 @@ class Consumer {
     sync(kGroupOfFirst + group_, 128);
     if (thread_ == 0) store();
   }
-  /// Where columns 8 `eight` + `pair` and the next one of a row go, in the memory that held the
+  /// Where column 8 * eight + pair of a row goes, and the next one, in the memory that held the
   /// queries.
   __device__ __forceinline__ std::uint32_t* out_at(int row, int eight, int pair) {
     unsigned char* const panel = memory_.query[at_query_.slot][eight / 8];

@@ -24,7 +24,7 @@ struct KeyPart {
   int sums;     // index of its sums; the parts of a tile have consecutive indices
 };
 
-/// By how much the number of parts may exceed the number of tiles of keys, at most.
+/// The number of parts may exceed the number of tiles of keys by at most this.
 constexpr Index most_cuts(Index multiprocessors) { return 16 * multiprocessors; }
 /// About how many tiles of queries a part has at most, if the `lists` tiles of keys have `total`
 /// tiles of queries together. The number is small enough that the last block does not keep the

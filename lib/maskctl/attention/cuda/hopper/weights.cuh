@@ -245,7 +245,7 @@ class WeightsConsumer {
       max_[side] = most;
     }
   }
-  /// The factor that a sum takes when the maximum of its scores rises from `before` to `most`;
+  /// The factor that rescales a sum when the maximum of its scores rises from `before` to `most`;
   /// exactly 1 if both are equal. `shift` is `most` times to_exponent_.
   __device__ __forceinline__ float rescale(float before, float most, float shift) const {
     return before == most ? 1 : exp2_approximate(fmaf(before, to_exponent_, -shift));

@@ -14,7 +14,7 @@ std::string unsupported_weights(const SoftmaxParams& p);
 
 /// Writes the lse of each row, [B,Hq,Tq], without computing outputs.
 void row_lse(const SoftmaxParams& p, float* lse, Stream stream);
-/// Writes every element of `out` [B,Hq,Tq,Tk]. `lse` is that of softmax_forward() or row_lse().
+/// Writes every element of `out` [B,Hq,Tq,Tk]. `lse`: as softmax_forward() or row_lse() writes it.
 void weights(const SoftmaxParams& p, const float* lse, float* out, Stream stream);
 
 }  // namespace maskctl::attention::cuda::hopper

@@ -62,8 +62,8 @@ struct Chunk {
   __device__ Index decay_time(int step) const { return time(step) + backwards; }
 };
 
-/// The chunk with which a sequence starts, or with its last tokens when backwards. Chunks begin at
-/// multiples of `tokens`, a power of 2.
+/// The first chunk that a walk takes of a sequence: its first tokens or, when backwards, its last
+/// ones. Chunks begin at multiples of `tokens`, a power of 2.
 __device__ inline Chunk first_chunk(Index length, int tokens, bool backwards) {
   const Index begin = backwards && length > 0 ? (length - 1) & ~Index{tokens - 1} : 0;
   const Index end = begin + tokens < length ? begin + tokens : length;

@@ -135,20 +135,22 @@ __global__ void __launch_bounds__(kThreads) walk_back(const __grid_constant__ Pa
   }
 }
 
-/// The sum over the parts of head_parts for one token and head, with index i.
+/// The sum over the parts of LinearHeadSums::parts, for the token and head that have index i
+/// together.
 __device__ double sum_of_parts(const LinearHeadSums& s, Index i) {
   double sum = 0;
   for (Index part = 0; part < s.count; ++part) sum += s.parts[part * s.tokens * s.heads + i];
   return sum;
 }
 
-/// Gradients of gates of tokens: each thread takes one token and head.
+/// Computes the gradients of gates that tokens have: each thread takes one token and head.
 __global__ void __launch_bounds__(kThreads) add_tokens(const __grid_constant__ LinearHeadSums s) {
   const Index i = Index{blockIdx.x} * kThreads + threadIdx.x;
   if (i < s.tokens * s.heads) put(s.of_tokens, i, static_cast<float>(sum_of_parts(s, i)));
 }
 
-/// Gradients of gates of heads: each block of threads sums over the tokens of one head.
+/// Computes the gradients of gates that heads have: each block of threads sums over the tokens of
+/// one head.
 __global__ void __launch_bounds__(kThreads) add_heads(const __grid_constant__ LinearHeadSums s) {
   __shared__ double of_warps[kThreads / 32];
   double sum = 0;

@@ -63,8 +63,8 @@ struct Shared {
   uint4* stages;     // [2][K and V][keys, row_units], at the end room for the sums of half a block
 };
 
-/// One task. T is the type of the cache; a thread holds the sums of kHeld vectors in the columns of
-/// one unit, over some of the keys.
+/// Computes one task. T is the element type of the cache. A thread holds the sums of kHeld vectors
+/// in the columns of one unit, over some of the keys.
 template <class T, int kHeld>
 class Attention {
  public:

@@ -9,7 +9,8 @@ namespace maskctl::attention::cuda {
 inline constexpr Index kPromptRows = 32;     // a prompt has at least so many rows
 inline constexpr Index kPromptTokens = 128;  // prompts are copied to multiples of so many tokens
 
-/// Memory for copied keys and values. Where all heads take more, heads are copied in turns.
+/// Copied keys and values take at most this many bytes. If all heads need more, heads are copied in
+/// turns.
 inline constexpr Index kMostCopiedBytes = Index{1} << 30;
 
 /// The prompts of a call, as far as the host knows them.

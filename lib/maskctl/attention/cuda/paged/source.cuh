@@ -6,7 +6,7 @@
 
 namespace maskctl::attention::cuda {
 
-/// A sequence that may be bad: then its rows become NaN.
+/// A sequence, and whether it is valid. The rows of an invalid sequence become NaN.
 struct SourceSequence {
   PagedSequence sequence;
   bool is_valid = true;

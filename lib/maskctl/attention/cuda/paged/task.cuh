@@ -48,7 +48,7 @@ __device__ inline const Scheduled& entry_of(const Scheduled* entries, Index coun
   return entries[begin];
 }
 
-/// The task of the block. Later tiles have more keys and begin first.
+/// Reads the task of this block from the schedule. Later tiles have more keys and begin first.
 __device__ inline Task read_task(const PagedCall& c, const Scheduled& entry, int most_vectors) {
   Task task;
   task.sequence = entry.sequence, task.splits = entry.splits, task.is_valid = entry.is_valid;

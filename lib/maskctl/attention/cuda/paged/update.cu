@@ -14,7 +14,7 @@ namespace {
 
 constexpr int kThreads = 256;
 constexpr int kAtOnce = 4;                     // units that a thread reads before it writes any
-constexpr Index kUnitsOfBlock = 8 * kThreads;  // units of a block, if rows have no more
+constexpr Index kUnitsOfBlock = 8 * kThreads;  // units per block, unless one row has more
 constexpr Index kMostUnits = Index{1} << 31;   // rows must have fewer units: indices have 32 bits
 constexpr Index kNowhere = -1;
 

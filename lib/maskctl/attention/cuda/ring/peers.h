@@ -29,7 +29,7 @@ class Peers {
   /// first part.
   void begin();
   /// The workspace for the work on a part: the workspace of the call if the part has this rank's
-  /// own keys, otherwise that of one of the two lanes (RingSteps::Lane).
+  /// own keys, otherwise the workspace of one of the two lanes (RingSteps::Lane).
   Workspace& memory(std::size_t part) const;
   /// Returns the problem of a part, and makes the part's stream wait for the part's arrays. Also
   /// starts to fetch the arrays of the next part.

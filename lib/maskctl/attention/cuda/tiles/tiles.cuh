@@ -18,7 +18,7 @@ __device__ inline const TileTableView& table_of(const MaskView& mask, Index b, I
 struct Tile {
   Index number;
   bool is_full;
-  PayloadId payload;  // only of a partial tile
+  PayloadId payload;  // set only for a partial tile
 };
 
 /// Calls f(tile) for each tile of a tile row that is not empty, in ascending order, which is the

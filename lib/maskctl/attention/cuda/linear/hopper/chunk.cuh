@@ -22,7 +22,7 @@ struct ChunkedCall {
   LinearWalk walk;
   const LinearRun* runs;
   Index token_step, chunks_of_interval;
-  unsigned heads, slices;  // slices: of `to`
+  unsigned heads, slices;  // slices of the channels of `to`
 };
 inline ChunkedCall chunked_call(const LinearPlan& plan, const LinearWalk& walk) {
   static_assert(kLeastInterval == kChunk);
