@@ -42,8 +42,8 @@ class BandSolver {
   /// keys of a result must be `light` in the answer.
   Index take_rows(Band& band, std::size_t n, const OpenKeys& open,
                   std::span<const std::optional<LeastSquares>> found);
-  /// Solves all rows of the band at once by least squares: first with the heads of all units
-  /// together that have unanswered rows, then with the heads of one unit at a time.
+  /// Solves all rows of the band at once by least squares: first with the heads of all units that
+  /// have rows without an answer, then with the heads of one unit at a time.
   void solve_together(Band& band);
   void solve_together(Band& band, std::span<const std::size_t> units);
   std::vector<OpenKeys> starts_of(const Band& band, Index r, std::size_t n) const;

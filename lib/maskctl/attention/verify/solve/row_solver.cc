@@ -90,16 +90,16 @@ std::optional<RowAnswer> RowSolver::judge(std::span<const Head> heads, Index row
   bool off = report.cost > enough(report.equations);
   for (std::size_t n = 0; n < heads.size(); ++n) off = off || is_off(heads[n], report, n);
   if (!off && close.empty()) return out;
-  // The cost above takes rounding to be equal in all directions of the output. That of an
+  // RowReport::cost takes rounding to be equal in all directions of the output. The cost of an
   // ExactReport can be lower, at most by the factor 1 + spread; the other factors of `far` are
   // slack.
   const double far = 4 * (1 + report.spread) * static_cast<double>(1 + call_.widest());
   if (report.cost > far * enough(report.equations)) return {};
   const double most = enough(report.equations);
   const double another = kAnother * noise_, heads_count = static_cast<double>(heads.size());
-  // The rises of all heads are added up, and each other head may lower the sum by up to `another`.
-  // So with several heads, a lower bound must be larger by that amount for each other head, and
-  // upper bounds are never used.
+  // The rise of a cell is the sum of its rises in all heads, each of which may be as low as
+  // -`another`. So with several heads, a lower bound in one head must exceed the limit by `another`
+  // for each other head, and upper bounds are never used.
   const RiseLimits limits{kDecided * noise_ + (heads_count - 1) * another,
                           heads.size() == 1 ? kDecided * noise_ : -another, -another};
   const ExactReport exact = exact_report(call_, heads, row, open, close, most, limits);

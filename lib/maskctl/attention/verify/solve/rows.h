@@ -33,8 +33,8 @@ struct HeadRows {
   /// [rows]: the variance of an element of the output, averaged over the row; and the part of it
   /// that elements share, summed over the row and divided by that average.
   std::vector<double> variance, spread;
-  /// [rows, dim]: the vector by which the error of d . o shifts each row of a gradient (see
-  /// GradientFactors), times a standard normal number. Empty for outputs, which have no such error.
+  /// [rows, dim]: for each row of a gradient, the vector by which the row shifts if d . o is off by
+  /// one standard deviation (see GradientFactors). Empty for outputs, which have no such error.
   std::vector<double> shifts;
 
   double factor(std::size_t cell) const { return factors.empty() ? 1 : factors[cell]; }
