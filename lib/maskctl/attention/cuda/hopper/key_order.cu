@@ -101,7 +101,7 @@ __global__ void __launch_bounds__(kThreads) order_keys(const __grid_constant__ K
   }
 }
 
-/// For each table of a mask, how many key heads it serves.
+/// Returns how many key heads each tile table of a mask serves.
 std::vector<Index> heads_of_tables(const DeviceTiles& mask, const Dims& d) {
   std::vector<Index> heads(as_size(mask.view(TileOrder::kKeyMajor).count));
   for (Index b = 0; b < d.batch; ++b) {

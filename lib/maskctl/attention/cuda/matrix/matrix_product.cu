@@ -52,7 +52,8 @@ __device__ void add_products(const float (*a)[kRoom], const float (*b)[kRoom], i
   }
 }
 
-/// `b` is transposed: its shape is [columns of out, depth].
+/// Computes out = a b, or adds a b to `out`. `b` is given transposed: its shape is [columns of out,
+/// depth].
 __global__ void __launch_bounds__(kThreads)
     multiply(const Matrix a, const Matrix b, const bool accumulate, float* out) {
   alignas(16) __shared__ float a_part[kDepth][kRoom], b_part[kDepth][kRoom];

@@ -15,7 +15,7 @@ bool decodes(const PagedProblem& problem, Index usual_rows);
 std::size_t divided_work_bytes(const PagedProblem& problem, Index usual_rows);
 void divide_work(const PagedProblem& problem, const PagedPlan& plan, Stream stream);
 
-/// paged() for problems that decodes() accepts.
+/// Computes what paged() computes, for problems that decodes() accepts.
 void decode(Workspace& workspace, const PagedProblem& problem, const PagedPlan& plan,
             const MutableTensorView& out);
 

@@ -4,8 +4,8 @@
 //
 // At each step a rank computes a part of the result, for the queries that see some of the step's
 // keys. The first part has all queries and is computed in the result's memory; the other parts are
-// then merged into it, weighted by their lse. Gradients are summed in the order of the steps. Both
-// are f32 sums of parts that were rounded to the dtype of the arrays.
+// then merged into it, weighted by their lse. Gradients are summed in the order of the steps.
+// Results and gradients are f32 sums of parts that were rounded to the dtype of the arrays.
 #pragma once
 
 #include <deque>
