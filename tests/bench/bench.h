@@ -1,4 +1,4 @@
-// Timing: the least and the median of repeated runs, and two sides interleaved.
+// Times code: the least and the median time of repeated runs, and two sides that take turns.
 #pragma once
 
 #include <algorithm>
@@ -10,20 +10,20 @@
 
 namespace bench {
 
-/// Keeps the optimiser from removing what made `value`.
+/// Keeps the optimiser from removing the computation of `value`.
 template <typename T>
 void keep(const T& value) {
   asm volatile("" : : "g"(&value) : "memory");
 }
 
-/// A benchmark of a wrong result is worthless: ends the program.
+/// Ends the program unless `holds`: a benchmark of a wrong result is worthless.
 inline void require(bool holds, const char* what) {
   if (holds) return;
   std::fprintf(stderr, "wrong result: %s\n", what);
   std::exit(1);
 }
 
-/// Seconds of `repeats` calls, for one of them.
+/// Calls f `repeats` times; returns the mean seconds of one call.
 template <typename F>
 double seconds(F&& f, int repeats = 1) {
   const auto start = std::chrono::steady_clock::now();
@@ -32,7 +32,7 @@ double seconds(F&& f, int repeats = 1) {
   return spent.count() / repeats;
 }
 
-/// How often to call f within one run, so that a run is long against the clock's resolution.
+/// How often to call f in one timed run, so that the clock's resolution does not matter.
 template <typename F>
 int repeats_for(F&& f, double least_seconds = 20e-6) {
   f();
@@ -52,10 +52,10 @@ struct Times {
   double median() const { return bench::median(runs); }
 };
 
-/// Runs both sides `runs` times, alternating, so that both see the same state of the machine.
+/// The times of two sides that interleave() ran in turn, so that both saw the same machine.
 struct Pair {
   Times a, b;
-  /// Of b / a, run by run.
+  /// The median over the runs of b's time divided by a's.
   double median_ratio() const {
     std::vector<double> ratios;
     for (std::size_t i = 0; i < a.runs.size(); ++i) ratios.push_back(b.runs[i] / a.runs[i]);
@@ -72,7 +72,7 @@ Pair interleave(A&& a, B&& b, int runs, int repeats = 1) {
   return pair;
 }
 
-/// One line that tests/bench/run.py reads: name, least, median, in seconds.
+/// Prints a line that tests/bench/run.py reads: name, least and median seconds.
 inline void report(const char* name, const Times& times) {
   std::printf("%s\t%.9f\t%.9f\n", name, times.least(), times.median());
 }

@@ -1,5 +1,5 @@
-// What a call of the Python module is made of, without Python: reading an array of 64 x 64 cells,
-// and a command's answer about it. The difference to the module is what the door costs.
+// Times the C++ work behind a call of the Python module: reading an array of 64 x 64 cells, and a
+// command's answer about it. What the module takes beyond this is the cost of the binding.
 #include <array>
 #include <vector>
 

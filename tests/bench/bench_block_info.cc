@@ -1,4 +1,5 @@
-// From the ids of a million tokens to statistics and block information at block 512.
+// Times the way from the document ids of a million tokens to mask statistics and block information,
+// at block size 512.
 #include <sys/resource.h>
 
 #include <cstdint>
@@ -19,7 +20,7 @@ namespace {
 
 using namespace maskctl;
 
-// Ids of `docs` documents of about equal, never equal lengths.
+// Document ids of n tokens: `docs` documents of similar but unequal lengths.
 Tensor packed_ids(Index n, Index docs) {
   Tensor ids(DType::kInt32, {1, n});
   Index i = 0;
@@ -30,7 +31,7 @@ Tensor packed_ids(Index n, Index docs) {
   return ids;
 }
 
-// Segments, causal, ejkernel's window of `window` keys to each side, chunks.
+// The mask of documents, causal, with `window` keys to each side as in ejkernel, in chunks.
 Mask masked(const Tensor& ids, Index window, Index chunk) {
   const Index n = ids.extent(1);
   step::Document documents;
@@ -49,7 +50,7 @@ lazy::BlockInfoOptions options_of(Index block, bool shrink) {
   return options;
 }
 
-// The classes of all blocks by asking each cell.
+// Compares the class (empty, partial, full) of each block with a count of its open cells.
 void check_small() {
   constexpr Index kTokens = 1536, kWindow = 200, kChunk = 384, kBlock = 64;
   const Tensor ids = packed_ids(kTokens, 9);
@@ -72,7 +73,7 @@ void check_small() {
   }
 }
 
-/// MB of the process so far.
+/// The peak memory of the process so far, in MB.
 double peak() {
   rusage usage{};
   getrusage(RUSAGE_SELF, &usage);
@@ -106,13 +107,13 @@ int main() {
     shrunk.runs.push_back(blocks(true));
     total.runs.push_back(build.runs.back() + stats.runs.back() + whole.runs.back() +
                          shrunk.runs.back());
-    if (run == 0) peak_mb = peak();  // of a process that does it once
+    if (run == 0) peak_mb = peak();  // after the first run
   }
   bench::report("total", total);
   bench::report("build", build);
   bench::report("stats", stats);
   bench::report("whole", whole);
   bench::report("shrunk", shrunk);
-  std::printf("peak_mb\t%.9f\t%.9f\n", peak_mb, peak_mb);  // in the columns of the times
+  std::printf("peak_mb\t%.9f\t%.9f\n", peak_mb, peak_mb);  // MB, in the columns of the seconds
   return 0;
 }

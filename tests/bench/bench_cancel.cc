@@ -1,6 +1,7 @@
-// How soon operations on large masks end after a stop request: bench_cancel [--only TEXT]
-// [--folder DIR] [--threads N]. Each is stopped at several moments of its run; the table has the
-// time that it takes alone and the longest time from a request to its end. Exit 1 above 50 ms.
+// Measures how soon operations on large masks end after a stop request: bench_cancel [--only TEXT]
+// [--folder DIR] [--threads N] [--files yes|no]. Each operation is stopped at several moments of
+// its run; the table has its time without a stop, and the longest time from a request to its end.
+// Exits with 1 if that is above 50 ms.
 #include <fmt/format.h>
 #include <unistd.h>
 
@@ -52,7 +53,7 @@ using Clock = std::chrono::steady_clock;
 using Seconds = std::chrono::duration<double>;
 
 constexpr double kBar = 0.050;
-constexpr double kLongest = 2;  // of a run that is not stopped earlier
+constexpr double kLongest = 2;  // seconds after which even the unstopped run is stopped
 constexpr Index kTokens = 1 << 20;
 constexpr Index kSide = 32768;
 
@@ -62,8 +63,8 @@ struct Operation {
 };
 
 struct Stopped {
-  double total = 0;    // from the start to the end
-  double latency = 0;  // from the request to the end; 0 when it ended before
+  double total = 0;    // seconds from the start to the end
+  double latency = 0;  // seconds from the request to the end; 0 if it ended before the request
 };
 
 /// Runs an operation that is asked to stop after `delay` seconds.
@@ -94,7 +95,7 @@ Stopped stopped_after(const std::function<void()>& run, double delay) {
     const WorkScope scope({.stop = source.get_token()});
     try {
       run();
-    } catch (const Error&) {  // also a mask that the operation refuses
+    } catch (const Error&) {  // stopped, or the operation refuses the mask
     }
     const auto end = Clock::now();
     timer.request_stop();
@@ -127,7 +128,7 @@ Tensor random_ids(Index tokens, int documents, std::uint64_t seed) {
   return out;
 }
 
-/// Ids that grow by one every few thousand tokens.
+/// Document ids that grow by one every 3000 tokens.
 Tensor packed_ids(Index tokens) {
   Tensor out(DType::kInt32, {1, tokens});
   std::int32_t at = 0;
@@ -149,7 +150,7 @@ Mask with_steps(const Mask& mask, const std::string& text) {
 struct Masks {
   Tensor ids = random_ids(kTokens, 1000, 1), packed = packed_ids(kTokens);
   Tensor ids32k = random_ids(kSide, 40, 2);
-  Mask recurring = mask_from_segments(ids, ids, -1);  // lists that rows share
+  Mask recurring = mask_from_segments(ids, ids, -1);  // stored as lists of keys that rows share
   Mask documents = mask_from_segments(packed, packed, -1);
   Mask window = with_steps(documents, "causal | window:keys=4096");
   Mask lists = with_steps(recurring, "causal");

@@ -1,9 +1,11 @@
-// Converts a dense 16384 x 16384 mask to bits on demand: convert_bench.py alternates it with numpy.
-//   bench_convert THREADS    then lines "pack", "unpack", "pack bytes", "unpack bytes"; each gives
-//                            the seconds
-// pack and unpack go between a mask, which holds a dense array as words, and the array of bits;
-// with bytes they go between the array of bool and the array of bits, through a mask. First prints
-// what both sides must agree on, as "verify NAME NUMBER" lines, and "ready".
+// Converts a dense 16384 x 16384 mask to bits and back, when asked: convert_bench.py alternates it
+// with numpy.
+//   bench_convert THREADS    then lines "pack", "unpack", "pack bytes", "unpack bytes" as input;
+//   each is
+//                            answered with seconds
+// pack and unpack convert between a mask, which holds a dense array as words, and the array of
+// bits; with "bytes" they convert between the array of bool and the array of bits, through a mask.
+// First prints what both sides must agree on, as "verify NAME NUMBER" lines, and "ready".
 #include <cstdint>
 #include <cstdlib>
 #include <iostream>
@@ -23,7 +25,7 @@ using namespace maskctl;
 constexpr Index kSize = 16384;
 const std::vector<Index> kShape{1, 1, kSize, kSize};
 
-// Cell i is open where bit 7 of i * i * 2654435761 mod 2^32 is set, as numpy makes it too.
+// Cell i is open where bit 7 of i * i * 2654435761 mod 2^32 is set; numpy_bits.py makes the same.
 Tensor cells() {
   Tensor out(DType::kBool, kShape);
   const auto bytes = out.as<std::uint8_t>();

@@ -1,4 +1,5 @@
-// A packed batch of a million tokens on one core: ids to mask, causal window, count, tile classes.
+// Times a packed batch of a million tokens on one core: from document ids to a mask with a causal
+// window, its count of open cells, and the classes of its tiles.
 #include <cstdint>
 #include <vector>
 
@@ -13,7 +14,7 @@ namespace {
 
 using namespace maskctl;
 
-// Ids of `docs` documents of about equal, never equal lengths.
+// Document ids of n tokens: `docs` documents of similar but unequal lengths.
 std::vector<std::int32_t> packed_ids(Index n, Index docs) {
   std::vector<std::int32_t> ids(static_cast<std::size_t>(n));
   for (Index i = 0; i < n; ++i) {
@@ -40,7 +41,7 @@ Answer answer(const Plane& plane, Index tile) {
   return {plane.count(), map.full(), map.partial()};
 }
 
-// The same by asking each cell.
+// What answer() finds, counted cell by cell.
 Answer slow_answer(const std::vector<std::int32_t>& ids, Index window, Index tile) {
   const auto n = static_cast<Index>(ids.size());
   const auto open = [&](Index q, Index k) {

@@ -1,4 +1,5 @@
-// Kernels on arrays of the GPU, timed by its own clock; one line of JSON for each figure:
+// Times kernels on arrays that are on the GPU, by the GPU's clock, and prints one line of JSON for
+// each figure:
 // bench_cuda [--only CASES] [--most-tokens N] [--round SECONDS].
 //
 // A GPU under load lowers its clock within tens of milliseconds. So the sides of a case take turns
@@ -45,7 +46,7 @@ struct Settings {
   double round_seconds = 0.25;
 } settings;
 
-/// A point in a stream's time.
+/// A CUDA event: marks a point of time in a stream.
 class Event {
  public:
   Event() { cuda::check(cudaEventCreate(&event_), "cudaEventCreate"); }
@@ -66,12 +67,13 @@ class Event {
   cudaEvent_t event_ = nullptr;
 };
 
-/// Work that is timed: each run does `amount` of `unit` per second, or takes so many of `unit`.
+/// Work to be timed. Its figure is a rate, `amount` of `unit` per second of a run, or where
+/// `amount` is 0 the time of a run in `unit`.
 struct Timed {
   std::string figure;
   cuda::Stream stream;
   std::function<void()> run;
-  double amount = 0;  // 0: the time is the figure
+  double amount = 0;  // 0: the figure is the time
   const char* unit = "ms";
   double units_of_second = 1e3;
   std::vector<double> seconds = {};
@@ -81,8 +83,8 @@ struct Timed {
   }
 };
 
-/// Runs one round. Several runs are in the stream at a time, so that short ones do not wait for the
-/// host.
+/// Times one round of runs. Several runs are queued in the stream at a time, so that short ones do
+/// not wait for the host.
 void run_round(Timed& side) {
   const std::array<Event, 17> marks;
   std::size_t runs = 1, kept = 0;
@@ -111,7 +113,7 @@ void print(const Timed& side, std::string_view subject) {
   std::fflush(stdout);
 }
 
-/// Times the sides of a case in turn, and prints them.
+/// Times the sides of a case in turn, and prints their figures.
 void measure(std::string_view subject, std::vector<Timed>& sides) {
   constexpr int kRounds = 3;
   for (int round = 0; round < kRounds; ++round) {
@@ -120,7 +122,7 @@ void measure(std::string_view subject, std::vector<Timed>& sides) {
   for (const Timed& side : sides) print(side, subject);
 }
 
-/// A kernel with its plan, its arrays on the GPU, and its stream.
+/// A kernel with its plan and stream, and its arrays copied to the GPU.
 template <auto kernel>
 class OnDevice;
 template <class Problem, class Plan, class... Arrays,
@@ -135,11 +137,11 @@ class OnDevice<kernel> {
   Timed side(std::string figure, double amount, const char* unit) {
     return {std::move(figure), host_call_.stream(), [this] { run(); }, amount, unit};
   }
-  /// The time of one of many calls that a CUDA graph repeats.
+  /// Times a CUDA graph of 64 calls; the figure is the time of one call.
   Timed graph_side(std::string figure) {
     constexpr double kCalls = 64;
     const cuda::Stream stream = host_call_.stream();
-    run();  // the workspace grows
+    run();  // allocates the workspace, which cannot grow in a capture
     cudaGraph_t calls = nullptr;
     cuda::check(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal), "capture");
     for (int i = 0; i < kCalls; ++i) run();
@@ -176,7 +178,7 @@ class OnDevice<kernel> {
   std::tuple<Arrays...> arrays_;
 };
 
-// D 128, H * D = 2048, one batch: forward, and backward of what it gave.
+// Times forward and backward attention: one batch entry, 16 heads, head dimension 128.
 void bench_softmax() {
   constexpr Index kHeads = 16, kDim = 128;
   for (const Index tokens : {8 << 10, 16 << 10, 32 << 10}) {
@@ -213,10 +215,11 @@ void bench_softmax() {
 struct LinearCase {
   const char* name;
   Index batch, tokens, heads, dim;
-  bool by_key;  // decays of each key, else of each head
+  bool by_key;  // a decay per key and feature, else one per head
 };
 
-// Long sequences, and steps of decoding, which read and write the states.
+// Times linear attention on long sequences, and single steps of decoding, which read and write the
+// states.
 void bench_linear() {
   constexpr LinearCase kCases[] = {{"lightning 8k", 1, 8 << 10, 96, 128, false},
                                    {"gla 8k", 1, 8 << 10, 96, 128, true},
@@ -238,7 +241,7 @@ void bench_linear() {
       Tensor d_q(dtype, shape), d_k(dtype, shape), d_v(dtype, shape),
           d_gates(DType::kFloat32, gates.shape()), d_state(DType::kFloat32, state.shape());
       LinearGradientOutputs gradients{d_q, d_k, d_v, {}, {}, {}, {}, d_state};
-      if (c.by_key) gradients.gk = d_gates;  // decays of lightning attention are constants
+      if (c.by_key) gradients.gk = d_gates;  // lightning attention: constant decays
       OnDevice<cuda::linear_backward> backward(problem, {q, {}}, gradients);
       std::vector<Timed> sides{forward.side("linear_forward", 0, "ms"),
                                backward.side("linear_backward", 0, "ms")};
@@ -247,7 +250,7 @@ void bench_linear() {
   }
 }
 
-/// From a mask on the host to its tile tables on the GPU: by the clock of the host.
+/// Times the way from a mask on the host to its tile tables on the GPU, by the host's clock.
 void bench_plan() {
   for (const Index tokens : {32 << 10, 128 << 10}) {
     if (tokens > settings.most_tokens) continue;
@@ -270,7 +273,8 @@ void bench_plan() {
   }
 }
 
-/// 16 blocks of 64 keys for each token and key head: the first, its own, and others before it.
+/// Lists 16 blocks of 64 keys for each token and key head: the first block, the token's own, and
+/// random ones up to its own.
 Tensor listed_blocks(Index batch, Index tokens, Index kv_heads) {
   constexpr Index kListed = 16, kBlock = 64;
   Tensor blocks(DType::kInt32, {batch, tokens, kv_heads, kListed});
@@ -288,14 +292,15 @@ struct BlocksCase {
   Index batch, tokens, heads, kv_heads;
 };
 
-// Groups of 16 query heads, D 128: listed blocks, and the choice of them.
+// Times attention to listed blocks, and the choice of blocks: 16 query heads per key head, head
+// dimension 128.
 void bench_blocks() {
   constexpr Index kGroup = 16, kDim = 128;
   constexpr BlocksCase kCases[] = {{1, 8 << 10, 32, 2}, {1, 32 << 10, 32, 2}, {4, 16 << 10, 64, 4}};
   for (const auto& [batch, tokens, heads, kv_heads] : kCases) {
     if (tokens > settings.most_tokens) continue;
     for (const DType dtype : {DType::kBFloat16, DType::kFloat32}) {
-      if (batch > 1 && dtype == DType::kFloat32) continue;  // seconds a call
+      if (batch > 1 && dtype == DType::kFloat32) continue;  // would take seconds a call
       const Tensor q = noise(dtype, {batch, tokens, heads, kDim});
       const Tensor k = noise(dtype, {batch, tokens, kv_heads, kDim}), v = k;
       const Tensor listed = listed_blocks(batch, tokens, kv_heads);
@@ -303,7 +308,7 @@ void bench_blocks() {
       options.context.backend = Backend::kCuda, options.duplicate_blocks = DuplicateBlocks::kOnce;
       const NativeSparseInputs inputs{&q, &k, &v, nullptr, nullptr, &listed};
       const BlockProblem problem = checked_selected_problem(inputs, options);
-      double keys = 0, means_seen = 0;  // of all tokens and key heads
+      double keys = 0, means_seen = 0;  // summed over tokens and key heads
       for (Index t = 0; t < tokens; ++t) {
         const Index blocks_before = (t + 1) / options.block_size;
         means_seen += static_cast<double>(batch * kv_heads * blocks_before);
@@ -315,7 +320,7 @@ void bench_blocks() {
           }
         }
       }
-      const double product = 2e-12 * kGroup * kDim;  // of a key with its queries
+      const double product = 2e-12 * kGroup * kDim;  // TFLOP of a key with its 16 queries
       SoftmaxResult result = apply_native_sparse_attention(inputs, options);
       Tensor d_q(dtype, q.shape()), d_k(dtype, k.shape()), d_v(dtype, v.shape());
       OnDevice<cuda::blocks_forward> forward(problem, {result.out, result.lse});
@@ -333,7 +338,7 @@ void bench_blocks() {
   }
 }
 
-// Equal groups of rows times their matrices.
+// Times a grouped product: equal groups of rows, each multiplied by its own matrix.
 void bench_equal_groups() {
   constexpr Index kGroups = 16, kRows = 2048, kInner = 768, kColumns = 2048;
   const Tensor lhs = noise(DType::kBFloat16, {kGroups * kRows, kInner});
@@ -352,7 +357,7 @@ void bench_equal_groups() {
                            backward.side("grouped_backward", 2 * product, "TFLOP/s")};
   measure("16 groups of 2048 x 768 x 2048 bfloat16", sides);
 }
-// Rows of unequal groups times the matrices of 8 and of 64 experts.
+// Times grouped products of unequal groups of rows, with the matrices of 8 and of 64 experts.
 void bench_grouped() {
   bench_equal_groups();
   constexpr Index kRows = 16 << 10, kInner = 2048, kColumns = 2048;
@@ -364,7 +369,7 @@ void bench_grouped() {
       std::size_t row = 0;
       for (auto& id : ids.as<std::int32_t>()) {
         const auto n = static_cast<Index>(row++ * 2654435761u >> 8);
-        id = static_cast<std::int32_t>(n % experts * (n / experts % 2));  // half to the first
+        id = static_cast<std::int32_t>(n % experts * (n / experts % 2));  // half to expert 0
       }
       GroupedMatmulInputs inputs{&lhs, &rhs};
       inputs.group_ids = &ids;
@@ -380,7 +385,7 @@ void bench_grouped() {
   }
 }
 
-/// A copy from the GPU to itself, whose rate counts what is read and what is written.
+/// A copy within the GPU's memory, whose rate counts the bytes read and the bytes written.
 class DeviceCopy {
  public:
   Timed side() {
@@ -398,14 +403,14 @@ class DeviceCopy {
   cuda::DeviceBuffer from_{kBytes, stream_.get()}, to_{kBytes, stream_.get()};
 };
 
-/// Sequences in bf16: 32 query heads and 8 key heads of 128, pages in random order. The last `rows`
-/// tokens of each are queries.
+/// Sequences in a paged cache, in bf16: 32 query heads and 8 key heads of dimension 128, pages in
+/// random order. The last `rows` tokens of each sequence are queries.
 struct Sequences {
   static constexpr Index kHeads = 32, kKvHeads = 8, kDim = 128;
   Index count, tokens, page_size, rows = 1;
   Index pages = count * ceil_div(tokens, page_size);
 
-  /// A problem without queries and cache.
+  /// The paged problem; the caller adds queries and cache.
   PagedProblem problem() const {
     PagedProblem p;
     p.q_heads = kHeads, p.scale = default_scale(kDim);
@@ -425,7 +430,7 @@ struct Sequences {
   }
 };
 
-/// The size of the keys and values of so many tokens.
+/// Terabytes of the keys and values of `tokens` tokens.
 double terabytes_of(Index tokens) {
   return 1e-12 * static_cast<double>(2 * tokens * Sequences::kKvHeads * Sequences::kDim * 2);
 }
@@ -442,8 +447,8 @@ void bench_decoding(const Sequences& s) {
   measure(s.text("tokens"), sides);
 }
 
-/// Version 3 of ragged paged attention, in its cache: new keys and values are written, which counts
-/// as reading and writing them, then their queries attend to all tokens.
+/// Times both parts of ragged paged attention, version 3: new keys and values are written into the
+/// cache, counted as bytes read and written; then the queries attend to all tokens.
 void bench_new_tokens(const Sequences& s, std::string_view of) {
   const Index rows = s.count * s.rows;
   const std::array cache{s.pages, s.page_size, 2 * Sequences::kKvHeads, Sequences::kDim};
@@ -491,7 +496,7 @@ void bench_paged() {
   }
 }
 
-/// Means of 1 GB: whole sequences, and chunks of 64 tokens.
+/// Times mean pooling of 1 GB, over whole sequences and over chunks of 64 tokens.
 void bench_pooling() {
   constexpr Index kTokens = 256 << 10, kWidth = 2048;
   const Tensor x = noise(DType::kBFloat16, {kTokens, kWidth});
@@ -509,9 +514,10 @@ void bench_pooling() {
   }
 }
 
-/// A call of host arrays, 1 GiB of them: copies to the GPU and back, by the clock of the host.
+/// Times a call on host arrays of 1 GiB together, with the copies to the GPU and back, by the
+/// host's clock.
 void bench_host_door() {
-  constexpr Index kTokens = 16 << 10, kHeads = 64, kDim = 128;  // 256 MiB an array
+  constexpr Index kTokens = 16 << 10, kHeads = 64, kDim = 128;  // each array has 256 MiB
   if (kTokens > settings.most_tokens) return;
   const std::vector<Index> shape{1, kTokens, kHeads, kDim};
   const Tensor q = noise(DType::kBFloat16, shape), k = noise(DType::kBFloat16, shape),

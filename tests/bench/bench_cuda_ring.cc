@@ -1,10 +1,11 @@
-// Ring attention between the GPUs of this machine, on arrays that stay there, beside one GPU that
-// does all of the work: bench_cuda_ring [--gpus N] [--tokens-per-gpu N] [--round SECONDS]
-// [--seed N]. With a seed the documents are random ones, those of ring_model.
+// Times ring attention between the GPUs of this machine, on arrays that stay there, beside one GPU
+// that does all of the work: bench_cuda_ring [--gpus N] [--tokens-per-gpu N] [--round SECONDS]
+// [--seed N]. With a seed the documents are random, as in ring_model.
 //
-// One line of JSON for each figure. "of ideal" is the time of one GPU, divided by the number of
-// GPUs, over the time of the ring. A GPU under load lowers its clock within tens of milliseconds:
-// so both take turns in three rounds, and only the second half of each round counts.
+// Prints one line of JSON for each figure. "of ideal" is the time of one GPU divided by the number
+// of GPUs, over the time of the ring. A GPU under load lowers its clock within tens of
+// milliseconds: so the ring and the one GPU take turns in three rounds, and only the second half of
+// each counts.
 #include <cuda_runtime_api.h>
 #include <fmt/format.h>
 
@@ -29,10 +30,10 @@ using namespace maskctl;
 using namespace maskctl::attention;
 
 struct Settings {
-  int gpus = 0;  // 0: all
+  int gpus = 0;  // 0: all GPUs
   Index tokens_per_gpu = 16 << 10;
   double round_seconds = 0.3;
-  unsigned seed = 0;  // of documents; 0: the usual ones
+  unsigned seed = 0;  // of random documents; 0: fixed ones
 } settings;
 
 constexpr Index kHeads = 16, kDim = 128;
@@ -45,7 +46,7 @@ void print(std::string_view figure, std::string_view subject, std::string_view u
   std::fflush(stdout);
 }
 
-// The two calls that are timed, under one name.
+// Overloads give the kernels of one GPU and those of the ring one name per pass.
 void forward(cuda::Workspace& workspace, const SoftmaxProblem& problem,
              const cuda::SoftmaxPlan& plan, const SoftmaxOutputs& out) {
   cuda::softmax_forward(workspace, problem, plan, out);
@@ -65,7 +66,7 @@ void backward(cuda::Workspace& workspace, const RingProblem& problem,
   cuda::ring_backward(workspace, problem, plan, inputs, gradients);
 }
 
-/// Both passes of a call whose arrays are on the GPU in use; d_out is the query.
+/// The forward and backward pass of a call whose arrays are on the current GPU; d_out is the query.
 template <class Problem, class Plan, class BackwardPlan>
 class Passes {
  public:
@@ -107,8 +108,8 @@ class Passes {
 using OneGpu = Passes<SoftmaxProblem, cuda::SoftmaxPlan, cuda::SoftmaxBackwardPlan>;
 using RankGpu = Passes<RingProblem, cuda::RingPlan, cuda::RingBackwardPlan>;
 
-/// Seconds of one pass, of as many as take half a round; the other half comes before. `meet` is
-/// called where ranks begin and end together.
+/// Runs `passes` passes twice, the first time to warm up; returns the seconds of one of the second
+/// time. `meet` waits for the other ranks.
 template <class Side>
 double seconds_of(Side& side, bool is_backward, int passes, const std::function<void()>& meet) {
   const auto run = [&] {
@@ -125,7 +126,7 @@ struct Case {
   Assign assign;
 };
 
-/// Times of both passes in seconds, of every round.
+/// The seconds of forward [0] and backward [1] in every round, on one GPU and in the ring.
 struct Times {
   std::vector<double> one[2], ring[2];
 };
@@ -134,7 +135,7 @@ int passes_in_half_round(double seconds) {
   return std::max(3, static_cast<int>(settings.round_seconds / 2 / seconds));
 }
 
-/// A line for each step of a rank, of a call that waits for its GPU at the end.
+/// Prints a line for each rank and pass, with the time and the bytes of each step of the ring.
 void print_steps(Communicator& ring, RankGpu& rank, RingAttentionOptions& options) {
   for (const bool is_backward : {false, true}) {
     std::vector<RingStep> steps;
@@ -155,7 +156,7 @@ void print_steps(Communicator& ring, RankGpu& rank, RingAttentionOptions& option
   }
 }
 
-/// Every rank calls it; rank 0 has the one GPU too and the times.
+/// Times the ring and, on rank 0, one GPU alone. Every rank calls it; rank 0 gets the times.
 Times measure(Communicator& ring, const Mask& mask, const Tensor& whole,
               RingAttentionOptions options) {
   const Tensor part = take(
@@ -184,7 +185,7 @@ Times measure(Communicator& ring, const Mask& mask, const Tensor& whole,
             seconds_of(*one, is_backward, std::max(1, n / static_cast<int>(ring.size())), [] {});
       meet(ring);
       const double of_ring = seconds_of(rank, is_backward, n, meeting);
-      if (round == 0) {  // how many passes fit, as all ranks agree
+      if (round == 0) {  // the first round sets the number of passes, the same on all ranks
         Tensor own(DType::kFloat64, {1});
         own.as<double>()[0] = of_ring;
         passes[is_backward] = passes_in_half_round(gathered(ring, own)[0].as<double>()[0]);
@@ -228,7 +229,7 @@ void bench_case(const Case& one, Index gpus) {
   });
 }
 
-/// A copy of the keys of a rank from one GPU to another.
+/// Times the copy of a rank's keys from one GPU to another.
 void bench_copy() {
   const std::size_t bytes = as_size(settings.tokens_per_gpu * kHeads * kDim * 2);
   cuda::use_gpu(1);
@@ -261,7 +262,7 @@ double rms(const Tensor& seen, const Tensor& expected) {
   return std::sqrt(sum / static_cast<double>(a.elements()));
 }
 
-/// Errors against float64: of the ring, over those of one GPU.
+/// Prints the ring's errors divided by those of one GPU, both against the reference in float64.
 void bench_errors(Index gpus) {
   const Index tokens = 512 * gpus;
   const auto normal = [&](std::uint64_t seed) {

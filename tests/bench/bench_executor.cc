@@ -1,7 +1,7 @@
-// What the runtime adds to a call: a call through the executor, its config remembered, beside the
-// same call of the operation with fixed options, on arrays so small that the operation costs
-// little. The bar is 20 us.
-// Each line: name, median of what a call takes longer, medians of both sides; all in us.
+// Measures what ejkernel's runtime adds to a call: a call through the executor, which remembers its
+// config, beside the same call of the operation with fixed options, on arrays so small that the
+// operation costs little. The bar is 20 us. Each line: name, median of the time added, medians of
+// both sides; all in us.
 #include <cstdio>
 
 #include "bench.h"
@@ -29,7 +29,7 @@ void compare(const char* name, Through&& through, Alone&& alone) {
               times.b.median() * 1e6);
 }
 
-/// Options that every key has to spell out.
+/// Options that differ from the defaults, so that the key of a remembered config names each.
 FlashAttentionOptions many_options(const Tensor& sinks) {
   FlashAttentionOptions options;
   options.mask.causal = true;

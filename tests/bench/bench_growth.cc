@@ -1,4 +1,4 @@
-// How time grows from n to 4n tokens when the number of documents stays.
+// Measures how time grows from n to 4n tokens when the number of documents stays.
 #include <vector>
 
 #include "bench.h"
@@ -33,7 +33,7 @@ struct Case {
     interleaved =
         combine(Op::kAnd, equal_ids(ids, ids, -1, Side::kBoth), diagonal_band(n, n, -n, 0));
   }
-  /// Another document at almost every token.
+  /// Document ids that change at almost every token.
   static std::vector<std::int32_t> interleaved_ids(Index n) {
     std::vector<std::int32_t> ids(static_cast<std::size_t>(n));
     std::uint32_t state = 1;
@@ -51,7 +51,7 @@ struct Case {
   Mask build() const { return apply(full, document_step); }
 };
 
-// Prints name, time(4n) / time(n) of the least of so many runs, and both times in seconds.
+// Prints name, time(4n) / time(n), and both times in seconds; each is the least of `runs` runs.
 template <typename F>
 void growth(const char* name, const Case& small, const Case& large, F f, int runs = 200) {
   const int repeats = bench::repeats_for([&] { f(small); });
@@ -86,8 +86,8 @@ int main() {
   growth("count", small, large, [](const Case& c) { bench::keep(c.mask->count()); });
   growth("classify", small, large,
          [](const Case& c) { bench::keep(tile_map(*c.mask, 128, 128).runs.size()); });
-  // Blocks of 1/1024 of the tokens, as in a picture, and of 128 tokens, of which there are 16 times
-  // as many.
+  // "picture" has blocks of n / 1024 tokens, as a picture has; "interleaved" has blocks of 128
+  // tokens, of which 4n tokens have 16 times as many as n.
   constexpr int kFewRuns = 5;
   growth(
       "picture", small, large,

@@ -1,19 +1,20 @@
-// The linear family and the grouped product against the machine's peak of multiply-adds, and how
-// time grows from T to 4T tokens.
+// Measures linear attention and the grouped product against the machine's peak of multiply-adds,
+// and how time grows from T to 4T tokens.
 //
 //   bench_linear [pairs]
 //
-// Per case, medians over `pairs` (15) rounds of peak, T, peak, 4T: time(4T) / time(T), and the
+// Each line has medians over `pairs` (15) rounds of peak, T, peak, 4T: time(4T) / time(T); then the
 // operations of the algorithm per second of CPU time over those of the peak loop around it, which
 // other load on the machine changes least; then the same by the clock, all threads against all
 // threads.
 //
-// Operations are multiplications and additions of the products of the chunked form, chunks of C =
-// 64 tokens, width D of keys and values: a product of the pairs (t, s <= t) of a chunk is C D for
-// each token, one with the state 2 D^2. Forward does two of each (scores and what they read;
-// reading and updating the state), backward five: scores, their gradient, d_query, d_key, d_value;
-// d_query, d_key, d_value, the gradient of the state, and the states again. Decays per value make
-// it six, as their gradient is made of the output. Exponentials, scaling and packing do not count.
+// Operations are the multiplications and additions of the products of the chunked form, with chunks
+// of C = 64 tokens, and width D of keys and values. A product over the pairs (t, s <= t) of a chunk
+// takes C D operations for each token, a product with the state 2 D^2. The forward pass does two of
+// each: scores and what they read; reading and updating the state. The backward pass does five of
+// each: scores, their gradient, d_query, d_key, d_value; d_query, d_key, d_value, the gradient of
+// the state, and the states again. Decays per value make it six, as their gradient is made of the
+// output. Exponentials, scaling and packing do not count.
 #include <time.h>
 
 #include <cmath>
@@ -33,7 +34,7 @@ using namespace maskctl;
 using namespace maskctl::attention;
 using bench::median;
 
-/// Time by the clock and of all threads together, in seconds.
+/// Seconds by the clock (wall), and of all threads together (cpu).
 struct Spent {
   double wall = 0, cpu = 0;
 };
@@ -51,7 +52,7 @@ Spent spend(F&& f) {
   return {wall, cpu_now() - cpu};
 }
 
-/// Operations per second.
+/// Operations per second by the clock (wall), and per second of CPU time (cpu).
 struct Rate {
   double wall = 0, cpu = 0;
 };
@@ -66,7 +67,7 @@ Rate peak() {
   return {clock, clock * spent.wall / spent.cpu};
 }
 
-/// One case: f(size) runs it, size 1 or 4; `operations` are those of size 1.
+/// Measures and prints a case: f(1) runs it with T tokens and takes `operations`, f(4) with 4T.
 template <class F>
 void report(const std::string& name, int pairs, double operations, F&& f) {
   f(1), f(4);
@@ -86,7 +87,7 @@ void report(const std::string& name, int pairs, double operations, F&& f) {
               median(growth), median(by_cpu), median(by_wall), median(gflops));
 }
 
-/// Repeatable numbers between low and high.
+/// The same pseudo-random numbers in each call, between low and high.
 Tensor numbers(std::vector<Index> shape, float low, float high) {
   Tensor t(DType::kFloat32, std::move(shape));
   std::uint32_t state = 7;
@@ -102,7 +103,7 @@ constexpr double kChunkTokens = 64;
 
 struct Gates {
   const char* name;
-  float per_head = 0, per_key = 0, per_value = 0;  // the strongest; 0: none
+  float per_head = 0, per_key = 0, per_value = 0;  // the strongest log decay; 0: none
 };
 
 struct Linear {
@@ -124,7 +125,7 @@ struct Linear {
   }
 };
 
-/// As said above, of size 1; `products` of pairs and as many of the state.
+/// The operations for T tokens, as counted above: `products` over pairs and as many with the state.
 double operations(Index dim, int products) {
   const double d = static_cast<double>(dim), tokens = static_cast<double>(kTokens * kHeads);
   return products * tokens * (kChunkTokens * d + 2 * d * d);

@@ -1,6 +1,8 @@
-// and, count and classify at 16384 x 16384 on demand: tests/bench/run.py alternates them with
-// numpy.
-//   bench_ops THREADS    then lines "and structured", "count packed", ... ; each gives the seconds
+// Times and, count and classify on masks of 16384 x 16384, when asked: tests/bench/run.py
+// alternates them with numpy_mask_ops.py.
+//   bench_ops THREADS    then lines "and structured", "count packed", ... as input; each is
+//   answered
+//                        with seconds
 // First prints what both sides must agree on, as "verify NAME NUMBER" lines, and "ready".
 #include <cstdint>
 #include <cstdlib>
@@ -20,13 +22,13 @@ using namespace maskctl;
 
 constexpr Index kSize = 16384, kTile = 128, kDocument = 1000;
 
-std::uint64_t scrambled(std::uint64_t x) {  // splitmix64's finaliser
+std::uint64_t scrambled(std::uint64_t x) {  // mixes the bits of x: splitmix64's finaliser
   x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9u;
   x = (x ^ (x >> 27)) * 0x94d049bb133111ebu;
   return x ^ (x >> 31);
 }
 
-// Random bits, except in tiles that are empty or full according to their number.
+// A plane of random cells, some tiles of which are all open or all closed.
 PlanePtr irregular(std::uint64_t seed) {
   return stored_rows(kSize, kSize, false, [seed](Range rows, std::span<std::uint64_t> words) {
     constexpr Index kWords = kSize / 64;

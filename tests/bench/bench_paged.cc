@@ -1,5 +1,6 @@
-// Decoding over pages on all threads, beside a loop that only reads as many bytes: the fraction of
-// the memory's bandwidth. Prints for each cache: GB/s of both sides and the median of the ratios.
+// Times decoding over a paged cache on all threads, beside a loop that only reads as many bytes.
+// Prints for each cache: GB/s of both sides, and the median of the ratios, which is the fraction of
+// the memory's bandwidth that decoding reaches. usage: bench_paged [runs]
 #include <immintrin.h>
 
 #include <cstdint>
@@ -18,7 +19,8 @@ using namespace maskctl::attention;
 
 constexpr Index kPageSize = 16, kKvHeads = 8, kDim = 128;
 
-/// Decoding of `sequences` sequences of `tokens` tokens each, pages in random order.
+/// Decoding of `sequences` sequences of `tokens` tokens each, `group` query heads per key head,
+/// with the pages in random order.
 struct Problem {
   const char* name;
   DType dtype;
@@ -26,18 +28,18 @@ struct Problem {
   enum { kHeadsFirst, kTokensFirst, kInterleaved } layout;
 };
 
-/// Any finite numbers, fast to make.
+/// A tensor of arbitrary finite numbers, fast to make.
 Tensor noise(DType dtype, std::vector<Index> shape) {
   Tensor t(dtype, std::move(shape));
   std::uint32_t state = 1;
   for (std::byte& byte : t.bytes()) {
     state = state * 1664525 + 1013904223;
-    byte = std::byte((state >> 24) & 0x3F);  // small positive numbers
+    byte = std::byte((state >> 24) & 0x3F);  // no sign, no high exponent: small positive numbers
   }
   return t;
 }
 
-/// Four chains of additions over vectors of bytes; nothing is done with a vector but one addition.
+/// Reads bytes as fast as the memory allows: adds each vector to one of four sums.
 #define READ_VECTORS(type, load, add)                                           \
   const auto* const from = reinterpret_cast<const type*>(bytes);                \
   type s0{}, s1{}, s2{}, s3{};                                                  \
@@ -55,7 +57,7 @@ __attribute__((target("avx2"))) void read_256(const std::byte* bytes, Index size
 }
 #undef READ_VECTORS
 
-/// Every byte once, on all threads.
+/// Reads every byte of the array once, on all threads.
 void read_all(const Tensor& array) {
   constexpr Index kPiece = 1 << 20;
   const bool wide = __builtin_cpu_supports("avx512f");

@@ -1,6 +1,6 @@
-// Ring attention over ranks of one thread each: processes that mpirun starts, or with "threads N"
-// threads of this one. Prints the median seconds of a forward and of a backward pass, and the most
-// memory that a process has held.
+// Times ring attention over ranks of one thread each: processes that mpirun starts, or with
+// "threads N" N threads of this process. Prints the median seconds of a forward and of a backward
+// pass, and for each rank the bytes sent and its peak memory.
 // usage: bench_ring MODULE|threads N QUERIES [WINDOW]
 #include <fmt/format.h>
 #include <sys/resource.h>

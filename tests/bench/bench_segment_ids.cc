@@ -1,4 +1,5 @@
-// Segment ids of dense masks, and dense masks of segment ids, beside ejkernel's way and memset.
+// Times making segment ids of dense masks beside a plain read and ejkernel's algorithm, and making
+// dense masks of segment ids beside memset.
 // Each line: name, median of the ratios, median seconds of ours, median seconds of the other side.
 #include <cstdint>
 #include <cstdio>
@@ -18,7 +19,7 @@ using Ids = std::vector<std::int32_t>;
 
 constexpr int kPairs = 15, kDocuments = 52;
 
-/// Ids of n tokens: one document after another, or any for each token.
+/// Document ids of n tokens: one document after another, or a random one for each token.
 Ids ids_of(Index n, bool contiguous) {
   std::mt19937 random(5);
   Ids ids(as_size(n));
@@ -35,7 +36,7 @@ Tensor tensor_of(const Ids& ids) {
   return out;
 }
 
-/// n x n cells where the rule holds.
+/// An n x n array that is true where the rule holds.
 template <typename Rule>
 Tensor cells_where(Index n, Rule rule) {
   Tensor out(DType::kBool, {n, n});
@@ -67,7 +68,8 @@ Ids values(const Array& array) {
   return {all.begin(), all.end()};
 }
 
-/// Equal rows have equal ids, each next new one has the next id; by the first row of each id.
+/// Whether equal ids mean equal rows, and ids are numbered in the order in which they first appear.
+/// `first` has the first row of each id.
 bool ids_are_right(const Tensor& cells, const Ids& ids) {
   const Index n = cells.extent(0);
   const auto row = [&](Index q) { return cells.bytes().subspan(as_size(q * n), as_size(n)); };
@@ -87,7 +89,7 @@ void report(const std::string& name, const bench::Pair& pair) {
   std::fflush(stdout);
 }
 
-/// The bytes of the mask read once, eight at a time: what nothing can be faster than.
+/// Reads the bytes of the mask once, eight at a time: nothing can be faster.
 void read_once(const Tensor& cells) {
   std::uint64_t sum = 0;
   for (const std::uint64_t word : cells.as<std::uint64_t>()) sum += word;
@@ -102,8 +104,8 @@ void segment_ids_of_cells(const std::string& kind, Index n) {
                            kPairs));
 }
 
-/// ejkernel's way for one side: packed rows, every pair compared byte by byte into an array
-/// [n, n, n / 8] of bools, reduced to the first equal row of each.
+/// The first equal row (or column) of each, as ejkernel finds it: rows are packed to bits, every
+/// pair is compared byte by byte into an array [n, n, n / 8] of bools, which is then reduced.
 Ids first_equal_rows(const Tensor& cells, bool columns) {
   const auto n = as_size(cells.extent(0));
   const auto bytes = cells.as<std::uint8_t>();
@@ -134,7 +136,7 @@ Ids first_equal_rows(const Tensor& cells, bool columns) {
   return first;
 }
 
-/// Anchors as ids in order of first appearance; no row of the examples is closed.
+/// Numbers the first equal rows in order of appearance; no row of the examples is closed.
 Ids numbered(const Ids& first) {
   Tensor anchors = tensor_of(first);
   anchors.reshape({anchors.elements()});

@@ -1,10 +1,12 @@
-// Rates of CPU attention against the FMA peak measured between the runs, and against PyTorch's
-// algorithm on OpenBLAS where that is linked. Usage: bench_softmax [threads [pairs]]
+// Measures rates of CPU attention against the FMA peak measured between the runs, and against
+// PyTorch's algorithm on OpenBLAS (the twin) where that is linked. Usage: bench_softmax [threads
+// [pairs]]
 //
-// One line a case: useful GFLOP/s (open cells), executed GFLOP/s (all cells of the groups of rows
-// and columns that hold an open one), both over the FMA peak, medians of the pairs; the executed
-// rate over that of the dense mask, which runs in each pair just before; and how much longer the
-// twin takes, which runs just after: each finds q, k and v as the one before left them.
+// One line a case, of medians over the pairs: useful GFLOP/s (open cells), executed GFLOP/s (all
+// cells of the groups of rows and columns that hold an open one), and both over the FMA peak; the
+// executed rate over that of the dense mask, which runs in each pair just before; and how much
+// longer the twin takes, which runs just after, so that each finds q, k and v as the one before
+// left them.
 #include <cmath>
 #include <cstdlib>
 #include <optional>
@@ -32,11 +34,11 @@ constexpr Index kHeads = 8;
 struct Pattern {
   const char* name;
   PlanePtr plane;
-  bool causal = false, additive = false;  // what PyTorch would be given
+  bool causal = false, additive = false;  // is_causal, or an additive attn_mask, in PyTorch
 };
 
 std::vector<Pattern> patterns(Index s) {
-  std::vector<Slab> documents;  // of unequal lengths, each causal
+  std::vector<Slab> documents;  // documents of unequal lengths, each causal
   for (Index begin = 0, n = 0; begin < s; ++n) {
     const Index end = std::min(s, begin + 150 + 90 * (n % 5));
     documents.push_back({{begin, end}, {{begin, 1, 0, 1}}});
@@ -49,7 +51,7 @@ std::vector<Pattern> patterns(Index s) {
 }
 
 #ifdef MASKCTL_OPENBLAS
-/// 0 where open, -inf where closed, [S,S]: PyTorch's attn_mask.
+/// The plane as PyTorch's attn_mask [S, S]: 0 where open, -inf where closed.
 Tensor additive(const Plane& plane) {
   std::vector<std::uint8_t> open(static_cast<std::size_t>(plane.queries() * plane.keys()));
   dense_plane(plane, open);
@@ -85,7 +87,7 @@ class Case {
   }
 
  private:
-  /// One of each for every pair.
+  /// What is measured, one value per pair; `share` is the useful rate over the FMA peak.
   struct Rates {
     std::vector<double> useful, share, of_dense, twin;
   };

@@ -1,4 +1,4 @@
-// PyTorch's CPU attention algorithm rebuilt on a BLAS: what the fused kernel is measured against.
+// PyTorch's CPU attention algorithm on a BLAS, which the benchmark compares our fused kernel with.
 #pragma once
 
 #ifdef MASKCTL_OPENBLAS
@@ -20,14 +20,15 @@ namespace bench {
 using maskctl::Index;
 using maskctl::Tensor;
 
-/// q, k, v [1,S,H,D] f32 -> [1,S,H,D]. Blocks of 256 queries and 512 keys; two products a block,
-/// softmax between them; `causal` ends the loop over blocks of keys at the last query; an
-/// additive mask [S,S] is read in every block and none is skipped.
-/// Source: aten/src/ATen/native/cpu/FlashAttentionKernel.cpp, as performance.md section 4 reads it.
+/// Takes q, k, v [1,S,H,D] in f32, returns [1,S,H,D]. Works in blocks of 256 queries and 512 keys,
+/// with two matrix products a block and a softmax between them. `causal` ends the loop over blocks
+/// of keys at the last query; an additive mask [S,S] is read in every block, and no block is
+/// skipped.
+/// Source: aten/src/ATen/native/cpu/FlashAttentionKernel.cpp.
 class BlasAttention {
  public:
   BlasAttention(const Tensor& q, const Tensor& k, const Tensor& v) : q_(q), k_(k), v_(v) {
-    openblas_set_num_threads(1);  // heads and blocks are shared out below
+    openblas_set_num_threads(1);  // run() shares heads and blocks among threads
   }
 
   Tensor run(bool causal, const float* mask) const {
@@ -52,7 +53,7 @@ class BlasAttention {
     const float* const q = q_.as<float>().data() + rows.begin * stride + head * d;
     const Index end = causal ? std::min(s, rows.end) : s;
     for (Index first = 0; first < end; first += kKeys) {
-      const Index keys = std::min(kKeys, s - first);  // the whole block, as there
+      const Index keys = std::min(kKeys, s - first);  // the whole block, as PyTorch does
       const float* const k = k_.as<float>().data() + first * stride + head * d;
       cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasTrans, n(rows.size()), n(keys), n(d), scale, q,
                   n(stride), k, n(stride), 0, scores.data(), n(kKeys));
@@ -76,7 +77,7 @@ class BlasAttention {
     }
   }
 
-  /// The running softmax of one row, with our own vectors of exponentials.
+  /// Updates the running softmax of one row, with our own vector code for exponentials.
   static void update(float* x, Index keys, float& top, float& weight, float* sum, Index d) {
     const Index width = maskctl::attention::round_up(keys, maskctl::attention::kColumnGroup);
     std::fill(x + keys, x + width, kClosed);

@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""Measures what convert has to reach; exit 1 when a bar is missed.
+"""Measures conversions of masks against their bars; exit 1 when a bar is missed.
 
     convert_bench.py [--build build/release] [--pairs 15] [--folder DIR]
 """
@@ -15,7 +15,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 
 
 def bits(options):
-    """Dense 16k to bits and back against np.packbits and np.unpackbits, both sides in turn."""
+    """Converts a dense 16k mask to bits and back, in turn with np.packbits and np.unpackbits."""
     theirs = bench.Worker(bench.PYTHON, f"{HERE}/numpy_bits.py")
     ours = bench.Worker(f"{options.build}/tests/bench_convert", str(os.cpu_count()))
     if ours.facts != theirs.facts or not ours.facts:
@@ -39,7 +39,7 @@ def bits(options):
 
 
 def million(options):
-    """1M tokens as segments to other kinds, whole process, written to --folder."""
+    """Times the command that converts segments of 1M tokens to other kinds of array."""
     with tempfile.TemporaryDirectory(dir=options.folder) as folder:
         source = os.path.join(folder, "segments.npy")
         bench.run([options.program, "gen", "segments:n=1048576,docs=52,seed=1", "-o", source])

@@ -1,5 +1,6 @@
-// Whether the causes that diff names hold when they are applied, and name all that moved, for
-// random masks with random edits: diff_cause_rate [--count N] [--seed N] [--first N] [--show].
+// Measures how often the causes that diff names for random edits of random masks are true when they
+// are applied, and name all that moved: diff_cause_rate [--count N] [--seed N] [--first N]
+// [--show].
 #include <fmt/format.h>
 
 #include <chrono>
@@ -19,7 +20,7 @@ double share(Index part, Index whole) {
   return 100.0 * static_cast<double>(part) / static_cast<double>(std::max<Index>(whole, 1));
 }
 
-/// The cause; refused if the masks are beyond a limit, where the command prints its counts only.
+/// The cause that diff names. None, with `is_refused` set, where the masks are beyond diff's limit.
 std::optional<DiffCause> cause_of(const twin::EditedPair& pair, bool& is_refused) {
   try {
     return diff_cause(pair.a, pair.b);

@@ -1,7 +1,6 @@
-// Whether `maskctl diff` of two masks of one shape ever ends in trouble, plain, with --json and
-// with
-// --write, in one process: diff_exits [--count N] [--seed N] [--first N] [--show]. Needs a folder
-// to write in: the current one.
+// Checks that `maskctl diff` of two masks of one shape never fails, plain, with --json and with
+// --write, all in one process: diff_exits [--count N] [--seed N] [--first N] [--show]. Writes its
+// files into the current folder.
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <unistd.h>
@@ -33,7 +32,8 @@ struct TwoMasks {
 
 constexpr Index kMostBytes = Index{1} << 30;
 
-/// Two unrelated chains, or cells drawn one by one, in some batch entries and heads.
+/// Two masks that have nothing in common: of random chains of steps, or of random cells, in some
+/// batch entries and heads.
 TwoMasks unrelated(std::mt19937_64& random) {
   const auto number = [&](Index low, Index high) {
     return std::uniform_int_distribution<Index>(low, high)(random);
@@ -88,7 +88,7 @@ TwoMasks draw(std::uint64_t seed) {
 int run(std::vector<std::string> words) {
   std::vector<char*> argv;
   for (std::string& word : words) argv.push_back(word.data());
-  // Each run closes its output, and the next file that is opened has its number again.
+  // Each run closes standard output, so it is opened anew, as /dev/null.
   const int quiet = open("/dev/null", O_WRONLY);
   if (quiet != STDOUT_FILENO) dup2(quiet, STDOUT_FILENO), close(quiet);
   return app::run(static_cast<int>(argv.size()), argv.data());

@@ -1,4 +1,4 @@
-// What programs that judge random draws share: their command line, and a rate with its times.
+// The command line and the rates that benchmarks share which judge answers on random masks.
 #pragma once
 
 #include <algorithm>
@@ -11,7 +11,7 @@
 
 namespace maskctl {
 
-/// Draws `first` to `first + count`; the same seed and number give the same draw.
+/// The random draws `first` to `first + count`: a seed and a number always give the same draw.
 struct Draws {
   Index count = 2000, first = 0;
   std::uint64_t seed = 1;
@@ -22,7 +22,8 @@ struct Draws {
   }
 };
 
-/// [--count N] [--first N] [--seed N] [--show] [--flips]; what is no number stays as it is.
+/// Reads [--count N] [--first N] [--seed N] [--show] [--flips]; a value that is no number is
+/// ignored.
 inline Draws draws_from(int argc, char** argv, Draws out = {}) {
   for (int i = 1; i < argc; ++i) {
     const std::string name = argv[i];
@@ -36,7 +37,7 @@ inline Draws draws_from(int argc, char** argv, Draws out = {}) {
   return out;
 }
 
-/// How many answers are right, and how long they took.
+/// Counts right answers, and keeps the time that all answers and the slowest one took.
 struct Rate {
   const char* name;
   Index right = 0;

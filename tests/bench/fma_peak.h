@@ -1,4 +1,4 @@
-// The most multiply-adds this machine does at the moment, as the anchor of attention's rates.
+// Measures how many multiply-adds the machine can do at the moment, to compare attention with.
 #pragma once
 
 #include <immintrin.h>
@@ -10,8 +10,8 @@
 
 namespace bench {
 
-/// Twelve chains of multiply-adds on registers: no memory, no dependence shorter than the latency.
-/// GCC keeps named accumulators in registers where it spills arrays.
+/// Does twelve independent chains of multiply-adds in registers, without memory; twelve hide the
+/// latency. Named accumulators stay in registers, where GCC would spill an array.
 #define BENCH_FMA_CHAINS(type, fma, set)                                                           \
   type c0 = set(0.f), c1 = set(1.f), c2 = set(2.f), c3 = set(3.f), c4 = set(4.f), c5 = set(5.f),   \
        c6 = set(6.f), c7 = set(7.f), c8 = set(8.f), c9 = set(9.f), ca = set(1.5f), cb = set(2.5f); \
@@ -32,7 +32,8 @@ __attribute__((target("avx2,fma"))) inline void fma_rounds_256(long rounds) {
 }
 #undef BENCH_FMA_CHAINS
 
-/// GFLOP/s of all threads of parallel_for, over about `rounds` * 12 multiply-adds each.
+/// Returns the GFLOP/s of all threads together, each of which does about `rounds` * 12 vector
+/// multiply-adds.
 inline double fma_peak(long rounds = 2'000'000) {
   const bool wide = __builtin_cpu_supports("avx512f");
   const int workers = maskctl::threads();

@@ -1,4 +1,4 @@
-// What benchmarks of the GPU work on: normal numbers, and masks of long sequences.
+// The inputs of GPU benchmarks: normal numbers, and masks of long sequences.
 #pragma once
 
 #include <fmt/format.h>
@@ -19,7 +19,7 @@ namespace bench {
 
 using namespace maskctl;
 
-/// Normal numbers, the same ones again and again: a large array is made in the time of a copy.
+/// A tensor of normal numbers, which repeat, so that a large one is made as fast as a copy.
 inline Tensor noise(DType dtype, std::vector<Index> shape) {
   static const Tensor kNumbers = attention::random_normal({Index{1} << 20}, 1);
   Tensor out = Tensor::unwritten(dtype, std::move(shape));
@@ -41,7 +41,7 @@ inline PlanePtr causal_documents(const std::vector<std::int32_t>& ids) {
   return combine(Op::kAnd, equal_ids(ids, ids, -1, Side::kBoth), causal(std::ssize(ids)));
 }
 
-/// 16 documents of unequal lengths, causal.
+/// A mask of 16 causal documents of unequal lengths.
 inline PlanePtr documents(Index tokens) {
   std::vector<std::int32_t> ids(as_size(tokens));
   for (Index t = 0; t < tokens; ++t) {
@@ -51,7 +51,7 @@ inline PlanePtr documents(Index tokens) {
   return causal_documents(ids);
 }
 
-/// 16 documents whose borders are anywhere, causal.
+/// A mask of 16 causal documents (fewer where borders coincide) with random borders.
 inline PlanePtr random_documents(Index tokens, unsigned seed) {
   std::mt19937 random(seed);
   std::vector<std::int32_t> ids(as_size(tokens));

@@ -28,7 +28,7 @@ def bar(name, value, limit, unit):
 
 
 def make(path, size, options):
-    """Documents of 1261 tokens under a causal mask; returns its open cells."""
+    """Writes a mask of causal documents of 1261 tokens; returns the number of its open cells."""
     ids = np.arange(size) // 1261
     count = 0
     with h5py.File(path, "w") as f:
@@ -49,7 +49,7 @@ def read_with_h5py(path):
 
 
 def resident(pid):
-    """MB of a process and its children."""
+    """The resident memory of a process and its children, in MB."""
     total = 0
     try:
         with open(f"/proc/{pid}/status") as f:

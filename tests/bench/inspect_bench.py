@@ -17,11 +17,12 @@ import tempfile
 import run as bench
 
 MILLION = "n=1048576"
-NO = (0, 1)  # exit statuses of commands whose answer may be no
+NO = (0, 1)  # 0 and 1: exit statuses of commands that may answer no
 
 
 def questions(a, b, segments):
-    """Name and command of every question, for a SOURCE with its options and a second one."""
+    """The name and the command of every question about mask a, a SOURCE with options, and mask b.
+    """
     return [
         ("diff, equal", ["diff", a[0], *a]),
         ("diff, unequal", ["diff", b, *a]),
@@ -36,7 +37,7 @@ def questions(a, b, segments):
 
 
 def save_ids(path, tokens, documents):
-    """A .npy of int32 ids 0, 1, ..., documents - 1, 0, 1, ...: documents that take turns."""
+    """Writes a .npy of int32 ids 0, 1, ..., documents - 1, 0, 1, ...: interleaved documents."""
     ids = array.array("i", (i % documents for i in range(tokens)))
     header = f"{{'descr': '<i4', 'fortran_order': False, 'shape': ({tokens},), }}".encode()
     header += b" " * (-(len(header) + 11) % 64) + b"\n"
@@ -96,7 +97,8 @@ def dense(options, folder):
             files = [path] * 2 if question == "diff, equal" else [path]
             files += [other] if question == "diff, unequal" else []
             ask = [options.program, *command]
-            slow = bench.run(ask, statuses=NO).seconds > 10  # far from its bar: once more will do
+            # Where the bar is missed by far, one more run will do.
+            slow = bench.run(ask, statuses=NO).seconds > 10
             ours, floor = bench.interleaved(
                 1 if slow else options.pairs, lambda: bench.run(ask, statuses=NO).seconds,
                 lambda: sum(bench.run([loop, file]).seconds for file in files))

@@ -1,4 +1,4 @@
-"""np.packbits and np.unpackbits of 16384 x 16384 cells on demand, the other side of bench_convert."""
+"""numpy's side of bench_convert: np.packbits and np.unpackbits of 16384 x 16384 cells on demand."""
 import sys
 import time
 

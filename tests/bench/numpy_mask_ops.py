@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""numpy's side of bench_ops: the same masks as bool arrays, the same questions, the same lines."""
+"""numpy's side of bench_ops: answers the same questions about the same masks, as bool arrays."""
 import sys
 import time
 
@@ -9,7 +9,7 @@ SIZE, TILE, DOCUMENT = 16384, 128, 1000
 
 
 def scrambled(x):
-    """splitmix64's finaliser."""
+    """Mixes the bits of x: splitmix64's finaliser."""
     x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
     return x ^ (x >> np.uint64(31))
@@ -33,8 +33,8 @@ def structured():
 
 
 def classify(mask):
-    """any and all of each tile. Reducing the eight cells of a word at once is the fastest way that
-    numpy has; a plain any(axis=(1, 3)) takes several times as long."""
+    """Counts the tiles by any() and all() of their cells. Reducing the eight cells of a word at
+    once is the fastest way in numpy; a plain any(axis=(1, 3)) takes several times as long."""
     words = mask.view(np.uint64).reshape(SIZE // TILE, TILE, SIZE // 8)
     some = np.bitwise_or.reduce(words, axis=1).reshape(SIZE // TILE, -1, TILE // 8)
     every = np.bitwise_and.reduce(words, axis=1).reshape(SIZE // TILE, -1, TILE // 8)
@@ -44,7 +44,7 @@ def classify(mask):
 
 def main():
     kinds = {"structured": structured(), "packed": (irregular(1), irregular(2))}
-    out = np.ones((SIZE, SIZE), bool)  # written, so that its pages exist
+    out = np.ones((SIZE, SIZE), bool)  # ones, not empty: its pages exist
     both = {}
     for kind, (a, b) in kinds.items():
         both[kind] = np.logical_and(a, b)

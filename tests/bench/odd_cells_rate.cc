@@ -1,5 +1,5 @@
-// How often recognise, and diff in both orders, name what is odd in packed masks and nothing else:
-// odd_cells_rate [--count N] [--seed N] [--first N] [--show].
+// Measures how often recognise, and diff in both orders, name what is odd in packed masks, and
+// nothing else: odd_cells_rate [--count N] [--seed N] [--first N] [--show].
 #include <fmt/format.h>
 
 #include <string>
@@ -15,7 +15,7 @@ namespace {
 
 using namespace maskctl;
 
-/// Arrays have no names here.
+/// The chain as text. Its arrays come from no file, so they get names for it.
 std::string text_of(Chain chain) {
   const auto name = [](const auto& self, Chain& some) -> void {
     for (Step& step : some) {

@@ -1,4 +1,4 @@
-"""A program in a terminal of its own: what a person at the keyboard would see of it, and when."""
+"""Runs a program in a terminal of its own, and times when its output is on the screen."""
 import fcntl
 import os
 import pty
@@ -31,7 +31,7 @@ class OnTerminal:
         os.close(self.screen)
 
     def seconds_until(self, text, most=30):
-        """Since the start, until the text is on the screen for the first time."""
+        """Seconds from the start until the text is on the screen for the first time."""
         seen = b""
         while text not in seen:
             if not self.has_output(self.begin + most - time.perf_counter()):
@@ -43,23 +43,24 @@ class OnTerminal:
         return bool(select.select([self.screen], [], [], max(seconds, 0))[0])
 
     def drain(self, seconds):
-        """Takes what is drawn in that time."""
+        """Reads and discards what the program draws in the next `seconds`."""
         end = time.perf_counter() + seconds
         while self.has_output(end - time.perf_counter()):
             try:
                 os.read(self.screen, 1 << 16)
-            except OSError:  # it has ended
+            except OSError:  # the program has ended
                 return
 
     def press(self, key, most=1):
-        """Seconds from a key to what it changes on the screen."""
+        """Presses a key; returns the seconds until the screen changes."""
         begin = time.perf_counter()
         os.write(self.screen, key)
         self.has_output(most)
         return time.perf_counter() - begin
 
     def held(self, key, seconds, rate=30):
-        """The same for each of the keys that a keyboard repeats while one is held down."""
+        """Holds a key down, which repeats `rate` times a second; returns press() of each
+        repetition."""
         times = []
         for _ in range(round(seconds * rate)):
             times.append(self.press(key, 1))
@@ -72,6 +73,6 @@ class OnTerminal:
         return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
     def anonymous_memory(self):
-        """In MB."""
+        """The memory of the process that no file backs, in MB."""
         with open(f"/proc/{self.pid}/status") as file:
             return int(re.search(r"RssAnon:\s+(\d+)", file.read())[1]) / 1024

@@ -1,6 +1,6 @@
-// How often recognise explains random chains, or, with --flips, finds chains of plain numbers and
-// the 0 to 4 cells that were flipped in them: recognise_rate [--flips] [--count N] [--seed N]
-// [--first N] [--show].
+// Measures how often recognise explains the masks of random chains of steps, or, with --flips,
+// finds chains without arrays and the 0 to 4 cells that were flipped in their masks: recognise_rate
+// [--flips] [--count N] [--seed N] [--first N] [--show].
 #include <fmt/format.h>
 
 #include <chrono>
@@ -43,7 +43,7 @@ Sample draw(std::uint64_t seed) {
   return out;
 }
 
-/// Texts need names of arrays; recognised ones have none.
+/// Names the arrays of a recognised chain, which have no names, for to_text().
 void name_arrays(Chain& chain) {
   const auto name = [](NamedArray& array, const char* text) {
     if (array.array.elements() > 0) array.text = text;
@@ -61,7 +61,7 @@ void name_arrays(Chain& chain) {
   }
 }
 
-/// "causal window tokens": what the failures are counted by.
+/// The names of the steps, such as "causal window tokens", by which failures are counted.
 std::string kinds(const Chain& chain) {
   std::string out;
   for (const Step& step : chain) {
@@ -71,14 +71,15 @@ std::string kinds(const Chain& chain) {
   return out;
 }
 
-/// Reads a file: ids, types, maps, or offsets of several batches.
+/// Whether a step reads an array: document ids, token types or a block map.
 bool has_arrays(const Chain& chain) {
   return std::ranges::any_of(chain, [](const Step& step) {
     return step.is<step::Document>() || step.is<step::Tokens>() || step.is<step::Block>();
   });
 }
 
-/// Numbers only, of masks of 16 to 512 tokens in which something is open and something closed.
+/// A random chain without arrays, and its mask of 16 to 512 tokens a side, at least 5 % of which
+/// are open and 5 % closed. `flipped` is that mask with 0 to 4 cells flipped.
 Sample draw_plain(std::uint64_t seed, Mask& flipped, Index& flips) {
   std::mt19937_64 random(seed);
   const auto number = [&](Index low, Index high) {
@@ -149,7 +150,7 @@ int main(int argc, char** argv) {
     Recognised found = recognise(sample.mask);
     const std::chrono::duration<double> spent = std::chrono::steady_clock::now() - start;
     slowest = std::max(slowest, spent.count());
-    // Judged by the dense definition of apply, not by what recognise says about itself.
+    // Judged by applying the chain that was found, not by recognise's own count.
     const Index differ = differing_cells(sample.mask, maskctl::apply(sample.full, found.chain));
     // More steps with only numbers are no worse than fewer steps with arrays.
     const bool is_longer = found.chain.size() > sample.chain.size() && has_arrays(found.chain);

@@ -25,7 +25,7 @@ rows = []
 
 
 def bar(name, value, limit, unit, at_least=False):
-    """One line of the table."""
+    """Prints one line of the table, and notes whether the bar is met."""
     met = value >= limit if at_least else value <= limit
     rows.append(met)
     sign = ">=" if at_least else "<="
@@ -38,16 +38,16 @@ def note(text):
 
 
 class Finished:
-    """A process or a pipeline that ended: seconds from start to end, and of processors, peak memory
-    of each in MB."""
+    """A process or a pipeline that has ended: the seconds from start to end, the processor seconds,
+    the peak memory of each process in MB, and the output."""
 
     def __init__(self, seconds, cpu, peaks, output):
         self.seconds, self.cpu, self.peaks, self.output = seconds, cpu, peaks, output
 
 
 def run(*commands, statuses=(0,)):
-    """Runs commands as one pipeline, the last one's output into a file. All must exit with one of
-    the statuses."""
+    """Runs commands as one pipeline; the last one writes to a file. All must exit with one of the
+    statuses."""
     with tempfile.TemporaryFile() as out:
         start = time.perf_counter()
         pids, previous = [], os.open(os.devnull, os.O_RDONLY)
@@ -74,7 +74,7 @@ def run(*commands, statuses=(0,)):
 
 
 def interleaved(pairs, *sides):
-    """Times of each side, run in turn."""
+    """Runs the sides in turn, `pairs` times; returns the times of each side."""
     times = [[] for _ in sides]
     for _ in range(pairs):
         for side, found in zip(sides, times):
@@ -87,7 +87,7 @@ def ratios(a, b):
 
 
 class Worker:
-    """A program that answers each line with the seconds it took."""
+    """A program that is asked by lines, and answers each with the seconds that it took."""
 
     def __init__(self, *command):
         self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
@@ -108,7 +108,7 @@ class Worker:
 
 
 def table(program):
-    """The tab-separated lines of a benchmark program."""
+    """Runs a benchmark program; returns the numbers of its tab-separated lines by name."""
     text = subprocess.run([program], check=True, stdout=subprocess.PIPE, text=True).stdout
     return {name: [float(v) for v in values]
             for name, *values in (line.split("\t") for line in text.splitlines())}
@@ -168,7 +168,7 @@ def pipeline(options):
         ask = [options.program, "stats", "-", "--as", "segments", *steps, "--json"]
         runs = [run(make, ask) for _ in range(options.pairs)]
         bar(f"gen | stats, 1M tokens{name}", statistics.median(r.seconds for r in runs), limit, "s")
-        # The other process is small; the bar is for both together.
+        # The memory of both processes together has one bar; that of gen is small.
         bar(f"gen | stats, 1M tokens{name}: peak memory of both", max(sum(r.peaks) for r in runs), 150, "MB")
         note("each: " + ", ".join(f"{max(p):.0f} MB" for p in zip(*(r.peaks for r in runs))))
 
@@ -209,7 +209,7 @@ def big_file(options):
         expected = int(subprocess.run([PYTHON, "-c", MAKE_BIG, path], check=True, stdout=subprocess.PIPE).stdout)
         measure_big_file(options, path, expected)
         subprocess.run([PYTHON, "-c", MAKE_IRREGULAR, path], check=True)
-        inspect(options, "1 GiB dense", 32768, path, first=150, memory=192)  # 64 MB over its bits
+        inspect(options, "1 GiB dense", 32768, path, first=150, memory=192)  # its bits, and 64 MB
     finally:
         if os.path.exists(path):
             os.remove(path)
@@ -247,13 +247,13 @@ def measure_big_file(options, path, expected):
 
 
 def inspector_keys(extent):
-    """Moves, pages and zooms at twelve places of a mask of that many queries and keys."""
+    """Keys that move, page and zoom at twelve places of a mask of `extent` queries and keys."""
     walk = "jjllJL<PageDown><C-u>kkhhKH+jl+JJ-<PageUp>--jj-<C-d>f"
     return "=".join(f":{extent * (7 * i % 12) // 12 + 5 * i},{extent * i // 13}<Enter>{walk}" for i in range(12))
 
 
 def inspect(options, name, extent, *source, first, memory=200, counted=b"empty rows"):
-    """From a key to its finished screen, and what a terminal shows, on one core."""
+    """Times the inspector on one core: from a key to its finished screen, and in a terminal."""
     look = [options.program, "tui", *source]
     played = subprocess.run(["taskset", "-c", "0", *look, "--size", "200x60", "--color", "always", "--dump",
                              "/dev/null", "--script", inspector_keys(extent), "-v"],
@@ -289,7 +289,8 @@ def inspector(options):
 
 
 def ring(options, *arguments, processes):
-    """What bench_ring says of a ring of four ranks of one thread each: its words, one list a line."""
+    """Runs bench_ring with four ranks of one thread each; returns the words of each line that it
+    prints."""
     program = f"{options.build}/tests/bench_ring"
     start = ["mpirun", "-q", "--oversubscribe", "--allow-run-as-root", "-n", "4", program,
              f"{options.build}/app/maskctl-mpi.so"] if processes else [program, "threads"]
@@ -307,11 +308,11 @@ def ranks(options):
     for name, a, b in zip(("forward", "backward"), zip(*threads), zip(*processes)):
         bar(f"ring of 4 ranks, 8192 tokens: {name} against threads", ratios(a, b), 0.95, "x", True)
         note(f"threads {statistics.median(a):.3f} s, processes {statistics.median(b):.3f} s")
-    queries, window, row = 1 << 18, 4096, 2 * 4 * 64 * 4  # bytes of a key and its value: 4 heads of 64 in f32
+    queries, window, row = 1 << 18, 4096, 2 * 4 * 64 * 4  # row: bytes of a key and its value
     *lines, _ = ring(options, queries, window, processes=True)
     sent = sum(int(line[3]) for line in lines)
     bar("ring of 4 ranks, 256k tokens, window 4096: sent", sent / (3 * window * row), 1.1, "x")
-    share = 4 * queries // 4 * row // 2 / 2**20  # queries, keys, values and results of a rank
+    share = 4 * queries // 4 * row // 2 / 2**20  # MiB of a rank's arrays
     most = max(int(line[-4]) for line in lines)
     bar("ring of 4 ranks, 256k tokens, window 4096: memory", most / share, 1.6, "x")
     note(f"{sent} bytes sent; {most} MiB where the arrays of a rank take {share:.0f} MiB")
@@ -345,7 +346,8 @@ for name, call in (("Mask", lambda: maskctl.Mask(cells)), ("stats", mask.stats),
 
 
 def python_module(options):
-    """With a build that has MASKCTL_PYTHON, or --python of a venv that has a wheel."""
+    """Times the Python module: of a build that has MASKCTL_PYTHON, or of --python, whose venv has a
+    wheel."""
     env = {**os.environ, "PYTHONPATH": "" if options.python else os.path.join(options.build, "python")}
     python = options.python or PYTHON
     if not options.python and not os.path.isdir(env["PYTHONPATH"]):

@@ -1,5 +1,5 @@
-// How often recognise names small masks of the kinds that libraries make:
-// small_rate [--count N] [--seed N] [--first N] [--show].
+// Measures how often recognise names small masks of the kinds that libraries make: small_rate
+// [--count N] [--seed N] [--first N] [--show].
 #include <fmt/format.h>
 
 #include "../support/small_masks.h"

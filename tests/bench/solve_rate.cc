@@ -1,6 +1,6 @@
-// How often the mask of a random call is found in its arrays:
-// solve_rate [--count N] [--seed N] [--longest T] [--only N] [--gradients] [--show]. "Heavy" are
-// cells of more weight than the rounding of the outputs: at most 1 % of them may be undecided.
+// Measures how often solve_mask finds the mask of a random attention call in its inputs and
+// outputs: solve_rate [--count N] [--seed N] [--longest T] [--only N] [--gradients] [--show].
+// "Heavy" cells weigh more than the rounding of the outputs: at most 1 % of them may be undecided.
 #include <fmt/format.h>
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// How often verify finds the mask of a random kernel's output:
+// Measures how often verify finds which mask a kernel applied, from random inputs and its output:
 // verify_rate [--count N] [--seed N] [--longest T] [--show].
 #include <fmt/format.h>
 
@@ -16,13 +16,13 @@ namespace {
 using namespace maskctl;
 using attention::Verdict;
 
-/// The answers for outputs of one kind.
+/// Counts the answers for outputs of one kind.
 struct Counts {
   std::map<std::string, Index> verdicts;
   Index all = 0, wrong_answers = 0, named = 0;
 };
 
-/// The answer names the mask that was applied.
+/// Whether the answer names the mask that was applied.
 bool names(const twin::JudgedProblem& problem, const attention::Judgement& judgement) {
   if (judgement.verdict != Verdict::kAnother) return false;
   for (const Neighbour& other : neighbours(problem.declared)) {

@@ -25,7 +25,7 @@ namespace {
 
 using namespace attention;
 
-/// Meshes of n devices, for operations that split batches, heads and sequences.
+/// Meshes of n devices, as texts, that split batches (dp), heads (tp) and sequences (sp).
 std::vector<std::string> meshes(Index n) {
   if (n == 1) return {"dp=1"};
   if (n == 2) return {"dp=2", "tp=2", "sp=2"};
@@ -37,10 +37,10 @@ struct Call {
   std::string name;
   const Operation* operation;
   NamedArguments arguments;
-  std::optional<Sharding> sharding = {};  // absent: what the names of mesh axes stand for
+  std::optional<Sharding> sharding = {};  // absent: the usual sharding of the mesh
 };
 
-/// Adds documents to a call, their ids split as the MaskInfo of them says.
+/// Adds document ids to a call; a MaskInfo of these ids says how they are split over the mesh.
 void add_documents(Call& call, bool sequence_parallel) {
   const std::vector<Index>& shape = call.arguments.arrays.at("query").shape();
   Tensor ids(DType::kInt32, {shape[0], shape[1]});
@@ -48,7 +48,7 @@ void add_documents(Call& call, bool sequence_parallel) {
     ids.as<std::int32_t>()[static_cast<std::size_t>(i)] = static_cast<std::int32_t>(i / 3);
   }
   MaskInfoExtras extras;
-  extras.axes.batch = std::string("dp");  // these meshes have no 'fsdp'
+  extras.axes.batch = std::string("dp");  // the meshes have no axis 'fsdp', the default
   const MaskSharding split = get_shardings(MaskInfo::from_segments(ids, nullptr, false, extras),
                                            call.sharding->mesh, sequence_parallel);
   std::vector<std::optional<PartitionSpec>> specs;
@@ -65,7 +65,7 @@ void add_documents(Call& call, bool sequence_parallel) {
   call.arguments.arrays["q_segment_ids"] = call.arguments.arrays["kv_segment_ids"] = ids;
 }
 
-/// The distributed snippets of ejkernel's documentation, on as many ranks as they have devices.
+/// The calls in the distributed snippets of ejkernel's documentation that have `ranks` devices.
 std::vector<Call> snippets(Index ranks) {
   std::vector<Call> calls;
   const auto add = [&](const char* name, const char* mesh, PartitionSpec spec,
@@ -101,19 +101,20 @@ std::vector<Call> snippets(Index ranks) {
   return calls;
 }
 
-/// Every operation, with extents that 2 and 4 devices divide.
+/// A call of nearly every operation, with extents that 2 and 4 devices divide.
 std::vector<Call> small_calls() {
   std::vector<Call> calls;
   for (const Operation* form : maskctl::attention_test::forms()) {
     if (form->has("cu_seqlens") && !form->has("key_value") && !form->has("x")) continue;
     calls.push_back({std::string(form->name), form, maskctl::attention_test::small_call(*form)});
     if (!form->has("group_sizes")) continue;
-    calls.back().arguments.arrays["lhs"] = random_normal({8, 6}, 1);  // rows that ranks divide
+    calls.back().arguments.arrays["lhs"] = random_normal({8, 6}, 1);  // 2 and 4 divide 8 rows
   }
   return calls;
 }
 
-/// Ring calls of `tokens` per side: arguments that close cells, masks, gradients of everything.
+/// Ring calls of 12 tokens per rank: each way to assign queries, with bias, sinks, windows,
+/// segments or dropout.
 std::vector<Call> ring_calls(Index ranks) {
   const Operation& ring = *find_operation("ring_attention");
   const Index n = 12 * ranks;
@@ -147,7 +148,7 @@ std::vector<Call> ring_calls(Index ranks) {
   return calls;
 }
 
-/// Other operations that ranks along sp share: queries of blocks, rows of groups.
+/// Calls of other operations that ranks along sp share: they split queries or rows of groups.
 std::vector<Call> shared_calls(Index ranks) {
   std::vector<Call> calls;
   const auto add = [&](const char* name, const char* what, AxisExtents extents) -> NamedArguments& {
@@ -190,7 +191,7 @@ std::vector<Call> shared_calls(Index ranks) {
   return calls;
 }
 
-/// The masks of samples, where ranks divide their keys.
+/// Ring calls under the masks of samples/, cut to lengths that the ranks divide.
 std::vector<Call> sample_calls(Index ranks) {
   struct Sample {
     const char* file;
@@ -211,7 +212,7 @@ std::vector<Call> sample_calls(Index ranks) {
     options.as = sample.as;
     Mask mask = read_mask(MASKCTL_SOURCE_DIR "/samples/" + std::string(sample.file), options).mask;
     if (!sample.steps.empty()) mask = maskctl::apply(std::move(mask), load_chain(sample.steps, {}));
-    // Cut to a length that the ranks share.
+    // Cuts queries and keys to multiples of the number of ranks.
     const Index queries = mask.queries() / ranks * ranks, keys = mask.keys() / ranks * ranks;
     mask = sliced(mask, {0, mask.batch()}, {0, mask.heads()}, {0, queries}, {0, keys});
     Call call{
@@ -244,7 +245,7 @@ double difference(const Tensor& a, const Tensor& b) {
   return worst;
 }
 
-/// The parts that this rank needs of arrays that are known as a whole.
+/// Cuts the parts that this rank needs out of whole arrays.
 NamedResults parts_of(const RankCall& call, const std::map<std::string, Tensor>& whole,
                       const std::map<std::string, std::vector<Index>>& outlines) {
   NamedResults parts;
@@ -259,7 +260,7 @@ NamedResults parts_of(const RankCall& call, const std::map<std::string, Tensor>&
       part_shape.push_back(sum);
     }
     Tensor part(array.dtype(), part_shape);
-    // Plain loops: position by position.
+    // Copies element by element, to share no code with what is tested.
     const std::size_t size = static_cast<std::size_t>(size_bytes(array.dtype()));
     for (Index n = 0; n < part.elements(); ++n) {
       Index rest = n, offset = 0, stride = 1;
@@ -283,7 +284,8 @@ NamedResults parts_of(const RankCall& call, const std::map<std::string, Tensor>&
   return parts;
 }
 
-/// Floats are cut for the ranks; integers every rank has whole.
+/// Moves the arrays that ranks get in parts, which are floats, out of `arguments`; returns their
+/// shapes. Every rank has integers and the bias whole.
 std::map<std::string, std::vector<Index>> outline(const Operation& operation,
                                                   NamedArguments& arguments) {
   std::map<std::string, std::vector<Index>> outlines;
@@ -323,7 +325,7 @@ std::string check(Communicator& world, const Call& call, const std::string& mesh
   return "other bits than a ring inside the process";
 }
 
-/// An operation that cannot be split like that is refused by every rank alike.
+/// Whether the mesh can split the call; if not, every rank refuses it alike.
 bool splits(const Call& call, const std::string& mesh) {
   try {
     NamedArguments arguments = call.arguments;
@@ -335,8 +337,8 @@ bool splits(const Call& call, const std::string& mesh) {
   }
 }
 
-/// Whether parts of an array of several bands come together: stripes of a middle axis; of several
-/// ranks the last one repeats the first one's, and what it has is not asked for.
+/// Whether assembled() joins parts that are stripes of a middle axis. The last of several ranks
+/// repeats the part of the first, which must not be read.
 bool parts_come_together(Communicator& world) {
   const std::vector<Index> shape = {2, 3, 1500, 1024};
   const Index owners = std::max<Index>(world.size() - 1, 1), own = world.rank() % owners;

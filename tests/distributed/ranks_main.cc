@@ -1,9 +1,9 @@
 // Checks calls over ranks. Under mpirun each process is a rank; "threads N" makes N ranks inside
-// the process, on the devices of a backend in turn. Prints one line for each failure, then
-// "N ranks: N failed".
+// this process, which take turns on the devices of a backend. Prints one line for each failure,
+// then "N ranks: N failed".
 // usage: rank_checks threads N [BACKEND]
-//        rank_checks [MODULE [PIECE [BYTES]]]   messages are cut into pieces of so many bytes; with
-//                                               BYTES, one message of that size is all that is sent
+//        rank_checks [MODULE [PIECE [BYTES]]]   messages are cut into pieces of PIECE bytes;
+//                                               with BYTES, only one message of that size is sent
 #include <fmt/format.h>
 
 #include <cstdio>

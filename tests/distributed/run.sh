@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Calls over ranks that mpirun starts on this machine: every operation, the command, failures.
-# Prints one line for each failure, then "distributed: N passed, N failed".
+# Checks calls over ranks that mpirun starts on this machine: every operation, the command,
+# failures. Prints one line for each failed check, then "distributed: N passed, N failed".
 # usage: run.sh BUILD
 set -uo pipefail
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_btl_vader_single_copy_mechanism=none
@@ -15,15 +15,16 @@ no() {
   failed=$((failed + 1))
   echo "FAILED $*"
 }
-# ranks N COMMAND...
+# ranks N COMMAND...: runs the command as N ranks, for 60 seconds at most.
 ranks() { timeout 60 mpirun -q --oversubscribe -n "$@"; }
-# expect STATUS TEXT NAME N COMMAND...: the status, one line of errors that holds TEXT, no output.
+# expect STATUS TEXT NAME N COMMAND...: N ranks must exit with STATUS, print one line of errors that
+# holds TEXT, and write no output, within 10 seconds.
 expect() {
   local status=$1 text=$2 name=$3 seen begin=$SECONDS
   shift 3
   ranks "$@" >"$work/stdout" 2>"$work/stderr"
   seen=$?
-  sed -i '/^\[\?hwloc\//d' "$work/stderr"  # of MPI's library, where /sys is missing
+  sed -i '/^\[\?hwloc\//d' "$work/stderr"  # a warning of MPI's library where /sys is missing
   if [ "$seen" != "$status" ]; then no "$name: status $seen instead of $status: $(cat "$work/stderr")"
   elif [ "$(grep -c . "$work/stderr")" != 1 ]; then no "$name: not one line: $(cat "$work/stderr")"
   elif ! grep -qF -- "$text" "$work/stderr"; then no "$name: '$(cat "$work/stderr")' lacks '$text'"
@@ -33,12 +34,12 @@ expect() {
 }
 
 for n in 1 2 3 4 7 8; do
-  # Messages in pieces of 4096 bytes: those of more than 2^30 would take the same way.
+  # Cuts messages into pieces of 4096 bytes: messages above 2^30 bytes are cut the same way.
   if ranks "$n" "$build/tests/rank_checks" "$build/app/maskctl-mpi.so" 4096 >"$work/log" 2>&1; then ok
   else no "rank_checks with $n ranks: $(tail -n 3 "$work/log")"; fi
 done
 
-# The command: results of ranks are those of one process, from files and of random arrays.
+# The command gives the same results over ranks as in one process, from files in every format.
 cd "$work" || exit
 /usr/bin/python3 - <<'PY'
 import h5py
@@ -57,7 +58,7 @@ ids = np.repeat(np.arange(6), 16)[None].repeat(2, 0).astype(np.int32)
 np.save("ids.npy", ids)
 PY
 call=(attend ring_attention --mask ids.npy --as segments -t causal --gradients)
-same() {  # same NAME FILE...: the arrays of these files together are those of one.npz
+same() {  # same NAME FILE...: passes if the files together equal one.npz
   local name=$1
   shift
   if /usr/bin/python3 - "$@" <<'PY'; then ok; else no "$name: other results"; fi
@@ -84,7 +85,7 @@ rm -f out*.npz
 ranks 3 "$maskctl" "${call[@]}" --mesh sp=3 query=query.npy key=fortran.npy value=qkv.npz:value \
   -o 'out-{rank}.npz' >/dev/null 2>log || no "attend in parts: $(cat log)"
 same "a file for each rank" out-0.npz out-1.npz out-2.npz
-# Without mpirun, ranks are threads that have a GPU each; here the CPU emulates four.
+# Without mpirun, ranks are threads that have a GPU each; here the CPU emulates the GPUs.
 gpus=$build/tests/emulated_maskctl_command
 for mesh in sp=2 sp=3 dp=2+sp=2 tp=2+sp=2; do
   rm -f out.npz
@@ -102,7 +103,7 @@ else no "verify: $(cat log)"; fi
 ranks 2 "$maskctl" bench ring_attention --mesh sp=2 --size 512 --mask causal --repeat 1 >log 2>&1
 if [ $? = 0 ] && grep -q 'predicted' log; then ok; else no "bench: $(cat log)"; fi
 
-# Bad input: one line each, before any work.
+# Bad input is refused with one line, before any work.
 files=(query=query.npy key=key.npy value=value.npy)
 expect 2 'has 4 devices, and mpirun has started 2 ranks' "a mesh that does not fit" 2 \
   "$maskctl" attend ring_attention --mesh sp=4 "${files[@]}" -o out.npz
@@ -123,13 +124,13 @@ expect 2 'rank 1 of 2: cannot read value1.npy' "a file that one rank lacks" 2 sh
   "exec $maskctl attend ring_attention --mesh sp=2 query=query.npy key=key.npy value=value\$OMPI_COMM_WORLD_RANK.npy -o out.npz"
 expect 2 'rank 0 of 2: one.npz exists' "a file that exists" 2 \
   "$maskctl" attend ring_attention --mesh sp=2 "${files[@]}" -o one.npz
-# Without mpirun ranks are threads of one process.
+# Without mpirun and GPUs, ranks are threads of one process.
 if "$maskctl" "${call[@]}" --mesh sp=4 "${files[@]}" -o out.npz >log 2>&1; then
   same "ranks that are threads" out.npz
 else no "ranks that are threads: $(cat log)"; fi
 rm -f out.npz
 
-# killed SIGNAL: a rank that gets it in the middle of a step.
+# killed SIGNAL: sends a signal to one rank in the middle of a step; all ranks must end.
 killed() {
   (
     for _ in $(seq 100); do
