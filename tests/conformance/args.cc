@@ -22,7 +22,7 @@ Index integer_of(const Value& value) {
   return value.as<std::int64_t>();
 }
 
-/// The dtype of jnp.asarray of a Python number.
+/// The dtype that jnp.asarray gives a Python number.
 DType dtype_of(const Value& number) {
   if (number.get_if<bool>()) return DType::kBool;
   return number.get_if<double>() ? DType::kFloat32 : DType::kInt32;

@@ -1,4 +1,4 @@
-// The arguments of one step, as Python passes them.
+// The arguments of one step of a case, as Python passes them.
 #pragma once
 
 #include <optional>
@@ -11,20 +11,21 @@
 
 namespace conformance {
 
-/// Reads arguments by name; an absent one has the default of the caller, null is None. Bad ones
-/// throw Mismatch; None where Python needs a number is a TypeError, as there.
+/// Reads arguments by name. An absent argument has the default that the caller gives; null is None.
+/// Bad arguments throw Mismatch, but None where Python needs a number throws a TypeError, as Python
+/// does.
 class Args {
  public:
   Args(const Suite& suite, const Inputs& inputs, const Value& args)
       : suite_(suite), inputs_(inputs), args_(args) {}
 
-  /// Passed, be it as None.
+  /// Whether the argument was passed, even as None.
   bool has(const std::string& name);
-  /// Passed and not None.
+  /// Whether the argument was passed and is not None.
   bool given(const std::string& name);
-  /// Throws when it was not passed.
+  /// The argument; throws if it was not passed.
   const Value& value(const std::string& name);
-  /// Throws Mismatch for arguments that nothing has read.
+  /// Throws Mismatch if an argument was passed that nothing has read.
   void check_all_used() const;
 
   maskctl::Index integer(const std::string& name);
@@ -33,22 +34,22 @@ class Args {
   std::vector<maskctl::Index> integers(const std::string& name);
   double number(const std::string& name, double absent);
   bool flag(const std::string& name, bool absent = false);
-  /// None is "None", as a message prints it.
+  /// The text of an argument; that of None is "None", as Python prints it.
   std::string text(const std::string& name, const std::string& absent);
   maskctl::DType dtype(const std::string& name, maskctl::DType absent);
 
-  /// An input array, or a number or tuple of numbers as jnp.asarray makes it.
+  /// Returns an input array, or what jnp.asarray makes of a number or a tuple of numbers.
   maskctl::Tensor tensor(const std::string& name);
-  /// None when absent.
+  /// Returns an input array; no value when the argument is absent or None.
   maskctl::Array array(const std::string& name);
   std::optional<maskctl::MaskArray> mask_array(const std::string& name);
-  /// One array, or a tuple of two (one of them stands for both sides).
+  /// Reads a tuple of two arrays, or one array that stands for both sides.
   maskctl::QkvArrays one_or_pair(const std::string& name);
   maskctl::PerBatch per_batch(const std::string& name);
   maskctl::AxisName axis_name(const std::string& name, const maskctl::AxisName& absent);
   maskctl::Mesh mesh(const std::string& name);
   maskctl::PartitionSpec partition_spec(const std::string& name);
-  /// The array of {"in": ...} anywhere inside an argument, else a number or tuple.
+  /// Returns the array that {"in": NAME} names, or makes one of a number or tuple.
   maskctl::Tensor tensor_of(const Value& value) const;
 
  private:
@@ -58,7 +59,7 @@ class Args {
   std::set<std::string> used_;
 };
 
-/// Null, a name or a list of names, and back.
+/// Converts an axis, which is null, a name or a list of names, from and to a value of a manifest.
 maskctl::AxisName axis_name_of(const Value& value);
 Value value_of(const maskctl::AxisName& name);
 Value value_of(const maskctl::PartitionSpec& spec);

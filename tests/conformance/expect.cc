@@ -26,7 +26,7 @@ std::string text_of(const Output& output) {
   return value ? value->text() : kind_of(std::get<Tensor>(output));
 }
 
-/// "(0, 2, 3)" of the n-th element.
+/// The indices of the n-th element as text: "(0, 2, 3)".
 std::string place_of(const Tensor& tensor, Index n) {
   std::vector<Index> place(tensor.shape().size());
   for (std::size_t axis = place.size(); axis-- > 0;) {
@@ -40,7 +40,7 @@ void compare_arrays(const Tensor& expected, const Tensor& seen) {
   if (kind_of(expected) != kind_of(seen)) {
     throw Mismatch(fmt::format("expected {}, got {}", kind_of(expected), kind_of(seen)));
   }
-  // Bools of any nonzero byte become 1.
+  // astype turns every nonzero byte of a bool into 1.
   const Tensor a = astype(expected, expected.dtype()), b = astype(seen, seen.dtype());
   const auto size = static_cast<std::size_t>(size_bytes(a.dtype()));
   Index different = 0, first = -1;
@@ -56,7 +56,7 @@ void compare_arrays(const Tensor& expected, const Tensor& seen) {
                              maskctl::element_text(b.dtype(), b.bytes(), first)));
 }
 
-/// The line of each text that differs first.
+/// Throws Mismatch with the first line of each text that differs.
 void compare_texts(const std::string& expected, const std::string& seen) {
   const auto at = std::ranges::mismatch(expected, seen).in1 - expected.begin();
   const auto place = static_cast<std::size_t>(at);

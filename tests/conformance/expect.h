@@ -1,4 +1,4 @@
-// What a step gives, and comparing it with what the manifest expects.
+// The results of a step, and their comparison with what the manifest expects.
 #pragma once
 
 #include <functional>
@@ -13,17 +13,17 @@
 
 namespace conformance {
 
-/// A scalar, tuple, text or None; or an array of rank 1 or more.
+/// A result: a scalar, tuple, text or None; or an array of rank 1 or more.
 using Output = std::variant<Value, maskctl::Tensor>;
 
-/// By the name of the expectation: "out0", "text", "attention_mask".
+/// Results by the name that the manifest expects: "out0", "text", "attention_mask".
 using Outputs = std::map<std::string, Output>;
 
-/// Throws Mismatch with both, in short, unless dtype, shape and every bit agree.
+/// Throws Mismatch, with a short text of both, unless dtype, shape and every bit agree.
 void compare(const Suite& suite, const Value& expected, const Output& seen);
 
-/// Throws Mismatch unless `call` throws what `raises` describes: a maskctl::Error, and where the
-/// origin is the source a PythonError of the same type and text.
+/// Throws Mismatch unless `call` throws the error that `raises` describes: any maskctl::Error, or
+/// where `origin` is "source" a PythonError of the same type and text.
 void compare_error(const Value& raises, const std::function<void()>& call);
 
 }  // namespace conformance

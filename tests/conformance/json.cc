@@ -1,4 +1,4 @@
-// JSON to values; the only file that sees nlohmann-json, whose header is slow to compile.
+// Reads JSON into values; the only file that includes nlohmann-json, which is slow to compile.
 #include <nlohmann/json.hpp>
 
 #include "conformance/mismatch.h"

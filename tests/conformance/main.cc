@@ -14,7 +14,7 @@ namespace {
 using conformance::Filter;
 using conformance::Report;
 
-/// A set of golden data: where it lies unless the variable names another folder.
+/// A set of golden data, and its folder, unless the environment variable names another folder.
 struct GoldenSet {
   const char* variable;
   const char* folder;
@@ -33,7 +33,7 @@ constexpr const char* kHelp =
     "MASKCTL_GOLDEN_OPS.\n"
     "Prints a line for each failing case; exits with 1 when there is one.\n";
 
-/// Nothing for words that are not options.
+/// Reads the options; returns no filter if an argument is no option.
 std::optional<Filter> filter_of(const std::vector<std::string>& args) {
   Filter filter;
   for (std::size_t i = 0; i < args.size(); i += 2) {
@@ -51,7 +51,7 @@ std::optional<Filter> filter_of(const std::vector<std::string>& args) {
   return filter;
 }
 
-/// Replays the sets whose variable is set, or all of them if none is.
+/// Replays the sets of golden data whose environment variable is set, or all of them if none is.
 Report replay_all(const Filter& filter) {
   bool chosen = false;
   for (const GoldenSet& set : kSets) chosen = chosen || std::getenv(set.variable);

@@ -1,4 +1,4 @@
-// What makes a case fail other than an exception of the library.
+// The exception that makes a case fail, apart from those of the library.
 #pragma once
 
 #include <stdexcept>
@@ -6,7 +6,7 @@
 
 namespace conformance {
 
-/// A manifest that says what the program does not know, or a result that is not the expected one.
+/// Thrown when a manifest has something unknown, or a result is not the expected one.
 class Mismatch : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;

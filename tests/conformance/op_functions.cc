@@ -1,4 +1,5 @@
-// Module functions: conversions, packed sequences, random numbers, corrected partition specs.
+// The free functions that cases call: conversions, packed sequences, random numbers, corrected
+// partition specs.
 #include <limits>
 
 #include "conformance/mismatch.h"
@@ -32,7 +33,8 @@ Outputs segment_ids_to_mask(Args& args) {
                        : maskctl::segment_ids_to_mask(*q, dtype));
 }
 
-/// The words of a seed: x64 is disabled, so that only its low half counts.
+/// Random words of a seed. JAX has x64 disabled in the golden data, so only the seed's low half
+/// counts.
 std::vector<std::uint32_t> words_of(Args& args, const std::vector<Index>& shape) {
   const auto seed = static_cast<std::uint32_t>(args.integer("seed", 0));
   std::vector<std::uint32_t> words(

@@ -1,4 +1,5 @@
-// Lazy masks: trees of classes, indexing, equality, and the functions that make arrays.
+// Cases of ejkernel's lazy masks: trees of mask classes, indexing, equality, and functions that
+// make arrays.
 #include "conformance/mismatch.h"
 #include "conformance/ops.h"
 #include "maskctl/ejkernel/lazy/lazy_mask.h"
@@ -14,7 +15,7 @@ namespace {
 
 using WindowSize = std::pair<std::optional<Index>, std::optional<Index>>;
 
-/// An expression reads its entries as a step reads its arguments; the input arrays are the same.
+/// Builds lazy masks from the trees of a manifest; `inputs` has the arrays that a tree names.
 class Expression {
  public:
   explicit Expression(Args& inputs) : inputs_(inputs) {}
@@ -99,7 +100,7 @@ MaskPtr Expression::mask(const Value& tree) const {
   return maskctl::lazy::full_mask(shape);
 }
 
-/// The mask that a shape and attributes describe.
+/// Makes a mask of a shape and the attributes that another mask has.
 struct FromAttributes {
   std::vector<Index> shape;
 
@@ -127,7 +128,7 @@ struct FromAttributes {
   }
 };
 
-/// Made again from what the mask says of itself, so that each case judges its attributes too.
+/// Builds a mask, and builds it again from its own attributes, so that each case tests these too.
 MaskPtr mask_of(Args& args, const std::string& name) {
   const MaskPtr mask = Expression(args).mask(args.value(name));
   const MaskPtr again = std::visit(FromAttributes{mask->shape()}, mask->attributes());
@@ -170,7 +171,7 @@ Outputs mask_build(Args& args) {
 
 Outputs mask_bool(Args& args) { mask_of(args, "expr")->to_bool(); }
 
-/// The two extents of `shape`.
+/// The argument `shape`, which must have two extents.
 std::pair<Index, Index> extents_of(Args& args) {
   const std::vector<Index> shape = args.integers("shape");
   if (shape.size() != 2) throw Mismatch("shape " + args.value("shape").text() + " is not 2D");

@@ -1,4 +1,5 @@
-// MaskInfo: constructors, methods and what ends a chain.
+// Cases of MaskInfo: its constructors, methods that return a MaskInfo, and methods that end a chain
+// of calls.
 #include "conformance/mismatch.h"
 #include "conformance/ops.h"
 #include "maskctl/ejkernel/mask_info/sharding.h"
@@ -114,7 +115,7 @@ MaskInfo replace(MaskInfo& info, Args& args) {
   fields.kvheads_axis = new_axis(args, "kvheads_axis_name");
   fields.sequence_axis = new_axis(args, "sequence_axis_name");
   maskctl::MaskInfoFields out = info.replace(fields).fields();
-  // Positions alone can be cleared with None: Python hands them on unseen.
+  // Python's replace() clears only positions when they are passed as None; ours cannot see that.
   if (args.has("q_positions")) out.q_positions = fields.q_positions;
   if (args.has("kv_positions")) out.kv_positions = fields.kv_positions;
   return MaskInfo(std::move(out));
@@ -138,7 +139,7 @@ Outputs visualize(MaskInfo& info, Args& args) {
   options.max_cols = args.integer("max_cols", options.max_cols);
   options.charset = args.text("charset", options.charset);
   options.show_segments = args.flag("show_segments", options.show_segments);
-  args.flag("return_str");  // Always true.
+  args.flag("return_str");  // Reads the argument, which is always true.
   return {{"text", Value(maskctl::visualize(info, options))}};
 }
 

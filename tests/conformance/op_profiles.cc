@@ -6,7 +6,8 @@
 namespace conformance {
 namespace {
 
-/// Rows without a key average all values in the three dense operations, and give 0 in all others.
+/// How cases of each operation are called. The golden data averages all values in rows without a
+/// key in the three dense operations, and has 0 there in all others.
 const std::map<std::string, OpProfile> kProfiles = {
     {"scaled_dot_product_attention", {"scaled_dot_product_attention", {}, {{"empty_row", "mean"}}}},
     {"attention", {"attention", {}, {{"empty_row", "mean"}, {"mask_with_bias", "ignore"}}}},

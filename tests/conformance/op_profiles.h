@@ -1,4 +1,5 @@
-// How the cases of each operation are called here: one table, never a rule for a single case.
+// How cases of each operation of the golden data are called in this library: one table, never a
+// rule for a single case.
 #pragma once
 
 #include <map>
@@ -8,18 +9,18 @@
 namespace conformance {
 
 struct OpProfile {
-  std::string function;  // its name in operations()
-  /// Parameters that describe a case and are no argument, beside those named *_effective.
+  std::string function;  // the operation's name in operations()
+  /// Parameters of a case that are no arguments, beside those named *_effective.
   std::set<std::string> notes = {};
-  /// Options that every case has: where the golden data settles what the library leaves open.
+  /// Options added to every case, where ejkernel's behaviour is not our default.
   std::map<std::string, std::string> fixed = {};
-  /// Values that are called otherwise here.
+  /// Our names for values that the golden data names differently.
   std::map<std::string, std::string> values = {};
 
   bool is_argument(const std::string& parameter) const;
 };
 
-/// By the name of the manifest's operation. Throws Mismatch for an unknown one.
+/// The profile of an operation, by the manifest's name. Throws Mismatch for an unknown one.
 const OpProfile& op_profile(const std::string& op);
 
 }  // namespace conformance

@@ -1,4 +1,4 @@
-// What can be read from a MaskInfo.
+// The properties of a MaskInfo that cases can read, by name.
 #include "conformance/ops.h"
 
 namespace conformance {

@@ -1,4 +1,5 @@
-// What the manifests can name: functions, and constructors, methods and properties of MaskInfo.
+// Tables of all that manifests can name: functions, and constructors, methods and properties of
+// MaskInfo.
 #pragma once
 
 #include <map>
@@ -14,33 +15,33 @@ using Table = std::map<std::string, F>;
 
 using Function = Outputs (*)(Args&);
 const Table<Function>& conversions();
-const Table<Function>& sequence_utils();  // and random numbers, and specs of shardings
+const Table<Function>& sequence_utils();  // also random numbers, partition specs
 const Table<Function>& lazy_masks();
 
 using Constructor = maskctl::MaskInfo (*)(Args&);
 const Table<Constructor>& constructors();
-/// Methods that give a MaskInfo; the object itself may fill its caches.
+/// Methods that return a MaskInfo; the object may fill its caches meanwhile.
 using Method = maskctl::MaskInfo (*)(maskctl::MaskInfo&, Args&);
 const Table<Method>& methods();
-/// Methods that give something else: the last of a chain.
+/// Methods that return something else, and so end a chain of calls.
 using Getter = Outputs (*)(maskctl::MaskInfo&, Args&);
 const Table<Getter>& getters();
 using Property = Output (*)(maskctl::MaskInfo&);
 const Table<Property>& properties();
 
-/// The entry of a table, null when absent.
+/// The entry of a table, or null when there is none.
 template <typename F>
 F find(const Table<F>& table, const std::string& name) {
   const auto found = table.find(name);
   return found == table.end() ? nullptr : found->second;
 }
 
-/// Arrays of rank 0 are literals, a missing array is None.
+/// Makes results: an array of rank 0 becomes a number, a missing array None.
 Output output_of(maskctl::Tensor tensor);
 Output output_of(const maskctl::Array& array);
 Output output_of(const maskctl::MaskArray& array);
 
-/// "out0", "out1", ... in order.
+/// Names the items "out0", "out1", ... in their order.
 template <typename... T>
 Outputs outputs_of(const T&... items) {
   Outputs out;

@@ -1,4 +1,4 @@
-// The trees of lazy masks in cases of blocksparse_attention.
+// Builds the lazy masks that cases of blocksparse_attention describe as trees.
 #pragma once
 
 #include <functional>
@@ -10,9 +10,9 @@
 
 namespace conformance {
 
-/// The mask [queries, keys], or [H, queries, keys], of a tree of `full`, `causal`, `local`,
-/// `chunked_causal`, `and`, `or`, `dense`, `block` and `multi_head`; `input` gives the arrays that
-/// it names. Throws Mismatch for another type.
+/// Builds a mask [queries, keys], or [H, queries, keys], from a tree of `full`, `causal`, `local`,
+/// `chunked_causal`, `and`, `or`, `dense`, `block` and `multi_head`; `input` returns the arrays
+/// that the tree names. Throws Mismatch for another node.
 maskctl::lazy::MaskPtr mask_of_tree(
     const Value& tree, maskctl::Index queries, maskctl::Index keys,
     const std::function<maskctl::Tensor(const std::string& name)>& input);

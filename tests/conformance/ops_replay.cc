@@ -1,4 +1,4 @@
-// Replaying golden/ops: every case on every backend that can run here, or on the one asked for.
+// Replays golden/ops: every case on every backend that can run here, or on the chosen backend.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -59,7 +59,7 @@ Manifest::Manifest(const std::string& path, const Value& content)
           (fs::path(path).parent_path() / content.at("npz").as<std::string>()).string())),
       cases(content.at("cases").as<Value::List>()) {}
 
-/// As options of the library are written: none, true, 0.5, 3+1, text.
+/// The value of an option as the library writes it: none, true, 0.5, 3+1, text.
 std::string option_text(const Value& value, const OpProfile& profile) {
   if (value.is_none()) return "none";
   if (const auto* text = value.get_if<std::string>()) {
@@ -73,7 +73,7 @@ std::string option_text(const Value& value, const OpProfile& profile) {
   return out;
 }
 
-/// Inputs that the tree of masks names are part of the mask.
+/// Collects the inputs that the tree of a mask names; they are not arguments of the operation.
 void collect_mask_inputs(const Value& tree, std::set<std::string>& names) {
   if (const auto* list = tree.get_if<Value::List>()) {
     for (const Value& part : *list) collect_mask_inputs(part, names);
@@ -111,7 +111,7 @@ NamedArguments arguments_of(const Manifest& manifest, const Value& test, const O
   return out;
 }
 
-/// Rows of the leading axis from `count` on are not compared.
+/// The first `count` rows of the leading axis; only these are compared.
 Tensor leading(const Tensor& tensor, Index count) {
   std::vector<Index> shape = tensor.shape();
   shape[0] = std::min(shape[0], count);
@@ -124,7 +124,8 @@ struct Tolerance {
   double relative, absolute;
 };
 
-/// abs(a - b) <= atol + rtol * abs(b), b the expected value. Never true of NaN.
+/// Throws Mismatch unless abs(seen - expected) <= absolute + relative * abs(expected) everywhere;
+/// NaN always fails.
 void compare_close(const Tensor& expected, const Tensor& seen, const Tolerance& tolerance) {
   if (expected.shape() != seen.shape()) {
     throw Mismatch(fmt::format("expected {}, got {}", maskctl::shape_text(expected.shape()),
@@ -152,14 +153,14 @@ void compare_close(const Tensor& expected, const Tensor& seen, const Tolerance& 
                              a.as<double>()[static_cast<std::size_t>(worst)]));
 }
 
-/// Integers exactly, and caches, which are copied and not computed.
+/// Compares integers exactly, and also caches, whose values are copied and not computed.
 void compare(const std::string& name, const Tensor& expected, const Tensor& seen,
              const Tolerance& tolerance) {
   const bool exact = !is_floating(expected.dtype()) || name == "kv_cache";
   compare_close(expected, seen, exact ? Tolerance{0, 0} : tolerance);
 }
 
-/// Of all expected arrays; empty when all agree.
+/// Compares all expected arrays; returns what differs, or "" when all agree.
 std::string problem_of(const Manifest& manifest, const Value& test, const NamedResults& results) {
   const Value& tol = test.at("tol");
   const Tolerance tolerance{tol.at("rtol").number(), tol.at("atol").number()};

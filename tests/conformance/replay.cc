@@ -15,7 +15,7 @@ namespace {
 namespace fs = std::filesystem;
 using maskctl::MaskInfo;
 
-/// The current value of a chain: an object, or what a function returned.
+/// What the last step of a chain gave: a MaskInfo, or what a function returned.
 struct State {
   std::optional<MaskInfo> info;
   std::optional<Outputs> outputs;
@@ -50,7 +50,7 @@ void go_on(const std::string& op, Args& args, State& state) {
   }
 }
 
-/// Runs the chain; `step` is the number of the step that runs.
+/// Runs the steps of a case; `step` is the number of the current step, also when one throws.
 State run(const Suite& suite, const Case& test, std::size_t& step) {
   if (test.chain.empty()) throw Mismatch("the chain is empty");
   State state;
@@ -73,7 +73,7 @@ void check_raises(const Suite& suite, const Case& test, const Value& raises) {
   }
 }
 
-/// A property of a fresh copy of the object, or an item of what the function returned.
+/// Returns a property, read from a copy of the MaskInfo, or an item that the function returned.
 Output output_of(const State& state, const std::string& name) {
   if (state.outputs) {
     const auto found = state.outputs->find(name);
@@ -95,10 +95,11 @@ void check_expectation(const Suite& suite, const State& state, const std::string
   }
 }
 
-/// What went wrong, by the name of the expectation.
+/// What went wrong, with the name of the expectation that failed.
 using Problems = std::vector<std::pair<std::string, std::string>>;
 
-/// Any exception that is no Mismatch is one of the library, or an error of this program.
+/// Runs a check and collects the problem if it throws. Exceptions other than Mismatch come from the
+/// library, or from an error of this program.
 template <typename F>
 void guard(const std::string& name, Problems& problems, F&& check) {
   try {
@@ -110,7 +111,7 @@ void guard(const std::string& name, Problems& problems, F&& check) {
   }
 }
 
-/// Every item that a function returned must be expected.
+/// Throws Mismatch if a function returned an item that the case does not expect.
 void check_all_expected(const Case& test, const State& state) {
   if (!state.outputs) return;
   for (const auto& [name, output] : *state.outputs) {
@@ -141,7 +142,7 @@ Problems problems_of(const Suite& suite, const Case& test) {
   return problems;
 }
 
-/// The first problem, and the names of the others.
+/// The text of a failure: the first problem, and the names of the others.
 std::string line_of(const Case& test, const Problems& problems) {
   std::string line = fmt::format("{}: {}: {}", test.id, problems[0].first, problems[0].second);
   for (std::size_t i = 1; i < problems.size(); ++i) {

@@ -1,4 +1,4 @@
-// Replaying folders of golden data.
+// Replays folders of golden data.
 #pragma once
 
 #include <functional>
@@ -7,7 +7,7 @@
 
 namespace conformance {
 
-/// Empty parts choose all.
+/// Which cases to replay; an empty member chooses all.
 struct Filter {
   std::string suite, id;
   std::string backend;  // of golden/ops
@@ -15,11 +15,11 @@ struct Filter {
 
 struct Report {
   std::size_t passed = 0;
-  std::vector<std::string> failures;  // one line each
+  std::vector<std::string> failures;  // one line for each failed case
 };
 
-/// Calls `replay` for the chosen manifests (.json) of a folder, in order; one that throws is a
-/// failure.
+/// Calls `replay_one` for the chosen manifests (.json) of a folder, in order; if it throws, that is
+/// a failure.
 Report replay_manifests(
     const std::string& folder, const Filter& filter,
     const std::function<void(const std::string& manifest, Report& report)>& replay);

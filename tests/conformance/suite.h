@@ -10,12 +10,12 @@
 
 namespace conformance {
 
-/// "x" -> the array of a case's input x.
+/// The names of a case's inputs, each with the name of its array.
 using Inputs = std::map<std::string, std::string>;
 
 struct Step {
   std::string op;
-  Value args;  // dict
+  Value args;  // arguments by name, as a dict
 };
 
 struct Case {
@@ -27,20 +27,20 @@ struct Case {
 
 class Suite {
  public:
-  /// Reads `manifest` and the .npz that it names. Throws Mismatch or maskctl::Error.
+  /// Reads a manifest and the .npz that it names. Throws Mismatch or maskctl::Error.
   explicit Suite(const std::string& manifest);
 
   const std::string& name() const { return name_; }
   const std::vector<Case>& cases() const { return cases_; }
-  /// Arrays marked as bits of bfloat16 are bfloat16. Throws Mismatch when the array is not what the
-  /// manifest declares.
+  /// Returns an array of the .npz; one marked as bits of bfloat16 comes as bfloat16. Throws
+  /// Mismatch if the array is not what the manifest declares.
   maskctl::Tensor array(const std::string& key) const;
 
  private:
   Suite(const std::string& manifest, const Value& content);
 
   std::string name_;
-  std::map<std::string, Value> arrays_;  // as the manifest declares them
+  std::map<std::string, Value> arrays_;  // dtype and shape in the manifest
   std::vector<Case> cases_;
   maskctl::NpzArchive archive_;
 };

@@ -1,4 +1,4 @@
-// The values of a manifest: what Python writes as JSON.
+// The values of a manifest: the Python values that its JSON stands for.
 #pragma once
 
 #include <cstdint>
@@ -9,7 +9,8 @@
 
 namespace conformance {
 
-/// None, bool, int, float, str, list (a Python tuple) or dict in the order of the file.
+/// A value of Python: None, bool, int, float, str, list (which stands for a tuple), or dict in the
+/// order of the file.
 class Value {
  public:
   using List = std::vector<Value>;
@@ -31,23 +32,23 @@ class Value {
   const T* get_if() const {
     return std::get_if<T>(&content_);
   }
-  /// Throws Mismatch, naming the value, when it is of another type.
+  /// The content as T; throws Mismatch, which names the value, if it has another type.
   template <typename T>
   const T& as() const {
     if (const T* value = get_if<T>()) return *value;
     throw_type();
   }
-  /// An int or a float.
+  /// The number, of an int or a float.
   double number() const;
 
-  /// The entry of a dict, null when absent.
+  /// The entry of a dict, or null when it is absent.
   const Value* find(const std::string& key) const;
-  /// Throws Mismatch when absent.
+  /// The entry of a dict; throws Mismatch when it is absent.
   const Value& at(const std::string& key) const;
 
-  /// On one line, as JSON writes it.
+  /// The value as JSON on one line.
   std::string text() const;
-  /// Dicts are equal in any order; 1 is neither 1.0 nor true.
+  /// Dicts are equal whatever their order; 1 equals neither 1.0 nor true.
   friend bool operator==(const Value& a, const Value& b);
 
  private:
@@ -56,10 +57,10 @@ class Value {
   FileType content_;
 };
 
-/// The text in quotes, with line feeds and quotes escaped.
+/// Puts a text in quotes, with line feeds and quotes escaped.
 std::string quoted(const std::string& text);
 
-/// Throws Mismatch for bad JSON.
+/// Reads JSON; throws Mismatch if it is malformed.
 Value parse_json(const std::string& text);
 
 }  // namespace conformance

@@ -1,4 +1,4 @@
-// Golden masks compared and updated; digests of content.
+// Golden masks: comparing and updating them, and digests of their content.
 #include "maskctl/golden/golden.h"
 
 #include <filesystem>
@@ -21,7 +21,7 @@ using Status = GoldenResult::Status;
 
 Mask causal(Index n, Index offset = 0) { return Mask(diagonal_band(n, n, -kUnbounded, offset)); }
 
-/// The same cells read from an array.
+/// The mask with its cells stored as an array.
 Mask stored(const Mask& mask) { return mask_from_dense(dense_from_mask(mask, Index{1} << 20)); }
 
 GoldenContext giving(const Mask& mask) {
@@ -45,7 +45,7 @@ TEST_CASE("the digest is that of the content, whatever holds it", "[golden]") {
   CHECK(content_digest(mask).size() == 64);
   CHECK(content_digest(mask) != content_digest(causal(70, 1)));
   CHECK(content_digest(mask) != content_digest(causal(71)));
-  // Equal planes of two heads are still two heads.
+  // Two heads with equal planes differ from one head.
   const PlanePtr plane = mask.plane(0, 0);
   CHECK(content_digest(mask) != content_digest(Mask(1, 2, {plane}, {0, 0})));
   CHECK(content_digest(Mask(1, 2, {plane}, {0, 0})) ==
@@ -98,7 +98,7 @@ TEST_CASE(
   CHECK(check_golden(entry, right).status == Status::kPassed);
   CHECK(fs::exists(beside));
   CHECK(check_golden(entry, giving(causal(8))).status == Status::kPassed);
-  CHECK_FALSE(fs::exists(beside));  // what it was kept for is over
+  CHECK_FALSE(fs::exists(beside));  // a pass removes the file that the failure left
   CHECK(check_golden(entry, quiet).status == Status::kDiffers);
   CHECK_FALSE(fs::exists(beside));
 }

@@ -1,4 +1,4 @@
-// Manifests: what they may say, and what a mistake is called.
+// Manifests of golden masks: what they may say, and the message for each mistake.
 #include "maskctl/golden/manifest.h"
 
 #include <map>
@@ -142,7 +142,7 @@ TEST_CASE("a record is replaced where it stands, whatever its form", "[golden]")
           "was = { shape = [1, 1, 4, 4], open = 1, rows = [\n '0: 0', # one\n ] }\nbatch = 0\n") ==
       "expect = { sha256 = \"" + kDigest + "\", holds = ['causal'] }\nwas = " + rows +
           "\nbatch = 0\n");
-  // A table of its own takes no further key of the entry, which then goes below the source.
+  // The table [golden.expect] cannot hold the key `was`, which goes above it, below the source.
   const std::string below = with_values(
       parse_manifest("m.toml", start + "[golden.expect]\nsha256 = ''"), {{"größe", kRows}});
   CHECK(below == start + "was = " + rows + "\n[golden.expect]\nsha256 = \"" + kDigest + "\"");

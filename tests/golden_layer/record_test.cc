@@ -1,4 +1,4 @@
-// Records of golden masks: written and read back, and what is refused.
+// Records, which keep a golden mask's rows in short: written, read back, and refused when wrong.
 #include "maskctl/golden/record.h"
 
 #include <random>

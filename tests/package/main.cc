@@ -1,5 +1,6 @@
-// Counts the open cells of a causal window, and asks for a kernel of the GPU; succeeds when the
-// count is the closed form's and the GPU, or why there is none, is what the library says it is.
+// Counts the open cells of a causal window, and asks for a kernel of the GPU. Succeeds when the
+// count equals the closed form, and the kernel is there exactly when the library says that the GPU
+// can run.
 #include <cstdio>
 
 #include "maskctl/attention/gpu/plan.h"

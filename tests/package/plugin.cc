@@ -1,4 +1,4 @@
-// What a plugin offers: the open cells of a causal mask.
+// The function that the plugin exports: it counts the open cells of a causal mask.
 #include "maskctl/mask/mask.h"
 #include "maskctl/mask/planes/bands.h"
 

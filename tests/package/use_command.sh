@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Uses the command of a build as people get it: installed below a prefix, and from the Debian
+# Checks the command of a build as people get it: installed below a prefix, and from the Debian
 # package, unpacked in a clean folder.
 #
 #     use_command.sh BUILD
@@ -8,11 +8,12 @@ build=$1
 root=$(mktemp -d)
 trap 'rm -rf "$root"' EXIT
 
-# try_command PREFIX: the command finds its helper, pages and completions below the prefix alone.
+# try_command PREFIX: checks that the command finds its helper, its manual pages and its completions
+# below the prefix.
 try_command() {
   local prefix=$1 page
   "$prefix/bin/maskctl" --version
-  # Datasets are read by the program in libexec.
+  # The command runs a helper in libexec to read HDF5.
   "$prefix/bin/maskctl" stats samples/batch.h5:/train/heads >/dev/null
   for page in maskctl.1 maskctl-show.1 maskctl-pipeline.7; do
     gzip -t "$prefix/share/man/man${page: -1}/$page.gz"
@@ -35,6 +36,6 @@ if command -v dpkg-shlibdeps >/dev/null; then
   (cd "$build" && cpack -G DEB -B "$root/deb" >/dev/null)
   dpkg-deb -x "$root"/deb/maskctl_*.deb "$root/unpacked"
   dpkg-deb -f "$root"/deb/maskctl_*.deb Depends | grep -q libfmt
-  [ ! -e "$root/unpacked/usr/include" ]  # the library is no part of it
+  [ ! -e "$root/unpacked/usr/include" ]  # no headers: the package has the command only
   try_command "$root/unpacked/usr"
 fi
