@@ -1,4 +1,5 @@
-// Records, which keep a golden mask's rows in short: written, read back, and refused when wrong.
+// Records, which describe a golden mask by a pipeline or by its rows: written, read back, and
+// refused when wrong.
 #include "maskctl/golden/record.h"
 
 #include <random>

@@ -1,4 +1,4 @@
-// Audits of block maps against counting every cell, and the figures of known faults.
+// Audits of block maps, against a count of every cell and the known figures of faulty maps.
 #include "maskctl/inspect/count/audit.h"
 
 #include <functional>
@@ -67,8 +67,9 @@ TEST_CASE("audits count what counting every cell counts") {
   }
 }
 
-/// Blocks kept when their first key is inside the left side of the first row, and their last key
-/// inside the right side of the last row: the rule of ejkernel's Triton kernel.
+/// Counts the open cells that a faulty block map drops. Like ejkernel's Triton kernel it keeps a
+/// block when its first key is inside the left side of the first row, and its last key inside the
+/// right side of the last row.
 Index dropped(Index tokens, BlockSize size, Index left, Index right) {
   const Index rows = ceil_div(tokens, size.q), columns = ceil_div(tokens, size.k);
   const Tensor map = map_of({rows, columns}, [&](Index i) {
@@ -82,10 +83,10 @@ Index dropped(Index tokens, BlockSize size, Index left, Index right) {
 }
 
 TEST_CASE("a block map that tests the first key of a block drops the known shares") {
-  CHECK(dropped(512, {64, 64}, 100, 100) == 3996);      // 8.6 % of 46662
+  CHECK(dropped(512, {64, 64}, 100, 100) == 3996);      // 8.6 % of 46662 open cells
   CHECK(dropped(512, {64, 64}, 127, 127) == 12096);     // 21.1 % of 57408
   CHECK(dropped(4096, {64, 64}, 1023, 1023) == 96768);  // 2.6 % of 3670528
-  CHECK(dropped(512, {64, 64}, 128, 128) == 0);         // multiples of the block hide it
+  CHECK(dropped(512, {64, 64}, 128, 128) == 0);         // hidden by a multiple of the block
   CHECK(dropped(4096, {64, 64}, 1024, 1024) == 0);
   CHECK(dropped(512, {64, 128}, 128, 128) == 6240);  // 10.8 % of 57792
   CHECK(dropped(512, {64, 128}, 128, 0) == 14560);   // 25.2 %

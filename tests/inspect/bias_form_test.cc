@@ -1,4 +1,4 @@
-// Finite biases described: slopes, tables, and what is neither.
+// How finite biases are described: as slopes, as tables, or as neither.
 #include "maskctl/inspect/recognise/bias_form.h"
 
 #include <cmath>
@@ -29,7 +29,8 @@ Tensor made(DType dtype, Index heads, Index queries, Index keys, const F& value)
 
 double slope_of(Index head) { return std::exp2(-2.0 * static_cast<double>(head + 1)); }
 
-/// T5's buckets of a bidirectional layer with 32 buckets up to a distance of 128.
+/// The bucket of a relative position in a bidirectional layer of T5, with 32 buckets up to a
+/// distance of 128.
 Index bucket(Index relative) {
   Index out = relative > 0 ? 16 : 0;
   const Index distance = std::abs(relative);
@@ -78,7 +79,7 @@ TEST_CASE("bias form: tables by distance, zeros, and numbers that follow nothing
         return table[static_cast<std::size_t>(bucket(k - q))];
       }));
   CHECK(buckets.planes[0].form == Form::kTable);
-  CHECK(buckets.planes[0].numbers == 31);  // bucket 16 is that of no distance
+  CHECK(buckets.planes[0].numbers == 31);  // no distance has bucket 16
   CHECK(contains(bias_text(buckets).front(), "T5's buckets: 31 numbers"));
   CHECK(bias_form(Tensor(DType::kFloat32, {3, 3})).planes[0].form == Form::kZero);
   const BiasForm free = bias_form(made(DType::kFloat32, 2, 20, 20, [&](Index h, Index, Index) {

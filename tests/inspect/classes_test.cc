@@ -1,4 +1,5 @@
-// Classes of planes held as runs against those of the same cells joined one by one.
+// Classes of queries and keys that open cells connect, in planes held as runs, against a union cell
+// by cell.
 #include "maskctl/inspect/recognise/classes.h"
 
 #include <numeric>
@@ -12,7 +13,7 @@ using namespace maskctl;
 
 namespace {
 
-/// Rows of up to three runs; often none.
+/// A plane whose rows have at most three random runs, often none.
 PlanePtr random_runs(std::mt19937_64& random, Index queries, Index keys) {
   const auto below = [&random](Index n) {
     return std::uniform_int_distribution<Index>(0, n - 1)(random);
@@ -33,7 +34,8 @@ PlanePtr random_runs(std::mt19937_64& random, Index queries, Index keys) {
   return row_lists(keys, std::move(runs), std::move(offsets), std::move(refs));
 }
 
-/// The least node that each node is joined to: queries first, then keys unless they are shared.
+/// For each node the least node that open cells connect it with. Nodes are the queries, then the
+/// keys, unless a token is both (`shared`).
 std::vector<Index> slow_classes(const Plane& plane, bool shared) {
   const Index first_key = shared ? 0 : plane.queries();
   std::vector<Index> of(static_cast<std::size_t>(first_key + plane.keys()));
@@ -65,7 +67,7 @@ void check_classes(const PlanePtr& plane, Index size) {
             of[static_cast<std::size_t>(i)] == of[static_cast<std::size_t>(shared ? j : size + j)];
         const auto id = q[static_cast<std::size_t>(i)];
         const bool seen = id >= 0 && id == k[static_cast<std::size_t>(j)];
-        // A token that sees and is seen by nobody is in no class.
+        // A token without any open cell is in no class.
         if (shared && i == j && id < 0) continue;
         REQUIRE(seen == together);
       }
@@ -85,7 +87,7 @@ TEST_CASE("classes of rows of runs are the cells joined one by one", "[recognise
 
 TEST_CASE("classes of bands are the cells joined one by one", "[recognise]") {
   std::mt19937_64 random(18);
-  for (int n = 0; n < 40; ++n) {  // from few lines among many tokens to lines everywhere
+  for (int n = 0; n < 40; ++n) {  // few filled rows among many, then filled rows everywhere
     const Index size = n % 2 == 0 ? 150 : 20 + n;
     const auto at = [&] { return std::uniform_int_distribution<Index>(0, size)(random); };
     PlanePtr plane = empty_plane(size, size);

@@ -1,4 +1,5 @@
-// Planes of clipped classes against the same cells held as bits.
+// Planes of clipped classes, where a query sees the keys of its class inside its clip, against the
+// same cells held as bits.
 #include "maskctl/inspect/recognise/clipped.h"
 
 #include <random>
@@ -28,7 +29,7 @@ struct Drawn {
   PlanePtr listed, bits;
 };
 
-/// Random classes under a random band, and the twin made cell by cell.
+/// A plane of random classes clipped to a random band, and the same plane made cell by cell.
 Drawn draw(std::mt19937_64& random, Index queries, Index keys) {
   const auto number = [&](Index low, Index high) {
     return std::uniform_int_distribution<Index>(low, high)(random);
@@ -125,7 +126,7 @@ TEST_CASE("clipped classes have the cells, counts, sizes and seen keys of their 
       plane.mark_seen(part, out);
       return out;
     };
-    // Lists do not join runs of one key that only touch after a clip; there are none such.
+    // Two runs of one row never touch after a clip here, so that both planes have equal runs.
     CHECK(sizes(*drawn.listed) == sizes(*drawn.bits));
     CHECK(seen(*drawn.listed) == seen(*drawn.bits));
   }
@@ -169,7 +170,7 @@ TEST_CASE("diff of many rows of clipped classes is that of their bits") {
   CHECK(equal.equal());
   check_same(equal, diff(Mask(a.bits), Mask(a.bits), {16, 16}));
   for (const std::size_t row :
-       {39999, 20000, 16384, 16383, 0}) {  // from the last part to the first
+       {39999, 20000, 16384, 16383, 0}) {  // from the last part of the rows to the first
     const std::int32_t id = classes->k[7];
     classes->q[row] = classes->q[row] == id ? -1 : id;
     classes->clip[row] = {0, static_cast<std::int32_t>(keys)};
@@ -213,7 +214,7 @@ TEST_CASE("classes split from their lines make the plane again") {
   }
 }
 
-/// Random blocks, of which some rows are closed.
+/// A plane of blocks that are open or closed at random.
 PlanePtr draw_grid(std::mt19937_64& random, Index queries, Index keys, Index q_size, Index k_size) {
   const Index columns = ceil_div(keys, k_size);
   std::vector<std::uint8_t> map(static_cast<std::size_t>(ceil_div(queries, q_size) * columns));

@@ -1,4 +1,4 @@
-// Cost against counting every cell.
+// The cost of masks, against a count of every cell.
 #include "maskctl/inspect/count/cost.h"
 
 #include <algorithm>
@@ -136,7 +136,7 @@ TEST_CASE("cost of documents held as clipped classes agrees with counting cells"
     classes.count = number(1, 4);
     for (int token = 0; token < tokens; ++token) {
       classes.k.push_back(number(-1, classes.count - 1));
-      // One class may hold a document of each part.
+      // A class recurs in each part, where it is another document.
       const int begin = token / part * part;
       classes.clip.push_back({begin, i % 3 == 0 ? std::min(begin + part, tokens) : token + 1});
     }

@@ -1,4 +1,5 @@
-// The cost of a mask counted cell by cell, and measured on the arrays that it becomes.
+// Checks the cost of a mask against a count of its cells, and against the sizes of the arrays that
+// it is converted to.
 #pragma once
 
 #include <algorithm>
@@ -34,7 +35,7 @@ inline void check_spread(const Spread& spread, std::vector<Index> values) {
   }
 }
 
-/// Tiles that hold any open cell, and their cells.
+/// Checks the counts of tiles, and the cells of those tiles that have an open cell.
 inline void check_block(const Cells& cells, const BlockCost& block, Index copies, Index head_dim) {
   const BlockSize size = block.tiles.size;
   Index tiles = 0, partial = 0, executed = 0;
@@ -90,7 +91,8 @@ inline bool with_causal(const Cost& cost) {
   return std::ranges::any_of(cost.forms, [](const auto& f) { return f.with_causal && f.bytes; });
 }
 
-/// Whether each token sees the earlier ones of its document: those that share the first key.
+/// Whether each token sees itself and the earlier tokens of its document, where tokens whose first
+/// open key is the same form a document.
 inline bool is_causal_documents(const Mask& mask) {
   if (mask.queries() != mask.keys() || mask.cells() == 0) return false;
   const Cells cells(mask);
@@ -113,7 +115,7 @@ inline bool is_causal_documents(const Mask& mask) {
   return true;
 }
 
-/// The sizes of the arrays that the mask really becomes.
+/// Checks the sizes of array forms against the arrays that the mask is really converted to.
 inline void check_forms(const Mask& mask, const Cost& cost) {
   constexpr Index kAll = Index{1} << 30;
   const Index dense = std::ssize(dense_from_mask(mask, kAll).bytes());

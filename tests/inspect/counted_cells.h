@@ -1,4 +1,4 @@
-// Masks looked at cell by cell, for tests of what counts them without doing so.
+// Counts the open cells of a mask one by one, for tests of code that finds them faster.
 #pragma once
 
 #include <algorithm>
@@ -10,7 +10,7 @@
 
 namespace maskctl::test {
 
-/// Every cell of every plane.
+/// All cells of a mask as a dense array, one plane per batch entry and head.
 struct Cells {
   explicit Cells(const Mask& mask)
       : planes(mask.batch() * mask.heads()),
@@ -49,7 +49,7 @@ struct Cells {
   Tensor array;
 };
 
-/// Cells open by chance, of shape [B,H,Q,K].
+/// A mask of shape [B,H,Q,K] whose cells are open at random.
 inline Mask irregular_mask(std::vector<Index> shape, double density, unsigned seed) {
   Tensor array(DType::kBool, std::move(shape));
   std::mt19937 random(seed);

@@ -1,4 +1,4 @@
-// Causes of known differences, and how often random ones are named.
+// The causes that diff names for known differences, and how often it names those of random ones.
 #include <fmt/format.h>
 
 #include "maskctl/inspect/diff/diff.h"
@@ -172,7 +172,8 @@ TEST_CASE("a shifted irregular mask is named", "[diff][cause]") {
 }
 
 TEST_CASE("causes of random edits hold when they are applied", "[diff][cause]") {
-  // tests/bench/diff_cause_rate.cc measures the rates on many more; fewer vary by a few percent.
+  // tests/bench/diff_cause_rate.cc measures the same rates on many more pairs; those of 150 pairs
+  // vary by a few percent.
   constexpr int kPairs = 150;
   int small = 0, complete = 0;
   for (int i = 0; i < kPairs; ++i) {

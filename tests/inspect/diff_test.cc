@@ -1,4 +1,4 @@
-// Diff against looking at every cell.
+// diff() of two masks, against a comparison of every cell.
 #include "maskctl/inspect/diff/diff.h"
 
 #include <random>
@@ -13,7 +13,7 @@
 namespace maskctl {
 namespace {
 
-/// Every cell of both masks, broadcast, in order.
+/// The diff of two masks by plain loops over every cell; batch and heads broadcast.
 struct SlowDiff {
   MaskDiff out;
 

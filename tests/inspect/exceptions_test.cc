@@ -1,4 +1,4 @@
-// Exceptions among cells, against the definition in loops over all tokens.
+// is_exception(), which finds stray cells, against its definition in loops over all tokens.
 #include "maskctl/inspect/check/exceptions.h"
 
 #include "inspect/random_masks.h"
@@ -10,7 +10,7 @@ namespace {
 
 using test::made;
 
-/// The definition, cell by cell.
+/// The definition of an exceptional cell, by loops over all tokens.
 bool slow_exception(const twin::Dense& mask, Index q, Index k) {
   const Index shift = mask.k - mask.q;
   const auto sees = [&mask](Index query, Index key) {
@@ -79,12 +79,14 @@ TEST_CASE("stray cells are exceptions, those of groups and branches are not", "[
   };
   CHECK(exception("causal | close:q=12,k=5", 12, 5));
   CHECK(exception("doc:lens=12+12 | causal | open:q=20,k=5", 20, 5));
-  CHECK(exception("doc:lens=12+12 | causal | open:q=23,k=0", 23, 0));  // last sees first
+  // The last query sees the first key.
+  CHECK(exception("doc:lens=12+12 | causal | open:q=23,k=0", 23, 0));
   CHECK(exception("causal | open:q=3,k=9", 3, 9));
   CHECK_FALSE(exception("causal | open:q=3-9,k=3-9", 3, 9));
   CHECK_FALSE(exception("causal", 3, 9));
   CHECK_FALSE(exception("doc:lens=12+12 | causal", 20, 5));
-  CHECK_FALSE(exception("causal | close:q=20-23,k=16-19", 21, 17));  // two branches of a tree
+  // May be two branches of a tree.
+  CHECK_FALSE(exception("causal | close:q=20-23,k=16-19", 21, 17));
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-// Expectations against looking at every cell.
+// Expectations about masks, against loops over every cell.
 #include "maskctl/inspect/check/expect.h"
 
 #include "inspect/random_masks.h"
@@ -48,7 +48,7 @@ Slow slow_empty_rows(const twin::Dense& mask) {
   return out;
 }
 
-/// The first key block that any row of the block row needs; all keys when none does.
+/// The first block of keys in which any row of this row's block is open; all keys if there is none.
 Range first_block(const twin::Dense& mask, Index b, Index h, Index row, BlockSize block) {
   const Index begin = row / block.q * block.q;
   for (Index k = 0; k < mask.k; k += block.k) {
@@ -154,7 +154,7 @@ TEST_CASE("symmetry compares each cell with its mirror", "[expect]") {
 }
 
 TEST_CASE("density holds inside its bounds, both included", "[expect]") {
-  const Mask mask = test::made(4, 4, "causal");  // 10 of 16
+  const Mask mask = test::made(4, 4, "causal");  // 10 of 16 cells are open
   const auto holds = [&mask](std::optional<double> min, std::optional<double> max) {
     return ask(mask, expect::Density{min, max}, "density").holds;
   };
@@ -176,7 +176,7 @@ TEST_CASE("what cannot be asked of a shape is an error, not an answer", "[expect
 TEST_CASE("a plain window breaks row safety, as FlexAttention users found", "[expect]") {
   const ExpectationResult found =
       ask(test::made(256, 256, "window:keys=8"), expect::RowSafe{{128, 128}}, "row-safe");
-  CHECK(found.count == 121);  // rows 135 to 255: their 8 keys begin after 127
+  CHECK(found.count == 121);  // in rows 135 to 255 the first of the 8 keys is at least 128
   CHECK(found.first == Cell{0, 0, 135, -1});
   CHECK(found.detail.empty());
 }

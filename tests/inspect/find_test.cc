@@ -1,4 +1,4 @@
-// Walking a mask, against looking at every cell.
+// Finding the next open cell, empty row or partial tile of a mask, against loops over every cell.
 #include "maskctl/inspect/find/find.h"
 
 #include <algorithm>
@@ -13,7 +13,7 @@ namespace {
 
 using twin::Dense;
 
-/// Calls f for all places in the order of the way.
+/// Calls f for all places of a plane, from the first on or from the last back.
 template <typename F>
 void each_place(Index queries, Index keys, Way way, F&& f) {
   for (Index i = 0; i < queries * keys; ++i) {
@@ -29,7 +29,7 @@ bool after(Place a, Place b, Way way) {
   return way == Way::kForward ? less(b, a) : less(a, b);
 }
 
-/// The first place after `from` for which `is` holds.
+/// The first place after `from`, in this direction, for which `is` holds.
 template <typename Is>
 std::optional<Place> first_after(const Dense& dense, Place from, Way way, Is&& is) {
   std::optional<Place> found;
@@ -70,7 +70,7 @@ void check_place(const Plane& plane, const Dense& dense, Place from, Way way) {
       });
   CHECK(next_empty_row(plane, from.query, way) == (row ? std::optional(row->query) : std::nullopt));
   const BlockSize tile{4, 3};
-  // Tiles stand in for their first cells; all of one tile row come before the next.
+  // A tile counts as its first cell here, and all tiles of one tile row come before the next row.
   const Place corner{from.query / tile.q * tile.q, from.key / tile.k * tile.k};
   CHECK(next_partial_tile(plane, tile, from, way) ==
         first_after(dense, corner, way, [&](Place place) {

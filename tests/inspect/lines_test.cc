@@ -1,5 +1,5 @@
-// What recognise and diff read off whole rows and columns, for planes of every kind, against a look
-// at each cell.
+// Facts about whole rows and columns that recognise and diff use, for planes of every kind, against
+// loops over every cell.
 #include <algorithm>
 #include <random>
 
@@ -14,7 +14,7 @@ using namespace maskctl;
 
 namespace {
 
-/// f(query, key) for the open cells.
+/// Calls f(query, key) for each open cell.
 template <typename F>
 void each_open(const twin::Dense& dense, F&& f) {
   for (Index q = 0; q < dense.q; ++q) {
@@ -78,7 +78,7 @@ TEST_CASE("lone cells are those that both neighbours on a line differ from", "[r
   CHECK(std::ranges::any_of(cleaned, [&](const PlanePtr& plane) {
     return combine(Op::kXor, plane, rule)->count() == 0;
   }));
-  // The same in a mask that is too large to be read as bits.
+  // A mask that is too large to be read as bits is cleaned too.
   constexpr Index kTokens = 1 << 20;
   const PlanePtr large = diagonal_band(kTokens, kTokens, -4095, 0);
   const PlanePtr leak = rectangle(kTokens, kTokens, {700000, 700001}, {5, 6});

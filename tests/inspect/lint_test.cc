@@ -1,4 +1,4 @@
-// Findings: each on the smallest input that has it, and on none that has not.
+// The findings of check: each on a small input that has the fault, and not on inputs without it.
 #include "maskctl/inspect/check/lint.h"
 
 #include <fstream>
@@ -66,7 +66,8 @@ TEST_CASE("segment ids that recur and zeros at the end are reported", "[lint]") 
   CHECK(back.count == 2);
   CHECK(back.where.batch == 1);
   CHECK(back.where.entry == 2);
-  const std::int32_t far = std::numeric_limits<std::int32_t>::max();  // no table holds these
+  // Ids too far apart for a table by id.
+  const std::int32_t far = std::numeric_limits<std::int32_t>::max();
   const Finding apart = only(lint_segments(i32({far, 4, -far, 4, far, -1, far}), -1));
   CHECK(apart.rule->id == "segments-return");
   CHECK(apart.count == 3);
@@ -114,7 +115,7 @@ TEST_CASE("an inverted mask is suspected, its complement is not", "[lint]") {
   CHECK(of_mask(padded) == Ids{"empty-rows"});
   CHECK(of_mask(complement(padded)) == Ids{"polarity"});
   CHECK(of_mask(made(16, 16, "pad:lens=9,side=left,of=kv")).empty());
-  // Strictly causal: no query sees itself, and still nothing is wrong with it.
+  // Strictly causal: no query sees itself, and only the first row, which is empty, is a finding.
   CHECK(of_mask(made(16, 16, "causal:offset=-1")) == Ids{"empty-rows"});
 }
 
@@ -183,7 +184,7 @@ TEST_CASE("a part of the future is found with all its cells, and groups are not"
   CHECK(block.count == 110);
   CHECK(block.where.query == 300);
   CHECK(block.where.key == 400);
-  // A block that meets the diagonal, a column, one row.
+  // Also a block that meets the diagonal, one column, and one row, are found as a whole.
   CHECK(only(future(64, "causal | open:q=20-30,k=25-40")).count == 155);
   CHECK(only(future(64, "causal | open:q=6-49,k=50")).count == 44);
   CHECK(only(future(64, "causal | open:q=6,k=9-30")).count == 22);
@@ -209,7 +210,8 @@ TEST_CASE("groups that see later groups are told from groups", "[lint]") {
   CHECK(joined.where.key == 30);
 }
 
-/// Entries of one mask, of which one is another.
+/// The findings of `count` batch entries or heads that all have the mask `usual`, except one that
+/// has `odd`.
 Findings of_entries(const std::string& usual, const std::string& odd, Index count, bool heads) {
   const Mask a = made(64, 64, usual), b = made(64, 64, odd);
   return lint_mask(Mask::make(heads ? 1 : count, heads ? count : 1, 64, 64,
@@ -278,7 +280,7 @@ TEST_CASE("opened padding is at the ends, and no group", "[lint]") {
   }
   CHECK(opened("causal | open:q=9-10").others == Ranges{{9, 11}});
   CHECK(opened("doc:lens=8+16 | causal | open:q=7").others == Ranges{{7, 8}});
-  CHECK(opened("window:both=2 | open:q=9").others.empty());  // others see later keys too
+  CHECK(opened("window:both=2 | open:q=9").others.empty());  // other rows see later keys too
 }
 
 TEST_CASE("steps that show the future, or other documents in some heads, are told", "[lint]") {
@@ -305,12 +307,13 @@ TEST_CASE("strides and selected keys are no stray cells, and irregular masks are
     return ids(lint_pattern(pattern_of(made(n, n, chain)), "w", "w").value_or(Findings{}));
   };
   CHECK(of(6, "window:keys=3 | open:q=4,k=0 | open:q=5,k=1").empty());
-  CHECK(of(48, "causal | close:q=20-47,k=4-7").empty());  // two branches after a common part
+  CHECK(of(48, "causal | close:q=20-47,k=4-7").empty());  // two branches after a prefix
   CHECK(of(48, "causal | close:q=20-21,k=4-7") == Ids{"nearly"});
   CHECK(of(48, "causal | close:q=20,k=4") == Ids{"nearly"});
   CHECK(of(48, "doc:lens=20+28 | causal | open:q=40-43,k=6") == Ids{"nearly"});
   CHECK(of(48, "close:q=20,k=4") == Ids{"nearly"});
-  // Rows inside of a document see another one; whole documents may share a part.
+  // Some rows of a document that see another document are odd; a whole document that sees a part of
+  // another is not.
   CHECK(of(48, "doc:lens=10+20+18 | causal | open:q=30-32,k=0-9") == Ids{"nearly"});
   CHECK(of(48, "doc:lens=10+20+18 | causal | open:q=30-47,k=0-9").empty());
   std::mt19937 random(5);
@@ -358,7 +361,7 @@ TEST_CASE("rows without keys are padding where a step or an id declares it", "[l
   const Mask left = made(8, 8, "pad:lens=6,side=left,of=both | causal");
   CHECK(ids(lint_mask(left, nullptr)) == Ids{"left-padding-nan"});
   CHECK(ids(lint_mask(left, &left)) == Ids{"padding-rows-empty"});
-  // A part that is declared, and a part that is not.
+  // One of the two empty rows is declared padding, the other is not.
   const Mask seven = made(8, 8, "pad:lens=7,of=both");
   CHECK(ids(lint_mask(mask, &seven)) == Ids{"empty-rows", "padding-rows-empty"});
   const Tensor all_real = i32({1, 8}, {1, 1, 1, 1, 1, 1, 1, 1});
@@ -512,7 +515,7 @@ TEST_CASE("docs/lint.md lists every finding as the table has it", "[lint]") {
                             " | " + std::string(rule.why) + " | " + std::string(rule.fix);
     const std::size_t at = page.str().find(row);
     REQUIRE(at != std::string::npos);
-    // The page may add the remedy, in the words of the command.
+    // After the fix the page may have the remedy, as an option of the command.
     const std::string_view end = rule.remedy.kind == Remedy::kNone ? " |\n" : ", or ";
     CHECK(page.str().substr(at + row.size()).starts_with(end));
   }

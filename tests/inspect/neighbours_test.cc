@@ -1,4 +1,4 @@
-// Neighbours of a mask: those that a kernel is easily made to apply, each once.
+// Neighbours of a mask: the masks that a kernel may apply by mistake instead, each once.
 #include "maskctl/inspect/recognise/neighbours.h"
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// What is odd in packed masks is named and nothing else, by recognise and by diff in both orders.
+// recognise and diff, in both orders, name what is odd in packed masks, and nothing else.
 #include "support/odd_masks.h"
 
 #include "maskctl/inspect/diff/diff.h"
@@ -11,7 +11,7 @@ namespace {
 
 TEST_CASE("odd cells, lines, rectangles and planes are named and nothing else",
           "[recognise][diff]") {
-  // tests/bench/odd_cells_rate.cc measures the rates on many more.
+  // tests/bench/odd_cells_rate.cc measures the same rates on many more masks.
   const Index draws = test::rounds<Index>(100);
   Index recognised = 0, explained = 0;
   for (Index i = 0; i < draws; ++i) {

@@ -1,4 +1,5 @@
-// Ragged documents are recognised by their lengths and what is inside them, and compared so.
+// recognise finds the lengths of ragged documents and the pattern inside them, and diff compares
+// these.
 #include "maskctl/inspect/recognise/ragged.h"
 
 #include "maskctl/inspect/diff/diff.h"
@@ -47,7 +48,7 @@ TEST_CASE("sums inside bands of documents equal those of single cells", "[recogn
 }
 
 TEST_CASE("ragged documents and what is wrong with them are named", "[recognise][diff][ragged]") {
-  // tests/bench/ragged_rate.cc measures the rates on many more.
+  // tests/bench/ragged_rate.cc measures the same rates on many more masks.
   const Index draws = test::rounds<Index>(60);
   Index recognised = 0, explained = 0;
   for (Index i = 0; i < draws; ++i) {

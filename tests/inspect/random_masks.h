@@ -1,4 +1,5 @@
-// Small random masks of every tier with their dense twins, and arrays, for the inspect tests.
+// Small random masks of every kind of plane with their dense twins, and random arrays, for the
+// inspect tests.
 #pragma once
 
 #include <string>
@@ -16,7 +17,7 @@ struct MaskPair {
   twin::Dense dense;
 };
 
-/// Up to two batches and two heads of planes that may be shared.
+/// A random mask of at most two batch entries and two heads, whose planes may be shared.
 inline MaskPair random_mask(std::mt19937& random, Index queries, Index keys) {
   const twin::Pick pick = twin::pick_from(random);
   const Index batch = pick(1, 2), heads = pick(1, 2);
@@ -36,7 +37,7 @@ inline MaskPair random_mask(std::mt19937& random, Index queries, Index keys) {
   return out;
 }
 
-/// Ids -1 (padding), 0, 1, 2 in stretches of up to 4 tokens, which recur.
+/// Random ids -1 (padding), 0, 1 and 2, in stretches of up to 4 tokens; ids recur.
 inline Tensor random_ids(std::mt19937& random, Index batch, Index tokens) {
   Tensor out(DType::kInt32, {batch, tokens});
   std::int32_t id = 0;
@@ -51,7 +52,7 @@ inline Tensor random_ids(std::mt19937& random, Index batch, Index tokens) {
   return out;
 }
 
-/// Steps that read no arrays.
+/// A chain from the text of steps that read no arrays.
 inline Chain chain_of(const std::string& text) { return load_chain(std::span(&text, 1), {}); }
 
 inline Mask made(Index queries, Index keys, const std::string& text) {

@@ -1,4 +1,4 @@
-// Recognise against the chains that masks were made from, judged by applying what it says.
+// recognise() on masks of known chains, judged by applying the chain that it returns.
 #include "maskctl/inspect/recognise/recognise.h"
 
 #include <random>
@@ -31,7 +31,7 @@ Mask made(const std::string& text, const Mask& from) {
   return maskctl::apply(from, bind(parse(text), {}));
 }
 
-/// Cell by cell, without the lazy algebra.
+/// The number of cells that differ, counted one by one in dense arrays.
 Index slow_difference(const Mask& a, const Mask& b) {
   const Tensor left = dense_from_mask(a, Index{1} << 30),
                right = dense_from_mask(b, Index{1} << 30);
@@ -42,7 +42,7 @@ Index slow_difference(const Mask& a, const Mask& b) {
   return cells;
 }
 
-/// What the chain of `found` says is what `found` claims.
+/// Checks that the chain of `found` misses as many cells of the mask as its residue says.
 void check_claim(const Mask& mask, const Recognised& found) {
   const Mask again =
       maskctl::apply(full(mask.queries(), mask.keys(), mask.batch(), mask.heads()), found.chain);

@@ -1,4 +1,4 @@
-// Rectangles that rows have in common, where freed memory holds ones.
+// The rectangles that rows have in common, also where fresh memory is not zero.
 #include "maskctl/inspect/recognise/rectangles.h"
 
 #include <cstdlib>
@@ -13,7 +13,8 @@ using namespace maskctl;
 
 namespace {
 
-/// Leaves ones behind in the storage that the next matrix of so many words is given.
+/// Frees a block full of ones, which malloc is likely to return for the next matrix of `words`
+/// words.
 void leave_ones(Index words) {
   const std::size_t bytes = static_cast<std::size_t>(words) * 8;
   void* const block = std::aligned_alloc(64, (bytes + 63) / 64 * 64);
@@ -24,7 +25,8 @@ void leave_ones(Index words) {
 }  // namespace
 
 TEST_CASE("rows in no common rectangle stay closed", "[recognise]") {
-  // Two documents of ten queries, and a key of its own for each query: the last 20 have only that.
+  // Two documents of ten queries, and one key for each query alone: the last 20 queries see only
+  // that key.
   const Index n = 40, all = 60;
   const Band own{20, 21, 1, 1};
   const PlanePtr open =

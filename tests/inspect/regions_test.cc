@@ -1,4 +1,4 @@
-// Regions of open cells, against a flood fill of every cell.
+// Connected regions of open cells, against a flood fill.
 #include "maskctl/inspect/find/regions.h"
 
 #include <random>
@@ -11,7 +11,7 @@ namespace {
 
 using twin::Dense;
 
-/// Takes all cells that touch one out of `dense`.
+/// The region of a cell by flood fill; closes its cells in `dense`.
 Region flood(Dense& dense, Place first) {
   Region out{first, {first.query, first.query + 1}, {first.key, first.key + 1}, 0};
   std::vector<Place> left{first};
@@ -82,7 +82,7 @@ TEST_CASE("regions: a block, a triangle and a diagonal are one each", "[regions]
   CHECK(regions("causal") == std::vector<Region>{{{0, 0}, {0, 100}, {0, 100}, 5050}});
   CHECK(regions("window:keys=1 | causal") ==
         std::vector<Region>{{{0, 0}, {0, 100}, {0, 100}, 100}});
-  CHECK(regions("doc:lens=40+60").size() == 1);  // they touch at a corner
+  CHECK(regions("doc:lens=40+60").size() == 1);  // touching at a corner connects
   CHECK(regions("doc:lens=40+60 | close:q=40").size() == 2);
 }
 

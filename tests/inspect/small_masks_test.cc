@@ -1,4 +1,4 @@
-// Small masks of the kinds that libraries make are named by their steps.
+// recognise names small masks of the kinds that libraries make by the steps that made them.
 #include "support/small_masks.h"
 
 #include "support/catch_compat.h"
@@ -8,7 +8,7 @@ namespace maskctl {
 namespace {
 
 TEST_CASE("small masks are their steps, not contrived ones", "[recognise]") {
-  // tests/bench/small_rate.cc measures the rates on many more.
+  // tests/bench/small_rate.cc measures the same rates on many more masks.
   const Index draws = test::rounds<Index>(40);
   for (std::size_t kind = 0; kind < std::size(twin::kSmallKinds); ++kind) {
     Index named = 0;

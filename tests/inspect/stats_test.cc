@@ -1,4 +1,4 @@
-// Stats against counting every cell.
+// The statistics of masks, against a count of every cell.
 #include "maskctl/inspect/count/stats.h"
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// Questions that are stopped at any moment end with the error that says so, or with their answer.
+// recognise and diff_cause, stopped at any moment, throw kCancelled or return their answer.
 #include <chrono>
 #include <random>
 #include <stop_token>
@@ -14,7 +14,7 @@
 namespace maskctl {
 namespace {
 
-/// Asks, and asks to stop a little later.
+/// Runs a question and requests a stop after `later`; returns whether it was answered before.
 template <typename Question>
 bool answered(std::chrono::microseconds later, Question&& question) {
   std::stop_source stop;

@@ -1,4 +1,4 @@
-// Why, against applying the chain step by step and looking at the cell.
+// why(), against the cell in the mask after each step of the chain.
 #include "maskctl/inspect/why/why.h"
 
 #include <random>
@@ -37,7 +37,7 @@ Mask random_mask(Index batch, Index heads, Index queries, Index keys) {
   return mask_from_dense(random_ints({batch, heads, queries, keys}, 0, 1));
 }
 
-/// Names of arrays are "KIND": made to fit the mask that the next step sees.
+/// Gives the steps random arrays that fit the mask before them; the name of an array is its kind.
 BindContext context_for(const Mask& mask) {
   BindContext out;
   out.read_array = [&mask](const std::string& name) {
@@ -118,7 +118,7 @@ std::string random_step(const Mask& mask) {
 
 std::string print_step(const Step&) { return "step"; }
 
-/// Every cell of the last mask, followed back through all of them.
+/// Checks why() for random cells of the last mask, against the masks after every step.
 void check_chain(const std::vector<Mask>& masks, const Chain& chain, const std::string& text) {
   INFO(text);
   const Mask& last = masks.back();

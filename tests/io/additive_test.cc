@@ -1,4 +1,4 @@
-// Additive masks and paddings as stacks save them, by name.
+// Additive masks and padding, read from files as other stacks save them.
 #include <cmath>
 #include <limits>
 
@@ -10,7 +10,7 @@ using namespace maskctl::test;
 
 namespace {
 
-/// [B,H,Q,K] of `closed` where a causal mask is closed.
+/// An additive causal mask [B,H,Q,K]: `closed` where it is closed, else 0.
 Tensor causal(DType dtype, std::vector<Index> shape, double closed) {
   Tensor out(DType::kFloat64, shape);
   const auto values = out.as<double>();
@@ -42,7 +42,7 @@ TEST_CASE("additive: floats that are 0 or negative are read as a bias, from file
       CHECK(cells_of(read_mask(pipe.path).mask) == expected);
     }
   }
-  // A first row that is all open does not hide what the others hold.
+  // A first row that is all open does not hide the values of the rows after it.
   write_array(path, causal(DType::kFloat32, {1, 1, 300, 300}, -1e9), {.force = true});
   MaskReadOptions turned;
   CHECK(read_mask(path).kind == ArrayKind::kBias);

@@ -1,4 +1,4 @@
-// Arrays by name: which file, which member, and what is refused.
+// Arrays by name: which file and member a name means, and which names are refused.
 #include <fcntl.h>
 #include <sys/stat.h>
 
@@ -14,7 +14,7 @@ using namespace maskctl::test;
 
 namespace {
 
-/// Standard input or output replaced by a descriptor for a while.
+/// Replaces standard input or output by a descriptor while it lives.
 class Redirect {
  public:
   Redirect(int standard, int fd) : standard_(standard), saved_(::dup(standard)) {
@@ -62,7 +62,7 @@ TEST_CASE("arrays: every dtype and shape survives .npy and .npz, and numpy agree
         CHECK(back.shape() == shape);
         CHECK(text_of(back.bytes()) == text_of(tensor.bytes()));
       }
-      if (dtype == DType::kBFloat16) continue;  // numpy writes its void type as |V2
+      if (dtype == DType::kBFloat16) continue;  // numpy writes bfloat16 as void, |V2
       script += "a = np.load('" + file + ".npy')\n" + "assert a.dtype == '" +
                 std::string(name(dtype)) + "' and a.shape == " + shape_text(shape) + "\n" +
                 "np.save('copy.npy', a)\nassert open('copy.npy', 'rb').read() == open('" + file +
@@ -162,7 +162,7 @@ TEST_CASE("arrays: standard input may be a pipe or a file") {
     }
   }
   {
-    // A file that something else has read a part of is read from there.
+    // Reading starts at the offset that the descriptor has, not at the start of the file.
     spit(scratch / "shifted", "skip" + slurp(scratch / "m.npy"));
     const int fd = open_for_reading(scratch / "shifted");
     ::lseek(fd, 4, SEEK_SET);

@@ -1,4 +1,4 @@
-// Parts of arrays read from files of every format, against the same parts of the whole.
+// Parts of arrays, read from files of every format, against the same parts of the whole array.
 #include "maskctl/io/array_source.h"
 
 #include "io/array_support.h"
@@ -11,7 +11,7 @@ namespace {
 
 const ArrayPlace kPlace = {{{1, 3}}, {{0, 2}, {4, 5}}, {{1, 2}}};
 
-/// Element by element.
+/// The part kPlace of an array, copied element by element.
 Tensor part_of(const Tensor& whole) {
   Tensor part(whole.dtype(), shape_of(kPlace));
   std::size_t to = 0;

@@ -1,4 +1,4 @@
-// What the tests of array files share.
+// Helpers for the tests of array files: .npy bytes, counted arrays, damaged copies, pipes.
 #pragma once
 
 #include <sys/types.h>
@@ -28,7 +28,7 @@ inline std::string text_of(std::span<const std::byte> bytes) {
   return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
 }
 
-/// A .npy of version 1.0 with this dictionary and data, unpadded.
+/// The bytes of a .npy of version 1.0 with this dictionary and data, without padding.
 inline std::string npy(const std::string& dictionary, const std::string& data = "") {
   std::string out("\x93NUMPY\x01\0", 8);
   out += static_cast<char>(dictionary.size() & 0xFF);
@@ -41,7 +41,7 @@ inline std::string dictionary(const std::string& descr, const std::string& shape
   return "{'descr': '" + descr + "', 'fortran_order': " + fortran + ", 'shape': " + shape + "}";
 }
 
-/// Elements 0, 1, 2, ... (bool: 0, 1, 0, ...), of distinct bytes in every element.
+/// A tensor whose neighbouring elements and bytes differ; for bool the elements are 1, 0, 1, 0, ...
 inline Tensor counting(DType dtype, std::vector<Index> shape) {
   Tensor tensor(dtype, std::move(shape));
   const auto bytes = tensor.bytes();
@@ -53,8 +53,8 @@ inline Tensor counting(DType dtype, std::vector<Index> shape) {
   return tensor;
 }
 
-/// How many are refused of 20000 copies of `good`, in the first `size` bytes of which up to `most`
-/// are changed; some lose their end too. refused(bytes) reads them.
+/// Makes 20000 damaged copies of `good`: up to `most` of the first `size` bytes change, and some
+/// copies lose their end. Returns how many refused(bytes) refuses.
 template <typename F>
 int count_refused(const std::string& good, std::size_t size, std::size_t most, F&& refused) {
   std::mt19937 random(1);
@@ -71,7 +71,7 @@ int count_refused(const std::string& good, std::size_t size, std::size_t most, F
   return count;
 }
 
-/// Gives the bytes through a pipe, from a child process.
+/// A pipe that a child process fills with the bytes.
 class PipeSource {
  public:
   explicit PipeSource(const std::string& bytes) {

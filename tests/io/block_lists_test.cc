@@ -1,4 +1,5 @@
-// Lists of blocks (flex, fa4, bsr): against plain loops and torch's own, and what is refused.
+// Lists of blocks (kinds flex, fa4 and bsr), against plain loops and torch's own arrays, and lists
+// that are refused.
 #include <algorithm>
 #include <array>
 
@@ -17,7 +18,7 @@ namespace {
 constexpr Index kMaxBytes = Index{1} << 30;
 constexpr std::array kKinds{ArrayKind::kFlex, ArrayKind::kFa4, ArrayKind::kBsr};
 
-/// A mask with a random plane of any tier for each batch and head.
+/// A mask with a random plane of any kind for each batch entry and head.
 Mask random_mask(std::mt19937& random) {
   const auto pick = twin::pick_from(random);
   const Index batch = pick(1, 2), heads = pick(1, 3), q = pick(1, 700), k = pick(1, 700);
@@ -34,7 +35,8 @@ BlockSize random_size(std::mt19937& random) {
   return {kSizes[random() % 5], kSizes[random() % 5]};
 }
 
-/// 0 empty, 1 partial, 2 full, by plain loops; cells past the edge are closed.
+/// The class of each block by plain loops: 0 empty, 1 partial, 2 full. Cells past the edge are
+/// closed.
 Cells classes_of(const Mask& mask, BlockSize size) {
   const Cells cells = cells_of(mask);
   Cells out;
@@ -64,7 +66,8 @@ Tensor& array_in(std::vector<NamedTensor>& arrays, std::string_view name) {
   return std::ranges::find(arrays, name, &NamedTensor::name)->tensor;
 }
 
-/// What torch makes of 0, 1, 2: the columns of a class, ascending, then the others.
+/// The list that torch makes of a row of classes: first the columns of class `value`, then the
+/// others, both ascending.
 std::vector<std::int32_t> ordered(std::span<const std::uint8_t> row, std::uint8_t value) {
   std::vector<std::int32_t> out;
   for (const bool wanted : {true, false}) {
@@ -80,7 +83,7 @@ std::vector<NamedTensor> causal_lists(ArrayKind kind) {
   return block_list_arrays(mask_blocks(mask, {128, 128}), kind, false, kMaxBytes);
 }
 
-/// The message of reading causal lists after a change.
+/// The error message of reading the lists of a causal mask after a change.
 template <typename Change>
 std::string refused(ArrayKind kind, const Change& change) {
   std::vector<NamedTensor> arrays = causal_lists(kind);
@@ -189,7 +192,7 @@ TEST_CASE("block lists: what is wrong is told by row") {
       array_in(arrays, name).as<std::int32_t>()[as_size(at)] = value;
     };
   };
-  // Rows of 3 blocks: partial (0) (1) (0 1 2), full () (0) ().
+  // The lists of the three rows: partial (0) (1) (0 1 2), full () (0) ().
   CHECK(flex([](auto&) {}) == "no error");
   CHECK(flex(set("kv_indices", 7, 0)) ==
         "lists: kv_indices: batch 0, head 0, row 2: block 0 is listed twice");

@@ -1,4 +1,4 @@
-// Reading and writing end when they are asked to stop, and leave no file behind.
+// Reading and writing end soon after a stop request, and leave no file behind.
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -20,7 +20,7 @@ namespace {
 using namespace maskctl;
 using namespace maskctl::test;
 
-/// The code of the error of a call that is asked to stop while it runs.
+/// The error code of a call that is asked to stop while it runs.
 template <typename F>
 Errc stopped(const F& run) {
   std::stop_source source;
@@ -59,7 +59,7 @@ TEST_CASE("cancel: reading and writing a mask leave no file", "[cancel]") {
   CHECK(within([&] { write_mask(folder / name, mask, write); }));
   CHECK(folder.entries() == 0);
   write_mask(folder / name, mask);
-  // A file of this size may have been read before a request in the middle is heard.
+  // Reading may have ended before a request in its middle, so the request comes first.
   REQUIRE(source.stop_requested());
   MaskReadOptions read;
   read.as = ArrayKind::kDense;
@@ -90,7 +90,7 @@ TEST_CASE("cancel: waiting for a pipe ends", "[cancel]") {
   const Folder folder;
   const std::string path = folder / "fifo";
   REQUIRE(mkfifo(path.c_str(), 0600) == 0);
-  const int writer = open(path.c_str(), O_RDWR);  // never writes
+  const int writer = open(path.c_str(), O_RDWR);  // open for writing, but never writes
   REQUIRE(writer >= 0);
   CHECK(stopped([&] { read_array(path); }) == Errc::kCancelled);
   close(writer);

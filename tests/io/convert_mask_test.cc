@@ -1,4 +1,4 @@
-// Every kind to every kind, through files of every format, against dense arrays.
+// Masks written as every kind of array in every format, read back, and compared with dense arrays.
 #include <algorithm>
 #include <cmath>
 
@@ -25,7 +25,7 @@ MaskWriteOptions writing(ArrayKind kind) {
   options.kind = kind;
   if (kind == ArrayKind::kBlockmap) {
     options.block = kBlock;
-    options.dtype = DType::kBool;  // partial blocks cannot be read back
+    options.dtype = DType::kBool;  // no partial blocks: these cannot be read
   }
   if (lists_blocks(kind)) options.block = kBlock;
   return options;
@@ -35,7 +35,7 @@ std::vector<Index> shape_of(const Mask& mask) {
   return {mask.batch(), mask.heads(), mask.queries(), mask.keys()};
 }
 
-// All that no array carries.
+// The options for reading a kind: what its arrays do not say, such as the shape.
 MaskReadOptions reading(ArrayKind kind, const Mask& mask) {
   MaskReadOptions options = as(kind);
   options.shape = shape_of(mask);
@@ -109,7 +109,7 @@ TEST_CASE("convert: what is written means what was promised, in every format") {
       CAPTURE(format, name, maskctl::name(kind));
       if (kind == ArrayKind::kPadding && mask.queries() != mask.keys()) continue;
       if (kind == ArrayKind::kCuSeqlens && mask.batch() > 1)
-        continue;  // rows end to end: varlen_test
+        continue;  // batches become one row: tests/mask/varlen_test.cc
       const MaskWriteOptions options = writing(kind);
       const ConvertedMask converted = convert_mask(mask, options);
       REQUIRE(converted.changed == differing(mask, in_full(converted.mask, mask)));

@@ -1,4 +1,4 @@
-// The table of file formats: what a row says holds for the files that it writes.
+// The table of file formats: each row is right about the files that it writes.
 #include "maskctl/io/formats/formats.h"
 
 #include "io/array_support.h"

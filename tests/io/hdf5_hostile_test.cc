@@ -1,4 +1,4 @@
-// HDF5 files that are corrupt or mean harm, and a helper that dies or hangs.
+// HDF5 files that are corrupt or malicious, and a helper process that dies or hangs.
 #include <sys/stat.h>
 
 #include <chrono>
@@ -24,7 +24,7 @@ std::string hostile_error(const std::string& source) {
   return error_of([&] { read_array(source); });
 }
 
-/// The helper is another program while this lives.
+/// Replaces the helper by a script while it lives.
 class OtherHelper {
  public:
   OtherHelper(const Scratch& scratch, const std::string& script, Index seconds) {
@@ -46,7 +46,8 @@ double seconds_of(const std::function<void()>& f) {
 
 }  // namespace
 
-// The other files are FIFOs: whoever opens one waits for ever and meets the time limit.
+// The hostile files name FIFOs as other files: opening one waits for ever, and meets the time
+// limit.
 TEST_CASE("hdf5: no other file is opened and no bomb goes off") {
   const Scratch scratch;
   make_hostile(scratch);

@@ -1,4 +1,4 @@
-// HDF5 against h5py: what it writes is read equal, what we write it reads equal.
+// HDF5 against h5py: each reads the files of the other with equal arrays.
 #include "maskctl/io/formats/hdf5/hdf5.h"
 
 #include <algorithm>
@@ -20,7 +20,7 @@ std::string make_hdf5(const Scratch& scratch, const std::string& what) {
                              "/tests/io/make_hdf5.py', run_name='__main__')\n");
 }
 
-/// The files of h5py, made once.
+/// The files that h5py writes, made once for all tests.
 struct Arrays {
   Scratch scratch;
   std::string listed = make_hdf5(scratch, "arrays");
@@ -36,7 +36,7 @@ void check_equal(const Tensor& a, const Tensor& b) {
   CHECK(std::ranges::equal(a.bytes(), b.bytes()));
 }
 
-/// Undoes Python's unicode_escape, as far as the names of make_hdf5.py need it.
+/// Undoes Python's unicode_escape in the names that make_hdf5.py prints.
 std::string unescape(const std::string& text) {
   std::string out;
   for (std::size_t i = 0; i < text.size(); ++i) {
@@ -110,12 +110,12 @@ TEST_CASE("hdf5: what a newer library wrote hides nothing else of the file") {
       return !contains(read_error(path), "cannot open it");
     };
     CHECK(readable(file + ":/c") == (version == "v112"));
-    for (const std::string name : {":/a_mask", ":/b_alias"}) {  // both names of one object
+    for (const std::string name : {":/a_mask", ":/b_alias"}) {  // two names of one object
       CHECK(contains(read_error(file + name), "cannot open it: bad version number"));
       CHECK(contains(read_error(file + name), "libver=('earliest', 'v110')"));
     }
     CHECK(contains(read_error(file + ":/other"), "no dataset of this name"));
-    CHECK(contains(read_error(file), "choose one"));  // the one meant may be unreadable
+    CHECK(contains(read_error(file), "choose one"));  // must choose: a dataset may be unreadable
   }
 }
 

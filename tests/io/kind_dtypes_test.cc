@@ -1,4 +1,4 @@
-// Every kind in every dtype that can hold it, and in none that cannot.
+// Every kind of array in every dtype: those that hold its values are read, others refused.
 #include <cmath>
 #include <string>
 #include <vector>
@@ -15,7 +15,7 @@ struct KindCase {
   ArrayKind kind;
   std::vector<Index> shape;
   Int64s values;
-  bool flags;  // 0 and 1 are all that it holds
+  bool flags;  // the kind holds only 0 and 1
 };
 
 const std::vector<KindCase> kCases = {
@@ -78,7 +78,7 @@ TEST_CASE("kinds: a bool block map is full where true, a bias is closed where -i
     CAPTURE(name(dtype));
     Tensor values(DType::kFloat64, {2, 2});
     for (std::size_t i = 0; i < 4; ++i) values.as<double>()[i] = map[i] != 0 ? 0.0 : -INFINITY;
-    if (dtype == DType::kFloat8E4M3) continue;  // has no -inf
+    if (dtype == DType::kFloat8E4M3) continue;  // float8_e4m3 has no -inf
     if (is_floating(dtype)) {
       write_array(path, astype(values, dtype), {.force = true});
       CHECK(cells_of(read_mask(path, as(ArrayKind::kBias)).mask) == map);

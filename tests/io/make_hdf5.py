@@ -67,13 +67,13 @@ def arrays():
         add("/rank/8", values("u1", (2, 1, 2, 1, 2, 1, 2, 3)))
         add("/empty/a", np.zeros((0, 7), "f4"))
         add("/empty/b", np.zeros((5, 0), "?"), chunks=(2, 2), maxshape=(None, None))
-        # Runs that overlap themselves, long literals and long matches for lzf.
+        # For lzf: matches that overlap themselves, long literals and long matches.
         add("/lzf_long", np.tile(values("?", (3, 1000)), (90, 3)), chunks=(64, 640), compression="lzf")
         f.create_dataset("/never_written", (6, 9), ">i4", fillvalue=3)
         kept["/never_written"] = np.full((6, 9), 3, ">i4")
         f.create_dataset("/never_chunked", (600, 900), "?", chunks=(50, 70))
         kept["/never_chunked"] = np.zeros((600, 900), "?")
-        # A name with characters that lines and terminals care about.
+        # A name with characters that break lines or control terminals.
         add("/odd/tab\tnewline\n100% \x1b[31m", values("i4", (2, 2)))
         f["/soft"] = h5py.SoftLink("/gzip/d0")
         kept["/soft"] = kept["/gzip/d0"]

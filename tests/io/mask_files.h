@@ -1,4 +1,4 @@
-// Files, pipes and arrays for the tests of masks by name.
+// Helpers for the tests that read masks by name: files, pipes and arrays.
 #pragma once
 
 #include <fcntl.h>
@@ -32,7 +32,7 @@ namespace maskctl::test {
 using Cells = std::vector<std::uint8_t>;
 using Int64s = std::vector<std::int64_t>;
 
-using Folder = Scratch;  // of one test
+using Folder = Scratch;  // a folder that a test has while it runs
 
 inline Cells random_cells(Index n, unsigned seed, double density = 0.5) {
   std::mt19937 random(seed);
@@ -57,7 +57,7 @@ inline Cells cells_of(const Mask& mask) {
   return {bytes.begin(), bytes.end()};
 }
 
-/// A .npy as numpy writes it, of a C-order tensor, in any order of bytes and axes.
+/// Saves a tensor in C order as a .npy as numpy does, in the given order of axes and bytes.
 inline void save(const std::string& path, const Tensor& tensor, bool fortran, bool big_endian) {
   std::string text;
   for (std::byte b : npy_header_bytes(tensor.dtype(), tensor.shape(), fortran)) {
@@ -84,8 +84,8 @@ inline void save(const std::string& path, const Tensor& tensor, bool fortran, bo
   std::ofstream(path, std::ios::binary) << text;
 }
 
-/// A FIFO that a thread fills with the bytes of a file, in small writes; of these only `limit`, and
-/// then it stays open without more until the end of the test.
+/// A FIFO that a thread fills with the bytes of a file, in small writes. With `limit` it gets only
+/// so many bytes, and stays open without more until the end of the test.
 class Fifo {
  public:
   Fifo(const Folder& folder, const std::string& file, std::size_t limit = std::string::npos)

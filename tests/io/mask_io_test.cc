@@ -1,4 +1,5 @@
-// Dense masks and runs in and out of files and pipes, against the same arrays in memory.
+// Dense masks and runs, written to and read from files and pipes, against the same arrays in
+// memory.
 #include "maskctl/io/masks/mask_io.h"
 
 #include <algorithm>
@@ -100,7 +101,7 @@ TEST_CASE("a bad value in a pipe is an error although the writer stalls") {
   Int64s many(8 * 300 * 300, 1);
   many[2] = 5;
   write_array(path, int_tensor({8, 300, 300}, many));
-  const Fifo fifo(folder, path, 1 << 20);  // of 5.76 MB
+  const Fifo fifo(folder, path, 1 << 20);  // gives 1 MiB of 5.76 MB
   CHECK(contains(error_of(fifo.path), "the first is 5 at (0, 0, 2)"));
 }
 
@@ -123,7 +124,7 @@ TEST_CASE("the limit is for the packed form and not for the file") {
   const std::string path = folder / "m.npy";
   write_array(path, astype(bool_tensor({512, 512}, random_cells(512 * 512, 1)), DType::kFloat64));
   MaskReadOptions options;
-  options.read.max_bytes = 50000;  // 2 MiB of file, 32 KiB of bits
+  options.read.max_bytes = 50000;  // the file has 2 MiB, its bits 32 KiB
   CHECK(read_mask(path, options).mask.count() > 0);
   options.read.max_bytes = 30000;
   CHECK(contains(error_of(path, options), "bytes when packed, over the limit of 30000"));

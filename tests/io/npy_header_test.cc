@@ -1,4 +1,4 @@
-// The grammar of .npy headers: what is read, what is refused and how.
+// The grammar of .npy headers: which headers are read, which are refused, and the messages.
 #include "io/array_support.h"
 #include "maskctl/io/formats/npy/npy.h"
 
@@ -114,7 +114,8 @@ TEST_CASE("npy header: shapes are tuples of whole numbers") {
   CHECK(contains(refused_shape("(4294967296, 4294967296)"), "does not fit 64 bits"));
   CHECK(contains(refused_shape("(0, 9223372036854775807, 9223372036854775807)"),
                  "does not fit 64 bits"));
-  CHECK(contains(refused_shape("(9223372036854775807,)"), "does not fit 64 bits"));  // times 4
+  // The number fits, but not its product with the size of an element.
+  CHECK(contains(refused_shape("(9223372036854775807,)"), "does not fit 64 bits"));
   CHECK(contains(refused_shape("(1,1,1,1,1,1,1,1,1)"), "more than 8 dimensions"));
 }
 
@@ -175,7 +176,7 @@ TEST_CASE("npy header: more than 65535 bytes make version 2.0 as in numpy") {
   const Scratch scratch;
   for (int dimensions : {21810, 21820, 21830, 30000}) {
     const std::string n = std::to_string(dimensions);
-    // numpy warns that 2.0 headers need numpy 1.9.
+    // Silences numpy's warning that headers of version 2.0 need numpy 1.9.
     python(scratch,
            "import warnings\nwarnings.simplefilter('ignore')\n"
            "from numpy.lib import format as f\n"

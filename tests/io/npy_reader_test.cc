@@ -165,7 +165,7 @@ TEST_CASE("npy: data that comes in several steps from a pipe is put together") {
   }
   const std::string bytes = file_of(tensor);
   CHECK(text_of(read_npy(PipeSource(bytes).open()).bytes()) == text_of(tensor.bytes()));
-  const Index rows = n / 5;  // the same bytes as columns
+  const Index rows = n / 5;  // a file in Fortran order of shape (5, rows)
   const std::string turned =
       npy(dictionary("|u1", "(5, " + std::to_string(rows) + ")", "True"),
           text_of(tensor.bytes()).substr(0, static_cast<std::size_t>(rows * 5)));

@@ -1,4 +1,4 @@
-// Reading .npz: numpy's, streamed ones, and every kind of hostile archive.
+// Reading .npz files: those of numpy, streamed ones, and every kind of hostile archive.
 #include "io/array_support.h"
 #include "maskctl/io/formats/npz/npz.h"
 
@@ -17,7 +17,8 @@ std::string npz_refusal(const std::string& bytes, const std::string& key = "a",
   return error_of([&] { read(bytes, key, options); });
 }
 
-/// The file "m.npz" that a script makes. `member` gives .npy bytes; save(z, ...) uses zipfile.
+/// The bytes of the file "m.npz" that a Python script makes. In the script `member` gives .npy
+/// bytes, and save(z, ...) uses zipfile.
 std::string archive(const std::string& script) {
   const Scratch scratch;
   python(scratch, R"(
@@ -87,7 +88,8 @@ TEST_CASE("npz: members that are not arrays are skipped") {
 }
 
 TEST_CASE("npz: an archive with zip64 records is read") {
-  // All 32-bit fields are all ones and the values stand in the extra field and the zip64 record.
+  // All bits of the 32-bit sizes are ones; the values stand in the extra field and the zip64
+  // record.
   const std::string bytes = archive(R"(
 n = len(small); name = b'a.npy'; import zlib
 local = struct.pack('<IHHHHHIIIHH', 0x04034b50, 45, 0, 0, 0, 33, zlib.crc32(small), 2**32-1, 2**32-1, 5, 20)
@@ -203,7 +205,7 @@ TEST_CASE("npz: bombs are refused from their first bytes") {
   ReadOptions options;
   options.max_bytes = 1 << 20;
   CHECK(contains(npz_refusal(bomb, "a", options), "has 67108864 bytes; the limit is 1048576"));
-  // A header that agrees with a declared size that the packed bytes cannot give.
+  // The packed bytes are too few for the size that the archive declares.
   CHECK(contains(npz_refusal(archive(R"(
 d = made([('a.npy', small)], 8)
 put(patch(d, d.index(b'PK\1\2') + 24, struct.pack('<I', 3 * 10**9))))")),

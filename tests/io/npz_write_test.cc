@@ -1,4 +1,4 @@
-// Writing .npz: the bytes of np.savez.
+// Writing .npz files: they have the same bytes as those of np.savez.
 #include "io/array_support.h"
 #include "maskctl/io/formats/npz/npz.h"
 #include "support/dtypes.h"
@@ -14,7 +14,7 @@ std::string written(const std::vector<NamedTensor>& arrays) {
   return slurp(scratch / "m.npz");
 }
 
-/// Bytes 0, 1, 2, ... modulo 128; bool: odd.
+/// A tensor whose bytes are 0, 1, 2, ... modulo 128, or 0, 1, 0, 1, ... for bool.
 Tensor ramp(DType dtype, std::vector<Index> shape) {
   Tensor tensor(dtype, std::move(shape));
   for (std::size_t i = 0; i < tensor.bytes().size(); ++i) {

@@ -18,7 +18,7 @@ SAFETENSORS = {"?": "BOOL", "i1": "I8", "i2": "I16", "i4": "I32", "i8": "I64", "
 
 
 def arrays():
-    """name, array; the values fit every dtype and differ from their neighbours."""
+    """Yields names and arrays of every dtype, shape and order; their values fit every dtype."""
     for dtype in DTYPES:
         for shape in SHAPES:
             for order in "CF":
@@ -61,7 +61,7 @@ def write():
         np.savez_compressed(f"{name}.z.npz", a=array)
         code = "?" if array.dtype == bool else array.dtype.str[1:]
         save_safetensors(f"{name}.safetensors", array, code)
-        # What maskctl shall write: C order, little endian, byte for byte as numpy.
+        # The copy that maskctl must write: C order, little endian, byte for byte as numpy.
         plain = np.asarray(array, array.dtype.newbyteorder("<"), order="C")
         np.save(f"{name}.expected.npy", plain)
         np.savez(f"{name}.expected.npz", a=plain)
@@ -90,7 +90,7 @@ def check():
 
 
 def kinds():
-    """Masks that numpy makes of the arrays that maskctl wrote."""
+    """Checks that numpy makes the original mask of each array that maskctl wrote."""
     mask = np.load("mask.npy")
     batch, heads, queries, keys = mask.shape
     assert np.array_equal(np.load("dense.npy"), mask)
@@ -98,7 +98,7 @@ def kinds():
     assert np.array_equal(bits, np.packbits(mask, bitorder="little"))
     for path in glob.glob("bias_*.npy"):
         bias = np.load(path)
-        if bias.dtype.kind == "V":  # bfloat16
+        if bias.dtype.kind == "V":  # V: bfloat16
             bias = (bias.view("<u2").astype("<u4") << 16).view("<f4")
         assert np.array_equal(bias == 0, mask) and (bias[~mask] < -6e4).all(), path
     runs = np.load("runs.npz")

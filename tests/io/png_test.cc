@@ -1,4 +1,4 @@
-// PNG files: what libpng reads back is what was written.
+// PNG files: libpng reads back the pixels that were written.
 #include "maskctl/io/formats/png/png.h"
 
 #include <png.h>
@@ -22,7 +22,7 @@ Palette colors(std::size_t n) {
   return out;
 }
 
-/// Red, green, blue of each pixel.
+/// Decodes a PNG into red, green and blue of each pixel.
 std::vector<std::uint8_t> decoded(const std::vector<std::byte>& png, Index width, Index height) {
   png_image image{};
   image.version = PNG_IMAGE_VERSION;

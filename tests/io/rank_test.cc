@@ -1,4 +1,4 @@
-// A mask is written with as many axes as it was read with.
+// A mask is written with as many axes as the array that it was read from had.
 #include "io/mask_files.h"
 #include "maskctl/base/checked.h"
 #include "support/catch_compat.h"
@@ -12,14 +12,14 @@ using Shape = std::vector<Index>;
 
 const std::vector<std::string> kFiles = {"m.npy", "m.npz:m", "m.safetensors:m", "m.h5:/m"};
 
-/// An array whose cells are open, of ids that are all one document, or of blocks that are full.
+/// An array of ones as cells or blocks, of ids of one document, or of zeros as a bias: all open.
 Tensor ones(ArrayKind kind, const Shape& shape) {
   Tensor cells = bool_tensor(shape, Cells(static_cast<std::size_t>(*checked_product(shape)), 1));
   if (kind == ArrayKind::kSegments) return astype(cells, DType::kInt32);
   return kind == ArrayKind::kBias ? Tensor(DType::kFloat32, shape) : cells;
 }
 
-/// The shape that results from reading and writing an array.
+/// The shape of an array that is read as a mask and written again.
 Shape shape_after(ArrayKind kind, const Shape& shape, const std::string& file) {
   const Folder folder;
   write_array(folder / file, ones(kind, shape));

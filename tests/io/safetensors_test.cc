@@ -1,4 +1,4 @@
-// safetensors files: what is read, what is refused, and containers that arrays are added to.
+// safetensors files: which are read, which are refused, and files that arrays are added to.
 #include "maskctl/io/formats/safetensors/safetensors.h"
 
 #include "io/array_support.h"
@@ -187,7 +187,7 @@ TEST_CASE("safetensors: lengths that lie cost nothing") {
   CHECK(contains(error_of([&] { open(file("{             }"), small); }), "at most 10 are read"));
   const PipeSource pipe(with_length(99'999'999, "{}"));
   CHECK(contains(error_of([&] { SafetensorsFile file(pipe.open()); }), "more than there are"));
-  // Deep nesting ends at the fourth level, whatever follows.
+  // Reading refuses deep nesting at the fourth level, whatever follows.
   CHECK(contains(header_refusal(file(std::string(1'000'000, '{'))), "not valid JSON"));
   std::string deep = "{\"a\":{\"shape\":";
   CHECK(contains(header_refusal(file(deep + std::string(1'000'000, '['))), "a list in 'shape'"));
@@ -225,7 +225,7 @@ TEST_CASE("append: the other arrays of a container survive") {
   const Tensor third = counting(DType::kInt64, {7});
   WriteOptions append;
   append.append = true;
-  write_array(path + ":a", first, append);  // made when there is none
+  write_array(path + ":a", first, append);  // makes the file when there is none
   write_array(path + ":b", second, append);
   CHECK(error_of([&] { write_array(path + ":a", third, append); }) ==
         path + ": already holds an array 'a'");

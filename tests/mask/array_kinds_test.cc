@@ -1,4 +1,4 @@
-// Bits, biases, block maps and position ids against plain loops.
+// Masks of bits, biases, block maps and position ids, against plain loops.
 #include "maskctl/mask/arrays/array_kinds.h"
 
 #include <cmath>
@@ -50,7 +50,7 @@ TEST_CASE("bits: packing and unpacking equal plain loops at any alignment") {
   CAPTURE(shape);
   const Dense dense = random_dense(shape, 3);
   const std::vector<std::uint8_t> expected = packed(dense);
-  for (const bool stored : {true, false}) {  // words, and runs
+  for (const bool stored : {true, false}) {  // a mask stored as words, or as runs
     const Mask mask = stored ? mask_from_dense(dense_from_mask(twin::mask_of(dense), 1 << 20))
                              : twin::mask_of(dense);
     const Tensor bits = bits_from_mask(mask, 1 << 20);
@@ -160,7 +160,7 @@ TEST_CASE("bias: in 8 bits the same numbers close, those that a type can hold") 
 TEST_CASE("bias: what stacks write for closed is closed, and named by who writes it") {
   struct Written {
     double number;
-    DType of, held;  // written as one type, saved as another
+    DType of, held;  // the number is rounded to `of`, then saved as `held`
     std::string name;
   };
   const Written all[] = {
@@ -224,7 +224,7 @@ TEST_CASE("flags of tokens: axes of one and additive floats") {
   REQUIRE(flags.shape() == Shape{2, 3});
   const auto open = flags.as<std::uint8_t>();
   CHECK(std::vector<int>(open.begin(), open.end()) == std::vector<int>{1, 1, 0, 1, 0, 1});
-  bias.as<float>()[4] = -3;  // no additive mask: as it is
+  bias.as<float>()[4] = -3;  // -3 is no additive mask: flags stay floats
   CHECK(token_flags(bias).dtype() == DType::kFloat32);
   CHECK(token_flags(Tensor(DType::kInt64, {2, 1, 4})).shape() == Shape{2, 4});
   CHECK(token_flags(Tensor(DType::kInt64, {2, 3, 4})).shape() == Shape{2, 3, 4});

@@ -1,4 +1,4 @@
-// Transposed tiles and hashes of rows and columns against bits read one by one.
+// Transposed tiles of bits, and hashes of rows and columns, against bits read one by one.
 #include "maskctl/mask/planes/bit_tiles.h"
 
 #include <array>
@@ -23,9 +23,9 @@ std::vector<std::uint64_t> random_words(std::size_t count, unsigned seed) {
 
 bool bit(std::uint64_t word, std::size_t i) { return (word >> i & 1) != 0; }
 
-/// Two columns with one hash that open different rows. The hash of a column is a sum over blocks of
-/// 32 rows of the block's bits times row_factor(block): each column has, in its own block, the bits
-/// of the other block's factor, so that both sums are the same product.
+/// A plane with two columns of equal hash that open different rows. The hash of a column is a sum
+/// over blocks of 32 rows of the block's bits times row_factor(block): each column has, in its own
+/// block, the bits of the other block's factor, so that both sums are the same product.
 PlanePtr colliding_columns(bool as_words) {
   const auto opens = [](Index q, Index k) {
     const std::uint32_t bits = row_factor(1 - q / 32);
@@ -42,7 +42,7 @@ PlanePtr colliding_columns(bool as_words) {
   if (!as_words) return bands(64, 64, slabs);
   return stored_rows(64, 64, true, [&](Range rows, std::span<std::uint64_t> words) {
     for (Index q = rows.begin; q < rows.end; ++q) {
-      // Many runs, so that the rows stay words: every fourth key, the same for all rows.
+      // Every fourth key is open in all rows, so that rows have many runs and stay words.
       std::uint64_t row = 0x1111111111111000;
       for (Index k = 0; k < 2; ++k) row |= std::uint64_t{opens(q, k)} << (2 * k);
       words[static_cast<std::size_t>(q - rows.begin)] = row;

@@ -1,4 +1,4 @@
-// How a cell is written and read.
+// The text of a cell: written, and read back.
 #include "maskctl/mask/cell.h"
 
 #include <random>

@@ -1,4 +1,4 @@
-// Dense arrays and runs against plain loops.
+// Masks of dense arrays and of arrays of runs, against plain loops.
 #include "maskctl/mask/arrays/dense.h"
 
 #include <cmath>
@@ -234,25 +234,25 @@ TEST_CASE("runs of a million rows are made from their few lines") {
 TEST_CASE("hostile runs are refused") {
   CHECK(mask_from_runs(run_arrays({0, 1, 2}, {0, 2}, {2, 4}, {1, 1, 2, 4})).count() == 4);
   const std::vector<RunArrays> bad{
-      run_arrays({0, 2, 1, 2}, {0, 2}, {2, 4}, {1, 1, 3, 4}),                 // falls
-      run_arrays({1, 1, 2}, {0, 2}, {2, 4}, {1, 1, 2, 4}),                    // starts late
-      run_arrays({0, 1, 3}, {0, 2}, {2, 4}, {1, 1, 2, 4}),                    // past the runs
-      run_arrays({0, 1, 1}, {0, 2}, {2, 4}, {1, 1, 2, 4}),                    // before their end
-      run_arrays({0, 1, 2}, {0, 2}, {2}, {1, 1, 2, 4}),                       // unequal arrays
-      run_arrays({0, 1, 2}, {0, 2}, {2, 5}, {1, 1, 2, 4}),                    // past the last key
-      run_arrays({0, 1, 2}, {-1, 2}, {2, 4}, {1, 1, 2, 4}),                   // before the first
-      run_arrays({0, 1, 2}, {2, 2}, {2, 4}, {1, 1, 2, 4}),                    // empty
-      run_arrays({0, 2, 2}, {2, 0}, {4, 1}, {1, 1, 2, 4}),                    // not ascending
-      run_arrays({0, 2, 2}, {0, 2}, {2, 4}, {1, 1, 2, 4}),                    // touching
-      run_arrays({0, 2, 2}, {0, 1}, {2, 4}, {1, 1, 2, 4}),                    // overlapping
-      run_arrays({0, 1, 2}, {0, 2}, {2, 4}, {1, 1, 3, 4}),                    // rows missing
-      run_arrays({0, 1, 2}, {0, 2}, {2, 4}, {1, 2, 4}),                       // three extents
-      run_arrays({0, 1, 2}, {0, 2}, {2, 4}, {1, -1, -2, 4}),                  // negative
-      run_arrays({0, 1, 2}, {0, 2}, {2, 4}, {1, 1, 2, 1LL << 31}),            // too many keys
-      run_arrays({0}, {}, {}, {2147483647, 2147483647, 0, 4}),                // planes from nothing
+      run_arrays({0, 2, 1, 2}, {0, 2}, {2, 4}, {1, 1, 3, 4}),  // the offsets of rows fall
+      run_arrays({1, 1, 2}, {0, 2}, {2, 4}, {1, 1, 2, 4}),     // the offsets do not begin at 0
+      run_arrays({0, 1, 3}, {0, 2}, {2, 4}, {1, 1, 2, 4}),   // the last offset is past the last run
+      run_arrays({0, 1, 1}, {0, 2}, {2, 4}, {1, 1, 2, 4}),   // before their end
+      run_arrays({0, 1, 2}, {0, 2}, {2}, {1, 1, 2, 4}),      // begins and ends differ in number
+      run_arrays({0, 1, 2}, {0, 2}, {2, 5}, {1, 1, 2, 4}),   // a run ends after the last key
+      run_arrays({0, 1, 2}, {-1, 2}, {2, 4}, {1, 1, 2, 4}),  // a run begins before key 0
+      run_arrays({0, 1, 2}, {2, 2}, {2, 4}, {1, 1, 2, 4}),   // an empty run
+      run_arrays({0, 2, 2}, {2, 0}, {4, 1}, {1, 1, 2, 4}),   // the runs of a row do not ascend
+      run_arrays({0, 2, 2}, {0, 2}, {2, 4}, {1, 1, 2, 4}),   // two runs of a row touch
+      run_arrays({0, 2, 2}, {0, 1}, {2, 4}, {1, 1, 2, 4}),   // two runs of a row overlap
+      run_arrays({0, 1, 2}, {0, 2}, {2, 4}, {1, 1, 3, 4}),   // fewer rows than the shape has
+      run_arrays({0, 1, 2}, {0, 2}, {2, 4}, {1, 2, 4}),      // a shape of three extents
+      run_arrays({0, 1, 2}, {0, 2}, {2, 4}, {1, -1, -2, 4}),        // negative extents
+      run_arrays({0, 1, 2}, {0, 2}, {2, 4}, {1, 1, 2, 1LL << 31}),  // more keys than 32 bits hold
+      run_arrays({0}, {}, {}, {2147483647, 2147483647, 0, 4}),      // planes without rows
       run_arrays({0, 1}, {0}, {1}, {2147483647, 2147483647, 2147483647, 4}),  // overflow
       run_arrays({}, {}, {}, {1, 1, 0, 4}),
-      run_arrays({0, 1, 2}, {0, 1LL << 40}, {2, 4}, {1, 1, 2, 4}),  // does not fit
+      run_arrays({0, 1, 2}, {0, 1LL << 40}, {2, 4}, {1, 1, 2, 4}),  // a key beyond 32 bits
       {int_tensor({0}), Tensor(DType::kFloat32, {0}), int_tensor({}), int_tensor({1, 1, 0, 4})},
       {int_tensor({0}), Tensor(DType::kInt32, {0, 2}), int_tensor({}), int_tensor({1, 1, 0, 4})},
   };

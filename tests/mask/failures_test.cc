@@ -1,5 +1,4 @@
-// What holds where something fails or a caller is wrong: planes that throw, masks put together
-// wrongly, offsets out of range.
+// Failures: planes that throw, masks that are put together wrongly, offsets out of range.
 #include <stdexcept>
 
 #include "maskctl/mask/mask.h"
@@ -15,7 +14,7 @@ using maskctl::test::error_of;
 
 namespace {
 
-/// Rows of which the second throws, as where memory or a file ends.
+/// A plane whose second row throws, as where memory or a file ends.
 class Failing final : public Plane {
  public:
   Failing() : Plane(2, 64) {}
@@ -30,7 +29,7 @@ class Failing final : public Plane {
   Index bytes() const override { return 0; }
 };
 
-/// A plane whose rows() reads the tiles of another plane first.
+/// A plane whose rows() reads the tiles of another plane between its first row and its second.
 class Asking final : public Plane {
  public:
   explicit Asking(PlanePtr other) : Plane(2, 64), other_(std::move(other)) {}

@@ -1,4 +1,4 @@
-// Padding, segments, cumulative lengths and pairs against plain loops.
+// Masks of padding, segments, cumulative lengths and pairs of ranges, against plain loops.
 #include <random>
 
 #include "maskctl/mask/arrays/dense.h"
@@ -27,7 +27,7 @@ Ids random_ids(Index n, unsigned seed, int low, int high) {
   return out;
 }
 
-/// Compares every cell with rule(b, q, k).
+/// Checks that each cell is open where rule(b, q, k) holds.
 template <typename Rule>
 void check_cells(const Mask& mask, const Rule& rule) {
   const Tensor dense = dense_from_mask(mask, Index{1} << 30);

@@ -1,4 +1,5 @@
-// Masks as arrays that may hold less: against all arrays that there are, on every small mask.
+// The nearest arrays of a kind to a mask, where the kind cannot hold all masks: on every small
+// mask, against all arrays of the kind.
 #include "maskctl/mask/arrays/nearest.h"
 
 #include <map>
@@ -34,7 +35,7 @@ std::vector<std::uint8_t> flags(const Tensor& tensor) {
   return {all.begin(), all.end()};
 }
 
-// What arrays mean, in plain loops.
+// The functions of_...() give the cells that arrays of a kind mean, by plain loops.
 Dense of_ids(const Ids& q, const Ids& k, std::int32_t pad = -1) {
   return twin::matrix(std::ssize(q), std::ssize(k), [&](Index i, Index j) {
     const auto a = q[static_cast<std::size_t>(i)];
@@ -66,7 +67,7 @@ bool inside(const Dense& small, const Dense& large) {
   return xor_count(small, twin::zip(Op::kAnd, small, large)) == 0;
 }
 
-// f(list) for all lists of `length` with values low .. high.
+// Calls f(list) for all lists of `length` values between low and high.
 template <typename F>
 void each_list(std::size_t length, std::int32_t low, std::int32_t high, F&& f) {
   Ids list(length, low);
@@ -91,7 +92,7 @@ Meanings all_segments(Index q, Index k) {
   return out;
 }
 
-// All that five documents can mean; three tokens a side need no more.
+// The masks of all cumulative lengths of five documents; three tokens a side need no more.
 Meanings all_cu_seqlens(Index q, Index k) {
   Meanings out;
   const auto each = [](Index most, auto&& f) {
@@ -218,7 +219,8 @@ TEST_CASE("nearest: blocks open where any cell is") {
 }
 
 TEST_CASE("nearest: batches have their own arrays and heads share them") {
-  // Batch 0: head 0 opens [0, 2) x [0, 2), head 1 one cell more; batch 1 opens nothing.
+  // Head 0 of batch entry 0 opens [0, 2) x [0, 2), head 1 one cell more; batch entry 1 opens
+  // nothing.
   const Dense dense = twin::make(2, 2, 4, 4, [](Index b, Index h, Index i, Index j) {
     return b == 0 && ((i < 2 && j < 2) || (h == 1 && i == 2 && j == 3));
   });

@@ -1,4 +1,4 @@
-// Packed-sequence utilities against the array expressions of ejkernel in plain loops.
+// The utilities for packed sequences, against ejkernel's array expressions as plain loops.
 #include "maskctl/mask/arrays/packed.h"
 
 #include <functional>
@@ -39,7 +39,7 @@ Integers cumulative(const Integers& lens) {
   return cu;
 }
 
-// numpy.repeat(values, counts); values past the last count are left out.
+// Repeats each value as numpy.repeat(values, counts) does, but ignores values without a count.
 Integers repeat(const Integers& values, const Integers& counts) {
   Integers out;
   for (std::size_t i = 0; i < counts.size(); ++i) {
@@ -48,7 +48,7 @@ Integers repeat(const Integers& values, const Integers& counts) {
   return out;
 }
 
-// arange(total) - repeat(cu[:-1], lens)
+// Positions of tokens in their sequences: arange(total) - repeat(cu[:-1], lens).
 Integers positions_of(const Integers& lens) {
   Integers positions = repeat(cumulative(lens), lens);
   for (std::size_t i = 0; i < positions.size(); ++i) {
@@ -57,7 +57,7 @@ Integers positions_of(const Integers& lens) {
   return positions;
 }
 
-// (positions == 0).cumsum() - 1
+// Segment ids of tokens: (positions == 0).cumsum() - 1.
 Integers ids_of(const Integers& positions) {
   Integers ids;
   std::int64_t zeros = 0;
@@ -71,7 +71,7 @@ Integers index_of_each(const Integers& lens) {
   return repeat(numbers, lens);
 }
 
-// stack([a, b], axis=1)
+// The elements of stack([a, b], axis=1).
 Integers pairs(const Integers& a, const Integers& b) {
   Integers out;
   for (std::size_t i = 0; i < a.size(); ++i) out.insert(out.end(), {a[i], b[i]});
@@ -149,7 +149,8 @@ TEST_CASE("cdiv rounds up for negative dividends too and keeps the shape", "[pac
   CHECK(values_of(cdiv(scalar, 3)) == Integers{-2});
   const std::int64_t largest = std::numeric_limits<std::int64_t>::max();
   CHECK(values_of(cdiv(tensor_of({largest}, DType::kInt64), 2)) == Integers{largest / 2 + 1});
-  // (10 - 3 - 1) // -3 and (1 - 3 - 1) // -3, by the formula rather than by rounding.
+  // ejkernel's formula (a + b - 1) // b, which for b = -3 does not round up: (10 - 3 - 1) // -3 =
+  // -2.
   CHECK(values_of(cdiv(tensor_of({10, 1}), -3)) == Integers{-2, 1});
 }
 

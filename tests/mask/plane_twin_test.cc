@@ -1,4 +1,4 @@
-// Every primitive of every kind of plane against the dense twin.
+// Every operation of every kind of plane, against a dense twin.
 #include <rapidcheck.h>
 
 #include <random>
@@ -17,7 +17,7 @@ namespace {
 
 constexpr Op kOps[] = {Op::kAnd, Op::kOr, Op::kXor, Op::kSub};
 
-// The planes of a size whose rows take every combination of patterns: bit q * k + j of `bits`.
+// A q x k plane of row lists; cell (i, j) is open where bit i * k + j of `bits` is set.
 PlanePtr plane_of_bits(unsigned bits, Index q, Index k) {
   std::vector<Run> runs;
   std::vector<Index> offsets = {0};
@@ -104,7 +104,7 @@ TEST_CASE("a million random pairs of 4x4 masks combine cell by cell") {
     const unsigned pair = static_cast<unsigned>(random());
     const unsigned a = pair & 0xffff, b = pair >> 16;
     const Op op = kOps[i % 4];
-    // Now and then without a budget: the same cells from a node that stores nothing.
+    // A quarter of the pairs combine without a budget, as a lazy node that stores nothing.
     const PlanePtr plane =
         i % 16 < 4 ? combine(op, planes[a], planes[b], 0) : combine(op, planes[a], planes[b]);
     failed += bits_of(*plane) != apply_bits(op, a, b);
@@ -113,7 +113,7 @@ TEST_CASE("a million random pairs of 4x4 masks combine cell by cell") {
 }
 
 TEST_CASE("bands and shared lists of few runs combine to bands, of many they do not") {
-  constexpr std::int32_t n = 960, kRow = 160, kRun = 30;  // 6 stretches of rows of 16 runs
+  constexpr std::int32_t n = 960, kRow = 160, kRun = 30;  // 6 blocks of rows that have 16 runs each
   std::vector<Run> runs;
   std::vector<Index> offsets = {0};
   for (const std::int32_t first : {0, kRun}) {
@@ -138,7 +138,7 @@ TEST_CASE("bands and shared lists of few runs combine to bands, of many they do 
       }
     }
   }
-  // One stretch of queries whose many keys the diagonal crosses: a slab for each row.
+  // The diagonal crosses the many runs of equal queries, which would need a slab for each row.
   const std::vector<std::int32_t> q(3000, 0);
   std::vector<std::int32_t> k(3000);
   for (std::size_t i = 0; i < k.size(); ++i) k[i] = static_cast<std::int32_t>(i % 2);
@@ -259,7 +259,7 @@ TEST_CASE("counts of planes at the largest extents are exact") {
   CHECK(causal->classify({0, 6}, {6, n}) == Fill::kEmpty);
 }
 
-// One chain of operations on planes, each of any kind.
+// Runs a chain of random operations on random planes, and compares the result with the twin's.
 void check_chain(const Pick& pick, Index largest, std::string& error) {
   Pair now =
       make_leaf(static_cast<Leaf>(pick(0, kLeaves - 1)), pick, pick(1, largest), pick(1, largest));
@@ -306,7 +306,7 @@ TEST_CASE("chains of operations on planes to 300 keys hold under every primitive
 TEST_CASE("chains of operations on planes of several stored parts hold under every primitive") {
   std::mt19937 random(8);
   const Pick pick = pick_from(random);
-  set_threads(3);  // parts follow the number of threads, from 128 rows on
+  set_threads(3);  // from 128 rows on, threads decide how many parts are stored
   std::string error;
   int i = 0;
   for (; i < test::rounds(150) && error.empty(); ++i) check_chain(pick, 400, error);
@@ -326,7 +326,7 @@ TEST_CASE("long chains of operations on small planes hold under every primitive"
   REQUIRE(error == "");
 }
 
-// --- whole masks ---
+// --- Masks of several planes ---
 
 Mask random_mask(const Pick& pick, Index b, Index h, Index q, Index k, Dense& dense) {
   dense = Dense(b, h, q, k);

@@ -1,4 +1,4 @@
-// First keys and hulls of rows, as runs and as words, against a loop over the cells.
+// The first open key and the hull of each row, of runs and of words, against a loop over cells.
 #include "maskctl/mask/planes/row_lists/row_keys.h"
 
 #include <random>

@@ -1,4 +1,4 @@
-// Blocks of shared run lists against the dense twin.
+// Planes whose rows share lists of runs, against the dense twin.
 #include <limits>
 #include <random>
 #include <string>
@@ -24,7 +24,7 @@ std::vector<std::int32_t> interleaved(Index n, Index ids, Index longest, std::mt
   return out;
 }
 
-/// Clips of rows: a causal band, a window, one that lies inside tiles, none.
+/// A band that clips rows, and its twin: causal, a window, a band inside tiles, or no clip.
 Pair clip_to(int which, Index q, Index k) {
   const Index low = which == 0 ? -kUnbounded : which == 1 ? -60 : which == 2 ? 3 : -kUnbounded;
   const Index high = which == 0 ? k - q : which == 1 ? 5 : which == 2 ? 9 : kUnbounded;
@@ -32,8 +32,8 @@ Pair clip_to(int which, Index q, Index k) {
           matrix(q, k, [&](Index i, Index j) { return j - i >= low && j - i <= high; })};
 }
 
-/// Tiles of many sizes, `rows` rows at a time, then every other way of reading. The first
-/// difference, or nothing.
+/// Checks tiles of many sizes, `rows` rows at a time, then every other way of reading a plane.
+/// Returns the first difference, or "".
 std::string check_tiles_and_reading(const Plane& plane, const Dense& want, Index rows,
                                     std::mt19937& random) {
   std::string first;
@@ -108,8 +108,8 @@ TEST_CASE("planes of the same lists under other clips combine cell by cell") {
       const auto rest = static_cast<unsigned>(k + 1 - begin);
       return Run{begin, begin + static_cast<std::int32_t>(random() % rest)};
     };
-    // Half of the rounds have clips that overlap, so that a combined row is one clip again; the
-    // others have any clips, and rows of several pieces.
+    // In half of the rounds b's clip contains the rest of a's row, so that a combined row has one
+    // clip again. In the others clips are random, and a combined row may need several.
     const bool alike = round % 2 == 0;
     ClippedClasses a{of_queries, of_keys, {}, lists}, b{of_queries, of_keys, {}, lists};
     for (Index row = 0; row < q; ++row) {

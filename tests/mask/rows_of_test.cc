@@ -1,4 +1,4 @@
-// Rows picked out of masks, against the cells of a dense twin.
+// rows_of(), which picks rows out of masks, against the cells of a dense twin.
 #include "maskctl/mask/mask.h"
 #include "support/catch_compat.h"
 #include "support/leaf_maker.h"

@@ -1,4 +1,4 @@
-// Segment ids of a mask against a comparison of every row with every row.
+// The segment ids of a mask, against a comparison of every row with every row.
 #include "maskctl/mask/arrays/segment_ids.h"
 
 #include <random>
@@ -14,7 +14,7 @@ namespace {
 
 using Ids = std::vector<std::int32_t>;
 
-/// The rule of ejkernel, cell by cell.
+/// ejkernel's ids of rows, cell by cell: equal rows have equal ids, empty rows -1.
 Ids slow_row_classes(const twin::Dense& dense) {
   const auto equal = [&](Index a, Index b) {
     for (Index k = 0; k < dense.k; ++k) {
@@ -83,13 +83,13 @@ TEST_CASE("segment ids of large masks agree with the pairwise rule in every tier
     });
     check(ids, equal_ids(a, b, -1, Side::kBoth));
     check(ids, twin::plane_of_matrix(ids));
-    // Columns drawn from a few, so that equal ones are many and lie apart.
+    // Many columns are equal, and equal ones lie apart.
     const auto repeated = twin::matrix(queries, keys, [&](Index q, Index k) {
       const auto seed = static_cast<unsigned>(b[static_cast<std::size_t>(k)] * 7919 + q * 104729);
       return (seed * 2654435761u >> 17 & 1) != 0;
     });
     check(repeated, twin::plane_of_matrix(repeated));
-    // Few runs in the upper rows, many in the lower ones.
+    // Rows of few runs in the upper half, of many runs in the lower half.
     const auto mixed = twin::matrix(queries, keys, [&](Index q, Index k) {
       return q < queries / 2 ? k <= q / 3 : (q * 31 + k * 17) % 5 < 2;
     });

@@ -1,4 +1,5 @@
-// Chains of random steps on masks of every tier, and steps that do not fit, against the dense twin.
+// Chains of random steps on masks of every kind of plane, and steps that do not fit a mask, against
+// the dense twin.
 #include <rapidcheck.h>
 
 #include <limits>
@@ -97,7 +98,7 @@ Step random_keep_step(const Pick& pick, const Dense& m, std::mt19937& random) {
       std::vector<Index> lengths;
       for (Index left = m.k; left > 0 && pick(0, 3) != 0; left -= lengths.back())
         lengths.push_back(pick(0, left));
-      return {step::DocumentLengths{lengths}};  // refused where Q != K
+      return {step::DocumentLengths{lengths}};  // document lengths are refused where Q != K
     }
   }
 }
@@ -164,7 +165,8 @@ Step random_step(const Pick& pick, const Dense& m, int depth) {
                          : random_keep_step(pick, m, random);
 }
 
-// A chain that grows while the twin takes its steps; "" or what differs at its end.
+// Applies a random chain of steps to a random mask and its twin. Returns what differs at the end,
+// or ""; counts steps that both must refuse.
 std::string check_chain(const Pick& pick, Index largest, Index& refused) {
   const Index b = pick(1, 3), h = pick(1, 3), q = pick(1, largest),
               k = pick(0, 1) == 0 ? q : pick(1, largest);
@@ -220,7 +222,7 @@ TEST_CASE("chains of steps on small masks hold under every primitive") {
     error = check_chain(pick, i % 10 == 0 ? 40 : 10, refused);
   INFO("chain " << i - 1);
   REQUIRE(error == "");
-  REQUIRE(refused > 0);  // documents of a mask that is not square
+  REQUIRE(refused > 0);  // such as document lengths where Q != K
 }
 
 TEST_CASE("chains of steps on masks of several stored parts hold under every primitive") {
@@ -247,7 +249,7 @@ TEST_CASE("chains of steps to 300 keys hold under every primitive") {
   });
   REQUIRE(passed);
 }
-// --- what does not fit ---
+// --- Steps that do not fit their mask ---
 
 struct Misfit {
   const char* what;

@@ -1,4 +1,4 @@
-// Every step on every small mask against the dense twin.
+// Every step on every small mask, against the dense twin.
 #include <limits>
 #include <random>
 #include <string>
@@ -31,7 +31,8 @@
 namespace maskctl::twin {
 namespace {
 
-// A batch of `count` of the 2^(q k) matrices of a size; cell (i, j) is bit i k + j of the number.
+// A batch of `count` q x k masks, numbered from `first` on; cell (i, j) is bit i k + j of the
+// number.
 Dense numbered_matrices(Index q, Index k, Index first, Index count) {
   return make(count, 1, q, k, [&](Index b, Index, Index i, Index j) {
     return ((first + b) >> (i * k + j) & 1) != 0;
@@ -40,8 +41,8 @@ Dense numbered_matrices(Index q, Index k, Index first, Index count) {
 
 const Index kLargest = test::largest_enumerated();
 
-// Every size to 4x4, all masks of it, as batches of a size that stays in the cache. Where a step
-// has two parameters or more, the sizes from 12 cells on thin them out, each batch in another way.
+// Calls f(judge, q, k, thin) for all masks of every size to 4 x 4, in batches that stay in the
+// cache. `thin` is set from 12 cells on: f then leaves out some parameters, others in each batch.
 template <typename F>
 void for_all_masks(F&& f) {
   constexpr Index kBatch = 2048;
@@ -307,7 +308,7 @@ TEST_CASE("all ids of -1, 0, 1 to 4x4") {
     for (Index k = 1; k <= kLargest; ++k) {
       Index batch = 1;
       for (Index i = 0; i < q + k; ++i) batch *= 3;
-      std::vector<Index> a, b;  // the digits of the batch number, base 3
+      std::vector<Index> a, b;  // a, b: the base-3 digits of n, minus 1
       for (Index n = 0; n < batch; ++n) {
         Index rest = n;
         for (Index i = 0; i < q + k; ++i, rest /= 3) (i < q ? a : b).push_back(rest % 3 - 1);

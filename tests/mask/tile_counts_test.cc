@@ -1,4 +1,5 @@
-// A plane with known blocks, against a bool array: everywhere, and between borders of blocks.
+// A plane that knows the counts of its blocks, against a bool array: in any rectangle, and between
+// borders of blocks.
 #include "maskctl/mask/planes/tile_counts.h"
 
 #include <algorithm>
@@ -12,7 +13,7 @@
 namespace maskctl {
 namespace {
 
-/// A multiple of 64, or the end of the axis.
+/// A random border of blocks: a multiple of 64, or the end of the axis.
 Index border(const twin::Pick& pick, Index extent) {
   return std::min(64 * pick(0, extent / 64 + 1), extent);
 }
@@ -41,7 +42,7 @@ TEST_CASE("tile counts: the same plane, counted from its blocks", "[mask][planes
 }
 
 TEST_CASE("tile counts: blocks grow with the plane", "[mask][planes]") {
-  // 70 000 queries: blocks of 128.
+  // 70 000 queries make blocks of 128 queries.
   std::vector<Run> runs{{3, 5}, {9, 10}};
   std::vector<RowRef> refs(70'000, RowRef{0, 0, 10});
   const PlanePtr plane = row_lists(10, runs, {0, 2}, refs);
@@ -53,7 +54,7 @@ TEST_CASE("tile counts: blocks grow with the plane", "[mask][planes]") {
 }
 
 TEST_CASE("tile counts: each axis has blocks of its own", "[mask][planes]") {
-  // 70 000 queries, but 640 keys: blocks of 128 x 64.
+  // 70 000 queries and 640 keys make blocks of 128 x 64 cells.
   const PlanePtr band = diagonal_band(70'000, 640, -100, 0);
   const PlanePtr known = with_tile_counts(band);
   for (Index key = 0; key < 640; key += 64) {

@@ -1,5 +1,5 @@
-// Tile tables: what they store of masks whose payloads can be counted by hand, and of a million
-// tokens.
+// Tile tables: the payloads (cells of partly open tiles) that they store, where these can be
+// counted by hand, and for a million tokens.
 #include <algorithm>
 #include <string>
 
@@ -31,7 +31,7 @@ Index word_payloads(const TileTable& table) {
   return std::ssize(table.pools.words) / (table.pools.rows * table.pools.words_per_row());
 }
 
-/// Documents of `lengths`, one after the other and again, each causal within a window.
+/// Causal documents within a window; their lengths repeat until the tokens end.
 PlanePtr documents(Index tokens, std::vector<Index> lengths, Index window) {
   std::vector<Slab> slabs;
   for (Index begin = 0, n = 0; begin < tokens; ++n) {
@@ -90,14 +90,16 @@ TEST_CASE("equal payloads are stored once") {
   CHECK(causal.payloads.size() == 64);
   CHECK(interval_payloads(causal) == 1);
   CHECK(word_payloads(causal) == 0);
-  // The diagonal, and both tiles that a window of 200 keys cuts.
+  // Partial tiles of a window of 200 keys: those on the diagonal, and the two that its left border
+  // cuts in each row.
   const TileTable window = table_of(diagonal_band(kTokens, kTokens, -199, 0));
   CHECK(window.payloads.size() == 64 + 63 + 62);
   CHECK(interval_payloads(window) == 3);
-  // Documents of tile and a half: each boundary lies on an edge or in the middle of a tile.
+  // Documents of a tile and a half: each border lies on an edge or in the middle of a tile.
   const TileTable packed = table_of(documents(kTokens, {kTile * 3 / 2}, kTokens));
   CHECK(interval_payloads(packed) == 4);
-  // Every third key: rows of many runs, whose pattern moves by 128 % 3 keys from tile to tile.
+  // Every third key is open: rows of many runs, whose pattern moves by 128 % 3 keys from tile to
+  // tile.
   const TileTable dilated_table = table_of(dilated(kTokens, kTokens, 3, 0));
   CHECK(dilated_table.payloads.size() == 64 * 64);
   CHECK(interval_payloads(dilated_table) == 0);
@@ -117,7 +119,7 @@ TEST_CASE("the numbers of payloads do not depend on the threads") {
 
 TEST_CASE("a million tokens of packed documents take little, in both orders") {
   constexpr Index kTokens = 1 << 20;
-  // Long documents, short ones that differ in every tile, and both mixed.
+  // Long documents, short documents that differ in every tile, and a mixture.
   for (const auto& lengths : std::vector<std::vector<Index>>{
            {20000}, {101, 89, 97, 127, 113}, {5000, 3, 777, 64000, 150}}) {
     for (const Index tile : {Index{64}, Index{128}}) {

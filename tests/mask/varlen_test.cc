@@ -1,4 +1,5 @@
-// Packed batches as variable-length kernels take them, against ids in plain loops.
+// Packed batches as the cumulative lengths that variable-length kernels take, against plain loops
+// over ids.
 #include "maskctl/mask/arrays/varlen.h"
 
 #include <algorithm>
@@ -13,7 +14,7 @@ using namespace maskctl;
 
 namespace {
 
-/// Ids of rows of documents with padding between, before and behind them (-1).
+/// Random document ids of each row, with padding (-1) before, between and behind documents.
 std::vector<std::vector<int>> random_rows(std::mt19937& random, Index batch, Index length) {
   std::vector<std::vector<int>> rows;
   for (Index b = 0; b < batch; ++b) {
@@ -45,7 +46,8 @@ Mask mask_of(const std::vector<std::vector<int>>& rows, bool causal) {
   return mask_from_dense(cells);
 }
 
-/// The ids of the flattened batch, runs of equal ones being segments.
+/// The cumulative lengths of the flattened batch, in which each stretch of equal ids is a segment;
+/// `drop` leaves padding out.
 std::vector<Index> expected_ends(const std::vector<std::vector<int>>& rows, bool drop) {
   std::vector<Index> ends{0};
   for (const auto& row : rows) {
@@ -125,7 +127,8 @@ TEST_CASE("varlen: without heads, rows or tokens there are no documents") {
 }
 
 TEST_CASE("varlen: queries and keys of their own, and heads that differ") {
-  // Two rows of 4 queries and 6 keys: documents (2 x 3, 2 x 3) and (4 x 5), one key of padding.
+  // Two batch entries of 4 queries and 6 keys: documents of 2 x 3 and 2 x 3 cells, and one of 4 x 5
+  // cells beside a key of padding.
   Tensor cells(DType::kBool, {2, 2, 4, 6});
   auto bytes = cells.as<std::uint8_t>();
   const auto open = [&](Index b, Index h, Index q, Index k) {
@@ -143,6 +146,6 @@ TEST_CASE("varlen: queries and keys of their own, and heads that differ") {
   CHECK(made.max_q == 4);
   CHECK(made.max_kv == 5);
   CHECK(made.changed == 0);
-  bytes[as_size(6 * 4 + 1)] = 0;  // head 1 of the first row
+  bytes[as_size(6 * 4 + 1)] = 0;  // closes a cell of head 1 in batch entry 0
   CHECK(varlen_batch(mask_from_dense(cells)).lost == 1);
 }

@@ -1,4 +1,4 @@
-// Rows of bits and of runs against loops over single cells.
+// Functions on rows of bits and rows of runs, against loops over single cells.
 #include "maskctl/mask/planes/words.h"
 
 #include <algorithm>
@@ -12,7 +12,7 @@
 namespace maskctl {
 namespace {
 
-using Cells = std::vector<std::uint8_t>;  // 0 / 1, one a key
+using Cells = std::vector<std::uint8_t>;  // one 0 or 1 for each key
 using Words = std::vector<std::uint64_t>;
 using Runs = std::vector<Run>;
 
@@ -45,7 +45,7 @@ Cells combined(Op op, const Cells& a, const Cells& b) {
 
 constexpr Op kOps[] = {Op::kAnd, Op::kOr, Op::kXor, Op::kSub};
 
-// Rows of n cells: empty, full, single cells, alternating, and random ones with runs of every
+// Rows of n cells: empty, full, single cells, alternating, and random rows with runs of every
 // length.
 std::vector<Cells> rows_of_size(std::size_t n, std::mt19937& random) {
   std::vector<Cells> rows = {Cells(n, 0), Cells(n, 1)};
@@ -75,7 +75,7 @@ std::vector<std::size_t> sizes() {
   return sizes;
 }
 
-// Checks one row of each kind; the number of rows that fail, and the first of them.
+// Checks that check(row, random) holds for rows of many sizes and patterns.
 template <typename Check>
 void for_all_rows(Check&& check) {
   std::mt19937 random(7);
@@ -89,12 +89,12 @@ void for_all_rows(Check&& check) {
   REQUIRE(failed == 0);
 }
 
-// Spans into the middle of a larger array of known content, to see writes outside.
+// Fills the array around a span, to show writes outside of the span.
 constexpr std::uint64_t kGuardWord = 0xA5A5A5A5A5A5A5A5;
 
 TEST_CASE("bytes pack to words whatever their nonzero value is") {
   for_all_rows([](const Cells& row, std::mt19937& random) {
-    // Odd start: the loops may not need alignment.
+    // The bytes start at an odd address: the loops must not need alignment.
     Cells bytes(row.size() + 1);
     for (std::size_t i = 0; i < row.size(); ++i) {
       bytes[i + 1] = static_cast<std::uint8_t>(row[i] == 0 ? 0 : 1 + random() % 255);
@@ -174,7 +174,7 @@ TEST_CASE("set_bits sets the range and keeps the rest") {
     Cells row(static_cast<std::size_t>(n));
     for (std::uint8_t& cell : row) cell = random() % 4 == 0;
     const Index begin = static_cast<Index>(random()) % (n + 1);
-    const Index end = static_cast<Index>(random()) % (n + 1);  // may lie before begin: nothing
+    const Index end = static_cast<Index>(random()) % (n + 1);  // before begin: sets nothing
     Words words = words_of(row);
     set_bits(words, {begin, end});
     for (Index k = begin; k < end; ++k) row[static_cast<std::size_t>(k)] = 1;
