@@ -237,7 +237,7 @@ TEST_CASE("hostile runs are refused") {
       run_arrays({0, 2, 1, 2}, {0, 2}, {2, 4}, {1, 1, 3, 4}),  // the offsets of rows fall
       run_arrays({1, 1, 2}, {0, 2}, {2, 4}, {1, 1, 2, 4}),     // the offsets do not begin at 0
       run_arrays({0, 1, 3}, {0, 2}, {2, 4}, {1, 1, 2, 4}),   // the last offset is past the last run
-      run_arrays({0, 1, 1}, {0, 2}, {2, 4}, {1, 1, 2, 4}),   // before their end
+      run_arrays({0, 1, 1}, {0, 2}, {2, 4}, {1, 1, 2, 4}),   // not all runs in rows
       run_arrays({0, 1, 2}, {0, 2}, {2}, {1, 1, 2, 4}),      // begins and ends differ in number
       run_arrays({0, 1, 2}, {0, 2}, {2, 5}, {1, 1, 2, 4}),   // a run ends after the last key
       run_arrays({0, 1, 2}, {-1, 2}, {2, 4}, {1, 1, 2, 4}),  // a run begins before key 0

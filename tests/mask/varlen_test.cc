@@ -89,7 +89,8 @@ TEST_CASE("varlen: a packed batch is cumulative over the flattened batch") {
         const int id = rows[b][i];
         padding += id < 0;
         documents += id >= 0 && (i == 0 || rows[b][i - 1] != id);
-        wide += id >= 0 && i > 0 && rows[b][i - 1] == id;  // a document of more than one token
+        // Counts the tokens after the first of a document.
+        wide += id >= 0 && i > 0 && rows[b][i - 1] == id;
         if (id >= 0) kept.push_back(static_cast<std::int64_t>(b * rows[b].size() + i));
       }
     }
@@ -109,7 +110,8 @@ TEST_CASE("varlen: what neither documents nor causality explain is lost") {
   const Mask exact = mask_of(rows, true);
   Tensor cells = dense_from_mask(exact, 1 << 20);
   auto bytes = cells.as<std::uint8_t>();
-  const auto open = std::ranges::find(bytes.subspan(25), std::uint8_t{1});  // not the first token
+  // Skips the row of the first token.
+  const auto open = std::ranges::find(bytes.subspan(25), std::uint8_t{1});
   *open = 0;
   const Varlen made = varlen_batch(mask_from_dense(cells));
   CHECK(made.lost > 0);

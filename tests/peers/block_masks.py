@@ -18,11 +18,11 @@ from maskctl import Error, Mask, flex
 LISTS = ("kv_num_blocks", "kv_indices", "full_kv_num_blocks", "full_kv_indices",
          "q_num_blocks", "q_indices", "full_q_num_blocks", "full_q_indices")
 SIZES = (16, 32, 64, 128, 256)
-TOKENS, DOCUMENTS = 806_662, 200  # attention-gym#149
+TOKENS, DOCUMENTS = 806_662, 200  # the sizes of attention-gym#149
 
 
 def random_ids(draw, batch, tokens):
-    """Documents of any lengths with padding at the end."""
+    """Random document ids, with padding at the end."""
     rows = []
     for _ in range(batch):
         row = []
@@ -34,7 +34,7 @@ def random_ids(draw, batch, tokens):
 
 
 class Chain:
-    """Steps as maskctl reads them, and as a mask_mod."""
+    """A random chain of steps, as text for maskctl and as a mask_mod for torch."""
 
     def __init__(self, draw):
         self.batch, self.heads = draw.choice([(1, 1), (1, 1), (2, 1), (1, 3), (2, 2)])
@@ -55,7 +55,7 @@ class Chain:
                 made = made | cells if opens else made & cells
             return made
 
-        self.mask_mod = mask_mod  # torch takes functions only
+        self.mask_mod = mask_mod  # torch takes only plain functions
 
     def causal(self, draw):
         shift = draw.choice([0, self.keys - self.queries])
@@ -87,7 +87,7 @@ class Chain:
         return f"or:{self.named(~array)}", lambda b, h, q, k: ~table[b, h, q, k]
 
     def rectangles(self, draw):
-        """Cells that are open but for a few rectangles of each batch and head."""
+        """Closes a few random rectangles of each batch entry and head."""
         array = np.ones((self.batch, self.heads, self.queries, self.keys), bool)
         for plane in array.reshape(-1, self.queries, self.keys):
             for _ in range(draw.randint(0, 3)):
@@ -119,7 +119,7 @@ def check_chain(draw):
 
 
 def check_documents(draw):
-    """The mask_mod that lengths and ids bring along, in all that torch does with it."""
+    """Checks the mask_mod that comes with lengths and ids, in all that torch does with it."""
     tokens = draw.randint(1, 500)
     ids = random_ids(draw, draw.choice([1, 2]), tokens)
     made = flex.block_mask(ids=ids, pipeline="causal", block_size=64)
@@ -163,7 +163,8 @@ def check_bad_input():
 
 
 def times(*calls, rounds=7):
-    """Milliseconds of each call, medians of rounds in turns: wall, and of the processor."""
+    """The median milliseconds of each call, by the clock and of the processor; the calls take
+    turns."""
     taken = [[] for _ in calls]
     for _ in range(rounds):
         for call, into in zip(calls, taken):

@@ -33,20 +33,20 @@ TYPES = ["llama", "mistral", "qwen2", "qwen3", "gemma", "gemma2", "gemma3_text",
 
 
 def attention_modules(model):
-    """Modules whose output has the weights of a softmax, by name."""
+    """The attention modules of a model by name; their output has the weights of a softmax."""
     return {name: module for name, module in model.named_modules()
             if "Attention" in type(module).__name__ and not any("Attention" in type(one).__name__
                                                                for one in list(module.modules())[1:])}
 
 
 def seen_by_hooks(model, batch):
-    """The cells where the weights of each layer are not 0, from forward hooks."""
+    """The cells where each layer's weights are not 0, as forward hooks see them."""
     seen, hooks = {}, []
     for name, module in attention_modules(model).items():
         def hook(module, arguments, output, name=name):
             weights = output[1] if isinstance(output, tuple) and len(output) > 1 else None
             if isinstance(weights, torch.Tensor) and weights.ndim == 4:
-                seen[name] = weights[..., :TOKENS] > 0  # a sink is one column more
+                seen[name] = weights[..., :TOKENS] > 0  # without the column of a sink
         hooks.append(module.register_forward_hook(hook))
     with torch.no_grad():
         model(**batch, output_attentions=True)
@@ -62,7 +62,8 @@ def output_of(model, batch):
 
 
 def captured(model, batch):
-    """What was noted; the output keeps its bits, and nothing stays exchanged."""
+    """Runs the model inside maskctl.capture; returns what it noted, after checking that the output
+    keeps its bits and no function stays replaced."""
     functions = (functional.scaled_dot_product_attention, torch.nn.Module._call_impl,
                  dict(transformers.modeling_utils.ALL_ATTENTION_FUNCTIONS._global_mapping))
     before = output_of(model, batch)
@@ -89,7 +90,7 @@ def check_model(model_type):
         try:
             model.set_attn_implementation(implementation)
         except ValueError:
-            continue  # this one has no sdpa
+            continue  # this model has no sdpa
         run = captured(model, batch)
         assert set(run.layers) == set(seen), (model_type, implementation, run.layers, list(seen))
         for name, cells in seen.items():
@@ -101,7 +102,7 @@ def check_model(model_type):
 
 
 def torch_modules():
-    """Name, module, arguments, and the mask that its attention must have."""
+    """Yields name, module, arguments, and the mask that the module's attention must have."""
     x = torch.randn(2, TOKENS, 32)
     causal = torch.ones(TOKENS, TOKENS).triu(1).bool()
     padding = torch.zeros(2, TOKENS, dtype=torch.bool)
@@ -142,14 +143,14 @@ def check_torch_modules():
 
 
 class Other(torch.nn.Module):
-    """Calls that no tiny model makes."""
+    """Runs a call inside a module: for calls that no tiny model makes."""
 
     def forward(self, call):
         return call()
 
 
 def stand_in():
-    """As much of flash_attn as is called."""
+    """A module that stands in for flash_attn, with the functions that are called here."""
     module = types.ModuleType("flash_attn")
 
     def flash_attn_func(q, k, v, dropout_p=0.0, softmax_scale=None, causal=False, window_size=(-1, -1), softcap=0.0,
@@ -192,7 +193,8 @@ def stand_in():
 
 
 def cached(ends, queries, keys, window=None):
-    """Causal masks of rows whose keys end at `ends`, where the last query is; cell by cell."""
+    """Causal masks cell by cell: the keys of each row of the batch end at `ends`, where its last
+    query is."""
     cells = torch.zeros(len(ends), 1, queries, keys, dtype=torch.bool)
     for row, end in enumerate(ends):
         for query in range(queries):
@@ -273,7 +275,7 @@ def check_bad_input():
     assert functional.scaled_dot_product_attention is original
 
     def freed():
-        for shift in (0, 1):  # often at the same place
+        for shift in (0, 1):  # often at the same address
             mask = torch.ones(8, 8).tril(-shift).bool() | torch.eye(8).bool()
             functional.scaled_dot_product_attention(q, q, q, attn_mask=mask)
             mask.untyped_storage().resize_(0)
@@ -309,7 +311,8 @@ def refused_by_torch(q):
 
 
 def plant(model_type):
-    """A window that one layer applies by itself; found from the table, and kept in a file."""
+    """Plants a window in one layer; checks that the table of layers shows it, and that a file keeps
+    it."""
     model, _ = made(model_type, 4, {})
     model.set_attn_implementation("sdpa")
     layer = next(module for name, module in attention_modules(model).items() if ".2." in name)
@@ -337,13 +340,13 @@ def plant(model_type):
 
 
 def slower(implementation, rounds=9):
-    """How much longer 2048 tokens take inside; medians of rounds in turns."""
+    """How much longer 2048 tokens take inside maskctl.capture: the medians of rounds in turns."""
     config = transformers.AutoConfig.for_model(
         "qwen3", hidden_size=256, intermediate_size=512, num_hidden_layers=4, num_attention_heads=4,
         num_key_value_heads=2, head_dim=64, vocab_size=128)
     model = transformers.AutoModelForCausalLM.from_config(config, attn_implementation=implementation).eval()
     valid = torch.ones(1, 2048, dtype=torch.long)
-    valid[0, 2000:] = 0  # so that there is a mask to read
+    valid[0, 2000:] = 0  # padding, so that there is a mask
     batch = {"input_ids": torch.randint(3, 60, (1, 2048)), "attention_mask": valid, "use_cache": False}
 
     def once(capture):

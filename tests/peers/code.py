@@ -31,7 +31,8 @@ HEADS = 2
 
 
 def applied(pipeline, queries, keys, batch=1):
-    """The mask that the pipeline means, [batch, HEADS, queries, keys]; None where it does not fit."""
+    """The mask of a pipeline as maskctl applies it, [batch, HEADS, queries, keys]; None if it does
+    not fit."""
     words = ["-t", pipeline] if pipeline else []
     source = f"gen:full:q={queries},k={keys},b={batch},h={HEADS}"
     made = command("apply", source, *words, "-o", "-")
@@ -82,11 +83,11 @@ def run_hf(code, queries, keys, batch):
     from transformers import DynamicCache, LlamaConfig, masking_utils
     config = LlamaConfig(num_hidden_layers=1, hidden_size=8, num_attention_heads=1)
     config._attn_implementation = "eager"
-    cache = DynamicCache()  # as models have it, even without a past
+    cache = DynamicCache()  # models have one even without a past
     if keys > queries:
         past = torch.zeros(batch, 1, keys - queries, 8)
         cache.update(past, past, 0)
-    names = {"torch": torch, "np": np}  # its models have no q and k where masks are made
+    names = {"torch": torch, "np": np}  # transformers makes masks without q and k
     names.update({name: getattr(masking_utils, name) for name in dir(masking_utils)
                   if name.startswith("create_")})
     names["config"] = config
@@ -163,7 +164,7 @@ RUN = {"sdpa": run_sdpa, "mha": run_mha, "flex": run_flex, "hf": run_hf, "jax": 
 
 
 def random_pipeline(draw, queries, keys):
-    """Steps that a practitioner joins; documents where Q = K, or inside `within`."""
+    """A random pipeline as people write it, with documents where Q = K or inside `within`."""
     align = draw.choice(["top-left", "bottom-right"]) if queries != keys or draw.random() < .5 else ""
     tail = f",align={align}" if align else ""
     steps = [draw.choice(["causal" + tail.replace(",", ":"), f"window:keys={draw.randint(1, 5)}{tail}",
@@ -199,7 +200,8 @@ def random_pipeline(draw, queries, keys):
 
 
 def random_scope(draw, queries, keys, batch):
-    """Steps on some heads or batch entries, numbers for each batch entry, token types, inversion."""
+    """A random pipeline with steps on some heads or batch entries, numbers for each batch entry,
+    token types or inversion."""
     tail = f"align={draw.choice(['top-left', 'bottom-right'])}"
     numbers = lambda least: "+".join(str(draw.randint(least, keys)) for _ in range(batch))
     inner = draw.choice([f"causal:{tail}", f"window:keys={draw.randint(1, 4)},{tail}",
@@ -232,7 +234,7 @@ def told(notes, square):
 
 
 def write_round(draw, count):
-    """Pipelines to libraries."""
+    """Translates a random pipeline to all libraries, runs the code, and compares the masks."""
     keys = draw.randint(2, 10)
     queries = keys if draw.random() < .5 else draw.randint(1, keys)
     batch = draw.randint(1, 3)
@@ -259,7 +261,7 @@ def compare(count, name, what, entry, want):
     code = entry["code"]
     try:
         have = RUN[name](list(code), queries, keys, batch)
-    except Exception as error:  # the printed code does not run
+    except Exception as error:  # the printed code fails
         count["wrong"] += 1
         print(f"{name}: {what}: {type(error).__name__}: {str(error)[:150]}\n    " + "\n    ".join(code))
         return
@@ -275,7 +277,7 @@ def compare(count, name, what, entry, want):
 
 
 def random_call(draw, keys):
-    """A call of a library as people paste it, with the sizes it is for."""
+    """A random call of a library as people paste it, and the sizes that it is for."""
     w, left, right = draw.randint(1, 5), draw.randint(0, 4), draw.randint(0, 3)
     queries = keys if draw.random() < .4 else draw.randint(1, keys)
     shape = f"({queries}, {keys})"
@@ -316,7 +318,7 @@ def random_call(draw, keys):
 
 
 def read_round(draw, count):
-    """Calls of libraries to pipelines."""
+    """Reads a random call of a library, runs the call, and compares the masks."""
     keys = draw.randint(2, 10)
     library, text, queries = random_call(draw, keys)
     name = library + " (read)"
@@ -333,7 +335,7 @@ def read_round(draw, count):
         return
     try:
         have = RUN[library](text.splitlines(), queries, keys, 1)
-    except (ValueError, RuntimeError) as error:  # the library refuses it
+    except (ValueError, RuntimeError) as error:  # the library refuses the call
         count[name]["told"] += 1
         return
     dead = ~want.any(-1)

@@ -33,7 +33,8 @@ def layer_mask(program, path, layer):
 
 
 def layers_of(entry, config):
-    """(part, layer number, mask) as the model applied them; layers without weights are left out."""
+    """Yields part and number of each layer, and the mask that the model applied; leaves out layers
+    without weights."""
     parts = {"attentions": "", "encoder_attentions": "encoder:", "decoder_attentions": "decoder:",
              "cross_attentions": "cross:"}
     types = entry["saved"].get("layer_types") or entry["saved"].get("layers_block_type")
@@ -42,7 +43,7 @@ def layers_of(entry, config):
                      if kind in ("full_attention", "sliding_attention", "chunked_attention",
                                  "attention", "hybrid")]
         if name == "attentions" and types and len(masks) == len(attention) != len(types):
-            places = attention  # only attention layers give weights
+            places = attention  # other layers have no weights
         elif entry["model_type"] == "recurrent_gemma":
             places = [2, 5][:len(masks)]
         else:
@@ -50,10 +51,10 @@ def layers_of(entry, config):
         part = parts[name]
         if name == "attentions" and entry["model_type"] in DECODERS and config.get(
                 "is_encoder_decoder", True):
-            part = "decoder:"  # of a class that holds the decoder alone
+            part = "decoder:"  # the class has only the decoder
         for place, mask in zip(places, masks):
             if place >= entry["given"].get("num_hidden_layers", 1000):
-                continue  # the layers again, in another round
+                continue  # the same layers in a second round
             if mask is not None and np.array(mask).shape == (TOKENS, TOKENS):
                 if name == "cross_attentions" and "encoder_attentions" not in entry["masks"]:
                     continue

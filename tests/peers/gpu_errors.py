@@ -21,7 +21,7 @@ BF16 = torch.bfloat16
 
 
 def run(program, backend, operation, arrays, options, gradients):
-    """Results of `maskctl attend`, by name."""
+    """Runs `maskctl attend`; returns the results by name."""
     with tempfile.TemporaryDirectory() as folder:
         given, out = os.path.join(folder, "in.safetensors"), os.path.join(folder, "out.safetensors")
         save_file({name: x.cpu().contiguous() for name, x in arrays.items()}, given)
@@ -37,7 +37,8 @@ def error(x, exact):
 
 
 def with_gradients(function, d_out, arrays):
-    """Results of a function of torch by the names of maskctl; d_out None: without gradients."""
+    """Runs a function of torch; returns the results by maskctl's names, with gradients if d_out is
+    given."""
     leaves = {name: x.detach().clone().requires_grad_(x.is_floating_point() and d_out is not None)
               for name, x in arrays.items()}
     out = function(**leaves)
@@ -53,7 +54,8 @@ def doubled(arrays):
 
 
 def compare(args, name, operation, arrays, options, exact, peers, d_out=None):
-    """`exact` and the values of `peers` are functions of the arrays, by their names."""
+    """Prints the errors of maskctl and of the peers, both against `exact`, which like the values of
+    `peers` is a function of the arrays by their names."""
     if not peers:
         return
     given = dict(arrays)
@@ -71,7 +73,7 @@ def compare(args, name, operation, arrays, options, exact, peers, d_out=None):
 
 
 def decayed(query, key, value, log_decay):
-    """Linear attention with one decay per head, from its definition."""
+    """Linear attention with one decay per head, computed from its definition."""
     t = torch.arange(query.shape[1], device=query.device)
     distance = (t[:, None] - t[None, :]).double()
     weights = torch.where(distance >= 0, torch.exp(log_decay[:, None, None] * distance), 0)
@@ -80,7 +82,7 @@ def decayed(query, key, value, log_decay):
 
 
 def gated(query, key, value, g):
-    """Linear attention with a gate per channel, token by token."""
+    """Linear attention with a gate per channel, computed token by token."""
     state, out = 0, []
     for t in range(query.shape[1]):
         state = state * g[:, t].exp()[..., None] + key[:, t, :, :, None] * value[:, t, :, None, :]

@@ -25,7 +25,7 @@ ROUNDING = {torch.float32: 2.0**-24, torch.bfloat16: 2.0**-8, torch.float16: 2.0
 
 
 def draw_mask(rng, queries):
-    """A boolean [Q, K], and a neighbour that is easily taken for it."""
+    """A random boolean mask [Q, K], and a mask that is easily taken for it."""
     i, j = np.arange(queries)[:, None], np.arange(queries)[None, :]
     causal = j <= i
     kind = rng.choice(["causal", "window", "documents", "sinks", "prefix"])
@@ -80,7 +80,8 @@ KERNELS = {
 
 
 def one_cell(rng, weights, mask, least, leaks):
-    """A cell to flip: closed ones leak with the weight that they would have."""
+    """A random cell to flip whose weight is at least `least`; a closed one has the weight that it
+    would leak."""
     heads = weights.shape[0]
     for _ in range(300):
         h, i = int(rng.integers(heads)), int(rng.integers(mask.shape[0]))

@@ -33,8 +33,8 @@ def config_of(kind, **settings):
 
 
 def packed_decoder(implementation, leak):
-    """Packed rows, which transformers keeps apart without a cache; an attention_mask of ones makes it
-    forget the documents."""
+    """A decoder on packed rows. transformers separates documents by positions if there is no cache;
+    the leak is an attention_mask of ones, which turns that off."""
     model = made(transformers.AutoModelForCausalLM, implementation, config_of("qwen3", **SMALL))
     positions = torch.cat([torch.arange(n) for n in LENGTHS])[None]
     batch = {"input_ids": torch.randint(128, positions.shape), "position_ids": positions, "use_cache": False}
@@ -44,7 +44,7 @@ def packed_decoder(implementation, leak):
 
 
 def window_decoder(implementation, leak):
-    """A layer that opens one cell of the future by itself."""
+    """A decoder with windows; the leak is one layer that opens a cell of the future."""
     config = config_of("gemma3_text", sliding_window=6, **SMALL)
     model = made(transformers.AutoModelForCausalLM, implementation, config)
     layer = model.model.layers[1].self_attn
@@ -61,7 +61,8 @@ def window_decoder(implementation, leak):
 
 
 def encoder_decoder(implementation, leak):
-    """An attention_mask that was forgotten: padding is seen, by cross-attention too."""
+    """An encoder-decoder; the leak is a forgotten attention_mask, so that padding is seen, also by
+    cross-attention."""
     config = config_of("t5", d_model=64, d_kv=16, d_ff=64, num_layers=2, num_heads=4, vocab_size=128)
     model = made(transformers.AutoModelForSeq2SeqLM, implementation, config)
     valid = torch.ones(2, 24, dtype=torch.long)
@@ -79,7 +80,8 @@ def encoder_decoder(implementation, leak):
 
 
 def vision_language(implementation, leak):
-    """Images without a token between them, which the model takes for one."""
+    """A model of images and text; the leak is two images without a token between them, which the
+    model takes for one."""
     vision = dict(hidden_size=32, intermediate_size=32, num_hidden_layers=1, num_attention_heads=2, image_size=28,
                   patch_size=14)
     config = config_of("gemma3", text_config={**SMALL, "sliding_window": 64}, vision_config=vision,
@@ -114,7 +116,8 @@ def run_blocks(page, needs, **names):
 
 
 def plant_and_find(make, implementation):
-    """As README does it: without the leak nothing is found, with it the layers that have it."""
+    """Runs a model as README.md does, and checks that nothing is found without the leak, and with
+    it the masks that have it."""
     for leak in (False, True):
         model, batch, leaks = make(implementation, leak)
         begin = time.perf_counter()
@@ -170,7 +173,7 @@ def tensors():
 
 
 def overhead():
-    """Microseconds of a call on a 64 x 64 torch mask, beside numpy's, and of its parts."""
+    """Prints the microseconds of calls on a 64 x 64 torch mask, of their parts, and of numpy's."""
     cells = torch.ones(64, 64).tril().bool()
     def each(call, times=2000):
         call()
@@ -194,7 +197,7 @@ def main():
     run_blocks("docs/python.md", "torch")
     run_blocks("docs/python.md", "jax")
     run_blocks("docs/python.md", "transformers", model=model, batch=batch)
-    model, batch, _ = packed_decoder("eager", False)  # without what was planted
+    model, batch, _ = packed_decoder("eager", False)  # a model without leaks
     run_blocks("README.md", "transformers", model=model, batch=batch)
     for make in MODELS:
         for implementation in ("eager", "sdpa"):

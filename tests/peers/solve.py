@@ -39,12 +39,12 @@ def edited(rng, mask, kind, dim):
         out &= i - j < rng.integers(2, keys)
     if kind == "any":
         out = rng.random(mask.shape) < 0.5
-    out[~out.any(1), 0] = True  # math and flash differ in rows without a key
+    out[~out.any(1), 0] = True  # rows without a key differ by kernel
     return out
 
 
 def outputs(q, k, v, mask):
-    """Of each kernel that takes the call: name and output [1, H, T, D]."""
+    """Yields the name and the output [1, H, T, D] of each kernel that takes the call."""
     for backend in (SDPBackend.MATH, SDPBackend.FLASH_ATTENTION):
         with sdpa_kernel([backend]):
             try:
@@ -69,7 +69,7 @@ def judged(program, name, q, k, v, out, declared, applied, totals):
         for key, array in {"query": q, "key": k, "value": v, "out": out}.items():
             raw = array.detach().contiguous()
             bf16 = raw.dtype == torch.bfloat16
-            # numpy has no bfloat16: float32 holds it, and its precision is seen from the bits.
+            # numpy has no bfloat16, so float32 holds it; maskctl sees the precision from the bits.
             np.save(f"{folder}/{key}.npy", (raw.float() if bf16 else raw).numpy())
             words.append(f"{key}={folder}/{key}.npy")
         np.save(f"{folder}/mask.npy", declared)
@@ -88,7 +88,7 @@ def judged(program, name, q, k, v, out, declared, applied, totals):
     got, wanted = (got[:1], applied[None]) if shared else (got, np.broadcast_to(applied, got.shape))
     lost = got != wanted
     changed = lost & (got != declared)
-    missed = lost & ~changed  # undecided cells are as declared
+    missed = lost & ~changed  # undecided cells count as declared
     if report["undecided_cells"] <= len(report["undecided"]):
         undecided = np.zeros(got.shape, bool)
         for _, head, row, key in report["undecided"]:
@@ -129,7 +129,7 @@ def trained():
         num_attention_heads=4, num_key_value_heads=4, max_position_embeddings=256,
         attn_implementation="sdpa"))
     optimiser = torch.optim.AdamW(model.parameters(), lr=3e-3)
-    text = torch.randint(1, 64, (8, 12)).repeat(1, 8)  # few, to be known by heart
+    text = torch.randint(1, 64, (8, 12)).repeat(1, 8)  # few texts, which it learns by heart
     for _ in range(80):
         loss = model(input_ids=text, labels=text).loss
         optimiser.zero_grad()

@@ -24,7 +24,8 @@ from transformers.models.auto.modeling_auto import (MODEL_FOR_CAUSAL_LM_MAPPING_
 
 TOKENS = 40
 MOST_PARAMETERS = 20_000_000
-# Only sizes change: what decides the mask stays as in the class, except windows larger than TOKENS.
+# Small values for the keys of sizes. Keys that decide the mask keep the default of the class,
+# except windows larger than TOKENS.
 SMALL = {
     "vocab_size": 64, "hidden_size": 32, "n_embd": 32, "d_model": 32, "dim": 32, "emb_dim": 32,
     "intermediate_size": 48, "ffn_dim": 48, "d_ff": 48, "n_inner": 48, "hidden_dim": 48,
@@ -44,7 +45,7 @@ SMALL = {
 }
 WINDOWS = {"sliding_window": 6, "attention_chunk_size": 8, "local_attention": 12, "window_size": 6,
            "attention_window_size": 6, "attention_window": 8, "block_size": 4}
-# Keys that turn a model's masks, beside the defaults of its class.
+# Model types with keys that change their masks from the default of the class.
 VARIANTS = [
     ("gemma3_text", {"use_bidirectional_attention": True}), ("llama", {"is_causal": False}),
     ("mistral", {"is_causal": False}), ("gemma2", {"is_causal": False}),
@@ -65,14 +66,15 @@ VARIANTS = [
     ("gpt_neo", {"attention_types": [[["global", "local"], 4]]}),
     ("llama", {"sliding_window": 6}), ("cwm", {"sliding_window": 9}), ("olmo3", {"sliding_window": 9}),
 ]
-# A key that most classes do not read: each type once with it, so that the masks show which do.
+# Keys that most classes ignore: each type runs once with them, so that the masks show which types
+# read them.
 UNREAD = {"layer_types": ["sliding_attention", "full_attention"], "sliding_window": 6}
 LAYERS = ("num_hidden_layers", "n_layer", "n_layers", "num_layers", "encoder_layers",
           "decoder_layers", "num_decoder_layers", "num_encoder_layers")
 
 
 def overrides(config, layers):
-    """The keys of the class that make it small."""
+    """The keys that make a model of this class small."""
     out = {}
     for key, value in config.to_dict().items():
         if key in SMALL and value is not None:
@@ -85,7 +87,8 @@ def overrides(config, layers):
 
 
 def masks_of(model, tokens):
-    """One mask for each layer that gives attentions: any head."""
+    """The mask of each layer that returns attention weights: a cell is open where any head's weight
+    is not 0."""
     extra = {}
     if model.config.is_encoder_decoder:
         extra["decoder_input_ids"] = tokens
@@ -98,7 +101,8 @@ def masks_of(model, tokens):
             continue
         layers = []
         for weights in got:
-            # One more column is a sink; Longformer's weights are those of a band, not of keys.
+            # One more column is a sink. Longformer's weights belong to a band, not to keys, and are
+            # left out.
             if weights is None or weights.ndim != 4 or weights.shape[-1] > TOKENS + 1:
                 layers.append(None)
                 continue
@@ -109,7 +113,8 @@ def masks_of(model, tokens):
 
 
 def made(model_type, layers, extra):
-    """A tiny model and the keys given; text parts of larger models too."""
+    """Makes a tiny model, also of the text part of a larger one; returns it with the keys that its
+    class got."""
     given = {**overrides(CONFIG_MAPPING[model_type](), layers), **extra}
     torch.manual_seed(0)
     for drop in ((), ("head_dim",), ("num_key_value_heads",)):
@@ -127,13 +132,13 @@ def made(model_type, layers, extra):
             raise LookupError("no text model")
         except LookupError:
             raise
-        except Exception as error:  # the next try drops a key
+        except Exception as error:  # the next try leaves a key out
             last = error
     raise last
 
 
 def of_file(path):
-    """The type of a config.json and the keys of its text part, made small."""
+    """The model type of a config.json, and the keys of its text part, made small."""
     with open(path) as file:
         keys = json.load(file)
     text = keys.get("text_config", keys)
@@ -188,7 +193,7 @@ def main():
                 json.dump({"model_type": model_type, "given": given, "saved": saved,
                            "masks": kinds}, file)
             done += 1
-        except Exception as error:  # told, and the next type is tried
+        except Exception as error:  # report it and try the next type
             failed += 1
             print(f"{model_type}: {type(error).__name__}: {str(error)[:100]}", flush=True)
         finally:

@@ -1,4 +1,4 @@
-// Every wrong argument has a message of its own, with the caret where it stands.
+// Each wrong argument of a step has its own message, with a caret below the argument.
 #include "pipeline/pipeline_support.h"
 #include "support/catch_compat.h"
 

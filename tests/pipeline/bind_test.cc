@@ -1,4 +1,4 @@
-// Every step with every argument becomes the step it says.
+// bind() of every step with every argument.
 #include "maskctl/pipeline/steps/bind.h"
 
 #include "maskctl/mask/steps/block.h"
@@ -240,7 +240,7 @@ TEST_CASE("a chain keeps the order of its steps and acts from left to right") {
   REQUIRE(chain.size() == 3);
   CHECK(chain[0].is<step::Window>());
   CHECK(chain[1].is<step::Sinks>());
-  // Row q of 5: the query's own key, the one before, and key 0.
+  // Each of the 5 queries sees its own key, the key before, and key 0.
   CHECK(maskctl::apply(Mask(full_plane(5, 5)), chain).count() == 1 + 2 + 3 + 3 + 3);
 }
 
@@ -302,7 +302,7 @@ TEST_CASE("chains made in the program print too") {
   step::Causal causal;
   causal.offsets.array = test::tensor_of<Index>(DType::kInt64, {1}, {5});
   CHECK(to_text({{causal}}) == "causal:offset=5");
-  // A spelling that the sides contradict gives way to them.
+  // The spelling "keys" does not fit right = 2, so that both sides are written.
   CHECK(to_text({{step::Window{3, 2, Align::kUnset, 0, step::Window::Spelling::kKeys}}}) ==
         "window:left=3,right=2");
   CHECK(to_text({{step::Slice{}}, {step::Not{}}}) == "not");

@@ -1,4 +1,4 @@
-// Operations on masks end when they are asked to stop, and what they leave can be used.
+// Operations on masks end soon after a stop request, and leave masks that can be used.
 #include <atomic>
 #include <functional>
 #include <map>
@@ -29,7 +29,7 @@ namespace {
 
 using namespace maskctl;
 
-/// A plane that asks for a stop when a row in its middle is read.
+/// A plane that requests a stop when the row in its middle is read.
 class Stopping final : public Plane {
  public:
   Stopping(PlanePtr base, std::stop_source& source)
@@ -119,7 +119,7 @@ TEST_CASE("cancel: operations on masks end soon after a request in their middle"
       code = error.code();
     }
     CHECK(code == Errc::kCancelled);
-    CHECK(plane->rows_after_request() <= 4);  // of thousands
+    CHECK(plane->rows_after_request() <= 4);  // 4 calls with rows, of thousands
   }
 }
 
@@ -136,7 +136,7 @@ TEST_CASE("cancel: what was stopped leaves nothing behind that changes later res
       CHECK_THROWS_AS(run(stopping), Error);
     }
     CAPTURE(name);
-    CHECK(stopping.count() == before.total.open);  // nobody listens any more
+    CHECK(stopping.count() == before.total.open);  // outside of the scope no request counts
     CHECK(mask_stats(stopping, blocks).total.blocks[0].partial == before.total.blocks[0].partial);
     CHECK(tile_map(*stopping.distinct()[0], 64, 64).runs == tiles.runs);
   }

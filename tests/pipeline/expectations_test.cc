@@ -1,4 +1,4 @@
-// Expectations from texts.
+// Expectations read from text.
 #include "maskctl/pipeline/expectations.h"
 
 #include "pipeline/pipeline_support.h"

@@ -1,4 +1,4 @@
-// Masks and ids from one step and a size.
+// Masks and segment ids that generate() makes from one step and a size.
 #include "maskctl/pipeline/steps/generate.h"
 
 #include <numeric>
@@ -33,7 +33,7 @@ TEST_CASE("a step and a size make a mask") {
       {"full:q=3,k=2", "[B 1, H 1, Q 3, K 2]", 6},
       {"window:keys=2,n=4", "[B 1, H 1, Q 4, K 4]", 7},
       {"random:sparsity=0,n=4", "[B 1, H 1, Q 4, K 4]", 16},
-      // Steps that open cells start from an empty mask, and keep their own n=.
+      // Steps that open cells start from an empty mask, and their own argument n= is no size.
       {"prefix:n=2,q=3,k=4", "[B 1, H 1, Q 3, K 4]", 6},
       {"sinks:n=1,q=3,k=4,b=2", "[B 2, H 1, Q 3, K 4]", 6},
       {"global:tokens=0,n=4", "[B 1, H 1, Q 4, K 4]", 7},
@@ -46,7 +46,7 @@ TEST_CASE("a step and a size make a mask") {
       {"tokens:ids4.npy,n=4", "[B 1, H 1, Q 4, K 4]", 6},
       {"tokens:ids4.npy,n=4,combine=intersect", "[B 1, H 1, Q 4, K 4]", 6},
       {"slice:q=0:2,n=4", "[B 1, H 1, Q 2, K 4]", 8},
-      // doc knows its size.
+      // doc knows the size of the mask.
       {"doc:lens=3+5", "[B 1, H 1, Q 8, K 8]", 34},
       {"doc:lens=1+2,n=4", "[B 1, H 1, Q 4, K 4]", 5},
       {"doc:ids.npy", "[B 2, H 1, Q 4, K 4]", 15},
@@ -90,7 +90,8 @@ TEST_CASE("random documents ascend, none is empty, and the seed decides") {
 }
 
 TEST_CASE("borders fall on every place about equally often") {
-  // 2 documents over 5 tokens: one border in 1 .. 4; 2000 batches, 500 expected, sigma 19.
+  // 2 documents over 5 tokens have one border, at 1 to 4. Of 2000 batches 500 are expected for
+  // each, sigma 19.
   const auto ids = ids_of("segments:n=5,docs=2,b=2000,seed=3");
   std::vector<int> borders(5);
   for (std::size_t b = 0; b < 2000; ++b) {
@@ -113,11 +114,11 @@ TEST_CASE("interleaved documents draw an id for each token") {
     ++counts[static_cast<std::size_t>(id)];
   }
   for (std::size_t id = 1; id < 5; ++id) {
-    CHECK(counts[id] > 2300);  // 2500 expected, sigma 43
+    CHECK(counts[id] > 2300);  // 2500 are expected, sigma 43
     CHECK(counts[id] < 2700);
   }
   CHECK_FALSE(std::is_sorted(ids.begin(), ids.end()));
-  // A shorter text of ids is the start of a longer one.
+  // Fewer tokens with the same seed get the first of the same ids.
   const auto shorter = ids_of("segments:n=100,docs=4,seed=1,interleave=token");
   CHECK(std::equal(shorter.begin(), shorter.end(), ids.begin()));
   CHECK(ids_of("segments:n=3,docs=1,pad=1,interleave=token") ==

@@ -1,5 +1,5 @@
-// Printing is a fixpoint for any tree, and no bytes make the parser fail otherwise than by a
-// message.
+// Properties of the grammar: what print() writes is parsed to the same tree, and any bytes are
+// parsed or refused with a message.
 #include <rapidcheck.h>
 
 #include <random>
@@ -18,7 +18,7 @@ rc::Gen<std::string> any_name() {
   });
 }
 
-/// Every byte but zero, with the signs of the grammar more often than others.
+/// Random text of any bytes but zero, with more of the characters that the grammar uses.
 rc::Gen<std::string> any_value() {
   return rc::gen::container<std::string>(rc::gen::oneOf(
       rc::gen::elementOf(std::string(" '\"|{}=,:#+-\n\t")),
@@ -55,7 +55,7 @@ TEST_CASE("any tree prints to a text that parses to it and prints the same again
   CHECK(holds);
 }
 
-/// Parses, prints and binds; only Error may come out.
+/// Parses, prints and binds a text, which must end well or in an Error.
 void survive(const std::string& text) {
   try {
     const Pipeline parsed = parse(text);

@@ -1,4 +1,4 @@
-// What the grammar accepts, how it prints, and every message with its caret.
+// The grammar of pipelines: what is accepted, how it is printed, and every message with its caret.
 #include "maskctl/pipeline/parse/grammar.h"
 
 #include "pipeline/pipeline_support.h"
@@ -123,7 +123,7 @@ TEST_CASE("columns are code points and controls are never repeated") {
         "       ^");
   CHECK(parse_failure(std::string("not\0", 4)) ==
         "pipeline: expected text, got a zero byte\n  not?\n     ^");
-  // C1 controls and marks that turn the line around.
+  // C1 control characters, and marks that change the direction of text, are shown as "?".
   CHECK(shown("\xC2\x9B"
               "31m \xE2\x80\xAE") == "?31m ?");
 }

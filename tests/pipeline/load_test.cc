@@ -1,4 +1,4 @@
-// Pipelines from arguments and files.
+// Pipelines loaded from arguments and files.
 #include "maskctl/pipeline/load.h"
 
 #include <filesystem>
@@ -11,7 +11,7 @@
 namespace maskctl {
 namespace {
 
-/// A file that goes away with the test.
+/// A file that is removed at the end of the test.
 class TemporaryFile {
  public:
   explicit TemporaryFile(const std::string& content)

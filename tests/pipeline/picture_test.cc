@@ -1,4 +1,4 @@
-// Pictures as files, by the suffix of their name.
+// Pictures as files, whose format the suffix of the name chooses.
 #include "maskctl/pipeline/picture.h"
 
 #include <string>

@@ -1,4 +1,4 @@
-// Arrays by name, caught errors, and equality of chains for the pipeline tests.
+// Helpers of the pipeline tests: arrays by name, error texts, and equality of chains.
 #pragma once
 
 #include <algorithm>
@@ -47,7 +47,7 @@ inline BindContext context() {
 
 inline Chain bound(const std::string& text) { return bind(parse(text), context()); }
 
-/// The three lines a person sees; "" when nothing is thrown.
+/// The three lines of the error that f throws, as a user sees them; "" when it throws none.
 template <typename F>
 std::string failure_of(const F& f) {
   try {
@@ -67,7 +67,7 @@ inline std::string generate_failure(const std::string& text) {
   return failure_of([&] { generate(text, context()); });
 }
 
-/// The message of three lines, with the caret under byte `column` of a one-line ASCII text.
+/// The three lines of an error whose caret stands under byte `column` of a one-line ASCII text.
 inline std::string at(const std::string& text, std::size_t column, const std::string& message) {
   return message + "\n  " + text + "\n  " + std::string(column, ' ') + "^";
 }

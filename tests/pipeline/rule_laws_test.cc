@@ -1,4 +1,4 @@
-// Laws that hold for every rule, with random arguments and shapes: rows and cells say the same.
+// Laws that hold for every step, tested with random arguments and shapes.
 #include <random>
 #include <set>
 
@@ -30,7 +30,7 @@ Mask random_mask(std::mt19937_64& random, const MaskShape& shape) {
   return mask_from_dense(dense);
 }
 
-/// A random step of this name, applied to a random mask; nothing where the rule refuses it.
+/// A random step of this kind, applied to a random mask; nothing if the step refuses the mask.
 std::optional<Drawn> drawn(std::mt19937_64& random, const StepInfo& info) {
   const auto extent = [&](std::uint64_t most) { return static_cast<Index>(1 + random() % most); };
   MaskShape shape{extent(3), extent(2), extent(7), extent(7)};
@@ -49,7 +49,7 @@ std::optional<Drawn> drawn(std::mt19937_64& random, const StepInfo& info) {
   return out;
 }
 
-/// Calls `law` for steps of each of the names that fit their mask.
+/// Calls `law` for kDraws random steps of each kind that fit their mask.
 template <typename Law>
 void for_rules(std::span<const StepInfo> infos, const Law& law) {
   std::mt19937_64 random(20261124);
@@ -177,7 +177,7 @@ TEST_CASE("a step with idle numbers changes nothing", "[laws]") {
   CHECK(idle_steps > 0);
 }
 
-/// The number of the document that has this token; -1 for none.
+/// The number of the document that the token belongs to, or -1.
 Index document_of(std::span<const Index> lengths, Index token) {
   for (std::size_t n = 0; n < lengths.size(); token -= lengths[n++]) {
     if (token < lengths[n]) return static_cast<Index>(n);
@@ -239,7 +239,7 @@ TEST_CASE("an argument takes bits, and none where it is left out", "[laws]") {
     return step.row().bits ? step.row().bits(step, of) : of.arguments();
   };
   CHECK(bits("causal") == 0);
-  CHECK(bits("causal:align=bottom-right") == 0);  // the shape decides
+  CHECK(bits("causal:align=bottom-right") == 0);  // the shape of the mask says the same
   CHECK(bits("causal:offset=3") == kNumber + 1);
   CHECK(bits("causal:offset=3+4") == 2 * (kNumber + 1));
   CHECK(bits("prefix:n=5") == kNumber);
@@ -252,7 +252,7 @@ TEST_CASE("an argument takes bits, and none where it is left out", "[laws]") {
   CHECK(bits("doc:lens=3+5") < bits("within:lens=3+5{causal}"));
 }
 
-/// Whether words say which argument has changed, by its name or by what some rules call it.
+/// Whether `words` name the argument that has changed, or what the step's own words call it.
 bool names(const std::string& words, const StepInfo& info, const Field& field) {
   static const std::map<std::string_view, std::string_view> kOwnWords{
       {"doc", "document"}, {"pad", "pad"}, {"block", "block"}, {"tokens", "token types"}};

@@ -1,4 +1,4 @@
-// The table of steps holds together, and its help says what binds.
+// The table of steps: its rows are consistent, and the examples in its help bind.
 #include "maskctl/pipeline/steps/step_infos.h"
 
 #include <set>

@@ -1,4 +1,4 @@
-"""What the tests of the Python module share."""
+"""Fixtures and paths that the tests of the Python module share."""
 
 import pathlib
 
@@ -15,6 +15,6 @@ def samples():
 
 @pytest.fixture
 def random_mask():
-    """Makes bool arrays of a shape, a third open."""
+    """A function that makes random bool arrays of a shape, of which a third is open."""
     draw = np.random.default_rng(20260704)
     return lambda *shape: draw.random(shape) < 1 / 3

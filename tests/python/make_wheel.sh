@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
-# A wheel to hand on, with the libraries that it needs and their licences, in BUILD/wheel/bundled:
+# Makes a wheel to distribute, with the libraries that it needs and their licences, in
+# BUILD/wheel/bundled:
 #   tests/install-deps.sh --python --venv
 #   tests/python/make_wheel.sh BUILD
-# A build tree that is there keeps its options, and compiles nothing that it has compiled.
+# An existing build tree keeps its options, and compiles only what is out of date.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 build=$1 out=$1/wheel

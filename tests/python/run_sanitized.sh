@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# The module under the address sanitizer: tests/python/run_sanitized.sh build/asan build/release
-# The second build has the command that answers are compared with, and the helper for HDF5.
+# Tests the module with the address sanitizer: tests/python/run_sanitized.sh build/asan
+# build/release
+# The second build has the command, whose answers are compared, and the helper for HDF5.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 # The helper's limit of memory forbids sanitizers.
@@ -10,7 +11,8 @@ printf '#!/bin/sh\nunset LD_PRELOAD\nexec "%s" "$@"\n' "$PWD/$2/app/maskctl-hdf5
 chmod +x "$helper"
 export LD_PRELOAD ASAN_OPTIONS=detect_leaks=0 PYTHONMALLOC=malloc PYTHONPATH=$PWD/$1/python
 export MASKCTL_PROGRAM=$PWD/$2/app/maskctl
-# The sanitizer must come first, and find the function that throws when it starts.
+# The sanitizer's library must be loaded first, and needs libstdc++ to find __cxa_throw when it
+# starts.
 LD_PRELOAD="$(gcc -print-file-name=libasan.so) $(gcc -print-file-name=libstdc++.so.6)"
 unset MALLOC_PERTURB_
 # GCC 12's sanitizer does not take its allocator's locks before a fork: where other threads allocate,

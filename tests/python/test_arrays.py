@@ -1,4 +1,4 @@
-"""Arrays to masks and back, against numpy."""
+"""Converts arrays to masks and back, compared with numpy."""
 
 import array
 import resource
@@ -68,7 +68,7 @@ def test_a_mask_is_a_value(random_mask):
 
 
 def test_an_array_is_not_copied_before_it_is_read():
-    cells = np.ones((16384, 16384), bool)  # 256 MiB; packed, and equal rows shared, far less
+    cells = np.ones((16384, 16384), bool)  # 256 MiB, of which the mask needs little
     peak = lambda: resource.getrusage(resource.RUSAGE_SELF).ru_maxrss << 10
     before = peak()
     tracemalloc.start()
@@ -105,11 +105,11 @@ def test_ids_lengths_positions_and_flags():
     assert closed == Mask(np.eye(2, dtype=bool))
 
 
-class SegmentIds:  # as of jax
+class SegmentIds:  # as in jax
     q = kv = np.array([[1, 1, 2, 2]])
 
 
-class LowerTriangularMask:  # as of xformers
+class LowerTriangularMask:  # as in xformers
     __module__ = "xformers.ops.fmha.attn_bias"
 
     def materialize(self, shape):

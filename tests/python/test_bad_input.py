@@ -1,4 +1,4 @@
-"""What is no mask, and processes that fork, run threads or are interrupted."""
+"""Objects that are no masks, and processes that fork, run threads or are interrupted."""
 
 import _thread
 import os
@@ -42,7 +42,7 @@ def test_masks_without_cells(shape):
 
 
 class Fake:
-    """As much of a tensor as the module looks at."""
+    """An object with only those attributes of a tensor that the module reads."""
 
     def __init__(self, **traits):
         self.__dict__.update(traits)
@@ -95,7 +95,7 @@ def test_threads_use_one_mask(random_mask):
             for _ in range(5):
                 assert str(mask.stats()) == expected
                 assert mask.count() == np.asarray(mask).sum()
-        except BaseException as error:  # shown by the main thread
+        except BaseException as error:  # the main thread shows it
             failures.append(error)
 
     threads = [threading.Thread(target=ask) for _ in range(4)]
@@ -107,7 +107,7 @@ def test_threads_use_one_mask(random_mask):
 
 
 def test_a_forked_process_asks(random_mask):
-    mask = Mask(random_mask(2048, 2048))  # large enough for the team of threads
+    mask = Mask(random_mask(2048, 2048))  # large enough to use several threads
     expected = str(mask.stats())
     child = os.fork()
     if child == 0:
@@ -130,7 +130,7 @@ def test_forks_while_other_threads_ask(random_mask):
     for _ in range(10):
         child = os.fork()
         if child == 0:
-            signal.alarm(60)  # one that hangs ends by that
+            signal.alarm(60)  # ends a child that hangs
             os._exit(0 if str(mask.stats()) == expected else 1)
         statuses.append(os.waitpid(child, 0)[1])
     done.set()
@@ -141,14 +141,15 @@ def test_forks_while_other_threads_ask(random_mask):
 
 @pytest.fixture
 def sigint():
-    """Shells start what runs in the background with SIGINT ignored, and Python leaves it so."""
+    """Makes SIGINT interrupt Python: shells start background jobs with SIGINT ignored, and Python
+    keeps that."""
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     yield
     signal.signal(signal.SIGINT, before)
 
 
 def long_work():
-    """Takes minutes: a random mask is computed cell by cell."""
+    """Computes for minutes: the cells of a random mask are computed one by one."""
     return Mask.read("gen:random:sparsity=0.5,n=400000").stats()
 
 

@@ -1,4 +1,5 @@
-"""maskctl.capture, where torch is there; beside transformers: tests/peers/capture.py."""
+"""maskctl.capture, tested where torch is installed; tests/peers/capture.py tests it with
+transformers."""
 
 import numpy as np
 import pytest

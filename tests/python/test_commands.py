@@ -1,4 +1,4 @@
-"""The methods of Mask against the command."""
+"""The methods of Mask, compared with the output of the command."""
 
 import json
 import os
@@ -62,7 +62,7 @@ def test_a_pair_is_explained():
     mask = Mask.parse("doc:ids | causal", 6, ids=np.array([0, 0, 0, 1, 1, 1]))
     why = mask.why(1, 2)
     assert not why
-    assert why.decided_by == 1  # from 0
+    assert why.decided_by == 1  # counted from 0
     assert "step 2: causal" in str(why)
     assert mask.why(5, 4, batch=0)
 

@@ -1,4 +1,4 @@
-"""What the documentation shows, run from where the module is installed."""
+"""Runs the Python of the documentation with the installed module."""
 
 import json
 import os
@@ -13,7 +13,7 @@ PAGES = ["README.md", "docs/python.md"]
 
 
 def blocks(page):
-    """The Python blocks of a page, and what they need beyond numpy."""
+    """Yields each Python block of a page, and the package it needs beyond numpy."""
     for text in re.findall(r"^```python\n(.*?)^```", (ROOT / page).read_text(), re.M | re.S):
         needs = re.match(r"# needs (\w+)", text)
         yield text, needs.group(1) if needs else None

@@ -1,4 +1,4 @@
-"""maskctl.flex without torch: arrays. Beside torch: tests/peers/block_masks.py."""
+"""maskctl.flex without torch, on arrays; tests/peers/block_masks.py tests it beside torch."""
 
 import time
 import types
@@ -20,13 +20,14 @@ def without_torch(monkeypatch):
 
 
 def stored(name):
-    """What torch 2.15 made: tests/peers/stored_block_masks.py."""
+    """The arrays of a BlockMask that torch 2.15 made, stored by tests/peers/stored_block_masks.py.
+    """
     arrays = np.load(ROOT / "tests/data/block_masks.npz")
     return {key: arrays[f"{name}/{key}"] for key in [*LISTS, "BLOCK_SIZE", "seq_lengths"]}
 
 
 def as_block_mask(arrays, **others):
-    """An object with the looks of a BlockMask."""
+    """An object with the attributes of a BlockMask."""
     lists = {key: arrays.get(key) for key in LISTS}
     made = {**lists, "BLOCK_SIZE": tuple(arrays["BLOCK_SIZE"]), "seq_lengths": tuple(arrays["seq_lengths"]), **others}
     return types.SimpleNamespace(**made)
@@ -113,4 +114,4 @@ def test_lists_of_long_documents_take_no_time():
     for _ in range(5):
         flex.fa4(cu_seqlens=cu, pipeline="causal")
         flex.bsr(cu_seqlens=cu, pipeline="causal")
-    assert time.process_time() - begin < 5 * 2 * 0.1  # 10 ms each, alone on a core
+    assert time.process_time() - begin < 5 * 2 * 0.1  # each call takes 10 ms on an idle core

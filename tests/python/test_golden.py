@@ -1,4 +1,4 @@
-"""assert_mask, and the fixture mask_golden in a test run of its own."""
+"""assert_mask, and the fixture mask_golden in a separate run of pytest."""
 
 import numpy as np
 import pytest

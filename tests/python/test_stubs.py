@@ -1,4 +1,5 @@
-"""The type stubs say what the commands take; MASKCTL_UPDATE_GOLDEN=1 rewrites them."""
+"""Checks that the type stubs list the options of the commands; MASKCTL_UPDATE_GOLDEN=1 rewrites
+them."""
 
 import os
 

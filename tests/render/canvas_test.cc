@@ -1,4 +1,4 @@
-// Text and colour sequences of a canvas.
+// The text and the colour sequences that a canvas writes.
 #include "maskctl/render/text/canvas.h"
 
 #include "support/catch_compat.h"

@@ -1,4 +1,4 @@
-// The glyphs of every style on masks drawn by hand.
+// The characters that each style draws for masks written by hand.
 #include <algorithm>
 
 #include "maskctl/mask/planes/bands.h"

@@ -1,4 +1,4 @@
-// Counts per rectangle, and the density rule.
+// Counts of open cells per rectangle, and the shades that stand for their share.
 #include "maskctl/render/figure/density.h"
 
 #include <random>

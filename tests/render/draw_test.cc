@@ -1,4 +1,4 @@
-// Whole drawings: rulers, segment ids, legend, and how they fit into a terminal.
+// Whole text drawings: rulers, segment ids, legend, and how they fit into a terminal.
 #include "maskctl/render/text/draw.h"
 
 #include <random>

@@ -25,7 +25,7 @@ std::vector<std::string> names(const std::vector<Panel>& panels) {
   return out;
 }
 
-/// Planes 0 or 1 by batch and head.
+/// A mask whose batch entries and heads have plane 0 (full) or 1 (empty), as `which` says.
 Mask mask_of(Index batches, Index heads, const std::vector<std::uint32_t>& which) {
   return Mask(batches, heads, {full_plane(4, 4), empty_plane(4, 4)}, which);
 }
@@ -103,7 +103,7 @@ TEST_CASE("figure: inks of a set differ, and so do their signs", "[figure]") {
           for (const std::uint8_t number : entry.inks) CHECK(number < table.size());
         }
       }
-      for (const std::uint8_t end : {ink::kNone, ink::kAll}) {  // none and all for themselves
+      for (const std::uint8_t end : {ink::kNone, ink::kAll}) {  // unlike all others
         for (std::uint8_t i = 1; set == InkSet::kMask && i < ink::kAll; ++i) {
           CHECK(terminal_color(table[i].color) != terminal_color(table[end].color));
         }

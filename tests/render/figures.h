@@ -1,4 +1,4 @@
-// Figures of one panel, for tests.
+// Makes figures of one panel, for tests.
 #pragma once
 
 #include <utility>
@@ -13,7 +13,7 @@ inline Figure figure_of(PlanePtr plane, PlanePtr other = nullptr) {
   return figure;
 }
 
-/// With ids along both axes, which must outlive the figure.
+/// A figure with segment ids along both axes; the ids must outlive it.
 inline Figure labelled(PlanePtr plane, std::span<const std::int32_t> q,
                        std::span<const std::int32_t> k) {
   Figure figure = figure_of(std::move(plane));

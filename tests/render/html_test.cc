@@ -1,4 +1,4 @@
-// Pictures as an HTML page: nothing is loaded or run, names are only text.
+// Pictures as HTML pages: a page loads and runs nothing, and names in it are only text.
 #include "maskctl/render/picture/html.h"
 
 #include <regex>
@@ -20,7 +20,7 @@ std::string page(const Figure& figure, const PictureOptions& options = {}) {
   return draw_html(figure, options, grids, cells);
 }
 
-/// Tags open and close in order.
+/// Whether the tags open and close in order.
 bool balanced(const std::string& text) {
   static const std::regex tag("<(/?)([a-z][a-z0-9]*)[^>]*?(/?)>");
   std::vector<std::string> open;

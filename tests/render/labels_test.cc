@@ -1,4 +1,4 @@
-// Labels of tokens along the axes, hostile ones among them.
+// Labels of tokens along the axes, with hostile texts among them.
 #include <sstream>
 
 #include "maskctl/mask/planes/bands.h"
@@ -19,7 +19,7 @@ std::string label(std::string_view token) {
   return labels.texts.front();
 }
 
-/// A causal figure of as many tokens, which must outlive it.
+/// A causal figure with a token for each label; the labels must outlive it.
 Figure figure_of(const AxisLabels& labels) {
   const Index n = std::ssize(labels.texts);
   Figure out = test::figure_of(diagonal_band(n, n, -kUnbounded, 0));
@@ -31,7 +31,7 @@ AxisLabels words(std::initializer_list<std::string_view> tokens) {
   return axis_labels(std::vector<std::string_view>(tokens));
 }
 
-/// The columns of each line of a drawing.
+/// The width of each line of a drawing, in columns of the terminal.
 std::vector<Index> columns_of_lines(const std::string& drawing) {
   std::istringstream stream(drawing);
   std::vector<Index> out;

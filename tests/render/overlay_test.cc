@@ -1,4 +1,4 @@
-// Two masks drawn over each other in characters.
+// Two masks drawn over each other as text.
 #include "maskctl/base/error.h"
 #include "maskctl/mask/planes/bands.h"
 #include "maskctl/render/text/draw.h"
@@ -46,7 +46,7 @@ TEST_CASE("overlay: one differing element decides its pixel, and both kinds are 
   const PlanePtr more = combine(Op::kOr, a, rectangle(8, 8, {0, 1}, {7, 8}));
   const PlanePtr other = combine(Op::kSub, more, rectangle(8, 8, {7, 8}, {0, 1}));
   const PlanePtr moved = combine(Op::kXor, other, rectangle(8, 8, {4, 5}, {4, 6}));
-  DrawOptions options = in_style(Style::kHalf);  // drawn as shade
+  DrawOptions options = in_style(Style::kHalf);  // overlays are drawn as shade instead
   options.block = BlockSize{2, 2};
   CHECK(
       draw_text(test::figure_of(a, moved), options) ==

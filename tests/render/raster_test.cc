@@ -1,5 +1,5 @@
-// Pictures as pixels: every cell is seen, blocks never round, rulers and bands stand where they
-// should.
+// Pictures as pixels: every cell is seen, blocks are never rounded, and rulers and bands are in
+// place.
 #include "maskctl/render/picture/raster.h"
 
 #include <map>
@@ -23,7 +23,7 @@ PlanePtr random_plane(Index q, Index k, unsigned seed) {
   return twin::plane_of_matrix(twin::matrix(q, k, [&](Index, Index) { return random() % 3 == 0; }));
 }
 
-/// The grid of a picture of at most `size` units on each axis.
+/// The grid of a picture of at most `size` units on each axis, where rare marks are made larger.
 InkGrid grid_of(const Figure& figure, Index size) {
   PictureOptions options;
   options.max_size = size;
@@ -31,14 +31,14 @@ InkGrid grid_of(const Figure& figure, Index size) {
   return picture_grids(figure, options).front();
 }
 
-/// The same without marks made larger.
+/// The grid of such a picture without any mark made larger.
 InkGrid exact_grid(const Figure& figure, Index size) {
   const Units units = finest_units(figure);
   return ink_grid(figure, figure.panels.front(),
                   fitting_block(units.rows, units.columns, size, size, 64));
 }
 
-/// The colour of each unit's first pixel.
+/// The colour of the first pixel of each unit.
 std::vector<Rgb> unit_colors(const Raster& cells, UnitSize unit) {
   std::vector<Rgb> out;
   for (Index y = 0; y < cells.height; y += unit.height) {
@@ -122,7 +122,7 @@ TEST_CASE("raster: one differing cell of two equal large masks shows, larger tha
   CHECK(ink_counts(exact_grid(figure_of(b, a), 512))[ink::kOnlyA] == 1);
   const InkGrid large = grid_of(figure_of(a, b), 512);
   CHECK(large.counts.only_b == 1);
-  CHECK(ink_counts(large)[ink::kOnlyB] == 5 * 9);  // nine pixels, cut off at the upper border
+  CHECK(ink_counts(large)[ink::kOnlyB] == 5 * 9);  // marks of 9 x 9 pixels, cut at the border
 }
 
 TEST_CASE("raster: one leak among 2^32 cells is red; many are as large as they are", "[raster]") {
@@ -209,7 +209,7 @@ TEST_CASE("raster: a part of tiles is that part of all tiles", "[raster]") {
   CHECK(part.counts.full == full);
   CHECK(part.counts.partial == partial);
   CHECK(part.counts.tile_area == 14 * 14);
-  // A mask in blocks of tiles is drawn as its tiles are.
+  // The blocks of a mask, when they are tiles, are drawn like the tiles.
   for (const Index step : {1, 3}) {
     Figure mask{.queries = figure.queries, .keys = figure.keys};
     mask.panels.push_back({.plane = causal});
@@ -286,7 +286,7 @@ TEST_CASE("raster: panels are beside each other, with one title and one legend",
   };
   PictureOptions bare;
   bare.title = bare.axes = bare.legend = false;
-  bare.scale = 4;  // without lines
+  bare.scale = 4;  // no lines between units
   const Raster alone = draw_raster(one, bare), all = draw_raster(four, bare);
   CHECK(count(alone, ink::kAll) == count(all, ink::kAll));
   CHECK(count(all, ink::kNone) == 3 * count(all, ink::kAll));

@@ -1,4 +1,4 @@
-// Pictures as SVG: rectangles cover exactly the open cells, names are only text.
+// Pictures as SVG: rectangles cover exactly the open cells, and names are only text.
 #include "maskctl/render/picture/svg.h"
 
 #include <random>
@@ -29,7 +29,8 @@ Index occurrences(const std::string& text, const std::string& part) {
   return n;
 }
 
-/// Every tag closes and nothing else starts with '<': enough to see that text broke nothing.
+/// Whether every tag closes and no other '<' stands in the text: enough to see that names broke
+/// nothing.
 bool well_formed(const std::string& text) {
   static const std::regex tag("<(/?)([a-zA-Z]+)((?:\\s+[a-zA-Z:-]+=\"[^\"<]*\")*)\\s*(/?)>");
   std::vector<std::string> open;
@@ -49,7 +50,7 @@ bool well_formed(const std::string& text) {
   return open.empty() && std::find(at, text.cend(), '<') == text.cend();
 }
 
-/// Paints the rectangles of a document and of its paths, as a renderer that knows nothing else.
+/// Paints the rectangles and the paths of rectangles in a document, as a very simple renderer.
 class Painted {
  public:
   explicit Painted(const std::string& svg) {
@@ -79,7 +80,7 @@ class Painted {
   }
 
   void fill(Index x, Index y, Index width, Index height, const std::string& color) {
-    if (colors_.empty()) {  // the ground
+    if (colors_.empty()) {  // the first rectangle is the background
       width_ = width;
       colors_.resize(as_size(width * height));
     }
@@ -176,13 +177,13 @@ TEST_CASE("svg: nothing that some renderers lack", "[svg]") {
         CHECK(std::regex_match((*at)[2].str(), numbers));
     }
   }
-  CHECK(occurrences(text, "<svg") == 1);  // no system of coordinates inside another
+  CHECK(occurrences(text, "<svg") == 1);  // no nested system of coordinates
   CHECK(occurrences(text, "stroke") == 0);
 }
 
 TEST_CASE("svg: a simple renderer gets the pixels of the PNG", "[svg]") {
   PictureOptions options;
-  options.title = options.axes = options.legend = false;  // no text
+  options.title = options.axes = options.legend = false;  // a picture without text
   for (const Index n : {Index{1}, Index{9}, Index{30}, Index{200}, Index{3000}}) {
     std::vector<std::int32_t> ids(as_size(n), 0);
     std::fill(ids.begin() + n / 2, ids.end(), 1);
@@ -256,9 +257,9 @@ TEST_CASE("svg: markup keeps good UTF-8 and replaces the rest", "[svg]") {
   CHECK(escape_markup("\xC3"
                       "a") == bad + "a");
   CHECK(escape_markup("\xE0\x80\x80") == bad + bad + bad);
-  CHECK(escape_markup("\xED\xA0\x80") == bad);  // a surrogate
-  CHECK(escape_markup("\xE2\x80\xAE") == bad);  // right to left from here
-  CHECK(escape_markup("\xEF\xBF\xBF") == bad);  // not a character
+  CHECK(escape_markup("\xED\xA0\x80") == bad);  // a surrogate is no character
+  CHECK(escape_markup("\xE2\x80\xAE") == bad);  // turns text right to left
+  CHECK(escape_markup("\xEF\xBF\xBF") == bad);  // U+FFFF is no character
   CHECK(escape_markup("\xF4\x90\x80\x80").substr(0, 3) == bad);
   CHECK(escape_markup("\t\x7F\xC2\x9B") == bad + bad + bad);
   const auto encoded = [](std::string_view text) { return base64(std::as_bytes(std::span(text))); };

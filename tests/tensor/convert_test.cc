@@ -1,4 +1,4 @@
-// Conversions against numpy, and the 16-bit floats against every case.
+// Conversions between dtypes: against numpy, and for small floats against every value they have.
 #include "maskctl/tensor/convert.h"
 
 #include <algorithm>
@@ -34,7 +34,7 @@ std::string bytes_of(const Tensor& tensor) {
   return {reinterpret_cast<const char*>(tensor.bytes().data()), tensor.bytes().size()};
 }
 
-/// The numbers of a small float by their bits, from 0 to what would follow the largest.
+/// All numbers of a small float type from 0 on, by their bits, and the number after the largest.
 std::vector<double> counted_floats(DType dtype) {
   std::vector<double> out;
   for (std::uint64_t bits = 0; bits <= element_type(dtype).layout.largest(); ++bits) {
@@ -44,9 +44,10 @@ std::vector<double> counted_floats(DType dtype) {
   return out;
 }
 
-/// The bits of the float nearest to a whole number, without rounding on the way; of two, the even.
+/// The bits of the float nearest to a whole number, computed without rounding; of two, the even
+/// one.
 std::uint64_t nearest_even(const std::vector<double>& floats, std::uint64_t number) {
-  // A double that `number` is compared with here holds at most 12 bits, or is less than 2^12.
+  // Each float here has at most 12 significant bits or is less than 2^12, so that ceil() is exact.
   const auto exceeds = [](std::uint64_t n, double value) {
     return value >= 0x1p64 || n < static_cast<std::uint64_t>(std::ceil(value));
   };
@@ -85,7 +86,7 @@ TEST_CASE("every half goes to float and back") {
 TEST_CASE("floats round to halves as numpy rounds them") {
   const Scratch scratch;
   std::vector<float> values;
-  for (std::uint32_t bits = 0; bits < 65536; ++bits) {  // each half, its neighbours, and the ties
+  for (std::uint32_t bits = 0; bits < 65536; ++bits) {  // each half, its neighbours, and ties
     const float exact = float_from_half(static_cast<std::uint16_t>(bits));
     for (int step : {-1, 0, 1, 4095, 4096, 4097}) values.push_back(ulp(exact, step));
   }
@@ -98,7 +99,7 @@ TEST_CASE("floats round to halves as numpy rounds them") {
   const std::string got = bytes_of(astype(input, DType::kFloat16));
   REQUIRE(got.size() == expected.size());
   for (std::size_t i = 0; i < values.size(); ++i) {
-    if (std::isnan(values[i])) continue;  // the payload of a NaN is nobody's business
+    if (std::isnan(values[i])) continue;  // the payload of a NaN may differ
     REQUIRE(got.substr(2 * i, 2) == expected.substr(2 * i, 2));
   }
   CHECK(std::isnan(float_from_half(half_from_float(ulp(INFINITY, 1)))));
@@ -106,8 +107,8 @@ TEST_CASE("floats round to halves as numpy rounds them") {
 
 TEST_CASE("floats round to the nearest bfloat16 with ties to even") {
   CHECK(bfloat16_from_float(1.0f) == 0x3F80);
-  CHECK(bfloat16_from_float(std::bit_cast<float>(0x3F808000u)) == 0x3F80);  // tie, even below
-  CHECK(bfloat16_from_float(std::bit_cast<float>(0x3F818000u)) == 0x3F82);  // tie, even above
+  CHECK(bfloat16_from_float(std::bit_cast<float>(0x3F808000u)) == 0x3F80);  // a tie goes down
+  CHECK(bfloat16_from_float(std::bit_cast<float>(0x3F818000u)) == 0x3F82);  // a tie goes up
   CHECK(bfloat16_from_float(std::bit_cast<float>(0x3F808001u)) == 0x3F81);
   CHECK(bfloat16_from_float(std::numeric_limits<float>::max()) == 0x7F80);
   CHECK(bfloat16_from_float(-INFINITY) == 0xFF80);
@@ -120,7 +121,8 @@ TEST_CASE("floats round to the nearest bfloat16 with ties to even") {
 }
 
 TEST_CASE("a double is rounded once on its way to 16 bits") {
-  // Just above a tie: rounding to float first would lose the excess and then fall to even.
+  // Just above a tie: rounding to float first would make it a tie, which goes to the even half
+  // below.
   const Tensor input = tensor_of<double>(
       DType::kFloat64, {1 + 0x1p-11 + 0x1p-40, 1 + 0x1p-11, -(1 + 0x1p-11 + 0x1p-40), 1e300});
   const Tensor half = astype(input, DType::kFloat16);
@@ -139,7 +141,7 @@ TEST_CASE("whole numbers are rounded once to small floats") {
   const std::vector<double> floats = counted_floats(dtype);
   std::mt19937_64 random(5);
   std::vector<std::uint64_t> numbers{0, 1, ~std::uint64_t{0}, std::uint64_t{1} << 63};
-  for (const double value : floats) {  // ties and their neighbours, then any number
+  for (const double value : floats) {  // ties and their neighbours
     if (value < 1 || value >= 0x1p64) continue;
     const auto whole = static_cast<std::uint64_t>(value);
     const std::uint64_t half_step =
@@ -185,7 +187,7 @@ for s in types:
       std::memcpy(input.bytes().data(), bytes.data(), bytes.size());
       const std::string pair = std::string(name(from)) + "-" + std::string(name(to));
       INFO(pair);
-      // Negative floats to unsigned are undefined in C and so in numpy.
+      // Negative floats converted to unsigned integers are undefined in C, and so in numpy.
       const bool undefined = is_floating(from) && is_integer(to) && name(to).starts_with("uint");
       const std::string expected = slurp(scratch / pair);
       const std::string got = bytes_of(astype(input, to));

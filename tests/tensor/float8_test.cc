@@ -1,4 +1,4 @@
-// The 8-bit floats against a twin that looks at every code there is.
+// The 8-bit floats, against a twin that compares a number with every code.
 #include <bit>
 #include <cmath>
 #include <cstring>
@@ -15,13 +15,13 @@ using namespace maskctl;
 
 namespace {
 
-/// A type as its paper says it: the number of bits, and what the last codes mean.
+/// An 8-bit float as its paper defines it: how the bits are shared, and what the last codes mean.
 struct Paper {
   DType dtype;
   int exponent, mantissa, bias;
-  int first_special;    // without its sign: infinity, or the only NaN
-  double past_largest;  // the number that this code would be
-  int quiet_nan;        // what NaN becomes
+  int first_special;    // the code, without sign, of infinity or of the only NaN
+  double past_largest;  // the number that first_special would be
+  int quiet_nan;        // the code, without sign, that NaN becomes
 };
 constexpr Paper kE4M3{DType::kFloat8E4M3, 4, 3, 7, 0x7f, 480, 0x7f};
 constexpr Paper kE5M2{DType::kFloat8E5M2, 5, 2, 15, 0x7c, 65536, 0x7f};
@@ -40,7 +40,7 @@ double number(const Paper& paper, int code) {
 }
 
 /// The code nearest to a number; of two, the even one. The code after the largest number counts as
-/// the number that it would be.
+/// the number that it would be, so that large numbers round to it.
 int nearest(const Paper& paper, double value) {
   const int sign = std::signbit(value) ? 128 : 0;
   if (std::isnan(value)) return sign | paper.quiet_nan;
@@ -115,7 +115,7 @@ TEST_CASE("float8: numbers, ties, their neighbours and random floats go to the n
   std::mt19937 random(1);
   for (int i = 0; i < test::rounds(50000); ++i) {
     floats.push_back(std::bit_cast<float>(static_cast<std::uint32_t>(random())));
-    const int exponent = static_cast<int>(random() % 40) - 22;  // where the types have numbers
+    const int exponent = static_cast<int>(random() % 40) - 22;  // in the types' range
     floats.push_back(std::ldexp(static_cast<float>(random() % 4096) / 4096, exponent));
   }
   check_against_twin(paper, filled(DType::kFloat32, floats));
@@ -127,12 +127,12 @@ TEST_CASE("float8: what is too large becomes NaN where there are no infinities")
     return int{astype(filled<float>(DType::kFloat32, {value}), dtype).as<std::uint8_t>()[0]};
   };
   CHECK(cast(DType::kFloat8E4M3, 448) == 0x7e);
-  CHECK(cast(DType::kFloat8E4M3, 464) == 0x7e);  // a tie with 480, which is NaN
+  CHECK(cast(DType::kFloat8E4M3, 464) == 0x7e);  // a tie with 480, the code of NaN, goes to 448
   CHECK(cast(DType::kFloat8E4M3, 464.001f) == 0x7f);
   CHECK(cast(DType::kFloat8E4M3, -INFINITY) == 0xff);
   CHECK(cast(DType::kFloat8E5M2, 57344) == 0x7b);
   CHECK(cast(DType::kFloat8E5M2, 61439) == 0x7b);
-  CHECK(cast(DType::kFloat8E5M2, 61440) == 0x7c);  // a tie, even is infinity
+  CHECK(cast(DType::kFloat8E5M2, 61440) == 0x7c);  // a tie: infinity has the even code
   CHECK(cast(DType::kFloat8E5M2, -INFINITY) == 0xfc);
   CHECK(cast(DType::kFloat8E5M2, NAN) == 0x7f);
 }

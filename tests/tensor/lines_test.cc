@@ -1,4 +1,4 @@
-// Lines of arrays with any strides, against plain indexing.
+// Reading the lines of an array with any strides, against plain indexing.
 #include "maskctl/tensor/lines.h"
 
 #include <cstring>
@@ -27,7 +27,7 @@ struct Strided {
   }
 };
 
-/// Every stride is of either sign, or 0; no place is outside of the memory.
+/// A random array whose strides are positive, negative or 0, all inside its memory.
 Strided random_strided(std::mt19937& random) {
   const auto draw = [&](Index low, Index high) {
     return std::uniform_int_distribution<Index>(low, high)(random);
@@ -46,7 +46,7 @@ Strided random_strided(std::mt19937& random) {
   return out;
 }
 
-/// The elements in C order, by plain indexing.
+/// All elements in C order, by plain indexing.
 std::vector<std::int16_t> elements_of(const Strided& array) {
   std::vector<std::int16_t> out;
   std::vector<Index> index(array.shape.size(), 0);

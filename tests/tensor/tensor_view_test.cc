@@ -1,4 +1,4 @@
-// Borrowed arrays: their layout, and what may be read through them.
+// Views of borrowed arrays: their layout, and what may be read through them.
 #include "maskctl/tensor/tensor_view.h"
 
 #include <algorithm>
@@ -64,7 +64,7 @@ TEST_CASE("contiguous is C order without gaps, whatever the strides of single el
   CHECK(with({4, 6}, {6, 1}).is_contiguous());
   CHECK_FALSE(with({6, 4}, {1, 6}).is_contiguous());  // transposed
   CHECK_FALSE(with({4, 3}, {6, 1}).is_contiguous());  // the first half of each row
-  CHECK_FALSE(with({4, 6}, {0, 1}).is_contiguous());  // one row, again and again
+  CHECK_FALSE(with({4, 6}, {0, 1}).is_contiguous());  // the same row again and again
   CHECK(with({1, 6}, {100, 1}).is_contiguous());
   CHECK(with({6, 1}, {1, 100}).is_contiguous());
   CHECK_FALSE(with({6, 1}, {2, 100}).is_contiguous());

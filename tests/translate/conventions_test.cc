@@ -1,4 +1,4 @@
-// Windows of every library, counted in our own masks; arguments of chains and back.
+// The windows of every library, by the keys open in our masks; arguments read from chains and back.
 #include "maskctl/translate/conventions.h"
 
 #include <map>

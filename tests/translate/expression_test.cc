@@ -1,5 +1,5 @@
-// Functions of q_idx and kv_idx: what is read is what Python would compute, cell by cell, for
-// random expressions in all the ways in which people write them.
+// Mask functions of q_idx and kv_idx: the mask that is read is the one that Python would compute,
+// for random expressions in all the ways in which people write them.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -23,7 +23,7 @@ using test::lib;
 struct Place {
   Index b = 0, h = 0, q = 0, k = 0;
 };
-/// A term as code, and what it computes.
+/// A term as Python code, and a function that computes it.
 struct Term {
   std::string text;
   std::function<bool(const Place&)> holds;
@@ -42,7 +42,7 @@ class Draws {
     return low + static_cast<Index>(random_() % static_cast<unsigned>(high - low + 1));
   }
   Term tree(int depth);
-  /// The term as a function: a lambda, or lines.
+  /// The code of a function that returns the term: a lambda, or several lines.
   std::string function(const Term& term);
 
  private:
@@ -66,7 +66,7 @@ const Sign kSigns[] = {{"<", [](Index a, Index b) { return a < b; }},
                        {"==", [](Index a, Index b) { return a == b; }},
                        {"!=", [](Index a, Index b) { return a != b; }}};
 
-/// A comparison of indices with numbers.
+/// A random comparison of indices with numbers.
 Term Draws::line() {
   const Index n = pick(0, 4), size = pick(1, 4);
   const Sign sign = kSigns[pick(0, 5)], order = kSigns[pick(0, 3)];
@@ -115,7 +115,7 @@ Term Draws::line() {
   }
 }
 
-/// A term that reads an array.
+/// A random term that reads an array.
 Term Draws::array() {
   const auto at = [](const std::vector<Index>& values, Index i) {
     return values[static_cast<std::size_t>(i)];
@@ -190,7 +190,7 @@ std::string Draws::function(const Term& term) {
   switch (pick(0, 2)) {
     case 0:
       return arrays + "mask_mod = lambda b, h, q_idx, kv_idx: " + term.text;
-    case 1: {  // names that say nothing, in the order of the call
+    case 1: {  // arguments known by their order alone
       const std::string text = replaced(replaced(term.text, "q_idx", "row"), "kv_idx", "column");
       return arrays + "def mask_mod(b, h, row, column):\n    return " + text;
     }
@@ -202,7 +202,7 @@ std::string Draws::function(const Term& term) {
 
 using Sizes = std::vector<std::pair<Index, Index>>;
 
-/// Whether the chain is what the term computes, in all cells of the sizes.
+/// Checks that the mask of the chain is what the term computes, in all cells of the sizes.
 void check_cells(const Chain& chain, const Term& term, const Sizes& sizes) {
   for (const auto& [queries, keys] : sizes) {
     const Mask mask = maskctl::apply(full_mask(kBatch, kHeads, queries, keys), chain);
@@ -216,7 +216,7 @@ void check_cells(const Chain& chain, const Term& term, const Sizes& sizes) {
   }
 }
 
-/// Arrays of documents, and padding of queries and keys, are for as many queries as keys.
+/// Whether the term needs as many queries as keys: it has document ids, or padding of queries.
 bool needs_square(const std::string& text) {
   return text.find("doc[") != text.npos || text.find("ids[") != text.npos ||
          text.find(" < length[b]") != text.npos;
@@ -280,7 +280,7 @@ TEST_CASE("expressions: what is not read is refused with the reason") {
             .find("expected an assignment") != std::string::npos);
   CHECK(failure_of("w = 4\nm = q_idx - kv_idx < w\nw = 8\nm").find("assigned again") !=
         std::string::npos);
-  // Only -1 is padding.
+  // Only id -1 is read as padding.
   CHECK(failure_of("ids = torch.tensor([0, 0, -2, -2])\n(ids[q_idx] == ids[kv_idx]) & (ids[q_idx] "
                    "!= -1)") != "");
   CHECK(failure_of("ids = torch.tensor([0, 0, 1])\n(ids[q_idx] != -1) | (q_idx >= kv_idx)")

@@ -1,4 +1,4 @@
-// The layers of Hugging Face configs, new and old, and files that are none.
+// The layers that configs of Hugging Face describe, new and old, and files that are no configs.
 #include "maskctl/translate/models/hf_config.h"
 
 #include <fmt/format.h>
@@ -15,8 +15,8 @@
 namespace maskctl {
 namespace {
 
-/// One letter a layer: f sees all before it, s a window, c its chunk, e all, w a window on either
-/// side, - has no mask.
+/// The masks of the layers, one letter each: f full causal, s a causal window, c a chunk, e
+/// everything, w a window on both sides, - no mask.
 std::string layers(const std::string& json, const HfConfigOptions& options = {}) {
   std::string out;
   for (const HfLayer& layer : read_hf_config(json, options).layers) {
@@ -30,7 +30,7 @@ std::string layers(const std::string& json, const HfConfigOptions& options = {})
   return out;
 }
 
-/// Keys before and after the query's own in the first layer with a window.
+/// The keys before and after the query's own, in the first layer with a window.
 std::pair<Index, Index> sides(const std::string& json) {
   for (const HfLayer& layer : read_hf_config(json).layers) {
     if (layer.left) return {*layer.left, *layer.right};
@@ -88,23 +88,23 @@ TEST_CASE("each class fills in what its config leaves out") {
     return R"({"model_type": ")" + type + R"(", )" + keys + "}";
   };
   const std::string eight = R"("num_hidden_layers": 8)";
-  // Windows on every layer, where they are set.
+  // In some model types sliding_window gives every layer a window.
   CHECK(layers(with("llama", R"("num_hidden_layers": 3, "sliding_window": 4)")) == "fff");
   CHECK(layers(with("phi3", R"("num_hidden_layers": 2, "sliding_window": 2047)")) == "ss");
   CHECK(layers(with("phi3", R"("num_hidden_layers": 2)")) == "ff");
   CHECK(layers(with("mistral", R"("num_hidden_layers": 2)")) == "ss");
   CHECK(layers(with("mistral", R"("num_hidden_layers": 2, "sliding_window": null)")) == "ff");
-  // qwen: off unless use_sliding_window says so.
+  // In qwen models windows are off unless use_sliding_window says so.
   const std::string qwen = R"("num_hidden_layers": 4, "sliding_window": 9)";
   CHECK(layers(with("qwen2", qwen)) == "ffff");
   CHECK(layers(with("qwen2", qwen + R"(, "use_sliding_window": true, "max_window_layers": 3)")) ==
         "fffs");
-  CHECK(layers(with("qwen2", qwen + R"(, "use_sliding_window": true)")) == "ffff");  // from 28 on
+  CHECK(layers(with("qwen2", qwen + R"(, "use_sliding_window": true)")) == "ffff");  // layer 28 on
   CHECK(layers(with("qwen2_moe", qwen + R"(, "use_sliding_window": true)")) == "sfsf");
   CHECK(layers(with("qwen3_moe", qwen + R"(, "use_sliding_window": true)")) == "ssss");
   CHECK(layers(with("qwen3_moe", qwen)) == "ffff");
   CHECK(layers(with("smollm3", qwen + R"(, "use_sliding_window": true)")) == "fffs");
-  // Patterns of the class, and older keys for them.
+  // Patterns of layers that the model type has, and older keys that set them.
   CHECK(layers(with("gemma2", eight)) == "sfsfsfsf");
   CHECK(layers(with("gemma3_text", eight)) == "sssssfss");
   CHECK(layers(with("gemma3_text", eight + R"(, "sliding_window_pattern": 3)")) == "ssfssfss");
@@ -112,7 +112,7 @@ TEST_CASE("each class fills in what its config leaves out") {
   CHECK(layers(with("olmo3", eight)) == "sssfsssf");
   CHECK(layers(with("gpt_oss", eight)) == "sfsfsfsf");
   CHECK(layers(with("cwm", eight)) == "fsssfsss");
-  CHECK(layers(with("gemma4_text", eight)) == "sssssfsf");  // the last is full
+  CHECK(layers(with("gemma4_text", eight)) == "sssssfsf");  // the last layer is always full
   CHECK(layers(with("llama4_text", eight)) == "cccfcccf");
   CHECK(layers(with("llama4_text", eight + R"(, "no_rope_layer_interval": 2)")) == "cfcfcfcf");
   CHECK(layers(with("gpt_neo", R"("attention_types": [[["global", "local"], 2]])")) == "fsfs");

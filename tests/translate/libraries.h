@@ -1,4 +1,4 @@
-// Libraries by their names.
+// Looks up libraries by their names.
 #pragma once
 
 #include <string_view>

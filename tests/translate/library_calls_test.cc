@@ -1,4 +1,5 @@
-// Calls of libraries that are written in several ways: what is read is what the library computes.
+// Calls of libraries that can be written in several ways: the mask that is read is what the library
+// computes.
 #include <functional>
 #include <string>
 #include <vector>
@@ -30,8 +31,8 @@ void check_cells(const Library& library, const std::string& text, Index queries,
   }
 }
 
-// jax splash_attention_mask.py: LogicalOr, LogicalAnd and MultiHeadMask; make_*_mask are the same
-// rules as arrays.
+// jax splash_attention_mask.py has LogicalOr, LogicalAnd and MultiHeadMask; make_*_mask gives the
+// same rules as arrays.
 TEST_CASE("splash: masks joined by | and &") {
   const Library& splash = lib("splash");
   check_cells(splash, "CausalMask((9, 9)) | LocalMask((9, 9), (1, 2), 0)", 9, 9,
@@ -76,7 +77,7 @@ TEST_CASE("splash: shapes by name, and masks as arrays") {
               [](Index, Index q, Index k) { return k <= q && q / 4 == k / 4; });
 }
 
-/// Document i has the queries and keys of its intervals.
+/// The queries or keys of a document.
 struct Interval {
   Index begin, end;
 };
@@ -86,15 +87,16 @@ Cells documents(std::vector<Interval> queries, std::vector<Interval> keys,
     for (std::size_t i = 0; i < queries.size(); ++i) {
       const bool inside =
           q >= queries[i].begin && q < queries[i].end && k >= keys[i].begin && k < keys[i].end;
-      // How far the key is past the diagonal that ends with the document's last query and key.
+      // The argument says how far the key is past the diagonal through the document's last query
+      // and key.
       if (inside && keeps((k - keys[i].end) - (q - queries[i].end))) return true;
     }
     return false;
   };
 }
 
-// xformers attn_bias.py: _GappySeqInfo.intervals() is start to start + length; padded keys start at
-// i * kv_padding; the local and causal classes of padded keys count from the bottom right.
+// xformers attn_bias.py: _GappySeqInfo.intervals() gives start to start + length; padded keys start
+// at i * kv_padding; the local and causal classes with padded keys count from the bottom right.
 TEST_CASE("xformers: keys with gaps, and padded keys") {
   const Library& xformers = lib("xformers");
   const auto all = [](Index) { return true; };

@@ -1,5 +1,5 @@
-// What libraries compute where their conventions surprise, on all small sizes. Each rule stands
-// here as the library's source or documentation has it, with the source named.
+// What libraries compute where their conventions surprise, on all small sizes. Each rule is written
+// here as the library's source or documentation states it, and the source is named.
 #include <functional>
 #include <string>
 #include <vector>
@@ -17,7 +17,7 @@ namespace {
 
 using test::lib;
 
-/// Is key k open for query q, of Q queries and K keys.
+/// Whether key k is open for query q, of so many queries and keys.
 using Rule = std::function<bool(Index q, Index k, Index queries, Index keys)>;
 
 Index floored(Index n, Index size) { return floor_div(n, size); }
@@ -32,7 +32,7 @@ void check_chain(const Chain& chain, const Rule& rule, Index queries, Index keys
   }
 }
 
-/// Q = K, Q < K (a cache) and Q > K, up to 7.
+/// Checks what is read against the rule for all sizes to 7 x 7: Q = K, Q < K (a cache) and Q > K.
 void check_read(const Library& library, const std::string& text, const Rule& rule) {
   INFO(text);
   const Chain chain = library.read(text);
@@ -61,8 +61,8 @@ std::string refused_with(const Library& library, const std::string& text) {
   return "";
 }
 
-// transformers masking_utils.py: create_bidirectional_mask gives _preprocess_mask_arguments no
-// position_ids, so documents stay unseen; create_causal_mask joins packed_sequence_mask_function.
+// In transformers masking_utils.py create_bidirectional_mask passes no position_ids on, so that
+// documents stay unseen; create_causal_mask applies packed_sequence_mask_function.
 TEST_CASE("transformers: documents without causal go through and_mask_function") {
   for (const char* pipeline : {"doc:lens=3+2", "doc:lens=3+2 | window:both=1"}) {
     const Translation hf = written(pipeline, lib("hf"));
@@ -73,7 +73,7 @@ TEST_CASE("transformers: documents without causal go through and_mask_function")
   }
   const Translation causal = written("doc:lens=3+2 | causal", lib("hf"));
   CHECK(code(causal).find("position_ids = torch.tensor([[0, 1, 2, 0, 1]]") != std::string::npos);
-  // What bidirectional functions make of position_ids: nothing.
+  // Bidirectional functions ignore position_ids.
   CHECK(to_text(lib("hf").read("create_bidirectional_mask(**mask_kwargs, position_ids="
                                "torch.tensor([[0, 1, 2, 0, 1]]))")) == "");
 }
@@ -136,7 +136,8 @@ TEST_CASE("xformers: each class has its alignment") {
              });
 }
 
-/// Block (i, i) of documents holds the rule of its own sizes; everything else is closed.
+/// Checks that document i sees its own keys as the rule says for its sizes, and nothing else. With
+/// a stride the keys of document i start at i * key_stride.
 void check_documents(const Library& library, const std::string& text,
                      const std::vector<Index>& q_lengths, const std::vector<Index>& k_lengths,
                      Index key_stride, const Rule& rule) {
@@ -204,8 +205,8 @@ TEST_CASE("chunks follow the bottom-right diagonal in transformers and flash-att
   }
 }
 
-// transformers: remap_positions_for_packed_sequence gives chunked_overlay the places in documents;
-// flash-attn's varlen kernels know one sequence at a time.
+// In transformers remap_positions_for_packed_sequence gives chunked_overlay positions inside
+// documents; flash-attn's varlen kernels know one sequence at a time.
 TEST_CASE(
     "documents with chunks counted over all of them cannot be arguments, chunks inside them can") {
   const Translation fa = written("doc:lens=3+5 | chunk:size=4 | causal", lib("fa"));

@@ -1,6 +1,6 @@
-// Why a library cannot express a mask: its own arguments are the reason. For each library and each
-// kind of mask the answer stands here beside the arguments that it rests on, so that an argument
-// that is added to the table asks for the answers to be looked at again.
+// The kinds of mask that a library cannot express, for want of an argument. The table has for each
+// library the kinds that it can write beside its arguments, so that a new argument makes the test
+// fail until the kinds are looked at again.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -22,16 +22,16 @@ using test::lib;
 struct KindOfMask {
   std::string_view letter, pipeline;
 };
-// One letter a kind, as the table below names those that a library writes.
+// The kinds of mask, each with the letter that stands for it in the table below.
 const KindOfMask kMaskKinds[] = {
-    {"f", "pad:lens=9"},  // full, but for padding that is not there
+    {"f", "pad:lens=9"},  // full: the padding is empty
     {"c", "causal"},
     {"t", "causal:align=top-left"},
     {"b", "causal:align=bottom-right"},
     {"w", "window:keys=3"},
     {"2", "window:both=2"},
     {"l", "window:left=2"},
-    {"o", "window:left=3,offset=-5"},  // a band beside the diagonal
+    {"o", "window:left=3,offset=-5"},  // a band off the diagonal
     {"k", "chunk:size=3 | causal"},
     {"K", "chunk:size=3"},
     {"s", "window:keys=3 | sinks:n=2 | causal"},
@@ -44,7 +44,7 @@ const KindOfMask kMaskKinds[] = {
     {"L", "causal | pad:lens=5+7,side=left"},
     {"g", "causal | global:tokens=2"},
     {"x", "causal | dilated:stride=2"},
-    {"m", "causal | tokens:images.npy"},  // images
+    {"m", "causal | tokens:images.npy"},  // tokens of images see each other
     {"h", "heads:1{window:keys=3} | causal"},
     {"e", "batch:1{window:keys=3} | causal"},
     {"n", "causal | not"},
@@ -52,8 +52,8 @@ const KindOfMask kMaskKinds[] = {
 
 struct Limits {
   const Library& library;
-  std::string_view writes;     // letters of kMaskKinds
-  std::string_view arguments;  // that say something about the mask, in the order of the table
+  std::string_view writes;     // letters of the kinds that it can write
+  std::string_view arguments;  // arguments about the mask, in order
 };
 
 std::string arguments_of(const Library& library) {

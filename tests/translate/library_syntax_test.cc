@@ -1,4 +1,4 @@
-// Masks as other programs spell them: the keys that they mean, and errors with a caret.
+// Masks in the syntax of other programs: the keys that they open, and errors with a caret.
 #include <algorithm>
 #include <cctype>
 #include <string>
@@ -22,7 +22,7 @@ std::string read(const Library& library, const std::string& text) {
   return to_text(library.read(text));
 }
 
-/// Keys before the query's own, and after it, of a query far from the ends.
+/// The open keys before and after the query's own, for a query far from the ends.
 std::pair<Index, Index> sides(const Library& library, const std::string& text) {
   const Mask mask = maskctl::apply(Mask(full_plane(64, 64)), library.read(text));
   return {mask.plane(0, 0)->count({32, 33}, {0, 32}), mask.plane(0, 0)->count({32, 33}, {33, 64})};
@@ -166,7 +166,7 @@ TEST_CASE("the window table and the readers agree on every library's keys") {
     std::string api(row.api.substr(0, row.api.find(',')));
     const auto found =
         std::ranges::find_if(names, [&](const auto& entry) { return entry.first == api; });
-    if (found == std::end(names)) continue;  // a reference program, or MaskInfo's methods
+    if (found == std::end(names)) continue;  // no library in the list above
     std::string text(row.parameter);
     for (std::size_t at = 0; (at = text.find('W', at)) != text.npos; ++at) {
       const bool name =
@@ -185,7 +185,7 @@ TEST_CASE("the window table and the readers agree on every library's keys") {
     const auto [before, after] = sides(found->second, text);
     const step::Window want = window_of(row.rule, 4);
     CHECK(before == *want.left);
-    // A bound on one side alone leaves the other open.
+    // A window that bounds only the left side leaves the other side open: 31 keys here.
     CHECK((after == *want.right || after == 31));
     ++read_rows;
   }

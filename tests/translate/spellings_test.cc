@@ -1,4 +1,4 @@
-// One mask has one answer, however its steps are spelled.
+// Steps that make the same mask get the same answers, however they are spelled.
 #include <algorithm>
 #include <string>
 #include <vector>
@@ -22,7 +22,7 @@ struct Spellings {
   std::string a, b;
 };
 
-/// Pairs of steps that make one mask of 4 x 4, with 2 batches where they have arrays.
+/// Pairs of steps that make the same 4 x 4 mask, of 2 batch entries where they have arrays.
 const std::vector<Spellings>& spellings() {
   static const std::vector<Spellings> kAll = {
       {"pad:lens=3", "kv-lengths:lens=3"},           {"pad:lens=3+2", "kv-lengths:lens=3+2"},
@@ -35,7 +35,7 @@ const std::vector<Spellings>& spellings() {
 
 Mask full_start() { return full_mask(2, 1, 4, 4); }
 
-/// The findings without the texts of the steps.
+/// The findings of check by rule and count, without the texts of the steps.
 std::vector<std::string> findings(const std::string& text) {
   const Chain chain = bound(text);
   std::vector<std::string> texts;
@@ -117,7 +117,7 @@ TEST_CASE("of two known chains the argument that differs is the cause") {
         "B = A with padding rows closed");
 }
 
-/// A chain that the program made, for masks of two batches, and how it is written.
+/// The text of the chain that recognise finds for a mask of two batch entries.
 std::string recognised_as(const std::string& text) {
   const Mask mask = maskctl::apply(full_mask(2, 1, 16, 16), bound(text));
   return to_text(recognise(mask).chain);

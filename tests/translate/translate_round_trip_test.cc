@@ -1,4 +1,4 @@
-// What is written for a library reads back as the same mask, for each library and kind of chain.
+// A mask written for a library reads back as the same mask, for each library and kind of chain.
 #include <map>
 #include <string>
 #include <utility>
@@ -74,7 +74,8 @@ std::string code_of(const Translation& translation) {
   return out;
 }
 
-/// Said to be another mask than the one asked for: for Q = K only, or other rows left out.
+/// Whether a note says that the code means another mask, as it is for Q = K only or leaves
+/// something out.
 bool told(const Translation& translation, bool square) {
   for (const std::string& note : translation.notes) {
     if (note.find("batch entry") != note.npos || note.find("documents: ") != note.npos) return true;
@@ -86,7 +87,7 @@ bool told(const Translation& translation, bool square) {
   return false;
 }
 
-/// The chain on both, where alignment is left open as the row-counting libraries have it.
+/// Whether both chains give the same mask of a size.
 bool same(const Chain& a, const Chain& b, std::pair<Index, Index> size) {
   const Mask full(full_plane(size.first, size.second));
   return zip(Op::kXor, maskctl::apply(full, a), maskctl::apply(full, b)).count() == 0;
@@ -105,7 +106,8 @@ TEST_CASE("what is written for a library reads back as the same mask") {
       try {
         back = library->read(code_of(there));
       } catch (const PipelineError& error) {
-        // Arrays that only a file can hold, and functions of places in documents.
+        // The code may have arrays that only a file can hold, or functions of positions in
+        // documents.
         const std::string code = code_of(there);
         const bool array = code.find("startend_row_indices") != code.npos ||
                            code.find("q_pos") != code.npos || code.find("kv_ids = ") != code.npos ||
