@@ -24,7 +24,8 @@ EMPTY_CELL = re.compile(r"^\|.*\|\s*\|$")
 
 
 def run(command, folder):
-    """Exit status and output of a command, in a folder that has the program and samples/."""
+    """Runs a command in a folder that has the program and samples/; returns its exit status and
+    output."""
     env = dict(os.environ, LC_ALL="C.UTF-8", COLUMNS="100", NO_COLOR="1",
                PATH=folder + ":" + os.environ["PATH"])
     done = subprocess.run(["bash", "-c", "set -o pipefail; " + command], cwd=folder, env=env,
@@ -34,7 +35,7 @@ def run(command, folder):
 
 
 def fresh(lines, folder):
-    """The lines of a fenced block with the output of each of its commands made anew."""
+    """The lines of a fenced block, with the output that each of its commands has now."""
     out = []
     for line in lines:
         if line.startswith("$ "):
@@ -46,7 +47,7 @@ def fresh(lines, folder):
 
 
 def remade(page, text, folder):
-    """The page as it must be, and how many commands it has."""
+    """What the page must be, and the number of commands in it."""
     if os.path.relpath(page, ROOT) == GENERATED:
         lines = run("maskctl __markdown", folder)[1]
         return "\n".join(lines) + "\n", 1
@@ -54,7 +55,8 @@ def remade(page, text, folder):
 
 
 def rewrite(text, folder):
-    """The whole page with all blocks that hold commands made anew, and how many commands it has."""
+    """The page with the output of all blocks that hold commands made anew, and the number of
+    commands."""
     result, block, commands, of_ejkernel = [], None, 0, False
     for line in text.split("\n"):
         if FENCE.match(line):

@@ -1,5 +1,5 @@
-// docs/ejkernel.md and docs/attention.md name everything that ejkernel has, docs/diagnose.md and
-// docs/changes.md lead where they should.
+// docs/ejkernel.md and docs/attention.md name everything that ejkernel has; links in
+// docs/diagnose.md and docs/changes.md lead to the right places.
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
@@ -200,7 +200,7 @@ TEST_CASE("every name of ejkernel's attention is mapped") {
   }
 }
 
-/// What stands between backticks in a cell of a table.
+/// The texts between backticks in a cell of a table.
 std::vector<std::string> names_in(const std::string& cell) {
   std::vector<std::string> names;
   const std::regex name("`([^`]+)`");
@@ -210,7 +210,7 @@ std::vector<std::string> names_in(const std::string& cell) {
   return names;
 }
 
-/// All sources of the tests, one after another.
+/// The text of all sources of the tests.
 std::string test_sources() {
   std::string text;
   for (const auto& entry :
@@ -241,7 +241,7 @@ TEST_CASE("what only the library has is no option of a command, and a test calls
         }
       }
       for (const std::string& name : names_in(ours)) {
-        const bool is_name = name.find_first_of("/(") == name.npos;  // no path, no call
+        const bool is_name = name.find_first_of("/(") == name.npos;  // neither a path nor a call
         if (is_name) CHECK(tests.find(name.substr(name.rfind(':') + 1)) != tests.npos);
       }
     }
@@ -262,7 +262,7 @@ TEST_CASE("diagnose leads from each symptom to a section with a command") {
     const std::size_t section = page.find(heading);
     REQUIRE(section != std::string::npos);
     const std::string text = page.substr(section + 1, page.find("\n## ", section + 1) - section);
-    // The commands themselves are run by tests/check_docs.py.
+    // tests/check_docs.py runs these commands.
     const bool leads = text.find("$ maskctl ") != std::string::npos ||
                        text.find("(commands.md)") != std::string::npos;
     CHECK(leads);

@@ -1,4 +1,4 @@
-// The folders of a layer: which may include each other both ways, what lies below what, and what
+// The folders of a layer: which folders may include each other, which lie below others, and what
 // each is for.
 #include <map>
 #include <regex>
@@ -16,14 +16,14 @@ namespace {
 using Names = std::set<std::string>;
 using Files = std::map<std::string, std::string>;
 
-/// Two folders of a layer that include each other: "attention: cpu, operations". The first folder
-/// below the layer counts; files that lie in the layer itself are one folder more, "".
+/// Pairs of folders of a layer that may include each other: "attention: cpu, operations". A folder
+/// is the first one below its layer; files in the layer itself count as a folder "".
 const Names kBothWays = {
     "inspect: diff, recognise", "mask: , arrays",         "mask: , planes",
     "mask: planes, steps",      "pipeline: parse, steps", "render: figure, text",
 };
 
-/// Folders that may include these folders of their layer only.
+/// For some folders, the folders of their layer that they may include; no others.
 const std::map<std::string, Names> kSees = {
     {"attention/arrays", {}},
     {"attention/problems", {"arrays"}},
@@ -43,7 +43,8 @@ struct Folder {
   }
 };
 
-/// Of "lib/maskctl/io/formats/npy/npy.h", or of the same without "lib/": io and formats.
+/// The layer and folder of a path: io and formats for "lib/maskctl/io/formats/npy/npy.h", with or
+/// without "lib/".
 Folder folder_of(const std::string& path) {
   static const std::regex parts(R"((?:lib/)?maskctl/(\w+)/(?:(\w+)/)?.*)");
   std::smatch part;
@@ -51,7 +52,7 @@ Folder folder_of(const std::string& path) {
   return {part[1], part[2]};
 }
 
-/// The folders of the same layer that each folder includes, and an include that shows it.
+/// The folders of the same layer that each folder includes, each with an include that proves it.
 using Seen = std::map<Folder, std::map<std::string, std::string>>;
 
 Seen seen_folders(const Files& files) {
@@ -72,7 +73,8 @@ const Seen& library() {
   return seen;
 }
 
-/// The pairs that include each other, in the words of kBothWays, and an include of each way.
+/// The pairs of folders that include each other, as kBothWays writes them, each with an include in
+/// both directions.
 std::map<std::string, std::string> both_ways(const Seen& seen) {
   std::map<std::string, std::string> pairs;
   for (const auto& [folder, others] : seen) {
@@ -87,7 +89,7 @@ std::map<std::string, std::string> both_ways(const Seen& seen) {
   return pairs;
 }
 
-/// Includes that kSees does not allow.
+/// The includes that kSees does not allow.
 std::vector<std::string> strange_includes(const Seen& seen) {
   std::vector<std::string> found;
   for (const auto& [folder, others] : seen) {
@@ -114,7 +116,7 @@ TEST_CASE("folders: each includes only what it may see", "[project]") {
   for (const std::string& include : strange_includes(library())) FAIL_CHECK(include);
 }
 
-/// The folders that docs/architecture.md lists, "io/formats/" or "io/formats/*/".
+/// The folders that docs/architecture.md lists, as "io/formats/" or "io/formats/*/".
 Names listed_folders() {
   const std::string page = text_of_file(MASKCTL_SOURCE_DIR "/docs/architecture.md");
   const auto begin = page.find("\n## Folders"), end = page.find("\n## ", begin + 1);
@@ -137,7 +139,7 @@ TEST_CASE("folders: docs/architecture.md says what each is for", "[project]") {
     if (!rows.contains(folder) && !rows.contains(any)) FAIL_CHECK(folder << " is not listed");
     used.insert(rows.contains(folder) ? folder : any);
   }
-  used.insert("app/python/maskctl/");  // Python alone
+  used.insert("app/python/maskctl/");  // this folder has no C++ sources
   for (const std::string& row : rows) {
     if (!used.contains(row)) FAIL_CHECK(row << " is listed, and has no sources");
   }

@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
-# Installs the Debian 12 packages that a build needs; with --python also what a wheel needs, with --tests what the
-# tests need, and with --venv after one of these what Debian lacks of it, into build/venv. Does nothing, and needs no
-# network, when all are there. --missing prints the packages that `pip install .` lacks instead.
+# Installs the Debian 12 packages that a build needs. With --python also those that a wheel needs,
+# with --tests those that the tests need; --venv after one of these installs what Debian lacks into
+# build/venv. Does nothing, and needs no network, when all are there. --missing only prints the
+# packages that `pip install .` lacks.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -14,7 +15,8 @@ fi
 [ "${1:-}" != --missing ] || packages+=(python3-dev)
 [ "${1:-}" != --python ] || packages+=(python3-dev python3-venv)
 
-# Pinned versions from PyPI, whose list is kept to see when it changes.
+# Installs pinned versions from PyPI into build/venv; the copied list shows later whether it has
+# changed.
 make_venv() {
   local wanted=tests/python/requirements.txt made=build/venv/requirements.txt
   cmp -s $wanted $made && return

@@ -1,4 +1,4 @@
-// The layers of the library and its public headers, kept by reading every #include.
+// Checks the layers of the library and its public headers, by reading every #include.
 #include <algorithm>
 #include <filesystem>
 #include <map>
@@ -18,12 +18,12 @@ namespace fs = std::filesystem;
 using Names = std::set<std::string>;
 
 struct Layer {
-  Names sees;         // other layers
-  Names third_party;  // first part of an angled include, .cc files only
-  Names shared = {};  // headers that are not public, for other layers and the command too
+  Names sees;         // the layers that it may include
+  Names third_party;  // first part of a path in <>, allowed in .cc files
+  Names shared = {};  // private headers that others may include
 };
 
-// The table of docs/architecture.md. A layer also sees itself.
+// The layers as docs/architecture.md lists them. A layer may also include itself.
 const std::map<std::string, Layer> kLayers = {
     {"base",
      {{},
@@ -74,7 +74,7 @@ bool is_system(const std::string& header) {
   return names.contains(header.substr(0, header.find('/')));
 }
 
-/// "maskctl/base/error.h" and so on: what is installed.
+/// The headers that are installed, such as "maskctl/base/error.h".
 const Names& public_headers() {
   static const Names names = [] {
     std::istringstream lines(text_of_file(MASKCTL_SOURCE_DIR "/lib/public_headers.txt"));
@@ -87,14 +87,15 @@ const Names& public_headers() {
   return names;
 }
 
-/// The layer of "lib/maskctl/mask/x.h" or "maskctl/mask/x.h"; empty for files of no layer.
+/// The layer of a path, mask for "lib/maskctl/mask/x.h" or "maskctl/mask/x.h"; empty if it has
+/// none.
 std::string layer_of(const std::string& path) {
   static const std::regex own(R"((?:lib/)?maskctl/(\w+)/.+)");
   std::smatch part;
   return std::regex_match(path, part, own) ? part[1].str() : "";
 }
 
-/// A header of the library, included by any file but a test.
+/// What is wrong when a file other than a test includes a header of the library; "" if nothing is.
 std::string header_problem(const std::string& path, const std::string& header) {
   if (public_headers().contains(header)) return "";
   if (path.starts_with("lib/") && public_headers().contains(path.substr(4))) {
@@ -121,7 +122,8 @@ std::string library_include_problem(const std::string& path, const std::string& 
     return name == "iostream" || name == "print" ? "lets the library print" : "";
   }
   if (is_system(name)) return "";
-  // CUDA's own headers stay in the folder of its kernels, where .cuh files show them to .cu files.
+  // CUDA's own headers may be included only in the folder of its kernels, where .cuh files pass
+  // them on to .cu files.
   if (name.starts_with("cuda") && path.starts_with("lib/maskctl/attention/cuda/")) {
     return is_header(path) ? "shows a third party in a header" : "";
   }
@@ -144,8 +146,9 @@ std::string app_include_problem(const std::string& path, const std::string& incl
   return include[0] == '"' && !own ? "is neither app/ nor maskctl/" : "";
 }
 
-/// A text of the library that names an option of the command, such as "raise --max-bytes": front
-/// ends word remedies. Words for other programs stand alone; CSS has a colon after its names.
+/// Returns the option of the command that a text of the library names, as in "raise --max-bytes",
+/// or "". Front ends say what to do with their options; texts without spaces are words for other
+/// programs, and a colon follows names in CSS.
 std::string option_named(const std::string& text) {
   static const std::regex literal(R"("(?:[^"\\\n]|\\.)*")");
   static const std::regex option(R"((?:^|[^\w-])(--[a-z][a-z-]*)(?![\w:-]))");
@@ -158,7 +161,7 @@ std::string option_named(const std::string& text) {
   return "";
 }
 
-// All faults of one file, each naming the file. `path` is relative to the repository.
+// All faults of one file, with its name. `path` is relative to the repository.
 std::vector<std::string> faults(const std::string& path, const std::string& source) {
   std::vector<std::string> found;
   const std::string text = without_comments(source);
@@ -249,7 +252,7 @@ TEST_CASE("layers: listed headers exist, and are listed for a reason", "[project
     CAPTURE(header);
     CHECK(files.contains("lib/" + header));
   }
-  std::map<std::string, Names> users;  // the layers that include a header; empty for the command
+  std::map<std::string, Names> users;  // by header, the layers that include it; "" is the command
   for (const auto& [path, text] : files) {
     for (const std::string& include : includes(without_comments(text))) {
       users[include.substr(1)].insert(layer_of(path));
@@ -266,7 +269,7 @@ TEST_CASE("layers: listed headers exist, and are listed for a reason", "[project
   }
 }
 
-// What other libraries do is said in rows of the layer translate and in rules of check.
+// Only the layer translate and the rules of check may say what other libraries do.
 TEST_CASE("layers: below ejkernel nothing names it but rows of its words, and citations") {
   const Names rows = {
       "lib/maskctl/translate/libraries.h",

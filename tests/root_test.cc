@@ -1,4 +1,4 @@
-// What lies at the root of the tree.
+// The files and folders at the root of the repository.
 #include <filesystem>
 #include <set>
 #include <string>
@@ -11,7 +11,7 @@ namespace {
 namespace fs = std::filesystem;
 using Names = std::set<std::string>;
 
-/// What may be there; not all of it is.
+/// All names that may stand at the root; some are optional.
 const Names kAtRoot = {".ci",
                        ".clang-format",
                        ".clang-tidy",
@@ -30,7 +30,7 @@ const Names kAtRoot = {".ci",
                        "samples",
                        "tests"};
 
-/// Not of the tree: .git, and what .gitignore ignores.
+/// Whether a name at the root is .git or ignored by .gitignore.
 bool is_ignored(const std::string& name) {
   return name == ".git" || name == "build" || name.ends_with(".new") || name.ends_with(".new.npy");
 }

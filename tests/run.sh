@@ -1,19 +1,19 @@
 #!/usr/bin/env bash
-# Everything that must hold, from a fresh clone: installs what is missing, builds, runs the tests.
+# Checks all that must hold, from a fresh clone: installs what is missing, builds, runs the tests.
 # The last line is "N passed, N failed"; exit 1 when anything failed.
 #
 #     tests/run.sh               all lanes: what continuous integration runs
 #     tests/run.sh --quick       what to run before a commit
 #     tests/run.sh --lane NAME   one lane; may be repeated
 #
-# A lane names its programs and lists its tasks. All programs of the chosen lanes are built first,
-# then their tasks run, one on each core; lanes with long ones come first. With --quick a program that
-# passed, and has not changed since, nor the data that tests read, is not run again.
+# A lane is a group of checks: it names the programs that it needs, and lists its tasks. First all
+# programs of the chosen lanes are built, then their tasks run, one on each core, long ones first.
+# With --quick a test program is not run again if it passed, and neither it nor its data changed.
 set -uo pipefail
 exec </dev/null
 cd "$(dirname "$0")/.." || exit
 export CTEST_OUTPUT_ON_FAILURE=1 PYTHONDONTWRITEBYTECODE=1
-export MALLOC_PERTURB_=165  # fresh memory holds garbage: what reads it unwritten shows
+export MALLOC_PERTURB_=165  # fills new memory with garbage, so that tests see reads before writes
 
 source tests/tally.sh
 
@@ -51,16 +51,16 @@ done
 wants() { [[ " ${lanes[*]} " == *" $1 "* ]]; }
 
 release=build/release asan=build/asan tsan=build/tsan
-# The layers that read files or work on raw memory; the others only call them.
+# The tests of layers that read files or work on raw memory; the other layers only call these.
 raw_layers=(attention_tests gpu_tests ejkernel_tests mask_tests io_tests tensor_tests base_tests)
 mapfile -t fuzzers < <(basename -s .cc tests/fuzz/fuzz_*.cc)
 
-# configure PRESET OPTION...: into build/PRESET; stops where it fails, as build does.
+# configure PRESET OPTION...: configures build/PRESET; ends the run if that fails, as build does.
 configure() { check "configure $1" cmake --preset "$1" -DMASKCTL_TESTS=ON "${python[@]}" "${@:2}" || finish; }
-# build FOLDER NAME TARGET...
+# build FOLDER NAME TARGET...: builds the targets in a folder, as a check called NAME.
 build() { check "$2 without warnings" cmake --build "$1" --target "${@:3}" || finish; }
 
-# test_programs FIRST...: the programs that CMake knows, these first.
+# test_programs FIRST...: prints the test programs that CMake knows, the given ones first.
 test_programs() {
   { printf '%s\n' "$@" && ctest --test-dir $release -N | sed -n 's/^ *Test *#[0-9]*: //p'; } | awk '!seen[$0]++'
 }
@@ -70,12 +70,12 @@ format_is_kept() {
     xargs -0 -n 64 -P "$(nproc)" clang-format --dry-run -Werror --style=file
 }
 
-# A shared library that links ours exports nothing of it.
+# Checks that a shared library that links maskctl exports none of its functions.
 plugin_exports_its_own() {
   nm -DC --defined-only "$1" | grep -q open_cells && ! nm -DC --defined-only "$1" | grep maskctl::
 }
 
-# The installed package serves a project that has only find_package(maskctl).
+# Checks that the installed package serves a project that has only find_package(maskctl).
 package_is_usable() {
   rm -rf build/package build/prefix &&
     cmake --install build/release --prefix "$PWD/build/prefix" &&
@@ -89,13 +89,14 @@ samples_are_made() {
   /usr/bin/python3 samples/make_samples.py --check && /usr/bin/python3 samples/make_containers.py --check
 }
 
-# What tests read, sources excepted; of no use outside a repository.
+# A key of all files that tests read, except sources; outside of a git repository it cannot be made.
 data_key() {
   git ls-files -zco --exclude-standard -- tests samples docs README.md \
     ':!*.cc' ':!*.h' ':!*.cu' ':!*.cuh' | xargs -0 sha256sum | sha256sum
 }
 
-# once PROGRAM: runs a test program, or says what it said when it last passed if nothing has changed.
+# once PROGRAM: runs a test program; if nothing has changed since it passed, prints its last output
+# instead.
 once() {
   local log=$1.passed key status
   key="$(cat "$1" $release/app/maskctl $release/app/maskctl-hdf5 | sha256sum) $data"
@@ -131,7 +132,7 @@ targets=()
 if wants gpu; then
   targets+=(emulated_attention_tests emulated_conformance emulated_rank_checks race_gpu_tests)
   cases "emulated_attention_tests" "$release/tests/emulated_attention_tests"
-  # To the thread sanitizer each thread of an emulated block is one.
+  # Here the thread sanitizer sees each thread of an emulated block as a thread.
   cases "race_gpu_tests (inside blocks)" env MASKCTL_GPU_CALLS=1 "$release/tests/race_gpu_tests" '~[slow]~[big]'
   golden "conformance on the emulated GPU" env "MASKCTL_GOLDEN_OPS=$PWD/tests/data/golden/ops" \
     "$release/tests/emulated_conformance" --backend cuda
@@ -147,7 +148,7 @@ if wants isa; then
     for program in attention_tests mask_tests; do
       cases "$program ($target)" "${limit[@]}" "$release/tests/$program"
     done
-    # Golden masks have no vector code that mask_tests does not try exhaustively.
+    # Golden masks are left out: mask_tests tries their vector code exhaustively.
     golden "conformance of operations ($target)" "${limit[@]}" \
       "MASKCTL_GOLDEN_OPS=$PWD/tests/data/golden/ops" "$release/tests/conformance"
   done
@@ -156,7 +157,7 @@ sanitized=()
 if wants asan; then
   sanitized+=("${raw_layers[@]}")
   for program in "${raw_layers[@]}"; do
-    # Fibers of emulated kernels change places slowly there.
+    # The fibers of emulated kernels switch slowly with sanitizers.
     cases "$program with sanitizers" env MASKCTL_GPU_CALLS=1 "$asan/tests/$program" '~[slow]'
   done
 fi
@@ -168,9 +169,9 @@ if wants quick; then
   targets+=(maskctl_command maskctl_pages conformance "${programs[@]}")
   data=$(data_key || date +%N)
   for program in "${programs[@]}"; do
-    # emulated_attention_tests is attention_tests, object by object, with the kernels of the GPU.
+    # emulated_attention_tests has the same objects as attention_tests, and the kernels of the GPU.
     if [ "$program" = attention_tests ] && wants gpu; then continue; fi
-    # project_tests reads the sources, of which once knows nothing.
+    # project_tests reads all sources, which are not in the key of once.
     if [ $again = no ] && [ "$program" != project_tests ]; then
       cases "$program" once "$release/tests/$program"
     else
@@ -184,7 +185,7 @@ if wants quick; then
 fi
 if wants ejkernel; then
   check "configure without ejkernel" cmake --preset release -B build/core -DMASKCTL_EJKERNEL=OFF || finish
-  # All test programs link without it; the command runs, and refuses what needs it.
+  # Without ejkernel all test programs must link, and the command must run and refuse what needs it.
   targets+=(app_tests core_programs)
   cases "app_tests without ejkernel" env "MASKCTL_TEST_COMMAND=$PWD/$release/app/core/maskctl" \
     "$release/tests/app_tests" '[.without_ejkernel],~[ejkernel]~[slow]'
@@ -206,7 +207,7 @@ fi
 
 headline "builds"
 [ ${#targets[@]} -eq 0 ] || build $release "the release build" "${targets[@]}"
-# It configures the build again, so that nothing else may use it meanwhile.
+# Making the wheel configures the build again, so nothing else may use the build meanwhile.
 if wants python; then check "the wheel is made, 15 MiB at most" bash tests/python/make_wheel.sh $release; fi
 if [ ${#sanitized[@]} -gt 0 ]; then
   configure asan "-DMASKCTL_APP_FROM=$PWD/$release"
@@ -229,7 +230,7 @@ fi
 headline "tests"
 run_tasks
 
-# These have a process for each core, or build.
+# These checks use all cores by themselves, or build.
 if wants package; then check "quickstart runs" bash samples/quickstart.sh; fi
 if wants mpi; then
   headline "ranks over MPI"

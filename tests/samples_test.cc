@@ -1,4 +1,4 @@
-// Each sample holds what samples/README.md says.
+// Each sample file is the mask that samples/README.md describes.
 #include <string>
 #include <vector>
 

@@ -1,6 +1,6 @@
 # shellcheck shell=bash
-# What the test runs count, to be sourced: checks, cases of Catch2 programs, golden cases. The last
-# line of a run is "N passed, N failed".
+# Functions that count what test runs pass and fail, to be sourced: checks, cases of Catch2
+# programs, golden cases. finish prints the last line of a run, "N passed, N failed".
 passed=0
 failed=0
 failures=()
@@ -16,18 +16,18 @@ finish() {
   exit 0
 }
 
-# count NAME PASSED FAILED
+# count NAME PASSED FAILED: adds to the numbers of passed and failed tests.
 count() {
   passed=$((passed + $2))
   failed=$((failed + $3))
   [ "$3" -eq 0 ] || failures+=("$1")
 }
 
-# How long what is told took, where the caller's $took has the seconds.
+# Prints the time that a test took, where the caller has its seconds in $took.
 time_taken() { [ -z "${took:-}" ] || printf ' (%d s)' "$took"; }
 
-# check NAME COMMAND...: one test, which passes when the command does. Its output is shown only
-# when it fails.
+# check NAME COMMAND...: counts a command as one test, which passes when the command does. Its
+# output is shown only when it fails.
 check() {
   local name=$1 log begin=$SECONDS
   shift
@@ -44,7 +44,7 @@ check() {
 }
 
 # tally NAME LOG STATUS: adds the test cases that the summary of a Catch2 program reports. A program
-# that dies before its summary, or runs nothing, is one failure.
+# that dies before its summary, or runs nothing, counts as one failure.
 tally() {
   local name=$1 log=$2 status=$3 summary good bad
   summary=$(grep -E '^(test cases:|All tests passed \()' "$log" | tail -n 1)
@@ -67,8 +67,8 @@ tally() {
   fi
 }
 
-# A task is a command that run_tasks runs later: task counts its exit status as one test, cases what
-# a Catch2 program counts, golden what a last line "N passed, N failed" counts.
+# A task is a command that run_tasks runs later. `task` counts its exit status as one test, `cases`
+# counts the cases of a Catch2 program, and `golden` reads a last line "N passed, N failed".
 #     task|cases|golden NAME COMMAND...
 task_kinds=() task_names=() task_commands=()
 add_task() {
@@ -78,8 +78,8 @@ task() { add_task task "$@"; }
 cases() { add_task cases "$@"; }
 golden() { add_task golden "$@"; }
 
-# run_tasks: runs what was added, in that order, as many at once as there are cores; tells each when
-# it has ended, and forgets it.
+# run_tasks: runs all tasks in the order in which they were added, as many at a time as there are
+# cores; reports each when it has ended, and clears the list.
 run_tasks() {
   local logs next=0 running=0 pid status
   local -A number=() begin=()
@@ -102,7 +102,7 @@ run_tasks() {
   task_kinds=() task_names=() task_commands=()
 }
 
-# tell_task NUMBER LOG STATUS
+# tell_task NUMBER LOG STATUS: counts and reports a task that has ended.
 tell_task() {
   case ${task_kinds[$1]} in
     task) check "${task_names[$1]}" sh -c 'cat "$1"; exit "$2"' _ "$2" "$3" ;;
@@ -111,7 +111,7 @@ tell_task() {
   esac
 }
 
-# tally_lines NAME LOG: adds what the last line of a log counts, "N passed, N failed".
+# tally_lines NAME LOG: adds the numbers of the last line of a log, "N passed, N failed".
 tally_lines() {
   local good bad
   good=$(tail -n 1 "$2" | sed -nE 's/^([0-9]+) passed, ([0-9]+) failed$/\1/p')

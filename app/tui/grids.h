@@ -38,7 +38,7 @@ class Grids {
   std::function<void()> done_;
   ScenePtr scene_;
   Time end_;
-  std::list<Kept> kept_;   // most recently used first
+  std::list<Kept> kept_;   // grids, most recently used first
   std::size_t shown_ = 0;  // the first `shown_` of them are on the screen
 };
 

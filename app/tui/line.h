@@ -7,7 +7,7 @@
 namespace maskctl::app::tui {
 
 struct Line {
-  std::string text;       // UTF-8
+  std::string text;       // the text, in UTF-8
   std::size_t caret = 0;  // byte index in the text, at most its size
 
   static Line at_end(std::string text) {

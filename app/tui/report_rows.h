@@ -15,7 +15,7 @@ namespace maskctl::app::tui {
 struct ReportRow {
   Report report;
   std::string_view title;
-  bool wide = false;  // covers the screen instead of a side panel
+  bool wide = false;  // the report covers the screen, not only a side panel
   /// Makes the lines, which may have any length. May take long; can be stopped.
   std::vector<ReportLine> (*lines)(const Scene& scene) = nullptr;
 };

@@ -8,7 +8,7 @@
 namespace maskctl::attention {
 namespace {
 
-/// A run of elements as a span of bytes.
+/// Returns `elements` elements of an array, from `first` on, as a span of bytes.
 template <class Array>
 auto stretch(Array& array, Index first, Index elements) {
   const Index size = size_bytes(array.dtype());

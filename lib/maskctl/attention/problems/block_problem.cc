@@ -10,7 +10,7 @@ namespace maskctl::attention {
 TokenLists::TokenLists(const char* what, const Tensor& array, Index axes, const Dims& d,
                        const std::vector<TokenSequence>& sequences, Index block_size) {
   check_rank(what, &array, axes);
-  Index block_rows = 0;  // of one batch row
+  Index block_rows = 0;  // blocks of queries in one batch row
   for (const TokenSequence& s : sequences) {
     if (s.batch == 0) block_rows += ceil_div(s.tokens.size(), block_size);
   }

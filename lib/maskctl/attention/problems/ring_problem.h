@@ -13,8 +13,8 @@ class RingShard;     // ring/shard.h
 struct RingProblem {
   Communicator* ring = nullptr;
   const RingShard* shard = nullptr;
-  TensorView query, key, value;     // of this rank's shard
-  std::optional<TensorView> sinks;  // of all heads
+  TensorView query, key, value;     // the parts that this rank has
+  std::optional<TensorView> sinks;  // the sinks of all heads
 };
 
 }  // namespace maskctl::attention

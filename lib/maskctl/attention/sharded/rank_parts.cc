@@ -41,7 +41,8 @@ Index checked_rank(const Mesh& mesh, const Communicator& world) {
                      mesh.devices(), world.size(), world.size() == 1 ? "rank" : "ranks"));
 }
 
-/// Start a transfer, unless the array is empty (a transfer needs at least one byte).
+/// These two functions start a transfer, unless the array is empty (a transfer needs at least one
+/// byte).
 void send_array(Communicator& world, Index to, const Tensor& array) {
   if (!array.bytes().empty()) world.send(to, array.bytes());
 }

@@ -27,7 +27,7 @@ struct GroupedMatmulInputs {
 };
 
 struct GroupedMatmulOptions {
-  std::optional<DType> preferred_element_type;  // of the result; if unset, that of lhs
+  std::optional<DType> preferred_element_type;  // dtype of the result; unset: that of lhs
   bool transpose_rhs = false;
   ExistingOutMode existing_out_mode = ExistingOutMode::kAdd;
   /// The number of parts of rhs, each of G / group_parts groups, that are multiplied one after

@@ -65,7 +65,7 @@ Mask whole_blocks_mask(const BlockProblem& c, const std::vector<Index>& first, I
 
 BlockMeans block_means(const BlockProblem& c) {
   BlockMeans means;
-  Index blocks = 0;  // of one batch row
+  Index blocks = 0;  // whole blocks in one batch row
   for (const TokenSequence& s : c.sequences) {
     means.first.push_back(s.batch == 0 ? blocks : 0);
     if (s.batch == 0) blocks += s.tokens.size() / c.block_size;

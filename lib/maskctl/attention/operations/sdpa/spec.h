@@ -21,7 +21,7 @@ struct ScaledDotProductAttentionOp
       .name = "scaled_dot_product_attention",
       .summary = "the baseline",
       .outputs = kSoftmaxOutputs,
-      .gradients = std::span(kSoftmaxGradients).first<4>(),  // without the last: sinks
+      .gradients = std::span(kSoftmaxGradients).first<4>(),  // all but the last, that of the sinks
   };
 };
 
