@@ -1,5 +1,5 @@
-// Times the way from the document ids of a million tokens to mask statistics and block information,
-// at block size 512.
+// Times making mask statistics and block information, at block size 512, from the document ids of a
+// million tokens.
 #include <sys/resource.h>
 
 #include <cstdint>
@@ -31,7 +31,8 @@ Tensor packed_ids(Index n, Index docs) {
   return ids;
 }
 
-// The mask of documents, causal, with `window` keys to each side as in ejkernel, in chunks.
+// Combines documents, causal, a window of `window` keys to each side (as ejkernel has it), and
+// chunks.
 Mask masked(const Tensor& ids, Index window, Index chunk) {
   const Index n = ids.extent(1);
   step::Document documents;

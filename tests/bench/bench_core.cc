@@ -41,7 +41,7 @@ Answer answer(const Plane& plane, Index tile) {
   return {plane.count(), map.full(), map.partial()};
 }
 
-// What answer() finds, counted cell by cell.
+// The counts that answer() must return, made cell by cell.
 Answer slow_answer(const std::vector<std::int32_t>& ids, Index window, Index tile) {
   const auto n = static_cast<Index>(ids.size());
   const auto open = [&](Index q, Index k) {

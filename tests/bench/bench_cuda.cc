@@ -250,7 +250,7 @@ void bench_linear() {
   }
 }
 
-/// Times the way from a mask on the host to its tile tables on the GPU, by the host's clock.
+/// Times making the tile tables on the GPU from a mask on the host, by the host's clock.
 void bench_plan() {
   for (const Index tokens : {32 << 10, 128 << 10}) {
     if (tokens > settings.most_tokens) continue;

@@ -66,7 +66,8 @@ void backward(cuda::Workspace& workspace, const RingProblem& problem,
   cuda::ring_backward(workspace, problem, plan, inputs, gradients);
 }
 
-/// The forward and backward pass of a call whose arrays are on the current GPU; d_out is the query.
+/// The forward and backward pass of a call whose arrays are on the current GPU. The query also
+/// serves as d_out.
 template <class Problem, class Plan, class BackwardPlan>
 class Passes {
  public:

@@ -29,7 +29,8 @@ void compare(const char* name, Through&& through, Alone&& alone) {
               times.b.median() * 1e6);
 }
 
-/// Options that differ from the defaults, so that the key of a remembered config names each.
+/// Options that differ from the defaults, so that the key under which a config is remembered has to
+/// list them all.
 FlashAttentionOptions many_options(const Tensor& sinks) {
   FlashAttentionOptions options;
   options.mask.causal = true;

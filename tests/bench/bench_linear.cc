@@ -3,10 +3,10 @@
 //
 //   bench_linear [pairs]
 //
-// Each line has medians over `pairs` (15) rounds of peak, T, peak, 4T: time(4T) / time(T); then the
-// operations of the algorithm per second of CPU time over those of the peak loop around it, which
-// other load on the machine changes least; then the same by the clock, all threads against all
-// threads.
+// A round runs the peak loop, T tokens, the peak loop again, and 4T tokens. Each line has medians
+// over `pairs` (15) rounds: time(4T) / time(T); then the operations of the algorithm per second of
+// CPU time over those of the peak loops around it, which other load on the machine changes least;
+// then the same by the clock, all threads against all threads.
 //
 // Operations are the multiplications and additions of the products of the chunked form, with chunks
 // of C = 64 tokens, and width D of keys and values. A product over the pairs (t, s <= t) of a chunk
@@ -67,7 +67,8 @@ Rate peak() {
   return {clock, clock * spent.wall / spent.cpu};
 }
 
-/// Measures and prints a case: f(1) runs it with T tokens and takes `operations`, f(4) with 4T.
+/// Measures and prints a case: f(1) runs it on T tokens, which takes `operations`; f(4) on 4T
+/// tokens.
 template <class F>
 void report(const std::string& name, int pairs, double operations, F&& f) {
   f(1), f(4);

@@ -104,8 +104,9 @@ void segment_ids_of_cells(const std::string& kind, Index n) {
                            kPairs));
 }
 
-/// The first equal row (or column) of each, as ejkernel finds it: rows are packed to bits, every
-/// pair is compared byte by byte into an array [n, n, n / 8] of bools, which is then reduced.
+/// For each row (or column) the first one that equals it, as ejkernel finds it: rows are packed to
+/// bits, every pair is compared byte by byte into an array [n, n, n / 8] of bools, which is then
+/// reduced.
 Ids first_equal_rows(const Tensor& cells, bool columns) {
   const auto n = as_size(cells.extent(0));
   const auto bytes = cells.as<std::uint8_t>();

@@ -1,4 +1,4 @@
-// The command line and the rates that benchmarks share which judge answers on random masks.
+// What benchmarks share that judge answers on random masks: their command line, and rates.
 #pragma once
 
 #include <algorithm>

@@ -44,7 +44,7 @@ def classify(mask):
 
 def main():
     kinds = {"structured": structured(), "packed": (irregular(1), irregular(2))}
-    out = np.ones((SIZE, SIZE), bool)  # ones, not empty: its pages exist
+    out = np.ones((SIZE, SIZE), bool)  # written once, so that its memory exists
     both = {}
     for kind, (a, b) in kinds.items():
         both[kind] = np.logical_and(a, b)

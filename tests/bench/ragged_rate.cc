@@ -1,5 +1,6 @@
-// Measures how often recognise names ragged documents, and diff, in both orders, names what is
-// wrong with them: ragged_rate [--count N] [--seed N] [--first N] [--show].
+// Measures how often recognise names ragged documents, each with its own numbers of queries and
+// keys, and how often diff, in both orders, names what is wrong with them: ragged_rate [--count N]
+// [--seed N] [--first N] [--show].
 #include <fmt/format.h>
 
 #include "../support/ragged_masks.h"

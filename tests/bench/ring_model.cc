@@ -1,13 +1,15 @@
-// What a ring of H200s should reach, without one: for each mask, number of GPUs and assignment the
-// share of ideal that bench_cuda_ring measures, with what limits it. usage: ring_model [TOKENS]
-// (of a GPU; 16384)
+// Predicts, without GPUs, what a ring of H200s should reach: for each mask, number of GPUs and
+// assignment, the share of ideal that bench_cuda_ring measures, and what limits it.
+// usage: ring_model [TOKENS]   tokens per GPU (16384)
 //
-// A call of a kernel is a list of tiles that multiprocessors take, the longest first. The own keys'
-// call begins at once, others when their keys have come, one owner after the other; they are in two
-// streams by turns. Forward, blocks stay until their call has no tile, so that calls follow each
-// other; backward, tiles of keys that have come go before own ones. Each call takes kLaunch, rows
-// of several parts are read and written once more, gradients travel home. Not in the model: waits
-// of GPUs for each other at the begin and the end of a call, and what transfers take from memory.
+// In the model a kernel call is a list of tiles, which multiprocessors take longest first. A rank's
+// call on its own keys begins at once. Its calls on other ranks' keys begin when these have come,
+// one owner after the other, and alternate between two streams. In the forward pass blocks stay on
+// their multiprocessor until their call has no tile left, so that calls follow each other; in the
+// backward pass tiles of keys that have come go before tiles of own keys. Each call costs kLaunch;
+// rows to which several calls contribute are read and written once more; gradients travel home to
+// their owners. Not in the model: how long GPUs wait for each other at the begin and the end of a
+// call, and what transfers take from the memory's bandwidth.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -28,21 +30,22 @@ using namespace maskctl;
 using namespace maskctl::attention;
 
 constexpr Index kHeads = 16, kDim = 128;
-constexpr double kRowBytes = kHeads * kDim * 2;  // of a query, key or value
+constexpr double kRowBytes = kHeads * kDim * 2;  // bytes of a query, key or value, all heads
 constexpr int kMultiprocessors = 132;
 constexpr double kLink = 387e9, kMemory = 4e12;  // bytes a second
 constexpr double kLaunch = 10e-6;
 
-/// Seconds of a multiprocessor for a tile of 128 queries and keys of a head, at 620 and 518 TFLOP/s
-/// of all of them; `beside`: how many of these an item takes beside its tiles, from the rate under
-/// documents.
+/// The costs of a pass on one multiprocessor. `tile`: the seconds for a tile of 128 queries and 128
+/// keys of a head, at 620 (forward) and 518 (backward) TFLOP/s of all multiprocessors together;
+/// `beside`: the fixed cost of an item, in tiles, from the rate measured under documents.
 struct Pass {
   double tile, beside;
   double seconds(Index tiles) const { return tile * (static_cast<double>(tiles) + beside); }
 };
 constexpr Pass kForward{1.79e-6, 1.2}, kBackward{5.34e-6, 1.5};
 
-/// Of one owner's keys: how many tiles of them each tile of queries sees, and the reverse.
+/// The work on one owner's keys: how many tiles of these keys each tile of queries sees, and how
+/// many tiles of queries see each tile of keys.
 struct Part {
   std::vector<Index> of_queries, of_keys;
   double bytes = 0;  // keys and values that a rank fetches
@@ -50,14 +53,14 @@ struct Part {
   bool empty() const { return of_queries.empty(); }
 };
 
-/// A rank's work; the own part first.
+/// A rank's work on the keys of each owner; its own keys come first.
 struct Rank {
   std::vector<Part> parts;
   Index tiles = 0, calls = 0;
   double merged_rows = 0, added_rows = 0;
 };
 
-/// Tiles of `keys` that each of the queries sees, without those that see none.
+/// Counts the tiles of `keys` that each tile of queries sees, and the reverse; leaves out zeros.
 Part part_of_owner(const std::vector<QueryTile>& queries, Range keys) {
   Part part;
   std::vector<Index> seen(as_size(keys.size()));
@@ -92,7 +95,7 @@ Rank rank_of(const Mask& mask, const std::vector<Range>& share, Index ranks, Ind
   return rank;
 }
 
-/// One call's items, for all heads, the longest first.
+/// A kernel call: the seconds of its items for all heads, the longest first.
 struct Call {
   double begin = 0, end = 0;
   std::vector<double> items;
@@ -107,9 +110,10 @@ Call call_of(const std::vector<Index>& tiles, const Pass& pass, double begin) {
   return call;
 }
 
-constexpr std::size_t kStreams = 2;  // of calls on keys of others
+constexpr std::size_t kStreams = 2;  // streams for calls on other ranks' keys
 
-/// When a call can go on: its keys have come, and those before it in its stream have ended.
+/// The time at which a call can go on: its keys have come, and the calls before it in its stream
+/// have ended. Infinity if it is done, or if one before it is not.
 double ready(const std::vector<Call>& calls, std::size_t i) {
   if (calls[i].is_done()) return INFINITY;
   double at = calls[i].begin;
@@ -121,7 +125,8 @@ double ready(const std::vector<Call>& calls, std::size_t i) {
   return at;
 }
 
-/// Runs calls to their ends: the latest. The first call is that of the own keys.
+/// Runs all calls on all multiprocessors; returns the time at which the last one ends. The first
+/// call is the one on the rank's own keys.
 double run(std::vector<Call>& calls, bool others_first) {
   const std::vector<double> idle(kMultiprocessors);
   std::priority_queue free(idle.begin(), idle.end(), std::greater<double>());
@@ -143,7 +148,8 @@ double run(std::vector<Call>& calls, bool others_first) {
   }
 }
 
-/// Seconds that a byte takes from each rank, whose link its readers share.
+/// For each rank the seconds that a byte takes from it to a reader, as all its readers share its
+/// link.
 std::vector<double> seconds_of_byte(const std::vector<Rank>& ranks) {
   const std::size_t n = ranks.size();
   std::vector<double> seconds(n);
@@ -155,11 +161,11 @@ std::vector<double> seconds_of_byte(const std::vector<Rank>& ranks) {
   return seconds;
 }
 
-/// Seconds of each rank.
+/// The seconds that each rank takes for a pass.
 std::vector<double> seconds(const std::vector<Rank>& ranks, bool is_backward) {
   const std::size_t n = ranks.size();
   const std::vector<double> of_byte = seconds_of_byte(ranks);
-  std::vector<double> ends(n), homes(n);  // of the work; of the gradients that others bring
+  std::vector<double> ends(n), homes(n);  // when work ends, when gradients are home
   for (std::size_t r = 0; r < n; ++r) {
     const Rank& rank = ranks[r];
     const auto owner = [&](std::size_t t) { return (r + n - t) % n; };

@@ -303,7 +303,7 @@ def ranks(options):
         *_, forward, _, _, backward, _ = ring(options, 8192, processes=processes)[-1]
         return float(forward), float(backward)
 
-    # Each side is itself the median of five runs.
+    # Each side already gives medians of five runs, so that a third of the pairs is enough.
     threads, processes = interleaved((options.pairs + 2) // 3, lambda: side(False), lambda: side(True))
     for name, a, b in zip(("forward", "backward"), zip(*threads), zip(*processes)):
         bar(f"ring of 4 ranks, 8192 tokens: {name} against threads", ratios(a, b), 0.95, "x", True)

@@ -1,4 +1,5 @@
-// Replays golden data: conformance [--suite NAME] [--case ID] [--backend NAME].
+// Replays golden data, which are calls of ejkernel with their results, in this library:
+// conformance [--suite NAME] [--case ID] [--backend NAME].
 #include <fmt/format.h>
 
 #include <cstdio>

@@ -33,8 +33,8 @@ Outputs segment_ids_to_mask(Args& args) {
                        : maskctl::segment_ids_to_mask(*q, dtype));
 }
 
-/// Random words of a seed. JAX has x64 disabled in the golden data, so only the seed's low half
-/// counts.
+/// Random words of a seed. The golden data was made with JAX's 64-bit mode off, so that only the
+/// low half of a seed counts.
 std::vector<std::uint32_t> words_of(Args& args, const std::vector<Index>& shape) {
   const auto seed = static_cast<std::uint32_t>(args.integer("seed", 0));
   std::vector<std::uint32_t> words(

@@ -115,7 +115,8 @@ MaskInfo replace(MaskInfo& info, Args& args) {
   fields.kvheads_axis = new_axis(args, "kvheads_axis_name");
   fields.sequence_axis = new_axis(args, "sequence_axis_name");
   maskctl::MaskInfoFields out = info.replace(fields).fields();
-  // Python's replace() clears only positions when they are passed as None; ours cannot see that.
+  // Passing None clears positions, and no other field, in Python; our replace() takes None as
+  // absent.
   if (args.has("q_positions")) out.q_positions = fields.q_positions;
   if (args.has("kv_positions")) out.kv_positions = fields.kv_positions;
   return MaskInfo(std::move(out));
@@ -139,7 +140,7 @@ Outputs visualize(MaskInfo& info, Args& args) {
   options.max_cols = args.integer("max_cols", options.max_cols);
   options.charset = args.text("charset", options.charset);
   options.show_segments = args.flag("show_segments", options.show_segments);
-  args.flag("return_str");  // Reads the argument, which is always true.
+  args.flag("return_str");  // It is always true.
   return {{"text", Value(maskctl::visualize(info, options))}};
 }
 

@@ -10,7 +10,7 @@ namespace conformance {
 /// Which cases to replay; an empty member chooses all.
 struct Filter {
   std::string suite, id;
-  std::string backend;  // of golden/ops
+  std::string backend;  // for golden/ops only
 };
 
 struct Report {

@@ -53,8 +53,9 @@ TEST_CASE("the digest is that of the content, whatever holds it", "[golden]") {
 }
 
 TEST_CASE("the digest of a small mask is the SHA-256 that its description says", "[golden]") {
-  // python3: p = sha256(pack('<iii', 0, 1, -1) + pack('<iii', 0, 2, -1)).digest()
-  //          sha256(b'maskctl mask 1\n' + pack('<qqqq', 1, 1, 2, 2) + p).hexdigest()
+  // The digest as Python computes it:
+  //   p = sha256(pack('<iii', 0, 1, -1) + pack('<iii', 0, 2, -1)).digest()
+  //   sha256(b'maskctl mask 1\n' + pack('<qqqq', 1, 1, 2, 2) + p).hexdigest()
   CHECK(content_digest(causal(2)) ==
         "074d64bcdf13192d6410b9afe9ec398839c5f806541868a2b1310acd6099ffd2");
 }
@@ -113,7 +114,7 @@ TEST_CASE("a digest alone that differs gives both", "[golden]") {
   CHECK(update->was == record_of(causal(4)));
 }
 
-/// The entry of a mask as golden init writes it.
+/// The manifest entry of a mask, as `maskctl golden init` writes it.
 GoldenEntry recorded_entry(const Mask& mask) {
   GoldenEntry out = entry_of(Expect::kSha256, content_digest(mask));
   out.was = record_of(mask);

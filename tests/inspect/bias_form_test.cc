@@ -79,7 +79,7 @@ TEST_CASE("bias form: tables by distance, zeros, and numbers that follow nothing
         return table[static_cast<std::size_t>(bucket(k - q))];
       }));
   CHECK(buckets.planes[0].form == Form::kTable);
-  CHECK(buckets.planes[0].numbers == 31);  // no distance has bucket 16
+  CHECK(buckets.planes[0].numbers == 31);  // bucket 16 of the 32 stays unused
   CHECK(contains(bias_text(buckets).front(), "T5's buckets: 31 numbers"));
   CHECK(bias_form(Tensor(DType::kFloat32, {3, 3})).planes[0].form == Form::kZero);
   const BiasForm free = bias_form(made(DType::kFloat32, 2, 20, 20, [&](Index h, Index, Index) {

@@ -1,5 +1,5 @@
-// Classes of queries and keys that open cells connect, in planes held as runs, against a union cell
-// by cell.
+// Classes of queries and keys that open cells connect, in planes held as runs, against classes
+// joined cell by cell.
 #include "maskctl/inspect/recognise/classes.h"
 
 #include <numeric>
@@ -87,7 +87,7 @@ TEST_CASE("classes of rows of runs are the cells joined one by one", "[recognise
 
 TEST_CASE("classes of bands are the cells joined one by one", "[recognise]") {
   std::mt19937_64 random(18);
-  for (int n = 0; n < 40; ++n) {  // few filled rows among many, then filled rows everywhere
+  for (int n = 0; n < 40; ++n) {  // from sparse planes to dense ones
     const Index size = n % 2 == 0 ? 150 : 20 + n;
     const auto at = [&] { return std::uniform_int_distribution<Index>(0, size)(random); };
     PlanePtr plane = empty_plane(size, size);

@@ -126,7 +126,7 @@ TEST_CASE("clipped classes have the cells, counts, sizes and seen keys of their 
       plane.mark_seen(part, out);
       return out;
     };
-    // Two runs of one row never touch after a clip here, so that both planes have equal runs.
+    // In a row no two runs touch, so that both planes count equal runs.
     CHECK(sizes(*drawn.listed) == sizes(*drawn.bits));
     CHECK(seen(*drawn.listed) == seen(*drawn.bits));
   }

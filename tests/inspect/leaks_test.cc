@@ -129,7 +129,7 @@ TEST_CASE("documents that do not fit are refused", "[leaks]") {
 
 TEST_CASE("sums stay exact where there are too many documents to list pairs", "[leaks]") {
   std::mt19937 random(2);
-  const Index n = 1100;  // n runs of ids have n * n pairs, more than the limit
+  const Index n = 1100;  // about n runs of ids have n * n pairs, past the limit
   Documents documents{Tensor(DType::kInt32, {1, n}), {}};
   for (std::int32_t& id : documents.q.as<std::int32_t>()) {
     id = static_cast<std::int32_t>(random() % 5) - 1;

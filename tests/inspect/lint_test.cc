@@ -66,7 +66,7 @@ TEST_CASE("segment ids that recur and zeros at the end are reported", "[lint]") 
   CHECK(back.count == 2);
   CHECK(back.where.batch == 1);
   CHECK(back.where.entry == 2);
-  // Ids too far apart for a table by id.
+  // These ids are too far apart to index a table by id.
   const std::int32_t far = std::numeric_limits<std::int32_t>::max();
   const Finding apart = only(lint_segments(i32({far, 4, -far, 4, far, -1, far}), -1));
   CHECK(apart.rule->id == "segments-return");

@@ -1,5 +1,5 @@
-// recognise finds the lengths of ragged documents and the pattern inside them, and diff compares
-// these.
+// Ragged documents have each its own numbers of queries and keys. recognise finds these lengths and
+// the pattern inside them, and diff compares these.
 #include "maskctl/inspect/recognise/ragged.h"
 
 #include "maskctl/inspect/diff/diff.h"

@@ -98,7 +98,7 @@ TEST_CASE("hdf5: packed rows of a chunked dataset are those of a plain one") {
 }
 
 TEST_CASE("hdf5: what a newer library wrote hides nothing else of the file") {
-  // h5py 3.16 with HDF5 2.0: File(name, "w", libver=(VERSION, VERSION))
+  // h5py 3.16 with HDF5 2.0 wrote these files: File(name, "w", libver=(VERSION, VERSION)).
   for (const std::string version : {"v112", "latest"}) {
     const std::string file = MASKCTL_SOURCE_DIR "/tests/data/hdf5_" + version + ".h5";
     CAPTURE(file);
@@ -115,7 +115,7 @@ TEST_CASE("hdf5: what a newer library wrote hides nothing else of the file") {
       CHECK(contains(read_error(file + name), "libver=('earliest', 'v110')"));
     }
     CHECK(contains(read_error(file + ":/other"), "no dataset of this name"));
-    CHECK(contains(read_error(file), "choose one"));  // must choose: a dataset may be unreadable
+    CHECK(contains(read_error(file), "choose one"));  // the one meant may be unreadable
   }
 }
 

@@ -138,7 +138,8 @@ TEST_CASE("bands and shared lists of few runs combine to bands, of many they do 
       }
     }
   }
-  // The diagonal crosses the many runs of equal queries, which would need a slab for each row.
+  // All queries see the same many runs of keys, which the diagonal crosses: bands would need a slab
+  // for each row.
   const std::vector<std::int32_t> q(3000, 0);
   std::vector<std::int32_t> k(3000);
   for (std::size_t i = 0; i < k.size(); ++i) k[i] = static_cast<std::int32_t>(i % 2);

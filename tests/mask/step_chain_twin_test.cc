@@ -228,7 +228,7 @@ TEST_CASE("chains of steps on small masks hold under every primitive") {
 TEST_CASE("chains of steps on masks of several stored parts hold under every primitive") {
   std::mt19937 random(10);
   const Pick pick = pick_from(random);
-  set_threads(3);  // parts follow the number of threads, from 128 rows on
+  set_threads(3);  // from 128 rows on, threads decide how many parts are stored
   std::string error;
   Index refused = 0;
   int i = 0;

@@ -94,7 +94,9 @@ def check_model(model_type):
         run = captured(model, batch)
         assert set(run.layers) == set(seen), (model_type, implementation, run.layers, list(seen))
         for name, cells in seen.items():
-            rows = batch["attention_mask"].bool()[:, None, :, None]  # padding sees nothing: softmax then says all
+            # Rows of padding are left out: they see nothing, and softmax then gives every key a
+            # weight.
+            rows = batch["attention_mask"].bool()[:, None, :, None]
             mask = torch.from_dlpack(run[name].to("dense")).bool()
             assert torch.equal(mask & rows, cells.any(1, keepdim=True) & rows), (model_type, implementation, name)
             layers += 1
@@ -275,7 +277,7 @@ def check_bad_input():
     assert functional.scaled_dot_product_attention is original
 
     def freed():
-        for shift in (0, 1):  # often at the same address
+        for shift in (0, 1):  # the second mask often has the first one's address
             mask = torch.ones(8, 8).tril(-shift).bool() | torch.eye(8).bool()
             functional.scaled_dot_product_attention(q, q, q, attn_mask=mask)
             mask.untyped_storage().resize_(0)

@@ -54,7 +54,7 @@ def layers_of(entry, config):
             part = "decoder:"  # the class has only the decoder
         for place, mask in zip(places, masks):
             if place >= entry["given"].get("num_hidden_layers", 1000):
-                continue  # the same layers in a second round
+                continue  # the model runs its layers a second time
             if mask is not None and np.array(mask).shape == (TOKENS, TOKENS):
                 if name == "cross_attentions" and "encoder_attentions" not in entry["masks"]:
                     continue

@@ -30,7 +30,7 @@ def of_batch_and_head(b, h, q, k):
     return (q >= k) & (q - k < 20 + 60 * h + 100 * b)
 
 
-# name: mask_mod, B, H, queries, keys, block
+# The cases by name: mask_mod, B, H, queries, keys, block size.
 CASES = {
     "causal": (causal, 1, 1, 300, 300, 128),
     "whole": (causal, 1, 1, 256, 256, 64),

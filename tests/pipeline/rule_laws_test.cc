@@ -239,7 +239,7 @@ TEST_CASE("an argument takes bits, and none where it is left out", "[laws]") {
     return step.row().bits ? step.row().bits(step, of) : of.arguments();
   };
   CHECK(bits("causal") == 0);
-  CHECK(bits("causal:align=bottom-right") == 0);  // the shape of the mask says the same
+  CHECK(bits("causal:align=bottom-right") == 0);  // alignment costs no bits
   CHECK(bits("causal:offset=3") == kNumber + 1);
   CHECK(bits("causal:offset=3+4") == 2 * (kNumber + 1));
   CHECK(bits("prefix:n=5") == kNumber);

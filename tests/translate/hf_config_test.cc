@@ -99,7 +99,8 @@ TEST_CASE("each class fills in what its config leaves out") {
   CHECK(layers(with("qwen2", qwen)) == "ffff");
   CHECK(layers(with("qwen2", qwen + R"(, "use_sliding_window": true, "max_window_layers": 3)")) ==
         "fffs");
-  CHECK(layers(with("qwen2", qwen + R"(, "use_sliding_window": true)")) == "ffff");  // layer 28 on
+  // By default max_window_layers is 28: the layers before it have no window.
+  CHECK(layers(with("qwen2", qwen + R"(, "use_sliding_window": true)")) == "ffff");
   CHECK(layers(with("qwen2_moe", qwen + R"(, "use_sliding_window": true)")) == "sfsf");
   CHECK(layers(with("qwen3_moe", qwen + R"(, "use_sliding_window": true)")) == "ssss");
   CHECK(layers(with("qwen3_moe", qwen)) == "ffff");
