@@ -89,7 +89,7 @@ samples_are_made() {
   /usr/bin/python3 samples/make_samples.py --check && /usr/bin/python3 samples/make_containers.py --check
 }
 
-# A key of all files that tests read, except sources; outside of a git repository it cannot be made.
+# A hash of all files that tests read, except sources; fails outside of a git repository.
 data_key() {
   git ls-files -zco --exclude-standard -- tests samples docs README.md \
     ':!*.cc' ':!*.h' ':!*.cu' ':!*.cuh' | xargs -0 sha256sum | sha256sum
@@ -171,7 +171,7 @@ if wants quick; then
   for program in "${programs[@]}"; do
     # emulated_attention_tests has the same objects as attention_tests, and the kernels of the GPU.
     if [ "$program" = attention_tests ] && wants gpu; then continue; fi
-    # project_tests reads all sources, which are not in the key of once.
+    # project_tests reads all sources, whose changes `once` does not notice.
     if [ $again = no ] && [ "$program" != project_tests ]; then
       cases "$program" once "$release/tests/$program"
     else

@@ -13,7 +13,8 @@ void remember(State& state, Version version);
 bool can_change(State& state);
 /// Starts to make the mask for this pipeline. When it is made, `step` is selected.
 void change_pipeline(State& state, const std::string& pipeline, std::optional<Index> step = {});
-/// Change to the previous version, or to the next one; set a message if there is none.
+/// These two change to the previous version of the pipeline, or to the next one; they set a message
+/// if there is none.
 void undo(State& state);
 void redo(State& state);
 

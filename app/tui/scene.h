@@ -170,7 +170,7 @@ class Workbench {
   std::shared_ptr<RowWeights> weights_;
   bool has_source_ = false;
   ScenePtr first_;
-  std::list<std::pair<std::string, ScenePtr>> recent_;  // most recent first
+  std::list<std::pair<std::string, ScenePtr>> recent_;  // scenes, the most recent first
   std::atomic<double> fraction_ = 0;
   const std::shared_ptr<LoadingMask> loading_ = std::make_shared<LoadingMask>();
   Errand<SceneAsked, Made> making_;

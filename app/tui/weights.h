@@ -58,7 +58,7 @@ class RowWeights {
   Loader& loader_;
   std::optional<Tensor> query_, key_;
   std::string unreadable_;  // why the arrays could not be read
-  std::list<Kept> kept_;    // most recent first
+  std::list<Kept> kept_;    // rows, the most recent first
 };
 
 }  // namespace maskctl::app::tui

@@ -103,7 +103,7 @@ TEST_CASE("figure: inks of a set differ, and so do their signs", "[figure]") {
           for (const std::uint8_t number : entry.inks) CHECK(number < table.size());
         }
       }
-      // In a terminal "none" and "all" have colours that no other ink has.
+      // In a terminal no shade in between has the colour of "none" or "all".
       for (const std::uint8_t end : {ink::kNone, ink::kAll}) {
         for (std::uint8_t i = 1; set == InkSet::kMask && i < ink::kAll; ++i) {
           CHECK(terminal_color(table[i].color) != terminal_color(table[end].color));

@@ -16,7 +16,7 @@ inline std::optional<Tensor> unwritten_like(const std::optional<TensorView>& arr
 }
 
 inline MutableTensorView view_of(Tensor& array) { return array; }
-/// nullopt if there is no array.
+/// A view of the array; nullopt if there is no array.
 inline std::optional<MutableTensorView> view_of(std::optional<Tensor>& array) {
   return array ? std::optional<MutableTensorView>(*array) : std::nullopt;
 }

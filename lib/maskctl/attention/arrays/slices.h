@@ -28,9 +28,9 @@ void add(const Tensor& part, std::span<const Range> place, Tensor& whole);
 /// the other axes.
 std::vector<Range> along(const Tensor& whole, Index axis, Range range);
 ArrayPlace along(const Tensor& whole, Index axis, std::span<const Range> ranges);
-/// x[..., range, ...] along `axis`.
+/// Returns x[..., range, ...], with the range on axis number `axis`.
 Tensor slice_of(const Tensor& x, Index axis, Range range);
-/// whole[..., first : first + part.extent(axis), ...] = part.
+/// Sets whole[..., first : first + part.extent(axis), ...] = part on axis number `axis`.
 void write_slice(const Tensor& part, Index axis, Index first, Tensor& whole);
 
 /// sum += part, in f32; a part of another float dtype is converted first.

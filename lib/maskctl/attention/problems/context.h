@@ -20,7 +20,7 @@ namespace maskctl::attention {
 /// are skipped.
 enum class Backend : std::uint8_t { kReference, kCpu, kCuda };
 
-/// "reference", "cpu", "cuda".
+/// The name of a backend: "reference", "cpu" or "cuda".
 std::string_view name(Backend backend);
 /// The names of all backends, the reference first.
 std::span<const std::string_view> backend_names();

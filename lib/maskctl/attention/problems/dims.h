@@ -22,7 +22,7 @@ struct Dims {
   std::vector<Index> lse_shape() const { return {batch, q_heads, queries}; }
 };
 
-/// 1 / sqrt(D); 1 for D = 0.
+/// The default scale of logits: 1 / sqrt(D), or 1 for D = 0.
 double default_scale(Index dim);
 
 /// The offset of element (b, h, q, k) in an array that broadcasts along its axes of extent 1.

@@ -32,7 +32,7 @@ struct Kernel {
 struct Kernels {
   Kernel<SoftmaxProblem, SoftmaxOutputs> softmax_forward = {};
   Kernel<SoftmaxProblem, SoftmaxBackwardInputs, SoftmaxGradientOutputs> softmax_backward = {};
-  /// [B,Hq,Tq,Tk] f32: see softmax_weights.
+  /// The output is [B,Hq,Tq,Tk] f32: see softmax_weights.
   Kernel<SoftmaxProblem, MutableTensorView> softmax_weights = {};
   /// One rank's share of ring attention, including the exchange. If null, ring/rank.cc builds it
   /// from the kernels above, and ranks exchange host arrays.
@@ -45,7 +45,7 @@ struct Kernels {
   Kernel<PagedProblem, MutableTensorView> paged = {};
   Kernel<BlockProblem, SoftmaxOutputs> blocks_forward = {};
   Kernel<BlockProblem, SoftmaxBackwardInputs, SoftmaxGradientOutputs> blocks_backward = {};
-  /// [B,T,Hkv,count] int32: see native_sparse_attention.
+  /// The output is [B,T,Hkv,count] int32: see native_sparse_attention.
   Kernel<SelectionProblem, MutableTensorView> select_blocks = {};
   Kernel<LinearProblem, LinearOutputs> linear_forward = {};
   Kernel<LinearProblem, LinearBackwardInputs, LinearGradientOutputs> linear_backward = {};

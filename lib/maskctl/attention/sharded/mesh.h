@@ -34,7 +34,8 @@ struct PartitionSpec {
   std::vector<AxisName> axes;
   friend bool operator==(const PartitionSpec&, const PartitionSpec&) = default;
 };
-/// As JAX prints them: "('dp', 'fsdp')" or "None"; "PartitionSpec(('dp', 'fsdp'), None)".
+/// The text of an entry or a spec as JAX prints it: "('dp', 'fsdp')" or "None";
+/// "PartitionSpec(('dp', 'fsdp'), None)".
 std::string to_text(const AxisName& entry);
 std::string to_text(const PartitionSpec& spec);
 

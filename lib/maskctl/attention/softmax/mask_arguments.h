@@ -21,7 +21,7 @@ struct MaskArguments {
   /// [B,Tk]: key padding, zero = padding. Or [B,Tq,Tk], or [B,H,Tq,Tk] with H = 1, Hkv or Hq. B may
   /// be 1.
   const Tensor* attention_mask = nullptr;
-  /// [B or 1, 1 or Hkv or Hq, Tq, Tk].
+  /// A lazy mask [B or 1, 1 or Hkv or Hq, Tq, Tk].
   const Mask* mask = nullptr;
   /// A single plane, used for all batch rows and heads.
   const BlockMap* block_map = nullptr;
@@ -55,12 +55,13 @@ struct MaskArguments {
   const Tensor* cum_seqlens_q = nullptr;
   const Tensor* cum_seqlens_k = nullptr;
 
-  /// [T] or [B or 1, T]: tokens see each other if their ids are equal. Key ids default to the query
-  /// ids.
+  /// Ids of tokens, [T] or [B or 1, T]: tokens see each other if their ids are equal. Key ids
+  /// default to the query ids.
   const Tensor* q_segment_ids = nullptr;
   const Tensor* kv_segment_ids = nullptr;
   SegmentPadding segment_padding = SegmentPadding::kNegative;
-  /// [T] or [B or 1, T], both or neither: causal and window compare these instead of indices.
+  /// Positions of tokens, [T] or [B or 1, T], both or neither: causal and window compare these
+  /// instead of indices.
   const Tensor* q_positions = nullptr;
   const Tensor* kv_positions = nullptr;
 };

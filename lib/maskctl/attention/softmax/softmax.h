@@ -16,8 +16,8 @@ struct SoftmaxInputs {
   const Tensor* query = nullptr;  // [B,Tq,Hq,D]
   const Tensor* key = nullptr;    // [B,Tk,Hkv,D]
   const Tensor* value = nullptr;  // [B,Tk,Hkv,Dv]
-  /// [B or 1, 1 or Hq, Tq, Tk]; null: all open. (The caller expands masks that have one plane per
-  /// key head.)
+  /// A mask [B or 1, 1 or Hq, Tq, Tk]; null: all open. (The caller expands masks that have one
+  /// plane per key head.)
   const Mask* mask = nullptr;
   const Tensor* bias = nullptr;   // [B or 1, Hq or 1, Tq or 1, Tk or 1]
   const Tensor* sinks = nullptr;  // [n] shared by all heads, or [Hq or Hkv, n]
@@ -35,8 +35,8 @@ struct SoftmaxResult {
 /// not divisible by Hkv, mixed dtypes, a soft cap that is not above 0, dropout outside [0, 1).
 SoftmaxResult softmax_forward(const SoftmaxInputs& inputs, const SoftmaxOptions& options = {});
 
-/// [B,Hq,Tq,Tk] f32: the weights that multiply V, without dropout; 1 / Tk in rows that are empty
-/// under kMean. This is the only output of size Tq x Tk.
+/// Returns [B,Hq,Tq,Tk] f32: the weights that multiply V, without dropout; 1 / Tk in rows that are
+/// empty under kMean. This is the only output of size Tq x Tk.
 Tensor softmax_weights(const SoftmaxInputs& inputs, const SoftmaxOptions& options);
 
 struct SoftmaxGradients {

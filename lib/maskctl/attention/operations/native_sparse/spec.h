@@ -87,7 +87,7 @@ inline constexpr ResultField kApplySparseGradients[] = {
     result<&SoftmaxGradients::value>("value"),
 };
 
-/// Has no config and is never tuned.
+/// This operation has no config and is never tuned.
 struct ApplyNativeSparseAttentionOp
     : FunctionOp<apply_native_sparse_attention, apply_native_sparse_attention_backward> {
   static UsualCall usual_call(AxisExtents extents) { return usual_blocks(std::move(extents)); }
