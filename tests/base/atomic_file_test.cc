@@ -1,4 +1,4 @@
-// Files that appear whole or not at all.
+// Tests of AtomicFile, whose file appears whole or not at all, and of ReplaceLock.
 #include "maskctl/base/atomic_file.h"
 
 #include <fcntl.h>
@@ -193,5 +193,6 @@ TEST_CASE("a replace lock makes others wait, on a file that is not there and thr
     CHECK(entered);
   }
   CHECK(scratch.entries() == 2);
-  const ReplaceLock nowhere(scratch / "no folder/file");  // nothing to lock; writing says so
+  // A missing folder cannot be locked; that is no error here, only the later write fails.
+  const ReplaceLock nowhere(scratch / "no folder/file");
 }

@@ -1,4 +1,4 @@
-// Which memory comes back.
+// Tests of buffer pools: which buffers are reused, and when they are freed instead.
 #include "maskctl/base/buffer_pool.h"
 
 #include <sys/wait.h>
@@ -53,7 +53,8 @@ TEST_CASE("the newest memory is kept, up to a limit") {
   void* const old = take_buffer(6 * kMiB);
   void* const young = take_buffer(4 * kMiB);
   return_buffer(old, 6 * kMiB);
-  return_buffer(young, 4 * kMiB);  // with it 10 MiB: the old one goes
+  // Both buffers together are 10 MiB, 2 more than the limit: the older one is freed.
+  return_buffer(young, 4 * kMiB);
   CHECK(take_buffer(4 * kMiB) == young);
   return_buffer(young, 4 * kMiB);
   process_pool().limit(std::size_t{64} << 20);
@@ -79,7 +80,7 @@ TEST_CASE("a scope's own pool is used and the process's is left alone") {
     void* const data = take_buffer(5 * kMiB);
     CHECK(data != of_process);
     return_buffer(data, 5 * kMiB);
-    CHECK(own.kept() == 6 * kMiB);  // whole huge pages
+    CHECK(own.kept() == 6 * kMiB);  // 5 MiB rounded up to whole huge pages
     CHECK(take_buffer(5 * kMiB) == data);
     return_buffer(data, 5 * kMiB);
   }
@@ -107,7 +108,8 @@ TEST_CASE("a pool that keeps nothing gives all to the allocator") {
   CHECK(none.kept() == 0);
 }
 
-#ifndef __SANITIZE_ADDRESS__  // its own locks are not ready for a fork
+// The locks of the address sanitizer itself are not ready for a fork.
+#ifndef __SANITIZE_ADDRESS__
 TEST_CASE("a forked child takes buffers whatever other threads did") {
   std::atomic<bool> done = false;
   std::jthread other([&] {
@@ -117,7 +119,7 @@ TEST_CASE("a forked child takes buffers whatever other threads did") {
   for (int i = 0; i < 50; ++i) {
     const pid_t child = fork();
     if (child == 0) {
-      alarm(10);  // one that hangs ends by that
+      alarm(10);  // ends a child that hangs
       taken_and_given_back(2 * kMiB);
       _exit(0);
     }

@@ -1,4 +1,4 @@
-// Arithmetic on sizes that may not fit.
+// Tests of arithmetic on sizes that detects overflow.
 #include "maskctl/base/checked.h"
 
 #include <limits>

@@ -1,4 +1,4 @@
-// NumPy's legacy stream against NumPy itself.
+// Compares NumpyRandomState with numpy.random.RandomState, bit for bit.
 #include "maskctl/base/mt19937.h"
 
 #include <string>
@@ -47,16 +47,16 @@ TEST_CASE("random_sample is numpy's for every seed", "[mt19937]") {
   std::string got;
   for (const std::int64_t seed : kSeeds) {
     NumpyRandomState random(seed);
-    for (int i = 0; i < 700; ++i) {  // more than one block of 624 words
+    for (int i = 0; i < 700; ++i) {  // more than one block of the generator, 624 words
       const double u = random.random_sample();
       REQUIRE((u >= 0.0 && u < 1.0));
       char text[40];
-      // Python's hex() keeps all 13 digits of the fraction.
+      // Python's float.hex() writes all 13 hexadecimal digits of the fraction, as %.13a does.
       std::snprintf(text, sizeof text, "%.13a\n", u);
       got += text;
     }
   }
-  // NumPy prints 0x1.8p-1 with its zeros; so does %.13a. Compare without surprises of case.
+  // Both sides write the same hexadecimal text for equal doubles, trailing zeros included.
   REQUIRE(got == want);
 }
 

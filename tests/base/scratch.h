@@ -1,4 +1,4 @@
-// A folder for the files of one test, whole-file access, and Python as the other side.
+// For tests: a temporary folder, reading and writing whole files, and running Python scripts.
 #pragma once
 
 #include <sys/wait.h>
@@ -51,7 +51,8 @@ inline void spit(const std::string& path, const std::string& bytes) {
   if (!out.flush()) throw std::runtime_error("cannot write " + path);
 }
 
-/// Runs a script with numpy in the folder; returns what it prints. Throws when it fails.
+/// Runs a Python script in the folder, with numpy imported as np; returns its standard output.
+/// Throws when the script fails.
 inline std::string python(const Scratch& scratch, const std::string& script) {
   const std::string path = scratch / "script.py";
   spit(path, "import sys, io, struct, zipfile\nimport numpy as np\n" + script);

@@ -1,4 +1,4 @@
-// Parts and numbers of texts.
+// Tests of splitting text and of reading numbers from text.
 #include "maskctl/base/text.h"
 
 #include <cmath>

@@ -1,4 +1,4 @@
-// Work split over threads.
+// Tests of parallel_for, which splits work over threads.
 #include "maskctl/base/threads.h"
 
 #include <algorithm>
@@ -14,7 +14,7 @@ using namespace maskctl;
 
 namespace {
 
-/// Restores the default number of threads.
+/// Sets the number of threads; the destructor restores the default.
 struct Threads {
   explicit Threads(int count) { set_threads(count); }
   ~Threads() { set_threads(0); }
@@ -87,7 +87,8 @@ TEST_CASE("the number of threads is as set and at least one by default") {
   CHECK(threads() >= 1);
 }
 
-#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)  // these map without a limit
+// The sanitizers reserve address space without bound, so the limit of this test would stop them.
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
 TEST_CASE("a job is done where the system starts no more helpers") {
   CHECK(maskctl::test::holds_where_threads_fail([] {
     set_threads(200);

@@ -1,4 +1,4 @@
-// The random streams against published vectors and values made by JAX.
+// Compares Threefry random streams with published test vectors and with values made by JAX.
 #include "maskctl/base/threefry.h"
 
 #include "maskctl/base/error.h"
@@ -35,7 +35,8 @@ TEST_CASE("a key is the high and the low word of the seed") {
   CHECK(prng_key(0x0123456789abcdef) == ThreefryKey{0x01234567, 0x89abcdef});
 }
 
-// The next two: jax.random.bits and jax.random.uniform of JAX 0.11.2.
+// The values in the next two test cases were made by jax.random.bits and jax.random.uniform of JAX
+// 0.11.2.
 TEST_CASE("random_bits equals jax.random.bits") {
   CHECK(bits(80, 1) == std::vector<std::uint32_t>{0x5eeec9});
   CHECK(bits(0, 1) == std::vector<std::uint32_t>{0u - 0xd65b059u});

@@ -1,4 +1,4 @@
-// Limits of a piece of work: who they hold for, and when work stops.
+// Tests of WorkScope, which limits threads and buffers of some work and stops it on request.
 #include "maskctl/base/work_scope.h"
 
 #include <atomic>
@@ -14,7 +14,7 @@ using namespace maskctl;
 
 namespace {
 
-/// The threads that took part in a job whose tasks wait for `wanted` of them.
+/// Returns how many threads run a job of `wanted` tasks, each of which waits until all have begun.
 std::size_t threads_of_job(int wanted) {
   std::mutex mutex;
   std::set<std::thread::id> seen;

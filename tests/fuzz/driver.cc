@@ -1,4 +1,5 @@
-// Feeds a target with mutated inputs and sees that it keeps its limits; needs no fuzzing engine.
+// Feeds mutated inputs to a fuzz target and checks its limits of time and memory. Needs no fuzzing
+// engine.
 #include <signal.h>
 #include <sys/resource.h>
 #include <unistd.h>
@@ -21,19 +22,21 @@
 #include "maskctl/base/error.h"
 #include "maskctl/base/threads.h"
 
-// Freed memory that the sanitizer holds back counts as used.
+// The sanitizer keeps freed memory in quarantine, where it still counts as used: so at most 16 MiB.
 extern "C" const char* __asan_default_options() {
   return "quarantine_size_mb=16:max_allocation_size_mb=216:detect_leaks=0:abort_on_error=1";
 }
 extern "C" const char* __ubsan_default_options() { return "abort_on_error=1:print_stacktrace=1"; }
-// Absent without a sanitizer, which has handlers of its own and ends with SIGABRT.
+// Null in a build without the address sanitizer, which has signal handlers of its own and ends with
+// SIGABRT.
 extern "C" void __asan_init() __attribute__((weak));
 
 namespace {
 
 using maskctl::fuzz::Mutator;
 
-constexpr unsigned kHangSeconds = 30;  // of the clock; other programs may be running too
+// Seconds of wall-clock time: generous, since other programs may be running too.
+constexpr unsigned kHangSeconds = 30;
 
 constexpr const char* kUsage =
     "[--runs N | --seconds N] [--seed N] [--only N [--write FILE]] [--corpus FOLDER] [FILE...]\n"
@@ -41,17 +44,17 @@ constexpr const char* kUsage =
 
 struct Options {
   std::uint64_t runs = 20000, seed = 1;
-  double seconds = 0;  // 0 = by runs
+  double seconds = 0;  // 0: stop after `runs` inputs
   std::string corpus = FUZZ_CORPUS, write;
   bool single = false;
   std::uint64_t only = 0;
   std::vector<std::string> files;
 };
 
-// What a dying process says about itself.
+// Which input is running, for the message of a process that dies.
 std::uint64_t current_seed = 0, current_number = 0;
 bool in_corpus = true;
-std::uint64_t accepted = 0;  // inputs that were read without an Error
+std::uint64_t accepted = 0;  // inputs that the target read without an Error
 
 void say_where() {
   char text[160];
@@ -89,7 +92,8 @@ maskctl::Index peak_bytes() {
   return maskctl::Index{usage.ru_maxrss} * 1024;
 }
 
-/// What is wrong with this input; empty when nothing is.
+/// Runs the target on one input. Returns what went wrong: an exception, or too much time or memory;
+/// empty when all is well.
 std::string fault_of(const std::string& input, maskctl::Index base_bytes) {
   const double start = cpu_seconds();
   alarm(kHangSeconds);

@@ -1,4 +1,4 @@
-// Answers that a helper program may give for an HDF5 file.
+// Fuzz target: the input is the answer of the helper program that reads HDF5 files for the library.
 #include "fuzz/memory_file.h"
 #include "fuzz/target.h"
 #include "maskctl/base/error.h"

@@ -1,5 +1,5 @@
-// Damaged HDF5 files, read by the helper program itself: files of even size are listed, the others
-// read.
+// Fuzz target: damaged HDF5 files for the real helper program. If the size of the file is even its
+// contents are listed, otherwise one array is read.
 #include <sys/resource.h>
 
 #include <stdexcept>
@@ -13,7 +13,7 @@ using namespace maskctl;
 
 namespace {
 
-/// Of the largest run of the helper so far, or of this process where that is larger.
+/// Returns the peak memory of any helper process so far.
 Index helper_peak_bytes() {
   rusage usage{};
   getrusage(RUSAGE_CHILDREN, &usage);

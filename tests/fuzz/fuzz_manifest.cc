@@ -1,5 +1,5 @@
-// Manifests of golden masks: read, the rows that they record too. Values that are written into one
-// leave a manifest.
+// Fuzz target: manifests of golden masks, including the mask rows that they record. A manifest into
+// which values are written must parse again.
 #include <optional>
 
 #include "fuzz/target.h"
@@ -19,7 +19,7 @@ std::optional<Manifest> parsed(std::string text) {
 }
 
 void read_rows(const GoldenRecord& record) {
-  if (record.pipeline) return;  // pipelines have a target of their own
+  if (record.pipeline) return;  // fuzz_pipeline.cc tests pipelines.
   try {
     recorded_mask(record);
   } catch (const Error&) {

@@ -1,4 +1,4 @@
-// Masks by name: every kind of every format, with options taken from the first two bytes.
+// Fuzz target: read_mask on every kind and format of file, with options from the first two bytes.
 #include "fuzz/memory_file.h"
 #include "fuzz/target.h"
 #include "maskctl/base/error.h"
@@ -10,8 +10,9 @@ namespace {
 
 constexpr Index kMostCells = Index{1} << 22;
 
-/// Byte 0: the kind, its highest bits the polarity and a limit of what closes. Byte 1: shape,
-/// block, pad id.
+/// Makes options from two bytes. `kind` has the mask kind in bits 0-5, whether to set a limit for
+/// closed biases in bit 6, and whether 0 means open in bit 7. `more` chooses shape, block size, pad
+/// id and strictness.
 MaskReadOptions options_of(std::uint8_t kind, std::uint8_t more) {
   MaskReadOptions options;
   options.read = fuzz::read_options();
@@ -29,7 +30,7 @@ MaskReadOptions options_of(std::uint8_t kind, std::uint8_t more) {
   return options;
 }
 
-/// Reads what was loaded, so far as that is little.
+/// Reads some rows of each plane, and counts the cells of planes that have few.
 void walk(const Mask& mask) {
   for (const PlanePtr& plane : mask.distinct()) {
     const Range q{0, std::min<Index>(plane->queries(), 64)};

@@ -1,4 +1,4 @@
-// Stored MaskInfo files.
+// Fuzz target: files in which a MaskInfo of ejkernel is stored.
 #include "fuzz/memory_file.h"
 #include "fuzz/target.h"
 #include "maskctl/base/error.h"

@@ -1,4 +1,4 @@
-// .npy files, as memory and as a pipe.
+// Fuzz target: .npy files, from memory and from a pipe.
 #include "fuzz/pipe.h"
 #include "fuzz/target.h"
 #include "maskctl/base/error.h"
@@ -23,7 +23,7 @@ bool read_whole(ByteSource source, bool strict) {
   }
 }
 
-/// Of any element type.
+/// Reads only the header, whatever the element type. True when it could be read.
 bool read_outline(ByteSource source) {
   try {
     read_npy_outline(source);

@@ -1,4 +1,4 @@
-// .npz archives, whole and with a damaged member in a sound archive.
+// Fuzz target: whole .npz archives, and sound archives around one damaged .npy member.
 #include "fuzz/pipe.h"
 #include "fuzz/target.h"
 #include "maskctl/base/error.h"
@@ -8,7 +8,7 @@ using namespace maskctl;
 
 namespace {
 
-/// True when every member was read.
+/// True when every member of the archive was read.
 bool read_all(ByteSource source) {
   bool good = true;
   std::vector<std::string> notes;
@@ -42,11 +42,13 @@ std::uint32_t crc32(std::string_view bytes) {
   return ~crc;
 }
 
-/// A stored member "a.npy" of these bytes, so that they get past the checksum.
+/// Returns a zip archive with one uncompressed member "a.npy" of these bytes and a valid checksum,
+/// so that readers go on to the member itself.
 std::string archive_of(std::string_view bytes) {
   const std::string name = "a.npy";
   std::string common;
-  put(common, 20, 2);  // version, flags, method, time, date
+  // The fields of a zip header: version, flags and method, time and date.
+  put(common, 20, 2);
   put(common, 0, 4);
   put(common, 0x21u << 16, 4);
   put(common, crc32(bytes), 4);
@@ -77,7 +79,7 @@ std::string archive_of(std::string_view bytes) {
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const auto bytes = fuzz::bytes_of(data, size);
   bool good = read_all(ByteSource::from_memory("x.npz", bytes));
-  // A pipe is read into a buffer of its own first, which takes most of the time.
+  // Piped archives are copied to a buffer first, which takes most of the time: so only one in 8.
   if (size % 8 == 0) good = read_all(fuzz::piped("x.npz", bytes)) || good;
   if (size > 2 && data[0] == 0x93) {
     const std::string archive = archive_of({reinterpret_cast<const char*>(data), size});

@@ -1,4 +1,5 @@
-// Texts of pipelines: parsed, printed, bound, applied, and written back.
+// Fuzz target: texts of mask pipelines are parsed, printed, bound to arrays, applied and printed
+// again.
 #include <cstdlib>
 
 #include "fuzz/target.h"
@@ -12,7 +13,7 @@ using namespace maskctl;
 
 namespace {
 
-/// Arrays of every rank and range that a step may need, chosen by the last letter of the name.
+/// Stands in for reading an array file: the last letter of the name chooses among 8 shapes.
 Tensor array_of(const std::string& source) {
   const int choice = source.empty() ? 0 : static_cast<unsigned char>(source.back()) % 8;
   const std::vector<std::vector<Index>> shapes = {{},      {1},  {12},   {1, 12},

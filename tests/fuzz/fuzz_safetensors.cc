@@ -1,4 +1,4 @@
-// safetensors files, as memory and as a pipe.
+// Fuzz target: safetensors files, from memory and from a pipe.
 #include "fuzz/pipe.h"
 #include "fuzz/target.h"
 #include "maskctl/base/error.h"
@@ -8,7 +8,7 @@ using namespace maskctl;
 
 namespace {
 
-/// True when every tensor was read.
+/// True when every tensor of the file was read.
 bool read_all(ByteSource source) {
   bool good = true;
   const ReadOptions options = fuzz::read_options();
@@ -27,7 +27,8 @@ bool read_all(ByteSource source) {
   }
 }
 
-/// The header alone, with the length that it has, so that text is not lost to a wrong number.
+/// Returns a file with this text as its header and a correct length in front, so that a wrong
+/// length does not keep the text from being read.
 std::string with_length(std::string_view text) {
   std::string out;
   for (int i = 0; i < 8; ++i) out += static_cast<char>(text.size() >> (8 * i));

@@ -118,7 +118,8 @@ def add_safetensors():
     add("safetensors", "none.safetensors", safetensors({}))
 
 
-# Numbers of the kinds as fuzz_mask.cc counts them; the last is detection.
+# The position of a kind in KINDS is its number in fuzz_mask.cc; len(KINDS) leaves the kind to
+# detection.
 KINDS = ["dense", "padding", "key-padding", "segments", "positions", "cu_seqlens", "pairs", "bias",
          "blockmap", "bits", "runs", "token-types"]
 
@@ -154,7 +155,7 @@ def add_mask():
                 add("mask", f"{kind}_{name}_{option}", bytes([number, option]) + data)
             if kind in ("dense", "segments", "runs", "bias"):
                 add("mask", f"any_{kind}_{name}", bytes([len(KINDS), 0]) + data)
-            if kind == "bias":  # with a limit of what closes
+            if kind == "bias":  # +64 sets a limit below which biases are closed
                 add("mask", f"{kind}_{name}_below", bytes([number + 64, 0]) + data)
             if kind in ("dense", "padding"):
                 add("mask", f"{kind}_{name}_inverse", bytes([number + 128, 0]) + data)
@@ -219,7 +220,8 @@ def add_hdf5():
                b"dataset\t/v\tcompound\tnull\tvirtual\n"
                b"unreadable\t/n\tbad version number\n")
     data = b"array\t/mask\t<i4\t1,12\ndata\n" + ids.tobytes()
-    for pad in range(2):  # odd sizes are read as data, even ones as lists
+    # fuzz_hdf5.cc reads an input of odd size as an array, and one of even size as a listing.
+    for pad in range(2):
         blank = b"\n" * pad
         add("hdf5", f"list{pad}", reply(blank + listing))
         add("hdf5", f"data{pad}", reply(data + blank))
@@ -264,7 +266,8 @@ add_hdf5()
 add_hdf5_file()
 if sys.argv[1:] == ["--check"]:
     found = {str(p.relative_to(CORPUS)): p.read_bytes() for p in CORPUS.glob("*/*")}
-    # Packed members and HDF5 files depend on the versions of their libraries.
+    # Files with compressed members and HDF5 files are not compared: their bytes depend on the
+    # versions of libraries.
     fixed = [name for name in files if name.split("/")[0] in ("npy", "pipeline", "hdf5", "safetensors", "manifest")]
     wrong = sorted(set(found) ^ set(files)) + [name for name in fixed if found.get(name) != files[name]]
     sys.exit("differs: " + ", ".join(wrong) if wrong else 0)

@@ -1,4 +1,4 @@
-// Bytes as a file that has a name but is on no disk.
+// A file in memory that has a path in /proc and is on no disk.
 #pragma once
 
 #include <sys/mman.h>
@@ -20,7 +20,7 @@ class MemoryFile {
   ~MemoryFile() { close(fd_); }
   MemoryFile(const MemoryFile&) = delete;
   MemoryFile& operator=(const MemoryFile&) = delete;
-  /// Other processes may open it too.
+  /// A path that other processes can open too.
   std::string name() const {
     return "/proc/" + std::to_string(getpid()) + "/fd/" + std::to_string(fd_);
   }

@@ -52,7 +52,7 @@ void Mutator::set_extreme(std::string& bytes) {
   }
 }
 
-/// Replaces a decimal number of a text.
+/// Replaces a decimal number in a text by another one, often out of range.
 void Mutator::change_number(std::string& bytes) {
   const auto digit = [](char c) { return std::isdigit(static_cast<unsigned char>(c)) != 0; };
   const std::size_t start = below(bytes.size());
@@ -91,7 +91,8 @@ void Mutator::change(std::string& bytes) {
       bytes.replace(at, below(2) * part.size(), part);
       return;
     }
-    default: {  // the start of one file, the end of another
+    // Joins the start of this input to the end of another file.
+    default: {
       const std::string& other = any_file();
       bytes = bytes.substr(0, at) + other.substr(below(other.size() + 1));
     }

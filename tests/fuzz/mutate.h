@@ -1,4 +1,5 @@
-// Inputs made from a corpus: the same one for the same seed and number, whatever ran before.
+// Fuzz inputs made from the files of a corpus. Seed and number decide the input, whatever ran
+// before.
 #pragma once
 
 #include <cstdint>
@@ -8,8 +9,8 @@
 
 namespace maskctl::fuzz {
 
-/// Some bytes of the corpus changed: bits flipped, integers set to extremes, ranges cut out,
-/// doubled or taken from another file, digits of texts made longer, the end cut off.
+/// Takes a file of the corpus and changes it: flips bits, sets integers to extremes, removes ranges
+/// or copies them from this or another file, replaces numbers in text, cuts off the end.
 class Mutator {
  public:
   Mutator(const std::vector<std::string>& corpus, std::uint64_t seed, std::uint64_t number);

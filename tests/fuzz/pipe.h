@@ -1,4 +1,4 @@
-// Bytes in memory as a source that cannot be sought, given in small pieces.
+// A ByteSource on bytes in memory that behaves like a pipe: no seeking, and few bytes in each read.
 #pragma once
 
 #include <algorithm>
@@ -25,7 +25,7 @@ class PieceStream final : public ByteStream {
   std::span<const std::byte> bytes_;
 };
 
-/// `bytes` must outlive it.
+/// Reads `bytes` as from a pipe; they must outlive the returned source.
 inline ByteSource piped(std::string name, std::span<const std::byte> bytes) {
   return ByteSource(std::move(name), std::make_unique<PieceStream>(bytes));
 }

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Runs every fuzz target of a build for an equal share of SECONDS: run.sh BUILD SECONDS [SEED].
-# One line for each; exit 1 when one failed.
+# Prints one line for each target; the exit status is not 0 when one failed.
 set -uo pipefail
 build=$1 seconds=$2 seed=${3:-1}
 mapfile -t programs < <(find "$build/tests" -maxdepth 1 -type f -executable -name 'fuzz_*' \

@@ -1,4 +1,4 @@
-// What a fuzz target is, and the limits that every one of them must keep.
+// The interface of a fuzz target, and the limits of time and memory that every target must keep.
 #pragma once
 
 #include <cstddef>
@@ -8,13 +8,13 @@
 #include "maskctl/base/index.h"
 #include "maskctl/io/streams/options.h"
 
-/// One input: 0 when it was read, -1 when maskctl::Error was the answer; anything else thrown is a
-/// fault. Also the entry point of libFuzzer.
+/// Reads one input. Returns 0 when it was accepted and -1 when it was refused with maskctl::Error;
+/// any other exception is a fault. libFuzzer calls this function too.
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size);
 
 namespace maskctl::fuzz {
 
-/// The limit that targets give to readers; they may use this and kSpareBytes more.
+/// The memory limit that targets give to readers; a process may use kSpareBytes on top of that.
 inline constexpr Index kMaxBytes = Index{16} << 20;
 inline constexpr Index kSpareBytes = Index{200} << 20;
 inline constexpr double kMaxSeconds = 2;

@@ -1,4 +1,4 @@
-// The backends that can run here.
+// The attention backends that can run on this machine.
 #pragma once
 
 #include <vector>
@@ -7,7 +7,7 @@
 
 namespace maskctl::test {
 
-/// All of them, the fastest first.
+/// All backends that can run here, the fastest first.
 inline std::vector<attention::Backend> usable_backends() {
   std::vector<attention::Backend> usable;
   for (const attention::BackendRow& row : attention::backends()) {
@@ -15,7 +15,7 @@ inline std::vector<attention::Backend> usable_backends() {
   }
   return usable;
 }
-/// Those that the reference judges.
+/// The backends that tests compare with the reference backend: all that can run here but itself.
 inline std::vector<attention::Backend> judged_backends() {
   std::vector<attention::Backend> judged;
   for (const attention::Backend backend : usable_backends()) {

@@ -1,4 +1,4 @@
-// Catch2 2.13 (Debian 12) and 3 with one spelling.
+// Lets tests use the names of Catch2 3 with Catch2 2.13 (Debian 12) too.
 #pragma once
 
 #if __has_include(<catch2/catch_all.hpp>)

@@ -1,4 +1,4 @@
-// Whether a text holds a part.
+// Tests whether a text contains another one.
 #pragma once
 
 #include <string_view>

@@ -1,5 +1,5 @@
-// MASKCTL_TEST_CPU_TARGET=NAME lets a test program use at most this instruction set, as Highway
-// names it, or "baseline" for the least of all: every set is tested where the best one runs.
+// With MASKCTL_TEST_CPU_TARGET=NAME, test programs use no better vector instructions than those of
+// the Highway target NAME, or of "baseline", the least one. So one machine can test every target.
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
@@ -9,7 +9,8 @@
 
 namespace {
 
-/// Its bit; better sets have lower ones. Ends the program for a name that this machine cannot run.
+/// Returns the bit of a Highway target; better targets have lower bits. Ends the program if this
+/// machine cannot run the target.
 std::int64_t target_of(std::string_view name) {
   for (int bit = 62; bit >= 0; --bit) {
     const std::int64_t target = std::int64_t{1} << bit;

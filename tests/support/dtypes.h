@@ -1,4 +1,4 @@
-// The element types that tests go through, from the table of all.
+// Lists of element types for tests that go through all of them.
 #pragma once
 
 #include <vector>
@@ -13,14 +13,14 @@ inline std::vector<DType> all_dtypes() {
   return out;
 }
 
-/// Those that an .npy can hold.
+/// The element types that an .npy file can hold.
 inline std::vector<DType> npy_dtypes() {
   std::vector<DType> out = all_dtypes();
   std::erase_if(out, [](DType dtype) { return element_type(dtype).npy.empty(); });
   return out;
 }
 
-/// Those that numpy has itself.
+/// The element types that numpy has without ml_dtypes.
 inline std::vector<DType> numpy_dtypes() {
   std::vector<DType> out = npy_dtypes();
   std::erase(out, DType::kBFloat16);

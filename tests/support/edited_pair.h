@@ -1,5 +1,5 @@
-// A random mask and the same mask edited: numbers of its rule moved, cells, rows, columns and
-// rectangles flipped; and what a true and complete answer to "why do they differ" must say.
+// Makes a random mask and an edited copy: numbers of its steps are changed, and cells, rows,
+// columns or rectangles are flipped. Judges whether `diff` explains the difference truly and fully.
 #pragma once
 
 #include <algorithm>
@@ -25,20 +25,22 @@ namespace maskctl::twin {
 
 struct EditedPair {
   Mask a, b;
-  Chain before, after;             // of the batch or head that was edited; without the cells
-  std::vector<std::string> moved;  // words of rules whose number moved and changed cells
-  Index cells = 0;                 // flipped one by one
+  // Steps that make the edited plane before and after the edit, without its flipped cells.
+  Chain before, after;
+  std::vector<std::string> moved;  // names of steps whose changed number shows in the mask
+  Index cells = 0;                 // how many cells were flipped one by one
   std::string what;
 };
 
-/// What an answer got right.
+/// Whether an explanation of the difference between two masks is right.
 struct Verdict {
-  bool is_true = true;   // applying it gives what it says
-  bool small = true;     // no more residue than flipped cells
-  bool complete = true;  // each rule whose number moved is named
+  bool is_true = true;   // the edit, applied to mask a, leaves the residue that it states
+  bool small = true;     // the residue has no more cells than were flipped
+  bool complete = true;  // each step whose number was changed is named
 };
 
-/// The residue equals the result of comparing, cell by cell as far as it is listed.
+/// True if `residue` counts the cells in which the two masks differ, and each cell that it lists is
+/// one of them.
 inline bool holds(const Mask& mask, const Mask& given, const Residue& residue) {
   const Mask differ = zip(Op::kXor, mask, given);
   if (differ.count() != residue.cells) return false;
@@ -85,7 +87,7 @@ class Editor {
       try {
         if (make(large)) return out_;
       } catch (const Error&) {
-        continue;  // a number went out of range
+        continue;  // a changed number was out of range
       }
     }
   }
@@ -134,7 +136,7 @@ class Editor {
   }
   Step causal() { return {step::Causal{align(), {}}}; }
 
-  /// What stacks really use, and some chains of it.
+  /// Draws the steps of a mask as training and serving stacks use them.
   Chain base() {
     Chain chain;
     const auto then = [&](Step step) { chain.push_back(std::move(step)); };
@@ -194,7 +196,8 @@ class Editor {
     return {begin, begin + number(1, 3)};
   }
 
-  /// The word that names the rule, or nothing where it has no number to move.
+  /// Changes a number of the step and returns words that name it; nothing where the step has no
+  /// such number.
   std::optional<std::string> move(Step& step) {
     const Index by = (coin() ? 1 : -1) * (coin() ? 1 : number(1, std::max<Index>(keys_ / 16, 1)));
     if (auto* rule = step.get_if<step::Window>()) {
@@ -280,7 +283,7 @@ class Editor {
     return true;
   }
 
-  /// Rules that differ between before and after and whose move shows in the mask.
+  /// Notes the names of steps that the edit changed, if undoing the change alone changes the mask.
   void name_moves(const PlanePtr& b) {
     for (std::size_t i = 0; i < out_.before.size(); ++i) {
       if (out_.before[i] == out_.after[i]) continue;
@@ -312,7 +315,7 @@ class Editor {
     return {begin,
             begin + number(1, std::min<Index>(extent - begin, std::max<Index>(extent / 4, 2)))};
   }
-  /// A row, a column or a rectangle, opened or closed.
+  /// Opens or closes a random row, column or rectangle.
   PlanePtr region(const PlanePtr& b) {
     step::Region rule{number(0, 3) == 0, {}, {}};
     const Index way = number(0, 2);
@@ -337,7 +340,8 @@ class Editor {
     return b;
   }
 
-  /// Into one of several batches or heads, which else are equal.
+  /// Makes both masks of several batches and heads: all have plane a, and one or all have b after
+  /// the edit.
   void spread(const PlanePtr& a, const PlanePtr& b) {
     const Index batch = number(0, 3) == 0 ? number(1, 4) : 1;
     const Index heads = number(0, 3) == 0 ? number(1, 4) : 1;

@@ -1,4 +1,4 @@
-// The Error that a call throws: its message and its remedies.
+// Returns the message or the remedies of the Error that a call throws.
 #pragma once
 
 #include <algorithm>
@@ -10,7 +10,7 @@
 
 namespace maskctl::test {
 
-/// "no error" when it throws none.
+/// The message of the Error that f throws, or "no error".
 template <std::invocable F>
 std::string error_of(F&& f) {
   try {

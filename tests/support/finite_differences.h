@@ -1,11 +1,11 @@
-// Gradients against central differences of what they are the gradients of.
+// Checks gradients of a function by central differences of its values.
 #pragma once
 
 #include "support/tensors.h"
 
 namespace maskctl::test {
 
-/// sum over i of a[i] b[i], in float64.
+/// Returns the sum of a[i] b[i] over all i, computed in float64.
 inline double dot(const Tensor& a, const Tensor& b) {
   REQUIRE(a.shape() == b.shape());
   const Tensor x = astype(a, DType::kFloat64), y = astype(b, DType::kFloat64);
@@ -16,13 +16,13 @@ inline double dot(const Tensor& a, const Tensor& b) {
 }
 
 struct FiniteDifferences {
-  float step = 1.0f / 64;  // exact enough where f computes in float64
+  float step = 1.0f / 64;  // exact enough if f computes in float64
   double margin = 0.01, epsilon = 0.01;
-  std::size_t elements = 7;  // of the array, at most
+  std::size_t elements = 7;  // how many elements of the array are checked, about
 };
 
-/// gradient[i] = (f(x[i] + step) - f(x[i] - step)) / (2 step) at elements spread over the f32 array
-/// x, which f reads.
+/// Checks that gradient[i] is about (f(x[i] + step) - f(x[i] - step)) / (2 step) for some elements
+/// x[i] of an f32 array. f reads the array, whose elements are changed and restored.
 template <class F>
 void check_finite_differences(Tensor& array, const Tensor& gradient, F&& f, const char* what,
                               const FiniteDifferences& how = {}) {

@@ -1,5 +1,5 @@
-// A random call, an output made under its mask or under one that is easily taken for it, and what
-// verify may answer.
+// Makes a random attention call whose output was computed under the declared mask or under a
+// similar one, and tells which verdicts of `verify` on that output would be false.
 #pragma once
 
 #include <algorithm>
@@ -21,16 +21,17 @@
 
 namespace maskctl::twin {
 
-/// A mask by its numbers, so that its neighbours are made without the code under test.
+/// A mask described by numbers, so that similar masks are made without the code under test.
 struct MaskPlan {
   Index queries = 0, keys = 0, heads = 1;
   bool causal = false;
-  std::optional<Index> left, right;  // of a window
+  std::optional<Index> left, right;  // extents of a window
   Align align = Align::kTopLeft;
-  std::vector<Index> documents;  // lengths; empty: none
-  Index moved = 0;               // diagonals, to the right
+  std::vector<Index> documents;  // lengths; empty: no documents
+  Index moved = 0;               // how far diagonals are moved to the right
   bool inverted = false;
-  bool odd_heads_full = false;  // heads 1, 3, .. have no window; reversed: heads 0, 2, ..
+  // Heads 1, 3, ... have no window; if `reversed`, heads 0, 2, ...
+  bool odd_heads_full = false;
   bool reversed = false;
 
   Mask mask() const {
@@ -56,9 +57,10 @@ struct JudgedProblem {
   attention::VerifyRequest request;
   attention::NamedResults given;
   Mask declared, applied;
-  std::string what;  // how the applied mask differs; "nothing"
+  std::string what;  // how the applied mask differs from the declared one, or "nothing"
   DType dtype = DType::kFloat32;
-  /// Root mean square of what the two masks give, apart, in units of one rounding of the output.
+  /// Root mean square of the difference between the outputs under both masks, relative to the
+  /// outputs and in units of their rounding.
   double apart = 0;
   bool wrong() const { return apart > 0; }
 };
@@ -121,7 +123,7 @@ class ProblemMaker {
     return plan;
   }
 
-  /// One change, drawn from those that the plan allows.
+  /// Returns the plan with one random change, and the words for that change.
   std::pair<std::string, MaskPlan> neighbour(const MaskPlan& plan) {
     std::vector<std::pair<std::string, MaskPlan>> all;
     const auto add = [&](const char* what, const auto& change) {
@@ -178,7 +180,8 @@ class ProblemMaker {
                                  out.request.arguments);
   }
 
-  /// Of the twin, rounded to the dtype; every other 16-bit call has all arrays saved as f32.
+  /// Computes the output with the reference backend, rounded to the dtype. In half of the calls all
+  /// arrays are converted to f32 afterwards.
   void make_output(JudgedProblem& out) {
     attention::NamedArguments arguments = out.request.arguments;
     arguments.context.backend = attention::Backend::kReference;
@@ -215,7 +218,7 @@ class ProblemMaker {
   Index longest_;
 };
 
-/// What verify says.
+/// Returns what `verify` concludes about the problem.
 inline attention::Judgement judged(const JudgedProblem& problem) {
   std::vector<attention::Alternative> alternatives;
   for (Neighbour& other : neighbours(problem.declared)) {
@@ -224,7 +227,8 @@ inline attention::Judgement judged(const JudgedProblem& problem) {
   return verify_given(problem.request, problem.given, alternatives).judgement;
 }
 
-/// "obeys" for a wrong mask, "another" or "none" for the right one.
+/// True for a false verdict: "obeys" if another mask was applied, "another" or "none" if the
+/// declared one was.
 inline bool is_false(const JudgedProblem& problem, attention::Verdict verdict) {
   if (problem.wrong()) return verdict == attention::Verdict::kObeys;
   return verdict == attention::Verdict::kAnother || verdict == attention::Verdict::kNone;

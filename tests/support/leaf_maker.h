@@ -1,4 +1,5 @@
-// Random planes of every tier together with their dense twins.
+// Makes random planes (one mask matrix each) in every representation, together with equal dense
+// arrays.
 #pragma once
 
 #include <array>
@@ -15,7 +16,8 @@
 
 namespace maskctl::twin {
 
-/// A number in [low, high]; from a seeded stream, or from a property test that wants to shrink it.
+/// Returns a number in [low, high], from a seeded stream or from a property test that can shrink
+/// it.
 using Pick = std::function<Index(Index low, Index high)>;
 
 inline Pick pick_from(std::mt19937& random) {
@@ -62,7 +64,8 @@ inline Pair make_diagonal(const Pick& pick, Index q, Index k) {
           matrix(q, k, [&](Index i, Index j) { return j >= i + low && j <= i + high; })};
 }
 
-/// Up to four slabs of up to three bands, overlapping, empty and past the plane.
+/// Makes up to four slabs of rows with up to three bands each; bands may overlap, be empty or leave
+/// the plane.
 inline Pair make_bands(const Pick& pick, Index q, Index k) {
   std::vector<Slab> slabs;
   for (Index begin = 0, i = 0; i < 4 && begin < q; ++i) {
@@ -91,7 +94,8 @@ inline Pair make_bands(const Pick& pick, Index q, Index k) {
   return {bands(q, k, slabs), std::move(dense)};
 }
 
-/// Few lists shared by many rows, each row with a clip of its own; lists may be empty.
+/// Makes a few lists of runs, some empty. Each row refers to one of the lists and clips it to a key
+/// range.
 inline Pair make_row_lists(const Pick& pick, Index q, Index k, std::mt19937& random) {
   std::vector<Run> runs;
   std::vector<Index> offsets = {0};
@@ -117,7 +121,8 @@ inline Pair make_row_lists(const Pick& pick, Index q, Index k, std::mt19937& ran
     const Index begin = random() % 3 == 0 ? below(k + 1) : 0;
     Index end = k;
     if (random() % 3 == 0) end = begin + below(k - begin + 1);
-    if (random() % 8 == 0) end = begin;  // nothing left, also inside a run
+    // An empty clip, which may lie inside a run.
+    if (random() % 8 == 0) end = begin;
     refs.push_back({static_cast<std::uint32_t>(below(lists)), static_cast<std::int32_t>(begin),
                     static_cast<std::int32_t>(end)});
   }
@@ -132,7 +137,7 @@ inline Pair make_row_lists(const Pick& pick, Index q, Index k, std::mt19937& ran
   return {row_lists(k, std::move(runs), std::move(offsets), std::move(refs)), std::move(dense)};
 }
 
-/// Rows of random bits, dense or sparse, some equal to the one before.
+/// Makes a plane of bit words from random rows, dense or sparse; some rows repeat the one before.
 inline Pair make_words(const Pick& pick, Index q, Index k, std::mt19937& random) {
   const unsigned one_in = static_cast<unsigned>(pick(2, 6));
   Dense dense(1, 1, q, k);
@@ -157,7 +162,8 @@ inline Pair make_words(const Pick& pick, Index q, Index k, std::mt19937& random)
   return {std::move(plane), std::move(dense)};
 }
 
-/// Ids that run, recur, and are closed on some side.
+/// Makes a plane that is open where query id and key id are equal. Ids come in runs, may come back,
+/// and one of them may be closed for queries, keys or both.
 inline Pair make_equal_ids(const Pick& pick, Index q, Index k, std::mt19937& random) {
   const unsigned values = static_cast<unsigned>(pick(1, 5)),
                  change_every = static_cast<unsigned>(pick(1, 20));
@@ -212,7 +218,8 @@ inline Pair make_block_grid(const Pick& pick, Index q, Index k, std::mt19937& ra
 
 Pair make_leaf(Leaf kind, const Pick& pick, Index q, Index k);
 
-/// Two leaves under an operation that may store nothing.
+/// Combines two random planes by an operation; the result may be computed on reading instead of
+/// stored.
 inline Pair make_lazy(const Pick& pick, Index q, Index k) {
   Pair a = make_leaf(static_cast<Leaf>(pick(0, 12)), pick, q, k);
   Pair b = make_leaf(static_cast<Leaf>(pick(0, 12)), pick, q, k);
@@ -220,7 +227,7 @@ inline Pair make_lazy(const Pick& pick, Index q, Index k) {
   return {combine(op, a.plane, b.plane, 0), zip(op, a.dense, b.dense)};
 }
 
-/// A plane of one kind, q x k, and what it holds. q and k are at least 1.
+/// Makes a q x k plane of the given kind and the equal dense array. q and k are at least 1.
 inline Pair make_leaf(Leaf kind, const Pick& pick, Index q, Index k) {
   std::mt19937 random(static_cast<unsigned>(pick(0, 1 << 20)));
   switch (kind) {

@@ -1,4 +1,4 @@
-// A child process in which the system starts no more threads.
+// Runs code in a child process that has too little memory to start many threads.
 #pragma once
 
 #include <sys/resource.h>
@@ -10,8 +10,9 @@
 
 namespace maskctl::test {
 
-/// Runs f in a child that may map 24 MiB more than it has: a few stacks of threads of 8 MiB, and no
-/// more. True when f returns true within 20 seconds; a hang, a crash or an exception is false.
+/// Runs f in a child process that may map 24 MiB more than it has now, enough for a few thread
+/// stacks of 8 MiB. True when f returns true within 20 seconds; false after a hang, a crash or an
+/// exception.
 template <typename F>
 bool holds_where_threads_fail(const F& f) {
   const pid_t child = fork();

@@ -1,5 +1,5 @@
-// Packed masks with something odd in one plane: a few cells, a rectangle, a row, a column or the
-// whole plane, opened or closed; and whether an answer names it and nothing else.
+// Makes packed masks of which one plane has a fault: some cells, a rectangle, a row, a column or
+// the whole plane are opened or closed. Judges whether an answer names the fault and nothing else.
 #pragma once
 
 #include <algorithm>
@@ -24,14 +24,15 @@ namespace maskctl::twin {
 
 struct OddMask {
   Mask sound, odd;
-  Index base_steps = 0;  // the most steps that say the sound plane, in all distinct planes
-  Index odd_parts = 0;   // regions or cells that say what is odd
+  // The most steps that may describe the mask without its fault, over all distinct planes.
+  Index base_steps = 0;
+  Index odd_parts = 0;  // how many regions or cells describe the fault
   bool differs = false;
   std::string text;
 };
 
-/// Steps that keep, open or close cells, those inside documents and scopes counted, and not the
-/// scopes.
+/// Counts the steps of a chain, including those inside documents and scopes, but not the scopes
+/// themselves.
 inline Index leaf_steps(const Chain& chain) {
   Index out = 0;
   for (const Step& step : chain) {
@@ -67,7 +68,7 @@ inline bool reads_arrays(const Chain& chain) {
 
 class OddMaskMaker {
  public:
-  /// Of `most` tokens at most.
+  /// Makes masks of at most `most` tokens.
   explicit OddMaskMaker(std::uint64_t seed, Index most = 512) : random_(seed), most_(most) {}
 
   OddMask draw() {
@@ -165,7 +166,7 @@ class OddMaskMaker {
     if (kind == 7) rule.q = {{0, size_}};
     what = to_text(Chain{{rule}});
     const PlanePtr odd = maskctl::apply(Mask(sound), Step{rule}).plane(0, 0);
-    // Few cells are said one by one as well.
+    // A region of few cells may also be described cell by cell.
     const Index cells = combine(Op::kXor, sound, odd)->count();
     out.odd_parts = cells <= 4 ? std::max<Index>(cells, 1) : 1;
     return odd;
@@ -185,7 +186,8 @@ class OddMaskMaker {
   Index most_, size_ = 0;
 };
 
-/// True if the answer holds, says no more than the sound mask and what is odd, or is shorter.
+/// True if the answer describes the mask correctly in no more steps and cells than the sound mask
+/// and the fault need.
 inline bool names_odd(const OddMask& made, const Recognised& found) {
   const Mask full = full_like(made.odd);
   const Mask again = maskctl::apply(full, found.chain);
@@ -194,7 +196,8 @@ inline bool names_odd(const OddMask& made, const Recognised& found) {
   return leaf_steps(found.chain) + found.residue.cells <= made.base_steps + made.odd_parts;
 }
 
-/// The steps of either chain that the other does not have.
+/// Returns how many steps of one chain the other does not have; of both directions, the larger
+/// number.
 inline Index changed_steps(const Chain& a, const Chain& b) {
   const auto leaves = [](const Chain& chain) {
     Chain out;
@@ -220,7 +223,8 @@ inline Index changed_steps(const Chain& a, const Chain& b) {
   return out;
 }
 
-/// The same of a cause of the difference between the sound mask and the odd one, in either order.
+/// True if a cause explains correctly how the sound mask and the faulty one differ, whichever is a,
+/// and says no more than the fault needs.
 inline bool names_odd(const OddMask& made, const Mask& a, const Mask& b, const DiffCause& cause) {
   if (zip(Op::kXor, b, maskctl::apply(a, cause.edit)).count() != cause.edit_residue.cells) {
     return false;

@@ -1,4 +1,4 @@
-// Checks every primitive of a plane against its dense twin.
+// Compares every operation of a plane (one mask matrix) with plain loops over an equal dense array.
 #pragma once
 
 #include <random>
@@ -16,7 +16,8 @@ inline std::string text(Range r) {
   return "[" + std::to_string(r.begin) + ", " + std::to_string(r.end) + ")";
 }
 
-/// "" or what breaks the contract of one call of a row sink.
+/// Returns what is wrong with the keys that a plane passes to a callback for a row; "" if nothing
+/// is.
 inline std::string bad_keys(const Keys& keys, Index extent) {
   if (keys.is_words()) {
     if (!keys.runs.empty()) return "both runs and words";
@@ -34,7 +35,7 @@ inline std::string bad_keys(const Keys& keys, Index extent) {
   return "";
 }
 
-/// "" or how rows(q) differs from the twin.
+/// Returns how the rows q of the plane differ from the dense array; "" if they do not.
 inline std::string check_rows(const Plane& plane, const Dense& want, Range q) {
   std::ostringstream error;
   Index next = q.begin;
@@ -65,7 +66,8 @@ inline std::string check_rows(const Plane& plane, const Dense& want, Range q) {
   return error.str();
 }
 
-/// "" or how count, classify and counts of a rectangle differ from the twin.
+/// Returns how count() or classify() of a rectangle differs from the dense array; "" if neither
+/// does.
 inline std::string check_rectangle(const Plane& plane, const Dense& want, Range q, Range k) {
   const std::string where = " of " + text(q) + " x " + text(k);
   if (const Index got = plane.count(q, k), expected = count(want, q, k); got != expected) {
@@ -80,7 +82,7 @@ inline std::string check_rectangle(const Plane& plane, const Dense& want, Range 
 
 inline std::string check_counts(const Plane& plane, const Dense& want, Range q,
                                 const std::vector<Index>& edges) {
-  std::vector<Index> got(edges.size() - 1, 1000);  // counts adds to what is there
+  std::vector<Index> got(edges.size() - 1, 1000);  // counts() adds to these
   plane.counts(q, edges, got);
   for (std::size_t i = 0; i + 1 < edges.size(); ++i) {
     const Index expected = 1000 + count(want, q, {edges[i], edges[i + 1]});
@@ -93,7 +95,7 @@ inline std::string check_counts(const Plane& plane, const Dense& want, Range q,
 }
 
 inline std::string check_tiles(const Plane& plane, const Dense& want, Range q, Index key_tile) {
-  // What is there already stays, even where it looks like a neighbour.
+  // tiles() must keep the tiles that the list has already, even one that looks like a neighbour.
   for (Fill fill : {Fill::kPartial, Fill::kFull}) {
     std::vector<TileRun> expected = tiles(want, q, key_tile);
     expected.insert(expected.begin(), TileRun{-1, 1, fill});
@@ -112,7 +114,7 @@ inline std::string check_tiles(const Plane& plane, const Dense& want, Range q, I
   return "";
 }
 
-/// Ranges inside [0, n): the whole, empty ones, single cells, random ones.
+/// Draws a range inside [0, n): all of it, at most one element, or any range, perhaps empty.
 inline Range some_range(Index n, std::mt19937& random) {
   const auto below = [&](Index m) {
     return static_cast<Index>(random() % static_cast<std::uint64_t>(m));
@@ -131,7 +133,7 @@ inline Range some_range(Index n, std::mt19937& random) {
   }
 }
 
-/// The primitives that read, each on the whole plane and on `samples` random parts.
+/// Checks all operations that read the plane, on the whole and on `samples` random parts.
 inline std::string check_reading(const Plane& plane, const Dense& want, std::mt19937& random,
                                  int samples) {
   if (plane.queries() != want.q || plane.keys() != want.k) return "extents";
@@ -155,8 +157,8 @@ inline std::string check_reading(const Plane& plane, const Dense& want, std::mt1
   return "";
 }
 
-/// Every primitive: those that read, of the plane and of what transposed, sliced and the compiled
-/// tiles make of it. "" or the first thing that differs.
+/// Checks every operation: reading the plane, its transpose and its slices, and its tile tables.
+/// Returns the first difference, or "".
 inline std::string check_plane(const PlanePtr& plane, const Dense& want, std::mt19937& random,
                                int samples) {
   const auto fail = [](const char* what, const std::string& e) { return e.empty() ? e : what + e; };

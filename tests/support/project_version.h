@@ -10,7 +10,7 @@
 
 namespace maskctl::test {
 
-/// Such as "0.2.0".
+/// Returns the version, such as "0.2.0".
 inline std::string project_version() {
   std::ifstream file(MASKCTL_SOURCE_DIR "/CMakeLists.txt");
   std::ostringstream text;

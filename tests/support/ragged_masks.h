@@ -1,5 +1,6 @@
-// Batches of ragged documents (decode, prefill after a past, full prefill), and the same with one
-// serving bug: a moved border, another window, no causal rule, the other alignment, odd cells.
+// Makes batches of documents that have their own numbers of queries and keys (decoding, prefill
+// after a cache, full prefill), and the same with one bug: a document border moved, another window,
+// no causal rule, the other alignment, or single cells flipped.
 #pragma once
 
 #include <algorithm>
@@ -20,17 +21,19 @@ namespace maskctl::twin {
 
 struct RaggedPair {
   Mask sound, wrong;
-  Chain chain;            // of the plane that is wrong, while sound
-  Index steps = 0;        // of the sound mask: each batch entry's documents, and the steps inside
-  Index cells = 0;        // that differ
-  bool by_cells = false;  // the bug is odd cells
-  std::vector<std::string> words;  // one of which a cause must have
+  Chain chain;  // steps of the faulty plane before it got its fault
+  // How many steps describe the sound mask: the documents of each batch entry, and steps inside.
+  Index steps = 0;
+  Index cells = 0;        // how many cells differ
+  bool by_cells = false;  // the bug is flipped cells
+  // A cause must contain one of these words.
+  std::vector<std::string> words;
   std::string text;
 };
 
 class RaggedMaker {
  public:
-  /// Of `most` documents, and `longest` queries in each, at most.
+  /// Makes at most `most` documents with at most `longest` queries each.
   explicit RaggedMaker(std::uint64_t seed, Index most = 40, Index longest = 40)
       : random_(seed), most_(most), longest_(longest) {}
 
@@ -56,7 +59,8 @@ class RaggedMaker {
     }
     return rule;
   }
-  /// What the documents keep, counted from their last tokens.
+  /// Draws the steps inside each document: all open, a window or causal, aligned at the last
+  /// tokens.
   Chain inside(Index longest) {
     const Align align = Align::kBottomRight;
     step::Window window;
@@ -81,7 +85,7 @@ class RaggedMaker {
     return out;
   }
 
-  /// One bug; false where these documents cannot have it.
+  /// Puts one bug into the documents; false where these documents cannot have the drawn bug.
   bool spoil(step::Within& rule, RaggedPair& out) {
     switch (number(0, 6)) {
       case 0:
@@ -99,7 +103,8 @@ class RaggedMaker {
       case 3:
         out.words = {"alignment"};
         if (rule.chain.empty()) return false;
-        // Where it shows in one document only, its last keys may as well be gone.
+        // If only one document has more keys than queries, fewer keys are an explanation as good as
+        // another alignment.
         if (ragged(rule) == 1) out.words.push_back("keys instead of");
         if (auto* causal = rule.chain[0].get_if<step::Causal>()) {
           causal->align = Align::kTopLeft;
@@ -201,15 +206,15 @@ class RaggedMaker {
   Index most_, longest_;
 };
 
-/// True if the answer is exact, has no arrays, and says no more than the documents.
+/// True if the answer is exact, reads no arrays and needs no more steps than the documents.
 inline bool names_ragged(const RaggedPair& made, const Recognised& found) {
   const Mask again = maskctl::apply(full_like(made.sound), found.chain);
   return found.residue.cells == 0 && zip(Op::kXor, again, made.sound).count() == 0 &&
          !reads_arrays(found.chain) && leaf_steps(found.chain) <= made.steps;
 }
 
-/// True if a cause holds, leaves nothing over but the odd cells, and names the bug. What few cells
-/// make of it may be said by these.
+/// True if a cause is correct, leaves no residue but flipped cells, and names the bug. A bug that
+/// changes few cells may be explained by naming the cells.
 inline bool names_bug(const RaggedPair& made, const Mask& a, const Mask& b,
                       const DiffCause& cause) {
   if (zip(Op::kXor, b, maskctl::apply(a, cause.edit)).count() != cause.edit_residue.cells) {

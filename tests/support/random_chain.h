@@ -1,4 +1,5 @@
-// Random chains of the steps that recognise knows, for property tests and their rates.
+// Random chains of mask steps that `recognise` knows, for property tests and for measuring how
+// often it succeeds.
 #pragma once
 
 #include <algorithm>
@@ -20,8 +21,8 @@
 
 namespace maskctl::twin {
 
-/// Draws steps for masks of queries x keys. Arrays are named after what they are, so that chains
-/// print.
+/// Draws steps for masks of `queries` x `keys`. Arrays are named after their content, so that
+/// chains can be printed.
 class ChainMaker {
  public:
   ChainMaker(std::mt19937_64& random, Index queries, Index keys)
@@ -32,7 +33,7 @@ class ChainMaker {
     for (Index i = 0; i < steps; ++i) out.push_back(rule());
     return out;
   }
-  /// Of steps that take numbers only.
+  /// Draws a chain of steps that take numbers only, no arrays.
   Chain plain_chain(Index steps) {
     Chain out;
     while (std::ssize(out) < steps) {
@@ -68,7 +69,7 @@ class ChainMaker {
     return {std::move(tensor), name};
   }
 
-  /// Lengths of a few contiguous parts of `size`.
+  /// Splits `size` into a few random lengths.
   std::vector<Index> lengths(Index size) {
     std::vector<Index> out;
     for (Index left = size, parts = draw(1, 6); left > 0; --parts) {
@@ -78,7 +79,8 @@ class ChainMaker {
     }
     return out;
   }
-  /// Ids in stretches, or drawn for each token; `first` is the lowest.
+  /// Draws ids `first` to `first + count - 1`, for each token if `scattered`, otherwise for runs of
+  /// tokens.
   std::vector<Index> ids(Index size, bool scattered, Index first, Index count) {
     std::vector<Index> out;
     if (scattered) {

@@ -1,4 +1,5 @@
-// Draws a step of any name from its fields alone, so that a new rule is tested as it is.
+// Draws a mask step of any kind from the list of its arguments, so that new steps are tested
+// without code of their own.
 #pragma once
 
 #include <map>
@@ -13,8 +14,8 @@
 
 namespace maskctl::twin {
 
-/// Values fit their field; whether they fit a mask of the shape is up to the rule, which most often
-/// takes them. Arrays have names, by which `arrays` and `masks` know them.
+/// Draws argument values that are valid by themselves; the step may still refuse a mask of this
+/// shape. `arrays` and `masks` hold what the arguments name.
 class StepMaker {
  public:
   StepMaker(std::mt19937_64& random, const MaskShape& shape) : random_(random), shape_(shape) {}
@@ -30,7 +31,8 @@ class StepMaker {
     }
   }
 
-  /// The step with another value of this argument, which it has; nothing where no other fits.
+  /// Returns the step with another value of this argument; nothing if the step has no such argument
+  /// or no other value was found.
   std::optional<Step> changed(const Step& step, const Field& field) {
     if (std::holds_alternative<std::monostate>(field.get(step))) return std::nullopt;
     for (int tries = 0; tries < 20; ++tries) {
@@ -43,7 +45,7 @@ class StepMaker {
 
   std::map<std::string, Tensor> arrays;
   std::map<std::string, Mask> masks;
-  static constexpr Index kMaxBytes = Index{8} << 30;  // of BindContext
+  static constexpr Index kMaxBytes = Index{8} << 30;  // the limit that BindContext has
 
  private:
   using Given = std::vector<std::string_view>;
@@ -127,7 +129,7 @@ class StepMaker {
     for (Index& value : out) value = number(field);
     return out;
   }
-  /// Of documents, or one per batch.
+  /// Draws lengths, of documents or one for each batch.
   std::vector<Index> lengths() {
     std::vector<Index> out(as_size(coin() ? shape_.batch : draw(1, 3)));
     for (Index& length : out) length = draw(0, std::min(shape_.queries, shape_.keys) / 2 + 1);
@@ -141,7 +143,8 @@ class StepMaker {
     }
     return out;
   }
-  /// Of the queries or the keys, as the name says; else any shape that some rule takes.
+  /// Draws an array with one element for each query or each key, as the argument name says; "SRC"
+  /// may have other shapes too.
   Tensor array(std::string_view name) {
     Index length = coin() ? shape_.queries : shape_.keys;
     if (name == "q") length = shape_.queries;

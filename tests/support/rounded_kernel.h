@@ -1,5 +1,5 @@
-// Attention as kernels of 16 bits compute it: weights, gradients of logits and results are rounded,
-// and delta is made of the rounded output.
+// Attention with the roundings of a 16-bit kernel: weights, gradients of logits and results are
+// rounded, and delta (the row sum of out * d_out) is computed from the rounded output.
 #pragma once
 
 #include <algorithm>
@@ -11,7 +11,7 @@
 
 namespace maskctl::twin {
 
-using Rows = std::vector<std::vector<float>>;  // of one head
+using Rows = std::vector<std::vector<float>>;  // of one head: a vector for each token
 
 inline Rows rows_of_head(const Tensor& array, Index head) {
   const Tensor wide = astype(array, DType::kFloat32);
@@ -40,7 +40,7 @@ inline void add(const std::vector<float>& from, float factor, std::vector<float>
   for (std::size_t n = 0; n < to.size(); ++n) to[n] += factor * from[n];
 }
 
-/// One head of one call.
+/// Forward and backward of one head.
 struct RoundedHead {
   Rows query, key, value, d_out;
   const Plane& plane;
@@ -52,7 +52,7 @@ struct RoundedHead {
     const Index q = static_cast<Index>(i), k = static_cast<Index>(j);
     return plane.count({q, q + 1}, {k, k + 1}) > 0;
   }
-  /// exp(logit - maximum) of row i; 0 where it is closed.
+  /// Returns exp(logit - maximum) for each key of row i, and 0 for closed keys.
   std::vector<float> powers(std::size_t i) const {
     std::vector<float> s(key.size(), -INFINITY);
     for (std::size_t j = 0; j < key.size(); ++j) {
@@ -101,8 +101,8 @@ inline void put_head(const Rows& rows, Index head, Index heads, Tensor& to) {
   }
 }
 
-/// The results of a call [1,T,H,D] with as many key heads as query heads, under a mask; gradients
-/// are of "cotangent_out". Saved as f32.
+/// Runs a call [1,T,H,D] that has as many key heads as query heads. Returns the output, and the
+/// gradients for "cotangent_out", as f32.
 inline attention::NamedResults rounded_kernel(const attention::NamedArguments& call,
                                               const Mask& mask) {
   const auto& arrays = call.arrays;

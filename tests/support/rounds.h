@@ -1,4 +1,4 @@
-// How often a test that repeats itself does so.
+// How many cases the repeating tests run.
 #pragma once
 
 #include <concepts>
@@ -6,21 +6,23 @@
 
 namespace maskctl::test {
 
-/// Sanitizers are ten times slower, and look for other faults than wrong results.
+/// True in sanitizer builds, which are ten times slower and do not look for wrong results.
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 inline constexpr bool kSanitized = true;
 #else
 inline constexpr bool kSanitized = false;
 #endif
 
-/// Of `full` random or enumerated cases, those that this build tries: with sanitizers a fifth.
+/// Returns how many of `full` random or enumerated cases this build runs: all, or a fifth with
+/// sanitizers.
 template <std::integral Count>
 constexpr Count rounds(Count full) {
   return kSanitized ? (full + 4) / 5 : full;
 }
 
-/// The most rows and columns of masks that are enumerated, all of them. Another instruction set
-/// than the best (MASKCTL_TEST_CPU_TARGET) does nothing else with masks smaller than its registers.
+/// Returns the largest number of rows and columns for which tests go through all masks. A smaller
+/// one is enough if MASKCTL_TEST_CPU_TARGET is set: instruction sets do not differ on masks smaller
+/// than a register.
 inline int largest_enumerated() {
   return kSanitized || std::getenv("MASKCTL_TEST_CPU_TARGET") != nullptr ? 3 : 4;
 }

@@ -1,5 +1,5 @@
-// Small masks of the kinds that libraries make: images that see themselves, packed windows, padding
-// on either side with and without its rows, rows of padding that are opened against NaN.
+// Makes small masks as libraries make them: image tokens that see each other, packed windows,
+// padding on either side of the keys or of both axes, and padding rows opened to avoid NaN.
 #pragma once
 
 #include <random>
@@ -19,7 +19,7 @@ namespace maskctl::twin {
 
 struct SmallMask {
   Mask mask;
-  Index steps = 0;  // that say it
+  Index steps = 0;  // how many steps describe the mask
   std::string text;
 };
 
@@ -43,7 +43,7 @@ class SmallMaker {
       out.steps = std::max(out.steps, std::ssize(chains[as_size(b)]));
       out.text += (b > 0 ? " ; " : "") + to_text(chains[as_size(b)]);
     }
-    // The rows that are opened are as many as are padding, in each batch entry.
+    // The number of opened rows differs by batch entry, so each entry may need a step of its own.
     if (kind == SmallKind::kOpenedRows) out.steps += batch - 1;
     out.mask = Mask::make(batch, 1, size_, size_, [&](Index b, Index) {
       return maskctl::apply(Mask(full_plane(size_, size_)), chains[as_size(b)]).plane(0, 0);
@@ -114,7 +114,8 @@ class SmallMaker {
   bool both_ = number(0, 1) == 1;
 };
 
-/// True if the answer holds, has no arrays, and says no more; a step may be said as a cell.
+/// True if the answer is correct, reads no arrays, and uses no more steps and single cells than the
+/// mask has steps.
 inline bool names_small(const SmallMask& made, const Recognised& found) {
   const Mask again = maskctl::apply(full_like(made.mask), found.chain);
   return zip(Op::kXor, again, made.mask).count() == found.residue.cells &&

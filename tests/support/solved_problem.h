@@ -1,5 +1,5 @@
-// A random call whose kernel applied another mask than the declared one, and how well solve_mask
-// finds it.
+// Makes a random attention call whose kernel applied another mask than the declared one, and scores
+// how much of the applied mask solve_mask finds.
 #pragma once
 
 #include <algorithm>
@@ -16,7 +16,7 @@
 
 namespace maskctl::twin {
 
-/// Cells of a mask [B,H,Q,K] as bytes, in plain loops.
+/// A mask [B,H,Q,K] with one byte for each cell.
 struct Cells {
   Index batch = 1, heads = 1, queries = 0, keys = 0;
   std::vector<std::uint8_t> open;
@@ -55,7 +55,7 @@ struct Cells {
 struct SolvedProblem {
   attention::VerifyRequest request;
   attention::NamedResults given;
-  Cells declared, applied;  // in the same shape
+  Cells declared, applied;  // of the same shape
   std::string what;
   DType dtype = DType::kFloat32;
   Index heads = 1, kv_heads = 1, dim = 16;
@@ -63,13 +63,15 @@ struct SolvedProblem {
 
 struct SolvedScore {
   Index cells = 0, decided = 0, wrong = 0, differing = 0, found = 0;
-  Index heavy = 0, heavy_undecided = 0;  // cells of more weight than the rounding of the outputs
+  // Cells whose attention weight exceeds the rounding of the outputs.
+  Index heavy = 0, heavy_undecided = 0;
   std::vector<Cell> first_wrong = {};
 };
 
 class SolvedProblemMaker {
  public:
-  /// With `gradients`, those of queries are given, and heads have half as many channels for it.
+  /// With `gradients`, the gradient of the queries is given too, so that half as many channels are
+  /// enough.
   SolvedProblemMaker(std::uint64_t seed, Index longest, bool gradients = false)
       : random_(seed), longest_(longest), gradients_(gradients) {}
 
@@ -96,12 +98,13 @@ class SolvedProblemMaker {
     return static_cast<Index>(std::exp(exponent(random_)));
   }
 
-  /// `many`: as many channels in the heads of one mask as there are keys.
+  /// If `many`, the heads that share a mask have at least as many equations together as there are
+  /// keys.
   void choose_heads(Index keys, bool many, SolvedProblem& out) {
     out.heads = Index{1} << number(0, 3);
     if (many) {
       out.dim = std::max<Index>(out.dim, 64);
-      const Index equations = gradients_ ? 2 : 1;  // of a channel
+      const Index equations = gradients_ ? 2 : 1;  // equations that each channel gives
       while (out.heads * out.dim * equations < keys) out.heads *= 2;
     }
     out.kv_heads = out.heads;
@@ -193,7 +196,7 @@ class SolvedProblemMaker {
     }
   }
 
-  /// A cell or two of most rows.
+  /// Flips up to two random cells in each row.
   void scattered(Index b, Index h, Cells& cells) {
     for (Index i = 0; i < cells.queries; ++i) {
       for (Index n = number(0, 2); n > 0; --n) cells.at(b, h, i, number(0, cells.keys - 1)) ^= 1;
@@ -239,7 +242,8 @@ class SolvedProblemMaker {
   bool gradients_;
 };
 
-/// Weights of cells in their rows under the applied mask.
+/// Computes the attention weight that each key has, or would have if it were open, under the
+/// applied mask.
 class CellWeights {
  public:
   explicit CellWeights(const SolvedProblem& problem)
@@ -248,8 +252,8 @@ class CellWeights {
         query_(astype(problem.request.arguments.arrays.at("query"), DType::kFloat64)),
         key_(astype(problem.request.arguments.arrays.at("key"), DType::kFloat64)) {}
 
-  /// For each key of query i in plane (b, h) of the result: its weight if it were open, the largest
-  /// of the heads that share the plane.
+  /// Returns for each key of query i its weight if it were open: the largest of all batches and
+  /// heads that share plane (b, h) of the mask.
   std::vector<double> row(Index b, Index h, Index i) {
     std::vector<double> most(as_size(applied_.keys));
     for (Index batch = 0; batch < query_.extent(0); ++batch) {

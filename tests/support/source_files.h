@@ -1,4 +1,4 @@
-// The sources of the tree and what they include.
+// Reads the source files of the project and lists their #include lines.
 #pragma once
 
 #include <filesystem>
@@ -16,7 +16,7 @@ inline std::string without_comments(const std::string& text) {
   return std::regex_replace(text, std::regex("//[^\n]*"), "");
 }
 
-/// What a text includes, each with the bracket or quote before its name: "<vector",
+/// Returns the #include names in a text, each after its bracket or quote: "<vector",
 /// "\"maskctl/base/error.h".
 inline std::vector<std::string> includes(const std::string& text) {
   static const std::regex pattern(R"((?:^|\n)[ \t]*#[ \t]*include[ \t]*([<"][^>"\n]+)[>"])");
@@ -34,7 +34,7 @@ inline std::string text_of_file(const std::filesystem::path& path) {
   return text.str();
 }
 
-/// The C++ and CUDA sources below these folders of the tree: their paths in it, and their texts.
+/// Returns the C++ and CUDA files below these folders: path from the project's root, and content.
 inline std::map<std::string, std::string> sources(const std::set<std::string>& folders) {
   namespace fs = std::filesystem;
   static const std::set<std::string> extensions = {".h", ".cc", ".cuh", ".cu"};

@@ -1,4 +1,4 @@
-// Compares steps of the library with those of the dense twin.
+// Compares the mask steps of the library with plain loops over dense arrays.
 #pragma once
 
 #include <optional>
@@ -22,7 +22,8 @@ inline std::vector<Index> random_values(Index n, Index low, Index high, std::mt1
   return out;
 }
 
-// "" when the library and the twin agree on the result, or both refuse.
+// Applies the step to both forms of a mask. Returns how the results differ; "" if they agree or
+// both refuse the step.
 inline std::string differs(const Mask& mask, const Dense& dense, const Step& step) {
   bool refused = false, thrown = false;
   Dense want;
@@ -55,7 +56,7 @@ inline std::string differs(const Mask& mask, const Dense& dense, const Step& ste
          " key " + std::to_string(cell % want.k);
 }
 
-// Applies many steps to one mask and keeps the first difference.
+// Applies many steps, each to the same mask, and keeps the first difference.
 class Judge {
  public:
   explicit Judge(Dense dense) : dense_(std::move(dense)), mask_(mask_of(dense_)) {}

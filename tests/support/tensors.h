@@ -1,4 +1,4 @@
-// Random arrays, arrays written out, and comparison of arrays.
+// Random arrays, arrays with given values, and comparison of arrays.
 #pragma once
 
 #include <cmath>
@@ -15,7 +15,7 @@ namespace maskctl::test {
 class RandomTensors {
  public:
   explicit RandomTensors(unsigned seed) : engine_(seed) {}
-  /// In [0, n).
+  /// Returns a random integer in [0, n).
   Index below(Index n) {
     return static_cast<Index>(engine_() % static_cast<std::uint64_t>(std::max<Index>(n, 1)));
   }
@@ -27,7 +27,8 @@ class RandomTensors {
     return drawn(std::move(shape), std::uniform_real_distribution<float>(low, high),
                  DType::kFloat32);
   }
-  /// Ends of `count` sequences, some empty, on an axis of `tokens`: [count + 1] int32 from 0.
+  /// Draws cumulative lengths of `count` sequences, some empty, on `tokens` tokens: int32 [count +
+  /// 1], the first 0.
   Tensor cu_seqlens(Index count, Index tokens) {
     std::vector<std::int32_t> ends{0, static_cast<std::int32_t>(tokens)};
     for (Index n = 1; n < count; ++n) ends.push_back(static_cast<std::int32_t>(below(tokens + 1)));
@@ -47,7 +48,8 @@ class RandomTensors {
   std::mt19937_64 engine_;
 };
 
-/// The values in row-major order; T is what Tensor::as gives for the dtype.
+/// Makes an array from values in row-major order. T is the type that Tensor::as needs for the
+/// dtype.
 template <class T>
 Tensor tensor_of(DType dtype, std::vector<Index> shape, const std::vector<T>& values) {
   Tensor t(dtype, std::move(shape));
@@ -55,7 +57,7 @@ Tensor tensor_of(DType dtype, std::vector<Index> shape, const std::vector<T>& va
   std::copy(values.begin(), values.end(), t.as<T>().begin());
   return t;
 }
-/// The first element of an array of floats.
+/// Returns a pointer to the first element of an f32 array.
 inline const float* data(const Tensor& t) { return t.as<float>().data(); }
 inline float* data(Tensor& t) { return t.as<float>().data(); }
 
@@ -69,8 +71,8 @@ inline Tensor i32(const std::vector<std::int32_t>& values) {
   return i32({static_cast<Index>(values.size())}, values);
 }
 
-/// Equal shapes and dtypes; elements that differ by at most tolerance * max(1, the largest expected
-/// element).
+/// Checks that shapes and dtypes are equal and that elements differ by at most tolerance * max(1,
+/// the largest expected element).
 inline void check_close(const Tensor& seen, const Tensor& expected, double tolerance,
                         const char* what) {
   INFO(what);

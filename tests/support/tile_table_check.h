@@ -1,4 +1,4 @@
-// Checks tile tables and readers of tile rows against a dense twin, in both orders.
+// Compares tile tables, in query-major and key-major order, and TileRowReader with a dense array.
 #pragma once
 
 #include <set>
@@ -10,7 +10,7 @@
 
 namespace maskctl::twin {
 
-/// What a payload says of one cell.
+/// Whether a payload, which stores the cells of one partial tile, has this cell open.
 inline bool is_open(const TilePayloads& pools, PayloadId id, Index row, Index key) {
   if (id >= 0) {
     const Run open = pools.intervals.at(as_size(Index{id} * pools.rows + row));
@@ -21,7 +21,8 @@ inline bool is_open(const TilePayloads& pools, PayloadId id, Index row, Index ke
   return pools.words.at(as_size(word)) >> (key % 64) & 1;
 }
 
-/// Whether some row of a tile, all of whose rows are given, has more than one run.
+/// True if some row of a tile has more than one run of open cells, so that its payload needs bit
+/// words.
 inline bool needs_words(const std::vector<std::vector<bool>>& tile) {
   for (const std::vector<bool>& row : tile) {
     int runs = 0;
@@ -31,7 +32,7 @@ inline bool needs_words(const std::vector<std::vector<bool>>& tile) {
   return false;
 }
 
-/// "" or what is wrong with the payload of the tile at q x k.
+/// Returns what is wrong with the payload of the tile of queries q and keys k; "" if nothing is.
 inline std::string check_payload(const TilePayloads& pools, PayloadId id, const Dense& want,
                                  Range q, Range k) {
   std::vector<std::vector<bool>> tile(as_size(pools.rows), std::vector<bool>(as_size(pools.keys)));
@@ -45,7 +46,7 @@ inline std::string check_payload(const TilePayloads& pools, PayloadId id, const 
   return (id < 0) == needs_words(tile) ? "" : "the form of a payload";
 }
 
-/// "" or how one tile row differs from the twin.
+/// Returns how one row of tiles differs from the dense array; "" if it does not.
 inline std::string check_tile_row(const TileRow& row, const Dense& want, Range q, Index k_tile) {
   const std::vector<TileRun> expected = tiles(want, q, k_tile);
   if (!std::ranges::equal(row.runs, expected)) return "tiles";
@@ -61,8 +62,8 @@ inline std::string check_tile_row(const TileRow& row, const Dense& want, Range q
   return partial == row.payloads.size() ? "" : "too many payloads";
 }
 
-/// "" or what is wrong with the numbers of payloads: each content has one, those of each form are
-/// 0, 1, ... in order of first appearance.
+/// Returns what is wrong with the numbering of payloads; "" if nothing is. Equal tiles share a
+/// payload; payloads of each form are numbered 0, 1, ... in order of first use.
 inline std::string check_numbers(const TileTable& table) {
   PayloadId intervals = 0, words = 0;
   for (const PayloadId id : table.payloads) {
@@ -93,7 +94,7 @@ inline std::string check_numbers(const TileTable& table) {
   return once ? "" : "equal payloads";
 }
 
-/// "" or how a table differs from the twin.
+/// Returns how a tile table differs from the dense array; "" if it does not.
 inline std::string check_tile_table(const TileTable& table, const Dense& want, Index q_tile,
                                     Index k_tile) {
   const TileMap& map = table.tiles;
@@ -116,7 +117,8 @@ inline std::string check_tile_table(const TileTable& table, const Dense& want, I
   return check_numbers(table);
 }
 
-/// "" or how the tables of both orders, or the rows that a reader gives, differ from the twin.
+/// Returns how the query-major table, the key-major table or the rows of a TileRowReader differ
+/// from the dense array; "" if none does.
 inline std::string check_tile_tables(const Plane& plane, const Dense& want, Index q_tile,
                                      Index k_tile) {
   const std::string where = " of blocks " + std::to_string(q_tile) + " x " + std::to_string(k_tile);

@@ -1,4 +1,4 @@
-// The slow, obvious twin of the lazy mask: a bool array and plain loops.
+// The slow and obvious twin of a lazy mask, for tests: an array of cells and plain loops.
 #pragma once
 
 #include <algorithm>
@@ -11,7 +11,8 @@
 
 namespace maskctl::twin {
 
-/// [b, h, q, k] bytes 0 / 1, row-major. Reading wraps batches and heads of extent 1.
+/// A mask [b, h, q, k] of bytes 0 or 1, row-major. get() reads the only batch or head for any index
+/// if there is just one.
 struct Dense {
   Index b = 0, h = 0, q = 0, k = 0;
   std::vector<std::uint8_t> cells;
@@ -39,7 +40,7 @@ struct Dense {
   friend bool operator==(const Dense&, const Dense&) = default;
 };
 
-/// A new array whose cells are rule(b, h, q, k).
+/// Makes an array whose cells are rule(b, h, q, k).
 template <typename Rule>
 Dense make(Index b, Index h, Index q, Index k, Rule&& rule) {
   Dense out(b, h, q, k);
@@ -53,7 +54,7 @@ Dense make(Index b, Index h, Index q, Index k, Rule&& rule) {
   return out;
 }
 
-/// One matrix of rule(q, k).
+/// Makes an array of one batch and one head whose cells are rule(q, k).
 template <typename Rule>
 Dense matrix(Index q, Index k, Rule&& rule) {
   return make(1, 1, q, k, [&](Index, Index, Index iq, Index ik) { return rule(iq, ik); });
@@ -73,7 +74,7 @@ inline bool apply_op(Op op, bool a, bool b) {
   return false;
 }
 
-/// Numpy broadcasting over batch and heads.
+/// Combines two arrays cell by cell; batch and heads are broadcast as in numpy.
 inline Dense zip(Op op, const Dense& a, const Dense& b) {
   return make(std::max(a.b, b.b), std::max(a.h, b.h), a.q, a.k,
               [&](Index ib, Index ih, Index iq, Index ik) {
@@ -101,7 +102,7 @@ inline Dense sliced(const Dense& a, Range q, Range k) {
   return sliced(a, {0, a.b}, {0, a.h}, q, k);
 }
 
-/// One matrix of a mask.
+/// Returns the matrix of batch b and head h.
 inline Dense plane_of(const Dense& a, Index b, Index h) {
   return sliced(a, {b, b + 1}, {h, h + 1}, {0, a.q}, {0, a.k});
 }
@@ -120,7 +121,7 @@ inline Fill classify(const Dense& a, Range q, Range k) {
   return open == q.size() * k.size() ? Fill::kFull : Fill::kPartial;
 }
 
-/// The non-empty tiles of one tile row, equal neighbours merged.
+/// Returns the non-empty tiles among the rows q; equal neighbours are merged into one run.
 inline std::vector<TileRun> tiles(const Dense& a, Range q, Index key_tile) {
   std::vector<TileRun> out;
   for (Index t = 0; t * key_tile < a.k; ++t) {
@@ -135,7 +136,7 @@ inline std::vector<TileRun> tiles(const Dense& a, Range q, Index key_tile) {
   return out;
 }
 
-/// Writes the keys of one row, whatever form they come in, into bytes.
+/// Writes the keys of one row, given as runs or as bit words, as bytes 0 and 1.
 inline void write_row(const Keys& keys, Index extent, std::uint8_t* out) {
   for (Index k = 0; k < extent; ++k) out[k] = 0;
   if (keys.is_words()) {
@@ -171,7 +172,7 @@ inline Dense dense_of(const Mask& mask) {
   return out;
 }
 
-/// One matrix as stored runs, a list of its own for each row.
+/// Makes a stored plane of the matrix of batch b and head h; each row has its own list of runs.
 inline PlanePtr plane_of_matrix(const Dense& dense, Index b = 0, Index h = 0) {
   std::vector<Run> runs;
   std::vector<Index> offsets = {0};
@@ -192,7 +193,7 @@ inline PlanePtr plane_of_matrix(const Dense& dense, Index b = 0, Index h = 0) {
   return row_lists(dense.k, std::move(runs), std::move(offsets), std::move(refs));
 }
 
-/// The array as a mask, each batch and head a plane of its own.
+/// Makes a mask of the array; each batch and head gets its own plane.
 inline Mask mask_of(const Dense& dense) {
   return Mask::make(dense.b, dense.h, dense.q, dense.k,
                     [&](Index b, Index h) { return plane_of_matrix(dense, b, h); });

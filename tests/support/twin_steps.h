@@ -1,4 +1,4 @@
-// Every step as plain loops over a dense array, written from the rules of mask/step.h.
+// Every mask step as plain loops over a dense array, as the headers in mask/steps define it.
 #pragma once
 
 #include <set>
@@ -33,7 +33,7 @@
 
 namespace maskctl::twin {
 
-/// The step does not fit the mask; the library throws Error there.
+/// Thrown when a step does not fit the mask; the library throws Error then.
 struct Refused : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
@@ -42,7 +42,7 @@ inline void need(bool fits, const char* what) {
   if (!fits) throw Refused(what);
 }
 
-/// Element i of an array of bool, int32 or int64.
+/// Returns element i of an array of bool, int32 or int64.
 inline Index number(const Tensor& array, Index i) {
   const auto at = static_cast<std::size_t>(i);
   switch (array.dtype()) {
@@ -57,14 +57,14 @@ inline Index number(const Tensor& array, Index i) {
   }
 }
 
-/// One value for each batch, from [1] or [B].
+/// Returns the value for batch b, from an array [1] or [B].
 inline Index per_batch(const Tensor& array, Index b) {
   return number(array, array.elements() == 1 ? 0 : b);
 }
 inline void need_per_batch(const Dense& m, const Tensor& array) {
   need(array.elements() == 1 || (array.rank() == 1 && array.elements() == m.b), "values per batch");
 }
-/// The value of each batch: `one`, unless the array has them.
+/// Returns a value for each batch: from the array `each`, or `one` for all where that is empty.
 inline std::vector<Index> per_batch(const Dense& m, Index one, const NamedArray& each) {
   std::vector<Index> out(static_cast<std::size_t>(m.b), one);
   if (each.array.elements() == 0) return out;
@@ -73,7 +73,7 @@ inline std::vector<Index> per_batch(const Dense& m, Index one, const NamedArray&
   return out;
 }
 
-/// Value i of batch b, from [S], [1,S] or [B,S].
+/// Returns the value of token i in batch b, from an array [S], [1,S] or [B,S].
 inline Index per_token(const Tensor& array, Index b, Index i) {
   const Index length = array.extent(array.rank() - 1);
   return number(array, array.elements() == length ? i : b * length + i);
@@ -90,7 +90,7 @@ inline Index diagonal(const Dense& m, Align align) {
   return align == Align::kBottomRight ? m.k - m.q : 0;
 }
 
-/// Cells of m for which rule(b, h, q, k) holds as well.
+/// Keeps the open cells of m for which rule(b, h, q, k) holds, and closes all others.
 template <typename Rule>
 Dense keep(const Dense& m, Rule&& rule) {
   return make(m.b, m.h, m.q, m.k, [&](Index b, Index h, Index q, Index k) {
@@ -139,7 +139,7 @@ inline Dense run_rule(const Dense& m, const step::Chunk& s) {
     }
     return chunk;
   };
-  // Without an alignment rows are counted from the first, whatever the shape.
+  // Without an alignment, queries and keys are both counted from 0, even if their numbers differ.
   const Index shift = s.align == Align::kUnset ? 0 : diagonal(m, s.align);
   return keep(m, [&](Index b, Index, Index q, Index k) {
     const auto batch = static_cast<std::size_t>(b);
@@ -356,7 +356,8 @@ inline Dense run_rule(const Dense& m, const step::KvLengths& s) {
   need(!s.q_len || (*s.q_len >= 0 && *s.q_len <= m.q), "q_len");
   need(!s.window || *s.window >= 0, "window");
   const Index queries = s.q_len.value_or(m.q), keys = std::min(s.window.value_or(m.k), m.k);
-  // The last `size` before `end`; where these would leave the mask, the first or last it has.
+  // Returns the start of the `size` tokens before `stop`, moved if necessary to lie inside [0,
+  // extent).
   const auto start = [](Index stop, Index size, Index extent) {
     Index at = stop - size;
     if (at > extent - size) at = extent - size;
@@ -407,7 +408,7 @@ inline Dense run_rule(const Dense& m, const step::Scoped& s) {
 
 inline Dense run_step(const Dense& m, const Step& step);
 
-/// The ranges of the tokens of each document, by lengths.
+/// Returns the token range of each document, from the lengths of the documents.
 inline std::vector<Range> ranges(const std::vector<Index>& lengths, Index extent) {
   std::vector<Range> out;
   Index at = 0;
@@ -419,7 +420,7 @@ inline std::vector<Range> ranges(const std::vector<Index>& lengths, Index extent
   return out;
 }
 
-/// The ranges of the tokens of each id in batch b, in order.
+/// Returns each id of batch b except `pad`, with its token range, in order of position.
 inline std::vector<std::pair<Index, Range>> ranges(const Tensor& ids, Index b, Index pad) {
   std::vector<std::pair<Index, Range>> out;
   for (Index i = 0; i < ids.extent(ids.rank() - 1); ++i) {
@@ -440,7 +441,8 @@ inline Dense run_rule(const Dense& m, const step::Within& s) {
   const Tensor& kv = s.shared ? s.q.array : s.kv.array;
   if (by_ids) need_per_token(m, s.q.array, m.q);
   if (by_ids) need_per_token(m, kv, m.k);
-  // If all batches have the same documents, the chain sees all batches at once, else one by one.
+  // If the documents are the same in all batches the chain is applied to all batches at once,
+  // otherwise to each batch alone.
   const bool alone = by_ids && ((s.q.array.rank() == 2 && s.q.array.extent(0) > 1) ||
                                 (kv.rank() == 2 && kv.extent(0) > 1));
   Dense out = make(m.b, m.h, m.q, m.k, [](Index, Index, Index, Index) { return false; });
@@ -495,7 +497,7 @@ inline Dense run_chain(Dense m, const Chain& chain) {
   return m;
 }
 
-// --- arrays for steps ---
+// --- make arrays for steps ---
 
 inline NamedArray ints(std::vector<Index> shape, const std::vector<Index>& values) {
   Tensor array(DType::kInt32, std::move(shape));

@@ -1,5 +1,6 @@
-// Stands in for maskctl-hdf5: says what the named file holds, whatever was asked. The last byte of
-// the file is its exit status, and the bytes before it after a zero byte are its standard error.
+// Stands in for the helper program maskctl-hdf5: whatever it is asked, it prints the content of the
+// given file up to the first zero byte, and the bytes after that to standard error. The last byte
+// of the file is the exit status.
 #include <fcntl.h>
 #include <unistd.h>
 
