@@ -1,4 +1,5 @@
-// What shows that each argument of the operations is read: a value of it, and what it takes beside.
+// For each argument of an operation: a value, and further arguments, with which a test can see that
+// the argument is read.
 #pragma once
 
 #include <algorithm>
@@ -13,18 +14,20 @@
 namespace maskctl::attention_test {
 
 enum class Effect {
-  kChanges,   // some bit of an output
-  kRounding,  // nothing else
-  kAdds,      // outputs, beside those that stay as they are
-  kRefuses,   // calls that would run without it
+  kChanges,   // the argument changes some bit of an output
+  kRounding,  // it changes outputs by rounding alone
+  kAdds,      // it adds outputs, and changes no other
+  kRefuses,   // it makes a call fail that runs without it
 };
 
-/// One argument: `also` is set before and after it gets its value, for it to be seen.
+/// An argument and a value for it. The arguments `also` are set in the calls with and without the
+/// value, so that it has an effect.
 struct Case {
   std::string field;
   Value value;
   Settings also = {};
-  std::string operation = {};  // the only one that it is for; empty: those that have no own
+  // The only operation that this case is for; empty: all operations without a case of their own.
+  std::string operation = {};
   Effect effect = Effect::kChanges;
   std::string why_unchanged = {};
 };
@@ -40,7 +43,7 @@ inline Tensor blocks_of_two(const std::array<std::uint8_t, 4>& open) {
   std::ranges::copy(open, blocks.as<std::uint8_t>().begin());
   return blocks;
 }
-/// [2,8] keys, of which the second batch sees none.
+/// Returns a key mask [2,8] in which the second batch has no open key.
 inline Tensor no_key_in_one() {
   Tensor keys = ones({2, 8});
   std::ranges::fill(keys.as<std::int32_t>().subspan(8), 0);
@@ -62,7 +65,7 @@ inline std::vector<Case> mask_cases() {
       {"causal", "true"},
       {"causal", "false", {}, "blocksparse_attention"},
       {"sliding_window", "1"},
-      {"sliding_window", "2", {}, "ragged_page_attention"},  // the own key is one of them
+      {"sliding_window", "2", {}, "ragged_page_attention"},  // a token's own key counts
       {"sliding_window", "2", {}, "ragged_page_attention_v3"},
       {"causal_alignment", "bottom-right", {{"causal", "true"}}},
       {"query_lengths", i32({4, 6}), {{"key_lengths", i32({8, 8})}}},
@@ -136,7 +139,7 @@ inline std::vector<Case> paged_cases() {
       {"page_indices", i32({2, 4}, {3, 1, 5, -1, 4, 2, 8, 7})},
       {"sequence_start", i32({2, 3})},
       {"sequence_end", i32({5, 8})},
-      {"kv_layout", "tokens_first"},  // of pages with as many heads as tokens
+      {"kv_layout", "tokens_first"},  // pages of small calls have as many heads as tokens
       {"q_scale", "3"},
       {"k_scale", "3"},
       {"v_scale", "3"},
@@ -167,7 +170,7 @@ inline std::vector<Case> other_cases() {
       {"group_offset",
        i32({1}),
        {{"group_sizes", i32({2, 0, 4, 1, 1})}, {"group_offset", i32({0})}}},
-      {"transpose_rhs", "true"},  // of square matrices
+      {"transpose_rhs", "true"},  // the matrices of small calls are square
       {"existing_out_mode", "keep_unprocessed", {{"existing_out", random({9, 6})}}},
       {"preferred_element_type", "float16"},
       {"attention_mask", no_key_in_one(), {}, "mean_pooling"},
@@ -184,7 +187,8 @@ inline std::vector<Case> all_cases() {
   return all;
 }
 
-/// Another array of floats than small calls have, of a field that has no case.
+/// Returns other random floats for an array argument that has no case, in the shape that small
+/// calls use.
 inline Value other_floats(const Field& field, const NamedArguments& call) {
   const auto given = call.arrays.find(std::string(field.name));
   if (given != call.arrays.end()) return random(given->second.shape());
@@ -197,7 +201,8 @@ inline Value other_floats(const Field& field, const NamedArguments& call) {
   return random(shape);
 }
 
-/// The case of an argument: its operation's own, or that of all with its name and kind.
+/// Returns the case of an argument: that of its operation, or else the one for all operations.
+/// Array arguments and text arguments of one name have separate cases.
 inline const Case* find_case(const std::vector<Case>& cases, const Operation& form,
                              const Field& field) {
   const Case* found = nullptr;

@@ -1,4 +1,4 @@
-// Masks and integers for the tests of attention, and comparison of gradients.
+// Random masks and integer arrays for the tests of attention, and comparison of gradients.
 #pragma once
 
 #include <algorithm>
@@ -18,7 +18,7 @@ using maskctl::test::i32;
 class Random : public maskctl::test::RandomTensors {
  public:
   using RandomTensors::RandomTensors;
-  /// int32 in [0, n).
+  /// Returns int32 elements in [0, n).
   Tensor integers(std::vector<Index> shape, Index n) {
     Tensor t(DType::kInt32, std::move(shape));
     for (auto& x : t.as<std::int32_t>()) x = static_cast<std::int32_t>(below(n));
@@ -45,8 +45,7 @@ inline void check_gradients(const SoftmaxGradients& seen, const SoftmaxGradients
   if (seen.sinks) check_close(*seen.sinks, *expected.sinks, tolerance, "d_sinks");
 }
 
-/// The mask [B,H,Q,K] whose cell is open where the rule says so: the slow twin of every composed
-/// mask.
+/// Makes a mask [B,H,Q,K] cell by cell: (b, h, i, j) is open where open(b, h, i, j) is true.
 inline Mask mask_of_rule(Index batch, Index heads, Index queries, Index keys,
                          const std::function<bool(Index b, Index h, Index i, Index j)>& open) {
   Tensor dense(DType::kBool, {batch, heads, queries, keys});
@@ -61,7 +60,8 @@ inline Mask mask_of_rule(Index batch, Index heads, Index queries, Index keys,
   return mask_from_dense(dense);
 }
 
-/// Causal, a document of 512 tokens and 8 of 64: of two ranks the first has much more to do.
+/// A causal mask of a document of 512 tokens and 8 of 64. If two ranks get half of the tokens each,
+/// the first has much more work.
 inline Mask uneven_documents() {
   return mask_of_rule(1, 1, 1024, 1024, [](Index, Index, Index i, Index j) {
     return j <= i && (i < 512 || i / 64 == j / 64);

@@ -1,4 +1,4 @@
-// How queries are dealt to ranks, and what cost predicts for it.
+// Tests how ring attention divides queries among ranks, and what each rank's share costs.
 #include "maskctl/attention/ring/assign.h"
 
 #include <algorithm>
@@ -17,7 +17,7 @@ namespace {
 using namespace maskctl;
 using namespace maskctl::attention;
 
-/// Every query is with one rank.
+/// Checks that each query belongs to exactly one rank.
 void check_dealt(const Shares& shares, Index queries) {
   std::vector<int> owners(static_cast<std::size_t>(queries));
   for (const std::vector<Range>& share : shares) {
@@ -32,7 +32,7 @@ void check_dealt(const Shares& shares, Index queries) {
   CHECK(std::ranges::count(owners, 1) == queries);
 }
 
-/// Causal, in documents of random lengths.
+/// Makes a causal mask of documents of random lengths.
 Mask random_documents(Index tokens, int documents, std::mt19937& random) {
   std::vector<std::int32_t> ids(static_cast<std::size_t>(tokens));
   for (int i = 1; i < documents; ++i) ++ids[random() % ids.size()];
@@ -41,7 +41,8 @@ Mask random_documents(Index tokens, int documents, std::mt19937& random) {
                       diagonal_band(tokens, tokens, -kUnbounded, 0)));
 }
 
-/// Of each rank: tiles of 128 keys that tiles of 128 queries see, and one for each of those.
+/// Returns the cost of each rank: for each of its tiles of 128 queries 1, and 1 more for each tile
+/// of 128 keys that these queries see.
 std::vector<Index> costs_of(const Mask& mask, const Shares& shares) {
   std::vector<Index> costs;
   for (const std::vector<Range>& share : shares) {
@@ -81,7 +82,7 @@ TEST_CASE("zigzag and striped are what cost --ranks counts") {
 }
 
 TEST_CASE("dealt by cost, ranks see equally many tiles of keys") {
-  // Documents of very unequal lengths: 1536 tokens, and 4 times 128.
+  // The documents have very unequal lengths: one has 1536 tokens, four have 128 each.
   std::vector<std::int32_t> ids(2048);
   for (std::size_t q = 1536; q < ids.size(); ++q) ids[q] = static_cast<std::int32_t>(q / 128);
   const Mask mask(equal_ids(ids, ids, -1, Side::kNone));
@@ -135,15 +136,15 @@ TEST_CASE("balanced parts of an even mask are contiguous") {
 }
 
 TEST_CASE("what a rank gives away sees few keys that the other lacks") {
-  // One document of 2048 tokens, then 32 of 64 each. Rank 0 would have the long one, whose tiles
-  // of queries cost 2 to 17 each: 60 more than the mean of both ranks.
+  // A document of 2048 tokens, then 32 of 64 each. With contiguous halves, rank 0 has the long
+  // document, whose 16 query tiles cost 2 to 17 each: 60 more than the mean of both ranks.
   std::vector<std::int32_t> ids(4096);
   for (std::size_t q = 2048; q < ids.size(); ++q) ids[q] = static_cast<std::int32_t>(q / 64);
   const Mask mask(combine(Op::kAnd, equal_ids(ids, ids, -1, Side::kNone),
                           diagonal_band(4096, 4096, -kUnbounded, 0)));
   const Shares shares = assigned_queries(Assign::kBalanced, mask, 2);
-  // It gives away tiles 2 to 9, which cost 60 and see 10 tiles of keys. Tiles 13 to 15, at its end,
-  // cost 48 and see 16.
+  // Rank 0 gives away its query tiles 2 to 9, which cost 60 and need 10 key tiles. The last tiles,
+  // 13 to 15, would cost 48 and need 16.
   CHECK(shares[0] == std::vector<Range>{{0, 256}, {1280, 2048}});
   CHECK(shares[1] == std::vector<Range>{{256, 1280}, {2048, 4096}});
 }

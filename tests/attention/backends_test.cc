@@ -1,4 +1,4 @@
-// Which backend runs a kernel, what a call may use, and how it is stopped.
+// Tests which backend runs a kernel, and the threads, memory and stop request of a call.
 #include "maskctl/attention/backends.h"
 
 #include <algorithm>
@@ -48,7 +48,7 @@ Error error_of(F&& f) {
   throw;
 }
 
-/// A triangle that requests a stop as soon as its rows are read.
+/// A causal plane that requests a stop as soon as one of its rows is read.
 class StoppingPlane final : public Plane {
  public:
   StoppingPlane(Index tokens, std::stop_source& stop) : Plane(tokens, tokens), stop_(stop) {}
@@ -68,7 +68,7 @@ class StoppingPlane final : public Plane {
   mutable std::atomic<Index> rows_read_{0};
 };
 
-/// A device that has one kernel, for calls of up to 8 queries.
+/// A backend with a single kernel, softmax_forward, for calls of up to 8 queries.
 constexpr Kernels kSmall{
     .softmax_forward = {[](const SoftmaxProblem&, const SoftmaxOutputs&, const Context&) {},
                         [](const SoftmaxProblem& p) {
@@ -97,7 +97,8 @@ TEST_CASE("every backend has a row, and the reference, which can do everything, 
   CHECK((forward.run && backward.run && weights.run && paged.run && blocks.run && d_blocks.run));
   CHECK((select.run && linear.run && d_linear.run && grouped.run && d_grouped.run));
   CHECK((pooling.run && product.run));
-  CHECK_FALSE((ring.run || d_ring.run || mla.run || d_mla.run));  // made of the others
+  // These are computed with the other kernels.
+  CHECK_FALSE((ring.run || d_ring.run || mla.run || d_mla.run));
 }
 
 TEST_CASE("a kernel that a backend lacks or refuses goes to the next one, with the reason") {
@@ -178,7 +179,8 @@ TEST_CASE("a stop request ends the passes between two blocks, and leaves nothing
   const SoftmaxResult whole{Tensor(DType::kFloat32, {1, tokens, 1, 16}),
                             Tensor(DType::kFloat32, {1, 1, tokens})};
   const auto pool = std::make_shared<BufferPool>();
-  // One thread and few tasks: it is the blocks inside of a task that must look.
+  // There is one thread and few tasks, so a stop must be noticed between the query blocks of a
+  // task.
   const auto rows_until_stop = [&](const auto& work) {
     std::stop_source stop;
     const auto plane = std::make_shared<StoppingPlane>(tokens, stop);
@@ -194,7 +196,7 @@ TEST_CASE("a stop request ends the passes between two blocks, and leaves nothing
   CHECK(rows_until_stop([&](const auto& p, const Context& c) {
           softmax_backward(p, whole, whole.out, nullptr, c);
         }) < 1000);
-  // The next call is as if there had been none.
+  // A call after the stopped ones gives its usual result.
   const Arrays few(50);
   CHECK(equal_bits(softmax_forward(few.problem(), {.scratch = pool}).out,
                    softmax_forward(few.inputs()).out));

@@ -1,4 +1,4 @@
-// What is wrong beside a border between shards is found there, and nowhere else.
+// Tests that `verify` reports an error beside a border between shards for that border alone.
 #include "maskctl/attention/verify/borders.h"
 
 #include "maskctl/attention/operations/all.h"
@@ -49,16 +49,16 @@ TEST_CASE("borders: each has a check, which passes for equal results") {
 
 TEST_CASE("borders: a fault of queries, of keys, of the lse, and one that is beside no border") {
   NamedResults seen = results();
-  at(seen, "out", 5 * 8) += 1;  // query 5
+  at(seen, "out", 5 * 8) += 1;  // an element of query 5
   CHECK(failed(seen) == std::vector<std::string>{"border 4"});
   seen = results();
-  at(seen, "grad_value", 7 * 8 + 3) += 1;  // key 7
+  at(seen, "grad_value", 7 * 8 + 3) += 1;  // an element of key 7
   CHECK(failed(seen) == std::vector<std::string>{"border 6"});
   seen = results();
-  at(seen, "lse", 12 + 9) += 1;  // query 9 of head 1
+  at(seen, "lse", 12 + 9) += 1;  // the value of query 9 in head 1
   CHECK(failed(seen) == std::vector<std::string>{"border 8"});
   seen = results();
-  at(seen, "grad_query", 0) += 1;  // query 0
+  at(seen, "grad_query", 0) += 1;  // an element of query 0
   CHECK(failed(seen).empty());
 }
 

@@ -1,4 +1,5 @@
-// The inner loops of CPU attention against plain loops, at every edge.
+// Compares the inner loops of CPU attention with plain loops, for sizes on all sides of vector and
+// block sizes.
 #include <cmath>
 #include <limits>
 
@@ -25,7 +26,8 @@ float at(const Tensor& t, Index row, Index column) {
   return t.as<float>()[as_size(row * t.extent(1) + column)];
 }
 
-/// Parts of [0, extent) that divide by `unit`, one for each group; some empty.
+/// Draws a range in [0, extent) for each group, with ends that are multiples of `unit`; some are
+/// empty.
 std::vector<Range> random_spans(RandomTensors& r, Index groups, Index extent, Index unit) {
   std::vector<Range> spans;
   for (Index g = 0; g < groups; ++g) {

@@ -1,5 +1,5 @@
-// What CPU attention reads of a block of queries, against a dense twin; and that it reads block
-// maps.
+// Compares the mask tiles that CPU attention reads for a block of queries with dense cells, and
+// tests that it takes them from a BlockMap where one is given.
 #include <atomic>
 
 #include "attention/arrays.h"
@@ -16,7 +16,7 @@ namespace {
 using namespace maskctl;
 using namespace maskctl::attention;
 
-/// From the first to the last open key of a row inside `keys`.
+/// Returns the range from the first to the last open key of a row among `keys`.
 Range span_of(const twin::Dense& dense, Index row, Range keys) {
   Range span;
   for (Index k = keys.begin; k < keys.end; ++k) {
@@ -26,7 +26,8 @@ Range span_of(const twin::Dense& dense, Index row, Range keys) {
   return span;
 }
 
-/// The spans and the closed cells of a tile, inside it and among keys on both sides of it.
+/// Checks the open span and the closed keys of each row of a tile, within the tile and within a key
+/// range that leaves it.
 void check_rows(const KeyTile& tile, const twin::Dense& dense, Range queries) {
   const Range around{std::max<Index>(tile.keys.begin - 5, 0), tile.keys.end - tile.keys.size() / 3};
   for (Index i = queries.begin; i < queries.end; ++i) {
@@ -48,7 +49,8 @@ void check_rows(const KeyTile& tile, const twin::Dense& dense, Range queries) {
   }
 }
 
-/// What close_row() leaves of ones in `among`, which starts a multiple of kVector into the tile.
+/// Checks that close_row() replaces the closed cells of `among` and nothing else. `among` starts a
+/// multiple of kVector after the tile.
 void check_closing(const KeyTile& tile, const twin::Dense& dense, Range queries, Range among) {
   for (Index i = queries.begin; i < queries.end; ++i) {
     std::vector<float> x(as_size(among.size() + kVector), 1);
@@ -93,7 +95,8 @@ TEST_CASE("a block of queries knows its tiles, spans and closed cells, whatever 
     const Index q_tile = pick(1, 30), k_tile = pick(0, 1) ? 16 * pick(1, 6) : pick(1, 90);
     QueryBlock block(q_tile, k_tile);
     const Index first = pick(0, queries - 1);
-    for (int again = 0; again < 2; ++again) {  // nothing of the earlier block may stay
+    // Nothing of the first block may be left when the second is read.
+    for (int again = 0; again < 2; ++again) {
       const Range rows{first, std::min(first + pick(1, q_tile), queries)};
       block.read(pair.plane, nullptr, rows);
       check_block(block, pair.dense, rows);
@@ -101,7 +104,7 @@ TEST_CASE("a block of queries knows its tiles, spans and closed cells, whatever 
   }
 }
 
-/// The lower triangle, which counts how often it is read.
+/// A causal plane that counts how often it is read.
 class CountedPlane : public Plane {
  public:
   explicit CountedPlane(Index n) : Plane(n, n) {}
@@ -114,7 +117,8 @@ class CountedPlane : public Plane {
   }
   Index bytes() const override { return 0; }
 
-  mutable std::atomic<int> reads = 0;  // attention reads it from several threads
+  // Atomic, since attention reads the plane from several threads.
+  mutable std::atomic<int> reads = 0;
 };
 
 TEST_CASE("a block of queries comes from a block map that is of its plane and has its tiles") {
@@ -139,7 +143,8 @@ TEST_CASE("attention under a block map has the bits of its plane, which kernels 
   const SoftmaxInputs inputs{&query, &key, &value, &mask};
   const SoftmaxResult wanted = softmax_forward(inputs);
   const SoftmaxGradients gradients = softmax_backward(inputs, wanted, d_out);
-  // Of forward, whose tiles fit the sizes of the call, of backward, and of neither.
+  // One map has the tile size of the forward pass of this call, one that of the backward pass, one
+  // neither.
   const BlockMap forward_map(plane, 192, 224), backward_map(plane, 96, 96), other(plane, 128, 128);
   for (const BlockMap* map : {&forward_map, &backward_map, &other}) {
     MaskArguments arguments;

@@ -1,5 +1,5 @@
-// sdpa, attention, flash and block-sparse attention: each against the float64 core under the mask
-// that the rule of each cell gives.
+// Compares sdpa, attention, flash and block-sparse attention with the float64 reference under a
+// mask made cell by cell.
 #include <cmath>
 
 #include "attention/arrays.h"
@@ -17,7 +17,7 @@ namespace {
 
 using namespace maskctl::attention_test;
 
-/// Arrays of one call, and what the float64 core makes of them under a mask.
+/// The arrays of a random call, and a comparison of its results with the float64 reference.
 struct Arrays {
   Arrays(unsigned seed, Index tokens_q = 13, Index tokens_k = 17, Index value_dim = 6)
       : random(seed),
@@ -26,7 +26,7 @@ struct Arrays {
         value(random.normal({2, tokens_k, 2, value_dim})),
         d_out(random.normal({2, tokens_q, 4, value_dim})) {}
 
-  /// Checks results of every backend: forward(backend) and backward(backend, result).
+  /// Compares forward(backend) and backward(backend, result) of every backend with the reference.
   template <class Forward, class Backward>
   void check(const Mask& mask, SoftmaxOptions options, const Tensor* bias, const Tensor* sinks,
              Forward&& forward, Backward&& backward) const {
@@ -103,7 +103,8 @@ TEST_CASE("sdpa gives 0 past query_lengths whatever empty rows give, and no grad
       else
         CHECK(row(r.out, 3) != 0);
       if (policy == EmptyRow::kNan) continue;
-      Tensor bent = a.d_out;  // cotangents of void rows have no effect
+      // Output gradients of rows without a key have no effect.
+      Tensor bent = a.d_out;
       for (Index n = (13 + 4) * 24; n < bent.elements(); ++n) bent.as<float>()[as_size(n)] = 1e6f;
       const auto gradients = [&](const Tensor& d_out) {
         return scaled_dot_product_attention_backward(a.query, a.key, a.value, r, d_out, o);
@@ -139,7 +140,7 @@ TEST_CASE("attention adds its bias after the cap, for heads, key heads or all, a
         o.softmax.context.backend = backend;
         const AttentionResult seen = maskctl::attention::attention(a.query, a.key, a.value, o);
         check_close(seen.out, expected.out, 1e-5, "out");
-        // The weights are those that make the output.
+        // The returned weights times the values must give the output.
         Tensor product(DType::kFloat32, seen.out.shape());
         for (Index n = 0; n < 2 * 4 * 13 * 17; ++n) {
           const Index j = n % 17, i = n / 17 % 13, h = n / 17 / 13 % 4, b = n / 17 / 13 / 4;
@@ -258,7 +259,7 @@ TEST_CASE("block-sparse masks: lazy, built for each head, of blocks, chunks, win
   Random r(11);
   const Index n = 20;
   const auto shape = std::vector<Index>{n, n};
-  const Tensor blocks = r.flags({4, 4, 4}, 0.6);  // heads, blocks of 5
+  const Tensor blocks = r.flags({4, 4, 4}, 0.6);  // [heads, 4, 4], blocks of 5 tokens
   const Tensor ids = r.integers({2, n}, 3), positions = r.integers({2, n}, 12);
   const BlockMap map(r.mask(1, 1, n, n, 0.7).plane(0, 0), 8, 8);
   const auto with = [](auto&& set) {

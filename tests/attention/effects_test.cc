@@ -1,5 +1,5 @@
-// No option without effect: each optional argument and each pair of them changes a result, or a
-// note says why not, or the call is refused. The arguments are those of the tables.
+// Tests that no option is silently ignored: every optional argument, and every pair of them,
+// changes a result, is reported to have no effect, or makes the call fail.
 #include <map>
 #include <optional>
 #include <set>
@@ -17,15 +17,15 @@ namespace {
 using namespace maskctl;
 using namespace maskctl::attention_test;
 
-/// An argument that a caller may leave out.
+/// An argument that a caller may leave out, with a value.
 struct Option {
   std::string name;
   Value value;
-  Settings also;  // on which its value shows
+  Settings also;  // arguments with which the value has an effect
   bool is_mask = false;
 };
 
-/// A mask that no rule makes.
+/// Returns a mask of scattered cells, unlike any that options can make.
 Mask scattered() {
   Tensor cells(DType::kBool, {kExtents.at("Tq"), kExtents.at("Tk")});
   for (std::size_t i = 0; i < cells.bytes().size(); ++i) {
@@ -56,10 +56,10 @@ void give(const Option& option, NamedArguments& call) {
   }
 }
 
-/// What a call gives and what is noted about it; nothing where it is refused.
+/// The results of a call, and the arguments that its warnings say have no effect.
 struct Answer {
   NamedResults results;
-  std::set<std::string> noted;  // arguments
+  std::set<std::string> noted;  // names of arguments
 };
 
 std::optional<Answer> answer(const Operation& form, const NamedArguments& call) {
@@ -82,8 +82,9 @@ bool is_same(const NamedResults& a, const NamedResults& b) {
   return a.size() == b.size() && same_bits(a, b);
 }
 
-/// Each of the options, given on top of `base`, changes what the call gives, or is noted.
-/// Returns whether the call runs.
+/// Calls the operation with `options` in addition to `base`, and checks that leaving out any one of
+/// them changes the results unless a warning says that it has no effect. False if the call is
+/// refused.
 bool check(const Operation& form, const NamedArguments& base, const std::vector<Option>& options) {
   NamedArguments call = base;
   for (const Option& option : options) give(option, call);
@@ -102,13 +103,14 @@ bool check(const Operation& form, const NamedArguments& base, const std::vector<
   return true;
 }
 
-/// A small call with what it takes for the values to show, and none of the options themselves but
-/// for other values of them.
+/// Returns a small call in which the options can have an effect, without the options themselves;
+/// where an option needs another value to compare with, that is set.
 NamedArguments prepared(const Operation& form, const std::vector<Option>& options) {
   const NamedArguments plain = small_call(form);
   NamedArguments call = plain;
   for (const Option& option : options) set(option.also, call);
-  for (const Option& option : options) {  // its own other value is not that of its neighbour
+  // An option's own value to compare with wins over one that another option sets.
+  for (const Option& option : options) {
     const auto own = option.also.find(option.name);
     if (own != option.also.end()) set({*own}, call);
   }
@@ -140,7 +142,7 @@ TEST_CASE(
     for (std::size_t i = 0; i < options.size(); ++i) {
       for (std::size_t j = 0; j < i; ++j) {
         const Option &a = options[i], &b = options[j];
-        if (a.name == b.name) continue;  // an array or a number
+        if (a.name == b.name) continue;  // array and text forms of one argument
         INFO(form->name << " " << a.name << " " << b.name);
         check(*form, small_call(*form), {a, b});
         check(*form, prepared(*form, {a, b}), {a, b});
@@ -149,7 +151,7 @@ TEST_CASE(
   }
 }
 
-/// What is said of a small call with more options: its notes, or the error.
+/// Returns the warnings about a small call with these options, or its error.
 std::string said(const char* operation, const std::map<std::string, std::string>& options) {
   const Operation& form = *find_operation(operation);
   NamedArguments call = small_call(form);

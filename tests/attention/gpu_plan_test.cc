@@ -1,4 +1,4 @@
-// Arrays of the GPU where no kernel can run.
+// Tests the errors of the interface for arrays on the GPU, on machines where no GPU kernel can run.
 #include "maskctl/attention/gpu/plan.h"
 #include "support/catch_compat.h"
 #include "support/contains.h"

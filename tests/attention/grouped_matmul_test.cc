@@ -1,4 +1,5 @@
-// The grouped product against its float64 loops, values by hand and finite differences.
+// Compares grouped matrix products with float64 loops, values computed by hand and finite
+// differences.
 #include "maskctl/attention/operations/grouped_matmul/grouped_matmul.h"
 
 #include <algorithm>
@@ -96,7 +97,7 @@ void compare_backends(const Problem& p, double tolerance) {
   }
 }
 
-/// m = 4, k = 1, n = 2; row i of lhs is i + 1, matrix g is (10^g, -10^g).
+/// A product with m = 4, k = 1, n = 2: row i of lhs is i + 1, and matrix g of rhs is (10^g, -10^g).
 Problem small() {
   Problem p;
   p.lhs = f32({4, 1}, {1, 2, 3, 4});
@@ -179,7 +180,7 @@ TEST_CASE("the gradients of the grouped product agree with finite differences") 
     INFO("seed " << seed);
     Problem p = problem(seed);
     const GroupedMatmulGradients g = p.backward(Backend::kReference);
-    // The product is linear in each factor, so that a step of any size gives the gradient.
+    // The product is linear in each factor, so finite differences of any step give its gradient.
     const auto check = [&](Tensor& array, const Tensor& gradient, const char* what) {
       check_finite_differences(array, gradient,
                                [&] { return dot(p.forward(Backend::kReference), p.d_out); }, what,

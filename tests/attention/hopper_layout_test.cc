@@ -1,4 +1,5 @@
-// How kernels of Hopper GPUs lay out tiles and cut their work: what needs no GPU to be tested.
+// Tests the layouts of tiles and the division of work of the kernels for Hopper GPUs, as far as no
+// GPU is needed.
 #include <numeric>
 #include <set>
 #include <vector>
@@ -35,7 +36,8 @@ TEST_CASE("hopper: the threads of a warpgroup have each of 64 rows of sums once"
     for (int t = 0; t < 128; ++t) {
       for (int i = 0; i < columns / 2; ++i) {
         seen.insert({fragment_row(t, i), fragment_column(t, i)});
-        CHECK(fragment_column(t, i | 1) == fragment_column(t, i & ~1) + 1);  // a pair
+        // Elements 2i and 2i + 1 of a thread are neighbours in a row.
+        CHECK(fragment_column(t, i | 1) == fragment_column(t, i & ~1) + 1);
         CHECK(fragment_row(t, i | 1) == fragment_row(t, i & ~1));
       }
     }
@@ -53,10 +55,10 @@ TEST_CASE("hopper: descriptors have addresses and steps in units of 16 bytes") {
   const std::uint64_t rows = k_major(kAddress), columns = transposed(kAddress, kPanelBytes);
   for (const std::uint64_t d : {rows, columns}) {
     CHECK(field(d, 0, 14) == kAddress / 16);
-    CHECK(field(d, 32, 14) == kAtomBytes / 16);  // from 8 rows to the next
-    CHECK(field(d, 62, 2) == 1);                 // a swizzle of 128 bytes
+    CHECK(field(d, 32, 14) == kAtomBytes / 16);  // step from 8 rows to the next 8
+    CHECK(field(d, 62, 2) == 1);                 // code of the swizzle of 128 bytes
   }
-  CHECK(field(columns, 16, 14) == kPanelBytes / 16);  // from 64 columns to the next
+  CHECK(field(columns, 16, 14) == kPanelBytes / 16);  // step from 64 columns to the next 64
   CHECK(advanced(columns, 16 * kPanelRowBytes) ==
         transposed(kAddress + 16 * kPanelRowBytes, kPanelBytes));
 }
@@ -76,9 +78,11 @@ TEST_CASE("hopper: long lists are cut, others are not") {
   for (std::size_t i = 0; i < causal.size(); ++i) causal[i] = static_cast<Index>(i % 256) * 2 + 1;
   CHECK(parts(causal) == std::vector<Index>(2048, 1));
   CHECK(parts(std::vector<Index>(128, 256)) == std::vector<Index>(128, 1));
-  CHECK(parts(std::vector<Index>(32, 64)) == std::vector<Index>(32, 4));  // few: all are cut
+  // There are fewer lists than the 132 multiprocessors, so all are cut.
+  CHECK(parts(std::vector<Index>(32, 64)) == std::vector<Index>(32, 4));
   CHECK(parts({0, 0, 3}) == std::vector<Index>{1, 1, 1});
-  for (std::size_t i = 0; i < window.size(); i += 256) window[i] = 512;  // sinks of 16 heads
+  // The key tiles that hold sinks, in each of 16 heads, have long lists of query tiles.
+  for (std::size_t i = 0; i < window.size(); i += 256) window[i] = 512;
   const std::vector<Index> sinks = parts(window);
   for (std::size_t i = 0; i < window.size(); ++i) CHECK(sinks[i] == (window[i] == 512 ? 13 : 1));
 }

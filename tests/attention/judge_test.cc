@@ -1,4 +1,4 @@
-// verify tells the mask that an output was made with, or says that it cannot.
+// Tests that `verify` names the mask that made an output, or says that it cannot.
 #include "maskctl/attention/verify/judge.h"
 
 #include <algorithm>
@@ -127,7 +127,7 @@ TEST_CASE("judge: key heads taken in turn instead of in groups") {
 }
 
 TEST_CASE("judge: another policy for rows without a key is named") {
-  const Mask mask(diagonal_band(kTokens, kTokens, -kUnbounded, -3));  // rows 0 to 2 see nothing
+  const Mask mask(diagonal_band(kTokens, kTokens, -kUnbounded, -3));  // queries 0 to 2 see no key
   VerifyRequest request = request_for(mask);
   CHECK(judged(request, made(request, mask)).verdict == Verdict::kObeys);
   for (const char* policy : {"nan", "mean"}) {
@@ -217,7 +217,7 @@ TEST_CASE("judge: the fast paths obey under dropout, and another dropout obeys n
   CHECK(judged(request, made(other, window(50))).verdict == Verdict::kNone);
 }
 
-// Kernels of 16 bits.
+// The test cases below judge the outputs of 16-bit kernels.
 
 struct KernelCall {
   VerifyRequest request;
@@ -237,7 +237,7 @@ Mask documents(const std::vector<Index>& lengths, bool causal = true) {
   return maskctl::apply(Mask(full_plane(tokens, tokens)), chain);
 }
 
-/// Documents of 1 to 40 tokens, causal.
+/// Makes a call under a causal mask of four documents of 1 to 40 tokens, unless `mask` is given.
 KernelCall kernel_call(std::uint64_t seed, std::optional<Mask> mask = {}) {
   KernelCall call{{}, std::mt19937_64(seed)};
   std::vector<Index> lengths;

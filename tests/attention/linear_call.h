@@ -1,4 +1,4 @@
-// Random calls of the linear family, for tests of every backend.
+// Random calls of recurrent_attention (linear attention), for tests of every backend.
 #pragma once
 
 #include <optional>
@@ -13,7 +13,7 @@ using namespace maskctl;
 using namespace maskctl::attention;
 using namespace maskctl::test;
 
-/// A call of the recurrence, with its cotangents.
+/// A call of recurrent_attention, with the gradients of its results.
 struct LinearCall {
   Tensor query, key, value, d_out;
   std::optional<Tensor> g, g_gamma, gk, gv, initial_state, cu_seqlens, d_final;
@@ -38,7 +38,8 @@ struct LinearCall {
   }
 };
 
-/// Every option in some call. Gates are from `low` to 0, channels are multiples of `step`.
+/// Draws a call in which any option may be set. Log decays lie between `low` and 0; numbers of
+/// channels are multiples of `step`.
 inline LinearCall random_linear_call(unsigned seed, Index longest, float low,
                                      DType dtype = DType::kFloat32, Index widest_key = 20,
                                      Index step = 1) {
@@ -81,7 +82,7 @@ inline void check_gradients(const LinearAttentionGradients& seen,
   check_close(seen.key, expected.key, tolerance, "d_key");
   check_close(seen.value, expected.value, tolerance, "d_value");
   check_equal_or_absent(seen.g, expected.g, tolerance, "d_g");
-  // The sum of d_g over all tokens and channels, up to 30 000 here, which cancel.
+  // d_g_gamma sums d_g over all tokens and channels: up to 30 000 terms that partly cancel.
   check_equal_or_absent(seen.g_gamma, expected.g_gamma, 10 * tolerance, "d_g_gamma");
   check_equal_or_absent(seen.gk, expected.gk, tolerance, "d_gk");
   check_equal_or_absent(seen.gv, expected.gv, tolerance, "d_gv");

@@ -1,4 +1,4 @@
-// What the chunks of the linear family are made of, against plain loops.
+// Compares the computations inside a chunk of linear attention with plain loops.
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -15,7 +15,7 @@ using namespace maskctl;
 using namespace maskctl::attention;
 using namespace maskctl::test;
 
-/// Gates of a chunk: weak, strong or both, and now and then one that forgets all.
+/// Draws log decays for a chunk: weak ones or strong ones, and at times one that erases the state.
 Tensor gates(RandomTensors& r, Index count, Index width) {
   const float low = r.chance(0.5) ? -0.3f : -6.0f;
   Tensor g = r.uniform({count, width}, low, r.chance(0.2) ? -low / 2 : 0);
@@ -27,7 +27,7 @@ Tensor gates(RandomTensors& r, Index count, Index width) {
   return g;
 }
 
-/// The product of the decays of column x after token s up to token t.
+/// Returns the product of the decays of column x over the tokens s + 1 to t.
 double decay(const Tensor& g, Index width, Index s, Index t, Index x) {
   double log = 0;
   for (Index i = s + 1; i <= t; ++i) {
@@ -98,7 +98,8 @@ TEST_CASE("segments end where a product of decays would leave the range, and onl
   g.as<float>()[7 * width + 1] = -1e4f;
   CHECK(bounds_of(decays, g, count) == std::vector<Index>{0, 7, count});
   for (Index t = 20; t < count; ++t) g.as<float>()[as_size(t * width + 2)] = -4;
-  // 7 decays of exp(-4) are in the range, 8 are not; token 7 begins a segment.
+  // Seven decays of exp(-4) stay in the permitted range, eight do not. Token 7, with -1e4, begins a
+  // segment.
   CHECK(bounds_of(decays, g, count) == std::vector<Index>{0, 7, 27, 35, count});
   decays.start({});
   CHECK(decays.add_segment(0, count) == count);

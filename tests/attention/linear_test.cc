@@ -1,5 +1,5 @@
-// The linear family: each backend against the float64 recurrence, and that against values by hand
-// and finite differences.
+// Compares each backend of linear attention with the float64 recurrence, and the recurrence with
+// values computed by hand and finite differences.
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -35,7 +35,7 @@ double objective(const LinearCall& p) {
   return dot(r.out, p.d_out) + (p.d_final ? dot(*r.final_state, *p.d_final) : 0);
 }
 
-/// B = H = 1, T = 3, K = V = 2.
+/// A call with one batch and one head, 3 tokens, and 2 channels for keys and for values.
 LinearCall small() {
   LinearCall p;
   p.query = f32({1, 3, 1, 2}, {1, 0.5f, -0.5f, 2, 0.3f, 0.3f});
@@ -193,7 +193,7 @@ TEST_CASE("the gradients of the recurrence agree with finite differences") {
 
 namespace {
 
-/// Tokens [begin, end) of an array [B,T,...] with B = 1.
+/// Copies tokens [begin, end) of an array [1,T,...].
 Tensor tokens(const Tensor& array, Index begin, Index end) {
   std::vector<Index> shape = array.shape();
   shape[1] = end - begin;
@@ -249,7 +249,7 @@ TEST_CASE("packed sequences are alone, and tokens past the last belong to none")
     part.initial_state = &last;
     check_close(tokens(seen.out, 3, 7), recurrent_attention(part, o).out, 1e-6, "out");
     check_close(tokens(seen.out, 7, 9), Tensor(DType::kFloat32, {1, 2, 1, 4}), 0, "past the last");
-    // A sequence without tokens keeps its state.
+    // The second sequence has no tokens, so its state stays as given.
     CHECK(std::equal(state.as<float>().begin() + 16, state.as<float>().begin() + 32,
                      seen.final_state->as<float>().begin() + 16));
   }

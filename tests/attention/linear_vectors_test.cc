@@ -1,4 +1,4 @@
-// What the linear family does to rows besides products, against plain loops.
+// Compares the row operations of linear attention other than products with plain loops.
 #include <limits>
 #include <optional>
 
@@ -71,7 +71,7 @@ TEST_CASE("gates are summed after the first row, up to a sum out of range") {
     const Index count = 1 + r.below(40), width = 1 + r.below(40);
     const float low = r.chance(0.5) ? -0.5f : -4.0f;
     Tensor a = r.uniform({count, width}, low, 0), b = r.uniform({count, width}, low, 0);
-    a.as<float>()[0] = -1000;  // those of the first row do not count
+    a.as<float>()[0] = -1000;  // gates of the first row are not summed
     if (r.chance(0.3)) {
       const Index cell = r.below(count * width);
       a.as<float>()[as_size(cell)] = std::numeric_limits<float>::quiet_NaN();

@@ -1,4 +1,5 @@
-// Composed masks against the rule of each cell.
+// Compares masks composed from mask arguments (windows, segments, lengths, ...) with a rule for
+// each cell.
 #include "maskctl/attention/softmax/mask_arguments.h"
 
 #include "attention/arrays.h"
@@ -115,7 +116,7 @@ TEST_CASE("block masks of one, of each head, of each batch and head, and a block
   const MaskExtents& x = kExtents;
   for (const std::vector<Index>& lead : {std::vector<Index>{}, {4}, {2}, {3, 1}, {3, 4}, {1, 2}}) {
     std::vector<Index> shape = lead;
-    shape.insert(shape.end(), {3, 3});  // blocks of 4: ceil(9 / 4), ceil(11 / 4)
+    shape.insert(shape.end(), {3, 3});  // blocks of 4 tokens: ceil(9 / 4) x ceil(11 / 4)
     const Tensor map = r.flags(shape, 0.5);
     const Index heads = lead.empty() ? 1 : lead.back(), batch = lead.size() == 2 ? lead[0] : 1;
     MaskArguments a;
@@ -142,7 +143,7 @@ TEST_CASE("segment ids with either padding, shared or for each batch") {
     for (const Index rows : {1, 3}) {
       Tensor q = r.integers({rows, 9}, 5), kv = r.integers({3, 11}, 5);
       for (Tensor* ids : {&q, &kv}) {
-        for (auto& id : ids->as<std::int32_t>()) id -= 2;  // -2 .. 2
+        for (auto& id : ids->as<std::int32_t>()) id -= 2;  // ids from -2 to 2
       }
       MaskArguments a;
       a.q_segment_ids = &q, a.kv_segment_ids = &kv, a.segment_padding = padding;

@@ -1,4 +1,4 @@
-// Mean pooling against its float64 loops, values by hand and finite differences.
+// Compares mean pooling with float64 loops, values computed by hand and finite differences.
 #include "maskctl/attention/operations/mean_pooling/mean_pooling.h"
 
 #include <limits>
@@ -49,12 +49,12 @@ Problem problem(unsigned seed, DType dtype) {
   if (packed) {
     p.cu_seqlens = r.cu_seqlens(1 + r.below(5), t);
   } else if (r.chance(0.5)) {
-    p.mask = astype(r.uniform({b, t}, 0, 2), DType::kInt32);  // 0 or 1
+    p.mask = astype(r.uniform({b, t}, 0, 2), DType::kInt32);  // conversion to integers gives 0 or 1
   }
   return p;
 }
 
-/// B = 2, T = 3, C = 2.
+/// Returns an array [2,3,2]: 2 batches of 3 tokens with 2 channels.
 Tensor six_tokens() { return f32({2, 3, 2}, {1, 10, 2, 20, 3, 30, 4, 40, 5, 50, 7, 70}); }
 
 void check_both(const Problem& p, const Tensor& out, const Tensor& d_out, const Tensor& d_x) {
@@ -76,7 +76,8 @@ TEST_CASE("a mean per row of the batch, and of its valid tokens") {
              f32({2, 3, 2}, {1, 0, 1, 0, 1, 0, 0, 2, 0, 2, 0, 2}));
   p.mask = i32({1, 0, 1, 0, 0, 0});
   p.mask->reshape({2, 3});
-  p.x.as<float>()[2] = std::numeric_limits<float>::quiet_NaN();  // does not count
+  // An element of a token that the mask excludes.
+  p.x.as<float>()[2] = std::numeric_limits<float>::quiet_NaN();
   check_both(p, f32({2, 2}, {2, 20, 0, 0}), d_out,
              f32({2, 3, 2}, {1.5f, 0, 0, 0, 1.5f, 0, 0, 0, 0, 0, 0, 0}));
   p.mask = astype(*p.mask, DType::kBool);
@@ -112,7 +113,7 @@ TEST_CASE("means equal the float64 loops, and their gradient agrees with finite 
       INFO("seed " << seed);
       Problem p = problem(seed, dtype);
       const Tensor expected = p.forward(Backend::kReference);
-      // 16-bit results may fall on either side of a tie.
+      // A 16-bit result near a rounding tie may be rounded either way.
       for (const Backend backend : judged_backends()) {
         check_close(p.forward(backend), expected, dtype == DType::kFloat32 ? 1e-6 : 4e-3, "out");
       }

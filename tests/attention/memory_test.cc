@@ -1,4 +1,5 @@
-// No operation of the dense family takes memory of the size queries x keys, forward or backward.
+// Tests that no operation of the dense family allocates memory of the size queries x keys, forward
+// or backward.
 #include <atomic>
 #include <cstdlib>
 #include <new>
@@ -15,7 +16,7 @@
 
 namespace {
 
-std::atomic<std::size_t> requested = 0;  // bytes asked of operator new
+std::atomic<std::size_t> requested = 0;  // bytes requested from operator new so far
 
 void* counted(std::size_t size, std::size_t alignment) {
   requested += size;
@@ -55,7 +56,8 @@ std::size_t bytes_of(F&& f) {
   return requested - before;
 }
 
-/// The operations under a window, of which only the array of logits would be quadratic.
+/// Runs forward and backward of the operations under masks of few cells for each query; returns the
+/// bytes that each allocated.
 std::vector<std::pair<const char*, std::size_t>> bytes_of_all(Index tokens) {
   Random r(1);
   const Tensor x = r.normal({1, tokens, 1, 8}), turned = r.normal({1, 1, tokens, 8});
@@ -102,7 +104,7 @@ std::vector<std::pair<const char*, std::size_t>> bytes_of_all(Index tokens) {
 }  // namespace
 
 TEST_CASE("memory of the dense family grows with the tokens, not with their square") {
-  bytes_of_all(512);  // what is made once
+  bytes_of_all(512);  // allocates what is kept for later calls
   const auto small = bytes_of_all(2048), large = bytes_of_all(8192);
   for (std::size_t n = 0; n < small.size(); ++n) {
     INFO(small[n].first << " " << small[n].second << " " << large[n].second);

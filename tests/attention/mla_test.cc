@@ -1,5 +1,5 @@
-// Latent attention against keys and values rebuilt by hand, and against finite differences of its
-// output.
+// Compares latent attention (MLA) with softmax attention over rebuilt keys and values, and its
+// gradients with finite differences.
 #include "maskctl/attention/operations/mla/mla.h"
 
 #include "attention/arrays.h"
@@ -15,7 +15,7 @@ namespace {
 
 using namespace maskctl::attention_test;
 
-/// [.., R] by [R, H, X], element by element.
+/// Multiplies latents [B,T,R] by weights [R,H,X]: the keys or values [B,T,H,X].
 Tensor rebuilt(const Tensor& latent, const Tensor& w) {
   const Index tokens = latent.extent(0) * latent.extent(1), rank = latent.extent(2);
   const Index columns = w.extent(1) * w.extent(2);
@@ -33,7 +33,7 @@ Tensor rebuilt(const Tensor& latent, const Tensor& w) {
   return out;
 }
 
-/// [B,T,H,X] with the same P numbers behind every head.
+/// Appends the rotary part [B,T,P] of each token to all heads of x [B,T,H,X].
 Tensor with_rotary(const Tensor& x, const Tensor& rotary) {
   const Index h = x.extent(2), n = x.extent(3), p = rotary.extent(2);
   Tensor out(DType::kFloat32, {x.extent(0), x.extent(1), h, n + p});
@@ -148,7 +148,7 @@ TEST_CASE("packed sequences of latents see only themselves") {
   o.cu_seqlens = &cum, o.mask.causal = true;
   const Tensor together = mla_attention(query, latent, w, w, o).out;
   Tensor bent = latent;
-  bent.as<float>()[0] += 5;  // a token of the first sequence
+  bent.as<float>()[0] += 5;  // token 0, in the first sequence
   const Tensor after = mla_attention(query, bent, w, w, o).out;
   const std::size_t first = 4 * 8;
   CHECK(std::ranges::equal(together.as<float>().subspan(first), after.as<float>().subspan(first)));

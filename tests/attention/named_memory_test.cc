@@ -1,4 +1,4 @@
-// A mask that is given to an operation by name stays lazy: 128k tokens in O(n) memory.
+// Tests that operations called by name take memory O(tokens) for a mask over 128k tokens.
 #include <sys/resource.h>
 
 #include "maskctl/attention/by_name.h"
@@ -20,7 +20,7 @@ Index peak_bytes() {
 
 TEST_CASE("named operations: a window over 128k tokens takes memory for tokens, not for cells") {
   constexpr Index kTokens = 1 << 17, kWindow = 32;
-  constexpr Index kMost = Index{1} << 30;  // cells are 16 GiB as bytes
+  constexpr Index kMost = Index{1} << 30;  // the mask as bytes would take 16 GiB
   for (const char* name : {"scaled_dot_product_attention", "ring_attention", "mla_attention",
                            "flash_attention", "blocksparse_attention"}) {
     const Operation& operation = *find_operation(name);

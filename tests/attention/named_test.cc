@@ -1,4 +1,4 @@
-// Operations by name: arguments as text, checks of names, random inputs.
+// Tests operations called by name: arguments as text, errors about names, random inputs.
 #include <algorithm>
 #include <cmath>
 
@@ -84,7 +84,8 @@ TEST_CASE("named operations: a call by name is the call") {
   const NamedResults named = run(operation, arguments);
   CHECK(std::ranges::equal(named.at("out").bytes(), direct.out.bytes()));
   CHECK(std::ranges::equal(named.at("lse").bytes(), direct.lse.bytes()));
-  CHECK(named.size() == 2);  // no cotangent, no gradient
+  // "out" and "lse": without gradient_seed no gradients are computed.
+  CHECK(named.size() == 2);
   arguments.gradient_seed = 3;
   CHECK(run(operation, arguments).size() == 5);
 }
@@ -93,7 +94,7 @@ TEST_CASE("named operations: a mask is the array attention_mask, of any head and
   Tensor cells(DType::kBool, {2, 4, 8, 8});
   const Tensor numbers = random_normal(cells.shape(), 5);
   std::ranges::transform(numbers.as<float>(), cells.as<std::uint8_t>().begin(),
-                         [](float x) { return x > 0.4F ? 1 : 0; });  // some rows see nothing
+                         [](float x) { return x > 0.4F ? 1 : 0; });  // some queries see no key
   for (const char* name : {"flash_attention", "scaled_dot_product_attention", "attention",
                            "ring_attention", "mla_attention"}) {
     const Operation& operation = *find_operation(name);
@@ -206,7 +207,7 @@ TEST_CASE("named operations: options may be written as in Python") {
   CHECK(equal({{"sliding_window", "(4, 0)"}}, {{"sliding_window", "4+0"}}));
   CHECK(equal({{"sliding_window", "(None, 2)"}}, {{"sliding_window", "none+2"}}));
   CHECK(equal({{"sliding_window", "None"}, {"logits_soft_cap", "None"}}, {}));
-  // jax.random.PRNGKey(-1) is [0, 4294967295].
+  // Seeds -1 and 4294967295 have the same low 32 bits, and so the same key in JAX.
   CHECK(equal({{"dropout_prob", "0.5"}, {"dropout_seed", "-1"}},
               {{"dropout_prob", "0.5"}, {"dropout_seed", "4294967295"}}));
   CHECK_FALSE(equal({{"causal", "True"}}, {}));

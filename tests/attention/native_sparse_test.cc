@@ -1,5 +1,6 @@
-// Native sparse attention: the fast path against float64, that against softmax attention under the
-// mask of the blocks, values by hand and finite differences; every call form; bad input.
+// Compares native sparse attention with its float64 reference; the reference with softmax attention
+// under a mask of the listed blocks, values computed by hand and finite differences. Also tests all
+// forms of the call, and bad input.
 #include "maskctl/attention/operations/native_sparse/native_sparse.h"
 
 #include <array>
@@ -66,7 +67,8 @@ Problem problem(unsigned seed, bool compressed, DType dtype = DType::kFloat32) {
   const Index listed = 1 + r.below(5);
   p.block_indices.emplace(DType::kInt32, std::vector<Index>{b, t, u, listed});
   for (auto& n : p.block_indices->as<std::int32_t>()) {
-    n = static_cast<std::int32_t>(r.below(blocks + 3) - 1);  // -1 and past the end too
+    // Some block numbers are -1 or past the last block.
+    n = static_cast<std::int32_t>(r.below(blocks + 3) - 1);
   }
   if (r.chance(0.4)) {
     p.block_counts.emplace(DType::kInt32, std::vector<Index>{b, t, u});
@@ -75,7 +77,8 @@ Problem problem(unsigned seed, bool compressed, DType dtype = DType::kFloat32) {
   return p;
 }
 
-/// First and last token of the sequence of token t, from cumulative lengths; empty past the last.
+/// Returns the token range of the sequence that holds token t; an empty range if t is past the last
+/// sequence.
 Range sequence_of(const Problem& p, Index t) {
   if (!p.cu_seqlens) return {0, p.query.extent(1)};
   const auto ends = p.cu_seqlens->as<std::int32_t>();
@@ -85,7 +88,7 @@ Range sequence_of(const Problem& p, Index t) {
   return {t, t};
 }
 
-/// The definition cell by cell, for blocks that count once.
+/// Makes the mask of the listed blocks cell by cell. A block that is listed twice counts once.
 Mask mask_of_blocks(const Problem& p) {
   const Index batch = p.query.extent(0), t = p.query.extent(1), heads = p.query.extent(2);
   const Index kv = p.key.extent(2), listed = p.block_indices->extent(3);
@@ -201,7 +204,8 @@ TEST_CASE("selected attention of sizes past one tile of a kernel") {
 }
 
 TEST_CASE("a block that is listed twice counts twice, or once") {
-  // One block of keys 0 with value 1, the block of the token itself with value 3; equal logits.
+  // Blocks of one token: key 0 has value 1, and key 1, token 1 itself, has value 3. All logits are
+  // equal.
   const Tensor query = f32({1, 2, 1, 1}, {0, 0}), value = f32({1, 2, 1, 1}, {1, 3});
   Tensor blocks = i32({0, 0, 0, 0, 1, 0});
   blocks.reshape({1, 2, 1, 3});
@@ -229,7 +233,7 @@ TEST_CASE("lists of query blocks are those of their tokens") {
       p.cu_seqlens->as<std::int32_t>().back() = static_cast<std::int32_t>(p.query.extent(1));
     const Index batch = p.query.extent(0), t = p.query.extent(1), u = p.key.extent(2);
     const Index size = p.options.block_size, listed = 3;
-    std::vector<Index> row_of(as_size(t));  // the query block of each token
+    std::vector<Index> row_of(as_size(t));  // for each token its query block
     Index rows = 0;
     for (Index i = 0; i < t; ++i) {
       const Range s = sequence_of(p, i);
@@ -291,7 +295,8 @@ TEST_CASE("the compressed branch by hand: 6 tokens, blocks of 2") {
 }
 
 TEST_CASE("of equal blocks the lower is chosen, also against the block of the token") {
-  // While one block is whole it has all the weight, as much as the block of the token itself.
+  // While a query sees one complete block, that block has all the weight, as much as the token's
+  // own block counts.
   RandomTensors r(4);
   const Tensor query = r.normal({1, 7, 3, 5}), key = r.normal({1, 7, 1, 5});
   const Tensor gate = r.uniform({1, 7, 3}, 0, 1);
@@ -304,7 +309,7 @@ TEST_CASE("of equal blocks the lower is chosen, also against the block of the to
   }
 }
 
-/// The choice alone, without the compressed branch.
+/// Returns the blocks that a backend chooses for each query; the compressed branch does not run.
 Tensor chosen_blocks(const Problem& p, Backend backend) {
   const BlockProblem blocks = checked_block_problem(p.inputs(), p.options);
   const BlockMeans means = block_means(blocks);
@@ -319,7 +324,8 @@ TEST_CASE("every backend chooses the blocks that the definition does") {
   for (unsigned seed = 0; seed < 60; ++seed) {
     Problem p = problem(seed, true);
     if (seed % 4 == 0) p.options.block_counts = 1 + seed;
-    if (seed % 10 == 0) {  // more heads and blocks than a tile has
+    // More heads and more blocks than fit a tile of the kernels.
+    if (seed % 10 == 0) {
       RandomTensors r(seed);
       p.query = r.normal({1, 80, 40, 6}), p.key = r.normal({1, 80, 2, 6});
       p.value = p.key, p.cu_seqlens.reset();
@@ -329,7 +335,7 @@ TEST_CASE("every backend chooses the blocks that the definition does") {
     for (const Backend backend : judged_backends()) {
       INFO("seed " << seed << " on " << name(backend));
       const Tensor seen = chosen_blocks(p, backend);
-      // Weights that differ by rounding alone may be ranked either way.
+      // Blocks whose weights differ by rounding alone may be ranked either way.
       for (std::size_t i = 0; i < as_size(seen.elements()); ++i, ++total) {
         others += seen.as<std::int32_t>()[i] != expected.as<std::int32_t>()[i];
       }
@@ -357,7 +363,7 @@ TEST_CASE("gated attention is that in float64, forward and backward") {
       INFO(name(backend));
       const NativeSparseResult fast = native_sparse_attention(p.inputs(), p.with(backend));
       REQUIRE(fast.selected_block_indices.has_value() == p.g_cmp.has_value());
-      // Weights that differ by rounding alone may be ranked either way.
+      // Blocks whose weights differ by rounding alone may be ranked either way.
       if (p.g_cmp && !std::ranges::equal(fast.selected_block_indices->as<std::int32_t>(),
                                          slow.selected_block_indices->as<std::int32_t>())) {
         ++other_choices;
@@ -386,7 +392,7 @@ TEST_CASE("gradients of the gated form are differences along random directions")
     INFO("seed " << seed);
     Problem p = problem(seed, true);
     const float step = 1e-2f;
-    // With all blocks chosen the choice cannot flip between the two sides of the difference.
+    // All blocks are chosen, so that a small step of the inputs cannot change the choice.
     p.options.block_counts = p.query.extent(1);
     const NativeSparseResult all = native_sparse_attention(p.inputs(), p.with(Backend::kReference));
     const auto gradients =
@@ -448,7 +454,8 @@ TEST_CASE("keys that no token sees may be NaN") {
   RandomTensors r(1);
   p.query = r.normal({1, t, 2, 8}), p.key = r.normal({1, t, 1, 8}),
   p.value = r.normal({1, t, 1, 8});
-  p.block_indices.emplace(DType::kInt32, std::vector<Index>{1, t, 1, 1});  // all see block 0
+  p.block_indices.emplace(DType::kInt32,
+                          std::vector<Index>{1, t, 1, 1});  // all tokens list block 0 alone
   const Tensor clean = apply_native_sparse_attention(p.inputs(), p.options).out;
   for (Index i = 2 * 8; i < t * 8; ++i) {
     p.key.as<float>()[as_size(i)] = p.value.as<float>()[as_size(i)] = std::nanf("");

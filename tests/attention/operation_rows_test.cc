@@ -1,4 +1,5 @@
-// Rows of operations are well formed, refuse what is no value, and are documented.
+// Tests that the descriptions of operations are consistent, that invalid option values are refused,
+// and that every argument is documented.
 #include <fstream>
 #include <set>
 #include <sstream>
@@ -22,7 +23,7 @@ bool is_listed_input(const Operation& form, std::string_view name) {
   });
 }
 
-/// Each axis is a name of letters, or a number alone.
+/// Checks that each axis has a name of letters, or is a number.
 void check_axes(std::string_view axes) {
   INFO("axes " << axes);
   const auto is_letter = [](unsigned char c) { return std::isalpha(c) || c == '_' || c == '/'; };
@@ -55,7 +56,8 @@ TEST_CASE("operations: axes of arguments and results can be read, and options ha
   }
 }
 
-/// Those of a call: rows may list more, that are for other operations.
+/// Runs a small call with gradients, and checks that each belongs to an input, has its shape, and
+/// that no required input lacks one.
 void check_gradients(const Operation& form) {
   NamedArguments call = small_call(form);
   call.gradient_seed = 5;
@@ -117,7 +119,8 @@ TEST_CASE("operations: text that is no value of an option, and options as arrays
     const std::string name(field.name);
     const bool is_both = field.is_array && name == "block_counts";
     const Slot slot = field.slot(const_cast<void*>(form.empty_call()));  // NOLINT: only read
-    if (is_both || std::holds_alternative<std::string*>(slot)) return;   // any text is a value
+    // An option of free text has no invalid value.
+    if (is_both || std::holds_alternative<std::string*>(slot)) return;
     NamedArguments call = small_call(form);
     INFO(form.name << ": " << name);
     call.options[name] = "?";
@@ -128,7 +131,7 @@ TEST_CASE("operations: text that is no value of an option, and options as arrays
   });
 }
 
-/// The block of docs/attention.md that shows `maskctl attend NAME --list`.
+/// Returns the output of `maskctl attend NAME --list` as docs/attention.md shows it.
 std::string documented(std::string_view operation) {
   std::ifstream file(MASKCTL_SOURCE_DIR "/docs/attention.md");
   const std::string page{std::istreambuf_iterator<char>(file), {}};

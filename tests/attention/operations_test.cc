@@ -1,4 +1,5 @@
-// Every argument that an operation lists does something to its result, or it is said why not.
+// Tests that every argument of an operation changes its result, or that argument_cases.h says why
+// not.
 #include <set>
 
 #include "attention/argument_cases.h"
@@ -81,7 +82,7 @@ TEST_CASE("operations: every case is that of an argument") {
   }
 }
 
-/// Values of all arguments that belong to dropping weights.
+/// A value for each argument that has to do with dropping attention weights.
 const std::map<std::string, std::string> kDropping = {{"dropout_prob", "0.5"},
                                                       {"pdrop", "0.5"},
                                                       {"dropout_seed", "9"},

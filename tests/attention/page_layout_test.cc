@@ -1,4 +1,5 @@
-// The order of axes in the cache of page_attention: read where one fits, asked for where both do.
+// Tests how page_attention finds out the order of axes in its cache: from the shapes where one
+// order fits, from the option kv_layout where both do.
 #include "attention/small_calls.h"
 #include "maskctl/base/error.h"
 #include "support/catch_compat.h"
@@ -14,7 +15,7 @@ using namespace maskctl::attention_test;
 using maskctl::test::contains;
 using maskctl::test::error_of;
 
-/// Two sequences over tables of two pages, the longer one of `longest` tokens.
+/// Makes a call of two sequences of 1 and `longest` tokens, with two pages each.
 NamedArguments call_on(Index q_heads, Index a, Index b, std::int32_t longest) {
   NamedArguments call;
   call.arrays["query"] = random_normal({2, q_heads, 8}, 1);
@@ -39,10 +40,13 @@ TEST_CASE("page layout: the one that fits is read, and is what kv_layout says") 
     const char* layout;
   };
   const Row rows[] = {
-      {4, 16, 2, 20, "tokens_first"},  // 16 heads are no groups of 4 queries
-      {4, 2, 16, 20, "heads_first"},   // nor here
-      {8, 2, 4, 7, "heads_first"},     // two pages of 2 tokens do not hold 7
-      {8, 4, 2, 7, "tokens_first"},   {4, 1, 1, 2, "heads_first"},  // where both are the same
+      // 4 query heads cannot share 16 key heads, so the axis of 16 must be the tokens.
+      {4, 16, 2, 20, "tokens_first"},
+      {4, 2, 16, 20, "heads_first"},  // likewise
+      {8, 2, 4, 7, "heads_first"},    // two pages of 2 tokens cannot hold 7
+      {8, 4, 2, 7, "tokens_first"},
+      // With one head and one token the two orders are the same.
+      {4, 1, 1, 2, "heads_first"},
       {4, 1, 1, 2, "tokens_first"},
   };
   for (const Row& row : rows) {

@@ -1,4 +1,5 @@
-// Sequences over pages made by chance, and their twin: softmax attention over the gathered tokens.
+// Random batches of sequences in the pages of a cache, and their reference: softmax attention over
+// the tokens of each sequence.
 #pragma once
 
 #include <array>
@@ -15,7 +16,7 @@
 
 namespace maskctl::attention::paging {
 
-// What all tests of paged attention name.
+// Names that all tests of paged attention use.
 using namespace test;
 using Catch::Matchers::Contains;
 
@@ -23,7 +24,7 @@ inline DType any_float(RandomTensors& r) {
   return std::array{DType::kFloat32, DType::kFloat16, DType::kBFloat16}[as_size(r.below(3))];
 }
 
-/// Of results in a dtype that are computed in f32 and rounded once.
+/// Returns the tolerance for results that are computed in f32 and rounded once to the dtype.
 inline double tolerance(DType dtype) {
   if (dtype == DType::kFloat32) return 2e-6;
   return dtype == DType::kFloat16 ? 1e-3 : 8e-3;
@@ -44,19 +45,19 @@ inline float get(const Tensor& array, Index i) {
   return array.dtype() == DType::kFloat16 ? float_from_half(bits) : float_from_bfloat16(bits);
 }
 
-/// Sequences over pages that are dealt out at random. K and V are kept by token; caches of every
-/// layout are filled from them, all other slots with NaN.
+/// Sequences whose pages are assigned at random. Keys and values are stored by token; the caches of
+/// every layout are filled from them, and hold NaN in all unused slots.
 struct Batch {
   DType dtype = DType::kFloat32;
   Index q_heads = 0, kv_heads = 0, dim = 0, page_size = 0, pages = 0, width = 0;
   std::vector<std::int32_t> lengths, starts{0}, table;
-  std::vector<Tensor> keys, values;  // [length,Hkv,D] of each sequence
-  Tensor queries;                    // [T,Hq,D]
+  std::vector<Tensor> keys, values;  // [length,Hkv,D] for each sequence
+  Tensor queries;                    // [T,Hq,D], of all sequences
 
   Index count() const { return static_cast<Index>(lengths.size()); }
   Index rows() const { return queries.extent(0); }
 
-  /// f(page, slot, sequence, token).
+  /// Calls f(page, slot, sequence, token) for each token of each sequence.
   template <class F>
   void for_each_token(F&& f) const {
     for (Index n = 0; n < count(); ++n) {
@@ -66,7 +67,8 @@ struct Batch {
     }
   }
 
-  /// Element x of head u in a slot goes to place(page, slot, u, x).
+  /// Makes a cache of NaN, and copies the tokens into it: element x of head u goes to index
+  /// place(page, slot, u, x).
   template <class Place>
   Tensor cache(std::vector<Index> shape, const std::vector<Tensor>& tokens, Place&& place) const {
     Tensor out(dtype, std::move(shape));
@@ -96,7 +98,8 @@ struct Batch {
                    return ((page * page_size + slot) * kv_heads + u) * dim + x;
                  });
   }
-  /// K and V in turn, rows of `lanes` elements.
+  /// Makes a cache in which key heads and value heads alternate; a head has `lanes` elements,
+  /// perhaps more than D.
   Tensor fused(std::vector<Index> shape, Index lanes) const {
     const auto place = [this, lanes](Index v) {
       return [this, lanes, v](Index page, Index slot, Index u, Index x) {
@@ -114,7 +117,7 @@ struct Batch {
   Tensor start_loc() const { return i32({count() + 1}, starts); }
 };
 
-/// Sequences of up to `longest` tokens of which up to `most_rows` are queries.
+/// Draws sequences of up to `longest` tokens, the last of which, up to `most_rows`, are queries.
 inline Batch batch(RandomTensors& r, Index longest, Index most_rows) {
   Batch b;
   b.dtype = any_float(r);
@@ -165,7 +168,7 @@ inline Rules rules(RandomTensors& r, const Batch& b, bool sinks) {
   return rules;
 }
 
-/// Each sequence by itself: softmax attention in float64 over its tokens.
+/// Computes float64 softmax attention of each sequence by itself.
 inline Tensor gathered_twin(const Batch& b, const Rules& rules) {
   Tensor out(b.dtype, b.queries.shape());
   const Index row = b.q_heads * b.dim, bytes = size_bytes(b.dtype);

@@ -1,5 +1,6 @@
-// Attention over pages: the fast path against float64, that against softmax attention over the
-// gathered tokens and values by hand; both call forms; bad input.
+// Compares attention over pages with its float64 reference; the reference with softmax attention
+// over the tokens of each sequence and values computed by hand. Also tests both forms of the call,
+// and bad input.
 #include "attention/paged_batches.h"
 #include "maskctl/attention/operations/paged/page_attention.h"
 #include "maskctl/base/threads.h"
@@ -60,7 +61,7 @@ TEST_CASE("page attention is ragged attention of one row each, in both layouts a
     for (Index n = 0; n < b.count(); ++n) {
       b.starts[as_size(n) + 1] = static_cast<std::int32_t>(n + 1);
     }
-    // Empty sequences have no row in the twin: their rows stay 0.
+    // The reference has no row for an empty sequence; its output must be 0.
     Tensor expected(b.dtype, b.queries.shape());
     for (Index n = 0; n < b.count(); ++n) {
       if (b.lengths[as_size(n)] == 0) continue;
@@ -94,7 +95,8 @@ TEST_CASE("page attention is ragged attention of one row each, in both layouts a
 }
 
 TEST_CASE("pages by hand: only the slots of the context are read") {
-  // page_size 2, table [3, 0, -1], 3 tokens: (3, 0), (3, 1), (0, 0).
+  // A page has 2 slots, the page table is [3, 0, -1]: the 3 tokens are in slots 0 and 1 of page 3
+  // and in slot 0 of page 0.
   const float nan = std::nanf("");
   Tensor keys = f32({4, 1, 2, 1}, {2, nan, nan, nan, nan, nan, 0, 1});
   Tensor values = f32({4, 1, 2, 1}, {9, nan, nan, nan, nan, nan, 3, 5});
@@ -109,7 +111,7 @@ TEST_CASE("pages by hand: only the slots of the context are read") {
 }
 
 TEST_CASE("rows of a ragged sequence sit at its end: context 5, 2 rows, window 2") {
-  // Positions 3 and 4 see the keys {2, 3} and {3, 4}; all logits are 0.
+  // With window 2, position 3 sees keys 2 and 3, position 4 keys 3 and 4. All logits are 0.
   const Tensor queries = f32({2, 1, 1}, {0, 0});
   const Tensor pages = f32({1, 5, 2, 1}, {0, 1, 0, 2, 0, 4, 0, 8, 0, 16});
   const Tensor lens = i32({5}), table = i32({1, 1}, {0}), starts = i32({0, 2});
@@ -123,9 +125,7 @@ TEST_CASE("rows of a ragged sequence sit at its end: context 5, 2 rows, window 2
   }
 }
 
-// Version 3.
-
-// Bad input.
+// Errors about bad input.
 
 TEST_CASE("bad pages are one error before any work") {
   RandomTensors r(1);
@@ -206,7 +206,8 @@ TEST_CASE("bad ragged batches are one error before any work") {
   RaggedPageAttentionOptions options;
   options.sliding_window = 0;
   CHECK_THAT(error(good, options), Contains("sliding_window 0"));
-  // With a window the first page of sequence 0 is not read.
+  // Sequence 0 has 8 tokens; with a window of 2 its first page is not read, so the page may be
+  // missing.
   const Tensor hole = i32({2, 2}, {-1, 2, 1, -1});
   const Tensor long_lens = i32({8, 2});
   in = good;

@@ -1,5 +1,5 @@
-// Version 3 of ragged page attention, which writes the cache: against version 2 over the cache that
-// it leaves; bad input.
+// Tests version 3 of ragged page attention, which writes new tokens into the cache: compares it
+// with version 2 over the updated cache. Also tests bad input.
 #include <cmath>
 
 #include "attention/paged_batches.h"
@@ -11,7 +11,8 @@ namespace {
 
 struct V3 {
   Batch b;
-  Tensor keys, values;  // of the new tokens
+  // Keys and values of the new tokens.
+  Tensor keys, values;
   Tensor before, after;
   Tensor tables, distribution;
   std::optional<Tensor> sink;
@@ -41,7 +42,7 @@ V3 v3_batch(RandomTensors& r) {
         const Index token = (p * b.kv_heads + u) * b.dim,
                     row = ((begin + i) * b.kv_heads + u) * b.dim;
         for (Index x = 0; x < 128; ++x) {
-          // What is overwritten may hold anything.
+          // The slots of new tokens may hold anything before the call.
           put(v.before, at + x, std::nanf(""));
           put(v.before, at + 128 + x, std::nanf(""));
           put(v.after, at + x, x < b.dim ? get(b.keys[as_size(n)], token + x) : 0.0f);
@@ -111,12 +112,12 @@ TEST_CASE("a half query is clipped to what a half holds after division by q_scal
   const Tensor query = astype(f32({1, 1, 1}, {60000}), DType::kFloat16);
   const Tensor key = astype(f32({1, 1, 1}, {1}), DType::kFloat16);
   Tensor cache(DType::kFloat16, {1, 2, 1, 2, 128});
-  cache.as<std::uint16_t>()[128] = half_from_float(1);  // V of token 0; its K is 0
+  cache.as<std::uint16_t>()[128] = half_from_float(1);  // the value of token 0, whose key is 0
   const Tensor lens = i32({2}), table = i32({0}), starts = i32({0, 1}), count = i32({0, 0, 1});
   const Tensor value = astype(f32({1, 1, 1}, {3}), DType::kFloat16);
   RaggedPageAttentionV3Options options;
-  options.q_scale = 0.5;         // 120000 becomes 65504
-  options.softmax_scale = 1e-4;  // logits 65504 * 0.5 * 1e-4 and 0
+  options.q_scale = 0.5;         // 60000 / 0.5 is clipped to 65504
+  options.softmax_scale = 1e-4;  // the logits are 65504 * 0.5 * 1e-4 and 0
   const Tensor out = ragged_page_attention_v3(
       {&query, &key, &value, &lens, &table, &starts, &count}, cache, options);
   const double e = std::exp(65504 * 0.5 * 1e-4);

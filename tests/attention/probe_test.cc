@@ -1,4 +1,5 @@
-// The mask that a probe shows is the mask that was applied, whatever it is.
+// Tests that the outputs of a kernel for probe inputs read back as the mask that the kernel
+// applied.
 #include "maskctl/attention/verify/probe.h"
 
 #include <algorithm>
@@ -29,7 +30,8 @@ Tensor random_cells(std::mt19937& engine, std::vector<Index> shape, double open)
   return dense;
 }
 
-/// Value p of the probe for every batch and key head, heads after time.
+/// Returns the values of one pass of the probe, repeated for all batches and key heads, as
+/// [B,T,H,D].
 Tensor pass_values(const Probe& probe, Index pass) {
   Tensor out(probe.key.dtype(), probe.key.shape());
   const Index keys = out.extent(1), heads = out.extent(2), dim = out.extent(3);
@@ -43,7 +45,7 @@ Tensor pass_values(const Probe& probe, Index pass) {
   return astype(values, out.dtype());
 }
 
-/// What a kernel that applies `mask` gives for all passes.
+/// Returns the outputs of all passes of the probe from a kernel that applies `mask`.
 Tensor outputs_of(const Probe& probe, const Mask& mask, const SoftmaxOptions& options = {}) {
   const Index passes = probe.value.extent(0);
   std::vector<Index> shape = probe.query.shape();
@@ -86,7 +88,8 @@ TEST_CASE("probe: any mask comes back, for head dims above and below the keys") 
 
 TEST_CASE("probe: rows that average are told from rows that see all keys, and NaN is counted") {
   Tensor cells(DType::kBool, {1, 1, 3, 5});
-  std::ranges::fill(cells.as<std::uint8_t>().first(10), std::uint8_t{1});  // the last row is closed
+  // Queries 0 and 1 see all keys, query 2 sees none.
+  std::ranges::fill(cells.as<std::uint8_t>().first(10), std::uint8_t{1});
   const Mask mask = mask_from_dense(cells);
   const Probe probe = make_probe({1, 3, 5, 1, 1, 4, Layout::kBthd});
   for (const EmptyRow policy : {EmptyRow::kZero, EmptyRow::kMean, EmptyRow::kNan}) {
@@ -113,7 +116,7 @@ TEST_CASE("probe: heads first is the same with its axes moved") {
       CHECK(heads.key.as<float>()[as_size((b * 2 + u) * 5 * 4)] > 1);
     }
   }
-  // One query of head 1 sees key 4 only: outputs [2 passes, B, H, Q, D].
+  // The query of head 1 sees key 4 only. The outputs are [2 passes, B, H, Q, D].
   Tensor out(DType::kFloat32, {2, 1, 2, 1, 4});
   out.as<float>()[as_size(((1 * 2 + 1) * 1 + 0) * 4)] = 1;
   const ProbeReading reading = read_probe(out, 5, Layout::kBhtd);
@@ -131,7 +134,8 @@ TEST_CASE("probe: weights are read at a threshold of the largest of the row") {
   CHECK(read_weights(weights, 1e-3).mask.count() == 2);
 }
 
-/// Softmax weights of normal logits under a mask, rounded to a dtype.
+/// Returns softmax weights of normal random logits under a mask, rounded to the dtype and converted
+/// to f32.
 Tensor weights_of(const Mask& mask, double sigma, DType dtype) {
   const Index keys = mask.keys();
   std::mt19937 engine(4);
@@ -161,7 +165,7 @@ TEST_CASE("probe: weights that f16 cannot hold prove nothing, those outside the 
   const Mask lost = zip(Op::kSub, causal, sharp.mask);
   CHECK(lost.count() > 500);
   CHECK(zip(Op::kSub, lost, sharp.untold).count() == 0);
-  // Of soft weights every 0 is a closed cell, in short rows too.
+  // With small logits no open cell is rounded to weight 0, so that every 0 is a closed cell.
   const ProbeReading soft = read_weights(weights_of(shorter, 1, DType::kFloat16), 0, &causal);
   CHECK(zip(Op::kXor, soft.mask, shorter).count() == 0);
   CHECK(soft.untold.count() == 0);

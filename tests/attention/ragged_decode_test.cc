@@ -1,4 +1,5 @@
-// Ragged decoding against softmax attention of one row over its range; bad input.
+// Compares ragged decoding with softmax attention of one query over the key range of its sequence;
+// also tests bad input.
 #include "attention/paged_batches.h"
 #include "maskctl/attention/operations/paged/ragged_decode_attention.h"
 #include "maskctl/mask/arrays/dense.h"

@@ -1,4 +1,5 @@
-// A ring of ranks against one device, and the ring itself.
+// Compares ring attention on several ranks with the same call on one device, and tests the ring
+// itself.
 #include "maskctl/attention/operations/ring/ring.h"
 
 #include <atomic>
@@ -17,7 +18,8 @@ namespace {
 
 using namespace maskctl::attention_test;
 
-/// One device in float64 is the reference: ring sizes 2, 3 and 6 must give the same.
+/// Checks that rings of 1, 2, 3 and 6 ranks give the results and gradients of one device in
+/// float64.
 void check_ring(unsigned seed, const RingAttentionOptions& options, Index keys = 24) {
   Random r(seed);
   const Tensor query = r.normal({2, 12, 4, 8}), key = r.normal({2, keys, 2, 8}),
@@ -41,7 +43,8 @@ void check_ring(unsigned seed, const RingAttentionOptions& options, Index keys =
       check_gradients(ring_attention_backward(query, key, value, seen, d_out, o, &d_lse), gradients,
                       3e-5);
     }
-    // The reference on the ring sums each row as one device does; gradients of keys over ranks.
+    // The reference backend gives the same bits on a ring as on one device, except for gradients of
+    // keys and values, which are summed over the ranks.
     o.softmax.context.backend = Backend::kReference;
     const SoftmaxResult again = ring_attention(query, key, value, o);
     check_close(again.out, expected.out, 0, "reference out");
@@ -87,7 +90,7 @@ TEST_CASE("a ring equals one device: bias of any broadcast shape, sinks, cap, dr
 
 TEST_CASE("a ring equals one device: masks, segments of either padding, dead rows") {
   Random r(2);
-  const Tensor mask = r.flags({2, 1, 12, 24}, 0.2);  // with rows that see nothing
+  const Tensor mask = r.flags({2, 1, 12, 24}, 0.2);  // some queries see no key
   const Tensor q_ids = r.integers({2, 12}, 3), kv_ids = r.integers({2, 24}, 3);
   RingAttentionOptions o;
   o.mask.attention_mask = &mask;
@@ -100,7 +103,7 @@ TEST_CASE("a ring equals one device: masks, segments of either padding, dead row
   o.mask.attention_mask = &mask, o.softmax.empty_row = EmptyRow::kMean;
   check_ring(7, o);
   const Tensor sinks = r.normal({2});
-  o.softmax_aux = &sinks;  // no row is empty
+  o.softmax_aux = &sinks;  // with sinks no row is empty
   check_ring(8, o);
   o = {};
   o.mask.attention_mask = &mask, o.softmax.empty_row = EmptyRow::kNan;
@@ -229,7 +232,8 @@ TEST_CASE("a ring: a rank that fails takes nothing from the one that copies") {
   std::vector<std::byte> sent(64, std::byte{1});
   std::vector<std::byte> received(64, std::byte{0});
   std::atomic<bool> gone{false};
-  // Stands for a buffer that goes when its rank unwinds; a neighbour may be copying just then.
+  // Stands for the buffer of a failing rank: it is overwritten when the rank unwinds, perhaps while
+  // a neighbour is copying from it.
   struct Buffer {
     std::vector<std::byte>& bytes;
     std::atomic<bool>& is_gone;

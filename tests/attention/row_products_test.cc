@@ -1,4 +1,5 @@
-// Products with rows where they lie, against plain loops.
+// Compares products with rows that are not copied together first (as in a paged cache) with plain
+// loops.
 #include "maskctl/attention/cpu/row_products.h"
 
 #include <array>
@@ -15,7 +16,7 @@ using namespace maskctl;
 using namespace maskctl::attention;
 using namespace maskctl::test;
 
-/// Rows of some heads at random places, and what goes with them.
+/// Random places of rows in an array, for some heads, with queries and weights for the products.
 struct Problem {
   explicit Problem(unsigned seed) {
     RandomTensors r(seed);
@@ -23,7 +24,7 @@ struct Problem {
         std::array{DType::kFloat32, DType::kFloat16, DType::kBFloat16}[as_size(r.below(3))];
     const Index heads = 1 + r.below(3), places = 40;
     group = 1 + r.below(9), dim = 1 + r.below(r.chance(0.3) ? 150 : 40);
-    // Heads lie beside each other in a row, or far apart.
+    // The heads of a token lie next to each other, or far apart.
     const bool beside = r.chance(0.5);
     array = r.normal({heads * places * dim}, dtype);
     wide = astype(array, DType::kFloat32);
@@ -44,7 +45,7 @@ struct Problem {
       for (Index j = rows.count(); j < stride; ++j) weight(h, j) = 0;
     }
   }
-  Problem(const Problem&) = delete;  // rows refer to the members
+  Problem(const Problem&) = delete;  // `rows` points into the members
 
   float element(Index j, Index h, Index x) const {
     return wide
@@ -68,7 +69,9 @@ TEST_CASE("row products of all dtypes and edges are those of plain loops") {
              ahead);
     row_sums(p.rows, p.weights.as<float>().data(), p.stride, p.group, sums.as<float>().data(),
              ahead);
-    Tensor wanted_scores = scores, wanted_sums = p.out;  // past the rows: of no meaning
+    // Scores in the padding after the last row have no meaning: they are copied, so that they
+    // agree.
+    Tensor wanted_scores = scores, wanted_sums = p.out;
     for (Index h = 0; h < p.rows.array().heads * p.group; ++h) {
       for (Index j = 0; j < p.rows.count(); ++j) {
         float dot = 0;

@@ -1,4 +1,4 @@
-// Sharded calls against the same calls on one device.
+// Compares operations on shards of their arrays with the same call on one device.
 #pragma once
 
 #include <list>
@@ -13,8 +13,8 @@ using namespace maskctl::attention_test;
 
 inline const AxisName kWhole;
 inline PartitionSpec spec(std::vector<AxisName> axes) { return {std::move(axes)}; }
-inline const PartitionSpec kTokens = spec({"dp", kWhole, "tp", kWhole});  // [B,S,H,D]
-inline const PartitionSpec kHeads = spec({"dp", "tp"});                   // [B,H,S,D]
+inline const PartitionSpec kTokens = spec({"dp", kWhole, "tp", kWhole});  // for [B,S,H,D]
+inline const PartitionSpec kHeads = spec({"dp", "tp"});                   // for [B,H,S,D]
 inline const PartitionSpec kBatch = spec({"dp"});
 
 template <class Op>
@@ -23,7 +23,7 @@ Sharding on(const char* mesh, std::vector<std::optional<PartitionSpec>> in_specs
   return {mesh_from_text(mesh), std::move(in_specs), std::move(out_specs)};
 }
 
-/// A call on shards.
+/// Runs an operation on shards of its arrays.
 template <class Op>
 typename Op::Output run(const typename Op::Inputs& inputs, const typename Op::Options& options,
                         const Sharding& sharding) {
@@ -40,8 +40,8 @@ inline void check_same(const std::vector<ResultArray>& seen,
   }
 }
 
-/// The sharded call against the unsharded one: all results, and all gradients, of random
-/// cotangents of out, lse and final_state.
+/// Checks that the sharded and the unsharded call have equal results and, for random gradients of
+/// out, lse and final_state, equal gradients.
 template <class Op>
 void check_sharded(const typename Op::Inputs& inputs, const typename Op::Options& options,
                    const Sharding& sharding, double tolerance = 2e-6) {

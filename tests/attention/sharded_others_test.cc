@@ -1,5 +1,5 @@
-// Sparse, linear, paged and other operations on the shards of a mesh against one device, forward
-// and, where there is one, backward.
+// Compares sparse, linear, paged and other operations on the shards of a mesh with one device,
+// forward and, where an operation has gradients, backward.
 #include "attention/sharded_check.h"
 #include "maskctl/base/error.h"
 #include "support/backends.h"

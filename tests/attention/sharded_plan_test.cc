@@ -1,4 +1,5 @@
-// Partition specs to shards: what each device works on, and which specs are refused.
+// Tests which part of each array a device works on under given partition specs, and which specs are
+// refused.
 #include "maskctl/attention/arrays/slices.h"
 #include "maskctl/attention/sharded/plan.h"
 #include "maskctl/attention/sharded/shard_map.h"
@@ -20,7 +21,7 @@ using Shape = std::vector<Index>;
 PartitionSpec spec(std::vector<AxisName> axes) { return {std::move(axes)}; }
 const AxisName kWhole;
 
-/// Those of the devices that repeat no work.
+/// Returns the shards of all devices except those that would repeat the work of another one.
 std::vector<Shard> shards_of(const ShardPlan& plan) {
   std::vector<Shard> shards;
   for (Index device = 0; device < plan.devices(); ++device) {

@@ -1,4 +1,4 @@
-// The dense operations on the shards of a mesh against one device, forward and backward.
+// Compares the dense operations on the shards of a mesh with one device, forward and backward.
 #include <algorithm>
 #include <atomic>
 
@@ -140,7 +140,8 @@ TEST_CASE("sharded: blocksparse_attention with masks for each head", "[attention
   options.softmax_aux = &sinks;
   check_sharded<BlockSparseAttentionOp>(inputs, options, call);
   options.mask.mask = nullptr;
-  std::atomic<bool> as_whole = true;  // devices build their masks on threads of their own
+  // Atomic, since devices build their masks on threads of their own.
+  std::atomic<bool> as_whole = true;
   options.mask_builder = [&](Index, Index, Index count, Index head, Index reps) {
     if (count != 4 || reps != 2) as_whole = false;
     return std::make_shared<const Mask>(mask_of_rule(
@@ -243,7 +244,7 @@ TEST_CASE("sharded: ring_attention over the sequence axis", "[attention]") {
                                    1e-5);
   }
   options.bias = nullptr;
-  const Mask mask = random.mask(2, 4, 12, 12, 0.3);  // with rows that see nothing
+  const Mask mask = random.mask(2, 4, 12, 12, 0.3);  // some queries see no key
   options.mask.mask = &mask;
   options.softmax.empty_row = EmptyRow::kMean;
   for (const Backend backend : test::usable_backends()) {

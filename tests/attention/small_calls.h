@@ -1,4 +1,4 @@
-// Small calls of every operation, for tests that treat all alike.
+// Small calls of every operation, for tests that treat all operations alike.
 #pragma once
 
 #include <algorithm>
@@ -16,7 +16,7 @@ namespace maskctl::attention_test {
 using namespace maskctl::attention;
 using maskctl::test::i32;
 
-/// All rows; an operation of two forms has two.
+/// Returns the descriptions of all operations; an operation with two call forms has two.
 inline std::vector<const Operation*> forms() {
   std::vector<const Operation*> all;
   for (const Operation* row : operations()) {
@@ -26,7 +26,7 @@ inline std::vector<const Operation*> forms() {
   return all;
 }
 
-/// f(form, field) for each argument that is listed.
+/// Calls f(form, field) for each listed argument of each operation.
 template <class F>
 void for_each_argument(F&& f) {
   for (const Operation* const form : forms()) {
@@ -36,7 +36,7 @@ void for_each_argument(F&& f) {
   }
 }
 
-/// What an argument is set to; std::monostate: it is left out.
+/// The value of an argument: text or an array; std::monostate leaves the argument out.
 using Value = std::variant<std::monostate, std::string, Tensor>;
 using Settings = std::map<std::string, Value>;
 
@@ -59,7 +59,7 @@ inline const AxisExtents kExtents = {
     {"P", 3},     {"C", 5},       {"M", 9},         {"N", 6},     {"sinks", 3}, {"G", 4},
     {"pages", 9}, {"packing", 1}, {"page_size", 2}, {"Dpad", 128}};
 
-/// The arrays of integers that an operation needs, and what else it does not run without.
+/// Returns the arguments without which the operation does not run, other than arrays of floats.
 inline Settings needed_by(const Operation& form) {
   const auto has = [&form](std::string_view name) { return form.has(name); };
   Settings needed;
@@ -67,7 +67,8 @@ inline Settings needed_by(const Operation& form) {
     needed["context_lens"] = i32({5, 7});
     needed["block_tables"] = i32({2, 4}, {3, 1, 0, -1, 4, 2, 8, 7});
   }
-  if (has("kv_layout")) needed["kv_layout"] = "heads_first";  // as many heads as tokens of a page
+  // Pages have as many heads as tokens, so shapes do not tell the layout.
+  if (has("kv_layout")) needed["kv_layout"] = "heads_first";
   if (has("query_start_loc")) needed["query_start_loc"] = i32({0, 2, 8});
   if (has("kv_lens")) {
     needed["kv_lens"] = i32({5, 7});
@@ -81,7 +82,8 @@ inline Settings needed_by(const Operation& form) {
   if (has("sequence_start")) {
     needed["sequence_start"] = i32({1, 3}), needed["sequence_end"] = i32({6, 8});
   }
-  if (has("block_indices")) {  // for each of 8 tokens and 2 heads, three blocks of 2 tokens
+  // Three blocks of 2 tokens for each of 8 tokens and 2 heads.
+  if (has("block_indices")) {
     needed["block_indices"] =
         i32({1, 8, 2, 3}, {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 1, 0, 0, 0, 0, 1, 1, 0, 0,
                            0, 0, 2, 1, 2, 0, 0, 0, 2, 1, 2, 0, 0, 0, 3, 1, 3, 0, 0, 0, 3, 1, 3, 2});
@@ -102,7 +104,7 @@ inline NamedArguments small_call(const Operation& form) {
   return arguments;
 }
 
-/// Of the results that both have.
+/// True if the results that both calls have are equal, bit by bit.
 inline bool same_bits(const NamedResults& a, const NamedResults& b) {
   return std::ranges::all_of(a, [&b](const auto& result) {
     const auto other = b.find(result.first);

@@ -7,7 +7,8 @@
 
 namespace maskctl::attention_test {
 
-/// A call of the definition behind the dense operations, with its cotangents.
+/// A call of softmax_forward, on which the dense operations are built, with the gradients of its
+/// results.
 struct SoftmaxCall {
   Tensor query, key, value;
   std::optional<Mask> mask;
@@ -25,13 +26,13 @@ struct SoftmaxCall {
   }
 };
 
-/// Dimensions of queries and keys, and of values; 0: random.
+/// Number of channels of queries and keys, and of values; 0 means a random number.
 struct CallDims {
   Index dim = 0, value_dim = 0;
 };
 
-/// Every option in some call of every size: few tokens or a few tiles, odd dimensions, grouped
-/// heads.
+/// Draws a call: up to 300 tokens, odd numbers of channels, grouped heads, and any option may be
+/// set.
 inline SoftmaxCall random_softmax_call(unsigned seed, DType dtype = DType::kFloat32,
                                        CallDims dims = {}) {
   Random r(seed);

@@ -1,4 +1,5 @@
-// The backends against the float64 twin, and the twin against finite differences.
+// Compares the softmax backends with the float64 reference, and the gradients of the reference with
+// finite differences.
 #include "maskctl/attention/softmax/softmax.h"
 
 #include <cmath>
@@ -84,7 +85,7 @@ TEST_CASE("every backend equals the float64 twin under planes of every kind") {
 
 TEST_CASE("gradients have the same bits for every number of threads") {
   Random r(5);
-  // Long enough that the queries of a head are shared by several tasks.
+  // With 700 queries, the queries of a head are divided among several tasks.
   const Index n = 700;
   const Tensor q = r.normal({2, n, 4, 8}), k = r.normal({2, n, 2, 8}), v = r.normal({2, n, 2, 8});
   const Mask mask(diagonal_band(n, n, -300, 0));
@@ -115,8 +116,8 @@ TEST_CASE("gradients have the same bits for every number of threads") {
 TEST_CASE(
     "blocks in strips and in tiles equal the float64 twin, with the same bits for all threads") {
   Random r(6);
-  // A window goes by strips; one with first keys for all, and a wide triangle, by tiles; a triangle
-  // that ends early has rows of both kinds and rows without keys.
+  // A window is computed in strips; a wide triangle, and a window with first keys open for all, in
+  // tiles. A band right of the diagonal has both kinds of blocks, and its last queries see no key.
   const Index n = 900;
   const auto check = [&](const PlanePtr& plane, Index dim) {
     const Tensor q = r.normal({1, n, 2, dim}), k = r.normal({1, n, 1, dim}),

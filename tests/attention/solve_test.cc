@@ -1,5 +1,5 @@
-// The mask solved from the arrays of a call, against a twin that tries every set of keys, and on
-// random calls.
+// Tests solve_mask, which finds the applied mask from the arrays of a call: compares it with trying
+// every set of keys, and with the known mask of random calls.
 #include "maskctl/attention/verify/solve/solve.h"
 
 #include <algorithm>
@@ -22,7 +22,7 @@ namespace {
 using test::error_of;
 using test::rounds;
 
-/// A call of few keys under some mask, declared as another one.
+/// A call of few keys under a random mask, while another random mask is declared.
 struct TinyCall {
   TinyCall(std::uint64_t seed, Index keys, Index heads, DType dtype)
       : random(seed), applied{1, 1, keys, keys, {}}, declared(applied) {
@@ -51,7 +51,8 @@ struct TinyCall {
     request.arguments.mask = request.declared;
   }
 
-  /// The largest error of an output in units of its rounding, if these keys were open.
+  /// Returns the largest error of the outputs of a query if it saw the keys in the bits of `open`,
+  /// in units of output rounding.
   double misfit(Index row, std::uint32_t open) const {
     const Tensor q = astype(request.arguments.arrays.at("query"), DType::kFloat64);
     const Tensor k = astype(request.arguments.arrays.at("key"), DType::kFloat64);
@@ -105,7 +106,8 @@ TEST_CASE("solved cells are those of every set of keys that explains the row", "
     twin::Cells alike = twin::Cells::of(solved.alike), unsolved = twin::Cells::of(solved.unsolved);
     for (Index i = 0; i < keys; ++i) {
       for (std::uint32_t open = 0; open < 1U << keys; ++open) {
-        if (call.misfit(i, open) > 1) continue;  // twice what rounding to the nearest does
+        // An error of 1 unit is twice that of rounding to nearest.
+        if (call.misfit(i, open) > 1) continue;
         for (Index b = 0, h = 0, j = 0; j < keys; ++j) {
           ++cells;
           if (light.at(b, h, i, j) || alike.at(b, h, i, j) || unsolved.at(b, h, i, j)) continue;
@@ -119,7 +121,7 @@ TEST_CASE("solved cells are those of every set of keys that explains the row", "
   CHECK(decided * 100 > cells * 95);
 }
 
-/// A call with an equation for each key.
+/// Draws a call whose outputs give at least one equation for each key.
 twin::SolvedProblem determined(std::uint64_t seed) {
   for (twin::SolvedProblemMaker maker(seed, 160);;) {
     twin::SolvedProblem out = maker.draw();
@@ -130,7 +132,7 @@ twin::SolvedProblem determined(std::uint64_t seed) {
 
 TEST_CASE("rows that are solved together are what each is by itself", "[solve]") {
   Index together = 0, alone = 0;
-  for (int n = 0; n < 12; ++n) {  // a share of fewer says little
+  for (int n = 0; n < 12; ++n) {  // enough calls for the shares to mean something
     const twin::SolvedProblem problem = determined(static_cast<std::uint64_t>(n) + 40);
     const solving::SolveCall call(problem.request, problem.given, 64);
     std::vector<solving::Head> heads;
@@ -188,9 +190,9 @@ void check_decided(const SolvedMask& solved, const twin::Cells& applied) {
   }
 }
 
-/// Grouped heads under a causal mask with a leak, a hole and, where a policy is given, two rows
-/// without a key, one of which should see fewer keys than there are channels; `change` adds to the
-/// call before it is run.
+/// Solves a call of grouped heads under a causal mask with one cell opened and one closed and, if
+/// `empties`, two queries without keys: query 10, which should see fewer keys than there are
+/// channels, and query 40. `change` sets further arguments before the call runs.
 twin::SolvedScore changed_call(const std::function<void(NamedArguments&)>& change, bool empties,
                                DType dtype) {
   const Index keys = 48, heads = 8;
@@ -264,7 +266,7 @@ TEST_CASE("a random mask is solved although large logits leave keys in doubt", "
   INFO(name(dtype));
   for (const std::uint64_t seed : {1, 2, 3}) {
     TinyCall call(seed, 64, 16, dtype);
-    call.request.arguments.options["softmax_scale"] = "1.2";  // three times the usual one
+    call.request.arguments.options["softmax_scale"] = "1.2";  // three times the default
     call.request.arguments.mask = call.applied.mask();
     call.given = {{"out", run(*call.request.operation, call.request.arguments).at("out")}};
     call.request.arguments.mask = call.request.declared;
@@ -281,7 +283,7 @@ TEST_CASE("keys of equal values are told apart by their weights", "[solve]") {
   for (const std::uint64_t seed : {1, 2}) {
     TinyCall call(seed, 32, 8, DType::kFloat32);
     NamedArguments& arguments = call.request.arguments;
-    // Every sixth key has the same value, as in a text that repeats.
+    // The values of every sixth key are equal, as in a text that repeats.
     Tensor& value = arguments.arrays.at("value");
     const Index row = value.elements() / 32;
     for (Index j = 6; j < 32; ++j) {
@@ -336,7 +338,8 @@ Tensor integers(std::vector<Index> shape, const std::vector<std::int32_t>& numbe
   return out;
 }
 
-/// The slots of the declared call, after its results for other tables are solved.
+/// Runs the call with other page tables than declared, and checks that the cache slots that it read
+/// are solved.
 void check_slots(VerifyRequest& request, const std::string& tables, const Tensor& applied) {
   NamedArguments& call = request.arguments;
   const Tensor declared = call.arrays.at(tables);
@@ -355,7 +358,7 @@ void check_slots(VerifyRequest& request, const std::string& tables, const Tensor
 
 TEST_CASE("the pages that a kernel read are solved", "[solve]") {
   const DType dtype = GENERATE(DType::kFloat32, DType::kBFloat16);
-  // Three sequences over 12 pages of 4 slots.
+  // Three sequences on 12 pages of 4 slots.
   VerifyRequest request;
   request.operation = find_operation("page_attention");
   NamedArguments& call = request.arguments;
@@ -366,12 +369,12 @@ TEST_CASE("the pages that a kernel read are solved", "[solve]") {
   call.arrays["context_lens"] = integers({3}, {12, 9, 16});
   const std::vector<std::int32_t> declared{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11};
   std::vector<std::int32_t> applied = declared;
-  std::swap(applied[1], applied[9]);  // sequence 0 reads page 9 in place of page 1
+  std::swap(applied[1], applied[9]);  // sequence 0 reads page 9 instead of page 1
   call.arrays["block_tables"] = integers({3, 4}, declared);
   SECTION("all slots hold numbers") {}
   SECTION("slots that nobody read hold anything") {
-    // Sequence 1 has 9 tokens: slots 1 to 3 of its page 6, and its page 7, are unread. 0x7fc0... is
-    // NaN in both dtypes.
+    // Sequence 1 has 9 tokens, so slots 1 to 3 of its page 6 and all of page 7 are unread. They
+    // become NaN: 0x7fc0... is NaN in both dtypes.
     for (const char* name : {"key_cache", "value_cache"}) {
       Tensor& cache = call.arrays.at(name);  // [12, 2, 4, 16]
       const Index element = size_bytes(dtype);
@@ -397,9 +400,9 @@ TEST_CASE("a key that holds NaN is closed wherever the output is finite", "[solv
   call.request.arguments.mask = call.applied.mask();
   call.given = run(*call.request.operation, call.request.arguments);
   call.request.arguments.mask = call.request.declared;
-  const Index head = GENERATE(0, 1);  // NaN in one head alone
+  const Index head = GENERATE(0, 1);  // only one head holds NaN
   const char* const name = GENERATE("key", "value");
-  const Index at = (5 * 2 + head) * 8;  // [1, 12, 2, 8]
+  const Index at = (5 * 2 + head) * 8;  // in an array [1, 12, 2, 8]
   call.request.arguments.arrays.at(name).as<float>()[as_size(at + 3)] =
       std::numeric_limits<float>::quiet_NaN();
   const SolvedMask solved = solve_mask(call.request, call.given);
@@ -413,7 +416,7 @@ TEST_CASE("a key that holds NaN is closed wherever the output is finite", "[solv
 }
 
 TEST_CASE("the pages that version 3 read are solved, in both forms", "[solve]") {
-  // Two sequences of 3 and 2 new tokens over 8 pages of 4 slots; each page is written by one.
+  // Two sequences with 3 and 2 new tokens, on 8 pages of 4 slots. No two sequences share a page.
   VerifyRequest request;
   request.operation = find_operation("ragged_page_attention_v3");
   NamedArguments& call = request.arguments;
@@ -464,7 +467,8 @@ TEST_CASE("the blocks that native sparse attention read are solved", "[solve]") 
   const auto listed = [&] { return integers({1, kTokens, 2, kListed}, lists); };
   call.arrays["block_indices"] = listed();
   const Mask declared = *over_blocks(request)->request.declared;
-  lists[as_size((50 * 2 + 1) * kListed + 1)] = 5;  // token 50 of key head 1 reads another block
+  // Token 50 of key head 1 reads another block than declared.
+  lists[as_size((50 * 2 + 1) * kListed + 1)] = 5;
   call.arrays["block_indices"] = listed();
   const Mask applied = *over_blocks(request)->request.declared;
   const NamedResults given{{"out", run(*request.operation, call).at("out")}};

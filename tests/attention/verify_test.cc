@@ -1,4 +1,4 @@
-// verify passes the backends, and catches kernels with planted faults.
+// Tests that verify() passes the backends, and that it finds kernels with planted faults.
 #include "maskctl/attention/verify/verify.h"
 
 #include <algorithm>
@@ -94,12 +94,13 @@ TEST_CASE("verify: keys that nobody sees are poisoned") {
         State::kSkipped);
 }
 
-// Kernels with faults: operations on the fast path under arguments that are changed first.
+// A faulty kernel is the operation `good` on the CPU, run with arguments that `planted` changes
+// first.
 using Fault = std::function<void(NamedArguments&)>;
 const Operation* good = nullptr;
 Fault planted;
 
-/// Owns the changed arguments; `call` refers to them.
+/// A copy of a call with changed arguments; owns the arrays to which `call` refers.
 struct ChangedCall {
   explicit ChangedCall(const void* from) : call(good->copy_call(from)) {
     for_each_array(*good, from, [this](const Field& field, const Tensor& array) {
@@ -239,7 +240,8 @@ Tensor i32(const std::vector<Index>& shape, const std::vector<std::int32_t>& val
   return out;
 }
 
-/// A small call of any operation, with inputs that it must not read where it has such.
+/// Makes a small call of any operation; if the operation can have inputs that it must not read, the
+/// call has some.
 VerifyRequest small_request(const Operation& operation) {
   if (operation.takes_mask()) {
     return request_for(std::string(operation.name).c_str(),
@@ -353,7 +355,7 @@ TEST_CASE("verify: more pairs than the reference can look at are refused before 
       "many for plain loops; verify a slice of the mask or fewer heads, or against another "
       "backend";
   CHECK_THROWS_WITH(verify(request), message);
-  request.arguments.mask = causal(kTokens, kTokens);  // half of them and the diagonal
+  request.arguments.mask = causal(kTokens, kTokens);  // half of the cells, and the diagonal
   CHECK_THROWS_WITH(verify(request), message);
 }
 
@@ -370,7 +372,7 @@ TEST_CASE("verify: without the reference, and beyond the cells that can be read 
   const auto checks = verify(request);
   CHECK(all_passed(checks));
   CHECK(state_of(checks, "weights") == State::kSkipped);
-  CHECK(state_of(checks, "unseen keys") == State::kSkipped);  // there are none
+  CHECK(state_of(checks, "unseen keys") == State::kSkipped);  // every key is seen by some query
   CHECK(state_of(checks, "closed keys") == State::kPassed);
 }
 

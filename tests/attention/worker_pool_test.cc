@@ -1,4 +1,4 @@
-// Workers of parallel tasks: each has one task at a time.
+// Tests that a worker of a WorkerPool runs one task at a time.
 #include "maskctl/attention/cpu/worker_pool.h"
 
 #include <atomic>
@@ -15,7 +15,8 @@ using namespace maskctl;
 
 TEST_CASE("worker pool: as many workers as tasks at one time, each with one of them") {
   struct Worker {
-    bool busy = false;  // without a lock
+    // Not atomic, since only one task at a time may use the worker.
+    bool busy = false;
   };
   attention::WorkerPool<Worker> pool;
   std::atomic<int> made = 0, at_once = 0, most = 0, shared = 0;
