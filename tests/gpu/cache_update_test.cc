@@ -1,6 +1,6 @@
-// New tokens written into the pages of a cache on the GPU: against copies element by element, of
-// sequences on the host and on the GPU, good and bad; version 3 by both doors; in a graph;
-// refusals.
+// Tests writing new tokens into the pages of a cache on the GPU: against copies element by element,
+// with sequences given by the host or by the GPU, good and bad; version 3 of ragged page attention;
+// CUDA graphs; refusals.
 #include <cuda_runtime_api.h>
 
 #include <algorithm>
@@ -29,14 +29,14 @@ bool equal_bytes(std::span<const std::byte> a, std::span<const std::byte> b) {
   return std::ranges::equal(a, b);
 }
 
-/// A cache of random bits, and new tokens for its sequences. Both arrays of the cache are in one
-/// piece of memory, with bytes before and behind them.
+/// A cache of random bits, and new tokens for its sequences. Keys and values of the cache lie in
+/// one piece of memory, with other bytes around them.
 struct Update {
-  PagedCache cache;  // without addresses
+  PagedCache cache;  // its addresses are not set
   Index padding = 0;
   Bytes memory, keys, values;
-  Index keys_at = 0, values_at = 0;  // where the arrays begin in `memory`
-  Index skipped = 0;                 // bytes before the first new key, and before the first value
+  Index keys_at = 0, values_at = 0;  // where keys and values begin in `memory`
+  Index skipped = 0;                 // bytes in front of the first new key, and value
   Index rows = 0, width = 0;
   std::vector<std::int32_t> lengths, starts{0}, table;
 
@@ -60,7 +60,8 @@ struct Update {
     cache.dim = r.chance(0.5) ? 8 * (1 + r.below(16)) : 1 + r.below(40);
     cache.page_size = r.chance(0.3) ? 16 : 1 + r.below(20);
   }
-  /// Sequences of random lengths over random pages. Some rows at the end belong to none.
+  /// Draws sequences of random lengths on random pages. A few rows at the end may belong to no
+  /// sequence.
   void deal_pages(RandomTensors& r) {
     const Index count = r.chance(0.1) ? 300 : 1 + r.below(6);
     width = 1 + r.below(6), cache.pages = count * width + 1;
@@ -80,9 +81,9 @@ struct Update {
   }
   void lay_out(RandomTensors& r) {
     PagedCache& c = cache;
-    const Index lanes = c.dim + (r.chance(0.4) ? r.below(30) : 0);  // elements that a head has
+    const Index lanes = c.dim + (r.chance(0.4) ? r.below(30) : 0);  // elements that a head takes
     if (r.chance(0.7)) padding = lanes - c.dim;
-    const bool alternate = r.chance(0.3);  // keys and values, head by head
+    const bool alternate = r.chance(0.3);  // key heads and value heads alternate
     c.head_stride = alternate ? 2 * lanes : lanes, c.slot_stride = c.heads * c.head_stride;
     c.page_stride = c.page_size * c.slot_stride;
     if (!alternate && r.chance(0.4)) c.slot_stride = lanes, c.head_stride = c.page_size * lanes;
@@ -96,7 +97,8 @@ struct Update {
   }
 };
 
-/// What the memory of the cache holds when these sequences have been written, element by element.
+/// Returns the memory of the cache after the new tokens of these sequences are written, element by
+/// element.
 Bytes written(const Update& u, const std::vector<PagedSequence>& sequences) {
   const PagedCache& c = u.cache;
   const Index bytes = u.bytes();
@@ -125,7 +127,7 @@ Bytes written(const Update& u, const std::vector<PagedSequence>& sequences) {
   return memory;
 }
 
-/// An Update on the GPU. Each run starts from the cache as it was.
+/// An Update whose arrays are on the GPU. Each run starts with the original cache.
 class DeviceUpdate {
  public:
   explicit DeviceUpdate(const Update& u)
@@ -146,7 +148,7 @@ class DeviceUpdate {
     return {{keys_.data() + u_.skipped, u_.cache.dtype, shape, kGpu},
             {values_.data() + u_.skipped, u_.cache.dtype, shape, kGpu}};
   }
-  /// Without sequences. The queries are not read.
+  /// Returns the call without its sequences. The update does not read the queries.
   PagedProblem problem() const {
     PagedProblem p;
     const std::array shape{u_.rows, 2 * u_.cache.heads, u_.cache.dim};
@@ -207,7 +209,7 @@ TEST_CASE("gpu: new tokens are written to their slots, and nothing else is") {
     CHECK(there.status() == 0);
     arrays.arrays.status = nullptr;
     CHECK(equal_bytes(there.run<gpu::CacheUpdateOfArrays>(arrays), expected));
-    // Of the host: in any order, and without the keys before a range.
+    // Sequences of the host may be in any order, and may leave out the keys before their key range.
     PagedProblem problem = there.problem();
     problem.tables = u.table;
     for (const PagedSequence& s : all_sequences(u)) {
@@ -236,7 +238,8 @@ TEST_CASE("gpu: without starts each new token is the last of its sequence, unles
   CHECK(there.status() == 0);
 }
 
-/// Makes sequence n bad in one of three ways, and says how. Needs a new token in it.
+/// Makes the page table or the length of sequence n bad; returns the status that must be reported.
+/// The sequence must have a new token.
 int spoil(RandomTensors& r, Update& u, Index n) {
   const PagedSequence s = u.sequence(n);
   constexpr std::int32_t kHuge = 1 << 30;
@@ -310,7 +313,8 @@ TEST_CASE("gpu: with starts that do not ascend nothing is written") {
   }
 }
 
-/// A call of version 3, by the door of the host, and what its cache holds before.
+/// A call of ragged page attention, version 3, with arrays of the host, and its cache before the
+/// call.
 struct V3 {
   static constexpr Index kLanes = 128;
   Batch b;
@@ -333,7 +337,7 @@ struct V3 {
   }
 };
 
-/// Such a call on the GPU: its arrays, and an update of the cache before attention to it.
+/// A V3 call with arrays on the GPU: an update of the cache, then attention over it.
 class DeviceV3 {
  public:
   explicit DeviceV3(const V3& v)
@@ -359,7 +363,7 @@ class DeviceV3 {
     update(workspace, problem, tokens_, {keys, values, V3::kLanes - problem.cache.dim});
     attend(workspace, problem, to_);
   }
-  /// The results, when all work is done.
+  /// Waits for all work, then returns the output.
   const Tensor& out() {
     call_.finish();
     return out_;
@@ -415,7 +419,7 @@ TEST_CASE("gpu: an update and attention in a graph, whose lengths grow from step
   const gpu::Workspace workspace(stream);
   const gpu::CacheUpdateOfArrays update(problem, stream);
   const gpu::PagedOfArrays attend(problem, stream);
-  there.run(workspace, problem, update, attend);  // the workspace grows
+  there.run(workspace, problem, update, attend);  // the first run lets the workspace grow
   cudaGraph_t graph = nullptr;
   cudaGraphExec_t ready = nullptr;
   cuda::check(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal), "capture");
@@ -423,7 +427,8 @@ TEST_CASE("gpu: an update and attention in a graph, whose lengths grow from step
   cuda::check(cudaStreamEndCapture(stream, &graph), "cudaStreamEndCapture");
   cuda::check(cudaGraphInstantiate(&ready, graph, 0), "cudaGraphInstantiate");
   const auto repeat = [&] {
-#if defined(MASKCTL_CUDA_EMULATED)  // which runs what is captured, and has no graphs
+// The emulator has no graphs to launch, so the work is enqueued again.
+#if defined(MASKCTL_CUDA_EMULATED)
     there.run(workspace, problem, update, attend);
 #else
     cuda::check(cudaGraphLaunch(ready, stream), "cudaGraphLaunch");
@@ -437,7 +442,7 @@ TEST_CASE("gpu: an update and attention in a graph, whose lengths grow from step
     repeat();
     check_close(there.out(), expected, tolerance(b.dtype), "out");
     CHECK(equal_bytes(there.cache(), cache.bytes()));
-    // The next token of each sequence.
+    // Each sequence gets its next token.
     for (std::int32_t& length : v.b.lengths) ++length;
     v.lens = v.b.lens();
     v.keys = r.normal(v.keys.shape(), b.dtype), v.values = r.normal(v.keys.shape(), b.dtype);

@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
-# check_reports.sh BUILD: of the hot kernels (those for tensor cores of every family, and decoding
-# over pages), none has its products serialised, and all keep all but 64 bytes of a thread in
-# registers. Softmax kernels with bias, soft cap or dropout (last template argument true) may spill.
+# check_reports.sh BUILD: checks the assembler's reports about the hot kernels (those for tensor
+# cores of every family, and decoding over pages): none may have its products serialised, or spill
+# more than 64 bytes of a thread's registers to memory. Softmax kernels with bias, soft cap or
+# dropout (last template argument true) may spill.
 set -euo pipefail
 families="attention/cuda/hopper blocks/hopper grouped/hopper linear/hopper paged/decode.cu"
 reports=()

@@ -1,4 +1,4 @@
-// Rows that do not see a key keep every bit when that key and its value change.
+// Tests that a changed key leaves every bit of the rows of queries that do not see the key.
 #include "attention/softmax_call.h"
 #include "gpu/kernels_ran.h"
 #include "maskctl/attention/cuda/hopper/gpu.h"
@@ -10,8 +10,8 @@ using namespace maskctl::attention_test;
 constexpr DType kTypes[] = {DType::kBFloat16, DType::kFloat16, DType::kFloat32};
 constexpr Index kDims[] = {64, 128, 256}, kTokens[] = {300, 512, 700, 1024, 2048};
 
-/// Self-attention in which query i sees keys (i - window, i]; every other call has a soft cap,
-/// which kernels of general logits take.
+/// Makes self-attention in which query i sees keys (i - window, i]. Every other call has a soft
+/// cap, so that the kernels for general logits run too.
 SoftmaxCall windowed_call(int n, DType dtype) {
   Random r(static_cast<unsigned>(n));
   const Index dim = kDims[n % 3], tokens = kTokens[n / 3 % 5];
@@ -37,7 +37,7 @@ Answer answer_to(const SoftmaxCall& call) {
   return {std::move(result.out), std::move(result.lse), std::move(gradients.query)};
 }
 
-/// The array with row j of [1,T,1,D] as f(x) says.
+/// Returns the array [1,T,1,D] with f applied to the elements of token j.
 template <class F>
 Tensor with_row(const Tensor& array, Index j, F&& f) {
   Tensor wide = astype(array, DType::kFloat32);
@@ -46,7 +46,7 @@ Tensor with_row(const Tensor& array, Index j, F&& f) {
   return astype(wide, array.dtype());
 }
 
-/// Whether `elements` elements from `first` on are equal, bit by bit.
+/// True if `elements` elements from `first` on are equal, bit by bit.
 bool equal_elements(const Tensor& a, const Tensor& b, Index first, Index elements) {
   const Index size = size_bytes(a.dtype());
   const auto bytes = [&](const Tensor& x) {
@@ -83,8 +83,8 @@ TEST_CASE("gpu: a key that changes leaves every bit of rows that do not see it",
       INFO(name(dtype) << ", D " << call.query.extent(3) << ", " << tokens << " tokens");
       const Answer before = answer_to(call);
       for (int k = 0; k < keys; ++k) {
-        // Large enough that the maxima of those who see it grow, and not in the first tile of keys,
-        // where they grow anyway.
+        // The changed key is so large that the maxima of rows that see it grow. It is not in the
+        // first tile of keys, where all maxima grow.
         const Index j = tokens - 1 - (tokens / 2 * k / keys);
         SoftmaxCall changed = call;
         changed.key = with_row(call.key, j, [](float x) { return 30 * x; });

@@ -1,5 +1,5 @@
-// Decoding on tensor cores: one or several rows of 16-bit elements for each sequence, of heads and
-// groups for which there are kernels of their own, and of some between.
+// Tests decoding on tensor cores: one or several queries in each sequence, 16-bit elements, sizes
+// of heads and groups that have kernels of their own and sizes between them.
 #include "gpu/device_batch.h"
 #include "gpu/kernels_ran.h"
 #include "maskctl/attention/operations/paged/page_attention.h"
@@ -7,7 +7,7 @@
 namespace maskctl::attention::paging {
 namespace {
 
-/// So many rows of each sequence, as far as it has them.
+/// Makes sequences that have `rows` queries each, or all of their tokens if these are fewer.
 Batch decoding(RandomTensors& r, const Heads& heads, DType dtype, Index page_size,
                const std::vector<std::int32_t>& lengths, std::int32_t rows = 1) {
   std::vector<std::int32_t> own = lengths;
@@ -59,7 +59,7 @@ TEST_CASE("gpu: NaN in a key reaches only the decoded rows that see it") {
     Rules with;
     with.window = 30;
     const Tensor expected = ragged(b, with, Backend::kReference);
-    // The first row alone sees the key before the last window, the last row the last key.
+    // Two keys become NaN: one is seen by the first row alone, the last key by the last row alone.
     const Index token = b.kv_heads * b.dim;
     for (const Index key : {Index{90} - rows - 29, Index{89}}) {
       for (auto* tokens : {&b.keys[0], &b.values[0]}) {

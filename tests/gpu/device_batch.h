@@ -1,4 +1,4 @@
-// Batches over pages whose arrays are on the GPU, for tests.
+// Batches of sequences in the pages of a cache, with all arrays on the GPU, for tests.
 #pragma once
 
 #include "attention/paged_batches.h"
@@ -7,12 +7,13 @@
 
 namespace maskctl::attention::paging {
 
-/// Heads of a batch.
+/// Number of key heads, of query heads for each key head, and of channels.
 struct Heads {
   Index kv_heads, group, dim;
 };
 
-/// Sequences of so many rows, whose pages are dealt out at random.
+/// Makes sequences with these lengths and numbers of queries (rows); their pages are assigned at
+/// random.
 inline Batch dealt_batch(RandomTensors& r, const Heads& heads, DType dtype, Index page_size,
                          const std::vector<std::int32_t>& lengths,
                          const std::vector<std::int32_t>& rows) {
@@ -67,13 +68,14 @@ class DeviceBatch {
   PagedArrays& arrays() { return problem_.arrays; }
   const PagedArraysProblem& problem() const { return problem_; }
   cuda::HostCall& host_call() { return host_call_; }
-  /// Replaces the elements of one of them.
+  /// Replaces the elements of one of the arrays lengths, tables and starts.
   void change(const std::int32_t* array, const std::vector<std::int32_t>& elements) {
     cuda::copy_to_device(const_cast<std::int32_t*>(array), std::as_bytes(std::span(elements)),
                          host_call_.stream());
   }
   cuda::PagedPlan plan() { return cuda::PagedPlan(problem_, host_call_.stream()); }
-  /// That of a caller who vouches for the arrays.
+  /// Returns a plan that does not check lengths, tables and starts, since the caller vouches for
+  /// them.
   cuda::PagedPlan trusting_plan() {
     PagedArraysProblem trusted = problem_;
     trusted.arrays.status = nullptr;
@@ -85,7 +87,7 @@ class DeviceBatch {
     host_call_.finish();
     return out_;
   }
-  /// What the last call found.
+  /// Returns the status that the last call reported: 0, or the faults of its arrays.
   int status() {
     int status = -1;
     cuda::copy_to_host(std::as_writable_bytes(std::span(&status, 1)), status_.data(),
@@ -102,7 +104,7 @@ class DeviceBatch {
   PagedArraysProblem problem_;
 };
 
-/// Rows [begin, end) are NaN, the others as expected.
+/// Checks that rows [begin, end) are NaN and that all others are as expected.
 inline void check_nan_rows(const Tensor& seen, Tensor expected, Index begin, Index end) {
   const Index row = expected.elements() / expected.extent(0);
   for (Index i = begin * row; i < end * row; ++i) put(expected, i, std::nanf(""));

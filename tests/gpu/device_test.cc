@@ -1,4 +1,4 @@
-// Memory of the GPU: what happens when there is too little, and what a workspace keeps.
+// Tests memory of the GPU: what happens when there is too little, and what a workspace keeps.
 #include "maskctl/attention/cuda/device.h"
 
 #include <algorithm>
@@ -61,7 +61,7 @@ TEST_CASE("gpu: a workspace takes memory once and gives it out again after a sco
     const Workspace::Scope scope(workspace);
     first = workspace.take<float>(1000);
     CHECK(workspace.take<char>(3) >= reinterpret_cast<char*>(first + 1000));
-    CHECK(workspace.take<float>(8 << 20));  // more than a chunk has
+    CHECK(workspace.take<float>(8 << 20));  // more than a chunk of the workspace holds
   }
   CHECK(workspace.take<float>(1000) == first);
 }

@@ -1,5 +1,6 @@
-// The grouped product on the GPU: groups larger than its tiles against the CPU, by the plain
-// kernels and on tensor cores, what other groups hold, and the same bits in every run.
+// Compares grouped matrix products on the GPU, by plain kernels and on tensor cores, with the CPU.
+// Also tests that NaN in one group reaches no other, and that gradients have the same bits in every
+// run.
 #include "maskctl/attention/operations/grouped_matmul/grouped_matmul.h"
 
 #include <algorithm>
@@ -23,7 +24,7 @@ std::string_view path() { return cuda::hopper::unavailable().empty() ? "tensor c
 
 struct Call {
   Tensor lhs, rhs, groups, existing, d_out;
-  bool by_size = false;  // `groups` has sizes, not ids
+  bool by_size = false;  // `groups` has sizes, not an id for each row
   std::optional<Tensor> offset;
   GroupedMatmulOptions options;
 
@@ -62,7 +63,8 @@ Call random_call(unsigned seed, DType dtype) {
   return call;
 }
 
-/// A call that tensor cores take: rows of multiples of 16 bytes, sorted or not.
+/// Draws a call that tensor cores can compute: rows are multiples of 16 bytes. Ids of groups need
+/// not be sorted.
 Call random_even_call(unsigned seed, DType dtype) {
   RandomTensors r(seed);
   const Index rows = 1 + r.below(400), inner = 8 * (1 + r.below(20));
@@ -150,7 +152,8 @@ TEST_CASE("gpu: what one group of rows holds reaches no other group", "[tensor c
   }
   const auto seen = out_and_gradients();
   for (std::size_t n = 0; n < clean.size(); ++n) {
-    // By rows for out and d_lhs, by matrices for d_rhs.
+    // Compares the rows of out and d_lhs, or the matrices of d_rhs, that do not belong to the NaN
+    // group.
     const auto all = clean[n].as<std::uint16_t>(), now = seen[n].as<std::uint16_t>();
     const std::size_t unit = all.size() / as_size(n == 2 ? 3 : rows);
     const std::size_t begin = n == 2 ? 1 : as_size(kRows[0]);

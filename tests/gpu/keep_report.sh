@@ -1,6 +1,6 @@
 #!/bin/sh
-# keep_report.sh OBJECT COMMAND...: compiles, and keeps what the assembler says of the kernels in
-# OBJECT.report. Anything else that is said is passed on.
+# keep_report.sh OBJECT COMMAND...: compiles, and keeps what the compiler prints to standard error
+# in OBJECT.report. Lines other than the assembler's about kernels are printed as well.
 report=$1.report
 shift
 "$@" 2>"$report"

@@ -1,4 +1,4 @@
-// What a test of the GPU says about itself: the line that tests/gpu/run.sh keeps.
+// The lines in which GPU tests say which kernels they ran; tests/gpu/run.sh shows them.
 #pragma once
 
 #include <fmt/format.h>
@@ -9,7 +9,8 @@
 
 namespace gpu_test {
 
-/// How many random calls a test makes: MASKCTL_GPU_CALLS, or what is quick on the machine.
+/// Returns how many random calls a test makes: MASKCTL_GPU_CALLS, or `on_gpu`, or fewer in the
+/// emulator.
 inline int calls(int on_gpu) {
   const char* const text = std::getenv("MASKCTL_GPU_CALLS");
 #if defined(MASKCTL_CUDA_EMULATED)
@@ -18,7 +19,8 @@ inline int calls(int on_gpu) {
   return text ? std::atoi(text) : on_gpu;
 }
 
-/// Nothing falls back, so that the kernels that were asked for are those that ran.
+/// Prints which kernels ran. Calls in GPU tests do not fall back, so these are the kernels asked
+/// for.
 inline void say_ran(std::string_view kernels, std::string_view dtype, int calls,
                     std::string_view path = "plain") {
   fmt::print("ran {} on cuda, {}, {}: {} calls\n", kernels, path, dtype, calls);

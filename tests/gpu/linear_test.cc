@@ -1,5 +1,5 @@
-// The linear family on the GPU: random calls against the CPU's float path, and arrays that are on
-// the GPU already.
+// Tests linear attention on the GPU: random calls against the float computation of the CPU, and
+// arrays that are on the GPU already.
 #include "maskctl/attention/cuda/linear/linear.h"
 
 #include "attention/linear_call.h"

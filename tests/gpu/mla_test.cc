@@ -1,5 +1,5 @@
-// Latent attention on the GPU: random calls against softmax attention of keys and values that the
-// CPU has rebuilt, and arrays that are on the GPU already.
+// Tests latent attention (MLA) on the GPU: random calls against the CPU, which rebuilds keys and
+// values for softmax attention, and arrays that are on the GPU already.
 #include "maskctl/attention/operations/mla/mla.h"
 
 #include "attention/arrays.h"
@@ -15,7 +15,7 @@ namespace {
 
 using namespace maskctl::attention_test;
 
-/// A random call: query, latent and weights of one dtype, with rotary parts or without.
+/// A random call of latent attention; all arrays have one dtype, and some calls have rotary parts.
 struct Latent {
   Latent(unsigned seed, DType type) : r(seed), dtype(type) {
     const auto pick = [&](std::initializer_list<Index> of) {
@@ -69,7 +69,8 @@ void compare(const Latent& call, double tolerance) {
   const MlaGradients b = call.gradients(Backend::kCuda, expected);
   check_close(b.query, a.query, 2 * tolerance, "query");
   check_close(b.key_value, a.key_value, 2 * tolerance, "key_value");
-  // Of a query that sees one key it is 0, but what the CPU leaves when it rounds `out` alone.
+  // For a query that sees one key this gradient is 0, but the CPU gets the rounding of `out`
+  // instead.
   check_close(b.w_kc, a.w_kc, 3 * tolerance, "w_kc");
   check_close(b.w_vc, a.w_vc, 2 * tolerance, "w_vc");
   if (!call.b_q) return;
@@ -101,7 +102,7 @@ TEST_CASE("gpu: a latent that no query sees reaches nothing", "[tensor cores]") 
     call.w_kc = call.normal({24, 2, 64}, 0.2), call.w_vc = call.normal({24, 2, 64}, 0.2);
     call.query = call.normal({2, 40, 2, 64}, 1), call.d_out = call.normal({2, 40, 2, 64}, 1);
     call.b_q = call.normal({2, 40, 8}, 1), call.b_k = call.normal({2, 70, 8}, 1);
-    call.options.mask.causal = true;  // keys 40 .. 69 are unseen
+    call.options.mask.causal = true;  // no query sees keys 40 to 69
     const SoftmaxResult expected = call.forward(Backend::kCuda);
     const MlaGradients clean = call.gradients(Backend::kCuda, expected);
     Tensor poisoned = astype(call.latent, DType::kFloat32);

@@ -1,5 +1,5 @@
-// Attention over listed blocks on the GPU: calls of every size of tile against the CPU, the same
-// bits in every run, and arrays that are on the GPU already.
+// Tests attention over listed blocks on the GPU: calls of every size of tile against the CPU, the
+// same bits in every run, and arrays that are on the GPU already.
 #include "maskctl/attention/operations/native_sparse/native_sparse.h"
 
 #include <algorithm>
@@ -34,7 +34,7 @@ struct Call {
   }
 };
 
-/// Block 0 is listed by most tokens, so that its readers are cut into parts.
+/// Draws a call in which so many tokens list block 0 that the work for this block is divided.
 Call random_call(unsigned seed, DType dtype) {
   RandomTensors r(seed);
   const Index tokens = 1 + r.below(100), kv_heads = 1 + r.below(2), group = 1 + r.below(18);
@@ -56,7 +56,8 @@ Call random_call(unsigned seed, DType dtype) {
   return call;
 }
 
-/// A call that tensor cores take: heads of 64 or 128 dimensions, blocks of 64 or 128.
+/// Draws a call that tensor cores can compute: heads of 64 or 128 channels, blocks of 64 or 128
+/// tokens.
 Call random_even_call(unsigned seed, DType dtype) {
   RandomTensors r(seed);
   const Index tokens = 64 + r.below(80), group = 1 + r.below(18), dim = r.chance(0.5) ? 64 : 128;
@@ -126,7 +127,7 @@ TEST_CASE("gpu: listed blocks on tensor cores give what the CPU gives", "[tensor
       if (seed % 8 == 0) {
         check_gradients(gradients(call, expected, Backend::kCuda), differentiated, 0);
       }
-      // The last key of a row of the batch, which earlier tokens do not see.
+      // The last key of the first sequence, which no earlier token sees, becomes NaN.
       const Index tokens = call.key.extent(1);
       for (Tensor* const array : {&call.key, &call.value}) {
         const Index row = array->extent(2) * array->extent(3);
@@ -156,7 +157,7 @@ TEST_CASE("gpu: the blocks that are chosen are the CPU's", "[slow]") {
     const auto seen = native_sparse_attention(call.chosen(), call.on(Backend::kCuda));
     const auto a = seen.selected_block_indices->as<std::int32_t>();
     const auto b = expected.selected_block_indices->as<std::int32_t>();
-    // Weights that differ by rounding alone may be ranked either way.
+    // Blocks whose weights differ by rounding alone may be ranked either way.
     for (std::size_t i = 0; i < a.size(); ++i, ++total) others += a[i] != b[i];
   }
   INFO(others << " of " << total << " differ");

@@ -1,12 +1,12 @@
-// Attention over pages on the GPU, with arrays that are there already: sequences against the CPU's,
-// lengths that change between calls, tables and sequences that are bad.
+// Tests attention over pages whose arrays are on the GPU: against the CPU, with lengths that change
+// between calls, and with bad page tables and sequences.
 #include "gpu/device_batch.h"
 #include "gpu/kernels_ran.h"
 
 namespace maskctl::attention::paging {
 namespace {
 
-/// Two rows of sequence 0, one of 1 and two of 2; pages of 4 slots.
+/// Makes three sequences that have 2, 1 and 2 queries, on pages of 4 slots.
 Batch three_sequences() {
   RandomTensors r(11);
   Batch b;
@@ -81,7 +81,8 @@ TEST_CASE("gpu: NaN in a key reaches only the rows that see it") {
     options.context.backend = Backend::kReference;
     const Tensor expected =
         ragged_page_attention({&queries, &clean, &lens, &table, &starts}, options);
-    // The first row sees the keys 61 to 90; the last row alone sees the last key.
+    // No query sees key 60, since the window of the first one begins at key 61. The last query
+    // alone sees the last key.
     Tensor pages = clean;
     for (const Index key : {Index{60}, length - 1}) {
       for (Index x = 0; x < token; ++x) put(pages, key * token + x, std::nanf(""));
@@ -100,7 +101,7 @@ TEST_CASE("gpu: without starts each row is the last token of its sequence") {
   there.arrays().starts = nullptr;
   const cuda::PagedPlan plan = there.plan();
   check_close(there.run(plan), ragged(b, {}, Backend::kReference), 2e-6, "out");
-  // The next token of each; the last sequence has ended.
+  // Now the sequences have other lengths, and the last one has ended.
   Batch later = b;
   later.lengths = {5, 13, 0};
   for (std::size_t n = 0; n < 3; ++n) {
@@ -126,7 +127,7 @@ TEST_CASE("gpu: rows of a sequence with a bad page or length are NaN, others are
     int status;
     Range rows;
   };
-  // Entries past the last page of a sequence are never read.
+  // The last case changes a table entry after the last page of its sequence, which is never read.
   for (const auto& [place, value, status, rows] :
        {Case{0, -1, kBadPages, {0, 2}}, Case{2, 12, kBadPages, {0, 2}},
         Case{6, 1 << 30, kBadPages, {2, 3}}, Case{3, 99, 0, {0, 0}}}) {

@@ -1,5 +1,5 @@
-// Operations on arrays of the GPU: the same bits as through host arrays, in graphs too, and what is
-// refused before anything runs.
+// Tests operations on arrays of the GPU: results have the same bits as with host arrays, also in
+// CUDA graphs, and bad calls are refused before anything runs.
 #include "maskctl/attention/gpu/plan.h"
 
 #include <cuda_runtime_api.h>
@@ -28,7 +28,7 @@ Tensor like(const TensorView& view) {
   return Tensor(view.dtype(), {view.shape().begin(), view.shape().end()});
 }
 
-/// The results of a call, on the host.
+/// Holds the results of a call in host memory.
 class Results {
  public:
   MutableTensorView add(DType dtype, std::vector<Index> shape) {
@@ -46,8 +46,9 @@ class Results {
   std::deque<Tensor> tensors_;
 };
 
-/// Runs a call through both doors, on arrays of the GPU in a graph of two calls. `outputs(results)`
-/// makes room for the results, the last of `inputs...`, which are what else a call reads.
+/// Runs a call with host arrays, and with GPU arrays in a CUDA graph that contains the call twice;
+/// the results must have the same bits. `outputs(results)` makes room for them; `inputs` are what
+/// the call reads besides `problem`.
 template <class Plan, class Problem, class Outputs, class... Inputs>
 void check_doors(const Problem& problem, auto kernel, const Outputs& outputs,
                  const Inputs&... inputs) {
@@ -63,7 +64,7 @@ void check_doors(const Problem& problem, auto kernel, const Outputs& outputs,
                     given = std::tuple(to_device(call, inputs)...)] {
     std::apply([&](const auto&... more) { plan(workspace, there, more..., to); }, given);
   };
-  run();  // the workspace grows
+  run();  // lets the workspace grow
   cudaGraph_t graph = nullptr;
   cudaGraphExec_t ready = nullptr;
   cuda::check(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal), "capture");

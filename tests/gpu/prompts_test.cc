@@ -1,5 +1,5 @@
-// Prompts over pages: sequences of many rows, which tiles of tensor cores compute, beside sequences
-// that are decoded.
+// Tests prompts over pages: sequences of many queries, which tensor cores compute in tiles, beside
+// sequences that are decoded.
 #include <array>
 
 #include "gpu/device_batch.h"
@@ -9,7 +9,8 @@
 namespace maskctl::attention::paging {
 namespace {
 
-/// Whether the host, and a call whose sequences are on the GPU, know of prompts.
+/// Checks that some sequences are computed as prompts, whether the sequences are given by the host
+/// or on the GPU.
 void check_has_prompts(const Batch& b, const Rules& with) {
   DeviceBatch there(b, with);
   CHECK(there.plan().prompts(there.problem()).tokens > 0);
@@ -31,7 +32,8 @@ TEST_CASE("gpu: prompts and decoded sequences of one call equal the reference") 
     RandomTensors r(static_cast<unsigned>(n));
     const DType dtype = r.chance(0.5) ? DType::kFloat16 : DType::kBFloat16;
     const Index page_size = r.chance(0.5) ? 16 : 1 + r.below(40);
-    // A GPU has prompts where their tiles are a share of its multiprocessors.
+    // Sequences are computed as prompts only if their tiles keep a good share of the GPU's
+    // multiprocessors busy.
     const Index repeats = ceil_div(Index{cuda::properties_in_use().multiprocessors},
                                    16 * heads.kv_heads * heads.group);
     std::vector<std::int32_t> lengths, rows;
@@ -63,7 +65,7 @@ TEST_CASE("gpu: many prompts of equal and of random lengths") {
     RandomTensors r(static_cast<unsigned>(seed));
     std::vector<std::int32_t> lengths, rows;
     for (int n = 0; n < 8; ++n) {
-      const bool are_equal = seed % 2 == 0;  // whole tiles, then
+      const bool are_equal = seed % 2 == 0;  // then prompts fill whole tiles
       const auto more = static_cast<std::int32_t>(are_equal ? 128 : r.below(200));
       rows.push_back(static_cast<std::int32_t>(are_equal ? 64 : 20 + r.below(90)));
       lengths.push_back(rows.back() + more);
@@ -86,7 +88,7 @@ TEST_CASE("gpu: NaN in a key reaches only the rows of a prompt that see it") {
     for (auto* tokens : {&b.keys[0], &b.values[0]}) {
       for (Index x = 0; x < token; ++x) put(*tokens, key * token + x, std::nanf(""));
     }
-    // Row i of the first prompt is at position 100 + i.
+    // Query i of the first sequence is at position 100 + i.
     const Index first = std::max<Index>(key - 100, 0), end = std::min<Index>(key - 100 + 60, 100);
     check_nan_rows(ragged(b, with, Backend::kCuda), expected, first, end);
   }
@@ -106,7 +108,7 @@ TEST_CASE("gpu: prompts of arrays of the GPU, whose lengths change and whose pag
   check_nan_rows(there.run(plan), expected, 101, 151);
   CHECK(there.status() == kBadPages);
   there.change(there.arrays().tables, b.table);
-  lengths[0] = 99;  // fewer than its rows
+  lengths[0] = 99;  // fewer tokens than the sequence has queries
   there.change(there.arrays().lengths, lengths);
   check_nan_rows(there.run(plan), expected, 0, 100);
   CHECK(there.status() == kBadLengths);

@@ -1,4 +1,4 @@
-// The kernels of the GPU as C functions, for peer_bench.py: arrays are addresses of the GPU.
+// The GPU kernels as C functions, for tests/gpu/peer_bench.py; arrays are passed as GPU addresses.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -18,8 +18,8 @@ namespace {
 using namespace maskctl;
 using namespace maskctl::attention;
 
-/// A map of n / size x n / size blocks, of which each row has `percent` at random places:
-/// "blocks:SIZE:PERCENT".
+/// Makes the array that a text describes. "blocks:SIZE:PERCENT" is a map of n / SIZE x n / SIZE
+/// blocks, PERCENT of each row open at random places; other texts are those of generators.
 Tensor random_blocks(const std::string& text, Index n) {
   int size = 0, percent = 0;
   if (std::sscanf(text.c_str(), "blocks:%d:%d", &size, &percent) != 2) {
@@ -37,8 +37,8 @@ Tensor random_blocks(const std::string& text, Index n) {
   return map;
 }
 
-/// A pipeline on an open mask of n x n cells. Its arrays are made by generators, its masks are
-/// pipelines.
+/// Applies a pipeline to an open mask of n x n cells. The arrays in it are texts for
+/// random_blocks(), the masks in it are pipelines.
 Mask mask_of(const std::string& pipeline, Index n) {
   BindContext context;
   context.read_array = [n](const std::string& source) { return random_blocks(source, n); };
@@ -53,13 +53,13 @@ struct Extents {
   std::int64_t batch, tokens, heads, kv_heads, dim;
 };
 
-/// Self-attention of one shape under one mask.
+/// Self-attention of one shape under one mask, to be run many times.
 struct Call {
   Call(const std::string& pipeline, const Extents& e, bool is_half, bool deterministic,
        cuda::Stream stream)
       : workspace(stream), dtype(is_half ? DType::kFloat16 : DType::kBFloat16), extents(e) {
     problem.d = {e.batch, e.tokens, e.tokens, e.heads, e.kv_heads, e.dim, e.dim};
-    // A plan is made for the dtype; the arrays come with each call.
+    // A plan is made for shapes and dtype; the addresses of the arrays come with each run.
     problem.query = view(nullptr, e.heads);
     problem.key = problem.value = view(nullptr, e.kv_heads);
     problem.mask = mask_of(pipeline, e.tokens);
@@ -83,7 +83,7 @@ struct Call {
   std::optional<cuda::SoftmaxBackwardPlan> plan;
 };
 
-/// f's result, or 1 after its error is told: nothing is thrown into Python.
+/// Calls f. Returns 0, or 1 after printing an exception, which must not reach Python.
 template <class F>
 int guarded(F&& f) {
   try {
@@ -99,7 +99,7 @@ int guarded(F&& f) {
 
 extern "C" {
 
-/// Null after an error. `area`: open cells of all heads.
+/// Prepares a call; null after an error. Sets `area` to the number of open cells in all heads.
 void* maskctl_call(const char* pipeline, std::int64_t batch, std::int64_t tokens,
                    std::int64_t heads, std::int64_t kv_heads, std::int64_t dim, int is_half,
                    int deterministic, void* stream, double* area) {

@@ -1,4 +1,5 @@
-// Ring attention between GPUs: long sequences against the CPU, and plans that serve several calls.
+// Compares ring attention between GPUs with the CPU on long sequences, and tests plans that serve
+// several calls.
 #include "maskctl/attention/cuda/ring/ring.h"
 
 #include "attention/arrays.h"
@@ -16,7 +17,7 @@ namespace {
 
 using namespace maskctl::attention_test;
 
-// 3 ranks have 140 each, or 70: tiles that are not whole.
+// Each of 3 ranks has 140 tokens, or 70 with sanitizers: no whole number of tiles.
 constexpr Index kTokens = maskctl::test::kSanitized ? 210 : 420;
 
 PlanePtr documents() {
@@ -26,7 +27,8 @@ PlanePtr documents() {
                  diagonal_band(kTokens, kTokens, -kUnbounded, 0));
 }
 
-/// Every fifth tile of 64 x 64, in no order, so that the keys of a rank are seen in several runs.
+/// Opens every fifth tile of 64 x 64 cells, scattered, so that the open keys of a rank form several
+/// runs.
 PlanePtr scattered_tiles() {
   return mask_of_rule(
              1, 1, kTokens, kTokens,

@@ -1,14 +1,14 @@
 #!/usr/bin/env bash
-# Proves the kernels on a machine with an NVIDIA GPU, then times them:
+# Tests the kernels on a machine with an NVIDIA GPU, then times them:
 #   tests/gpu/run.sh [--build FOLDER] [--only tests|sanitizer|bench]
 #     [--part softmax|paged|linear|blocks|grouped|ring]
-# --part runs what is of one family of kernels, without the masks and the peers of softmax, in at
-# most 8 minutes; all takes at most 25. What is out of time then fails.
+# --part runs one family of kernels only, without the checks of masks, in at most 8 minutes; all
+# parts take at most 25. Whatever has not finished by then fails.
 # Without --build it builds here. A FOLDER that the target gpu_stage made elsewhere, or its .tar.xz,
 # brings everything: this machine then needs no packages.
-# MASKCTL_GOLDEN_OPS may name more golden cases of operations, MASKCTL_CASES a folder of .npy masks to
-# obey, MASKCTL_GPU_LOGS a folder that keeps the logs. One line of JSON for each figure; the last line
-# is "N passed, N failed".
+# MASKCTL_GOLDEN_OPS may name more golden cases of operations, MASKCTL_CASES a folder of .npy masks
+# to verify, MASKCTL_GPU_LOGS a folder that keeps the logs. Each figure is one line of JSON; the
+# last line is "N passed, N failed".
 set -uo pipefail
 exec </dev/null
 cd "$(dirname "$0")/../.." || exit
@@ -44,8 +44,8 @@ case $part in
   *) set -- "$part" ;;
 esac
 [ $# -eq 0 ] || { sed -n '2,11s/^# //p' "$0" >&2; exit 2; }
-# tests_of_part [TESTS]: arguments of gpu_tests that choose the part's tests which are TESTS too, a
-# Catch2 pattern; one a line. Catch2 takes the name of a file for a tag (-#).
+# tests_of_part [TESTS]: prints the arguments with which gpu_tests runs the tests of --part, one a
+# line; TESTS, a Catch2 pattern, restricts them. With -#, Catch2 takes file names for tags.
 tests_of_part() {
   if [ -n "$part" ]; then
     printf '%s\n' "-#" "$(printf "[#%s]${1:-}," device_test plan_test "${files[@]}")"
@@ -56,15 +56,15 @@ tests_of_part() {
 
 wanted() { [ -z "$only" ] || [ "$only" = "$1" ]; }
 
-# within SECONDS: so many, or as many as are left of the run: a part has 8 minutes, all have 25.
+# within SECONDS: prints SECONDS, or what is left if less: a part has 8 minutes, all parts have 25.
 deadline=$((SECONDS + (${#part} ? 480 : 1500)))
 within() {
   local left=$((deadline - SECONDS))
   echo $((left < 1 ? 1 : $1 < left ? $1 : left))
 }
 
-# logged NAME SECONDS COMMAND...: runs it in a process of its own, at most that long; the log is
-# $logs/NAME. Leaves its exit status in $status and prints how long it took.
+# logged NAME SECONDS COMMAND...: runs the command for at most that long, with its output in
+# $logs/NAME. Leaves the exit status in $status and prints how long the command took.
 logged() {
   local name=$1 limit=$2 begin=$EPOCHREALTIME
   shift 2
@@ -76,7 +76,7 @@ logged() {
     "$(awk "BEGIN {print $EPOCHREALTIME - $begin}")"
 }
 
-# run_program PROGRAM SECONDS ARGUMENT...: a Catch2 program; shows which kernels it ran.
+# run_program PROGRAM SECONDS ARGUMENT...: runs a Catch2 program and shows which kernels it ran.
 run_program() {
   local program=$1
   logged "$program" "$2" "$folder/$program" "${@:3}"
@@ -84,18 +84,18 @@ run_program() {
   tally "$program" "$logs/$program" "$status"
 }
 
-# replay NAME OPS ARGUMENT...: golden cases of operations on the GPU.
+# replay NAME OPS ARGUMENT...: replays golden cases of operations on the GPU.
 replay() {
   MASKCTL_GOLDEN_OPS=$2 logged "$1" 120 "$folder/conformance" --backend cuda "${@:3}"
   tally_lines "$1" "$logs/$1"
 }
 
-# obeys MASK...: the GPU obeys a mask: results, gradients, which cells are read and what NaN reaches.
+# obeys MASK...: verifies that the GPU obeys a mask: results, gradients, keys that are read, NaN.
 obeys() { check "verify $*" timeout -k 5 "$(within "${limit:-60}")" "$folder/maskctl" verify "$@" --backend cuda; }
 
-# Asking the library for the GPU is what loads the driver, and nothing else is.
+# True if the GPU driver is loaded only by commands that ask the library for the GPU.
 driver_sleeps() {
-  # grep reads to the end: a pipe that closes early would stop the program.
+  # grep must read to the end: if it closed the pipe early, the program would be killed.
   loads() { LD_DEBUG=files "$folder/maskctl" "$@" 2>&1 >"$logs/unused" | grep 'libcuda\.so' >"$logs/loaded"; }
   ! loads --version && ! loads attend mean_pooling && ! loads gen causal:n=8 -o "$logs/mask.npy" &&
     loads backends mean_pooling
@@ -118,7 +118,7 @@ run_tests() {
   run_program gpu_tests 180
   replay "golden cases" "$PWD/tests/data/golden/ops"
   [ -z "${MASKCTL_GOLDEN_OPS:-}" ] || replay "more golden cases" "$MASKCTL_GOLDEN_OPS"
-  # Reads a page of the sources, which may be elsewhere.
+  # The test that is left out reads the documentation, which may not be on this machine.
   run_program attention_tests 180 '~operations: the documentation lists every argument'
 
   headline "masks"
@@ -135,7 +135,8 @@ run_tests() {
   obeys samples/window_sinks.npy --op ring_attention ring_size=2
   obeys gen:causal:n=300 -t dilated:stride=3
   obeys gen:full:n=200 -t prefix:n=70
-  # One to several tiles of keys: where maxima grow, sums are scaled, of the rows that see it alone.
+  # One to several tiles of keys: a row whose maximum grows at a tile rescales its sums, other rows
+  # do not.
   local n dtype dim seed
   for n in 128 300 512 700 1024; do
     for dtype in float16 bfloat16; do
@@ -148,31 +149,31 @@ run_tests() {
   done
   local mask
   for mask in ${MASKCTL_CASES:+"$MASKCTL_CASES"/*.npy}; do
-    # Arrays that may be several things are not said to be one here.
+    # `show` refuses arrays that fit several kinds of masks; these are left out.
     if "$folder/maskctl" show "$mask" >"$logs/unused" 2>&1; then obeys "$mask"; fi
   done
   obeys gen:causal:n=32768 --against cpu --random-dtype bfloat16 --axes Hq=2+Hkv=1+D=64
   limit=240 obeys gen:window:keys=1024,n=1048576 --against cpu --random-dtype bfloat16 --axes Hq=1+Hkv=1+D=64
 }
 
-# The sanitizers look at the small calls of golden cases, which have every kernel, and at a few
-# random ones.
+# Runs the sanitizers on the small calls of golden cases, which use every kernel, and on some random
+# calls.
 run_sanitizer() {
   headline "sanitizers"
   command -v compute-sanitizer >/dev/null || { echo "compute-sanitizer was not found"; return; }
   local tool operation arguments
   for tool in memcheck synccheck racecheck; do
     export MASKCTL_GPU_CALLS=6
-    [ "$tool" != racecheck ] || MASKCTL_GPU_CALLS=2  # it is many times slower
-    # That an allocation can fail is a test.
+    [ "$tool" != racecheck ] || MASKCTL_GPU_CALLS=2  # racecheck is many times slower
+    # A test makes an allocation fail, so errors of the CUDA API are not reported.
     local options=(--tool "$tool" --error-exitcode 9 --report-api-errors no)
     for operation in "${operations[@]:-}"; do
       MASKCTL_GOLDEN_OPS=$PWD/tests/data/golden/ops check "$tool of golden cases${operation:+ of $operation}" \
         timeout -k 5 "$(within 100)" compute-sanitizer "${options[@]}" "$folder/conformance" --backend cuda \
         ${operation:+--suite "$operation"}
     done
-    # racecheck knows nothing of copies by the copy engine, and does not get through the many calls
-    # of a ring, which runs the kernels that others run.
+    # racecheck does not know the copies of the copy engine. It is too slow for the many calls of a
+    # ring, whose kernels other tests run too.
     if [ "$tool" = racecheck ]; then
       mapfile -t arguments < <(tests_of_part '~[tensor cores]~*a ring*')
     else
@@ -188,13 +189,13 @@ run_bench() {
   headline "benchmarks"
   local bench
   for bench in "${benches[@]:-}"; do
-    [ -z "$part" ] || [ -n "$bench" ] || continue  # a ring has none here
+    [ -z "$part" ] || [ -n "$bench" ] || continue  # a ring has its own, below
     logged bench_cuda 150 "$folder/bench_cuda" ${bench:+--only "$bench"}
     cat "$logs/bench_cuda"
     check "benchmarks end${bench:+: $bench}" [ "$status" -eq 0 ]
   done
   if [ -z "$part" ] || [ "$part" = ring ]; then
-    logged bench_cuda_ring 100 "$folder/bench_cuda_ring"  # of machines with several GPUs
+    logged bench_cuda_ring 100 "$folder/bench_cuda_ring"  # for machines with several GPUs
     cat "$logs/bench_cuda_ring"
     check "the benchmark of rings ends" [ "$status" -eq 0 ]
   fi

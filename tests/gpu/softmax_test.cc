@@ -1,5 +1,5 @@
-// Softmax attention on the GPU: random calls against the CPU's float path, and arrays that are on
-// the GPU already.
+// Tests softmax attention on the GPU: random calls against the float computation of the CPU, and
+// arrays that are on the GPU already.
 #include "maskctl/attention/cuda/softmax/softmax.h"
 
 #include "attention/softmax_call.h"
@@ -42,7 +42,8 @@ void compare(const SoftmaxCall& call, double tolerance) {
                   softmax_backward(call.inputs(), expected, call.d_out, cpu, d_lse), 2 * tolerance);
 }
 
-/// Random calls of type number n, of dimensions that tensor cores take or not.
+/// Compares random calls of dtype kTypes[n] with the CPU; tensor cores can compute some of the head
+/// sizes.
 void check_every_option(std::size_t n) {
   const int calls = gpu_test::calls(200);
   for (int seed = 0; seed < calls; ++seed) {
@@ -149,7 +150,7 @@ TEST_CASE("gpu: a call on arrays of the GPU is captured into a CUDA graph", "[sl
   const SoftmaxProblem there = cuda::to_device(host_call, problem);
   const SoftmaxOutputs outputs = cuda::to_device(host_call, SoftmaxOutputs{seen.out, seen.lse});
   const auto run = [&] { cuda::softmax_forward(host_call.workspace(), there, plan, outputs); };
-  run();  // the workspace grows
+  run();  // lets the workspace grow
   const std::vector<std::byte> nan(seen.out.bytes().size(), std::byte{0xff});
   cuda::copy_to_device(outputs.out.data(), nan, stream);
   hopper_probe::replay(stream, run);

@@ -1,4 +1,4 @@
-// Tile tables on the GPU, read back and compared cell by cell with dense twins.
+// Reads tile tables back from the GPU, and compares them cell by cell with dense masks.
 #include <limits>
 #include <vector>
 
@@ -23,7 +23,7 @@ std::vector<T> read(const T* from, Index n, const OwnStream& stream) {
   return out;
 }
 
-/// A table of the GPU for `rows` x `columns` cells, as a plain reader of it sees the cells.
+/// Reads the tile table of one mask plane of `rows` x `columns` cells from the GPU.
 class TableReader {
  public:
   TableReader(const MaskView& mask, Index b, Index h, const OwnStream& stream) : stream_(stream) {
@@ -31,7 +31,7 @@ class TableReader {
     table_ = read(mask.tables + number, 1, stream).front();
   }
 
-  /// "" or what is wrong. `open(row, column)` is the truth.
+  /// Compares the cells of the table with open(row, column). Returns what is wrong, or "".
   template <class Open>
   std::string check(Index rows, Index columns, const Open& open) const {
     const Index tile_rows = ceil_div(rows, kTile);

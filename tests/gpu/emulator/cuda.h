@@ -1,4 +1,5 @@
-// Of the driver's interface, what maps of arrays for the copy engine need: see cuda_runtime.h.
+// For emulated kernels (see cuda_runtime.h): the part of the CUDA driver's interface that describes
+// arrays to the copy engine.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +17,7 @@ enum CUtensorMapSwizzle { CU_TENSOR_MAP_SWIZZLE_128B = 3 };
 enum CUtensorMapL2promotion { CU_TENSOR_MAP_L2_PROMOTION_L2_256B = 3 };
 enum CUtensorMapFloatOOBfill { CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE = 0 };
 
-/// An array of four axes, the last of which (the first here) is contiguous, and its boxes.
+/// Describes an array of four axes, the first of which is contiguous, and the size of boxes of it.
 struct alignas(64) CUtensorMap {
   unsigned char* data;
   cuuint64_t extents[4];

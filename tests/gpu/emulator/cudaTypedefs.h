@@ -1,4 +1,5 @@
-// Functions of the driver that are found through the runtime: see cuda_runtime.h.
+// For emulated kernels (see cuda_runtime.h): types of driver functions that are found through the
+// runtime.
 #pragma once
 
 #include "cuda.h"

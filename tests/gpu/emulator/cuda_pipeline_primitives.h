@@ -1,10 +1,10 @@
-// Copies from the GPU's memory to shared memory that threads do not wait for, for emulated kernels:
-// see cuda_runtime.h. Nothing arrives before it is waited for.
+// For emulated kernels (see cuda_runtime.h): asynchronous copies from global to shared memory. They
+// are made only when a thread waits for them.
 #pragma once
 
 #include <cstddef>
 
 void __pipeline_memcpy_async(void* to, const void* from, std::size_t bytes);
 void __pipeline_commit();
-/// Waits for all but the latest `in_flight` commits of the thread.
+/// Makes all copies of this thread but those of its latest `in_flight` commits.
 void __pipeline_wait_prior(std::size_t in_flight);

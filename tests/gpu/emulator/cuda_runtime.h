@@ -1,8 +1,7 @@
-// CUDA on the CPU, as far as this project's kernels need it: found in place of the toolkit's header
-// when the kernels are built with MASKCTL_CUDA=EMULATED. Memory of the device is memory of the
-// process; the threads of a block are fibers that change places at barriers and warp operations,
-// so that kernels can be tested, and read by sanitizers, without a GPU. Blocks run one after the
-// other.
+// CUDA on the CPU, as far as this project's kernels need it: replaces the header of the CUDA
+// toolkit in builds with MASKCTL_CUDA=EMULATED, so that kernels can be tested without a GPU, also
+// under sanitizers. Device memory is memory of the process. The threads of a block are fibers,
+// which take turns at barriers and warp operations; blocks run one after the other.
 #pragma once
 
 #include <strings.h>
@@ -26,7 +25,7 @@
 #define __forceinline__ inline
 #define __launch_bounds__(...)
 #define __grid_constant__
-// One block runs at a time on a thread, so that its shared memory can be static.
+// A host thread runs one block at a time, so the shared memory of a block can be static.
 #define __shared__ static thread_local
 
 struct uint3 {
@@ -51,7 +50,7 @@ inline float2 make_float2(float x, float y) { return {x, y}; }
 inline uint4 make_uint4(unsigned x, unsigned y, unsigned z, unsigned w) { return {x, y, z, w}; }
 inline float4 make_float4(float x, float y, float z, float w) { return {x, y, z, w}; }
 
-// Of the running fiber.
+// The indices of the fiber that is running, and the sizes of its block and grid.
 extern thread_local uint3 threadIdx, blockIdx;
 extern thread_local dim3 blockDim, gridDim;
 
@@ -59,21 +58,23 @@ namespace cuda_emulator {
 
 extern thread_local unsigned char* dynamic_shared;
 
-/// Runs the body for every thread of every block.
+/// Runs the body of a kernel for every thread of every block.
 void run(dim3 grid, dim3 block, std::size_t dynamic_shared, const std::function<void()>& body);
 
-/// An error for a stream of another GPU than the thread's.
+/// Returns an error if the stream belongs to another GPU than the one that the host thread uses.
 cudaError_t check_stream(cudaStream_t stream);
 
 [[noreturn]] void fail(const char* what);
 
-/// Waits for all threads of the block that have not returned.
+/// Waits for all threads of the block except those that have returned.
 void wait_for_block();
-/// One of 16 barriers of `threads` threads, of which the caller is one; `waits`: for the others.
+/// Arrives at one of 16 barriers for `threads` threads, including the caller; if `waits`, waits
+/// there for the others.
 void meet(int barrier, int threads, bool waits);
-/// Waits until the condition holds, which other threads change.
+/// Waits until the condition holds; other threads make it hold.
 void wait_until(std::function<bool()> condition);
-/// Of the copy engine: a phase ends when all have arrived and all bytes have come.
+/// A barrier of the copy engine: a phase ends when all threads have arrived and all expected bytes
+/// have been copied.
 class alignas(8) Barrier {
  public:
   void init(int count);
@@ -89,14 +90,14 @@ class alignas(8) Barrier {
   std::uint32_t phase_ : 1;
 };
 static_assert(sizeof(Barrier) == 8);
-/// What a copy engine does: at the latest time, when no thread can go on without it.
+/// Defers a copy to shared memory as long as possible: until no thread can go on without it.
 void bring_late(std::function<void()> copy);
-/// The same of what it takes from shared memory for the running thread, which at the latest asks
-/// for it with take_now().
+/// Defers a copy from shared memory as long as possible: until the thread that asked for it calls
+/// take_now().
 void take_late(std::function<void()> copy);
 void take_now();
-/// Waits for the lanes of `mask` in the caller's warp. Each brings a word; the words of all lanes,
-/// in order, are valid until the warp's next exchange but one.
+/// Exchanges words among the lanes of `mask` in the caller's warp, for which it waits. Returns the
+/// words of all lanes in order, which are valid until the warp's next exchange but one.
 const std::uint64_t* exchange(unsigned mask, std::uint64_t word);
 
 template <class T>
@@ -111,7 +112,8 @@ T shuffle(unsigned mask, T value, unsigned source) {
 inline unsigned lane() {
   return (threadIdx.x + blockDim.x * (threadIdx.y + blockDim.y * threadIdx.z)) % 32;
 }
-/// The lane that a lane of a group of `width` reads, which is its own outside of the group.
+/// Returns `source` if that lane is in the caller's group of `width` lanes, otherwise the caller's
+/// lane.
 inline unsigned inside(unsigned source, unsigned width) {
   return source / width == lane() / width ? source : lane();
 }
@@ -163,8 +165,8 @@ inline int __any_sync(unsigned mask, int predicate) { return __ballot_sync(mask,
 inline int __all_sync(unsigned mask, int predicate) {
   return __ballot_sync(mask, predicate) == mask;
 }
-// Blocks do not run at the same time, and fibers change places only where they wait; the thread
-// sanitizer is to know what is atomic.
+// Blocks run one after the other, and fibers change only where they wait, so this need not be
+// atomic; atomic_ref tells the thread sanitizer that it is.
 template <class T, class F>
 T atomically(T* target, F&& f) {
   const std::atomic_ref<T> there(*target);
@@ -231,7 +233,7 @@ inline int __clzll(long long bits) {
   return std::countl_zero(static_cast<unsigned long long>(bits));
 }
 inline float rsqrtf(float x) { return 1 / std::sqrt(x); }
-// Not inlined, where the compiler would fuse a product into the difference.
+// Inlined, the compiler could fuse the difference with a product, which __fsub_rn must prevent.
 __attribute__((noinline)) inline float __fsub_rn(float x, float y) { return x - y; }
 inline float __expf(float x) { return std::exp(x); }
 inline float __fdividef(float a, float b) { return a / b; }

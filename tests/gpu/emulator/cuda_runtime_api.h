@@ -1,4 +1,4 @@
-// The part of CUDA's runtime that needs no kernels: see cuda_runtime.h.
+// For emulated kernels (see cuda_runtime.h): the part of the CUDA runtime that needs no kernels.
 #pragma once
 
 #include <cstddef>
@@ -8,8 +8,9 @@ struct CUevent_st;
 using cudaStream_t = CUstream_st*;
 using cudaEvent_t = CUevent_st*;
 
-// A thread asks for one of several GPUs, MASKCTL_EMULATED_GPUS or 4; streams and events belong to
-// that of their time, and work in another's stream is refused.
+// There are 4 emulated GPUs, or MASKCTL_EMULATED_GPUS; each host thread selects one. A stream or
+// event belongs to the GPU that was selected when it was made; its use from another GPU is an
+// error.
 enum cudaError_t {
   cudaSuccess = 0,
   cudaErrorInvalidValue = 1,
@@ -113,7 +114,7 @@ cudaError_t cudaEventSynchronize(cudaEvent_t);
 cudaError_t cudaEventQuery(cudaEvent_t);
 cudaError_t cudaEventElapsedTime(float* milliseconds, cudaEvent_t begin, cudaEvent_t end);
 
-// What is captured into a graph runs at once, since a launch has nothing left to repeat here.
+// Work that is captured into a graph runs at once, and a launch of the graph does nothing.
 using cudaGraph_t = struct CUgraph_st*;
 using cudaGraphExec_t = struct CUgraphExec_st*;
 enum cudaStreamCaptureMode { cudaStreamCaptureModeThreadLocal = 1 };

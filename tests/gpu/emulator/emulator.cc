@@ -1,4 +1,4 @@
-// Runs kernels: every thread of a block is a fiber, and fibers change places where they wait.
+// Runs emulated kernels: every thread of a block is a fiber, and fibers change where they wait.
 #include <setjmp.h>
 #include <ucontext.h>
 
@@ -17,7 +17,8 @@
 #include <sanitizer/common_interface_defs.h>
 #endif
 #if defined(MASKCTL_FIND_RACES)
-extern "C" {  // sanitizer/tsan_interface.h, which not every compiler has
+// Declared here, since not every compiler has sanitizer/tsan_interface.h.
+extern "C" {
 void __tsan_acquire(void* event);
 void __tsan_release(void* event);
 void* __tsan_get_current_fiber();
@@ -41,8 +42,8 @@ thread_local unsigned char* dynamic_shared;
 
 namespace {
 
-// What the thread sanitizer is told: that each fiber is a thread, and what orders them. Without it
-// this does nothing.
+// These functions tell the thread sanitizer that each fiber is a thread, and which events order the
+// fibers. In builds without it they do nothing.
 #if defined(MASKCTL_FIND_RACES)
 void happens_before(char& event) { __tsan_release(&event); }
 void happens_after(char& event) { __tsan_acquire(&event); }
@@ -64,14 +65,14 @@ void happens_after(char&) {}
 constexpr std::size_t kStackBytes = 128 << 10;
 constexpr std::size_t kSharedBytes = 227 << 10;
 
-/// A copy to shared memory that has begun.
+/// An asynchronous copy to shared memory that a thread has asked for.
 struct Copy {
   void* to;
   const void* from;
   std::size_t bytes;
 };
 
-/// A thread of a kernel.
+/// A thread of an emulated kernel.
 struct Fiber {
   enum class State { kReady, kAtBarrier, kInExchange, kWaits, kDone };
 #if defined(MASKCTL_FIND_RACES)
@@ -79,20 +80,21 @@ struct Fiber {
 #endif
   std::unique_ptr<unsigned char[]> stack = std::make_unique<unsigned char[]>(kStackBytes);
   ucontext_t context;
-  jmp_buf jump;  // where it goes on, once it has begun
+  jmp_buf jump;  // where the fiber goes on, once it has begun
   bool has_begun = false;
   uint3 thread{};
   State state = State::kReady;
-  unsigned mask = 0;                // of the exchange that it waits in
-  std::function<bool()> condition;  // that it waits for
-  // What the copy engine does for it, to and from shared memory. Each thread has lists of its own:
-  // where threads share one, the thread sanitizer sees them free each other's memory.
+  unsigned mask = 0;                // lanes of the exchange in which it waits
+  std::function<bool()> condition;  // what it waits for
+  // Deferred copies of the copy engine to and from shared memory. Each fiber has lists of its own:
+  // with a common list, fibers would free each other's memory, which the thread sanitizer reports.
   std::vector<std::function<void()>> brought, taken;
   std::vector<Copy> begun;
   std::deque<std::vector<Copy>> committed;
 };
 
-/// Lanes that exchange words: two sets, so that one can be read while the next is written.
+/// The words that the lanes of a warp exchange: two sets, so that one can be read while the next is
+/// written.
 struct Warp {
   std::array<std::array<std::uint64_t, 32>, 2> words{};
   std::array<unsigned, 32> turns{};
@@ -100,10 +102,10 @@ struct Warp {
   unsigned arrived = 0;
 };
 
-/// A barrier that a part of the threads use.
+/// One of the 16 barriers at which some threads of a block meet.
 struct Meeting {
   int arrived = 0, threads = 0;
-  unsigned ended = 0;  // how many have
+  unsigned ended = 0;  // how many meetings have ended
   std::array<char, 2> events{};
 };
 
@@ -151,7 +153,7 @@ class Block {
   std::array<Meeting, 16> meetings_;
   std::vector<unsigned char> shared_;
   std::size_t threads_ = 0, current_ = 0;
-  unsigned passed_ = 0;  // barriers
+  unsigned passed_ = 0;  // how many barriers of the whole block were passed
   std::array<char, 2> barriers_{};
   char begin_ = 0, end_ = 0, engine_ = 0;
 #if defined(MASKCTL_FIND_RACES)
@@ -180,8 +182,8 @@ void Block::enter() {
   block.leave(block.fibers_[block.current_]);
 }
 
-// swapcontext() makes a system call, so it only begins a fiber; the address sanitizer knows no
-// other way to change stacks.
+// Returns from a fiber to the scheduler. Jumps save the system call of swapcontext(), but the
+// sanitizers cannot follow them.
 void Block::leave(Fiber& fiber) {
 #if defined(__SANITIZE_ADDRESS__)
   void* fake = nullptr;
@@ -218,7 +220,7 @@ void Block::resume(Fiber& fiber, std::size_t number) {
 
 void Block::start(uint3 block) {
   blockIdx = block;
-  std::fill(shared_.begin(), shared_.end(), 0xff);  // NaN in every format
+  std::fill(shared_.begin(), shared_.end(), 0xff);  // uninitialised memory is NaN in every format
   warps_.assign((threads_ + 31) / 32, Warp());
   meetings_.fill(Meeting());
   for (std::size_t n = 0; n < threads_; ++n) {
@@ -237,7 +239,8 @@ void Block::start(uint3 block) {
   }
 }
 
-/// Lets all threads go on when every one that has not returned waits at the barrier.
+/// Called when no thread can go on: ends the block's barrier for the threads that wait there. False
+/// if none waits.
 bool Block::release_barrier() {
   bool any = false;
   for (std::size_t n = 0; n < threads_; ++n) {
@@ -266,7 +269,8 @@ bool Block::bring() {
   return any;
 }
 
-/// Threads take turns upwards and downwards, so that a missing barrier shows.
+/// Runs the threads of a block by turns, upwards and downwards alternately, so that results are
+/// wrong where a barrier is missing.
 void Block::run_block() {
   bool upwards = true;
   happens_before(begin_);
@@ -444,7 +448,7 @@ thread_local int device_in_use = 0;
 struct CUstream_st {
   int device = device_in_use;
 };
-// Work is done when it has been asked for, so that an event has happened when it is recorded.
+// Work is done as soon as it is enqueued, so an event has happened when it is recorded.
 struct CUevent_st {
   int device = device_in_use;
   std::chrono::steady_clock::time_point time{};

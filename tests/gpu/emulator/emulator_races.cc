@@ -1,5 +1,5 @@
-// The emulator of a program in which the thread sanitizer looks at kernels: it is told of threads
-// and of what orders them, and does not look at the emulator itself.
+// The emulator for programs in which the thread sanitizer checks emulated kernels: it tells the
+// sanitizer about threads and what orders them. The emulator itself is not checked.
 #define MASKCTL_FIND_RACES
 
 #include "emulator.cc"

@@ -1,5 +1,5 @@
-// Gradients on the tensor cores of Hopper GPUs under masks whose blocks are cut in other ways than
-// most: against the CPU's.
+// Compares gradients on the tensor cores of Hopper GPUs with the CPU, under masks for which the
+// work is divided into blocks in unusual ways.
 #include "attention/softmax_call.h"
 #include "gpu/kernels_ran.h"
 #include "maskctl/attention/cuda/hopper/gpu.h"
@@ -16,7 +16,8 @@ constexpr double kTolerance = 6e-2;
 
 bool on_tensor_cores() { return cuda::hopper::unavailable().empty(); }
 
-/// Self-attention of `tokens` in one sequence, of which query i sees key j where open(i, j).
+/// Self-attention over one sequence of `tokens` tokens, in which query i sees key j where open(i,
+/// j).
 struct OfRule {
   Index tokens, q_heads, kv_heads, dim;
   bool (*open)(Index i, Index j);
@@ -33,7 +34,7 @@ SoftmaxCall call_of(const OfRule& rule, unsigned seed) {
                            [&](Index, Index, Index i, Index j) { return open(i, j); });
   return call;
 }
-/// What the plan of such a call says of the blocks of its gradients.
+/// How the plan of a call divides the work for the gradients of keys and values into blocks.
 struct PlannedBlocks {
   int split_count;
   bool is_fine;
@@ -52,13 +53,14 @@ SoftmaxGradients gradients_of(const SoftmaxCall& call, Backend backend, bool det
   options.context.backend = backend;
   return softmax_backward(call.inputs(), result, call.d_out, options);
 }
-/// In a fixed order, twice with the same bits, and in any order.
+/// Checks gradients that are summed in a fixed order, which have the same bits twice, and in any
+/// order.
 void check_call(const SoftmaxCall& call) {
   const SoftmaxGradients expected = gradients_of(call, Backend::kCpu);
   const SoftmaxGradients seen = gradients_of(call, Backend::kCuda);
   check_gradients(seen, expected, kTolerance);
   check_gradients(gradients_of(call, Backend::kCuda, false), expected, kTolerance);
-  if (maskctl::test::kSanitized) return;  // the same memory once more
+  if (maskctl::test::kSanitized) return;  // a second run accesses the same memory
   check_gradients(gradients_of(call, Backend::kCuda), seen, 0);
 }
 

@@ -15,9 +15,9 @@ using namespace maskctl::attention::cuda;
 using namespace maskctl::attention::cuda::hopper;
 
 constexpr int kThreads = 128, kDepth = 64;
-constexpr int kPanelElements = 64;  // of a row
+constexpr int kPanelElements = 64;  // elements in a row of a panel
 
-/// A stream and memory for one probe.
+/// The stream and the GPU memory of one probe, a kernel that runs one building block by itself.
 class Bench {
  public:
   template <class T>
@@ -43,7 +43,7 @@ class Bench {
   std::vector<DeviceBuffer> buffers_;
 };
 
-/// Shared memory of a probe: panels, and a barrier before them.
+/// The shared memory of a probe: panels, and a barrier of the copy engine.
 template <int kBytes>
 struct Memory {
   alignas(kAtomBytes) unsigned char panels[kBytes];
@@ -93,7 +93,8 @@ __global__ void load_bytes_kernel(const unsigned char* from, int bytes, unsigned
   s.done.wait(0);
   copy(out, s.panels, bytes);
 }
-/// Rows of 16 pieces of 64 x 64 at most, each from its fragments.
+/// Adds pieces of 64 x 64 floats, one after the other, to `sums` with the copy engine; each piece
+/// is stored from the fragments of the threads.
 __global__ void add_pieces_kernel(const float* pieces, int count, float* sums) {
   auto& s = block_memory<Memory<kPieceBytes>>();
   auto* const piece = reinterpret_cast<float*>(s.panels);
@@ -114,7 +115,7 @@ __global__ void add_pieces_kernel(const float* pieces, int count, float* sums) {
     __syncthreads();
   }
 }
-/// Back to the order of rows.
+/// Writes a piece to `out` in row-major order.
 __global__ void read_piece_kernel(const float* sums, float* out) {
   const int thread = static_cast<int>(threadIdx.x);
   float x[32] = {};
@@ -141,7 +142,7 @@ __device__ T rounded(float x) {
   return y;
 }
 
-/// Panels of an operand whose element (row, column) is at(row, column).
+/// Fills the panels of an operand whose element (row, column) is at(row, column).
 template <class T, class F>
 __device__ void fill_panels(unsigned char* panels, int rows, int columns, F&& at) {
   for (int i = static_cast<int>(threadIdx.x); i < rows * columns; i += kThreads) {
@@ -227,7 +228,7 @@ __global__ void multiply_in_warp_kernel(const float* a, const float* b, float* d
     reinterpret_cast<T*>(s.panels)[i] = rounded<T>(a[from]);
   }
   __syncwarp();
-  // Matrices in the order of a's registers: down its rows first.
+  // The four 8 x 8 matrices of a, in the order of its registers: down the rows first.
   const int matrix = lane / 8, line = lane % 8 + (kTurned ? matrix / 2 : matrix % 2) * 8;
   const int half = kTurned ? matrix % 2 : matrix / 2;
   std::uint32_t a_pairs[4], b_pairs[2];

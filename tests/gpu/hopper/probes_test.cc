@@ -1,4 +1,4 @@
-// One tile each of what kernels of Hopper GPUs are built from, against plain loops.
+// Compares the building blocks of kernels for Hopper GPUs, each on one tile, with plain loops.
 #include "gpu/hopper/probes.h"
 
 #include <bit>
@@ -17,7 +17,7 @@ using maskctl::as_size;
 using maskctl::attention::cuda::hopper::kPanel;
 using maskctl::attention::cuda::hopper::swizzled;
 
-/// Whether there is a GPU for the probes; says so where there is none.
+/// True if there is a GPU that can run the probes; otherwise prints why not.
 bool can_run() {
   std::string why = maskctl::attention::cuda::unavailable();
   if (why.empty()) why = maskctl::attention::cuda::hopper::unavailable();
@@ -25,7 +25,7 @@ bool can_run() {
   return why.empty();
 }
 
-/// Small whole numbers: products and sums of them are exact.
+/// Draws small whole numbers, whose products and sums are exact.
 class Numbers {
  public:
   std::vector<float> floats(int n) {
@@ -44,17 +44,17 @@ class Numbers {
   std::uniform_int_distribution<int> int_in_{-4, 4};
 };
 
-/// Of a whole number that bfloat16 has.
+/// Returns the bits of a whole number that bfloat16 can hold.
 std::uint16_t bfloat16(float x) {
   return static_cast<std::uint16_t>(std::bit_cast<std::uint32_t>(x) >> 16);
 }
 
-/// Element (row, column) of panels of `rows` rows.
+/// Returns the index of element (row, column) in swizzled panels of `rows` rows.
 std::size_t in_panels(int rows, int row, int column) {
   return as_size(column / kPanel * rows * kPanel + swizzled(row, column % kPanel) / 2);
 }
 
-/// f(place in the array or -1 where there is none, row, column) for the elements of a box.
+/// Calls f(index in the array, or -1 outside of it, row, column) for each element of a box.
 template <class F>
 void each_of(const Box& box, F&& f) {
   const auto& [b, t, h, d] = box.extents;
@@ -72,7 +72,7 @@ Index size_of(const Box& box) {
   return b * t * h * d;
 }
 
-/// Boxes as the kernels have them: of whole tiles, across the last token, across the last column.
+/// Boxes as the kernels use them: whole tiles, and boxes beyond the last token or the last column.
 const Box kBoxes[] = {{{1, 64, 1, 64}, {0, 0, 0, 0}, 64},
                       {{2, 200, 3, 128}, {1, 64, 2, 64}, 128},
                       {{2, 300, 2, 256}, {0, 192, 1, 192}, 192},
@@ -114,7 +114,8 @@ TEST_CASE("gpu: swizzled panels go to boxes of an array, and nothing outside is 
 TEST_CASE("gpu: contiguous bytes come to shared memory", "[tensor cores]") {
   if (!can_run()) return;
   Numbers numbers;
-  for (const int elements : {8, 256, 512}) {  // 16 bytes, a payload, rows of two tiles
+  // Elements of 2 bytes: 16 bytes, the payload of a mask tile, and the rows of two tiles.
+  for (const int elements : {8, 256, 512}) {
     const Bits bytes = numbers.bits(elements);
     CHECK(load_bytes(bytes) == bytes);
   }

@@ -1,5 +1,5 @@
-// Copies of 16 bytes for emulated kernels, in place of the header of this name: they arrive when
-// their thread waits for them.
+// Asynchronous copies of 16 bytes for emulated kernels; replaces the header of this name. They are
+// made when their thread waits for them.
 #pragma once
 
 #include <cuda_pipeline_primitives.h>

@@ -1,4 +1,4 @@
-// Products by one warp for emulated kernels, in place of the header of this name.
+// Matrix products by one warp for emulated kernels; replaces the header of this name.
 #pragma once
 
 #include "maskctl/attention/cuda/hopper/wgmma.cuh"
@@ -26,7 +26,7 @@ void multiply(float (&d)[4], const std::uint32_t (&a)[4], const std::uint32_t (&
     }
     sums[i] = hopper::dot(x, y);
   }
-  __syncwarp();  // all have read the registers
+  __syncwarp();  // all lanes have read the registers of the others
   for (int i = 0; i < 4; ++i) d[i] += sums[i];
 }
 

@@ -1,6 +1,6 @@
-// The copy engine and its barriers for emulated kernels, in place of the header of this name. What
-// the engine brings is there only once nobody can go on without it; what it takes is read when its
-// thread waits for that: a wait that is missing shows.
+// The copy engine of Hopper GPUs and its barriers for emulated kernels; replaces the header of this
+// name. Copies to shared memory are made when no thread can go on without them, copies from it when
+// their thread waits for them: so a missing wait gives wrong results.
 #pragma once
 
 #include <cuda.h>
@@ -18,7 +18,7 @@ using Barrier = cuda_emulator::Barrier;
 inline void fence_barriers() {}
 inline void fence_shared_writes() {}
 
-/// What the engine asks of a stretch of bytes, here and in memory.
+/// Checks the alignment that the copy engine needs of bytes in shared memory and in global memory.
 inline void check_stretch(const void* here, const void* there, int bytes) {
   const auto is_odd = [](auto n) { return n % 16 != 0; };
   if (is_odd(shared_address(here)) || is_odd(reinterpret_cast<std::uintptr_t>(there)) ||
@@ -27,7 +27,8 @@ inline void check_stretch(const void* here, const void* there, int bytes) {
   }
 }
 
-/// f(element of shared memory, element of the array or null outside of it) for a box.
+/// Calls f(element in shared memory, element of the array) for each element of a box; outside the
+/// array the second is null.
 template <class F>
 void each_of_box(void* panel, const CUtensorMap& map, const Corner& corner, F&& f) {
   if (shared_address(panel) % (8 * kPanelRowBytes) != 0) {
@@ -88,7 +89,7 @@ void wait_for_stores() {
 }
 inline void finish_stores() { cuda_emulator::take_now(); }
 
-// Blocks run one after the other.
+// Blocks run one after the other: what a block waits for has been told already, or never will be.
 inline void tell_number(int* to, int number) { *to = number; }
 inline void await_number(const int* from, int number) {
   if (*from != number) cuda_emulator::fail("a block waits for one that has not begun");

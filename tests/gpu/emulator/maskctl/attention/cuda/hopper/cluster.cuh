@@ -1,5 +1,5 @@
-// Clusters for emulated kernels, in place of the header of this name: blocks run one after the
-// other, so each is a cluster by itself.
+// Clusters of blocks for emulated kernels; replaces the header of this name. Blocks run one after
+// the other, so each is a cluster by itself.
 #pragma once
 
 #include "maskctl/attention/cuda/hopper/async.cuh"

@@ -1,5 +1,6 @@
-// Tensor cores for emulated kernels, in place of the header of this name: a thread makes the
-// elements of its own fragment. Operands are read when a product is begun.
+// Products on tensor cores for emulated kernels; replaces the header of this name. Each thread
+// computes the elements of its own fragment, and reads the operands as soon as the product is asked
+// for.
 #pragma once
 
 #include <cuda_bf16.h>
@@ -15,7 +16,7 @@
 
 namespace maskctl::attention::cuda::hopper {
 
-/// Bytes from the begin of the block's shared memory.
+/// Returns the offset of p in the shared memory of the block, in bytes.
 inline std::uint32_t shared_address(const void* p) {
   return static_cast<std::uint32_t>(static_cast<const unsigned char*>(p) -
                                     cuda_emulator::dynamic_shared);
@@ -52,7 +53,7 @@ float of_pair(std::uint32_t pair, int n) {
 
 inline void store_matrices(std::uint32_t address, const std::uint32_t* x) {
   for (unsigned matrix = 0; matrix < 4; ++matrix) {
-    // Lane l has columns 2 (l % 4) and the next of row l / 4.
+    // Lane l holds columns 2 (l % 4) and 2 (l % 4) + 1 of row l / 4 of each matrix.
     const unsigned row = cuda_emulator::lane() / 4;
     const std::uint32_t to = __shfl_sync(~0u, address, matrix * 8 + row);
     std::memcpy(cuda_emulator::dynamic_shared + to + cuda_emulator::lane() % 4 * 4, x + matrix, 4);
@@ -60,8 +61,8 @@ inline void store_matrices(std::uint32_t address, const std::uint32_t* x) {
   __syncwarp();
 }
 
-/// 16 elements of an operand's row in shared memory; its descriptor (layout.h) says where its first
-/// one is. `transposed`: depth runs along the rows of panels.
+/// Reads 16 elements of a row of an operand from shared memory; the descriptor (layout.h) says
+/// where the operand is. `transposed`: panels have a row for each step of the depth.
 template <class T>
 void read_row(std::uint64_t descriptor, bool transposed, int row, float (&x)[16]) {
   const auto field = [&](int bit) { return static_cast<int>(descriptor >> bit & 0x3fff) << 4; };
@@ -86,13 +87,14 @@ inline float dot(const float (&a)[16], const float (&b)[16]) {
   return (sums[0] + sums[1]) + (sums[2] + sums[3]);
 }
 
-/// d += a b, where the thread has rows `a` of the first operand.
+/// d = a b, or d += a b if `accumulate`; `a` has the two rows of the first operand to which the
+/// thread's fragment belongs.
 template <class T, int N>
 void multiply_rows(float (&d)[N / 2], const float (&a)[2][16], std::uint64_t b, bool transposed,
                    int accumulate) {
   const int thread = static_cast<int>(threadIdx.x) % 128;
   for (int i = 0; i < N / 2; ++i) {
-    if (i % 4 > 1) continue;  // columns of the first row are those of the second
+    if (i % 4 > 1) continue;  // d[i + 2] is in the second row, same column
     float column[16];
     read_row<T>(b, transposed, fragment_column(thread, i), column);
     d[i] = (accumulate ? d[i] : 0) + dot(a[0], column);
@@ -108,13 +110,13 @@ void wgmma(float (&d)[N / 2], std::uint64_t a, std::uint64_t b, int accumulate) 
   }
   multiply_rows<T, N>(d, rows, b, kTransposedB != 0, accumulate);
 }
-/// Another lane's registers, until the warp goes on.
+/// Returns the registers of another lane, which are valid until the warp goes on.
 inline const std::uint32_t* of_lane(const std::uint32_t* registers, unsigned lane) {
   return reinterpret_cast<const std::uint32_t*>(
       __shfl_sync(~0u, reinterpret_cast<std::uintptr_t>(registers), lane));
 }
-/// Register r of a lane has, of row r % 2 of the thread's, columns 8 (r / 2) + 2 (lane % 4) and the
-/// next.
+/// A product with operand a in registers: register r of a lane holds, of row r % 2 of the lane's
+/// two rows, columns 8 (r / 2) + 2 (lane % 4) and the next.
 template <class T, int N, int kTransposedB>
 void wgmma(float (&d)[N / 2], const std::uint32_t* a, std::uint64_t b, int accumulate) {
   const std::uint32_t* lanes[4];
