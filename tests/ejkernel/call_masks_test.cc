@@ -1,5 +1,5 @@
-// What calls take of a MaskInfo and of lazy masks: the mask, the ids and the positions of it, on
-// one device, on a ring and on shards.
+// Tests what attention calls take from a MaskInfo and from lazy masks (the mask, segment ids,
+// positions), on one device, on a ring and on shards.
 #include "maskctl/ejkernel/calls/call_masks.h"
 
 #include "attention/arrays.h"
@@ -89,7 +89,8 @@ TEST_CASE("blocksparse_attention counts positions in the ids of a MaskInfo") {
   by_mask.mask.causal = false, by_mask.mask.mask = &expected;
   check_close(blocksparse_attention(query, key, key, by_info).out,
               blocksparse_attention(query, key, key, by_mask).out, 1e-6, "out");
-  // Positions of the caller win, and a stored mask leaves causal to indices.
+  // Positions that the caller gives win. If the MaskInfo has stored its mask, no positions are
+  // taken from it.
   const Tensor places = a.random.integers({3, 12}, 9);
   BlocksparseAttentionOptions own;
   own.mask.q_positions = own.mask.kv_positions = &places;

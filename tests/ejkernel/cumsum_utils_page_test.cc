@@ -1,4 +1,5 @@
-// Every function and example of the page on ejkernel.xla_utils.cumsum_utils, in its order.
+// Tests every function and example of the documentation of ejkernel.xla_utils.cumsum_utils, in its
+// order.
 #include <vector>
 
 #include "maskctl/mask/arrays/packed.h"
@@ -19,7 +20,7 @@ Tensor array(const Integers& values) {
 
 Integers list(const Tensor& tensor) { return as_int32(tensor, "tensor"); }
 
-/// A mask of two sequences, 3 and 2 tokens of 4.
+/// Returns the padding mask of two sequences with 3 and 2 valid tokens of 4.
 Tensor padding_mask() {
   Tensor mask(DType::kBool, {2, 4});
   for (const int i : {0, 1, 2, 4, 5}) mask.bytes()[static_cast<std::size_t>(i)] = std::byte{1};
@@ -29,7 +30,7 @@ Tensor padding_mask() {
 }  // namespace
 
 TEST_CASE("cumsum_utils: the example of the module", "[packed][ejkernel]") {
-  const Tensor cu_seqlens = array({0, 3, 5, 9});  // 3 sequences
+  const Tensor cu_seqlens = array({0, 3, 5, 9});  // of 3 sequences
   CHECK(list(prepare_lens(cu_seqlens)) == Integers{3, 2, 4});
   CHECK(list(prepare_position_ids(cu_seqlens)) == Integers{0, 1, 2, 0, 1, 0, 1, 2, 3});
 }
@@ -62,7 +63,8 @@ TEST_CASE("cumsum_utils: prepare_position_ids of lengths 3 2 4", "[packed][ejker
 
 TEST_CASE("cumsum_utils: prepare_sequence_ids", "[packed][ejkernel]") {
   CHECK(list(prepare_sequence_ids(array({0, 3, 5, 9}))) == Integers{0, 0, 0, 1, 1, 2, 2, 2, 2});
-  // The code counts positions 0, so that a sequence without tokens has no number.
+  // ejkernel numbers a sequence where a token has position 0, so a sequence without tokens gets no
+  // number.
   CHECK(list(prepare_sequence_ids(array({0, 3, 3, 5}))) == Integers{0, 0, 0, 1, 1});
 }
 
@@ -87,7 +89,7 @@ TEST_CASE("cumsum_utils: identity_dtype_convert", "[packed][ejkernel]") {
   Tensor bf16_tensor(DType::kBFloat16, {2});
   bf16_tensor.as<std::uint16_t>()[0] = bfloat16_from_float(1.5f);
   bf16_tensor.as<std::uint16_t>()[1] = bfloat16_from_float(-0.25f);
-  CHECK(&convert_to_fp32.forward(bf16_tensor) == &bf16_tensor);  // forward: unchanged
+  CHECK(&convert_to_fp32.forward(bf16_tensor) == &bf16_tensor);  // forward returns its argument
   const Tensor gradient = convert_to_fp32.backward(bf16_tensor);
   REQUIRE(gradient.dtype() == DType::kFloat32);
   CHECK(gradient.as<float>()[0] == 1.5f);

@@ -1,4 +1,5 @@
-// Steps as calls of MaskInfo's methods: the same object as the methods give, or a refusal.
+// Tests that pipeline steps applied as calls of MaskInfo's methods give the same object as the
+// calls, or are refused.
 #include "maskctl/ejkernel/chain/ejkernel_chain.h"
 
 #include <algorithm>

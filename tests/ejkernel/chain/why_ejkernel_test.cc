@@ -1,4 +1,5 @@
-// Why through MaskInfo's methods, against the masks that they give.
+// Compares the answers of `why` for a chain of MaskInfo's methods with the masks that the methods
+// give.
 #include "maskctl/ejkernel/chain/why_ejkernel.h"
 
 #include <algorithm>
@@ -30,7 +31,8 @@ Why asked(const std::string& text, const Cell& cell) {
   return why_ejkernel(MaskInfo::from_segments(kIds), texts, context(), cell);
 }
 
-/// Every cell; the source cell holds what the source mask does there.
+/// Asks about every cell; checks its state, that of its source cell in the first mask, and the
+/// steps between.
 void check_all(const std::string& text) {
   INFO(text);
   const std::vector<std::string> texts = {text};
@@ -70,7 +72,8 @@ TEST_CASE("states are those of ejkernel through methods that cut") {
 
 TEST_CASE("positions through a cut are those of the array that was cut") {
   const Why decode = asked("window:both=2,mode=decode,index=lens", {1, 0, 0, 0});
-  CHECK(decode.source == Cell{1, 0, 7, 3});  // index 7; keys are clamped to 8 - 5
+  // The query is index 7; the 5 keys begin at 3, the last place where 5 of 8 keys fit.
+  CHECK(decode.source == Cell{1, 0, 7, 3});
   const Why lengths = asked("kv-lengths:lens,q_len=2,window=3", {0, 0, 1, 2});
   CHECK(lengths.source == Cell{0, 0, 4, 4});
   const Why prefill = asked("window:both=2,mode=prefill", {0, 0, 3, 1});

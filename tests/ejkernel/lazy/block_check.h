@@ -1,4 +1,4 @@
-// Compares BlockInfo with its twin and with literal arrays.
+// Compares a BlockInfo with its twin in plain loops, and with literal arrays.
 #pragma once
 
 #include <sstream>
@@ -15,7 +15,8 @@ inline DType downcast(const std::vector<Index>& cells) {
   return most <= 127 ? DType::kInt8 : most <= 32767 ? DType::kInt16 : DType::kInt32;
 }
 
-/// "" or what differs in shape, dtype or elements.
+/// Returns how an array differs in shape, dtype or elements from the expected one; "" if it does
+/// not.
 inline std::string check_array(const std::string& name, const Tensor& got, const Cube& want,
                                bool small) {
   if (got.shape() != std::vector<Index>{want.slabs, want.rows, want.columns}) {

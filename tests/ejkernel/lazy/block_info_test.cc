@@ -1,4 +1,5 @@
-// Block information against the reference vectors and its dense twin.
+// Compares the block information of lazy masks with ejkernel's reference vectors and with a twin in
+// plain loops.
 #include "maskctl/ejkernel/lazy/block_info.h"
 
 #include <random>
@@ -20,7 +21,8 @@ Tensor tensor_of(const Dense& dense) {
   return out;
 }
 
-/// Heads `of_head` of the distinct masks, as ejkernel's masks and as ours.
+/// Makes a mask in which head h has masks[of_head[h]], once of ejkernel's lazy masks and once as
+/// our Mask. Returns how the block information of one differs from the twin's; "" if neither does.
 std::string check(const std::vector<Dense>& masks, const std::vector<std::size_t>& of_head,
                   const BlockInfoOptions& options) {
   const twin::Blocks want = twin::BlockTwin(masks, of_head, options).result();
@@ -56,7 +58,7 @@ std::string text(const BlockInfoOptions& o) {
   return out.str();
 }
 
-/// A random divisor.
+/// Returns a random divisor of n.
 Index part_of(Index n, std::mt19937& random) {
   Index part = 0;
   do {
@@ -65,7 +67,7 @@ Index part_of(Index n, std::mt19937& random) {
   return part;
 }
 
-/// Blocks drawn from a few, so that contents recur.
+/// Makes a mask of blocks drawn from a few different ones, so that blocks repeat.
 Dense patchwork(Index rows, Index columns, Index bq, Index bk, std::mt19937& random) {
   const auto kinds = 2 + random() % 4;
   std::vector<Dense> tiles = {Dense(1, 1, bq, bk, false), Dense(1, 1, bq, bk, true)};
@@ -196,7 +198,8 @@ TEST_CASE("block info of bands equals that of their cells", "[block_info]") {
     for (auto more = random() % 3; more > 0; --more) {
       mask = random() % 2 == 0 ? mask & leaf() : mask | leaf();
     }
-    mask = mask & mask;  // not computable
+    // The conjunction has the same cells, but no rule that a kernel could compute.
+    mask = mask & mask;
     const std::vector<Subscript> everything(2, Slice{});
     const Tensor cells = mask->at(everything);
     Dense dense(1, 1, 48, 64);
@@ -223,11 +226,12 @@ TEST_CASE("equal cells are one block whatever plane they come from", "[block_inf
                                       numpy_mask(tensor_of(causal))};
   BlockInfoOptions options;
   options.q_block = options.kv_block = 8;
-  // Three classes are three masks, although all their blocks are the same.
+  // Lazy masks of three classes count as three masks, although they have the same cells.
   const BlockInfo info = process_mask(multi_head_mask(heads), options);
   REQUIRE(info.block_mask.shape() == std::vector<Index>{3, 4, 4});
   REQUIRE(info.partial_mask_blocks->shape() == std::vector<Index>{1, 8, 8});
-  // Ours are compared by their cells: it is one mask, so its grid shrinks.
+  // Our Mask compares heads by their cells: all three have one mask, so one slab is enough for
+  // them.
   options.head_shards = 3;
   const BlockInfo own = process_mask(multi_head_mask(heads)->mask(), 0, options);
   REQUIRE(own.block_mask.shape() == std::vector<Index>{3, 4, 4});
@@ -240,7 +244,7 @@ TEST_CASE("blocks beyond what is remembered are still found equal", "[block_info
   std::mt19937 random(3);
   Tensor cells(DType::kBool, {4096, 8192});
   for (std::uint8_t& cell : cells.as<std::uint8_t>()) cell = random() & 1;
-  // Two planes of equal cells that do not know of each other.
+  // Two planes with equal cells, made separately so that they share no memory.
   const Mask mask = Mask::make(1, 2, 4096, 8192,
                                [&](Index, Index) { return mask_from_dense(cells).plane(0, 0); });
   REQUIRE(mask.distinct().size() == 2);

@@ -1,4 +1,4 @@
-// The obvious twin of process_mask: dense blocks and lists of coordinates, step by step.
+// The obvious twin of process_mask(): dense blocks and lists of block coordinates, step by step.
 #pragma once
 
 #include <algorithm>
@@ -13,7 +13,7 @@
 
 namespace maskctl::twin {
 
-/// A [slabs, rows, columns] array of ints.
+/// An array [slabs, rows, columns] of integers.
 struct Cube {
   Index slabs = 0, rows = 0, columns = 0;
   std::vector<Index> cells;
@@ -31,13 +31,14 @@ struct Cube {
 struct Blocks {
   Cube block_mask, data_next;
   std::optional<Cube> mask_next;
-  std::vector<std::vector<std::uint8_t>> partial;  // row-major, transposed for dkv
-  std::string error;                               // "assert", "concatenate" or ""
+  // The distinct partial blocks, each in row-major order, or transposed for the dkv pass.
+  std::vector<std::vector<std::uint8_t>> partial;
+  std::string error;  // "assert", "concatenate" or, without an error, ""
 };
 
 class BlockTwin {
  public:
-  /// masks: the distinct ones; of_head: which one each head uses, in order of first appearance.
+  /// `masks` are the distinct masks in order of first use; head h uses masks[of_head[h]].
   BlockTwin(std::vector<Dense> masks, std::vector<std::size_t> of_head,
             const lazy::BlockInfoOptions& options)
       : masks_(std::move(masks)), of_head_(std::move(of_head)), o_(options) {
@@ -149,7 +150,7 @@ class BlockTwin {
     }
   }
 
-  /// One shard of one array with its empty blocks removed, then padded at the end to `extent`.
+  /// Returns one query shard of an array without the empty blocks, padded at the end to `extent`.
   Cube packed(const Blocks& from, const Cube& array, Index q_shard, Index own, Index extent,
               bool edge) const {
     const Index first = q_shard * shard_rows_;

@@ -1,4 +1,5 @@
-// Block information of masks known at run time, and what all forms refuse.
+// Tests the block information of masks known only at run time, and what all forms of process_mask()
+// refuse.
 #include <random>
 
 #include "ejkernel/lazy/block_check.h"
@@ -12,7 +13,7 @@ using twin::Dense;
 
 namespace {
 
-/// Type and text of the PythonError that `f` throws.
+/// Returns the type and the text of the PythonError that `f` throws, or "nothing".
 template <typename F>
 std::string raised(F&& f) {
   try {
@@ -43,7 +44,7 @@ TEST_CASE("dynamic block info keeps every block", "[block_info]") {
     const Dense dense = twin::make(1, heads, rows * o.q_block, columns * o.kv_block,
                                    [&](Index, Index, Index, Index) { return random() % 3 != 0; });
     Tensor mask(DType::kBool, {heads, dense.q, dense.k});
-    // Any nonzero byte is true.
+    // Any nonzero byte counts as true.
     for (std::size_t i = 0; i < dense.cells.size(); ++i) {
       mask.as<std::uint8_t>()[i] = dense.cells[i] ? static_cast<std::uint8_t>(1 + i % 255) : 0;
     }
@@ -153,7 +154,8 @@ TEST_CASE("an empty mask cannot be shrunk and arrays have a limit", "[block_info
   REQUIRE(as_int64(info.block_mask, "b") == std::vector<std::int64_t>(4));
   REQUIRE(info.partial_mask_blocks == nullptr);
 
-  // Full shards leave nothing to join in ejkernel; our own masks go on.
+  // If all shards are full, ejkernel has no arrays to concatenate and fails; with our Mask the call
+  // succeeds.
   o.shrink_grid = true;
   o.q_seq_shards = 2;
   const MaskPtr full = multi_head_mask({full_mask({8, 8})});

@@ -1,4 +1,4 @@
-// The lazy masks: their rules, operators, indexing and equality.
+// Tests ejkernel's lazy masks: their rules, operators, indexing and equality.
 #include "maskctl/ejkernel/lazy/lazy_mask.h"
 
 #include <functional>
@@ -30,7 +30,7 @@ Tensor dense_tensor(const Dense& dense) {
 
 Tensor at(const MaskPtr& mask, const std::vector<Subscript>& index) { return mask->at(index); }
 
-/// The whole, random blocks, and the plane behind it against the rule.
+/// Compares the whole matrix, random blocks of it, and its conversion to a Mask with the rule.
 void check_matrix(const MaskPtr& mask, Index queries, Index keys, const Rule& rule,
                   std::mt19937& random) {
   REQUIRE(mask->shape() == std::vector<Index>{queries, keys});
@@ -147,13 +147,15 @@ TEST_CASE("masks without elements take two forward slices inside the mask", "[la
     REQUIRE(text({Slice{}, Slice{{}, 6, {}}}) == "AssertionError: ");
     REQUIRE(at(mask, {Slice{2, 2, {}}, Slice{}}).shape() == std::vector<Index>{0, 5});
   }
-  // A stop before the start is nothing for a rule and no shape for ones.
+  // If a stop is before the start, a mask with a rule gives an empty array, a full mask an invalid
+  // shape.
   REQUIRE(at(causal_mask({6, 5}), {Slice{4, 2, {}}, Slice{3, 1, {}}}).shape() ==
           std::vector<Index>{0, 0});
   REQUIRE(raised_type([] {
             at(full_mask({6, 5}), {Slice{4, 2, {}}, Slice{}});
           }).starts_with("ValueError"));
-  // Rows wrap a negative stop, columns count up to it.
+  // A negative stop counts from the end for queries; for keys it is a plain bound with no key below
+  // it.
   REQUIRE(at(causal_mask({6, 5}), {Slice{{}, -1, {}}, Slice{}}).shape() ==
           std::vector<Index>{5, 5});
   REQUIRE(at(causal_mask({6, 5}), {Slice{}, Slice{{}, -1, {}}}).shape() ==
@@ -228,7 +230,7 @@ TEST_CASE("masks are equal when class, shape and parameters are", "[lazy_mask]")
   const auto same = [](const MaskPtr& a, const MaskPtr& b) {
     return a->equals(*b) && a->hash() == b->hash();
   };
-  REQUIRE(same(causal_mask({4, 4}), causal_mask({4, 4}, 0, 2)));  // shards are not a parameter
+  REQUIRE(same(causal_mask({4, 4}), causal_mask({4, 4}, 0, 2)));  // shard counts do not matter
   REQUIRE(same(causal_mask({4, 4}) & full_mask({4, 4}), masks[12]));
   REQUIRE(same(numpy_mask(other), numpy_mask(truthy)));
   REQUIRE(causal_mask({4, 4})->is_computable());

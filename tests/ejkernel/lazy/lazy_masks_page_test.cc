@@ -1,4 +1,4 @@
-// Every class and function of the lazy mask documentation, in its order.
+// Tests every class and function of ejkernel's documentation of lazy masks, in its order.
 #include "maskctl/ejkernel/lazy/lazy_mask.h"
 #include "maskctl/ejkernel/mask_info/python_error.h"
 #include "support/catch_compat.h"
@@ -9,7 +9,7 @@ using namespace maskctl::lazy;
 
 namespace {
 
-/// Rows of '1' and '.', one string each.
+/// Draws a matrix as one string for each row, '1' for open and '.' for closed cells.
 std::vector<std::string> drawn(const Tensor& matrix) {
   std::vector<std::string> out;
   for (Index q = 0; q < matrix.extent(0); ++q) {
@@ -33,7 +33,8 @@ using Rows = std::vector<std::string>;
 
 TEST_CASE("lazy masks page: CausalMask(shape, offset, shard_count)", "[lazy_masks_page]") {
   REQUIRE(drawn(whole(causal_mask({3, 4}))) == Rows{"1...", "11..", "111."});
-  // A positive offset shifts the triangle upward, a negative one leaves the first rows empty.
+  // A positive offset opens more keys to each query; a negative one leaves the first queries
+  // without keys.
   REQUIRE(drawn(whole(causal_mask({3, 4}, 1))) == Rows{"11..", "111.", "1111"});
   REQUIRE(drawn(whole(causal_mask({3, 4}, -2))) == Rows{"....", "....", "1..."});
   REQUIRE(drawn(whole(causal_mask({4, 4}, 0, 2))) == drawn(whole(causal_mask({4, 4}))));
@@ -55,7 +56,7 @@ TEST_CASE("lazy masks page: FullMask(shape)", "[lazy_masks_page]") {
 TEST_CASE("lazy masks page: LocalMask(shape, window_size, offset, shard_count)",
           "[lazy_masks_page]") {
   REQUIRE(drawn(whole(local_mask({4, 4}, {1, 0}, 0))) == Rows{"1...", "11..", ".11.", "..11"});
-  // None: no limit on that side.
+  // nullopt is Python's None: no limit on that side.
   REQUIRE(drawn(whole(local_mask({3, 4}, {std::nullopt, 1}, 0))) == Rows{"11..", "111.", "1111"});
   REQUIRE(drawn(whole(local_mask({3, 4}, {0, std::nullopt}, 1))) == Rows{".111", "..11", "...1"});
   REQUIRE(drawn(whole(local_mask({2, 2}, {std::nullopt, std::nullopt}, 9))) == Rows{"11", "11"});
@@ -115,7 +116,7 @@ TEST_CASE("lazy masks page: make_local_attention_mask(shape, window_size, offset
 }
 
 TEST_CASE("lazy masks page: make_random_mask(shape, sparsity, seed)", "[lazy_masks_page]") {
-  // numpy.random.seed(0); numpy.random.binomial(n=1, p=0.5, size=(2, 5))
+  // The values are those of numpy.random.seed(0); numpy.random.binomial(n=1, p=0.5, size=(2, 5)).
   REQUIRE(drawn(make_random_mask(2, 5, 0.5, 0)) == Rows{"1111.", "1.11."});
   REQUIRE(drawn(make_random_mask(1, 3, 1.0, 5)) == Rows{"..."});
   REQUIRE(drawn(make_random_mask(1, 3, 0.0, 5)) == Rows{"111"});

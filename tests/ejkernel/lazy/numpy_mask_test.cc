@@ -1,4 +1,4 @@
-// NumpyMask is indexed as numpy indexes an array: compared with numpy, and make_random_mask too.
+// Compares the indexing of NumpyMask, and make_random_mask, with numpy itself.
 #include <random>
 
 #include "base/scratch.h"
@@ -16,7 +16,7 @@ constexpr Index kRows = 5, kColumns = 4;
 
 std::string python_shape(const std::vector<Index>& shape) { return shape_text(shape); }
 
-/// "(2, 3) 010110"
+/// Returns the shape and the cells of an array, as in "(2, 3) 010110".
 std::string text(const Tensor& array) {
   std::string out = python_shape(array.shape()) + " ";
   for (const std::uint8_t cell : array.as<std::uint8_t>()) out += cell ? '1' : '0';
@@ -46,7 +46,7 @@ Written random_array(std::mt19937& random, Index extent) {
   Tensor array(DType::kInt32, shape);
   std::string values;
   for (std::int32_t& v : array.as<std::int32_t>()) {
-    // Seldom out of range.
+    // Few indices are out of range.
     const bool outside = random() % 40 == 0;
     v = outside ? 9
                 : static_cast<std::int32_t>(random() % (2 * static_cast<unsigned>(extent))) -
@@ -108,13 +108,13 @@ def show(*index):
   }
   const Scratch scratch;
   const std::string want = test::python(scratch, script);
-  // Line by line, so that a failure names the call.
+  // The outputs are compared line by line, so that a failure names the call.
   std::istringstream calls(script.substr(script.find("\nshow(") + 1)), a(got), b(want);
   std::string call, x, y;
   while (std::getline(calls, call)) {
     std::getline(a, x);
     std::getline(b, y);
-    // Old releases let an index out of range pass where nothing is read.
+    // Old releases of numpy accept an index out of range if the result is empty.
     if (x == "IndexError" && y.ends_with(") ")) continue;
     INFO(call);
     REQUIRE(x == y);

@@ -1,4 +1,5 @@
-// Keys of tiles: equal contents are equal cells, equal lines are equal contents.
+// Tests that tiles have equal contents exactly if their cells are equal, and that tiles with equal
+// band keys have equal contents.
 #include "maskctl/ejkernel/lazy/tile_content.h"
 
 #include <map>
@@ -15,7 +16,7 @@ using twin::Dense;
 
 namespace {
 
-/// Slabs with gaps between them, of a few bands with few different edges.
+/// Makes a plane of slabs of rows with gaps between them; each slab has a few bands of open keys.
 PlanePtr random_bands(Index queries, Index keys, std::mt19937& random) {
   const auto below = [&](Index n) {
     return static_cast<Index>(random() % static_cast<std::uint64_t>(n));
@@ -43,7 +44,7 @@ TEST_CASE("tiles have equal contents exactly when their cells are equal", "[tile
     const Index rows = 1 + static_cast<Index>(random() % 6), columns = 6;
     const PlanePtr banded = random_bands(rows * bq, columns * bk, random);
     const Dense dense = twin::dense_of(*banded);
-    // The same cells as runs and as words.
+    // The same cells are also stored as runs and as bit words.
     const PlanePtr words =
         stored_rows(dense.q, dense.k, true, [&](Range q, std::span<std::uint64_t> out) {
           const auto stride = out.size() / static_cast<std::size_t>(q.size());
@@ -92,7 +93,8 @@ TEST_CASE("tiles along a diagonal have one key", "[tile_content]") {
   const PlanePtr plane = diagonal_band(64, 64, -16, 0);
   BandKey first, key;
   band_key(*slabs_of(*plane), {24, 32}, {24, 32}, first);
-  for (Index tile = 4; tile < 8; ++tile) {  // the edge of the mask cuts the first
+  // In tiles 0 and 1 the edge of the mask cuts the band.
+  for (Index tile = 4; tile < 8; ++tile) {
     const Range at{tile * 8, tile * 8 + 8};
     band_key(*slabs_of(*plane), at, at, key);
     REQUIRE(key == first);

@@ -1,4 +1,5 @@
-// ejkernel's module functions against the same rules written out on small arrays.
+// Compares the module functions of ejkernel's MaskInfo with the same rules written out on small
+// arrays.
 #include "maskctl/ejkernel/mask_info/conversions.h"
 
 #include <random>
@@ -64,7 +65,7 @@ TEST_CASE("segment ids of other ranks broadcast as numpy does", "[conversions]")
     for (Index g = 0; g < 3; ++g) {
       for (Index h = 0; h < 3; ++h) {
         for (Index s = 0; s < 4; ++s) {
-          // (B,H,1,S) against (B,1,H,S)
+          // Ids [2,3,4] broadcast as (B,H,1,S) against (B,1,H,S).
           const bool open = at(q, {b, g, s}) == at(kv, {b, h, s}) && at(q, {b, g, s}) > -1;
           REQUIRE(cells.as<std::int32_t>()[i++] == open);
         }
@@ -170,7 +171,7 @@ TEST_CASE("anchors are numbered in ascending order", "[conversions]") {
   const Tensor padding = bools({6}, {0, 0, 1, 0, 0, 0});
   CHECK(values(compress_ids_from_anchors(list({4, 0, 0, 2, 4, -1}), padding)) ==
         Values{3, 1, -1, 2, 3, 0});
-  // 7 = n + 1 is what ejkernel gives padding.
+  // ejkernel marks padding with n + 1, here 7.
   CHECK(values(compress_ids_from_anchors(list({7, 0, 0, 8, 0, 0}), padding)) ==
         Values{-1, 0, -1, 1, 0, 0});
 }

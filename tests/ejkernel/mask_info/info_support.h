@@ -1,4 +1,4 @@
-// Arrays written out, and masks checked cell by cell against a rule.
+// For tests of MaskInfo: arrays with given values, and masks compared cell by cell with a rule.
 #pragma once
 
 #include <algorithm>
@@ -14,7 +14,7 @@ namespace maskctl::info_test {
 
 using test::i32;
 
-/// One row: [1,S].
+/// Makes an int32 array [1,S] of the values.
 inline Tensor row(const std::vector<std::int32_t>& values) {
   return i32({1, static_cast<Index>(values.size())}, values);
 }
@@ -47,7 +47,7 @@ inline std::vector<std::int32_t> values(const Array& array) {
 using Shape = std::vector<Index>;
 using Values = std::vector<std::int32_t>;
 
-/// A bool mask of this shape, open where the rule says so.
+/// Checks that a bool mask has this shape, and that a cell is open where rule(b, h, q, k) is true.
 template <typename Rule>
 void check_cells(const MaskArray& mask, const Shape& shape, Rule rule) {
   REQUIRE(mask.dtype() == DType::kBool);
@@ -69,7 +69,7 @@ void check_cells(const MaskArray& mask, const Shape& shape, Rule rule) {
   CHECK(wrong == 0);
 }
 
-/// What a call throws, as "ValueError: text".
+/// Returns the PythonError that a call throws as "ValueError: text", or "nothing".
 template <typename F>
 std::string python_error_of(F&& f) {
   try {

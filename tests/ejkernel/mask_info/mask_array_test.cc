@@ -1,4 +1,4 @@
-// Arrays that are masks, against numpy's rules cell by cell.
+// Compares arrays that are stored as lazy masks with numpy's rules, cell by cell.
 #include "maskctl/ejkernel/mask_info/mask_array.h"
 
 #include <random>
@@ -28,7 +28,8 @@ bool same(const Tensor& a, const Tensor& b) {
          std::ranges::equal(a.bytes(), b.bytes());
 }
 
-/// The element at `at` of an array that is broadcast: axes line up from the last.
+/// True if the element at `at` is not 0, where the array is broadcast as in numpy: axes line up
+/// from the last.
 bool nonzero_at(const Tensor& array, const std::vector<Index>& at) {
   Index offset = 0;
   for (std::size_t axis = 0; axis < array.shape().size(); ++axis) {
@@ -39,7 +40,7 @@ bool nonzero_at(const Tensor& array, const std::vector<Index>& at) {
   return array.as<std::uint8_t>()[static_cast<std::size_t>(offset)] != 0;
 }
 
-/// Numpy's `a op b` as bools.
+/// Computes `x op y` on bools, broadcast to `shape` as in numpy.
 Tensor slow_combine(Op op, const Tensor& x, const Tensor& y, const Shape& shape) {
   const Tensor a = astype(x, DType::kBool), b = astype(y, DType::kBool);
   Tensor out(DType::kBool, shape);
@@ -142,7 +143,7 @@ TEST_CASE("one row or column against a million stays lazy", "[mask_array]") {
   const MaskArray keys(Mask(key_flags(1, flags))), queries(Mask(query_flags(flags, 1)));
   const Mask both = combine(Op::kAnd, combine(Op::kAnd, causal, keys), queries).mask();
   CHECK(both.plane(0, 0)->bytes() < Index{64} << 20);
-  // Row 5, and column 5 below it, are closed.
+  // Query 5 sees no key, and key 5 is seen by no later query.
   CHECK(both.count() == kTokens * (kTokens + 1) / 2 - 6 - (kTokens - 6));
 }
 

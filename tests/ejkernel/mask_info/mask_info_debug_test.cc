@@ -1,4 +1,4 @@
-// The lines of the debug mode, nested calls included.
+// Tests the lines that MaskInfo prints in its debug mode, also for nested calls.
 #include "ejkernel/mask_info/info_support.h"
 
 namespace maskctl::info_test {
@@ -6,7 +6,7 @@ namespace {
 
 using Lines = std::vector<std::string>;
 
-/// The lines that a call prints, without "[MaskInfo Debug] ".
+/// Returns the lines that a call prints in debug mode, without "[MaskInfo Debug] " at their start.
 template <typename F>
 Lines lines_of(F&& f) {
   Lines lines;

@@ -1,4 +1,4 @@
-// A MaskInfo stored in one .npz and loaded again.
+// Tests storing a MaskInfo in an .npz file and loading it again.
 #include "maskctl/ejkernel/mask_info/mask_info_io.h"
 
 #include "ejkernel/mask_info/info_support.h"
@@ -55,7 +55,7 @@ void check_round_trip(const MaskInfo& info, const std::string& name = "m.npz") {
   check_same(info, read_mask_info(scratch / name));
 }
 
-/// The arrays of a stored MaskInfo, to be spoilt.
+/// The arrays of a stored MaskInfo, which tests change to make a file that must be refused.
 struct Stored {
   std::vector<NamedTensor> arrays;
 

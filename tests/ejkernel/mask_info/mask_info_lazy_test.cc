@@ -1,4 +1,4 @@
-// MaskInfo at sizes where no dense array could exist.
+// Tests MaskInfo with a million tokens, where no dense mask could exist.
 #include <numeric>
 
 #include "ejkernel/mask_info/info_support.h"
@@ -15,7 +15,7 @@ Index bytes_of(const MaskArray& array) {
                          [](Index sum, const PlanePtr& plane) { return sum + plane->bytes(); });
 }
 
-/// Documents of 1000 tokens and a padded tail.
+/// Returns ids of documents of 1000 tokens, and of padding for the last 100.
 Tensor documents() {
   Tensor ids(DType::kInt32, {1, kTokens});
   for (Index i = 0; i < kTokens; ++i) {
@@ -34,7 +34,7 @@ TEST_CASE("A chain over a million tokens holds no array of size queries x keys")
   CHECK(mask.lazy());
   CHECK(bytes_of(mask) < Index{64} << 20);
   const Mask cells = mask.mask();
-  // The slow rule on some rows.
+  // Compares some queries with the rule in plain arithmetic.
   for (const Index q : {Index{0}, Index{999}, Index{1000}, Index{4099}, Index{500'123}}) {
     const Index first = std::max({q - 255, q / 1000 * 1000, q / 4096 * 4096});
     CHECK(cells.plane(0, 0)->count({q, q + 1}, {0, kTokens}) == q - first + 1);
@@ -48,13 +48,15 @@ TEST_CASE("A chain over a million tokens holds no array of size queries x keys")
 TEST_CASE("A decode slice of a million tokens is one row") {
   MaskInfo info = MaskInfo::from_segments(documents()).apply_causal();
   MaskInfo one = info.apply_sliding_window(Index{128}, {.mode = "decode", .index = Index{70'500}});
-  // Keys 70372 .. 70628 of document 70 (70000 .. 70999), up to the query.
+  // The slice has keys 70372 to 70628, all in document 70 (70000 to 70999); open are those up to
+  // the query.
   check_cells(one.attention_mask(), {1, 1, 1, 257},
               [](Index, Index, Index, Index k) { return k <= 128; });
   CHECK(values(one.kv_segment_ids()) == Values(257, 70));
   MaskInfo last = info.apply_kv_lengths(list({500'000}), {.q_len = 2, .sliding_window = 1500});
   check_cells(last.attention_mask(), {1, 1, 2, 1500}, [](Index, Index, Index q, Index k) {
-    return k >= 500 && k <= 1498 + q;  // document 499 starts at key 499000, the window at 498500
+    // The slice begins at key 498500, document 499 at key 499000.
+    return k >= 500 && k <= 1498 + q;
   });
 }
 

@@ -1,5 +1,5 @@
-// Every snippet of ejkernel's page on MaskInfo, in its order. Where the page and the
-// source disagree, the source's behaviour is checked.
+// Tests every snippet of ejkernel's documentation of MaskInfo, in its order. Where the
+// documentation and the source of ejkernel disagree, the source is followed.
 #include <limits>
 
 #include "ejkernel/mask_info/info_support.h"
@@ -9,7 +9,7 @@
 namespace maskctl::info_test {
 namespace {
 
-/// Equal ids above -1 of one row of ids for each side.
+/// Returns a rule: a cell is open if query and key have equal ids above -1.
 auto same_segment(Values q, Values kv) {
   return [q = std::move(q), kv = std::move(kv)](Index, Index, Index i, Index j) {
     const auto a = q[static_cast<std::size_t>(i)], b = kv[static_cast<std::size_t>(j)];
@@ -81,7 +81,7 @@ TEST_CASE("the MaskInfo page: a random mask") {
   MaskInfo info = MaskInfo::from_random(2, 128, 256, 0.5, 42);
   CHECK(info.attention_mask().shape() == Shape{2, 1, 128, 256});
   const Index open = info.attention_mask().mask().count();
-  CHECK(std::abs(open - 2 * 128 * 256 / 2) < 1000);  // eight standard deviations
+  CHECK(std::abs(open - 2 * 128 * 256 / 2) < 1000);  // 1000 is eight standard deviations
 }
 
 TEST_CASE("the MaskInfo page: dynamic init") {
@@ -110,7 +110,7 @@ TEST_CASE("the MaskInfo page: properties") {
   for (const Array& cu : {info.cu_seqlens_q(), info.cu_seqlens_kv()}) {
     Values counts = values(cu);
     CHECK(counts.size() == 129);
-    CHECK(counts[1] == 0);  // no id 0
+    CHECK(counts[1] == 0);  // no token has id 0
     CHECK(counts[2] == 2);
     CHECK(counts[3] == 4);
     CHECK(counts[128] == 4);
@@ -126,7 +126,8 @@ TEST_CASE("the MaskInfo page: properties") {
   for (std::size_t i = 0; i < 25; ++i) {
     const bool open = ids[i / 5] == ids[i % 5] && ids[i / 5] > -1;
     CHECK(bias.as<float>()[i] == (open ? 0.0f : std::numeric_limits<float>::lowest()));
-    CHECK(half.as<std::uint16_t>()[i] == (open ? 0 : 0xFBFF));  // finfo(float16).min, not -inf
+    CHECK(half.as<std::uint16_t>()[i] ==
+          (open ? 0 : 0xFBFF));  // the least finite float16, not -inf
   }
 }
 
@@ -153,7 +154,7 @@ TEST_CASE("the MaskInfo page: sliding windows") {
 
   const Index position = 400;
   MaskInfo decode = info.apply_sliding_window(Index{256}, {.mode = "decode", .index = position});
-  // min(2 * 256 + 1, 600) columns from clip(400 - 256, 0, 600 - 513).
+  // The slice has min(2 * 256 + 1, 600) keys and begins at clip(400 - 256, 0, 600 - 513) = 87.
   check_cells(decode.attention_mask(), {1, 1, 1, 513},
               [&](Index, Index, Index, Index k) { return 87 + k >= position - 256; });
 
@@ -261,7 +262,7 @@ TEST_CASE("the MaskInfo page: shardings") {
   extras.axes.sequence = std::string("sp");
   extras.axes.qheads = std::string("tp");
   MaskInfo custom = MaskInfo::from_segments(row({0, 0}), nullptr, false, extras);
-  CHECK(custom.fields().axes == AxisNames{});  // the page gives the defaults
+  CHECK(custom.fields().axes == AxisNames{});  // the axes of the example are the defaults
 }
 
 TEST_CASE("the MaskInfo page: visualization") {
@@ -270,7 +271,8 @@ TEST_CASE("the MaskInfo page: visualization") {
   MaskInfo info = MaskInfo::from_segments(row(ids));
   CHECK(visualize(info).starts_with(
       "Attention mask (batch=0, head=0) block=(32x32) mask_shape=(1, 1, 128, 128)\n"));
-  // The source pads the left labels to six columns and joins the top ones.
+  // As in ejkernel's source, labels on the left are padded to six columns and those on top are
+  // joined.
   CHECK(visualize(info, {.block_size = Index{32},
                          .batch = 0,
                          .head = 0,
@@ -290,7 +292,8 @@ TEST_CASE("the MaskInfo page: visualization") {
 
 TEST_CASE("the MaskInfo page: the fields of a tree and the process of the page") {
   MaskInfo info = MaskInfo::from_segments(row({1, 1, -1}));
-  MaskInfo again(MaskInfoFields(info.fields()));  // tree_unflatten(tree_flatten())
+  // In Python this is tree_unflatten(tree_flatten(info)).
+  MaskInfo again(MaskInfoFields(info.fields()));
   const Values mask = values(again.q_attention_mask());
   const std::vector<float> x{1.5f, -2.0f, 3.0f};
   std::vector<float> out;

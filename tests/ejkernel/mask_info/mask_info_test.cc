@@ -1,4 +1,4 @@
-// MaskInfo: which fields are set, which caches a call fills, and what replace keeps.
+// Tests MaskInfo: which fields are set, which caches a call fills, and what replace() keeps.
 #include <limits>
 
 #include "ejkernel/mask_info/info_support.h"
@@ -6,7 +6,8 @@
 namespace maskctl::info_test {
 namespace {
 
-/// Which fields are stored: M(ask) Q K(v) c(u_q) d(cu_kv) p(os_q) r(pos_kv).
+/// Returns a letter for each field that is stored: M for the mask, Q and K for ids, c and d for
+/// cu_seqlens, p and r for positions (of queries, of keys).
 std::string stored(const MaskInfo& info) {
   const MaskInfoFields& f = info.fields();
   std::string out;
@@ -203,14 +204,15 @@ TEST_CASE("Masks of another rank fail where ejkernel unpacks four extents") {
   MaskInfo deep({.attention_mask = MaskArray(bools({1, 1, 1, 1, 1}, {1}))});
   CHECK(python_error_of([&] { deep.apply_causal(); }) ==
         "ValueError: too many values to unpack (expected 4)");
-  // apply_chunked broadcasts instead: [B,Q,K] & [1,1,Q,K].
+  // apply_chunked() does not fail: it broadcasts [B,Q,K] & [1,1,Q,K].
   MaskInfo chunked = flat.apply_chunked(1);
   check_cells(chunked.attention_mask(), {1, 1, 2, 2},
               [](Index, Index, Index q, Index k) { return q == k; });
   MaskInfo square({.attention_mask = MaskArray(bools({2, 2}, {1, 0, 1, 1}))});
   MaskInfo wide = square.apply_chunked(1);
   CHECK(wide.fields().attention_mask->shape() == Shape{1, 1, 2, 2});
-  CHECK(wide.fields().q_segment_ids->shape() == Shape{2, 2});  // [Q] against [batch = Q, Q]
+  CHECK(wide.fields().q_segment_ids->shape() ==
+        Shape{2, 2});  // [Q] becomes [batch, Q] with batch = Q
 }
 
 TEST_CASE("Offsets wrap around as int32 does") {
@@ -249,7 +251,8 @@ TEST_CASE("The end of the query window may differ from the key lengths") {
   MaskInfo info = MaskInfo::from_segments(i32({2, 6}, Values(12, 0)));
   MaskInfo cut = info.apply_kv_lengths(
       list({4, 6}), {.q_len = 2, .sliding_window = 3, .end_index = PerBatch(list_array({3, 5}))});
-  // Queries 1 and 2 (3 and 4 of batch 1); keys 1 to 3 of 4, 3 to 5 of 6.
+  // The slice has queries 1 and 2 of batch 0, 3 and 4 of batch 1; keys 1 to 3 of batch 0, 3 to 5 of
+  // batch 1.
   check_cells(cut.attention_mask(), {2, 1, 2, 3}, [](Index, Index, Index, Index) { return true; });
   CHECK(values(cut.kv_segment_ids()) == Values(6, 0));
 

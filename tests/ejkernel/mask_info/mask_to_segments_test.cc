@@ -1,4 +1,5 @@
-// Masks back to segment ids and pairs, against ejkernel's rules on small arrays.
+// Compares ejkernel's conversion of masks to segment ids and pairs with its rules in plain loops,
+// on small arrays.
 #include <random>
 
 #include "ejkernel/mask_info/info_support.h"
@@ -15,7 +16,7 @@ using info_test::Shape;
 using info_test::Values;
 using info_test::values;
 
-/// 0 and 1 of a shape [B,H,Q,K], or its last axes.
+/// Makes a random mask of elements 0 and 2 in a shape [B,H,Q,K], or the last axes of it.
 Tensor random_mask(std::mt19937& random, Shape shape) {
   Tensor out(DType::kInt32, std::move(shape));
   const unsigned percent = random() % 101;
@@ -23,7 +24,7 @@ Tensor random_mask(std::mt19937& random, Shape shape) {
   return out;
 }
 
-/// Line i of a Q x K matrix: a row, or a column.
+/// Returns row i of a Q x K matrix, or column i if `column`.
 std::vector<bool> line(std::span<const std::int32_t> cells, Index keys, bool column, Index i) {
   std::vector<bool> out;
   const Index queries = static_cast<Index>(cells.size()) / keys;

@@ -1,4 +1,4 @@
-// Meshes, partition specs and what each device holds.
+// Tests sharding of MaskInfo: meshes, partition specs, and what each device holds.
 #include "maskctl/ejkernel/mask_info/sharding.h"
 
 #include <algorithm>
@@ -43,7 +43,7 @@ MaskInfo info_of_ids(std::vector<Index> q, std::vector<Index> kv) {
   return MaskInfo(fields);
 }
 
-// The device as digits of the mesh sizes, last axis fastest, by counting up.
+// Returns the coordinates of a device in the mesh (the last axis runs fastest), by counting up.
 std::vector<Index> place_of(const Mesh& mesh, Index device) {
   std::vector<Index> place(mesh.axis_sizes.size(), 0);
   for (Index i = 0; i < device; ++i) {

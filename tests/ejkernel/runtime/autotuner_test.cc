@@ -1,4 +1,4 @@
-// Autotuner, FNAutotuner, benchmark and autotune_recorded.
+// Tests Autotuner, FNAutotuner, benchmark() and autotune_recorded().
 #include "maskctl/ejkernel/runtime/autotuner.h"
 
 #include <chrono>
@@ -16,7 +16,7 @@ namespace {
 using namespace maskctl::attention_test;
 using maskctl::test::error_of;
 
-/// Time that passes only when a test says so.
+/// A clock whose time passes only when a test says so.
 struct Hours {
   double now = 0;
   Clock clock() {
@@ -52,7 +52,7 @@ TEST_CASE("autotuner: benchmark gives the median of the counted runs, or the err
   Hours time;
   double next = 64;
   const auto run = [&] { time.now += next, next /= 2; };
-  CHECK(benchmark(run, 2, 3, time.clock()) == 8);  // of 16, 8, 4
+  CHECK(benchmark(run, 2, 3, time.clock()) == 8);  // the median of 16, 8 and 4
   CHECK(error_of([] { benchmark([] { throw Error(Errc::kShape, "no"); }); }) == "no");
 }
 
@@ -60,7 +60,7 @@ TEST_CASE("autotuner: a function with hyperparameters is tuned once for each key
   Hours time;
   using Tile = std::tuple<int, int>;
   int calls = 0;
-  // Cheapest at the tile (n, 2).
+  // The function is quickest with the tile (n, 2), where n is the number of elements.
   const auto sum = [&](const Tile& tile, const std::vector<int>& x, const int& scale) {
     ++calls;
     const auto [rows, columns] = tile;
@@ -78,12 +78,12 @@ TEST_CASE("autotuner: a function with hyperparameters is tuned once for each key
       {.tuner = {.warmup = 0, .iters = 1}, .cache_size_limit = 1, .clock = time.clock()});
   CHECK(tuned({4, 5}, 10) == 90);
   CHECK(calls == 7);
-  CHECK(tuned({1, 1}, 1) == 2);  // the same key
+  CHECK(tuned({1, 1}, 1) == 2);  // the same key: no tuning
   CHECK(calls == 8);
   CHECK(tuned.config_for({0, 0}, 1) == Tile(2, 2));
   CHECK(tuned.config_for({0, 0, 0}, 1) == Tile(3, 2));
   CHECK(calls == 14);
-  tuned({1, 1}, 1);  // was forgotten for the other key
+  tuned({1, 1}, 1);  // tuned again, since only one key is remembered
   CHECK(calls == 21);
 }
 
@@ -122,7 +122,7 @@ TEST_CASE("autotune_recorded: recorded calls are tuned when their arrays are gon
   for (const Measurement& one : result.entries[0].measurements) CHECK(one.error.empty());
   CHECK(result.entries[1].key.operation == "blocksparse_attention@v0");
   for (const Measurement& one : result.entries[1].measurements) CHECK(one.error.empty());
-  CHECK(result.entries[2].measurements.empty());  // does not tune: its heuristic config
+  CHECK(result.entries[2].measurements.empty());  // the operation does not tune
   CHECK(*executor.chain().cache().get(result.entries[0].key) == result.entries[0].config);
   const OverlayCache overlay(result.as_overlay());
   CHECK(*OverlayCache::find(result.entries[0].key) == result.entries[0].config);

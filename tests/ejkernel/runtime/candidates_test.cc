@@ -1,5 +1,5 @@
-// Every candidate config of the operations that are tuned gives the result of the float64 loops,
-// and those that cut sums elsewhere round otherwise, so that they do change what runs.
+// Tests every candidate config of the operations that are tuned: results equal those of float64
+// loops, and configs that divide sums differently round differently, so they do change what runs.
 #include <set>
 
 #include "attention/arrays.h"
@@ -29,7 +29,7 @@ Options on_reference() {
   return options;
 }
 
-/// All results, or gradients, by name.
+/// All results of a call, or all gradients, by name.
 using Results = std::map<std::string, Tensor>;
 
 Results by_name(std::span<const ResultField> fields, void* of) {
@@ -53,7 +53,8 @@ void check_results(const Results& seen, const Results& expected, double toleranc
     check_close(seen.at(name), array, tolerance, name.c_str());
 }
 
-/// `kinds`: how many different bits the candidates give, forward and backward.
+/// Checks all candidate configs of a call. `candidates` is their number; `kinds` is how many
+/// different sets of result bits they give.
 template <class Op>
 void check_candidates(const typename Op::Inputs& in, typename Op::Options options,
                       std::size_t candidates, std::size_t kinds, double tolerance) {
@@ -85,7 +86,7 @@ void check_candidates(const typename Op::Inputs& in, typename Op::Options option
     rounded.insert(bits);
   }
   CHECK(rounded.size() == kinds);
-  // The kernels' own choice is that of the heuristic config.
+  // A call without a config has the same bits as one with the heuristic config.
   CHECK(bits_of(results_of<Op>(Op::forward(in, options)).at("out")) ==
         bits_of(results_of<Op>(module.run(in, options, module.heuristic_cfg())).at("out")));
 }
@@ -130,7 +131,7 @@ TEST_CASE("candidates: tiles of the grouped product") {
   RandomTensors r(3);
   const Tensor lhs = r.normal({700, 600}), rhs = r.normal({3, 600, 300}),
                sizes = i32({500, 0, 190});
-  // Each sum is added up in the same order whatever the tiles.
+  // Whatever the tiles, each sum is added in the same order, so all candidates have the same bits.
   check_candidates<GroupedMatmulOp>({.lhs = &lhs, .rhs = &rhs, .group_sizes = &sizes}, {}, 9, 1,
                                     2e-6);
   GroupedMatmulOptions options;
@@ -175,7 +176,8 @@ TEST_CASE("candidates: pages read together, and tiles of prefill") {
   Tensor tables(DType::kInt32, {2, 60});
   for (Index i = 0; i < 120; ++i)
     tables.as<std::int32_t>()[as_size(i)] = static_cast<std::int32_t>(i % 100);
-  // Rows of a tile are alone: their number does not change how they are rounded.
+  // Queries of a tile are computed independently, so the number of queries in a tile does not
+  // change how results are rounded.
   check_candidates<RaggedPageAttentionv3PagesOp>(
       {&queries, &key_pages, &value_pages, &rows, &tokens, &tables}, {}, 6, 4, 2e-6);
 }

@@ -1,5 +1,5 @@
-// Every example of the documentation of ejkernel.modules, in its order, in C++, against twins in
-// plain loops.
+// Tests every example of the documentation of ejkernel.modules, in its order, translated to C++,
+// against the mathematics in plain loops.
 #include <algorithm>
 #include <cmath>
 #include <functional>
@@ -21,7 +21,7 @@ using namespace maskctl;
 using namespace maskctl::attention;
 using maskctl::test::i32;
 
-// Twins: the mathematics, element by element, in float64.
+// The functions *_twin() compute the expected results in float64, element by element.
 
 using Sees = std::function<bool(Index b, Index h, Index i, Index j)>;
 
@@ -29,7 +29,7 @@ double at(const Tensor& t, Index a, Index b, Index c, Index d) {
   return t.as<float>()[as_size(((a * t.extent(1) + b) * t.extent(2) + c) * t.extent(3) + d)];
 }
 
-/// Softmax attention over the keys that a query sees; 0 where it sees none. Heads after time.
+/// Softmax attention of arrays [B,T,H,D] over the keys that a query sees; 0 where it sees none.
 Tensor attention_twin(const Tensor& q, const Tensor& k, const Tensor& v, const Sees& sees,
                       const Tensor* bias = nullptr) {
   Tensor out(DType::kFloat32, {q.extent(0), q.extent(1), q.extent(2), v.extent(3)});
@@ -61,9 +61,10 @@ Tensor attention_twin(const Tensor& q, const Tensor& k, const Tensor& v, const S
   return out;
 }
 
-/// state = exp(decay) * state + k v^T, out = scale * q state; decay(b, t, h, k) a logarithm.
+/// The recurrence state = exp(decay) * state + k v^T, out = q state / sqrt(D), where decay(b, t, h,
+/// d) is a logarithm.
 struct RecurrenceTwin {
-  Tensor out, state;  // [B,T,H,V], [B,H,K,V]
+  Tensor out, state;  // out [B,T,H,V], state [B,H,K,V]
 };
 RecurrenceTwin recurrence_twin(const Tensor& q, const Tensor& k, const Tensor& v,
                                const std::function<double(Index, Index, Index, Index)>& decay,
@@ -107,7 +108,7 @@ void check_close(const Tensor& seen, const Tensor& expected, double tolerance = 
   CHECK(worst <= tolerance);
 }
 
-// The examples.
+// From here on: the examples of the documentation.
 
 struct Qkv {
   Tensor query, key, value;
@@ -121,7 +122,7 @@ Qkv qkv(Index batch, Index time, Index heads, Index kv_heads, Index dim) {
 const Sees kAll = [](Index, Index, Index, Index) { return true; };
 const Sees kCausal = [](Index, Index, Index i, Index j) { return j <= i; };
 
-/// No tuning: the examples that are about it have runtimes of their own.
+/// Returns a runtime that never tunes; the examples about tuning have runtimes of their own.
 Runtime& plain() {
   static Runtime runtime([] {
     RuntimeOptions options;
@@ -160,7 +161,7 @@ TEST_CASE("ejkernel.modules: the platform is chosen, or named") {
   call.platform = Platform::kXla;
   check_close(plain().call<FlashAttentionOp>({&query, &key, &value}, {}, call).out,
               attention_twin(query, key, value, kAll));
-  // output = flash_attention(query, key, value, platform="triton"): a clear error here
+  // output = flash_attention(query, key, value, platform="triton"), which is a clear error in C++
   call.platform = Platform::kTriton;
   CHECK_THROWS_AS(plain().call<FlashAttentionOp>({&query, &key, &value}, {}, call), Error);
 }
@@ -259,9 +260,9 @@ TEST_CASE("ejkernel.modules: ring_attention") {
   call.out_specs = {sequence};
   const Tensor expected = attention_twin(query, key, value, kCausal);
   check_close(plain().call<RingAttentionOp>({&query, &key, &value}, options, call).out, expected);
-  options.ring_size = 4;  // ranks inside the process, without a mesh
+  options.ring_size = 4;  // ranks in this process, without a mesh
   check_close(plain().call<RingAttentionOp>({&query, &key, &value}, options).out, expected);
-  // chunk_size, sliding_window and softmax_aux of the list of parameters
+  // The documentation also lists the parameter chunk_size.
   options.mask.chunk_size = 5;
   check_close(plain().call<RingAttentionOp>({&query, &key, &value}, options).out,
               attention_twin(query, key, value, [](Index, Index, Index i, Index j) {
@@ -304,7 +305,8 @@ TEST_CASE("ejkernel.modules: native_sparse_attention") {
               }));
 }
 
-/// Token p of sequence n, from a cache [pages, page_size, heads, D], as keys [N, tokens, heads, D].
+/// Copies the tokens of each sequence from a cache [pages, page_size, heads, D] to an array [N,
+/// tokens, heads, D].
 Tensor gathered(const Tensor& pages, const Tensor& tables, Index tokens) {
   const Index size = pages.extent(1), row = pages.extent(2) * pages.extent(3);
   Tensor out(DType::kFloat32, {tables.extent(0), tokens, pages.extent(2), pages.extent(3)});
@@ -345,7 +347,8 @@ TEST_CASE("ejkernel.modules: ragged_page_attention_v3") {
   //                                   cu_seqlens_k=cu_k, page_indices=page_indices)
   const Tensor out = plain().call<RaggedPageAttentionv3PagesOp>(RaggedPageAttentionV3PagesInputs{
       &query, &key_pages, &value_pages, &cu_q, &cu_k, &page_indices, nullptr});
-  // Row r of sequence n as a batch of its own: rows 0, 1 end at token 5; rows 2 to 4 at token 2.
+  // Each query becomes a batch of its own: queries 0 and 1 are tokens 4 and 5 of sequence 0,
+  // queries 2 to 4 tokens 0 to 2 of sequence 1.
   Tensor rows = query, tables = i32({5, 2}, {3, 1, 3, 1, 4, -1, 4, -1, 4, -1});
   rows.reshape({5, 1, 4, 8});
   Tensor expected =
@@ -369,7 +372,7 @@ TEST_CASE("ejkernel.modules: scaled_dot_product_attention") {
               }));
 }
 
-/// [B,T,H,D] as [B,H,T,D], and back.
+/// Swaps the axes of time and heads: [B,T,H,D] gives [B,H,T,D], and [B,H,T,D] gives [B,T,H,D].
 Tensor swapped(const Tensor& t) {
   Tensor out(DType::kFloat32, {t.extent(0), t.extent(2), t.extent(1), t.extent(3)});
   for (Index n = 0; n < out.elements(); ++n) {
@@ -399,7 +402,7 @@ TEST_CASE("ejkernel.modules: blocksparse_attention") {
 TEST_CASE("ejkernel.modules: gla_attention") {
   const auto [query, key, value] = qkv(2, 20, 2, 2, 4);
   Tensor gate_values = random_normal({2, 20, 2, 4}, 5);
-  for (float& g : gate_values.as<float>()) g = -std::abs(g);  // logarithms of decays
+  for (float& g : gate_values.as<float>()) g = -std::abs(g);  // logarithms of decays are negative
   // output = gla_attention(query, key, value, gate=gate_values)
   GlaAttentionInputs inputs;
   inputs.query = &query;
@@ -511,7 +514,8 @@ TEST_CASE("ejkernel.modules: configuration classes") {
   config.bwd_params->kv_blocksize = 128;
   config.platform = Platform::kTriton;
   config.backend = DeviceKind::kGpu;
-  // output = flash_attention(query, key, value, cfg=config): no such kernel here
+  // output = flash_attention(query, key, value, cfg=config), an error in C++, which has no Triton
+  // kernel
   CallOptions call;
   call.cfg = config;
   CHECK_THROWS_AS(plain().call<FlashAttentionOp>({&query, &key, &value}, {}, call), Error);

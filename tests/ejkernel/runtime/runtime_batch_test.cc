@@ -1,4 +1,4 @@
-// vmap_with_config and pmap_with_config against a loop over the elements.
+// Compares vmap_with_config and pmap_with_config with a loop over the elements of a batch.
 #include "attention/arrays.h"
 #include "maskctl/ejkernel/runtime/batch.h"
 #include "maskctl/ejkernel/runtime/modules.h"
@@ -11,7 +11,7 @@ namespace {
 using namespace maskctl::attention_test;
 using maskctl::test::error_of;
 
-/// Three calls with a key that they share; the values lie along axis 2.
+/// Three attention calls with a common key; the calls' values lie along axis 2 of one array.
 struct Batch {
   Random random{3};
   Tensor query = random.normal({3, 2, 7, 4, 8}), key = random.normal({2, 9, 2, 8});
@@ -31,7 +31,7 @@ Tensor integers(std::vector<Index> shape, const std::vector<std::int32_t>& value
   return t;
 }
 
-/// An executor that counts how often a config is chosen.
+/// Returns an executor that counts in `choices` how often a config is chosen.
 Executor counting(Index& choices) {
   ConfigSelectorChain::Options chain;
   chain.policy.cache_miss_fallback = CacheMiss::kHeuristics;
@@ -78,7 +78,7 @@ TEST_CASE("batch: the calls of all elements, forward and backward, with one conf
   Index choices = 0;
   const Executor executor = counting(choices);
   check_against_loop(a, vmap_with_config(executor, FlashAttention(), a.axes));
-  CHECK(choices == 2);  // one for each pass, whatever the number of elements
+  CHECK(choices == 2);  // one for forward, one for backward
   check_against_loop(a, pmap_with_config(executor, FlashAttention(), a.axes));
   CHECK(choices == 4);
 }
@@ -119,7 +119,8 @@ TEST_CASE("batch: what does not fit is refused before any work", "[attention]") 
   CHECK(refused(Each{}) == "no array has an axis of elements; give one an axis");
   CHECK(choices == 0);
   const auto failing = pmap_with_config(executor, FlashAttention(), Each{0});
-  CHECK(error_of([&] { failing(a.inputs()); }).find("value is") == 0);  // the call's own error
+  CHECK(error_of([&] { failing(a.inputs()); }).find("value is") ==
+        0);  // an error of the call itself
 }
 
 }  // namespace

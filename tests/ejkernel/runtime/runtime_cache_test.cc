@@ -1,4 +1,5 @@
-// The store of configs: what its file keeps, what it survives, and additions from several sides.
+// Tests the store of configs: what its file keeps, which damage it survives, and additions by
+// several threads and processes.
 #include <sys/wait.h>
 #include <unistd.h>
 

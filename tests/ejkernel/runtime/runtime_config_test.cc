@@ -1,4 +1,4 @@
-// Config classes: defaults of ejkernel, equality and hashes, and their text form.
+// Tests config classes: ejkernel's defaults, equality, hashes and text form.
 #include <random>
 
 #include "maskctl/base/error.h"
@@ -14,7 +14,7 @@ namespace {
 using namespace maskctl;
 using namespace maskctl::attention;
 
-/// Sets every field at random, and leaves out half of those that may be.
+/// Sets every field of a config to a random value, and leaves half of the optional fields empty.
 class Scramble {
  public:
   explicit Scramble(unsigned seed) : engine_(seed) {}

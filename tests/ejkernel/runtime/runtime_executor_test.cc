@@ -1,4 +1,5 @@
-// Modules, the executor and the function form: which config a call gets, and that none changes it.
+// Tests modules, the executor and the function form: which config a call gets, and that no config
+// changes results.
 #include <filesystem>
 
 #include "attention/arrays.h"
@@ -131,7 +132,8 @@ TEST_CASE("executor: the platforms of ejkernel", "[attention]") {
   call.cfg = FlashAttentionConfig{.platform = Platform::kTriton, .backend = DeviceKind::kGpu};
   CHECK(with(call) ==
         "flash_attention has no kernel for platform triton on device gpu; it has: cuda, xla");
-  call.platform = Platform::kXla;  // the argument wins over the config, for any device
+  // The platform argument wins over that of the config, on any device.
+  call.platform = Platform::kXla;
   CHECK(with(call) == "no error");
   call.cfg = FlashAttentionConfig{.fwd_params = FwdParams{.q_blocksize = -1}};
   CHECK(with(call).starts_with("FlashAttentionConfig: fwd_params.q_blocksize is -1"));
@@ -159,7 +161,8 @@ TEST_CASE("executor: calls of equal meaning share a key, others do not", "[atten
   options.softmax.context.backend = Backend::kCuda;
   CHECK(module.call_text(a.inputs(), options) == plain + " backend=cuda");
   options.softmax.context.backend = Backend::kCpu;
-  options.softmax.q_block = 64;  // a hint is what the key is for
+  // Hints such as the block size are not part of the key: configs for the key choose them.
+  options.softmax.q_block = 64;
   CHECK(module.call_text(a.inputs(), options) == plain);
   options.mask.causal = true;
   CHECK(module.call_text(a.inputs(), options) != plain);
@@ -225,7 +228,7 @@ TEST_CASE("executor: a compiled call keeps its config", "[attention]") {
   const SoftmaxResult seen = compiled(a.inputs(), {});
   check_close(seen.out, flash_attention(a.query, a.key, a.value).out, 1e-6, "out");
   CHECK(AnyConfig(executor.choose_config(FlashAttention(), a.inputs())) ==
-        *call.cfg);  // remembered
+        *call.cfg);  // the config is remembered
 }
 
 TEST_CASE("executor: a remembered config of another operation is refused", "[attention]") {

@@ -1,4 +1,4 @@
-// Which backend a request gets, and the reasons.
+// Tests which backend a requested platform gets, and the reasons that are given.
 #include <algorithm>
 #include <functional>
 

@@ -1,4 +1,5 @@
-// The order in which a config is found, what each step remembers and announces, and the tuner.
+// Tests the order in which a config is looked for, what each step remembers and announces, and the
+// tuner.
 #include <atomic>
 #include <thread>
 
@@ -17,7 +18,7 @@ using namespace maskctl::attention;
 AnyConfig config(Index splits) { return PageAttentionConfig{.num_splits = splits}; }
 Index splits_of(const AnyConfig& any) { return std::get<PageAttentionConfig>(any).num_splits; }
 
-/// A call whose candidates 1, 2, 3 take 3, 1 and 2 seconds of a clock of its own.
+/// A call whose candidate configs 1, 2 and 3 take 3, 1 and 2 seconds on a clock of its own.
 struct FakeCall : TunableCall {
   double now = 0;
   mutable std::atomic<int> runs{0}, backward_runs{0};
@@ -287,7 +288,7 @@ TEST_CASE("selector: events as lines of a log", "[attention]") {
 
 TEST_CASE("tuner: medians of the timed runs, within a budget", "[attention]") {
   double now = 0;
-  std::vector<double> seconds = {100, 5, 1, 9};  // warm-up first
+  std::vector<double> seconds = {100, 5, 1, 9};  // 100 is for the warm-up run
   std::size_t next = 0;
   const std::vector<AnyConfig> one = {config(1)};
   const auto run = [&](const AnyConfig&) { now += seconds[next++ % seconds.size()]; };

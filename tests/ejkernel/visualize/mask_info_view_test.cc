@@ -1,5 +1,5 @@
-// visualize: which plane and ids are shown, and what is refused. Its text is checked by the golden
-// cases and by those of visualize_text.
+// Tests which plane and ids visualize() shows, and what it refuses. Its text is tested by the
+// golden cases and by visualize_text_test.cc.
 #include "maskctl/ejkernel/visualize/mask_info_view.h"
 
 #include "ejkernel/mask_info/info_support.h"
@@ -11,7 +11,7 @@ using namespace maskctl::info_test;
 
 namespace {
 
-/// Head h of batch b is open for keys <= queries + b + 2 * h.
+/// Makes a mask in which query q of batch b, head h, sees keys k < q + b + 2 * h.
 MaskInfo heads_info() {
   Tensor cells(DType::kBool, {2, 2, 4, 4});
   for (Index i = 0; i < cells.elements(); ++i) {

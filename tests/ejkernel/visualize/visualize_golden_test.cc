@@ -1,4 +1,4 @@
-// Texts that ejkernel itself printed.
+// Compares the drawings of masks with texts that ejkernel itself printed.
 #include "maskctl/ejkernel/visualize/visualize_text.h"
 #include "support/catch_compat.h"
 #include "support/twin.h"
@@ -6,7 +6,7 @@
 namespace maskctl {
 namespace {
 
-/// Ids given as {id, how many}.
+/// Returns ids from pairs of an id and its count.
 std::vector<std::int32_t> ids(const std::vector<std::pair<std::int32_t, int>>& runs) {
   std::vector<std::int32_t> out;
   for (const auto& [id, count] : runs) out.insert(out.end(), static_cast<std::size_t>(count), id);

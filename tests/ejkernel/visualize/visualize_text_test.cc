@@ -1,4 +1,4 @@
-// What the text of ejkernel rounds away, costs and refuses.
+// Tests what drawings of masks as in ejkernel round away, what they cost, and what is refused.
 #include "maskctl/ejkernel/visualize/visualize_text.h"
 
 #include "maskctl/base/error.h"
@@ -8,7 +8,7 @@
 namespace maskctl {
 namespace {
 
-/// The line of the first row of blocks.
+/// Returns the line that draws the first row of blocks.
 std::string first_row(const std::string& text) {
   const auto begin = text.find("||") + 2;
   return text.substr(begin, text.find("||", begin) - begin);
