@@ -1,4 +1,5 @@
-// What arrays that are no 0/1 mask are said to be, and which array of a file is asked for.
+// Tests what the command says about arrays that are not 0/1 masks, and which array of a file it
+// asks for.
 #include <string>
 
 #include "app/process.h"
@@ -55,7 +56,7 @@ TEST_CASE("info and show say what arrays are that are no 0/1 mask") {
     CHECK(contains(info(file), "rows that sum to 1 are attention weights"));
     CHECK_FALSE(contains(info(file), "  adds "));
   }
-  CHECK(contains(refused("penalty.npy"), "--as bias"));  // its rows sum to anything
+  CHECK(contains(refused("penalty.npy"), "--as bias"));  // its rows do not sum to 1
 }
 
 TEST_CASE("info: 0 and -100 are no buckets of T5") {
@@ -88,7 +89,7 @@ TEST_CASE("a shape leaves one reading of a matrix where only one fits") {
         sandbox.run("maskctl stats rect.npy --as dense").out);
   CHECK(sandbox.run("maskctl stats rect.npy --shape 5+1+1+9").out ==
         sandbox.run("maskctl stats rect.npy --as key-padding --shape 5+1+1+9").out);
-  // [5,9] may be the valid tokens of 5 batches, queries and keys or keys alone.
+  // The 5 rows may be the valid tokens of 5 batches, for queries and keys or for keys alone.
   CHECK(contains(sandbox.run("maskctl stats rect.npy --shape 5+1+9+9").err,
                  "give --as padding or --as key-padding"));
   CHECK(sandbox.run("maskctl stats rect.npy --shape 1+1+7+9").status == 2);

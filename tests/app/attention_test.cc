@@ -1,4 +1,4 @@
-// The commands that run attention as processes: attend, verify, probe, bench, backends.
+// Tests the commands that run attention, as processes: attend, verify, probe, bench, backends.
 #include <algorithm>
 #include <string>
 #include <vector>
@@ -9,7 +9,8 @@
 namespace maskctl::test {
 namespace {
 
-/// A kernel of its own in numpy: causal with a window of `keys` keys, fed with probe.npz.
+/// Returns shell lines that run a kernel of numpy on probe.npz: causal, with a window of `keys`
+/// keys.
 std::string foreign_kernel(const std::string& keys, const std::string& output) {
   return "/usr/bin/python3 - <<'END'\n"
          "import numpy as np\n"
@@ -144,7 +145,7 @@ TEST_CASE("verify takes the arrays of a kernel's call from one container, by pla
     CHECK(wrong.status == 1);
     CHECK(contains(wrong.out, "obeys another mask: window open to the left"));
   }
-  // The command line goes before.
+  // An array named on the command line wins over that in the file.
   const Outcome other = sandbox.run("maskctl verify gen:causal:n=12 call.npz v=k.npy");
   CHECK(other.status == 1);
   CHECK(sandbox.run("maskctl verify gen:causal:n=12 call.npz --given out=a.npz:out").status == 0);
@@ -273,7 +274,8 @@ TEST_CASE("verify answers with its exit status") {
     CHECK(other.status == 0);
   }
   for (const std::string operation :
-       {"blocksparse_attention", "flash_attention"}) {  // a mask per head
+       // These operations take a mask for each head.
+       {"blocksparse_attention", "flash_attention"}) {
     CHECK(sandbox
               .run("maskctl verify gen:full:b=1,h=2,n=12 -t 'heads:0{causal}' --axes D=8 --op " +
                    operation)
@@ -416,7 +418,8 @@ TEST_CASE("bench and backends report on this machine") {
   for (std::size_t at = 0; (at = bench.out.find("\"median_s\"", at)) != std::string::npos; ++at) {
     ++runs;
   }
-  CHECK(runs == 2 * 2 * 2 + 2 * 2);  // masks, backends, passes; and without masks
+  // One operation has 2 masks, 2 backends and 2 passes; the other takes no mask.
+  CHECK(runs == 2 * 2 * 2 + 2 * 2);
   CHECK(contains(bench.out, "\"pass\": \"backward\""));
   const std::string turned = "maskctl bench --size 64 --repeat 1 --backward --layout bhtd";
   CHECK(sandbox.run(turned).status == 0);

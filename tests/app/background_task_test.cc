@@ -1,4 +1,4 @@
-// Work beside the interface: its value, its failure, its end.
+// Tests BackgroundTask of the inspector: its value, an exception, and a task that is ended early.
 #include "app/tui/background_task.h"
 
 #include <atomic>
@@ -14,7 +14,8 @@ using maskctl::app::tui::Time;
 TEST_CASE("work beside: the value is there when it says so", "[tui]") {
   for (int n = 0; n < 50; ++n) {
     std::atomic<int> calls = 0;
-    int made = 0;  // without a lock: the value carries what was written before it
+    // Needs no lock: when the value is there, what was written before it can be read.
+    int made = 0;
     BackgroundTask<int> work([&] { return made = n; }, [&] { ++calls; });
     while (!work.wait_until(Time())) std::this_thread::yield();
     CHECK(made == n);

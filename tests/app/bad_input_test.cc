@@ -1,5 +1,5 @@
-// Files that are damaged or mean harm, as the command meets them: one line, exit 2, nothing
-// written.
+// Tests that damaged or malicious files are refused with one line and exit status 2, and that
+// nothing is written.
 #include <sstream>
 #include <string>
 #include <vector>
@@ -10,8 +10,8 @@
 namespace maskctl::test {
 namespace {
 
-/// NAME|part of the error, one line for each file that it makes. The files that hostile HDF5 files
-/// point at are FIFOs: whoever opens one waits for ever.
+/// Python that makes the files and prints "NAME|part of the error" for each. The HDF5 files refer
+/// to FIFOs, so that a program that opens what they refer to waits forever.
 constexpr const char* kMakeFiles = R"PY(
 import io, os, struct, zipfile, zlib
 import h5py, numpy as np

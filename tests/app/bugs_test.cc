@@ -1,4 +1,5 @@
-// The faults of samples/bugs: the commands of its page are golden cases, its arrays what it says.
+// Tests samples/bugs: the commands of its page are golden cases, and its arrays have the faults of
+// the page.
 #include <algorithm>
 #include <regex>
 #include <set>
@@ -10,7 +11,7 @@
 namespace maskctl::test {
 namespace {
 
-/// The commands in the rows of the table.
+/// Returns the commands in the table of the page.
 std::set<std::string> commands_of(const std::string& page) {
   static const std::regex pattern("\\n\\|[^\\n`]*`(maskctl [^`]+)`");
   std::set<std::string> out;

@@ -1,6 +1,6 @@
-// What `info`, `check`, `recognise` and `diff` say of every array and pair of tests/cases, made
-// anew: info.txt, check.txt and causes.txt there hold it for a person to read.
-// MASKCTL_UPDATE_GOLDEN=1 rewrites them.
+// Makes the arrays of tests/cases, and compares what `info`, `check`, `recognise` and `diff` say
+// about them with info.txt, check.txt and causes.txt there. MASKCTL_UPDATE_GOLDEN=1 rewrites these
+// files.
 #include <cstdlib>
 #include <string>
 
@@ -12,7 +12,7 @@ namespace {
 
 const fs::path kCaseFolder = fs::path(MASKCTL_SOURCE_DIR) / "tests" / "cases";
 
-/// The folders of the makers, in the working folder.
+/// Returns shell lines that write the arrays of each maker into a folder of its name.
 std::string make_cases() {
   std::string lines;
   for (const char* maker : {"real_masks", "mask_pairs", "user_arrays"}) {
@@ -35,7 +35,7 @@ TEST_CASE("cases: info says what every array is") {
   CHECK(outcome.out == slurp(kCaseFolder / "info.txt"));
 }
 
-/// Arrays that fit several kinds, and how each is read.
+/// Checks each array; one that fits several kinds is read as the kind that kind() prints.
 constexpr const char* kRealKinds = R"sh(
 kind() {
   case $1 in

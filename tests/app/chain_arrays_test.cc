@@ -1,4 +1,4 @@
-// Arrays of chains that the program made have names, whatever rule reads them.
+// Tests that arrays in chains of steps that the program made get names, whichever step reads them.
 #include "app/session/chain_arrays.h"
 
 #include <random>

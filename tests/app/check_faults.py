@@ -17,7 +17,7 @@ import lint_faults
 import lint_sound
 import numpy as np
 
-NOTES = ("own-key-closed",)  # right in a cache with one empty slot
+NOTES = ("own-key-closed",)  # this finding is right in a cache with one empty slot
 
 
 def reports(arguments):

@@ -1,4 +1,4 @@
-// The program as a process: streams, exit codes, wrong usage, limits, signals.
+// Tests the program as a process: streams, exit statuses, wrong usage, limits, signals.
 #include <set>
 #include <sstream>
 #include <string>
@@ -29,7 +29,7 @@ TEST_CASE("version and help print on stdout") {
   }
 }
 
-/// The names of all commands.
+/// Returns the names of all commands.
 std::vector<std::string> commands(const Sandbox& sandbox) {
   std::vector<std::string> out;
   std::istringstream lines(sandbox.run("maskctl __complete help ''").out);
@@ -38,7 +38,8 @@ std::vector<std::string> commands(const Sandbox& sandbox) {
   return out;
 }
 
-/// How many lines of a help page, examples apart, list the option, variable or command.
+/// Returns how many lines of a help page, without its examples, list an option, variable or
+/// command.
 std::ptrdiff_t times_listed(const std::string& page, const std::string& name) {
   std::ptrdiff_t out = 0;
   std::istringstream lines(page);

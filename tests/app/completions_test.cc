@@ -1,4 +1,4 @@
-// Completion: what may come next on a line, and what bash, zsh and fish make of it.
+// Tests completion: what may come next on a command line, and what bash, zsh and fish make of that.
 #include <algorithm>
 #include <array>
 #include <sstream>
@@ -20,7 +20,7 @@ Words lines_of(const std::string& text) {
   return out;
 }
 
-/// What the last of the quoted words may become, without descriptions.
+/// Returns the completions of the last of these words (quoted for the shell), without descriptions.
 Words candidates(const Sandbox& sandbox, const std::string& words) {
   const Outcome outcome = sandbox.run("maskctl __complete " + words);
   CAPTURE(words, outcome.err);

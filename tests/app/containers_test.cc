@@ -1,4 +1,5 @@
-// Containers as processes write them: packed, and several processes at once.
+// Tests containers (.npz, .h5, .safetensors) that commands write: compression, and several
+// processes writing to one.
 #include <string>
 #include <vector>
 
@@ -10,7 +11,8 @@ namespace {
 
 const std::string kMakeDocuments = "maskctl gen segments:lens=300+200+100,pad=40 -o seg.npy\n";
 
-/// Ends with 0 when every array of the .npz is deflated, and every one of the .h5 gzipped.
+/// Shell lines that write packed.py, a script that fails unless all arrays of its .npz files are
+/// deflated and all of its .h5 files gzipped.
 const std::string kAllPacked = R"(
 cat > packed.py <<'PY'
 import sys, zipfile
@@ -122,7 +124,7 @@ TEST_CASE("append: processes that add to one container at once all find their ar
         "for i in 0 1 2 3 4 5 6 7; do maskctl stats " +
         file + ":a$i | grep \"Q $((300 + i)),\" || exit 4; done\nls -A | grep tmp");
     INFO(file << "\n" << outcome.out << outcome.err);
-    CHECK(outcome.status == 1);  // grep finds no temporary file
+    CHECK(outcome.status == 1);  // the status of grep, which found no temporary file
     CHECK(outcome.err.empty());
   }
 }

@@ -1,4 +1,4 @@
-// --roundtrip and --strict for every pair of kinds, as a process.
+// Tests convert --roundtrip and --strict for every pair of kinds of arrays.
 #include <set>
 #include <string>
 #include <vector>
@@ -14,7 +14,8 @@ const std::vector<std::string> kKinds = {"dense",      "padding", "key-padding",
                                          "bits",       "runs"};
 
 struct Case {
-  std::string name, make;       // a dense mask of 8 x 8
+  // `make` is the start of a command that writes a dense mask of 8 x 8.
+  std::string name, make;
   std::set<std::string> exact;  // the kinds that can hold this mask without loss
 };
 
@@ -31,7 +32,7 @@ const std::vector<Case> kCases = {
       "runs"}},
 };
 
-/// As a source of a kind, and as a destination.
+/// from() is the argument that reads in.npz as a kind; to() makes convert write that kind.
 std::string from(const std::string& kind) {
   return kind == "blockmap" ? "in.npz --as blockmap:1x1 --shape 1+1+8+8"
                             : "in.npz --as " + kind + " --shape 1+1+8+8";

@@ -1,4 +1,4 @@
-// convert as a process: exit codes, streams, verdicts, containers that grow.
+// Tests convert as a process: exit statuses, streams, verdicts, adding arrays to containers.
 #include <string>
 #include <vector>
 

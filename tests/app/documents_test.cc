@@ -1,4 +1,4 @@
-// Documents, padding ids and cells mean one thing in all commands.
+// Tests that documents, padding ids and the cells of leaks mean the same in all commands.
 #include <fmt/format.h>
 
 #include <random>
@@ -18,7 +18,7 @@ namespace {
 
 std::string first_line(const std::string& text) { return text.substr(0, text.find('\n')); }
 
-/// The line that begins with a word, without it.
+/// Returns the rest of the line that begins with a word, or "".
 std::string line_of(const std::string& text, const std::string& word) {
   const std::string mark = "\n" + word + " ";
   const std::size_t at = ("\n" + text).find(mark);
@@ -27,7 +27,9 @@ std::string line_of(const std::string& text, const std::string& word) {
   return first_line(rest.substr(std::min(rest.find_first_not_of(' '), rest.size())));
 }
 
-/// ids.npy [2,12] with padding 0, and the same with -1; cu.npy and positions.npy of its first row.
+/// Shell lines that write ids [2,12] with padding 0 (zero.npy) and -1 (minus.npy), and documents of
+/// the first row in other forms: cu.npy, positions.npy and, with padding as part of document 3,
+/// whole.npy.
 const std::string kArrays = R"sh(
 /usr/bin/python3 - <<'PY'
 import numpy as np
@@ -78,7 +80,7 @@ TEST_CASE("documents: each form is read by each command, to one answer", "[docum
   REQUIRE(sandbox.run(kArrays).status == 0);
   const std::string broken = "gen:full:n=12 -t 'causal | window:keys=5'";
   struct Form {
-    std::string option, leaks;  // cells
+    std::string option, leaks;  // how many cells are leaks
   };
 
   const std::vector<Form> forms = {
@@ -106,9 +108,9 @@ TEST_CASE("documents: each form is read by each command, to one answer", "[docum
     const std::string check = sandbox.run("maskctl check " + broken + " " + form.option).out;
     CHECK(contains(check, "document-leak: " + count + " across documents"));
     const std::string number = count.substr(0, count.find(' '));
-    const bool batches = contains(form.option, "minus");  // show draws the first of two
+    const bool batches = contains(form.option, "minus");  // `show` draws only the first batch
     const std::string shown = sandbox.run("maskctl show " + broken + " --ascii " + form.option).out;
-    const std::string open = batches ? " --script '<Enter>' " : " ";  // the first of the list
+    const std::string open = batches ? " --script '<Enter>' " : " ";  // opens the first batch
     const std::string screen =
         sandbox.run("maskctl tui " + broken + " --dump - --color never" + open + form.option).out;
     CHECK(contains(shown, batches ? "10 leaks in other batches; first: batch 1: --batch 1"
@@ -264,7 +266,7 @@ TEST_CASE("other planes: a drawing and a key say what is not shown", "[documents
                  "no difference in any batch and head"));
 }
 
-/// Whether a cell is marked, by its definition.
+/// True if the pair of ids is a leak: different ids, neither of which is padding.
 bool crosses(std::int32_t q, std::int32_t k, std::int32_t pad) {
   return q != k && q != pad && k != pad;
 }
@@ -316,7 +318,7 @@ TEST_CASE("other planes: leaks and differences of each are those of its cells", 
   }
 }
 
-/// The whole number in front of a word; 0 where the word is not.
+/// Returns the number in front of a word in a text, or 0 if the text lacks the word.
 Index number_before(const std::string& text, const std::string& word) {
   const std::size_t end = text.find(word);
   if (end == std::string::npos) return 0;
@@ -360,7 +362,7 @@ TEST_CASE("documents: show, tui, check and golden count the same leaks and the s
         all_leaks += leaks, all_padding += padding, with_both += leaks > 0 && padding > 0;
         const std::string plane = fmt::format(" --batch {} --head {}", b, h);
         const std::string shown = sandbox.run("maskctl show m.npy" + options + plane).out;
-        // The caption is one line or two, before the rulers.
+        // The caption of a drawing has one line or two, followed by the rulers.
         const std::string from = shown.substr(shown.find(" queries x "));
         const std::string below = from.substr(from.find('\n') + 1);
         const std::string caption = first_line(from) + " " + first_line(below);

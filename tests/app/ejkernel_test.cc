@@ -1,4 +1,4 @@
-// The commands that go through MaskInfo, against ejkernel's golden data and numpy.
+// Compares the commands that use ejkernel's MaskInfo with ejkernel's golden data and with numpy.
 #include <string>
 #include <vector>
 

@@ -1,4 +1,5 @@
-// Golden entries of kernels, expectations and how sources are read; init; the workflow of docs/ci.
+// Tests golden manifests: entries of kernels, expectations, how sources are read; `golden init`;
+// the workflow of docs/ci.
 #include <string>
 
 #include "app/process.h"
@@ -7,7 +8,8 @@
 namespace maskctl::test {
 namespace {
 
-/// A run of a kernel that keeps 8 keys: q, k, v and out of 2 batches, 32 tokens and 2 heads.
+/// Shell lines that write run.npz with q, k, v and out of a causal kernel with a window of 8 keys:
+/// 2 batches, 32 tokens, 2 heads.
 const std::string kMakeRun = R"(cat >run.py <<'END'
 import numpy as np
 rng = np.random.default_rng(1)
@@ -126,7 +128,7 @@ TEST_CASE("golden: the first red run of a new manifest has a cause") {
   CHECK(contains(red.out,
                  "title=golden masks/win.npz::the content differs from its sha256: 0 cells"));
   CHECK(contains(red.out, "ok      samples/heads.npy\n"));
-  // By its name, and by what the shell completes elsewhere.
+  // An entry can be named as in the manifest, or by its path from the current folder.
   CHECK(sandbox.run("cd ci && maskctl golden update golden.toml ../masks/win.npz").out ==
         "updated   masks/win.npz\n");
   CHECK(sandbox.run("maskctl golden check ci/golden.toml masks/win.npz").status == 0);
@@ -213,7 +215,7 @@ TEST_CASE("golden: errors speak of keys, and a kernel has its layout") {
 
 TEST_CASE("golden: the workflow of the documentation checks a manifest") {
   const Sandbox sandbox;
-  // Its steps that call maskctl, as the runner calls them.
+  // Extracts the steps of the workflow that call maskctl.
   const std::string steps =
       "sed -n 's/^          \\(maskctl .*\\)$/\\1/p' " MASKCTL_SOURCE_DIR "/docs/ci/masks.yml";
   CHECK(contains(sandbox.run(steps).out, "maskctl golden check"));

@@ -1,4 +1,5 @@
-// Replays tests/golden: each folder holds a command line and what it must print.
+// Runs the command of each folder of tests/golden, and compares what it prints with the files
+// there.
 #include <algorithm>
 #include <string>
 #include <vector>
@@ -18,7 +19,7 @@ std::vector<fs::path> cases() {
   return found;
 }
 
-// Empty output has no file.
+// Returns the content of a golden file; an empty output has no file.
 std::string content(const fs::path& path) { return fs::exists(path) ? slurp(path) : ""; }
 
 void rewrite(const fs::path& path, const std::string& text) {

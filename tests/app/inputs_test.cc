@@ -1,5 +1,5 @@
-// Arrays as other programs leave them: what info says about each, and which are refused with which
-// words.
+// Tests arrays as other programs write them: what `info` says about each, and which are refused
+// with which message.
 #include <string>
 
 #include "app/process.h"
@@ -41,7 +41,8 @@ TEST_CASE("info: type and shape of anything, and bad files hide nothing") {
 
 TEST_CASE("info: additive masks of a bfloat16 model, however they were saved") {
   const Sandbox sandbox;
-  // What mask.float().numpy() gives, and ml_dtypes' bfloat16 as numpy keeps it.
+  // One array is what mask.float().numpy() gives, the other bfloat16 of ml_dtypes as numpy saves
+  // it.
   const Outcome outcome = sandbox.run(
       python("least = np.uint32(0xff7f0000).view(np.float32)\n"
              "m = np.where(np.tri(6, dtype=bool), np.float32(0), least)[None, None]\n"
@@ -121,7 +122,7 @@ TEST_CASE("a dense file that is too large is refused before its first byte") {
     CHECK(contains(outcome.err, "takes 931.3 GiB"));
     CHECK(contains(outcome.err, "--to runs"));
     for (const auto& entry : fs::directory_iterator(sandbox.work())) {
-      if (entry.is_regular_file()) CHECK(entry.file_size() == 0);  // what the shell made
+      if (entry.is_regular_file()) CHECK(entry.file_size() == 0);  // created by the shell
     }
   }
   CHECK(contains(sandbox.run("maskctl gen causal:n=100 -o m.npy --max-bytes 9999").err,

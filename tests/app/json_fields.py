@@ -13,7 +13,7 @@ import sys
 
 LIST = "maskctl.list/1"
 CELL = ("batch", "head", "query", "key")
-# What fields of these sections are the tables of another one.
+# The fields below the section on the left are documented in the table on the right.
 SAME_AS = {"expectations.leaks": "leaks", "planes": "total", "leaks.b": "leaks.a"}
 SPREAD = {name: ("min", "mean", "max", "quantiles", "quantiles.p", "quantiles.value")
           for name in ("keys_per_row", "pairs_per_head", "planes.keys_per_row")}
@@ -88,7 +88,7 @@ def fields_of(value, path=""):
     out = set()
     for key, item in value.items():
         name = f"{path}.{key}" if path else key
-        # The keys of a device are the names of arrays.
+        # The keys below mesh.devices are names of arrays, which are no fields.
         out |= {name} | (set() if name.endswith("mesh.devices") else fields_of(item, name))
     return out
 
@@ -104,7 +104,7 @@ def printed():
         if done.returncode > 1 and "golden" not in line and "missing" not in line:
             sys.exit(f"{line}: exit status {done.returncode}")
         data = json.loads(done.stdout)
-        if data["schema"] == LIST:  # its reports are documented each under their own name
+        if data["schema"] == LIST:  # each report in a list is documented under its own schema
             data["reports"] = [each for each in data["reports"] if "schema" not in each]
         out.setdefault(data.pop("schema"), set()).update(fields_of(data))
     return out
@@ -117,7 +117,7 @@ def main():
     for title, fields in sections.items():
         shown = set().union(*(found.pop(schema, set()) for schema in title.split(", ")))
         count += len(fields | shown)
-        # A finding is at some of the parts of a place, never at all of them.
+        # Fields of a place in a finding may be missing here, since no finding has them all.
         unseen = {field for field in fields - shown if ".where." not in field}
         for field in sorted(shown - fields):
             print(f"{title}: {field} is not documented")

@@ -113,7 +113,7 @@ def fault_rectangle_in_one(rng):
     masks = opened(masks) if rng.random() < 0.5 else np.where(np.eye(n, dtype=bool), True, masks)
     out = masks.copy()
     at = int(rng.integers(len(out)))
-    first = int(masks[at].all(-1)[:-1].sum())  # past opened padding
+    first = int(masks[at].all(-1)[:-1].sum())  # rows after those of opened padding
     q, k = rectangle(rng, n - first)
     out[at, first + q.start:first + q.stop, first + k.start:first + k.stop] = True
     return stacked(rng, out), ("future-part",), int((out & ~masks).sum())
@@ -290,7 +290,7 @@ def fault_documents_of_heads(rng):
     """One head has a border of documents somewhere else."""
     n = size(rng, 24)
     lens = long_lengths(rng, n)
-    while len(set(lens[:-1])) < 2:  # documents of one length are chunks, which heads may have
+    while len(set(lens[:-1])) < 2:  # equal lengths are chunks, which heads may have
         lens = 4 + rng.multinomial(n - 12, np.full(3, 1 / 3))
     ends = lens.cumsum()
     moved = ends.copy()
@@ -317,7 +317,7 @@ def fault_rows_see_another_document(rng):
     """Some rows of a document see keys of one before it, and not of all: that is a global token."""
     n = size(rng, 32)
     lens = np.zeros(4, int)
-    while len(set(lens)) < 4:  # documents of one length are chunks
+    while len(set(lens)) < 4:  # documents of equal lengths are chunks
         lens = 4 + rng.multinomial(n - 16, np.full(4, 1 / 4))
     ends = lens.cumsum()
     of = int(rng.integers(2, len(lens)))

@@ -62,7 +62,7 @@ CASES = {
     "step-reopens-order": "gen:causal:n=8 -t 'window:keys=2 | sinks:n=2'",
     "window-zero": "gen:causal:n=12 -t window:both=0",
 }
-# These are about an array or a mask as a whole; all others say where.
+# These findings are about a whole array or mask; all others name a place.
 NOWHERE = {"cu-shape", "cu-dtype", "noncanonical-bool", "bias-mixed", "mask-empty", "mask-full"}
 
 

@@ -1,4 +1,4 @@
-// Runs shell commands against the built program, in a folder of their own.
+// Runs shell commands with the built program in a temporary folder, and keeps what they print.
 #pragma once
 
 #include <fcntl.h>
@@ -27,13 +27,13 @@ struct Outcome {
   std::string err;
 };
 
-/// The command of this build, or another one that the environment names.
+/// Returns the path of the command under test: that of MASKCTL_TEST_COMMAND, or of this build.
 inline std::string command() {
   const char* other = std::getenv("MASKCTL_TEST_COMMAND");
   return other ? other : MASKCTL_COMMAND;
 }
 
-/// A temporary folder that sees samples/, with the program on PATH and a fixed environment.
+/// A temporary folder that contains samples/, with the program on PATH and a fixed environment.
 class Sandbox {
  public:
   Sandbox() {
@@ -43,7 +43,7 @@ class Sandbox {
 
   fs::path work() const { return root_ / "work"; }
 
-  /// A line for /bin/sh; stdin is empty unless the line redirects it.
+  /// Runs a line with /bin/sh; stdin is empty unless the line redirects it.
   Outcome run(const std::string& line) const {
     const std::string script = prologue() + line + "\n";
     spit(root_ / "script", script);
@@ -54,7 +54,8 @@ class Sandbox {
             slurp(root_ / "err")};
   }
 
-  /// The same with stdin, stdout and stderr on a terminal of 24 x 100; `out` is all it shows.
+  /// Runs a line with stdin, stdout and stderr on a terminal of 24 x 100; `out` is all that appears
+  /// there.
   Outcome run_on_terminal(const std::string& line) const {
     spit(root_ / "script", prologue() + "unset COLUMNS\nTERM=xterm-256color\n" + line + "\n");
     const std::string script = (root_ / "script").string();
@@ -94,16 +95,16 @@ class Sandbox {
   fs::path root_ = scratch_.folder();
 };
 
-/// Whether the command was built without ejkernel: cases that are all about it have the tag
-/// [ejkernel], others leave out what it refuses.
+/// True if the command was built without ejkernel. Test cases that need ejkernel have the tag
+/// [ejkernel]; others leave out what such a build refuses.
 inline bool without_ejkernel() {
   static const bool without =
       contains(Sandbox().run("maskctl show gen:full:n=1 --style ejkernel").err, "MASKCTL_EJKERNEL");
   return without;
 }
 
-/// Exit 2, nothing on stdout, and on stderr an error that holds `part`: one line, three when it
-/// shows a place in a pipeline.
+/// Checks that a line ends with status 2, prints nothing to stdout and an error containing `part`
+/// to stderr. The error has one line, or three if it shows a place in a pipeline.
 inline void check_refused(const Sandbox& sandbox, const std::string& line, const std::string& part,
                           std::ptrdiff_t lines = 1) {
   const Outcome outcome = sandbox.run(line);

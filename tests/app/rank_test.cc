@@ -1,4 +1,4 @@
-// Commands write masks with as many axes as they read.
+// Tests that commands write masks with as many axes as they read.
 #include <string>
 
 #include "app/process.h"
@@ -7,7 +7,8 @@
 namespace maskctl::test {
 namespace {
 
-/// The shape of the array that the command writes, given masks of 2, 3 and 4 axes and ids of 1.
+/// Returns the shape of the array that a command writes; it can read masks of 2, 3 and 4 axes
+/// (two.npy, three.npy, four.npy, heads.npy) and ids.npy.
 std::string shape_of(const std::string& command) {
   const Sandbox sandbox;
   const Outcome outcome = sandbox.run(

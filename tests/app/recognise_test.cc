@@ -1,4 +1,4 @@
-// The command recognise: what it prints is a pipeline that gives the mask again.
+// Tests that the pipeline that `recognise` prints makes the mask again.
 #include <cstdio>
 #include <string>
 
@@ -8,7 +8,7 @@
 namespace maskctl::test {
 namespace {
 
-/// The text after a label at the start of a line.
+/// Returns the text after a label, up to the end of the line.
 std::string field(const std::string& out, const std::string& label) {
   const auto at = out.find(label);
   if (at == std::string::npos) return "";

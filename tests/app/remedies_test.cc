@@ -1,5 +1,5 @@
-// Every remedy works: each kind that the library gives with an error or a finding is provoked by a
-// command line, and the command with the remedy as it is worded answers.
+// Tests the remedies that errors and findings name: each kind of remedy is provoked by a command,
+// and the command with the remedy as worded must succeed.
 #include "app/reports/remedies.h"
 
 #include <filesystem>
@@ -14,7 +14,7 @@
 namespace maskctl::test {
 namespace {
 
-/// Arrays that are refused or doubted: NAME.npy and config.json.
+/// Python that writes arrays that are refused or doubted, and config.json.
 constexpr const char* kMakeInputs = R"PY(
 import json
 import numpy as np
@@ -32,10 +32,11 @@ json.dump({"model_type": "zork", "num_hidden_layers": 2}, open("config.json", "w
 )PY";
 
 struct RemedyCase {
-  std::string kind;     // of Remedy::Kind
-  std::string words;    // as printed
-  std::string refused;  // a command that prints them, on stdout where it is a finding
-  std::string applied;  // the same with the remedy
+  std::string kind;   // name in Remedy::Kind
+  std::string words;  // the remedy as printed
+  // A command that prints the remedy: with an error on stderr, or with a finding on stdout.
+  std::string refused;
+  std::string applied;  // the command with the remedy
   bool on_terminal = false;
 };
 
@@ -121,7 +122,7 @@ std::vector<RemedyCase> remedy_cases() {
   };
 }
 
-/// The kinds that the sources of the library raise.
+/// Returns the kinds of remedies that the source files of the library use.
 std::set<std::string> raised_kinds() {
   std::set<std::string> kinds;
   const std::regex use(R"(Remedy::(k[A-Z]\w*))");
@@ -157,7 +158,7 @@ TEST_CASE("remedies: each is named where it helps, and helps") {
     if (needs_it && without_ejkernel()) continue;
     const Outcome refused =
         row.on_terminal ? sandbox.run_on_terminal(row.refused) : sandbox.run(row.refused);
-    // Remedies of one verb share it: "raise --max-bytes or slice the mask".
+    // Two remedies may share a verb, as in "raise --max-bytes or slice the mask".
     const std::string text = refused.out + refused.err;
     INFO(text);
     CHECK(contains(text, row.words));
@@ -208,7 +209,7 @@ TEST_CASE("remedies: a backend that is not known by its name suggests the one th
   CHECK(sandbox.run("maskctl attend mean_pooling --backend cpu").status == 0);
 }
 
-/// Options and commands that messages name: every "--word" in a text of the sources.
+/// Checks every "--word" in a string of the source files.
 TEST_CASE("remedies: every option that a message names is an option") {
   const std::string known = slurp(fs::path(MASKCTL_SOURCE_DIR) / "docs/options.md");
   const std::regex text(R"re("((?:[^"\\\n]|\\.)*)")re"), option(R"((^|[^\w-])(--[a-z][a-z0-9-]+))");
@@ -216,7 +217,7 @@ TEST_CASE("remedies: every option that a message names is an option") {
   for (const char* const folder : {"lib", "app"}) {
     for (const auto& entry :
          fs::recursive_directory_iterator(fs::path(MASKCTL_SOURCE_DIR) / folder)) {
-      // The program for HDF5 has options of its own.
+      // The helper program for HDF5 has options of its own.
       const bool is_helper = contains(entry.path().string(), "hdf5");
       if (entry.path().extension() != ".cc" || is_helper) continue;
       const std::string source = slurp(entry.path());

@@ -47,13 +47,13 @@ class Case:
             if mask.ndim not in (2, 4) or not np.isin(mask, (0, 1)).all():
                 raise Skip
             if mask.ndim == 4 and mask.dtype != np.bool_:
-                raise Skip  # its dtype stays in ejkernel, files of masks become bool
+                raise Skip  # ejkernel keeps its dtype, but files of masks are read as bool
             keep = ["--keep-value", "0"] if args.get("mask_is_valid") is False else []
             return [path, "--as", "padding" if mask.ndim == 2 else "dense", *keep]
         if op == "from_cu_seqlens" and set(args) == {"cu_seqlens_q", "max_q_len"}:
             path, extent = self.file(args["cu_seqlens_q"]), args["max_q_len"]
             if extent < 0:
-                raise Skip  # so do extents of --shape
+                raise Skip  # ejkernel accepts a negative extent, --shape does not
             return [path, "--as", "pairs", "--shape",
                     f"{len(np.load(path)) // 2}+1+{extent}+{extent}"]
         names = {"batch_size": "b", "q_len": "q", "kv_len": "k", "sparsity": "sparsity",
@@ -61,7 +61,7 @@ class Case:
         if op == "from_random" and set(args) <= set(names):
             args = {"kv_len": args["q_len"], "sparsity": 0.5, **args}
             if not 0 <= args["sparsity"] <= 1:
-                raise Skip  # refused by the step, in our words
+                raise Skip  # the command refuses it with a message of its own
             return ["gen:random:" + ",".join(f"{names[k]}={v}" for k, v in args.items())]
         raise Skip
 
@@ -82,7 +82,7 @@ class Case:
             words += [f"left={window[0]}", f"right={window[1]}"] if pair else [f"both={window}"]
             take("offset", "offset")
             if args.get("mode", "default") not in ("default", "decode", "prefill"):
-                raise Skip  # the command takes only modes that exist
+                raise Skip  # the command has no other modes
             if "mode" in args:
                 words.append("mode=" + args.pop("mode"))
             take("index", "index")

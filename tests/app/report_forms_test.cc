@@ -1,4 +1,5 @@
-// What programs read: fields of JSON against their page, findings in all four formats.
+// Compares the fields of JSON reports with docs/json.md, and tests findings in all four report
+// formats.
 #include <string>
 
 #include "app/process.h"

@@ -1,4 +1,4 @@
-// Every file of samples/ is read, in every way its pages show.
+// Tests that every file of samples/ can be read in the ways that its pages show.
 #include <set>
 #include <sstream>
 #include <string>
@@ -12,7 +12,7 @@ namespace {
 
 const fs::path kSamples = fs::path(MASKCTL_SOURCE_DIR) / "samples";
 
-/// The text in backquotes, or after "$ ", that follows the name of the command.
+/// Returns the lines of a page that contain the name of the command.
 std::string commands_of(const fs::path& page) {
   std::istringstream lines(slurp(page));
   std::string out;
@@ -22,7 +22,7 @@ std::string commands_of(const fs::path& page) {
   return out;
 }
 
-// The commands of samples/bugs/README.md end with 1: bugs_test.cc holds them to golden cases.
+// The commands of samples/bugs/README.md end with status 1, and are tested in bugs_test.cc instead.
 TEST_CASE("samples: the page shows what the command prints") {
   const Outcome outcome =
       Sandbox().run("/usr/bin/python3 '" MASKCTL_SOURCE_DIR
@@ -34,7 +34,7 @@ TEST_CASE("samples: the page shows what the command prints") {
 TEST_CASE("documentation: its pictures are what the commands draw") {
   const Sandbox sandbox;
   struct Picture {
-    std::string page, name, command, how;  // `how`: what the page leaves out
+    std::string page, name, command, how;  // `how`: options that the page leaves out
   };
   const std::vector<Picture> pictures = {
       {"README.md", "leak.svg",

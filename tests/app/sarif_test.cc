@@ -1,4 +1,4 @@
-// SARIF of check: its regions are where its cells are.
+// Tests that the places in SARIF reports of `check` are those of the cells in the file.
 #include <string>
 
 #include "app/process.h"
@@ -7,8 +7,8 @@
 namespace maskctl::test {
 namespace {
 
-/// Prints for each result "RULE URI-OR-TEXT LINE BYTES", where BYTES are the bytes of the region as
-/// the file has them, turned over in the next column if they are one.
+/// Shell lines that write read.py, which prints a line for each result: rule, file or text, line
+/// number, the bytes of the named region in hexadecimal, name of the place, related places.
 const std::string kReadSarif = R"(cat >read.py <<'END'
 import json, sys
 run = json.load(sys.stdin)["runs"][0]
@@ -56,10 +56,10 @@ python3 make.py)");
   CHECK(placed("h.npy") ==
         "expectation | h.npy | 1 | 0000 | h.npy, batch 1, head 0, query 17, key 30\n");
   CHECK(placed("z.npz:m") == "expectation | z.npz | 1 | - | z.npz:m, " + cell);
-  // Steps may move cells.
+  // Steps may move cells, so there is no region of bytes.
   CHECK(placed("b.npy -t causal:offset=50") ==
         "expectation | b.npy | 1 | - | b.npy, batch 0, head 0, query 17, key 30\n");
-  // The one open byte above the diagonal is the one that is named.
+  // The byte offset is that of the one open cell above the diagonal.
   const Outcome offset = sandbox.run(
       "maskctl check b.npy -e causal --format sarif | grep -o '\"byteOffset\": [0-9]*'");
   const Outcome wanted = sandbox.run(

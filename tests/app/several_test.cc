@@ -1,4 +1,4 @@
-// Several SOURCEs, and containers of several masks.
+// Tests commands on several SOURCEs, and on containers of several masks.
 #include <string>
 
 #include "app/process.h"
@@ -30,7 +30,7 @@ TEST_CASE("several SOURCEs as JSON are one list, with what could not be read") {
 TEST_CASE("a container stands for its masks; what is none is left out with a note") {
   const Sandbox sandbox;
   const Outcome outcome = sandbox.run("maskctl recognise samples/batch.npz");
-  CHECK(outcome.status == 1);  // one of its masks has a leak
+  CHECK(outcome.status == 1);  // one of the masks has a leak
   CHECK(contains(outcome.out, "samples/batch.npz:attention_mask:\n"));
   CHECK(contains(outcome.out, "samples/batch.npz:heads:\n"));
   CHECK(contains(outcome.err, "maskctl: note: samples/batch.npz:cu_seqlens: "));

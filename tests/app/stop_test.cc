@@ -1,4 +1,4 @@
-// Ctrl-C and its like.
+// Tests that Ctrl-C and other signals end a command at once.
 #include <string>
 
 #include "app/process.h"
@@ -7,8 +7,9 @@
 namespace maskctl::test {
 namespace {
 
-/// Runs a command, sends it a signal as soon as `started` (Python, of the process p) holds, and
-/// prints its status. A shell would start it with SIGINT ignored.
+/// Returns shell lines that start a command and send it a signal when `started` (a Python
+/// expression about the process p) holds; they print its exit status. A Python script does this,
+/// since a shell would start the command with SIGINT ignored.
 std::string interrupted(const std::string& command, const std::string& signal,
                         const std::string& started) {
   return "cat > stop.py <<'END'\n"

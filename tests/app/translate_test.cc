@@ -1,4 +1,4 @@
-// What translate prints, run on stand-ins for the libraries.
+// Tests what `translate` prints by running it on stand-ins for the libraries.
 #include <string>
 
 #include "app/process.h"

@@ -71,7 +71,7 @@ class Twins:
         number = np.searchsorted(np.asarray(cu)[1:], np.arange(self.keys), side="right")
         return (number[:, None] == number) & (number < len(cu) - 1)
 
-    # flash-attn: -1 is unbounded, bottom-right.
+    # flash-attn: -1 is unbounded; masks are aligned bottom-right.
     def flash_attn_func(self, q, k, v, causal=False, window_size=(-1, -1), attention_chunk=0):
         self.mask = self.fa_band(True, causal, window_size)
         if attention_chunk:
@@ -94,7 +94,7 @@ class Twins:
             out[q0:q1, k0:k1] = part.mask
         return out
 
-    # Transformer Engine: the mask type names the alignment of causal masks.
+    # Transformer Engine: the type of a causal mask names its alignment.
     def te(self, q, k, v, attn_mask_type="causal", window_size=(-1, -1), bottom_right_diagonal=None,
            qkv_format="bshd", cu_seqlens_q=None, cu_seqlens_kv=None):
         if bottom_right_diagonal is None:
@@ -102,7 +102,7 @@ class Twins:
         causal = "causal" in attn_mask_type
         if causal:
             bottom_right_diagonal = "bottom_right" in attn_mask_type
-        else:  # check_set_window_size
+        else:  # as Transformer Engine's check_set_window_size does
             assert window_size == (-1, -1) or min(window_size) >= 0
         if cu_seqlens_q is not None:
             assert qkv_format == "thd" and "padding" in attn_mask_type
@@ -112,7 +112,7 @@ class Twins:
             return
         self.mask = self.fa_band(bottom_right_diagonal, causal, window_size)
 
-    # cuDNN: the left bound is exclusive.
+    # cuDNN: the left bound of the band is exclusive.
     def sdpa(self, q, k, v, diagonal_alignment="TOP_LEFT", diagonal_band_left_bound=None,
              diagonal_band_right_bound=None, use_causal_mask=False, use_padding_mask=False,
              seq_len_q=None, seq_len_kv=None):
@@ -131,7 +131,7 @@ class Twins:
     def cudnn(self, q, k, v, *args):
         self.sdpa(q, k, v, *args)
 
-    # xformers: triu(shift - W + 1) of the CausalLocal classes, inclusive sides of the other.
+    # xformers: CausalLocal classes use triu(shift - W + 1); the Local class has inclusive sides.
     def memory_efficient_attention(self, q, k, v, attn_bias=None):
         self.mask = self.full() if attn_bias is None else attn_bias
 
@@ -164,7 +164,7 @@ class Twins:
         made.make_local_attention_from_bottomright = lambda window: blocks(bottom, window)
         return made
 
-    # FlashInfer: window_left inclusive, bottom-right.
+    # FlashInfer: window_left is inclusive; masks are aligned bottom-right.
     def single_prefill(self, q, k, v, causal=False, window_left=-1):
         self.mask = self.fa_band(True, causal, (window_left, -1))
 
@@ -172,7 +172,7 @@ class Twins:
              window_left=-1):
         self.mask = self.inside(qo_indptr, kv_indptr, self.single_prefill, causal, window_left)
 
-    # FlexAttention: the function, cell by cell.
+    # FlexAttention: evaluates the function for each cell.
     def create_block_mask(self, mask_mod, b, h, queries, keys, device):
         i, j = np.arange(queries)[:, None], np.arange(keys)[None]
         assert b in (None, self.batch)
@@ -183,7 +183,7 @@ class Twins:
         shape = (self.queries, self.keys)
         return np.stack([np.broadcast_to(function(b, 0, i, j), shape) for b in range(self.batch)])
 
-    # splash: inclusive sides, None unbounded, offset added to the query.
+    # splash: both sides are inclusive, None is unbounded, the offset is added to the query.
     def local(self, shape, window, offset=0):
         i, j = np.arange(shape[0])[:, None] + offset, np.arange(shape[1])[None]
         left, right = window
@@ -208,7 +208,7 @@ class Twins:
     def segment_ids(self, q, kv):
         return np.asarray(q)[..., :, None] == np.asarray(kv)[..., None, :]
 
-    # ejkernel's MaskInfo: top-left, an offset moves the query, chunks are causal.
+    # ejkernel's MaskInfo: aligned top-left; an offset moves the query; chunks are causal.
     class MaskInfo:
         def __init__(self, twins, mask):
             self.twins, self.mask = twins, mask
@@ -230,7 +230,7 @@ class Twins:
             i, j = self.twins.grid(False)
             return self.with_((j <= i) & (i // size == j // size))
 
-    # The operations of ejkernel; flash attention here is the Triton one.
+    # Operations of ejkernel; flash attention is that for Triton.
     def flash_attention(self, q, k, v, causal=False, sliding_window=None, cum_seqlens_q=None,
                         cum_seqlens_k=None):
         if cum_seqlens_q is not None:
@@ -262,7 +262,8 @@ class Twins:
         for start, end in mm_prefix_range[0]:
             self.mask = self.mask | ((i >= start) & (i <= end) & (j >= start) & (j <= end))
 
-    # FlashMask: one column closes rows from it on; of two the second closes rows before it.
+    # FlashMask: column 0 closes rows from its value on; a second column closes rows before its
+    # value.
     def flashmask(self, q, k, v, startend_row_indices=None, causal=False):
         i, j = self.grid(False)
         self.mask = (j <= i) if causal else self.full()
@@ -270,7 +271,7 @@ class Twins:
             return
         assert startend_row_indices.dtype == np.int32
         columns = np.moveaxis(startend_row_indices[:, 0], -1, 0)[:, :, None]
-        if len(columns) == 4:  # two ranges of rows
+        if len(columns) == 4:  # start and end of two ranges of rows
             for start, end in (columns[:2], columns[2:]):
                 self.mask = self.mask & ~((i >= start) & (i < end))
             return
@@ -278,7 +279,7 @@ class Twins:
         if len(columns) == 2:
             self.mask = self.mask & (i >= columns[1])
 
-    # ck_tile: coordinates (y, x) of the generic mask.
+    # ck_tile: left and right become coordinates (y, x) of its generic mask.
     def ck_tile(self, text):
         i, j = self.grid(False)
         kind, _, rest = text.partition(":")
@@ -292,7 +293,7 @@ class Twins:
         y, x = left + 1 - shift, right + 1 + shift
         self.mask = (j >= i - y + 1) & (j < i + x)
 
-    # torch and jax: from the first row.
+    # torch and jax: aligned top-left.
     def scaled_dot_product_attention(self, q, k, v, attn_mask=None, is_causal=False):
         i, j = self.grid(False)
         self.mask = (j <= i) if is_causal else self.full()
@@ -317,8 +318,8 @@ class Twins:
                 assert lengths.shape == (self.batch,)
                 self.mask = self.mask & (index < np.asarray(lengths)[:, None, None])
 
-    # transformers: q_idx counts from the first cached token; position_ids that start again hide
-    # other documents and count from each one's start, in causal masks only.
+    # transformers: q_idx counts from the first cached token. Where position_ids start again,
+    # another document begins, which causal masks hide; they count from each document's start.
     def hf(self, rule, causal, inputs_embeds, past_key_values, and_mask_function=None,
            attention_mask=None, position_ids=None):
         i, j = self.grid(True)
@@ -417,12 +418,12 @@ def run(library, code, queries, keys, batch):
         twins.ck_tile(text.split("-mask=")[1].split()[0])
         return np.broadcast_to(twins.mask, (batch, queries, keys))
     names = twins.names(config)
-    exec(text, names)  # the code under test, of this program
+    exec(text, names)  # runs the code that this maskctl printed
     if "mm_prefix_range" in names:
         twins.open_images(names["mm_prefix_range"])
     mask = np.asarray(twins.mask)
     if any(line.startswith("h = ") for line in code):
-        mask = mask[:1]  # [heads, queries, keys]
+        mask = mask[:1]  # drops all heads but the first from [heads, queries, keys]
     if mask.ndim == 4:
         mask = mask[:, 0]
     return np.broadcast_to(mask, (batch, queries, keys))
@@ -445,7 +446,7 @@ def pipelines():
                      "window:keys=2 | chunk:size=4", "dilated:stride=2 | causal",
                      "causal | not", "causal | global:tokens=2-3"):
             yield (9, 9), head + tail, lengths
-    # Two steps that read tensors, each its own; padding; steps without alignment.
+    # Two steps that read different tensors; padding; steps without alignment.
     for pipeline in ("doc:lens=4+5 | sinks:n=2 | doc:lens=6+3", "doc:lens=4+5 | doc:lens=4+5",
                      "causal | pad:lens=6,side=right", "causal | pad:lens=6,side=left",
                      "pad:lens=6,side=right | prefix:n=2 | pad:lens=8,side=left",
@@ -453,7 +454,7 @@ def pipelines():
                      "causal | pad:lens=6,of=both", "chunk:size=4,origin=3 | causal",
                      "window:keys=3 | heads:0{causal}"):
         yield (9, 9), pipeline, []
-    # Numbers for each batch entry, and steps on some of them: a batch of 3.
+    # Numbers for each batch entry, and steps on some entries, of a batch of 3.
     for pipeline in ("causal | pad:lens=6+9+2", "causal | pad:lens=6+3+9,side=left",
                      "causal | pad:lens=6+3+9,of=both", "batch:1{causal}", "batch:0+2{window:keys=2}",
                      "causal:offset=0+2+1", "window:keys=3 | prefix:n=1+2+3",
@@ -464,7 +465,7 @@ def pipelines():
                      "batch:1{dilated:stride=2} | causal:align=bottom-right", "pad:lens=5+2+8",
                      "pad:lens=5+2+8,side=left | window:both=3,align=top-left"):
         yield (4, 9), pipeline, [], 3
-    # Images: token types that open after causal steps.
+    # Token types: a step opens images after causal steps have closed part of them.
     for types_of in ("4+5", "2+3+1+3", "1+1+7"):
         for head in ("causal", "window:keys=6", "window:both=2", ""):
             yield (9, 9), " | ".join(filter(None, [head, f"tokens:'gen:segments:lens={types_of}'"])), []
@@ -504,13 +505,13 @@ def main():
             if queries != keys and said_in_note:
                 continue
             if name == "hf" and queries > keys:
-                continue  # its queries are the last of the keys
+                continue  # transformers has no queries before the first key
             if any("batch entry" in note for note in entry["notes"]):
-                continue  # other rows: only those of valid tokens
+                continue  # the code is right only in rows of valid tokens
             wanted = want
             if "within" in pipeline and (name == "ck_tile" or any(
                     "documents: " in note for note in entry["notes"])):
-                continue  # each document is another call
+                continue  # the code has one call for each document
             alone = any("documents: " in note for note in entry["notes"]) or name == "ck_tile"
             if lengths and alone:
                 plain = pipeline.rsplit(" | ", 1)[0]
@@ -520,11 +521,11 @@ def main():
             said[name] += 1
             try:
                 have = run(name, entry["code"], queries, keys, batch)
-            except Exception as error:  # any failure of the printed code is a difference
+            except Exception as error:  # an exception in the printed code counts as a difference
                 have = error
             if isinstance(have, Exception) or have.shape != wanted.shape or (have != wanted).any():
                 if "sinks" in pipeline and name == "ck_tile":
-                    continue  # its third number is not part of the generic mask
+                    continue  # the stand-in leaves out ck_tile's third number, the sinks
                 differ += 1
                 print(f"{name}: {pipeline} on {queries}x{keys}: {entry['code']}\n{have}")
     few = [name for name, count in said.items() if count < 5]

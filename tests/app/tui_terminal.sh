@@ -1,6 +1,7 @@
 #!/bin/sh
 # Drives maskctl tui in tmux as a person would: keys, mouse, sizes, signals, pipes, terminals. Waits
-# for what must appear, and prints the last screen when it does not. Arguments: the program.
+# for each expected text, and prints the last screen if the text does not appear. Argument: the
+# program.
 set -eu
 program=$1
 export LC_ALL=C.UTF-8
@@ -11,7 +12,7 @@ trap 'tmux kill-server 2>/dev/null || true; rm -rf "$work"' EXIT
 
 screen() { tmux capture-pane -p; }
 press() { tmux send-keys "$@"; }
-# wait_for TEXT COMMAND: until the command prints it, 5 s at most.
+# wait_for TEXT COMMAND: repeats COMMAND until it prints TEXT; fails after 5 seconds.
 wait_for() {
   tries=0
   until $2 | grep -aqF -- "$1"; do
@@ -25,11 +26,12 @@ wait_for() {
   done
 }
 expect() { wait_for "$1" screen; }
-# The status of a screen of 30 lines: a larger one may still show what stood there before.
+# The status line, if the screen has 30 lines; whole larger screens may still show older text.
 last_line() { screen | sed -n 30p; }
 expect_last() { wait_for "$1" last_line; }
 clipboard() { tmux show-buffer 2>/dev/null; }
-# start COMMAND: says how it ended, and how many lines of stty show a terminal for lines with echo.
+# start COMMAND: runs it, then prints its exit status and, from stty, whether the terminal reads
+# lines and echoes.
 start() {
   press "clear; $1; echo ended \$?, lines \$(stty -a | grep -c ' icanon .* echo ')" Enter
 }
@@ -40,7 +42,7 @@ tmux new-session -d -x 100 -y 30 "env PS1='ready> ' sh"
 tmux set -g set-clipboard on
 expect 'ready>'
 
-# Keys, arrows, counts, a size, the mouse, q.
+# Tests keys, counts before them, a new size, the mouse and q.
 start "$leaked"
 expect '? help'
 press n
@@ -69,20 +71,21 @@ expect 'The mask is:'
 press q
 ends 0
 
-# Dragging takes the drawing along, and the mouse walks the overview.
+# Dragging moves the drawing, and a click in the overview moves the cursor.
 start "$program tui gen:causal:n=4096 -t window:keys=900"
 expect '? help'
 press + + +
 expect '16x16 cells'
 press -l "$(printf '\033[M =.')"  # button 1 at row 13, column 28
 expect_last ' 320,352 '
-press -l "$(printf '\033[M@3*')"  # the same, moved to row 9, column 18
+press -l "$(printf '\033[M@3*')"  # dragged to row 9, column 18
 expect '160 '
 expect_last ' 320,352 '
 press -l "$(printf '\033[Ma`$')"  # wheel down
 expect_last ' 368,352 '
 
-# Steps by key; what is typed is shown when the keyboard rests; copying.
+# Steps can be switched, removed and added by keys, and typed steps are drawn when typing pauses; y
+# copies.
 press Tab Space
 expect 'pipeline> #window:keys=900'
 press x
@@ -108,7 +111,8 @@ grep -qF '#window:keys=900' "$work/steps"
 press q
 ends 0
 
-# A list of batches and heads: n goes to the leak, Esc back; findings lead there too; F10 leaves.
+# In a list of batches and heads n goes to the leak and Esc back; findings lead to it too; F10
+# leaves.
 start "$program tui gen:full:n=64,b=32,h=4 -t 'doc:lens=20+24+20 | causal |\
  batch:27{heads:3{open:q=40,k=5}}' --segments gen:segments:lens=20+24+20"
 expect '128 planes, 2 unlike; 1 leak in 1'
@@ -127,7 +131,7 @@ expect 'batch 27  head 3'
 press F10
 ends 0
 
-# Two SOURCEs side by side; tiles; weights; reports over the screen.
+# Two SOURCEs are shown beside each other; then tiles, weights, and reports on top of the screen.
 start "$program tui samples/bugs/window_decode.npy samples/bugs/window_train.npy"
 expect 'window left 8 instead'
 press d n
@@ -144,14 +148,14 @@ expect_last ' 8,0 only in B'
 press q
 ends 0
 
-# What came of a SOURCE that breaks off stays, with the reason.
+# If a SOURCE breaks off, what has been read stays on the screen, with the reason.
 start "(head -c 500 samples/leaked.npy; sleep 1) | $program tui -"
 expect 'reading 0%'
 expect 'expected 576 bytes of data, got 372'
 press q
 ends 2
 
-# Ctrl-C leaves too, Ctrl-Z comes back.
+# Ctrl-C leaves as q does; Ctrl-Z stops the program, and fg brings it back.
 start "$leaked"
 expect '? help'
 press C-z
@@ -163,19 +167,19 @@ expect '17,3 open, a leak'
 press C-c
 expect 'then 0'
 
-# SIGTERM gives the terminal back.
+# SIGTERM ends the program and restores the terminal.
 start "$leaked & echo \$! > '$work/pid'; fg"
 expect '0,0 open'
 kill -TERM "$(cat "$work/pid")"
 ends 143
 
-# So does a crash.
+# A crash restores the terminal too.
 start "$leaked & echo \$! > '$work/pid'; fg"
 expect '0,0 open'
 kill -SEGV "$(cat "$work/pid")"
 ends 139
 
-# A pipe is the SOURCE, the keyboard is the terminal.
+# If the SOURCE is a pipe, keys are read from the terminal.
 start "cat samples/leaked.npy | $program tui -"
 expect 'standard input'
 press G
@@ -194,7 +198,7 @@ for term in xterm-256color tmux-256color screen linux vt100; do
   ends 0
 done
 
-# Eight colours are used where there are eight: the red of a leak, the blue of the cursor.
+# On a terminal of eight colours a leak is red and the cursor blue.
 start "TERM=linux $leaked"
 press n
 expect '17,3 open, a leak'
@@ -212,7 +216,7 @@ colors | grep -aq '\[[34][1-7]' && { echo 'colours in spite of NO_COLOR'; exit 1
 press q
 ends 0
 
-# Where the terminal shows no UTF-8 all is ASCII.
+# In a locale without UTF-8 everything is drawn in ASCII.
 start "LC_ALL=C $leaked"
 expect '0,0 open'
 press n

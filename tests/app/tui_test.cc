@@ -1,5 +1,5 @@
-// The inspector played from scripts: screens that must be alike, random walks, and a real terminal.
-// Screens of each view are golden cases (tests/golden/tui_*).
+// Tests the inspector by scripts of keys (screens that must be equal, random walks) and in a real
+// terminal. Golden cases (tests/golden/tui_*) have a screen of each view.
 #include <algorithm>
 #include <random>
 #include <sstream>
@@ -16,12 +16,14 @@ const std::string kPackedRow = "samples/packed.npy --as segments -t causal";
 const std::string kLeaked = "samples/leaked.npy --segments samples/leaked_ids.npy";
 const std::string kMillion = "gen:segments:n=1M,docs=700,seed=4 -t causal -t window:keys=3000";
 
-/// Whether the inspector begins with a list of batches and heads: <Enter> opens the first.
+/// True if the inspector begins with a list of batches and heads, from which <Enter> opens the
+/// first.
 bool lists(const std::string& source) {
   return contains(source, "packed.npy") || contains(source, "heads.npy");
 }
 
-/// The screen after the keys; the script is a file, so that it may hold anything.
+/// Returns the screen after these keys, which a file passes on, so that any characters are
+/// possible.
 std::string screen(const Sandbox& sandbox, const std::string& source, const std::string& keys,
                    const std::string& how = "") {
   spit(sandbox.work() / "keys", (lists(source) ? "<Enter>" : "") + keys);
@@ -39,7 +41,7 @@ std::vector<std::string> lines_of(const std::string& text) {
   return out;
 }
 
-/// All but the line of the pipeline, which counts what can be undone.
+/// Returns a screen without the line of the pipeline, which shows how much can be undone.
 std::string without_pipeline(const std::string& screen) {
   std::string out;
   for (const std::string& line : lines_of(screen)) {
@@ -80,7 +82,7 @@ TEST_CASE("tui: a wrong pipeline never loses the last good view", "[tui]") {
     INFO(wrong);
     const std::string shown = screen(sandbox, kPackedRow, std::string("jjt") + wrong + "<Enter>");
     CHECK(contains(shown, "pipeline> causal"));
-    // What is drawn above the pipeline is as it was.
+    // All lines above the pipeline are unchanged.
     const auto now = lines_of(shown), before = lines_of(good);
     for (std::size_t i = 0; i + 2 < before.size(); ++i) CHECK(now[i] == before[i]);
     CHECK(screen(sandbox, kPackedRow, std::string("jjt") + wrong + "<Enter><Esc>") == good);
@@ -113,11 +115,11 @@ TEST_CASE("tui: steps are removed, switched and moved, and one that is off chang
   CHECK(drawn(kPackedRow, "a # window:keys=4<Enter>") == without);
   CHECK(contains(screen(sandbox, two, "<Tab>h)"), "pipeline> window:keys=4 | causal"));
   CHECK(contains(screen(sandbox, two, "<Tab>e,align=nonsense"), "align"));
-  // What can be undone is bounded.
+  // At most 1000 changes can be undone.
   std::string often = "<Tab>";
   for (int i = 0; i < 1005; ++i) often += "<Space>";
   CHECK(contains(screen(sandbox, kPackedRow, often), "undo 1000 redo 0"));
-  // The first step that is on follows those that are off, and a mistake keeps its place.
+  // A step that is on may follow one that is off, and an error still names the right step.
   CHECK(contains(screen(sandbox, two, "t<C-u>#causal | windw<Enter>"), "did you mean 'window'"));
 }
 
@@ -147,7 +149,7 @@ TEST_CASE("tui: weights are those of attention by name", "[tui]") {
   REQUIRE(top.size() > 8);
   const std::string shown = screen(sandbox, "gen:window:keys=33,n=64", "40Gw", "--seed 3");
   CHECK(contains(shown, top.substr(0, top.size() - 1)));
-  // A step for one head changes its row alone, and each of two masks has its own.
+  // A step for one head changes only that head's weights; of two masks each has weights of its own.
   const std::string heads = "samples/bugs/heads.npy";
   CHECK(contains(screen(sandbox, heads, "7G]wa heads:1{window:keys=1}<Enter>"), "key 7: 1.0000"));
   const auto beside =
@@ -192,7 +194,8 @@ TEST_CASE("tui: each fault of samples/bugs can be seen", "[tui]") {
   };
   for (const Fault& fault : faults) {
     INFO(fault.source);
-    std::string words;  // of the panel too, in which lines are short
+    // All text, with the short lines of the side panel joined.
+    std::string words;
     for (const std::string& line : lines_of(screen(sandbox, fault.source, fault.keys))) {
       const std::size_t panel = line.rfind("\u2502  ");
       words += panel == std::string::npos ? line : " " + line.substr(panel + 5);
@@ -201,7 +204,7 @@ TEST_CASE("tui: each fault of samples/bugs can be seen", "[tui]") {
   }
 }
 
-/// Keys, typed text and sizes at random; nothing that ends the inspector or writes a file.
+/// Draws random keys, typed texts and sizes, but nothing that ends the inspector or writes a file.
 class Walker {
  public:
   explicit Walker(unsigned seed) : random_(seed) {}
@@ -277,7 +280,7 @@ class Walker {
   std::mt19937 random_;
 };
 
-/// Where the cursor is, and the size of the mask, from the last screen.
+/// Reads the cursor and the size of the mask from a screen, and checks that the cursor is inside.
 void check_cursor_inside(const std::string& screen) {
   long queries = 0, keys = 0, query = -1, key = -1;
   const auto lines = lines_of(screen);
@@ -290,7 +293,8 @@ void check_cursor_inside(const std::string& screen) {
 
 TEST_CASE("tui: random walks end where they can be seen", "[tui]") {
   const Sandbox sandbox;
-  // Closes whatever is open, and brings the screen to a size in which all is said.
+  // Closes whatever is open, and makes the screen large enough for the cursor and the size of the
+  // mask.
   const std::string home = "<Esc><Esc><Esc><Esc><Resize 80x24>hl";
   struct Walk {
     std::string source;

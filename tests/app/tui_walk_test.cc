@@ -1,5 +1,5 @@
-// The inspector without a terminal: random walks over all its actions, and what it shows while work
-// goes on beside it.
+// Tests the inspector without a terminal: random walks over all its actions, and what it shows
+// while work runs in the background.
 #include <fmt/format.h>
 #include <unistd.h>
 
@@ -34,7 +34,7 @@ Subject subject_of(const std::string& name, std::vector<std::string> transforms,
   return out;
 }
 
-/// Keys, typed text, places and sizes at random; nothing that writes a file.
+/// Draws random keys, typed texts, mouse positions and sizes, but nothing that writes a file.
 class Typist {
  public:
   explicit Typist(unsigned seed) : random_(seed) {
@@ -93,7 +93,7 @@ class Typist {
   std::vector<std::string> keys_;
 };
 
-/// The cursor is in the mask, and can be seen.
+/// Checks that the cursor is in the mask and on the screen.
 void check_view(const State& state) {
   const View& view = state.view;
   const Mask& mask = state.scene->mask;
@@ -132,7 +132,7 @@ void walk(const Subject& subject, Index actions, unsigned seed) {
   }
 }
 
-/// Actions of all walks together.
+/// Returns how many actions all walks have together: MASKCTL_WALK, or 10,000.
 Index actions() {
   const char* wanted = std::getenv("MASKCTL_WALK");
   return wanted ? std::atol(wanted) : 10'000;
@@ -165,7 +165,7 @@ TEST_CASE("tui: a random walk keeps the cursor on the screen", "[tui]") {
   }
 }
 
-/// Inks of a grid in which unknown rows are 99.
+/// Returns the ink of each unit of a drawing, which says how full the unit is; 99 in unknown rows.
 std::vector<int> known_inks(const InkGrid& grid) {
   std::vector<int> out;
   for (Index row = 0; row < grid.rows; ++row) {
@@ -252,7 +252,7 @@ TEST_CASE("tui: a search for a place that takes long goes on beside the screens,
   State state = first_state(bench.first(), {24, 80});
   state.target = "empty";
   Searching searching([] {});
-  // Counts would take minutes; a search for single rows needs none.
+  // Searching by counts would take minutes, so the search reads single rows.
   PlaceAsked asked{state.scene, 0, 0, Sources::kBoth, Target::kEmptyRow, {0, 0}};
   state.awaited = Awaited{};
   state.looked_for = PlaceSearch{asked};
@@ -342,7 +342,7 @@ TEST_CASE("tui: a pipeline that is replaced stops what was counted of it") {
   State state = first_state(bench.first(), {24, 80});
   Painter painter([] {});
   Counting counting([] {});
-  counting.follow(state, in_a_moment());  // takes minutes
+  counting.follow(state, in_a_moment());  // counting would take minutes
   painter.draw(state, Time());
   CHECK((counting.busy() && painter.busy()));
   state.scene = bench.scene("slice:q=0:64,k=0:64");

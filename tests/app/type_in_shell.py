@@ -20,7 +20,7 @@ START = {
     "zsh": ["zsh", "-f", "-i"],
     "fish": ["fish", "--no-config", "-i"],
 }
-# The shell shows each command between < and > before it runs it.
+# Makes the shell print each command between < and > before running it.
 SETUP = {
     "bash": ["source <(maskctl completions bash)",
              "trap 'printf \"\\n<%s>\\n\" \"$BASH_COMMAND\"' DEBUG"],
@@ -40,7 +40,7 @@ class Terminal:
         if self.pid == 0:
             for name in [name for name in os.environ if name.startswith("XDG_")]:
                 del os.environ[name]
-            # An empty name keeps bash from writing a history.
+            # With an empty HISTFILE bash writes no history.
             os.environ.update(TERM="xterm", HOME=home, ZDOTDIR=home, HISTFILE="")
             os.execvp(START[shell][0], START[shell])
 

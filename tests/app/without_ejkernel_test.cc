@@ -1,5 +1,5 @@
-// A command that was built without ejkernel: what needs it is refused in a line that names the
-// option of the build, all else works. Hidden: tests/run.sh --lane ejkernel runs these.
+// Tests a command that was built without ejkernel: what needs ejkernel is refused with the name of
+// the build option, all else works. These hidden cases run with tests/run.sh --lane ejkernel.
 #include "app/process.h"
 
 namespace maskctl::test {
