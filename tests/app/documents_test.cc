@@ -80,7 +80,7 @@ TEST_CASE("documents: each form is read by each command, to one answer", "[docum
   REQUIRE(sandbox.run(kArrays).status == 0);
   const std::string broken = "gen:full:n=12 -t 'causal | window:keys=5'";
   struct Form {
-    std::string option, leaks;  // how many cells are leaks
+    std::string option, leaks;  // `leaks`: how many cells are leaks
   };
 
   const std::vector<Form> forms = {

@@ -15,9 +15,9 @@ namespace maskctl::attention_test {
 
 enum class Effect {
   kChanges,   // the argument changes some bit of an output
-  kRounding,  // it changes outputs by rounding alone
-  kAdds,      // it adds outputs, and changes no other
-  kRefuses,   // it makes a call fail that runs without it
+  kRounding,  // the argument changes outputs by rounding alone
+  kAdds,      // the argument adds outputs, and changes no other
+  kRefuses,   // the argument makes a call fail that runs without it
 };
 
 /// An argument and a value for it. The arguments `also` are set in the calls with and without the

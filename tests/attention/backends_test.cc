@@ -97,7 +97,7 @@ TEST_CASE("every backend has a row, and the reference, which can do everything, 
   CHECK((forward.run && backward.run && weights.run && paged.run && blocks.run && d_blocks.run));
   CHECK((select.run && linear.run && d_linear.run && grouped.run && d_grouped.run));
   CHECK((pooling.run && product.run));
-  // These are computed with the other kernels.
+  // The reference computes rings and latent attention with its other kernels.
   CHECK_FALSE((ring.run || d_ring.run || mla.run || d_mla.run));
 }
 

@@ -49,8 +49,8 @@ void check_rows(const KeyTile& tile, const twin::Dense& dense, Range queries) {
   }
 }
 
-/// Checks that close_row() replaces the closed cells of `among` and nothing else. `among` starts a
-/// multiple of kVector after the tile.
+/// Checks that close_row() replaces the closed cells of `among` and nothing else. The starts of
+/// `among` and of the tile are a multiple of kVector apart.
 void check_closing(const KeyTile& tile, const twin::Dense& dense, Range queries, Range among) {
   for (Index i = queries.begin; i < queries.end; ++i) {
     std::vector<float> x(as_size(among.size() + kVector), 1);

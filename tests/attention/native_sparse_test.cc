@@ -454,8 +454,8 @@ TEST_CASE("keys that no token sees may be NaN") {
   RandomTensors r(1);
   p.query = r.normal({1, t, 2, 8}), p.key = r.normal({1, t, 1, 8}),
   p.value = r.normal({1, t, 1, 8});
-  p.block_indices.emplace(DType::kInt32,
-                          std::vector<Index>{1, t, 1, 1});  // all tokens list block 0 alone
+  // All tokens list block 0 alone.
+  p.block_indices.emplace(DType::kInt32, std::vector<Index>{1, t, 1, 1});
   const Tensor clean = apply_native_sparse_attention(p.inputs(), p.options).out;
   for (Index i = 2 * 8; i < t * 8; ++i) {
     p.key.as<float>()[as_size(i)] = p.value.as<float>()[as_size(i)] = std::nanf("");

@@ -19,7 +19,7 @@ std::optional<Manifest> parsed(std::string text) {
 }
 
 void read_rows(const GoldenRecord& record) {
-  if (record.pipeline) return;  // fuzz_pipeline.cc tests pipelines.
+  if (record.pipeline) return;  // fuzz_pipeline.cc tests pipelines
   try {
     recorded_mask(record);
   } catch (const Error&) {

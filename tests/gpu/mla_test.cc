@@ -69,8 +69,8 @@ void compare(const Latent& call, double tolerance) {
   const MlaGradients b = call.gradients(Backend::kCuda, expected);
   check_close(b.query, a.query, 2 * tolerance, "query");
   check_close(b.key_value, a.key_value, 2 * tolerance, "key_value");
-  // For a query that sees one key this gradient is 0, but the CPU gets the rounding of `out`
-  // instead.
+  // A query that sees one key adds 0 to this gradient, except for what the CPU leaves by rounding
+  // `out` alone.
   check_close(b.w_kc, a.w_kc, 3 * tolerance, "w_kc");
   check_close(b.w_vc, a.w_vc, 2 * tolerance, "w_vc");
   if (!call.b_q) return;

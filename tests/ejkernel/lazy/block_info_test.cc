@@ -21,7 +21,7 @@ Tensor tensor_of(const Dense& dense) {
   return out;
 }
 
-/// Makes a mask in which head h has masks[of_head[h]], once of ejkernel's lazy masks and once as
+/// Makes a mask in which head h has masks[of_head[h]], once from ejkernel's lazy masks and once as
 /// our Mask. Returns how the block information of one differs from the twin's; "" if neither does.
 std::string check(const std::vector<Dense>& masks, const std::vector<std::size_t>& of_head,
                   const BlockInfoOptions& options) {

@@ -126,8 +126,8 @@ TEST_CASE("the MaskInfo page: properties") {
   for (std::size_t i = 0; i < 25; ++i) {
     const bool open = ids[i / 5] == ids[i % 5] && ids[i / 5] > -1;
     CHECK(bias.as<float>()[i] == (open ? 0.0f : std::numeric_limits<float>::lowest()));
-    CHECK(half.as<std::uint16_t>()[i] ==
-          (open ? 0 : 0xFBFF));  // the least finite float16, not -inf
+    // 0xFBFF is the least finite float16, not -inf.
+    CHECK(half.as<std::uint16_t>()[i] == (open ? 0 : 0xFBFF));
   }
 }
 

@@ -211,8 +211,8 @@ TEST_CASE("Masks of another rank fail where ejkernel unpacks four extents") {
   MaskInfo square({.attention_mask = MaskArray(bools({2, 2}, {1, 0, 1, 1}))});
   MaskInfo wide = square.apply_chunked(1);
   CHECK(wide.fields().attention_mask->shape() == Shape{1, 1, 2, 2});
-  CHECK(wide.fields().q_segment_ids->shape() ==
-        Shape{2, 2});  // [Q] becomes [batch, Q] with batch = Q
+  // Ids [Q] are broadcast against [batch, Q], where batch is Q.
+  CHECK(wide.fields().q_segment_ids->shape() == Shape{2, 2});
 }
 
 TEST_CASE("Offsets wrap around as int32 does") {

@@ -119,8 +119,8 @@ TEST_CASE("batch: what does not fit is refused before any work", "[attention]") 
   CHECK(refused(Each{}) == "no array has an axis of elements; give one an axis");
   CHECK(choices == 0);
   const auto failing = pmap_with_config(executor, FlashAttention(), Each{0});
-  CHECK(error_of([&] { failing(a.inputs()); }).find("value is") ==
-        0);  // an error of the call itself
+  // The error is that of the call itself.
+  CHECK(error_of([&] { failing(a.inputs()); }).find("value is") == 0);
 }
 
 }  // namespace

@@ -161,7 +161,7 @@ TEST_CASE("executor: calls of equal meaning share a key, others do not", "[atten
   options.softmax.context.backend = Backend::kCuda;
   CHECK(module.call_text(a.inputs(), options) == plain + " backend=cuda");
   options.softmax.context.backend = Backend::kCpu;
-  // Hints such as the block size are not part of the key: configs for the key choose them.
+  // Hints such as the block size are not part of the key, since the config for the key sets them.
   options.softmax.q_block = 64;
   CHECK(module.call_text(a.inputs(), options) == plain);
   options.mask.causal = true;

@@ -233,7 +233,7 @@ inline int __clzll(long long bits) {
   return std::countl_zero(static_cast<unsigned long long>(bits));
 }
 inline float rsqrtf(float x) { return 1 / std::sqrt(x); }
-// Inlined, the compiler could fuse the difference with a product, which __fsub_rn must prevent.
+// If this were inlined, the compiler could fuse the difference with a product.
 __attribute__((noinline)) inline float __fsub_rn(float x, float y) { return x - y; }
 inline float __expf(float x) { return std::exp(x); }
 inline float __fdividef(float a, float b) { return a / b; }

@@ -60,7 +60,7 @@ void check_call(const SoftmaxCall& call) {
   const SoftmaxGradients seen = gradients_of(call, Backend::kCuda);
   check_gradients(seen, expected, kTolerance);
   check_gradients(gradients_of(call, Backend::kCuda, false), expected, kTolerance);
-  if (maskctl::test::kSanitized) return;  // a second run accesses the same memory
+  if (maskctl::test::kSanitized) return;  // a second run would access the same memory
   check_gradients(gradients_of(call, Backend::kCuda), seen, 0);
 }
 

@@ -37,7 +37,7 @@ Bits load_bytes(const Bits& bytes);
 
 /// Where an operand of a product is and, if in shared memory, how it lies in its panels.
 enum class Operand : std::uint8_t {
-  kRegisters,   // operand a only
+  kRegisters,   // in registers; for operand a only
   kDepth,       // a panel row for each row of a, or column of b: k_major
   kTransposed,  // a panel row for each step of the depth
 };

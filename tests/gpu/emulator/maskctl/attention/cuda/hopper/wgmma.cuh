@@ -94,7 +94,7 @@ void multiply_rows(float (&d)[N / 2], const float (&a)[2][16], std::uint64_t b, 
                    int accumulate) {
   const int thread = static_cast<int>(threadIdx.x) % 128;
   for (int i = 0; i < N / 2; ++i) {
-    if (i % 4 > 1) continue;  // d[i + 2] is in the second row, same column
+    if (i % 4 > 1) continue;  // d[i] was computed together with d[i - 2]
     float column[16];
     read_row<T>(b, transposed, fragment_column(thread, i), column);
     d[i] = (accumulate ? d[i] : 0) + dot(a[0], column);
