@@ -25,6 +25,7 @@
 #include "maskctl/attention/cuda/paged/paged.h"
 #include "maskctl/attention/cuda/paged/update.h"
 #include "maskctl/attention/cuda/pooling/mean_pooling.h"
+#include "maskctl/attention/cuda/softmax/from_host.h"
 #include "maskctl/attention/cuda/softmax/softmax.h"
 #include "maskctl/attention/operations/grouped_matmul/checked.h"
 #include "maskctl/attention/operations/linear/checked.h"
@@ -514,26 +515,39 @@ void bench_pooling() {
   }
 }
 
-/// Times a call on host arrays of 1 GiB together, with the copies to the GPU and back, by the
-/// host's clock.
+/// Times calls on host arrays of 1 GiB together, with the copies to the GPU and back, by the host's
+/// clock: each call in one piece, then in parts, whose copies run beside the kernels of others.
 void bench_host_door() {
-  constexpr Index kTokens = 16 << 10, kHeads = 64, kDim = 128;  // each array has 256 MiB
-  if (kTokens > settings.most_tokens) return;
-  const std::vector<Index> shape{1, kTokens, kHeads, kDim};
-  const Tensor q = noise(DType::kBFloat16, shape), k = noise(DType::kBFloat16, shape),
-               v = noise(DType::kBFloat16, shape);
-  const Mask mask(diagonal_band(kTokens, kTokens, -127, 0));
-  SoftmaxOptions options;
-  options.context.backend = Backend::kCuda;
-  const cuda::OwnStream stream;
-  Timed side{"host arrays to host arrays", stream.get(), {}, 0x1p-30 * 4 * 0x1p28, "GiB/s"};
-  for (int n = 0; n < 9; ++n) {
-    const double seconds = bench::seconds([&] {
-      softmax_forward({&q, &k, &v, &mask, nullptr, nullptr}, options);
-    });
-    if (n >= 2) side.seconds.push_back(seconds);
+  struct HostCase {
+    std::string_view name;
+    Index tokens, heads, window;  // each array has 256 MiB
+  };
+  constexpr Index kDim = 128, kNoParts = Index{1} << 40;
+  for (const HostCase& c : {HostCase{"window of 128, 16k tokens", 16 << 10, 64, 128},
+                            HostCase{"causal, 64k tokens", 64 << 10, 16, 64 << 10}}) {
+    if (c.tokens > settings.most_tokens) continue;
+    const std::vector<Index> shape{1, c.tokens, c.heads, kDim};
+    const Tensor q = noise(DType::kBFloat16, shape), k = noise(DType::kBFloat16, shape),
+                 v = noise(DType::kBFloat16, shape);
+    const Mask mask(diagonal_band(c.tokens, c.tokens, 1 - c.window, 0));
+    const SoftmaxProblem problem = checked_softmax({&q, &k, &v, &mask, nullptr, nullptr}, {});
+    Tensor out(DType::kBFloat16, shape), lse(DType::kFloat32, {1, c.heads, c.tokens});
+    for (const Index least_part : {kNoParts, cuda::kLeastPartBytes}) {
+      const cuda::OwnStream stream;
+      Timed side{least_part == kNoParts ? "host arrays, whole" : "host arrays, parts",
+                 stream.get(),
+                 {},
+                 0x1p-30 * 4 * 0x1p28,
+                 "GiB/s"};
+      for (int n = 0; n < 9; ++n) {
+        const double seconds = bench::seconds([&] {
+          cuda::softmax_forward_from_host(problem, {out, lse}, least_part);
+        });
+        if (n >= 2) side.seconds.push_back(seconds);
+      }
+      print(side, fmt::format("1 GiB, {}", c.name));
+    }
   }
-  print(side, "1 GiB, window of 128");
 }
 
 struct Case {

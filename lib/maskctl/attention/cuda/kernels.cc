@@ -11,6 +11,7 @@
 #include "maskctl/attention/cuda/paged/update.h"
 #include "maskctl/attention/cuda/pooling/mean_pooling.h"
 #include "maskctl/attention/cuda/ring/ring.h"
+#include "maskctl/attention/cuda/softmax/from_host.h"
 #include "maskctl/attention/cuda/softmax/softmax.h"
 
 namespace maskctl::attention::cuda {
@@ -59,8 +60,12 @@ std::shared_ptr<Workspace> make_workspace(Stream stream) {
 }
 
 constexpr Kernels kKernels{
-    .softmax_forward = {FromHost<softmax_forward>::run},
-    .softmax_backward = {FromHost<softmax_backward>::run},
+    .softmax_forward = {[](const SoftmaxProblem& problem, const SoftmaxOutputs& outputs,
+                           const Context&) { softmax_forward_from_host(problem, outputs); }},
+    .softmax_backward = {[](const SoftmaxProblem& problem, const SoftmaxBackwardInputs& inputs,
+                            const SoftmaxGradientOutputs& gradients, const Context&) {
+      softmax_backward_from_host(problem, inputs, gradients);
+    }},
     .softmax_weights = {FromHost<softmax_weights>::run},
     .ring_forward = {FromHost<ring_forward>::run, ring_unsupported},
     .ring_backward = {FromHost<ring_backward>::run, ring_unsupported},
