@@ -49,6 +49,9 @@ struct WeightsMemory {
   unsigned char query[Shape::kPanels][kQueryBytes];
   unsigned char key[Shape::kStages][Shape::kPanels][kKeyBytes];
   Tile tiles[Shape::kStages];  // a tile with number -1 follows the last one
+  /// Weights of 32 keys for the 16 rows of a warp. The pitch of a row keeps the lanes that store at
+  /// the same time in different banks.
+  float columns[Shape::kWrites ? 4 * Shape::kWarpgroups : 1][16][40];
   Barrier query_full, key_full[Shape::kStages], key_empty[Shape::kStages];
 
   __device__ void init() {
@@ -284,19 +287,26 @@ class WeightsConsumer {
     return score == -kInfinity ? +closed_[side]
                                : exp2_approximate(fmaf(score, to_exponent_, -lse_[side]));
   }
-  /// Writes the weights of a tile whose first key is `key`.
+  /// Writes the weights of a tile whose first key is `key`. A warp collects 32 columns of its rows
+  /// in shared memory and stores row after row, so that its lanes write neighbouring columns.
   __device__ __forceinline__ void write(int key, const Scores& scores) {
     if (call_.is_by_four) return write_fours(key, scores);
-    const int begin = key + fragment_column(thread_here(), 0);
-    const int left = static_cast<int>(call_.p.d.keys) - begin;
+    const int lane = thread_ % 32, warp = thread_ / 32;
+    auto& columns = memory_.columns[group_ * 4 + warp];
 #pragma unroll
-    for (int side = 0; side < 2; ++side) {
-      const int row = fragment_row(thread_here() % 128, 2 * side);
-      float* const to = at(row, begin);
-      if (!exists(row)) continue;
+    for (int first = 0; first < kKeys; first += 32) {
+      __syncwarp();
 #pragma unroll
-      for (int i = 2 * side; i < kKeys / 2; i += i % 2 == 0 ? 1 : 3) {
-        if (fragment_column(0, i) < left) to[fragment_column(0, i)] = weight(scores[i], side);
+      for (int i = first / 2; i < first / 2 + 16; i += 2) {
+        const int side = i / 2 % 2, column = fragment_column(lane, i) - first;
+        columns[lane / 4 + 8 * side][column] = weight(scores[i], side);
+        columns[lane / 4 + 8 * side][column + 1] = weight(scores[i + 1], side);
+      }
+      __syncwarp();
+      const int at_key = key + first + lane;
+      if (at_key >= call_.p.d.keys) continue;
+      for (int r = 0; r < 16 && exists(16 * warp + r); ++r) {
+        *at(16 * warp + r, at_key) = columns[r][lane];
       }
     }
   }
