@@ -404,6 +404,24 @@ class DeviceCopy {
   cuda::DeviceBuffer from_{kBytes, stream_.get()}, to_{kBytes, stream_.get()};
 };
 
+// Times the weights of 32 heads of dimension 128 with every cell open: bytes of f32 weights over
+// the time.
+void bench_weights() {
+  constexpr Index kHeads = 32;
+  for (const Index keys : {4096, 4095, 4094}) {
+    if (keys > settings.most_tokens) continue;
+    const std::vector<Index> shape{1, keys, kHeads, 128};
+    const Tensor q = noise(DType::kBFloat16, shape), k = noise(DType::kBFloat16, shape);
+    const SoftmaxProblem problem = checked_softmax({&q, &k, &k, nullptr, nullptr, nullptr}, {});
+    Tensor out = Tensor::unwritten(DType::kFloat32, {1, kHeads, keys, keys});
+    OnDevice<cuda::softmax_weights> weights(problem, out);
+    DeviceCopy copy;
+    const double bytes = static_cast<double>(out.bytes().size());
+    std::vector<Timed> sides{weights.side("softmax_weights", 1e-12 * bytes, "TB/s"), copy.side()};
+    measure(fmt::format("{} queries and keys", keys), sides);
+  }
+}
+
 /// Sequences in a paged cache, in bf16: 32 query heads and 8 key heads of dimension 128, pages in
 /// random order. The last `rows` tokens of each sequence are queries.
 struct Sequences {
@@ -554,10 +572,10 @@ struct Case {
   std::string_view name;
   void (*run)();
 };
-constexpr Case kCases[] = {{"softmax", bench_softmax}, {"plan", bench_plan},
-                           {"paged", bench_paged},     {"linear", bench_linear},
-                           {"blocks", bench_blocks},   {"grouped", bench_grouped},
-                           {"pooling", bench_pooling}, {"host", bench_host_door}};
+constexpr Case kCases[] = {
+    {"softmax", bench_softmax}, {"weights", bench_weights}, {"plan", bench_plan},
+    {"paged", bench_paged},     {"linear", bench_linear},   {"blocks", bench_blocks},
+    {"grouped", bench_grouped}, {"pooling", bench_pooling}, {"host", bench_host_door}};
 
 bool read_arguments(int argc, char** argv) {
   for (int i = 1; i < argc; i += 2) {
