@@ -29,9 +29,9 @@ files=() operations=() benches=()
 case $part in
   "") ;;
   softmax)
-    files=(softmax_test mla_test closed_keys_test tiles_test backward_test probes_test)
+    files=(softmax_test call_parts_test mla_test closed_keys_test tiles_test backward_test probes_test)
     operations=(attention flash_attention scaled_dot_product_attention multi_head_latent_attention)
-    benches=(softmax plan host) ;;
+    benches=(softmax weights plan host) ;;
   paged)
     files=(paged_test decode_test prompts_test cache_update_test) benches=(paged)
     operations=(page_attention ragged_page_attention ragged_page_attention_v3 ragged_decode_attention) ;;
