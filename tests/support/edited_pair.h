@@ -290,24 +290,18 @@ class Editor {
       Chain without = out_.after;
       without[i] = out_.before[i];
       if (equal(made(without), b)) continue;
-      for (std::string& word : words_of(out_.before[i], out_.after[i])) {
-        out_.moved.push_back(std::move(word));
-      }
+      out_.moved.push_back(word_of(out_.before[i]));
     }
   }
-  static std::vector<std::string> words_of(const Step& a, const Step& b) {
-    if (const auto* window = a.get_if<step::Window>()) {
-      const auto& other = b.as<step::Window>();
-      if (window->left != other.left && window->right != other.right) return {"window"};
-      return {window->left != other.left ? "window" : "window"};
-    }
-    if (a.is<step::Causal>()) return {"causal"};
-    if (a.is<step::Chunk>()) return {"chunk"};
-    if (a.is<step::Prefix>()) return {"prefix"};
-    if (a.is<step::Sinks>()) return {"sinks"};
-    if (a.is<step::Global>()) return {"global"};
-    if (a.is<step::Pad>()) return {"pad"};
-    return {"document"};
+  static std::string word_of(const Step& a) {
+    if (a.is<step::Window>()) return "window";
+    if (a.is<step::Causal>()) return "causal";
+    if (a.is<step::Chunk>()) return "chunk";
+    if (a.is<step::Prefix>()) return "prefix";
+    if (a.is<step::Sinks>()) return "sinks";
+    if (a.is<step::Global>()) return "global";
+    if (a.is<step::Pad>()) return "pad";
+    return "document";
   }
 
   Range part(Index extent) {
