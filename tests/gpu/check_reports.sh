@@ -4,7 +4,8 @@
 # more than 64 bytes of a thread's registers to memory. Softmax kernels with bias, soft cap or
 # dropout (last template argument true) may spill.
 set -euo pipefail
-families="attention/cuda/hopper blocks/hopper grouped/hopper linear/hopper paged/decode.cu"
+families="attention/cuda/hopper blocks/hopper blocks/select_on_tensor_cores.cu grouped/hopper"
+families+=" linear/hopper paged/decode.cu"
 reports=()
 for family in $families; do
   mapfile -t found < <(find "$1/lib" -path "*$family*" -name '*.report')

@@ -2,6 +2,7 @@
 // scores all complete blocks of keys by their mean keys and sums the softmax weights over the query
 // heads; one of its warps chooses the blocks.
 #include "maskctl/attention/cuda/blocks/block_attention.h"
+#include "maskctl/attention/cuda/blocks/select_on_tensor_cores.h"
 #include "maskctl/attention/cuda/blocks/selection.cuh"
 #include "maskctl/attention/cuda/blocks/tiles.cuh"
 
@@ -109,6 +110,9 @@ __global__ void __launch_bounds__(kThreads, kSmallBlocksAtOnce)
 
 void select_blocks(Workspace& workspace, const SelectionProblem& problem, const SelectionPlan& plan,
                    const MutableTensorView& selected) {
+  if (selects_on_tensor_cores(problem)) {
+    return select_on_tensor_cores(workspace, problem, plan, selected);
+  }
   const Workspace::Scope scope(workspace);
   const SelectionCall c(problem, plan, selected);
   const Index floats = (kHeads + 1) * c.most_blocks;
