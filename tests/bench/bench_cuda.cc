@@ -538,19 +538,20 @@ void bench_pooling() {
 void bench_host_door() {
   struct HostCase {
     std::string_view name;
-    Index tokens, heads, window;  // each array has 256 MiB
+    Index batch, tokens, heads, window;  // each array has 256 MiB
   };
   constexpr Index kDim = 128, kNoParts = Index{1} << 40;
-  for (const HostCase& c : {HostCase{"window of 128, 16k tokens", 16 << 10, 64, 128},
-                            HostCase{"causal, 64k tokens", 64 << 10, 16, 64 << 10}}) {
+  for (const HostCase& c : {HostCase{"window of 128, 8 x 8k tokens", 8, 8 << 10, 16, 128},
+                            HostCase{"causal, 8 x 32k tokens", 8, 32 << 10, 4, 32 << 10}}) {
     if (c.tokens > settings.most_tokens) continue;
-    const std::vector<Index> shape{1, c.tokens, c.heads, kDim};
+    const std::vector<Index> shape{c.batch, c.tokens, c.heads, kDim};
     const Tensor q = noise(DType::kBFloat16, shape), k = noise(DType::kBFloat16, shape),
                  v = noise(DType::kBFloat16, shape);
     const Mask mask(diagonal_band(c.tokens, c.tokens, 1 - c.window, 0));
     const SoftmaxProblem problem = checked_softmax({&q, &k, &v, &mask, nullptr, nullptr}, {});
-    Tensor out(DType::kBFloat16, shape), lse(DType::kFloat32, {1, c.heads, c.tokens});
-    for (const Index least_part : {kNoParts, cuda::kLeastPartBytes}) {
+    Tensor out(DType::kBFloat16, shape), lse(DType::kFloat32, {c.batch, c.heads, c.tokens});
+    for (const Index least_part :
+         {kNoParts, cuda::kLeastPartBytes, Index{128} << 20, Index{256} << 20}) {
       const cuda::OwnStream stream;
       Timed side{least_part == kNoParts ? "host arrays, whole" : "host arrays, parts",
                  stream.get(),
@@ -563,7 +564,7 @@ void bench_host_door() {
         });
         if (n >= 2) side.seconds.push_back(seconds);
       }
-      print(side, fmt::format("1 GiB, {}", c.name));
+      print(side, fmt::format("1 GiB, {}; {}", c.name, least_part >> 20));
     }
   }
 }

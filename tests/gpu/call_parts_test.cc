@@ -29,11 +29,11 @@ struct Results {
   static Tensor like(const Tensor& x) { return {x.dtype(), x.shape()}; }
 };
 
-Index count_parts(const SoftmaxCall& call) {
+Index count_parts(const SoftmaxCall& call, Index least_bytes = 1) {
   const SoftmaxProblem problem = checked_softmax(call.inputs(), call.options);
   Tensor out(call.query.dtype(), problem.d.out_shape()),
       lse(DType::kFloat32, problem.d.lse_shape());
-  return std::ssize(cuda::parts_of(problem, {out, lse}, 1));
+  return std::ssize(cuda::parts_of(problem, {out, lse}, least_bytes));
 }
 
 }  // namespace
@@ -59,28 +59,29 @@ TEST_CASE("gpu: a call of host arrays in parts has the results of the whole call
   CHECK((calls < 10 || cut > calls / 3));
 }
 
-TEST_CASE("gpu: a call is cut along its batch or its key heads, into equal parts") {
+TEST_CASE("gpu: a call of host arrays is cut along its batch, into equal parts") {
   SoftmaxCall call = random_softmax_call(1);
   Random r(1);
   call.bias.reset(), call.sinks.reset(), call.mask.reset();
-  call.query = r.normal({2, 8, 12, 4}), call.key = call.value = r.normal({2, 8, 6, 4});
+  call.query = r.normal({6, 8, 12, 4}), call.key = call.value = r.normal({6, 8, 3, 4});
   CHECK(count_parts(call) == 6);
+  const Index bytes_of_entry = 4 * (2 * 8 * 12 * 4 + 2 * 8 * 3 * 4 + 8 * 12);
+  CHECK(count_parts(call, bytes_of_entry) == 6);
+  CHECK(count_parts(call, bytes_of_entry + 1) == 3);  // 5 would not divide 6
+  CHECK(count_parts(call, 3 * bytes_of_entry) == 2);
+  CHECK(count_parts(call, 4 * bytes_of_entry) == 1);
   call.sinks = r.normal({12, 1});
   CHECK(count_parts(call) == 6);
-  call.bias = r.normal({2, 1, 8, 8});
-  CHECK(count_parts(call) == 2);
-  call.bias = r.normal({1, 1, 1, 8});
-  CHECK(count_parts(call) == 1);
-  call.bias.reset();
-  call.value = r.normal({2, 8, 6, 4}, DType::kFloat64);
-  CHECK(count_parts(call) == 1);
-
-  call.value = call.key;
+  call.bias = r.normal({6, 1, 8, 8});
+  CHECK(count_parts(call) == 6);
   const SoftmaxProblem whole = checked_softmax(call.inputs(), call.options);
-  const SoftmaxProblem part = cuda::part_of(whole, {{0, 2}, {2, 4}});
-  CHECK(part.d.q_heads == 4);
-  CHECK(part.options.first_head == 4);
-  CHECK(part.query.data() == whole.query.data() + 4 * 4 * sizeof(float));
-  CHECK(part.sinks->data() == whole.sinks->data() + 4 * sizeof(float));
+  const SoftmaxProblem part = cuda::part_of(whole, {2, 4});
+  CHECK(part.d.batch == 2);
+  CHECK(part.options.first_batch == whole.options.first_batch + 2);
+  CHECK(part.query.data() == whole.query.data() + 2 * 8 * 12 * 4 * sizeof(float));
+  CHECK(part.bias->data() == whole.bias->data() + 2 * 8 * 8 * sizeof(float));
+  CHECK(part.sinks->data() == whole.sinks->data());
   CHECK(part.mask.distinct().front() == whole.mask.distinct().front());
+  call.bias = r.normal({1, 1, 1, 8});  // a copy of it would go with each part
+  CHECK(count_parts(call) == 1);
 }

@@ -12,6 +12,10 @@ bool is_there(MemoryPlace place) { return place.space == MemorySpace::kDevice; }
 
 DType device_dtype(DType dtype) { return dtype == DType::kFloat64 ? DType::kFloat32 : dtype; }
 
+std::span<std::byte> bytes_of(const MutableTensorView& array) {
+  return {array.data(), as_size(array.elements() * size_bytes(array.dtype()))};
+}
+
 }  // namespace
 
 MutableTensorView HostCall::room_for(const TensorView& array, DType dtype) {
@@ -29,14 +33,14 @@ TensorView HostCall::to_device(const TensorView& array) {
     host = converted_.back();
   }
   const MutableTensorView device = room_for(host, host.dtype());
-  stage_to_device(device.data(), host, stream());
+  stage_to_device(device.data(), {host.data(), bytes_of(device).size()}, stream());
   return device;
 }
 
 MutableTensorView HostCall::to_device(const MutableTensorView& result, bool holds_values) {
   if (is_there(result.place())) return result;
   const MutableTensorView device = room_for(result, device_dtype(result.dtype()));
-  if (holds_values) stage_to_device(device.data(), result, stream());
+  if (holds_values) stage_to_device(device.data(), bytes_of(result), stream());
   results_.push_back({result, device});
   return device;
 }
@@ -51,7 +55,7 @@ void HostCall::finish() {
           Tensor::unwritten(device.dtype(), {host.shape().begin(), host.shape().end()}));
       to = narrow.back();
     }
-    stage_to_host(to, device.data(), stream());
+    stage_to_host(bytes_of(to), device.data(), stream());
   }
   stream_.synchronize();
   auto from = narrow.begin();

@@ -10,7 +10,6 @@
 #include <mutex>
 
 #include "maskctl/attention/cuda/gpus.h"
-#include "maskctl/base/error.h"
 #include "maskctl/base/threads.h"
 
 namespace maskctl::attention::cuda {
@@ -94,91 +93,44 @@ Pieces& pieces_of(int gpu) {
 }
 
 /// Calls f(piece, offset, bytes) for all parts of an array of `bytes` bytes, on several threads. A
-/// part has at most the size of a piece.
+/// part has at most the size of a piece, and less if there would be fewer parts than threads.
 template <class F>
 void each_part(std::size_t bytes, F&& f) {
   // So many threads fill pieces faster than the copy engine copies them.
-  constexpr Index kMostThreads = 8;
+  constexpr std::size_t kMostThreads = 8, kLeastBytes = std::size_t{1} << 20;
   const int gpu = gpu_in_use();
   Pieces& pieces = pieces_of(gpu);
-  const auto parts = static_cast<Index>((bytes + kPieceBytes - 1) / kPieceBytes);
-  const Index tasks = std::min({parts, Index{threads()}, kMostThreads});
+  const std::size_t size = std::clamp(bytes / kMostThreads, kLeastBytes, kPieceBytes);
+  const auto parts = static_cast<Index>((bytes + size - 1) / size);
+  const Index tasks = std::min({parts, Index{threads()}, Index{kMostThreads}});
   parallel_for(tasks, [&](Index task) {
     use_gpu(gpu);
     for (Index part = task; part < parts; part += tasks) {
-      const std::size_t at = as_size(part) * kPieceBytes;
+      const std::size_t at = as_size(part) * size;
       const OwnPiece piece(pieces);
-      f(piece.ready(), at, std::min(kPieceBytes, bytes - at));
+      f(piece.ready(), at, std::min(size, bytes - at));
     }
   });
 }
 
-/// The memory of an array: rows of `row_bytes` bytes that begin `step` bytes apart.
-template <class Byte>
-struct Rows {
-  Byte* data;
-  std::size_t bytes;  // of all rows
-  std::size_t row_bytes, step;
-
-  bool is_contiguous() const { return row_bytes == bytes; }
-  /// Calls f(bytes of a row) for the bytes [at, at + count) of the array, in order.
-  template <class F>
-  void each(std::size_t at, std::size_t count, F&& f) const {
-    while (count > 0) {
-      const std::size_t in_row = at % row_bytes, n = std::min(count, row_bytes - in_row);
-      f(std::span(data + at / row_bytes * step + in_row, n));
-      at += n, count -= n;
-    }
-  }
-};
-
-template <class Byte>
-Rows<Byte> rows_of(const BasicTensorView<Byte>& array) {
-  const auto element = as_size(size_bytes(array.dtype()));
-  const std::size_t bytes = as_size(array.elements()) * element;
-  if (array.is_contiguous()) return {array.data(), bytes, bytes, bytes};
-  Index axis = array.rank(), row = 1;  // axes from this one on have no gaps
-  while (array.extent(axis - 1) == 1 || array.stride(axis - 1) == row) row *= array.extent(--axis);
-  const Index step = array.stride(axis - 1);
-  for (Index rows = 1, n = axis; n-- > 0; rows *= array.extent(n)) {
-    if (array.extent(n) == 1 || array.stride(n) == step * rows) continue;
-    throw Error(Errc::kUnsupported, "a host array with gaps along several axes cannot be copied");
-  }
-  return {array.data(), bytes, as_size(row) * element, as_size(step) * element};
-}
-
 }  // namespace
 
-void stage_to_device(void* to, const TensorView& from, Stream stream) {
-  const Rows rows = rows_of(from);
-  if (rows.is_contiguous() && rows.bytes < kLeastStaged) {
-    return copy_to_device(to, {rows.data, rows.bytes}, stream);
-  }
-  each_part(rows.bytes, [&](const Piece& piece, std::size_t at, std::size_t bytes) {
-    std::byte* next = piece.data;
-    rows.each(at, bytes, [&next](std::span<const std::byte> row) {
-      std::memcpy(next, row.data(), row.size());
-      next += row.size();
-    });
+void stage_to_device(void* to, std::span<const std::byte> from, Stream stream) {
+  if (from.size() < kLeastStaged) return copy_to_device(to, from, stream);
+  each_part(from.size(), [&](const Piece& piece, std::size_t at, std::size_t bytes) {
+    std::memcpy(piece.data, from.data() + at, bytes);
     copy_to_device(static_cast<std::byte*>(to) + at, {piece.data, bytes}, stream);
     check(cudaEventRecord(piece.done, stream), "cudaEventRecord");
   });
 }
 
-void stage_to_host(const MutableTensorView& to, const void* from, Stream stream) {
-  const Rows rows = rows_of(to);
-  if (rows.is_contiguous() && rows.bytes < kLeastStaged) {
-    return copy_to_host({rows.data, rows.bytes}, from, stream);
-  }
-  each_part(rows.bytes, [&](const Piece& piece, std::size_t at, std::size_t bytes) {
+void stage_to_host(std::span<std::byte> to, const void* from, Stream stream) {
+  if (to.size() < kLeastStaged) return copy_to_host(to, from, stream);
+  each_part(to.size(), [&](const Piece& piece, std::size_t at, std::size_t bytes) {
     copy_to_host({piece.data, bytes}, static_cast<const std::byte*>(from) + at, stream);
     check(cudaEventRecord(piece.done, stream), "cudaEventRecord");
     check(cudaEventSynchronize(piece.done), "cudaEventSynchronize");
-    const std::byte* next = piece.data;
-    rows.each(at, bytes, [&next](std::span<std::byte> row) {
-      std::memcpy(row.data(), next, row.size());
-      next += row.size();
-    });
+    std::memcpy(to.data() + at, piece.data, bytes);
   });
 }
 

@@ -1,8 +1,9 @@
-// Copies of arrays of any size between ordinary host memory and the GPU.
+// Copies of large arrays between ordinary host memory and the GPU.
 #pragma once
 
+#include <span>
+
 #include "maskctl/attention/cuda/device.h"
-#include "maskctl/tensor/tensor_view.h"
 
 namespace maskctl::attention::cuda {
 
@@ -11,12 +12,9 @@ namespace maskctl::attention::cuda {
 // several threads fill or empty while the engine copies others. Pieces are kept until the process
 // ends, since pinning memory takes longer than copying it.
 
-// A host array may be a slice of a larger one along one axis. On the GPU, its elements have no
-// gaps.
-
-/// copy_to_device() for such an array. Throws Error(kUnsupported) for other gaps.
-void stage_to_device(void* to, const TensorView& from, Stream stream);
-/// copy_to_host() for such an array. Throws as stage_to_device() does.
-void stage_to_host(const MutableTensorView& to, const void* from, Stream stream);
+/// copy_to_device() for arrays of any size.
+void stage_to_device(void* to, std::span<const std::byte> from, Stream stream);
+/// copy_to_host() for arrays of any size.
+void stage_to_host(std::span<std::byte> to, const void* from, Stream stream);
 
 }  // namespace maskctl::attention::cuda

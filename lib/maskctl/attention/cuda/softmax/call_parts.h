@@ -1,5 +1,5 @@
-// Cuts a softmax call of large host arrays into parts, so that the kernel of one part runs while
-// the arrays of others are copied.
+// Cuts a softmax call on large host arrays along its batch, so that the kernel of one part runs
+// while the arrays of others are copied.
 #pragma once
 
 #include <vector>
@@ -8,29 +8,21 @@
 
 namespace maskctl::attention::cuda {
 
-/// Some batch entries of a call, with all heads; or some key heads and their query heads, with all
-/// batch entries.
-struct CallPart {
-  Range batches, kv_heads;
-};
+/// Ranges of batch entries, all of the same size, which together are the whole call. Each part has
+/// `least_bytes` of arrays or more. There is only one part if some array is on the GPU, is float64
+/// or is needed by all parts, and if a gradient is a sum over the batch.
+std::vector<Range> parts_of(const SoftmaxProblem& problem, const SoftmaxOutputs& outputs,
+                            Index least_bytes);
+std::vector<Range> parts_of(const SoftmaxProblem& problem, const SoftmaxBackwardInputs& inputs,
+                            const SoftmaxGradientOutputs& gradients, Index least_bytes);
 
-/// Equal parts that together are the whole call. Each has `least_bytes` of arrays or more. There is
-/// only one part where arrays are on the GPU or float64, and where a result is a sum over parts.
-std::vector<CallPart> parts_of(const SoftmaxProblem& problem, const SoftmaxOutputs& outputs,
-                               Index least_bytes);
-std::vector<CallPart> parts_of(const SoftmaxProblem& problem, const SoftmaxBackwardInputs& inputs,
-                               const SoftmaxGradientOutputs& gradients, Index least_bytes);
-
-/// True if all parts have the same mask, so that one plan serves them all.
-bool share_mask(const SoftmaxProblem& whole, const CallPart& part);
-
-/// The problem of one part. Its arrays and mask are slices of the whole ones; nothing is copied.
-SoftmaxProblem part_of(const SoftmaxProblem& whole, const CallPart& part);
-/// The arrays of one part of a call with the dimensions `whole`: slices, as above.
-SoftmaxOutputs part_of(const SoftmaxOutputs& arrays, const Dims& whole, const CallPart& part);
-SoftmaxBackwardInputs part_of(const SoftmaxBackwardInputs& arrays, const Dims& whole,
-                              const CallPart& part);
-SoftmaxGradientOutputs part_of(const SoftmaxGradientOutputs& arrays, const Dims& whole,
-                               const CallPart& part);
+/// The problem of some batch entries. Its arrays and mask are slices of the whole ones; nothing is
+/// copied.
+SoftmaxProblem part_of(const SoftmaxProblem& whole, Range batches);
+/// The arrays of some batch entries: slices, as above. Gradients of bias and sinks are left out,
+/// since parts_of() returns only one part for a call that has them.
+SoftmaxOutputs part_of(const SoftmaxOutputs& whole, Range batches);
+SoftmaxBackwardInputs part_of(const SoftmaxBackwardInputs& whole, Range batches);
+SoftmaxGradientOutputs part_of(const SoftmaxGradientOutputs& whole, Range batches);
 
 }  // namespace maskctl::attention::cuda

@@ -44,18 +44,19 @@ class SharedPlan {
   Plan plan_;
 };
 
-template <class Plan, class Kernel, class... Arrays>
-void run_parts(const std::vector<CallPart>& parts, const SoftmaxProblem& problem, Kernel kernel,
+template <auto kernel, class Plan, class... Arrays>
+void run_parts(const std::vector<Range>& parts, const SoftmaxProblem& problem,
                const Arrays&... arrays) {
+  if (parts.size() == 1) return FromHost<kernel>::run(problem, arrays..., {});
   std::optional<SharedPlan<Plan>> shared;
-  if (share_mask(problem, parts.front())) shared.emplace(part_of(problem, parts.front()));
+  if (problem.mask.batch() == 1) shared.emplace(part_of(problem, parts.front()));
   std::unique_ptr<HostCall> earlier;
-  for (const CallPart& part : parts) {
+  for (const Range part : parts) {
     auto call = std::make_unique<HostCall>();
     const SoftmaxProblem own = part_of(problem, part);
     const auto run = [&](const Plan& plan) {
       kernel(call->workspace(), to_device(*call, own), plan,
-             to_device(*call, part_of(arrays, problem.d, part))...);
+             to_device(*call, part_of(arrays, part))...);
     };
     if (shared) {
       shared->read(call->stream(), run);
@@ -73,14 +74,14 @@ void run_parts(const std::vector<CallPart>& parts, const SoftmaxProblem& problem
 
 void softmax_forward_from_host(const SoftmaxProblem& problem, const SoftmaxOutputs& outputs,
                                Index least_part_bytes) {
-  run_parts<SoftmaxPlan>(parts_of(problem, outputs, least_part_bytes), problem, softmax_forward,
-                         outputs);
+  run_parts<softmax_forward, SoftmaxPlan>(parts_of(problem, outputs, least_part_bytes), problem,
+                                          outputs);
 }
 
 void softmax_backward_from_host(const SoftmaxProblem& problem, const SoftmaxBackwardInputs& inputs,
                                 const SoftmaxGradientOutputs& gradients, Index least_part_bytes) {
-  run_parts<SoftmaxBackwardPlan>(parts_of(problem, inputs, gradients, least_part_bytes), problem,
-                                 softmax_backward, inputs, gradients);
+  run_parts<softmax_backward, SoftmaxBackwardPlan>(
+      parts_of(problem, inputs, gradients, least_part_bytes), problem, inputs, gradients);
 }
 
 }  // namespace maskctl::attention::cuda
