@@ -6,7 +6,7 @@
 namespace maskctl::attention::cuda {
 
 /// Calls with at least twice as many bytes of arrays are cut into parts (call_parts.h).
-inline constexpr Index kLeastPartBytes = Index{64} << 20;
+inline constexpr Index kLeastPartBytes = Index{256} << 20;
 
 /// softmax_forward() and softmax_backward() of arrays on the host. Each part of a large call has a
 /// stream of its own, so its arrays are copied to the GPU and back beside the kernels of the parts
