@@ -168,6 +168,7 @@ class TokenRows {
   /// would not cancel an element that is infinite or NaN.
   __device__ __forceinline__ void clear_unseen(const SeenTile& tile, Panels& panels) const {
     if (seen(tile) >= kKeys) return;
+    __syncwarp();  // other lanes may still read the panels
     for (int i = 0; i < kDim / kPanel; ++i) {
       for (int at = seen(tile) * kPanelRowBytes + lane_ * 16; at < kTileBytes; at += kWarp * 16) {
         *reinterpret_cast<uint4*>(panels[i] + at) = make_uint4(0, 0, 0, 0);
