@@ -8,7 +8,8 @@
 namespace maskctl {
 namespace {
 
-/// Answers questions about one cell of a plane and the cells that its query and key see.
+/// Answers questions about one cell of a plane: about the keys that its query sees, and the queries
+/// that see its key.
 class Around {
  public:
   Around(const PlanePtr& plane, Index query, Index key)
@@ -20,8 +21,8 @@ class Around {
         key_(key) {}
 
   bool is_open() const { return plane_->count({query_, query_ + 1}, {key_, key_ + 1}) == 1; }
-  /// Whether the plane has one query and the cell is at an end of one of its runs of keys. Where
-  /// such a run ends follows no rule.
+  /// Whether the plane has a single query and the cell is at an end of a run of open keys: exactly
+  /// one of its two neighbours is open. In a single row, a run may end anywhere.
   bool ends_only_row() const {
     const Range next{std::max<Index>(key_ - 1, 0), std::min(key_ + 2, keys_)};
     const Index others = plane_->count({0, 1}, next) - (is_open() ? 1 : 0);
@@ -69,8 +70,8 @@ class Around {
   }
 
  private:
-  /// Whether holds(queries) for all runs of tokens in [first, last) that the query sees and that
-  /// are queries too.
+  /// Whether holds(tokens) is true for each run of tokens in [first, last) that the query sees, as
+  /// far as these tokens are queries too.
   template <typename Holds>
   bool tokens_seen(Index first, Index last, const Holds& holds) const {
     bool all = true;

@@ -75,7 +75,8 @@ class FutureReader {
   bool is(Index q, Kind kind) const { return (kind_[at(q)] & kind) != 0; }
   void mark(Index q, Kind kind) { kind_[at(q)] = static_cast<std::uint8_t>(kind_[at(q)] | kind); }
 
-  /// Divides the runs of a row into its past, the run right after its own key, and later runs.
+  /// Reads the runs of keys that query q sees: notes whether it sees itself and earlier keys, the
+  /// run right after its own key (near_), and runs farther in the future (far_).
   void add(Index q, std::span<const Run> runs) {
     const Index self = own(q);
     auto run = std::ranges::partition_point(runs, [self](Run r) { return r.end <= self; });
@@ -96,8 +97,9 @@ class FutureReader {
     }
   }
 
-  /// The end of the longest range of rows from q on whose near_ is `end`. The row of token end - 1
-  /// may see no later key, so that its near_ is 0.
+  /// Returns the end of the longest range of rows from q on that all see the keys right after their
+  /// own up to `end` (their near_ is `end`). The row of token end - 1 may see no later key, so that
+  /// its near_ is 0.
   Index group_end(Index q, Index end) const {
     const Index last = std::min(end - shift_, plane_.queries());
     while (q < last && (near_[at(q)] == end || (own(q) + 1 == end && near_[at(q)] == 0))) ++q;
@@ -120,10 +122,10 @@ class FutureReader {
     }
   }
 
-  /// Other cells are open cells of the future in no group (Future::others). Where a block of them
-  /// reaches the diagonal, its last rows look like a group, but are a corner of the block. Such a
-  /// range follows a row with other cells, and the columns of all its tokens but the first have
-  /// other cells.
+  /// Whether a supposed group (tokens that all see each other) is only the corner of a block of
+  /// other cells, which are open cells of the future in no group (Future::others). Where such a
+  /// block reaches the diagonal, its last rows look like a group. They follow a row with other
+  /// cells, and the columns of all their tokens but the first have other cells.
   bool is_corner(const Range& group) const {
     if (group.begin == 0 || !is(group.begin - 1, kOther)) return false;
     const auto seen = [this](Index key) { return seen_[at(key)] != 0; };
@@ -205,8 +207,8 @@ class FutureReader {
            any([this](const auto& keys) { return has_gap(keys); });
   }
 
-  /// Whether some run of `parts`, except the first, has several tokens but is not a group, in which
-  /// all tokens see each other.
+  /// Whether some run in `parts` other than the first has several tokens and is not a group (tokens
+  /// that all see each other).
   bool has_stray(const std::vector<Run>& parts) const {
     return std::ranges::any_of(parts.begin() + 1, parts.end(), [this](const Run& part) {
       return part.end - part.begin > 1 && !is(part.begin - shift_, kGroup);
@@ -272,8 +274,9 @@ bool Future::is_seen() const {
 
 bool Future::are_exceptions() const {
   if (others == 0 || irregular) return false;
-  // At most half as many queries, or keys, as queries see themselves may have cells of `others`.
-  // There must be causal queries, at least as many as queries in groups.
+  // The queries with cells of `others`, or else the keys with such cells, must be at most half as
+  // many as the queries that see themselves. Causal queries must exist, and be at least as many as
+  // the queries in groups.
   const Index lines = std::min(q_count, k_count);
   return causal > 0 && causal >= in_groups && 2 * lines <= selves;
 }

@@ -47,7 +47,8 @@ struct Future {
   bool are_exceptions() const;
 };
 
-/// Takes time in proportion to rows and their runs; does not read structured causal masks at all.
+/// Returns what the queries of a plane see of the future. Takes time in proportion to rows and
+/// their runs of open keys; the rows of structured causal masks are not read at all.
 Future future_of(const PlanePtr& plane);
 
 }  // namespace maskctl

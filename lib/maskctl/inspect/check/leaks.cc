@@ -19,7 +19,7 @@
 namespace maskctl {
 namespace {
 
-constexpr Index kMostCounts = Index{1} << 20;  // the most pairs of runs that are examined
+constexpr Index kMostCounts = Index{1} << 20;  // the most pairs of runs of ids to examine
 
 Tensor ids_of_segments(const Tensor& array) {
   if (array.rank() != 1 && array.rank() != 2) {
@@ -222,7 +222,7 @@ bool count_planes(const Mask& mask, Index batch, PairCounts& counts) {
 void sum_up(const Mask& mask, const Documents& documents, Leaks& out) {
   const DocumentCells masks = document_cells(mask, documents);
   const Mask inside = zip(Op::kAnd, masks.real, masks.same);
-  // If a part has a single batch entry, its cells count once for each batch entry.
+  // A mask with a single batch entry stands for all of them, so its cells count once for each.
   const auto cells = [batch = inside.batch()](const Mask& part) {
     return part.batch() == batch ? part.count() : part.count() * batch;
   };

@@ -105,7 +105,8 @@ struct Reopened {
 };
 struct ChainFindings {
   Findings findings;
-  /// The cells have the shape of `mask`. Steps before a step that moves cells are left out.
+  /// The cells that each step reopened, as masks of the shape of `mask`. Steps before one that
+  /// moves cells to other indices are left out.
   std::vector<Reopened> reopened;
   Mask mask;            // the mask after all steps
   bool opened = false;  // whether some step opened or moved cells

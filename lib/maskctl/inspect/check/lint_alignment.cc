@@ -49,8 +49,8 @@ void lint_top_left(const LintedMask& linted, Findings& out) {
   const Index queries = linted.mask.queries(), keys = linted.mask.keys();
   for (std::size_t i = 0; i < linted.uses.size(); ++i) {
     const PlanePtr& plane = linted.mask.distinct()[i];
-    // A plane that is causal from the top left reaches its diagonal in the last query, too. A plane
-    // that does not may have been closed there for another reason.
+    // In a plane that is causal from the top left, each query i sees key i, also the last one. A
+    // plane in which the last one does not may have been closed there for another reason.
     if (plane->count({queries - 1, queries}, {queries - 1, queries}) == 0) continue;
     const PlanePtr causal = diagonal_band(queries, keys, -kUnbounded, 0);
     if (combine(Op::kSub, plane, causal)->count() > 0) continue;

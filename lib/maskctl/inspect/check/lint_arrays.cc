@@ -38,7 +38,7 @@ struct Tally {
   Location first;
   std::string text;  // describes the first finding
 
-  /// say() returns the text for the first finding.
+  /// Counts a finding. For the first one, notes where it is and the text that say() returns.
   template <typename Say>
   void add(Index batch, std::size_t entry, const Say& say) {
     if (count++ > 0) return;

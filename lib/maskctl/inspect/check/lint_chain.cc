@@ -10,7 +10,8 @@
 namespace maskctl {
 namespace {
 
-/// Each step is compared with all before it; longer chains are only searched for idle steps.
+/// Each step is compared with at most this many earlier steps that closed cells, to find cells that
+/// it reopens.
 constexpr std::size_t kMostPairs = 64;
 
 bool closes_documents(const Step& step) { return step.row().reopening == Reopening::kLeak; }

@@ -29,8 +29,9 @@ constexpr Index kMost = 64, kAlways = 4, kMostOfTiny = 32;
 constexpr Index kNotCrowded = 8;
 constexpr std::size_t kListed = 4;
 
-/// How many ranges of global tokens and how many regions the steps contain. Each can be fitted to
-/// single cells that should be reported, so each counts as one unexplained cell.
+/// Returns how many ranges of global tokens and how many regions (rows, columns or rectangles) the
+/// steps contain. Each can be fitted to single cells that should be reported, so each counts as one
+/// unexplained cell.
 Index tokens_and_regions(const Chain& chain) {
   Index out = 0;
   for (const Step& step : chain) {

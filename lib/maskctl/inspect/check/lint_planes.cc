@@ -113,8 +113,8 @@ std::optional<OddOne> odd_one(const PlaneTable& table, bool of_batch, Index coun
   return out;
 }
 
-/// Cells in which two planes differ: those in `first`, and both ends of each run in a sample of
-/// rows.
+/// Returns cells in which two planes differ: those in `first`, and both ends of each run of
+/// differing cells in a sample of rows.
 std::vector<Cell> sample(const PlanePtr& differ, std::vector<Cell> first) {
   constexpr Index kRows = 128;
   const Index step = std::max<Index>(1, differ->queries() / kRows);

@@ -70,7 +70,8 @@ void lint_diagonal(const Pattern& pattern, Findings& out) {
   if (first) out.push_back(std::move(*first));
 }
 
-/// Several documents, and not so short that they stand for single cells.
+/// Whether there are several documents, with at least 4 tokens on average: shorter ones may only
+/// stand for single cells.
 bool are_of_text(std::span<const Index> lengths) {
   constexpr Index kLeastTokens = 4;  // on average
   const Index tokens = std::accumulate(lengths.begin(), lengths.end(), Index{0});

@@ -76,8 +76,8 @@ void each_part(const std::vector<Range>& ranges, const std::vector<Range>& other
   }
 }
 
-/// Counts the empty rows of each plane: declared to be padding, apparently left padding, or
-/// neither.
+/// Counts the empty rows (rows that see no key) of each plane as declared to be padding, apparently
+/// left padding, or neither.
 class EmptyRows {
  public:
   EmptyRows(const LintedMask& linted, const std::vector<RowSafety>& safety,
@@ -128,7 +128,9 @@ class EmptyRows {
     }
   }
 
-  /// Empty rows whose token no query sees count as padding if empty rows do not become NaN.
+  /// Returns the tally for some empty rows (rows that see no key). They count as padding if they
+  /// are declared to be, or if no query sees their tokens and empty rows do not become NaN; as left
+  /// padding if no query sees their tokens and they come first.
   RowTally& tally(bool is_declared, bool unseen, bool first) {
     if (is_declared || (unseen && !gives_nan_)) return of_padding_;
     return unseen && first ? of_left_padding_ : others_;

@@ -130,7 +130,7 @@ void Auditor::block_row(Index b, Index h, Index row) {
   if (drops) count_rows(plane, q, kinds);
 }
 
-/// Counts the queries of a block row that lose a key.
+/// Counts the queries of a block row that see a key in a block that the map leaves out.
 void Auditor::count_rows(const Plane& plane, Range q, std::span<const std::int32_t> kinds) {
   std::vector<Index> open(kinds.size());
   for (Index i = q.begin; i < q.end; ++i) {

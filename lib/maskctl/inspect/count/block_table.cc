@@ -32,7 +32,7 @@ Index tiles_in(std::span<const Run> runs) {
                          [](Index sum, const Run& run) { return sum + run.end - run.begin; });
 }
 
-/// Counts tile rows at several sizes, each of which divides the next one.
+/// Counts the tiles of a plane at several tile sizes, each of which divides the next one.
 class Folding {
  public:
   Folding(const Plane& plane, std::span<const BlockSize> sizes)
@@ -40,7 +40,7 @@ class Folding {
     for (std::size_t i = 0; i < sizes.size(); ++i) levels_[i].stats.size = sizes[i];
   }
 
-  /// Adds one tile row of the largest size.
+  /// Counts the tiles of queries `q`, which are one tile row of the largest size, at all sizes.
   void add(Range q) { tile_row(levels_.size() - 1, q); }
 
   const BlockStats& stats(std::size_t level) const { return levels_[level].stats; }

@@ -127,7 +127,8 @@ void add_spreads(const Figures& figures, Cost& cost) {
   cost.pairs_per_head = spread(heads);
 }
 
-/// The bytes of lossless block maps for all heads that `tiles` counts.
+/// Returns the bytes of lossless block maps for all heads that `tiles` counts: one byte per tile,
+/// and one bit per cell of tiles that are neither empty nor full.
 Index map_bytes(const BlockStats& tiles, const Mask& mask) {
   const Index tile = std::min(tiles.size.q, mask.queries()) * std::min(tiles.size.k, mask.keys());
   return tiles.empty + tiles.partial + tiles.full + tiles.partial * ceil_div(tile, 8);
@@ -179,8 +180,9 @@ void add_forms(const Mask& mask, const Figures& figures, Cost& cost) {
                 {"cu_seqlens", documents.cu_seqlens, documents.with_causal}};
 }
 
-/// The pairs of each rank. Elements of rows.parts are in the order of queries: rank r gets 2r and
-/// 2r + 1 if contiguous, r and the r-th from the end if zigzag.
+/// Returns the number of open cells of each rank. rows.parts has those of 2 * ranks equal parts of
+/// the queries, in order: rank r gets parts 2r and 2r + 1 if contiguous, part r and the r-th from
+/// the end if zigzag.
 std::vector<Index> dealt(const RowCost& rows, Split split) {
   if (split == Split::kStriped) return rows.striped;
   std::vector<Index> out(rows.striped.size());

@@ -58,10 +58,10 @@ struct BlockCost {
   Index map_bytes = 0;
 };
 
-/// The bytes of the arrays that `convert --to` this form writes, for all batches and heads.
+/// The size of a mask in one of the forms that `convert --to` writes, for all batches and heads.
 struct FormBytes {
-  std::string_view form;       // "dense bool", "bits", "bias float16", "bias float32", "runs",
-                               // "segments", "cu_seqlens"
+  /// "dense bool", "bits", "bias float16", "bias float32", "runs", "segments" or "cu_seqlens".
+  std::string_view form;
   std::optional<Index> bytes;  // absent if the form cannot hold the mask
   /// True if the form holds the mask only when the kernel itself adds causal (top-left), as for
   /// packed documents in decoders.

@@ -73,8 +73,9 @@ std::vector<std::int32_t> read_first_keys(const Plane& plane) {
   return out;
 }
 
-/// Like read_first_keys(), but uses the clipped classes of the plane if it has them, because
-/// reading the rows of such a plane copies all their runs.
+/// Like read_first_keys(), but faster for clipped classes, in which each row sees the keys of one
+/// shared list (a class) within a range of its own (its clip): reading such rows copies all their
+/// runs.
 std::vector<std::int32_t> first_keys(const Plane& plane) {
   if (const auto classes = clipped_classes(plane)) return first_keys(*classes);
   return read_first_keys(plane);
@@ -116,7 +117,8 @@ bool neighbours_agree(const Plane& plane) {
 }
 
 /// A cheap test that is false for most masks that are not documents, which saves the search for the
-/// nearest documents. Planes with a row index have too many runs to compare rows.
+/// nearest documents. It compares neighbouring rows or, for planes that know the sizes of rows
+/// without reading them (has_row_index()), the sizes of rows with the same first key.
 bool may_be_documents(const Plane& plane) {
   constexpr Index kFewRows = 128;  // enough to tell most masks apart
   if (!plane.has_row_index()) return neighbours_agree(plane);

@@ -8,7 +8,8 @@
 
 namespace maskctl {
 
-/// Private to the inspect layer.
+/// The size of arrays of document ids or cumulative lengths that hold a mask, if they can. Private
+/// to the inspect layer.
 struct DocumentForms {
   std::optional<Index> segments, cu_seqlens;  // bytes of int32 arrays; absent: cannot hold the mask
   bool with_causal = false;                   // they hold it only together with causal (top-left)

@@ -52,7 +52,8 @@ class Sums {
   }
 
   Index queries_, ranks_;
-  // The element of RowCost::parts that has the row added last, and the end of its rows.
+  // The index of the element of RowCost::parts that has the row added last, and the row at which
+  // that part ends.
   Index part_ = -1, part_end_ = 0;
   RowCost cost_;
 };

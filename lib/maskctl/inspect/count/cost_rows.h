@@ -8,7 +8,7 @@
 
 namespace maskctl {
 
-/// Private to the inspect layer.
+/// What mask_cost() needs to know about the rows of a plane. Private to the inspect layer.
 struct RowCost {
   std::vector<LengthGroup> lengths;
   Index runs = 0;              // stored runs of all rows
@@ -16,8 +16,8 @@ struct RowCost {
   std::vector<Index> striped;  // open cells of the queries q with q % ranks = i
 };
 
-/// One parallel pass over the rows. Part i has the queries [i * n / (2 * ranks), (i + 1) * n / (2 *
-/// ranks)) of n.
+/// Computes the sums in one parallel pass over the rows. Part i has the queries [i * n / (2 *
+/// ranks), (i + 1) * n / (2 * ranks)) of n.
 RowCost row_cost(const Plane& plane, Index ranks);
 
 }  // namespace maskctl

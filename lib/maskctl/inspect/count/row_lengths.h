@@ -40,7 +40,7 @@ class LengthBatch {
     if (keys != keys_) next(keys);
     rows_ += rows;
   }
-  /// Must be called after the last row.
+  /// Adds the collected lengths to the counts. Must be called after the last row.
   void flush();
 
  private:

@@ -14,12 +14,13 @@
 namespace maskctl {
 namespace {
 
-/// How many rows the first chunk has; each chunk is twice as long as the one before, up to
-/// kChunkRows.
+/// Rows are read in chunks. The first chunk has this many rows, and each further one twice as many
+/// as the one before, up to kChunkRows.
 constexpr Index kFirstRows = 64;
 constexpr Index kChunkRows = 4096;
 
-/// The rows that are in no slab, or in a slab without bands.
+/// Returns the rows in no slab, or in a slab without bands, which see no key. A slab is a range of
+/// rows with the bands of keys that they see.
 std::vector<Range> gaps(const std::vector<Slab>& slabs, Index queries) {
   std::vector<Range> out;
   Index end = 0;

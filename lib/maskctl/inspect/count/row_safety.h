@@ -19,7 +19,8 @@ std::optional<Cell> first_cell(const Plane& plane, Range rows, Range keys);
 /// The first open cell in these rows whose key is in one of the ranges, which ascend.
 std::optional<Cell> first_cell(const Plane& plane, Range rows, std::span<const Range> keys);
 
-/// The rows that see no key, as ascending ranges that do not touch. O(slabs) for bands.
+/// Returns the rows that see no key, as ascending ranges that do not touch. Takes O(slabs) time if
+/// the plane is stored as slabs (rows whose runs of keys begin and end on straight lines).
 std::vector<Range> empty_rows(const Plane& plane);
 Index count_empty_rows(const Plane& plane);
 

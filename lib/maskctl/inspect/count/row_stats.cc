@@ -141,7 +141,8 @@ RowFigures row_figures(const Plane& plane) {
   const Index tasks = std::min<Index>(queries, Index{threads()} * 8);
   const Index step = tasks > 0 ? ceil_div(queries, tasks) : 1;
   const Index parts = ceil_div(queries, step);
-  // Planes with an index mark the keys of all rows in one task, without reading each row.
+  // If the plane can tell the sizes of rows and the seen keys from an index, one task marks the
+  // keys of all rows at once, and no row is read.
   const bool by_lists = plane.has_row_index();
   parallel_for(by_lists && columns && parts > 0 ? parts + 1 : parts, [&](Index task) {
     auto seen = columns ? pool.take() : nullptr;

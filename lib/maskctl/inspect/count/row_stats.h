@@ -9,7 +9,7 @@
 
 namespace maskctl {
 
-/// Private to the inspect layer.
+/// How many keys the rows of a plane see, for mask_stats(). Private to the inspect layer.
 struct RowFigures {
   std::vector<LengthGroup> groups;     // in ascending order of keys, each number of keys once
   std::optional<Index> empty_columns;  // absent if marking keys would take too much memory

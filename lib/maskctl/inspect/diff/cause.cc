@@ -85,8 +85,8 @@ class Claim {
     bool differs = false;
   };
 
-  /// The plane as bands, which are quick to search, if few bands make it up; otherwise the plane
-  /// itself.
+  /// Returns the plane as bands (runs of keys between straight lines), which are quick to search,
+  /// if few bands make it up; otherwise the plane itself.
   PlanePtr few_lines(const PlanePtr& plane) {
     PlanePtr& lines = lines_[plane];
     if (!lines) lines = recognition::compacted(plane, 0);
@@ -120,8 +120,8 @@ class Claim {
     return cells > kManyCells && plane.bytes() >= cells / 16;
   }
 
-  /// True if a single batch and head differs, in no more than a region or a few cells. Naming these
-  /// says more than a reason about heads.
+  /// True if only one batch and head differs, in no more than a region (rows, columns or a
+  /// rectangle) or a few cells. Naming these says more than a reason that concerns heads.
   bool one_plane_says_it() {
     if (found_.planes.size() > 1) return false;
     explain();
@@ -165,8 +165,8 @@ class Claim {
     out = scoped(std::move(each));
   }
 
-  /// Joins the chains of all pairs of planes, of equal planes too, into one pipeline each for A and
-  /// B.
+  /// Joins the chains of all pairs of planes, also of pairs that are equal, into one pipeline that
+  /// makes A and one that makes B.
   void pipelines() {
     std::vector<Chain> a, b;
     for (const PlanePair& pair : pairs_) {
@@ -177,8 +177,8 @@ class Claim {
     out_.pipeline_a = scoped(std::move(a));
     out_.pipeline_b = scoped(std::move(b));
   }
-  /// For a reason that concerns the whole mask: gives each side the chains that were recognised for
-  /// it, unless a plane has none.
+  /// For a reason that concerns the whole mask: makes pipelines for A and B of the chains
+  /// recognised for their planes. Does nothing if no rule was found for some plane.
   void by_rules() {
     const bool told = std::ranges::all_of(pairs_, [&](const PlanePair& pair) {
       return !recognised(pair.a).irregular && !recognised(pair.b).irregular;
@@ -186,7 +186,8 @@ class Claim {
     if (told) pipelines();
   }
 
-  /// The residue of a chain; for a mask with a single plane, recognise() has already counted it.
+  /// Returns the cells that a chain gets wrong. For a mask with a single plane, recognise() has
+  /// already counted them.
   Residue claimed(const Mask& mask, const Chain& chain) {
     if (pair_of_.size() == 1) {
       const Recognised& known = recognised(&mask == &a_ ? pairs_[0].a : pairs_[0].b);
@@ -205,7 +206,8 @@ class Claim {
     out_.residue_a = claimed(a_, out_.pipeline_a);
     out_.residue_b = claimed(b_, out_.pipeline_b);
     const Index left = out_.residue_a.cells + out_.residue_b.cells;
-    // Planes without a rule leave more wrong cells than the rules of the others explain.
+    // The edit is the better claim if the pipelines leave more cells wrong than it does, because no
+    // rule was found for some planes.
     if (left <= out_.edit_residue.cells) return;
     out_.by_pipelines = false;
     out_.pipeline_a = out_.pipeline_b = {};

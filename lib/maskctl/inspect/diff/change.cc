@@ -24,8 +24,8 @@ Reason moved_alignment(Index by, Index shift) {
                                    to_bottom ? "top-left" : "bottom-right", shift)};
 }
 
-/// Adds to the reason for one moved side that the other alignment would move it as far. Not for a
-/// move by 1, which may have other causes.
+/// Adds to a reason, which says that one side of a band of diagonals has moved, that the other
+/// alignment would move this side as far. Not for a move by 1, which may have other causes.
 Reason as_alignment(Reason side, Index by, Index shift) {
   if (by == 1 || by == -1) return side;
   side.kind = "alignment";
@@ -85,7 +85,7 @@ Reason fields_change(const Step& a, const Step& b) {
 std::optional<Limits> limits_of(const Step& step, Index shift) {
   if (!keeps_diagonals(step)) return std::nullopt;
   const Field* align = find_field(step, "align");
-  // A step without align= applies to as many queries as keys.
+  // A step without align= is only for as many queries as keys, where K - Q is 0.
   if (align && std::holds_alternative<std::monostate>(align->get(step))) shift = 0;
   const MaskShape shape{1, 1, std::max<Index>(-shift, 0), std::max<Index>(shift, 0)};
   const auto found = step.row().diagonal(step, shape);
@@ -98,7 +98,8 @@ std::optional<Limits> limits_of(const Step& step, Index shift) {
 
 namespace {
 
-/// `shift` is K - Q: a move by as much is a change of alignment.
+/// Words for how the diagonals that two steps keep differ; nothing if they are equal. `shift` is
+/// the number of keys minus that of queries: a move by as much is a change of alignment.
 MaybeReason limits_change(const Limits& a, const Limits& b, Index shift) {
   if (a.low == b.low && a.high == b.high) return std::nullopt;
   const bool sides =
@@ -114,7 +115,8 @@ MaybeReason limits_change(const Limits& a, const Limits& b, Index shift) {
   if (sides && together && a.low && a.high) {
     out.compare(a.causal ? "window and causal offset" : "window offset", a.offset, a.offset + by);
     if (a.high == a.centre && a.offset == 0) {
-      // Such a window equals a window with a causal rule, so this is worded too.
+      // A window without future keys that is moved as a whole also equals one with another left
+      // side and a causal offset, so this is worded too.
       out.words += fmt::format(", as by window left {} and causal offset {}",
                                instead(a.centre - *b.low, a.centre - *a.low), instead(by, 0));
     }
@@ -161,8 +163,9 @@ std::optional<Index> document_at(std::span<const Index> lengths, Index at) {
   return std::nullopt;
 }
 
-/// The number of the document with token `at` of `side`. Documents are numbered in the order in
-/// which they first appear among the keys.
+/// The number of the document to which token `at` belongs; `side` has the ids of the queries, or
+/// those of the keys. Documents are numbered in the order in which they first appear among the
+/// keys. Nothing for a token in no document.
 std::optional<Index> document_at(const Ids& ids, const std::vector<std::int32_t>& side, Index at) {
   if (at >= std::ssize(side)) return std::nullopt;
   const std::int32_t id = side[as_size(at)];
@@ -228,15 +231,17 @@ MaybeReason outer_change(const Step& a, const Step& b, Index queries, Index keys
   const Chain &in_a = *chain_of(a), &in_b = *chain_of(b);
   if (in_a == in_b) return arguments;
   if (arguments.changes > 0) return std::nullopt;
-  // In documents, queries and keys may be equal in number even if not in the whole mask.
+  // Steps inside documents are compared as if each document had as many queries as keys, even if
+  // the whole mask has not.
   if (documents_in(a)) queries = keys;
   MaybeReason out = chain_change(in_a, in_b, queries, keys);
   if (out) out->words += " in " + inside_words(a);
   return out;
 }
 
-/// True if both steps give their diagonals with the same arguments: the difference is then worded
-/// as one of these arguments, even if another cause would move the cells as far.
+/// True if both steps state the diagonals that they keep by the same arguments, whatever the
+/// values: the difference is then worded as one of these arguments, even if another cause would
+/// move the diagonals as far.
 bool is_spelled_alike(const Step& a, const Step& b) {
   if (!keeps_diagonals(a)) return false;
   return std::ranges::all_of(info_of(a).args, [&](const Field& field) {

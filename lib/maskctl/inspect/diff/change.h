@@ -20,8 +20,8 @@ struct Limits {
   bool causal = false;  // `high` comes from a causal step
   friend bool operator==(const Limits&, const Limits&) = default;
 };
-/// The limits of a causal or window step; nothing for other steps, or if batches differ. `shift` is
-/// K - Q.
+/// Returns the diagonals that a causal or window step keeps; nothing for other steps, and if they
+/// differ between batches. `shift`: the number of keys minus that of queries.
 std::optional<Limits> limits_of(const Step& step, Index shift);
 
 /// The ids of the queries and keys of a document or type mask; tokens with id `none` are in no

@@ -14,12 +14,14 @@ namespace maskctl {
 namespace {
 
 constexpr Index kMostWords = Index{1} << 22;  // limit for the words of all marks
-// limit for a table with one entry per pair
+// limit for a table with one entry per pair of classes
 constexpr std::size_t kMostNumbers = std::size_t{1} << 20;
 
-/// For each pair of classes that a row has in A and in B, marks the key tiles that differ: where
-/// only A's clip of the row reaches (kOnlyA: tiles with a key of A's class), where only B's does
-/// (kOnlyB), and where both do (kEither: tiles in which the keys of the classes differ).
+/// Marks the tiles of keys in which rows of A and B differ. Each row of a mask sees one of a few
+/// shared lists of keys (its class) within a range (its clip). For each pair of a class in A and
+/// one in B that some row has, there are marks for keys in A's clip only (kOnlyA: tiles with a key
+/// of A's class), in B's only (kOnlyB), and in both (kEither: tiles in which the keys of the
+/// classes differ).
 class TileMarks {
  public:
   enum Kind { kOnlyA, kOnlyB, kEither };
@@ -59,21 +61,23 @@ class TileMarks {
     }
   }
 
-  /// The index of the pair of classes that a row has.
+  /// The index of the pair of classes (one shared list of keys of A, one of B) that a row has.
   std::size_t pair_number(Index row) const {
     const std::size_t at = index(pair_of(as_size(row)));
     return as_size(numbers_.empty() ? hashed_.find(at)->second : numbers_[at]);
   }
 
-  /// The tiles last copied for a pair and a kind, and the tile row for which they were copied.
+  /// For a pair of classes and a kind of marks: the tiles of keys whose marks were last copied, and
+  /// the tile row for which they were copied.
   struct Told {
     Index row = -1;
     Range tiles;
   };
   std::size_t told_size() const { return pairs_.size() * 3; }
 
-  /// Sets in `seen` the tiles of `keys` in which a row of this pair differs. `in_a` and `in_b` say
-  /// whether A's and B's clip of the row contain `keys`; neither clip may contain only a part.
+  /// Sets in `seen` the tiles of `keys` in which A and B differ for a row with this pair of
+  /// classes. `in_a` and `in_b` say whether `keys` are in the range of keys to which A and B cut
+  /// the row; neither range may contain only a part of `keys`.
   void add(Index tile_row, std::size_t pair, Range keys, bool in_a, bool in_b, std::span<Told> told,
            std::span<std::uint64_t> seen) const {
     if (keys.empty() || (!in_a && !in_b)) return;
@@ -92,14 +96,15 @@ class TileMarks {
   }
 
  private:
-  /// The class of a query in A and in B.
+  /// The classes of a query: the shared list of keys that it sees in A, and the one in B.
   struct Pair {
     std::uint32_t a, b;
   };
   Pair pair_of(std::size_t row) const { return {a_.rows[row].list, b_.rows[row].list}; }
   std::size_t index(const Pair& pair) const { return pair.a * as_size(b_.count) + pair.b; }
 
-  /// Marks the tiles in which a class of A (or B) has keys, for every pair with this class.
+  /// For each class (shared list of keys) of A, or of B, marks the tiles in which it has keys, for
+  /// every pair with this class.
   void mark_classes(const ClippedRows& side, std::uint32_t Pair::*member, Kind kind) {
     std::vector<std::vector<std::size_t>> pairs_of(static_cast<std::size_t>(side.count));
     for (std::size_t p = 0; p < pairs_.size(); ++p) {
@@ -161,14 +166,14 @@ class TileMarks {
   const ClippedRows& a_;
   const ClippedRows& b_;
   Index block_, tiles_;
-  // index of each pair; empty if the table would be too large, then `hashed_` has it
+  // index of each pair of classes; empty if the table would be too large: then `hashed_` has it
   std::vector<std::int32_t> numbers_;
   std::unordered_map<std::size_t, std::int32_t> hashed_;
   std::vector<Pair> pairs_;
   std::vector<std::uint64_t> marks_;
 };
 
-/// The begins and ends of a row's clips in A and in B, in ascending order.
+/// The begins and ends of the ranges of keys to which A and B cut a row, in ascending order.
 std::array<Index, 4> sorted_edges(const Range& a, const Range& b) {
   const auto [first, second] = std::minmax(a.begin, b.begin);
   const auto [third, fourth] = std::minmax(a.end, b.end);

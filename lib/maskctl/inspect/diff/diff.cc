@@ -110,8 +110,8 @@ PairDiff diff_all_rows(const Plane& a, const Plane& b, const Plane& both) {
   return out;
 }
 
-/// Compares planes of shared lists by the number of keys per row in a, in b and in both. Nothing if
-/// the intersection cannot be expressed with such lists, or if blocks are not square.
+/// Compares planes whose rows share lists of keys, by the number of keys per row in a, in b and in
+/// both. Nothing if the intersection of the planes has no such lists, or if blocks are not square.
 std::optional<PairDiff> diff_sizes(const PlanePtr& a, const PlanePtr& b, BlockSize block) {
   if (block.q != block.k) return std::nullopt;
   if (!a->has_row_index() && !b->has_row_index()) return std::nullopt;

@@ -62,15 +62,15 @@ struct DiffCause {
 /// 256 differing pairs of planes, all further differences are residue. Rules are not searched in
 /// masks of more than 2^26 cells that are stored as bits because runs would take more memory.
 std::optional<DiffCause> diff_cause(const Mask& a, const Mask& b);
-/// The same if `found`, the result of diff(a, b), is already known.
+/// diff_cause() if `found`, the result of diff(a, b), is already known.
 std::optional<DiffCause> diff_cause(const Mask& a, const Mask& b, const MaskDiff& found);
 
 /// The chains that made masks A and B from all-open ones.
 struct KnownChains {
   Chain a, b;
 };
-/// The same if these chains are known: if they differ in a single step, that is the cause, and no
-/// rule is searched.
+/// diff_cause() if the chains that made A and B are known too: if they differ in a single step,
+/// that is the cause, and no rule is searched.
 std::optional<DiffCause> diff_cause(const Mask& a, const Mask& b, const MaskDiff& found,
                                     const KnownChains& known);
 

@@ -19,7 +19,8 @@ struct IdPair {
   friend bool operator==(const IdPair&, const IdPair&) = default;
 };
 
-/// The pairs of ids of all queries and keys, without repetitions of the pair before.
+/// Returns the ids in A and in B of each query and each key, without repetitions of the pair
+/// before.
 std::vector<IdPair> pairs_of(const Ids& a, const Ids& b) {
   std::vector<IdPair> out;
   const auto add = [&out](const std::vector<std::int32_t>& in_a,

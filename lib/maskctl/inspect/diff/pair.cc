@@ -119,7 +119,8 @@ class Pair {
   void by_edit(bool searchable) {
     Regions regions;
     regions.residue = found_.only_a + found_.only_b;
-    // Even planes that are not searched are tried as a filled or emptied region.
+    // If cells are open in only one of the planes, they may be a region that was opened or closed;
+    // this is tried even for planes that are too large for other searches.
     const bool one_sided =
         (found_.only_a == 0 || found_.only_b == 0) && !a_->has_row_index() && !b_->has_row_index();
     if (searchable || one_sided) regions = regions_between(a_, b_);

@@ -9,7 +9,8 @@
 
 namespace maskctl {
 
-/// The kind of a claim, and its words without "B = A with" and without the remaining cells.
+/// The kind of a claim about how B differs from A, and its words, without "B = A with" and without
+/// the cells that remain wrong.
 struct Wording {
   std::string kind, words;
 };
@@ -26,12 +27,13 @@ struct PairCause {
   Wording wording;  // describes the edit
   Chain edit;       // open: and close: steps, or one rule, that turn A into B
   std::optional<ChainPair> chains;
-  /// Description length in bits of the shorter of the two, including the cells that it leaves
-  /// wrong.
+  /// Description length in bits of `edit` or of `chains`, whichever is shorter, including the cells
+  /// that it leaves wrong.
   Index length = 0;
 };
 
-/// `found` is the difference of `a` and `b`; `a_is` and `b_is` are the results of recognise().
+/// Explains how plane `b` differs from plane `a`. `found` is their difference; `a_is` and `b_is`
+/// are the results of recognise().
 PairCause explain_pair(const PlanePtr& a, const PlanePtr& b, const PlaneDiff& found,
                        const Recognised& a_is, const Recognised& b_is);
 

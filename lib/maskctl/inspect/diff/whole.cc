@@ -37,7 +37,7 @@ class PlaneNumbers {
   std::vector<Index> open_;
 };
 
-/// The plane numbers of each batch, or of each head.
+/// For each batch, or for each head, the numbers of its planes.
 using Lines = std::vector<std::vector<std::size_t>>;
 
 Lines lines_of(const std::vector<std::size_t>& numbers, Index batch, Index heads, bool by_head) {
@@ -51,8 +51,8 @@ Lines lines_of(const std::vector<std::size_t>& numbers, Index batch, Index heads
   return out;
 }
 
-/// out[i] is the line of `a` that equals line i of `b`. Each line is used once, and an unmoved line
-/// is mapped to itself. Nothing if there is no such permutation.
+/// Returns for each batch (or head) of `b` the equal one of `a`. Each is used once, and an unmoved
+/// one is mapped to itself. Nothing if there is no such permutation.
 std::optional<std::vector<std::size_t>> permutation(const Lines& a, const Lines& b) {
   std::vector<std::size_t> from(b.size(), b.size());
   std::vector<bool> used(a.size());
@@ -98,7 +98,8 @@ MaybeReason permuted(const Mask& a, const Mask& b) {
 
 bool same_masks(const Mask& a, const Mask& b) { return diff(a, b).equal(); }
 
-/// Words for a B that is A as a library would change it that merges heads or keeps only the first.
+/// Words for a mask B that equals A after its heads were merged or only the first was kept, as some
+/// libraries do.
 MaybeReason merged_heads(const Mask& a, const Mask& b) {
   if (a.heads() < 2) return std::nullopt;
   const Range all_q{0, a.queries()}, all_k{0, a.keys()}, batches{0, a.batch()};

@@ -110,7 +110,8 @@ class DocumentsChange {
     const std::size_t back =
         std::min({sides_[0].alike_at_back(), sides_[1].alike_at_back(), least - front});
     const std::size_t a = in_a_ - front - back, b = in_b_ - front - back;
-    // Each missing or new border is one of queries and one of keys.
+    // A border between documents that is missing or new counts as two numbers, one among the
+    // queries and one among the keys.
     const auto numbers =
         static_cast<Index>(2 * (std::max(a, b) - std::min({a, b, std::size_t{1}})));
     const bool same = std::ranges::all_of(sides_, [&](const SideChange& side) {

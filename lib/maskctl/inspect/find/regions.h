@@ -18,14 +18,15 @@ struct Region {
   friend bool operator==(const Region&, const Region&) = default;
 };
 
-/// The regions of a plane. If there are very many, only those that begin in its first queries.
+/// The regions of a plane: open cells that touch each other, or ranges of queries that see no key.
+/// If there are very many, only those whose first cell is in the first rows of the plane.
 struct RegionsFound {
   std::vector<Region> regions;  // in reading order of their first cells
   Index queries = 0;            // all regions that begin before this query are known
   friend bool operator==(const RegionsFound&, const RegionsFound&) = default;
 };
 
-/// Reading stops after this many regions, or after this many runs of keys.
+/// The search for regions stops after this many regions, or after reading this many runs of keys.
 inline constexpr Index kMostRegions = Index{1} << 16, kMostRegionRuns = Index{1} << 23;
 
 /// The regions of open cells. Reads the structure of the plane once, and skips bands of rows
