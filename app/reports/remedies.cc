@@ -7,8 +7,10 @@ namespace {
 
 struct Words {
   std::string_view verb;
-  std::string_view rest;      // the argument of the remedy replaces {}
-  std::string_view key = {};  // used instead of `rest` if the remedy is for a golden manifest
+  // What follows the verb, in options of the command line. The remedy's argument replaces "{}".
+  std::string_view rest;
+  // Replaces `rest` in messages about a golden manifest, whose keys take the place of options.
+  std::string_view key = {};
 };
 
 Words words(Remedy::Kind kind) {

@@ -32,7 +32,7 @@ struct ArrayReport {
 struct ShardReport {
   std::string name;
   std::vector<Index> shape;
-  // Which mesh axes split which of its axes, as text.
+  // Which axes of the mesh split which axes of the array, as text.
   std::string spec;
   std::function<std::vector<Range>(Index device)> part;  // index range of each axis on a device
 };
@@ -141,7 +141,7 @@ void drop_larger_blocks(std::vector<BlockSize>& blocks, const Mask& mask);
 
 /// How a mask is stored: "bands", "runs", "words" or "computed"; several are joined by "+".
 std::string tier(const Mask& mask);
-/// The bytes in memory of its distinct planes.
+/// The bytes in memory of the distinct planes of a mask.
 Index bytes_held(const Mask& mask);
 
 }  // namespace maskctl::app

@@ -11,8 +11,8 @@
 namespace maskctl::app {
 namespace {
 
-/// The plane of the mask, the plane of `other` or null, and the batch of the ids. Planes with equal
-/// Kinds have the same marked cells.
+/// Planes with equal Kinds have the same marked cells. A Kind is a plane of the mask, the plane of
+/// `other` or null, and the batch whose segment ids belong to them.
 using Kind = std::tuple<const Plane*, const Plane*, Index>;
 
 PlaneMarks marks_of(const PlanePtr& marked) {

@@ -61,8 +61,8 @@ bool all_in_future(const Residue& residue, const Mask& mask) {
                              [shift](const Cell& cell) { return cell.key > cell.query + shift; });
 }
 
-/// Reports the exceptions in a mask that a few steps nearly explain. Does nothing if a finding of
-/// kSaid already says the same.
+/// Reports the exceptions in a mask that a few steps nearly explain. Does nothing if a rule of
+/// kSaid has a finding, which already says the same.
 void add_pattern(const Mask& mask, bool known, MaskLint& lint) {
   if (mask.count() == 0) return;
   static constexpr std::string_view kSaid[] = {"polarity",      "anti-causal",   "document-leak",

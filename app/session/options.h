@@ -33,7 +33,7 @@ struct DocumentOptions {
 };
 
 struct OutputOptions {
-  // kMaskInfo, kBias: only with --semantics ejkernel
+  // The form of the mask that is written. kMaskInfo and kBias need --semantics ejkernel.
   enum class Form { kDense, kRuns, kMaskInfo, kBias };
 
   std::string dest;

@@ -9,7 +9,8 @@
 namespace maskctl::app {
 namespace {
 
-/// Throws for the forms that need --semantics ejkernel.
+/// Throws Error(kInvalidArgument) if the output should be a MaskInfo or a bias: --to mask-info and
+/// --to bias are only for masks that are read with --semantics ejkernel.
 void check_form(const OutputOptions& output) {
   if (output.form == OutputOptions::Form::kMaskInfo) {
     throw Error(Errc::kInvalidArgument, "--to mask-info goes with --semantics ejkernel");

@@ -24,7 +24,7 @@ namespace {
 using Clock = std::chrono::steady_clock;
 using std::chrono::microseconds;
 
-constexpr int kData = 1, kNotice = 2;  // tags
+constexpr int kData = 1, kNotice = 2;  // MPI tags: the kinds of messages
 /// If a connection breaks, a rank waits this long before it reports that. Meanwhile it may receive
 /// a notice or be ended by the launcher, which know better which rank failed.
 constexpr std::chrono::seconds kLauncherPatience{3};

@@ -34,8 +34,9 @@ struct BiasForm {
   Index closed_cells = 0;
 };
 
-/// For a float array [Q,K], [B,Q,K] or [B,H,Q,K]. Slopes and numbers are compared to the precision
-/// of the dtype. Throws Error(kShape) for other ranks, Error(kInvalidArgument) for other types.
+/// Returns the form of the numbers in a bias, a float array [Q,K], [B,Q,K] or [B,H,Q,K]. Slopes and
+/// numbers are compared to the precision of the dtype. Throws Error(kShape) for other ranks,
+/// Error(kInvalidArgument) for other types.
 BiasForm bias_form(const Tensor& bias);
 
 /// One line for each form that occurs, such as "ALiBi: -m * |key - query|, slopes m 0.25 0.0625".

@@ -107,7 +107,8 @@ std::vector<BlockGrid> small_exact(const Plane& open, const Plane& closed) {
   return {cells.grid(*best)};
 }
 
-/// Sizes that close clearly more cells than every larger size; those that gain the most come first.
+/// Returns block sizes that close clearly more cells than every larger size. Those that close the
+/// most additional cells come first.
 template <typename F>
 std::vector<Index> records(Index most, F&& closes) {
   struct Record {

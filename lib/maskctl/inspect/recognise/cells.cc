@@ -9,11 +9,12 @@ namespace maskctl::recognition {
 namespace {
 
 constexpr Index kMostBands = Index{1} << 17;  // with more bands, stored rows are cheaper
-constexpr std::size_t kBandsPerRow = 16;  // more bands could split quadratically under a diagonal
+// More runs of keys per row could, cut by a diagonal, split into quadratically many bands.
+constexpr std::size_t kBandsPerRow = 16;
 constexpr Index kStoredRuns = Index{1} << 26;
 
-/// Joins rows into slabs of bands. Ends of runs that move by one key per row become lines of slope
-/// 1.
+/// Joins rows into slabs, which are ranges of rows whose runs of open keys begin and end on
+/// straight lines. Ends of runs that move by one key per row become lines of slope 1.
 class SlabMaker {
  public:
   void add(Range rows, std::span<const Run> runs) {
@@ -32,7 +33,9 @@ class SlabMaker {
     count_ += static_cast<Index>(slab.bands.size()) + 1;
     slabs_.push_back(std::move(slab));
   }
-  /// Extends the last slab if its lines continue through these rows; returns whether they do.
+  /// Extends the last slab (rows whose runs of open keys begin and end on straight lines) by
+  /// `rows`, which all have the open keys `runs`, if these runs continue its lines. Returns whether
+  /// they do.
   bool joins(Range rows, std::span<const Run> runs) {
     if (slabs_.empty() || runs.size() != last_.size()) return false;
     Slab& slab = slabs_.back();
@@ -64,7 +67,8 @@ class SlabMaker {
   bool failed_ = false;
 };
 
-/// The plane as bands; null if that takes too many bands.
+/// Returns the plane as bands (runs of open keys between straight lines); null if that takes too
+/// many bands.
 PlanePtr as_bands(const Plane& plane) {
   SlabMaker maker;
   std::vector<Run> scratch;

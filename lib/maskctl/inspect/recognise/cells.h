@@ -1,4 +1,5 @@
-// Reads the open cells of any plane as bands; private to inspect.
+// Reads the open cells of any plane as bands, which are runs of keys between straight lines;
+// private to inspect.
 #pragma once
 
 #include <algorithm>

@@ -12,12 +12,12 @@
 namespace maskctl::recognition {
 namespace {
 
-/// Says that all queries of `q` and all keys of `k` are in one class.
+/// Says that all queries of `q` and all keys of `k` are in one class, whose members see each other.
 struct Link {
   Range q, k;
 };
 
-/// The links that the open cells of a plane make.
+/// Returns links (of queries and keys in one class) that contain all open cells of a plane.
 std::vector<Link> links_of(const Plane& plane) {
   std::vector<Link> links;
   each_band(plane, [&](Range rows, const Band& band) {
@@ -33,11 +33,12 @@ std::vector<Link> links_of(const Plane& plane) {
   return links;
 }
 
-/// One axis, cut into parts wherever a link begins or ends.
+/// The queries, or the keys, cut into parts wherever a link begins or ends. A link is a range of
+/// queries and one of keys that are in one class.
 class Axis {
  public:
   void set(Index size, std::vector<Index> edges) {
-    // cut nearly everywhere: each position is a part
+    // If an axis is cut nearly everywhere, each position becomes a part.
     if (static_cast<Index>(edges.size()) * 4 > size) {
       edges.resize(static_cast<std::size_t>(size) + 1);
       std::iota(edges.begin(), edges.end(), 0);
@@ -63,7 +64,8 @@ class Axis {
     --covered_[end];
     return begin;
   }
-  /// Calls f(part, whether a link joins it to the next part, whether any link has it).
+  /// Calls f(part, whether a link contains both it and the next part, whether any link contains
+  /// it).
   template <typename F>
   void each(F&& f) const {
     std::int32_t joined = 0, covered = 0;
@@ -75,8 +77,8 @@ class Axis {
   }
 
  private:
-  /// The distinct edges in order. If there are many, they are marked in an array and read back,
-  /// which is faster than sorting.
+  /// The distinct edges, at which parts begin or end, in order. If there are many, they are marked
+  /// in an array and read back, which is faster than sorting.
   static std::vector<Index> in_order(std::vector<Index> edges, Index size) {
     if (std::ssize(edges) * 64 < size) {
       std::sort(edges.begin(), edges.end());
@@ -137,7 +139,8 @@ class ClassNumbers {
   std::int32_t count_ = 0;
 };
 
-/// Appends a part of an axis with its id; extends the last run if it continues that run.
+/// Appends a range of queries (or keys) with the id of their class; extends the last run if it ends
+/// where the range begins and has the same id.
 void append(std::vector<ClassRun>& runs, Range at, std::int32_t id) {
   if (!runs.empty() && runs.back().id == id && runs.back().at.end == at.begin) {
     runs.back().at.end = at.end;
@@ -261,8 +264,8 @@ class RowClasses {
       seen_;  // the keys of each class, by its root
 };
 
-/// The plane as slabs of bands with vertical sides, for classes of few runs; null if that takes too
-/// many bands.
+/// Returns the plane as slabs: ranges of queries of one class, each with the runs of keys of that
+/// class as bands with vertical sides. Null if that takes too many bands.
 PlanePtr as_slabs(const Classes& classes, Index queries, Index keys) {
   constexpr std::size_t kBandsPerSlab = 16;
   constexpr std::size_t kMostClassBands = std::size_t{1} << 16;
@@ -282,7 +285,8 @@ PlanePtr as_slabs(const Classes& classes, Index queries, Index keys) {
   return bands(queries, keys, slabs);
 }
 
-/// True if rows have more runs than words, so that words are faster to read.
+/// Whether to store rows as words of 64 cells: true if rows have more runs of keys than words, so
+/// that words are faster to read, unless they take too much memory.
 bool as_words(const Classes& classes, Index queries, Index keys) {
   constexpr Index kMostBytes = Index{1} << 28;
   const Index words = words_for(keys);

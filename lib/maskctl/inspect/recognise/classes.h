@@ -33,7 +33,7 @@ PlanePtr plane_of(const Classes& classes, Index queries, Index keys);
 /// Writes one id per position: the id of its run plus `first`, or `none` outside the runs.
 void write_ids(const std::vector<ClassRun>& runs, std::int32_t first, std::int32_t none,
                std::span<std::int32_t> ids);
-/// The same as a new array of `size` positions.
+/// Returns the ids that write_ids() writes, as a new array of `size` positions.
 std::vector<std::int32_t> ids_of(const std::vector<ClassRun>& runs, Index size, std::int32_t first,
                                  std::int32_t none);
 

@@ -9,18 +9,20 @@
 
 namespace maskctl::recognition {
 
-/// Applying `shared` to `lines` gives the plane.
+/// A plane in two parts: applying the step `shared` to the plane `lines` gives it.
 struct ClippedSplit {
   Step shared;     // a dilated, doc or block step
   PlanePtr lines;  // one run of keys per row, as bands
 };
 
-/// True if the rows share lists of keys that are classes or the rows of a block grid, so that no
-/// search over runs is needed. O(queries + keys + runs).
+/// True if each row sees one of a few shared lists of keys, cut to a range of its own, and no key
+/// is in two lists (classes), or the lists are the rows of a block grid. Then no search over runs
+/// is needed. Takes O(queries + keys + runs).
 bool is_clipped(const Plane& plane);
 
-/// Splits clipped classes and, with `grids`, the clipped rows of a block grid. Nothing for other
-/// planes, and if the clips are not bounded by few lines. O(queries + keys + runs + blocks).
+/// Splits a plane whose rows see shared lists of keys (classes or, with `grids`, rows of a block
+/// grid), each cut to a range. Nothing for other planes, and if few lines do not bound these
+/// ranges. Takes O(queries + keys + runs + blocks).
 std::optional<ClippedSplit> split_clipped(const Plane& plane, bool grids);
 
 }  // namespace maskctl::recognition

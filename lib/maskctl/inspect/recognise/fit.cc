@@ -45,7 +45,8 @@ void join(std::vector<Index>& values, const std::vector<Index>& more) {
   }
 }
 
-/// Finds the variations of one step: its numbers moved to edges of the plane, or by a little.
+/// Finds variations of one step: its numbers are moved by a little, or to edges of the plane, which
+/// are the keys and diagonals at which runs of open keys begin or end.
 class Forms {
  public:
   Forms(const Extent& extent, const Edges& edges) : extent_(extent), edges_(edges) {}
@@ -63,7 +64,8 @@ class Forms {
     return std::move(out_);
   }
 
-  /// Steps that the chain may lack; those at the most frequent edges come first.
+  /// Returns steps that the chain may lack, with numbers at edges of the plane (keys and diagonals
+  /// at which runs of open keys begin or end); those at the most frequent edges come first.
   std::vector<Step> new_steps() {
     out_.clear();
     for (std::size_t i = 0; i < std::max(edges_.keys.size(), edges_.diagonals.size()); ++i) {
@@ -92,7 +94,7 @@ class Forms {
     if (next <= extent_.keys) out_.push_back({step::Global{{{edge, next}}}});
   }
 
-  /// The next higher key edge; K + 1 if there is none.
+  /// The next higher key at which runs of open keys begin or end; K + 1 if there is none.
   Index next_edge(Index edge) const {
     Index next = extent_.keys + 1;
     for (const Index other : edges_.keys) {
@@ -204,7 +206,7 @@ class Forms {
       }
     }
   }
-  /// True if the border is at one of the edges.
+  /// True if runs of open keys begin or end at the border between two documents.
   bool near(Index border) const {
     return std::ranges::find(edges_.keys, border) != edges_.keys.end();
   }

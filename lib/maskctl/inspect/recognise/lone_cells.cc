@@ -78,7 +78,8 @@ class Rows {
   std::size_t words_;
 };
 
-/// Collects lone cells for each set of lines along which they are lone, up to a few per set.
+/// Collects lone cells, which differ from both neighbours along a line (row, column or diagonal),
+/// for each set of such lines, up to a few per set.
 class Lone {
  public:
   explicit Lone(Index keys) : keys_(keys) {}
@@ -149,8 +150,10 @@ class Lone {
   std::array<std::vector<Position>, 8> lone_;
 };
 
-/// Examines the rows of slabs of at most two rows, since lone cells of a large plane are in such
-/// slabs. False if the plane is not stored as bands or has many such rows.
+/// Looks for lone cells (which differ from their neighbours) in a plane stored as slabs, which are
+/// rows whose runs of keys begin and end on straight lines. A lone cell interrupts such lines, so
+/// only slabs of at most two rows are examined. False if the plane is not stored as slabs or has
+/// many such rows.
 bool look_at_slabs(const Plane& plane, Lone& lone) {
   constexpr std::size_t kMostRows = 256;
   const auto* slabs = slabs_of(plane);

@@ -123,8 +123,9 @@ class Mover {
     const char* between;
     Index at;
   };
-  /// Adds the masks that the chain gives with `step`, one of its steps, replaced by f(by). `query`
-  /// is the row at which the two documents meet.
+  /// Adds masks in which a border between documents has moved: those that the chain gives with
+  /// `step`, one of its steps, replaced by f(by), for each number of tokens `by`. `query` is the
+  /// row at which the two documents meet.
   template <class F>
   void move(Step& step, Index query, const Border& border, F&& f) {
     if (borders_ == kMostBorders || !is_near(query, queries_)) return;

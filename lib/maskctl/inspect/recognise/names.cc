@@ -19,7 +19,8 @@
 namespace maskctl::recognition {
 namespace {
 
-/// A form with more steps must save the bits of this many numbers.
+/// Writing a step as several steps must save more bits of the description than this many numbers
+/// take.
 constexpr Index kWorthAStep = 1;
 
 std::vector<Chain> band_forms(const Diagonals& span, const Extent& extent) {
@@ -227,7 +228,7 @@ void name_sinks(Chain& chain) {
   }
 }
 
-/// The mask that all parts give except part number `without`.
+/// Returns an all-open mask to which all chains in `parts` except number `without` are applied.
 Mask applied(const PlanePtr& like, const std::vector<Chain>& parts, std::size_t without) {
   Mask made = full_like(Mask(like));
   for (std::size_t i = 0; i < parts.size(); ++i) {
@@ -240,8 +241,9 @@ bool explains(const PlanePtr& plane, const std::vector<Chain>& parts, Index allo
   return differing_cells(Mask(plane), applied(plane, parts, parts.size())) <= allowed;
 }
 
-/// The open tokens that are needed: those whose column has an open cell that the other steps do not
-/// give.
+/// Returns a step that opens the needed tokens of `open`, whose tokens are seen by every query and
+/// see every key. A token is needed if an open cell of the plane in its column is closed in
+/// `others`, the mask of all other steps.
 Chain needed_tokens(const PlanePtr& plane, const Mask& others, const OpenTokens& open) {
   const PlanePtr missing = combine(Op::kSub, plane, others.plane(0, 0));
   const auto among = [&](const std::vector<std::uint8_t>& flags) {

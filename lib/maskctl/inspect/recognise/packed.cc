@@ -25,7 +25,8 @@ namespace {
 
 constexpr Index kMostTokens = 512;  // with more tokens, not all borders can be tried
 constexpr std::size_t kMostEdges = 6, kMostChains = 4, kMostMissed = 8;
-constexpr std::size_t kPairedLows = 4, kPairedHighs = 5;  // including "no limit"
+// How many lower and how many upper limits of a band are tried in pairs, "no limit" included.
+constexpr std::size_t kPairedLows = 4, kPairedHighs = 5;
 constexpr int kRounds = 4;
 
 /// Limits on key - query, both inclusive; nullopt means no limit.
@@ -157,8 +158,8 @@ class BorderSearch {
     Index residue = 0, length = 0;
   };
 
-  /// The cells to start from: all of them; and all except rows (or columns) that are entirely open
-  /// or closed, as these may be edits.
+  /// The weights of cells to start from: those of all cells; and those without the rows (or
+  /// columns) that are entirely open or closed, since these may be exceptions.
   std::vector<Weights> starts() const {
     std::vector<Weights> out{cells_};
     for (const bool rows : {true, false}) {
@@ -217,7 +218,7 @@ class BorderSearch {
   Found explained(const Weights& weights) {
     const Packed packed = searched(weights);
     if (packed.lengths.size() != 2) return measured(chain_of(packed));
-    // If no cell needs the first of two documents, it is padding on the left.
+    // The first of two documents may only be padding on the left: the shorter description is kept.
     Chain padded = band_of(packed.sides);
     padded.insert(padded.begin(), pad(packed.lengths.back(), true, false));
     Found left = measured(padded), best = measured(chain_of(packed));
@@ -236,8 +237,8 @@ class BorderSearch {
     return out;
   }
 
-  /// Tries pairs of the most striking sides; then changes one side at a time as long as the result
-  /// gets better.
+  /// Tries pairs of a lower and an upper side of the band, at the most striking diagonals; then
+  /// changes one side at a time as long as the result gets better.
   Packed searched(const Weights& weights) const {
     std::vector<Side> lows{std::nullopt}, highs{std::nullopt, Side(0)};
     for (const Index diagonal : weights.edges(false)) lows.emplace_back(diagonal);

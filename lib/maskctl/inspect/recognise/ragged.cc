@@ -114,7 +114,8 @@ Chain chain_of(const Documents& documents, const OwnBand& band) {
   return inside;
 }
 
-/// No limit, and the most frequent of these diagonals. `rows` counts the rows of each diagonal.
+/// Returns candidates for a side of a band: no limit, and the diagonals that the most rows have.
+/// `rows` maps each diagonal to the number of its rows.
 std::vector<std::optional<Index>> sides_of(const std::map<Index, Index>& rows) {
   std::vector<std::pair<Index, Index>> found;
   for (const auto& [diagonal, count] : rows) found.emplace_back(-count, diagonal);

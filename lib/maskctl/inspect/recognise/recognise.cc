@@ -25,9 +25,11 @@ namespace recognition {
 namespace {
 
 constexpr Index kLoneCells = 4;  // stray cells that any mask may have
-constexpr Index kFewBands = 64;  // up to this many, lines are better than shared lists
+// Planes of at most this many bands are searched as bands, even if rows share lists of keys.
+constexpr Index kFewBands = 64;
 
-/// Names explanations of equal length and returns the chain with the shortest description.
+/// Writes each list of moves, which all give the plane exactly, as a chain of steps with names, and
+/// returns the chain with the shortest description.
 Chain cheapest(const PlanePtr& plane, const std::vector<Moves>& found) {
   const Description description({plane->queries(), plane->keys()});
   Chain best;
@@ -201,8 +203,8 @@ bool has_products(const Plane& cells) {
   return false;
 }
 
-/// The largest stride that fits about as many isolated keys as the best one, and more than half of
-/// them; 1 if there is none.
+/// Returns the largest stride that divides key - query for about as many isolated open keys as the
+/// best stride does, and for more than half of them; 1 if there is none.
 Index likely_stride(const Plane& plane) {
   constexpr Index kMostStride = 64, kRows = 128;
   std::vector<Index> agree(kMostStride + 1);
@@ -239,8 +241,8 @@ std::vector<Chain> skeletons(const Plane& plane, const Chain& found) {
   return out;
 }
 
-/// Searches the inverted plane too, unless an exact chain is known. Even then it does for planes
-/// that open all future keys but no query's own key.
+/// Searches the inverted plane if no exact chain is known, or if the plane opens all future keys
+/// but no query's own key.
 void search_inverse(const PlanePtr& plane, const RecogniseOptions& options, Candidates& out) {
   const Index queries = plane->queries(), keys = plane->keys(), shift = keys - queries;
   const bool future = std::max<Index>(shift, 0) + 1 < keys &&
@@ -256,8 +258,8 @@ void search_inverse(const PlanePtr& plane, const RecogniseOptions& options, Cand
   out.add(std::move(chain));
 }
 
-/// Searches rules whose numbers can be read off the plane; then the same without its lone cells and
-/// for the inverted plane.
+/// Searches rules whose numbers can be read off the plane; then does the same for the plane without
+/// its lone cells (which differ from their neighbours) and for the inverted plane.
 void search_plain(const PlanePtr& plane, const RecogniseOptions& options, Candidates& out) {
   add_found(plane, explain(plane, options.max_steps, true), options.max_steps, out);
   const bool large = plane->queries() * plane->keys() > kSearchedCells;

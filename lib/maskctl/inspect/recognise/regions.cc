@@ -81,7 +81,7 @@ class Cover {
     step::Region rule{open_, {}, {}};
     for (Range range : recognition::ranges_of(free)) {
       if (range.size() == (rows ? extent_.queries : extent_.keys)) continue;
-      // Cut off lines without a cell to change at both ends of the range.
+      // Cut off rows (or columns) without a cell to change at both ends of the range.
       const auto& flags = rows ? touched.q : touched.k;
       const auto at = [&](Index i) { return flags[static_cast<std::size_t>(i)] != 0; };
       while (!range.empty() && !at(range.begin)) ++range.begin;

@@ -14,7 +14,8 @@ namespace maskctl::recognition {
 namespace {
 
 using ScopeAxis = step::Scoped::Axis;
-/// For a head, the number of its plane; for a batch, those of all its heads.
+/// Heads (or batches) with equal Keys have equal planes: the Key of a head is the number of its
+/// plane, that of a batch the numbers of the planes of all its heads.
 using Key = std::vector<std::uint32_t>;
 
 std::vector<Range> ranges_among(const std::vector<Index>& members) {
@@ -46,7 +47,8 @@ Chain scopes(ScopeAxis axis, const std::vector<Group>& groups) {
   return chain;
 }
 
-/// Groups the heads (or batches) with equal keys, in order of first appearance.
+/// Groups the heads (or batches) with equal Keys, that is, equal planes, in order of first
+/// appearance.
 template <typename F>
 std::vector<Group> groups_of(const std::vector<Key>& keys, F&& chain_of) {
   std::map<Key, std::size_t> seen;

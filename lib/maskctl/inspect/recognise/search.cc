@@ -35,7 +35,7 @@ PlanePtr opened_tokens(const std::vector<Range>& tokens, Index queries, Index ke
   return combine(Op::kOr, query_ranges(queries, keys, tokens), key_ranges(queries, keys, tokens));
 }
 
-/// Tokens whose rows and columns have no closed cell.
+/// Tokens whose rows and columns have no cell that must be closed.
 std::vector<Range> free_tokens(const Plane& closed) {
   const Touched marked = touched(closed);
   std::vector<std::uint8_t> free(std::max(marked.q.size(), marked.k.size()), 1);
@@ -77,7 +77,8 @@ class Search {
     guess_ = guess;
     step(start_, steps, kNothing);
   }
-  /// Takes `readings` from the budget; returns false, and takes none, if fewer are left.
+  /// Takes `readings` of the whole mask from the budget of the search; returns false, and takes
+  /// none, if fewer are left.
   bool affords(Index readings) {
     if (readings_ < readings) return false;
     readings_ -= readings;

@@ -18,7 +18,8 @@ struct FirstKeys {
 struct OpenTokens {
   std::vector<Range> tokens;
 };
-/// The cells of these classes are opened on top of other steps.
+/// Opens, on top of other steps, the cells of these token types (queries and keys of one type see
+/// each other).
 struct Types {
   Classes classes;
 };
@@ -45,7 +46,8 @@ struct Explained {
   std::vector<Moves> exact;
   std::vector<Nearest> nearest;
 };
-/// `plain` leaves out block grids and types, which need arrays and whose positions must be guessed.
+/// Searches for the shortest chains that give the plane. `plain` leaves out block grids and types,
+/// which need arrays and whose positions must be guessed.
 Explained explain(const PlanePtr& plane, Index max_steps, bool plain = false);
 
 }  // namespace maskctl::recognition

@@ -13,10 +13,10 @@ struct Extent {
   bool square() const { return queries == keys; }
 };
 
-/// Keeps key - query <= high.
+/// Returns a causal step that keeps the cells with key - query <= high.
 Step causal(const Extent& extent, Index high);
-/// Keeps low <= key - query <= high; a side may be unbounded. Chooses an alignment for which the
-/// offset is 0 if there is one.
+/// Returns a window step that keeps the cells with low <= key - query <= high; a side may be
+/// unbounded. Chooses an alignment for which the offset is 0 if there is one.
 Step window(const Extent& extent, std::optional<Index> low, std::optional<Index> high);
 Step pad(Index length, bool left, bool both);
 /// A document step with ids from 0; tokens with id -1 see nothing. Its arrays have no name.

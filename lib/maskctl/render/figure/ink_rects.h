@@ -14,9 +14,9 @@ struct InkRect {
   friend bool operator==(const InkRect&, const InkRect&) = default;
 };
 
-/// Rectangles that do not overlap. Units that they do not cover are ink::kNone. Neighbours with
-/// equal ink in a row are merged, and then equal runs in consecutive rows. Ordered by first row,
-/// then by column.
+/// Returns the grid as rectangles that do not overlap. Units that they do not cover are ink::kNone.
+/// Neighbours with equal ink in a row are merged, and then equal runs in consecutive rows. Ordered
+/// by first row, then by column.
 std::vector<InkRect> grid_rects(const InkGrid& grid);
 
 }  // namespace maskctl

@@ -55,8 +55,8 @@ struct LegendEntry {
   std::vector<std::uint8_t> inks;  // inks whose colours are shown next to each other
   std::string text;
 };
-/// `blocks`: whether a unit of the drawing is several cells or tiles. `leaks`: whether leaks are
-/// marked.
+/// Returns the entries of a legend. `blocks`: whether a unit of the drawing is several cells or
+/// tiles. `leaks`: whether leaks are marked.
 std::vector<LegendEntry> legend_entries(InkSet set, bool blocks, bool leaks);
 
 /// The colours of segments, then that of padding, and that of a unit with several segments.
