@@ -21,7 +21,7 @@ CellDocuments documents_at(const Documents& documents, const Cell& cell);
 /// For example "query in document 3, key in document 1", "both in document 2", or "query in
 /// document 3, key is padding".
 std::string to_text(const CellDocuments& cell);
-/// JSON null if `cell` is empty.
+/// The JSON of a cell's documents; null if `cell` is empty.
 Json json_of(const std::optional<CellDocuments>& cell);
 
 /// "12 cells, the first at batch 0, head 0, query 3, key 9; 4 cells of padding open", or "none".

@@ -120,9 +120,9 @@ Range only_run(const Plane& plane, Index query) {
   return out;
 }
 
-/// True for several cells if each is in a row with a single run of keys, as long as that of the
-/// middle row. Neighbourhood attention has such rows: its windows are shifted, not cut, at both
-/// ends of the keys.
+/// True if there are several cells, and each is in a row with a single run of open keys, which is
+/// as long as the only run of the middle row of the plane. Neighbourhood attention has such rows:
+/// its windows are shifted, not cut, at both ends of the keys.
 bool are_full_windows(const Residue& residue, const Mask& mask) {
   return residue.cells > 1 && std::ranges::all_of(residue.first, [&mask](const Cell& cell) {
            const Plane& plane = *mask.plane(cell.batch, cell.head);

@@ -38,11 +38,13 @@ void lint_opened_rows(const std::vector<PlaneUse>& uses, const std::vector<Opene
   tell("rows-opened", "", ", and the others are causal", others);
 }
 
-/// For each range of empty rows: whether it is padding, that is, whether its columns are empty too.
+/// Returns for each range of empty rows (rows that see no key) whether it is padding, that is,
+/// whether its columns are empty too.
 std::vector<bool> own_columns_empty(const Plane& plane, const std::vector<Range>& ranges) {
   std::vector<bool> out(ranges.size(), false);
   if (plane.queries() != plane.keys()) {
-    // Queries and keys are different sequences: only empty rows at the end count as padding.
+    // If queries and keys differ in number, they are different sequences: only empty rows at the
+    // end count as padding.
     if (!ranges.empty()) out.back() = ranges.back().end == plane.queries();
     return out;
   }

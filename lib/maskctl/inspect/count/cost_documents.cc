@@ -84,7 +84,7 @@ std::vector<std::int32_t> first_keys(const Plane& plane) {
 /// False if two rows with the same first key see different numbers of keys, unlike rows of
 /// documents.
 bool sizes_agree(const Plane& plane, std::span<const std::int32_t> first) {
-  // For each key: how many keys a row sees whose first key it is; 0 if no such row was met yet.
+  // For each key: how many keys are seen by a row that begins with it; 0 until such a row was met.
   auto seen = filled_vector(static_cast<std::size_t>(plane.keys()), Index{0});
   bool agree = true;
   plane.row_sizes({0, plane.queries()}, [&](Range equal, const Plane::RowSize& size) {
@@ -170,8 +170,8 @@ PlanePtr documents_under_causal(const PlanePtr& mask) {
   return is_causal_part(mask, documents) ? documents : nullptr;
 }
 
-/// The mask without its causal cut; absent if it is not square or if some plane does not consist
-/// of documents.
+/// Returns the mask of whole documents of which the mask is the causal part; absent if the mask is
+/// not square or if some plane is no such part.
 std::optional<Mask> opened_above(const Mask& mask) {
   if (mask.queries() != mask.keys()) return std::nullopt;
   std::vector<PlanePtr> opened;

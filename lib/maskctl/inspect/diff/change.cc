@@ -287,7 +287,8 @@ MaybeReason chain_change(const Chain& a, const Chain& b, Index queries, Index ke
 
 namespace {
 
-/// The number of moved borders or of changed lengths, whichever is smaller.
+/// Compares two lists of document lengths. Returns the number of moved borders between documents or
+/// of changed lengths, whichever is smaller.
 Index moved_borders(std::span<const Index> a, std::span<const Index> b) {
   const auto borders = [](std::span<const Index> lengths) {
     std::vector<Index> out(lengths.size());

@@ -158,8 +158,9 @@ std::vector<ClassRun> runs_of(const Axis& axis, std::size_t first, Union& sets,
   return runs;
 }
 
-/// The classes of a plane stored row by row. A row stored as words is compared with the keys that
-/// its class has so far, so that only new keys take more than a few word operations.
+/// The classes of a plane stored row by row; queries and keys of one class see each other. A row
+/// stored as words is compared with the keys that its class has so far, so that only new keys take
+/// more than a few word operations.
 class RowClasses {
  public:
   RowClasses(const Plane& plane, bool shared)

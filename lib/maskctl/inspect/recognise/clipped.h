@@ -21,8 +21,8 @@ struct ClippedSplit {
 bool is_clipped(const Plane& plane);
 
 /// Splits a plane whose rows see shared lists of keys (classes or, with `grids`, rows of a block
-/// grid), each cut to a range. Nothing for other planes, and if few lines do not bound these
-/// ranges. Takes O(queries + keys + runs + blocks).
+/// grid), each cut to a range. Nothing for other planes, and if the ranges are not bounded by few
+/// lines. Takes O(queries + keys + runs + blocks).
 std::optional<ClippedSplit> split_clipped(const Plane& plane, bool grids);
 
 }  // namespace maskctl::recognition

@@ -160,7 +160,7 @@ bool look_at_slabs(const Plane& plane, Lone& lone) {
   if (!slabs) return false;
   std::vector<Index> rows;
   for (const Slab& slab : *slabs) {
-    // A lone cell, and one in each of two neighbouring rows, gives slabs of one or two rows.
+    // A row with a lone cell is a slab of its own; two neighbouring ones may form a single slab.
     if (slab.q.size() <= 2) {
       for (Index q = slab.q.begin; q < slab.q.end; ++q) rows.push_back(q);
     }

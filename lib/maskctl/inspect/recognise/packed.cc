@@ -271,7 +271,8 @@ class BorderSearch {
     return best;
   }
 
-  /// Adds the sides with which single cells would become right that are wrong now.
+  /// Adds sides of the band (diagonals at which it begins or ends) that would make single cells
+  /// right that the packed documents get wrong.
   void add_missed(const Weights& weights, const Packed& packed, std::vector<Side>& lows,
                   std::vector<Side>& highs) const {
     std::size_t missed = 0;

@@ -21,8 +21,8 @@ void each_row(const Plane& plane, F&& f) {
   });
 }
 
-/// What matters of a row for borders: its longest run, and the range from its first to past its
-/// last key.
+/// The keys of a row that matter for where documents may begin and end: its longest run, and the
+/// range from its first to past its last key.
 struct RowKeys {
   Range longest, hull;
   bool empty() const { return longest.empty(); }
@@ -41,8 +41,8 @@ std::vector<RowKeys> row_keys(const Plane& plane) {
   return out;
 }
 
-/// True if a document may begin at this row: both ends of its longest run must be those of the row
-/// above, or one key further, to continue the same document.
+/// True if a document may begin at this row: both ends of its longest run of keys must equal those
+/// of the row above, or be one key further, to continue the same document.
 bool begins_anew(const RowKeys& above, const RowKeys& row) {
   if (above.empty() || row.empty()) return above.empty() != row.empty();
   const auto goes_on = [](Index by) { return by == 0 || by == 1; };
@@ -51,8 +51,9 @@ bool begins_anew(const RowKeys& above, const RowKeys& row) {
          !goes_on(row.longest.end - above.longest.end);
 }
 
-/// The keys at which a document may end before row `q`: where the two rows before it end and where
-/// the two rows from it on begin. Neighbouring keys are included in case a cell is odd.
+/// The keys at which a document may end before row `q`: where the two rows before `q` end, and
+/// where row `q` and the one after it begin. Neighbouring keys are included in case a cell is odd,
+/// that is, fits no document.
 std::vector<Index> border_keys(const std::vector<RowKeys>& rows, Index q) {
   std::vector<Index> out;
   const auto add = [&](Index row, bool end) {

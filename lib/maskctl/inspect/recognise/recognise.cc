@@ -300,7 +300,7 @@ void search_guessed(const PlanePtr& plane, const RecogniseOptions& options, Cand
 PlaneChain recognise_plane(const PlanePtr& plane, const RecogniseOptions& options) {
   const bool large = plane->queries() * plane->keys() > kSearchedCells;
   auto clipped = recognise_clipped(plane, options);
-  // Planes without straight lines take too long to be read many times.
+  // Large planes that are not bounded by straight lines take too long to be read many times.
   if (!clipped && large && !slabs_of(*plane) && !options.guess) return {{}, true};
   Candidates candidates(plane);
   if (clipped) {

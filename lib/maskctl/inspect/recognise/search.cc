@@ -146,7 +146,8 @@ class Search {
       moves.push_back({std::move(classes), std::move(cells), left.open});
     } else if (guess_) {
       for (BlockGrid& grid : exact_grids(*left.open, *left.closed)) add_grid(left, grid, moves);
-      // A grid that leaves wrong cells only helps with another step that opens and one that keeps.
+      // A grid that leaves cells wrong can only help together with two more steps: one that opens
+      // and one that keeps cells.
       if (steps < 3 || !affords(kGridReadings)) return moves;
       for (BlockGrid& grid : likely_grids(*left.open, *left.closed)) add_grid(left, grid, moves);
     }

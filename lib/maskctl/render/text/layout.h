@@ -32,8 +32,8 @@ struct Layout {
   bool labels() const { return label_width > 0 || label_lines > 0; }
 };
 
-/// The layout of a figure that has cells. Its captions have room for these words. Throws what
-/// draw() throws.
+/// Returns the layout of a figure that has cells. `words`: the counts for which its captions need
+/// room. Throws what draw() throws.
 Layout lay_out(const Figure& figure, const DrawOptions& options, DocumentWords words);
 
 /// Makes room for the labels of a figure that has a pixel for each element. If the labels of keys
