@@ -73,7 +73,7 @@ struct InfoReport {
   Index bytes = 0;
   std::vector<ArrayReport> arrays;  // the arrays in the SOURCE
   std::string closed_by;            // the numbers that close cells of a bias
-  std::vector<std::string> bias;    // describes the other finite numbers of a bias
+  std::vector<std::string> bias;    // describes the finite numbers of a bias that close no cell
   std::string reason;               // why the arrays are not a mask
   std::string error;                // why the SOURCE could not be read
   std::vector<std::string> fits;    // values of --as to choose from

@@ -23,10 +23,10 @@ struct Failure {
 class World final : public attention::Communicator {
  public:
   /// `on_failure` is called once, on another thread, when another rank has failed or a connection
-  /// is broken. `module` is the path of the module maskctl-mpi, if it is not where it is looked
-  /// for. Messages of more than `piece` bytes are sent in pieces, since MPI counts only to 2^31 -
-  /// 1; `piece` must be the same in all ranks. Throws Error(kUnsupported) if the module is not
-  /// found, Error(kDevice) when MPI does not start.
+  /// is broken. `module`, unless it is empty, is the path of the module maskctl-mpi, which is then
+  /// not searched for. Messages of more than `piece` bytes are sent in pieces, since MPI counts
+  /// only to 2^31 - 1; `piece` must be the same in all ranks. Throws Error(kUnsupported) if the
+  /// module is not found, Error(kDevice) when MPI does not start.
   explicit World(std::function<void()> on_failure = {}, const std::string& module = {},
                  Index piece = Index{1} << 30);
   /// Waits for all other ranks, unless one has failed.

@@ -59,7 +59,7 @@ struct GoldenEntry {
   // Positions of `source`, `expect` and `was` in the manifest.
   TextRegion source_region, expect_region, was_region;
 
-  /// What the entry expects of this type; null if nothing.
+  /// The expectation of this type in the entry; null if there is none.
   const Expected* find(Expect expect) const;
 };
 

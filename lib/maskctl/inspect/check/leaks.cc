@@ -98,7 +98,8 @@ class PairCounts {
   explicit PairCounts(const Documents& ids) : ids_(ids) {}
 
   /// Adds a plane that `heads` heads of a batch entry share. Returns false, and adds nothing, if
-  /// there are too many pairs of runs.
+  /// there are too many pairs of a run of queries and one of keys, each of equal ids, in the planes
+  /// so far.
   bool add(Index batch, Index first_head, Index heads, const Plane& plane) {
     const auto q_ids = ids_of_batch(ids_.q, batch), k_ids = ids_of_batch(ids_.kv, batch);
     looked_at_ += stretches(q_ids) * stretches(k_ids);
@@ -180,7 +181,8 @@ class PairCounts {
     cells_.push_back(part);
   }
 
-  /// Merges the entries of each pair of documents into one, which keeps its first runs.
+  /// Merges the entries of each pair of documents into one: adds up their counts, and keeps the
+  /// runs of the first entry.
   void merge() {
     std::ranges::stable_sort(cells_, {}, &PairCells::pair);
     std::size_t last = 0;

@@ -152,7 +152,8 @@ std::vector<std::vector<std::size_t>> chains_of(std::span<const BlockSize> sizes
   return chains;
 }
 
-/// Adds the non-empty tiles of each size of a chain to `totals`.
+/// Counts the partial and the full tiles of each size in `chain`, in which each size divides the
+/// next, and adds them to `totals`.
 void count_chain(const Plane& plane, std::span<const std::size_t> chain,
                  std::span<BlockStats> totals) {
   std::vector<BlockSize> sizes;

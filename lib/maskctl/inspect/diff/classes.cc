@@ -150,7 +150,8 @@ class TileMarks {
       to[i] |= word;
     }
   }
-  /// Compares keys of a single tile one by one, and sets the tile in `seen` if one differs.
+  /// Compares A and B in keys of a single tile, one by one, and sets the tile in `seen` if one of
+  /// them differs.
   void look(std::size_t pair, Range keys, bool in_a, bool in_b,
             std::span<std::uint64_t> seen) const {
     if (keys.empty()) return;

@@ -20,10 +20,10 @@ struct PlaneDiff {
 };
 
 struct MaskDiff {
-  Index only_a = 0, only_b = 0;  // the same over all batches and heads
+  Index only_a = 0, only_b = 0;  // sums over all batches and heads
   Index both = 0;
   std::vector<PlaneDiff> planes;  // the planes that differ, in order
-  std::optional<Cell> first;      // the lowest batch, head, query, key
+  std::optional<Cell> first;      // the first cell that differs
   bool first_in_a = false;
   Index rows = 0;    // rows with a difference, over all planes
   Index blocks = 0;  // blocks with a difference, over all planes

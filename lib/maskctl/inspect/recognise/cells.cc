@@ -9,7 +9,7 @@ namespace maskctl::recognition {
 namespace {
 
 constexpr Index kMostBands = Index{1} << 17;  // with more bands, stored rows are cheaper
-// More runs of keys per row could, cut by a diagonal, split into quadratically many bands.
+// With more runs of keys per row, cutting along a diagonal could make quadratically many bands.
 constexpr std::size_t kBandsPerRow = 16;
 constexpr Index kStoredRuns = Index{1} << 26;
 

@@ -1,4 +1,5 @@
-// Where the runs of a plane begin and end: the likely numbers of its rules; private to inspect.
+// Where the runs of open keys in a plane begin and end: the numbers that its rules are likely to
+// have; private to inspect.
 #pragma once
 
 #include <vector>

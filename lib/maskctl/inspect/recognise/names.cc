@@ -85,16 +85,17 @@ std::vector<Stretch> stretches(const Classes& classes) {
   return out;
 }
 
-/// True if the keys of each stretch are in a single chunk.
+/// True if each stretch (the queries and keys of a class, which see each other) has its keys in a
+/// single chunk of this size.
 bool holds(const std::vector<Stretch>& found, Index size) {
   return size >= 1 && std::all_of(found.begin(), found.end(), [&](const Stretch& stretch) {
            return stretch.k.begin / size == (stretch.k.end - 1) / size;
          });
 }
 
-/// Chunk sizes with which the keys of every stretch are in a single chunk. Tried are the common
-/// divisor of the borders between touching stretches (else an end of the first stretch) and the
-/// length of the longest stretch, along keys and along queries.
+/// Chunk sizes with which the keys of every stretch (the queries and keys of a class) are in a
+/// single chunk. Tried are the common divisor of the borders between touching stretches (else an
+/// end of the first stretch) and the length of the longest stretch, along keys and along queries.
 std::vector<Index> chunk_sizes(const std::vector<Stretch>& found, const Extent& extent) {
   Index common = 0, common_rows = 0, widest = 0, highest = 0;
   for (std::size_t i = 0; i < found.size(); ++i) {
@@ -120,8 +121,9 @@ std::vector<Index> chunk_sizes(const std::vector<Stretch>& found, const Extent& 
   return sizes;
 }
 
-/// Adds chunk steps. An offset moves the queries of a chunk against its keys, so it follows from
-/// the first stretch that does not have all queries.
+/// Adds chunk steps of likely sizes, without and with an offset. An offset moves the queries of a
+/// chunk against its keys, so it is read off the first stretch (the queries and keys of a class)
+/// that does not have all queries.
 void chunk_forms(const std::vector<Stretch>& found, const Extent& extent,
                  std::vector<Step>& forms) {
   for (const Index size : chunk_sizes(found, extent)) {

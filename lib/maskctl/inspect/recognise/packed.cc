@@ -264,8 +264,8 @@ class BorderSearch {
         better = (low != best.sides.low && consider(low, best.sides.high)) || better;
       for (const Side& high : highs)
         better = (high != best.sides.high && consider(best.sides.low, high)) || better;
-      // A window with equal sides is tried as a whole: moving one of its sides alone may gain
-      // nothing.
+      // A window that reaches equally far to both sides is tried as a whole: moving one of its
+      // sides alone may gain nothing.
       for (const Side& high : highs) better = (high && consider(-*high, high)) || better;
     }
     return best;

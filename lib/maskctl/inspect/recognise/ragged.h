@@ -16,7 +16,7 @@ namespace maskctl::recognition {
 /// document, and to the one before if they are counted from the first ones.
 std::vector<Chain> ragged_chains(const PlanePtr& plane);
 
-/// Causal and window steps that the plane may have inside the documents of the rule.
+/// Returns causal and window steps that the plane may have inside the documents of `rule`.
 std::vector<Chain> bands_inside(const Plane& plane, const step::Within& rule);
 
 }  // namespace maskctl::recognition

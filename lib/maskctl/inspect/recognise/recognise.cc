@@ -182,8 +182,8 @@ std::optional<Chain> recognise_clipped(const PlanePtr& plane, const RecogniseOpt
   return chain;
 }
 
-/// True if two rows share two open keys, as with all cells that types or blocks open but not with
-/// stray cells. Also true if there are many cells.
+/// True if two rows share two open keys, as rows do that token types or blocks open, and rows with
+/// stray cells do not. Also true if there are many cells.
 bool has_products(const Plane& cells) {
   constexpr Index kFewCells = 64;
   if (cells.count() > kFewCells) return true;

@@ -57,7 +57,8 @@ class Cover {
         extent_{extra_->queries(), extra_->keys()},
         description_(extent_) {}
 
-  /// Covers `extra` by whole rows and columns first (only with by_lines), then by rectangles.
+  /// Covers the cells of `extra`, which must change, by whole rows and columns first (only with
+  /// by_lines), then by rectangles.
   void run(bool by_lines, Chain& chain) {
     for (const bool rows : {true, false}) {
       if (by_lines) lines(rows, chain);

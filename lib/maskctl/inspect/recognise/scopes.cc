@@ -225,7 +225,8 @@ std::vector<std::uint32_t> numbered(const std::vector<Chain>& chains,
   return out;
 }
 
-/// Removes and returns the steps with which all chains begin (with `at_end`, end).
+/// Removes the steps that all chains have in common at their beginning or, with `at_end`, at their
+/// end, and returns them.
 Chain taken_off(std::vector<Chain>& chains, bool at_end) {
   Chain out;
   const auto edge = [at_end](Chain& chain) { return at_end ? chain.end() - 1 : chain.begin(); };

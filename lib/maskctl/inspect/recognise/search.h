@@ -10,11 +10,11 @@
 
 namespace maskctl::recognition {
 
-/// Keys [0, n) are open for all queries.
+/// Opens keys [0, n) for all queries.
 struct FirstKeys {
   Index n = 0;
 };
-/// The rows and the columns of these tokens are open.
+/// Opens the rows and the columns of these tokens.
 struct OpenTokens {
   std::vector<Range> tokens;
 };

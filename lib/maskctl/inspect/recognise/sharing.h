@@ -24,9 +24,10 @@ struct PlaneChain {
   bool irregular = false;
 };
 
-/// Changes chains that were found for each distinct plane on its own, if that shortens the
-/// description of the whole mask: to the chain of another plane followed by regions that differ, or
-/// with a band of another plane that changes nothing in theirs.
+/// Changes the chains that were found for each distinct plane on its own, if that shortens the
+/// description of the whole mask. A plane may get the chain of another plane, followed by the
+/// regions (rows, columns, rectangles) in which they differ; or the band (causal or window step) of
+/// another plane, if that changes nothing.
 void share(const Planes& planes, Index batch, Index heads, std::vector<PlaneChain>& found);
 
 }  // namespace maskctl::recognition

@@ -34,9 +34,9 @@ struct AxisBand {
 struct AxisBands {
   std::vector<AxisBand> q, k;
 };
-/// The bands of the drawn part, with q_step queries or k_step keys per unit. A segment has the same
-/// colour on both axes, neighbours have different colours, and the first 16 segments in order of
-/// appearance all have different colours.
+/// Returns the bands (neighbouring units of one segment) of the drawn part, with q_step queries or
+/// k_step keys per unit. A segment has the same colour on both axes, neighbours have different
+/// colours, and the first 16 segments in order of appearance all have different colours.
 AxisBands axis_bands(const Figure& figure, const Panel& panel, Index q_step, Index k_step);
 
 /// The text of a band: its id, such as "3", or "-" for padding, or "*" for several segments.

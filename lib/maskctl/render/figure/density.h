@@ -26,8 +26,9 @@ struct GridShape {
   Index area(Index row, Index column) const { return queries(row).size() * keys(column).size(); }
 };
 
-/// Throws Error(kInvalidArgument) for a step outside 1 .. 2^31 - 1, Error(kLimit) for more than
-/// 2^26 rectangles.
+/// Returns the grid of rectangles of `step` cells that covers these queries and keys. Throws
+/// Error(kInvalidArgument) for a step outside 1 .. 2^31 - 1, Error(kLimit) for more than 2^26
+/// rectangles.
 GridShape grid_shape(Range q, Range k, BlockSize step);
 
 struct DensityGrid : GridShape {
