@@ -179,8 +179,7 @@ class FutureReader {
     out_.k_count = std::ranges::count(seen_, std::uint8_t{1});
   }
 
-  /// Whether the other cells, which are open cells of the future in no group, join groups. They do
-  /// if
+  /// Whether the other cells (open cells of the future in no group) join groups. They do if
   /// - each query with such cells has some that do not follow its own key directly,
   /// - tokens that see the same last key belong to the same runs, and see all keys of these after
   ///   their own,

@@ -1,4 +1,5 @@
-// lint_mask(), which checks the mask alone, and what its parts share.
+// Defines lint_mask(), which checks the mask alone, and helpers that its parts in other files
+// share.
 #include <fmt/format.h>
 
 #include "maskctl/inspect/check/lint_parts.h"

@@ -33,7 +33,8 @@ struct RowSafety {
   std::optional<Index> first;  // the first row counted in `empty` or `late`
   std::optional<Index> first_late;
 };
-/// Throws Error(kInvalidArgument) for a block size below 1.
+/// Counts the rows of a plane that are unsafe with blocks of this size. Throws
+/// Error(kInvalidArgument) for a block size below 1.
 RowSafety row_safety(const Plane& plane, BlockSize block);
 
 /// Where a distinct plane of a mask is first used, and how often it is used.

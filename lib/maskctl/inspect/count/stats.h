@@ -39,8 +39,8 @@ struct Stats {
   std::vector<PlaneStats> planes;  // one for each of mask.distinct()
 };
 
-/// Computed from the structure of the mask, on all threads; equal planes are counted once. Throws
-/// Error(kInvalidArgument) for a block size below 1.
+/// Computes the figures from the structure of the mask, on all threads; equal planes are counted
+/// once. Throws Error(kInvalidArgument) for a block size below 1.
 Stats mask_stats(const Mask& mask, std::span<const BlockSize> blocks);
 
 }  // namespace maskctl

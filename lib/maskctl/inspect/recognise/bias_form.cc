@@ -45,7 +45,8 @@ struct Cells {
     return std::abs(a - b) <= tolerance * std::max(std::abs(a), std::abs(b));
   }
 
-  /// The slope for which every open cell is slope * variable(q, k); NaN if there is none.
+  /// Returns the slope for which the number in every open cell is slope * variable(q, k); NaN if
+  /// there is none.
   template <typename F>
   double slope(const F& variable) const {
     double value_sum = 0;

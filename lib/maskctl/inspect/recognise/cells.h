@@ -33,8 +33,8 @@ void each_band(const Plane& plane, F&& f) {
   }
 }
 
-/// As each_band(). But if the plane is not stored as bands, f gets one band per row, from the first
-/// to the last open key.
+/// Like each_band(), but if the plane is not stored as bands, f gets one band per row, from the
+/// first to the last open key.
 template <typename F>
 void each_hull(const Plane& plane, F&& f) {
   if (slabs_of(plane)) return each_band(plane, f);

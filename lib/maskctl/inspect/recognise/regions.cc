@@ -49,7 +49,8 @@ std::vector<Piece> pieces_of(const Plane& differ) {
 /// Finds regions to open (or close) that turn one plane into another one.
 class Cover {
  public:
-  /// The regions open (or close) cells of `extra`, which need it, and avoid cells of `against`.
+  /// The regions will open (or close) the cells of `extra`, which must change, and none of
+  /// `against`.
   Cover(bool open, PlanePtr extra, PlanePtr against)
       : open_(open),
         extra_(std::move(extra)),

@@ -145,7 +145,7 @@ PlanePtr free_keys(const Plane& closed) {
   return key_flags(closed.queries(), flags);
 }
 
-/// `open` without rows that have no closed cell and columns that have none.
+/// Returns `open` without the rows and the columns that have no closed cell.
 PlanePtr without_free_lines(const PlanePtr& open, const Plane& closed) {
   const Touched marked = touched(closed);
   const PlanePtr rows = query_flags(marked.q, closed.keys());
