@@ -92,7 +92,8 @@ struct PairCells {
   auto pair() const { return std::tuple(batch, q, kv); }
 };
 
-/// Counts cells by pair of documents, for one pair of runs after the other.
+/// Counts cells by pair of documents, for each pair of a run of queries and a run of keys with
+/// equal ids in each run.
 class PairCounts {
  public:
   explicit PairCounts(const Documents& ids) : ids_(ids) {}

@@ -221,9 +221,9 @@ class Unexplained {
                    ->count({cell.key, cell.key + 1}, {cell.query, cell.query + 1}) == 1;
   }
 
-  /// Whether no other unexplained cell is within `reach` of it in both axes. Cells on the
-  /// anti-diagonal through it do not count, because no rule runs along that. False for a cell at
-  /// the end of a window or with a mirrored cell.
+  /// Whether no other unexplained cell is within `reach` of this one in both axes. Cells on the
+  /// anti-diagonal through this one do not count, because no rule runs along that. False for a cell
+  /// at the end of a window or with a mirrored cell.
   bool is_alone(const Cell& cell) const {
     if (is_end_of_window(cell) || has_mirror(cell)) return false;
     const Index queries = mask_.queries(), keys = mask_.keys();

@@ -157,7 +157,7 @@ MaybeReason moved_borders(const std::vector<Stretch>& a, const std::vector<Stret
   std::string words;
   for (std::size_t i = 0; i < a.size(); ++i) {
     const bool begin = a[i].at.begin != b[i].at.begin;
-    // A border between two documents counts once.
+    // Where one document ends and the next begins is a single border, which counts once.
     const bool shared =
         i > 0 && a[i - 1].at.end == a[i].at.begin && b[i - 1].at.end == b[i].at.begin;
     if (begin && !shared) {

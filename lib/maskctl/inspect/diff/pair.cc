@@ -305,7 +305,7 @@ class Pair {
                             (description_.number() + 2);
         bits += std::min(moved, description_.of(*change.b) + 2);
       } else {
-        // A removed step costs its position.
+        // A removed step costs only the bits of its position.
         bits += change.b ? 2 + description_.of(*change.b) : description_.number() / 2;
       }
     }

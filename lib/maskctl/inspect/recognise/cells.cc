@@ -143,7 +143,7 @@ Index first_key(const Plane& plane) {
 
 namespace {
 
-/// 1 for each position in any of the ranges.
+/// Returns flags that are 1 for each position in any of the ranges.
 std::vector<std::uint8_t> flags_of(std::vector<Range> ranges, Index size) {
   std::ranges::sort(ranges, {}, &Range::begin);
   std::vector<std::uint8_t> flags(static_cast<std::size_t>(size));

@@ -86,7 +86,7 @@ Hull hull_of(const Plane& plane);
 /// The first key with an open cell; plane.keys() if there is none.
 Index first_key(const Plane& plane);
 
-/// 1 for each query and each key with an open cell.
+/// Flags that are 1 for each query, and for each key, with an open cell.
 struct Touched {
   std::vector<std::uint8_t> q, k;
 };

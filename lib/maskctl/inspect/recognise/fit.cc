@@ -421,7 +421,7 @@ class FitSearch {
       if (own && other) take_over(state, i, *own, *other);
     }
   }
-  /// Takes over only the documents of `other`, or only the chain inside them.
+  /// Tries `own` with only the documents of `other`, and with only the chain inside them.
   void take_over(const Fitted& state, std::size_t i, const step::Within& own,
                  const step::Within& other) {
     step::Within documents = other, inside = own;

@@ -110,7 +110,7 @@ std::vector<Index> chunk_sizes(const std::vector<Stretch>& found, const Extent& 
   if (common_rows == 0) common_rows = found.front().q.begin;
   if (common_rows == 0 && found.front().q.end < extent.queries) common_rows = found.front().q.end;
   std::vector<Index> sizes;
-  // Sizes that give many more chunks than stretches explain nothing and are costly to try.
+  // Sizes that give many more chunks than there are classes explain nothing and are costly to try.
   const Index most = 2 * std::ssize(found) + 64;
   for (const Index size : {common, widest, common_rows, highest}) {
     if (size > 0 && extent.keys / size > most) continue;
@@ -141,7 +141,7 @@ void chunk_forms(const std::vector<Stretch>& found, const Extent& extent,
 }
 
 /// Adds chunks that are counted from a key other than the first. Their size is that of the longest
-/// stretch.
+/// stretch (the queries and keys of a class).
 void origin_form(const std::vector<Stretch>& found, const Extent& extent,
                  std::vector<Step>& forms) {
   if (found.size() < 4) return;  // fewer stretches could be documents of any lengths

@@ -1,8 +1,8 @@
 // Documents are found by dynamic programming, which counts bits of the description: a document
-// saves those of the open cells that its band covers, and costs those of the closed ones and of its
-// length. So a single odd cell costs the bits of a cell but moves no border.
-// Regions that the documents found so far do not explain are then left out of the sums, because
-// their cells say nothing about documents, and the documents are searched again.
+// saves the bits of the open cells that its band covers, and costs the bits of the closed cells in
+// the band and of its own length. So a single odd cell costs the bits of a cell but moves no
+// border. Regions that the documents found so far do not explain are then left out of the sums,
+// because their cells say nothing about documents, and the documents are searched again.
 #include "maskctl/inspect/recognise/packed.h"
 
 #include <algorithm>

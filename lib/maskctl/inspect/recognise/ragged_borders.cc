@@ -90,8 +90,8 @@ RaggedSums::RaggedSums(const Plane& plane) : stride_(plane.keys() + 2) {
   });
 }
 
-/// The sum over the rows of a document: of all keys before the document, and of its own keys below
-/// the diagonal. The former cancel out in the difference of two such sums.
+/// The sum over the rows of a document of all cells before its first key, and of its own cells for
+/// which key - query is below `diagonal`. The former cancel out in the difference of two such sums.
 Index RaggedSums::below(const Hull& document, Index diagonal) const {
   const auto& [q, k] = document;
   const Index first = std::clamp(k.begin - diagonal, q.begin, q.end);

@@ -99,8 +99,9 @@ class Borrowing {
     return length;
   }
 
-  /// Gives plane `borrower` the chain of another plane and the regions that differ, for the plane
-  /// where that is shortest. Returns that plane, whose own chain must then stay as it is.
+  /// Gives plane `borrower` the chain of the other plane that leaves the least to describe,
+  /// followed by the regions in which the two differ. Returns the other plane, whose own chain must
+  /// then stay as it is.
   std::optional<std::size_t> borrow(std::size_t borrower) {
     std::optional<std::size_t> lender;
     Index best = 0;

@@ -1,4 +1,4 @@
-// Writes moves as steps; private to inspect.
+// Writes the moves that a search has found as steps; private to inspect.
 #pragma once
 
 #include <optional>
@@ -21,7 +21,7 @@ Step window(const Extent& extent, std::optional<Index> low, std::optional<Index>
 Step pad(Index length, bool left, bool both);
 /// A document step with ids from 0; tokens with id -1 see nothing. Its arrays have no name.
 Step document(const Classes& classes, const Extent& extent);
-/// The move as a step, without looking for a simpler form.
+/// Returns the move, which a search has found, as a step, without looking for a simpler form.
 Step literal(const Move& move, const Extent& extent);
 
 /// True if a step has an array of ids, types or blocks.
