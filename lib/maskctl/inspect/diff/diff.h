@@ -20,7 +20,7 @@ struct PlaneDiff {
 };
 
 struct MaskDiff {
-  Index only_a = 0, only_b = 0;  // sums over all batches and heads
+  Index only_a = 0, only_b = 0;  // cells open in A only, and in B only, in all batches and heads
   Index both = 0;
   std::vector<PlaneDiff> planes;  // the planes that differ, in order
   std::optional<Cell> first;      // the first cell that differs

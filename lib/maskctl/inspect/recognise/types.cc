@@ -14,7 +14,7 @@
 namespace maskctl::recognition {
 namespace {
 
-constexpr std::size_t kBlockSizes = 8;  // block sizes tried for steps before the types
+constexpr std::size_t kBlockSizes = 8;  // block sizes tried for steps before the token types
 constexpr std::size_t kMostDocuments = std::size_t{1} << 16;
 
 /// Returns diagonals (key - query), ascending, at which the upper (or lower) side of the band may
