@@ -10,7 +10,8 @@ namespace maskctl::threefry {
 
 inline constexpr std::uint32_t kParity = 0x1BD11BDA;  // constant of the key schedule
 
-/// The same word of kLanes blocks. Loops over the lanes become vector instructions.
+/// One word of each of kLanes blocks that are computed at once, one block per lane. Loops over the
+/// lanes become vector instructions.
 template <int kLanes>
 struct Lanes {
   std::uint32_t v[kLanes];

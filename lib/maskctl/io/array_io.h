@@ -60,8 +60,8 @@ std::unique_ptr<ArrayWriter> array_writer(const std::string& dest, DType dtype,
 /// "m.npz:KEY", "m.safetensors:NAME", or "-" (as .npy). Throws Error(kInvalidArgument) for
 /// options.gzip when the format has no compression.
 void write_array(const std::string& dest, const Tensor& tensor, const WriteOptions& options = {});
-/// The same for an array whose elements are produced in pieces. Its name comes from `dest`;
-/// array.spec.name is ignored.
+/// Writes an array whose elements are produced in pieces, like write_array() above. The array's
+/// name comes from `dest`; array.spec.name is ignored.
 void write_array(const std::string& dest, const ArrayStream& array,
                  const WriteOptions& options = {});
 

@@ -128,7 +128,7 @@ PlanePtr dilated_lists(Index queries, Index keys, Index stride, Index phase) {
     }
     offsets.push_back(std::ssize(runs));
   }
-  offsets.push_back(std::ssize(runs));  // a last list without keys, as in plane_of(classes)
+  offsets.push_back(std::ssize(runs));  // an unused list without keys, as in plane_of(classes)
   std::vector<RowRef> refs;
   reserve_huge(refs, static_cast<std::size_t>(queries));
   Index turn = phase - floor_div(phase, stride) * stride;

@@ -29,7 +29,8 @@ PlanePtr random_plane(Index queries, Index keys, ThreefryKey key, std::uint64_t 
 /// all keys where flags[q] is nonzero.
 PlanePtr key_flags(Index queries, std::span<const std::uint8_t> flags);
 PlanePtr query_flags(std::span<const std::uint8_t> flags, Index keys);
-/// The same for keys (or queries) in `open`: ranges in any order, clipped to the plane.
+/// key_ranges: all queries see the keys in `open`. query_ranges: the queries in `open` see all
+/// keys. The ranges may be in any order and are clipped to the plane.
 PlanePtr key_ranges(Index queries, Index keys, std::span<const Range> open);
 PlanePtr query_ranges(Index queries, Index keys, std::span<const Range> open);
 

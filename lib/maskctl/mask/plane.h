@@ -75,8 +75,8 @@ class Plane : public std::enable_shared_from_this<Plane> {
   /// out[i] += number of open cells of rows q with keys in [edges[i], edges[i + 1]); edges ascend.
   virtual void counts(Range q, std::span<const Index> edges, std::span<Index> out) const;
 
-  /// How many keys a row sees, and in how many runs. The sink gets ascending ranges of rows that
-  /// together are `q`.
+  /// How many keys a row sees, and in how many runs. row_sizes() calls its sink for ascending
+  /// ranges of rows that together are `q`.
   struct RowSize {
     Index keys = 0, runs = 0;
   };

@@ -17,8 +17,9 @@ struct RowRef {
   friend bool operator==(const RowRef&, const RowRef&) = default;
 };
 
-/// The plane of tier 1 whose row q is refs[q]. Run list i is runs[list_offsets[i]] ..
-/// runs[list_offsets[i + 1] - 1], ascending, not touching. Any number of rows may share a list.
+/// Makes the plane of shared run lists (tier 1) whose row q is refs[q]. Run list i is
+/// runs[list_offsets[i]] .. runs[list_offsets[i + 1] - 1], ascending, not touching. Any number of
+/// rows may share a list.
 PlanePtr row_lists(Index keys, std::vector<Run> runs, std::vector<Index> list_offsets,
                    std::vector<RowRef> refs);
 

@@ -38,9 +38,9 @@ DType precision_of(const Tensor& tensor);
 /// The elements as int64, without loss. `what` names the array in messages. Throws
 /// Error(kInvalidArgument) for an element that is not a whole number or does not fit.
 std::vector<std::int64_t> as_int64(const Tensor& tensor, std::string_view what);
-/// The same as int32, for segment ids and lengths.
+/// The elements as int32, such as segment ids and lengths; like as_int64() above.
 std::vector<std::int32_t> as_int32(const Tensor& tensor, std::string_view what);
-/// The same as an int32 array of the same shape.
+/// The elements as an int32 array of the same shape; like as_int64() above.
 Tensor int32_array(const Tensor& tensor, std::string_view what);
 
 /// The elements of as_int32(), without a copy if the array already holds int32. The array must

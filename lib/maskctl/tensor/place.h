@@ -13,7 +13,7 @@ namespace maskctl {
 /// has its elements in the same order as the whole array.
 using ArrayPlace = std::vector<std::vector<Range>>;
 
-/// The shape of the part.
+/// The shape of the part of an array that `place` describes.
 std::vector<Index> shape_of(const ArrayPlace& place);
 
 /// Calls f(offset in the whole, offset in the part, number of elements) for each contiguous stretch

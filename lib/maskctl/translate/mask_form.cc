@@ -48,7 +48,7 @@ class Reader {
   MaskForm read(const Chain& chain, const StepName& name);
 
  private:
-  /// Adds a step to the form. Returns "" or the reason why it does not fit.
+  /// Adds what a step does to the MaskForm. Returns "" or the reason why the step does not fit.
   std::string take(const Step& step);
   std::string take(const step::Causal& rule);
   std::string take(const step::Window& rule);
@@ -269,7 +269,8 @@ Step causal_step(Align align, Index offset) {
   return {std::move(rule)};
 }
 
-/// Appends the band as steps. If a side is negative, the window needs an offset, or causal does.
+/// Appends the steps that make the band. If a side is negative, the band does not contain the
+/// diagonal: then the window step, or the causal step, gets an offset.
 void append_band(const MaskForm& form, Chain& out) {
   const auto& [left, right] = std::pair(form.left, form.right);
   const bool moved = (left && *left < 0) || (right && *right < 0);

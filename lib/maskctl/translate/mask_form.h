@@ -30,7 +30,7 @@ struct MaskForm {
   bool inside = false;  // all rules above apply inside each document
   std::vector<Index> lengths,
       kv_lengths;              // document lengths, if known; empty kv_lengths: the same for keys
-  NamedArray ids, kv_ids;      // else the ids of documents; empty kv_ids: the same for keys
+  NamedArray ids, kv_ids;      // ids of documents without known lengths; empty kv_ids: the same
   std::vector<Index> padding;  // numbers of valid keys: one, or one per batch; empty: all
   bool pad_left = false, pad_queries = false;
   /// The first step of the chain that does not fit this form, and the reason; empty if all fit.
@@ -45,12 +45,12 @@ struct MaskForm {
   bool opens_first_keys() const { return sinks > 0 || prefix > 0; }
 };
 
-/// The smaller of two sides; one that is not set is unbounded.
+/// The smaller of two sides of windows; a side that is not set is unbounded.
 std::optional<Index> narrower(std::optional<Index> a, std::optional<Index> b);
 
-/// The form of a chain. `name` gives the name of a step for `rest`.
+/// Converts a chain to a MaskForm. `name` says what a step is called in MaskForm::rest.
 MaskForm mask_form(const Chain& chain, const StepName& name);
-/// The chain that a form stands for, without the steps in `rest`.
+/// The chain that a MaskForm stands for, without the steps in MaskForm::rest.
 Chain chain_of(const MaskForm& form);
 
 }  // namespace maskctl

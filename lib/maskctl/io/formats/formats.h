@@ -37,7 +37,8 @@ struct FileFormat {
   bool is_container() const { return write != nullptr; }
 };
 
-/// Functions for the members `open` and `begin` that construct a T: a Container or an ArrayWriter.
+/// opened<T> and begun<T> construct a T, a Container or an ArrayWriter: functions to which the
+/// members `open` and `begin` of a FileFormat can point.
 template <typename T>
 std::unique_ptr<Container> opened(ByteSource source, const ReadOptions& options) {
   return std::make_unique<T>(std::move(source), options);

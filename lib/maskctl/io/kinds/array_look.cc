@@ -18,7 +18,7 @@ std::vector<double> numbers(DType dtype, std::span<const std::byte> elements) {
   return {values.begin(), values.end()};
 }
 
-/// The tolerance when the sum of a row of rounded attention weights is compared with 1.
+/// How far the sum of a row of attention weights, rounded to `dtype`, may be from 1.
 double rounding(DType dtype) { return std::max(4 * epsilon(dtype), 0x1p-13); }
 
 bool rows_sum_to_one(std::span<const double> values, Index first, Index row, double off) {

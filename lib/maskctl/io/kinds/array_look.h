@@ -1,5 +1,5 @@
-// Recognises what the elements of an array that is not a 0/1 mask look like, and says what to do
-// with it.
+// Finds out what an array holds if it is not a mask of 0 and 1, such as an image, labels or
+// attention weights, and says what to do with such an array.
 #pragma once
 
 #include <cstddef>
@@ -19,13 +19,13 @@ enum class ArrayLook : std::uint8_t {
   kWeights,  // floats from 0 to 1; each row sums to 1, or to 0 if it has no keys
 };
 
-/// The look of some consecutive elements of an array. `first` is the index of the first of them,
-/// `row` the length of the array's rows. Weights are recognised only if `elements` contain a whole
-/// row.
+/// Finds out what an array holds from some consecutive elements. `first` is the index of the first
+/// of these elements, `row` the length of the array's rows. Attention weights are recognised only
+/// if `elements` contain a whole row.
 ArrayLook look_of(DType dtype, std::span<const std::byte> elements, Index first, Index row);
 
-/// Says what the array is and what to do: "0 and 255 are the 0 and 1 of an image: save array != 0";
-/// empty for kOther.
+/// Says what an array that looks like this is, and what to do: "0 and 255 are the 0 and 1 of an
+/// image: save array != 0". Empty for kOther.
 std::string_view words(ArrayLook look);
 
 }  // namespace maskctl

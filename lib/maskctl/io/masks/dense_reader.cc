@@ -31,8 +31,8 @@ struct Expected {
   std::vector<Remedy> remedies = {};
 };
 
-/// What a message says about a value that is not allowed: what the elements look like, or else what
-/// was expected.
+/// Returns what a message says about a value that is not allowed: what the elements look like (such
+/// as an image), or else what was expected.
 Expected expected(DType dtype, Values values, ArrayLook look) {
   if (look != ArrayLook::kOther) return {words(look)};
   if (values == Values::kBias) {

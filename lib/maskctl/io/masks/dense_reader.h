@@ -61,8 +61,8 @@ class ValueCheck {
   ArrayLook look_ = ArrayLook::kOther;  // of the elements around the first bad one
 };
 
-/// Throws like ValueCheck for an array in memory. Returns the number of bool bytes that are neither
-/// 0 nor 1.
+/// Throws Error(kFormat) if an array in memory has elements other than 0 and 1. In bool arrays
+/// other bytes count as true: returns their number, and adds a note.
 Index check_binary(const Tensor& array, const std::string& name, std::vector<std::string>& notes);
 
 /// The mask of rows of elements; `shape` is [batch, heads, queries, keys]. A cell is open where the

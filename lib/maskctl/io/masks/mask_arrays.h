@@ -17,8 +17,8 @@ ArrayKind choose_kind(OpenArray& array, const MaskReadOptions& options,
 /// The mask of a single array, of any kind except runs and stored objects, which consist of several
 /// arrays.
 LoadedMask load_array(OpenArray& array, ArrayKind kind, const MaskReadOptions& options);
-/// The same for the kinds with one array for queries and one for keys; q and kv may be the same
-/// array.
+/// The mask of two arrays, one for queries and one for keys, for the kinds that have these. q and
+/// kv may be the same array.
 LoadedMask load_sequences(OpenArray& q, OpenArray& kv, ArrayKind kind,
                           const MaskReadOptions& options);
 

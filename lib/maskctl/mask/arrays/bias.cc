@@ -74,7 +74,8 @@ struct Closing {
     const bool penalty = (value == ten_thousand) | (value == ten_thousand_bfloat16);
     return ((value >= threshold) & (value <= bits.lowest)) | (penalty & ten_thousand_closes);
   }
-  /// True if a value that is not closed is open; false if it is neither.
+  /// True if `value`, which does not close its cell, opens it; false if it does neither, which is
+  /// an error.
   bool open(U value) const {
     const U magnitude = static_cast<U>(value & bits.magnitude);
     const bool finite = magnitude <= static_cast<U>(bits.least & bits.magnitude);
@@ -87,7 +88,8 @@ struct Seen {
   U other = 0, inf = 0, nearest = std::numeric_limits<U>::max(), farthest = 0;
 };
 
-/// bytes[i] = 1 when element i is open. No branches, so that the compiler vectorises it.
+/// Sets bytes[i] to 1 when element i is open, else to 0. The loop has no branches, so that the
+/// compiler vectorises it.
 template <typename U>
 void open_bytes(const Closing<U>& rule, std::span<const std::byte> elements,
                 std::span<std::uint8_t> bytes, Seen<U>& all) {
@@ -103,7 +105,8 @@ void open_bytes(const Closing<U>& rule, std::span<const std::byte> elements,
     seen.inf = static_cast<U>(seen.inf | static_cast<U>(is_inf));
     seen.other = static_cast<U>(seen.other | static_cast<U>(!(open | closed)));
     seen.farthest = std::max(seen.farthest, number);
-    // `number` is 0 for elements that do not count; number - 1 is then the largest U.
+    // `number` is 0 unless a finite number closes the cell; then number - 1 wraps around to the
+    // largest U, which leaves the minimum as it is.
     seen.nearest = std::min(seen.nearest, static_cast<U>(number - 1));
   }
   all = seen;

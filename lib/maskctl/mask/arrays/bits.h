@@ -45,7 +45,7 @@ class BitBands {
   Index planes_;
   Index plane_ = 0, row_ = 0;
   Index filled_ = 0;    // bits in use in words_
-  Index returned_ = 0;  // of these, bits that next() has returned
+  Index returned_ = 0;  // bits of words_ that next() has returned
   std::vector<std::uint64_t> words_;
 };
 

@@ -15,10 +15,11 @@ namespace maskctl {
 namespace {
 
 constexpr Index kBlockRowsPerTask = 32;
-/// Large tasks, so that two threads seldom write to the same new huge page: each would clear one.
+/// The bytes that one task writes. There are many, so that two threads seldom touch the same new
+/// huge page at once: the kernel would clear a page for each of them.
 constexpr Index kBytesPerTask = Index{16} << 20;
 
-/// The same map, except that full tiles cut by the edge of the mask become partial.
+/// Returns `map` with the full tiles that the edge of the mask cuts changed to partial.
 TileMap with_cut_partial(TileMap map) {
   const bool cut_row = map.queries % map.q_tile != 0, cut_column = map.keys % map.k_tile != 0;
   if (!cut_row && !cut_column) return map;

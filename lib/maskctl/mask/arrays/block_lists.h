@@ -21,7 +21,7 @@ struct MaskBlocks {
   Index batch = 0, heads = 0, queries = 0, keys = 0;
   BlockSize size;
   std::vector<TileMap> distinct;
-  std::vector<std::uint32_t> which;  // of (b, h), at b * heads + h: index into `distinct`
+  std::vector<std::uint32_t> which;  // the map of (b, h) is distinct[which[b * heads + h]]
 
   const TileMap& of(Index plane) const { return distinct[which[as_size(plane)]]; }
   Index planes() const { return batch * heads; }
@@ -67,7 +67,7 @@ BlockRows block_rows(const MaskBlocks& blocks, Index max_bytes);
 struct NamedBlockList {
   std::string_view counts_name, indices_name;
   Tensor counts, indices;
-  std::uint8_t value = 1;  // of its blocks in the block map: 1 partial, 2 full
+  std::uint8_t value = 1;  // the entry of its blocks in the block map: 1 partial, 2 full
 };
 /// The block map [B,H,R,columns] uint8 that the lists together describe; a block in no list is 0.
 /// All lists must have the same rows. Throws Error(kShape) for shapes that disagree;

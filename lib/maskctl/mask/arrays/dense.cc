@@ -60,7 +60,7 @@ class MadeRows {
 
  private:
   static constexpr std::size_t kFewRuns = 16;
-  static constexpr std::size_t kMostRuns = 1 << 18;  // of all remembered rows, at most
+  static constexpr std::size_t kMostRuns = 1 << 18;  // limit for the runs of all remembered rows
   struct Entry {
     std::vector<Run> runs;
     const std::uint8_t* row;

@@ -15,10 +15,11 @@ using Ids = std::vector<std::int32_t>;
 constexpr std::int32_t kNothing = -1;
 
 struct Classes {
-  Ids q, k;  // numbered separately; kNothing: no open cell
+  Ids q, k;  // class of each query and of each key; kNothing: no open cell
 };
 
-/// The number of tokens in each class, leaving out kNothing.
+/// Returns the number of tokens in each class (queries with equal rows, or keys with equal
+/// columns), without the tokens of kNothing.
 std::vector<Index> sizes(const Ids& ids) {
   std::vector<Index> out;
   for (const std::int32_t id : ids) {
@@ -29,9 +30,9 @@ std::vector<Index> sizes(const Ids& ids) {
   return out;
 }
 
-/// Gives each class of keys the number of the class of queries that sees it, if the mask consists
-/// of rectangles: each query class sees one key class that no other query class sees. Otherwise
-/// changes nothing.
+/// Gives each class of keys (equal columns) the number of the class of queries (equal rows) that
+/// sees it, if the mask consists of rectangles: each query class sees one key class that no other
+/// query class sees. Otherwise changes nothing.
 ///
 /// To test this, each query class is matched with the class of the first key it sees. All cells of
 /// such a rectangle are open, so the rectangles are the whole mask exactly when they have as many

@@ -40,8 +40,8 @@ bool none_left(const Plane& plane, Range q, const std::vector<Run>& unseen) {
 }  // namespace
 
 std::vector<Run> open_keys(const Plane& plane) {
-  // Looks at few rows first: they mostly show all keys that are open anywhere, and a row of
-  // recurring ids has thousands of runs.
+  // Reads few rows first: they mostly show all keys that are open anywhere. A single row can have
+  // thousands of runs, for example where ids recur.
   std::vector<std::uint8_t> seen(static_cast<std::size_t>(plane.keys()));
   Index rows = 256;
   for (Index q = 0; q < plane.queries() && plane.keys() > 0; q += rows, rows *= 8) {

@@ -83,8 +83,8 @@ Counts counts_of(Integers lens) {
   return counts;
 }
 
-/// The number of tokens of each sequence. Throws if cu does not start with 0: in the source,
-/// the result has cu[-1] elements only then.
+/// Returns the number of tokens of each sequence. Throws if cu_seqlens does not start with 0: only
+/// then do the functions of ejkernel, which these copy, give arrays of cu_seqlens[-1] elements.
 Counts tokens_of(const Tensor& cu_seqlens) {
   const Integers cu = integers_of(cu_seqlens);
   if (cu.empty() || cu.front() != 0) {

@@ -49,8 +49,8 @@ Ids ids_of_columns(const Plane& plane, const RowScan& scan, std::span<const Inde
   return ids;
 }
 
-/// For each query, the class of which it sees all keys, or -1 if it sees none. Nothing if some
-/// query sees only part of a class.
+/// For each query, the class (keys with the same id) of which it sees all keys, or -1 if it sees
+/// none. Nothing if some query sees only part of a class.
 std::optional<Ids> seen_whole(const ClippedClasses& classes) {
   std::vector<Run> hulls(static_cast<std::size_t>(classes.count));
   for (std::size_t key = 0; key < classes.k.size(); ++key) {
@@ -83,8 +83,9 @@ void renumber(Ids& ids, const std::vector<bool>& open) {
   }
 }
 
-/// The ids of queries and keys of a plane of documents whose ids recur, read from the classes that
-/// it stores: such planes have too many runs to hash. Nothing for other planes.
+/// Returns the ids of queries and keys of a plane of documents whose ids recur. Such a plane has
+/// too many runs to hash, but it stores the list of keys of each document, from which the ids are
+/// read. Returns nothing for other planes.
 std::optional<std::pair<Ids, Ids>> ids_of_documents(const Plane& plane) {
   auto classes = clipped_classes(plane);
   auto q = classes ? seen_whole(*classes) : std::nullopt;

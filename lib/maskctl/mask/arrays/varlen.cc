@@ -47,8 +47,8 @@ class PackedSide {
   Index longest_ = 0;
 };
 
-/// The documents of one row of the batch, and between them the gaps as further documents: queries
-/// and keys that are in none.
+/// Returns the documents of one row of the batch, and the gaps before, between and after them as
+/// further documents: these have the queries and keys that are in no document.
 std::vector<DocumentRange> with_gaps(const std::vector<DocumentRange>& documents, Index queries,
                                      Index keys) {
   std::vector<DocumentRange> out;

@@ -25,7 +25,7 @@ struct Varlen {
   Index padding = 0;          // queries outside documents
   Mask mask;                  // [B,1,Q,K]: the documents, and segments of padding if kept
   Index changed = 0;          // cells in which `mask` differs from the mask given
-  Index lost = 0;             // of the changed cells, those outside padding; 0 if needs_causal
+  Index lost = 0;             // changed cells outside segments of padding; 0 if needs_causal
   bool needs_causal = false;  // exact only if the kernel is called with causal=True
 };
 

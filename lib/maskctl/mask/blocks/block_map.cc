@@ -84,16 +84,16 @@ std::span<PayloadId> payloads_of(TileTable& table, Range tile_rows) {
   return std::span(table.payloads).subspan(as_size(first), as_size(last - first));
 }
 
-/// The payloads of the tiles of a plane of bands. Most tiles are bounded by the same lines,
-/// relative to the tile, as an earlier tile (see band_key.h). They get its payload and are not read
-/// themselves.
+/// Finds the payloads (the cells) of the partial tiles of a plane that is stored as bands. Most
+/// tiles are bounded by the same lines, relative to the tile, as an earlier tile (see band_key.h):
+/// they get the payload of that earlier tile, and their cells are not read.
 class BandPayloads {
  public:
   BandPayloads(const Plane& plane, std::span<const Slab> slabs, PayloadSet& set)
       : plane_(plane), slabs_(slabs), set_(set), reader_(set.rows(), set.keys()) {}
 
-  /// The payload of the tile at rows q and tile column `c`. Calls must come in ascending order of
-  /// q.
+  /// Returns the number of the payload (the cells) of the partial tile at rows q and tile column
+  /// `c`. Calls must come in ascending order of q.
   PayloadId of(Range q, std::int32_t c, Index k_tile) {
     const Range k{c * k_tile, (c + 1) * k_tile};
     while (!slabs_.empty() && slabs_.front().q.end <= q.begin) slabs_ = slabs_.subspan(1);
@@ -121,7 +121,7 @@ class BandPayloads {
   }
 
   const Plane& plane_;
-  std::span<const Slab> slabs_;  // without those that end before the rows of the last call
+  std::span<const Slab> slabs_;  // without slabs that end before the rows of the last call
   PayloadSet& set_;
   TileRowReader reader_;
   std::unordered_map<std::uint64_t, PayloadId> of_one_band_;
@@ -129,7 +129,8 @@ class BandPayloads {
   BandKey key_;
 };
 
-/// read_payloads() for planes of bands.
+/// Does the same as read_payloads() below, but for planes that are stored as bands: reads the
+/// payloads (the cells) of the partial tiles of some tile rows into `set`.
 void read_band_payloads(const Plane& plane, std::span<const Slab> slabs, Range tile_rows,
                         PayloadSet& set, TileTable& table) {
   BandPayloads payloads(plane, slabs, set);
@@ -146,8 +147,8 @@ void read_band_payloads(const Plane& plane, std::span<const Slab> slabs, Range t
   }
 }
 
-/// Reads the payloads of some tile rows into `set`, and writes their numbers in that set into the
-/// table.
+/// Reads the payloads (the cells) of the partial tiles of some tile rows into `set`, and writes
+/// their numbers in that set into the table.
 void read_payloads(const Plane& plane, Range tile_rows, PayloadSet& set, TileTable& table) {
   if (const std::vector<Slab>* const slabs = slabs_of(plane)) {
     return read_band_payloads(plane, *slabs, tile_rows, set, table);
@@ -160,8 +161,9 @@ void read_payloads(const Plane& plane, Range tile_rows, PayloadSet& set, TileTab
   }
 }
 
-/// Reads the payloads of all tile rows. Several tasks collect distinct payloads of their own rows;
-/// their sets are merged in order of rows, so that the numbers do not depend on thread timing.
+/// Reads the payloads (the cells) of all partial tiles. Several tasks collect distinct payloads of
+/// their own tile rows; their sets are merged in order of rows, so that the numbers do not depend
+/// on thread timing.
 TilePayloads read_payloads(const Plane& plane, Index max_bytes, TileTable& table) {
   const TileMap& map = table.tiles;
   const PayloadSet none(std::min(map.q_tile, map.queries), std::min(map.k_tile, map.keys),

@@ -59,7 +59,8 @@ class ColumnRuns {
     above_ = runs;
   }
 
-  /// `runs` column by column; ends[c] is the number of runs up to and including column c.
+  /// The runs of tiles that were found, sorted by tile column; ends[c] is the number of runs up to
+  /// and including column c.
   struct Sorted {
     std::vector<Index> ends;
     std::vector<TileRun> runs;
@@ -96,8 +97,8 @@ class ColumnRuns {
   std::vector<Found> found_;  // the runs of each column are in ascending order
 };
 
-/// The payload numbers of `table` in the order of the transposed table. `next` is the first
-/// position of each column.
+/// Returns the payload numbers of `table` in the order of the transposed table, one tile column
+/// after another. next[c] is the position in the result at which column c starts.
 std::vector<PayloadId> by_column(const TileTable& table, std::vector<Index> next) {
   std::vector<PayloadId> out(table.payloads.size());
   auto id = table.payloads.begin();

@@ -51,8 +51,8 @@ class DistinctContents {
   std::unordered_multimap<std::uint64_t, Index> by_hash_;
 };
 
-/// The payloads of tiles of one size. add() throws Error(kLimit) when they take more than
-/// max_bytes.
+/// The distinct payloads (the cells of partial tiles) of tiles of one size. add() throws
+/// Error(kLimit) when they take more than max_bytes.
 class PayloadSet {
  public:
   PayloadSet(Index rows, Index keys, Index max_bytes)
@@ -92,7 +92,7 @@ class PayloadSet {
  private:
   static PayloadId interval_id(Index number) { return static_cast<PayloadId>(number); }
   static PayloadId words_id(Index number) { return ~static_cast<PayloadId>(number); }
-  void check() const;  // throws when above max_bytes
+  void check() const;  // throws when the payloads take more than max_bytes
 
   Index rows_, keys_, max_bytes_;
   DistinctContents<Run> intervals_;

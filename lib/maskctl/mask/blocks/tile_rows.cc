@@ -31,7 +31,7 @@ void cut_words(std::span<const std::uint64_t> row, Index first, Index size,
   if (size % 64 > 0) out.back() &= (std::uint64_t{1} << (size % 64)) - 1;
 }
 
-/// set_bits(), faster for a run inside one word.
+/// Sets the bits of a run, like set_bits(), but faster if the run is inside one word.
 void set_run(std::span<std::uint64_t> words, Run run) {
   if (run.begin / 64 != (run.end - 1) / 64) return set_bits(words, {run.begin, run.end});
   words[as_size(run.begin / 64)] |= ~std::uint64_t{0} >> (64 - (run.end - run.begin))

@@ -81,7 +81,8 @@ class TileRowReader {
 
  private:
   void start(std::span<const TileRun> runs);
-  /// Writes bands from the equations of their lines, without reading the plane row by row.
+  /// Writes the open cells of rows q into the partial tiles. Computes them from the lines that
+  /// bound the bands of each slab, without reading the plane row by row.
   void put_slabs(std::span<const Slab> slabs, Range q);
   void put_bands(std::span<const Band> bands, Range q, Index first_row);
   void put_band(const Band& band, Range q, Index first_row);
@@ -98,7 +99,7 @@ class TileRowReader {
 
   std::vector<TileRun> runs_;
   std::vector<std::int32_t> starts_;  // the first key of each partial tile
-  std::vector<PayloadId> ids_;        // of partial tile i: i, or ~n for entry n of words
+  std::vector<PayloadId> ids_;        // ids_[i] is i, or ~n if partial tile i is entry n of words
   TilePayloads payloads_;             // grows but never shrinks
   PayloadId words_used_ = 0;
   std::vector<std::uint64_t> row_;  // scratch: one row of a tile
@@ -117,7 +118,8 @@ void TileCells::each_closed(Index row, Range keys, F&& f) const {
   if (open.end < keys.end) f(Range{open.end, keys.end});
 }
 
-/// Reports ranges that end at word boundaries, so a long closed range is given in pieces.
+/// Calls f(range) for ascending ranges that together are the clear bits among `bits`. No range
+/// crosses a word boundary, so a long one is given in pieces.
 template <class F>
 void TileCells::each_clear(const std::uint64_t* words, Range bits, F&& f) {
   for (Index first = bits.begin; first < bits.end;) {

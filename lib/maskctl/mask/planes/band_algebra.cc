@@ -42,7 +42,8 @@ class Crossings {
     }
     unique(rows_);
   }
-  /// The crossings, ascending. The first is q.begin and the last q.end.
+  /// The rows at which the order of two lines changes, ascending, between q.begin as the first
+  /// entry and q.end as the last.
   const std::vector<Index>& rows() const { return rows_; }
 
  private:
@@ -113,7 +114,8 @@ bool same_row(const Slab& a, const Slab& b, Index q) {
                     });
 }
 
-/// Iterates over the maximal intervals of rows on which each plane stays in one slab (or in none).
+/// Iterates over the maximal intervals of rows on which each of two planes stays in one slab (a
+/// range of rows with the same bands) or in none.
 class SlabPairs {
  public:
   SlabPairs(const BandsPlane& a, const BandsPlane& b) : a_(a.slabs()), b_(b.slabs()) {}
@@ -146,14 +148,16 @@ class SlabPairs {
   Index row_ = 0;
 };
 
-/// Builds the slabs of a op b, one interval of rows after another, in buffers that are reused.
+/// Builds the slabs (ranges of rows with the same bands) of a op b, one interval of rows after
+/// another, in buffers that are reused.
 class Intervals {
  public:
   Intervals(Op op, Index keys, Index budget_bands)
       : op_(op), keys_(keys), budget_bands_(budget_bands) {}
 
-  /// Appends the slabs on rows q. Returns false and stops when the slabs have more bands than the
-  /// budget: a diagonal over n bands can cut them into O(n^2).
+  /// Appends the slabs of the result on rows q, on which the operands have the bands `a` and `b`.
+  /// Returns false and stops when all slabs have more bands than the budget: a diagonal over n
+  /// bands can cut them into O(n^2).
   bool append(Range q, std::span<const Band> a, std::span<const Band> b, std::vector<Slab>& slabs) {
     if (q.empty() || (a.empty() && b.empty())) return true;
     crossings_.find(q, a, b, keys_);

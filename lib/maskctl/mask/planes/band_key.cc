@@ -71,7 +71,8 @@ void band_key(std::span<const Slab> slabs, Range q, Range k, BandKey& key) {
     const Range rows = intersect(slab->q, q), local{rows.begin - q.begin, rows.end - q.begin};
     const std::size_t group = key.size();
     key.insert(key.end(), {static_cast<std::int32_t>(local.begin),
-                           // The minus sign tells this pair from the (value, slope) of a line.
+                           // The minus sign distinguishes this pair of rows from the (value, slope)
+                           // of a line.
                            static_cast<std::int32_t>(-local.end)});
     add_lines(slab->bands, rows, local, k, key);
     const auto at = [&](std::size_t i) { return key.begin() + static_cast<std::ptrdiff_t>(i); };

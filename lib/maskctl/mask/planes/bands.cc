@@ -127,7 +127,7 @@ struct Piece {
   Band q;
 };
 
-/// Appends the transpose of a band on rows q, as at most three pieces.
+/// Appends the transpose of a band on rows q, as at most three pieces (see Piece).
 void mirror(const Band& band, Range q, std::vector<Piece>& out) {
   const Range keys = any_keys(band, q);
   // Key k is seen by rows [max(q.begin, k - end + 1), min(q.end, k - begin + 1)) if both edges have
@@ -152,7 +152,8 @@ void mirror(const Band& band, Range q, std::vector<Piece>& out) {
   }
 }
 
-/// The union of pieces as slabs; pieces may overlap in k.
+/// Returns the union of pieces of a transposed plane, which may overlap, as slabs (ranges of rows
+/// with the same bands).
 std::vector<Slab> layered(std::vector<Piece> pieces, Index keys_of_result) {
   std::sort(pieces.begin(), pieces.end(),
             [](const Piece& a, const Piece& b) { return a.k.begin < b.k.begin; });

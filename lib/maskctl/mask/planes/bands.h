@@ -1,4 +1,5 @@
-// Tier 0, masks bounded by straight lines: memory is O(number of lines) whatever the size.
+// Tier 0, the cheapest form of a plane: masks bounded by straight lines. Memory is O(number of
+// lines) whatever the size.
 #pragma once
 
 #include <vector>
@@ -26,9 +27,9 @@ struct Slab {
   std::vector<Band> bands;
 };
 
-/// The plane of these slabs, which must ascend without overlap; rows in no slab see nothing. Bands
-/// may overlap, be empty on some rows, and extend past the plane: they are clipped, split and
-/// merged.
+/// Makes the plane of these slabs (ranges of rows with their bands), which must ascend without
+/// overlap; rows in no slab see nothing. Bands may overlap, be empty on some rows, and extend past
+/// the plane: they are clipped, split and merged.
 PlanePtr bands(Index queries, Index keys, const std::vector<Slab>& slabs);
 
 /// The slabs of a plane that is stored as bands, else null. Slabs ascend without overlap. On every

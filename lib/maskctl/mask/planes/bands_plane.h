@@ -7,7 +7,8 @@
 
 namespace maskctl {
 
-/// Casts a plane to the class of one of the tiers; null when it is of another class.
+/// Casts a plane to one of the classes that store planes, such as BandsPlane; null when it is of
+/// another class.
 template <typename T>
 const T* as(const PlanePtr& plane) {
   return dynamic_cast<const T*>(plane.get());
@@ -52,12 +53,13 @@ class BandsPlane final : public Plane {
   std::vector<Slab> slabs_;
 };
 
-/// Appends a slab to a canonical list; extends the last slab instead if it has the same bands and
-/// ends where the new one begins.
+/// Appends a slab (a range of rows with the same bands) to a canonical list. If the last slab of
+/// the list has the same bands and ends where the new one begins, extends it instead.
 void append_slab(std::vector<Slab>& slabs, Slab slab);
-/// Appends canonical slabs on rows q for the union of bands in any form, clipped to [0, keys).
+/// Appends canonical slabs (ranges of rows with the same bands) in which each row of q sees the
+/// union of `bands`, clipped to [0, keys). The bands may overlap and be empty on some rows.
 void append_union(std::vector<Slab>& slabs, Range q, std::span<const Band> bands, Index keys);
-/// The most bands that combine_bands() may make; with more, another tier is cheaper.
+/// The most bands that combine_bands() may make; with more, run lists or bits are cheaper.
 constexpr Index kBandBudget = Index{1} << 18;
 /// a op b of two canonical planes; null when the result needs more than `budget_bands` bands.
 PlanePtr combine_bands(Op op, const BandsPlane& a, const BandsPlane& b, Index budget_bands);

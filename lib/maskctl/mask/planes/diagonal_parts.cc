@@ -8,8 +8,9 @@
 namespace maskctl {
 namespace {
 
-/// Appends the slabs of one part. Sloped edges become constant where they leave the keys of the
-/// part, which takes up to three slabs.
+/// Appends the slabs (ranges of rows with the same bands) of one part, a band inside a rectangle.
+/// Sloped edges become constant where they leave the keys of the part, which takes up to three
+/// slabs.
 void append_part(const DiagonalPart& part, std::vector<Slab>& slabs) {
   const Range rows = part.q, keys = part.k;
   const Index begin = part.low, end = part.high + 1;

@@ -44,8 +44,8 @@ class PickedRows final : public Plane {
   }
   Index first_row(std::size_t range) const { return ends_[range] - ranges_[range].size(); }
 
-  /// Calls f(rows of the base, shift) for each part of the rows q that comes from one range; row r
-  /// of the base is row r + shift of this plane.
+  /// Calls f(rows of base_, shift) for each part of the rows q that comes from one range; row r of
+  /// base_ is row r + shift of this plane.
   template <class F>
   void each_range(Range q, F&& f) const {
     for (std::size_t i = range_at(q.begin); i < ranges_.size() && first_row(i) < q.end; ++i) {

@@ -26,8 +26,9 @@ Range Stack::rows_of(std::size_t part) const {
   return {begin, begin + parts_[part]->queries()};
 }
 
-/// Calls f(part, rows, first) for each part that overlaps the rows q: `rows` are numbered within
-/// the part, and `first` is the row of the stack where they begin.
+/// Calls f(part, rows, first) for each plane of the stack that overlaps the rows q: `rows` is the
+/// overlap, numbered within this plane, and `first` is the row of the stack where this plane
+/// begins.
 template <typename F>
 void Stack::each_part(Range q, F&& f) const {
   for (Index row = q.begin; row < q.end;) {

@@ -45,7 +45,8 @@ PlanePtr store_words(Index rows, Index keys, WordBuffer words) {
   return std::make_shared<BitRows>(rows, keys, std::move(words));
 }
 
-/// Collects the rows of one chunk, as runs while there are few, then as words.
+/// Collects the rows of one chunk (rows that are stored together), as runs while there are few,
+/// then as words.
 class ChunkStore {
  public:
   ChunkStore(Index rows, Index keys) : rows_(rows), keys_(keys), stride_(words_for(keys)) {}

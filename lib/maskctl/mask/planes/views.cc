@@ -13,8 +13,8 @@ namespace {
 
 constexpr Index kStoredRuns = Index{1} << 24;
 
-/// A plane with rows and columns exchanged. Reading rows, however few, goes through all rows of the
-/// base once.
+/// A plane with the rows and columns of another plane, its base, exchanged. Reading rows, however
+/// few, goes once through all rows of the base.
 class Transposed final : public Plane {
  public:
   explicit Transposed(PlanePtr base)

@@ -12,7 +12,7 @@ Index count_runs(const auto& values) {
   return runs;
 }
 
-/// The bits of one argument.
+/// Counts the bits that the value of one argument takes.
 struct ValueBits {
   const ArgumentBits& bits;
   const Field& field;

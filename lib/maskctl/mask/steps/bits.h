@@ -12,21 +12,23 @@ namespace maskctl {
 /// slow because it copies an array, defines `Index bits(const Rule&, const ArgumentBits&)`.
 class ArgumentBits {
  public:
-  /// The bits of an array's name.
+  /// The bits that the name of an array takes.
   static constexpr Index kName = 4;
 
   /// `number` is how many bits an index takes.
   ArgumentBits(const Step& step, Index number) : step_(step), number_(number) {}
 
   Index number() const { return number_; }
-  /// A number that may be negative. 0 takes no bits, as it has no effect.
+  /// The bits of a number that may be negative. 0 takes no bits, as it has no effect.
   Index signed_number(Index value) const { return value == 0 ? 0 : number_ + 1; }
-  /// One number, or one per batch. An empty array, or the single number 0, takes no bits.
+  /// The bits of one number, or of one number per batch. An empty array, or the single number 0,
+  /// takes no bits.
   Index list(const NamedArray& values) const;
   Index ranges(const std::vector<Range>& ranges) const;
-  /// The name of the array, and for each run of equal ids its length and id.
+  /// The bits of an array of ids: those of its name, and for each run of equal ids those of its
+  /// length and id.
   Index runs(const NamedArray& ids) const;
-  /// The sum over all arguments of the step. A choice takes one bit unless it is the default; a
+  /// The bits of all arguments of the step. A choice takes one bit unless it is the default; a
   /// choice without a default takes none, because the shape of the mask decides it.
   Index arguments() const;
 

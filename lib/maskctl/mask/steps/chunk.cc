@@ -67,7 +67,8 @@ Expr formula(const Chunk& rule) {
 /// Two bits more than the arguments, so that a single chunk is described as padding instead.
 Index bits(const Chunk&, const ArgumentBits& bits) { return bits.arguments() + 2; }
 
-/// The usual edits, and two neighbouring chunks as one, written as lengths of documents.
+/// Adds the usual edits (steps that may have been meant instead), and variations in which two
+/// neighbouring chunks are one, written as lengths of documents.
 void edits(const Chunk& rule, StepEdits& edits) {
   edits.usual(rule);
   if (!edits.square() || rule.offset != 0 || rule.is_per_batch()) return;

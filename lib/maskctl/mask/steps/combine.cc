@@ -51,7 +51,7 @@ Combine hollow(const Combine& rule) {
 
 Expr formula(const Combine& rule) { return expr::other_mask("other", rule.mask); }
 
-/// No edits: another mask has no obvious variation.
+/// Adds no edits (steps that may have been meant instead): another mask has no obvious variation.
 void edits(const Combine&, StepEdits&) {}
 
 namespace {

@@ -67,7 +67,8 @@ Tensor joined_ids(const Tensor& ids, std::int32_t from, std::int32_t to) {
 
 }  // namespace
 
-/// The usual edits, and each document joined with the next one to appear.
+/// Adds the usual edits (steps that may have been meant instead), and each document joined with the
+/// next one to appear.
 void edits(const Document& rule, StepEdits& edits) {
   edits.usual(rule);
   std::vector<std::int32_t> order;  // documents, in order of first appearance in any row

@@ -90,8 +90,8 @@ PairReason reason(const Random& rule, const MaskShape& shape, const Cell& cell) 
                            rule.sparsity, rule.seed)};
 }
 
-/// Uses JAX's stream, which draws only what is read. With a seed that numpy refuses, keeps numpy's
-/// stream so that it is still refused.
+/// Returns a step that is checked in the same way but draws no cells: JAX's stream draws only what
+/// is read. With a seed that numpy refuses, keeps numpy's stream so that it is still refused.
 Random hollow(const Random& rule) {
   Random out = rule;
   if (out.seed <= kMostNumpySeed) out.stream = Random::Stream::kJax;
@@ -109,7 +109,7 @@ std::optional<Misfit> misfit(const Random& rule, GivenNames) {
 
 void limit(Random& rule, Index max_bytes) { rule.max_bytes = max_bytes; }
 
-/// No edits: nobody means other random cells.
+/// Adds no edits (steps that may have been meant instead): nobody means other random cells.
 void edits(const Random&, StepEdits&) {}
 
 namespace {

@@ -74,7 +74,8 @@ Index bits(const Region& rule, const ArgumentBits& bits) {
   return rule.q == rule.k ? side(rule.q) : side(rule.q) + side(rule.k);
 }
 
-/// No edits: a region given by hand has no obvious variation.
+/// Adds no edits (steps that may have been meant instead): a region given by hand has no obvious
+/// variation.
 void edits(const Region&, StepEdits&) {}
 
 /// Two regions count as two different steps, not as a region whose ranges changed.

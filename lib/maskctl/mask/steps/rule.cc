@@ -16,8 +16,8 @@
 namespace maskctl {
 namespace {
 
-/// All rules; the names of all their steps, those that only calls use last; and for each rule the
-/// index of its first name in `names`.
+/// All rules; the names of all their steps, with those of steps that only calls of attention use at
+/// the end; and for each rule the index of its first name in `names`.
 struct Table {
   std::vector<const RuleInfo*> rules;
   std::vector<StepInfo> names;

@@ -317,14 +317,15 @@ std::string shape_text(const MaskShape& shape);
 [[noreturn]] void refuse(std::string_view step, const std::string& why);
 /// How far `align` shifts the diagonal: 0, or K - Q. Refuses kUnset unless Q = K.
 Index align_shift(const MaskShape& shape, Align align, std::string_view step);
-/// align_shift() without this check.
+/// align_shift() without the check that Q = K when `align` is kUnset.
 constexpr Index shift_of(const MaskShape& shape, Align align) {
   return align == Align::kBottomRight ? shape.keys - shape.queries : 0;
 }
 /// One value per batch of the mask, from an array of 1 or B values.
 std::vector<Index> per_batch(const MaskShape& shape, const NamedArray& array, std::string_view step,
                              const char* what);
-/// The same for an array that may be empty: an empty one means `one` in all batches.
+/// One value per batch, as above, from an array that may be empty: an empty one means `one` in all
+/// batches.
 std::vector<Index> per_batch(const MaskShape& shape, const NamedArray& array, Index one,
                              std::string_view step, const char* what);
 /// The values of an array that is not empty, one per batch; each must be within +-2^40.

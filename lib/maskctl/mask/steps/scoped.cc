@@ -84,7 +84,7 @@ std::optional<Inside> inside(const Scoped& rule, const MaskShape& shape, const C
 
 StepScope scope(const Scoped& rule) { return {rule.axis == Scoped::Axis::kHeads, rule.members}; }
 
-/// Always holds: heads and batches that the step does not name stay as they are.
+/// Returns true for every cell: heads and batches that the step does not name stay as they are.
 PairReason reason(const Scoped& rule, const MaskShape& shape, const Cell& cell) {
   const bool on_heads = rule.axis == Scoped::Axis::kHeads;
   return {true, fmt::format("{} {} is {} of them", on_heads ? "head" : "batch",

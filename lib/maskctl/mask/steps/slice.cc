@@ -42,7 +42,7 @@ Cell cell_before(const Slice& rule, const MaskShape&, const Cell& cell) {
 
 CellFormula formula(const Slice&) { return no_formula("it moves cells to other indices"); }
 
-/// No edits: another slice is another mask.
+/// Adds no edits (steps that may have been meant instead): another slice is another mask.
 void edits(const Slice&, StepEdits&) {}
 
 namespace {

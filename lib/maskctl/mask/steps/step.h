@@ -18,14 +18,14 @@ class Step {
   Step(Rule rule)  // NOLINT: a rule is a step
       : row_(&step::row_of<Rule>()), rule_(std::move(rule)) {}
 
-  /// The table entry of its rule (rule.h), for code that treats all rules alike.
+  /// The table entry of the step's rule (rule.h), for code that treats all rules alike.
   const RuleInfo& row() const { return *row_; }
 
   template <step::Rule Rule>
   bool is() const {
     return get_if<Rule>() != nullptr;
   }
-  /// Null for a step of another rule.
+  /// The rule of the step if it is of type Rule, else null.
   template <step::Rule Rule>
   const Rule* get_if() const {
     return std::any_cast<Rule>(&rule_);
@@ -34,7 +34,7 @@ class Step {
   Rule* get_if() {
     return std::any_cast<Rule>(&rule_);
   }
-  /// Throws std::bad_any_cast for a step of another rule.
+  /// The rule of the step. Throws std::bad_any_cast if it is not of type Rule.
   template <step::Rule Rule>
   const Rule& as() const {
     return std::any_cast<const Rule&>(rule_);

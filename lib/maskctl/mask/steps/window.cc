@@ -106,8 +106,8 @@ Index bits(const Window& rule, const ArgumentBits& bits) {
          bits.list(rule.offsets) + bits.list(rule.lefts) + bits.list(rule.rights);
 }
 
-/// Windows with one side unbounded, windows with the same width on both sides, and the usual edits
-/// of left= and right=.
+/// Adds edits (steps that may have been meant instead): windows with one side unbounded, windows
+/// with the same width on both sides, and the usual edits of left= and right=.
 void edits(const Window& rule, StepEdits& edits) {
   if (rule.is_per_batch()) return edits.usual(rule);
   Window sides = rule;

@@ -227,7 +227,7 @@ bool operator==(const Within& a, const Within& b) {
 
 std::string words(const Within&) { return "documents"; }
 
-/// The same documents without their chain.
+/// Returns the step without its chain: its documents alone say which queries are padding.
 std::optional<Step> declared(const Within& rule) {
   Within documents = rule;
   documents.chain.clear();
@@ -327,8 +327,8 @@ Index bits(const Within& rule, const ArgumentBits& bits) {
          ArgumentBits::kName + bits.runs(rule.q) + bits.runs(rule.kv);
 }
 
-/// Edits both lists of lengths, of queries and of keys, together. The general edits of lists would
-/// change only one of them.
+/// Adds edits (steps that may have been meant instead) that change both lists of lengths, of
+/// queries and of keys, together. The general edits of lists would change only one of them.
 void edits(const Within& rule, StepEdits& edits) {
   edits.without(rule);
   edits.join(rule.lengths.size(), [&](std::size_t n) {

@@ -21,8 +21,8 @@ namespace maskctl {
 /// default. All errors are PipelineErrors with the caret at the argument.
 class StepArguments {
  public:
-  /// Checks that keys are known and not repeated, that no required argument is missing, also of the
-  /// group of arguments that is used, and that {...} is there only if the step takes it.
+  /// Checks that keys are known and not repeated, that no required argument is missing (in the
+  /// group of arguments that is used, too), and that the text has {...} only if the step takes it.
   StepArguments(const Pipeline& pipeline, const StepText& step, const StepInfo& info,
                 const BindContext& context);
 
@@ -49,7 +49,7 @@ class StepArguments {
   const std::string& text(std::string_view name) const;
   /// The value of an argument that is present, read by its type.
   FieldValue value(const Field& field) const;
-  /// A Step with the values of all arguments that are present.
+  /// Returns a Step with the values of all arguments that are present.
   Step bound() const;
 
   /// Throws PipelineError with the caret at the argument.

@@ -27,8 +27,8 @@ struct BindContext {
   std::function<Mask(const std::string& source)> read_mask;
   std::int32_t pad_id = -1;          // for steps that read ids and have no pad-id=
   Index max_bytes = Index{8} << 30;  // limit for an array that generate() makes
-  /// The other rules whose step of this name has the argument that our step lacks; nothing if there
-  /// are none. For the message that refuses the argument.
+  /// Returns the other rules under which the step of this name has an argument that it lacks under
+  /// ours; nothing if there are none. The message that refuses the argument mentions them.
   std::function<std::optional<OtherRules>(std::string_view step, std::string_view argument)>
       other_rules = {};
 };

@@ -15,7 +15,8 @@ namespace maskctl {
 /// from b * 2^32 on. 1 <= docs <= tokens.
 std::vector<Index> random_lengths(Index tokens, Index docs, std::uint64_t seed, Index batch);
 
-/// Gives each token a random document from 1 to docs, from the same words of the stream.
+/// Gives each token a random document from 1 to docs. Token i of batch b uses word b * 2^32 + i of
+/// the threefry stream of `seed`.
 void interleaved_ids(std::span<std::int32_t> out, Index docs, std::uint64_t seed, Index batch);
 
 /// Writes ids 1, 2, ... for documents of these lengths, then -1 up to the end.

@@ -76,7 +76,7 @@ void read_ck_tile_sides(LibraryText& text, bool keys, Index first, MaskForm& mas
   if (mask.sinks > 0 && !mask.causal()) text.fail_at(2, "sink tokens need a right side of 0");
 }
 
-/// Reads the numbers after the kind and ':'.
+/// Reads what follows the kind in the text of a mask, such as ":127,0" in "t:127,0".
 void read_ck_tile_numbers(LibraryText& text, std::string_view kind, MaskForm& mask) {
   text.need(':');
   const Index first = text.required_number();

@@ -72,7 +72,7 @@ Condition condition_of(const MaskForm& form) {
   return {MaskPart{chain_of(form)}, all_of(parts).no};
 }
 
-/// The form of classes combined with &; nothing if | occurs.
+/// Returns the MaskForm that mask classes combined with & have together; nothing if | occurs.
 std::optional<MaskForm> splash_form(const LibrarySource& source, const Python& given) {
   source.count(given.position);
   const Python& mask = named_value(source.text, given);

@@ -238,8 +238,8 @@ void ConfigReader::read_types(const std::vector<std::string>& types) {
   }
 }
 
-/// Uses the pattern of the class, which says which layers are full; an older key may change its
-/// period.
+/// Gives the layers their masks by the pattern of the class, which says which layers see all keys
+/// while the others slide. An older key of the config may change the period of the pattern.
 void ConfigReader::read_pattern() {
   HfPattern pattern = model_.pattern;
   for (const char* key :

@@ -6,7 +6,7 @@ namespace maskctl {
 namespace {
 
 using k = HfFamily;
-// The pattern of no layer: no layer has a number as high as `first`.
+// A pattern for classes in which no layer sees all keys: no layer has a number as high as `first`.
 constexpr HfPattern kNeverFull{Index{1} << 40, (Index{1} << 40) - 1};
 
 // In alphabetical order. The numbers are the class's default window and the pattern of layers that

@@ -48,8 +48,8 @@ class Comparisons {
   /// The operand of `value // by` or `value % by`; sets `by`. Nothing for other expressions.
   std::optional<Linear> scaled(const Python& given, std::string_view sign, Index& by) const;
   Align aligned(Index shift, Index position) const;
-  /// True if the q of the form is a row as dilation counts it: q_idx, or q_idx + Q_LEN - KV_LEN as
-  /// in transformers.
+  /// True if the rows in `form` are counted as rows of the mask or, in transformers' way, from the
+  /// first cached token: it has q_idx, or q_idx + Q_LEN - KV_LEN.
   bool counts_rows(const Linear& form) const;
 
   std::optional<MaskPart> at_most(const Linear& form, Index position) const;  // form <= 0, as steps

@@ -13,8 +13,8 @@ namespace {
 
 bool is_not(const Step& step) { return step.is<step::Not>(); }
 
-/// The part that keeps what all parts keep. Nothing if two or more do not just close cells: only
-/// the first steps of a chain can do more.
+/// Returns the part that keeps what all parts keep. Nothing if two or more parts do other things
+/// than close cells: the steps of such a part must come first in a chain.
 std::optional<MaskPart> kept_by_all(std::vector<MaskPart> parts) {
   if (std::ranges::any_of(parts, &MaskPart::is_none)) return no_cells();
   std::erase_if(parts, [](const MaskPart& part) { return part.is_all(); });
@@ -29,8 +29,8 @@ std::optional<MaskPart> kept_by_all(std::vector<MaskPart> parts) {
   return out;
 }
 
-/// The part that keeps what any part keeps. Nothing if two or more do not just open cells: only the
-/// first steps of a chain can do more.
+/// Returns the part that keeps what any part keeps. Nothing if two or more parts do other things
+/// than open cells: the steps of such a part must come first in a chain.
 std::optional<MaskPart> kept_by_any(std::vector<MaskPart> parts) {
   if (std::ranges::any_of(parts, &MaskPart::is_all)) return all_cells();
   std::erase_if(parts, [](const MaskPart& part) { return part.is_none(); });

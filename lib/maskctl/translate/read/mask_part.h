@@ -17,7 +17,7 @@ struct MaskPart {
   bool whole = false;  // the steps must come first in a chain
   /// True if the steps only close cells, so that they can follow any others.
   bool plain() const;
-  /// True if the part keeps all cells; if it keeps none.
+  /// is_all: true if the part keeps all cells. is_none: true if it keeps none.
   bool is_all() const { return chain.empty() && !adds; }
   bool is_none() const;
 };

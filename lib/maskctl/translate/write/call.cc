@@ -13,13 +13,13 @@ namespace {
 
 const char* python(bool value) { return value ? "True" : "False"; }
 
-/// Writes a form as one particular call, if that call can express it.
+/// Writes the mask of a MaskForm as one particular call, if that call can express it.
 class CallWriter {
  public:
   CallWriter(const Convention& row, const MaskForm& form, Translation& out)
       : row_(row), form_(form), library_(*out.library), out_(out) {}
 
-  /// The reason why the call cannot express the form; "" if it can.
+  /// The reason why the call cannot express the mask; "" if it can.
   std::string misfit() const;
   void write();
 

@@ -27,8 +27,8 @@ class Hdf5Container final : public Container {
   ContainerOutline outline() override;
 
   std::string key_of(const std::string& text) const override { return path_of(text); }
-  /// A key that starts with "/" is tried by opening its dataset, which open() then uses: that saves
-  /// one run of the helper.
+  /// True if the file has this dataset. A key that starts with "/" is looked up by opening the
+  /// dataset, which open() then uses: that saves one run of the helper.
   bool contains(const std::string& key) const override;
   /// Always "": the helper then chooses the dataset, in the same run that reads it.
   const std::string& only_key() const override;

@@ -92,7 +92,8 @@ Index find_end(const ByteSource& source, std::span<const std::byte> tail) {
   bad_zip(source, "no end of central directory (truncated, or not a zip)");
 }
 
-/// Takes the position of the directory from the zip64 record instead, if there is one.
+/// If there is a zip64 record, replaces the position of the directory by the one that this record
+/// gives.
 void read_end_64(const ByteSource& source, Index end_offset, Directory& directory) {
   if (end_offset < kLocatorBytes) return;
   const auto locator_bytes = read_exactly(source, end_offset - kLocatorBytes, kLocatorBytes);

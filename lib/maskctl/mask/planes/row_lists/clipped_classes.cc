@@ -10,7 +10,7 @@
 namespace maskctl {
 namespace {
 
-constexpr Index kMostPairs = Index{1} << 22;  // pairs of classes in a table, at most
+constexpr Index kMostPairs = Index{1} << 22;  // limit for a table of pairs of classes
 
 /// For each key, the list that contains it, or -1. Nothing when some key is in two lists.
 std::optional<std::vector<std::int32_t>> lists_by_key(const RowLists::Lists& lists, Index keys) {
@@ -39,6 +39,7 @@ std::int32_t count_of(const RowLists& plane) {
 }
 
 /// Calls f(class, run) for each run of neighbouring keys of the same class, in ascending order.
+/// Keys of class -1 are left out.
 template <typename F>
 void each_run(std::span<const std::int32_t> classes, F&& f) {
   const auto size = static_cast<std::int32_t>(classes.size());
@@ -51,8 +52,8 @@ void each_run(std::span<const std::int32_t> classes, F&& f) {
   }
 }
 
-/// A plane whose rows share lists of keys, one list for each class. ref_of(row) says which list a
-/// row sees, and the range to which it is clipped.
+/// Makes a plane whose rows share lists of keys: list i has the keys whose entry in `k` is i.
+/// ref_of(row) says which list a row sees, and the range to which it is clipped.
 template <typename F>
 PlanePtr plane_of(Index queries, std::span<const std::int32_t> k, std::int32_t count,
                   const F& ref_of) {
@@ -68,8 +69,8 @@ PlanePtr plane_of(Index queries, std::span<const std::int32_t> k, std::int32_t c
   return row_lists(std::ssize(k), std::move(runs), std::move(offsets), std::move(refs));
 }
 
-/// The row that sees the keys of class `id` inside a clip; -1 means no keys. There are `count`
-/// classes.
+/// Returns a row that sees, inside a clip, the keys whose class (such as a document) is `id`; -1
+/// means no keys. There are `count` classes.
 RowRef ref_of_class(std::int32_t id, std::int32_t count, const Run& clip) {
   return {static_cast<std::uint32_t>(id < 0 ? count : id), clip.begin, clip.end};
 }
@@ -79,7 +80,8 @@ Run common(const Run& a, const Run& b) {
   return {begin, std::max(begin, std::min(a.end, b.end))};
 }
 
-/// Numbers the pairs (class in plane a, class in plane b) that keys have, by first appearance.
+/// Numbers the pairs (class of a key in plane a, its class in plane b) that occur, by first
+/// appearance. A class is a set of keys, such as those of one document.
 class PairNumbers {
  public:
   PairNumbers(std::int32_t a, std::int32_t b) : width_(b) {

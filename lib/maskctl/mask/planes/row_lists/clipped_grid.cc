@@ -10,7 +10,8 @@ namespace {
 
 constexpr Index kMostBlocks = Index{1} << 24;
 
-/// The largest block size in queries: the list that a row uses changes only at multiples of it.
+/// Returns the largest block size in queries: rows use another list than the row before only at
+/// multiples of this size.
 Index rows_of_block(std::span<const RowRef> refs) {
   Index size = 0;
   for (std::size_t row = 1; row < refs.size() && size != 1; ++row) {
@@ -19,8 +20,8 @@ Index rows_of_block(std::span<const RowRef> refs) {
   return size == 0 ? std::ssize(refs) : size;
 }
 
-/// The largest block size in keys: runs begin and end only at multiples of it, or after the last
-/// key.
+/// Returns the largest block size in keys: all runs begin and end at multiples of this size, or
+/// after the last key.
 Index keys_of_block(std::span<const Run> runs, Index keys) {
   Index size = 0;
   for (const Run& run : runs) {

@@ -16,7 +16,8 @@
 namespace maskctl {
 namespace {
 
-// If there is no shortcut, stored operands of so few runs are always read, to store the result.
+// If no shortcut exists, stored operands of at most this many runs are always read, so that the
+// result can be stored instead of computed each time it is read.
 constexpr Index kReadRuns = Index{1} << 22;
 // Rows of both operands are buffered in blocks of 1 to kBlockRows rows, kFirstBlockRows at first.
 // After a block of more than kBlockSize / 2 runs and 64-bit words the next one has half as many
@@ -151,7 +152,7 @@ class Combined final : public Plane {
   PlanePtr a_, b_;
 };
 
-/// A plane that is open where its base is closed.
+/// A plane that is open where another plane, its base, is closed.
 class Complement final : public Plane {
  public:
   explicit Complement(PlanePtr base)
@@ -191,13 +192,15 @@ PlanePtr combine_bits(Op op, const BitRows& a, const BitRows& b) {
   return std::make_shared<BitRows>(a.queries(), a.keys(), std::move(out));
 }
 
-/// The rows of part i of a stack, from the stack itself or from a plane of the same extents.
+/// Returns the rows of `plane` that part i of `stack` covers. A stack is planes on top of each
+/// other; `plane` is a stack with equal parts, or any plane of the same extents.
 PlanePtr rows_of_part(const PlanePtr& plane, const Stack& stack, std::size_t i) {
   if (const auto* own = as<Stack>(plane)) return own->parts()[i];
   return plane->sliced(stack.rows_of(i), {0, plane->keys()});
 }
 
-/// Combines part by part if one operand is a stack and the other is cheap to slice. Null otherwise.
+/// Combines part by part if one operand is a stack (planes on top of each other) and the other is
+/// cheap to slice. Null otherwise.
 PlanePtr combine_stack(Op op, const PlanePtr& a, const PlanePtr& b, Index budget_runs) {
   const auto* stack_a = as<Stack>(a);
   const auto* stack_b = as<Stack>(b);
@@ -258,7 +261,8 @@ PlanePtr combine_constant(Op op, const PlanePtr& a, const PlanePtr& b) {
   return all_a == false || all_b == false ? a : nullptr;
 }
 
-/// Combines two planes with a shortcut for their tiers; null if there is none.
+/// Combines two planes with a shortcut for the forms in which they are stored (bands, lists, bits,
+/// stacks); null if there is none.
 PlanePtr combine_tiers(Op op, const PlanePtr& a, const PlanePtr& b, Index budget_runs) {
   if (PlanePtr plane = combine_constant(op, a, b)) return plane;
   const auto* bands_a = as<BandsPlane>(a);

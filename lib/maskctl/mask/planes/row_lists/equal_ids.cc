@@ -129,7 +129,8 @@ KeyLists lists_of(std::span<const IdRun> k_runs, const IdNumbers& numbers) {
   return lists;
 }
 
-/// The plane as slabs of constant bands; null when run lists are the cheaper form.
+/// Makes the plane as slabs (ranges of rows) of constant bands; null when run lists are the cheaper
+/// form.
 PlanePtr as_bands(const Ids& q, const Ids& k) {
   if (!has_few_runs(q) || !has_few_runs(k)) return nullptr;
   const auto k_runs = runs_of(k);

@@ -91,7 +91,7 @@ class ListTiles {
   std::vector<std::size_t> places_;
   std::vector<std::uint64_t> bits_;
   mutable std::mutex mutex_;
-  mutable std::vector<std::uint32_t> last_lists_;  // of the last call
+  mutable std::vector<std::uint32_t> last_lists_;  // the lists of the last call
   mutable Tiles last_tiles_;                       // null until the second call with these lists
 };
 

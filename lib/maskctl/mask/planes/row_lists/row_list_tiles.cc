@@ -85,7 +85,7 @@ class TileRow {
     set_bits(filled_, {0, tiles.tiles()});
   }
 
-  /// Adds all groups; they must be sorted by list.
+  /// Adds all groups (rows that clip the same list in the same way); they must be sorted by list.
   void add(std::span<const ClipGroup> groups) {
     for (std::size_t begin = 0, end = 0; begin < groups.size(); begin = end) {
       while (end < groups.size() && groups[end].ref.list == groups[begin].ref.list) ++end;
@@ -93,7 +93,8 @@ class TileRow {
     }
   }
 
-  /// Adds all groups of one list. The keys inside all of their clips are examined only once.
+  /// Adds all groups of one list; a group is the rows that clip the list in the same way. The keys
+  /// inside all of their clips are examined only once.
   void add_list(std::span<const ClipGroup> groups) {
     RowRef shared = groups.front().ref;
     for (const ClipGroup& group : groups) {
@@ -168,7 +169,8 @@ class TileRow {
     if (!tiles.empty()) append_tile(out, row_start, tiles.begin, tiles.size(), fill);
   }
 
-  /// Adds the tiles `whole` of a list, given its bits. Their keys must all be inside the clip.
+  /// Adds the tiles `whole` of a list, given the bits that say which tiles the list touches and
+  /// fills. The keys of these tiles must all be inside the clip.
   void add_whole(const ListTiles::Bits& bits, Range whole) {
     const Words in(whole);
     const auto add_word = [&](std::size_t i, std::uint64_t inside) {
