@@ -1,4 +1,4 @@
-// Tiers 1 and 2: stored rows, as runs or as words.
+// Planes that store their rows: as runs of keys (tier 1) or as bits (tier 2).
 #pragma once
 
 #include <cstdint>
@@ -24,8 +24,9 @@ PlanePtr row_lists(Index keys, std::vector<Run> runs, std::vector<Index> list_of
                    std::vector<RowRef> refs);
 
 /// Calls fill(q, words), which writes the rows q as ceil(keys / 64) words each with bits after the
-/// last key zero, and stores them in the cheapest tier that holds them. It is called once for each
-/// chunk of rows: in ascending order, one call at a time, if `in_order`, else from several threads.
+/// last key zero, and stores them as runs or as bits, whichever is cheaper. It is called once for
+/// each chunk of rows: in ascending order, one call at a time, if `in_order`, else from several
+/// threads.
 using FillWords = std::function<void(Range q, std::span<std::uint64_t> words)>;
 PlanePtr stored_rows(Index queries, Index keys, bool in_order, const FillWords& fill);
 

@@ -45,7 +45,7 @@ struct Pieces {
 
   Index bytes(Range rows, Range part) const { return rows.size() * part.size() * element_bytes; }
 
-  /// Passes a piece to `sink`, one row at a time.
+  /// Passes a piece (several rows, or a part of one) to `sink`, one row at a time.
   void hand_out(Range rows, Range part, std::span<const std::byte> data,
                 const ElementRows::Part& sink) const {
     const auto size = static_cast<std::size_t>(part.size() * element_bytes);

@@ -170,7 +170,7 @@ void refuse_several(const Container& container, const ReadOptions& options) {
               {{Remedy::kChooseArray}});
 }
 
-/// Loads the array of a container that `member` names, or the group of arrays. An empty name means
+/// Loads the array, or the group of arrays, that `member` names in a container. An empty name means
 /// the group of all arrays.
 LoadedMask load_container(Container& container, const std::string& member,
                           const MaskReadOptions& options) {

@@ -31,7 +31,7 @@ class ByteSource {
   /// Reads from `stream`. `size` is the number of bytes that it will produce, if known.
   ByteSource(std::string name, std::unique_ptr<ByteStream> stream,
              std::optional<Index> size = std::nullopt);
-  /// `bytes` must outlive the source.
+  /// Reads from memory; `bytes` must outlive the source.
   static ByteSource from_memory(std::string name, std::span<const std::byte> bytes);
 
   ByteSource(ByteSource&&) noexcept;

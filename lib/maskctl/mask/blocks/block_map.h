@@ -45,10 +45,11 @@ struct TileTable {
   TileRow row(Index tile_row) const;
   Index bytes() const;
 };
-/// The table of a plane. Throws Error(kLimit) as soon as the payloads take more than max_bytes: an
-/// irregular mask of a million tokens has gigabytes of them. For such masks, use a TileRowReader.
+/// Makes the TileTable of a plane. Throws Error(kLimit) as soon as the payloads (the cells of
+/// partial tiles) take more than max_bytes: an irregular mask of a million tokens has gigabytes of
+/// them. For such masks, use a TileRowReader.
 TileTable tile_table(const Plane& plane, Index q_tile, Index k_tile, Index max_bytes);
-/// The table of the transposed plane, whose tile rows are blocks of keys: for loops over all
+/// Makes the table of the transposed plane, whose tile rows are blocks of keys: for loops over all
 /// queries of some keys. It reads only the given table, in O(tile runs + distinct payloads).
 TileTable key_major(const TileTable& table);
 /// Computes TileTable::partial_offsets from a map.

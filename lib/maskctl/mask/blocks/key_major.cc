@@ -133,7 +133,8 @@ void append(std::span<const T> values, std::vector<T>& to) {
   to.insert(to.end(), values.begin(), values.end());
 }
 
-/// The transposes of the payloads, each distinct one once. Replaces `ids` by numbers in the result.
+/// Transposes the payloads (the cells of partial tiles), each distinct one once. Replaces `ids` by
+/// the numbers of the transposed payloads.
 TilePayloads transposed(const TilePayloads& pools, std::vector<PayloadId>& ids) {
   TilePayloads out{pools.keys, pools.rows, {}, {}};
   TileRowReader reader(out.rows, out.keys);

@@ -71,8 +71,8 @@ class PayloadSet {
     check();
     return added;
   }
-  /// Adds all payloads of `part`, and replaces `ids` (numbers in `part`) by their numbers in this
-  /// set.
+  /// Adds all payloads (cells of tiles) of another set, `part`, and replaces `ids`, their numbers
+  /// in `part`, by their numbers in this set.
   void add(const PayloadSet& part, std::span<PayloadId> ids) {
     std::vector<PayloadId> intervals, words;
     const StopPoll poll;

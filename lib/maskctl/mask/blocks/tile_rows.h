@@ -61,7 +61,8 @@ class TileCells {
   Index words_per_row_ = 0;
 };
 
-/// One tile row: its non-empty tiles, and the payloads of the partial ones in the same order.
+/// One tile row: its non-empty tiles, and the payloads (the cells) of the partial ones in the same
+/// order.
 struct TileRow {
   std::span<const TileRun> runs;
   std::span<const PayloadId> payloads;

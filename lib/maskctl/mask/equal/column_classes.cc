@@ -45,7 +45,8 @@ class StretchCheck {
   StretchCheck(const Plane& plane, const ColumnClasses& classes) : plane_(plane) {
     std::vector<std::uint32_t> sizes(classes.first.size());
     for (const std::uint32_t first : classes.first) ++sizes[first];
-    // If stretch i is the first one of its class, numbers[i] is the number of this class.
+    // If stretch i (equal neighbouring columns) is the first of its class, numbers[i] is the number
+    // of this class.
     std::vector<std::uint32_t> numbers(sizes.size());
     before_.reserve(as_size(plane.keys() + 1));
     for (std::size_t i = 0; i < sizes.size(); ++i) {

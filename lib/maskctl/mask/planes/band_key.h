@@ -27,7 +27,8 @@ std::optional<std::uint64_t> packed_band_key(const Band& band, Range q, Range k)
 struct BandKeyHash {
   std::size_t operator()(const BandKey& key) const { return hash_of_values(key); }
 };
-/// A map from the keys of tiles to something known about them, such as the number of their payload.
+/// A map from the BandKeys of tiles to something known about these tiles, such as the number that
+/// the cells of the tile have in a table.
 template <class T>
 using BandKeyMap = std::unordered_map<BandKey, T, BandKeyHash>;
 

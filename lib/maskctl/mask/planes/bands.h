@@ -32,9 +32,9 @@ struct Slab {
 /// the plane: they are clipped, split and merged.
 PlanePtr bands(Index queries, Index keys, const std::vector<Slab>& slabs);
 
-/// The slabs of a plane that is stored as bands, else null. Slabs ascend without overlap. On every
-/// row of a slab each band is inside [0, keys) and not empty, and the bands ascend without
-/// touching.
+/// The slabs (ranges of rows with the same bands) of a plane that is stored as bands, else null.
+/// Slabs ascend without overlap. On every row of a slab each band is inside [0, keys) and not
+/// empty, and the bands ascend without touching.
 const std::vector<Slab>* slabs_of(const Plane& plane);
 
 /// Planes in which no cell is open and in which all cells are open.

@@ -14,9 +14,9 @@ const T* as(const PlanePtr& plane) {
   return dynamic_cast<const T*>(plane.get());
 }
 
-/// Stores slabs in canonical form: they ascend without overlap and are not empty; on every row of a
-/// slab each band is inside [0, keys) and not empty, and the bands ascend without touching;
-/// neighbouring slabs with equal bands are merged.
+/// Stores slabs (ranges of rows with the same bands) in canonical form: they ascend without overlap
+/// and are not empty; on every row of a slab each band is inside [0, keys) and not empty, and the
+/// bands ascend without touching; neighbouring slabs with equal bands are merged.
 class BandsPlane final : public Plane {
  public:
   BandsPlane(Index queries, Index keys, std::vector<Slab> canonical);
@@ -46,7 +46,8 @@ class BandsPlane final : public Plane {
   }
 
  private:
-  /// Calls f(slab, rows) for each slab that overlaps rows q; `rows` is the overlap.
+  /// Calls f(slab, rows) for each slab (a range of rows with the same bands) that overlaps rows q;
+  /// `rows` is the overlap.
   template <typename F>
   void each_slab(Range q, F&& f) const;
 

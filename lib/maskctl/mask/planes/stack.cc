@@ -1,4 +1,5 @@
-// Planes stacked vertically, so that each range of rows is stored in the tier that suits it.
+// Planes stacked vertically, so that each range of rows is stored in the form (bands, runs or bits)
+// that suits it.
 #include <algorithm>
 
 #include "maskctl/base/threads.h"

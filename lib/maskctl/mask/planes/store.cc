@@ -1,4 +1,4 @@
-// Stores rows, chunk by chunk, in the cheapest tier that holds them.
+// Stores rows, chunk by chunk, as runs or as bits, whichever is cheaper.
 #include <algorithm>
 #include <atomic>
 

@@ -35,8 +35,8 @@ class Transposed final : public Plane {
   Index bytes() const override { return base_->bytes(); }
 
  private:
-  /// For each column of the base whose index is in q, the runs of rows in which it is open. A run
-  /// begins or ends where a row differs from the one before.
+  /// For each column in q of the plane that was transposed, the runs of rows in which it is open. A
+  /// run begins or ends where a row differs from the one before.
   std::vector<std::vector<Run>> column_runs(Range q) const {
     std::vector<std::vector<Run>> columns(static_cast<std::size_t>(q.size()));
     std::vector<std::int32_t> opened(columns.size(), -1);

@@ -13,7 +13,8 @@ struct Chunk {
   Align align = Align::kUnset;
   NamedArray origins = {};              // a key at which a chunk starts: [1] or [B]; empty: 0
   NamedArray sizes = {}, offsets = {};  // [B], replace `size` and `offset` unless empty
-  /// True if one of these numbers is given as an array, which may have one entry per batch.
+  /// True if the origin, the size or the offset is given as an array, which may have one entry per
+  /// batch.
   bool is_per_batch() const { return !origins.empty() || !sizes.empty() || !offsets.empty(); }
   friend bool operator==(const Chunk&, const Chunk&) = default;
 };

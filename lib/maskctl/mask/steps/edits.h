@@ -40,7 +40,7 @@ class StepEdits {
   /// Adds each number plus or minus one, each other choice, neighbouring documents joined, and
   /// document borders moved by one token.
   void arguments(const Step& step);
-  /// Adds the edits of each step in the chain of the step.
+  /// Adds the edits of each step in the chain (the {...}) of `step`.
   void inside(const Step& step);
   /// Adds make(n), in which document n is joined to document n - 1, for each n from 1 on.
   template <typename Make>

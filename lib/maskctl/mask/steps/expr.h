@@ -84,8 +84,8 @@ Expr keys();
 Expr number(Index value);
 /// The key of the query's own token: q, or q + K - Q for kBottomRight. kUnset requires K = Q.
 Expr diagonal(Align align);
-/// The index of the query in an array with one entry per token: q, or diagonal(kUnset) if the keys
-/// use the same array.
+/// The index of the query in an array with one entry per token: diagonal(kUnset) if queries and
+/// keys share the array, else q.
 Expr of_tokens(bool shared);
 /// The number for this batch in an array [1] or [B]; `absent` for an empty array.
 Expr of_batch(std::string_view name, const NamedArray& array, Index absent = 0);

@@ -8,7 +8,8 @@
 namespace maskctl::step {
 
 /// Closes keys >= length. q_len also cuts the mask to q_len queries of each batch, which end before
-/// `end` (by default the length); window to that many last keys before the length.
+/// `end` (by default the length); `window` also cuts it to the `window` last keys before the
+/// length.
 struct KvLengths {
   NamedArray lengths = {};  // [1] or [B]
   std::optional<Index> q_len = {}, window = {};

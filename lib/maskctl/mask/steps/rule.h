@@ -116,10 +116,10 @@ struct RuleInfo {
   /// The cells of the rule. The batch and head extents may be 1 and then broadcast. Throws
   /// Error(kInvalidArgument, kShape).
   Mask (*cells)(const Step& step, const MaskShape& shape);
-  /// What a sentence calls the step; null: its name.
+  /// The words for the step in a sentence, such as "chunk size 8"; if null, its name is used.
   std::string (*words)(const Step& step);
-  /// Whether and why `cell` is among the cells. It must be inside the shape, and the step must fit
-  /// the shape, which only cells() and apply() check.
+  /// Whether and why `cell` is among the cells of the rule. `cell` must be inside the shape, and
+  /// the step must fit the shape, which only cells() and apply() check.
   PairReason (*reason)(const Step& step, const MaskShape& shape, const Cell& cell);
   CellFormula (*formula)(const Step& step);
   /// The cells as a range of diagonals; nothing if batches differ. Null for rules without
@@ -151,7 +151,8 @@ struct RuleInfo {
   /// Adds the steps that someone may have meant instead; null: StepEdits::usual().
   void (*edits)(const Step& step, StepEdits& edits);
   /// What differs between `a` and `b`, a step of this rule or of one with the same cells. Nothing
-  /// for other steps, and where comparing argument by argument is enough. Null: it always is.
+  /// for other steps, and where comparing argument by argument is enough; null if that is always
+  /// enough.
   std::optional<Reason> (*change)(const Step& a, const Step& b);
   std::optional<Misfit> (*misfit)(const Step& step, GivenNames given);
   void (*limit)(Step& step, Index max_bytes);

@@ -8,7 +8,8 @@
 
 namespace maskctl::step {
 
-/// `members` are the heads or batches. The chain must keep the shape of the mask.
+/// Applies a chain to the heads or batches in `members` only. The chain must keep the shape of the
+/// mask.
 struct Scoped {
   enum class Axis : std::uint8_t { kHeads, kBatch } axis = Axis::kHeads;
   std::vector<Range> members = {};

@@ -150,7 +150,8 @@ FieldValue moved(FieldValue value, Index by) {
   return value;
 }
 
-/// The spelling of the rule if its sides fit that spelling; otherwise kSides.
+/// The arguments with which the rule was written (such as keys=), if its sides can be written with
+/// them; otherwise kSides (left= and right=).
 Window::Spelling spelling_of(const Window& rule) {
   using Spelling = Window::Spelling;
   if (!rule.left && rule.lefts.empty()) return Spelling::kSides;

@@ -16,7 +16,7 @@ struct Window {
   enum class Spelling : std::uint8_t { kSides, kKeys, kBoth } spelling = Spelling::kSides;
   NamedArray offsets = {};             // [B], one per batch, replaces `offset` unless empty
   NamedArray lefts = {}, rights = {};  // [B], replace `left` and `right` unless empty
-  /// True if one of these numbers is given for each batch.
+  /// True if the offset or one of the sides is given for each batch.
   bool is_per_batch() const { return !offsets.empty() || !lefts.empty() || !rights.empty(); }
   friend bool operator==(const Window&, const Window&) = default;
 };

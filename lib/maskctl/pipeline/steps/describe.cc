@@ -17,7 +17,8 @@ std::string argument_usage(const Field& arg) {
   return arg.positional ? std::string(arg.name) : fmt::format("{}={}", arg.name, value);
 }
 
-/// The step with the arguments of one group; those in brackets are optional.
+/// The usage of a step with the arguments of one group, which is one of the ways to write the step;
+/// arguments in brackets are optional.
 std::string usage_line(const StepInfo& info, int group) {
   std::string required, rest;
   const auto member = [group](const Field& arg) { return arg.group == group && group != 0; };

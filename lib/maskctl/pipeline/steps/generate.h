@@ -32,13 +32,14 @@ using Generated = std::variant<Mask, Tensor>;
 /// Throws PipelineError for errors in the text, Error(kLimit) for ids above context.max_bytes.
 Generated generate(std::string_view text, const BindContext& context);
 
-/// The parts of a generated mask: all open or all closed at the start, and a chain of the step to
-/// apply (empty for full and empty).
+/// What a mask is generated from: its state at the start, all open or all closed, and a chain with
+/// the step to apply (empty for "full" and "empty").
 struct GeneratedParts {
   Mask start;
   Chain chain;
 };
-/// What generate() would make, before the step is applied; nothing for segment ids.
+/// Returns the mask at the start and the step from which generate() would make its mask, without
+/// applying the step; nothing for segment ids.
 std::optional<GeneratedParts> generate_parts(std::string_view text, const BindContext& context);
 
 /// What generate() makes besides the steps of step_infos(): full, empty and segments. Their `make`

@@ -47,7 +47,7 @@ class OpenRows {
  public:
   explicit OpenRows(const MaskForm& mask) : mask_(mask) {}
 
-  /// Applies each rule of the form in turn; each narrows the range of rows.
+  /// Narrows the range of rows by each rule of the MaskForm in turn.
   void write() {
     band();
     if (mask_.chunk) chunk();

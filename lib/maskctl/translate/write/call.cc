@@ -399,7 +399,7 @@ void write_call(const Chain&, const MaskForm& given, const StepName&, Translatio
     CallWriter writer(row, form, out);
     const std::string misfit = writer.misfit();
     if (misfit.empty()) return writer.write();
-    // If no call fits, the reason of the call that is most similar to the form is reported.
+    // If no call can express the mask, the reason of the call that comes nearest is reported.
     const int near = 2 * int{row.documents == form.documents} + int{row.causal == form.causal()};
     if (near < nearest) continue;
     nearest = near;

@@ -16,7 +16,7 @@ struct ChainFormula {
   std::vector<std::string> notes;  // conditions under which the expression holds
 };
 
-/// `name` gives the words for the step that has no formula.
+/// Writes the chain as one expression. `name` says what to call a step that has no formula.
 ChainFormula chain_formula(const Chain& chain, const StepName& name);
 
 }  // namespace maskctl

@@ -30,7 +30,7 @@ class Hdf5Container final : public Container {
   /// True if the file has this dataset. A key that starts with "/" is looked up by opening the
   /// dataset, which open() then uses: that saves one run of the helper.
   bool contains(const std::string& key) const override;
-  /// Always "": the helper then chooses the dataset, in the same run that reads it.
+  /// Returns "", which lets the helper choose the dataset in the same run that reads it.
   const std::string& only_key() const override;
 
   std::shared_ptr<NpyReader> reader(const std::string& key) const;

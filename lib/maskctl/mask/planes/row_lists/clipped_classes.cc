@@ -12,7 +12,8 @@ namespace {
 
 constexpr Index kMostPairs = Index{1} << 22;  // limit for a table of pairs of classes
 
-/// For each key, the list that contains it, or -1. Nothing when some key is in two lists.
+/// For each key, the number of the list (keys that rows share) that contains it, or -1. Nothing
+/// when some key is in two lists.
 std::optional<std::vector<std::int32_t>> lists_by_key(const RowLists::Lists& lists, Index keys) {
   auto out = filled_vector(static_cast<std::size_t>(keys), std::int32_t{-1});
   for (std::size_t list = 0; list + 1 < lists.offsets.size(); ++list) {

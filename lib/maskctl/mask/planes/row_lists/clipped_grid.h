@@ -19,8 +19,8 @@ struct ClippedGrid {
   std::vector<Run> clip;
 };
 
-/// The grid and clips of a plane, in O(queries + runs + blocks). Nothing for planes that are not
-/// stored as shared lists, and for grids of more than 2^24 blocks.
+/// Returns the grid and clips of a plane, in O(queries + runs + blocks). Nothing for planes that
+/// are not stored as lists of keys which rows share, and for grids of more than 2^24 blocks.
 std::optional<ClippedGrid> clipped_grid(const Plane& plane);
 
 }  // namespace maskctl

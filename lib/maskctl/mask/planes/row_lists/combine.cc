@@ -1,4 +1,5 @@
-// Combines planes: each pair of tiers in the cheapest way possible, everything else row by row.
+// Combines planes: each pair of forms of storage (bands, run lists, bits, stacks) in the cheapest
+// way possible, everything else row by row.
 #include <fmt/format.h>
 
 #include <algorithm>

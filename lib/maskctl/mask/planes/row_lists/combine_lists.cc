@@ -1,4 +1,4 @@
-// Combines planes whose rows are clips of shared lists.
+// Combines planes in which each row is a list of keys that rows share, clipped to a range.
 #include "maskctl/mask/planes/row_lists/combine_lists.h"
 
 #include <algorithm>
@@ -11,8 +11,8 @@
 namespace maskctl {
 namespace {
 
-/// Intersects shared lists with a plane whose rows have at most one run each: only the clips
-/// change. Null for other planes.
+/// Intersects a plane whose rows are clips (ranges) of shared lists of keys with a plane whose rows
+/// have at most one run each: only the clips change. Null for other planes.
 PlanePtr clip_lists(const PlanePtr& a, const PlanePtr& b) {
   const auto* lists = as<RowLists>(a);
   const auto* limits = as<BandsPlane>(b);
@@ -41,7 +41,7 @@ std::optional<Run> combine_intervals(Op op, const Run& a, const Run& b) {
   }
 }
 
-/// One row of a op b, if the result is one clip of one list. Nothing otherwise.
+/// Returns one row of a op b, if it is one clip (range) of one list of keys. Nothing otherwise.
 std::optional<RowRef> combine_rows(Op op, const RowRef& a, const RowRef& b) {
   const bool no_a = a.begin >= a.end, no_b = b.begin >= b.end;
   if (no_a || no_b) {
@@ -54,8 +54,8 @@ std::optional<RowRef> combine_rows(Op op, const RowRef& a, const RowRef& b) {
   return keys->begin < keys->end ? RowRef{a.list, keys->begin, keys->end} : RowRef{a.list, 0, 0};
 }
 
-/// Combines planes that are clips of the same lists. Null for other planes, and when a row of the
-/// result would need two clips.
+/// Combines planes whose rows are clips (ranges) of the same lists of keys. Null for other planes,
+/// and when a row of the result would need two clips.
 PlanePtr combine_clips(Op op, const PlanePtr& a, const PlanePtr& b) {
   const auto* in_a = as<RowLists>(a);
   const auto* in_b = as<RowLists>(b);
@@ -78,8 +78,8 @@ PlanePtr clipped_both(const PlanePtr& a, const PlanePtr& b) {
   return intersect_classes(*a, *b);
 }
 
-/// Converts shared lists to bands if there are at least eight times as many rows as bands;
-/// otherwise reading row by row is as fast. Null otherwise.
+/// Converts a plane of lists of keys that rows share to bands if there are at least eight times as
+/// many rows as bands; otherwise reading row by row is as fast. Null otherwise.
 PlanePtr few_bands(const RowLists& plane) {
   constexpr Index kRowsPerBand = 8;
   std::vector<Slab> slabs;
@@ -99,8 +99,8 @@ PlanePtr few_bands(const RowLists& plane) {
   return left < 0 ? nullptr : bands(plane.queries(), plane.keys(), slabs);
 }
 
-/// Combines a plane of bands with shared lists that can be replaced by few bands. Null for other
-/// planes.
+/// Combines a plane of bands with a plane of lists of keys that can be replaced by few bands. Null
+/// for other planes.
 PlanePtr combine_few(Op op, const PlanePtr& a, const PlanePtr& b) {
   const auto* lists = as<RowLists>(as<BandsPlane>(a) ? b : a);
   if (!lists || !(as<BandsPlane>(a) || as<BandsPlane>(b))) return nullptr;
@@ -119,7 +119,8 @@ PlanePtr combine_lists(Op op, const PlanePtr& a, const PlanePtr& b) {
   if (op == Op::kAnd) {
     if (PlanePtr plane = clipped_both(a, b)) return plane;
   }
-  // If each row of b leaves one interval open, removing b only changes the clips.
+  // If each row of b leaves one interval open, removing b only changes the ranges to which the
+  // lists of a are clipped.
   if (op == Op::kSub && as<BandsPlane>(b)) {
     if (PlanePtr plane = clip_lists(a, complement(b))) return plane;
   }

@@ -1,4 +1,5 @@
-// Which tiles each shared run list touches and fills; private to the mask layer.
+// For each list of keys that rows share, the tiles of which it has some keys (touches) or all keys
+// (fills); private to the mask layer.
 #pragma once
 
 #include <cstdint>
@@ -39,7 +40,8 @@ class ListTiles {
   struct Bits {
     std::span<const std::uint64_t> touched, filled;
   };
-  /// The bits of a list; valid until `scratch` changes.
+  /// The bits of a list that say which tiles it touches and which it fills; valid until `scratch`
+  /// changes.
   Bits of(std::uint32_t list, std::vector<std::uint64_t>& scratch) const {
     std::span<const std::uint64_t> both;
     if (places_[list] == kShort) {

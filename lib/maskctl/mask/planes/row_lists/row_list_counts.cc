@@ -84,7 +84,8 @@ class ListCounts {
     }
   }
 
-  /// Must be called after the last group of each list.
+  /// Adds the intervals that rows see whole; must be called after the last group of rows that use
+  /// the list.
   void finish(std::uint32_t list) {
     std::vector<Step>& steps = begins_;
     steps.insert(steps.end(), ends_.begin(), ends_.end());

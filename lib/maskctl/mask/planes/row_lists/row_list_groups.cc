@@ -1,4 +1,4 @@
-// Groups the rows of shared lists by list and clip.
+// Groups rows that see the same list of keys, clipped to the same range.
 #include "maskctl/mask/planes/row_lists/row_list_groups.h"
 
 #include <algorithm>

@@ -1,4 +1,5 @@
-// Groups of rows that are the same clip of the same shared list; private to the mask layer.
+// Groups of rows that see the same shared list of keys, clipped to the same range; private to the
+// mask layer.
 #pragma once
 
 #include <span>
@@ -8,14 +9,15 @@
 
 namespace maskctl {
 
-/// The number of rows that clip the same list in the same way, as `ref` says.
+/// How many rows see the list of `ref`, clipped to the range of `ref`.
 struct ClipGroup {
   RowRef ref;
   Index rows = 0;
 };
 
-/// The groups in ascending order of lists, then of clips. Empty clips are left out. `lists` is the
-/// number of lists. Linear when rows come in that order or lists are few.
+/// Returns the groups of rows with the same list and clip (range), in ascending order of lists,
+/// then of clips. Empty clips are left out. `lists` is the number of lists. Linear when rows come
+/// in that order or lists are few.
 std::vector<ClipGroup> grouped(std::span<const RowRef> refs, std::size_t lists);
 
 }  // namespace maskctl

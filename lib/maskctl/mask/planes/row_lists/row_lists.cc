@@ -1,4 +1,5 @@
-// Tier 1: rows that are clips of shared run lists.
+// Tier 1, one of the forms in which planes are stored: each row is a list of runs that rows share,
+// clipped to a range.
 #include <algorithm>
 #include <numeric>
 
