@@ -60,7 +60,8 @@ struct Convention {
   bool causal = false;              // never a key after the query's own, whatever the arguments
   bool documents = false;           // takes documents; all rules apply inside each document
   std::string_view unbounded = {};  // how an unbounded side is written: "-1", "None", a huge number
-  /// How an unbounded side is written if the other side is bounded; empty: as `unbounded`.
+  /// How an unbounded side of a window is written if the other side is bounded; empty: as
+  /// `unbounded`.
   std::string_view one_unbounded = {};
   std::string_view leading = {};  // positional arguments that come first: "q, k, v"
   std::span<const Argument> arguments = {};
@@ -108,7 +109,7 @@ struct Translation;
 struct Library {
   std::string_view name;   // as written on the command line
   std::string_view title;  // "Hugging Face transformers"
-  /// Which diagonal its calls use when Q != K; kUnset: an argument decides.
+  /// Which diagonal the calls of the library use when Q != K; kUnset: an argument decides.
   Align align = Align::kUnset;
   std::string_view empty_row;  // what the output of a query without keys is
   /// What the output is of a query that is padding according to the lengths given for queries;
@@ -118,7 +119,8 @@ struct Library {
   /// How an array of numbers is written; {} stands for the numbers: "torch.tensor([{}],
   /// dtype=torch.int32, ...)".
   std::string_view array = "[{}]";
-  /// How the mask that was written is used; {} stands for the mask. Empty: the call uses it itself.
+  /// The call that uses the mask object which the code makes; {} stands for this object. Empty: the
+  /// arguments for the mask are written into the call itself.
   std::string_view use = {};
   /// If the library has no argument for documents: the note that says to call it once per document.
   /// Empty: it has such an argument.

@@ -58,7 +58,7 @@ class ValueCheck {
   std::atomic<Index> odd_bools_{0};
   std::mutex mutex_;
   std::string bad_text_;
-  ArrayLook look_ = ArrayLook::kOther;  // of the elements around the first bad one
+  ArrayLook look_ = ArrayLook::kOther;  // what the elements around the first bad one look like
 };
 
 /// Throws Error(kFormat) if an array in memory has elements other than 0 and 1. In bool arrays

@@ -46,7 +46,7 @@ struct MaskReadOptions {
   /// keys of cu_seqlens, pairs and block maps; everything for bits). If the array has one batch,
   /// head or query, it is repeated. All other extents must agree.
   std::optional<std::vector<Index>> shape;
-  /// Its max_bytes limits the memory of the packed mask, not the size of the file.
+  /// read.max_bytes limits the memory of the packed mask, not the size of the file.
   ReadOptions read;
   /// A kind of object of another library that a container may hold.
   const ObjectKind* object = nullptr;
@@ -156,12 +156,12 @@ struct ConvertedMask {
   Mask mask;
   /// The number of cells in which `mask` differs from `source`.
   Index changed = 0;
-  /// How many of the changed cells cannot be restored: not counted are those that a kernel's causal
-  /// flag closes again, and the padding of a packed batch, which becomes segments of its own or is
-  /// dropped.
+  /// How many of the changed cells cannot be restored. Cells that a kernel's causal flag closes
+  /// again do not count, nor does the padding of a packed batch, which becomes segments of its own
+  /// or is dropped.
   Index lost = 0;
-  /// The arrays. Empty for kinds whose arrays are made while they are written. If there are two,
-  /// they are called q and kv.
+  /// The arrays to which the mask was converted. Empty for kinds whose arrays are made while they
+  /// are written. If there are two, they are called q and kv.
   std::vector<NamedTensor> arrays;
   /// More arrays to write if the DEST is a container without a key: for cu_seqlens, the lengths of
   /// the longest segments.

@@ -42,7 +42,7 @@ class ColumnSums {
   bool any_words() const { return !sums_.empty(); }
   struct Column {
     std::uint64_t hash = 0;
-    bool open = false;     // in any row
+    bool open = false;     // true if some row has it open
     bool changes = false;  // differs from the previous column; unknown if any_words()
   };
   /// The hash of every column over all rows added so far.

@@ -8,14 +8,15 @@
 
 namespace maskctl {
 
-/// Private to the mask layer. Call start(), add each row of the tile row once (equal rows in one
-/// call), then finish(). Costs O(runs + tiles between the first and the last one touched).
+/// Finds which tiles of one tile row are full, partial or empty: call start(), add each row of the
+/// tile row once (equal rows in one call), then finish(). Costs O(runs + tiles between the first
+/// and the last one touched).
 class TileSums {
  public:
   void start(Index rows, Index keys, Index key_tile);
   void add_runs(std::span<const Run> runs, Index rows);
   void add_words(std::span<const std::uint64_t> words, Index rows);
-  /// Appends the non-empty tiles and resets the sums.
+  /// Appends the non-empty tiles of the rows that were added, and resets the sums.
   void finish(std::vector<TileRun>& out);
 
  private:

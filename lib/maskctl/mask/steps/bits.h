@@ -1,4 +1,5 @@
-// How many bits the arguments of a step take: the shortest description of a mask is the best one.
+// How many bits the arguments of a step take: of several chains of steps that give the same mask,
+// the one with the fewest bits describes it best.
 #pragma once
 
 #include <vector>

@@ -29,7 +29,7 @@ std::vector<Index> sides(const MaskShape& shape, const std::optional<Index>& one
   return out;
 }
 
-/// The diagonals from `left` below to `right` above the one at shift + offset.
+/// Returns the diagonals (key - query) from shift + offset - left to shift + offset + right.
 Diagonal around(Index shift, Index offset, Index left, Index right) {
   const Index centre = shift + offset;
   return {left < kUnbounded ? centre - left : -kUnbounded,
@@ -97,7 +97,7 @@ Expr formula(const Window& rule) {
   return out;
 }
 
-/// Counts both sides, whichever arguments they are written with.
+/// Counts the bits of both sides of the window, whichever arguments they are written with.
 Index bits(const Window& rule, const ArgumentBits& bits) {
   const auto side = [&](const std::optional<Index>& keys) {
     return keys ? std::max<Index>(bits.signed_number(*keys), 1) : 0;
@@ -143,7 +143,8 @@ void write(std::optional<Index>& one, NamedArray& each, FieldValue value) {
   if (auto* list = std::get_if<NamedArray>(&value)) each = std::move(*list);
 }
 
-/// The value with `by` added to its numbers. An array that is not named but listed loses its text.
+/// Returns the value with `by` added to its numbers. An array that was given as a list such as
+/// "3+5" loses that text; one with a name keeps the name.
 FieldValue moved(FieldValue value, Index by) {
   if (Index* number = std::get_if<Index>(&value)) *number += by;
   if (auto* list = std::get_if<NamedArray>(&value)) *list = moved_by(*list, by);

@@ -473,7 +473,8 @@ MaskForm Call::form(ParsedCall& parsed) {
   return out;
 }
 
-/// Applies the defaults of arguments that turn something on when they are not given.
+/// Sets what the library assumes about the mask when no argument says otherwise, such as the
+/// default causal=True.
 void Call::take_defaults(const Convention& row, ParsedCall& parsed) {
   parsed.causal = row.causal;
   parsed.align = source_.library.shaped ? Align::kUnset : row.align;

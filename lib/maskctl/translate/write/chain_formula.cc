@@ -181,7 +181,7 @@ bool Composer::add_documents(const Step& step, const StepDocuments& documents) {
 bool Composer::slice(const Step& step, const step::Slice& part) {
   using Kind = Expr::Kind;
   const auto begin = [](const std::optional<Range>& range) { return range ? range->begin : 0; };
-  // some formula reads sizes of the mask before the slice, which the code does not know
+  // true if some formula reads sizes of the mask before the slice, which the code does not know
   bool sized = false;
   mask = replaced(mask, [&](const ExprNode& leaf) -> std::optional<Expr> {
     sized = sized || leaf.kind == Kind::kKeys || leaf.kind == Kind::kOfBatch ||

@@ -70,8 +70,8 @@ PlanePtr combine_clips(Op op, const PlanePtr& a, const PlanePtr& b) {
   return in_a->with_rows(std::move(refs));
 }
 
-/// The intersection of two planes, one of them stored as shared lists, if it has a closed form.
-/// Null otherwise.
+/// Returns the intersection of two planes, one of which stores lists of keys that rows share, if it
+/// has a closed form. Null otherwise.
 PlanePtr clipped_both(const PlanePtr& a, const PlanePtr& b) {
   if (PlanePtr plane = clip_lists(a, b)) return plane;
   if (PlanePtr plane = clip_lists(b, a)) return plane;
