@@ -93,7 +93,8 @@ expect::Rule parse_density(std::string_view text, std::string_view rest) {
   return out;
 }
 
-/// The form in which a key of no-leak gives documents; nothing for an unknown key.
+/// The form of documents (ids, positions or cumulative lengths) that a key of the expectation
+/// no-leak stands for; nothing for an unknown key.
 std::optional<DocumentForm> form_of(std::string_view key) {
   if (key.empty() || key == "segments") return DocumentForm::kSegments;
   if (key == "positions") return DocumentForm::kPositions;

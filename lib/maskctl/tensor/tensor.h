@@ -21,7 +21,8 @@ class Tensor {
   Tensor(DType dtype, std::vector<Index> shape);
   /// A tensor of uninitialised elements, for callers that write all of them.
   static Tensor unwritten(DType dtype, std::vector<Index> shape);
-  // Defined in the source file: inline, code compiled at -O1 would free the elements in a loop.
+  // The copy and move operations and the destructor are in the source file: inlined into code that
+  // is compiled at -O1, they would free the elements in a loop.
   Tensor(const Tensor&);
   Tensor(Tensor&&) noexcept;
   Tensor& operator=(const Tensor&);

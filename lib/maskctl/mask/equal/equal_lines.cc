@@ -39,8 +39,8 @@ std::vector<std::uint32_t> first_with_hash(std::span<const std::uint64_t> hashes
 std::vector<std::uint32_t> first_equal(
     std::span<const std::uint64_t> hashes, Index cells,
     const std::function<bool(std::size_t i, std::size_t j)>& same) {
-  // Different lines hardly ever have equal hashes: assume that none do, and compare all pairs at
-  // the end, on all cores.
+  // Different lines (rows or columns) hardly ever have equal hashes: take lines of equal hash for
+  // equal, then compare each line with the first one of its hash, on all cores.
   auto first = first_with_hash(hashes);
   std::atomic<bool> agree{true};
   const auto lines = static_cast<Index>(hashes.size());

@@ -17,7 +17,8 @@ struct RowGroup {
   bool open = false;  // any key is open
 };
 
-/// The result of one pass over all rows.
+/// What one pass over the rows of a plane finds: groups of equal rows and, on request, a hash of
+/// each column.
 struct RowScan {
   std::vector<RowGroup> groups;
   std::vector<ColumnSums::Column> columns;  // empty unless requested

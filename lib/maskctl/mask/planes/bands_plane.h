@@ -1,4 +1,4 @@
-// The plane class behind bands(); private to the mask layer.
+// The class of planes that bands() makes; private to the mask layer.
 #pragma once
 
 #include <vector>

@@ -1,4 +1,5 @@
-// The plane classes behind stored rows; private to the mask layer.
+// The classes of planes that store their rows, as clips of shared run lists or as bits; private to
+// the mask layer.
 #pragma once
 
 #include <atomic>
@@ -15,7 +16,8 @@ namespace maskctl {
 class BandsPlane;
 class ListTiles;
 
-/// Tier 1: shared lists of runs, and for each row a list with a clip.
+/// Tier 1: lists of runs that rows share, and for each row its list and the range to which it is
+/// clipped.
 class RowLists final : public Plane {
  public:
   struct Lists {

@@ -72,7 +72,8 @@ std::optional<Reason> change(const Block& a, const Step& other) {
                         before.size(), first / columns, first % columns));
     out.changes += differ - 1;
   }
-  // a grid fits almost any mask, so a change of a simpler rule is preferred
+  // a grid of blocks fits almost any mask: counting one change more makes a change of a simpler
+  // rule the preferred one
   if (out.changes > 0) ++out.changes;
   return out;
 }

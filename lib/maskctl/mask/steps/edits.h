@@ -22,7 +22,7 @@ struct StepEdit {
 /// defines `void edits(const Rule&, StepEdits&)`, which adds them in order.
 class StepEdits {
  public:
-  /// Only this many documents, from the first on, are joined to their neighbours.
+  /// Edits join only this many documents, from the first on, to their neighbours.
   static constexpr std::size_t kMostDocuments = 12;
 
   StepEdits(Index queries, Index keys) : keys_(keys), square_(queries == keys) {}

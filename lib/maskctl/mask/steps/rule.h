@@ -133,8 +133,8 @@ struct RuleInfo {
   /// Where the step's chain is applied to `cell`; nothing if it is not applied to this cell, and
   /// then `reason` alone decides. Null for rules without a chain.
   std::optional<Inside> (*inside)(const Step& step, const MaskShape& shape, const Cell& cell);
-  /// A step with the same checks and the same shapes that neither reads a mask nor draws random
-  /// cells; null: the step itself.
+  /// A step that makes the same checks and gives a mask of the same shape, but neither reads a mask
+  /// nor draws random cells; null: the step itself.
   Step (*hollow)(const Step& step);
   /// The step with numbers that make it change nothing. Nothing, or null, if there are none.
   std::optional<Step> (*idle)(const Step& step, const MaskShape& shape);

@@ -168,8 +168,8 @@ Mask uniform_mask(const Size& size, Index queries, Index keys, bool open) {
                     [&](Index, Index) { return plane; });
 }
 
-/// Makes the mask before the step. Checks first that its planes can be listed and its cells
-/// counted.
+/// Makes the mask to which the step is applied, all open or all closed. Checks first that its
+/// planes can be listed and its cells counted.
 Mask start_mask(const Pipeline& pipeline, const StepInfo& info, const Size& size, bool open,
                 const BindContext& context) {
   const auto queries = size.n ? size.n : size.q, keys = size.n ? size.n : size.k;

@@ -29,8 +29,8 @@ constexpr Convention kJaxCalls[] = {{.call = "dot_product_attention",
                                      .overrides = "all conditions are joined by and",
                                      .source = "jax/_src/nn/functions.py _apply_masks"}};
 
-/// The step for query_seq_lengths, which is removed from the call. Nothing if the keys have the
-/// same lengths, because both then are one padding rule.
+/// Removes query_seq_lengths from the call and returns the step for it. Nothing if the keys have
+/// the same lengths: then one padding step stands for both.
 std::optional<Step> query_step(const LibrarySource& source, Python& call) {
   const Python* queries = given_argument(source, "query_seq_lengths");
   const Python* keys = given_argument(source, "key_value_seq_lengths");

@@ -29,8 +29,8 @@ constexpr Argument kXfSides[] = {kXfLeft, kXfRight};
 
 using Arguments = std::span<const Argument>;
 
-/// The convention of a class for a single document, or of a class for documents whose rule is used
-/// without their lengths.
+/// Describes a class of xformers for a single document, or a class for several documents whose rule
+/// is used without their lengths.
 constexpr Convention xf_rule(std::string_view call, Align align, bool causal,
                              Arguments arguments = {}, bool written = false) {
   return {.call = call,
@@ -41,7 +41,7 @@ constexpr Convention xf_rule(std::string_view call, Align align, bool causal,
           .source = "xformers attn_bias.py",
           .written = written};
 }
-/// The convention of a class for documents that can be written. `no_empty_rows`: the class refuses
+/// Describes a class for several documents that can be written. `no_empty_rows`: the class refuses
 /// queries without keys.
 constexpr Convention xf_documents(std::string_view call, Align align, bool causal,
                                   Arguments arguments, bool no_empty_rows) {
@@ -53,7 +53,7 @@ constexpr Convention xf_documents(std::string_view call, Align align, bool causa
           .source = "xformers attn_bias.py",
           .no_empty_rows = no_empty_rows};
 }
-/// The convention of a class for documents that is read but never written.
+/// Describes a class for several documents that is read but never written.
 constexpr Convention xf_read(std::string_view call, Align align, bool causal, Arguments arguments) {
   Convention out = xf_documents(call, align, causal, arguments, false);
   out.written = false;

@@ -19,7 +19,7 @@ inline constexpr std::size_t kListedNumbers = 64;
 /// within 32 bits.
 inline constexpr std::string_view kPastAll = "2**30";
 
-/// Reasons why a library cannot express a mask that several libraries share.
+/// Reasons, shared by several libraries, why a library cannot express a mask.
 namespace refusal {
 inline constexpr char kOpenKeys[] = "no argument for keys that are open beside the window";
 inline constexpr char kOffDiagonal[] =

@@ -220,15 +220,16 @@ Clips clips_of(std::span<const ClipGroup> groups) {
   return out;
 }
 
-/// For neighbouring tile rows that use the same lists under clips that move a little: the tiles
-/// that the lists touch and fill together are computed once for all of them.
+/// Finds the tiles of neighbouring tile rows that use the same lists of keys, clipped to ranges
+/// that move little from row to row. The tiles that all these lists touch and fill together are
+/// computed once for all of these tile rows.
 class SharedTiles {
  public:
   SharedTiles(const RowLists::Lists& lists, const ListTiles& tiles, Index keys)
       : lists_(lists), tiles_(tiles), keys_(keys) {}
 
-  /// Appends the tiles. Returns false without doing so if the lists are not those of the last tile
-  /// row, or if the clips differ too much.
+  /// Appends the tiles of a tile row. Returns false without doing so if its lists are not those of
+  /// the last tile row, or if the ranges to which they are clipped differ too much.
   bool put(std::span<const ClipGroup> groups, bool all_rows, std::vector<TileRun>& out) const {
     constexpr Index kCutTiles = 64;  // cut tiles are examined one by one
     if (groups.empty()) return true;
