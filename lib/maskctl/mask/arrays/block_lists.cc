@@ -15,8 +15,8 @@ namespace maskctl {
 namespace {
 
 constexpr Index kBlockRowsPerTask = 32;
-/// The bytes that one task writes. There are many, so that two threads seldom touch the same new
-/// huge page at once: the kernel would clear a page for each of them.
+/// A task writes many bytes, so that two threads seldom touch the same new huge page at once: the
+/// kernel would clear a page for each of them.
 constexpr Index kBytesPerTask = Index{16} << 20;
 
 /// Returns `map` with the full tiles that the edge of the mask cuts changed to partial.
