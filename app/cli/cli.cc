@@ -112,7 +112,7 @@ Words words_of(int argc, char** argv) {
   return out;
 }
 
-/// A parsed command line, and how to answer it.
+/// Parses the command line, then runs the command, or prints the help or the version.
 class CommandLine {
  public:
   explicit CommandLine(Words words);

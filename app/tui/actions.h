@@ -25,7 +25,8 @@ struct Zoom {
   int by = 0;  // 1: zoom in, -1: zoom out
 };
 enum class ZoomTo : std::uint8_t { kWhole, kCells };
-/// Goes to the next region of the last search target; with `cells`, to its next cell.
+/// Goes to the next region (group of cells) of the last search target, such as leaks; with `cells`,
+/// to the next single cell.
 struct FindNext {
   Way way = Way::kForward;
   bool cells = false;

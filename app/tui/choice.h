@@ -25,7 +25,7 @@ class Choice {
 
   enum class Answer : std::uint8_t { kNone, kChosen, kQuit };
   Answer take(const Input& input);
-  /// `subject` with the chosen array and kind.
+  /// Returns `subject`, which says what to read, with the array and the kind that the user chose.
   Subject chosen(Subject subject) const;
   Canvas draw(const Screen& screen) const;
 

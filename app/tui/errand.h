@@ -10,7 +10,8 @@
 
 namespace maskctl::app::tui {
 
-/// Makes a T for a request, which must be comparable.
+/// Computes a T in the background for the latest request, an Asked. Requests must be comparable by
+/// ==; a new one stops the work for the previous one.
 template <typename Asked, typename T>
 class Errand {
  public:

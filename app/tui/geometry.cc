@@ -14,7 +14,8 @@ constexpr Index kEnoughUnits = 16;
 /// A screen with fewer rows than this shows no border around the drawing.
 constexpr Index kRowsForBorder = 12;
 constexpr int kMostZoom = 31;
-/// One line of weights, and one line of key labels, per this many lines of the screen.
+/// At most one in this many lines of the screen shows weights of a head, and one shows labels of
+/// keys.
 constexpr Index kRowsPerWeights = 4, kRowsPerLabels = 4;
 /// Labels are shown on screens of at least this size.
 constexpr Index kRowsForLabels = 16, kColumnsForLabels = 50;
@@ -112,8 +113,8 @@ bool shows_all(const State& state, const Geometry& at) {
          ceil_div(plane.keys(), at.unit().k) <= at.unit_columns();
 }
 
-/// kShade, which has larger characters, if the whole mask fits in it or if there are labels; else
-/// the style of style_of().
+/// Returns kShade, in which cells are larger than in kHalf, if the whole mask fits in it or if
+/// there are labels; else the style of style_of().
 Style large_style(const State& state, int zoom) {
   const Style style = style_of(state, zoom);
   if (zoom > 0 || state.style != Style::kAuto || style != Style::kHalf) return style;

@@ -81,7 +81,8 @@ void grow(GridPart part, std::int32_t pad_id, GrowingGrid& grid) {
 
 }  // namespace
 
-/// A part, and as much of its grid as is known. The panel of the part points into the scene.
+/// A part of a panel, and its grid (counts of open cells) as far as it is known. `part.panel`
+/// points into the scene.
 struct Grids::Kept {
   GridPart part;
   std::shared_ptr<const InkGrid> grid = nullptr;  // set when all rows are known

@@ -23,7 +23,8 @@ class Grids {
   explicit Grids(std::function<void()> done);
   ~Grids();
 
-  /// Starts a screen. The following calls of grid() wait for counts until `end`.
+  /// Begins the drawing of a screen. Calls of grid() before end_screen() wait for counts until
+  /// `end`.
   void begin_screen(const ScenePtr& scene, Time end);
   /// The grid for a part of the scene. Rows that are not counted in time are marked as unknown.
   std::shared_ptr<const InkGrid> grid(const GridPart& part);

@@ -105,10 +105,11 @@ Choice choice_after(const Error& error, const Workbench& bench, const Subject& s
   return Choice::of(subject, settings, error);
 }
 
-/// How the user left a subject: by quitting, or to return to the list of arrays.
+/// How the user stopped looking at a mask: by quitting, or to return to the list of arrays.
 enum class Left : std::uint8_t { kQuit, kForList };
 
-/// Shows a subject until the user leaves it.
+/// Shows the mask that `bench` reads until the user leaves it. `of_several`: it is one of several
+/// arrays of a file.
 Left look(Workbench& bench, Terminal& terminal, const std::stop_token& stop, bool of_several) {
   Work work(Terminal::wake_up);
   std::vector<Input> typed;

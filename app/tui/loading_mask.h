@@ -9,7 +9,8 @@
 
 namespace maskctl::app::tui {
 
-/// Counts the open cells of one plane per block, as its rows are read. Thread-safe.
+/// While the rows of one plane (batch and head) are read, counts the open cells in each of its
+/// blocks. Thread-safe.
 class LoadingMask {
  public:
   void add(const RowsRead& rows);

@@ -16,7 +16,8 @@
 namespace maskctl::app::tui {
 namespace {
 
-/// Planes with more bytes are slow to count, as are planes that compute their rows.
+/// A plane (the mask of one batch and head) with more bytes than this is slow to count, and so is
+/// one whose rows are computed on demand.
 constexpr Index kSmallBytes = Index{1} << 20;
 
 /// A form of the plane in which it is fast to count many different rectangles.

@@ -10,11 +10,12 @@
 
 namespace maskctl::app::tui {
 
-/// The listed rows of the plane table, in sorted order. If the list is folded, only the first of
-/// equal rows is listed.
+/// Returns the rows of the plane table, one for each batch and head, as the list sorts them. If the
+/// list is folded, only the first of equal rows is listed.
 std::vector<Index> listed_planes(const State& state);
 
-/// Shows the list if there are several batches and heads.
+/// Shows the list of batches and heads in place of the mask. If the mask has only one batch and one
+/// head, shows a message that says so instead.
 void open_list(State& state);
 /// Carries out an action in the list.
 void take_list_key(State& state, ListKey key, Index times);

@@ -64,7 +64,7 @@ Lines cost_lines(const Scene& scene) {
   return lines_of(cost_text(scene.mask, mask_cost(scene.mask, query)));
 }
 
-/// Makes lines that do not lead to cells.
+/// Makes report lines from the texts that `lines` returns. None of them leads to a cell.
 template <Lines (*lines)(const Scene&)>
 std::vector<ReportLine> plain(const Scene& scene) {
   std::vector<ReportLine> out;

@@ -54,7 +54,8 @@ WriteFile text_file(const std::string& text, const std::string& file, bool repla
   };
 }
 
-/// The returned function keeps the scene alive, because the figure points into it.
+/// Returns a function that writes the drawing to `file`. It keeps the scene alive, because the
+/// figure points into the scene.
 WriteFile drawing_file(const State& state, const std::string& file, bool replace) {
   const DrawOptions options = drawing_of(state, file.ends_with(".ansi"));
   return [=, scene = state.scene, figure = figure_of(state)](const auto& progress) {

@@ -17,7 +17,8 @@
 namespace maskctl::app::tui {
 namespace {
 
-/// The number of planes whose counts are kept; they are large.
+/// The number of planes (each a batch and head) whose counts are cached; the counts of a plane are
+/// large.
 constexpr std::size_t kMostCounted = 8;
 
 void check_cells(const Mask& mask) {

@@ -58,7 +58,8 @@ class Scene {
   /// True if there are several batches and heads, so that they can be listed.
   bool lists() const { return planes && planes->size() > 1; }
   bool has_ids() const { return ids.q && ids.k; }
-  /// What is known so far; valid until learn() is called.
+  /// Returns what is known so far about a batch and head. The reference is valid until learn() is
+  /// called.
   const PlaneCounts& counts(Index batch, Index head, Sources sources) const;
   /// Counts everything about a batch and head. Thread-safe.
   PlaneCounts count(Index batch, Index head, Sources sources) const;
@@ -81,7 +82,7 @@ class Scene {
   Panel panel(Index batch, Index head, Sources sources) const;
 
   mutable std::map<Shown, PlaneCounts> counts_;
-  mutable std::deque<Shown> counted_;  // keys of counts_ with all counts, oldest first
+  mutable std::deque<Shown> counted_;  // keys of complete entries of counts_, oldest first
   mutable std::map<std::pair<PlanePtr, Index>, TileCounts> tiles_;
 };
 using ScenePtr = std::shared_ptr<const Scene>;

@@ -12,7 +12,7 @@
 namespace maskctl::app::tui {
 namespace {
 
-/// The sum of the weights in each character of a line.
+/// Returns, for each character of a line, the sum of the weights of the keys that it stands for.
 std::vector<float> sums_of(std::span<const float> weights, const Geometry& at) {
   const Index unit = at.unit().k * at.shape.columns;
   std::vector<float> out;
@@ -24,7 +24,8 @@ std::vector<float> sums_of(std::span<const float> weights, const Geometry& at) {
   return out;
 }
 
-/// The ink for a share of the largest sum. A positive share always gets a visible ink.
+/// Returns how dark (as a number of `inks`) to draw a sum that is `share` times the largest sum of
+/// the line. A positive share is always visible.
 std::uint8_t ink_of(float share) {
   if (!(share > 0)) return ink::kNone;
   if (share >= 1) return ink::kAll;

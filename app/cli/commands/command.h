@@ -57,7 +57,7 @@ extern const Command kInfo, kShow, kTui, kApply, kConvert, kCombine, kGen, kStat
     kGolden, kWhy, kCheck, kTranslate, kAudit, kSeq, kBlockmap, kRecognise, kOps, kAttend, kVerify,
     kProbe, kBench, kBackends, kCompletions;
 
-/// In the order of the help page, group by group.
+/// All commands, in the order of the help page: group by group.
 inline constexpr const Command* kCommands[] = {
     &kInfo,   &kShow,   &kTui,        &kStats,     &kSeq,                           // kLook
     &kWhy,    &kDiff,   &kCost,       &kRecognise, &kTranslate, &kBlockmap, &kOps,  // kAsk

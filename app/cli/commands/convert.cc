@@ -21,7 +21,7 @@ struct ConvertOptions {
   SourceOptions source;
   std::string name;
   std::optional<ArrayKind> to;                                     // absent: the kind of the SOURCE
-  OutputOptions output;                                            // `form` is not used
+  OutputOptions output;                                            // destination; `form` is unused
   std::optional<BlockSize> block;                                  // block size for --to blockmap
   enum class Fill { kDefault, kInf, kMin } fill = Fill::kDefault;  // closed cells of --to bias
   bool write_zero_as_keep = false;                   // --write-keep-value 0: write 0 for open

@@ -31,7 +31,7 @@ struct DiffOptions {
   bool show = false;
   Style style = Style::kAuto;
   std::string output;  // file for a picture
-  std::string dest;    // file for the arrays of the cause
+  std::string dest;    // file for the arrays that the steps which cause the difference read
   bool force = false;
   bool json = false;
 };
@@ -81,7 +81,8 @@ Both read_both(const DiffOptions& options, Session& session) {
   return out;
 }
 
-/// The leaks of both masks. Nothing if the documents come from a SOURCE and neither mask leaks.
+/// Returns the leaks (open cells between different documents) of both masks. Nothing if no
+/// documents are known, or if they come from a SOURCE and neither mask leaks.
 std::optional<LeaksOfBoth> leaks_of(const Both& masks, const DiffOptions& options) {
   if (!masks.documents) return std::nullopt;
   LeaksOfBoth out{leaks(masks.a, *masks.documents), leaks(masks.b, *masks.documents)};
@@ -115,7 +116,8 @@ std::string chain_line(const char* label, const std::string& chain, const Residu
   return out + "\n";
 }
 
-/// The cause in words, then pipelines or an edit that reproduce the difference.
+/// Describes in words why the masks differ. Then lists the pipeline of each mask, or an edit that
+/// turns A into B.
 std::string cause_text(const CauseReport& report) {
   const DiffCause& cause = report.cause;
   std::string out = fmt::format("cause   {}\n", cause.text);
@@ -127,7 +129,8 @@ std::string cause_text(const CauseReport& report) {
   return out;
 }
 
-/// Writes the arrays if a file was given. If that fails, prints a note; the answer stays the same.
+/// Writes the arrays that the pipelines of both masks read to the file of --write, if given. If
+/// that fails, prints a note and returns false; the answer of the command stays the same.
 bool write_arrays(const ChainArrays& arrays, const DiffOptions& options, Session& session) {
   try {
     return arrays.write({.force = options.force});
@@ -138,8 +141,8 @@ bool write_arrays(const ChainArrays& arrays, const DiffOptions& options, Session
   }
 }
 
-/// Prepares the cause for the report: names the arrays of its pipelines, and writes them if a file
-/// was given.
+/// Prepares the cause of the differences for the report: names the arrays that its pipelines read,
+/// and writes them to the file of --write, if given.
 CauseReport cause_of(const DiffOptions& options, Session& session, DiffCause cause) {
   CauseReport report{std::move(cause), false, {}, {}, {}, {}};
   ChainArrays arrays("diff", options.dest);

@@ -37,7 +37,7 @@ std::string kind_text(const SourceOptions& how) {
   return fmt::format("as = {}\n", toml_text(std::string(name(*how.as)) + block));
 }
 
-/// The lines with the keys that are the same for all entries.
+/// Returns the lines KEY = VALUE of the manifest that are the same for all entries.
 std::string keys_text(const fs::path& folder, const SourceOptions& how) {
   std::string out = kind_text(how);
   if (how.pad_id != SourceOptions().pad_id) out += fmt::format("pad_id = {}\n", how.pad_id);

@@ -66,7 +66,8 @@ InfoReport mask_report(const std::string& source, Loader& loader, const SourceOp
   return report;
 }
 
-/// Adds the count of open cells, the storage tier and the bytes of the mask to a report.
+/// Adds to a report how many cells of the mask are open, how the mask is stored (its tier), and how
+/// many bytes it takes.
 InfoReport with_figures(InfoReport report) {
   report.open = report.mask->count();
   report.tier = tier(*report.mask);

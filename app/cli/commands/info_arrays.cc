@@ -1,4 +1,4 @@
-// Describes the arrays of a SOURCE that is not a mask by their headers.
+// Reads the headers of the arrays of a SOURCE that is not a mask, and describes the arrays.
 #include "app/cli/commands/info_arrays.h"
 
 #include <fmt/format.h>
@@ -57,8 +57,8 @@ std::optional<InfoReport> if_several(InfoReport report) {
   return report;
 }
 
-/// For a file with one array: reports it if it fits no kind of mask or several. Nothing if it fits
-/// exactly one.
+/// Reports the only array of a file if it fits several kinds of mask, or none. Nothing if it fits
+/// exactly one kind, because then it can be read as a mask.
 std::optional<InfoReport> one_array_report(const std::string& source, Container& container,
                                            const ReadOptions& options) {
   std::vector<std::string> notes;

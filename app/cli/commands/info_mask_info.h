@@ -7,7 +7,7 @@
 
 namespace maskctl::app {
 
-/// The lines that follow the name of the SOURCE.
+/// Returns the lines about a MaskInfo that `info` prints below the name of the SOURCE.
 std::string mask_info_text(const MaskInfoReport& report);
 std::string mesh_text(const MeshReport& report);
 

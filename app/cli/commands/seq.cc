@@ -106,8 +106,8 @@ Tensor cu_seqlens_of_mask(const Tensor& mask, const SeqOptions& options) {
                                       options.output.dtype.value_or(DType::kInt32));
 }
 
-/// Appends the ends of the documents in one row of ids, counted from the last element of `ends`.
-/// Padding is skipped.
+/// Appends the cumulative end of each document in one row of ids to `ends`: the last element of
+/// `ends` plus the number of the document's tokens. Skips padding.
 void add_ends(std::span<const std::int32_t> ids, const std::string& source, std::int32_t pad_id,
               std::vector<Index>& ends) {
   std::set<std::int32_t> seen;

@@ -30,7 +30,7 @@ struct TranslateOptions {
   std::string arguments;  // arguments of the library `from`
   std::string from, to;
   ModelConfigOptions config;
-  std::string table;  // --table W: the meanings of window W; --table all: all arguments
+  std::string table;  // W: what window W means in each library; "all": all arguments of all
   std::string write;  // folder for arrays that the code needs
   bool json = false;
 };
@@ -169,7 +169,7 @@ std::string text_of_report(const TranslateReport& report) {
   return out;
 }
 
-/// The argument of a row with `w` in place of each W.
+/// Returns the argument that a row of the table shows, with `w` in place of each letter W.
 std::string argument_text(const WindowConvention& row, Index w) {
   std::string out(row.parameter);
   for (std::size_t at = 0; (at = out.find('W', at)) != out.npos; ++at) {

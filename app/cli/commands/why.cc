@@ -63,7 +63,7 @@ Cell cell_of(const WhyOptions& options) {
 struct Explained {
   Why why;
   std::optional<CellDocuments> documents;
-  bool own = false;  // the documents are those of the SOURCE, whose mask is closed between them
+  bool own = false;  // `documents` come from the SOURCE, whose mask is closed between them
 };
 
 std::string decided_text(const Explained& found) {

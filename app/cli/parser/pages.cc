@@ -46,7 +46,7 @@ std::string item(std::string_view term, std::string_view meaning) {
   return fmt::format(".TP\n{}\n{}\n", bold(term), roff(meaning));
 }
 
-/// Lines that roff does not fill or join.
+/// Returns roff text that prints these lines as they are, without filling or joining them.
 std::string verbatim(std::string_view lines) {
   return fmt::format(".PP\n.nf\n{}{}.fi\n", roff(lines), lines.ends_with('\n') ? "" : "\n");
 }

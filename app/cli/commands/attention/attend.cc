@@ -129,7 +129,7 @@ Answer answer_of(const Operation& operation, const AttendOptions& options,
               : summaries_text(summaries)};
 }
 
-constexpr std::string_view kRankMark = "{rank}";  // in a DEST, each rank puts its number here
+constexpr std::string_view kRankMark = "{rank}";  // each rank's number replaces it in a file name
 
 bool writes_parts(const OutputOptions& output) {
   return output.dest.find(kRankMark) != std::string::npos;

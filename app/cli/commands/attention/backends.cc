@@ -1,4 +1,5 @@
-// maskctl backends: which kernels this build has, which one a call gets, and why not the others.
+// maskctl backends: lists the kernels of each operation in this build, and says which one a call
+// gets and why the others are not chosen.
 #include <fmt/format.h>
 
 #include <algorithm>

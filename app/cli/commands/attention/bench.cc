@@ -28,7 +28,8 @@ namespace {
 
 struct BenchOptions {
   std::vector<std::string> operations;  // empty: flash_attention
-  // Pipelines applied to a full mask; empty: full, causal, window.
+  // Pipelines, each of which is applied to a full mask. If there are none, full, causal and window
+  // masks are timed.
   std::vector<std::string> masks;
   std::vector<Index> sizes{1024};  // number of queries and of keys, or of tokens
   std::vector<attention::Backend> backends{attention::Backend::kCpu};

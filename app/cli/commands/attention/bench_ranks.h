@@ -12,7 +12,8 @@ namespace maskctl::app {
 struct RankBench {
   const attention::Operation* operation;
   RankBenchReport report;  // has names and sizes; bench_over_ranks() adds ranks and times
-  // With mask and backend, and with gradient_seed if gradients are timed.
+  // The arguments of the call, with mask and backend, and with gradient_seed if gradients are
+  // timed.
   attention::NamedArguments arguments;
   RankArrays arrays;
 };

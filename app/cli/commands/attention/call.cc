@@ -25,8 +25,8 @@ using attention::Field;
 using attention::NamedArguments;
 using attention::Operation;
 
-/// The argument with this name: that of the operation, or else that of its `other_form`. Null if
-/// neither has one.
+/// Returns the argument with this name. If the operation does not have it, searches `other_form`,
+/// the variant of the operation that takes other arrays. Null if neither has it.
 const Field* find(const Operation& operation, std::string_view name, bool is_array) {
   const Field* const found = operation.find(name, is_array);
   return found || !operation.other_form ? found : operation.other_form->find(name, is_array);

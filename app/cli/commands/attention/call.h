@@ -54,12 +54,13 @@ void require_backend(attention::Backend backend, std::string_view option);
 
 class RankArrays;
 
-/// Collects the arguments of a call: arrays and options of the NAME=... words, the mask with its
-/// steps applied, and random arrays for missing ones, with extents that match the mask. If a mask
-/// is given, `causal` defaults to false. Prints warnings about unlikely arguments. A call that is
-/// split over ranks passes `parts`: then arrays of floats are opened but not read, random arrays
-/// are described but not generated, and no warnings are printed. Throws Error(kInvalidArgument) for
-/// a name that is given twice, and Error(kShape) if --axes contradicts the mask.
+/// Collects the arguments of a call: the arrays and options that the command line gives as
+/// NAME=SOURCE or NAME=VALUE, the mask after its steps, and random arrays in place of arrays that
+/// are not given, with extents that match the mask. If a mask is given, `causal` defaults to false.
+/// Prints warnings about unlikely arguments. A call that is split over ranks passes `parts`: then
+/// arrays of floats are opened but not read, random arrays are described but not generated, and no
+/// warnings are printed. Throws Error(kInvalidArgument) for a name that is given twice, and
+/// Error(kShape) if --axes contradicts the mask.
 attention::NamedArguments read_call(const attention::Operation& operation,
                                     const CallOptions& options, Loader& loader,
                                     RankArrays* parts = nullptr);

@@ -15,7 +15,8 @@ bool has_heads_beside_time(std::string_view axes) {
                                  : axes.starts_with("B H") && axes.find(" T") != axes.npos;
 }
 
-/// The axes of the argument that has the same layout as this argument or result.
+/// Returns the axes of the argument `name`. A gradient has the axes of its argument; the output and
+/// its cotangent have those of the first argument. Empty for other names.
 std::string_view axes_of(const Operation& operation, std::string_view name) {
   if (name.starts_with("grad_")) name.remove_prefix(5);
   if (name == "out" || name == "cotangent_out") return operation.fields.front().axes;

@@ -25,7 +25,7 @@ class RankArrays {
   bool contains(const std::string& name) const { return files_.contains(name); }
   std::map<std::string, attention::RandomOutline>& random() { return random_; }
 
-  /// The full shapes of all these arrays.
+  /// Returns the shapes of all arrays of this object before they are split, by name.
   Outlines outlines() const;
   /// A line for each array, such as "query float32 (1, 64, 4, 8), content 1f...". The hash is that
   /// of the whole file (hashes.h), so the arrays of one container have the same hash.

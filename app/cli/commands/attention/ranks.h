@@ -33,10 +33,11 @@ void declare_ranks(OptionList& list, RankOptions& ranks);
 /// names an option that does not go with --mesh, and says why.
 void check_ranks(const RankOptions& options, std::string_view command, std::string_view unfit);
 
-/// Runs `work` on every rank and returns the answer of rank 0; the other ranks print nothing. If
-/// one rank throws, all stop, and rank 0 throws an Error that names that rank. Ranks are processes
-/// if a launcher has started this one, else threads. Throws Error(kInvalidArgument) if the launcher
-/// has not started one rank per device of the mesh, or if there are too few GPUs.
+/// The work of one rank. over_ranks() runs it on every rank and returns the answer of rank 0; the
+/// other ranks print nothing. If one rank throws, all stop, and rank 0 throws an Error that names
+/// the rank that failed. Ranks are processes if a launcher has started this process, else threads.
+/// Throws Error(kInvalidArgument) if the launcher has not started one rank per device of the mesh,
+/// or if there are too few GPUs.
 using RankWork = std::function<Answer(attention::Communicator& world, Session& session)>;
 Answer over_ranks(const RankOptions& options, attention::Backend backend, Session& session,
                   const RankWork& work);

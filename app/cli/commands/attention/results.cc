@@ -15,7 +15,8 @@
 namespace maskctl::app {
 namespace {
 
-/// Statistics of some elements. Statistics of two parts of an array can be merged.
+/// Statistics of a part of an array: minimum, maximum, sum, and numbers of elements. The statistics
+/// of two parts can be merged.
 struct Figures {
   double least = std::numeric_limits<double>::infinity(), most = -least, sum = 0;
   Index finite = 0, elements = 0;

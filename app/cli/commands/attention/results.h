@@ -21,8 +21,8 @@ std::string summaries_text(std::span<const ArraySummary> arrays);
 /// To be called before the computation.
 void check_destination(const OutputOptions& output);
 
-/// Writes all arrays to a container, or `out` to a .npy file. Arrays of floats are converted to the
-/// dtype of `output`, if given.
+/// Writes all arrays to a container, or only the result `out` to a .npy file. Arrays of floats are
+/// converted to the dtype of `output`, if given.
 void write_results(const attention::NamedResults& results, const OutputOptions& output);
 /// Rank 0 collects and writes the whole arrays, one band of rows after another. Every rank must
 /// call it.

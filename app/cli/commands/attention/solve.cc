@@ -51,9 +51,10 @@ std::vector<Cell> first_cells(const Mask& mask) {
   return out;
 }
 
-/// Why the decided cells differ from the declared mask; nothing if none do. Undecided cells are
-/// read as the search left them. If the rule found so fails in undecided cells only, they are read
-/// as the rule has them.
+/// Returns the rule (steps or an edit) that explains why the solved mask differs from the declared
+/// one; nothing if no decided cell differs. Cells that the output leaves undecided first get their
+/// likeliest state. If the rule contradicts only such cells, they get the state that the rule gives
+/// them.
 std::optional<DiffCause> cause_of(const Mask& declared, const SolvedReport& report,
                                   const Mask& undecided) {
   if (report.diff.equal()) return {};
