@@ -52,8 +52,8 @@ std::string visualized(Loader& loader, const std::string& source, const Visualiz
 std::string visualized(const Mask& mask, const Panel& panel, const VisualizeRequest& request);
 
 // Commands that run attention.
-/// ejkernel's name of an argument, as lists of arguments show it: "; ejkernel's inputs". Empty if
-/// it has none.
+/// Returns ejkernel's name of an argument, in the form in which lists of arguments show it: ";
+/// ejkernel's inputs". Empty if the argument has no such name.
 std::string alias_text(const attention::Field& field);
 /// The backend for platform=NAME, ejkernel's way to choose one.
 attention::Backend backend_of_platform(std::string_view name);

@@ -61,7 +61,7 @@ MaskInfo info_of(Loader& loader, const std::string& source) {
 
 void require(std::string_view) {}
 
-/// The message is a single line: line breaks become blanks.
+/// Returns the message in a single line: line breaks become blanks.
 std::string raised_text(const Error& error) {
   const auto* raised = dynamic_cast<const PythonError*>(&error);
   if (!raised) return "";

@@ -14,8 +14,8 @@ hsize_t chunk_extent(const Extents& chunk, std::size_t axis) {
   return chunk.empty() ? 1 : std::max<hsize_t>(1, chunk[axis]);
 }
 
-/// True if chunks have extent 1 on all axes before `axis`. Boxes have that, too, so they do not cut
-/// chunks there.
+/// True if chunks have extent 1 on all axes before `axis`. Boxes have extent 1 there, too, so they
+/// split no chunk along these axes.
 bool uncut_before(const Extents& chunk, std::size_t axis) {
   for (std::size_t i = 0; i < axis; ++i) {
     if (chunk_extent(chunk, i) != 1) return false;

@@ -69,7 +69,7 @@ void take_operands(const OptionList& list, const std::vector<std::string>& opera
   }
 }
 
-/// The options of a command and those of every command, filled from Words.
+/// The options of one command and those that every command has, set from Words (a command line).
 struct Line {
   Settings settings;
   OptionList common, own;

@@ -7,8 +7,8 @@
 namespace maskctl::attention {
 namespace {
 
-/// The mask of a MaskInfo. An array [B,Q,K] becomes a Mask [1,B,Q,K]; its planes are moved to the
-/// batch axis.
+/// Returns the mask of a MaskInfo. For an array [B,Q,K], whose Mask is [1,B,Q,K], moves the planes
+/// to the batch axis: [B,1,Q,K].
 Mask mask_of(MaskInfo& info) {
   const MaskArray& array = info.attention_mask();
   Mask mask = array.mask();

@@ -25,13 +25,14 @@ class CallMask {
   void give(Options& options) {
     close(options.mask);
   }
-  /// Passes the segment ids that the MaskInfo stores, which are subject to segment_padding. If it
-  /// stores a mask, or the call has other ids, passes the MaskInfo's mask instead. Throws
-  /// Error(kInvalidArgument) if axis_name is not the sequence axis of the MaskInfo.
+  /// Sets the segment ids of `options` to those that the MaskInfo stores;
+  /// options.mask.segment_padding applies to them. If the MaskInfo stores a mask, or the call has
+  /// other ids, passes the MaskInfo's mask instead. Throws Error(kInvalidArgument) if axis_name is
+  /// not the sequence axis of the MaskInfo.
   void give(RingAttentionOptions& options);
-  /// Passes the MaskInfo's mask, if it stores one or has ids for both sides. Unless the call has
-  /// positions, also passes positions: the stored ones or, if the MaskInfo stores no mask, those
-  /// computed from its ids.
+  /// Passes the MaskInfo's mask, if it stores one or has ids of both queries and keys. Unless the
+  /// call has positions, also passes positions: the stored ones or, if the MaskInfo stores no mask,
+  /// those computed from its ids.
   void give(BlocksparseAttentionOptions& options);
 
  private:

@@ -15,7 +15,7 @@
 
 namespace maskctl {
 
-/// A call of one method, with its arguments bound.
+/// A call of one method of MaskInfo, with the arguments of a step.
 using EjkernelCall = std::function<MaskInfo(MaskInfo& info)>;
 
 /// The steps that mean something else here than in rule.h, each with the call of ejkernel that it
@@ -34,14 +34,14 @@ std::span<const StepInfo> ejkernel_step_infos();
 /// the step and our own step of the same name does not; nothing otherwise.
 std::optional<OtherRules> ejkernel_argument(std::string_view step, std::string_view argument);
 
-/// Makes what generate() makes of the text as a MaskInfo. Uses the constructor that ejkernel has
-/// for this: from_segments for ids, from_random for random (one head and JAX's stream),
-/// dynamic_init for full (one head and as many keys as queries), else from_attention_mask. Throws
-/// as generate().
+/// Makes a MaskInfo of the mask or ids that generate() makes of the text, such as "causal:n=64".
+/// Uses ejkernel's constructor for it: from_segments for ids, from_random for random (one head and
+/// JAX's stream), dynamic_init for full (one head and as many keys as queries), else
+/// from_attention_mask. Throws what generate() throws.
 MaskInfo generate_ejkernel(std::string_view text, const BindContext& context);
 
-/// Reads all arguments and applies nothing. Throws PipelineError, marking a step without a method,
-/// and as bind() does.
+/// Reads the arguments of all steps, but applies no step. Throws what bind() throws, and a
+/// PipelineError that marks a step for which MaskInfo has no method.
 std::vector<EjkernelCall> bind_ejkernel(const Pipeline& pipeline, const BindContext& context);
 /// Applies the steps of all texts (see load_chain) as calls, one after the other. Errors of a
 /// method are thrown as PythonError.

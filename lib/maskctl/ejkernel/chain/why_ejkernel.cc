@@ -26,8 +26,9 @@ Array positions(Index batch, Index tokens) {
   return make_array(std::move(out));
 }
 
-/// The position before the cut of token 0 of batch b. `ids` are segment ids after the cut, which
-/// were positions before it; ids past a length are -1.
+/// Returns which token of batch row b became token 0 when the mask was cut. `ids` are the segment
+/// ids after the cut; before it, the id of each token was its position. Ids past the length of a
+/// row are -1.
 Index first_kept(const Array& ids, Index b) {
   const Index tokens = ids->extent(1);
   const auto row = ids->as<std::int32_t>().subspan(static_cast<std::size_t>(b * tokens));
@@ -95,8 +96,8 @@ Step tokens_step(const StepArguments& arguments) {
   return {std::move(rule)};
 }
 
-/// Two rules are tried: same chunk without offset=, and causal with it, because ejkernel's method
-/// combines them so.
+/// Says why apply_chunked() opens or closes the cell. ejkernel combines two rules there: query and
+/// key are in the same chunk (without offset=), and the query sees the key causally (with offset=).
 std::string chunk_reason(const StepArguments& arguments, const MaskShape& shape, const Cell& cell) {
   const step::Chunk rule{arguments.integer("size"), 0};
   const Verdict chunk = verdict_of({rule}, shape, cell, true);

@@ -15,9 +15,9 @@ namespace {
 
 constexpr Index kMostArrayBytes = Index{4} << 30;
 
-/// How errors are raised. ejkernel raises an error without a message if no block is left, and fails
-/// to concatenate the shards of a shrunk mask without partial blocks. For our own masks, the first
-/// error has a message, and in the second case mask_next is nullopt.
+/// What to do in two cases. If no block is left, kEjkernel raises an error without a message, as
+/// ejkernel does, and kOwn one with a message. If a shrunk mask of several query shards has no
+/// partial block, kEjkernel raises ejkernel's error, and with kOwn mask_next is nullopt.
 enum class Errors : std::uint8_t { kEjkernel, kOwn };
 
 /// The distinct masks of the heads, and which of them each head has.
@@ -26,7 +26,7 @@ struct HeadMasks {
   std::vector<std::size_t> of_head;
 };
 
-/// Computes the arrays for one grid.
+/// Computes the arrays of a BlockInfo for one grid of blocks.
 class Assembly {
  public:
   Assembly(const HeadMasks& masks, const BlockGrid& grid, Index partial_blocks,
@@ -94,7 +94,8 @@ class Assembly {
     return out;
   }
 
-  /// Copies slab 0 (index 0 of axis X) to all other slabs.
+  /// Copies the part of each array at index 0 of its first axis (heads or head shards) to all other
+  /// indices of that axis.
   void repeat(BlockArrays& out) const {
     const auto copy = [&](Tensor& array) {
       const std::size_t slab = array.bytes().size() / as_size(slabs_);
@@ -227,8 +228,8 @@ BlockInfo process_mask(const Mask& mask, Index batch, const BlockInfoOptions& op
   for (Index head = 0; head < mask.heads(); ++head) {
     const auto [known, added] = by_plane.try_emplace(mask.index_of(batch, head), 0);
     if (added) {
-      // Blocks may be numbered before the plane is compared with earlier ones: if it equals one,
-      // its blocks have numbers already.
+      // The blocks are numbered before the plane is compared with earlier planes. If it equals one,
+      // this adds no new numbers.
       NumberedBlocks own = numbers.add(mask.plane(batch, head));
       const auto equal = std::find_if(masks.distinct.begin(), masks.distinct.end(),
                                       [&](const auto& other) { return same_blocks(own, other); });

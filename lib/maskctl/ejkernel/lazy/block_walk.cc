@@ -97,9 +97,10 @@ void BlockWalk::walk_rows(const RowDone& done) const {
 
 template <typename RowDone>
 void BlockWalk::walk_columns(const RowDone& done) const {
-  // For each tile column: the row of its first nonempty block (`data`), and the number of its first
-  // partial block (`mask`); -1 if there is none. `follow` then replaces these by the values that
-  // come after the last row of the column: those of a later column, or of the first after the last.
+  // For each column of blocks: the row of its first nonempty block (`data`), and the number of its
+  // first partial block (`mask`); -1 if there is none. `follow` then replaces the value of each
+  // column by that of the next column with a value, or, if there is none, of the first column with
+  // one. A kernel continues there after the last row of the column.
   std::vector<std::int32_t> data(as_size(columns), -1), mask(as_size(columns), -1);
   for (const NumberedBlocks* head : heads) {
     for (Index row = rows.begin; row < rows.end; ++row) {
@@ -200,7 +201,7 @@ void BlockWalk::pack_rows(BlockArrays& out, Index first_row, Index padded) const
 void BlockWalk::pack_columns(BlockArrays& out, Index first_row, Index padded) const {
   const Index extent = shrunk_extent();
   std::vector<BlockArrays::Row> packed(as_size(extent), BlockArrays::Row(columns));
-  // for each column: the row of the topmost block that is packed so far
+  // for each column of blocks: the row of the topmost block that is packed so far
   std::vector<Index> top(as_size(columns), extent);
   walk_columns([&](Index, Index, std::span<const TileRun> runs, const BlockArrays::Row& from) {
     for (const TileRun& run : runs) {

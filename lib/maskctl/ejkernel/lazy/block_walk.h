@@ -44,9 +44,9 @@ struct BlockWalk {
   Index shrunk_extent() const;
   /// Packs the nonempty blocks of each row to the left into shrunk_extent() columns, padded with
   /// zeros. Then extends each row to `padded` columns: block_mask with 0, the other arrays with
-  /// their last value. For dkv, packs each column to the bottom instead. Writes to slab 0,
-  /// beginning at first_row: one row per tile row or, for dkv, `padded` rows. Requires
-  /// shrunk_extent() > 0.
+  /// their last value. For dkv, packs each column to the bottom instead. Writes to index 0 of the
+  /// first axis, beginning at first_row: one row per row of blocks or, for dkv, `padded` rows.
+  /// Requires shrunk_extent() > 0.
   void fill_shrunk(BlockArrays& out, Index first_row, Index padded) const;
 
  private:

@@ -54,7 +54,7 @@ struct MultiHeadMask {
 };
 }  // namespace attributes
 
-/// The alternative tells the class of the mask.
+/// The constructor arguments of a mask; which alternative it is tells the class of the mask.
 using Attributes =
     std::variant<attributes::CausalMask, attributes::LocalMask, attributes::ChunkedCausalMask,
                  attributes::FullMask, attributes::NumpyMask, attributes::LogicalAnd,
@@ -84,17 +84,17 @@ class LazyMask {
   [[noreturn]] void to_bool() const;
 };
 
-/// Open if i + offset >= j. shard_count^2 must divide Q.
+/// Makes a mask [Q,K] in which query i sees key j if i + offset >= j. shard_count^2 must divide Q.
 MaskPtr causal_mask(std::vector<Index> shape, Index offset = 0, Index shard_count = 1);
-/// Open if -left <= j - (i + offset) <= right; nullopt: no limit. In ejkernel, `offset` has no
-/// default.
+/// Makes a mask [Q,K] in which query i sees key j if -left <= j - (i + offset) <= right; nullopt:
+/// no limit. In ejkernel, `offset` has no default.
 MaskPtr local_mask(std::vector<Index> shape,
                    std::pair<std::optional<Index>, std::optional<Index>> window_size, Index offset,
                    Index shard_count = 1);
-/// Open if i and j are in the same chunk and i >= j.
+/// Makes a mask [Q,K] in which query i sees key j if both are in the same chunk and i >= j.
 MaskPtr chunked_causal_mask(std::vector<Index> shape, Index chunk_size, Index shard_count = 1);
 MaskPtr full_mask(std::vector<Index> shape);
-/// [Q,K] bool.
+/// Makes a mask of the elements of a bool array [Q,K].
 MaskPtr numpy_mask(Tensor array);
 /// Masks of the classes LogicalAnd and LogicalOr.
 MaskPtr logical_and(MaskPtr left, MaskPtr right);
@@ -113,7 +113,8 @@ Tensor make_local_attention_mask(Index queries, Index keys,
                                  std::pair<std::optional<Index>, std::optional<Index>> window_size,
                                  Index offset = 0);
 Tensor make_chunk_attention_mask(Index queries, Index keys, Index chunk_size);
-/// numpy.random.seed(seed), then binomial(1, 1 - sparsity) for each element.
+/// Returns a random array [Q,K] of bool: numpy.random.seed(seed), then binomial(1, 1 - sparsity)
+/// for each element.
 Tensor make_random_mask(Index queries, Index keys, double sparsity, std::int64_t seed);
 
 }  // namespace maskctl::lazy

@@ -23,7 +23,8 @@ struct NumberedBlocks {
 
   /// The number of partial block `tile`, which is in `run`, an element of tiles.runs.
   std::uint32_t number_of(const TileRun& run, Index tile) const;
-  /// Whether all cells are equal. Both must have been numbered by the same BlockNumbers.
+  /// Whether all cells of two planes are equal. The same BlockNumbers must have numbered the blocks
+  /// of both.
   friend bool same_blocks(const NumberedBlocks& a, const NumberedBlocks& b);
 };
 

@@ -18,11 +18,11 @@ struct Positions {
 /// Throws PythonError(ValueError) if the step is 0.
 Positions resolve(const Slice& slice, Index extent);
 
-/// The window of a mask without stored elements that mask[slice, slice] selects; ends that are None
-/// are replaced by those of the axis. A negative stop of the rows counts from the end, as in a
-/// slice; columns run from start to stop, as in arange. Throws PythonError: NotImplementedError for
-/// other kinds of indices; AssertionError, without a message, for a step, a negative start, or a
-/// stop past the extent.
+/// The queries and keys that mask[slice, slice] selects from a mask that stores no elements. Ends
+/// that are None are replaced by those of the axis. A negative stop of the slice of queries counts
+/// from the end, as in Python; keys run from start to stop, as in numpy.arange. filled_slices()
+/// throws PythonError: NotImplementedError for other kinds of indices; AssertionError, without a
+/// message, for a step, a negative start, or a stop past the extent.
 struct Window {
   Index q_start = 0, q_stop = 0, k_start = 0, k_stop = 0;
 };

@@ -33,7 +33,7 @@ PlanePtr stretched(const PlanePtr& plane, Index queries, Index keys) {
   return key_flags(queries, open);
 }
 
-/// Also accepts arrays of rank 0 and 1, as a single row of keys.
+/// Returns the mask of an array. An array of rank 0 or 1 becomes a mask with a single query.
 Mask mask_of(const MaskArray& array) {
   if (array.rank() >= 2) return array.mask();
   Tensor row = array.tensor();

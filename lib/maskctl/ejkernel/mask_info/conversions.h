@@ -31,9 +31,10 @@ QkvArrays mask_to_segment_ids(const MaskArray& mask, bool per_head = false);
 /// of other ranks broadcast like numpy arrays and may throw PythonError(TypeError).
 MaskArray segment_ids_to_mask(const Tensor& q_ids, const Tensor& kv_ids,
                               DType dtype = DType::kBool);
-/// The same ids for queries and keys.
+/// As above, with the same ids for queries and keys.
 MaskArray segment_ids_to_mask(const Tensor& ids, DType dtype = DType::kBool);
-/// ejkernel's return_separate_masks=True. If kv_ids is null, keys have the ids of the queries.
+/// Returns what ejkernel's segment_ids_to_mask returns with return_separate_masks=True. If kv_ids
+/// is null, keys have the ids of the queries.
 QkvMasks segment_ids_to_qkv_masks(const Array& q_ids, const Array& kv_ids = nullptr,
                                   DType dtype = DType::kBool);
 
@@ -47,7 +48,7 @@ QkvArrays qkv_cu_seqlens_to_qkv_masks(const Tensor& cu_q, Index max_q_len,
                                       const Array& cu_kv = nullptr,
                                       std::optional<Index> max_kv_len = std::nullopt,
                                       DType dtype = DType::kBool);
-/// [B,1,Q,K], lazy.
+/// Returns a mask [B,1,Q,K] that does not store its elements.
 MaskArray qkv_cu_seqlens_to_attention_mask(const Tensor& cu_q, Index max_q_len,
                                            const Array& cu_kv = nullptr,
                                            std::optional<Index> max_kv_len = std::nullopt,

@@ -108,7 +108,7 @@ class MaskInfo {
   };
   static MaskInfo dynamic_init(const DynamicInputs& inputs);
 
-  /// Like tree_flatten: what is stored now; computes nothing.
+  /// Returns what is stored now, like JAX's tree_flatten; computes nothing.
   const MaskInfoFields& fields() const { return fields_; }
 
   // Properties.

@@ -190,7 +190,7 @@ Mask planes_of_values(std::span<const std::int32_t> values, Index queries, Index
 PlanePtr int32_band(Index queries, Index keys, std::optional<Index> low, Index high) {
   std::vector<Index> cuts{0, queries};
   for (const Index line : {low.value_or(0), high}) {
-    // the first row for which row + line wraps around
+    // the first row for which the int32 sum row + line wraps around
     cuts.push_back(std::min(kInt32Wraps - wrap32(line), queries));
   }
   std::ranges::sort(cuts);

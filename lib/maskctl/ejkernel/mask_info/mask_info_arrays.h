@@ -32,7 +32,7 @@ Array int32_array(const Array& array);
 /// The segment ids of a padding mask, int32: 0 where the flag is set, else -1.
 Array ids_of_flags(const Tensor& flags);
 
-/// Moves the heads of a Mask to its batch axis: [1,B,Q,K], from an array of rank 3, becomes
+/// Moves the heads of a mask to its batch axis: [1,B,Q,K], the Mask of an array [B,Q,K], becomes
 /// [B,1,Q,K].
 Mask heads_as_batches(const Mask& mask);
 
@@ -55,8 +55,8 @@ Mask slice_batches(const Mask& mask, std::span<const Index> q_starts, Index q_wi
 /// once per distinct value.
 Mask planes_of_values(std::span<const std::int32_t> values, Index queries, Index keys,
                       const std::function<PlanePtr(Index value)>& make);
-/// Query q sees the keys q + low <= k <= q + high. Both sums wrap around like int32; without `low`,
-/// from key 0 on.
+/// Returns a plane in which query q sees the keys q + low <= k <= q + high. Both sums wrap around
+/// like int32. Without `low`, the keys begin at 0.
 PlanePtr int32_band(Index queries, Index keys, std::optional<Index> low, Index high);
 
 }  // namespace maskctl

@@ -69,8 +69,8 @@ Array cut(const Array& array, Index axis, Range range) {
 /// The token axis of ids [B,S] or [B,H,S].
 Index token_axis(const Array& ids) { return ids ? ids->rank() - 1 : 0; }
 
-/// For each batch row: its query row `index`, and `width` keys from key index - left on; both are
-/// clamped to the mask.
+/// Cuts out, for each batch row, the query row `index`, and `width` keys of which the first is key
+/// index - left. Both are moved into the mask if they are outside.
 MaskInfo::Replacement decode_slice(const MaskInfoFields& fields, const Mask& mask, Index left,
                                    Index width, const PerBatch& index) {
   if (mask.queries() == 0) {
@@ -92,7 +92,7 @@ MaskInfo::Replacement decode_slice(const MaskInfoFields& fields, const Mask& mas
   return out;
 }
 
-/// All query rows and the last `width` keys.
+/// Cuts out the last `width` keys, and keeps all query rows.
 MaskInfo::Replacement prefill_slice(const MaskInfoFields& fields, const Mask& mask, Index width) {
   const Range keys{std::max<Index>(mask.keys() - width, 0), mask.keys()};
   require_ids(fields.kv_segment_ids, "kv");

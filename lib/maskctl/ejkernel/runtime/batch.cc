@@ -23,7 +23,7 @@ Tensor element_of(const Tensor& whole, Index axis, Index i) {
 
 namespace {
 
-/// Checks that all arrays have the same number of elements, and returns it.
+/// Checks that all batched arrays have the same number of batch elements, and returns that number.
 class ElementCount {
  public:
   void add(std::string_view name, const Tensor& array, Index axis) {
@@ -47,7 +47,8 @@ class ElementCount {
   std::optional<Index> count_;
 };
 
-/// The most elements to run at a time. Each of them uses all cores, so more would not be faster.
+/// The most elements of a batch to run at a time. Each of them uses all cores, so more would not be
+/// faster.
 constexpr Index kMostAtOnce = 16;
 
 /// Calls f(i) for all 0 <= i < n. Rethrows the first exception.
@@ -59,7 +60,7 @@ void run_elements(Index n, bool at_once, const std::function<void(Index)>& f) {
   at_once ? run_ring(std::min(n, kMostAtOnce), work) : work();
 }
 
-/// An array for `n` elements of this shape, stacked along `axis`.
+/// Makes an array that can hold `n` arrays like `element`, stacked along `axis`.
 Tensor stack_of(const Tensor& element, Index axis, std::size_t n) {
   std::vector<Index> shape = element.shape();
   shape.insert(shape.begin() + axis, static_cast<Index>(n));
@@ -68,7 +69,7 @@ Tensor stack_of(const Tensor& element, Index axis, std::size_t n) {
 
 }  // namespace
 
-/// The call of one element, with the element's slice of each batched array.
+/// The call for one element of the batch, with the element's slice of each batched array.
 struct ElementCalls::Element {
   struct Update {
     Tensor* whole;

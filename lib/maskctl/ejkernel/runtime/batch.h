@@ -9,9 +9,9 @@
 
 namespace maskctl::attention {
 
-/// The axis of each array along which the elements are: one axis for all arrays, or one for each
-/// array, in the order of in_specs. nullopt, and arrays past the end of the list: all elements
-/// share the array.
+/// The batch axis of each array of a call: one axis for all arrays, or one for each array, in the
+/// order of in_specs. Arrays with nullopt, and those past the end of the list, have no such axis:
+/// all elements of the batch share them.
 struct InAxes {
   InAxes(Index all = 0) : of_all_(all) {}            // NOLINT: allows ejkernel's in_axes=0
   InAxes(std::vector<std::optional<Index>> of_each)  // NOLINT: allows a list of axes
@@ -27,14 +27,14 @@ struct InAxes {
   std::vector<std::optional<Index>> each_;
 };
 
-/// Element i of an array; `axis` is removed from its shape.
+/// Returns element i of a batched array, as an array without the batch axis `axis`.
 Tensor element_of(const Tensor& whole, Index axis, Index i);
 
-/// Runs the call of every element, either one after another, or on up to 16 threads. Elements share
-/// masks and MaskInfo; arrays that the operation updates are updated in every element.
-/// forward() and backward() throw Error(kShape) if an array does not have its axis, has no
-/// elements, or has another number of elements than other arrays; Error(kInvalidArgument) if no
-/// array has an axis of elements; and what the call throws.
+/// Runs a call once for each element of a batch, either one after another, or on up to 16 threads.
+/// Elements share masks and MaskInfo; arrays that the operation updates are updated in every
+/// element. forward() and backward() throw Error(kShape) if an array does not have its batch axis,
+/// has no elements, or has another number of elements than other arrays; Error(kInvalidArgument) if
+/// no array has a batch axis; and what the call throws.
 class ElementCalls {
  public:
   ElementCalls(Executor executor, const Operation& operation, InAxes axes, bool at_once)
@@ -43,7 +43,7 @@ class ElementCalls {
         axes_(std::move(axes)),
         at_once_(at_once) {}
 
-  /// The outputs of all elements, stacked along axis 0.
+  /// Returns the outputs of all elements of the batch, stacked along axis 0.
   AnyValue forward(const void* call, const CallOptions& how) const;
   /// `output` and the cotangents are stacked along axis 0. Gradients of arrays that all elements
   /// share are summed in f32.
@@ -55,8 +55,8 @@ class ElementCalls {
   Index count(const void* call) const;
   std::optional<Index> axis_of(std::string_view array) const;
   AnyConfig choose(const void* call, const CallOptions& how) const;
-  /// Joins the outputs or gradients of all elements. Stores them in the first of `values`, and
-  /// returns it.
+  /// Joins the outputs or gradients of all elements of the batch. Stores them in the first of
+  /// `values`, and returns it.
   AnyValue joined(std::vector<AnyValue>& values, bool gradients) const;
 
   Executor executor_;

@@ -13,8 +13,8 @@
 
 namespace maskctl::attention {
 
-/// ejkernel's key, a triple. It has the whole texts instead of hashes, so that different calls
-/// never share a key.
+/// The key of a cached config: the triple that ejkernel uses, but with whole texts instead of
+/// hashes, so that different calls never share a key.
 struct ConfigKey {
   std::string device;     // from device_fingerprint()
   std::string operation;  // "flash_attention@v0"

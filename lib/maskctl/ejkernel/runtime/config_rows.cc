@@ -26,7 +26,8 @@ struct FieldList {
   }
 };
 
-/// All fields that any class has. The field has the name of the member.
+/// Lists the fields of the config class C. The candidates are all members that any config class
+/// has; a field has the name of its member.
 template <class C>
 consteval FieldList<C> list_fields() {
   FieldList<C> list;

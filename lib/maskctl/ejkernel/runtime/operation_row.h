@@ -14,7 +14,7 @@ namespace maskctl::attention {
 
 struct ConfigRow;
 
-/// A hint of an operation, and the field of its config that sets it.
+/// The name of a hint of an operation (such as a tile size), and of the config field that sets it.
 struct HintName {
   std::string_view hint, number;
 };
@@ -23,10 +23,10 @@ struct HintName {
 /// describe_module() sets the others.
 struct ModuleRow {
   const Operation* operation = nullptr;
-  /// configs that are remembered for another version are not used
+  /// the version of the operation; configs that were cached for another version are not used
   std::string_view version = "0";
   bool tunes = true;  // whether calls are tuned
-  /// for each hint whose config field has another name
+  /// both names of each hint whose config field has another name than the hint
   std::span<const HintName> hint_names = {};
   // The members from here on depend on the types of the call; describe_module() sets them.
   std::size_t config_class = 0;  // index of its class in AnyConfig

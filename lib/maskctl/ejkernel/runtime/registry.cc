@@ -12,7 +12,7 @@
 namespace maskctl::attention {
 namespace {
 
-/// By descending priority.
+/// The backends with ejkernel's names for them, by descending priority (the last number).
 constexpr std::array kPlatformRows = {
     PlatformRow{Backend::kCuda, Platform::kCuda, DeviceKind::kGpu, 20},
     PlatformRow{Backend::kCpu, Platform::kXla, DeviceKind::kCpu, 10},

@@ -65,9 +65,10 @@ float pairwise_sum(std::span<const float> x) {
   return sum;
 }
 
-/// The float32 mean of the ratios in a display cell. It adds in the order in which NumPy sums the
-/// axes 1 and 3 of an array [rows, q_step, columns, k_step]. `one_run`: there is only one column of
-/// display cells, so that both axes are contiguous and NumPy sums them as one.
+/// Returns the float32 mean of the ratios of open cells in the blocks of one display cell. It adds
+/// in the order in which NumPy sums the axes 1 and 3 of an array [rows, q_step, columns, k_step].
+/// `one_run`: there is only one column of display cells, so that both axes are contiguous and NumPy
+/// sums them as one.
 float mean_ratio(std::span<const float> ratios, Index q_step, Index k_step, bool one_run) {
   float sum = 0.0f;
   if (one_run) {
@@ -88,7 +89,7 @@ Fill classify_ratio(float ratio, bool averaged) {
   return ratio <= eps ? Fill::kEmpty : Fill::kPartial;
 }
 
-/// The class of each display cell, in row-major order.
+/// For each display cell, in row-major order: whether it is empty, partial or full.
 class Classes {
  public:
   Classes(const Plane& plane, const Axis& q, const Axis& k)
@@ -116,7 +117,8 @@ class Classes {
     }
   }
 
-  /// The class of a display cell that may be partial, from the ratios of its blocks.
+  /// Returns whether a display cell is empty, partial or full, by the ratios of open cells in its
+  /// blocks.
   Fill partial(Index row, Index column) const {
     const Range q = q_.elements(row), k = k_.elements(column);
     std::vector<Index> edges;
