@@ -9,8 +9,8 @@
 namespace maskctl::test {
 namespace {
 
-/// Returns shell lines that run a kernel of numpy on probe.npz: causal, with a window of `keys`
-/// keys.
+/// Returns shell lines that run a kernel written in numpy on the arrays of probe.npz. The kernel is
+/// causal and has a window of `keys` keys.
 std::string foreign_kernel(const std::string& keys, const std::string& output) {
   return "/usr/bin/python3 - <<'END'\n"
          "import numpy as np\n"

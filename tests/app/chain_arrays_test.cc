@@ -1,4 +1,4 @@
-// Tests that arrays in chains of steps that the program made get names, whichever step reads them.
+// Tests that every array that a step of a chain (a pipeline made by the program) reads gets a name.
 #include "app/session/chain_arrays.h"
 
 #include <random>

@@ -13,7 +13,8 @@ import sys
 
 LIST = "maskctl.list/1"
 CELL = ("batch", "head", "query", "key")
-# The fields below the section on the left are documented in the table on the right.
+# Each field on the left has the same fields below it as the one on the right, where the page lists
+# them.
 SAME_AS = {"expectations.leaks": "leaks", "planes": "total", "leaks.b": "leaks.a"}
 SPREAD = {name: ("min", "mean", "max", "quantiles", "quantiles.p", "quantiles.value")
           for name in ("keys_per_row", "pairs_per_head", "planes.keys_per_row")}
@@ -88,7 +89,7 @@ def fields_of(value, path=""):
     out = set()
     for key, item in value.items():
         name = f"{path}.{key}" if path else key
-        # The keys below mesh.devices are names of arrays, which are no fields.
+        # The keys of mesh.devices are names of arrays, not names of fields.
         out |= {name} | (set() if name.endswith("mesh.devices") else fields_of(item, name))
     return out
 

@@ -43,7 +43,7 @@ PREFIX = CAUSAL | (J < 40)
 
 def threads():
     """Name, declared, applied [Q, K] or [1, H, Q, K], words of the cause."""
-    # Threads about stacks that lose a window.
+    # Issue threads about projects that lose a sliding window or get its size wrong.
     yield "sglang#26516: the window's size is passed as its reach", window(32), window(33), "32 instead of 31"
     yield "sglang#30050: the window is not passed on", window(48), CAUSAL, "window left none instead of 47"
     yield ("nanochat#456: rows of the decoder see all keys", window(64),
@@ -52,7 +52,7 @@ def threads():
     heads = np.stack([window(32)] * 2 + [CAUSAL] * 2)[None]
     yield ("mobius#371: half of the heads have no window", np.stack([window(32)] * HEADS)[None], heads,
            "head 2; head 3")
-    # Threads about kernels that are wrong under masks other than windows.
+    # Issue threads about kernels that apply masks other than sliding windows wrongly.
     sparse = CAUSAL & ((I // 64 == J // 64) | (J < 64))
     yield ("pytorch#141126: a block of a sparse mask is left out", sparse,
            with_block(sparse, 128, 0), "prefix 64 missing")

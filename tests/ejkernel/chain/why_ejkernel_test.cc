@@ -31,8 +31,8 @@ Why asked(const std::string& text, const Cell& cell) {
   return why_ejkernel(MaskInfo::from_segments(kIds), texts, context(), cell);
 }
 
-/// Asks about every cell; checks its state, that of its source cell in the first mask, and the
-/// steps between.
+/// Asks `why` about every cell. Checks whether it is open, whether the cell of the first mask that
+/// it comes from was open, and that each step begins where the step before it ended.
 void check_all(const std::string& text) {
   INFO(text);
   const std::vector<std::string> texts = {text};
@@ -72,7 +72,8 @@ TEST_CASE("states are those of ejkernel through methods that cut") {
 
 TEST_CASE("positions through a cut are those of the array that was cut") {
   const Why decode = asked("window:both=2,mode=decode,index=lens", {1, 0, 0, 0});
-  // The query is index 7; the 5 keys begin at 3, the last place where 5 of 8 keys fit.
+  // The query has index 7. Its slice of 5 keys begins at key 3, the last start at which 5 of 8 keys
+  // fit.
   CHECK(decode.source == Cell{1, 0, 7, 3});
   const Why lengths = asked("kv-lengths:lens,q_len=2,window=3", {0, 0, 1, 2});
   CHECK(lengths.source == Cell{0, 0, 4, 4});

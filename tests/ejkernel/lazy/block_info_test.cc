@@ -230,8 +230,8 @@ TEST_CASE("equal cells are one block whatever plane they come from", "[block_inf
   const BlockInfo info = process_mask(multi_head_mask(heads), options);
   REQUIRE(info.block_mask.shape() == std::vector<Index>{3, 4, 4});
   REQUIRE(info.partial_mask_blocks->shape() == std::vector<Index>{1, 8, 8});
-  // Our Mask compares heads by their cells: all three have one mask, which needs one slab for each
-  // head shard.
+  // Our Mask compares heads by their cells: all three have one mask. The first axis then has one
+  // index for each head shard.
   options.head_shards = 3;
   const BlockInfo own = process_mask(multi_head_mask(heads)->mask(), 0, options);
   REQUIRE(own.block_mask.shape() == std::vector<Index>{3, 4, 4});

@@ -13,7 +13,7 @@
 
 namespace maskctl::twin {
 
-/// An array [slabs, rows, columns] of integers.
+/// An array [slabs, rows, columns] of integers; a slab is a head or a shard of heads.
 struct Cube {
   Index slabs = 0, rows = 0, columns = 0;
   std::vector<Index> cells;

@@ -1,5 +1,5 @@
-// Tests that tiles have equal contents exactly if their cells are equal, and that tiles with equal
-// band keys have equal contents.
+// Tests that the contents of two tiles (blocks of cells) are equal exactly if their cells are, and
+// that tiles whose bands of open keys give the same key have equal contents.
 #include "maskctl/ejkernel/lazy/tile_content.h"
 
 #include <map>
@@ -16,7 +16,8 @@ using twin::Dense;
 
 namespace {
 
-/// Makes a plane of slabs of rows with gaps between them; each slab has a few bands of open keys.
+/// Makes a plane of slabs (ranges of rows), with gaps between them. Each slab has a few bands of
+/// open keys, whose edges are vertical or diagonal lines.
 PlanePtr random_bands(Index queries, Index keys, std::mt19937& random) {
   const auto below = [&](Index n) {
     return static_cast<Index>(random() % static_cast<std::uint64_t>(n));

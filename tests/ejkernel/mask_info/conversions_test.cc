@@ -65,7 +65,8 @@ TEST_CASE("segment ids of other ranks broadcast as numpy does", "[conversions]")
     for (Index g = 0; g < 3; ++g) {
       for (Index h = 0; h < 3; ++h) {
         for (Index s = 0; s < 4; ++s) {
-          // Ids [2,3,4] broadcast as (B,H,1,S) against (B,1,H,S).
+          // For ids [2,3,4], numpy compares q[:, :, None] of shape [2,3,1,4] with kv[:, None, :] of
+          // shape [2,1,3,4].
           const bool open = at(q, {b, g, s}) == at(kv, {b, h, s}) && at(q, {b, g, s}) > -1;
           REQUIRE(cells.as<std::int32_t>()[i++] == open);
         }
