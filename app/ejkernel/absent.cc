@@ -67,7 +67,8 @@ std::unique_ptr<attention::CallRunner> configured_runner(const ConfigChoice& cho
 
 void print_recorded(const attention::CallRunner&) {}
 
-/// The rows of `backends`, without ejkernel's names for platforms and devices.
+/// Returns the rows that the command `backends` prints, without ejkernel's names for platforms and
+/// devices.
 std::vector<BackendLine> backend_lines(std::string_view operation) {
   std::vector<BackendLine> out;
   for (const std::string_view name : attention::backend_names()) {

@@ -52,8 +52,8 @@ std::string visualized(Loader& loader, const std::string& source, const Visualiz
 std::string visualized(const Mask& mask, const Panel& panel, const VisualizeRequest& request);
 
 // Commands that run attention.
-/// Returns ejkernel's name of an argument, in the form in which lists of arguments show it: ";
-/// ejkernel's inputs". Empty if the argument has no such name.
+/// Returns the text that lists of arguments append for ejkernel's own name of an argument, such as
+/// "; ejkernel's inputs". Empty if the argument has no such name.
 std::string alias_text(const attention::Field& field);
 /// The backend for platform=NAME, ejkernel's way to choose one.
 attention::Backend backend_of_platform(std::string_view name);
@@ -64,7 +64,7 @@ std::unique_ptr<attention::CallRunner> configured_runner(const ConfigChoice& cho
                                                          const Session& session);
 /// Prints a line on stderr for each call that the runner has recorded.
 void print_recorded(const attention::CallRunner& runner);
-/// The rows of `backends` for one operation.
+/// Returns the rows that the command `backends` prints for one operation.
 std::vector<BackendLine> backend_lines(std::string_view operation);
 
 /// Runs the command `blockmap`.

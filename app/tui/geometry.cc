@@ -14,8 +14,7 @@ constexpr Index kEnoughUnits = 16;
 /// A screen with fewer rows than this shows no border around the drawing.
 constexpr Index kRowsForBorder = 12;
 constexpr int kMostZoom = 31;
-/// At most one in this many lines of the screen shows weights of a head, and one shows labels of
-/// keys.
+/// Weights of heads take at most one in this many lines of the screen, and so do labels of keys.
 constexpr Index kRowsPerWeights = 4, kRowsPerLabels = 4;
 /// Labels are shown on screens of at least this size.
 constexpr Index kRowsForLabels = 16, kColumnsForLabels = 50;

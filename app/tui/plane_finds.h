@@ -9,7 +9,8 @@
 
 namespace maskctl::app::tui {
 
-/// The cells of one kind, grouped into regions.
+/// The cells of one kind (leaks, differences or empty rows) of a batch and head, grouped into
+/// regions.
 struct Found {
   // Number of cells; for empty rows, number of rows.
   Index count = 0;

@@ -14,7 +14,7 @@ namespace maskctl::app::tui {
 namespace {
 
 constexpr Index kRandomDim = 64;
-/// One row of weights for each of two masks side by side.
+/// The number of rows of weights that are kept: one for each of two masks side by side.
 constexpr std::size_t kMostWeightsKept = 2;
 /// Limits for random arrays (elements) and for the weights of a query (multiplications), so that
 /// moving the cursor stays fast.

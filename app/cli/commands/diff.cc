@@ -31,7 +31,7 @@ struct DiffOptions {
   bool show = false;
   Style style = Style::kAuto;
   std::string output;  // file for a picture
-  std::string dest;    // file for the arrays that the steps which cause the difference read
+  std::string dest;    // file for the arrays that the pipelines of A and B take as input
   bool force = false;
   bool json = false;
 };
@@ -129,8 +129,8 @@ std::string cause_text(const CauseReport& report) {
   return out;
 }
 
-/// Writes the arrays that the pipelines of both masks read to the file of --write, if given. If
-/// that fails, prints a note and returns false; the answer of the command stays the same.
+/// Writes the arrays that both masks' pipelines take as input to the file of --write, if one was
+/// given. If that fails, prints a note and returns false; the answer of the command stays the same.
 bool write_arrays(const ChainArrays& arrays, const DiffOptions& options, Session& session) {
   try {
     return arrays.write({.force = options.force});

@@ -155,8 +155,8 @@ Tensor cu_seqlens_of(Loader& loader, const SeqOptions& options) {
   return array;
 }
 
-/// Throws if the result needs more memory than allowed. Per token or chunk, it has up to two
-/// columns of 8 bytes, which exist twice while it is computed.
+/// Throws if the result needs more memory than allowed. It has a row for each token or chunk, with
+/// up to two columns of 8 bytes, and exists twice while it is computed.
 void check_size(Index rows, Session& session) {
   const auto bytes = checked_mul(rows, 32);
   if (bytes && *bytes <= session.settings().max_bytes) return;

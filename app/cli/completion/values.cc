@@ -23,7 +23,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// The Part after the last `mark` in the text.
+/// Splits the word to complete after the last `mark` in it, so that only the text behind the mark
+/// is completed.
 Part after_last(const Part& part, char mark) { return part.after(part.text.rfind(mark) + 1); }
 
 /// The names of the arrays in a container; nothing for a pipe, which would block.

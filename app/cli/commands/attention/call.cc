@@ -40,7 +40,8 @@ const Field* array_named(const Operation& operation, std::string_view name,
   return digits && find(operation, name, false) ? nullptr : find(operation, name, true);
 }
 
-/// A scalar tensor if `value` is a number and the argument may be one, as in decay=-0.1.
+/// Returns `value` as a tensor without axes if it is a number and the argument may be a single
+/// number, as in decay=-0.1.
 std::optional<Tensor> number_of(const Field& field, std::string_view value) {
   const std::optional<double> number = number_from<double>(value);
   if (!number || !attention::axes_of_rank(field.axes, 0)) return std::nullopt;

@@ -105,7 +105,8 @@ std::string drawing(const Mask& declared, const SolvedReport& report, const Sess
   return "\n" + draw_text(figure, stdout_drawing(Style::kAuto, session.settings().color));
 }
 
-/// The numbers of the pages or blocks of `size` keys in which the row at `at` has an open cell.
+/// Splits the keys into blocks (or pages) of `size` keys, and returns the indices of those in which
+/// the query of `at` has an open cell.
 std::set<Index> units_of(const Mask& mask, const Cell& at, Index size) {
   std::vector<maskctl::Run> scratch;
   std::set<Index> out;
@@ -117,8 +118,8 @@ std::set<Index> units_of(const Mask& mask, const Cell& at, Index size) {
   return out;
 }
 
-/// A line that compares the pages or blocks that the first differing row read with those that it
-/// should have read.
+/// Returns a line about the first query that differs: which pages or blocks of keys the kernel read
+/// beside those of the declared mask, and which of these it left out.
 std::string units_text(const Mask& declared, const SolvedReport& report, KeyUnit unit) {
   if (unit.size == 0 || report.diff.equal()) return "";
   const Cell at = *report.diff.first;

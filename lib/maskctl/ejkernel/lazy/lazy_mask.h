@@ -54,7 +54,8 @@ struct MultiHeadMask {
 };
 }  // namespace attributes
 
-/// The constructor arguments of a mask; which alternative it is tells the class of the mask.
+/// The constructor arguments of a mask. The alternative that the variant holds tells the class of
+/// the mask.
 using Attributes =
     std::variant<attributes::CausalMask, attributes::LocalMask, attributes::ChunkedCausalMask,
                  attributes::FullMask, attributes::NumpyMask, attributes::LogicalAnd,

@@ -68,7 +68,8 @@ std::vector<OpenLines> open_lines(const Mask& mask, Index batch, Index heads) {
   return lines;
 }
 
-/// The flags of one side (rows or columns) as a bool array [B, n].
+/// Returns a bool array [B, n] that says which rows (or columns, by `side`) of each batch row have
+/// an open cell.
 template <typename Side>
 Tensor flags_of(const std::vector<OpenLines>& lines, Index n, Side side) {
   Tensor out(DType::kBool, {static_cast<Index>(lines.size()), n});

@@ -15,7 +15,8 @@ enum class Platform : std::uint8_t { kAuto, kXla, kCuda, kTriton, kPallas };
 /// The device to which a config restricts a kernel; kAny: no restriction.
 enum class DeviceKind : std::uint8_t { kAny, kCpu, kGpu, kTpu };
 
-/// "auto", "xla" and so on; "any", "cpu" and so on.
+/// Returns the name that ejkernel's configs use: "auto", "xla" and so on for a platform, "any",
+/// "cpu" and so on for a device.
 std::string_view name(Platform platform);
 std::string_view name(DeviceKind kind);
 /// nullopt for an unknown name.
