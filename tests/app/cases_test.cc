@@ -12,7 +12,8 @@ namespace {
 
 const fs::path kCaseFolder = fs::path(MASKCTL_SOURCE_DIR) / "tests" / "cases";
 
-/// Returns shell lines that write the arrays of each maker into a folder of its name.
+/// Returns shell lines that run each script of tests/cases that makes arrays; each writes its
+/// arrays into a folder with the name of the script.
 std::string make_cases() {
   std::string lines;
   for (const char* maker : {"real_masks", "mask_pairs", "user_arrays"}) {

@@ -14,7 +14,7 @@
 namespace maskctl::test {
 namespace {
 
-/// Python that writes arrays that are refused or doubted, and config.json.
+/// Python that writes config.json, and arrays that commands refuse or report findings about.
 constexpr const char* kMakeInputs = R"PY(
 import json
 import numpy as np
