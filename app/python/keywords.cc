@@ -9,7 +9,8 @@ namespace {
 
 constexpr std::string_view kNameLetters = "abcdefghijklmnopqrstuvwxyz0123456789-";
 
-/// Options whose value is one of a few words. As the value of a keyword, such a word is quoted.
+/// Options whose value is one of a fixed set of words. As the value of a keyword argument in
+/// Python, such a word needs quotes.
 constexpr std::string_view kOfWords[] = {"as", "to", "layout", "assume", "semantics"};
 
 /// Options that messages also name by a letter, with their long names.

@@ -30,7 +30,7 @@ class Choice {
   Canvas draw(const Screen& screen) const;
 
  private:
-  /// A kind, and the letter key that chooses it.
+  /// A kind of array, and the letter key that chooses it.
   struct Letter {
     char letter;
     ArrayKind kind;

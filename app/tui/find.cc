@@ -118,7 +118,8 @@ class Search {
     return Ended::kNone;
   }
 
-  /// Goes to a region of the current batch and head.
+  /// Moves the cursor to a region (a group of cells that was searched for) of the current batch and
+  /// head.
   Ended go(std::span<const Region> list, const Region& region, bool wrapped) {
     const bool rows = target_.target == Target::kEmptyRow;
     state_.view.cursor = {region.first.query, rows ? state_.view.cursor.key : region.first.key};

@@ -16,7 +16,7 @@ struct SidePanel {
   std::vector<std::string> (*lines)(const State& state, const Geometry& geometry) = nullptr;
 };
 
-/// All panels, from top to bottom.
+/// Returns all parts of the side panel, from top to bottom.
 std::span<const SidePanel> side_panels();
 
 /// One line about the cell under the cursor, such as "query 17, key 3 is closed by causal: key 3 >

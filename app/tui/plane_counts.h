@@ -28,7 +28,7 @@ struct TileCounts {
   Index full = 0, partial = 0;
 };
 
-/// The facts about a panel that need no counting.
+/// Returns the facts about a panel that are known without counting cells.
 PlaneCounts first_counts(Panel panel);
 
 /// Adds the counts, which may take long. `two` is the panel with both SOURCEs, if there are two.

@@ -87,7 +87,7 @@ class Scene {
 };
 using ScenePtr = std::shared_ptr<const Scene>;
 
-/// What the inspector was started with.
+/// The SOURCEs and options with which the inspector was started.
 struct Subject {
   SourceOptions source, other_source;
   std::string name, other;    // SOURCEs; `other` may be empty

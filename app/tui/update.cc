@@ -316,7 +316,8 @@ void take_answer(State& state, const std::string& key, Workbench& bench) {
   }
 }
 
-/// True for actions on the drawing, which close the list.
+/// True for actions that move, zoom or change the drawing of the mask. They close the list of
+/// batches and heads.
 bool is_of_drawing(const Action& action) {
   const Toggle* toggle = std::get_if<Toggle>(&action);
   if (toggle) return *toggle == Toggle::kTiles || *toggle == Toggle::kWeights;

@@ -41,7 +41,7 @@ Answer run(const CombineOptions& options, Session& session) {
         fmt::format("combine: two or more SOURCEs are needed, got {}", options.names.size()));
   }
   require_output(options.output, "combine");
-  // The options without the steps, which apply to the result.
+  // The other SOURCEs are read without the steps of -t, which apply to the combined mask.
   SourceOptions result = options.source;
   result.transforms.clear();
   const SourceOptions how_others = options.other.after(result);

@@ -57,8 +57,8 @@ void declare(OptionList& list, ConvertOptions& convert) {
             convert.roundtrip);
 }
 
-/// The kind of the SOURCE. Positions become segments; other kinds that cannot be written become
-/// dense.
+/// Returns the kind of array to write if --to is not given: that of the SOURCE, but segments for
+/// positions, and dense for other kinds that cannot be written.
 ArrayKind same_kind(const LoadedMask& loaded) {
   if (loaded.kind == ArrayKind::kPositions) return ArrayKind::kSegments;
   return is_writable(loaded.kind) ? loaded.kind : ArrayKind::kDense;

@@ -27,12 +27,12 @@ struct BlockInfoOptions {
 class PartialBlocks {
  public:
   virtual ~PartialBlocks() = default;
-  /// [n, bq, bk], or [n, bk, bq] for dkv; for a dynamic mask [H, nq, nk, bq, bk] (dkv: [H, nq, nk,
-  /// bk, bq]).
+  /// The shape of tensor(): [n, bq, bk], or [n, bk, bq] for dkv; for a dynamic mask [H, nq, nk, bq,
+  /// bk] (dkv: [H, nq, nk, bk, bq]).
   virtual std::vector<Index> shape() const = 0;
   /// One block as bool [bq, bk] (dkv: [bk, bq]).
   virtual Tensor block(Index number) const = 0;
-  /// All blocks. Throws Error(kLimit) if they take more than max_bytes.
+  /// Returns all these blocks as one array. Throws Error(kLimit) if it takes more than max_bytes.
   Tensor tensor(Index max_bytes = Index{4} << 30) const;
 };
 

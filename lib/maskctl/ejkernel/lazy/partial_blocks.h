@@ -14,7 +14,8 @@
 
 namespace maskctl::lazy {
 
-/// The blocks of one plane, and the number of each partial block.
+/// The blocks of one plane, and the number of each partial block; equal partial blocks share a
+/// number.
 struct NumberedBlocks {
   TileMap tiles;
   /// for each run in tiles.runs: the number of partial blocks before it
@@ -37,7 +38,7 @@ class BlockNumbers {
 
   NumberedBlocks add(PlanePtr plane);
   Index count() const { return static_cast<Index>(tiles_.size()); }
-  /// The distinct blocks. `transposed`: as [bk, bq], for the dK/dV kernel.
+  /// Returns the distinct partial blocks. `transposed`: as [bk, bq], for the dK/dV kernel.
   std::shared_ptr<const PartialBlocks> blocks(bool transposed) const;
 
   struct Tile {

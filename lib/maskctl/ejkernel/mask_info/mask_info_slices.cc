@@ -104,7 +104,8 @@ MaskInfo::Replacement prefill_slice(const MaskInfoFields& fields, const Mask& ma
   return out;
 }
 
-/// where(position < length_b, ids, -1).
+/// Replaces the ids at or past the length of their batch row by -1: where(position < length_b, ids,
+/// -1).
 Array ids_below(const Array& ids, std::span<const Index> lengths) {
   if (!ids) return nullptr;
   Tensor out = *int32_array(ids);
@@ -131,7 +132,7 @@ void require_slice(Index width, Index extent) {
       fmt::format("slice size {} is out of range, must be within [0, {}]", width, extent));
 }
 
-/// kv_lengths.reshape(B).
+/// Returns the numbers of kv_lengths, one for each batch row, like kv_lengths.reshape(B).
 std::vector<Index> lengths_of(const Tensor& kv_lengths, Index batch) {
   Tensor flat = kv_lengths;
   flat.reshape({flat.elements()});

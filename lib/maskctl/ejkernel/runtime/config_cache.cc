@@ -51,7 +51,7 @@ class FileLock {
   int fd_;
 };
 
-/// The entry of a line; nullopt if the line is malformed.
+/// Parses a line of the cache file; nullopt if the line is malformed.
 std::optional<std::pair<ConfigKey, AnyConfig>> entry_of(const std::string& line) {
   const std::vector<std::string_view> parts = split(line, '\t');
   if (parts.size() != 4) return std::nullopt;

@@ -55,8 +55,8 @@ class Module {
   /// with which kernels choose for themselves.
   Config heuristic_cfg() const { return std::get<Config>(kModule<Op>.heuristic()); }
 
-  /// The configs to measure. The heuristic one comes first; it is the only one on a backend that
-  /// reads no hints.
+  /// Returns the configs to measure for a call. The heuristic config comes first. It is the only
+  /// one on a backend that ignores hints such as tile sizes.
   std::vector<Config> candidate_cfgs(const Inputs& inputs, const Options& options) const {
     const Call call{inputs, options};
     std::vector<Config> candidates;

@@ -42,8 +42,8 @@ struct ConfiguredCall {
   AnyValue prepared(const void* call, bool backward) const;
 };
 
-/// The configs to measure. The heuristic one comes first; it is the only one on a backend that
-/// reads no hints.
+/// Returns the configs to measure for a call. The heuristic config comes first. It is the only one
+/// on a backend that ignores hints such as tile sizes.
 std::vector<AnyConfig> candidate_cfgs(const ModuleRow& row, const void* call);
 
 /// A call in the form in which ConfigSelectorChain tunes it. Keeps references to all arguments.

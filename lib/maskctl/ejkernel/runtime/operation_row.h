@@ -26,7 +26,7 @@ struct ModuleRow {
   /// the version of the operation; configs that were cached for another version are not used
   std::string_view version = "0";
   bool tunes = true;  // whether calls are tuned
-  /// both names of each hint whose config field has another name than the hint
+  /// pairs of a hint's name and the name of its config field, for hints where the names differ
   std::span<const HintName> hint_names = {};
   // The members from here on depend on the types of the call; describe_module() sets them.
   std::size_t config_class = 0;  // index of its class in AnyConfig
@@ -88,7 +88,7 @@ consteval ModuleRow describe_module() {
   return row;
 }
 
-/// The complete row of a module.
+/// The row of the operation Op, with all members set.
 template <class Op>
 inline constexpr ModuleRow kModule = describe_module<Op>();
 

@@ -22,7 +22,7 @@ Backend find_backend(std::string_view operation, Platform platform = Platform::k
 /// kPallas.
 Backend backend_of(Platform platform);
 
-/// The platform and device that ejkernel's names give a backend.
+/// A backend, and ejkernel's names for its platform and device.
 struct PlatformRow {
   Backend backend;
   Platform platform = Platform::kXla;

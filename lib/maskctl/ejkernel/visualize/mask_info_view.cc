@@ -68,7 +68,8 @@ std::optional<std::vector<std::int32_t>> ids_of(const Array& stored,
                                                 const VisualizeOptions& options) {
   if (!options.show_segments) return std::nullopt;
   if (stored) return row_of(*stored, options.batch, options.head);
-  // ejkernel calls this once if ids of queries are missing, and once if ids of keys are.
+  // ejkernel calls mask_to_segment_ids() once if ids of queries are missing, and once if ids of
+  // keys are missing.
   trace_call("mask_to_segment_ids");
   return std::nullopt;
 }
