@@ -36,7 +36,8 @@ TEST_CASE("cases: info says what every array is") {
   CHECK(outcome.out == slurp(kCaseFolder / "info.txt"));
 }
 
-/// Checks each array; one that fits several kinds is read as the kind that kind() prints.
+/// Shell lines that run `maskctl check` on each array. An array that fits several kinds is read as
+/// the kind that the function kind() prints.
 constexpr const char* kRealKinds = R"sh(
 kind() {
   case $1 in

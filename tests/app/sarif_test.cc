@@ -56,7 +56,7 @@ python3 make.py)");
   CHECK(placed("h.npy") ==
         "expectation | h.npy | 1 | 0000 | h.npy, batch 1, head 0, query 17, key 30\n");
   CHECK(placed("z.npz:m") == "expectation | z.npz | 1 | - | z.npz:m, " + cell);
-  // Steps may move cells, so there is no region of bytes.
+  // Steps may move cells, so the report names no region of bytes in the file.
   CHECK(placed("b.npy -t causal:offset=50") ==
         "expectation | b.npy | 1 | - | b.npy, batch 0, head 0, query 17, key 30\n");
   // The byte offset is that of the one open cell above the diagonal.

@@ -230,7 +230,7 @@ class Twins:
             i, j = self.twins.grid(False)
             return self.with_((j <= i) & (i // size == j // size))
 
-    # Operations of ejkernel; flash attention is that for Triton.
+    # Operations of ejkernel; flash attention follows the rules of its Triton kernel.
     def flash_attention(self, q, k, v, causal=False, sliding_window=None, cum_seqlens_q=None,
                         cum_seqlens_k=None):
         if cum_seqlens_q is not None:

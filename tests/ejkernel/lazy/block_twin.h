@@ -1,4 +1,5 @@
-// The obvious twin of process_mask(): dense blocks and lists of block coordinates, step by step.
+// A second, simple implementation (twin) of process_mask(): dense blocks and lists of block
+// coordinates, step by step.
 #pragma once
 
 #include <algorithm>

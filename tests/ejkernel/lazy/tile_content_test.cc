@@ -94,7 +94,8 @@ TEST_CASE("tiles along a diagonal have one key", "[tile_content]") {
   const PlanePtr plane = diagonal_band(64, 64, -16, 0);
   BandKey first, key;
   band_key(*slabs_of(*plane), {24, 32}, {24, 32}, first);
-  // In tiles 0 and 1 the edge of the mask cuts the band.
+  // `first` is the key of tile 3 of the diagonal. Only in tiles 0 and 1 does the edge of the mask
+  // cut the band of open keys.
   for (Index tile = 4; tile < 8; ++tile) {
     const Range at{tile * 8, tile * 8 + 8};
     band_key(*slabs_of(*plane), at, at, key);

@@ -55,7 +55,8 @@ TEST_CASE("A decode slice of a million tokens is one row") {
   CHECK(values(one.kv_segment_ids()) == Values(257, 70));
   MaskInfo last = info.apply_kv_lengths(list({500'000}), {.q_len = 2, .sliding_window = 1500});
   check_cells(last.attention_mask(), {1, 1, 2, 1500}, [](Index, Index, Index q, Index k) {
-    // The slice begins at key 498500, document 499 at key 499000.
+    // The slice of keys begins at key 498500. The document of both queries begins at key 499000,
+    // which has index 500 in the slice.
     return k >= 500 && k <= 1498 + q;
   });
 }
