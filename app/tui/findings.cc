@@ -56,8 +56,8 @@ std::string more_text(Index rest, std::string_view one) {
   return fmt::format("  and {}", counted(rest, fmt::format("more {}", one)));
 }
 
-/// The cell to which a finding leads. If the finding is about a row or a plane, it is the first
-/// cell of that; nothing if it is about the whole mask.
+/// Returns the cell to which a finding leads: for a finding about a row or a plane, the first cell
+/// of the row or plane; nothing for a finding about the whole mask.
 std::optional<Cell> cell_of(const Location& where) {
   if (!where.batch && !where.head && !where.query && !where.key) return std::nullopt;
   return Cell{where.batch.value_or(0), where.head.value_or(0), where.query.value_or(0),

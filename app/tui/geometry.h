@@ -16,7 +16,7 @@ inline constexpr Index kSideNeeds = 80;
 /// One drawing of the mask. Two drawings side by side show the same cells of different SOURCEs.
 struct Pane {
   Sources sources = Sources::kBoth;
-  Index column = 0;  // its first column on the screen
+  Index column = 0;  // first column of the pane on the screen
 };
 
 struct Geometry {
@@ -25,7 +25,7 @@ struct Geometry {
   Layout layout;  // layout of the drawing, which begins in line 1 of the screen
   PixelShape shape;
   Index rows = 0, columns = 0;  // number of characters for cells
-  Place first;                  // screen row and column of the first such character, first pane
+  Place first;                  // screen row and column of the first cell in the first pane
   Range queries, keys;          // visible cells
   Index side = 0;               // first column of the side panel; 0: not shown
   Range weight_rows;            // screen rows for the weights of heads; empty: not shown

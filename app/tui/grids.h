@@ -40,7 +40,7 @@ class Grids {
   ScenePtr scene_;
   Time end_;
   std::list<Kept> kept_;   // grids, most recently used first
-  std::size_t shown_ = 0;  // the first `shown_` of them are on the screen
+  std::size_t shown_ = 0;  // the first `shown_` elements of kept_ are on the screen
 };
 
 }  // namespace maskctl::app::tui

@@ -13,8 +13,8 @@ void remember(State& state, Version version);
 bool can_change(State& state);
 /// Starts to make the mask for this pipeline. When it is made, `step` is selected.
 void change_pipeline(State& state, const std::string& pipeline, std::optional<Index> step = {});
-/// These two change to the previous version of the pipeline, or to the next one; they set a message
-/// if there is none.
+/// undo() goes back to the previous version of the pipeline, redo() forward to the next one. Each
+/// shows a message if there is no such version.
 void undo(State& state);
 void redo(State& state);
 

@@ -9,7 +9,7 @@ namespace maskctl::app::tui {
 
 /// Position and scale of the overview.
 struct Overview {
-  Place first;  // row and column of its first character on the screen
+  Place first;  // row and column of the overview's first character on the screen
   Style style = Style::kHalf;
   BlockSize block;              // cells per unit
   Index rows = 0, columns = 0;  // size in characters

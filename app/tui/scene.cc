@@ -55,12 +55,12 @@ PlanePtr shown_plane(const Panel& two, Sources sources) {
   }
 }
 
-/// The pipeline in canonical spelling; steps that are off stay as they were typed. Two cases
-/// differ:
-/// - If it states a pad-id and context.pad_id is not -1, all of it stays as typed, because the
+/// Returns the pipeline in canonical spelling. Steps that the user has switched off stay as typed.
+/// Two cases differ:
+/// - If the pipeline states a pad-id and context.pad_id is not -1, all of it stays as typed: the
 ///   canonical spelling leaves out a pad-id of -1, the default of other commands.
-/// - If the chain has more or fewer steps than are on, it is the spelling of the chain, without
-///   steps that are off.
+/// - If the chain does not have one step for each step that is switched on, only the chain is
+///   spelled, without the steps that are switched off.
 std::string spelled(const std::string& pipeline, const Chain& chain, const BindContext& context) {
   if (context.pad_id != -1 && pipeline.find("pad-id") != std::string::npos) return pipeline;
   auto steps = split_steps(pipeline);

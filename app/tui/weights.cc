@@ -66,7 +66,7 @@ Index RowWeights::heads(const Mask& mask) {
     read();
     return query_->extent(2);
   } catch (const Error&) {
-    return 1;  // one line, which shows the error of the row
+    return 1;  // the weights then take one line, which shows the error
   }
 }
 

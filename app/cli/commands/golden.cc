@@ -29,7 +29,7 @@ struct GoldenOptions {
   std::string manifest;
   std::vector<std::string> names;  // entries (empty: all); for init: SOURCEs
   SourceOptions source;            // how init reads the SOURCEs
-  std::string junit;               // file to write
+  std::string junit;               // file for the JUnit report
   bool force = false;
   bool json = false;
 };

@@ -68,7 +68,8 @@ void complete_command(const Part& part, Completions& out) {
   for (const Command* command : kCommands) out.add(part, command->name, command->summary);
 }
 
-/// Adds an option if it may still be given. Its short name is added only if the word is that name.
+/// Adds an option to the candidates if it may still be given. Its short name, such as -o, is added
+/// only if the user has typed exactly this name.
 void complete_option(const Part& part, const Option& option, const Open& open, Completions& out) {
   const bool given = std::ranges::find(open.given, &option) != open.given.end();
   if (option.operand || (given && !option.repeated)) return;

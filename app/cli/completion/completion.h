@@ -19,8 +19,8 @@ struct Part {
 /// The candidates for the word to complete.
 class Completions {
  public:
-  /// Whether the shell also adds the names of its files. It does that itself because it knows how
-  /// to quote them.
+  /// Whether the shell also adds names of files or folders. The shell lists them itself, because it
+  /// knows how to quote them.
   enum class Paths { kNone, kFiles, kFolders };
   struct Candidate {
     std::string word, help;

@@ -43,7 +43,7 @@ struct BlockInfo {
   Tensor block_mask;                // [X, nq, nk]: 0 empty, 1 partial, 2 full
   Tensor data_next;                 // [X, nq, nk]: the kv (dkv: q) block to load next
   std::optional<Tensor> mask_next;  // [X, nq, nk]: the partial block to load next
-  std::shared_ptr<const PartialBlocks> partial_mask_blocks;  // null: none
+  std::shared_ptr<const PartialBlocks> partial_mask_blocks;  // null: no partial blocks
   std::optional<Tensor> q_sequence;                          // [Q] int32; only if has_mask_function
   bool is_dynamic_mask = false;
   bool has_mask_function = false;  // all heads share one computable mask: kernels evaluate its rule

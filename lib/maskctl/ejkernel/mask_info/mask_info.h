@@ -49,8 +49,8 @@ using PerBatch = std::variant<Index, Array>;
 using SlidingWindow = std::variant<Index, std::pair<Index, Index>>;
 
 struct TokenTypeOptions {
-  std::string combine = "union";  // or intersect, replace
-  std::string zero_policy = "q";  // or kv, both, none
+  std::string combine = "union";  // "union", "intersect" or "replace"
+  std::string zero_policy = "q";  // "q", "kv", "both" or "none"
   std::optional<bool> update_segment_ids = {};
 };
 

@@ -42,7 +42,7 @@ MaskArray inverted(const MaskArray& mask) {
 
 /// mask == 1 as bool; a bool array is returned as it is.
 MaskArray ones_of(const MaskArray& mask) {
-  if (mask.lazy()) return mask.astype(DType::kBool);  // has only 0 and 1
+  if (mask.lazy()) return mask.astype(DType::kBool);  // a lazy array has only 0 and 1
   const Tensor elements = mask.tensor();
   if (elements.dtype() == DType::kBool) return mask;
   Tensor ones(DType::kBool, elements.shape());

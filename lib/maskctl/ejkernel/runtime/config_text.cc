@@ -21,8 +21,8 @@ std::optional<std::string> text_of(const Index& value) { return fmt::format("{}"
 std::optional<std::string> text_of(const std::optional<Index>& value) {
   return value ? text_of(*value) : std::nullopt;
 }
-/// Parameters of a pass have a text only if they are empty; otherwise their fields are printed one
-/// by one.
+/// Returns "{}" for the empty parameters of a pass. Nothing for others, because their fields are
+/// printed one by one.
 template <class Params>
 std::optional<std::string> text_of(const std::optional<Params>& params) {
   if (!params || *params != Params()) return std::nullopt;

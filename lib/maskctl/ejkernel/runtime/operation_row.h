@@ -1,5 +1,5 @@
-// What an operation has in ejkernel in addition to its Operation: its config class, and the configs
-// that are worth measuring.
+// What the runtime must know about an operation besides its Operation: its config class, and the
+// configs that are worth measuring.
 #pragma once
 
 #include <span>
