@@ -110,7 +110,7 @@ TEST_CASE("documents: each form is read by each command, to one answer", "[docum
     const std::string number = count.substr(0, count.find(' '));
     const bool batches = contains(form.option, "minus");  // `show` draws only the first batch
     const std::string shown = sandbox.run("maskctl show " + broken + " --ascii " + form.option).out;
-    const std::string open = batches ? " --script '<Enter>' " : " ";  // opens the first batch
+    const std::string open = batches ? " --script '<Enter>' " : " ";  // opens batch 0 from the list
     const std::string screen =
         sandbox.run("maskctl tui " + broken + " --dump - --color never" + open + form.option).out;
     CHECK(contains(shown, batches ? "10 leaks in other batches; first: batch 1: --batch 1"

@@ -13,8 +13,8 @@ import sys
 
 LIST = "maskctl.list/1"
 CELL = ("batch", "head", "query", "key")
-# Each field on the left has the same fields below it as the one on the right, where the page lists
-# them.
+# docs/json.md does not repeat the fields below the names on the left: they are those below the
+# names on the right.
 SAME_AS = {"expectations.leaks": "leaks", "planes": "total", "leaks.b": "leaks.a"}
 SPREAD = {name: ("min", "mean", "max", "quantiles", "quantiles.p", "quantiles.value")
           for name in ("keys_per_row", "pairs_per_head", "planes.keys_per_row")}

@@ -22,8 +22,8 @@ bool lists(const std::string& source) {
   return contains(source, "packed.npy") || contains(source, "heads.npy");
 }
 
-/// Returns the screen after these keys, which a file passes on, so that any characters are
-/// possible.
+/// Returns the screen after these keys, which are passed in a file, so that they may be any
+/// characters.
 std::string screen(const Sandbox& sandbox, const std::string& source, const std::string& keys,
                    const std::string& how = "") {
   spit(sandbox.work() / "keys", (lists(source) ? "<Enter>" : "") + keys);
@@ -149,7 +149,8 @@ TEST_CASE("tui: weights are those of attention by name", "[tui]") {
   REQUIRE(top.size() > 8);
   const std::string shown = screen(sandbox, "gen:window:keys=33,n=64", "40Gw", "--seed 3");
   CHECK(contains(shown, top.substr(0, top.size() - 1)));
-  // A step for one head changes only that head's weights; of two masks each has weights of its own.
+  // A step for one head changes only the weights of that head. If two masks are shown, each has its
+  // own weights.
   const std::string heads = "samples/bugs/heads.npy";
   CHECK(contains(screen(sandbox, heads, "7G]wa heads:1{window:keys=1}<Enter>"), "key 7: 1.0000"));
   const auto beside =

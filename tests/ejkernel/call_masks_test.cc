@@ -89,8 +89,8 @@ TEST_CASE("blocksparse_attention counts positions in the ids of a MaskInfo") {
   by_mask.mask.causal = false, by_mask.mask.mask = &expected;
   check_close(blocksparse_attention(query, key, key, by_info).out,
               blocksparse_attention(query, key, key, by_mask).out, 1e-6, "out");
-  // Positions that the caller gives win. If the MaskInfo has stored its mask, no positions are
-  // taken from it.
+  // Positions that the caller gives take precedence over those of the MaskInfo. If the MaskInfo
+  // stores its mask, no positions are computed from its ids.
   const Tensor places = a.random.integers({3, 12}, 9);
   BlocksparseAttentionOptions own;
   own.mask.q_positions = own.mask.kv_positions = &places;

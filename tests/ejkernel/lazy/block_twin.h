@@ -34,7 +34,7 @@ struct Blocks {
   std::optional<Cube> mask_next;
   // The distinct partial blocks, each in row-major order, or transposed for the dkv pass.
   std::vector<std::vector<std::uint8_t>> partial;
-  std::string error;  // "assert", "concatenate" or, without an error, ""
+  std::string error;  // what ejkernel refuses: "assert", "concatenate" or "" (nothing)
 };
 
 class BlockTwin {
