@@ -9,7 +9,7 @@ namespace maskctl {
 void OpenLines::add(const Plane& plane) {
   // For each column: the number of runs that begin there, minus the number of runs that end there.
   std::vector<Index> toggles(columns.size() + 1);
-  std::vector<std::uint64_t> words;  // bits of the columns that are open in any row that is stored as bits
+  std::vector<std::uint64_t> words;  // columns that are open in any row that is stored as bits
   plane.rows({0, plane.queries()}, [&](Range equal, const Keys& keys) {
     bool open = false;
     if (keys.is_words()) {
