@@ -8,7 +8,7 @@
 
 namespace maskctl::app::tui {
 
-/// The findings of `check` for the mask of a scene.
+/// Returns what `maskctl check` finds in the mask of a scene.
 MaskLint lint_of(const Scene& scene);
 
 /// The findings of `check`, the leaks by pairs of documents, the regions in which two SOURCEs

@@ -13,7 +13,7 @@ namespace {
 
 /// The number of recent grids that are kept, so that they can be drawn again without counting.
 constexpr std::size_t kMostKept = 32;
-/// A grid is counted in this many bands of rows.
+/// The open cells of a grid are counted in this many ranges of rows.
 constexpr Index kBands = 16;
 
 bool same_part(const GridPart& a, const GridPart& b) {
@@ -28,7 +28,7 @@ InkGrid grid_of(const GridPart& part, Range queries, std::int32_t pad_id) {
   return ink_grid(figure, figure.panels.front(), part.block);
 }
 
-/// A grid whose rows become known step by step. Thread-safe.
+/// A grid (counts of open cells) whose rows become known step by step. Thread-safe.
 class GrowingGrid {
  public:
   explicit GrowingGrid(const GridPart& part) : grid_(std::make_shared<InkGrid>()) {
@@ -69,7 +69,7 @@ class GrowingGrid {
   std::shared_ptr<InkGrid> grid_;
 };
 
-/// Counts a grid band by band.
+/// Counts the open cells of a grid, one range of rows after another.
 void grow(GridPart part, std::int32_t pad_id, GrowingGrid& grid) {
   part.panel.different = difference_of(part.panel);  // compute it once for all bands
   const Index step = std::max<Index>(1, grid.rows() / kBands);

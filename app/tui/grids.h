@@ -10,7 +10,7 @@
 
 namespace maskctl::app::tui {
 
-/// A rectangle of a panel, to be drawn in units of `block` cells.
+/// A rectangle of a panel. Each unit of its drawing shows a block of `block` cells.
 struct GridPart {
   Panel panel;
   Range queries, keys;

@@ -20,7 +20,8 @@ namespace {
 /// one whose rows are computed on demand.
 constexpr Index kSmallBytes = Index{1} << 20;
 
-/// A form of the plane in which it is fast to count many different rectangles.
+/// Returns the plane in a form in which the open cells of many different rectangles can be counted
+/// fast.
 PlanePtr quickly_counted(const PlanePtr& plane) {
   return plane->computed() || plane->bytes() > kSmallBytes ? with_tile_counts(plane) : plane;
 }

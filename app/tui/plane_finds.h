@@ -22,7 +22,7 @@ struct Found {
 
 struct PlaneFinds {
   Found leaks, differences, empty_rows;
-  /// The cells of a search target; null for targets that have no regions.
+  /// Returns the cells of a search target, such as leaks; null for targets that have no regions.
   const Found* of(Target target) const;
 };
 

@@ -46,7 +46,7 @@ const ColumnRow& column_of(PlaneColumn column) {
   return *std::ranges::find(kColumns, column, &ColumnRow::column);
 }
 
-/// The columns that are useful for this scene.
+/// Returns the columns of the list that are shown for this scene.
 std::vector<const ColumnRow*> columns_of(const Scene& scene) {
   std::vector<const ColumnRow*> out;
   for (const ColumnRow& column : kColumns) {
@@ -107,7 +107,7 @@ void sort_by(State& state, Index by) {
   state.list.reversed = false;
 }
 
-/// A drawing of a plane that is one line high.
+/// Draws a plane (the mask of a batch and head) in a single line of characters.
 Canvas thumbnail(const PlaneRow& row, const Screen& screen) {
   const DensityGrid& picture = *row.picture;
   if (screen.utf8) {

@@ -102,7 +102,7 @@ Panel Scene::panel(Index batch, Index head, Sources sources) const {
 }
 
 const PlaneCounts& Scene::counts(Index batch, Index head, Sources sources) const {
-  // Two SOURCEs side by side use the same counts as on top of each other.
+  // Two SOURCEs side by side need the same counts as two on top of each other.
   if (sources == Sources::kBeside) sources = Sources::kBoth;
   const auto [at, added] = counts_.try_emplace({batch, head, sources});
   if (added) at->second = first_counts(panel(batch, head, sources));

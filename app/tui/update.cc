@@ -408,8 +408,8 @@ void take(State& state, const Input& input, Workbench& bench) {
   }
 }
 
-/// If the mask has changed, closes the report. One in the side panel is made again for the new
-/// mask.
+/// If the mask has changed, closes the report; but a report in the side panel is made again for the
+/// new mask.
 void keep_report(State& state) {
   if (!state.report || state.report->scene == state.scene) return;
   const Report kind = state.report->kind;

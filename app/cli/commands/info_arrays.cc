@@ -97,7 +97,8 @@ void describe_numbers(const std::string& source, const ReadOptions& options, Inf
   if (look_of(array.dtype(), array.bytes(), 0, row) != ArrayLook::kOther) return;
   const BiasForm form = bias_form(array);
   report.bias = bias_text(form);
-  // The lines added to the report say more than the part of the reason after "; ".
+  // Drops the part of the reason after "; ", because the lines that were added to the report say
+  // more.
   report.reason = report.reason.substr(0, report.reason.find("; "));
   if (form.closed_cells == 0) return;
   report.closed_by = closed_by(form.closed, array.dtype());

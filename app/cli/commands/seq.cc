@@ -20,7 +20,7 @@
 namespace maskctl::app {
 namespace {
 
-/// The form of the SOURCE. The order is that of the choices of --as.
+/// What the array of the SOURCE holds, in the order of the choices of --as.
 enum class SeqForm : std::uint8_t { kCuSeqlens, kPadding, kSegments, kPositions };
 
 struct SeqOptions {

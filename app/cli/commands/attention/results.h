@@ -24,8 +24,8 @@ void check_destination(const OutputOptions& output);
 /// Writes all arrays to a container, or only the result `out` to a .npy file. Arrays of floats are
 /// converted to the dtype of `output`, if given.
 void write_results(const attention::NamedResults& results, const OutputOptions& output);
-/// Rank 0 collects and writes the whole arrays, one band of rows after another. Every rank must
-/// call it.
+/// Rank 0 collects and writes the whole arrays, a range of rows at a time. Every rank must call
+/// this function.
 void write_results(const attention::PlacedResults& results, const OutputOptions& output,
                    attention::Communicator& world);
 

@@ -18,11 +18,12 @@ namespace maskctl::lazy {
 /// number.
 struct NumberedBlocks {
   TileMap tiles;
-  /// for each run in tiles.runs: the number of partial blocks before it
+  /// for each run (adjacent tiles of the same class) in tiles.runs: the number of partial blocks
+  /// before it
   std::vector<Index> first_partial;
   std::vector<std::uint32_t> numbers;  // for each partial block, in row-major order: its number
 
-  /// The number of partial block `tile`, which is in `run`, an element of tiles.runs.
+  /// Returns the number of the partial block in column `tile` of `run`, an element of tiles.runs.
   std::uint32_t number_of(const TileRun& run, Index tile) const;
   /// Whether all cells of two planes are equal. The same BlockNumbers must have numbered the blocks
   /// of both.

@@ -15,8 +15,8 @@ namespace maskctl::lazy {
 /// -1, the bits.
 using TileContent = std::vector<std::int32_t>;
 
-/// The contents of several tiles, in one pass over the rows q. `columns` are the tile columns,
-/// ascending.
+/// Returns the contents of the tiles that the rows q have in the tile columns `columns`, which must
+/// ascend. Reads the rows once.
 std::vector<TileContent> tile_contents(const Plane& plane, Range q, Index key_tile,
                                        std::span<const std::int32_t> columns);
 

@@ -17,14 +17,16 @@ namespace {
 using attention::to_text;
 using Names = std::vector<std::string>;
 
-/// The entry as JAX normalizes it: a tuple of one name becomes the name, an empty tuple None.
+/// Returns an entry of a partition spec as JAX normalizes it: a tuple of one name becomes the name,
+/// an empty tuple None.
 AxisName canonical(const AxisName& entry) {
   const Names names = names_of(entry);
   if (names.empty()) return std::monostate();
   return names.size() == 1 ? AxisName(names[0]) : AxisName(names);
 }
 
-/// The number of parts into which the axes split an extent; nullopt if the mesh lacks one of them.
+/// Returns the number of parts into which the mesh axes with these names split an extent; nullopt
+/// if the mesh lacks one of the names.
 std::optional<Index> parts_of(const Mesh& mesh, const Names& names) {
   std::vector<Index> sizes;
   for (const std::string& name : names) {

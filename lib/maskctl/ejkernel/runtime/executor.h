@@ -34,7 +34,8 @@ struct RecordedCall {
   std::shared_ptr<const TunableCall> call = {};
 };
 
-/// Runs calls with the configs that a chain chooses. Thread-safe; executors may share a chain.
+/// Runs calls with the configs that a ConfigSelectorChain chooses. Thread-safe; executors may share
+/// a chain.
 class Executor {
  public:
   explicit Executor(std::shared_ptr<ConfigSelectorChain> chain, ExecutorOptions options = {});

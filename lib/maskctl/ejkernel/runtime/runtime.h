@@ -69,7 +69,7 @@ class Runtime : public CallRunner {
   std::map<std::string_view, Executor> executors_;  // by cache name
 };
 
-/// The runtime that the function form uses; made when first used.
+/// Returns the runtime that runs operations called as functions. It is made when first used.
 Runtime& default_runtime();
 /// The settings of the default runtime. Throws Error(kInvalidArgument) if it exists already.
 void set_default_runtime_options(const RuntimeOptions& options);

@@ -99,7 +99,7 @@ class ConfigSelectorChain {
   AutotunePolicy policy() const;
   void set_policy(const AutotunePolicy& policy);
   ConfigCache& cache() { return *options_.cache; }
-  /// Everything that this chain has tuned, in order.
+  /// Returns the configs of all calls that this chain has tuned, in order.
   AutotuningResult tuned() const;
 
  private:
