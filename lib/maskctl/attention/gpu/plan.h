@@ -87,16 +87,17 @@ using SoftmaxForward = Plan<SoftmaxProblem, SoftmaxOutputs>;
 using SoftmaxBackward = Plan<SoftmaxProblem, SoftmaxBackwardInputs, SoftmaxGradientOutputs>;
 /// The weights that multiply the values, [B,Hq,Tq,Tk] f32.
 using SoftmaxWeights = Plan<SoftmaxProblem, MutableTensorView>;
-/// Attention over pages; the result has the shape and dtype of the queries. PagedOfArrays takes
-/// sequences that are on the GPU too. Each call checks them there, unless PagedArrays::status is
-/// null, which says that the caller has checked them.
+/// Attention over pages of a key-value cache; the result has the shape and dtype of the queries.
+/// For Paged, the list of sequences and their page numbers are on the host; for PagedOfArrays, they
+/// are in arrays on the GPU. Each call of PagedOfArrays checks these arrays, unless
+/// PagedArrays::status is null, which says that the caller has checked them.
 using Paged = Plan<PagedProblem, MutableTensorView>;
 using PagedOfArrays = Plan<PagedArraysProblem, MutableTensorView>;
-/// Writes the keys and values of new tokens into the pages of the cache, before attention over
-/// them: those of a row to the slot of its position. The problem is that of the attention; its
-/// window, scales and queries, except for how many rows they have, do not matter. All other slots
-/// keep their bits. Tokens without a sequence, and those of a sequence with a bad length or page,
-/// are written nowhere. No two tokens may have the same slot.
+/// Writes the keys and values of new tokens into the pages of a cache, each token into the slot of
+/// its position, before attention over the pages. The problem is that of this attention: of its
+/// queries only the number of rows matters, and its window and scales do not matter. All other
+/// slots keep their bits. Tokens without a sequence, and those of a sequence with a bad length or
+/// page, are written nowhere. No two tokens may have the same slot.
 using CacheUpdate = Plan<PagedProblem, NewTokens, CachePages>;
 using CacheUpdateOfArrays = Plan<PagedArraysProblem, NewTokens, CachePages>;
 /// Attention of tokens over blocks of keys, which a list names for each token. SelectBlocks chooses

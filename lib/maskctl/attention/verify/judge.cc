@@ -37,8 +37,8 @@ constexpr double kModelled = 4, kRareDeviations = 6, kSlack = 1.5, kGradientSlac
 /// most kNoisy times that of the model, and the row's misfit is at most kAlike^2 times the usual
 /// squared noise.
 constexpr double kNoisy = 16, kAlike = 6;
-/// The least squared noise that is assumed, in units of the model: results may be exact and show
-/// none.
+/// The least squared noise of results that is assumed, as a multiple of the squared rounding noise
+/// that the error model (rounding.h) expects. Results may be exact and show no noise.
 constexpr double kLeastNoise = 0.05;
 /// With at least this many rows, error() also takes a standard error from the scatter between rows.
 constexpr std::size_t kClustered = 8;

@@ -7,14 +7,16 @@ namespace {
 
 constexpr int kThreads = 256;
 
-/// Scaled elements of a mean, of which one is infinite or NaN. Products with such a mean are
-/// infinite or NaN; for that, only the signs of its finite elements matter.
+/// Returns what is put into the float16 parts for element x of a mean in which some element is
+/// infinite or NaN. A finite x becomes its sign (1, -1 or 0), which cannot overflow: products with
+/// such a mean are infinite or NaN whatever its finite elements are.
 __device__ float part_of_infinite(float x) {
   if (magnitude_bits(x) >= magnitude_bits(INFINITY) || x == 0) return x;
   return x > 0 ? 1 : -1;
 }
 
-/// Each thread splits 8 neighbouring elements of a mean. Rows past the last are zeros.
+/// Each thread splits 8 neighbouring elements of a mean into their two float16 parts. Rows of a
+/// tile past the last mean become zeros.
 template <int kDim>
 __global__ void __launch_bounds__(kThreads)
     split(const SelectionCall c, Index rows, Index tiles_of_head, MeanTile<kDim>* tiles) {

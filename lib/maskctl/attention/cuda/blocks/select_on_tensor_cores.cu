@@ -1,10 +1,12 @@
-// Selects blocks on tensor cores: a warp takes neighbouring tokens and 16 query heads of one key
-// head, which are the rows of its matrix products; mean keys are the columns.
+// Selects blocks of keys on tensor cores. A warp takes one or two neighbouring tokens and 16 query
+// heads of one key head. For each token, its query heads are the rows of a matrix product and the
+// mean keys of blocks are the columns.
 //
-// The means are in two float16 parts, queries are scaled to float16, so that scores have the
-// precision of f32 sums. The warps of a block of threads take tokens side by side and share tiles
-// of means in shared memory. They walk the means twice: first for the softmax maxima and sums of
-// each head, then for the weights, which are summed over the heads.
+// Mean keys are split into two float16 parts (mean_parts.cuh), and queries are scaled to the range
+// of float16, so that scores are as precise as f32 sums. The warps of a block of threads take
+// neighbouring tokens and share tiles of mean keys in shared memory. They go through the mean keys
+// twice: first for the softmax maximum and sum of each head, then for the weights, which are summed
+// over the heads.
 #include "maskctl/attention/cuda/blocks/mean_parts.cuh"
 #include "maskctl/attention/cuda/blocks/row_scale.cuh"
 #include "maskctl/attention/cuda/blocks/select_on_tensor_cores.h"
@@ -22,9 +24,9 @@ constexpr int kWarps = 4, kThreads = 32 * kWarps, kRows = 16;
 
 template <int kDim>
 struct Shape {
-  static constexpr int kOwn = kDim > 128 ? 1 : 2;  // tokens of a warp
-  static constexpr int kTokens = kWarps * kOwn;    // of a block of threads
-  static constexpr int kPanels = 4 / kOwn;         // of 8 means, scored at a time
+  static constexpr int kOwn = kDim > 128 ? 1 : 2;  // tokens per warp
+  static constexpr int kTokens = kWarps * kOwn;    // tokens per block of threads
+  static constexpr int kPanels = 4 / kOwn;         // panels of 8 means, scored at a time
   static constexpr int kBlocksAtOnce = kDim > 64 ? 3 : 4;
 };
 
@@ -36,19 +38,20 @@ struct Call {
   float* importance;  // [blocks of threads, kTokens, most_blocks]
 };
 
-/// Iterates over the tiles of means that the tokens of a block of threads see, several times. While
-/// one is read, the next one is copied to shared memory.
+/// Iterates several times over the tiles of mean keys that the tokens of a block of threads see.
+/// While one tile is read, the next one is copied to shared memory.
 template <int kDim>
 class MeanWalk {
  public:
   using Tile = MeanTile<kDim>;
   using Memory = Tile[2];
 
-  /// The walk is over `count` tiles, `times` times. All threads call this, and for_each().
+  /// The walk goes `times` times over `count` tiles: for_each() must be called as many times. All
+  /// threads of the block must call the constructor and for_each().
   __device__ MeanWalk(Memory& memory, const Tile* tiles, int count, int times)
       : memory_(memory), tiles_(tiles), count_(count), left_(count * times) {
     if (left_ == 0) return;
-    __syncthreads();  // until all warps have read what an earlier walk has copied
+    __syncthreads();  // until all warps have read what an earlier walk copied
     copy(0);
   }
   /// Calls f(tile, n) for each tile n.
@@ -81,8 +84,9 @@ class MeanWalk {
   int left_, slot_ = 0;
 };
 
-/// A warp's tokens and up to 16 query heads, the rows of a product. Rows past the last head repeat
-/// it, with weights of 0. A lane has rows lane / 4 and lane / 4 + 8, its sides 0 and 1.
+/// The tokens of a warp and up to 16 of their query heads. For each token, the heads are the rows
+/// of a matrix product; rows past the last head repeat its query and get weights of 0. A lane has
+/// row lane / 4 (side 0) and row lane / 4 + 8 (side 1).
 template <int kDim>
 class TokenHeads {
   static constexpr int kOwn = Shape<kDim>::kOwn, kPanels = Shape<kDim>::kPanels;
@@ -90,12 +94,13 @@ class TokenHeads {
   using Scores = float[kOwn][kPanels][4];
 
  public:
-  /// The tokens see columns [begin[n], end[n]) of the walk.
+  /// Token n of the warp sees the mean keys [begin[n], end[n]), numbered from the first one of the
+  /// walk.
   __device__ TokenHeads(const SelectionCall& c, Index token, Index u, const int (&begin)[kOwn],
                         const int (&end)[kOwn])
       : c_(c), first_row_(c.query_row(token, u, 0)), begin_(begin), end_(end) {}
 
-  /// Begins with other query heads, from first_head on.
+  /// Reads the queries of 16 heads from `first_head` on, and resets the maxima and sums for them.
   __device__ void begin(int first_head) {
     first_head_ = first_head;
     with_type(c_.query.dtype, [&]<class T>(const T*) {
@@ -111,8 +116,8 @@ class TokenHeads {
     for (int i = 0; i < 2 * kOwn; ++i) top_[i / 2][i % 2] = -INFINITY, sum_[i / 2][i % 2] = 0;
   }
 
-  /// Adds the means of a tile to the maxima and sums of each head; each lane has those of its own
-  /// columns.
+  /// Adds the scores of a tile of mean keys to the softmax maximum and sum of each head. Until
+  /// end_sums(), each lane has the maximum and sum of its own columns only.
   __device__ __forceinline__ void add_scores(const Tile& tile, int first_column) {
     for_each_panel(tile, first_column, [&](const Scores& scores, int) {
 #pragma unroll
@@ -133,7 +138,8 @@ class TokenHeads {
       }
     });
   }
-  /// After the last tile: maxima and inverse sums over all columns, the same in all lanes of a row.
+  /// To be called after the last tile: merges the maxima and sums of the four lanes of a row, and
+  /// replaces the sums by their inverses.
   __device__ __forceinline__ void end_sums() {
 #pragma unroll
     for (int i = 0; i < 2 * kOwn; ++i) {
@@ -144,8 +150,9 @@ class TokenHeads {
       sum = first_head_ + lane() / 4 + i % 2 * 8 < c_.group ? 1 / sum : 0;
     }
   }
-  /// Adds the weights of the tile's means, summed over the heads, to the importance of the blocks;
-  /// stores them if these heads are the first. `importance` has c.most_blocks for each token.
+  /// Adds the softmax weights of a tile of mean keys, summed over these heads, to the importance of
+  /// the blocks, or stores them if these heads are the first. `importance` has c.most_blocks
+  /// entries for each token.
   __device__ __forceinline__ void add_weights(const Tile& tile, int first_column,
                                               float* importance) const {
     for_each_panel(tile, first_column, [&](const Scores& scores, int column) {
@@ -208,7 +215,8 @@ class TokenHeads {
     const float to_exponent = c_.scale * kLog2E * RowScale::kOfProduct;
     factor_[n][side] = scale.is_finite() ? scale.power() * to_exponent : NAN;
   }
-  /// Calls f(low, high, pair) for the four pairs of elements of a unit.
+  /// Calls f(low, high, pair) for the four pairs of 16-bit elements in a unit of 16 bytes: both
+  /// elements as float, and a reference to their bits.
   template <class T, class F>
   __device__ __forceinline__ static void for_each_pair(uint4& unit, F&& f) {
     std::uint32_t* const pairs[4] = {&unit.x, &unit.y, &unit.z, &unit.w};
@@ -219,9 +227,9 @@ class TokenHeads {
     }
   }
 
-  /// Calls f(scores, column) for each kPanels panels of the tile that a token of the warp sees,
-  /// from `column` on. Scores are logarithms to base 2, and -inf for means that the token does not
-  /// see.
+  /// Calls f(scores, column) for every kPanels panels (of 8 mean keys) of the tile of which a token
+  /// of the warp sees some. `column` is the number of their first mean key in the walk. Scores are
+  /// exponents of two, and -inf for mean keys that a token does not see.
   template <class F>
   __device__ __forceinline__ void for_each_panel(const Tile& tile, int first_column, F&& f) const {
     constexpr int kColumns = 8 * kPanels;
@@ -251,7 +259,8 @@ class TokenHeads {
     for (int n = 0; n < kOwn; ++n) any = any || (column < end_[n] && column + columns > begin_[n]);
     return any;
   }
-  /// Adds the products of the scaled queries and means to the scores.
+  /// Adds to the scores the products of the scaled queries and the scaled mean keys of kPanels
+  /// panels.
   __device__ __forceinline__ void multiply_queries(const Tile& tile, int first_panel,
                                                    Scores& scores) const {
 #pragma unroll
@@ -282,8 +291,9 @@ class TokenHeads {
       }
     }
   }
-  /// Sums each of 8 numbers over the 8 lanes that have the same columns. Each of these lanes gets
-  /// one sum, in x[0], and returns which. All sums add the lanes in the same order.
+  /// Sums each of the 8 numbers x[i] over the 8 lanes that have the same columns but different
+  /// heads. Each of these lanes gets one of the sums in x[0], and returns its index i. All sums add
+  /// the lanes in the same order.
   __device__ __forceinline__ static int sum_over_heads(float (&x)[8]) {
     int which = 0;
 #pragma unroll
@@ -300,23 +310,26 @@ class TokenHeads {
   }
 
   const SelectionCall& c_;
-  const Index first_row_;  // of the first token, in [B,T,Hq]
+  const Index first_row_;  // index of the first token's first head in [B,T,Hq]
   const int (&begin_)[kOwn], (&end_)[kOwn];
   int first_head_ = 0;
   uint4 queries_[kOwn][kDim / 32][2];
-  float factor_[kOwn][2];  // of scores
+  // of each row: scale of the call and of the query row, by which products become scores
+  float factor_[kOwn][2];
   float top_[kOwn][2], sum_[kOwn][2];
 };
 
-/// Selects the blocks of kTokens tokens from first_token on, for key head u.
+/// Selects blocks of keys for kTokens tokens from `first_token` on, in key head u.
 template <int kDim>
 __device__ void select_for(const Call<kDim>& call, typename MeanWalk<kDim>::Memory& memory, Index u,
                            Index first_token, float* importance) {
   constexpr int kOwn = Shape<kDim>::kOwn, kTokens = Shape<kDim>::kTokens;
   const SelectionCall& c = call.c;
   const int lane = static_cast<int>(threadIdx.x) % 32;
-  const int own = static_cast<int>(threadIdx.x) / 32 * kOwn;  // of the warp's first token
-  // Each lane looks up one token; the walk is over the means that any of the tokens sees.
+  // index of the warp's first token, of kTokens
+  const int own = static_cast<int>(threadIdx.x) / 32 * kOwn;
+  // Each lane looks up one token. The walk covers all mean keys from the first to the last one that
+  // any of the tokens sees.
   const Candidates of_lane(c, first_token + lane % kTokens);
   Index begin = of_lane.seen > 0 ? of_lane.means : INT64_MAX;
   Index end = of_lane.seen > 0 ? of_lane.means + of_lane.seen : 0;
@@ -365,7 +378,7 @@ __global__ void __launch_bounds__(kThreads, Shape<kDim>::kBlocksAtOnce)
   constexpr int kTokens = Shape<kDim>::kTokens;
   auto& memory = *reinterpret_cast<typename MeanWalk<kDim>::Memory*>(dynamic_shared());
   float* const importance = call.importance + Index{blockIdx.x} * kTokens * call.c.most_blocks;
-  // The last tokens first, which see the most blocks.
+  // Takes the last tokens first, since they see the most blocks.
   for (Index i = blockIdx.x; i < call.token_tiles * call.c.kv_heads; i += gridDim.x) {
     const Index tile = call.token_tiles - 1 - i % call.token_tiles;
     select_for(call, memory, i / call.token_tiles, tile * kTokens, importance);

@@ -1,4 +1,4 @@
-// The choice of blocks on tensor cores.
+// Selects the blocks of keys that each token sees, on tensor cores.
 #pragma once
 
 #include "maskctl/attention/cuda/blocks/block_plan.h"
@@ -9,7 +9,7 @@ namespace maskctl::attention::cuda {
 /// heads have at most 256 dimensions, a multiple of 8, and contiguous arrays that begin at
 /// multiples of 16 bytes.
 bool selects_on_tensor_cores(const SelectionProblem& problem);
-/// Computes the same as select_blocks(), with scores that are rounded as f32 sums are.
+/// Computes what select_blocks() computes; its scores are as precise as f32 sums.
 void select_on_tensor_cores(Workspace& workspace, const SelectionProblem& problem,
                             const SelectionPlan& plan, const MutableTensorView& selected);
 

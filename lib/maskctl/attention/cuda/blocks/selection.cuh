@@ -41,8 +41,9 @@ struct SelectionCall {
   std::int32_t* selected;  // [B,T,Hkv,count]
 };
 
-/// The blocks that a token may select: `seen` complete blocks, whose mean keys begin at row `means`
-/// of [B,C], and its own block, the last of `blocks`. A token without a sequence has none.
+/// The blocks of keys that a token may select: the first `blocks` blocks of its sequence, of which
+/// the last contains the token. The token sees all keys of the first `seen` of them, whose mean
+/// keys begin at row `means` of [B,C]. A token without a sequence has no blocks.
 struct Candidates {
   __device__ Candidates(const SelectionCall& c, Index token) {
     const MeanOffsets offsets = token < c.tokens ? c.offsets[token] : MeanOffsets();
@@ -55,12 +56,14 @@ struct Candidates {
   Index means = 0, seen = 0, blocks = 0;
 };
 
-/// An integer that orders blocks as their importance does. NaN gets 0, as an importance of 0 does.
+/// Returns an integer that grows with the importance of a block, so that blocks can be compared by
+/// it. NaN gets 0, like an importance of 0.
 __device__ inline unsigned order_of(float importance) {
   return importance > 0 ? __float_as_uint(importance) : 0;
 }
 
-/// order_of() for each of a token's blocks, among which a warp searches.
+/// The order_of() of each of a token's blocks. All lanes of a warp must call these functions
+/// together.
 class BlockOrders {
  public:
   __device__ BlockOrders(const float* importance, Index blocks)
@@ -69,7 +72,7 @@ class BlockOrders {
     for (int n = 0; n < kKept; ++n) kept_[n] = read(n * 32);
   }
 
-  /// How many blocks have an order of at least `least`, which is not 0.
+  /// Returns how many blocks have an order_of() of at least `least`, which must not be 0.
   __device__ Index count_from(unsigned least) const {
     int count = 0;
 #pragma unroll
@@ -81,8 +84,8 @@ class BlockOrders {
     }
     return count;
   }
-  /// A threshold such that at most `wanted` blocks have a greater order, and at least `wanted` that
-  /// or a greater one; 0 when all blocks are wanted.
+  /// Returns a threshold such that at most `wanted` blocks have an order_of() above it, and at
+  /// least `wanted` blocks have one that equals it or is above; 0 when all blocks are wanted.
   __device__ unsigned find_threshold(Index wanted) const {
     unsigned threshold = 0;
     for (unsigned bit = 1u << 30; wanted < blocks_ && bit != 0; bit >>= 1) {
@@ -92,8 +95,8 @@ class BlockOrders {
     }
     return threshold;
   }
-  /// Writes the numbers of the blocks whose order is above the threshold, and of the first `equal`
-  /// blocks that have that order, in descending order: `wanted` numbers.
+  /// Writes `wanted` block numbers in descending order: those of all blocks whose order_of() is
+  /// above the threshold, and of the first `equal` blocks for which it equals the threshold.
   __device__ void write(unsigned threshold, Index equal, Index wanted, std::int32_t* to) const {
     const unsigned lane = threadIdx.x % 32, before = (1u << lane) - 1;
     for (Index first = 0; first < blocks_; first += 32) {
@@ -110,9 +113,9 @@ class BlockOrders {
   }
 
  private:
-  static constexpr int kKept = 8;  // orders that each lane keeps in registers
+  static constexpr int kKept = 8;  // order_of() of so many blocks is kept in registers of each lane
 
-  /// The order of the lane's block among 32 from `first` on; 0 past the last.
+  /// Returns the order_of() of block `first` + lane; 0 past the last block.
   __device__ unsigned read(Index first) const {
     const Index block = first + threadIdx.x % 32;
     return block < blocks_ ? order_of(importance_[block]) : 0;
@@ -123,10 +126,11 @@ class BlockOrders {
   unsigned kept_[kKept];
 };
 
-/// Writes the token's `count` blocks of greatest importance, of equal ones those of lower number,
-/// in descending order of their number, then -1 for each that is missing. The importance of the
-/// last block, the token's own, counts as `group`: as if each head gave it weight 1. One warp runs
-/// this, which has written the importance of the others.
+/// Writes the numbers of a token's `count` most important blocks in descending order, then -1 for
+/// each missing block. Of equally important blocks, the one of lower number is preferred. The
+/// importance of the last block, the token's own, is taken to be `group`, as if each query head
+/// gave it weight 1. One warp runs this function, and has itself written the importance of the
+/// other blocks.
 __device__ inline void choose_blocks(const SelectionCall& c, float* importance, Index blocks,
                                      std::int32_t* to) {
   const Index lane = threadIdx.x % 32, wanted = c.count < blocks ? c.count : blocks;
@@ -139,9 +143,10 @@ __device__ inline void choose_blocks(const SelectionCall& c, float* importance, 
   orders.write(threshold, wanted - above, wanted, to);
 }
 
-/// The number of blocks of threads of a kernel that takes `work` in turns, each with scratch memory
-/// of `floats` floats: enough to fill any GPU, but not more than `most`, nor 256 MiB of scratch
-/// memory, if one block needs no more.
+/// Returns how many blocks of threads to launch for a kernel whose blocks take `work` items in
+/// turn, each block with `floats` floats of scratch memory: one per item, but at most `most`, which
+/// fill any GPU, and so few that their scratch memory takes at most 256 MiB, unless one block needs
+/// more.
 inline Index selecting_blocks(Index work, Index floats, Index most) {
   constexpr Index kMostFloats = Index{1} << 26;
   return std::min(work, std::clamp<Index>(kMostFloats / floats, 1, most));

@@ -86,7 +86,8 @@ PagedProblem to_device(HostCall& host_call, PagedProblem problem) {
   };
   const std::byte* const first = std::min(cache.keys, cache.values);
   const std::byte* const last = std::max(cache.keys, cache.values);
-  if (last - first < bytes) {  // heads of keys and values alternate in memory
+  // the memory of keys and values overlaps (their heads alternate): copies both as one region
+  if (last - first < bytes) {
     const std::byte* const both = region(first, last + bytes);
     cache.keys = both + (cache.keys - first), cache.values = both + (cache.values - first);
   } else {

@@ -12,8 +12,9 @@ inline constexpr int kMostParts = 32;
 /// Rows [first, first + count) of a result [B,rows,...], as a contiguous array [B,count,...] of the
 /// result's dtype.
 struct Part {
-  const void* data = nullptr;  // the result itself, for a part made in place
-  /// [B,Hq,count], for parts of `out`; the lse result itself, for a part made in place
+  // [B,count,...]; the result's own memory if the part was computed there
+  const void* data = nullptr;
+  /// [B,Hq,count], for parts of `out`; the memory of the final lse if the part was computed there
   const float* lse = nullptr;
   Index first = 0, count = 0;
 };

@@ -7,7 +7,7 @@
 namespace maskctl::attention::cuda {
 namespace {
 
-/// x[batches].
+/// Returns x[batches], a slice of an array along its first axis.
 template <class Byte>
 BasicTensorView<Byte> slice(const BasicTensorView<Byte>& x, Range batches) {
   std::vector<Index> shape(x.shape().begin(), x.shape().end());
@@ -16,7 +16,7 @@ BasicTensorView<Byte> slice(const BasicTensorView<Byte>& x, Range batches) {
           x.strides(), x.place()};
 }
 
-/// The bytes of all arrays; 0 if one of them cannot be cut.
+/// Returns how many bytes all arrays have together; 0 if one of them cannot be cut along the batch.
 template <class... Arrays>
 Index bytes_to_cut(Arrays... arrays) {
   Index bytes = 0;

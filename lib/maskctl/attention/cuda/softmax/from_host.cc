@@ -12,14 +12,14 @@
 namespace maskctl::attention::cuda {
 namespace {
 
-/// Makes later work of one stream wait for all work that another stream has now.
+/// Makes later work of the stream `then` wait for all work that the stream `first` has now.
 void order(Stream first, Stream then) {
   const Event event;
   event.record(first);
   wait_for(event.get(), then);
 }
 
-/// A plan that all parts of a call read, each in a stream of its own.
+/// A plan that is made once and read by all parts of a call, each in a stream of its own.
 template <class Plan>
 class SharedPlan {
  public:

@@ -1,16 +1,17 @@
-// Softmax attention of host arrays.
+// Softmax attention of arrays on the host, computed on the GPU.
 #pragma once
 
 #include "maskctl/attention/problems/softmax_problem.h"
 
 namespace maskctl::attention::cuda {
 
-/// Calls with at least twice as many bytes of arrays are cut into parts (call_parts.h).
+/// The least number of bytes in the arrays of one part of a call. Calls with at least twice as many
+/// bytes are cut into parts (call_parts.h).
 inline constexpr Index kLeastPartBytes = Index{256} << 20;
 
-/// softmax_forward() and softmax_backward() of arrays on the host. Each part of a large call has a
-/// stream of its own, so its arrays are copied to the GPU and back beside the kernels of the parts
-/// before and after it. At most two parts are on the GPU at a time.
+/// softmax_forward() and softmax_backward() for arrays on the host. Each part of a large call (some
+/// of its batch entries) has a stream of its own, so that its arrays are copied while the kernels
+/// of the part before or after it run. At most two parts are on the GPU at a time.
 void softmax_forward_from_host(const SoftmaxProblem& problem, const SoftmaxOutputs& outputs,
                                Index least_part_bytes = kLeastPartBytes);
 void softmax_backward_from_host(const SoftmaxProblem& problem, const SoftmaxBackwardInputs& inputs,

@@ -125,8 +125,9 @@ class GatedChunk {
     return {pair(x.x, 0), pair(x.y, 2)};
   }
 
-  /// Fills the tile of level h = half: reads in upper halves of blocks, writes in lower halves,
-  /// each with its decay between its step and the middle.
+  /// Fills the tile of level h = half. In each block of 2 h steps, the second half gets rows of
+  /// `read` and the first half rows of `write`, each times the decay between its step and the
+  /// middle step.
   __device__ __forceinline__ void decay_halves(int half, unsigned char* to) const {
     each_piece([&](int row, int channel) {
       const bool is_upper = (row & half) != 0;
@@ -147,7 +148,8 @@ class GatedChunk {
     multiply_rows<T, kFrom>(a, b, level);
     wgmma_commit();
   }
-  /// Waits for the product of a level and copies the scores of that level's pairs into `scores`.
+  /// Waits for the product of level h = half, and copies into `scores` the scores of its pairs of
+  /// steps (t, s), those where h is the highest bit of t ^ s.
   __device__ __forceinline__ void finish(int half, float (&level)[kChunk / 2],
                                          float (&scores)[kChunk / 2]) const {
     wgmma_wait<0>();

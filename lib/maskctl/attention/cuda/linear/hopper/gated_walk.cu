@@ -177,8 +177,9 @@ class GatedWalk {
   __device__ __forceinline__ unsigned char* halves_of(int half) const {
     return memory_.halves[__popc(static_cast<unsigned>(half - 1)) % 2];
   }
-  /// Adds to each step's result the contributions of earlier steps of the chunk, level by level.
-  /// decay_halves(kChunk / 2) must have run before.
+  /// Adds to each step's result the contributions of earlier steps of the chunk, level by level: at
+  /// level h, those of steps s to steps t where h is the highest bit of t ^ s. decay_halves(kChunk
+  /// / 2) must have run before.
   __device__ __forceinline__ void add_levels(const unsigned char* write_y,
                                              const std::uint32_t (&scores)[kChunk / 4],
                                              float (&out)[kColumns / 2]) {
@@ -200,7 +201,8 @@ class GatedWalk {
       __syncthreads();
     }
   }
-  /// Copies the rounded scores of pairs (t, s) of level h = half; scores of other levels become 0.
+  /// Copies the rounded scores of level h = half, which are those of pairs of steps (t, s) where h
+  /// is the highest bit of t ^ s; all other scores become 0.
   __device__ __forceinline__ void pick(int half, const std::uint32_t (&scores)[kChunk / 4],
                                        std::uint32_t (&weights)[kChunk / 4]) const {
     const int first_row = fragment_row(thread_here(), 0);
@@ -214,14 +216,15 @@ class GatedWalk {
       weights[i] = scores[i] & (bits(0, 0xffff) | bits(1, 0xffff0000));
     }
   }
-  /// Writes the rows of level h = half to shared memory: rows of lower halves are decayed up to the
-  /// middle step of their block, rows of upper halves are 0.
+  /// Fills the tile of level h = half in shared memory. In each block of 2 h steps, rows of the
+  /// first half are those of write_y, decayed up to the middle step; rows of the second half are 0.
   __device__ __forceinline__ void decay_halves(int half, const unsigned char* write_y) {
     unsigned char* const to = halves_of(half);
 #pragma unroll
     for (int i = 0; i < kPanelBytes / 32 / kThreads; ++i) {
       const int piece = thread_here() + i * kThreads, column = piece % 8 * 8;
-      const int pair = piece / 8;  // index of the pair (step, step + half), step in a lower half
+      // number of a pair of steps (step, step + half) in one block of 2 * half steps
+      const int pair = piece / 8;
       const int step = 2 * (pair & -half) + (pair & (half - 1));
       const int middle = (step & -2 * half) + half - 1;
       const int at = swizzled(step, column);
@@ -275,9 +278,10 @@ class GatedWalk {
     return decayed;
   }
 
-  /// Multiplies each row of sums by the decay from the middle of its block of level h = half to its
-  /// step, or, if half < 0, from the beginning of the chunk. Rows of lower halves are 0 and stay
-  /// so.
+  /// Multiplies each row of `sums` (one row per step of the chunk) by a decay. If half > 0, this is
+  /// the decay from the middle step of the row's block of 2 * half steps to the step of the row;
+  /// rows of the first half of a block are 0 and stay 0. If half < 0, it is the decay from the
+  /// beginning of the chunk to the step.
   __device__ __forceinline__ void decay_from(int half, float (&sums)[kColumns / 2]) const {
 #pragma unroll
     for (int side = 0; side < 2; ++side) {
@@ -350,7 +354,8 @@ class GatedWalk {
     }
   }
 
-  /// Whether the chunk is the last of an interval that is not the sequence's last.
+  /// Whether the chunk is the last one of an interval (tokens between two saved states), but not of
+  /// the last interval of the sequence.
   __device__ __forceinline__ bool ends_interval(const Chunk& chunk) const {
     const Index end = chunk.times.end;
     return end % gated_call_.interval_tokens == 0 && end < part_.run.length;
@@ -360,8 +365,8 @@ class GatedWalk {
     state_.store(part_.run.first_boundary + chunk.times.end / gated_call_.interval_tokens - 1,
                  {call_.walk.boundary_states, DType::kFloat32});
   }
-  /// Writes LinearWalk::products if the chunk ends an interval; called by backward walks before
-  /// they process the chunk.
+  /// Writes LinearWalk::products for the interval (tokens between two saved states) that ends with
+  /// this chunk, if there is one. Backward walks call this before they process the chunk.
   __device__ __forceinline__ void multiply_states(const Chunk& chunk) {
     const LinearWalk& w = call_.walk;
     const Index end = chunk.times.end;
