@@ -36,7 +36,7 @@ struct Update {
   Index padding = 0;
   Bytes memory, keys, values;
   Index keys_at = 0, values_at = 0;  // where keys and values begin in `memory`
-  Index skipped = 0;                 // bytes in front of the first new key, and value
+  Index skipped = 0;  // bytes before the first new key, and before the first new value
   Index rows = 0, width = 0;
   std::vector<std::int32_t> lengths, starts{0}, table;
 
@@ -81,7 +81,8 @@ struct Update {
   }
   void lay_out(RandomTensors& r) {
     PagedCache& c = cache;
-    const Index lanes = c.dim + (r.chance(0.4) ? r.below(30) : 0);  // elements that a head takes
+    // elements of one head in the cache, with its padding
+    const Index lanes = c.dim + (r.chance(0.4) ? r.below(30) : 0);
     if (r.chance(0.7)) padding = lanes - c.dim;
     const bool alternate = r.chance(0.3);  // key heads and value heads alternate
     c.head_stride = alternate ? 2 * lanes : lanes, c.slot_stride = c.heads * c.head_stride;

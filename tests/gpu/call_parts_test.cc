@@ -67,7 +67,7 @@ TEST_CASE("gpu: a call of host arrays is cut along its batch, into equal parts")
   CHECK(count_parts(call) == 6);
   const Index bytes_of_entry = 4 * (2 * 8 * 12 * 4 + 2 * 8 * 3 * 4 + 8 * 12);
   CHECK(count_parts(call, bytes_of_entry) == 6);
-  CHECK(count_parts(call, bytes_of_entry + 1) == 3);  // 5 would not divide 6
+  CHECK(count_parts(call, bytes_of_entry + 1) == 3);  // not 5 parts: they would not be equal
   CHECK(count_parts(call, 3 * bytes_of_entry) == 2);
   CHECK(count_parts(call, 4 * bytes_of_entry) == 1);
   call.sinks = r.normal({12, 1});
@@ -82,6 +82,6 @@ TEST_CASE("gpu: a call of host arrays is cut along its batch, into equal parts")
   CHECK(part.bias->data() == whole.bias->data() + 2 * 8 * 8 * sizeof(float));
   CHECK(part.sinks->data() == whole.sinks->data());
   CHECK(part.mask.distinct().front() == whole.mask.distinct().front());
-  call.bias = r.normal({1, 1, 1, 8});  // a copy of it would go with each part
+  call.bias = r.normal({1, 1, 1, 8});  // every part would have to copy this bias
   CHECK(count_parts(call) == 1);
 }

@@ -59,7 +59,8 @@ TEST_CASE("gpu: NaN in a key reaches only the decoded rows that see it") {
     Rules with;
     with.window = 30;
     const Tensor expected = ragged(b, with, Backend::kReference);
-    // Two keys become NaN: one is seen by the first row alone, the last key by the last row alone.
+    // Two keys become NaN: one that only the first row sees, and the last key, which only the last
+    // row sees.
     const Index token = b.kv_heads * b.dim;
     for (const Index key : {Index{90} - rows - 29, Index{89}}) {
       for (auto* tokens : {&b.keys[0], &b.values[0]}) {

@@ -94,7 +94,8 @@ struct Selection {
   }
 };
 
-/// A selection that tensor cores make, of any group and blocks of any size.
+/// Draws a call of select_blocks that tensor cores can compute, with random sizes of groups and
+/// blocks.
 Selection random_selection(unsigned seed, DType dtype) {
   RandomTensors r(seed);
   const bool packed = r.chance(0.4);
@@ -107,7 +108,7 @@ Selection random_selection(unsigned seed, DType dtype) {
   if (packed) selection.cu_seqlens = r.cu_seqlens(1 + r.below(4), tokens);
   selection.options.block_size = 1 + r.below(r.chance(0.6) ? 3 : 40);
   selection.options.block_counts = 1 + r.below(20);
-  if (seed % 8 == 4) {  // more blocks than a warp has in registers
+  if (seed % 8 == 4) {  // more blocks than a warp keeps in registers
     selection.query = r.normal({1, 270, 2, 64}, dtype);
     selection.key = r.normal({1, 270, 1, 64}, dtype);
     selection.cu_seqlens.reset();
@@ -125,13 +126,13 @@ Tensor chosen_blocks(const BlockProblem& problem, const TensorView& query, const
   return chosen;
 }
 
-/// What a token's blocks weigh by the definition, in float64.
+/// The importance of a token's blocks as it is defined, computed in float64.
 class Importance {
  public:
   Importance(const BlockProblem& problem, const BlockMeans& means)
       : problem_(problem), means_(means), query_(to_double(problem.query)) {}
 
-  /// Token t of sequence n, key head u.
+  /// Computes the importance of the blocks that token t of sequence n sees in key head u.
   void find(std::size_t n, Index t, Index u) {
     const Dims& d = problem_.d;
     const TokenSequence& s = problem_.sequences[n];
@@ -159,9 +160,9 @@ class Importance {
     }
     weights_.back() = static_cast<double>(d.group());
   }
-  /// Whether these are the most important blocks, in descending order, then -1: of two blocks, the
-  /// less important one may be chosen if rounding of f32 scores explains it, and of blocks with the
-  /// same mean the first must be.
+  /// Whether `chosen` has the numbers of the most important blocks, in descending order, then -1. A
+  /// less important block may be chosen instead of another one if the rounding of f32 scores
+  /// explains it. Of blocks with the same mean, the first must be chosen.
   bool explains(std::span<const std::int32_t> chosen) const {
     const Index blocks = static_cast<Index>(weights_.size());
     const Index wanted = std::min(static_cast<Index>(chosen.size()), blocks);
@@ -194,13 +195,13 @@ class Importance {
   const BlockProblem& problem_;
   const BlockMeans& means_;
   const std::vector<double> query_;
-  Index first_ = 0;  // mean of block 0, an index in [B,C,Hkv]
+  Index first_ = 0;  // index in [B,C,Hkv] of the mean of the sequence's first block
   std::vector<double> weights_;
-  double size_ = 0;  // of the products that a score is the sum of
+  double size_ = 0;  // largest sum of the magnitudes of the products in a score
 };
 
-/// Calls f(n, t, u, row) for each token t of each sequence n and each key head u, with the token's
-/// row of a choice.
+/// Calls f(n, t, u, row) for each token t of each sequence n and each key head u. `row` has the
+/// blocks that were chosen for this token and head.
 template <class F>
 void for_each_row(const BlockProblem& problem, const Tensor& chosen, F&& f) {
   for (std::size_t n = 0; n < problem.sequences.size(); ++n) {
@@ -311,7 +312,8 @@ TEST_CASE("gpu: blocks chosen on tensor cores are those of the definition", "[te
       INFO(name(kTypes[n]) << " seed " << seed);
       RandomTensors r(static_cast<unsigned>(seed));
       Selection selection = random_selection(static_cast<unsigned>(seed), kTypes[n]);
-      // Means and queries of any size, whose scores are usual ones.
+      // In every third call, all means and all queries are multiplied by random powers of two, and
+      // the softmax scale is divided by them, so that the scores have their usual size.
       const auto size_of = [&](Index most) {
         return seed % 3 == 0 ? std::exp2(static_cast<float>(r.below(2 * most) - most)) : 1.0f;
       };
@@ -365,7 +367,8 @@ TEST_CASE("gpu: equal importance and NaN leave the first blocks chosen", "[tenso
     BlockMeans means = block_means(problem);
     const Tensor before = chosen_blocks(problem, problem.query, means, Backend::kCuda);
 
-    // NaN in a mean: each token of its sequence that sees it has no order of blocks but its own.
+    // With NaN in the mean of a block, all blocks of each token that sees this block have NaN as
+    // their importance, except the token's own block, so that they count as equal.
     const auto sequence = as_size(r.below(static_cast<Index>(problem.sequences.size())));
     const Index whole = problem.sequences[sequence].tokens.size() / problem.block_size;
     if (whole > 0) {

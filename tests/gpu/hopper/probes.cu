@@ -228,7 +228,8 @@ __global__ void multiply_in_warp_kernel(const float* a, const float* b, float* d
     reinterpret_cast<T*>(s.panels)[i] = rounded<T>(a[from]);
   }
   __syncwarp();
-  // The four 8 x 8 matrices of a, in the order of its registers: down the rows first.
+  // The registers of `a` hold its four 8 x 8 matrices column by column: those at rows 0 and 8 of
+  // the first 8 columns, then those of the last 8. This lane addresses row lane % 8 of one of them.
   const int matrix = lane / 8, line = lane % 8 + (kTurned ? matrix / 2 : matrix % 2) * 8;
   const int half = kTurned ? matrix % 2 : matrix / 2;
   std::uint32_t a_pairs[4], b_pairs[2];

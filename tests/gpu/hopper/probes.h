@@ -46,7 +46,7 @@ struct Product {
   Operand a, b;
   int columns;
 };
-/// The forms of products that the kernels use.
+/// The kinds of products that the kernels use.
 inline constexpr Product kProducts[] = {
     {Operand::kDepth, Operand::kDepth, 32},
     {Operand::kDepth, Operand::kDepth, 64},

@@ -51,7 +51,7 @@ void each_array(NewTokens& t, F&& f) {
   f(t.keys), f(t.values);
 }
 template <class F>
-void each_array(CachePages&, F&&) {}  // has no views: its memory is on the GPU
+void each_array(CachePages&, F&&) {}  // CachePages has no array views: it is memory of the GPU
 
 template <class F>
 void each_array(BlockProblem& p, F&& f) {

@@ -23,8 +23,9 @@ struct GpuProperties {
 };
 /// The properties of the GPU in use, queried once per GPU.
 const GpuProperties& properties_in_use();
-/// How many bytes blocks that run at the same time may read repeatedly and still find in the L2
-/// cache of the GPU in use. The rest of the cache is left for what they read or write once.
+/// Returns how many bytes stay in the L2 cache of the GPU in use if blocks that run at the same
+/// time read them again and again. The rest of the cache is left for what blocks read or write
+/// once.
 inline Index shared_cache_bytes() { return properties_in_use().cache_bytes / 16 * 9; }
 /// Lets GPUs copy from each other directly where the hardware can; elsewhere copies pass through
 /// the host. The first call waits for all GPUs, since memory that they work on is mapped anew.

@@ -18,7 +18,8 @@ namespace maskctl::attention::cuda {
 
 namespace {
 
-/// Its row() makes an InPlaceKernel of the function `kernel` and of the constructor of its plan.
+/// InPlace<kernel>::row() returns an InPlaceKernel that makes plans with the constructor of `Plan`
+/// and runs the function `kernel`.
 template <auto kernel>
 struct InPlace;
 template <class Problem, class Plan, class... Arrays,

@@ -46,7 +46,8 @@ using InPlaceKernels =
                InPlaceKernel<GroupedProblem, TensorView, GroupedGradientOutputs>,
                InPlaceKernel<PoolingProblem, MutableTensorView>>;
 extern const InPlaceKernels kInPlaceKernels;
-/// Null in a build without CUDA.
+/// Returns a workspace (GPU memory for temporary arrays) for calls in the stream; null in a build
+/// without CUDA.
 std::shared_ptr<Workspace> make_workspace(Stream stream);
 
 /// Why kernels cannot run: the build has none, or the machine has no suitable GPU; empty when they

@@ -3,8 +3,8 @@
 // d[16 x 8] += a[16 x 16] b[16 x 8], with d in f32. With r = lane / 4 and c = lane % 4, a lane
 // holds these elements (row, column):
 // - of d: (r, 2c), (r, 2c + 1), (r + 8, 2c) and (r + 8, 2c + 1);
-// - of a: pairs of neighbours in a row, which begin at (r, 2c), (r + 8, 2c), (r, 2c + 8) and (r +
-//   8, 2c + 8);
+// - of a: pairs of neighbours in a row, which begin at (r, 2c), (r + 8, 2c), (r, 2c + 8) and
+//   (r + 8, 2c + 8);
 // - of b: pairs of neighbours in a column, which begin at (2c, r) and (2c + 8, r).
 #pragma once
 
@@ -33,8 +33,8 @@ __device__ void multiply(float (&d)[4], const std::uint32_t (&a)[4], const std::
 
 /// Loads four 8 x 8 matrices of 16-bit elements from shared memory, each into one register of every
 /// lane. Lane l passes the address of row l % 8 of matrix l / 8. With r = l / 4 and c = l % 4, it
-/// gets elements (r, 2c) and (r, 2c + 1) of each matrix; with kTransposed, elements (2c, r) and (2c
-/// + 1, r).
+/// gets elements (r, 2c) and (r, 2c + 1) of each matrix; with kTransposed, elements (2c, r) and
+/// (2c + 1, r).
 template <bool kTransposed>
 __device__ void load_matrices(std::uint32_t (&x)[4], std::uint32_t address) {
   if constexpr (kTransposed) {
@@ -50,8 +50,9 @@ __device__ void load_matrices(std::uint32_t (&x)[4], std::uint32_t address) {
   }
 }
 
-/// Transposes an 8 x 8 matrix of 16-bit elements that a warp holds. With r = lane / 4 and c = lane
-/// % 4, a lane passes elements (r, 2c) and (r, 2c + 1), and gets elements (2c, r) and (2c + 1, r).
+/// Transposes an 8 x 8 matrix of 16-bit elements that a warp holds. With r = lane / 4 and c =
+/// lane % 4, a lane passes elements (r, 2c) and (r, 2c + 1), and gets elements (2c, r) and
+/// (2c + 1, r).
 __device__ inline std::uint32_t transposed(std::uint32_t pair) {
   std::uint32_t other;
   asm volatile("movmatrix.sync.aligned.m8n8.trans.b16 %0, %1;" : "=r"(other) : "r"(pair));

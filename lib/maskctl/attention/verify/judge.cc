@@ -24,18 +24,18 @@ constexpr double kDecisive = 15;
 /// for a mask that fits, in addition to six standard errors, because kernels have small systematic
 /// errors.
 constexpr double kShareSlack = 0.1;
-/// A row does not fit a mask if its misfit (RowResidual::misfit) is more than kOutlier^2 times the
-/// usual squared noise.
+/// A row does not fit a mask if its misfit (RowResidual::misfit, a squared error) is more than
+/// kOutlier^2 times the squared noise of most rows.
 constexpr double kOutlier = 30;
 /// A tighter limit for rows of 16-bit results, unless the squared noise exceeds kModelled times
-/// that of the model: kSlack times the misfit that chance exceeds as rarely as kRareDeviations
-/// standard deviations (once in a billion rows). Gradients have kGradientSlack instead of kSlack,
-/// since they sum more roundings than the model counts. In f32 there is no such limit, because
-/// large logits make some rows much noisier than others.
+/// what the error model (rounding.h) expects: kSlack times the misfit that chance exceeds as rarely
+/// as kRareDeviations standard deviations (once in a billion rows). Gradients have kGradientSlack
+/// instead of kSlack, since they sum more roundings than the model counts. In f32 there is no such
+/// limit, because large logits make some rows much noisier than others.
 constexpr double kModelled = 4, kRareDeviations = 6, kSlack = 1.5, kGradientSlack = 4;
-/// Rows outside the tolerance still fit a mask if all rows are about as noisy: if the noise is at
-/// most kNoisy times that of the model, and the row's misfit is at most kAlike^2 times the usual
-/// squared noise.
+/// Rows outside the tolerance still fit a mask if all rows are about as noisy: if the noise of most
+/// rows is at most kNoisy times what the error model expects, and the row's misfit is at most
+/// kAlike^2 times their squared noise.
 constexpr double kNoisy = 16, kAlike = 6;
 /// The least squared noise of results that is assumed, as a multiple of the squared rounding noise
 /// that the error model (rounding.h) expects. Results may be exact and show no noise.
@@ -292,8 +292,8 @@ class Judge {
     return std::move(out_);
   }
 
-  /// The judgement that the results are those of `best`. `in_part`: only in the groups of rows that
-  /// prefer it.
+  /// Returns the judgement that the results are those of `best`. `in_part`: only in the groups of
+  /// rows that prefer `best` to the declared mask.
   Judgement another(const Tried& best, bool in_part) {
     out_.verdict = Verdict::kAnother;
     out_.text = best.text + (in_part ? ", in a part only" : "");

@@ -52,11 +52,11 @@ struct KeyTile {
   Range keys;       // counted from `first`, kTileKeys at most
   Index u = 0;
   Range readers;    // indices into BlockGradientPlan::readers()
-  Index slot = -1;  // of the partial sums; -1: the sums are complete
+  Index slot = -1;  // row of KeySums::partial for its sums; -1: they are the whole gradients
 };
 /// Keys whose readers are split over several KeyTiles: add_partial_sums() adds up their slots.
 struct SplitTile {
-  Index first_key = 0, keys = 0, u = 0;  // first_key in [B,T]
+  Index first_key = 0, keys = 0, u = 0;  // first_key: index in [B,T]; u: key head
   Range slots;
 };
 

@@ -314,7 +314,7 @@ class TokenHeads {
   const int (&begin_)[kOwn], (&end_)[kOwn];
   int first_head_ = 0;
   uint4 queries_[kOwn][kDim / 32][2];
-  // of each row: scale of the call and of the query row, by which products become scores
+  // Factors that turn the products of each row into scores, except for the scales of the mean keys.
   float factor_[kOwn][2];
   float top_[kOwn][2], sum_[kOwn][2];
 };
@@ -326,7 +326,7 @@ __device__ void select_for(const Call<kDim>& call, typename MeanWalk<kDim>::Memo
   constexpr int kOwn = Shape<kDim>::kOwn, kTokens = Shape<kDim>::kTokens;
   const SelectionCall& c = call.c;
   const int lane = static_cast<int>(threadIdx.x) % 32;
-  // index of the warp's first token, of kTokens
+  // The index of the warp's first token among the kTokens tokens.
   const int own = static_cast<int>(threadIdx.x) / 32 * kOwn;
   // Each lane looks up one token. The walk covers all mean keys from the first to the last one that
   // any of the tokens sees.

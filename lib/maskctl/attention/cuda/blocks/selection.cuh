@@ -113,7 +113,7 @@ class BlockOrders {
   }
 
  private:
-  static constexpr int kKept = 8;  // order_of() of so many blocks is kept in registers of each lane
+  static constexpr int kKept = 8;  // how many blocks' order_of() each lane keeps in registers
 
   /// Returns the order_of() of block `first` + lane; 0 past the last block.
   __device__ unsigned read(Index first) const {

@@ -32,7 +32,7 @@ struct BackwardShape {
   // columns sums.
   static constexpr int kScoreQueries = kIsWide ? 32 : kQueries;
   static constexpr int kSumColumns = kIsWide ? kDim / 2 : kDim;
-  /// How many pieces of d_query one warpgroup computes of a tile of queries.
+  /// How many 64 x 64 pieces of d_query one warpgroup computes for a tile of queries.
   static constexpr int kPieces = kMaskColumns * kPanels / kWarpgroups;
   static constexpr int kPiecesAtOnce = kIsWide ? 2 : 1;
   // How many tiles of queries (kStages) and of d_out (kOutStages) fit into shared memory.

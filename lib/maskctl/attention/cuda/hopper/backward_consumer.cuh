@@ -213,7 +213,7 @@ class BackwardConsumer {
   __device__ __forceinline__ auto& d_scores_at() const {
     return memory_.scores[kIsWide || Shape::kScoreTiles == 1 ? 0 : at_.slot];
   }
-  /// The panel of the warpgroup's first piece.
+  /// Returns the panel (64 columns of d_query) of the first piece that the warpgroup computes.
   __device__ __forceinline__ int piece_panel() const {
     return kIsWide ? first_panel_ : group_ % Shape::kPanels;
   }

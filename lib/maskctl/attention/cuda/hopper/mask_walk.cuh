@@ -7,7 +7,8 @@
 
 namespace maskctl::attention::cuda::hopper {
 
-/// What a tile of 64 x 64 opens: all cells, no cells, or the cells of a payload of its table.
+/// What a tile of 64 x 64 opens: all cells, no cells, or the cells that a payload in the tile table
+/// lists.
 using Cells = std::int32_t;
 inline constexpr Cells kAllCells = 0x7fffffff, kNoCells = kAllCells - 1;
 
@@ -117,8 +118,8 @@ __device__ inline std::uint64_t first_columns(int n) {
 
 inline bool constexpr has_payload(Cells cells) { return cells < kNoCells; }
 
-/// payload_of() returns a payload in GPU memory. Each of its rows takes 8 bytes: a word of bits, or
-/// an interval of keys.
+/// payload_of() returns the payload of a tile (which of its cells are open) in GPU memory. Each row
+/// of a payload takes 8 bytes: a word of bits, or an interval of keys.
 static_assert(sizeof(Run) == sizeof(std::uint64_t));
 __device__ inline const std::uint64_t* payload_of(const TileTableView& table, Cells cells) {
   const Index rows = table.payload_rows;

@@ -32,7 +32,7 @@ struct Parameters {
 
 /// What one block of threads computes: a sequence, a head, and a tile of channels of its state.
 struct WalkPart {
-  Index sequence, head, slice;  // slice: x tile of `from`
+  Index sequence, head, slice;  // slice: number of the tile of channels of `from`
   Index first_x, first_y;
   LinearRun run;
 };

@@ -135,22 +135,23 @@ __global__ void __launch_bounds__(kThreads) walk_back(const __grid_constant__ Pa
   }
 }
 
-/// The sum over the parts of LinearHeadSums::parts, for the token and head that have index i
-/// together.
+/// Returns the sum of element i, which belongs to one token and head, over all s.count parts of
+/// LinearHeadSums::parts.
 __device__ double sum_of_parts(const LinearHeadSums& s, Index i) {
   double sum = 0;
   for (Index part = 0; part < s.count; ++part) sum += s.parts[part * s.tokens * s.heads + i];
   return sum;
 }
 
-/// Computes the gradients of gates that tokens have: each thread takes one token and head.
+/// Computes the gradients of the gates that each token and head has (of_tokens): one thread for
+/// each of them.
 __global__ void __launch_bounds__(kThreads) add_tokens(const __grid_constant__ LinearHeadSums s) {
   const Index i = Index{blockIdx.x} * kThreads + threadIdx.x;
   if (i < s.tokens * s.heads) put(s.of_tokens, i, static_cast<float>(sum_of_parts(s, i)));
 }
 
-/// Computes the gradients of gates that heads have: each block of threads sums over the tokens of
-/// one head.
+/// Computes the gradients of the gates that each head has for all tokens (of_heads): each block of
+/// threads sums over the tokens of one head.
 __global__ void __launch_bounds__(kThreads) add_heads(const __grid_constant__ LinearHeadSums s) {
   __shared__ double of_warps[kThreads / 32];
   double sum = 0;

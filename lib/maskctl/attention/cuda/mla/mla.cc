@@ -90,7 +90,7 @@ class Call {
     grouped_forward(workspace_, p, tokens_, shaped(out, {p.groups.rows, p.groups.columns}));
     return out;
   }
-  /// The gradients of the latent and of w, from the `gradient` of their product.
+  /// Computes the gradients of the latent and of w from `gradient`, the gradient of their product.
   void pull_back(const TensorView& latent, const TensorView& w, const TensorView& gradient,
                  const MutableTensorView& d_latent, const MutableTensorView& d_w) const {
     const GroupedProblem p = product(latent, w);

@@ -71,7 +71,8 @@ DecodeCut cut_of(const PagedProblem& problem, Index usual_rows) {
 
 std::size_t row_bytes(Index rows) { return as_size(rows + 1) * sizeof(DecodeRow); }
 
-/// A DecodeLine whose arrays are in the given memory of line_bytes(): first rows, then shares.
+/// Returns a DecodeLine whose arrays lie in `memory`, which has line_bytes() bytes: first the rows,
+/// then the shares.
 DecodeLine line_in(std::byte* memory, Index rows) {
   return {reinterpret_cast<DecodeRow*>(memory),
           reinterpret_cast<DecodeShare*>(memory + row_bytes(rows))};

@@ -7,9 +7,9 @@ namespace {
 
 constexpr int kThreads = 512;
 
-/// Divides the rows of each sequence that is not a prompt into tiles. Rows that are in no sequence
-/// see no keys. If there may be prompts, such rows are not decoded: attend_prompts() has already
-/// written zeros for them.
+/// Divides the rows of each sequence into tiles, except those of prompts (sequences with many
+/// rows). Rows that are in no sequence see no keys. If there may be prompts, such rows are not
+/// decoded: attend_prompts() has already written zeros for them.
 __device__ void take_rows(const PagedCall& c, const Source& source, const Prompts& prompts,
                           const DecodeCut& cut, DecodeRow* rows) {
   DecodeRow outside;
@@ -38,7 +38,8 @@ __device__ void take_rows(const PagedCall& c, const Source& source, const Prompt
   __syncthreads();
 }
 
-/// Numbers the steps of all rows and returns their total count, the length of the line.
+/// Numbers the steps (groups of keys) of all rows one after the other, and returns how many there
+/// are.
 __device__ Index number_steps(const PagedCall& c, const DecodeCut& cut, DecodeRow* rows) {
   Index line = 0;
   for (Index first = 0; first < c.rows; first += kThreads) {

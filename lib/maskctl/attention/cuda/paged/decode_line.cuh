@@ -11,7 +11,7 @@ namespace maskctl::attention::cuda {
 /// A tile: neighbouring rows of a sequence, which see keys of [begin, end). The last row sees keys
 /// up to `end`, each row before it one key less.
 struct DecodeRow {
-  static constexpr Index kBadTable = -1;  // the rows become NaN
+  static constexpr Index kBadTable = -1;  // the page table is invalid: the rows become NaN
 
   Index table = 0;  // index of the sequence's first page number
   int begin = 0, end = 0;
@@ -19,8 +19,8 @@ struct DecodeRow {
   int count = 1;  // rows of the tile; 0: an earlier row's tile has this row, or it is not decoded
 };
 
-/// The share of a gang of blocks: steps [begin, end), and the row, with its number, in which the
-/// share begins.
+/// The share of a gang (one block of threads for each key head): steps [begin, end), and the row,
+/// with its number, in which the share begins.
 struct DecodeShare {
   Index begin = 0, end = 0;
   Index number = 0;

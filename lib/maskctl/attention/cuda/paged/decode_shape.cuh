@@ -34,9 +34,10 @@ struct DecodeCall {
   PagedCall p;
   DecodeCut cut;
   DecodeLine line;
-  float* parts;   // partial results [gangs, 2, blocks of a gang], see Decoder::part_of()
-  int* arrivals;  // [gangs, blocks of a gang]: gangs done with the last row that begins in a share
-  int pieces;     // blocks that share a key head, each with at most kVectors of its query heads
+  float* parts;  // partial results [gangs, 2, blocks of a gang], see Decoder::part_of()
+  // [gangs, blocks of a gang]: how many gangs are done with the last row that begins in a share
+  int* arrivals;
+  int pieces;  // blocks that share a key head, each with at most kVectors of its query heads
   AnyResult out;
 };
 

@@ -13,7 +13,7 @@ __device__ void merge(const PagedCall& c, const Tiling& t, const Task& task, int
   const auto index = [&](Index split) {
     return (task.first_part + split * c.kv_heads) * t.vectors + vector;
   };
-  __syncthreads();  // the vector before is done
+  __syncthreads();  // until all threads are done with the vector before
   for (Index n = threadIdx.x; n < task.splits; n += kMergeThreads) {
     tops[n] = parts.top[index(n)], sums[n] = parts.sum[index(n)];
   }

@@ -362,7 +362,8 @@ class Attention {
       for (int x = 0; x < kElements; ++x) f(sums_[held][x], held * kElements + x);
     }
   }
-  /// Calls f(vector, held) in the threads that hold the results.
+  /// Calls f(vector, held) for each vector whose final sums this thread holds, in sums_[held]; not
+  /// at all in threads whose sums were merged into those of others.
   template <class F>
   __device__ void for_each_held(F&& f) const {
     if (key_group_ != 0 || column_ >= t_.units) return;

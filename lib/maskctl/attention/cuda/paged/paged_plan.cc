@@ -31,7 +31,7 @@ std::size_t package_bytes(const PagedProblem& problem) {
   return (bytes + 15) / 16 * 16;
 }
 
-/// Writes the sequences, and behind them the page numbers.
+/// Writes the sequences, and after them their page numbers.
 void pack(const PagedProblem& problem, std::byte* to) {
   auto* sequences = reinterpret_cast<PagedSequence*>(to);
   auto* const tables = reinterpret_cast<std::int32_t*>(sequences + problem.sequences.size());
@@ -86,7 +86,7 @@ PagedProblem to_device(HostCall& host_call, PagedProblem problem) {
   };
   const std::byte* const first = std::min(cache.keys, cache.values);
   const std::byte* const last = std::max(cache.keys, cache.values);
-  // the memory of keys and values overlaps (their heads alternate): copies both as one region
+  // The memory of keys and values overlaps (their heads alternate), so one copy has both.
   if (last - first < bytes) {
     const std::byte* const both = region(first, last + bytes);
     cache.keys = both + (cache.keys - first), cache.values = both + (cache.values - first);

@@ -1,4 +1,4 @@
-// The sequences of a call where its kernels find them.
+// Where kernels find the sequences of a call: in memory of the plan, or in arrays of the caller.
 #pragma once
 
 #include "maskctl/attention/cuda/paged/call.cuh"
@@ -15,7 +15,7 @@ struct SourceSequence {
 struct Source {
   const PagedSequence* sequences;  // null: `arrays` have them
   PagedArrays arrays;
-  const int* status;   // null, with is_bad, where nothing is checked
+  const int* status;   // null if nothing is checked; is_bad then is null too
   const char* is_bad;  // for each sequence
 
   __device__ Range rows(Index n) const {

@@ -1,5 +1,5 @@
-// The task of a block that attends over pages, and what it leaves where the keys of a tile are
-// split.
+// The task of a block that attends over pages, and the partial results that it writes if the keys
+// of a tile are split among blocks.
 #pragma once
 
 #include "maskctl/attention/cuda/paged/schedule.cuh"
@@ -7,18 +7,20 @@
 
 namespace maskctl::attention::cuda {
 
-/// A task of the schedule, read from it.
+/// One task, which is one split of the keys of a tile of vectors; read_task() reads it from the
+/// schedule.
 struct Task {
   PagedSequence sequence;
   Index first_vector, head, split, splits;
-  Index first_part, part;  // the tile's first part, where it is split, and the task's
+  // indices of partial results, if the tile is split: the tile's first, the task's
+  Index first_part, part;
   int vectors;
-  Range keys;  // the tile's keys, of all splits
+  Range keys;  // keys of the tile, in all of its splits
   bool is_valid;
 };
 
-/// For each vector of each part its maximum logit, the sum of its weights and the weighted sums of
-/// the values.
+/// Partial results: for each vector (query head of a row) of each part, its maximum logit, the sum
+/// of its weights and the weighted sums of the values.
 struct Parts {
   float *top, *sum, *values;
 };

@@ -48,7 +48,7 @@ __device__ void find_slots(const PagedCall& c, const Source& source, const Updat
   Index* const own = slots + threadIdx.x;
   if (rows.contains(row)) *own = kNowhere;
   __syncthreads();
-  // First the number of each row's sequence.
+  // First sets slots[i] to the number of the sequence of row i.
   for (Index n = threadIdx.x; n < source.arrays.sequences; n += kThreads) {
     const SourceSequence s = source.checked(c, n);
     if (!s.is_valid) continue;

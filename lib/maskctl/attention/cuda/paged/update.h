@@ -6,8 +6,8 @@
 
 namespace maskctl::attention::cuda {
 
-/// Copies the keys and values of each sequence's rows into their slots, without changing a bit. A
-/// row of no sequence, or of a bad one, is written nowhere.
+/// Copies the keys and values of each sequence's rows into their slots of the cache, without
+/// changing a bit. Rows of no sequence, or of an invalid one, are not written.
 void update_cache(Workspace& workspace, const PagedProblem& problem, const PagedPlan& plan,
                   const NewTokens& tokens, const CachePages& pages);
 

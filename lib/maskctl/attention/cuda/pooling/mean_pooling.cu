@@ -44,7 +44,7 @@ __device__ void add_rows(const PoolingCall<From, To>& c, Range rows, Index colum
   const int down = c.team.down;
   for (Index row = rows.begin + first; row < rows.end; row += kAtOnce * down) {
     using Raw = std::conditional_t<sizeof(Piece<From, kPiece>) == 16, uint4, From>;
-    Raw pieces[kAtOnce] = {};  // as they were read, which takes fewer registers
+    Raw pieces[kAtOnce] = {};  // not yet converted to f32, which takes fewer registers
 #pragma unroll
     for (int i = 0; i < kAtOnce; ++i) {
       const Index r = row + i * down;

@@ -25,7 +25,7 @@ class PoolingPlan {
   struct Parts {
     const PoolingPart* begin;
     Index count;
-    Index longest;  // in rows
+    Index longest;  // number of rows of the longest part
   };
   /// whole() has the segments that are not cut, and cut() the parts of all other segments.
   /// of_sums() adds up the sums of these parts, segment by segment.

@@ -106,7 +106,7 @@ __global__ void __launch_bounds__(kThreads)
   }
 }
 
-/// Each block sums one row.
+/// Each block sums one row over all parts that contain it.
 template <class T, int kWide>
 __global__ void __launch_bounds__(kThreads)
     sum_rows(SumShape shape, Parts parts, Range rows, const float* each_row, float scale, T* sum) {

@@ -12,9 +12,10 @@ inline constexpr int kMostParts = 32;
 /// Rows [first, first + count) of a result [B,rows,...], as a contiguous array [B,count,...] of the
 /// result's dtype.
 struct Part {
-  // [B,count,...]; the result's own memory if the part was computed there
+  // [B,count,...]; in the memory of the result itself if the part was computed there
   const void* data = nullptr;
-  /// [B,Hq,count], for parts of `out`; the memory of the final lse if the part was computed there
+  /// [B,Hq,count], for parts of `out`; in the memory of the final lse if the part was computed
+  /// there
   const float* lse = nullptr;
   Index first = 0, count = 0;
 };

@@ -18,14 +18,14 @@
 
 namespace maskctl::attention::cuda {
 
-/// The work of a rank on the keys of one owner.
+/// The work of a rank on the keys that one rank (perhaps itself) owns.
 struct RingPart {
   RingPart(const RingProblem& problem, Index t, SeenKeys::Runs wanted, bool is_first);
 
   Index step, owner;
   SeenKeys::Runs runs;  // for each batch entry: the keys that some query sees
-  Range keys;           // the smallest range that contains all runs; of this rank's own keys, all
-  Range queries;        // the range of queries that see these keys; in the first part, all queries
+  Range keys;  // the smallest range that contains all runs; all keys, if they are this rank's own
+  Range queries;  // the range of queries that see these keys; in the first part, all queries
   SoftmaxProblem softmax;  // the problem without its arrays
   Event arrived, done;     // the keys have arrived; the work on them is done
 };

@@ -1,4 +1,4 @@
-// Launches of the softmax kernels; softmax.h says what they are parts of.
+// Functions that launch the single kernels of softmax attention (softmax.h).
 #pragma once
 
 #include "maskctl/attention/cuda/elements.h"
@@ -32,7 +32,7 @@ void launch_key_gradients(const BackwardParams& b, const float* mean_shares, Any
 /// kMean.
 void launch_mean_shares(const BackwardParams& b, float* mean_shares, Stream stream);
 void launch_sink_gradient(const BackwardParams& b, AnyResult d_sinks, Index rows, Stream stream);
-/// `shape`: the four extents of the bias.
+/// Launches the kernels for the gradient of the bias, whose four extents are `shape`.
 void launch_bias_gradient(Workspace& workspace, const BackwardParams& b, const Index (&shape)[4],
                           AnyResult d_bias);
 

@@ -49,7 +49,8 @@ void set_pointer(const T*& pointer, const std::byte* begin, std::size_t at) {
 std::uint64_t columns_of(Run open) { return bits_between(open.begin, open.end); }
 std::uint64_t columns_of(std::uint64_t word) { return word; }
 
-/// For each payload of `height` rows: the columns that at least one row opens, as bits.
+/// Returns, for each payload (the open cells of one tile) of `height` rows, the columns that at
+/// least one row opens, as bits.
 template <class Row>
 std::vector<std::uint64_t> used_by(const std::vector<Row>& rows, Index height) {
   std::vector<std::uint64_t> used;

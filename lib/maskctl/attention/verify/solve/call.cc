@@ -24,11 +24,12 @@ namespace {
 
 /// At most this many bytes of dot products between values are kept.
 constexpr double kMostProducts = 400e6;
-/// Relative errors of a weight that a kernel computes in f32: kWeightSums by a few roundings, and
-/// kLogitSums times the size of the logit by the sum that makes the logit.
+/// Relative errors that f32 arithmetic causes in a weight: kWeightSums for a few roundings, and
+/// kLogitSums times the size of the logit for the sum that makes the logit.
 constexpr double kWeightSums = 8 * 0x1p-24, kLogitSums = 0x1p-24;
-/// A gradient's factor contains the f32 sum d_out . v. Its rounding adds this part of |d_out|^2
-/// |v|^2 to the square of the factor's size (GradientFactors::sizes).
+/// In a gradient, the factor of a key (GradientFactors) contains the f32 sum d_out . v. The
+/// rounding of this sum adds this fraction of |d_out|^2 |v|^2 to the square of the factor's size
+/// (GradientFactors::sizes).
 constexpr double kFactorSums = 1.0 / 64;
 
 std::string option(const NamedArguments& arguments, const char* name) {

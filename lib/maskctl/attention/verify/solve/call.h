@@ -45,7 +45,8 @@ class SolveCall {
   std::span<const double> empty_out(Head head, Index i) const;
   /// The kernel's result for query i, [dim]: its output, or the gradient of the query.
   std::span<const double> out(Head head, Index i) const;
-  /// For gradients only: the factors that multiply the vectors of values() besides the weights.
+  /// For gradients only: returns the factors by which, besides the weights, the vectors of values()
+  /// are multiplied in the sum.
   GradientFactors factors(Head head, Range rows) const;
   /// The lse of query i; absent if none was given.
   std::optional<double> lse(Head head, Index i) const;
@@ -91,7 +92,7 @@ class SolveCall {
   SoftmaxOptions options_;
   double scale_ = 1;
   std::vector<double> q_, k_, v_, out_, lse_, bias_, sinks_, squares_, empty_out_;
-  std::vector<std::uint8_t> unread_;  // [B,Hkv,Tk]
+  std::vector<std::uint8_t> unread_;  // [B,Hkv,Tk]: what is_unread() returns
   bool has_unread_ = false;
   std::optional<QueryGradients> gradients_;
   std::vector<double> logit_sizes_;  // [B,H,Tq]: a bound of each query's logits

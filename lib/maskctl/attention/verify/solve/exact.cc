@@ -82,9 +82,9 @@ class WhitenedRow {
  private:
   Index dim() const { return call_.dim(head_); }
   const double* value(Index j) const { return call_.values(head_) + j * dim(); }
-  /// Returns a bound of the rise of key j that may stand for the rise itself (see RiseLimits);
-  /// absent if no bound is good enough. The bounds follow from the least and the largest variance
-  /// in any direction.
+  /// Returns a bound of the rise of the cost when key j is flipped, if the bound may stand for the
+  /// rise itself (see RiseLimits); absent if no bound is good enough. The bounds follow from the
+  /// least and the largest variance in any direction.
   std::optional<double> bounded(Index j, const RiseLimits& limits) const {
     const bool is_open = open_[as_size(j)];
     const double t = (is_open ? -1 : 1) * weighed_.weights[as_size(j)];

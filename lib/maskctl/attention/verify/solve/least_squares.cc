@@ -205,7 +205,8 @@ std::optional<Index> surest(const Normal& normal, const std::vector<double>& siz
 }
 
 /// Returns keys that are very likely open. Fixing one of them as open sets the scale of the
-/// solution. The first is the open key of the base with the largest size, the second is surest().
+/// solution. The first is the key of largest size among those that the problem's base (its first
+/// guess) opens; the second is surest().
 std::vector<Index> pivots(const RowProblem& problem, const Normal& normal) {
   const std::vector<double> size = sizes(problem);
   std::vector<Index> out;

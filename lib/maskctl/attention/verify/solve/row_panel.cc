@@ -79,7 +79,8 @@ void RowPanel::add_lse(const HeadRows& weighed, Index r, double lse, double devi
   }
 }
 
-/// Scales the equation scale . x = 1 of a row so that it counts as much as four keys.
+/// Scales the equation scale . x = 1 of a row, which sets the scale of its solution x, so that it
+/// counts as much as four keys.
 void RowPanel::level(Index r) {
   double sum = 0;
   for (std::size_t n = at(r); n < at(r + 1); ++n) {

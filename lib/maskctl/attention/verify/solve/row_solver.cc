@@ -97,9 +97,9 @@ std::optional<RowAnswer> RowSolver::judge(std::span<const Head> heads, Index row
   if (report.cost > far * enough(report.equations)) return {};
   const double most = enough(report.equations);
   const double another = kAnother * noise_, heads_count = static_cast<double>(heads.size());
-  // The rise of a cell is the sum of its rises in all heads, each of which may be as low as
-  // -`another`. So with several heads, a lower bound in one head must exceed the limit by `another`
-  // for each other head, and upper bounds are never used.
+  // The rise of a cell (of the cost when the cell is flipped) is the sum of its rises in all heads,
+  // each of which may be as low as -`another`. So with several heads, a lower bound in one head
+  // must exceed the limit by `another` for each other head, and upper bounds are never used.
   const RiseLimits limits{kDecided * noise_ + (heads_count - 1) * another,
                           heads.size() == 1 ? kDecided * noise_ : -another, -another};
   const ExactReport exact = exact_report(call_, heads, row, open, close, most, limits);
@@ -178,8 +178,8 @@ std::optional<RowAnswer> RowSolver::settled(const Search& search, const State& s
   return answer;
 }
 
-/// The cheapest of `base` and the states of `starts`. Each start is first tried on only some of the
-/// heads, and left out if its cost is too high there.
+/// Returns the cheapest of `base` and the states of `starts`. Each start is first tried on only
+/// some of the heads, and left out if its cost is too high there.
 State RowSolver::cheapest(const RowProblem& problem, const State& base,
                           std::span<const OpenKeys> starts) const {
   constexpr Index kChannels = 128;
@@ -267,8 +267,8 @@ std::optional<RowAnswer> RowSolver::solve(std::span<const Head> heads, Index row
   }
   State ends = base, tiles = base;
   const auto by_runs = [&]() -> std::optional<RowAnswer> {
-    // The cheapest start may differ from the right keys in more ends of runs than the base does. So
-    // the ends of runs are moved from both.
+    // The cheapest start may have more wrong ends of runs of open keys than the base, so the search
+    // moves the ends of runs in both.
     for (const State* from : {&best, &base}) {
       if (from == &base && best.open == base.open) break;
       ends = align_ends(problem, move_ends(problem, *from, cheap / 2), kDecided * noise_);

@@ -42,7 +42,8 @@ class RowSolver {
   /// little from `supposed`, then any sets. Absent if none is found.
   std::optional<RowAnswer> solve(std::span<const Head> heads, Index row, const OpenKeys& supposed,
                                  std::span<const OpenKeys> starts);
-  /// Whether the results of `head` do not fit the keys of the report, in which it is head number n.
+  /// Whether the results of `head`, which is number n among the heads of the report, do not fit the
+  /// open keys for which the report was made.
   bool is_off(Head head, const RowReport& report, std::size_t n) const;
 
  private:

@@ -35,7 +35,8 @@ class Walk {
   State& best_;
 };
 
-/// The ends of runs of open keys: each j of which only one of the keys j - 1 and j is open.
+/// Returns the ends of runs of open keys: each j such that exactly one of the keys j - 1 and j is
+/// open.
 std::vector<Index> ends_of(const OpenKeys& open) {
   std::vector<Index> out;
   std::uint8_t before = 0;

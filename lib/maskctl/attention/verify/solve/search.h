@@ -1,5 +1,5 @@
 // Searches for the open keys of a row: moves the ends of runs, changes whole tiles, and flips a few
-// odd keys; private to solve.
+// single keys; private to solve.
 #pragma once
 
 #include "maskctl/attention/verify/solve/problem.h"
@@ -12,8 +12,8 @@ using State = RowProblem::State;
 /// cost. Stops once the cost is at most `enough`.
 State move_ends(const RowProblem& problem, State state, double enough);
 /// Moves each end of a run of open keys to the nearest edge of a tile, if that raises the cost by
-/// less than `less`. Ends that the base has too stay. So keys that are too light to be told are as
-/// the rest of their tile.
+/// less than `less`. Ends that are also in the problem's base stay where they are. So keys that
+/// weigh too little to be decided become like the rest of their tile.
 State align_ends(const RowProblem& problem, State state, double less);
 /// The cheapest state whose open keys are a single run; `state` itself if it is cheaper, or if the
 /// search would take too long.

@@ -197,7 +197,8 @@ class Triangle {
   }
 
   Index rows_ = 0, free_ = 0;
-  std::vector<Directions> ways_;  // [heads]: a basis of the values of each head
+  // [heads]: a basis of the space that each head's value vectors span
+  std::vector<Directions> ways_;
   std::vector<Index> keys_, light_;
   /// The equations before they are made triangular: [n, equations], one column for each key, and
   /// the right side [equations]. Overwritten by order().

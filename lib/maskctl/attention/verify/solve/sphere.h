@@ -13,13 +13,13 @@ namespace maskctl::attention::solving {
 /// other keys are as in the base of the problem. It chooses one key at a time, with the equations
 /// in triangular form (Fincke, Pohst), and drops a partial set if no real numbers in place of the
 /// remaining keys meet the equations. Columns are ordered as by Wübben and others, so that keys of
-/// which only sums are known are next to each other. Keys in which sets differ that fit about as
-/// well are uncertain, and so are keys that weigh too little to be decided. If there are too many
-/// sets to enumerate, all searched keys are uncertain.
+/// which only sums are known are next to each other. A key is uncertain if it is open in some and
+/// closed in other sets that fit about as well, or if it weighs too little to be decided. If there
+/// are too many sets to enumerate, all searched keys are uncertain.
 ///
-/// Absent if no set fits; and, if all keys are searched, so that none has been decided otherwise,
-/// if there are too many sets, or so few equations that a set may fit by chance. `noise`: the
-/// variance of an equation.
+/// Returns nothing if no set fits. If all keys are searched, so that no other method has decided
+/// any, it also returns nothing if there are too many sets, or so few equations that a set may fit
+/// by chance. `noise`: the variance of an equation.
 std::optional<LeastSquares> solve_sets(const RowProblem& problem, std::span<const Index> searched,
                                        double noise, double enough);
 

@@ -13,8 +13,8 @@ namespace maskctl::attention::solving {
 /// Finds for each wanted row what solve_all() finds, but by conjugate gradients. A step for all
 /// rows is a few matrix products, whereas solve_all() makes a matrix of all pairs of keys for each
 /// row. The certainty of a number is estimated from the least eigenvalue that the steps have met.
-/// Hence fewer keys may be certain than with solve_all(), and some rows that it solves may be
-/// absent.
+/// Hence fewer keys may be certain than with solve_all(), and some rows may have no result although
+/// solve_all() would solve them.
 ///
 /// `open`: [rows, Tk], the supposed keys. `wanted`: [rows].
 std::vector<std::optional<LeastSquares>> solve_rows(const SolveCall& call,

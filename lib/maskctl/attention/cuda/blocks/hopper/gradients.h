@@ -15,8 +15,8 @@ struct RowTerms {
 /// query head of the key head, their number rounded up to a multiple of 16.
 Index row_terms(const BlockProblem& problem);
 
-/// Whether the kernels can also read the outputs and their gradient. To be asked where
-/// takes_blocks() is true.
+/// Whether the kernels can also read the outputs and their gradient. Call it only if takes_blocks()
+/// is true.
 bool takes_gradients(const BlockProblem& problem, const SoftmaxBackwardInputs& inputs);
 /// Computes the gradients of the queries, and writes the `terms` that differentiate_keys() reads.
 void differentiate_queries(Workspace& workspace, const BlockProblem& problem,

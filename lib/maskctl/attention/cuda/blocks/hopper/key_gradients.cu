@@ -166,8 +166,8 @@ class KeyGradientWarpgroup {
     wgmma_commit();
   }
 
-  /// Whether the slot has all its pieces, and all their tokens see all keys of the tile and count
-  /// each key once.
+  /// Whether a slot of shared memory holds all kPieces pieces (16 query heads of one token each),
+  /// and the tokens of all pieces see all keys of the tile and count each key once.
   __device__ __forceinline__ bool all_open(int slot) const {
     bool open = true;
 #pragma unroll
@@ -176,13 +176,14 @@ class KeyGradientWarpgroup {
     }
     return __all_sync(~0u, open);
   }
-  /// The RowTerms of two queries: lse and delta of the one that element 4 i of a fragment belongs
-  /// to, then lse and delta of the one of element 4 i + 1.
+  /// Returns the RowTerms of two queries: lse and delta of the query that element 4 i of a fragment
+  /// belongs to, then lse and delta of the query of element 4 i + 1.
   __device__ __forceinline__ float4 terms(int slot, int i) const {
     return *reinterpret_cast<const float4*>(&memory_.terms[slot][i * 8 + thread_ % 4 * 2]);
   }
-  /// How often a token counts a key in its softmax; 0 if it does not see the key. The token is that
-  /// of elements 4 i to 4 i + 3 of a fragment, the key that of the thread's row `side`, 0 or 1.
+  /// Returns how often a token counts a key in its softmax; 0 if it does not see the key. Elements
+  /// 4 i to 4 i + 3 of a fragment belong to the token; the key is that of the thread's row `side`,
+  /// 0 or 1.
   __device__ __forceinline__ int times(int slot, int i, int side) const {
     const KeyReader& reader = memory_.readers[slot][i / 2];
     return tile_.keys.begin + row_ + 8 * side <= reader.token ? reader.times : 0;
@@ -204,8 +205,8 @@ class KeyGradientWarpgroup {
       }
     }
   }
-  /// Turns d_scores from gradients of the weights into gradients of the scores, without the factor
-  /// of the scale.
+  /// Turns d_scores from gradients of the weights into gradients of the scores; the factor `scale`
+  /// is applied later.
   template <bool kMasked>
   __device__ __forceinline__ void differentiate(int slot, const Scores& weights,
                                                 Scores& d_scores) const {
@@ -257,7 +258,7 @@ class KeyGradientWarpgroup {
   Memory& memory_;
   const KeyTile& tile_;
   const int thread_, row_;
-  const Index pieces_;  // how many pieces all tokens together have that read the tile
+  const Index pieces_;  // number of pieces (16 query heads) of all tokens that read the tile
 };
 
 template <class T, int kDim>

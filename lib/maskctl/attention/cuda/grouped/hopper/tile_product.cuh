@@ -32,7 +32,7 @@ struct GroupedCall {
   AnyArray added;           // [rows,columns], or null
   Index height, columns;
   int depth;             // inner dimension; unused for kColumns
-  const RowTile* parts;  // large_tiles(); kColumns: by_size()
+  const RowTile* parts;  // GroupedPlan::large_tiles(); for kColumns, by_size()
   int part_count;
   const Index* rows;  // row n of `left` is row rows[n] of `out`; null: n
 };
@@ -40,7 +40,7 @@ struct GroupedCall {
 /// A tile of the product.
 struct GroupedTile {
   int matrix;
-  int first, count;  // rows of `left`: the tile's; kColumns: all of its group
+  int first, count;  // range of rows of `left`; for kColumns, all rows of the group
   int row, column;   // begin of the tile in `out`; row: only for kColumns
 };
 
@@ -192,7 +192,7 @@ class GroupedConsumer {
 
  private:
   __device__ __forceinline__ void sum(int depth) {
-    int before = -1;  // the stage of the unfinished products
+    int before = -1;  // stage of shared memory that unfinished products read; -1: none
     for (int d = 0; d < depth; d += Shape::kDepth, at_.next()) {
       memory_.full[at_.slot].wait(at_.parity);
       if (Shape::kSumsRows && depth - d < Shape::kDepth) clear_rows(depth - d);

@@ -178,8 +178,8 @@ class GatedWalk {
     return memory_.halves[__popc(static_cast<unsigned>(half - 1)) % 2];
   }
   /// Adds to each step's result the contributions of earlier steps of the chunk, level by level: at
-  /// level h, those of steps s to steps t where h is the highest bit of t ^ s. decay_halves(kChunk
-  /// / 2) must have run before.
+  /// level h, those of steps s to steps t where h is the highest bit of t ^ s. Before,
+  /// decay_halves(kChunk / 2) must have run.
   __device__ __forceinline__ void add_levels(const unsigned char* write_y,
                                              const std::uint32_t (&scores)[kChunk / 4],
                                              float (&out)[kColumns / 2]) {
