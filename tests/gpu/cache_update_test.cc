@@ -32,7 +32,7 @@ bool equal_bytes(std::span<const std::byte> a, std::span<const std::byte> b) {
 /// A cache of random bits, and new tokens for its sequences. Keys and values of the cache lie in
 /// one piece of memory, with other bytes around them.
 struct Update {
-  PagedCache cache;  // its addresses are not set
+  PagedCache cache;  // the addresses of its keys and values are not set
   Index padding = 0;
   Bytes memory, keys, values;
   Index keys_at = 0, values_at = 0;  // where keys and values begin in `memory`

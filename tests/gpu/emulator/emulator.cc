@@ -84,8 +84,8 @@ struct Fiber {
   bool has_begun = false;
   uint3 thread{};
   State state = State::kReady;
-  unsigned mask = 0;                // lanes of the exchange in which it waits
-  std::function<bool()> condition;  // what it waits for
+  unsigned mask = 0;                // lanes of the exchange for which the fiber waits
+  std::function<bool()> condition;  // what the fiber waits for
   // Deferred copies of the copy engine to and from shared memory. Each fiber has lists of its own:
   // with a common list, fibers would free each other's memory, which the thread sanitizer reports.
   std::vector<std::function<void()>> brought, taken;

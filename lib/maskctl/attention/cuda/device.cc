@@ -96,7 +96,8 @@ OwnStream::~OwnStream() { cudaStreamDestroy(stream_); }
 void OwnStream::synchronize() const { cuda::synchronize(stream_); }
 
 int* Workspace::counters(Index n) {
-  constexpr Index kLeast = 1024;  // so that later calls seldom allocate again
+  // the least number of counters, so that later calls seldom allocate again
+  constexpr Index kLeast = 1024;
   const std::size_t bytes = as_size(std::max(n, kLeast)) * sizeof(int);
   if (counters_.bytes() < bytes) {
     counters_ = DeviceBuffer(bytes, stream_);

@@ -15,7 +15,7 @@ namespace maskctl::attention {
 
 /// A mask that a kernel may have applied instead of the declared one.
 struct Alternative {
-  std::string text;  // "window left 32 instead of 31"
+  std::string text;  // how it differs, as in "window left 32 instead of 31"
   Mask mask;         // broadcasts; differs from the declared mask
 };
 
@@ -47,7 +47,7 @@ struct Judgement {
   /// kAnother: the rows in which the two masks differ. kNone: the rows outside the tolerance. For
   /// example "heads 0-3, queries 31-63".
   std::string where;
-  std::vector<Comparison> comparisons;  // those of `alternatives` first
+  std::vector<Comparison> comparisons;  // those with the given `alternatives` come first
   /// kObeys: the least share of a row's weight from which a single wrongly open or closed cell
   /// would have been found in every row; infinite if single cells cannot be found.
   double least_cell = 0;

@@ -67,7 +67,8 @@ void collect(const Tensor& d_value, const ProbeShape& shape, Index first, Index 
 
 /// How many channels values may have so that the arrays of a pass stay small.
 Index widest_values(const ProbeShape& shape) {
-  constexpr Index kMostElements = Index{1} << 24;  // of the values, or of the output, of a pass
+  // the most elements of the values, or of the output, of a pass
+  constexpr Index kMostElements = Index{1} << 24;
   const Index rows =
       shape.batch * std::max(shape.keys * shape.kv_heads, shape.queries * shape.heads);
   return std::clamp(kMostElements / rows, shape.dim, std::max(shape.dim, shape.keys));

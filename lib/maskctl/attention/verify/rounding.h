@@ -17,10 +17,11 @@ inline constexpr double kSums = 4 * 0x1p-24;
 /// errors that all elements of the row share.
 struct RowNoise {
   double sums = 0;     // the share of `own` that comes from f32 sums
-  double own = 0;      // independent for each element; without ArrayNoise::relative
-  double weights = 0;  // by rounded weights; acts along few directions, those of the values
+  double own = 0;      // from errors of single elements; ArrayNoise::relative is not counted here
+  double weights = 0;  // from rounded weights; acts in few directions, those of the values
   double directions = 1;
-  double delta = 0;  // by the rounded sum(out * d_out), which shifts a row of a gradient as a whole
+  // from the rounded sum(out * d_out), which shifts a row of a gradient as a whole
+  double delta = 0;
 
   double all() const { return own + weights + delta; }
   /// How many independent normal numbers have a mean square that scatters as much as that of
@@ -57,7 +58,7 @@ class Rounding {
   /// Results for values with random signs, to which the errors from rounded weights are
   /// proportional.
   std::optional<NamedResults> weights_;
-  std::optional<NamedResults> delta_;  // gradients for an error in each row's delta
+  std::optional<NamedResults> delta_;  // the change of gradients by an error in each row's delta
 };
 
 inline double square(double x) { return x * x; }

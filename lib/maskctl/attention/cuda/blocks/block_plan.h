@@ -13,8 +13,8 @@ namespace maskctl::attention::cuda {
 /// For one token of [B,T]: where the keys of its sequence begin, and which rows of the lists are
 /// its own.
 struct TokenOffsets {
-  Index first = -1;               // its sequence's first token, in [B,T]; -1: it has no sequence
-  Index indices = 0, counts = 0;  // its rows in BlockLists::indices and counts
+  Index first = -1;               // index in [B,T] of the sequence's first token; -1: no sequence
+  Index indices = 0, counts = 0;  // the token's rows in BlockLists::indices and counts
 };
 
 /// The caller's lists of blocks, copied to the GPU. They may have duplicates.
@@ -24,7 +24,7 @@ struct BlockLists {
   const std::int32_t* counts;   // [rows,Hkv]: blocks to use; null: `count` for each token
   Index width, count, heads;
   Index block_size;
-  bool once;  // duplicates in a list are ignored
+  bool once;  // true: a block that is in a list several times counts once
 };
 
 class BlockPlan {
@@ -48,8 +48,8 @@ inline constexpr Index kTileKeys = 64;
 /// Work of a block of threads in the backward pass: up to kTileKeys keys of one block of keys, and
 /// some of the tokens that see them, over which it sums the gradients of the keys and values.
 struct KeyTile {
-  Index first = 0;  // first token of the sequence, in [B,T]
-  Range keys;       // counted from `first`, kTileKeys at most
+  Index first = 0;  // index in [B,T] of the sequence's first token
+  Range keys;       // at most kTileKeys keys, counted from the token `first`
   Index u = 0;
   Range readers;    // indices into BlockGradientPlan::readers()
   Index slot = -1;  // row of KeySums::partial for its sums; -1: they are the whole gradients
@@ -87,8 +87,8 @@ class BlockGradientPlan {
 
 /// For one token: where the mean keys of its sequence's blocks begin.
 struct MeanOffsets {
-  Index first = -1;  // its sequence's first token, in [B,T]; -1: it has no sequence
-  Index means = 0;   // first mean of its sequence, in [B,C]
+  Index first = -1;  // index in [B,T] of the sequence's first token; -1: no sequence
+  Index means = 0;   // index in [B,C] of the sequence's first mean key
 };
 
 class SelectionPlan {

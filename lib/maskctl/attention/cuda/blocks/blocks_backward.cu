@@ -93,8 +93,8 @@ static_assert(kRows == kDepth && kKeys == kKeyThreads / 32 * kOwnKeys);
 
 /// Queries of tokens that see a tile of keys, kRows at a time, in shared memory.
 struct ReaderRows {
-  Index rows[kRows];    // in [B,T,Hq]; -1: no more queries
-  Index tokens[kRows];  // indices in the sequence
+  Index rows[kRows];    // indices of queries in [B,T,Hq]; -1: no more queries
+  Index tokens[kRows];  // indices of the queries' tokens in their sequence
   float times[kRows], lse[kRows], delta[kRows];
 };
 
@@ -211,7 +211,8 @@ void fill_zeros(const MutableTensorView& array, Stream stream) {
 template <class F>
 void run_keys(Workspace& workspace, const BlockCall& c, const BlockGradientPlan& plan,
               const SoftmaxGradientOutputs& gradients, F&& differentiate) {
-  fill_zeros(gradients.key, workspace.stream());  // no tile writes blocks that no token sees
+  // no KeyTile has the keys of blocks that no token sees
+  fill_zeros(gradients.key, workspace.stream());
   fill_zeros(gradients.value, workspace.stream());
   const KeySums to{any_result(gradients.key), any_result(gradients.value),
                    workspace.take<float>(plan.slot_count() * kKeys * (c.dim + c.value_dim))};

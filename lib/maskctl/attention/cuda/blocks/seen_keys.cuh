@@ -17,7 +17,7 @@ struct TokenBlocks {
     wanted = count < lists.width ? count : lists.width;
   }
   const BlockLists& lists;
-  Index token, u;  // token in [B,T], key head
+  Index token, u;  // index of the token in [B,T]; key head
   TokenOffsets offsets;
   const std::int32_t* listed = nullptr;
   Index wanted = 0;  // entries of `listed` to use
@@ -29,8 +29,8 @@ struct SeenKeys {
   int blocks[kBlocks];
   float block_times[kBlocks];
   int count;
-  Index rows[kKeys];   // keys in [B,T,Hkv]; -1: not seen
-  float times[kKeys];  // factor of the key's weight; 0 when it is not seen
+  Index rows[kKeys];   // indices of keys in [B,T,Hkv]; -1: a key that is not seen
+  float times[kKeys];  // factors of the keys' weights; 0 for a key that is not seen
 };
 
 /// Reads kBlocks entries of the list from `first` on, one per lane of a warp, and stores in `seen`

@@ -84,7 +84,7 @@ __device__ void for_each_sum(const Sums& sums, F&& f) {
 __global__ void __launch_bounds__(kThreads, kBlocksAtOnce)
     multiply_rows(RowProduct p, const RowTile* tiles, Index tile_count, const Index* rows) {
   __shared__ Factors factors;
-  __shared__ Index tile_rows[kTileRows];  // -1 past the end of the tile
+  __shared__ Index tile_rows[kTileRows];  // row numbers of the tile's rows; -1 past its end
   const RowTile tile = tiles[blockIdx.x % tile_count];
   const Index first_column = blockIdx.x / tile_count * kColumns;
   if (threadIdx.x < kTileRows) {

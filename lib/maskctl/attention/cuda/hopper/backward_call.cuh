@@ -89,7 +89,7 @@ struct BackwardCall {
   int* turns;
   int query_tiles;       // tiles of 64 queries per head, rounded up to whole tiles of the kernel
   int group;             // query heads per key head
-  const KeyPart* parts;  // one per block
+  const KeyPart* parts;  // the part of each block
   const KeyPart* split;  // those parts in `parts` whose tile of keys is shared by several blocks
   float* sums;           // sums of the parts in `split`, laid out as SumsOfPart says
   const float* mean_shares;

@@ -24,7 +24,7 @@ struct ForwardCall {
 struct Tiling {
   int dim, value_dim;  // columns of queries and keys, and of values, padded with zeros
   int keys;            // keys per tile
-  int warpgroups;      // each has 64 queries
+  int warpgroups;      // how many compute; each has 64 queries of a tile
   int stages;          // tiles of keys, and of values, that shared memory has room for
   int query_slots;     // tiles of queries that shared memory has room for
   bool takes_turns;
@@ -80,7 +80,8 @@ struct ForwardMemory {
   struct Step : KeyTile {
     Work work;    // the tile of queries that this tile of keys is for
     bool begins;  // whether this is the first tile of keys of `work`
-    const std::uint64_t* payloads[Shape::kWarpgroups][Shape::kColumns];  // null: no payload
+    // payloads of the 64 x 64 tiles; null: a tile without payload
+    const std::uint64_t* payloads[Shape::kWarpgroups][Shape::kColumns];
     std::uint64_t unseen[Shape::kColumns];  // bits of keys that none of the queries sees
   };
 

@@ -21,7 +21,7 @@ struct KeyPart {
   KeyTile tile;
   int begin, end;
   int nth, of;  // part `nth`, from 0, of the tile's `of` parts
-  int sums;     // index of its sums; the parts of a tile have consecutive indices
+  int sums;     // index of the part's sums; those of a tile's parts are consecutive
 };
 
 /// The number of parts may exceed the number of tiles of keys by at most this.

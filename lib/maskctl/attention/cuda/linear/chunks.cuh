@@ -6,9 +6,9 @@
 
 namespace maskctl::attention::cuda::linear {
 
-inline constexpr int kWarps = 4;                // per block at most, along the axis `to`
+inline constexpr int kWarps = 4;                // warps of a block at most, along the axis `to`
 inline constexpr int kLanesX = 8, kLanesY = 4;  // lanes of a warp on the axes `from` and `to`
-inline constexpr int kMostTokens = 32;          // per chunk; divides kLeastInterval
+inline constexpr int kMostTokens = 32;          // tokens of a chunk at most; divides kLeastInterval
 inline constexpr int kTokensAtOnce = 4;         // rows that a warp loads at a time
 
 /// The channels of a block: x on the axis `from`, and y on the axis `to`. Lane (i, j) of a warp has

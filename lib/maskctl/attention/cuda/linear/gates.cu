@@ -6,7 +6,7 @@
 namespace maskctl::attention::cuda {
 namespace {
 
-constexpr int kThreads = 128;  // per block at most, one per channel
+constexpr int kThreads = 128;  // threads of a block at most, one per channel
 
 struct Parameters {
   LinearGateGradients g;
@@ -31,7 +31,7 @@ constexpr int kAtOnce = 8;  // tokens that are loaded together
 
 /// `count` tokens of a sequence, from the last one back.
 struct TokensBack {
-  Index last, step;  // step: negative, to the token before
+  Index last, step;  // step: from the index of a token to that of the token before it
   int count;
 
   /// Token i from the end; the earliest one for i >= count.

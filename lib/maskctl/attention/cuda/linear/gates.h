@@ -19,8 +19,8 @@ struct LinearGateGradients {
   const float *before_forwards = nullptr,
               *before_backwards = nullptr;  // [slices,tokens,heads,width]
   const float* products = nullptr;          // LinearWalk::products of the walk backwards
-  bool has_last = false;                    // whether `products` has the last interval of sequences
-  AnyResult gates[2];                       // gradients of axis.gates
+  bool has_last = false;  // whether `products` has the last interval of each sequence
+  AnyResult gates[2];     // gradients of axis.gates
   /// Result: gradients summed over each 32 channels, [parts(), tokens, heads]; null: not wanted.
   double* head_parts = nullptr;
 

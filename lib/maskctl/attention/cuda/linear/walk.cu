@@ -115,7 +115,8 @@ __global__ void __launch_bounds__(32 * kWarps, groups > 4 ? 2 : 3)
 template <int groups, int per_lane>
 void run(Workspace& workspace, const LinearPlan& plan, const LinearWalk& walk) {
   using T = Tile<groups, per_lane>;
-  constexpr int kSharedBytes = 40 << 10;  // per block: four blocks fit on a multiprocessor
+  // shared memory of a block: four blocks fit on a multiprocessor
+  constexpr int kSharedBytes = 40 << 10;
   int tokens = kMostTokens;
   while (tokens > 1 && (tokens / 2 >= plan.longest || Staged<T>::bytes(tokens) > kSharedBytes)) {
     tokens /= 2;

@@ -23,8 +23,8 @@ struct LinearWalk {
   bool backwards = false;
   float write_scale = 1, out_scale = 1;
   Index heads = 0, tokens = 0;  // all tokens of the batch, even if they are in no sequence
-  AnyArray first;               // [sequences, heads, K, V] before the first step; absent: 0
-  AnyResult last;               // the states after the last step; absent: not kept
+  AnyArray first;  // the states [sequences, heads, K, V] before the first step; absent: 0
+  AnyResult last;  // the states after the last step; absent: not kept
 
   // Results out_t and before_t, [slices, tokens, heads, width of `to`], to be summed over the
   // slices. Rows of tokens that are in no sequence are not written.

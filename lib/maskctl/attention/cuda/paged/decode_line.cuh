@@ -29,8 +29,8 @@ struct DecodeShare {
 
 /// How the work of a call is divided.
 struct DecodeCut {
-  int gangs = 0;      // the most gangs
-  int blocks = 0;     // blocks per gang: key heads times pieces of their query heads
+  int gangs = 0;      // the most gangs (groups of blocks that share the steps)
+  int blocks = 0;     // blocks per gang: for each key head, as many as share its query heads
   int step_keys = 0;  // keys of a step
   int rows = 1;       // the most rows of a tile
 

@@ -54,13 +54,13 @@ struct Shared {
         rescale(sum + t.vectors),
         stages(reinterpret_cast<uint4*>(rescale + t.vectors)) {}
 
-  Index* elements;   // [2][keys]: where rows begin in the cache
+  Index* elements;   // [2][keys]: where the keys of two stages begin in the cache
   int2* seen;        // [vectors]: begin and end of the split's keys that the vector sees
   float* queries;    // [vectors, units]
-  float* logits;     // [keys, vectors], then the weights
+  float* logits;     // [keys, vectors]: the logits, later replaced by the weights
   float *top, *sum;  // [vectors]: running maxima and sums
   float* rescale;    // [vectors]: factors that rescale earlier sums
-  uint4* stages;     // [2][K and V][keys, row_units], at the end room for the sums of half a block
+  uint4* stages;     // [2][K and V][keys, row_units]; merge_threads() uses this memory for sums
 };
 
 /// Computes one task. T is the element type of the cache. A thread holds the sums of kHeld vectors
@@ -335,8 +335,9 @@ class Attention {
     }
   }
 
-  /// Adds up the sums of threads that took different keys, in the first of them, by repeatedly
-  /// halving the groups. The memory of the stages is free by now.
+  /// Adds up the sums of threads that have the same vectors but took different keys, by repeatedly
+  /// halving the number of these threads; the first of them get the results. The memory of the
+  /// stages, which holds the sums, is free by now.
   __device__ void merge_threads() {
     float* const room = reinterpret_cast<float*>(shared_.stages);
     const int group_threads = row_groups_ << t_.column_bits, within = thread_ % group_threads;
@@ -390,8 +391,10 @@ class Attention {
   const Shared shared_;
   const int thread_ = static_cast<int>(threadIdx.x);
   int part_bits_ = 0;
-  int column_, first_held_;                  // unit and first vector of the thread's sums
-  int row_groups_, key_group_, key_groups_;  // which of the keys the sums are over
+  int column_, first_held_;  // unit and first vector of the thread's sums
+  // The sums are over keys key_group_, key_group_ + key_groups_, ... of each stage; row_groups_
+  // groups of threads have different vectors.
+  int row_groups_, key_group_, key_groups_;
   float sums_[kHeld][kElements] = {};
 };
 

@@ -11,7 +11,7 @@ namespace maskctl::attention::cuda {
 namespace {
 
 constexpr int kThreads = 256;
-constexpr Index kLeastKeys = 128;  // per split: a few stages, so that loads overlap
+constexpr Index kLeastKeys = 128;  // the least keys of a split: a few stages, so that loads overlap
 
 __device__ int problems_of(const PagedCall& c, const PagedArrays& arrays, Index n,
                            const PagedSequence& s) {

@@ -15,15 +15,15 @@ constexpr Index kMostSplits = 256;  // enough for one tile to keep the largest G
 struct Scheduled {
   PagedSequence sequence;
   Index first_task = 0;
-  Index first_part = 0;  // first partial result, one for each task, where there are splits
+  Index first_part = 0;  // index of the first partial result, if tiles are split; each task has one
   Index tiles = 0, splits = 1;
-  bool is_valid = true;  // false: its rows become NaN
+  bool is_valid = true;  // false: the rows of the sequence become NaN
 };
 
 /// Limits of a schedule, known before it is made.
 struct ScheduleBounds {
-  Index vectors = 0;  // per tile
-  Index wanted = 0;   // tasks that keep a GPU busy
+  Index vectors = 0;  // vectors of a tile at most
+  Index wanted = 0;   // how many tasks keep the GPU busy
   Index tasks = 0, parts = 0;
 };
 

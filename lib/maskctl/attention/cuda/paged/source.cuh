@@ -16,7 +16,7 @@ struct Source {
   const PagedSequence* sequences;  // null: `arrays` have them
   PagedArrays arrays;
   const int* status;   // null if nothing is checked; is_bad then is null too
-  const char* is_bad;  // for each sequence
+  const char* is_bad;  // [sequences]: whether the sequence is invalid
 
   __device__ Range rows(Index n) const {
     if (!arrays.starts) return {n, n + 1};

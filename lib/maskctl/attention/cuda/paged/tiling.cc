@@ -5,8 +5,9 @@
 namespace maskctl::attention::cuda {
 namespace {
 
-constexpr int kFewThreads = 128;                    // threads per block
-constexpr int kMostVectors = 64, kFewVectors = 16;  // vectors per tile
+constexpr int kFewThreads = 128;  // threads of a block whose tiles have few vectors
+// vectors of a tile at most; for small blocks at most
+constexpr int kMostVectors = 64, kFewVectors = 16;
 
 Index units_of(const PagedCache& cache) {
   return ceil_div(cache.dim * size_bytes(cache.dtype), kUnitBytes);
@@ -36,7 +37,8 @@ bool is_aligned(const PagedCache& cache) {
 /// phase, which keeps both loads and arithmetic going. Many vectors get large blocks, where more
 /// vectors share each key read.
 Tiling tiling(const PagedProblem& p, Index usual_rows) {
-  constexpr std::size_t kMostShared = 96 << 10;  // bytes per block, on any GPU
+  // bytes of shared memory that any GPU has for a block
+  constexpr std::size_t kMostShared = 96 << 10;
   const Index elements = kUnitBytes / size_bytes(p.cache.dtype);
   Tiling t;
   t.units = static_cast<int>(units_of(p.cache));

@@ -5,12 +5,12 @@
 
 namespace maskctl::attention::cuda {
 
-inline constexpr int kMostThreads = 256;  // per block
+inline constexpr int kMostThreads = 256;  // threads of a block at most
 inline constexpr int kUnitBytes = 16;     // bytes of a unit, in which keys and values are read
 inline constexpr int kMostKeyBits = 6, kMostKeys = 1 << kMostKeyBits;  // keys per stage: two a lane
 static_assert(kMostThreads * kUnitBytes == kMostHeadBytes);
 
-/// Whether every row of the cache begins and ends at a unit.
+/// Whether all rows of the cache begin and end at multiples of kUnitBytes.
 bool is_aligned(const PagedCache& cache);
 
 /// How a block divides its threads and its shared memory.
@@ -19,11 +19,11 @@ struct Tiling {
   int vectors = 0;  // the most query vectors of a tile
   int keys = 0;     // keys of a stage: 2^key_bits
   int key_bits = 0;
-  int units = 0;        // per row
+  int units = 0;        // units of a row
   int column_bits = 0;  // 2^column_bits threads, at least `units`, lie along a row
   int held = 0;         // vectors whose sums a thread holds: 4 or 8
   std::size_t shared_bytes = 0;
-  bool aligned = false;  // rows begin and end at units
+  bool aligned = false;  // whether rows begin and end at multiples of a unit
 
   /// Units of a row in shared memory: whole lines of 128 bytes.
   constexpr int row_units() const { return (units + 7) / 8 * 8; }

@@ -39,7 +39,7 @@ class PoolingPlan {
   Parts parts(Range range) const;
 
   std::vector<PoolingPart> parts_;
-  Range whole_, cut_, of_sums_;  // in parts_
+  Range whole_, cut_, of_sums_;  // ranges of indices into parts_
   DeviceArray<PoolingPart> device_parts_;
   DeviceArray<char> counted_;
 };

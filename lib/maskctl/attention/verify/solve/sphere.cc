@@ -337,7 +337,7 @@ class SetSearch {
   const Triangle& triangle_;
   std::vector<double> radii_;
   double slack_;
-  double enough_;  // what a set may cost; less after each better one
+  double enough_;  // what a set may cost at most; lowered whenever a cheaper set is found
   OpenKeys open_;
   /// [n + 1, n]: row k is the right side y minus the columns from k on whose keys are open in the
   /// partial set.

@@ -20,7 +20,7 @@ struct GroupedShape {
   static constexpr bool kSumsRows = kProduct == Grouped::kColumns;
   static constexpr int kWarpgroups = 2, kThreads = 128 * (1 + kWarpgroups);
   static constexpr int kRows = 64 * kWarpgroups, kColumns = 256, kDepth = 64, kStages = 4;
-  static constexpr int kPanels = kColumns / kPanel;  // per stage of the right factor
+  static constexpr int kPanels = kColumns / kPanel;  // panels of the right factor in a stage
   static constexpr int kTransposedLeft = kSumsRows ? 1 : 0;
   static constexpr int kTransposedRight = kProduct == Grouped::kRowsTransposed ? 0 : 1;
   static constexpr int kFew = 40, kMany = 232;  // registers of a thread: producer, consumer
@@ -34,13 +34,13 @@ struct GroupedCall {
   int depth;             // inner dimension; unused for kColumns
   const RowTile* parts;  // GroupedPlan::large_tiles(); for kColumns, by_size()
   int part_count;
-  const Index* rows;  // row n of `left` is row rows[n] of `out`; null: n
+  const Index* rows;  // row n of `left` is for row rows[n] of `out`; null: for row n
 };
 
 /// A tile of the product.
 struct GroupedTile {
   int matrix;
-  int first, count;  // range of rows of `left`; for kColumns, all rows of the group
+  int first, count;  // rows of `left`: those of the tile; for kColumns, all rows of its group
   int row, column;   // begin of the tile in `out`; row: only for kColumns
 };
 
@@ -64,7 +64,7 @@ struct GroupedMemory {
   }
 };
 
-inline constexpr int kRowsCleared = 1;  // id of a named barrier
+inline constexpr int kRowsCleared = 1;  // id of the named barrier of clear_rows()
 
 /// How many cluster tiles lie below each other in the result. A cluster tile consists of one tile
 /// for each block of a cluster.
@@ -253,7 +253,7 @@ class GroupedConsumer {
   }
 
   __device__ __forceinline__ void store(const GroupedTile& tile) {
-    Index begins[2];  // of the thread's two rows in `out`; -1: not stored
+    Index begins[2];  // where the thread's two rows begin in `out`; -1: not stored
 #pragma unroll
     for (int side = 0; side < 2; ++side) {
       const int row = group_ * 64 + fragment_row(thread_, 2 * side);

@@ -22,7 +22,7 @@ struct ChunkedCall {
   LinearWalk walk;
   const LinearRun* runs;
   Index token_step, chunks_of_interval;
-  unsigned heads, slices;  // slices of the channels of `to`
+  unsigned heads, slices;  // slices: how many blocks share the channels of `to`
 };
 inline ChunkedCall chunked_call(const LinearPlan& plan, const LinearWalk& walk) {
   static_assert(kLeastInterval == kChunk);
@@ -76,7 +76,7 @@ template <class T>
 struct ChunkRows {
   const T* begin;
   Index step;
-  int width, count;  // channels and steps that exist
+  int width, count;  // how many channels and steps exist
 
   __device__ __forceinline__ ChunkRows(const T* first, Index stride, int channels, int steps)
       : begin(first), step(stride), width(channels), count(steps) {}

@@ -21,7 +21,7 @@ struct WalkMemory {
     unsigned char read[kPanels * kPanelBytes], write[kPanels * kPanelBytes], write_y[kPanelBytes];
   } stages[2];
   unsigned char decayed_y[kPanelBytes];
-  unsigned char state[kFrom * kPanelRowBytes];  // before the chunk, rounded
+  unsigned char state[kFrom * kPanelRowBytes];  // the state before the chunk, rounded to 16 bits
   float logs[2][kChunk];  // of each stage: cumulative sums of the chunk's log decays
   BadSteps bad;
 };
@@ -279,7 +279,7 @@ class ChunkedWalk {
   const ChunkedPart part_;
   Memory& memory_;
   const int thread_, warp_;
-  const int row_, column_;  // of the thread's first element of a fragment
+  const int row_, column_;  // row and column of the thread's first fragment element
   ChunkedState<T, kFrom> state_;
   std::uint32_t weights_[kChunk / 4];  // the scores, decayed and rounded
 };
@@ -312,7 +312,7 @@ bool are_readable(const LinearRows& rows, DType dtype) {
 }  // namespace
 
 bool takes(const LinearPlan& plan, const LinearWalk& w) {
-  constexpr Index kWidest = 128;      // channels of `from`
+  constexpr Index kWidest = 128;      // the most channels of `from`
   constexpr Index kLeastTokens = 16;  // shorter sequences do not fill a tensor-core tile
   const DType dtype = w.from.forward.array.dtype;
   if (size_bytes(dtype) != 2 || w.from.width > kWidest || plan.longest < kLeastTokens) return false;
