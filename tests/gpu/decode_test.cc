@@ -1,5 +1,5 @@
 // Tests decoding on tensor cores: one or several queries in each sequence, 16-bit elements, sizes
-// of heads and groups that have kernels of their own and sizes between them.
+// of heads and groups for which there are special kernels, and sizes between these.
 #include "gpu/device_batch.h"
 #include "gpu/kernels_ran.h"
 #include "maskctl/attention/operations/paged/page_attention.h"

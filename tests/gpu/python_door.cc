@@ -18,8 +18,8 @@ namespace {
 using namespace maskctl;
 using namespace maskctl::attention;
 
-/// Makes the array that a text describes. "blocks:SIZE:PERCENT" is a map of n / SIZE x n / SIZE
-/// blocks, PERCENT of each row open at random places; other texts are those of generators.
+/// Makes the array that `text` describes. "blocks:SIZE:PERCENT" gives a map of n / SIZE x n / SIZE
+/// blocks, with PERCENT of each row open at random places; any other text is passed to generate().
 Tensor random_blocks(const std::string& text, Index n) {
   int size = 0, percent = 0;
   if (std::sscanf(text.c_str(), "blocks:%d:%d", &size, &percent) != 2) {
@@ -37,8 +37,8 @@ Tensor random_blocks(const std::string& text, Index n) {
   return map;
 }
 
-/// Applies a pipeline to an open mask of n x n cells. The arrays in it are texts for
-/// random_blocks(), the masks in it are pipelines.
+/// Applies a pipeline of mask operations to an open mask of n x n cells. Where the pipeline names
+/// an array, this is a text for random_blocks(); where it names a mask, this is another pipeline.
 Mask mask_of(const std::string& pipeline, Index n) {
   BindContext context;
   context.read_array = [n](const std::string& source) { return random_blocks(source, n); };

@@ -17,7 +17,8 @@ enum CUtensorMapSwizzle { CU_TENSOR_MAP_SWIZZLE_128B = 3 };
 enum CUtensorMapL2promotion { CU_TENSOR_MAP_L2_PROMOTION_L2_256B = 3 };
 enum CUtensorMapFloatOOBfill { CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE = 0 };
 
-/// Describes an array of four axes, the first of which is contiguous, and the size of boxes of it.
+/// Describes an array of four axes, of which the first is contiguous, and the size of its boxes,
+/// which the copy engine copies.
 struct alignas(64) CUtensorMap {
   unsigned char* data;
   cuuint64_t extents[4];

@@ -1,4 +1,5 @@
-// each_array(x, f) calls f with every array of x, which is a problem, its inputs or its results.
+// each_array(x, f) calls f with every array in the struct x, which is a problem, its inputs or its
+// results.
 #pragma once
 
 #include "maskctl/attention/problems/cache_update.h"

@@ -204,7 +204,7 @@ void check(const PagedProblem& p, const MutableTensorView& out) {
   check_array("out", out, {p.queries.shape().begin(), p.queries.shape().end()}, p.queries.dtype());
 }
 
-/// How many elements each head of a cache can have before it reaches into another.
+/// How many elements each head of a cache can have before it reaches into the next head.
 Index room_of_head(const PagedCache& cache, const CachePages& pages) {
   const Index room = std::min({cache.head_stride, cache.slot_stride, cache.page_stride});
   const Index to_values = std::abs(pages.values - pages.keys) / size_bytes(cache.dtype);

@@ -42,7 +42,7 @@ struct Comparison {
 struct Judgement {
   Verdict verdict = Verdict::kObeys;
   /// kAnother: how the mask that fits differs. kUnclear: the masks that fit as well as the declared
-  /// one. kNone: what is known.
+  /// one. kNone: that no mask fits, and which rows are off.
   std::string text;
   /// kAnother: the rows in which the two masks differ. kNone: the rows outside the tolerance. For
   /// example "heads 0-3, queries 31-63".

@@ -10,8 +10,8 @@
 namespace maskctl::attention {
 namespace {
 
-/// The relative error of one rounding: half a step, but at least that of float32, in which kernels
-/// sum.
+/// The largest relative error of one rounding: half the distance between neighbouring numbers near
+/// 1, but at least that of float32, in which kernels sum.
 double roundoff(DType precision) {
   return std::max(epsilon(precision), epsilon(DType::kFloat32)) / 2;
 }

@@ -25,7 +25,7 @@ struct VerifyCheck {
 
   std::string name;  // the name that `verify` lists
   State state = State::kPassed;
-  /// Figures if the check passed; where and by how much it failed; or why it was skipped.
+  /// If the check passed, its figures; if it failed, where and by how much; if it was skipped, why.
   std::string detail;
 };
 

@@ -39,8 +39,8 @@ SequenceReaders readers_of(const BlockProblem& c, std::size_t n, Index u) {
       ++by_block.ends[as_size(block) + 1];
     }
   }
-  // After this sum, ends[n] is where the readers of block n begin. The loop below increments it for
-  // each reader that it stores, so that it ends up where they end.
+  // After this sum, ends[n] is where the readers of block n begin. The loop below increments
+  // ends[n] for each reader that it stores, so that finally ends[n] is where these readers end.
   std::partial_sum(by_block.ends.begin(), by_block.ends.end(), by_block.ends.begin());
   by_block.readers.resize(found.size());
   for (const auto& [block, reader] : found) {

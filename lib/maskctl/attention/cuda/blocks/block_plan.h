@@ -10,8 +10,8 @@
 
 namespace maskctl::attention::cuda {
 
-/// For one token of [B,T]: where the keys of its sequence begin, and which rows of the lists are
-/// its own.
+/// For one token of [B,T]: where the keys of its sequence begin, and which rows of the lists belong
+/// to the token.
 struct TokenOffsets {
   Index first = -1;               // index in [B,T] of the sequence's first token; -1: no sequence
   Index indices = 0, counts = 0;  // the token's rows in BlockLists::indices and counts
@@ -54,7 +54,8 @@ struct KeyTile {
   Range readers;    // indices into BlockGradientPlan::readers()
   Index slot = -1;  // row of KeySums::partial for its sums; -1: they are the whole gradients
 };
-/// Keys whose readers are split over several KeyTiles: add_partial_sums() adds up their slots.
+/// Keys whose readers (tokens that see them) are split over several KeyTiles, each with partial
+/// sums in a slot of its own. add_partial_sums() adds these up.
 struct SplitTile {
   Index first_key = 0, keys = 0, u = 0;  // first_key: index in [B,T]; u: key head
   Range slots;

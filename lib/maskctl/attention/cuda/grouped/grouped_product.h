@@ -1,4 +1,4 @@
-// The grouped product and its gradients on the GPU.
+// The grouped product (each row times the matrix of its group) and its gradients, on the GPU.
 #pragma once
 
 #include <vector>
@@ -37,7 +37,7 @@ class GroupedPlan {
   Index tile_count() const { return static_cast<Index>(tiles_.size()); }
   Index tiles_with_matrix() const { return tiles_with_matrix_; }
   /// Tiles of up to kLargeTileRows rows, only of rows with a matrix. Each matrix has an even number
-  /// of tiles; its last one may be empty.
+  /// of tiles, of which the last may be empty.
   const RowTile* large_tiles() const { return device_large_tiles_.data(); }
   Index large_tile_count() const { return static_cast<Index>(large_tiles_.size()); }
   /// One RowTile per matrix with all its rows, in descending order of the number of rows.

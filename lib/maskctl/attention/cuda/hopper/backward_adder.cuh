@@ -1,4 +1,4 @@
-// The warps of the backward kernel that add its sums to d_query in global memory.
+// The warps of the backward kernel that add sums to d_query in global memory.
 #pragma once
 
 #include "maskctl/attention/cuda/hopper/backward_call.cuh"

@@ -18,8 +18,8 @@ template <class T, int kWidth, bool kFine, bool kGeneral>
 struct BackwardShape {
   using Element = T;
   static constexpr int kDim = kWidth, kPanels = kDim / kPanel;
-  /// Whether there is a bias, a soft cap or dropout: then a weight depends on its position too, not
-  /// on its score alone.
+  /// Whether there is a bias, a soft cap or dropout. Then weights do not depend on scores alone,
+  /// but also on positions.
   static constexpr bool kIsGeneral = kGeneral;
   static constexpr bool kIsWide = kDim > 128;  // both warpgroups have the same keys
   static_assert(!(kIsWide && kFine));

@@ -17,8 +17,8 @@ class BackwardConsumer {
   static constexpr int kSums = Shape::kSumColumns / 2;
   static constexpr int kSumPanels = Shape::kSumColumns / kPanel;
   static constexpr bool kIsWide = Shape::kIsWide;
-  /// Whether a warpgroup skips a tile that is closed for its keys. It can only if the warpgroups
-  /// have different keys.
+  /// Whether a warpgroup skips tiles that are closed for its keys. This is possible only if the
+  /// warpgroups have different keys.
   static constexpr bool kSkips = !kIsWide && Shape::kWarpgroups > 1;
 
  public:

@@ -1,4 +1,4 @@
-// The thread of the backward kernel that loads its data into shared memory.
+// The thread of the backward kernel that loads the data of a block into shared memory.
 #pragma once
 
 #include "maskctl/attention/cuda/hopper/backward_call.cuh"

@@ -87,7 +87,8 @@ class Scout {
       pass_on();
     }
   }
-  /// For the lane's 64 x 64 tile, stores where its payload is, and returns its used keys as bits.
+  /// Stores in `step` where the payload (the open cells) of the lane's 64 x 64 tile is, and returns
+  /// as bits the keys that some row of this tile opens.
   __device__ __forceinline__ std::uint64_t look_into(const TileTableView& table, Step& step) const {
     const int row = lane_ / Shape::kColumns, column = lane_ % Shape::kColumns;
     const Cells cells = step.cells[row][column];

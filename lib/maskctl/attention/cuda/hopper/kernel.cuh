@@ -7,7 +7,7 @@
 
 namespace maskctl::attention::cuda::hopper {
 
-/// Whether a weight depends on its position, not on its score alone.
+/// Whether a weight depends not only on its score, but also on which query and key it belongs to.
 inline bool is_positional(const SoftmaxParams& p) {
   return p.bias.data || p.soft_cap != 0 || p.dropout != 0;
 }

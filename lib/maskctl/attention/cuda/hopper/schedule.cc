@@ -7,9 +7,9 @@
 namespace maskctl::attention::cuda::hopper {
 namespace {
 
-/// Whether tiles of 128 x 128 would be a waste: if those with an open cell are taken, more than a
-/// third of their 64 x 64 tiles would be closed. Estimated from the `sizes` of the rows of 64 x 64
-/// tiles.
+/// Whether tiles of 128 x 128 would be a waste: of the 64 x 64 tiles inside those that have an open
+/// cell, more than a third would be closed. This is estimated from the `sizes` of the rows of
+/// 64 x 64 tiles.
 bool is_mostly_closed(const std::vector<TileRowSize>& sizes, Index rows) {
   Index tiles = 0, covered = 0;
   for (std::size_t first = 0; first < sizes.size(); first += as_size(rows)) {

@@ -17,8 +17,8 @@ struct LinearRun {
   Index first_boundary = 0;  // number of interval boundaries in the sequences before
 };
 
-/// A range of a sequence's tokens. Gradients of gates are summed within it, from a state at its
-/// end.
+/// A range of tokens of a sequence. Gradients of gates are sums over the tokens of one interval,
+/// which start from the state at the end of the interval.
 struct LinearInterval {
   Index sequence = 0;
   Range times;

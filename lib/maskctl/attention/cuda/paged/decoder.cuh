@@ -73,8 +73,8 @@ class Decoder {
       if (n + 2 < Shape::kSlots) loader_.template load<true>();
     }
   }
-  /// Waits until the next slot of the ring is loaded and returns its address. The slot before it
-  /// has been used, so later keys or values are loaded into that one.
+  /// Waits until the next slot of the ring is loaded and returns its address. Starts to load later
+  /// keys or values into the slot before that one, which is no longer in use.
   template <bool kLoadsValues>
   __device__ std::uint32_t next_slot() {
     await_copies<Shape::kSlots - 2>();
@@ -86,7 +86,7 @@ class Decoder {
     return slot;
   }
 
-  // Vector v of a tile is head v % heads_ of its row v / heads_.
+  // Vector v of a tile is query head v % heads_ of row v / heads_ of this tile.
   __device__ int row_of(int vector) const { return Shape::kHasManyRows ? vector / heads_ : 0; }
   __device__ int vectors_of(const DecodeRow& row) const {
     return Shape::kHasManyRows ? row.count * heads_ : heads_;

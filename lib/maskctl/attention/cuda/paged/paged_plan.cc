@@ -1,4 +1,4 @@
-// What a call over pages needs on the GPU, and the copy of its cache to there.
+// Prepares what a call over pages needs on the GPU, and copies the cache of the call there.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -21,8 +21,8 @@ Index listed_pages(const PagedProblem& problem, const PagedSequence& s) {
   return s.keys.empty() ? 0 : ceil_div(s.keys.end, problem.cache.page_size);
 }
 
-/// The bytes of the sequences of a problem and of the page numbers that they read, rounded up to 16
-/// so that what follows in memory is aligned.
+/// Returns how many bytes the sequences of a problem take with the page numbers that are read,
+/// rounded up to 16 so that what follows them in memory is aligned.
 std::size_t package_bytes(const PagedProblem& problem) {
   Index pages = 0;
   for (const PagedSequence& s : problem.sequences) pages += listed_pages(problem, s);

@@ -16,8 +16,8 @@ struct Prompts {
   /// kNone if the sequence is not copied.
   Index* begins = nullptr;
   int* owners = nullptr;  // [tokens / 64]: the sequence that these 64 tokens belong to, or kNone
-  /// [sequences]: whether a copied value of the sequence is infinite or NaN. In a tile it would
-  /// make even rows that do not see it NaN, so the sequence is decoded instead.
+  /// [sequences]: whether a copied value of the sequence is infinite or NaN. In a tile, such a
+  /// value would make even rows NaN that do not see it, so the sequence is decoded instead.
   int* are_odd = nullptr;
 
   /// Whether the rows of sequence n are computed in tiles.

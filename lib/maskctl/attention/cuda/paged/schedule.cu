@@ -109,7 +109,8 @@ ScheduleBounds schedule_bounds(const PagedCall& call, const PagedPlan& plan,
       std::clamp<Index>(ceil_div(plan.most_keys(cache), kLeastKeys), 1, kMostSplits);
   const Index all = tiles * call.kv_heads * splits;
   bounds.tasks = std::min(tiles * call.kv_heads + bounds.wanted, all);
-  // A split that is not the only one of its tile is at least half as long as wanted.
+  // If a tile has several splits, each is at least half as long as wanted. So there are at most
+  // twice as many partial results as wanted tasks.
   bounds.parts = splits == 1 ? 0 : std::min(2 * bounds.wanted, all);
   return bounds;
 }

@@ -31,8 +31,8 @@ struct ScheduleBounds {
 ScheduleBounds schedule_bounds(const PagedCall& call, const PagedPlan& plan,
                                const PagedCache& cache, Index vectors);
 
-/// Returns one entry for each sequence and one past the last, which has the number of tasks. Checks
-/// the arrays of the plan where the plan asks for it.
+/// Returns one entry for each sequence and one past the last, which has the number of tasks. If the
+/// plan asks for it, checks the arrays of the plan first.
 const Scheduled* make_schedule(Workspace& workspace, const PagedCall& call, const PagedPlan& plan,
                                const ScheduleBounds& bounds);
 

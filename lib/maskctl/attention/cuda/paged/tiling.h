@@ -28,7 +28,7 @@ struct Tiling {
   /// Units of a row in shared memory: whole lines of 128 bytes.
   constexpr int row_units() const { return (units + 7) / 8 * 8; }
   constexpr int stage_units() const { return keys * row_units(); }
-  /// Floats from the logits of one key to those of the next: an odd number of 16 bytes, so that
+  /// Floats from the logits of one key to those of the next: an odd multiple of 16 bytes, so that
   /// keys lie in different banks.
   constexpr int logit_stride() const { return vectors % 8 == 0 ? vectors + 4 : vectors; }
 };

@@ -25,8 +25,8 @@ class Peers {
   Peers(const Peers&) = delete;
   Peers& operator=(const Peers&) = delete;
 
-  /// Offers the rank's keys, values and row to the others, and starts to fetch the keys of the
-  /// first part.
+  /// Offers this rank's keys, values and `row` to the other ranks, and starts to fetch the keys of
+  /// the first part.
   void begin();
   /// The workspace for the work on a part: the workspace of the call if the part has this rank's
   /// own keys, otherwise the workspace of one of the two lanes (RingSteps::Lane).
@@ -53,11 +53,12 @@ class Peers {
     Range keys;
     std::byte *key, *value;
   };
-  /// Offers this rank's shares and fetches those of the other ranks, in the order of the steps.
-  /// Makes the call's stream wait for them.
+  /// Offers `gradients` (of other ranks' keys and values) to these ranks, and fetches the shares
+  /// that they have computed of the gradients of this rank's keys and values, in the order of the
+  /// steps. Makes the call's stream wait for these shares.
   const std::vector<Home>& bring_home(const std::vector<KeyGradients>& gradients);
 
-  /// Makes the call's stream wait until the other ranks have copied what they need from this one.
+  /// Makes the call's stream wait until the other ranks have copied what they need from this rank.
   void close();
 
  private:

@@ -64,8 +64,8 @@ struct RingPlanOf : RingSteps {
 using RingPlan = RingPlanOf<SoftmaxPlan>;
 using RingBackwardPlan = RingPlanOf<SoftmaxBackwardPlan>;
 
-/// Why a ring must pass through the host, for example "its ranks are processes"; empty when it need
-/// not.
+/// Why the data of a ring must pass through the host, for example "its ranks are processes"; empty
+/// when they need not.
 std::string ring_unsupported(const RingProblem& problem);
 
 /// Does what softmax_forward() does, on the contiguous shards of a rank. The thread of every rank

@@ -28,8 +28,8 @@ void launch_query_gradient(const BackwardParams& b, AnyResult d_query, Stream st
 /// d_value of every key.
 void launch_key_gradients(const BackwardParams& b, const float* mean_shares, AnyResult d_key,
                           AnyResult d_value, Stream stream);
-/// Computes what rows without a key add to d_value of every key, [B,Hkv,Dv], if the policy is
-/// kMean.
+/// Computes what rows without a key add to the d_value of every key, [B,Hkv,Dv], if the policy for
+/// such rows is kMean.
 void launch_mean_shares(const BackwardParams& b, float* mean_shares, Stream stream);
 void launch_sink_gradient(const BackwardParams& b, AnyResult d_sinks, Index rows, Stream stream);
 /// Launches the kernels for the gradient of the bias, whose four extents are `shape`.

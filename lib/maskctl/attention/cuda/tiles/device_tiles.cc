@@ -172,8 +172,8 @@ class DeviceTiles::Tables {
     }
     if (package_.bytes().size() > kMostPacked) send();
   }
-  /// Copies what is left of the tables to the GPU, and fills in the members of `out`. Its member
-  /// table_of_ must already be complete.
+  /// Copies to the GPU the tables that are not there yet, and fills in the members of `out`, of
+  /// which table_of_ must already be complete.
   void finish(Index batch, Index heads, Index queries, Index keys) {
     const std::size_t numbers = package_.add(out_.table_of_);
     const auto room = [&](const std::vector<Table>& tables) {

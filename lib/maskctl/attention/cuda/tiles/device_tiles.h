@@ -51,7 +51,7 @@ struct MaskView {
 };
 
 /// The size of a tile row: how many of its tiles are not empty, and how many pairs of neighbouring
-/// tiles (0 and 1, 2 and 3, and so on) have at least one tile that is not.
+/// tiles (0 and 1, 2 and 3, and so on) have at least one such tile.
 struct TileRowSize {
   std::int32_t tiles = 0, pairs = 0;
   std::int32_t end = 0;  // pairs before this one have been counted

@@ -15,8 +15,8 @@ class Answers {
  public:
   explicit Answers(const Dims& d);
 
-  /// Stores the answer for a row: for the given heads of a unit, or for all of its heads if `heads`
-  /// is empty. Without an answer, the row counts as not solved.
+  /// Stores the answer for a row: for the given heads of a unit (heads that share a mask), or for
+  /// all heads of the unit if `heads` is empty. Without an answer, the row counts as not solved.
   void keep(const Unit& unit, Index row, std::vector<Head> heads, const OpenKeys& supposed,
             const std::optional<RowAnswer>& answer);
 

@@ -9,7 +9,8 @@
 
 namespace maskctl::attention::solving {
 
-/// A range of rows in all units of a group, and which of these rows have no answer yet.
+/// A range of rows in all units (heads that share a mask) of a group, and which of these rows have
+/// no answer yet.
 struct BandSolver::Band {
   const Group& group;
   Range rows;

@@ -33,8 +33,9 @@ class BandSolver {
  private:
   struct Band;
 
-  /// Guesses the keys of the other rows of unit n from the keys that were found for row `from`, in
-  /// every Way. Keeps the guesses that explain their rows as answers.
+  /// Guesses the open keys of the other rows of unit n (heads that share a mask) from those that
+  /// were found for row `from`, in every Way (continuation.h). Keeps the guesses that explain their
+  /// rows as answers.
   void spread(Band& band, Index from, std::size_t n);
   /// Keeps the keys `open`, [rows, Tk], as answers for the rows of unit n that have no answer yet
   /// and that these keys explain. Returns the number of such rows. If `found` is not empty, it has
@@ -47,10 +48,11 @@ class BandSolver {
   void solve_together(Band& band);
   void solve_together(Band& band, std::span<const std::size_t> units);
   std::vector<OpenKeys> starts_of(const Band& band, Index r, std::size_t n) const;
-  /// Supposes that row r has the same open keys in several units, and solves it once with the
-  /// equations of all their heads.
+  /// Supposes that row r has the same open keys in several units (each has heads that share a
+  /// mask), and solves it once with the equations of all their heads.
   void solve_alike(Band& band, Index r, std::span<const std::size_t> units);
-  /// Solves row r of unit n and keeps the answer. Returns false if no answer is found.
+  /// Solves row r of unit n, with the equations of all heads of the unit, and keeps the answer.
+  /// Returns false if no answer is found.
   bool solve_row(Band& band, Index r, std::size_t n);
   /// If the answer for row r of unit n differs from the supposed keys, stores its open keys in
   /// Band::last and Band::latest, and returns true. Undecided keys are stored as in the supposed

@@ -232,8 +232,9 @@ std::optional<RowAnswer> RowSolver::solve(std::span<const Head> heads, Index row
     if (!all) return {};
     auto answer = taken(problem.at(all->open), true);
     if (!answer) return {};
-    // taken() may have changed some of the keys that least squares found. Those that least squares
-    // left uncertain may change, and so may light keys, but no others.
+    // taken() may have changed some of the keys that least squares found. Keys that least squares
+    // left uncertain may change, and so may light keys (of too little weight to be decided), but no
+    // others.
     for (const Index j : differing(answer->open, all->open)) {
       const bool free = std::ranges::binary_search(all->uncertain, j) ||
                         std::ranges::binary_search(answer->light, j);
@@ -267,8 +268,8 @@ std::optional<RowAnswer> RowSolver::solve(std::span<const Head> heads, Index row
   }
   State ends = base, tiles = base;
   const auto by_runs = [&]() -> std::optional<RowAnswer> {
-    // The cheapest start may have more wrong ends of runs of open keys than the base, so the search
-    // moves the ends of runs in both.
+    // The cheapest start may have more wrong ends of runs of open keys than the problem's base (its
+    // first guess), so the search moves the ends of runs in both.
     for (const State* from : {&best, &base}) {
       if (from == &base && best.open == base.open) break;
       ends = align_ends(problem, move_ends(problem, *from, cheap / 2), kDecided * noise_);

@@ -12,8 +12,8 @@ using State = RowProblem::State;
 /// cost. Stops once the cost is at most `enough`.
 State move_ends(const RowProblem& problem, State state, double enough);
 /// Moves each end of a run of open keys to the nearest edge of a tile, if that raises the cost by
-/// less than `less`. Ends that are also in the problem's base stay where they are. So keys that
-/// weigh too little to be decided become like the rest of their tile.
+/// less than `less`. Ends that are also in the problem's base (its first guess) stay where they
+/// are. So keys that weigh too little to be decided become like the rest of their tile.
 State align_ends(const RowProblem& problem, State state, double less);
 /// The cheapest state whose open keys are a single run; `state` itself if it is cheaper, or if the
 /// search would take too long.

@@ -58,7 +58,7 @@ class Directions {
 
 /// The equations of a row in triangular form. Let x be 1 for open and 0 for closed keys; then the
 /// squared error of x is |R x - y|^2 + rest, with a triangular matrix R. Keys that are not searched
-/// are as in the base of the problem.
+/// are open or closed as in the base (the first guess) of the problem.
 class Triangle {
  public:
   Triangle(const RowProblem& problem, std::span<const Index> searched) {

@@ -12,7 +12,8 @@ namespace maskctl::attention::solving {
 namespace {
 
 constexpr int kMostSteps = 96, kCheck = 8, kMostRounds = 4;
-/// When the steps end, how far a number may still be from the value that it converges to.
+/// When the conjugate gradient steps end, how far a key's number may still be from the value that
+/// it converges to.
 constexpr double kLeft = 0.02;
 
 /// The least eigenvalue of a symmetric, positive semidefinite, tridiagonal matrix, by bisection

@@ -6,13 +6,14 @@
 
 namespace maskctl::attention::cuda::hopper {
 
-/// What the gradients need of a row of scores (one token and query head): `lse` is its lse times
-/// log2(e); `delta` is the dot product of its output and the gradient of its output.
+/// What the gradients need for a row of scores (one token and query head): `lse` is the row's lse
+/// times log2(e); `delta` is the dot product of the row's output and of the gradient of this
+/// output.
 struct RowTerms {
   float lse, delta;
 };
-/// How many RowTerms differentiate_queries() writes. For each token and key head it writes one per
-/// query head of the key head, their number rounded up to a multiple of 16.
+/// Returns how many RowTerms differentiate_queries() writes: for each token and key head, as many
+/// as the key head has query heads, rounded up to a multiple of 16.
 Index row_terms(const BlockProblem& problem);
 
 /// Whether the kernels can also read the outputs and their gradient. Call it only if takes_blocks()

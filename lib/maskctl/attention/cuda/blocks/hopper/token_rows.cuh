@@ -18,7 +18,8 @@ constexpr int kWarp = 32, kRows = 16, kTileBytes = kKeys * kPanelRowBytes;
 template <int kDim>
 using KeyPanels = unsigned char[kDim / kPanel][kTileBytes];
 
-/// The shared memory of a warp: the keys and values of one tile, and what SeenWalk has looked up.
+/// The shared memory of a warp: the keys and values of one tile, and the blocks of keys that
+/// SeenWalk has looked up.
 template <int kDim>
 struct TokenMemory {
   KeyPanels<kDim> key, value;
