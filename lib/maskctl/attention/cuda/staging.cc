@@ -96,7 +96,7 @@ Pieces& pieces_of(int gpu) {
 /// part has at most the size of a piece, and less if there would be fewer parts than threads.
 template <class F>
 void each_part(std::size_t bytes, F&& f) {
-  // So many threads fill pieces faster than the copy engine copies them.
+  // kMostThreads threads fill pieces of pinned memory faster than the copy engine copies them.
   constexpr std::size_t kMostThreads = 8, kLeastBytes = std::size_t{1} << 20;
   const int gpu = gpu_in_use();
   Pieces& pieces = pieces_of(gpu);

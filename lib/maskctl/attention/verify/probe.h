@@ -37,7 +37,8 @@ struct Probe {
 /// of kv_heads, and for extents below 1.
 Probe make_probe(const ProbeShape& shape, DType dtype = DType::kFloat32);
 
-/// The mask that was applied, and how many rows do not show one.
+/// The mask that was applied, and the numbers of rows that do not show which of their cells are
+/// open.
 struct ProbeReading {
   Mask mask;  // [B,H,Q,K]; rows counted by averaged_rows or nan_rows are empty
   /// Cells of weight 0 that may nevertheless be open: their weights may be too small for the dtype

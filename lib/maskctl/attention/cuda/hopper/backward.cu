@@ -89,7 +89,8 @@ __global__ void __launch_bounds__(128)
   if (query >= d.queries || column >= d.dim) return;
   await_previous_kernel();
   float x[32] = {};
-  /// false: no block has stored sums in this piece
+  /// Whether this piece has sums: without turns all pieces do, otherwise only those in which some
+  /// block has stored sums.
   const bool is_met = !call.turns || call.turns[piece] != 0;
   if (is_met) add_piece(call.d_query + piece * kPieceFloats, x);
   const Index batch = row / d.q_heads, head = row % d.q_heads;

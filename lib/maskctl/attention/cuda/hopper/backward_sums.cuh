@@ -6,7 +6,8 @@
 
 namespace maskctl::attention::cuda::hopper {
 
-/// Where the pieces of a part's sums are: [part][d_key, d_value][rows][panels].
+/// Where in memory the 64 x 64 pieces of the sums are that a part (a share of the work on a tile of
+/// keys) computes: [part][d_key, d_value][rows][panels].
 struct SumsOfPart {
   int rows, panels;  // a tile of keys has 64 * rows keys and 64 * panels columns
 

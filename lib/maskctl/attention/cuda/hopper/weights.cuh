@@ -64,7 +64,7 @@ struct WeightsMemory {
   }
 };
 
-/// The tile of queries of a block.
+/// The tile of queries that a block works on.
 struct WeightsWork {
   int b, h, tile;
 };

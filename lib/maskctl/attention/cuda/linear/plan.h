@@ -9,7 +9,7 @@ namespace maskctl::attention::cuda {
 /// Intervals have a multiple of this many tokens, except the last one of a sequence.
 inline constexpr Index kLeastInterval = 64;
 
-/// Tokens of one sequence, in order of time.
+/// The tokens of one sequence, numbered in the order of time.
 struct LinearRun {
   Index first = 0;  // index in the batch of the token at time 0
   Index length = 0;

@@ -66,7 +66,7 @@ class Call {
   MutableTensorView like(const TensorView& array) const {
     return take({array.shape().begin(), array.shape().end()});
   }
-  /// The same elements in another shape.
+  /// Returns a view of the same elements in another shape.
   static TensorView shaped(const TensorView& array, const Shape& shape) {
     return {array.data(), array.dtype(), shape, array.place()};
   }
@@ -74,7 +74,7 @@ class Call {
     return {array.data(), array.dtype(), shape, array.place()};
   }
 
-  /// The product of the latent of all tokens and the matrix w.
+  /// Returns the problem of multiplying the latent of all tokens by the matrix w.
   GroupedProblem product(const TensorView& latent, const TensorView& w) const {
     const Index columns = w.extent(1) * w.extent(2), rank = w.extent(0);
     GroupedProblem product = one_group(tokens_.row_count(), rank, columns);

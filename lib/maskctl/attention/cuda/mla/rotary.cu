@@ -86,7 +86,7 @@ __device__ bool has_any(const AnyArray& array, Index columns) {
   return false;
 }
 
-/// Each block does take_seen() for one token.
+/// Does what take_seen() in rotary.h says: each block of threads copies one token.
 __global__ void __launch_bounds__(kThreads)
     keep_seen(AnyArray latent, Index rank, AnyArray d_key, Index key_columns, AnyArray d_value,
               Index value_columns, AnyResult to) {

@@ -133,7 +133,7 @@ class Attention {
   }
 
  private:
-  /// Groups of four vectors, whose dot products are computed together.
+  /// Returns the number of groups of four vectors, whose dot products are computed together.
   __device__ int quads() const { return (task_.vectors + 3) / 4; }
   __device__ int keys_in(int stage) const {
     const int left = key_count_ - stage * t_.keys;

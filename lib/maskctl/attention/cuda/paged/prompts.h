@@ -19,7 +19,7 @@ struct PromptRoom {
   bool are_short = false;  // true: tiles of 64 rows suit the prompts better than larger tiles
 };
 
-/// The room that the prompts among `problem.sequences` need.
+/// Returns how much room copies of the prompts among `problem.sequences` need.
 PromptRoom prompt_room(const PagedProblem& problem);
 /// The room for prompts whose lengths only the GPU knows. It may be too small for all prompts.
 PromptRoom prompt_room(const PagedProblem& problem, const PagedArrays& arrays);
@@ -30,7 +30,7 @@ constexpr Index prompt_shift(const PagedSequence& s, Range read) {
   const Index shift = (read.begin + s.rows.end - s.keys.end) % kPromptTokens;
   return shift < 0 ? shift + kPromptTokens : shift;
 }
-/// How many tokens the room of a prompt has.
+/// Returns for how many tokens the copy of a prompt has room.
 constexpr Index prompt_tokens(const PagedSequence& s, Range read) {
   return ceil_div(prompt_shift(s, read) + read.size(), kPromptTokens) * kPromptTokens;
 }

@@ -38,7 +38,7 @@ CellArray cell_array(const TensorView& cells, double closed_below) {
   return {{cells.data(), cells.dtype()}, bytes, floats, closed_below};
 }
 
-/// Each warp makes one word of 64 bits; each lane reads two cells.
+/// Packs cells into bits: each warp makes one word of 64 bits, and each lane reads two cells.
 __global__ void pack(CellArray cells, BitPlanes out) {
   const Index word = Index{blockIdx.x} * (kThreads / 32) + threadIdx.x / 32;
   if (word >= out.size()) return;

@@ -265,7 +265,7 @@ std::span<const double> SolveCall::empty_out(Head head, Index i) const {
   return std::span(empty_out_).subspan(value_head(head) * dim, dim);
 }
 
-/// [rows, Tk]: the slope of the soft cap at each logit.
+/// Returns the derivative of the soft cap at each logit, [rows, Tk].
 std::vector<double> SolveCall::slopes(Head head, Range rows) const {
   std::vector<double> out(as_size(rows.size() * d_.keys), 1.0);
   if (!options_.soft_cap) return out;

@@ -30,7 +30,8 @@ class Assembly {
     for (const RowPart& part : parts) add(part);
   }
 
-  /// Returns the cells of one kind, such as RowPart::light, of all parts as a mask.
+  /// Returns a mask that opens the cells of one kind, such as RowPart::light, in the answers for
+  /// all rows.
   Mask mask_of(Cells cells) const {
     return Mask::make(batch_, heads_, supposed_.queries(), supposed_.keys(), [&](Index b, Index h) {
       return plane_of(at_[as_size(b * heads_ + h)], cells);

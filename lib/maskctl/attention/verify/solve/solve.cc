@@ -19,7 +19,7 @@ namespace {
 
 using namespace solving;
 
-/// Rows per band.
+/// How many rows a band has: a range of rows that are solved together.
 constexpr Index kBand = 32;
 
 /// Returns the median squared error of rows that are about as supposed, in units of the expected

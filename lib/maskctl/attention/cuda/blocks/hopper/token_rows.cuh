@@ -88,7 +88,7 @@ class TokenRows {
         lane_(static_cast<int>(threadIdx.x)),
         own_(static_cast<int>(token.token - token.offsets.first)) {}
 
-  /// How many of the tile's keys the token sees; more than kKeys also stands for all.
+  /// Returns how many keys of the tile the token sees; a number above kKeys means all of them.
   __device__ __forceinline__ int seen(const SeenTile& tile) const { return own_ - tile.key + 1; }
   /// Which key of the tile the lane's i-th score of a row belongs to.
   __device__ __forceinline__ int key_of(int i) const { return i / 2 * 8 + lane_ % 4 * 2 + i % 2; }

@@ -78,7 +78,7 @@ template <class Shape>
 constexpr int tiles_across(const GroupedCall& c) {
   return static_cast<int>(ceil_div(c.columns, Shape::kColumns));
 }
-/// The number of cluster tiles in all.
+/// Returns the number of cluster tiles (one tile for each block of a cluster) in the result.
 template <class Shape>
 constexpr int tile_count(const GroupedCall& c) {
   return tiles_down<Shape>(c) * tiles_across<Shape>(c) * (Shape::kSumsRows ? c.part_count : 1);
