@@ -19,8 +19,8 @@ struct DecodeRow {
   int count = 1;  // rows of the tile; 0: an earlier row's tile has this row, or it is not decoded
 };
 
-/// The share of a gang (one block of threads for each key head): steps [begin, end), and the row,
-/// with its number, in which the share begins.
+/// The share of a gang (one or more blocks of threads for each key head): steps [begin, end), and
+/// the row, with its number, in which the share begins.
 struct DecodeShare {
   Index begin = 0, end = 0;
   Index number = 0;
@@ -30,7 +30,7 @@ struct DecodeShare {
 /// How the work of a call is divided.
 struct DecodeCut {
   int gangs = 0;      // the most gangs (groups of blocks that share the steps)
-  int blocks = 0;     // blocks per gang: for each key head, as many as share its query heads
+  int blocks = 0;     // blocks per gang, over which the query heads of all key heads are divided
   int step_keys = 0;  // keys of a step
   int rows = 1;       // the most rows of a tile
 
