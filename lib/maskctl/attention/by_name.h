@@ -80,8 +80,8 @@ Tensor random_normal(std::vector<Index> shape, std::uint64_t seed);
 /// beginning with number `first` (from 0).
 void random_normal(std::uint64_t seed, Index first, std::span<float> out);
 
-/// The extent of each axis that a caller may choose, used where neither the caller nor a given
-/// array fixes it.
+/// Returns default extents of axes ("B", "T", ...), used where neither the caller nor a given array
+/// fixes the extent.
 const AxisExtents& usual_extents();
 
 /// A random array that is described but not made yet.

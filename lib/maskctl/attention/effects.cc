@@ -56,8 +56,8 @@ bool holds(const Operation& form, const Field& field, const void* call) {
   });
 }
 
-/// One name of a condition: an argument that must hold (or, with wanted=false, must not). A null
-/// field is the mesh.
+/// A name in a condition, such as "causal" in "causal|!g_cmp": an argument that must hold (or, with
+/// wanted=false, must not). A null field stands for the name "mesh".
 struct Term {
   const Field* field = nullptr;
   bool wanted = true;
@@ -107,7 +107,8 @@ std::string setting(const Term& term) {
   return field.words.empty() ? std::string(field.name)
                              : fmt::format("{}={}", field.name, field.words.back());
 }
-/// The term as a caller writes it: like setting(), but "sliding_window=VALUE", "g_cmp=SOURCE".
+/// The term as a caller writes it: like setting(), but with a placeholder for a value that is not
+/// fixed, as in "sliding_window=VALUE" or "g_cmp=SOURCE".
 std::string to_give(const Term& term) {
   const std::string text = setting(term);
   const bool is_written = text.find_first_of("= ") != text.npos;

@@ -58,17 +58,19 @@ Slot slot_at(void* call) {
   }
 }
 
-/// Gives a row a second name.
+/// Returns the description of an argument, with a second name added.
 constexpr Field with_alias(std::string_view name, Field row) {
   row.alias = name;
   return row;
 }
-/// Gives a row a condition that must hold for the argument to have an effect: see Field::needs.
+/// Returns the description of an argument, with a condition added that must hold for the argument
+/// to have an effect: see Field::needs.
 constexpr Field needing(std::string_view needs, Field row) {
   row.needs = needs;
   return row;
 }
-/// Gives a row a function that tells in which calls the argument has no effect: see Field::idle.
+/// Returns the description of an argument, with a function added that tells in which calls the
+/// argument has no effect: see Field::idle.
 constexpr Field idle_where(std::string_view (*idle)(const void* call), Field row) {
   row.idle = idle;
   return row;
@@ -98,12 +100,12 @@ constexpr Field choice(std::string_view name, std::span<const std::string_view> 
   return {
       .name = name, .help = help, .roles = roles, .slot = slot_at<Call, path...>, .words = words};
 }
-/// A number that affects only speed and rounding.
+/// Describes an option that is a number and affects only speed and rounding.
 template <class Call, auto... path>
 constexpr Field hint(std::string_view name, std::string_view help = "a hint; 0") {
   return {.name = name, .help = help, .roles = kHint, .slot = slot_at<Call, path...>};
 }
-/// A field that only C++ callers can set.
+/// Describes an argument that only C++ callers can set.
 template <class Call, auto... path>
 constexpr Field unlisted(std::string_view name, unsigned roles = 0) {
   return {.name = name, .roles = roles | kUnlisted, .slot = slot_at<Call, path...>};
@@ -327,7 +329,7 @@ void for_each_array(const Operation& operation, const void* call, F&& f) {
     if (const Tensor* array = array_of(field, call)) f(field, *array);
   }
 }
-/// An array that a result has.
+/// An array of a result, with its name and axes; `tensor` points to the array.
 struct ResultArray {
   std::string_view name, axes;
   Tensor* tensor;

@@ -9,7 +9,8 @@
 
 namespace maskctl::attention {
 
-// A part has the dtype of the whole array, except where add() says otherwise.
+// In the functions below, a part of an array has the dtype of the whole array, except where add()
+// says otherwise.
 
 ArrayPlace place_of(std::span<const Range> part);  // one range for each axis
 
@@ -24,8 +25,8 @@ void put(const Tensor& part, std::span<const Range> place, Tensor& whole);
 void add(const Tensor& part, const ArrayPlace& place, Tensor& whole);
 void add(const Tensor& part, std::span<const Range> place, Tensor& whole);
 
-/// The part of `whole` with a range (or several ranges) on axis number `axis` and all positions on
-/// the other axes.
+/// Returns the place of a part of `whole`: the given range (or ranges) on axis number `axis`, and
+/// all positions on the other axes.
 std::vector<Range> along(const Tensor& whole, Index axis, Range range);
 ArrayPlace along(const Tensor& whole, Index axis, std::span<const Range> ranges);
 /// Returns x[..., range, ...], with the range on axis number `axis`.

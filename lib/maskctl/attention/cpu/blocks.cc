@@ -176,7 +176,7 @@ class PartSums {
     first_.fill(0);
   }
   float* part(std::size_t p) { return p == 0 ? first_.data() : others_[p - 1].data(); }
-  /// Adds up the arrays in a fixed order.
+  /// Adds the arrays of all tasks to the gradient, in a fixed order.
   void finish() {
     for (const std::vector<float>& other : others_) {
       std::ranges::transform(first_.values(), other, first_.data(), std::plus<>());

@@ -26,7 +26,7 @@ struct CpuCall {
 
   bool adjusts_logits() const { return bias || options.soft_cap; }
   /// Adds the bias to the logits of query i with `keys`, and applies the soft cap. `derivative`:
-  /// see soft_cap_all(). `width` is keys.size() rounded up.
+  /// see soft_cap_all(). `width` is keys.size() rounded up to whole vectors.
   void adjust(float* logits, Index b, Index h, Index i, Range keys, Index width,
               float* derivative) const;
   float dropout_at(Index b, Index h, Index i, Index j) const;

@@ -1,4 +1,4 @@
-// Packs keys in units of kUnit; each unit is packed only once.
+// Packs the keys and values of a head kUnit keys at a time, each only once.
 #include "maskctl/attention/cpu/packed_heads.h"
 
 #include <algorithm>

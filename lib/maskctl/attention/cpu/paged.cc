@@ -18,14 +18,17 @@
 namespace maskctl::attention {
 namespace {
 
-constexpr Index kStreamedRows = 4;  // gathering a sequence costs about as much as streaming 5 rows
-constexpr Index kTaskKeys = 1024;   // keys of a row per task
-constexpr Index kMostKeys = 256;    // keys read at a time, unless hinted; divides kTaskKeys
+// A sequence with more query rows is first gathered, that is, copied to contiguous arrays. This
+// costs about as much as streaming (reading in place) its keys for 5 rows.
+constexpr Index kStreamedRows = 4;
+constexpr Index kTaskKeys = 1024;  // keys of a query row per task
+constexpr Index kMostKeys = 256;   // keys read at a time, unless hinted; divides kTaskKeys
 // Bytes of the keys read at a time. They, their values and the keys prefetched next fit in the
 // second-level cache.
 constexpr Index kPieceBytes = Index{1} << 17;
 
-/// A row of a streamed sequence and the keys it sees. Its tasks are numbered from `first`.
+/// A query row of a sequence whose keys are streamed (read in place, not gathered), and the keys
+/// that it sees. The tasks of the row are numbered from `first`.
 struct Row {
   const PagedSequence* sequence;
   Index row;
@@ -186,7 +189,7 @@ void merge(const PagedProblem& c, const Partials& partials, Range tasks, Index h
   }
 }
 
-/// The rows of all sequences that have at most kStreamedRows query rows.
+/// Returns the query rows of all sequences that have at most kStreamedRows query rows.
 std::vector<Row> streamed_rows(const PagedProblem& c) {
   std::vector<Row> rows;
   Index tasks = 0;

@@ -51,8 +51,8 @@ class PrefetchQueue {
     // Addresses are integers: rows past the end of an array may be prefetched, but a pointer may
     // not point there.
     std::intptr_t next = 0, end = 0;
-    Index stride = 0;  // in bytes
-    Index n = 0;       // floats
+    Index stride = 0;  // bytes between rows
+    Index n = 0;       // floats in a row
   };
 
   Index floats_of_depth_;

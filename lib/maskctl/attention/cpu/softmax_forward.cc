@@ -294,7 +294,7 @@ class QueryBlockWorker {
   PrefetchQueue prefetches_;
   QueryBlock block_;
   Index b_ = 0, h_ = 0;
-  Range rows_, strip_;                     // rows_: queries of the head; strip_: rows of the block
+  Range rows_, strip_;  // queries of the block; rows of the strip, from the first of the block
   float *out_ = nullptr, *lse_ = nullptr;  // point to the results of the head's first query
 };
 

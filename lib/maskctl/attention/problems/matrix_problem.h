@@ -28,7 +28,7 @@ struct MatrixView {
 /// Tile sizes of a product on kCpu; 0: the kernel chooses.
 struct MatrixTiles {
   Index rows = 0;   // rows per task
-  Index depth = 0;  // inner dimension of one packed slab of b
+  Index depth = 0;  // rows of b that are packed at a time
 };
 
 /// out [rows of a, columns of b] = a b, or += a b if `accumulate`.

@@ -8,8 +8,8 @@ namespace maskctl::attention {
 /// Softmax attention with key = latent w_kc and value = latent w_vc. If there are rotary parts, b_q
 /// is appended to every head of query, and b_k to every head of key.
 struct MlaProblem {
-  /// Its key and value are not set. d.dim is D + P, the dimension with rotary parts, but `query` is
-  /// [B,Tq,Hq,D], without them.
+  /// The members key and value of this problem are not set. d.dim is D + P, the dimension with
+  /// rotary parts, but `query` is [B,Tq,Hq,D], without them.
   SoftmaxProblem softmax;
   TensorView latent;                   // [B,Tk,R]
   TensorView w_kc, w_vc;               // [R,Hkv,D], [R,Hkv,Dv]

@@ -158,7 +158,7 @@ double multiplier(const SoftmaxInDouble& c, const Row& row, Index j) {
                                                 o.first_key + j));
 }
 
-/// Whether options.empty_row decides about the row. A row with sinks but no keys is always 0.
+/// Whether options.empty_row decides what the row gets. A row with sinks but no keys is always 0.
 bool is_policy_row(const SoftmaxInDouble& c, const Row& row) {
   return row.empty() && c.sinks_of(row.h).empty();
 }

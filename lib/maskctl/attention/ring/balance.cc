@@ -11,8 +11,8 @@
 namespace maskctl::attention {
 namespace {
 
-/// The highest cost of a rank over the mean cost. Going lower is not worth it: each moved range
-/// costs its new rank another kernel call and a wait for keys.
+/// A rank's cost is accepted up to this multiple of the mean cost of all ranks. A lower limit is
+/// not worth it: each range that moves costs its new rank another kernel call and a wait for keys.
 constexpr double kEven = 1.05;
 
 /// A range of adjacent tiles, its cost, and the number of key tiles it sees that a given rank

@@ -7,7 +7,8 @@
 namespace maskctl::attention {
 namespace {
 
-/// Calls f(batch, run) for each run in an array [B, T, H, D], unless H or D is 0.
+/// Calls f(batch, run) for each run (a range of keys) of each batch row in an array [B, T, H, D];
+/// does nothing if H or D is 0.
 template <class F>
 void for_each_run(const Tensor& array, const SeenKeys::Runs& runs, F&& f) {
   if (array.extent(2) * array.extent(3) == 0) return;
@@ -16,7 +17,8 @@ void for_each_run(const Tensor& array, const SeenKeys::Runs& runs, F&& f) {
   }
 }
 
-/// The elements of a run, in an array whose first row is key `first`.
+/// Returns the elements of a run (a range of keys) in batch row b of an array [B, T, H, D] whose
+/// first row is key `first`.
 template <class Array>
 auto elements(Array& array, Index first, Index b, Range run) {
   const Index row = array.extent(2) * array.extent(3);

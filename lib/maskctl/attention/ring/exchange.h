@@ -27,7 +27,7 @@ class SeenKeys {
   std::vector<Runs> wanted_, sent_;
 };
 
-/// The smallest range that contains the runs of all batch rows.
+/// Returns the smallest range that contains the runs (ranges of keys) of all batch rows.
 Range around(const SeenKeys::Runs& runs);
 
 /// A zeroed f32 array shaped like `like`, [B, T, H, D], but with T = keys.size().
@@ -36,7 +36,7 @@ Tensor stretch_of(const Tensor& like, Range keys);
 // Functions on runs of keys in float arrays [B, T, H, D]; `first` is the key number of the first
 // row of an array.
 
-/// Start a transfer of each run; send_runs() returns the number of bytes sent.
+/// Start a transfer of each run of keys; send_runs() returns the number of bytes sent.
 Index send_runs(Communicator& ring, Index to, const SeenKeys::Runs& runs, const Tensor& from,
                 Index first = 0);
 void receive_runs(Communicator& ring, Index from, const SeenKeys::Runs& runs, Tensor& to,
@@ -59,11 +59,12 @@ class KeyValues {
   /// Starts to receive the keys and values of step t, and to send this rank's own to reader(t).
   /// Returns the number of bytes sent.
   Index start(Index t);
-  /// Makes the received arrays current. Call it after ring.finish().
+  /// Makes the arrays that start(t) requested the current ones, which key() and value() return.
+  /// Call it after ring.finish().
   void arrive();
   const Tensor& key() const { return step_ == 0 ? own_key_ : now_.key; }
   const Tensor& value() const { return step_ == 0 ? own_value_ : now_.value; }
-  /// The current keys, as positions in the whole sequence.
+  /// The keys of the current step, as positions in the whole sequence.
   Range keys() const;
 
  private:

@@ -107,7 +107,7 @@ struct Overlap {
     for (std::size_t axis = 0; axis < band.size(); ++axis) {
       auto& of_part = in_part.emplace_back();
       auto& of_band = in_band.emplace_back();
-      Index before = 0;  // extent of the earlier ranges of the part
+      Index before = 0;  // positions in the part's ranges before this one
       for (const Range& range : part[axis]) {
         const Range both = intersect(range, band[axis]);
         if (!both.empty()) {
@@ -121,7 +121,7 @@ struct Overlap {
   }
 };
 
-/// Sends rank 0 this rank's elements of each band.
+/// Sends this rank's elements of each band (a contiguous piece of an array) to rank 0.
 void send_bands(Communicator& world, const PlacedArray& own) {
   if (!own.is_first) return;
   for_each_band(own.part, own.shape, [&](const Band& band) {
@@ -131,7 +131,8 @@ void send_bands(Communicator& world, const PlacedArray& own) {
   });
 }
 
-/// On rank 0, assembles each band from the parts of the ranks, and passes it to f.
+/// On rank 0, assembles each band (a contiguous piece of an array) from the parts of the ranks, and
+/// passes it to f.
 void receive_bands(Communicator& world, const PlacedArray& own, const std::vector<Share>& shares,
                    const std::function<void(const Tensor& band)>& f) {
   for_each_band(own.part, own.shape, [&](const Band& band) {

@@ -13,7 +13,7 @@ namespace maskctl::attention {
 
 /// The mesh axis over which an array axis is split: none, one or several.
 using AxisName = std::variant<std::monostate, std::string, std::vector<std::string>>;
-/// The mesh axes of an entry; empty for an array axis that is not split.
+/// The mesh axes in an entry of a partition spec; empty for an array axis that is not split.
 std::vector<std::string> names_of(const AxisName& entry);
 
 /// A grid of devices in row-major order: the device number is the index in the grid.

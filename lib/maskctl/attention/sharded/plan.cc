@@ -150,7 +150,8 @@ void ShardPlan::add_input(std::string_view name, std::span<const Index> shape,
 }
 
 void ShardPlan::agree(std::string_view array, const std::string& label, const Names& names) {
-  // An array may have a collective axis whole on every device, even if other arrays split it.
+  // An array may be whole on every device along a collective axis (one that the operation itself
+  // splits over a ring), even if other arrays split that axis.
   if (collective_.contains(label) && names.empty()) return;
   const Names known = axes_of(label);
   if (whose_.contains(label) && known != names) {

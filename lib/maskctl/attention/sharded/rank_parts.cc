@@ -186,8 +186,8 @@ bool RankParts::shares_part(Index device, std::string_view axes, std::span<const
   return number(device) == number(rank_);
 }
 
-/// The sum of a gradient over all `givers`, computed on the first of them: first over each ring,
-/// rounded to `dtype`, then over the rings.
+/// Returns the sum of a gradient over the ranks `givers`, computed on the first of them: first over
+/// each ring, rounded to `dtype`, then over the rings.
 Tensor RankParts::sum_of(const std::vector<Index>& givers, const Tensor& own, DType dtype) {
   std::vector<Tensor> parts(givers.size(), own);
   for (std::size_t i = 1; i < givers.size(); ++i) receive_array(world_, givers[i], parts[i]);

@@ -30,12 +30,12 @@ class MadeBias {
   std::optional<Tensor> made_;
 };
 
-/// softmax_forward with the composed mask; ignores inputs.mask. Void queries get out 0 and lse -inf
-/// (with sinks, the lse of the sinks).
+/// softmax_forward with the composed mask; ignores inputs.mask. Void queries (see ComposedMask) get
+/// out 0 and lse -inf (with sinks, the lse of the sinks).
 SoftmaxResult masked_forward(const SoftmaxInputs& inputs, const MaskArguments& arguments,
                              const SoftmaxOptions& options);
 
-/// The gradients of masked_forward; ignores d_out and d_lse of void queries.
+/// The gradients of masked_forward; ignores d_out and d_lse of void queries (see ComposedMask).
 SoftmaxGradients masked_backward(const SoftmaxInputs& inputs, const MaskArguments& arguments,
                                  const SoftmaxResult& forward, const Tensor& d_out,
                                  const SoftmaxOptions& options, const Tensor* d_lse = nullptr);
@@ -44,7 +44,7 @@ SoftmaxGradients masked_backward(const SoftmaxInputs& inputs, const MaskArgument
 /// number `axis` of the array is that of queries.
 void clear_void(const std::vector<Index>& query_ends, Index axis, Tensor& x);
 
-/// softmax_weights with the composed mask; rows of void queries are 0.
+/// softmax_weights with the composed mask; rows of void queries (see ComposedMask) are 0.
 Tensor masked_weights(const SoftmaxInputs& inputs, const MaskArguments& arguments,
                       const SoftmaxOptions& options);
 

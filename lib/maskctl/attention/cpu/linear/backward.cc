@@ -254,9 +254,9 @@ class BackwardWorker {
   LinearState state_, d_state_;
   LinearPrefetchQueue prefetches_;
   Buffer packed_, out_gradient_, state_gradient_, scores_, score_gradients_;
-  Buffer own_scores_, own_gradients_;  // products of each token with itself
+  Buffer own_scores_, own_gradients_;  // score of each token with its own key, and its gradient
   Buffer d_query_, d_key_, d_value_;
-  Buffer sums_;  // o_t / (softmax_scale * R_t), whose gradient is out_gradient_
+  Buffer sums_;  // o_t / (softmax_scale * R_t), as in Chunk; out_gradient_ is its gradient
   GateGradients gates_;
   Buffer states_;  // states on entry to all chunks, one after another
 };

@@ -33,7 +33,7 @@ class PairSpans {
  public:
   explicit PairSpans(Range segment);
   // For products whose row r is token t = segment.begin + r:
-  std::span<const Range> columns() const { return {columns_.data(), groups_}; }  // score columns
+  std::span<const Range> columns() const { return {columns_.data(), groups_}; }  // scores of s <= t
   std::span<const Range> earlier() const { return {earlier_.data(), groups_}; }  // tokens s <= t
   // For products whose rows are the tokens s, starting at 0; spans count t from segment.begin:
   std::span<const Range> later() const { return {later_.data(), later_groups_}; }  // tokens t >= s
@@ -69,8 +69,8 @@ class Chunk {
   Range segment(Index j) const { return {bounds_[as_size(j)], bounds_[as_size(j) + 1]}; }
 
   // Queries [pair_rows, K]; rows past count() are undefined.
-  const float* query() const { return query_.data(); }       // q P
-  const float* state_query() const { return state_query_; }  // q P before(j) pair[t][0]
+  const float* query() const { return query_.data(); }       // q_t P_t, as in the formulas above
+  const float* state_query() const { return state_query_; }  // q_t P_t before(j) pair[t][0]
 
   /// Whether segment j begins with a token whose decay per head is 0. Every such token begins a new
   /// segment.
@@ -80,14 +80,15 @@ class Chunk {
   const DecayedRows& values() const { return values_; }
   const float* meet_keys(Index j) { return keys_.meet(j, segment(j)); }
   const float* meet_values(Index j) { return values_.meet(j, segment(j)); }
-  /// The keys in the form in which the state adds them: decayed to the last token L, with
-  /// pair[L][s].
+  /// Returns the keys as they are added to the state: each is multiplied by all decays between its
+  /// own token s and the last token L of the chunk, including pair[L][s].
   const float* leave_keys() { return keys_.leave(bounds_, to_end()); }
   const float* leave_values() { return values_.leave(bounds_, nullptr); }
 
   /// Multiplies scores[t * kChunk + s] by pair[t][s] for t in segment j. Sets scores to 0 for s >
-  /// t, and in the rows of the last group past the segment, as far as earlier() and later() reach;
-  /// the rest is arbitrary. The scores with s = t are moved to own[t], if `own` is given.
+  /// t, and in the rows that pad the segment to whole row groups, as far as the products described
+  /// by PairSpans read them; the rest is arbitrary. The scores with s = t are moved to own[t], if
+  /// `own` is given.
   void decay_scores(Index j, float* scores, float* own = nullptr) const;
 
   // Multiply a state [K, stride] by the decays of the first token (enter), or by all later decays
@@ -95,12 +96,12 @@ class Chunk {
   void enter(float* state, Index stride) const;
   void leave(float* state, Index stride) const;
 
-  /// Multiplies the rows [count, stride] of keys or values by before(j) of their segments j, and by
-  /// by_row.
+  /// Multiplies each row [count, stride] of keys or values by the row's factor in by_row and by
+  /// before(j), the decays from the chunk's first token to the first token of the row's segment j.
   void scale_before(const Decays& decays, const float* by_row, const Rows& from,
                     const RowsOf<float>& to) const;
 
-  // Factors of each token; null if all are 1.
+  // Factors of each token t from its decays per head; null if all are 1. L is the last token.
   const float* from_start() const { return by_head_ ? from_start_.data() : nullptr; }  // pair[t][0]
   const float* to_end() const { return by_head_ ? pair_row(count() - 1) : nullptr; }   // pair[L][t]
 

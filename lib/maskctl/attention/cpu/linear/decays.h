@@ -36,7 +36,9 @@ class Decays {
   // Each of the following arrays is null if all its factors are 1.
   /// The decays of the first token.
   const float* enter() const { return any_ ? enter_.data() : nullptr; }
-  const float* cells() const { return any_ ? cells_.data() : nullptr; }  // P_t, [count, width]
+  /// P_t of each token t, [count, width]: the product of the decays after the first token of t's
+  /// segment, up to and including t.
+  const float* cells() const { return any_ ? cells_.data() : nullptr; }
   const float* across(Index j) const { return any_ ? across_.data() + j * width_ : nullptr; }
   /// The product of the decays after the first token of the chunk, up to the first token of segment
   /// j.

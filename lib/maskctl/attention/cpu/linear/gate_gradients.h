@@ -31,7 +31,8 @@ class GateGradients {
   /// of its first token.
   void carry(const float* state, const float* d_state);
 
-  /// Pairs of rows whose products are added to the sums (plus) or subtracted (minus).
+  /// Pairs of rows whose products are added to the sums S of GateGradients (plus) or subtracted
+  /// from them (minus).
   struct Terms {
     RowPair plus, minus;
   };

@@ -19,13 +19,13 @@ struct RowsOf {
   T* data = nullptr;
   Index stride = 0;
   T* row(Index step) const { return data + step * stride; }
-  /// The rows from a step on; without data if there is no array.
+  /// Returns the rows from `step` on. If there is no array, the data pointer of the result is null.
   RowsOf from(Index step) const { return {data ? row(step) : nullptr, stride}; }
   explicit operator bool() const { return data != nullptr; }
 };
 using Rows = RowsOf<const float>;
 
-/// One head of one sequence. Gates that are not given have no data.
+/// One head of one sequence. The rows of gates that are not given have a null data pointer.
 struct LinearHead {
   Index tokens = 0;
   Rows q, k, v;
@@ -64,8 +64,9 @@ struct LinearCpuCall : LinearArrays<Floats, Floats> {
   explicit LinearCpuCall(const LinearProblem& problem);
 
   LinearHead head(Index sequence, Index h) const;
-  /// The rows of head h in an array [B,T,heads,width], in the order of time of a sequence; without
-  /// data if there is no array.
+  /// Returns the rows of head h of one sequence in an array [B,T,heads,width]. Rows are in the
+  /// order of time: from the last token to the first if time is reversed. If there is no array, or
+  /// the sequence has no tokens, the data pointer of the result is null.
   template <class T>
   RowsOf<T> rows(T* array, Index sequence, Index heads, Index h, Index width) const {
     const LinearSequence& s = d.sequences[as_size(sequence)];

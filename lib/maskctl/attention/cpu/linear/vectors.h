@@ -9,8 +9,9 @@
 
 namespace maskctl::attention {
 
-/// A segment ends before a sum of log decays would leave [-kMaxLogDecay, kMaxLogDecay], so that
-/// neither the product of the decays nor its inverse overflows.
+/// A chunk of tokens is split into segments, so that a sum of log decays inside a segment never
+/// leaves [-kMaxLogDecay, kMaxLogDecay]: neither the product of the decays nor its inverse
+/// overflows.
 inline constexpr float kMaxLogDecay = 30;
 
 /// The factor of element x in row t: factor * by_row[t] * by_column[x] * cells[t * width + x]; with
