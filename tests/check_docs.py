@@ -35,7 +35,7 @@ def run(command, folder):
 
 
 def fresh(lines, folder):
-    """The lines of a fenced block, with the output that each of its commands has now."""
+    """Returns the lines of a fenced block, with the current output below each of its commands."""
     out = []
     for line in lines:
         if line.startswith("$ "):
@@ -47,7 +47,7 @@ def fresh(lines, folder):
 
 
 def remade(page, text, folder):
-    """What the page must be, and the number of commands in it."""
+    """Returns what the page must be, and the number of commands in it."""
     if os.path.relpath(page, ROOT) == GENERATED:
         lines = run("maskctl __markdown", folder)[1]
         return "\n".join(lines) + "\n", 1
@@ -55,7 +55,7 @@ def remade(page, text, folder):
 
 
 def rewrite(text, folder):
-    """The page with the output of all blocks that hold commands made anew, and the number of
+    """Returns the page, with the current output below each command in its blocks, and the number of
     commands."""
     result, block, commands, of_ejkernel = [], None, 0, False
     for line in text.split("\n"):

@@ -103,13 +103,14 @@ bool check(const Operation& form, const NamedArguments& base, const std::vector<
   return true;
 }
 
-/// Returns a small call in which the options can have an effect, without the options themselves;
-/// where an option needs another value to compare with, that is set.
+/// Returns a small call in which the options can have an effect. It does not set the options
+/// themselves, except where an option needs another value of itself to compare with.
 NamedArguments prepared(const Operation& form, const std::vector<Option>& options) {
   const NamedArguments plain = small_call(form);
   NamedArguments call = plain;
   for (const Option& option : options) set(option.also, call);
-  // An option's own value to compare with wins over one that another option sets.
+  // If an option sets itself to a value to compare with, and another option sets it too, its own
+  // setting wins.
   for (const Option& option : options) {
     const auto own = option.also.find(option.name);
     if (own != option.also.end()) set({*own}, call);

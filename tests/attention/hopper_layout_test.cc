@@ -78,7 +78,7 @@ TEST_CASE("hopper: long lists are cut, others are not") {
   for (std::size_t i = 0; i < causal.size(); ++i) causal[i] = static_cast<Index>(i % 256) * 2 + 1;
   CHECK(parts(causal) == std::vector<Index>(2048, 1));
   CHECK(parts(std::vector<Index>(128, 256)) == std::vector<Index>(128, 1));
-  // There are fewer lists than the 132 multiprocessors, so all are cut.
+  // There are 32 lists of tiles for 132 multiprocessors, so every list is cut into parts.
   CHECK(parts(std::vector<Index>(32, 64)) == std::vector<Index>(32, 4));
   CHECK(parts({0, 0, 3}) == std::vector<Index>{1, 1, 1});
   // The key tiles that hold sinks, in each of 16 heads, have long lists of query tiles.

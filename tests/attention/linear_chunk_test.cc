@@ -98,8 +98,8 @@ TEST_CASE("segments end where a product of decays would leave the range, and onl
   g.as<float>()[7 * width + 1] = -1e4f;
   CHECK(bounds_of(decays, g, count) == std::vector<Index>{0, 7, count});
   for (Index t = 20; t < count; ++t) g.as<float>()[as_size(t * width + 2)] = -4;
-  // Seven decays of exp(-4) stay in the permitted range, eight do not. Token 7, with -1e4, begins a
-  // segment.
+  // The product of seven decays of exp(-4) stays in the permitted range, that of eight does not.
+  // The decay exp(-1e4) of token 7 begins another segment.
   CHECK(bounds_of(decays, g, count) == std::vector<Index>{0, 7, 27, 35, count});
   decays.start({});
   CHECK(decays.add_segment(0, count) == count);

@@ -295,8 +295,8 @@ TEST_CASE("the compressed branch by hand: 6 tokens, blocks of 2") {
 }
 
 TEST_CASE("of equal blocks the lower is chosen, also against the block of the token") {
-  // While a query sees one complete block, that block has all the weight, as much as the token's
-  // own block counts.
+  // While a token sees only one whole block, that block has all the weight of each query head. This
+  // is as much importance as the token's own block gets.
   RandomTensors r(4);
   const Tensor query = r.normal({1, 7, 3, 5}), key = r.normal({1, 7, 1, 5});
   const Tensor gate = r.uniform({1, 7, 3}, 0, 1);

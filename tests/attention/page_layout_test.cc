@@ -42,7 +42,7 @@ TEST_CASE("page layout: the one that fits is read, and is what kv_layout says") 
   const Row rows[] = {
       // 4 query heads cannot share 16 key heads, so the axis of 16 must be the tokens.
       {4, 16, 2, 20, "tokens_first"},
-      {4, 2, 16, 20, "heads_first"},  // again the axis of 16
+      {4, 2, 16, 20, "heads_first"},  // again 16 must be the tokens
       {8, 2, 4, 7, "heads_first"},    // two pages of 2 tokens cannot hold 7
       {8, 4, 2, 7, "tokens_first"},
       // With one head and one token the two orders are the same.

@@ -116,8 +116,9 @@ TEST_CASE("gradients have the same bits for every number of threads") {
 TEST_CASE(
     "blocks in strips and in tiles equal the float64 twin, with the same bits for all threads") {
   Random r(6);
-  // A window is computed in strips; a wide triangle, and a window with first keys open for all, in
-  // tiles. A band right of the diagonal has both kinds of blocks, and its last queries see no key.
+  // A window is computed in strips (a few rows with all their keys at once). A wide triangle, and a
+  // window with first keys open for all, are computed in tiles. A band right of the diagonal has
+  // both kinds of blocks, and its last queries see no key.
   const Index n = 900;
   const auto check = [&](const PlanePtr& plane, Index dim) {
     const Tensor q = r.normal({1, n, 2, dim}), k = r.normal({1, n, 1, dim}),

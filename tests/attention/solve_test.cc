@@ -338,8 +338,8 @@ Tensor integers(std::vector<Index> shape, const std::vector<std::int32_t>& numbe
   return out;
 }
 
-/// Runs the call with other page tables than declared, and checks that the cache slots that it read
-/// are solved.
+/// Runs the call with other page tables than declared, and checks that solve_mask finds the cache
+/// slots that the call read.
 void check_slots(VerifyRequest& request, const std::string& tables, const Tensor& applied) {
   NamedArguments& call = request.arguments;
   const Tensor declared = call.arrays.at(tables);

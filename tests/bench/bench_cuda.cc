@@ -309,7 +309,7 @@ void bench_blocks() {
       options.context.backend = Backend::kCuda, options.duplicate_blocks = DuplicateBlocks::kOnce;
       const NativeSparseInputs inputs{&q, &k, &v, nullptr, nullptr, &listed};
       const BlockProblem problem = checked_selected_problem(inputs, options);
-      double keys = 0, means_seen = 0;  // summed over tokens and key heads
+      double keys = 0, means_seen = 0;  // keys, and means of blocks, seen by all tokens
       for (Index t = 0; t < tokens; ++t) {
         const Index blocks_before = (t + 1) / options.block_size;
         means_seen += static_cast<double>(batch * kv_heads * blocks_before);

@@ -109,8 +109,8 @@ class Passes {
 using OneGpu = Passes<SoftmaxProblem, cuda::SoftmaxPlan, cuda::SoftmaxBackwardPlan>;
 using RankGpu = Passes<RingProblem, cuda::RingPlan, cuda::RingBackwardPlan>;
 
-/// Runs `passes` passes twice, the first time to warm up; returns the seconds of one of the second
-/// time. `meet` waits for the other ranks.
+/// Runs `passes` passes to warm up, then as many again; returns the mean seconds of one of the
+/// latter. `meet` waits for the other ranks.
 template <class Side>
 double seconds_of(Side& side, bool is_backward, int passes, const std::function<void()>& meet) {
   const auto run = [&] {

@@ -86,8 +86,9 @@ int main() {
   growth("count", small, large, [](const Case& c) { bench::keep(c.mask->count()); });
   growth("classify", small, large,
          [](const Case& c) { bench::keep(tile_map(*c.mask, 128, 128).runs.size()); });
-  // "picture" has blocks of n / 1024 tokens, as a picture has; "interleaved" has blocks of 128
-  // tokens, of which 4n tokens have 16 times as many as n.
+  // "picture" counts cells in a grid of 1024 x 1024 blocks, as a picture does, whatever n is;
+  // "interleaved" classifies blocks of 128 x 128 cells, of which a mask of 4n tokens has 16 times
+  // as many.
   constexpr int kFewRuns = 5;
   growth(
       "picture", small, large,

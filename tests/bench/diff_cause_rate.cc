@@ -1,6 +1,6 @@
-// Measures how often the causes that diff names for random edits of random masks are true when they
-// are applied, and name all that moved: diff_cause_rate [--count N] [--seed N] [--first N]
-// [--show].
+// Measures how often the causes that diff names for random edits of random masks are right:
+// applying a cause must explain the edit, and it must name every step whose number was changed:
+// diff_cause_rate [--count N] [--seed N] [--first N] [--show].
 #include <fmt/format.h>
 
 #include <chrono>
@@ -20,7 +20,8 @@ double share(Index part, Index whole) {
   return 100.0 * static_cast<double>(part) / static_cast<double>(std::max<Index>(whole, 1));
 }
 
-/// The cause that diff names. None, with `is_refused` set, where the masks are beyond diff's limit.
+/// Returns the cause that diff names. If the masks are beyond diff's limit, returns none and sets
+/// `is_refused`.
 std::optional<DiffCause> cause_of(const twin::EditedPair& pair, bool& is_refused) {
   try {
     return diff_cause(pair.a, pair.b);

@@ -1,4 +1,5 @@
-// What benchmarks share that judge answers on random masks: their command line, and rates.
+// Shared by the benchmarks that judge answers about random masks: their command line, and rates of
+// right answers.
 #pragma once
 
 #include <algorithm>

@@ -1,5 +1,5 @@
-// Measures how often recognise, and diff in both orders, name what is odd in packed masks, and
-// nothing else: odd_cells_rate [--count N] [--seed N] [--first N] [--show].
+// Measures how often recognise, and diff in both orders, name the fault that was put into a packed
+// mask, and nothing else: odd_cells_rate [--count N] [--seed N] [--first N] [--show].
 #include <fmt/format.h>
 
 #include <string>

@@ -209,7 +209,7 @@ def big_file(options):
         expected = int(subprocess.run([PYTHON, "-c", MAKE_BIG, path], check=True, stdout=subprocess.PIPE).stdout)
         measure_big_file(options, path, expected)
         subprocess.run([PYTHON, "-c", MAKE_IRREGULAR, path], check=True)
-        inspect(options, "1 GiB dense", 32768, path, first=150, memory=192)  # its bits, and 64 MB
+        inspect(options, "1 GiB dense", 32768, path, first=150, memory=192)  # 128 MB for the mask's bits, and 64 MB
     finally:
         if os.path.exists(path):
             os.remove(path)

@@ -115,8 +115,8 @@ MaskInfo replace(MaskInfo& info, Args& args) {
   fields.kvheads_axis = new_axis(args, "kvheads_axis_name");
   fields.sequence_axis = new_axis(args, "sequence_axis_name");
   maskctl::MaskInfoFields out = info.replace(fields).fields();
-  // Passing None clears positions, and no other field, in Python; our replace() takes None as
-  // absent.
+  // In Python, passing None clears positions, but no other field. Our replace() treats None as an
+  // argument that was not passed, so that positions are set here.
   if (args.has("q_positions")) out.q_positions = fields.q_positions;
   if (args.has("kv_positions")) out.kv_positions = fields.kv_positions;
   return MaskInfo(std::move(out));

@@ -10,7 +10,8 @@ namespace conformance {
 
 struct OpProfile {
   std::string function;  // the operation's name in operations()
-  /// Parameters of a case that are no arguments, beside those named *_effective.
+  /// Names in the parameters of a case that are not arguments of the operation, besides those that
+  /// end with _effective.
   std::set<std::string> notes = {};
   /// Options added to every case, where ejkernel's behaviour is not our default.
   std::map<std::string, std::string> fixed = {};

@@ -77,6 +77,7 @@ std::vector<Call> snippets(Index ranks) {
   };
   const AxisName whole;
   if (ranks == 4) {
+    // The snippet for a ring:
     // mesh = jax.sharding.Mesh(devices, axis_names=('sp',))
     // with mesh: output = ring_attention(query, key, value, axis_name='sp', causal=True)
     add("ring_attention", "sp=4", {{whole, "sp", whole, whole}},
@@ -89,10 +90,11 @@ std::vector<Call> snippets(Index ranks) {
     //     in_specs=(P('dp', None, 'tp', None), ...), out_specs=P('dp', None, 'tp', None))
     add("flash_attention", "dp=2+tp=4", {{"dp", whole, "tp", whole}},
         {{"B", 4}, {"Tq", 10}, {"Tk", 10}, {"Hq", 8}, {"Hkv", 4}, {"D", 8}, {"Dv", 8}});
-    // shardings = mask_info.get_shardings(mesh=mesh)
+    // The same call with document ids, which are split as mask_info.get_shardings(mesh=mesh) says.
     calls.push_back(calls.back());
     add_documents(calls.back(), false);
-    // shardings = mask_info.get_shardings(mesh=mesh, sequence_parallel=True)
+    // A ring call with document ids, which are split as
+    // mask_info.get_shardings(mesh=mesh, sequence_parallel=True) says.
     add("ring_attention", "dp=2+sp=4+tp=1", {{"dp", "sp", whole, whole}},
         {{"B", 4}, {"Tq", 16}, {"Tk", 16}, {"Hq", 2}, {"Hkv", 2}, {"D", 8}, {"Dv", 8}});
     calls.back().arguments.options = {{"axis_name", "sp"}, {"causal", "true"}};
@@ -148,7 +150,8 @@ std::vector<Call> ring_calls(Index ranks) {
   return calls;
 }
 
-/// Calls of other operations that ranks along sp share: they split queries or rows of groups.
+/// Calls of operations other than ring attention that the ranks along the mesh axis sp share: each
+/// rank has a part of the queries, or of the rows of groups.
 std::vector<Call> shared_calls(Index ranks) {
   std::vector<Call> calls;
   const auto add = [&](const char* name, const char* what, AxisExtents extents) -> NamedArguments& {

@@ -39,7 +39,7 @@ def safetensors(tensors, metadata=None):
 
 
 def runs(mask):
-    """The exchange form of a boolean [Q, K]."""
+    """Returns the arrays of kind "runs" for a boolean mask [Q, K]."""
     indptr, begin, end = [0], [], []
     for row in mask:
         edges = np.flatnonzero(np.diff(np.concatenate([[0], row.astype(np.int8), [0]])))
@@ -96,7 +96,8 @@ def add_npz():
     out = io.BytesIO()
 
     class Pipe(io.RawIOBase):
-        """Cannot seek, so that sizes stand behind the data (flag bit 3)."""
+        """A stream that cannot seek: sizes in the archive then stand behind the data (flag bit
+        3)."""
 
         def writable(self):
             return True

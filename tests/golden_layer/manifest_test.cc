@@ -142,7 +142,8 @@ TEST_CASE("a record is replaced where it stands, whatever its form", "[golden]")
           "was = { shape = [1, 1, 4, 4], open = 1, rows = [\n '0: 0', # one\n ] }\nbatch = 0\n") ==
       "expect = { sha256 = \"" + kDigest + "\", holds = ['causal'] }\nwas = " + rows +
           "\nbatch = 0\n");
-  // The table [golden.expect] cannot hold the key `was`, which goes above it, below the source.
+  // The key `was` does not fit into the table [golden.expect], so it is written above the table,
+  // below the key `source`.
   const std::string below = with_values(
       parse_manifest("m.toml", start + "[golden.expect]\nsha256 = ''"), {{"größe", kRows}});
   CHECK(below == start + "was = " + rows + "\n[golden.expect]\nsha256 = \"" + kDigest + "\"");

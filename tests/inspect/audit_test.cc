@@ -86,7 +86,7 @@ TEST_CASE("a block map that tests the first key of a block drops the known share
   CHECK(dropped(512, {64, 64}, 100, 100) == 3996);      // 8.6 % of 46662 open cells
   CHECK(dropped(512, {64, 64}, 127, 127) == 12096);     // 21.1 % of 57408 open cells
   CHECK(dropped(4096, {64, 64}, 1023, 1023) == 96768);  // 2.6 % of 3670528 open cells
-  CHECK(dropped(512, {64, 64}, 128, 128) == 0);         // hidden by a multiple of the block
+  CHECK(dropped(512, {64, 64}, 128, 128) == 0);         // a window of whole blocks hides the fault
   CHECK(dropped(4096, {64, 64}, 1024, 1024) == 0);
   CHECK(dropped(512, {64, 128}, 128, 128) == 6240);  // 10.8 % of 57792 open cells
   CHECK(dropped(512, {64, 128}, 128, 0) == 14560);   // 25.2 % of 57792 open cells

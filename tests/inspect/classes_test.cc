@@ -1,5 +1,5 @@
-// Classes of queries and keys that open cells connect, in planes held as runs, against classes
-// joined cell by cell.
+// Tests classes (sets of queries and keys that open cells connect) of planes stored as runs,
+// against classes joined cell by cell.
 #include "maskctl/inspect/recognise/classes.h"
 
 #include <numeric>

@@ -1,5 +1,5 @@
-// Planes of clipped classes, where a query sees the keys of its class inside its clip, against the
-// same cells held as bits.
+// Tests planes of clipped classes, in which a query sees the keys that have its class number and
+// lie in its clip (a range of keys), against the same cells held as bits.
 #include "maskctl/inspect/recognise/clipped.h"
 
 #include <random>

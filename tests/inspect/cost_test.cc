@@ -136,7 +136,8 @@ TEST_CASE("cost of documents held as clipped classes agrees with counting cells"
     classes.count = number(1, 4);
     for (int token = 0; token < tokens; ++token) {
       classes.k.push_back(number(-1, classes.count - 1));
-      // A class recurs in each part, where it is another document.
+      // Tokens see each other only inside a part (a range of tokens), so that tokens of one class
+      // form another document in each part.
       const int begin = token / part * part;
       classes.clip.push_back({begin, i % 3 == 0 ? std::min(begin + part, tokens) : token + 1});
     }

@@ -78,7 +78,7 @@ TEST_CASE("lone cells are those that both neighbours on a line differ from", "[r
   CHECK(std::ranges::any_of(cleaned, [&](const PlanePtr& plane) {
     return combine(Op::kXor, plane, rule)->count() == 0;
   }));
-  // A mask that is too large to be read as bits is cleaned too.
+  // Lone cells are also removed from a mask that is too large to be read as bits.
   constexpr Index kTokens = 1 << 20;
   const PlanePtr large = diagonal_band(kTokens, kTokens, -4095, 0);
   const PlanePtr leak = rectangle(kTokens, kTokens, {700000, 700001}, {5, 6});

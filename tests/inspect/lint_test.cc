@@ -184,7 +184,7 @@ TEST_CASE("a part of the future is found with all its cells, and groups are not"
   CHECK(block.count == 110);
   CHECK(block.where.query == 300);
   CHECK(block.where.key == 400);
-  // Also a block that meets the diagonal, one column, and one row, are found as a whole.
+  // A block that meets the diagonal, a column and a row are each found as a whole too.
   CHECK(only(future(64, "causal | open:q=20-30,k=25-40")).count == 155);
   CHECK(only(future(64, "causal | open:q=6-49,k=50")).count == 44);
   CHECK(only(future(64, "causal | open:q=6,k=9-30")).count == 22);
@@ -210,8 +210,8 @@ TEST_CASE("groups that see later groups are told from groups", "[lint]") {
   CHECK(joined.where.key == 30);
 }
 
-/// The findings of `count` batch entries or heads that all have the mask `usual`, except one that
-/// has `odd`.
+/// Returns the findings about `count` batch entries (or heads, if `heads`): one has the mask `odd`,
+/// all others have the mask `usual`.
 Findings of_entries(const std::string& usual, const std::string& odd, Index count, bool heads) {
   const Mask a = made(64, 64, usual), b = made(64, 64, odd);
   return lint_mask(Mask::make(heads ? 1 : count, heads ? count : 1, 64, 64,
@@ -312,8 +312,8 @@ TEST_CASE("strides and selected keys are no stray cells, and irregular masks are
   CHECK(of(48, "causal | close:q=20,k=4") == Ids{"nearly"});
   CHECK(of(48, "doc:lens=20+28 | causal | open:q=40-43,k=6") == Ids{"nearly"});
   CHECK(of(48, "close:q=20,k=4") == Ids{"nearly"});
-  // Some rows of a document that see another document are odd; a whole document that sees a part of
-  // another is not.
+  // Some rows of a document that see another document are reported; a whole document that sees a
+  // part of another is not.
   CHECK(of(48, "doc:lens=10+20+18 | causal | open:q=30-32,k=0-9") == Ids{"nearly"});
   CHECK(of(48, "doc:lens=10+20+18 | causal | open:q=30-47,k=0-9").empty());
   std::mt19937 random(5);
@@ -515,7 +515,7 @@ TEST_CASE("docs/lint.md lists every finding as the table has it", "[lint]") {
                             " | " + std::string(rule.why) + " | " + std::string(rule.fix);
     const std::size_t at = page.str().find(row);
     REQUIRE(at != std::string::npos);
-    // After the fix the page may have the remedy, as an option of the command.
+    // Behind the fix, the page names the rule's remedy (an option of the command), if there is one.
     const std::string_view end = rule.remedy.kind == Remedy::kNone ? " |\n" : ", or ";
     CHECK(page.str().substr(at + row.size()).starts_with(end));
   }

@@ -1,4 +1,5 @@
-// recognise and diff, in both orders, name what is odd in packed masks, and nothing else.
+// recognise and diff, in both orders, name the fault that was put into a packed mask, and nothing
+// else.
 #include "support/odd_masks.h"
 
 #include "maskctl/inspect/diff/diff.h"

@@ -1,4 +1,5 @@
-// The rectangles that rows have in common, also where fresh memory is not zero.
+// Tests common_rectangles(), which finds rectangles that many rows share, also where newly
+// allocated memory is not zero.
 #include "maskctl/inspect/recognise/rectangles.h"
 
 #include <cstdlib>
@@ -25,8 +26,8 @@ void leave_ones(Index words) {
 }  // namespace
 
 TEST_CASE("rows in no common rectangle stay closed", "[recognise]") {
-  // Two documents of ten queries, and one key for each query alone: the last 20 queries see only
-  // that key.
+  // Two documents of ten queries each. Besides, every query sees one key that no other query sees;
+  // it is the only key that the last 20 queries see.
   const Index n = 40, all = 60;
   const Band own{20, 21, 1, 1};
   const PlanePtr open =

@@ -32,7 +32,7 @@ namespace maskctl::test {
 using Cells = std::vector<std::uint8_t>;
 using Int64s = std::vector<std::int64_t>;
 
-using Folder = Scratch;  // a folder that a test has while it runs
+using Folder = Scratch;  // a temporary folder for one test
 
 inline Cells random_cells(Index n, unsigned seed, double density = 0.5) {
   std::mt19937 random(seed);

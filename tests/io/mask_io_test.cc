@@ -101,7 +101,7 @@ TEST_CASE("a bad value in a pipe is an error although the writer stalls") {
   Int64s many(8 * 300 * 300, 1);
   many[2] = 5;
   write_array(path, int_tensor({8, 300, 300}, many));
-  const Fifo fifo(folder, path, 1 << 20);  // gives 1 MiB of 5.76 MB
+  const Fifo fifo(folder, path, 1 << 20);  // gives 1 MiB of the 5.76 MB of the file
   CHECK(contains(error_of(fifo.path), "the first is 5 at (0, 0, 2)"));
 }
 
@@ -124,7 +124,7 @@ TEST_CASE("the limit is for the packed form and not for the file") {
   const std::string path = folder / "m.npy";
   write_array(path, astype(bool_tensor({512, 512}, random_cells(512 * 512, 1)), DType::kFloat64));
   MaskReadOptions options;
-  options.read.max_bytes = 50000;  // the file has 2 MiB, its bits 32 KiB
+  options.read.max_bytes = 50000;  // the file has 2 MiB, the mask's bits have 32 KiB
   CHECK(read_mask(path, options).mask.count() > 0);
   options.read.max_bytes = 30000;
   CHECK(contains(error_of(path, options), "bytes when packed, over the limit of 30000"));

@@ -234,10 +234,10 @@ TEST_CASE("runs of a million rows are made from their few lines") {
 TEST_CASE("hostile runs are refused") {
   CHECK(mask_from_runs(run_arrays({0, 1, 2}, {0, 2}, {2, 4}, {1, 1, 2, 4})).count() == 4);
   const std::vector<RunArrays> bad{
-      run_arrays({0, 2, 1, 2}, {0, 2}, {2, 4}, {1, 1, 3, 4}),  // the offsets of rows fall
+      run_arrays({0, 2, 1, 2}, {0, 2}, {2, 4}, {1, 1, 3, 4}),  // the offsets of the rows decrease
       run_arrays({1, 1, 2}, {0, 2}, {2, 4}, {1, 1, 2, 4}),     // the offsets do not begin at 0
       run_arrays({0, 1, 3}, {0, 2}, {2, 4}, {1, 1, 2, 4}),   // the last offset is past the last run
-      run_arrays({0, 1, 1}, {0, 2}, {2, 4}, {1, 1, 2, 4}),   // not all runs in rows
+      run_arrays({0, 1, 1}, {0, 2}, {2, 4}, {1, 1, 2, 4}),   // the second run is in no row
       run_arrays({0, 1, 2}, {0, 2}, {2}, {1, 1, 2, 4}),      // begins and ends differ in number
       run_arrays({0, 1, 2}, {0, 2}, {2, 5}, {1, 1, 2, 4}),   // a run ends after the last key
       run_arrays({0, 1, 2}, {-1, 2}, {2, 4}, {1, 1, 2, 4}),  // a run begins before key 0
@@ -250,7 +250,7 @@ TEST_CASE("hostile runs are refused") {
       run_arrays({0, 1, 2}, {0, 2}, {2, 4}, {1, -1, -2, 4}),        // negative extents
       run_arrays({0, 1, 2}, {0, 2}, {2, 4}, {1, 1, 2, 1LL << 31}),  // more keys than 32 bits hold
       run_arrays({0}, {}, {}, {2147483647, 2147483647, 0, 4}),      // planes without rows
-      run_arrays({0, 1}, {0}, {1}, {2147483647, 2147483647, 2147483647, 4}),  // overflow
+      run_arrays({0, 1}, {0}, {1}, {2147483647, 2147483647, 2147483647, 4}),  // the size overflows
       run_arrays({}, {}, {}, {1, 1, 0, 4}),
       run_arrays({0, 1, 2}, {0, 1LL << 40}, {2, 4}, {1, 1, 2, 4}),  // a key beyond 32 bits
       {int_tensor({0}), Tensor(DType::kFloat32, {0}), int_tensor({}), int_tensor({1, 1, 0, 4})},

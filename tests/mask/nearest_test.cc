@@ -1,5 +1,5 @@
-// The nearest arrays of a kind to a mask, where the kind cannot hold all masks: on every small
-// mask, against all arrays of the kind.
+// Tests the arrays of a kind that come nearest to a mask, where the kind cannot express all masks:
+// on every small mask, against all arrays of the kind.
 #include "maskctl/mask/arrays/nearest.h"
 
 #include <map>

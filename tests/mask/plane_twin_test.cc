@@ -104,7 +104,8 @@ TEST_CASE("a million random pairs of 4x4 masks combine cell by cell") {
     const unsigned pair = static_cast<unsigned>(random());
     const unsigned a = pair & 0xffff, b = pair >> 16;
     const Op op = kOps[i % 4];
-    // A quarter of the pairs combine without a budget, as a lazy node that stores nothing.
+    // A quarter of the pairs are combined with a budget of 0 runs, which gives a lazy node that
+    // stores nothing.
     const PlanePtr plane =
         i % 16 < 4 ? combine(op, planes[a], planes[b], 0) : combine(op, planes[a], planes[b]);
     failed += bits_of(*plane) != apply_bits(op, a, b);
@@ -138,8 +139,8 @@ TEST_CASE("bands and shared lists of few runs combine to bands, of many they do 
       }
     }
   }
-  // All queries see the same many runs of keys, which the diagonal crosses: bands would need a slab
-  // for each row.
+  // All queries see the same many runs of keys, which the diagonal crosses. As bands, the result
+  // would need a slab (a range of rows described by the same lines) for each row.
   const std::vector<std::int32_t> q(3000, 0);
   std::vector<std::int32_t> k(3000);
   for (std::size_t i = 0; i < k.size(); ++i) k[i] = static_cast<std::int32_t>(i % 2);

@@ -108,8 +108,9 @@ TEST_CASE("planes of the same lists under other clips combine cell by cell") {
       const auto rest = static_cast<unsigned>(k + 1 - begin);
       return Run{begin, begin + static_cast<std::int32_t>(random() % rest)};
     };
-    // In half of the rounds b's clip contains the rest of a's row, so that a combined row has one
-    // clip again. In the others clips are random, and a combined row may need several.
+    // In half of the rounds, b clips each row to all keys from the begin of a's clip on, so that a
+    // combined row has one clip again. In the others, clips are random, and a combined row may need
+    // several.
     const bool alike = round % 2 == 0;
     ClippedClasses a{of_queries, of_keys, {}, lists}, b{of_queries, of_keys, {}, lists};
     for (Index row = 0; row < q; ++row) {

@@ -64,8 +64,8 @@ inline Pair make_diagonal(const Pick& pick, Index q, Index k) {
           matrix(q, k, [&](Index i, Index j) { return j >= i + low && j <= i + high; })};
 }
 
-/// Makes up to four slabs of rows with up to three bands each; bands may overlap, be empty or leave
-/// the plane.
+/// Makes up to four slabs (ranges of rows) with up to three bands of keys each; bands may overlap,
+/// be empty or leave the plane.
 inline Pair make_bands(const Pick& pick, Index q, Index k) {
   std::vector<Slab> slabs;
   for (Index begin = 0, i = 0; i < 4 && begin < q; ++i) {

@@ -1,4 +1,5 @@
-// The windows of every library, by the keys open in our masks; arguments read from chains and back.
+// Tests the conventions of libraries: how many keys a window of a given number opens, and which
+// library arguments a chain of mask steps becomes.
 #include "maskctl/translate/conventions.h"
 
 #include <map>
