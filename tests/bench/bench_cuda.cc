@@ -114,7 +114,7 @@ void print(const Timed& side, std::string_view subject) {
   std::fflush(stdout);
 }
 
-/// Times the sides of a case in turn, and prints their figures.
+/// Times the sides of a case (what it compares) in turn, and prints their figures.
 void measure(std::string_view subject, std::vector<Timed>& sides) {
   constexpr int kRounds = 3;
   for (int round = 0; round < kRounds; ++round) {
@@ -309,7 +309,8 @@ void bench_blocks() {
       options.context.backend = Backend::kCuda, options.duplicate_blocks = DuplicateBlocks::kOnce;
       const NativeSparseInputs inputs{&q, &k, &v, nullptr, nullptr, &listed};
       const BlockProblem problem = checked_selected_problem(inputs, options);
-      double keys = 0, means_seen = 0;  // keys, and means of blocks, seen by all tokens
+      // Keys and block means that tokens see, summed over tokens and key heads.
+      double keys = 0, means_seen = 0;
       for (Index t = 0; t < tokens; ++t) {
         const Index blocks_before = (t + 1) / options.block_size;
         means_seen += static_cast<double>(batch * kv_heads * blocks_before);

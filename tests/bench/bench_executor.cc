@@ -1,7 +1,7 @@
 // Measures what ejkernel's runtime adds to a call: a call through the executor, which remembers its
 // config, beside the same call of the operation with fixed options, on arrays so small that the
-// operation costs little. The bar is 20 us. Each line: name, median of the time added, medians of
-// both sides; all in us.
+// operation costs little. At most 20 us may be added. Each line: name, median of the time added,
+// medians of both sides; all in us.
 #include <cstdio>
 
 #include "bench.h"

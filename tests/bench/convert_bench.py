@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""Measures conversions of masks against their bars; exit 1 when a bar is missed.
+"""Measures conversions of masks against their bars (limits); exit 1 when a bar is missed.
 
     convert_bench.py [--build build/release] [--pairs 15] [--folder DIR]
 """

@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""Measures HDF5 against h5py in one run and prints a table; exit 1 when a bar is missed.
+"""Measures HDF5 against h5py in one run, prints a table; exit 1 when a bar (a limit) is missed.
 
     hdf5_bench.py [--build build/release] [--pairs 15] [--size 32768] [--folder DIR]
 

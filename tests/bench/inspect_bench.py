@@ -1,6 +1,6 @@
 #!/usr/bin/python3
-"""Measures the commands that answer questions about masks and prints a table; exit 1 when a bar is
-missed.
+"""Measures the commands that answer questions about masks and prints a table; exit 1 when a bar (a
+limit) is missed.
 
     inspect_bench.py [--build build/release] [--only million|dense] [--pairs 15] [--folder DIR]
 
@@ -97,7 +97,8 @@ def dense(options, folder):
             files = [path] * 2 if question == "diff, equal" else [path]
             files += [other] if question == "diff, unequal" else []
             ask = [options.program, *command]
-            # Where the bar is missed by far, one more run will do.
+            # A command that takes more than 10 seconds misses its limit by far, so it is run only
+            # once more.
             slow = bench.run(ask, statuses=NO).seconds > 10
             ours, floor = bench.interleaved(
                 1 if slow else options.pairs, lambda: bench.run(ask, statuses=NO).seconds,

@@ -152,7 +152,7 @@ int main(int argc, char** argv) {
     slowest = std::max(slowest, spent.count());
     // Judged by applying the chain that was found, not by recognise's own count.
     const Index differ = differing_cells(sample.mask, maskctl::apply(sample.full, found.chain));
-    // More steps with only numbers are no worse than fewer steps with arrays.
+    // A chain of more steps that have only numbers is no worse than one of fewer steps with arrays.
     const bool is_longer = found.chain.size() > sample.chain.size() && has_arrays(found.chain);
     wrong += differ != found.residue.cells;
     unexplained += differ != 0;

@@ -37,7 +37,8 @@ constexpr double kLaunch = 10e-6;
 
 /// The costs of a pass on one multiprocessor. `tile`: the seconds for a tile of 128 queries and 128
 /// keys of a head, at 620 (forward) and 518 (backward) TFLOP/s of all multiprocessors together;
-/// `beside`: the fixed cost of an item, in tiles, from the rate measured under documents.
+/// `beside`: the fixed cost, in tiles, of an item of work (the open tiles in a row or column of
+/// tiles), from the rate measured under documents.
 struct Pass {
   double tile, beside;
   double seconds(Index tiles) const { return tile * (static_cast<double>(tiles) + beside); }
@@ -95,7 +96,8 @@ Rank rank_of(const Mask& mask, const std::vector<Range>& share, Index ranks, Ind
   return rank;
 }
 
-/// A kernel call: the seconds of its items for all heads, the longest first.
+/// A kernel call: the seconds of its items (the open tiles in a row or column of tiles, for each
+/// head), the longest first.
 struct Call {
   double begin = 0, end = 0;
   std::vector<double> items;

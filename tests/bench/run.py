@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""Measures everything that has a bar and prints a table; exit 1 when a bar is missed.
+"""Measures everything that has a bar (a limit), prints a table; exit 1 when a bar is missed.
 
     run.py [--build build/release] [--only TEXT] [--pairs 15] [--folder DIR]
 

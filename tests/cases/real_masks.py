@@ -58,7 +58,7 @@ dp=(ids[:,None]==ids[None]); S('doc_padself_causal',dp&causal)
 ids2=np.array([0]*10+[1]*30+[2]*24); d2=(ids2[:,None]==ids2[None]); S('doc_causal_batch',np.stack([doc&causal,d2&causal])[:,None])
 # 4. Blocks of different sizes on the diagonal (BlockDiagonalMask of xformers).
 S('blockdiag_unequal',d2)
-# The same for cross-attention: blocks have different numbers of queries and keys.
+# Blocks of different numbers of queries and keys on the diagonal, for cross-attention.
 qi=np.repeat([0,1,2],[5,9,2]); ki=np.repeat([0,1,2],[11,4,7]); S('blockdiag_cross',qi[:,None]==ki[None])
 # 5. Longformer: a symmetric window of 8 tokens to each side, and the global tokens 0, 17 and 40.
 lf=(np.abs(q-k)<=8)
@@ -77,8 +77,8 @@ S('bigbird',np.kron(bb,np.ones((8,8),bool)))
 # 7. Dilated window: every third key, 4 keys in total, causal; and one to both sides.
 d=q-k; S('dilated_window_causal',(d>=0)&(d%3==0)&(d<=9))
 S('dilated_window_sym',(np.abs(d)%2==0)&(np.abs(d)<=8))
-# 8. Gemma 3: the masks of 12 layers stacked as heads or as a batch; each sixth layer full causal, the others with
-# a window of 16.
+# 8. Gemma 3: the masks of 12 layers stacked as heads or as a batch; each sixth layer is fully
+# causal, the others have a window of 16.
 g3=np.stack([(causal&(q-k<16)) if i%6!=5 else causal for i in range(12)])[None]; S('gemma3_layers_as_heads',g3)
 S('gemma3_layers_as_batch',g3.transpose(1,0,2,3))
 # 9. Mistral: a causal window with left padding.

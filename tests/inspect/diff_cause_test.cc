@@ -1,4 +1,5 @@
-// The causes that diff names for known differences, and how often it names those of random ones.
+// Tests the causes that diff names for known differences of masks, and how often it is right about
+// random differences.
 #include <fmt/format.h>
 
 #include "maskctl/inspect/diff/diff.h"

@@ -29,7 +29,7 @@ bool after(Place a, Place b, Way way) {
   return way == Way::kForward ? less(b, a) : less(a, b);
 }
 
-/// The first place after `from`, in this direction, for which `is` holds.
+/// Returns the first place after `from`, in this direction, for which is(place) is true.
 template <typename Is>
 std::optional<Place> first_after(const Dense& dense, Place from, Way way, Is&& is) {
   std::optional<Place> found;

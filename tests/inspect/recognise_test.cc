@@ -148,7 +148,7 @@ TEST_CASE("random chains are explained, and no explanation is claimed falsely") 
     const Recognised found = recognise(mask);
     CAPTURE(i, to_text(chain));
     check_claim(mask, found);
-    // More steps with only numbers are no worse than fewer steps with arrays.
+    // A chain of more steps that have only numbers is no worse than one of fewer steps with arrays.
     const bool longer = found.chain.size() > chain.size() && recognition::has_arrays(found.chain);
     explained += found.residue.cells == 0 && !longer;
   }

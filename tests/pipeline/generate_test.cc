@@ -33,7 +33,8 @@ TEST_CASE("a step and a size make a mask") {
       {"full:q=3,k=2", "[B 1, H 1, Q 3, K 2]", 6},
       {"window:keys=2,n=4", "[B 1, H 1, Q 4, K 4]", 7},
       {"random:sparsity=0,n=4", "[B 1, H 1, Q 4, K 4]", 16},
-      // Steps that open cells start from an empty mask, and their own argument n= is no size.
+      // Steps that open cells start from an empty mask; their own argument n= is not the size of
+      // the mask.
       {"prefix:n=2,q=3,k=4", "[B 1, H 1, Q 3, K 4]", 6},
       {"sinks:n=1,q=3,k=4,b=2", "[B 2, H 1, Q 3, K 4]", 6},
       {"global:tokens=0,n=4", "[B 1, H 1, Q 4, K 4]", 7},
@@ -118,7 +119,7 @@ TEST_CASE("interleaved documents draw an id for each token") {
     CHECK(counts[id] < 2700);
   }
   CHECK_FALSE(std::is_sorted(ids.begin(), ids.end()));
-  // Fewer tokens with the same seed get the first of the same ids.
+  // With the same seed, fewer tokens get the first ids of more tokens.
   const auto shorter = ids_of("segments:n=100,docs=4,seed=1,interleave=token");
   CHECK(std::equal(shorter.begin(), shorter.end(), ids.begin()));
   CHECK(ids_of("segments:n=3,docs=1,pad=1,interleave=token") ==

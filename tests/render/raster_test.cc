@@ -209,7 +209,8 @@ TEST_CASE("raster: a part of tiles is that part of all tiles", "[raster]") {
   CHECK(part.counts.full == full);
   CHECK(part.counts.partial == partial);
   CHECK(part.counts.tile_area == 14 * 14);
-  // The blocks of a mask, when they are tiles, are drawn like the tiles.
+  // If a mask is drawn in blocks of whole tiles, as_tiles() makes the same picture as the map of
+  // tiles.
   for (const Index step : {1, 3}) {
     Figure mask{.queries = figure.queries, .keys = figure.keys};
     mask.panels.push_back({.plane = causal});

@@ -71,7 +71,7 @@ struct SolvedScore {
 class SolvedProblemMaker {
  public:
   /// With `gradients`, the gradient of the queries is given too, so that half as many channels are
-  /// enough.
+  /// enough to find the mask.
   SolvedProblemMaker(std::uint64_t seed, Index longest, bool gradients = false)
       : random_(seed), longest_(longest), gradients_(gradients) {}
 
@@ -98,13 +98,13 @@ class SolvedProblemMaker {
     return static_cast<Index>(std::exp(exponent(random_)));
   }
 
-  /// If `many`, the heads that share a mask have at least as many equations together as there are
-  /// keys.
+  /// Chooses the number of heads. If `many`, the heads that share a mask together give at least as
+  /// many equations (one per output channel, or two with gradients) as there are keys.
   void choose_heads(Index keys, bool many, SolvedProblem& out) {
     out.heads = Index{1} << number(0, 3);
     if (many) {
       out.dim = std::max<Index>(out.dim, 64);
-      const Index equations = gradients_ ? 2 : 1;  // equations that each channel gives
+      const Index equations = gradients_ ? 2 : 1;  // equations from each channel
       while (out.heads * out.dim * equations < keys) out.heads *= 2;
     }
     out.kv_heads = out.heads;

@@ -74,8 +74,8 @@ std::string code_of(const Translation& translation) {
   return out;
 }
 
-/// Whether a note says that the code means another mask, as it is for Q = K only or leaves
-/// something out.
+/// Whether a note says that the code means another mask than the chain: it leaves something out or,
+/// unless `square`, it is for Q = K only.
 bool told(const Translation& translation, bool square) {
   for (const std::string& note : translation.notes) {
     if (note.find("batch entry") != note.npos || note.find("documents: ") != note.npos) return true;

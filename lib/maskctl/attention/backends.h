@@ -31,11 +31,11 @@ struct BackendRow {
   bool is_tuned = false;
 };
 
-/// All rows, the fastest backend first. A call falls back only to a row after the one that it asks
-/// for.
+/// All backends, the fastest first. If a call falls back, then only to a backend after the one that
+/// it asks for.
 std::span<const BackendRow> backends();
 
-/// Throws Error(kUnsupported) for a backend that has no row.
+/// Returns the row of a backend in `rows`. Throws Error(kUnsupported) if there is none.
 std::span<const BackendRow>::iterator row_of(std::span<const BackendRow> rows, Backend backend);
 inline const BackendRow& backend_row(Backend backend) { return *row_of(backends(), backend); }
 

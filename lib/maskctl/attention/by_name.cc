@@ -83,7 +83,7 @@ bool any_without_keys(const Operation& form, const NamedResults& results) {
   return false;
 }
 
-// Random arrays.
+// Random arrays for inputs that are not given.
 
 /// Records the extents of the axes of a given array. Skips an array whose rank is none of those
 /// that the field allows: the operation itself reports that error.

@@ -51,7 +51,8 @@ struct CpuCall {
 class HeadRows {
  public:
   HeadRows(const CpuCall& call, Index b, Index u);
-  /// If there are poisoned keys, replaces all rows by a copy in which those keys are 0.
+  /// If there are poisoned keys (unseen keys that contain NaN or infinity), replaces all rows by a
+  /// copy in which those keys are 0.
   void clean();
   const float* key(Index j) const { return key_ + j * key_stride_; }
   const float* value(Index j) const { return value_ + j * value_stride_; }

@@ -112,7 +112,7 @@ class Stream {
     return {left_.task, {begin, left_.keys.begin}};
   }
 
-  /// Sets next_keys_ and next_values_ to the rows of a piece.
+  /// Sets next_keys_ and next_values_ to the rows of a piece (keys that are read together).
   void locate(const Piece& piece) {
     const PagedCache& cache = c_.cache;
     c_.elements(*tasks_[as_size(piece.task)].row->sequence, piece.keys, offsets_);
@@ -123,8 +123,8 @@ class Stream {
     next_values_.place(array, offsets_);
   }
 
-  /// Adds one piece to the partial results. Prefetches the values of the piece while it reads the
-  /// keys, and the keys of the next piece while it reads the values.
+  /// Adds one piece (keys that are read together) to the partial results. Prefetches the values of
+  /// the piece while it reads the keys, and the keys of the next piece while it reads the values.
   void add(const Piece& piece) {
     const Index width = round_up(keys_.count(), kColumnGroup), group = c_.group();
     const Index row = tasks_[as_size(piece.task)].row->row, first = piece.task * c_.q_heads;

@@ -25,7 +25,7 @@ void for_each_part(Range range, Index step, F&& f) {
   for (Index i = range.begin; i < range.end; i += step) f(Range{i, std::min(i + step, range.end)});
 }
 
-/// Packs the rows `depth` of b for multiply().
+/// Packs the rows of b in the range `depth` as the right factor of multiply().
 void pack(const MatrixView& b, Range depth, float* out) {
   if (b.transposed) {
     pack_columns(b.data + depth.begin, b.stride, b.columns, depth.size(), out);

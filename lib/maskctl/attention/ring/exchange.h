@@ -41,8 +41,8 @@ Index send_runs(Communicator& ring, Index to, const SeenKeys::Runs& runs, const 
                 Index first = 0);
 void receive_runs(Communicator& ring, Index from, const SeenKeys::Runs& runs, Tensor& to,
                   Index first);
-/// sum += part, in f32, restricted to these runs. Row 0 of `sum` is key 0, row 0 of `part` is key
-/// `first`.
+/// sum += part, in f32, restricted to these runs of keys. Row 0 of `sum` is key 0, row 0 of `part`
+/// is key `first`.
 void add_runs(const Tensor& part, Index first, const SeenKeys::Runs& runs, Tensor& sum);
 
 /// The keys and values for each step: at step 0 those of this rank, at step t the smallest range of

@@ -22,8 +22,8 @@ namespace {
 
 constexpr float kNothing = -std::numeric_limits<float>::infinity();
 
-/// Two partial results merged: lse = ln(exp(a) + exp(b)) from the lse of each, and the factors a
-/// and b of their outputs in the merged output.
+/// Two partial results merged: `lse` is that of the merged result; `a` and `b` are the factors of
+/// the two outputs in its output.
 struct Merged {
   float lse, a, b;
 };
@@ -97,7 +97,7 @@ std::vector<float> mean_value(Communicator& ring, const Dims& d, const Tensor& v
   return mean;
 }
 
-/// Applies the policy to rows that see no key of any rank. `means`: [B,Hkv,Dv], needed for kMean.
+/// Fills rows that see no key of any rank as `policy` says. `means`: [B,Hkv,Dv], needed for kMean.
 void fill_empty_rows(const Dims& d, EmptyRow policy, std::span<const float> means,
                      SoftmaxResult& result) {
   if (policy == EmptyRow::kZero) return;

@@ -20,31 +20,34 @@ class Communicator;
 struct RingStep;
 
 /// The ring of ranks that share one shard, as seen from one of them. Operation::localise fills in
-/// the shares of this rank.
+/// the shares (the positions) of this rank.
 struct RingPlace {
   Communicator* ring = nullptr;
   std::vector<RingStep>* steps = nullptr;  // receives measurements of the steps; may be null
-  /// The positions in the whole that this rank has along each label that the ring splits. Results
-  /// have only these positions.
+  /// The positions in the whole arrays that this rank has along each label (axis name, such as
+  /// "Tq") that the ring splits. Results have only these positions.
   std::map<std::string, std::vector<Range>, std::less<>> shares;
   std::vector<std::string_view> arrays;  // inputs cut to `shares`; others have the whole shard
 
-  /// The positions along a label; empty if the ring does not split it.
+  /// Returns the positions of this rank along the axes with this label (axis name); empty if the
+  /// ring does not split them.
   std::vector<Range> share(std::string_view label) const;
 };
 
-/// The part of a call that one device computes: a range of every label that is split.
+/// The part of a call that one device computes: for each label (axis name, such as "Hq") that is
+/// split, a range of the axes with that label.
 struct Shard {
   std::map<std::string, Range, std::less<>> ranges;
   std::map<std::string, Index, std::less<>> extents;  // whole extent of each label
   RingPlace* ring = nullptr;                          // null: this process computes the whole shard
 
   bool splits(std::string_view label) const { return ranges.contains(label); }
-  /// The whole extent along a label; 1 if there is none, because axes of extent 1 have no label.
+  /// The whole extent of the axes with this label (axis name); 1 if there are none, because axes of
+  /// extent 1 have no label.
   Index extent(std::string_view label) const;
-  /// The shard's range along a label; everything if the label is not split.
+  /// The shard's range of the axes with this label; the whole axis if they are not split.
   Range range(std::string_view label) const;
-  /// The begin of that range; 0 if the label is not split.
+  /// The begin of range(label); 0 if the axes with this label are not split.
   Index first(std::string_view label) const { return splits(label) ? range(label).begin : 0; }
   /// The shard's range on each axis of a whole array.
   std::vector<Range> part(std::span<const Index> shape, std::string_view labels) const;
@@ -80,12 +83,12 @@ class ShardPlan {
   Index devices() const { return mesh_.devices(); }
   /// The mesh without redundant devices: mesh axes that split nothing get size 1.
   Mesh working_mesh() const;
-  /// The mesh axes that split a label; empty if it is not split.
+  /// The mesh axes over which the axes with this label are split; empty if they are not split.
   std::vector<std::string> axes_of(std::string_view label) const;
-  /// Throws Error(kInvalidArgument) unless the label is split over exactly the mesh axis `axis`;
-  /// `option` names the argument that says so.
+  /// Throws Error(kInvalidArgument) unless the axes with this label are split over exactly the mesh
+  /// axis `axis`; `option` names the argument that says so.
   void check_split(std::string_view label, std::string_view option, const std::string& axis) const;
-  /// The number of parts into which a label is split; 1: not split.
+  /// The number of parts into which the axes with this label are split; 1: not split.
   Index parts(std::string_view label) const;
 
  private:

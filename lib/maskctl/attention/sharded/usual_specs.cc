@@ -22,7 +22,8 @@ std::vector<std::string> labels_of(std::string_view text) {
   return labels;
 }
 
-/// The mesh axes that split each label of an operation.
+/// For each label (axis name) of an operation, the mesh axes over which axes with this label are
+/// split.
 class UsualAxes {
  public:
   UsualAxes(const Operation& operation, const Mesh& mesh) {

@@ -152,8 +152,8 @@ class LinearState {
   std::vector<Range> all_;  // the span of all rows, for each group of a product
 };
 
-/// sums [count, stride] = what the tokens of a chunk (with their R factored out) read from the
-/// state [K, stride] on entry. `packed` has room for K * stride floats.
+/// sums [count, stride] = what the tokens of a chunk read from the state [K, stride] on entry,
+/// without their decays per value R_t. `packed` has room for K * stride floats.
 void read_state(const Chunk& chunk, const float* state, Index stride, float* packed, float* sums);
 
 }  // namespace maskctl::attention

@@ -90,7 +90,7 @@ LinearAttentionResult recurrent_attention(const RecurrentAttentionInputs& inputs
 
 namespace {
 
-/// The gradients of a recurrence; that of g_gamma if it is wanted.
+/// Returns the gradients of a recurrence; that of g_gamma only with `wants_gamma`.
 LinearAttentionGradients gradients_of(const RecurrentAttentionInputs& inputs, const Tensor& d_out,
                                       const RecurrentAttentionOptions& options,
                                       const Tensor* d_final_state, bool wants_gamma) {

@@ -56,7 +56,7 @@ Tensor ragged_page_attention(const RaggedPageAttentionInputs& in,
   return paged_attention(problem_of(in, options), options.context);
 }
 
-// Version 3.
+// Version 3 of ragged page attention.
 
 namespace {
 
