@@ -65,7 +65,7 @@ inline std::vector<Case> mask_cases() {
       {"causal", "true"},
       {"causal", "false", {}, "blocksparse_attention"},
       {"sliding_window", "1"},
-      {"sliding_window", "2", {}, "ragged_page_attention"},  // a token's own key counts
+      {"sliding_window", "2", {}, "ragged_page_attention"},  // the 2 keys include the token's own
       {"sliding_window", "2", {}, "ragged_page_attention_v3"},
       {"causal_alignment", "bottom-right", {{"causal", "true"}}},
       {"query_lengths", i32({4, 6}), {{"key_lengths", i32({8, 8})}}},

@@ -376,7 +376,7 @@ TEST_CASE("the pages that a kernel read are solved", "[solve]") {
     // Sequence 1 has 9 tokens, so slots 1 to 3 of its page 6 and all of page 7 are unread. They
     // become NaN: 0x7fc0... is NaN in both dtypes.
     for (const char* name : {"key_cache", "value_cache"}) {
-      Tensor& cache = call.arrays.at(name);  // [12, 2, 4, 16]
+      Tensor& cache = call.arrays.at(name);  // 12 pages, 2 heads, 4 slots, D = 16
       const Index element = size_bytes(dtype);
       for (Index n = 0; n < cache.elements(); ++n) {
         const Index page = n / (2 * 4 * 16), slot = n / 16 % 4;
@@ -402,7 +402,7 @@ TEST_CASE("a key that holds NaN is closed wherever the output is finite", "[solv
   call.request.arguments.mask = call.request.declared;
   const Index head = GENERATE(0, 1);  // only one head holds NaN
   const char* const name = GENERATE("key", "value");
-  const Index at = (5 * 2 + head) * 8;  // in an array [1, 12, 2, 8]
+  const Index at = (5 * 2 + head) * 8;  // key 5 of the head, in an array [1, 12, 2, 8]
   call.request.arguments.arrays.at(name).as<float>()[as_size(at + 3)] =
       std::numeric_limits<float>::quiet_NaN();
   const SolvedMask solved = solve_mask(call.request, call.given);

@@ -291,14 +291,14 @@ void add_render_operations(Operations& out, const Masks& m) {
 }
 
 void add_io_operations(Operations& out, const Masks& m, const std::string& folder) {
-  const Tensor dense = dense_from_mask(m.words, Index{2} << 30);  // 1 GiB
+  const Tensor dense = dense_from_mask(m.words, Index{2} << 30);  // an array of 1 GiB
   const auto file = [&](const std::string& name) { return folder + "/" + name; };
   const WriteOptions force{.force = true};
   write_array(file("a.npy"), dense, force);
   write_array(file("a.safetensors"), dense, force);
   write_array(file("a.npz"), dense, force);
   write_array(file("a.h5"), dense, force);
-  Tensor quarter = random_ids(Index{1} << 26, 1000, 3);  // 256 MiB
+  Tensor quarter = random_ids(Index{1} << 26, 1000, 3);  // an array of 256 MiB
   write_array(file("packed.npz"), quarter, {.force = true, .gzip = 1});
   write_array(file("packed.h5"), quarter, {.force = true, .gzip = 1});
   write_array(file("ids.npy"), quarter, force);

@@ -301,7 +301,7 @@ void bench_blocks() {
   for (const auto& [batch, tokens, heads, kv_heads] : kCases) {
     if (tokens > settings.most_tokens) continue;
     for (const DType dtype : {DType::kBFloat16, DType::kFloat32}) {
-      if (batch > 1 && dtype == DType::kFloat32) continue;  // would take seconds a call
+      if (batch > 1 && dtype == DType::kFloat32) continue;  // a call would take seconds
       const Tensor q = noise(dtype, {batch, tokens, heads, kDim});
       const Tensor k = noise(dtype, {batch, tokens, kv_heads, kDim}), v = k;
       const Tensor listed = listed_blocks(batch, tokens, kv_heads);
@@ -371,7 +371,8 @@ void bench_grouped() {
       std::size_t row = 0;
       for (auto& id : ids.as<std::int32_t>()) {
         const auto n = static_cast<Index>(row++ * 2654435761u >> 8);
-        id = static_cast<std::int32_t>(n % experts * (n / experts % 2));  // half to expert 0
+        // Half of the rows go to expert 0.
+        id = static_cast<std::int32_t>(n % experts * (n / experts % 2));
       }
       GroupedMatmulInputs inputs{&lhs, &rhs};
       inputs.group_ids = &ids;

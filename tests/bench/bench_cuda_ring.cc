@@ -33,7 +33,7 @@ struct Settings {
   int gpus = 0;  // 0: all GPUs
   Index tokens_per_gpu = 16 << 10;
   double round_seconds = 0.3;
-  unsigned seed = 0;  // of random documents; 0: fixed ones
+  unsigned seed = 0;  // seed of random documents; 0: fixed documents
 } settings;
 
 constexpr Index kHeads = 16, kDim = 128;

@@ -167,7 +167,8 @@ std::vector<double> seconds_of_byte(const std::vector<Rank>& ranks) {
 std::vector<double> seconds(const std::vector<Rank>& ranks, bool is_backward) {
   const std::size_t n = ranks.size();
   const std::vector<double> of_byte = seconds_of_byte(ranks);
-  std::vector<double> ends(n), homes(n);  // when work ends, when gradients are home
+  // When work ends, and when gradients have come to their owners.
+  std::vector<double> ends(n), homes(n);
   for (std::size_t r = 0; r < n; ++r) {
     const Rank& rank = ranks[r];
     const auto owner = [&](std::size_t t) { return (r + n - t) % n; };

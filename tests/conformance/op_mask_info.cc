@@ -140,7 +140,7 @@ Outputs visualize(MaskInfo& info, Args& args) {
   options.max_cols = args.integer("max_cols", options.max_cols);
   options.charset = args.text("charset", options.charset);
   options.show_segments = args.flag("show_segments", options.show_segments);
-  args.flag("return_str");  // It is always true.
+  args.flag("return_str");  // return_str is always true
   return {{"text", Value(maskctl::visualize(info, options))}};
 }
 

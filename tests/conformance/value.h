@@ -18,7 +18,7 @@ class Value {
   using FileType =
       std::variant<std::monostate, bool, std::int64_t, double, std::string, List, Dict>;
 
-  Value() = default;  // None
+  Value() = default;  // Python's None
   Value(bool value) : content_(value) {}
   Value(std::int64_t value) : content_(value) {}
   Value(double value) : content_(value) {}

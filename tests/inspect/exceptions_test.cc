@@ -85,7 +85,7 @@ TEST_CASE("stray cells are exceptions, those of groups and branches are not", "[
   CHECK_FALSE(exception("causal | open:q=3-9,k=3-9", 3, 9));
   CHECK_FALSE(exception("causal", 3, 9));
   CHECK_FALSE(exception("doc:lens=12+12 | causal", 20, 5));
-  // May be two branches of a tree.
+  // The closed rectangle may lie between two branches of a token tree: no stray cells.
   CHECK_FALSE(exception("causal | close:q=20-23,k=16-19", 21, 17));
 }
 

@@ -47,7 +47,7 @@ BindContext context_for(const Mask& mask) {
     if (name == "ends") return random_ints({mask.batch()}, 0, mask.queries());
     if (name == "flags") return random_ints({mask.batch(), mask.keys()}, 0, 1);
     const Index rows = ceil_div(mask.queries(), 2), columns = ceil_div(mask.keys(), 3);
-    return random_ints({mask.batch(), rows, columns}, 0, 1);  // "map"
+    return random_ints({mask.batch(), rows, columns}, 0, 1);  // the argument "map"
   };
   out.read_mask = [&mask](const std::string&) {
     return random_mask(mask.batch(), pick(0, 1) == 0 ? 1 : mask.heads(), mask.queries(),

@@ -78,7 +78,7 @@ TEST_CASE("additive: two bytes of no type are bfloat16 in every kind") {
   Tensor ones(DType::kFloat32, {2, 3});
   for (float& value : ones.as<float>()) value = 1;
   ones.as<float>()[2] = 0;
-  write_array(path, astype(ones, DType::kBFloat16));  // |V2, as numpy has it
+  write_array(path, astype(ones, DType::kBFloat16));  // saved as |V2, like bfloat16 in numpy
   CHECK(cells_of(read_mask(path, as(ArrayKind::kDense)).mask) == Cells{1, 1, 0, 1, 1, 1});
   CHECK(cells_of(read_mask(path, as(ArrayKind::kKeyPadding)).mask).size() == 2 * 3 * 3);
   write_array(path, causal(DType::kBFloat16, {2, 3}, std::numeric_limits<float>::lowest()),

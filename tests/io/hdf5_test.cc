@@ -115,7 +115,7 @@ TEST_CASE("hdf5: what a newer library wrote hides nothing else of the file") {
       CHECK(contains(read_error(file + name), "libver=('earliest', 'v110')"));
     }
     CHECK(contains(read_error(file + ":/other"), "no dataset of this name"));
-    CHECK(contains(read_error(file), "choose one"));  // the one meant may be unreadable
+    CHECK(contains(read_error(file), "choose one"));  // the array that is meant may be unreadable
   }
 }
 

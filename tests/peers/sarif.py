@@ -30,7 +30,7 @@ def main(program, schema_file):
     for source, question in itertools.product(SOURCES, QUESTIONS):
         done = subprocess.run([program, "check", *source, *question, "--format", "sarif"],
                               capture_output=True, text=True, check=False)
-        if done.returncode == 2 and not done.stdout.strip():  # the documents have another length
+        if done.returncode == 2 and not done.stdout.strip():  # the document lengths do not fit
             assert done.stderr.startswith("maskctl: error: "), done
             refused += 1
             continue

@@ -119,7 +119,7 @@ TEST_CASE("cancel: operations on masks end soon after a request in their middle"
       code = error.code();
     }
     CHECK(code == Errc::kCancelled);
-    CHECK(plane->rows_after_request() <= 4);  // stretches of rows, of thousands
+    CHECK(plane->rows_after_request() <= 4);  // ranges of rows, of thousands
   }
 }
 

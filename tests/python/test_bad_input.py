@@ -95,7 +95,7 @@ def test_threads_use_one_mask(random_mask):
             for _ in range(5):
                 assert str(mask.stats()) == expected
                 assert mask.count() == np.asarray(mask).sum()
-        except BaseException as error:  # the main thread shows it
+        except BaseException as error:  # the main thread reports the exception
             failures.append(error)
 
     threads = [threading.Thread(target=ask) for _ in range(4)]

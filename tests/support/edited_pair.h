@@ -34,9 +34,9 @@ struct EditedPair {
 
 /// Whether an explanation of the difference between two masks is right.
 struct Verdict {
-  bool is_true = true;   // it leaves just those cells unexplained that it says
-  bool small = true;     // it leaves no more cells unexplained than were flipped
-  bool complete = true;  // it names each step whose number was changed
+  bool is_true = true;   // the explanation leaves exactly those cells unexplained that it says
+  bool small = true;     // the explanation leaves no more cells unexplained than were flipped
+  bool complete = true;  // the explanation names each step whose number was changed
 };
 
 /// True if `residue` counts the cells in which the two masks differ, and each cell that it lists is

@@ -55,7 +55,7 @@ struct Cells {
 struct SolvedProblem {
   attention::VerifyRequest request;
   attention::NamedResults given;
-  Cells declared, applied;  // of the same shape
+  Cells declared, applied;  // masks of the same shape
   std::string what;
   DType dtype = DType::kFloat32;
   Index heads = 1, kv_heads = 1, dim = 16;

@@ -52,8 +52,8 @@ const KindOfMask kMaskKinds[] = {
 
 struct Limits {
   const Library& library;
-  std::string_view writes;     // letters of the kinds that it can write
-  std::string_view arguments;  // arguments about the mask, in order
+  std::string_view writes;     // letters of the kinds of mask that it can write
+  std::string_view arguments;  // the library's arguments about masks, in order
 };
 
 std::string arguments_of(const Library& library) {

@@ -263,7 +263,7 @@ void add_random_arrays(const Operation& operation, const RandomArrays& random,
     UsualCall usual = form.usual_call(std::move(extents));
     extents = std::move(usual.extents);
     if (arguments.arrays.empty()) arguments.options.merge(usual.options);
-    arguments.arrays.merge(usual.arrays);  // keeps arrays that are given
+    arguments.arrays.merge(usual.arrays);  // does not replace arrays that are given
   }
   const BoundCall call(form, arguments);
   const auto shape_of = [&](const Field& field) -> const std::vector<Index>* {

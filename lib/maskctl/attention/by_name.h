@@ -96,7 +96,7 @@ struct RandomArrays {
   AxisExtents wanted = {};  // extents that the caller asked for: given arrays must have them
   std::uint64_t seed = 0;
   DType dtype = DType::kFloat32;
-  Index max_bytes = Index{4} << 30;  // limit of each array
+  Index max_bytes = Index{4} << 30;  // largest size of an array as f32
   bool usual = false;                // first add the arrays of Operation::usual_call
   /// Shapes of arrays that the caller has, but that are not in the arguments.
   std::map<std::string, std::vector<Index>> outlines = {};

@@ -22,7 +22,7 @@ bool is_a(const Operation& form, const Field& field) {
 }
 bool is_mask(const Field& field) { return !field.listed(); }
 
-/// Whether a member differs from its default.
+/// Whether a member of a call differs from its default.
 template <class T>
 bool is_set(const T& member, const T& usual) {
   if constexpr (requires { member.has_value(); }) {
@@ -34,7 +34,7 @@ bool is_set(const T& member, const T& usual) {
   }
 }
 
-/// Calls f(member, default of that member).
+/// Calls f(member of the call, default of that member) for the argument that `field` describes.
 template <class F>
 bool with_usual(const Operation& form, const Field& field, const void* call, F&& f) {
   return visit_member(field, call, [&](const auto& member) {

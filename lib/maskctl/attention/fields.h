@@ -113,7 +113,7 @@ constexpr Field unlisted(std::string_view name, unsigned roles = 0) {
 
 /// A field chosen from a shared list, optionally with another name, axes, help or needs.
 struct Pick {
-  consteval Pick(const char* row) : Pick(row, row) {}  // NOLINT: most rows keep their name
+  consteval Pick(const char* row) : Pick(row, row) {}  // NOLINT: most fields keep their name
   consteval Pick(const char* row, const char* other, const char* words = "",
                  const char* conditions = "")
       : name(row), as(other), text(words), needs(conditions) {}

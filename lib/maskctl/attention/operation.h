@@ -36,7 +36,7 @@ enum Role : unsigned {
   kUnlisted = 64,   // can be set only in C++: it has no text form
   kLogDecay = 128,  // log of the factor of the state per token; above 0, the state grows
   kStrict = 256,    // an error where it has no effect; other arguments give a warning
-  kParts = 512,     // says who computes which part; never changes the result
+  kParts = 512,     // divides the work into parts; never changes the result
   kBound = 1024,    // a limit: may refuse a call, but never changes a result
   kNoKeys = 2048,   // says what queries without a key get
 };
@@ -116,7 +116,7 @@ using AxisExtents = std::map<std::string, Index>;
 struct UsualCall {
   AxisExtents extents;
   std::map<std::string, Tensor> arrays = {};
-  /// Options that say how the arrays that are not in `arrays` are read.
+  /// Options that go with the arrays, such as kv_layout, the axis order of a cache.
   std::map<std::string, std::string> options = {};
 };
 
@@ -171,7 +171,7 @@ struct Operation {
   bool has(std::string_view argument) const {
     return find(argument, true) || find(argument, false);
   }
-  /// Whether its arrays have the axis of heads before that of time: [B,H,T,D].
+  /// Whether the arrays of the operation have the axis of heads before that of time: [B,H,T,D].
   bool heads_first() const { return fields.front().axes.starts_with("B H"); }
   bool has_gradients() const { return backward != nullptr; }
 };

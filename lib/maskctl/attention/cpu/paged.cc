@@ -163,8 +163,8 @@ class Stream {
   std::atomic<Index>& next_task_;
   Partials& partials_;
   Piece left_;                       // remaining keys of the current task
-  KeyRows keys_, values_;            // rows of the current piece
-  KeyRows next_keys_, next_values_;  // rows of the next piece
+  KeyRows keys_, values_;            // rows of the keys that are being read
+  KeyRows next_keys_, next_values_;  // rows of the keys that are read next
   std::vector<Index> offsets_;
   std::vector<float> scores_;
 };

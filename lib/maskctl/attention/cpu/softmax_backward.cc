@@ -42,7 +42,7 @@ struct QueryTile {
         lse(buffer(kTile)),
         delta(buffer(kTile)) {}
 
-  Buffer rows_q, rows_out;  // scaled queries; d_out
+  Buffer rows_q, rows_out;  // rows of scaled queries and of d_out
   // Queries and d_out packed as right factors of products: transposed (columns_) or not (packed_).
   Buffer columns_q, columns_out;
   Buffer packed_q, packed_out;

@@ -109,7 +109,7 @@ class QueryBlockWorker {
   /// the second-level cache, and the scores of a strip fit in scores_. Tiles are better if all
   /// tiles are full, or if closed tiles lie between open ones.
   bool is_narrow() const {
-    constexpr Index kFloats = 192 * 1024;  // 3/4 of 1 MiB
+    constexpr Index kFloats = 192 * 1024;  // 3/4 of a cache of 1 MiB
     const std::vector<KeyTile>& tiles = block_.tiles();
     if (std::ranges::all_of(tiles, &KeyTile::full)) return false;
     const Index width = tiles.back().keys.end - tiles.front().keys.begin;

@@ -58,7 +58,7 @@ struct BlockProblem {
   double scale = 1;
   Index block_size = 0;
   Index count = 0;                       // the number of listed blocks to use if `counts` is empty
-  bool counts_duplicates = true;         // a block that is listed twice counts twice
+  bool counts_duplicates = true;         // whether a block that is listed twice counts twice
   std::vector<TokenSequence> sequences;  // token and block numbers are relative to the sequence
   TokenLists indices, counts;
 

@@ -11,7 +11,7 @@ namespace maskctl::attention {
 
 /// Which rows of lhs each matrix of rhs multiplies.
 struct RowGroups {
-  Index rows = 0, inner = 0, columns = 0;  // m, k, n
+  Index rows = 0, inner = 0, columns = 0;  // m, k, n of the product [m,k] [k,n]
   /// For each matrix, the range of its rows as positions in `order`.
   std::vector<Range> positions;
   /// The row at each position: rows sorted by matrix, otherwise in their old order. Empty: row i is

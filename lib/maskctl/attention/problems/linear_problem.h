@@ -26,8 +26,8 @@ struct LinearDims {
   Index key_dim = 0, value_dim = 0;
   double scale = 1;
   bool reverse = false;
-  bool g_per_head = false;                // g is [B,T,H]
-  Index chunk_size = 0;                   // a hint; 0: automatic
+  bool g_per_head = false;                // g has one decay per head: [B,T,H]
+  Index chunk_size = 0;                   // tokens per chunk, a hint; 0: automatic
   std::vector<LinearSequence> sequences;  // state n belongs to sequence n
 
   Index kv_head(Index head) const { return head / (heads / kv_heads); }

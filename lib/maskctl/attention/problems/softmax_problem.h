@@ -20,7 +20,7 @@ struct SoftmaxProblem {
   std::optional<TensorView> bias;       // [B or 1, Hq or 1, Tq or 1, Tk or 1]
   std::optional<TensorView> sinks;      // [n], [Hq,n] or [Hkv,n]
   double scale = 1;
-  SoftmaxOptions options;  // scale and context are ignored
+  SoftmaxOptions options;  // the members scale and context are ignored
 };
 
 struct SoftmaxOutputs {
@@ -38,7 +38,7 @@ struct SoftmaxBackwardInputs {
 /// Gradients, with the shapes and dtypes of the inputs.
 struct SoftmaxGradientOutputs {
   MutableTensorView query, key, value;
-  std::optional<MutableTensorView> bias, sinks;  // where the problem has them
+  std::optional<MutableTensorView> bias, sinks;  // if the problem has a bias, sinks
 };
 
 }  // namespace maskctl::attention

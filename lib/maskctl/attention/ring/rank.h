@@ -13,7 +13,7 @@ namespace maskctl::attention {
 /// Measurements of one step of one rank.
 struct RingStep {
   Index bytes = 0;     // sent by this rank
-  double seconds = 0;  // of work, which overlaps with transfers
+  double seconds = 0;  // seconds of work, which overlaps with transfers
   double waited = 0;   // seconds of waiting for transfers, that is, for other ranks
 };
 
@@ -35,7 +35,7 @@ struct RingAttentionOptions : DenseOptions {
   /// rank's queries times the number of ranks.
   Index all_queries = 0;
   std::vector<RingStep>* steps = nullptr;  // receives the steps of a shard's call; may be null
-  bool deterministic = true;               // false: softmax.dropout applies
+  bool deterministic = true;               // true: no dropout; false: softmax.dropout applies
   Index query_chunk_size = 512, key_chunk_size = 512;  // hints; never change the result
 };
 

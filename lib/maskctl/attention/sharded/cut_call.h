@@ -35,7 +35,7 @@ struct CutCall {
     std::string_view axes;
     Tensor* part;
   };
-  /// For arrays of the whole call that are not cut: the array to use instead.
+  /// Maps arrays of the whole call that are not to be cut to the arrays that replace them.
   using Parts = std::map<const Tensor*, const Tensor*>;
 
   CutCall(const Operation& operation, const void* whole, const Shard& shard, const ShardPlan& plan,

@@ -74,7 +74,7 @@ using Band = std::vector<Range>;
 template <class F>
 void for_each_band(const Tensor& like, const std::vector<Index>& shape, F&& f) {
   const Index most = kBandBytes / size_bytes(like.dtype());
-  Index row = 1;  // elements per position of the axis that has the range
+  Index row = 1;  // elements for one position on the axis that bands divide
   Band band;
   for (const Index extent : shape) {
     if (extent == 0) return;

@@ -38,7 +38,7 @@ struct RingPlace {
 /// split, a range of the axes with that label.
 struct Shard {
   std::map<std::string, Range, std::less<>> ranges;
-  std::map<std::string, Index, std::less<>> extents;  // whole extent of each label
+  std::map<std::string, Index, std::less<>> extents;  // extent of each label, in whole arrays
   RingPlace* ring = nullptr;                          // null: this process computes the whole shard
 
   bool splits(std::string_view label) const { return ranges.contains(label); }
@@ -109,7 +109,7 @@ class ShardPlan {
   Mesh mesh_;
   std::set<std::string, std::less<>> splittable_, collective_;
   std::map<std::string, Index, std::less<>> extents_;
-  std::map<std::string, Names, std::less<>> split_;        // label -> mesh axes
+  std::map<std::string, Names, std::less<>> split_;        // label -> mesh axes that split it
   std::map<std::string, std::string, std::less<>> whose_;  // label -> the array whose spec split it
 };
 

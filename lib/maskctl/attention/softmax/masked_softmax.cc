@@ -12,7 +12,7 @@ namespace {
 /// A checked call with its composed mask.
 struct MaskedProblem {
   SoftmaxProblem softmax;
-  std::vector<Index> query_ends;  // see ComposedMask
+  std::vector<Index> query_ends;  // where void queries begin: see ComposedMask
 };
 
 MaskedProblem masked(SoftmaxInputs inputs, const MaskArguments& arguments,

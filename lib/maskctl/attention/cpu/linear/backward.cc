@@ -325,7 +325,7 @@ class Sums {
   std::optional<FloatOutput> g_, gk_, gv_, initial_state_;
   Tensor unused_;  // dummy gradient, if there is no initial state
   std::optional<MutableTensorView> g_gamma_output_;
-  std::vector<double> g_gamma_;  // [N,H]
+  std::vector<double> g_gamma_;  // gradient of g_gamma from each sequence and head, [N,H]
 };
 
 }  // namespace

@@ -18,7 +18,8 @@ inline constexpr Index kChunk = 96;
 
 /// The number of tokens in each chunk of a call; the last chunk of a sequence may have fewer.
 inline Index chunk_tokens(const LinearDims& d) {
-  constexpr Index kUsual = 64;  // more: pairs of tokens cost more than larger products gain
+  // In larger chunks, pairs of tokens cost more than larger products gain.
+  constexpr Index kUsual = 64;
   const Index wanted = d.chunk_size > 0 ? std::min(d.chunk_size, kChunk) : kUsual;
   return std::clamp<Index>(d.longest(), 1, wanted);
 }
@@ -32,11 +33,13 @@ constexpr Index pair_rows(Index capacity) { return round_up(capacity, kRowGroup)
 class PairSpans {
  public:
   explicit PairSpans(Range segment);
-  // For products whose row r is token t = segment.begin + r:
-  std::span<const Range> columns() const { return {columns_.data(), groups_}; }  // scores of s <= t
-  std::span<const Range> earlier() const { return {earlier_.data(), groups_}; }  // tokens s <= t
-  // For products whose rows are the tokens s, starting at 0; spans count t from segment.begin:
-  std::span<const Range> later() const { return {later_.data(), later_groups_}; }  // tokens t >= s
+  // For products whose row r is token t = segment.begin + r, which need the tokens s <= t:
+  // columns() has them as columns of the scores, in whole vectors, and earlier() as terms of a sum.
+  std::span<const Range> columns() const { return {columns_.data(), groups_}; }
+  std::span<const Range> earlier() const { return {earlier_.data(), groups_}; }
+  // For products whose rows are the tokens s, starting at 0, and which need the tokens t >= s of
+  // the segment; spans count t from segment.begin.
+  std::span<const Range> later() const { return {later_.data(), later_groups_}; }
 
  private:
   std::size_t groups_, later_groups_;
@@ -68,9 +71,10 @@ class Chunk {
   Index segments() const { return static_cast<Index>(bounds_.size()) - 1; }
   Range segment(Index j) const { return {bounds_[as_size(j)], bounds_[as_size(j) + 1]}; }
 
-  // Queries [pair_rows, K]; rows past count() are undefined.
-  const float* query() const { return query_.data(); }       // q_t P_t, as in the formulas above
-  const float* state_query() const { return state_query_; }  // q_t P_t before(j) pair[t][0]
+  // Queries [pair_rows, K]; rows past count() are undefined. query() has q_t P_t, for products with
+  // keys; state_query() has q_t P_t before(j) pair[t][0], for products with the state.
+  const float* query() const { return query_.data(); }
+  const float* state_query() const { return state_query_; }
 
   /// Whether segment j begins with a token whose decay per head is 0. Every such token begins a new
   /// segment.
@@ -101,9 +105,11 @@ class Chunk {
   void scale_before(const Decays& decays, const float* by_row, const Rows& from,
                     const RowsOf<float>& to) const;
 
-  // Factors of each token t from its decays per head; null if all are 1. L is the last token.
-  const float* from_start() const { return by_head_ ? from_start_.data() : nullptr; }  // pair[t][0]
-  const float* to_end() const { return by_head_ ? pair_row(count() - 1) : nullptr; }   // pair[L][t]
+  // Factors of each token t from its decays per head; null if all are 1. from_start() has
+  // pair[t][0], the decays after the first token of the chunk, up to t; to_end() has pair[L][t],
+  // the decays after t, up to the last token L.
+  const float* from_start() const { return by_head_ ? from_start_.data() : nullptr; }
+  const float* to_end() const { return by_head_ ? pair_row(count() - 1) : nullptr; }
 
  private:
   void load_bounds(const LinearHead& head, Index first);
@@ -149,7 +155,7 @@ class LinearState {
  private:
   Index keys_, values_;
   Buffer cells_;            // rows past K are undefined
-  std::vector<Range> all_;  // the span of all rows, for each group of a product
+  std::vector<Range> all_;  // the range of all rows, once for each row group
 };
 
 /// sums [count, stride] = what the tokens of a chunk read from the state [K, stride] on entry,

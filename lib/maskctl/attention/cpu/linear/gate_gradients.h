@@ -11,7 +11,7 @@ namespace maskctl::attention {
 struct HeadGradients {
   RowsOf<float> q, k, v;
   bool adds = false;  // whether to add to k and v, because other query heads share them
-  RowsOf<float> key_gates[2], value_gates, head_gates;  // as in LinearHead
+  RowsOf<float> key_gates[2], value_gates, head_gates;  // gates as in LinearHead
   double g_gamma = 0;
   bool any_gates = false, by_head = false;  // by_head: there is g_gamma or a g per head
   float* initial_state = nullptr;

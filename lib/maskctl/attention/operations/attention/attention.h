@@ -17,7 +17,7 @@ enum class MaskWithBias : std::uint8_t { kAnd, kIgnore };
 struct AttentionOptions : DenseOptions {
   /// Makes the bias if none is given; called once in the forward and once in the backward pass.
   std::function<Tensor()> init_bias;
-  bool deterministic = true;  // false: softmax.dropout applies
+  bool deterministic = true;  // true: no dropout; false: softmax.dropout applies
   MaskWithBias mask_with_bias = MaskWithBias::kAnd;
 };
 

@@ -24,9 +24,9 @@ struct RecurrentAttentionInputs {
   const Tensor* key = nullptr;            // [B,T,Hkv,K]
   const Tensor* value = nullptr;          // [B,T,Hkv,V]
   const Tensor* g = nullptr;              // log decay [B,T,H,K], or [B,T,H]: equal for all K
-  const Tensor* g_gamma = nullptr;        // [H]
-  const Tensor* gk = nullptr;             // [B,T,H,K]
-  const Tensor* gv = nullptr;             // [B,T,H,V]
+  const Tensor* g_gamma = nullptr;        // [H]: log decay of each head, constant over time
+  const Tensor* gk = nullptr;             // [B,T,H,K]: log decay per key channel
+  const Tensor* gv = nullptr;             // [B,T,H,V]: log decay per value channel
   const Tensor* initial_state = nullptr;  // [B,H,K,V], or [N,H,K,V] with cu_seqlens; null: 0
   /// [N+1] nondecreasing integers from 0. B must be 1, and each sequence has a state of its own.
   /// For tokens past the last sequence, outputs and gradients are 0.
@@ -101,8 +101,8 @@ struct LightningAttentionInputs {
 
 /// Exactly one of inputs.decay and the pair (layer_idx, num_layers) is given.
 struct LightningAttentionOptions : RecurrentAttentionOptions {
-  std::optional<Index> layer_idx;   // counted from 0
-  std::optional<Index> num_layers;  // above layer_idx
+  std::optional<Index> layer_idx;   // number of the layer, counted from 0
+  std::optional<Index> num_layers;  // must be above layer_idx
 };
 
 /// The log decay of each head, [heads] f32: -(8 / heads) * (1 - layer_idx / num_layers) * h, so

@@ -10,8 +10,8 @@ namespace maskctl::attention {
 
 /// The mean key and value of each whole block; the blocks of all sequences are concatenated. f32.
 struct BlockMeans {
-  Tensor key;                // [B,C,Hkv,D]
-  Tensor value;              // [B,C,Hkv,Dv]
+  Tensor key;                // [B,C,Hkv,D] for C blocks
+  Tensor value;              // [B,C,Hkv,Dv] for C blocks
   std::vector<Index> first;  // index of the first block of each sequence
   Mask mask;                 // [1,1,T,C]: token t sees (t + 1) / block_size blocks
 };

@@ -61,7 +61,7 @@ SoftmaxGradients apply_native_sparse_attention_backward(const NativeSparseInputs
 struct NativeSparseResult {
   Tensor out;                               // [B,T,Hq,Dv] in the dtype of the query
   SoftmaxResult selected;                   // result of the selected branch, before its gate
-  std::optional<SoftmaxResult> compressed;  // result of the compressed one, before its gate
+  std::optional<SoftmaxResult> compressed;  // result of the compressed branch, before its gate
   /// Set if g_cmp is given: the chosen blocks, [B,T,Hkv,S] int32, descending, padded with -1.
   std::optional<Tensor> selected_block_indices;
 };

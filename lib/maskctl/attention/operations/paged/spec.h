@@ -9,7 +9,7 @@
 
 namespace maskctl::attention {
 
-/// The options that all ragged forms have.
+/// The fields of the options that all operations of ragged page attention have.
 template <class Call>
 inline constexpr std::array kRaggedOptions = {
     option<Call, &Call::Options::softmax_scale>("softmax_scale", "number; 1/sqrt(D)"),
