@@ -106,7 +106,8 @@ TEST_CASE("solved cells are those of every set of keys that explains the row", "
     twin::Cells alike = twin::Cells::of(solved.alike), unsolved = twin::Cells::of(solved.unsolved);
     for (Index i = 0; i < keys; ++i) {
       for (std::uint32_t open = 0; open < 1U << keys; ++open) {
-        // An error of 1 unit is twice that of rounding to nearest.
+        // A query cannot have seen keys whose error is above 1 unit of output rounding: rounding to
+        // nearest makes an error of at most half a unit.
         if (call.misfit(i, open) > 1) continue;
         for (Index b = 0, h = 0, j = 0; j < keys; ++j) {
           ++cells;

@@ -54,8 +54,8 @@ def doubled(arrays):
 
 
 def compare(args, name, operation, arrays, options, exact, peers, d_out=None):
-    """Prints the errors of maskctl and of the peers, both against `exact`, which like the values of
-    `peers` is a function of the arrays by their names."""
+    """Prints the errors of maskctl and of the peers, relative to the result of `exact`. `exact` and
+    the values of `peers` are functions that take the arrays by name."""
     if not peers:
         return
     given = dict(arrays)

@@ -17,8 +17,8 @@ PYTHONMALLOC=debug run "$tests/python/test_arrays.py" "$tests/python/test_bad_in
 maskctl --version
 test -s venv/share/man/man1/maskctl.1.gz
 
-# Every library in the wheel has its licence beside it: libpng16-0a0c6ccf.so.16.39.0 that of
-# libpng-dev.
+# Every library in the wheel has its licence beside it. For example, libpng16-0a0c6ccf.so.16.39.0
+# has the licence of the Debian package libpng-dev.
 package=$(echo venv/lib/python3*/site-packages/maskctl)
 for library in "$package".libs/*; do
   name=$(basename "$library" | sed -E 's/[-0-9].*//; s/^lib(ncursesw|tinfo)$/libncurses/')

@@ -52,8 +52,8 @@ class RingShard {
   std::optional<Tensor> bias(Range keys) const;
   /// Adds the gradient of that slice to the gradient of the whole bias, f32.
   void add_bias_gradient(const Tensor& part, Range keys, Tensor& whole) const;
-  /// `empty_row`: the policy for rows that see none of these keys. By default 0, because such rows
-  /// may see keys of other ranks.
+  /// `empty_row`: the policy for rows that see none of these keys. By default such rows get 0,
+  /// because they may see keys of other ranks.
   SoftmaxOptions softmax(Range keys, EmptyRow empty_row = EmptyRow::kZero) const;
 
  private:

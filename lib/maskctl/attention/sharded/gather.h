@@ -17,8 +17,8 @@ using GiveBands = std::function<void(const std::string& name,
                                      const std::function<void(const Tensor& band)>& take)>;
 
 /// Calls `f` on rank 0. `f` may read any result, any number of times; rank 0 holds only its own
-/// part and one band in memory. The other ranks send their parts until `f` returns. Must be called
-/// by every rank.
+/// part and one band (at most 16 MiB of a result) in memory. The other ranks send their parts until
+/// `f` returns. Must be called by every rank.
 void at_rank_0(Communicator& world, const PlacedResults& results,
                const std::function<void(const GiveBands& give)>& f);
 
