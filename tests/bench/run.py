@@ -346,8 +346,8 @@ for name, call in (("Mask", lambda: maskctl.Mask(cells)), ("stats", mask.stats),
 
 
 def python_module(options):
-    """Times the Python module: of a build that has MASKCTL_PYTHON, or of --python, whose venv has a
-    wheel."""
+    """Times the Python module: that of a build with MASKCTL_PYTHON or, with --python, the wheel in the
+    venv of that interpreter."""
     env = {**os.environ, "PYTHONPATH": "" if options.python else os.path.join(options.build, "python")}
     python = options.python or PYTHON
     if not options.python and not os.path.isdir(env["PYTHONPATH"]):
