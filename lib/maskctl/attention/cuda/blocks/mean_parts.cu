@@ -1,3 +1,4 @@
+// Splits mean keys into two float16 parts each, in the layout that mean_parts.cuh describes.
 #include "maskctl/attention/cuda/blocks/mean_parts.cuh"
 #include "maskctl/attention/cuda/blocks/row_scale.cuh"
 #include "maskctl/attention/cuda/warp_mma.cuh"
