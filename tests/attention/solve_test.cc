@@ -324,7 +324,8 @@ TEST_CASE("documents of one head are solved in rows of many keys", "[solve]") {
        .dtype = DType::kFloat32},
       request.arguments);
   request.arguments.mask = problem.applied.mask();
-  request.arguments.context.backend = Backend::kCpu;
+  // Sums of the CPU's baseline vector code are less exact than the solver assumes of f32.
+  request.arguments.context.backend = Backend::kReference;
   problem.given = {{"out", run(*request.operation, request.arguments).at("out")}};
   request.arguments.mask = request.declared;
   const SolvedMask solved = solve_mask(request, problem.given);
