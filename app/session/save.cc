@@ -9,8 +9,8 @@
 namespace maskctl::app {
 namespace {
 
-/// Throws Error(kInvalidArgument) if the output should be a MaskInfo or a bias: --to mask-info and
-/// --to bias are only for masks that are read with --semantics ejkernel.
+/// For masks that were read without --semantics ejkernel: throws Error(kInvalidArgument) if the
+/// output should be a MaskInfo (--to mask-info) or a bias (--to bias), which need that option.
 void check_form(const OutputOptions& output) {
   if (output.form == OutputOptions::Form::kMaskInfo) {
     throw Error(Errc::kInvalidArgument, "--to mask-info goes with --semantics ejkernel");

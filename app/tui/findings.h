@@ -1,4 +1,4 @@
-// Reports everything that may be wrong with a mask. The lines lead to the cells.
+// Reports everything that may be wrong with a mask. Choosing a line of the report shows its cells.
 #pragma once
 
 #include <vector>

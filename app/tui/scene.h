@@ -92,7 +92,7 @@ struct Subject {
   SourceOptions source, other_source;
   std::string name, other;    // SOURCEs; `other` may be empty
   DocumentOptions documents;  // documents other than those of the SOURCE
-  std::string tokens;         // text files; may be empty
+  std::string tokens;         // paths of files with one token label per line; empty: no labels
   WeightOptions weights;
 };
 

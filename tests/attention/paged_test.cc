@@ -1,6 +1,6 @@
-// Compares attention over pages with its float64 reference; the reference with softmax attention
-// over the tokens of each sequence and values computed by hand. Also tests both forms of the call,
-// and bad input.
+// Compares attention over pages with its float64 reference, and that reference with softmax
+// attention over the tokens of each sequence and with results computed by hand. Also tests both
+// forms of the call, and bad input.
 #include "attention/paged_batches.h"
 #include "maskctl/attention/operations/paged/page_attention.h"
 #include "maskctl/base/threads.h"

@@ -1,4 +1,5 @@
-// Helpers for the tests of array files: .npy bytes, counted arrays, damaged copies, pipes.
+// Helpers for the tests of array files: .npy bytes, arrays of the numbers 0, 1, 2 and so on,
+// damaged copies, pipes.
 #pragma once
 
 #include <sys/types.h>

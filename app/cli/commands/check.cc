@@ -111,9 +111,9 @@ std::vector<std::string> step_texts(const SourceOptions& source) {
   return out;
 }
 
-/// Returns a function that finds the bytes of a cell in the file of a SOURCE. The function is empty
-/// unless the array in the file has the axes of the mask, as a dense mask or bias without steps
-/// has.
+/// Returns a function that finds the bytes of a cell in the file that a SOURCE argument names. The
+/// function is empty unless the array in the file has the axes of the mask: that is so for a dense
+/// mask or bias to which no steps were applied.
 std::function<std::optional<Range>(const Location&)> bytes_in(const std::string& source,
                                                               const LoadedMask& loaded,
                                                               const SourceOptions& how) {

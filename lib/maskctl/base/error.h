@@ -27,7 +27,7 @@ enum class Errc {
 struct Remedy {
   enum Kind : std::uint8_t {
     kNone,
-    kRaiseMemoryLimit,  // max_bytes of the call that failed
+    kRaiseMemoryLimit,  // raise max_bytes of the call that failed
     kSliceMask,
     kReadFromFile,  // read from a file instead of a pipe
     kWriteToFile,

@@ -1,4 +1,4 @@
-// The options and the result of `verify`, also used for golden entries.
+// The options and the result of `verify`. Entries of golden manifests have them, too.
 #pragma once
 
 #include <optional>

@@ -16,9 +16,11 @@ inline constexpr double kSums = 4 * 0x1p-24;
 /// The variance that rounding causes in an element of a row: by errors of the element alone, and by
 /// errors that all elements of the row share.
 struct RowNoise {
-  double sums = 0;     // the share of `own` that comes from f32 sums
-  double own = 0;      // from errors of single elements; ArrayNoise::relative is not counted here
-  double weights = 0;  // from rounded weights; acts in few directions, those of the values
+  double sums = 0;  // the share of `own` that comes from f32 sums
+  double own = 0;   // from errors of single elements; ArrayNoise::relative is not counted here
+  // from rounded weights: an error along the value vectors of the heaviest keys, so in few
+  // directions
+  double weights = 0;
   double directions = 1;
   // from the rounded sum(out * d_out), which shifts a row of a gradient as a whole
   double delta = 0;

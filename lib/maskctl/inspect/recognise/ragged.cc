@@ -26,8 +26,8 @@ constexpr int kMostRounds = 4;
 
 using Documents = std::vector<Hull>;
 
-/// Puts rows in one document if they see a common key, or a key between the keys of its other rows.
-/// Empty if there are too many documents.
+/// Finds documents: rows are in one document if the ranges from their first to their last seen key
+/// overlap. Empty if there are more than kMostRaggedDocuments.
 Documents seen_documents(const Plane& plane) {
   Documents out;
   each_hull(plane, [&](Range rows, const Band& band) {

@@ -25,7 +25,7 @@ struct Types {
 };
 
 /// One step of a chain, before it is written as a step with a name. Diagonals, Classes and
-/// BlockGrid keep cells; FirstKeys, OpenTokens and Types open cells.
+/// BlockGrid close all cells but some (keep); FirstKeys, OpenTokens and Types open some cells more.
 struct Move {
   std::variant<Diagonals, Classes, BlockGrid, FirstKeys, OpenTokens, Types> rule;
   PlanePtr cells;  // the cells that the move keeps or opens

@@ -82,8 +82,9 @@ class TileRowReader {
 
  private:
   void start(std::span<const TileRun> runs);
-  /// Writes the open cells of rows q into the partial tiles. Computes them from the lines that
-  /// bound the bands of each slab, without reading the plane row by row.
+  /// Writes the open cells of rows q into the partial tiles. In the rows of a slab, the open keys
+  /// are bands between two straight lines, so cells are computed from these lines, without reading
+  /// the plane row by row.
   void put_slabs(std::span<const Slab> slabs, Range q);
   void put_bands(std::span<const Band> bands, Range q, Index first_row);
   void put_band(const Band& band, Range q, Index first_row);

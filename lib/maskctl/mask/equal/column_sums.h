@@ -58,7 +58,7 @@ class ColumnSums {
   void flush();
 
   Index keys_;
-  std::vector<Toggle> toggles_;      // per column; empty if no row came as runs
+  std::vector<Toggle> toggles_;      // per column: ends of runs; empty if no row came as runs
   std::vector<std::uint64_t> sums_;  // order of transpose_tiles(); empty if no row came as words
   std::vector<std::uint64_t> open_;  // union of the rows that came as words
   std::vector<RowBlock64> block_;    // the block being filled; at most one

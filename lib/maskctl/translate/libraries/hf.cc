@@ -135,7 +135,8 @@ Chain hf_packed(const LibrarySource& source, const Python& ids, const Chain& cha
   return chain_of(form);
 }
 
-/// Reads a call of a mask function of masking_utils with its patterns, or keys of a config.
+/// Reads a call of a function of masking_utils that makes a mask, with its and_mask_function, or
+/// else keys of a model's config.
 Chain read_hf(const Library& library, std::string_view text) {
   const LibrarySource source = read_library_source(library, text);
   const std::string_view name = last_name(source.text.last.text);

@@ -48,7 +48,8 @@ const Python* called_mask(const LibrarySource& source, const Python& call);
 /// The form of the mask that a call means. Keywords without a call are read as a call without a
 /// name.
 MaskForm form_of_call(const LibrarySource& source, const Python& call);
-/// Narrows `form` to cells that `by` keeps too. Both must use the same diagonal.
+/// Narrows `form` to cells that `by` keeps too. Throws an error at `position` of the text if they
+/// align queries and keys in different ways, or if both have chunks.
 void narrow(const LibrarySource& source, MaskForm& form, const MaskForm& by, Index position);
 Chain chain_of_call(const LibrarySource& source, const Python& call);
 /// The chain of the last call in the text.

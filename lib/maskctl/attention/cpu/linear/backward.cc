@@ -125,9 +125,9 @@ class BackwardWorker {
                         {state_gradient_.data(), values_});
   }
 
-  /// Returns out_gradient_, with the row of each token multiplied by before(j) for the token's
-  /// segment j. before(j) has the decays from the first token of the chunk to the first token of
-  /// the segment.
+  /// Returns out_gradient_, with the row of each token multiplied by the decays from the first
+  /// token of the chunk to the first token of the token's segment. These rows multiply the state at
+  /// the begin of the chunk.
   const float* state_gradient() const {
     const bool is_one = !chunk_.values().decays().before(chunk_.segments() - 1);
     return is_one ? out_gradient_.data() : state_gradient_.data();

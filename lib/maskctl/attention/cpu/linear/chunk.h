@@ -28,8 +28,8 @@ inline Index chunk_tokens(const LinearDims& d) {
 /// token, so its last group of kRowGroup rows may extend past the last token.
 constexpr Index pair_rows(Index capacity) { return round_up(capacity, kRowGroup) + kRowGroup; }
 
-/// The spans (see cpu/kernel.h) that each group of kRowGroup rows needs in a product over the pairs
-/// (t, s) with s <= t and t in a segment.
+/// The ranges of columns (spans, see cpu/kernel.h) that each group of kRowGroup rows needs in a
+/// product over the pairs of tokens (t, s) with s <= t and t in a segment of a chunk.
 class PairSpans {
  public:
   explicit PairSpans(Range segment);

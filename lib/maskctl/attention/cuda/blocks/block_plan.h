@@ -21,7 +21,7 @@ struct TokenOffsets {
 struct BlockLists {
   const TokenOffsets* offsets;  // [B,T]
   const std::int32_t* indices;  // [rows,Hkv,width]
-  const std::int32_t* counts;   // [rows,Hkv]: blocks to use; null: `count` for each token
+  const std::int32_t* counts;   // [rows,Hkv]: blocks that a row uses; null: all use `count`
   Index width, count, heads;
   Index block_size;
   bool once;  // true: a block that is in a list several times counts once

@@ -33,8 +33,8 @@ struct BlockCall {
   BlockLists lists;
 };
 
-/// The grid of a kernel whose blocks of threads each take one token, `heads` query heads of one key
-/// head, and kColumns of `columns` columns.
+/// The grid of a kernel in which each block of threads computes one token, `heads` query heads of
+/// one key head, and kColumns of the `columns` columns of the result.
 inline dim3 token_grid(const BlockCall& c, int heads, Index columns) {
   const auto at_least_1 = [](Index n) { return static_cast<unsigned>(n > 0 ? n : 1); };
   return {static_cast<unsigned>(c.tokens * c.kv_heads), at_least_1(ceil_div(c.group, heads)),

@@ -17,8 +17,8 @@ struct SumsOfPart {
   }
 };
 
-/// Writes the gradients of 64 keys, from key `first` on, in the 64 columns of a panel. x: the
-/// thread's fragment of the warpgroup's sums.
+/// Writes 64 x 64 elements of the gradients of keys or values: keys from `first` on, and the 64
+/// dimensions of a panel. x: the thread's fragment of the warpgroup's sums.
 template <class T, bool kIsValue>
 __device__ __forceinline__ void store_gradient(const BackwardCall& c, const KeyTile& tile,
                                                Index first, int panel, float* x) {

@@ -56,7 +56,7 @@ struct KeyOrder {
   const KeyPart* split(bool take_turns) const { return list(take_turns ? 2 : 3); }
 
   int count = 0;        // number of all parts
-  int split_count = 0;  // number of parts of tiles that have several
+  int split_count = 0;  // number of those parts whose tile of keys has several
   bool is_fine = false;
 
  private:

@@ -30,9 +30,10 @@ struct BlocksparseAttentionOptions : DenseOptions {
   /// The number of equal parts into which the queries are split; must divide Tq. Does not change
   /// the result.
   Index sequence_parts = 1;
-  /// If set, computes only the part of this index: query, d_out and the results then have only the
-  /// rows of that part, all other arrays are whole, and gradients other than the query's are sums
-  /// over that part. If not set, all parts are computed one after another.
+  /// If set, the call computes only this one of the sequence_parts parts of the queries: query,
+  /// d_out and the results then have only the rows of that part, all other arrays are whole, and
+  /// gradients other than the query's are sums over that part. If not set, all parts are computed
+  /// one after another.
   std::optional<Index> sequence_part;
 };
 

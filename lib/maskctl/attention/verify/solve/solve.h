@@ -13,8 +13,9 @@ namespace maskctl::attention {
 /// the outputs by less than their rounding. A cell of `alike` can be exchanged for others that
 /// explain the outputs as well. `unsolved` has all cells of the rows that nothing explains.
 struct SolvedMask {
-  /// [B or 1, H or 1, Q, K], like the supposed mask; or one plane for each batch entry and head, if
-  /// they turn out to differ. Undecided cells are as supposed.
+  /// The mask found from the outputs, [B or 1, H or 1, Q, K]: in the shape of the mask that the
+  /// caller supposed, or with a plane for each batch entry and head if their masks turn out to
+  /// differ. Undecided cells are as supposed.
   Mask mask;
   /// The same mask, but with undecided cells as the search left them. For example, if the search
   /// closed a tile, its undecided cells are closed too.

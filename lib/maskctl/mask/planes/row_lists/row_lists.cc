@@ -70,7 +70,7 @@ class CutRuns {
   }
 
  private:
-  const Run* first_ = nullptr;  // the run of the list from which cut_[0] comes
+  const Run* first_ = nullptr;  // the whole run of which cut_[0] is a part
   std::vector<Run> cut_;        // copied runs; the first and the last are cut to the clip
 };
 
