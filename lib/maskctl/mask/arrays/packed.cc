@@ -83,8 +83,8 @@ Counts counts_of(Integers lens) {
   return counts;
 }
 
-/// Returns the number of tokens of each sequence. Throws if cu_seqlens does not start with 0: in
-/// ejkernel, whose functions these follow, results have cu_seqlens[-1] elements only if it does.
+/// Returns the number of tokens of each sequence. Throws if cu_seqlens does not start with 0:
+/// in the source that packed.h cites, results have cu_seqlens[-1] elements only if it does.
 Counts tokens_of(const Tensor& cu_seqlens) {
   const Integers cu = integers_of(cu_seqlens);
   if (cu.empty() || cu.front() != 0) {

@@ -5,9 +5,9 @@
 
 namespace maskctl {
 
-// All functions here follow ejkernel.xla_utils.cumsum_utils. cu = [0, n0, n0 + n1, ...] is 1-D of
-// any integer dtype; results have the same dtype unless said otherwise. Shapes that do not fit and
-// a first element other than 0 throw Error(kShape), other dtypes and negative lengths
+// Source of all: ejkernel.xla_utils.cumsum_utils. cu = [0, n0, n0 + n1, ...] is 1-D of any integer
+// dtype; results have the same dtype unless said otherwise. Shapes that do not fit and a first
+// element other than 0 throw Error(kShape), other dtypes and negative lengths
 // Error(kInvalidArgument), arrays above 4 GiB Error(kLimit).
 
 /// ceil(a / b) of each element as Python's integer division gives it; a may be negative: cdiv(-6,
@@ -21,9 +21,9 @@ Tensor prepare_lens_from_mask(const Tensor& mask);
 Tensor prepare_cu_seqlens_from_mask(const Tensor& mask, DType out_dtype = DType::kInt32);
 /// The position of each token in its sequence: [cu[-1]], 0 .. n-1 for each sequence of n tokens.
 Tensor prepare_position_ids(const Tensor& cu_seqlens);
-/// For each token, the number of its sequence: [cu[-1]] int32. As in ejkernel, empty sequences are
-/// not counted: lengths [3,0,2] give 0 0 0 1 1. With keep_empty they are: 0 0 0 2 2. keep_empty of
-/// the functions after this one means the same.
+/// For each token, the number of its sequence: [cu[-1]] int32. As in the source, empty
+/// sequences are not counted: lengths [3,0,2] give 0 0 0 1 1. With keep_empty they are: 0 0 0 2 2.
+/// keep_empty of the functions after this one means the same.
 Tensor prepare_sequence_ids(const Tensor& cu_seqlens, bool keep_empty = false);
 /// A row (sequence, position in the sequence) for each token: [cu[-1], 2].
 Tensor prepare_token_indices(const Tensor& cu_seqlens, bool keep_empty = false);
