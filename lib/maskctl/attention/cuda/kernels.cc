@@ -88,10 +88,9 @@ std::string tensor_cores() {
   if (!unavailable().empty()) return "";
   const std::string reason = hopper::unavailable();
   if (!reason.empty()) return "not used: " + reason;
-  return "softmax attention, decoding over pages, linear attention, listed blocks (forward) and "
+  return "softmax attention, decoding over pages, linear attention, listed blocks and "
          "grouped products of float16 and bfloat16, rows of 8, 16, 24 .. elements: at most 256, "
-         "128 "
-         "of linear attention, 64 or 128 of listed blocks, any of grouped products";
+         "128 of linear attention, 64 or 128 of listed blocks, any of grouped products";
 }
 
 }  // namespace maskctl::attention::cuda
