@@ -42,7 +42,7 @@ struct BackwardShape {
   /// other still reads. If kIsWide, the second tile holds the weights instead.
   static constexpr int kScoreTiles = kWarpgroups;
   /// Registers per thread of the first warpgroup, and of the others.
-  static constexpr int kFew = kFine ? 32 : 56, kMany = kFine ? 224 : 224;
+  static constexpr int kFew = kFine ? 32 : 56, kMany = 224;
 };
 
 /// How many queries and keys a tile of the kernel has.
