@@ -31,13 +31,18 @@ template <int kPending>
 __device__ void wgmma_wait() {
   asm volatile("wgmma.wait_group.sync.aligned %0;" ::"n"(kPending) : "memory");
 }
-/// Keeps the compiler from moving the registers of d, which products that still run may write. The
-/// loop has an index, since loops over ranges are not always unrolled, and without unrolling the
-/// compiler would keep d in memory.
+/// Keeps the compiler from moving the registers of d, which products that still run may write, or
+/// from computing left factors between products. The loop has an index, since loops over ranges are
+/// not always unrolled, and without unrolling the compiler would keep d in memory.
 template <int n>
 __device__ __forceinline__ void pin(float (&d)[n]) {
 #pragma unroll
   for (int i = 0; i < n; ++i) asm volatile("" : "+f"(d[i])::"memory");
+}
+template <int n>
+__device__ __forceinline__ void pin(std::uint32_t (&pairs)[n]) {
+#pragma unroll
+  for (int i = 0; i < n; ++i) asm volatile("" : "+r"(pairs[i])::"memory");
 }
 
 /// Stores four matrices of 8 x 8. Each lane holds one register (two elements) of each matrix; lane

@@ -29,22 +29,31 @@ __device__ double sum_of_slices(const float* from, Index slices, Index stride, I
 
 constexpr int kAtOnce = 8;  // tokens that are loaded together
 
-/// `count` tokens of a sequence, from the last one back.
+/// `count` tokens of a sequence, from the last one back; at most kAtOnce.
 struct TokensBack {
   Index last, step;  // step: from the index of a token to that of the token before it
   int count;
 
-  /// Token i from the end; the earliest one for i >= count.
-  __device__ Index operator[](int i) const { return last + min(i, count - 1) * step; }
+  /// Calls f(i, index) for i in [0, kAtOnce), where `index` is that of an element of token i from
+  /// the end, or of the earliest token for i >= count. Tokens are `stride` elements apart, and
+  /// `first` is the index of token 0's element.
+  template <class F>
+  __device__ void each(Index stride, Index first, F f) const {
+    Index index = last * stride + first;
+#pragma unroll
+    for (int i = 0; i < kAtOnce; ++i) {
+      f(i, index);
+      if (i + 1 < count) index += step * stride;
+    }
+  }
 };
 
-/// to[i] += array[token i * stride + at].
+/// to[i] += array[token i * stride + first].
 __device__ void add_elements(const AnyArray& array, const TokensBack& tokens, Index stride,
-                             Index at, float (&to)[kAtOnce]) {
+                             Index first, float (&to)[kAtOnce]) {
   with_type(array.dtype, [&]<class T>(const T*) {
-    const T* const data = static_cast<const T*>(array.data) + at;
-#pragma unroll
-    for (int i = 0; i < kAtOnce; ++i) to[i] += to_float(data[tokens[i] * stride]);
+    const T* const data = static_cast<const T*>(array.data);
+    tokens.each(stride, first, [&](int i, Index n) { to[i] += to_float(data[n]); });
   });
 }
 __device__ void add_elements(const LinearRows& rows, const TokensBack& tokens, Index head,
@@ -53,16 +62,25 @@ __device__ void add_elements(const LinearRows& rows, const TokensBack& tokens, I
   add_elements(rows.array, tokens, rows.heads * rows.width, head * rows.width + channel, to);
 }
 
-/// sums[i] = the sum over the slices of element `at` of token i in `before`.
+/// Writes from[i] to to[token i * stride + first].
+__device__ void store_elements(const AnyResult& to, const TokensBack& tokens, Index stride,
+                               Index first, const double (&from)[kAtOnce]) {
+  with_type(to.dtype, [&]<class T>(const T*) {
+    T* const data = static_cast<T*>(to.data);
+    tokens.each(stride, first, [&](int i, Index n) {
+      if (i < tokens.count) store(static_cast<float>(from[i]), data + n);
+    });
+  });
+}
+
+/// sums[i] = the sum over the slices of element `first` of token i in `before`.
 __device__ void find_slices(const LinearGateGradients& g, const float* before,
-                            const TokensBack& tokens, Index at, float (&sums)[kAtOnce]) {
+                            const TokensBack& tokens, Index first, float (&sums)[kAtOnce]) {
   const Index stride = g.heads * g.axis.width;
-#pragma unroll
-  for (int i = 0; i < kAtOnce; ++i) sums[i] = before[tokens[i] * stride + at];
-  for (Index slice = 1; slice < g.slices; ++slice) {
+  for (float& sum : sums) sum = 0;
+  for (Index slice = 0; slice < g.slices; ++slice) {
+    tokens.each(stride, first, [&](int i, Index n) { sums[i] += before[n]; });
     before += g.tokens * stride;
-#pragma unroll
-    for (int i = 0; i < kAtOnce; ++i) sums[i] += before[tokens[i] * stride + at];
   }
 }
 
@@ -93,6 +111,20 @@ __device__ void add_logs(const LinearGateGradients& g, const TokensBack& tokens,
   for (float& log : logs) log += of_head;
 }
 
+/// Writes LinearGateGradients::head_parts of some tokens. Lanes of a warp have neighbouring
+/// channels; gradients of channels past the width are 0.
+__device__ void store_head_parts(const LinearGateGradients& g, const TokensBack& tokens, Index head,
+                                 Index channel, const double (&gradients)[kAtOnce]) {
+  double sums[kAtOnce];
+#pragma unroll
+  for (int i = 0; i < kAtOnce; ++i) sums[i] = sum_of_warp(gradients[i]);
+  if (channel % 32 != 0 || channel >= g.axis.width) return;
+  double* const to = g.head_parts + channel / 32 * g.tokens * g.heads;
+  tokens.each(g.heads, head, [&](int i, Index n) {
+    if (i < tokens.count) to[n] = sums[i];
+  });
+}
+
 __global__ void __launch_bounds__(kThreads) walk_back(const __grid_constant__ Parameters p) {
   const LinearGateGradients& g = p.g;
   const Index row = blockIdx.x / p.blocks_of_row, head = row % g.heads, n = row / g.heads;
@@ -110,7 +142,7 @@ __global__ void __launch_bounds__(kThreads) walk_back(const __grid_constant__ Pa
     const Index rest = end - interval.times.begin;
     const TokensBack tokens{run.first + (end - 1) * p.token_step, -p.token_step,
                             static_cast<int>(rest < kAtOnce ? rest : kAtOnce)};
-    double grown[kAtOnce] = {};
+    double grown[kAtOnce] = {}, gradients[kAtOnce];
     float logs[kAtOnce] = {};
     if (inside) {
       find_growth(g, tokens, head, channel, grown);
@@ -118,20 +150,17 @@ __global__ void __launch_bounds__(kThreads) walk_back(const __grid_constant__ Pa
     }
 #pragma unroll
     for (int i = 0; i < kAtOnce; ++i) {
-      if (i >= tokens.count) break;
       gradient += grown[i];
       // A decay of 0 has no gradient: the sum holds nothing but rounding errors.
       if (expf(logs[i]) == 0) gradient = 0;
-      const Index to = (tokens[i] * g.heads + head) * g.axis.width + channel;
-      for (const AnyResult& gates : g.gates) {
-        if (gates.data && inside) put(gates, to, static_cast<float>(gradient));
-      }
-      if (!g.head_parts) continue;
-      const double sum = sum_of_warp(gradient);
-      if (channel % 32 == 0 && inside) {
-        g.head_parts[(channel / 32 * g.tokens + tokens[i]) * g.heads + head] = sum;
-      }
+      gradients[i] = gradient;
     }
+    for (const AnyResult& gates : g.gates) {
+      if (!gates.data || !inside) continue;
+      store_elements(gates, tokens, g.heads * g.axis.width, head * g.axis.width + channel,
+                     gradients);
+    }
+    if (g.head_parts) store_head_parts(g, tokens, head, channel, gradients);
   }
 }
 

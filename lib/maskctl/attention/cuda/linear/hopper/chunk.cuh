@@ -64,6 +64,21 @@ __device__ __forceinline__ float element_of_pair(std::uint32_t pair, int n) {
   __builtin_memcpy(&x, &bits, sizeof(T));
   return to_float(x);
 }
+/// Splits two floats into pairs of T whose sum has twice as many bits as T: the floats rounded to
+/// T, and what this rounding leaves of them, rounded as well.
+template <class T>
+__device__ __forceinline__ void split_pair(float first, float second, std::uint32_t& high,
+                                           std::uint32_t& low) {
+  high = rounded_pair<T>(first, second);
+  low = rounded_pair<T>(first - element_of_pair<T>(high, 0), second - element_of_pair<T>(high, 1));
+}
+/// Splits a fragment, as split_pair() does, into pairs as round_fragment() makes them.
+template <class T, int n>
+__device__ __forceinline__ void split_fragment(const float (&d)[n], std::uint32_t (&high)[n / 2],
+                                               std::uint32_t (&low)[n / 2]) {
+#pragma unroll
+  for (int i = 0; i < n / 2; ++i) split_pair<T>(d[2 * i], d[2 * i + 1], high[i], low[i]);
+}
 /// Whether the bits of a 16-bit element are those of a finite number.
 template <class T>
 __device__ __forceinline__ bool is_finite(std::uint32_t bits) {

@@ -33,8 +33,9 @@ struct WalkMemory {
 ///   state = L_last * state + write' * (L_last / L * write_y),
 /// where scores_ts = read_t * (L_t / L_s) * write_s for s <= t, else 0. Without gates on `from`,
 /// L_t is a scalar and this kernel computes the scores. With such gates (kGated), GatedChunks holds
-/// the scores and the rows of `read` and `write` with their decays applied.
-template <class T, int kFrom, bool kGated>
+/// the scores and the rows of `read` and `write` with their decays applied; with kTwoParts it holds
+/// the scores in two parts.
+template <class T, int kFrom, bool kGated, bool kTwoParts>
 class ChunkedWalk {
  public:
   using Memory = WalkMemory<kFrom>;
@@ -120,13 +121,17 @@ class ChunkedWalk {
     __pipeline_commit();
   }
   __device__ __forceinline__ void load_scores(const Chunk& chunk) {
-    const uint4* const from = reinterpret_cast<const uint4*>(gated_.scores) +
-                              part_.number(call_, chunk.times.begin) * 4 * kThreads + thread_;
+    const Index number = part_.number(call_, chunk.times.begin);
+    load_scores(gated_.scores, number, weights_);
+    if (kTwoParts) load_scores(gated_.low_scores, number, low_weights_);
+  }
+  __device__ __forceinline__ void load_scores(const std::uint32_t* of, Index number,
+                                              std::uint32_t (&to)[kChunk / 4]) const {
+    const uint4* const from = reinterpret_cast<const uint4*>(of) + number * 4 * kThreads + thread_;
 #pragma unroll
     for (int i = 0; i < 4; ++i) {
       const uint4 x = from[i * kThreads];
-      weights_[4 * i] = x.x, weights_[4 * i + 1] = x.y;
-      weights_[4 * i + 2] = x.z, weights_[4 * i + 3] = x.w;
+      to[4 * i] = x.x, to[4 * i + 1] = x.y, to[4 * i + 2] = x.z, to[4 * i + 3] = x.w;
     }
   }
 
@@ -183,6 +188,7 @@ class ChunkedWalk {
     state_.pin_cells();
     wgmma_fence();
     multiply_y<T>(weights_, stage.write_y, out, true);
+    if (kTwoParts) multiply_y<T>(low_weights_, stage.write_y, out, true);
     state_.add(stage.write, memory_.decayed_y);
     wgmma_commit();
     if (!kGated && warp_ == 0) sum_up(next_logs, memory_.logs[n ^ 1]);
@@ -281,20 +287,27 @@ class ChunkedWalk {
   const int thread_, warp_;
   const int row_, column_;  // row and column of the thread's first fragment element
   ChunkedState<T, kFrom> state_;
-  std::uint32_t weights_[kChunk / 4];  // the scores, decayed and rounded
+  std::uint32_t weights_[kChunk / 4];      // the scores, decayed and rounded
+  std::uint32_t low_weights_[kChunk / 4];  // with kTwoParts: what rounding left of them
 };
 
-template <class T, int kFrom, bool kGated>
+template <class T, int kFrom, bool kGated, bool kTwoParts>
 __global__ void __launch_bounds__(kThreads, 2)
     chunked_walk_kernel(const __grid_constant__ WalkCall call) {
-  ChunkedWalk<T, kFrom, kGated>(call, block_memory<WalkMemory<kFrom>>()).run();
+  ChunkedWalk<T, kFrom, kGated, kTwoParts>(call, block_memory<WalkMemory<kFrom>>()).run();
 }
 
-template <class T, int kFrom, bool kGated>
+template <class T, int kFrom, bool kGated, bool kTwoParts>
 void run(Workspace& workspace, const WalkCall& call, Index blocks) {
-  launch("linear walk in chunks", chunked_walk_kernel<T, kFrom, kGated>,
+  launch("linear walk in chunks", chunked_walk_kernel<T, kFrom, kGated, kTwoParts>,
          static_cast<unsigned>(blocks), kThreads, block_bytes<WalkMemory<kFrom>, 2>(),
          workspace.stream(), call);
+}
+template <class T, int kFrom>
+void run(Workspace& workspace, const WalkCall& call, Index blocks) {
+  if (!call.gated.scores) return run<T, kFrom, false, false>(workspace, call, blocks);
+  if (!call.gated.low_scores) return run<T, kFrom, true, false>(workspace, call, blocks);
+  run<T, kFrom, true, true>(workspace, call, blocks);
 }
 
 bool is_gated(const LinearAxis& axis) { return axis.gates[0].any() || axis.gates[1].any(); }
@@ -317,10 +330,6 @@ bool takes(const LinearPlan& plan, const LinearWalk& w) {
   const DType dtype = w.from.forward.array.dtype;
   if (size_bytes(dtype) != 2 || w.from.width > kWidest || plan.longest < kLeastTokens) return false;
   if (is_gated(w.from) && is_gated_to(w)) return false;
-  // The gradient of a head's gate is a difference of sums over all channels, for which rounded
-  // scores are too coarse.
-  const LinearHeadGates& head = w.head_gates;
-  if (is_for_gates(w) && (head.of_tokens.array.data || head.of_heads.array.data)) return false;
   const LinearRows& write_y = w.backwards ? w.to.backward : w.to.forward;
   for (const LinearRows* const rows : {&w.from.forward, &w.from.backward, &write_y}) {
     if (!are_readable(*rows, dtype)) return false;
@@ -334,15 +343,12 @@ void chunked_walk(Workspace& workspace, const LinearPlan& plan, const LinearWalk
   if (is_gated_to(walk)) return gated_walk(workspace, plan, walk);
   const Workspace::Scope scope(workspace);
   const int width = walk.from.width <= 64 ? 64 : 128;
-  const bool gated = is_gated(walk.from);
   WalkCall call{chunked_call(plan, walk), {}};
-  if (gated) call.gated = gate_chunks(workspace, plan, walk, width);
+  if (is_gated(walk.from)) call.gated = gate_chunks(workspace, plan, walk, width);
   const Index blocks = plan.sequences * walk.heads * call.chunked.slices;
   with_16_bits(walk.from.forward.array.dtype, [&]<class T>(std::type_identity<T>) {
-    if (width == 64 && gated) return run<T, 64, true>(workspace, call, blocks);
-    if (width == 64) return run<T, 64, false>(workspace, call, blocks);
-    if (gated) return run<T, 128, true>(workspace, call, blocks);
-    run<T, 128, false>(workspace, call, blocks);
+    if (width == 64) return run<T, 64>(workspace, call, blocks);
+    run<T, 128>(workspace, call, blocks);
   });
 }
 

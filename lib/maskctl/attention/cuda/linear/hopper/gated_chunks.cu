@@ -4,6 +4,10 @@
 // of t ^ s. In each block of 2 h steps with middle step m, one tile holds (L_t / L_m) * read_t in
 // its upper half and (L_m / L_s) * write_s in its lower half, and its product with itself has the
 // level's scores. All these factors are at most 1 if log decays are at most 0.
+//
+// Scores of a walk backwards (kTwoParts) have two parts (split_pair), and so do these tiles:
+// gradients of values would otherwise have the roundings of both rows and of the score on top of
+// their own.
 #include "maskctl/attention/cuda/linear/hopper/gated_chunks.h"
 #include "maskctl/attention/cuda/linear/hopper/state.cuh"
 
@@ -24,7 +28,7 @@ struct GateMemory {
   float head_logs[kChunk];
 };
 
-template <class T, int kFrom>
+template <class T, int kFrom, bool kTwoParts>
 class GatedChunk {
  public:
   using Memory = GateMemory<kFrom>;
@@ -50,12 +54,17 @@ class GatedChunk {
     int half = 0;  // level h of the product in flight; 0: the diagonal, t = s
 #pragma unroll 1
     for (int next = kChunk / 2; next > 0; next /= 2) {
-      unsigned char* const halves = memory_.halves[__popc(next - 1) % 2];
-      decay_halves(next, halves);
+      if (kTwoParts) {
+        finish(half, level, scores);
+        __syncthreads();
+        decay_halves(next, memory_.halves[0], memory_.halves[1]);
+      } else {
+        decay_halves(next, memory_.halves[__popc(next - 1) % 2], nullptr);
+      }
       fence_shared_writes();
-      finish(half, level, scores);
+      if (!kTwoParts) finish(half, level, scores);
       __syncthreads();
-      multiply(halves, halves, level);
+      multiply_level(next, level);
       half = next;
     }
     write_rows();
@@ -114,21 +123,28 @@ class GatedChunk {
   __device__ __forceinline__ static int place(int row, int channel) {
     return channel / kPanel * kPanelBytes + swizzled(row, channel % kPanel);
   }
-  /// Four neighbouring elements of a tile, each times `scale` and 2^log.
-  __device__ __forceinline__ static uint2 scaled(const unsigned char* element, float scale,
-                                                 const float (&log)[4]) {
+  /// Four neighbouring elements of a tile, each times `scale` and 2^log, in two parts.
+  struct Scaled {
+    uint2 high, low;
+  };
+  __device__ __forceinline__ static Scaled scaled(const unsigned char* element, float scale,
+                                                  const float (&log)[4]) {
     const uint2 x = *reinterpret_cast<const uint2*>(element);
-    const auto pair = [&](std::uint32_t of, int n) {
-      return rounded_pair<T>(scale * element_of_pair<T>(of, 0) * exp2_approximate(log[n]),
-                             scale * element_of_pair<T>(of, 1) * exp2_approximate(log[n + 1]));
+    Scaled parts;
+    const auto pair = [&](std::uint32_t of, int n, std::uint32_t& high, std::uint32_t& low) {
+      split_pair<T>(scale * element_of_pair<T>(of, 0) * exp2_approximate(log[n]),
+                    scale * element_of_pair<T>(of, 1) * exp2_approximate(log[n + 1]), high, low);
     };
-    return {pair(x.x, 0), pair(x.y, 2)};
+    pair(x.x, 0, parts.high.x, parts.low.x);
+    pair(x.y, 2, parts.high.y, parts.low.y);
+    return parts;
   }
 
   /// Fills the tile of level h = half. In each block of 2 h steps, the second half gets rows of
   /// `read` and the first half rows of `write`, each times the decay between its step and the
-  /// middle step.
-  __device__ __forceinline__ void decay_halves(int half, unsigned char* to) const {
+  /// middle step. `low` gets the second parts of the elements if kTwoParts.
+  __device__ __forceinline__ void decay_halves(int half, unsigned char* high,
+                                               unsigned char* low) const {
     each_piece([&](int row, int channel) {
       const bool is_upper = (row & half) != 0;
       const int middle = (row & ~(2 * half - 1)) + half - 1;
@@ -138,14 +154,28 @@ class GatedChunk {
       const float log[4] = {sign * (here.x - there.x), sign * (here.y - there.y),
                             sign * (here.z - there.z), sign * (here.w - there.w)};
       const int at = place(row, channel);
-      *reinterpret_cast<uint2*>(to + at) =
-          scaled((is_upper ? memory_.read : memory_.write) + at, 1, log);
+      const Scaled parts = scaled((is_upper ? memory_.read : memory_.write) + at, 1, log);
+      *reinterpret_cast<uint2*>(high + at) = parts.high;
+      if (kTwoParts) *reinterpret_cast<uint2*>(low + at) = parts.low;
     });
   }
   __device__ __forceinline__ void multiply(const unsigned char* a, const unsigned char* b,
                                            float (&level)[kChunk / 2]) const {
     wgmma_fence();
     multiply_rows<T, kFrom>(a, b, level);
+    wgmma_commit();
+  }
+  /// Starts the product of the tile of level h = half with itself.
+  __device__ __forceinline__ void multiply_level(int half, float (&level)[kChunk / 2]) const {
+    if (!kTwoParts) {
+      unsigned char* const tile = memory_.halves[__popc(half - 1) % 2];
+      return multiply(tile, tile, level);
+    }
+    unsigned char *const high = memory_.halves[0], *const low = memory_.halves[1];
+    wgmma_fence();
+    multiply_rows<T, kFrom>(high, high, level);
+    multiply_rows<T, kFrom>(high, low, level, true);
+    multiply_rows<T, kFrom>(low, high, level, true);
     wgmma_commit();
   }
   /// Waits for the product of level h = half, and copies into `scores` the scores of its pairs of
@@ -165,12 +195,17 @@ class GatedChunk {
   __device__ __forceinline__ void write_scores(float (&scores)[kChunk / 2]) const {
 #pragma unroll
     for (float& score : scores) score *= call_.chunked.walk.write_scale;
-    std::uint32_t pairs[kChunk / 4];
-    round_fragment<T>(scores, pairs);
-    uint4* const to = reinterpret_cast<uint4*>(call_.out.scores) + block_ * 4 * kThreads + thread_;
+    std::uint32_t high[kChunk / 4], low[kChunk / 4];
+    split_fragment<T>(scores, high, low);
+    write_pairs(high, call_.out.scores);
+    if (kTwoParts) write_pairs(low, call_.out.low_scores);
+  }
+  __device__ __forceinline__ void write_pairs(const std::uint32_t (&pairs)[kChunk / 4],
+                                              std::uint32_t* to) const {
+    uint4* const here = reinterpret_cast<uint4*>(to) + block_ * 4 * kThreads + thread_;
 #pragma unroll
     for (int i = 0; i < 4; ++i) {
-      to[i * kThreads] =
+      here[i * kThreads] =
           make_uint4(pairs[4 * i], pairs[4 * i + 1], pairs[4 * i + 2], pairs[4 * i + 3]);
     }
   }
@@ -184,10 +219,11 @@ class GatedChunk {
       const float4 last = *reinterpret_cast<const float4*>(&memory_.logs[kChunk - 1][channel]);
       const int at = place(row, channel);
       *reinterpret_cast<uint2*>(read + row * kFrom + channel) =
-          scaled(memory_.read + at, 1, {here.x, here.y, here.z, here.w});
+          scaled(memory_.read + at, 1, {here.x, here.y, here.z, here.w}).high;
       *reinterpret_cast<uint2*>(write + row * kFrom + channel) =
           scaled(memory_.write + at, call_.chunked.walk.write_scale,
-                 {last.x - here.x, last.y - here.y, last.z - here.z, last.w - here.w});
+                 {last.x - here.x, last.y - here.y, last.z - here.z, last.w - here.w})
+              .high;
     });
   }
 
@@ -199,18 +235,19 @@ class GatedChunk {
   const int thread_;
 };
 
-template <class T, int kFrom>
+template <class T, int kFrom, bool kTwoParts>
 __global__ void __launch_bounds__(kThreads, 2)
     gate_chunks_kernel(const __grid_constant__ GateCall call) {
   const Index n = blockIdx.x / call.chunked.heads;
   const ChunkedPart part(call.chunked, n / call.chunks, blockIdx.x % call.chunked.heads, 0);
-  GatedChunk<T, kFrom>(call, block_memory<GateMemory<kFrom>>(), part, n % call.chunks).run();
+  auto& memory = block_memory<GateMemory<kFrom>>();
+  GatedChunk<T, kFrom, kTwoParts>(call, memory, part, n % call.chunks).run();
 }
 
-template <class T, int kFrom>
+template <class T, int kFrom, bool kTwoParts>
 void run(Workspace& workspace, const GateCall& call, Index blocks) {
-  launch("gates of chunks", gate_chunks_kernel<T, kFrom>, static_cast<unsigned>(blocks), kThreads,
-         block_bytes<GateMemory<kFrom>, 2>(), workspace.stream(), call);
+  launch("gates of chunks", gate_chunks_kernel<T, kFrom, kTwoParts>, static_cast<unsigned>(blocks),
+         kThreads, block_bytes<GateMemory<kFrom>, 2>(), workspace.stream(), call);
 }
 
 }  // namespace
@@ -222,13 +259,17 @@ GatedChunks gate_chunks(Workspace& workspace, const LinearPlan& plan, const Line
   out.read = workspace.take<std::uint16_t>(chunks * kChunk * width);
   out.write = workspace.take<std::uint16_t>(chunks * kChunk * width);
   out.scores = workspace.take<std::uint32_t>(chunks * 16 * kThreads);
+  if (walk.backwards) out.low_scores = workspace.take<std::uint32_t>(chunks * 16 * kThreads);
   out.decays = workspace.take<float>(chunks * width);
   const Index most = ceil_div(plan.longest, Index{kChunk});
   const GateCall call{chunked_call(plan, walk), out, most};
   const Index blocks = plan.sequences * most * walk.heads;
   with_16_bits(walk.from.forward.array.dtype, [&]<class T>(std::type_identity<T>) {
-    if (width == 64) return run<T, 64>(workspace, call, blocks);
-    run<T, 128>(workspace, call, blocks);
+    const bool two_parts = walk.backwards;
+    if (width == 64 && two_parts) return run<T, 64, true>(workspace, call, blocks);
+    if (width == 64) return run<T, 64, false>(workspace, call, blocks);
+    if (two_parts) return run<T, 128, true>(workspace, call, blocks);
+    run<T, 128, false>(workspace, call, blocks);
   });
   return out;
 }

@@ -15,7 +15,8 @@ struct GatedChunks {
   void* read = nullptr;             // L_t * read_t: [chunks, heads, 64, width] of T
   void* write = nullptr;            // scale * L_last / L_t * write_t, same shape and type
   std::uint32_t* scores = nullptr;  // in wgmma fragments: [chunks, heads, 4, 128 threads, 4 pairs]
-  float* decays = nullptr;          // L_last: [chunks, heads, width]
+  std::uint32_t* low_scores = nullptr;  // what rounding left of them, if the walk goes backwards
+  float* decays = nullptr;              // L_last: [chunks, heads, width]
 };
 
 /// Launches the kernel. The returned arrays belong to the workspace and are valid until its current

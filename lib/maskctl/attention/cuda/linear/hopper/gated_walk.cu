@@ -13,10 +13,12 @@ template <int kFrom>
 struct GatedWalkMemory {
   static constexpr int kPanels = kFrom / kPanel;
   unsigned char read[kPanels * kPanelBytes], write[kPanels * kPanelBytes];
-  unsigned char write_y[2][kPanelBytes], decayed_y[kPanelBytes], halves[2][kPanelBytes];
-  unsigned char state[kFrom * kPanelRowBytes];  // the state before the chunk, rounded to 16 bits
-  // log2 decays, summed from the chunk's first step to each step; padding avoids bank conflicts
-  float logs[kChunk][kColumns + 8];
+  unsigned char write_y[2][kPanelBytes], decayed_y[kPanelBytes];
+  // Right factors in two parts (split_pair): the state before the chunk, then two tiles of levels.
+  unsigned char high[2 * kPanelBytes], low[2 * kPanelBytes];
+  // logs[t] is the sum of log2 decays over the first t steps of the chunk; padding avoids bank
+  // conflicts.
+  float logs[kChunk + 1][kColumns + 8];
   float head_logs[kChunk];  // log2 decays of the head at the steps of the next chunk
   float sums[4][kColumns];  // partial sums of each warp
   BadSteps bad;
@@ -26,8 +28,12 @@ struct GatedWalkMemory {
 ///   before_t = L_t * (read_t * state + sum over s < t of S_ts / L_s * write_y_s),
 ///   S = read * write'.
 /// The sum over s is computed by the levels of gated_chunks.cu: in each block of 2 h steps, rows
-/// write_y_s of the lower half are decayed up to the middle step, and their sums for steps t of the
-/// upper half are decayed from the middle to t.
+/// write_y_s of the lower half are decayed up to the middle step, and added for steps t of the
+/// upper half to what comes from before the block, decayed up to the middle step as well.
+///
+/// The gradient of a gate is a sum over all later steps in which most terms cancel between a walk
+/// forwards and one backwards, which round different factors. So all factors that are not elements
+/// of arrays are multiplied in two parts of 16 bits each, but for the product of both low parts.
 template <class T, int kFrom>
 class GatedWalk {
  public:
@@ -57,9 +63,10 @@ class GatedWalk {
       __syncthreads();
       store_logs(logs);
     }
+    if (thread_ < kColumns) memory_.logs[0][thread_] = 0;
     for (int stage = 0; chunk.count > 0; stage ^= 1) {
       const Chunk next = linear::next_chunk(chunk, length, kChunk);
-      state_.store_operand(memory_.state);
+      state_.store_parts(memory_.high, memory_.low);
       __pipeline_wait_prior(0);
       fence_shared_writes();
       __syncthreads();
@@ -113,33 +120,37 @@ class GatedWalk {
     __syncthreads();
     const float before = first_log() == 0 ? 0 : memory_.sums[0][log_channel()];
 #pragma unroll
-    for (int i = 0; i < kLogs; ++i) memory_.logs[first_log() + i][log_channel()] = before + logs[i];
+    for (int i = 0; i < kLogs; ++i) {
+      memory_.logs[first_log() + i + 1][log_channel()] = before + logs[i];
+    }
   }
 
   /// Computes one chunk, whose rows along `to` are in buffer n, and starts to load the next one.
   __device__ __forceinline__ void take(const Chunk& chunk, const Chunk& next, int n) {
     unsigned char* const write_y = memory_.write_y[n];
+    unsigned char* const low_y = memory_.write_y[n ^ 1];  // until the next chunk is loaded
     float scores[kChunk / 2], out[kColumns / 2];
     wgmma_fence();
     multiply_rows<T, kFrom>(memory_.read, memory_.write, scores);
     wgmma_commit();
-    state_.multiply(memory_.read, memory_.state, out);
+    state_.multiply(memory_.read, memory_.high, out);
+    state_.multiply(memory_.read, memory_.low, out, true);
     wgmma_commit();
-    decay_y(write_y);
+    decay_y(write_y, low_y);
     fence_shared_writes();
     wgmma_wait<0>();
     pin(scores);
     pin(out);
     float own[2];
-    std::uint32_t weights[kChunk / 4];
-    round_scores(scores, own, weights);
-    decay_from(-1, out);
+    ScoreParts parts;
+    split_scores(scores, own, parts);
     __syncthreads();  // decayed_y is written, and all warps have multiplied with the old state
     const bool has_bad = memory_.bad.any != 0;
-    decay_state(memory_.logs[kChunk - 1]);
+    decay_state(memory_.logs[kChunk]);
     state_.pin_cells();
     wgmma_fence();
     state_.add(memory_.write, memory_.decayed_y);
+    state_.add(memory_.write, low_y);
     wgmma_commit();
     decay_halves(kChunk / 2, write_y);
     fence_shared_writes();
@@ -148,7 +159,7 @@ class GatedWalk {
     __syncthreads();
     if (next.count > 0) load_rows_of(next), load_y(next, n ^ 1);
     __pipeline_commit();
-    add_levels(write_y, weights, out);
+    add_levels(write_y, parts, out);
     float next_logs[kLogs];
     find_logs(next, next_logs);
     write(chunk, write_y, own, out, has_bad);
@@ -157,10 +168,14 @@ class GatedWalk {
     store_logs(next_logs);
   }
 
-  /// Rounds the scaled scores below the diagonal into `weights`; `own` gets the diagonal scores of
+  /// A thread's scores, as left factors in two parts (split_pair).
+  struct ScoreParts {
+    std::uint32_t high[kChunk / 4], low[kChunk / 4];
+  };
+  /// Splits the scaled scores below the diagonal into `parts`; `own` gets the diagonal scores of
   /// the two steps whose rows this thread holds.
-  __device__ __forceinline__ void round_scores(float (&scores)[kChunk / 2], float (&own)[2],
-                                               std::uint32_t (&weights)[kChunk / 4]) const {
+  __device__ __forceinline__ void split_scores(float (&scores)[kChunk / 2], float (&own)[2],
+                                               ScoreParts& parts) const {
     own[0] = own[1] = 0;
 #pragma unroll
     for (int i = 0; i < kChunk / 2; ++i) {
@@ -171,41 +186,47 @@ class GatedWalk {
     }
 #pragma unroll
     for (float& sum : own) sum = sum_of_lanes<4>(sum);
-    round_fragment<T>(scores, weights);
+    split_fragment<T>(scores, parts.high, parts.low);
   }
 
-  __device__ __forceinline__ unsigned char* halves_of(int half) const {
-    return memory_.halves[__popc(static_cast<unsigned>(half - 1)) % 2];
+  /// Where the tile of level h = half begins in Memory::high and Memory::low.
+  __device__ __forceinline__ static int tile_of(int half) {
+    return __popc(static_cast<unsigned>(half - 1)) % 2 * kPanelBytes;
   }
   /// Adds to each step's result the contributions of earlier steps of the chunk, level by level: at
   /// level h, those of steps s to steps t where h is the highest bit of t ^ s. Before,
-  /// decay_halves(kChunk / 2) must have run.
-  __device__ __forceinline__ void add_levels(const unsigned char* write_y,
-                                             const std::uint32_t (&scores)[kChunk / 4],
+  /// decay_halves(kChunk / 2) must have run, and `out` is decayed up to the begin of the chunk;
+  /// afterwards it is decayed up to each row's step.
+  __device__ __forceinline__ void add_levels(const unsigned char* write_y, const ScoreParts& scores,
                                              float (&out)[kColumns / 2]) {
 #pragma unroll 1
     for (int half = kChunk / 2; half > 0; half /= 2) {
-      std::uint32_t weights[kChunk / 4];
-      pick(half, scores, weights);
-      float level[kColumns / 2];
+      ScoreParts weights = picked(half, scores);
+      const unsigned char *const high = memory_.high + tile_of(half), *const low = memory_.low +
+                                                                                   tile_of(half);
+      decay_to_middle(half, out);
+      pin(out), pin(weights.high), pin(weights.low);
       wgmma_fence();
-      multiply_y<T>(weights, halves_of(half), level, false);
+      multiply_y<T>(weights.high, high, out, true);
+      multiply_y<T>(weights.high, low, out, true);
+      multiply_y<T>(weights.low, high, out, true);
       wgmma_commit();
       if (half > 1) decay_halves(half / 2, write_y);
       fence_shared_writes();
       wgmma_wait<0>();
-      pin(level);
-      decay_from(half, level);
-#pragma unroll
-      for (int i = 0; i < kColumns / 2; ++i) out[i] += level[i];
+      pin(out);
       __syncthreads();
     }
+#pragma unroll
+    for (int side = 0; side < 2; ++side) {
+      decay_row(side, row_ + 8 * side, row_ + 8 * side + 1, out);
+    }
   }
-  /// Copies the rounded scores of level h = half, which are those of pairs of steps (t, s) where h
-  /// is the highest bit of t ^ s; all other scores become 0.
-  __device__ __forceinline__ void pick(int half, const std::uint32_t (&scores)[kChunk / 4],
-                                       std::uint32_t (&weights)[kChunk / 4]) const {
+  /// The scores of level h = half, which are those of pairs of steps (t, s) where h is the highest
+  /// bit of t ^ s; all other scores are 0.
+  __device__ __forceinline__ ScoreParts picked(int half, const ScoreParts& scores) const {
     const int first_row = fragment_row(thread_here(), 0);
+    ScoreParts level;
 #pragma unroll
     for (int i = 0; i < kChunk / 4; ++i) {
       const int row = first_row + i % 2 * 8, column = column_ + i / 2 * 8;
@@ -213,34 +234,37 @@ class GatedWalk {
         const int differ = row ^ (column + n);
         return differ >= half && differ < 2 * half ? those : 0;
       };
-      weights[i] = scores[i] & (bits(0, 0xffff) | bits(1, 0xffff0000));
+      const std::uint32_t mask = bits(0, 0xffff) | bits(1, 0xffff0000);
+      level.high[i] = scores.high[i] & mask;
+      level.low[i] = scores.low[i] & mask;
     }
+    return level;
   }
   /// Fills the tile of level h = half in shared memory. In each block of 2 h steps, rows of the
   /// first half are those of write_y, decayed up to the middle step; rows of the second half are 0.
   __device__ __forceinline__ void decay_halves(int half, const unsigned char* write_y) {
-    unsigned char* const to = halves_of(half);
+    const int tile = tile_of(half);
 #pragma unroll
     for (int i = 0; i < kPanelBytes / 32 / kThreads; ++i) {
       const int piece = thread_here() + i * kThreads, column = piece % 8 * 8;
       // number of a pair of steps (step, step + half) in one block of 2 * half steps
       const int pair = piece / 8;
       const int step = 2 * (pair & -half) + (pair & (half - 1));
-      const int middle = (step & -2 * half) + half - 1;
-      const int at = swizzled(step, column);
-      *reinterpret_cast<uint4*>(to + at) =
-          decayed_piece(write_y + at, 1, memory_.logs[middle], memory_.logs[step], column);
-      *reinterpret_cast<uint4*>(to + swizzled(step + half, column)) = make_uint4(0, 0, 0, 0);
+      const int middle = (step & -2 * half) + half;
+      const int at = swizzled(step, column), zeros = tile + swizzled(step + half, column);
+      store_decayed(write_y + at, 1, memory_.logs[middle], memory_.logs[step + 1], column,
+                    memory_.high + tile + at, memory_.low + tile + at);
+      *reinterpret_cast<uint4*>(memory_.high + zeros) = make_uint4(0, 0, 0, 0);
+      *reinterpret_cast<uint4*>(memory_.low + zeros) = make_uint4(0, 0, 0, 0);
     }
   }
-  /// decayed_y = scaled write_y times the decay from its step to the end of the chunk. Elements of
-  /// write_y that are not finite become 0 and are noted in memory_.bad.
-  __device__ __forceinline__ void decay_y(unsigned char* write_y) {
+  /// decayed_y + low_y = scaled write_y times the decay from its step to the end of the chunk.
+  /// Elements of write_y that are not finite become 0 and are noted in memory_.bad.
+  __device__ __forceinline__ void decay_y(unsigned char* write_y, unsigned char* low_y) {
     each_piece([&](int step, int column) {
       const int at = swizzled(step, column);
-      *reinterpret_cast<uint4*>(memory_.decayed_y + at) =
-          decayed_piece(write_y + at, call_.walk.write_scale, memory_.logs[kChunk - 1],
-                        memory_.logs[step], column);
+      store_decayed(write_y + at, call_.walk.write_scale, memory_.logs[kChunk],
+                    memory_.logs[step + 1], column, memory_.decayed_y + at, low_y + at);
       uint4* const here = reinterpret_cast<uint4*>(write_y + at);
       uint4 x = *here;
       if (memory_.bad.template replace<T>(step, column, x)) *here = x;
@@ -255,48 +279,50 @@ class GatedWalk {
       f(piece / 8, piece % 8 * 8);
     }
   }
-  /// Eight elements times `scale` and their channels' decays from step `since` to step `until`,
+  /// Stores eight elements in two parts, times `scale` and their channels' decays between two steps
   /// whose rows of summed logs are given.
-  __device__ __forceinline__ static uint4 decayed_piece(const unsigned char* from, float scale,
-                                                        const float* until, const float* since,
-                                                        int column) {
+  __device__ __forceinline__ static void store_decayed(const unsigned char* from, float scale,
+                                                       const float* until, const float* since,
+                                                       int column, unsigned char* to_high,
+                                                       unsigned char* to_low) {
     const uint4 x = *reinterpret_cast<const uint4*>(from);
-    const auto pair = [scale](std::uint32_t of, float low, float high) {
-      return rounded_pair<T>(scale * element_of_pair<T>(of, 0) * exp2_approximate(low),
-                             scale * element_of_pair<T>(of, 1) * exp2_approximate(high));
+    uint4 high, low;
+    const auto pair = [scale](std::uint32_t of, float first, float second, std::uint32_t& high,
+                              std::uint32_t& low) {
+      split_pair<T>(scale * element_of_pair<T>(of, 0) * exp2_approximate(first),
+                    scale * element_of_pair<T>(of, 1) * exp2_approximate(second), high, low);
     };
-    uint4 decayed;
-    const auto half = [&](int n, std::uint32_t first, std::uint32_t second, std::uint32_t& to_first,
-                          std::uint32_t& to_second) {
-      const float4 end = *reinterpret_cast<const float4*>(until + column + n),
-                   begin = *reinterpret_cast<const float4*>(since + column + n);
-      to_first = pair(first, end.x - begin.x, end.y - begin.y);
-      to_second = pair(second, end.z - begin.z, end.w - begin.w);
-    };
-    half(0, x.x, x.y, decayed.x, decayed.y);
-    half(4, x.z, x.w, decayed.z, decayed.w);
-    return decayed;
+    const float4 end[2] = {*reinterpret_cast<const float4*>(until + column),
+                           *reinterpret_cast<const float4*>(until + column + 4)};
+    const float4 begin[2] = {*reinterpret_cast<const float4*>(since + column),
+                             *reinterpret_cast<const float4*>(since + column + 4)};
+    pair(x.x, end[0].x - begin[0].x, end[0].y - begin[0].y, high.x, low.x);
+    pair(x.y, end[0].z - begin[0].z, end[0].w - begin[0].w, high.y, low.y);
+    pair(x.z, end[1].x - begin[1].x, end[1].y - begin[1].y, high.z, low.z);
+    pair(x.w, end[1].z - begin[1].z, end[1].w - begin[1].w, high.w, low.w);
+    *reinterpret_cast<uint4*>(to_high) = high;
+    *reinterpret_cast<uint4*>(to_low) = low;
   }
 
-  /// Multiplies each row of `sums` (one row per step of the chunk) by a decay. If half > 0, this is
-  /// the decay from the middle step of the row's block of 2 * half steps to the step of the row;
-  /// rows of the first half of a block are 0 and stay 0. If half < 0, it is the decay from the
-  /// beginning of the chunk to the step.
-  __device__ __forceinline__ void decay_from(int half, float (&sums)[kColumns / 2]) const {
+  /// Decays the rows of `out` in the upper halves of blocks of 2 * half steps from the begin of
+  /// their block, up to which higher levels have decayed them, to its middle step.
+  __device__ __forceinline__ void decay_to_middle(int half, float (&out)[kColumns / 2]) const {
 #pragma unroll
     for (int side = 0; side < 2; ++side) {
-      const int row = row_ + 8 * side;
-      if (half > 0 && (row & half) == 0) continue;
-      const float* const there = memory_.logs[half > 0 ? (row & ~(2 * half - 1)) + half - 1 : 0];
+      const int row = row_ + 8 * side, begin = row & -2 * half;
+      if ((row & half) != 0) decay_row(side, begin, begin + half, out);
+    }
+  }
+  /// Multiplies one of the thread's two rows of `out` by the decays of steps `begin` to `end` - 1.
+  __device__ __forceinline__ void decay_row(int side, int begin, int end,
+                                            float (&out)[kColumns / 2]) const {
 #pragma unroll
-      for (int j = 0; j < kColumns / 8; ++j) {
-        const int column = column_ + 8 * j;
-        const float2 end = *reinterpret_cast<const float2*>(memory_.logs[row] + column);
-        const float2 begin =
-            half > 0 ? *reinterpret_cast<const float2*>(there + column) : float2{0, 0};
-        sums[4 * j + 2 * side] *= exp2_approximate(end.x - begin.x);
-        sums[4 * j + 2 * side + 1] *= exp2_approximate(end.y - begin.y);
-      }
+    for (int j = 0; j < kColumns / 8; ++j) {
+      const int column = column_ + 8 * j;
+      const float2 until = *reinterpret_cast<const float2*>(memory_.logs[end] + column);
+      const float2 since = *reinterpret_cast<const float2*>(memory_.logs[begin] + column);
+      out[4 * j + 2 * side] *= exp2_approximate(until.x - since.x);
+      out[4 * j + 2 * side + 1] *= exp2_approximate(until.y - since.y);
     }
   }
   /// Multiplies each column of the state by 2^logs[column].
@@ -388,7 +414,7 @@ class GatedWalk {
       const float sum = memory_.sums[0][thread_] + memory_.sums[1][thread_] +
                         memory_.sums[2][thread_] + memory_.sums[3][thread_];
       const Index row = (part_.run.first_interval + interval) * w.heads + part_.head;
-      w.products[row * w.to.width + y] = sum * exp2_approximate(memory_.logs[0][thread_]);
+      w.products[row * w.to.width + y] = sum * exp2_approximate(memory_.logs[1][thread_]);
     }
   }
 

@@ -6,16 +6,18 @@
 
 namespace maskctl::attention::cuda::hopper {
 
-/// scores [steps, steps] = read * write' with read and write [steps, kFrom] in shared memory.
+/// scores [steps, steps] = read * write' with read and write [steps, kFrom] in shared memory, added
+/// to `scores` if `accumulate` is true.
 template <class T, int kFrom>
 __device__ __forceinline__ void multiply_rows(const unsigned char* read, const unsigned char* write,
-                                              float (&scores)[kChunk / 2]) {
+                                              float (&scores)[kChunk / 2],
+                                              bool accumulate = false) {
   const std::uint64_t rows = k_major(shared_address(read)),
                       columns = k_major(shared_address(write));
 #pragma unroll
   for (int k = 0; k < kFrom / 16; ++k) {
     const int at = k / 4 * kPanelBytes + k % 4 * 32;
-    wgmma<T, kChunk, 0, 0>(scores, advanced(rows, at), advanced(columns, at), k > 0);
+    wgmma<T, kChunk, 0, 0>(scores, advanced(rows, at), advanced(columns, at), accumulate || k > 0);
   }
 }
 /// out = weights * y for a panel of y in shared memory, added to `out` if `accumulate` is true.
@@ -93,16 +95,27 @@ class ChunkedState {
       store_fragment(to, 0, 64 * tile, 0, pairs);
     }
   }
-  /// out = read * state.
+  /// Like store_operand(), in two parts as split_pair() makes them.
+  __device__ __forceinline__ void store_parts(unsigned char* high, unsigned char* low) const {
+    std::uint32_t highs[kColumns / 4], lows[kColumns / 4];
+#pragma unroll
+    for (int tile = 0; tile < kTiles; ++tile) {
+      split_fragment<T>(cells_[tile], highs, lows);
+      store_fragment(high, 0, 64 * tile, 0, highs);
+      store_fragment(low, 0, 64 * tile, 0, lows);
+    }
+  }
+  /// out = read * state, added to `out` if `accumulate` is true.
   __device__ __forceinline__ static void multiply(const unsigned char* read,
                                                   const unsigned char* operand,
-                                                  float (&out)[kColumns / 2]) {
+                                                  float (&out)[kColumns / 2],
+                                                  bool accumulate = false) {
     const std::uint64_t rows = k_major(shared_address(read)),
                         columns = transposed(shared_address(operand), 0);
 #pragma unroll
     for (int k = 0; k < kFrom / 16; ++k) {
       wgmma<T, kColumns, 0, 1>(out, advanced(rows, k / 4 * kPanelBytes + k % 4 * 32),
-                               advanced(columns, k * 16 * kPanelRowBytes), k > 0);
+                               advanced(columns, k * 16 * kPanelRowBytes), accumulate || k > 0);
     }
   }
   /// state += write' * y.

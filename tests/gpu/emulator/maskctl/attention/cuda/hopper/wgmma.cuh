@@ -28,8 +28,8 @@ template <int kPending>
 void wgmma_wait() {
   __syncwarp();
 }
-template <int n>
-void pin(float (&)[n]) {}
+template <class T, int n>
+void pin(T (&)[n]) {}
 
 template <class T>
 T rounded(float x) {
