@@ -214,27 +214,34 @@ void bench_softmax() {
 }
 
 struct LinearCase {
+  /// What has log decays of its own: each head; each token and head; or each of their channels.
+  enum Gates { kOfHeads, kOfTokens, kOfChannels };
+
   const char* name;
   Index batch, tokens, heads, dim;
-  bool by_key;  // a decay per key and feature, else one per head
+  Gates gates;
 };
 
 // Times linear attention on long sequences, and single steps of decoding, which read and write the
 // states.
 void bench_linear() {
-  constexpr LinearCase kCases[] = {{"lightning 8k", 1, 8 << 10, 96, 128, false},
-                                   {"gla 8k", 1, 8 << 10, 96, 128, true},
-                                   {"decode 64", 64, 1, 32, 128, true}};
+  constexpr LinearCase kCases[] = {
+      {"lightning 8k", 1, 8 << 10, 96, 128, LinearCase::kOfHeads},
+      {"a gate per head 8k", 1, 8 << 10, 96, 128, LinearCase::kOfTokens},
+      {"gla 8k", 1, 8 << 10, 96, 128, LinearCase::kOfChannels},
+      {"decode 64", 64, 1, 32, 128, LinearCase::kOfChannels}};
   for (const LinearCase& c : kCases) {
     if (c.tokens > settings.most_tokens) continue;
     for (const DType dtype : {DType::kBFloat16, DType::kFloat32}) {
       const std::vector<Index> shape{c.batch, c.tokens, c.heads, c.dim};
       const Tensor q = noise(dtype, shape), k = noise(dtype, shape), v = noise(dtype, shape);
-      Tensor gates(DType::kFloat32, c.by_key ? shape : std::vector<Index>{c.heads});
+      Tensor gates(DType::kFloat32, c.gates == LinearCase::kOfHeads
+                                        ? std::vector{c.heads}
+                                        : std::vector(shape.begin(), shape.begin() + 2 + c.gates));
       std::ranges::fill(gates.as<float>(), -0.01f);
       const Tensor state(DType::kFloat32, {c.batch, c.heads, c.dim, c.dim});
       RecurrentAttentionInputs inputs{&q, &k, &v};
-      (c.by_key ? inputs.gk : inputs.g_gamma) = &gates;
+      (c.gates == LinearCase::kOfHeads ? inputs.g_gamma : inputs.g) = &gates;
       inputs.initial_state = &state;
       const LinearProblem problem = checked_linear(inputs, {});
       Tensor out(dtype, shape), last(DType::kFloat32, state.shape());
@@ -242,7 +249,7 @@ void bench_linear() {
       Tensor d_q(dtype, shape), d_k(dtype, shape), d_v(dtype, shape),
           d_gates(DType::kFloat32, gates.shape()), d_state(DType::kFloat32, state.shape());
       LinearGradientOutputs gradients{d_q, d_k, d_v, {}, {}, {}, {}, d_state};
-      if (c.by_key) gradients.gk = d_gates;  // lightning attention: constant decays
+      if (c.gates != LinearCase::kOfHeads) gradients.g = d_gates;  // lightning's are constants
       OnDevice<cuda::linear_backward> backward(problem, {q, {}}, gradients);
       std::vector<Timed> sides{forward.side("linear_forward", 0, "ms"),
                                backward.side("linear_backward", 0, "ms")};

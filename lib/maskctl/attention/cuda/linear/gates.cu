@@ -27,23 +27,24 @@ __device__ double sum_of_slices(const float* from, Index slices, Index stride, I
   return sum;
 }
 
-constexpr int kAtOnce = 8;  // tokens that are loaded together
+constexpr int kAtOnce = 8;             // tokens that are loaded together
+constexpr float kLeastLog = -103.97f;  // expf() of anything less is 0
 
 /// `count` tokens of a sequence, from the last one back; at most kAtOnce.
 struct TokensBack {
   Index last, step;  // step: from the index of a token to that of the token before it
   int count;
 
-  /// Calls f(i, index) for i in [0, kAtOnce), where `index` is that of an element of token i from
-  /// the end, or of the earliest token for i >= count. Tokens are `stride` elements apart, and
-  /// `first` is the index of token 0's element.
-  template <class F>
-  __device__ void each(Index stride, Index first, F f) const {
-    Index index = last * stride + first;
+  /// Calls f(i, element) for i in [0, kAtOnce) with an element of token i from the end, or of the
+  /// earliest token for i >= count. Tokens are `stride` elements apart, and token 0's is
+  /// array[first].
+  template <class T, class F>
+  __device__ void each(T* array, Index stride, Index first, F f) const {
+    T* element = array + last * stride + first;
 #pragma unroll
     for (int i = 0; i < kAtOnce; ++i) {
-      f(i, index);
-      if (i + 1 < count) index += step * stride;
+      f(i, *element);
+      if (i + 1 < count) element += step * stride;
     }
   }
 };
@@ -53,7 +54,7 @@ __device__ void add_elements(const AnyArray& array, const TokensBack& tokens, In
                              Index first, float (&to)[kAtOnce]) {
   with_type(array.dtype, [&]<class T>(const T*) {
     const T* const data = static_cast<const T*>(array.data);
-    tokens.each(stride, first, [&](int i, Index n) { to[i] += to_float(data[n]); });
+    tokens.each(data, stride, first, [&](int i, const T& x) { to[i] += to_float(x); });
   });
 }
 __device__ void add_elements(const LinearRows& rows, const TokensBack& tokens, Index head,
@@ -67,8 +68,8 @@ __device__ void store_elements(const AnyResult& to, const TokensBack& tokens, In
                                Index first, const double (&from)[kAtOnce]) {
   with_type(to.dtype, [&]<class T>(const T*) {
     T* const data = static_cast<T*>(to.data);
-    tokens.each(stride, first, [&](int i, Index n) {
-      if (i < tokens.count) store(static_cast<float>(from[i]), data + n);
+    tokens.each(data, stride, first, [&](int i, T& x) {
+      if (i < tokens.count) store(static_cast<float>(from[i]), &x);
     });
   });
 }
@@ -79,14 +80,14 @@ __device__ void find_slices(const LinearGateGradients& g, const float* before,
   const Index stride = g.heads * g.axis.width;
   for (float& sum : sums) sum = 0;
   for (Index slice = 0; slice < g.slices; ++slice) {
-    tokens.each(stride, first, [&](int i, Index n) { sums[i] += before[n]; });
+    tokens.each(before, stride, first, [&](int i, float x) { sums[i] += x; });
     before += g.tokens * stride;
   }
 }
 
 /// growth[i] = what token i adds to the running gradient of a channel's log decay.
 __device__ void find_growth(const LinearGateGradients& g, const TokensBack& tokens, Index head,
-                            Index channel, double (&growth)[kAtOnce]) {
+                            Index channel, float (&growth)[kAtOnce]) {
   const Index at = head * g.axis.width + channel;
   const LinearRows &plus = g.axis.backward, &minus = g.axis.forward;
   float forwards[kAtOnce], backwards[kAtOnce], grows[kAtOnce] = {}, shrinks[kAtOnce] = {};
@@ -96,8 +97,7 @@ __device__ void find_growth(const LinearGateGradients& g, const TokensBack& toke
   add_elements(minus, tokens, head / minus.group, channel, shrinks);
 #pragma unroll
   for (int i = 0; i < kAtOnce; ++i) {
-    growth[i] = static_cast<double>(grows[i]) * forwards[i] -
-                static_cast<double>(shrinks[i]) * backwards[i];
+    growth[i] = grows[i] * forwards[i] - shrinks[i] * backwards[i];
   }
 }
 
@@ -119,9 +119,9 @@ __device__ void store_head_parts(const LinearGateGradients& g, const TokensBack&
 #pragma unroll
   for (int i = 0; i < kAtOnce; ++i) sums[i] = sum_of_warp(gradients[i]);
   if (channel % 32 != 0 || channel >= g.axis.width) return;
-  double* const to = g.head_parts + channel / 32 * g.tokens * g.heads;
-  tokens.each(g.heads, head, [&](int i, Index n) {
-    if (i < tokens.count) to[n] = sums[i];
+  double* const parts = g.head_parts + channel / 32 * g.tokens * g.heads;
+  tokens.each(parts, g.heads, head, [&](int i, double& to) {
+    if (i < tokens.count) to = sums[i];
   });
 }
 
@@ -142,8 +142,8 @@ __global__ void __launch_bounds__(kThreads) walk_back(const __grid_constant__ Pa
     const Index rest = end - interval.times.begin;
     const TokensBack tokens{run.first + (end - 1) * p.token_step, -p.token_step,
                             static_cast<int>(rest < kAtOnce ? rest : kAtOnce)};
-    double grown[kAtOnce] = {}, gradients[kAtOnce];
-    float logs[kAtOnce] = {};
+    float grown[kAtOnce] = {}, logs[kAtOnce] = {};
+    double gradients[kAtOnce];
     if (inside) {
       find_growth(g, tokens, head, channel, grown);
       add_logs(g, tokens, head, channel, logs);
@@ -152,7 +152,7 @@ __global__ void __launch_bounds__(kThreads) walk_back(const __grid_constant__ Pa
     for (int i = 0; i < kAtOnce; ++i) {
       gradient += grown[i];
       // A decay of 0 has no gradient: the sum holds nothing but rounding errors.
-      if (expf(logs[i]) == 0) gradient = 0;
+      if (logs[i] < kLeastLog) gradient = 0;
       gradients[i] = gradient;
     }
     for (const AnyResult& gates : g.gates) {

@@ -184,11 +184,15 @@ class GatedChunk {
                                          float (&scores)[kChunk / 2]) const {
     wgmma_wait<0>();
     pin(level);
+    // These pairs leave nothing of t ^ s ^ h but bits below h, and t has the bit h.
+    const int row = fragment_row(thread_, 0), column = fragment_column(thread_, 0);
+    const int bits = half > 0 ? -half : -1;
+    constexpr int kNone = 1 << 30;
 #pragma unroll
     for (int i = 0; i < kChunk / 2; ++i) {
-      const int row = fragment_row(thread_, i), column = fragment_column(thread_, i);
-      const int differ = row ^ column;
-      if (row >= column && differ >= half && differ < 2 * half + (half == 0)) scores[i] = level[i];
+      const int t = row + i / 2 % 2 * 8;
+      const int first = half == 0 || (t & half) != 0 ? t ^ half ^ column : kNone;
+      if (((first ^ i / 4 * 8 ^ i % 2) & bits) == 0) scores[i] = level[i];
     }
   }
 

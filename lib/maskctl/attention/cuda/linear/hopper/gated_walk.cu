@@ -225,18 +225,16 @@ class GatedWalk {
   /// The scores of level h = half, which are those of pairs of steps (t, s) where h is the highest
   /// bit of t ^ s; all other scores are 0.
   __device__ __forceinline__ ScoreParts picked(int half, const ScoreParts& scores) const {
-    const int first_row = fragment_row(thread_here(), 0);
+    // Two steps belong to level h if nothing is left of t ^ s ^ h but bits below h. Both steps s of
+    // a pair of elements do, or neither; at level 1 only the first of them is earlier than t.
+    const int first = fragment_row(thread_here(), 0) ^ column_ ^ half;
+    const std::uint32_t all = half > 1 ? 0xffffffff : 0xffff;
     ScoreParts level;
 #pragma unroll
     for (int i = 0; i < kChunk / 4; ++i) {
-      const int row = first_row + i % 2 * 8, column = column_ + i / 2 * 8;
-      const auto bits = [&](int n, std::uint32_t those) {
-        const int differ = row ^ (column + n);
-        return differ >= half && differ < 2 * half ? those : 0;
-      };
-      const std::uint32_t mask = bits(0, 0xffff) | bits(1, 0xffff0000);
-      level.high[i] = scores.high[i] & mask;
-      level.low[i] = scores.low[i] & mask;
+      const bool is_here = ((first ^ i % 2 * 8 ^ i / 2 * 8) & -half) == 0;
+      level.high[i] = is_here ? scores.high[i] & all : 0;
+      level.low[i] = is_here ? scores.low[i] & all : 0;
     }
     return level;
   }
