@@ -127,7 +127,7 @@ TEST_CASE("gpu: the grouped product on tensor cores equals the CPU's", "[tensor 
   }
 }
 
-TEST_CASE("gpu: what one group of rows holds reaches no other group", "[tensor cores]") {
+TEST_CASE("gpu: what one group of rows holds reaches no other group", "[tensor cores][values]") {
   RandomTensors r(7);
   constexpr Index kRows[] = {70, 77, 130}, kInner = 136, kColumns = 264;
   Call call;
@@ -164,7 +164,7 @@ TEST_CASE("gpu: what one group of rows holds reaches no other group", "[tensor c
   gpu_test::say_ran("grouped_forward, grouped_backward, NaN", "bfloat16", 2, path());
 }
 
-TEST_CASE("gpu: gradients of the grouped product have the same bits in every run") {
+TEST_CASE("gpu: gradients of the grouped product have the same bits in every run", "[values]") {
   const int calls = gpu_test::calls(20);
   for (int seed = 0; seed < 2 * calls; ++seed) {
     const auto n = static_cast<unsigned>(seed / 2);

@@ -77,7 +77,7 @@ TEST_CASE("gpu: many prompts of equal and of random lengths") {
   }
 }
 
-TEST_CASE("gpu: NaN in a key reaches only the rows of a prompt that see it") {
+TEST_CASE("gpu: NaN in a key reaches only the rows of a prompt that see it", "[values]") {
   for (const Index key : {Index{50}, Index{150}, Index{199}}) {
     RandomTensors r(4);
     Batch b = dealt_batch(r, {1, 2, 64}, DType::kBFloat16, 8, {200, 140, 9}, {100, 70, 1});
