@@ -29,7 +29,7 @@ declare -A about=(
   [tidy]="clang-tidy on what changed"
   [asan]="address and undefined behaviour sanitizers"
   [tsan]="thread sanitizer"
-  [fuzz]="fuzz targets, 30 seconds in all"
+  [fuzz]="fuzz targets, 30 seconds of processor time"
 )
 
 usage() {
@@ -244,7 +244,8 @@ if wants tidy; then
 fi
 if wants fuzz; then
   headline "fuzz targets"
-  check "fuzz targets find nothing in 30 seconds" bash tests/fuzz/run.sh $asan 30
+  seconds=$((30 / $(nproc) + 1))
+  check "fuzz targets find nothing in $seconds seconds" bash tests/fuzz/run.sh $asan "$seconds"
 fi
 
 finish

@@ -41,7 +41,7 @@ std::string to(const std::string& kind) {
   return kind == "blockmap" ? "--to blockmap --block 1" : "--to " + kind;
 }
 
-TEST_CASE("convert: roundtrip and strict agree for every pair of kinds") {
+TEST_CASE("convert: roundtrip and strict agree for every pair of kinds", "[slow]") {
   const Sandbox sandbox;
   for (const auto& [name, make, exact] : kCases) {
     REQUIRE(sandbox.run(make + " -f -o mask.npy").status == 0);

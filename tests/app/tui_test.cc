@@ -292,7 +292,7 @@ void check_cursor_inside(const std::string& screen) {
   CHECK((query >= 0 && query < queries && key >= 0 && key < keys));
 }
 
-TEST_CASE("tui: random walks end where they can be seen", "[tui]") {
+TEST_CASE("tui: random walks end where they can be seen", "[tui][slow]") {
   const Sandbox sandbox;
   // Closes whatever is open, and makes the screen large enough for the cursor and the size of the
   // mask.

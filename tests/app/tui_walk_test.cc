@@ -138,7 +138,7 @@ Index actions() {
   return wanted ? std::atol(wanted) : 10'000;
 }
 
-TEST_CASE("tui: a random walk keeps the cursor on the screen", "[tui]") {
+TEST_CASE("tui: a random walk keeps the cursor on the screen", "[tui][slow]") {
   const std::string samples = MASKCTL_SOURCE_DIR "/samples/";
   const std::string ids = "gen:segments:n=1M,docs=700,seed=4";
   Subject batch = subject_of("gen:full:n=64,b=6,h=3",

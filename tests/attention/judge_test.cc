@@ -76,7 +76,8 @@ TEST_CASE("judge: outputs of random calls, under their mask and beside it") {
   CHECK(unclear <= 2);
 }
 
-TEST_CASE("judge: a window off by one is told in every precision, also where it is saved as f32") {
+TEST_CASE("judge: a window off by one is told in every precision, also where it is saved as f32",
+          "[values]") {
   for (const DType dtype : {DType::kFloat32, DType::kFloat16, DType::kBFloat16}) {
     for (const bool saved_as_f32 : {false, true}) {
       VerifyRequest request = request_for(window(256), dtype);

@@ -17,6 +17,7 @@
 #include "support/catch_compat.h"
 #include "support/finite_differences.h"
 #include "support/leaf_maker.h"
+#include "support/rounds.h"
 
 namespace softmax_cases {
 
@@ -146,7 +147,7 @@ TEST_CASE(
 }
 
 TEST_CASE("half precision inputs differ from the twin by their rounding alone") {
-  for (unsigned seed = 1000; seed < 1015; ++seed) {
+  for (unsigned seed = 1000; seed < 1000 + test::rounds(15u); ++seed) {
     INFO("seed " << seed);
     compare_backends(random_softmax_call(seed, DType::kFloat16), 4e-3);
     compare_backends(random_softmax_call(seed, DType::kBFloat16), 3e-2);
@@ -154,7 +155,7 @@ TEST_CASE("half precision inputs differ from the twin by their rounding alone") 
 }
 
 TEST_CASE("the twin's gradients agree with finite differences") {
-  for (unsigned seed = 2000; seed < 2020; ++seed) {
+  for (unsigned seed = 2000; seed < 2000 + test::rounds(20u); ++seed) {
     INFO("seed " << seed);
     SoftmaxCall p = random_softmax_call(seed);
     p.options.context.backend = Backend::kReference;

@@ -131,7 +131,7 @@ twin::SolvedProblem determined(std::uint64_t seed) {
   }
 }
 
-TEST_CASE("rows that are solved together are what each is by itself", "[solve]") {
+TEST_CASE("rows that are solved together are what each is by itself", "[solve][values]") {
   Index together = 0, alone = 0;
   for (int n = 0; n < 12; ++n) {  // enough calls for the shares to mean something
     const twin::SolvedProblem problem = determined(static_cast<std::uint64_t>(n) + 40);
@@ -262,7 +262,7 @@ TEST_CASE("a mask is solved beside all that changes weights", "[solve]") {
   }
 }
 
-TEST_CASE("a random mask is solved although large logits leave keys in doubt", "[solve]") {
+TEST_CASE("a random mask is solved although large logits leave keys in doubt", "[solve][values]") {
   const DType dtype = GENERATE(DType::kFloat16, DType::kBFloat16);
   INFO(name(dtype));
   for (const std::uint64_t seed : {1, 2, 3}) {

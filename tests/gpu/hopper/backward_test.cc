@@ -68,7 +68,7 @@ void check_call(const SoftmaxCall& call) {
 
 TEST_CASE("gpu: keys that many queries see are several blocks' work, with the same gradients",
           "[tensor cores][big]") {
-  constexpr Index kTokens = maskctl::test::kSanitized ? 900 : 2000;
+  constexpr Index kTokens = gpu_test::kEmulated ? 900 : 2000;
   constexpr bool (*kRules[])(Index, Index) = {
       [](Index i, Index j) { return j <= i && (i - j < 100 || j < 64); },
       [](Index i, Index j) { return (j <= i && i - j < 100) || (j >= 700 && j < 720); },
@@ -98,7 +98,7 @@ TEST_CASE("gpu: small blocks at random have tiles of their size, with the same g
     const Index dim = Index{64} << i % 2, kv_heads = i / 2 % 2 == 0 ? 1 : 4;
     const bool has_places = i % 8 >= 4;
     INFO("D " << dim << ", " << kv_heads << " key heads" << (has_places ? ", soft cap" : ""));
-    SoftmaxCall call = call_of({maskctl::test::kSanitized ? 600 : 1500, 4, kv_heads, dim, kOpen},
+    SoftmaxCall call = call_of({gpu_test::kEmulated ? 600 : 1500, 4, kv_heads, dim, kOpen},
                                static_cast<unsigned>(i));
     if (on_tensor_cores()) CHECK(planned_blocks(call).is_fine);
     if (has_places) call.options.soft_cap = 3;
