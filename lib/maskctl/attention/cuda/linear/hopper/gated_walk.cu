@@ -202,8 +202,8 @@ class GatedWalk {
 #pragma unroll 1
     for (int half = kChunk / 2; half > 0; half /= 2) {
       ScoreParts weights = picked(half, scores);
-      const unsigned char *const high = memory_.high + tile_of(half), *const low = memory_.low +
-                                                                                   tile_of(half);
+      const unsigned char* const high = memory_.high + tile_of(half);
+      const unsigned char* const low = memory_.low + tile_of(half);
       decay_to_middle(half, out);
       pin(out), pin(weights.high), pin(weights.low);
       wgmma_fence();
