@@ -241,8 +241,8 @@ Mask documents(const std::vector<Index>& lengths, bool causal = true) {
 /// Makes a call under a causal mask of four documents of 1 to 40 tokens, unless `mask` is given.
 KernelCall kernel_call(std::uint64_t seed, std::optional<Mask> mask = {}) {
   KernelCall call{{}, std::mt19937_64(seed)};
-  std::vector<Index> lengths;
-  for (int n = 0; n < 4; ++n) lengths.push_back(1 + call.below(n % 2 == 0 ? 40 : 4));
+  std::vector<Index> lengths(4);
+  for (std::size_t n = 0; n < lengths.size(); ++n) lengths[n] = 1 + call.below(n % 2 == 0 ? 40 : 4);
   const Mask declared = mask ? *mask : documents(lengths);
   const Index tokens = declared.queries();
   call.request.operation = find_operation("flash_attention");
