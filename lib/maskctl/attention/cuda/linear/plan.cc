@@ -26,11 +26,12 @@ LinearPlan::LinearPlan(const LinearProblem& problem, Stream stream)
   for (Index n = 0; n < sequences; ++n) {
     const LinearSequence& s = problem.d.sequences[as_size(n)];
     const Index length = s.tokens.size();
-    all_runs.push_back({problem.d.token(s, 0), length, intervals, boundaries});
+    all_runs.push_back({problem.d.token(s, 0), length, intervals, boundaries, chunks});
     for (Index begin = 0; begin < length; begin += interval_tokens) {
       all_intervals.push_back({n, {begin, std::min(length, begin + interval_tokens)}});
     }
     boundaries += std::max<Index>(ceil_div(length, interval_tokens) - 1, 0);
+    chunks += ceil_div(length, kLeastInterval);
     intervals = static_cast<Index>(all_intervals.size());
   }
   runs = DeviceArray(all_runs, stream);

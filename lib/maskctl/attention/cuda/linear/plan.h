@@ -15,6 +15,7 @@ struct LinearRun {
   Index length = 0;
   Index first_interval = 0;  // index of its first interval in LinearPlan::interval_list
   Index first_boundary = 0;  // number of interval boundaries in the sequences before
+  Index first_chunk = 0;     // number of chunks of kLeastInterval tokens in the sequences before
 };
 
 /// A range of tokens of a sequence. Gradients of gates are sums over the tokens of one interval,
@@ -28,7 +29,7 @@ struct LinearInterval {
 struct LinearPlan {
   LinearPlan(const LinearProblem& problem, Stream stream);
 
-  Index sequences = 0, intervals = 0, boundaries = 0;
+  Index sequences = 0, intervals = 0, boundaries = 0, chunks = 0;
   Index longest = 0;      // tokens of the longest sequence
   Index interval_tokens;  // tokens of each interval but a sequence's last
   Index token_step;       // step of the token index from time t to t + 1: 1, or -1 in reverse

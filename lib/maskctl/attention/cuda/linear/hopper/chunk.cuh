@@ -21,16 +21,12 @@ inline constexpr int kPanelBytes = kChunk * kPanelRowBytes;
 struct ChunkedCall {
   LinearWalk walk;
   const LinearRun* runs;
-  Index token_step, chunks_of_interval;
+  Index token_step;
   unsigned heads, slices;  // slices: how many blocks share the channels of `to`
 };
 inline ChunkedCall chunked_call(const LinearPlan& plan, const LinearWalk& walk) {
   static_assert(kLeastInterval == kChunk);
-  return {walk,
-          plan.runs.data(),
-          plan.token_step,
-          plan.interval_tokens / kChunk,
-          static_cast<unsigned>(walk.heads),
+  return {walk, plan.runs.data(), plan.token_step, static_cast<unsigned>(walk.heads),
           static_cast<unsigned>(ceil_div(walk.to.width, Index{kColumns}))};
 }
 
@@ -52,7 +48,7 @@ struct ChunkedPart {
   /// The index of this head's chunk that begins at `time` in arrays [chunks of all sequences,
   /// heads].
   __device__ __forceinline__ Index number(const ChunkedCall& call, Index time) const {
-    return (run.first_interval * call.chunks_of_interval + time / kChunk) * call.heads + head;
+    return (run.first_chunk + time / kChunk) * call.heads + head;
   }
 };
 

@@ -258,7 +258,7 @@ void run(Workspace& workspace, const GateCall& call, Index blocks) {
 
 GatedChunks gate_chunks(Workspace& workspace, const LinearPlan& plan, const LinearWalk& walk,
                         int width) {
-  const Index chunks = plan.intervals * (plan.interval_tokens / kChunk) * walk.heads;
+  const Index chunks = plan.chunks * walk.heads;
   GatedChunks out;
   out.read = workspace.take<std::uint16_t>(chunks * kChunk * width);
   out.write = workspace.take<std::uint16_t>(chunks * kChunk * width);
