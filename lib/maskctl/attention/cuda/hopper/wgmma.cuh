@@ -31,9 +31,9 @@ template <int kPending>
 __device__ void wgmma_wait() {
   asm volatile("wgmma.wait_group.sync.aligned %0;" ::"n"(kPending) : "memory");
 }
-/// Keeps the compiler from moving the registers of d, which products that still run may write, or
-/// from computing left factors between products. The loop has an index, since loops over ranges are
-/// not always unrolled, and without unrolling the compiler would keep d in memory.
+/// Keeps the compiler from moving the registers of d, which products that still run may write, and
+/// from computing left factors (`pairs`) between products. The loop has an index, since loops over
+/// ranges are not always unrolled, and without unrolling the compiler would keep d in memory.
 template <int n>
 __device__ __forceinline__ void pin(float (&d)[n]) {
 #pragma unroll

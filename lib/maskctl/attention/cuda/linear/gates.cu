@@ -27,8 +27,8 @@ __device__ double sum_of_slices(const float* from, Index slices, Index stride, I
   return sum;
 }
 
-constexpr int kAtOnce = 8;             // tokens that are loaded together
-constexpr float kLeastLog = -103.97f;  // expf() of anything less is 0
+constexpr int kAtOnce = 8;                // tokens that are loaded together
+constexpr float kLeastLog = -103.97208f;  // expf() of anything less is 0
 
 /// `count` tokens of a sequence, from the last one back; at most kAtOnce.
 struct TokensBack {

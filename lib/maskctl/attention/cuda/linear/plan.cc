@@ -5,8 +5,8 @@ namespace {
 
 /// Short intervals make the gradients of gates more exact, but a state is kept for each. The length
 /// is chosen so that these states take at most about as much memory as queries, keys, values and
-/// output gradients. 16-bit arrays get longer intervals: they are faster, and their rounding error
-/// is larger anyway.
+/// output gradients. 16-bit arrays get longer intervals, which are faster: their rounding error is
+/// larger anyway.
 Index tokens_of_interval(const LinearProblem& p) {
   const Index cells = p.d.key_dim * p.d.value_dim, channels = p.d.key_dim + p.d.value_dim;
   const Index least = size_bytes(p.query.dtype()) == 2 ? 8 * kLeastInterval : kLeastInterval;

@@ -52,6 +52,11 @@ struct ChunkedPart {
   }
 };
 
+/// Which of two tiles in shared memory has the level h = half: neighbouring levels take turns.
+__device__ __forceinline__ int tile_of_level(int half) {
+  return __popc(static_cast<unsigned>(half - 1)) % 2;
+}
+
 /// Element n of a pair of 16-bit elements, as float.
 template <class T>
 __device__ __forceinline__ float element_of_pair(std::uint32_t pair, int n) {
@@ -60,15 +65,24 @@ __device__ __forceinline__ float element_of_pair(std::uint32_t pair, int n) {
   __builtin_memcpy(&x, &bits, sizeof(T));
   return to_float(x);
 }
-/// Splits two floats into pairs of T whose sum has twice as many bits as T: the floats rounded to
-/// T, and what this rounding leaves of them, rounded as well.
+/// Splits two floats into pairs of T whose sum has twice as many bits as T (float16: down to
+/// 2^-25): the floats rounded to T, and what this rounding leaves of them, rounded as well. If a
+/// float is infinite, or too large for T, the sum of its parts is NaN.
 template <class T>
 __device__ __forceinline__ void split_pair(float first, float second, std::uint32_t& high,
                                            std::uint32_t& low) {
   high = rounded_pair<T>(first, second);
   low = rounded_pair<T>(first - element_of_pair<T>(high, 0), second - element_of_pair<T>(high, 1));
 }
-/// Splits a fragment, as split_pair() does, into pairs as round_fragment() makes them.
+/// Splits a pair of elements, each times `scale` and 2^log, as split_pair() does.
+template <class T>
+__device__ __forceinline__ void split_decayed(std::uint32_t pair, float scale, float first_log,
+                                              float second_log, std::uint32_t& high,
+                                              std::uint32_t& low) {
+  split_pair<T>(scale * element_of_pair<T>(pair, 0) * exp2_approximate(first_log),
+                scale * element_of_pair<T>(pair, 1) * exp2_approximate(second_log), high, low);
+}
+/// split_pair() for a whole fragment; pairs are ordered as in round_fragment().
 template <class T, int n>
 __device__ __forceinline__ void split_fragment(const float (&d)[n], std::uint32_t (&high)[n / 2],
                                                std::uint32_t (&low)[n / 2]) {

@@ -5,9 +5,9 @@
 // its upper half and (L_m / L_s) * write_s in its lower half, and its product with itself has the
 // level's scores. All these factors are at most 1 if log decays are at most 0.
 //
-// Scores of a walk backwards (kTwoParts) have two parts (split_pair), and so do these tiles:
-// gradients of values would otherwise have the roundings of both rows and of the score on top of
-// their own.
+// Scores of a walk backwards (kTwoParts) have two parts (split_pair), and so do these tiles.
+// Without them the results, gradients of values or keys, would carry the rounding of both rows and
+// of the score besides their own.
 #include "maskctl/attention/cuda/linear/hopper/gated_chunks.h"
 #include "maskctl/attention/cuda/linear/hopper/state.cuh"
 
@@ -54,17 +54,18 @@ class GatedChunk {
     int half = 0;  // level h of the product in flight; 0: the diagonal, t = s
 #pragma unroll 1
     for (int next = kChunk / 2; next > 0; next /= 2) {
+      // Two parts fill both tiles, so the product before must have ended.
+      unsigned char* const high = memory_.halves[kTwoParts ? 0 : tile_of_level(next)];
+      unsigned char* const low = memory_.halves[1];
       if (kTwoParts) {
         finish(half, level, scores);
         __syncthreads();
-        decay_halves(next, memory_.halves[0], memory_.halves[1]);
-      } else {
-        decay_halves(next, memory_.halves[__popc(next - 1) % 2], nullptr);
       }
+      decay_halves(next, high, low);
       fence_shared_writes();
       if (!kTwoParts) finish(half, level, scores);
       __syncthreads();
-      multiply_level(next, level);
+      multiply_level(high, low, level);
       half = next;
     }
     write_rows();
@@ -131,18 +132,14 @@ class GatedChunk {
                                                   const float (&log)[4]) {
     const uint2 x = *reinterpret_cast<const uint2*>(element);
     Scaled parts;
-    const auto pair = [&](std::uint32_t of, int n, std::uint32_t& high, std::uint32_t& low) {
-      split_pair<T>(scale * element_of_pair<T>(of, 0) * exp2_approximate(log[n]),
-                    scale * element_of_pair<T>(of, 1) * exp2_approximate(log[n + 1]), high, low);
-    };
-    pair(x.x, 0, parts.high.x, parts.low.x);
-    pair(x.y, 2, parts.high.y, parts.low.y);
+    split_decayed<T>(x.x, scale, log[0], log[1], parts.high.x, parts.low.x);
+    split_decayed<T>(x.y, scale, log[2], log[3], parts.high.y, parts.low.y);
     return parts;
   }
 
   /// Fills the tile of level h = half. In each block of 2 h steps, the second half gets rows of
   /// `read` and the first half rows of `write`, each times the decay between its step and the
-  /// middle step. `low` gets the second parts of the elements if kTwoParts.
+  /// middle step. With kTwoParts, `low` gets the second parts of the elements.
   __device__ __forceinline__ void decay_halves(int half, unsigned char* high,
                                                unsigned char* low) const {
     each_piece([&](int row, int channel) {
@@ -165,17 +162,16 @@ class GatedChunk {
     multiply_rows<T, kFrom>(a, b, level);
     wgmma_commit();
   }
-  /// Starts the product of the tile of level h = half with itself.
-  __device__ __forceinline__ void multiply_level(int half, float (&level)[kChunk / 2]) const {
-    if (!kTwoParts) {
-      unsigned char* const tile = memory_.halves[__popc(half - 1) % 2];
-      return multiply(tile, tile, level);
-    }
-    unsigned char *const high = memory_.halves[0], *const low = memory_.halves[1];
+  /// Starts the product of a level's tile with itself.
+  __device__ __forceinline__ void multiply_level(const unsigned char* high,
+                                                 const unsigned char* low,
+                                                 float (&level)[kChunk / 2]) const {
     wgmma_fence();
     multiply_rows<T, kFrom>(high, high, level);
-    multiply_rows<T, kFrom>(high, low, level, true);
-    multiply_rows<T, kFrom>(low, high, level, true);
+    if (kTwoParts) {
+      multiply_rows<T, kFrom>(high, low, level, true);
+      multiply_rows<T, kFrom>(low, high, level, true);
+    }
     wgmma_commit();
   }
   /// Waits for the product of level h = half, and copies into `scores` the scores of its pairs of
@@ -184,7 +180,7 @@ class GatedChunk {
                                          float (&scores)[kChunk / 2]) const {
     wgmma_wait<0>();
     pin(level);
-    // These pairs leave nothing of t ^ s ^ h but bits below h, and t has the bit h.
+    // A pair belongs to level h if t has the bit h and t ^ s ^ h < h; at h = 0, if t = s.
     const int row = fragment_row(thread_, 0), column = fragment_column(thread_, 0);
     const int bits = half > 0 ? -half : -1;
     constexpr int kNone = 1 << 30;
@@ -254,6 +250,12 @@ void run(Workspace& workspace, const GateCall& call, Index blocks) {
          kThreads, block_bytes<GateMemory<kFrom>, 2>(), workspace.stream(), call);
 }
 
+template <class T, int kFrom>
+void run(Workspace& workspace, const GateCall& call, Index blocks) {
+  if (call.out.low_scores) return run<T, kFrom, true>(workspace, call, blocks);
+  run<T, kFrom, false>(workspace, call, blocks);
+}
+
 }  // namespace
 
 GatedChunks gate_chunks(Workspace& workspace, const LinearPlan& plan, const LinearWalk& walk,
@@ -269,11 +271,8 @@ GatedChunks gate_chunks(Workspace& workspace, const LinearPlan& plan, const Line
   const GateCall call{chunked_call(plan, walk), out, most};
   const Index blocks = plan.sequences * most * walk.heads;
   with_16_bits(walk.from.forward.array.dtype, [&]<class T>(std::type_identity<T>) {
-    const bool two_parts = walk.backwards;
-    if (width == 64 && two_parts) return run<T, 64, true>(workspace, call, blocks);
-    if (width == 64) return run<T, 64, false>(workspace, call, blocks);
-    if (two_parts) return run<T, 128, true>(workspace, call, blocks);
-    run<T, 128, false>(workspace, call, blocks);
+    if (width == 64) return run<T, 64>(workspace, call, blocks);
+    run<T, 128>(workspace, call, blocks);
   });
   return out;
 }

@@ -31,9 +31,10 @@ struct GatedWalkMemory {
 /// write_y_s of the lower half are decayed up to the middle step, and added for steps t of the
 /// upper half to what comes from before the block, decayed up to the middle step as well.
 ///
-/// The gradient of a gate is a sum over all later steps in which most terms cancel between a walk
-/// forwards and one backwards, which round different factors. So all factors that are not elements
-/// of arrays are multiplied in two parts of 16 bits each, but for the product of both low parts.
+/// The gradient of a gate is a sum over later steps. Most of what a forward walk adds to it, a
+/// backward walk takes away, exactly so only if neither has rounded its factors. So every factor
+/// that is no element of an array is multiplied in two parts of 16 bits; only products of two low
+/// parts are left out.
 template <class T, int kFrom>
 class GatedWalk {
  public:
@@ -128,7 +129,7 @@ class GatedWalk {
   /// Computes one chunk, whose rows along `to` are in buffer n, and starts to load the next one.
   __device__ __forceinline__ void take(const Chunk& chunk, const Chunk& next, int n) {
     unsigned char* const write_y = memory_.write_y[n];
-    unsigned char* const low_y = memory_.write_y[n ^ 1];  // until the next chunk is loaded
+    unsigned char* const low_y = memory_.write_y[n ^ 1];  // free until the next chunk is loaded
     float scores[kChunk / 2], out[kColumns / 2];
     wgmma_fence();
     multiply_rows<T, kFrom>(memory_.read, memory_.write, scores);
@@ -191,11 +192,11 @@ class GatedWalk {
 
   /// Where the tile of level h = half begins in Memory::high and Memory::low.
   __device__ __forceinline__ static int tile_of(int half) {
-    return __popc(static_cast<unsigned>(half - 1)) % 2 * kPanelBytes;
+    return tile_of_level(half) * kPanelBytes;
   }
   /// Adds to each step's result the contributions of earlier steps of the chunk, level by level: at
   /// level h, those of steps s to steps t where h is the highest bit of t ^ s. Before,
-  /// decay_halves(kChunk / 2) must have run, and `out` is decayed up to the begin of the chunk;
+  /// decay_halves(kChunk / 2) must have run, and `out` is decayed up to the start of the chunk;
   /// afterwards it is decayed up to each row's step.
   __device__ __forceinline__ void add_levels(const unsigned char* write_y, const ScoreParts& scores,
                                              float (&out)[kColumns / 2]) {
@@ -225,16 +226,15 @@ class GatedWalk {
   /// The scores of level h = half, which are those of pairs of steps (t, s) where h is the highest
   /// bit of t ^ s; all other scores are 0.
   __device__ __forceinline__ ScoreParts picked(int half, const ScoreParts& scores) const {
-    // Two steps belong to level h if nothing is left of t ^ s ^ h but bits below h. Both steps s of
-    // a pair of elements do, or neither; at level 1 only the first of them is earlier than t.
+    // A pair of steps belongs to level h if t ^ s ^ h < h. For h > 1 both steps s of a pair of
+    // elements do, or neither; at level 1 the second one may be t itself, whose score is 0 here.
     const int first = fragment_row(thread_here(), 0) ^ column_ ^ half;
-    const std::uint32_t all = half > 1 ? 0xffffffff : 0xffff;
     ScoreParts level;
 #pragma unroll
     for (int i = 0; i < kChunk / 4; ++i) {
       const bool is_here = ((first ^ i % 2 * 8 ^ i / 2 * 8) & -half) == 0;
-      level.high[i] = is_here ? scores.high[i] & all : 0;
-      level.low[i] = is_here ? scores.low[i] & all : 0;
+      level.high[i] = is_here ? scores.high[i] : 0;
+      level.low[i] = is_here ? scores.low[i] : 0;
     }
     return level;
   }
@@ -285,24 +285,19 @@ class GatedWalk {
                                                        unsigned char* to_low) {
     const uint4 x = *reinterpret_cast<const uint4*>(from);
     uint4 high, low;
-    const auto pair = [scale](std::uint32_t of, float first, float second, std::uint32_t& high,
-                              std::uint32_t& low) {
-      split_pair<T>(scale * element_of_pair<T>(of, 0) * exp2_approximate(first),
-                    scale * element_of_pair<T>(of, 1) * exp2_approximate(second), high, low);
-    };
     const float4 end[2] = {*reinterpret_cast<const float4*>(until + column),
                            *reinterpret_cast<const float4*>(until + column + 4)};
     const float4 begin[2] = {*reinterpret_cast<const float4*>(since + column),
                              *reinterpret_cast<const float4*>(since + column + 4)};
-    pair(x.x, end[0].x - begin[0].x, end[0].y - begin[0].y, high.x, low.x);
-    pair(x.y, end[0].z - begin[0].z, end[0].w - begin[0].w, high.y, low.y);
-    pair(x.z, end[1].x - begin[1].x, end[1].y - begin[1].y, high.z, low.z);
-    pair(x.w, end[1].z - begin[1].z, end[1].w - begin[1].w, high.w, low.w);
+    split_decayed<T>(x.x, scale, end[0].x - begin[0].x, end[0].y - begin[0].y, high.x, low.x);
+    split_decayed<T>(x.y, scale, end[0].z - begin[0].z, end[0].w - begin[0].w, high.y, low.y);
+    split_decayed<T>(x.z, scale, end[1].x - begin[1].x, end[1].y - begin[1].y, high.z, low.z);
+    split_decayed<T>(x.w, scale, end[1].z - begin[1].z, end[1].w - begin[1].w, high.w, low.w);
     *reinterpret_cast<uint4*>(to_high) = high;
     *reinterpret_cast<uint4*>(to_low) = low;
   }
 
-  /// Decays the rows of `out` in the upper halves of blocks of 2 * half steps from the begin of
+  /// Decays the rows of `out` in the upper halves of blocks of 2 * half steps from the start of
   /// their block, up to which higher levels have decayed them, to its middle step.
   __device__ __forceinline__ void decay_to_middle(int half, float (&out)[kColumns / 2]) const {
 #pragma unroll
