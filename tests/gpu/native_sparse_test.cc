@@ -225,9 +225,28 @@ void check_gradients(const SoftmaxGradients& seen, const SoftmaxGradients& expec
   check_close(seen.value, expected.value, tolerance, "d_value");
 }
 
+SoftmaxResult attend(const Call& call, Backend backend) {
+  return apply_native_sparse_attention(call.given(), call.on(backend));
+}
 SoftmaxGradients gradients(const Call& call, const SoftmaxResult& forward, Backend backend) {
   return apply_native_sparse_attention_backward(call.given(), forward, call.d_out,
                                                 call.on(backend));
+}
+
+/// Calls check(call, tolerance, seed) for random calls that tensor cores can compute, of both
+/// dtypes.
+template <class F>
+void for_even_calls(F&& check) {
+  for (std::size_t n = 1; n < std::size(kTypes); ++n) {
+    const int calls = gpu_test::calls(40);
+    for (int seed = 0; seed < calls; ++seed) {
+      INFO(name(kTypes[n]) << " seed " << seed);
+      Call call = random_even_call(static_cast<unsigned>(seed), kTypes[n]);
+      check(call, kTolerances[n], seed);
+    }
+    gpu_test::say_ran("blocks_forward, blocks_backward", name(kTypes[n]), calls,
+                      cuda::hopper::unavailable().empty() ? "tensor cores" : "plain");
+  }
 }
 
 }  // namespace
@@ -238,10 +257,8 @@ TEST_CASE("gpu: attention over listed blocks equals the CPU's, forward and backw
     for (int seed = 0; seed < calls; ++seed) {
       INFO(name(kTypes[n]) << " seed " << seed);
       const Call call = random_call(static_cast<unsigned>(seed), kTypes[n]);
-      const SoftmaxResult expected =
-          apply_native_sparse_attention(call.given(), call.on(Backend::kCpu));
-      const SoftmaxResult seen =
-          apply_native_sparse_attention(call.given(), call.on(Backend::kCuda));
+      const SoftmaxResult expected = attend(call, Backend::kCpu),
+                          seen = attend(call, Backend::kCuda);
       check_close(seen.out, expected.out, kTolerances[n], "out");
       check_close(seen.lse, expected.lse, kTolerances[n], "lse");
       check_gradients(gradients(call, expected, Backend::kCuda),
@@ -252,58 +269,40 @@ TEST_CASE("gpu: attention over listed blocks equals the CPU's, forward and backw
 }
 
 TEST_CASE("gpu: listed blocks on tensor cores give what the CPU gives", "[tensor cores]") {
-  for (std::size_t n = 1; n < std::size(kTypes); ++n) {
-    const int calls = gpu_test::calls(40);
-    for (int seed = 0; seed < calls; ++seed) {
-      INFO(name(kTypes[n]) << " seed " << seed);
-      Call call = random_even_call(static_cast<unsigned>(seed), kTypes[n]);
-      const auto on = [&](Backend backend) {
-        return apply_native_sparse_attention(call.given(), call.on(backend));
-      };
-      const SoftmaxResult expected = on(Backend::kCpu), seen = on(Backend::kCuda);
-      check_close(seen.out, expected.out, kTolerances[n], "out");
-      check_close(seen.lse, expected.lse, kTolerances[n], "lse");
-      check_gradients(gradients(call, expected, Backend::kCuda),
-                      gradients(call, expected, Backend::kCpu), 2 * kTolerances[n]);
-    }
-    gpu_test::say_ran("blocks_forward, blocks_backward", name(kTypes[n]), calls,
-                      cuda::hopper::unavailable().empty() ? "tensor cores" : "plain");
-  }
+  for_even_calls([](const Call& call, double tolerance, int) {
+    const SoftmaxResult expected = attend(call, Backend::kCpu), seen = attend(call, Backend::kCuda);
+    check_close(seen.out, expected.out, tolerance, "out");
+    check_close(seen.lse, expected.lse, tolerance, "lse");
+    check_gradients(gradients(call, expected, Backend::kCuda),
+                    gradients(call, expected, Backend::kCpu), 2 * tolerance);
+  });
 }
 
-TEST_CASE("gpu: NaN in a listed key reaches only the rows that see it", "[tensor cores][values]") {
-  for (std::size_t n = 1; n < std::size(kTypes); ++n) {
-    const int calls = gpu_test::calls(40);
-    for (int seed = 0; seed < calls; ++seed) {
-      INFO(name(kTypes[n]) << " seed " << seed);
-      Call call = random_even_call(static_cast<unsigned>(seed), kTypes[n]);
-      const auto on = [&](Backend backend) {
-        return apply_native_sparse_attention(call.given(), call.on(backend));
-      };
-      const SoftmaxResult expected = on(Backend::kCpu), seen = on(Backend::kCuda);
-      const SoftmaxGradients differentiated = gradients(call, expected, Backend::kCuda);
-      if (seed % 8 == 0) {
-        check_gradients(gradients(call, expected, Backend::kCuda), differentiated, 0);
-      }
-      // The last key of the first sequence, which no earlier token sees, becomes NaN.
-      const Index tokens = call.key.extent(1);
-      for (Tensor* const array : {&call.key, &call.value}) {
-        const Index row = array->extent(2) * array->extent(3);
-        std::fill_n(array->as<std::uint16_t>().begin() + (tokens - 1) * row, row,
-                    std::uint16_t{0x7fff});
-      }
-      const SoftmaxResult with_nan = on(Backend::kCuda);
-      const auto before = as_size((tokens - 1) * call.query.extent(2) * call.query.extent(3));
-      const auto check_before = [&](const Tensor& x, const Tensor& y) {
-        CHECK(std::ranges::equal(x.as<std::uint16_t>().first(before),
-                                 y.as<std::uint16_t>().first(before)));
-      };
-      check_before(with_nan.out, seen.out);
-      check_before(gradients(call, expected, Backend::kCuda).query, differentiated.query);
+TEST_CASE(
+    "gpu: equal calls on listed blocks have equal bits, and NaN reaches only rows that see it",
+    "[tensor cores][values]") {
+  for_even_calls([](Call& call, double, int seed) {
+    const SoftmaxResult expected = attend(call, Backend::kCpu), seen = attend(call, Backend::kCuda);
+    const SoftmaxGradients differentiated = gradients(call, expected, Backend::kCuda);
+    if (seed % 8 == 0) {
+      check_gradients(gradients(call, expected, Backend::kCuda), differentiated, 0);
     }
-    gpu_test::say_ran("blocks_forward, blocks_backward", name(kTypes[n]), calls,
-                      cuda::hopper::unavailable().empty() ? "tensor cores" : "plain");
-  }
+    // The last key of the first sequence, which no earlier token sees, becomes NaN.
+    const Index tokens = call.key.extent(1);
+    for (Tensor* const array : {&call.key, &call.value}) {
+      const Index row = array->extent(2) * array->extent(3);
+      std::fill_n(array->as<std::uint16_t>().begin() + (tokens - 1) * row, row,
+                  std::uint16_t{0x7fff});
+    }
+    const SoftmaxResult with_nan = attend(call, Backend::kCuda);
+    const auto before = as_size((tokens - 1) * call.query.extent(2) * call.query.extent(3));
+    const auto check_before = [&](const Tensor& x, const Tensor& y) {
+      CHECK(std::ranges::equal(x.as<std::uint16_t>().first(before),
+                               y.as<std::uint16_t>().first(before)));
+    };
+    check_before(with_nan.out, seen.out);
+    check_before(gradients(call, expected, Backend::kCuda).query, differentiated.query);
+  });
 }
 
 TEST_CASE("gpu: the blocks that are chosen are the CPU's", "[slow]") {
