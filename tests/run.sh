@@ -133,7 +133,7 @@ if wants gpu; then
   targets+=(emulated_attention_tests emulated_conformance emulated_rank_checks race_gpu_tests)
   cases "emulated_attention_tests" "$release/tests/emulated_attention_tests"
   # Here the thread sanitizer sees each thread of an emulated block as a thread. Cases tagged
-  # [values] give kernels that other cases run other values, which sanitizers need not see.
+  # [values] only feed other values to code that other cases run, so sanitizers skip them.
   cases "race_gpu_tests (inside blocks)" env MASKCTL_GPU_CALLS=1 "$release/tests/race_gpu_tests" '~[slow]~[big]~[values]'
   golden "conformance on the emulated GPU" env "MASKCTL_GOLDEN_OPS=$PWD/tests/data/golden/ops" \
     "$release/tests/emulated_conformance" --backend cuda
