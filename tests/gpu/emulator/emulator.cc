@@ -1,5 +1,4 @@
 // Runs emulated kernels: every thread of a block is a fiber, and fibers change where they wait.
-#include <setjmp.h>
 #include <ucontext.h>
 
 #include <array>
@@ -62,6 +61,33 @@ void happens_before(char&) {}
 void happens_after(char&) {}
 #endif
 
+/// Where a thread of the host or a fiber goes on: what __builtin_setjmp() stores.
+using Jump = std::array<void*, 5>;
+
+/// A stack as the address sanitizer knows it.
+struct Stack {
+  const void* memory = nullptr;
+  std::size_t bytes = 0;
+};
+// These functions tell the address sanitizer that the stack changes: leave_stack() before the jump,
+// and then, on the other stack, enter_stack() with what leave_stack() returned when that stack was
+// left. In builds without it they do nothing.
+#if defined(__SANITIZE_ADDRESS__)
+void* leave_stack(const Stack& to) {
+  void* left = nullptr;
+  __sanitizer_start_switch_fiber(&left, to.memory, to.bytes);
+  return left;
+}
+Stack enter_stack(void* left) {
+  Stack from;
+  __sanitizer_finish_switch_fiber(left, &from.memory, &from.bytes);
+  return from;
+}
+#else
+void* leave_stack(const Stack&) { return nullptr; }
+Stack enter_stack(void*) { return {}; }
+#endif
+
 constexpr std::size_t kStackBytes = 128 << 10;
 constexpr std::size_t kSharedBytes = 227 << 10;
 
@@ -79,8 +105,7 @@ struct Fiber {
   Sanitized sanitized = new_thread();
 #endif
   std::unique_ptr<unsigned char[]> stack = std::make_unique<unsigned char[]>(kStackBytes);
-  ucontext_t context;
-  jmp_buf jump;  // where the fiber goes on, once it has begun
+  Jump jump;
   bool has_begun = false;
   uint3 thread{};
   State state = State::kReady;
@@ -138,6 +163,7 @@ class Block {
 
  private:
   static void enter();
+  void begin(Fiber& fiber);
   void start(uint3 block);
   void run_block();
   void resume(Fiber& fiber, std::size_t number);
@@ -159,63 +185,70 @@ class Block {
 #if defined(MASKCTL_FIND_RACES)
   void* scheduler_sanitized_ = nullptr;
 #endif
-  [[maybe_unused]] ucontext_t scheduler_;
-  jmp_buf scheduler_jump_;
-#if defined(__SANITIZE_ADDRESS__)
-  const void* scheduler_stack_ = nullptr;
-  std::size_t scheduler_stack_bytes_ = 0;
-#endif
+  Jump scheduler_jump_;
+  Stack scheduler_stack_;
 };
 
 thread_local Block running;
 
+// What a fiber runs: for each block the thread whose turn it is.
 void Block::enter() {
   Block& block = running;
-#if defined(__SANITIZE_ADDRESS__)
-  __sanitizer_finish_switch_fiber(nullptr, &block.scheduler_stack_, &block.scheduler_stack_bytes_);
-#endif
-  happens_after(block.begin_);
-  (*block.body_)();
-  happens_before(block.end_);
-  if (!block.fiber().taken.empty()) fail("a thread does not wait for its stores");
-  block.fibers_[block.current_].state = Fiber::State::kDone;
-  block.leave(block.fibers_[block.current_]);
+  block.scheduler_stack_ = enter_stack(nullptr);
+  for (;;) {
+    happens_after(block.begin_);
+    (*block.body_)();
+    happens_before(block.end_);
+    if (!block.fiber().taken.empty()) fail("a thread does not wait for its stores");
+    block.wait(Fiber::State::kDone);
+  }
 }
 
-// Returns from a fiber to the scheduler. Jumps save the system call of swapcontext(), but the
-// sanitizers cannot follow them.
-void Block::leave(Fiber& fiber) {
-#if defined(__SANITIZE_ADDRESS__)
-  void* fake = nullptr;
-  const bool done = fiber.state == Fiber::State::kDone;
-  __sanitizer_start_switch_fiber(done ? nullptr : &fake, scheduler_stack_, scheduler_stack_bytes_);
-  swapcontext(&fiber.context, &scheduler_);
-  __sanitizer_finish_switch_fiber(fake, &scheduler_stack_, &scheduler_stack_bytes_);
-#elif defined(MASKCTL_FIND_RACES)
-  become(scheduler_sanitized_);
-  swapcontext(&fiber.context, &scheduler_);
+// Fibers change by jumps that the compiler makes: swapcontext() makes a system call, and there the
+// address sanitizer clears all that it knows of a stack, as it does before jumps that it can see.
+// Such a jump must not be in the function that stores where to go on; and GCC must not look into
+// these functions: it would keep variables in registers that they do not use, but other fibers do.
+#if defined(__clang__)
+#define CHANGES_FIBER __attribute__((no_sanitize_address, noinline))
 #else
-  if (_setjmp(fiber.jump) == 0) _longjmp(scheduler_jump_, 1);
+#define CHANGES_FIBER __attribute__((no_sanitize_address, noipa))
 #endif
+[[noreturn]] CHANGES_FIBER void jump(Jump& to) { __builtin_longjmp(to.data(), 1); }
+
+// Enters a fiber for the first time, on its own stack.
+CHANGES_FIBER void Block::begin(Fiber& fiber) {
+  ucontext_t context;
+  getcontext(&context);
+  context.uc_stack.ss_sp = fiber.stack.get();
+  context.uc_stack.ss_size = kStackBytes;
+  context.uc_link = nullptr;
+  makecontext(&context, enter, 0);
+  setcontext(&context);
 }
 
-void Block::resume(Fiber& fiber, std::size_t number) {
+// Returns from a fiber to the scheduler.
+CHANGES_FIBER void Block::leave(Fiber& fiber) {
+#if defined(MASKCTL_FIND_RACES)
+  become(scheduler_sanitized_);
+#endif
+  void* const left = leave_stack(scheduler_stack_);
+  if (__builtin_setjmp(fiber.jump.data()) == 0) jump(scheduler_jump_);
+  scheduler_stack_ = enter_stack(left);
+}
+
+CHANGES_FIBER void Block::resume(Fiber& fiber, std::size_t number) {
   current_ = number;
   threadIdx = fiber.thread;
-#if defined(__SANITIZE_ADDRESS__)
-  void* fake = nullptr;
-  __sanitizer_start_switch_fiber(&fake, fiber.stack.get(), kStackBytes);
-  swapcontext(&scheduler_, &fiber.context);
-  __sanitizer_finish_switch_fiber(fake, nullptr, nullptr);
-#elif defined(MASKCTL_FIND_RACES)
+#if defined(MASKCTL_FIND_RACES)
   scheduler_sanitized_ = this_thread();
   become(fiber.sanitized.get());
-  swapcontext(&scheduler_, &fiber.context);
-#else
-  if (_setjmp(scheduler_jump_) != 0) return;
-  if (std::exchange(fiber.has_begun, true)) _longjmp(fiber.jump, 1);
-  setcontext(&fiber.context);
 #endif
+  void* const left = leave_stack({fiber.stack.get(), kStackBytes});
+  if (__builtin_setjmp(scheduler_jump_.data()) == 0) {
+    if (!std::exchange(fiber.has_begun, true)) begin(fiber);
+    jump(fiber.jump);
+  }
+  enter_stack(left);
 }
 
 void Block::start(uint3 block) {
@@ -227,15 +260,9 @@ void Block::start(uint3 block) {
     Fiber& fiber = fibers_[n];
     const auto i = static_cast<unsigned>(n);
     fiber.thread = {i % size_.x, i / size_.x % size_.y, i / size_.x / size_.y};
-    fiber.has_begun = false;
     fiber.state = Fiber::State::kReady;
     fiber.begun.clear();
     fiber.committed.clear();
-    getcontext(&fiber.context);
-    fiber.context.uc_stack.ss_sp = fiber.stack.get();
-    fiber.context.uc_stack.ss_size = kStackBytes;
-    fiber.context.uc_link = nullptr;
-    makecontext(&fiber.context, enter, 0);
   }
 }
 

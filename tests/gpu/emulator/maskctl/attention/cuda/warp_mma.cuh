@@ -16,18 +16,16 @@ void multiply(float (&d)[4], const std::uint32_t (&a)[4], const std::uint32_t (&
     return reinterpret_cast<const std::uint32_t* const*>(lanes[lane])[operand];
   };
   const unsigned row = cuda_emulator::lane() / 4, column = cuda_emulator::lane() % 4 * 2;
-  float sums[4];
-  for (unsigned i = 0; i < 4; ++i) {
-    float x[16], y[16];
+  float rows[2][16], columns[2][16];
+  for (unsigned i = 0; i < 2; ++i) {
     for (unsigned k = 0; k < 16; ++k) {
       const unsigned c = k % 8 / 2, half = k / 8;
-      x[k] = hopper::of_pair<T>(of_lane(row * 4 + c, 0)[i / 2 + 2 * half], k % 2);
-      y[k] = hopper::of_pair<T>(of_lane((column + i % 2) * 4 + c, 1)[half], k % 2);
+      rows[i][k] = hopper::of_pair<T>(of_lane(row * 4 + c, 0)[i + 2 * half], k % 2);
+      columns[i][k] = hopper::of_pair<T>(of_lane((column + i) * 4 + c, 1)[half], k % 2);
     }
-    sums[i] = hopper::dot(x, y);
   }
   __syncwarp();  // all lanes have read the registers of the others
-  for (int i = 0; i < 4; ++i) d[i] += sums[i];
+  for (int i = 0; i < 4; ++i) d[i] += hopper::dot(rows[i / 2], columns[i % 2]);
 }
 
 template <bool kTransposed>
