@@ -17,8 +17,9 @@ unset(CMAKE_REQUIRED_FLAGS)
 option(MASKCTL_EMULATED_FUSES "Emulated kernels fuse products into sums, as a GPU does"
   ${MASKCTL_CPU_FUSES})
 # Kernels read and write elements as vectors of 16 bytes, which compilers for GPUs allow. Their
-# aligned arguments are passed otherwise than before GCC 4.6, which it notes for each.
-set(emulated_options -xc++ -fno-strict-aliasing -Wno-psabi)
+# aligned arguments are passed otherwise than before GCC 4.6, which it notes for each. Sources for the
+# host have the same options, so that they and kernels share a precompiled header.
+set(emulated_options -fno-strict-aliasing -Wno-psabi)
 if(MASKCTL_EMULATED_FUSES)
   list(APPEND emulated_options -mfma -ffp-contract=fast -fexpensive-optimizations)
 endif()
@@ -28,18 +29,19 @@ function(maskctl_emulated_kernels name)
   set(emulator ${PROJECT_SOURCE_DIR}/tests/gpu/emulator)
   set(kernels ${ARGN})
   list(FILTER kernels INCLUDE REGEX "\\.cu$")
-  set_source_files_properties(${kernels} PROPERTIES LANGUAGE CXX
-    COMPILE_OPTIONS "${emulated_options}")
+  set_source_files_properties(${kernels} PROPERTIES LANGUAGE CXX COMPILE_OPTIONS -xc++)
   add_library(${name} OBJECT ${ARGN})
   target_include_directories(${name} BEFORE PRIVATE ${emulator})
   target_compile_definitions(${name} PRIVATE MASKCTL_CUDA_EMULATED)
-  target_compile_options(${name} PRIVATE -Wall -Wextra -Wno-unknown-pragmas
+  target_compile_options(${name} PRIVATE ${emulated_options} -Wall -Wextra -Wno-unknown-pragmas
     -Wno-maybe-uninitialized $<$<BOOL:${MASKCTL_WERROR}>:-Werror>)
 endfunction()
 # maskctl_emulated_cuda(NAME EMULATOR): all kernels of the library, with what emulates a GPU.
 function(maskctl_emulated_cuda name source)
   maskctl_emulated_kernels(${name} ${cuda_plain} ${cuda_kernels} ${hopper_kernels}
     ${PROJECT_SOURCE_DIR}/tests/gpu/emulator/${source})
+  target_precompile_headers(${name} PRIVATE <algorithm> <functional> <vector> <fmt/format.h>
+    maskctl/attention/cuda/launch.cuh maskctl/attention/cuda/gpus.h)
 endfunction()
 
 if(NOT MASKCTL_CUDA)
@@ -51,7 +53,7 @@ if(NOT MASKCTL_CUDA)
     set_target_properties(maskctl_cuda_races PROPERTIES EXCLUDE_FROM_ALL ON)
     target_compile_options(maskctl_cuda_races PRIVATE -O1 -fsanitize=thread)
     set_source_files_properties(${PROJECT_SOURCE_DIR}/tests/gpu/emulator/emulator_races.cc
-      PROPERTIES COMPILE_OPTIONS "-fno-sanitize=thread")
+      PROPERTIES COMPILE_OPTIONS "-fno-sanitize=thread" SKIP_PRECOMPILE_HEADERS ON)
   endif()
 elseif(MASKCTL_CUDA STREQUAL "EMULATED")
   maskctl_emulated_cuda(maskctl_cuda emulator.cc)
