@@ -191,7 +191,7 @@ class Block {
 
 thread_local Block running;
 
-// What a fiber runs: for each block the thread whose turn it is.
+// What a fiber runs: its thread of one block after the other.
 void Block::enter() {
   Block& block = running;
   block.scheduler_stack_ = enter_stack(nullptr);
