@@ -21,4 +21,5 @@ left=$((${#files[@]} > most ? ${#files[@]} - most : 0))
 mkdir -p "$build/tidy"
 sed -E 's/ -Winvalid-pch -include [^ ]+//; s/ --param=[^ ]+//; s/ -Werror / /' "$build/compile_commands.json" >"$build/tidy/compile_commands.json"
 printf '%s\n' "${files[@]:0:most}" |
-  xargs -P "$(nproc)" -n 2 clang-tidy-16 -p "$build/tidy" --quiet --extra-arg=-Wno-unknown-warning-option
+  xargs -P "$(nproc)" -n 2 clang-tidy-16 -p "$build/tidy" --quiet --extra-arg=-Wno-unknown-warning-option \
+    --extra-arg=-Wno-ignored-optimization-argument
