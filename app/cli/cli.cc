@@ -2,7 +2,6 @@
 #include "app/cli/cli.h"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
@@ -23,6 +22,7 @@
 #include "app/reports/remedies.h"
 #include "maskctl/attention/cpu/kernel.h"
 #include "maskctl/base/error.h"
+#include "maskctl/base/text.h"
 #include "maskctl/base/threads.h"
 #include "maskctl/base/work_scope.h"
 #include "maskctl/pipeline/parse/diagnostic.h"
@@ -215,9 +215,7 @@ constexpr Internal kInternal[] = {
     {"__man",
      [](std::span<const std::string> words) { return man_page(words.empty() ? "" : words[0]); }},
     {"__man-pages",
-     [](std::span<const std::string>) {
-       return fmt::format("{}\n", fmt::join(man_pages(), "\n"));
-     }},
+     [](std::span<const std::string>) { return fmt::format("{}\n", joined(man_pages(), "\n")); }},
     {"__markdown", [](std::span<const std::string>) { return options_markdown(); }},
 };
 

@@ -1,6 +1,5 @@
 // The command `info` for a MaskInfo: properties, arrays and shardings.
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <array>
@@ -56,7 +55,7 @@ MaskInfo without_missing_axes(const MaskInfo& info, const Mesh& mesh, bool seque
   if (sequence_parallel) fields.axes.sequence = in_mesh(fields.axes.sequence, mesh, dropped);
   if (!dropped.empty()) {
     session.note(
-        fmt::format("the mesh has no axis {}; nothing is split over it", fmt::join(dropped, ", ")));
+        fmt::format("the mesh has no axis {}; nothing is split over it", joined(dropped, ", ")));
   }
   return MaskInfo(std::move(fields));
 }

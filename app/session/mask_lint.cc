@@ -1,7 +1,6 @@
 #include "app/session/mask_lint.h"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <iterator>
@@ -12,6 +11,7 @@
 
 #include "app/session/chain_arrays.h"
 #include "maskctl/base/error.h"
+#include "maskctl/base/text.h"
 #include "maskctl/inspect/recognise/recognise.h"
 #include "maskctl/inspect/why/why.h"
 #include "maskctl/mask/steps/rule.h"
@@ -45,7 +45,7 @@ void add_words(const Chain& chain, std::vector<std::string>& words) {
 std::string words_of(const Chain& chain) {
   std::vector<std::string> words;
   add_words(chain, words);
-  return fmt::format("{}", fmt::join(words, " and "));
+  return joined(words, " and ");
 }
 
 void add(Findings more, MaskLint& lint) {

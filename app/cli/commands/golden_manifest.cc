@@ -1,9 +1,9 @@
 #include "app/cli/commands/golden_manifest.h"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include "maskctl/base/error.h"
+#include "maskctl/base/text.h"
 #include "maskctl/golden/manifest.h"
 #include "maskctl/io/array_io.h"
 #include "maskctl/io/masks/mask_io.h"
@@ -28,7 +28,7 @@ std::string transforms_text(const fs::path& folder, const std::vector<std::strin
   for (const std::string& argument : arguments) {
     if (!is_blank(argument)) out.push_back(toml_text(transform_from(folder, argument)));
   }
-  return out.empty() ? "" : fmt::format("transforms = [{}]\n", fmt::join(out, ", "));
+  return out.empty() ? "" : fmt::format("transforms = [{}]\n", joined(out, ", "));
 }
 
 std::string kind_text(const SourceOptions& how) {
@@ -43,7 +43,7 @@ std::string keys_text(const fs::path& folder, const SourceOptions& how) {
   if (how.pad_id != SourceOptions().pad_id) out += fmt::format("pad_id = {}\n", how.pad_id);
   if (how.keep_value_is_zero) out += "keep_value = 0\n";
   if (how.closed_below) out += fmt::format("closed_below = {}\n", *how.closed_below);
-  if (how.shape) out += fmt::format("shape = [{}]\n", fmt::join(*how.shape, ", "));
+  if (how.shape) out += fmt::format("shape = [{}]\n", joined(*how.shape, ", "));
   return out + transforms_text(folder, how.transforms);
 }
 

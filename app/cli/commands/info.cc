@@ -1,6 +1,5 @@
 // maskctl info: describes a SOURCE and its arrays.
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
 
@@ -120,7 +119,7 @@ std::string arrays_text(const InfoReport& report) {
     out += fmt::format("  {:<{}}{} {}\n", label, width, array.dtype, shape_text(array.shape));
   }
   if (!report.fits.empty()) {
-    out += line("kind", fmt::format("fits {}; say which with --as", fmt::join(report.fits, ", ")));
+    out += line("kind", fmt::format("fits {}; say which with --as", joined(report.fits, ", ")));
   } else if (!report.reason.empty()) {
     out += line("kind", "not a mask: " + report.reason);
   } else if (report.arrays.size() == 1) {

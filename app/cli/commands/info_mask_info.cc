@@ -1,10 +1,10 @@
 #include "app/cli/commands/info_mask_info.h"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
 
+#include "maskctl/base/text.h"
 #include "maskctl/tensor/convert.h"
 
 namespace maskctl::app {
@@ -24,7 +24,7 @@ std::string baked_text(const BakedInReport& baked) {
   if (baked.sliding_window) names.emplace_back("sliding_window");
   if (baked.chunked) names.emplace_back("chunked");
   if (baked.token_type_ids) names.emplace_back("token_type_ids");
-  return names.empty() ? "none" : fmt::format("{}", fmt::join(names, ", "));
+  return names.empty() ? "none" : joined(names, ", ");
 }
 
 /// The dtype, shape and first elements of an array: "int32 (3,): 0 4 9".
@@ -34,7 +34,7 @@ std::string short_text(const std::shared_ptr<const Tensor>& array) {
   const auto values = as_int64(*array, "lengths");
   const std::size_t shown = std::min(values.size(), kShown);
   return fmt::format("{} {}: {}{}", name(array->dtype()), shape_text(array->shape()),
-                     fmt::join(values.begin(), values.begin() + static_cast<Index>(shown), " "),
+                     joined(std::span(values).first(shown), " "),
                      shown < values.size() ? " ..." : "");
 }
 
@@ -45,7 +45,7 @@ std::string extent_text(const std::optional<Index>& extent) {
 std::string slices_text(const std::vector<Range>& ranges) {
   Names parts;
   for (const Range& range : ranges) parts.push_back(fmt::format("{}:{}", range.begin, range.end));
-  return fmt::format("[{}]", fmt::join(parts, ", "));
+  return fmt::format("[{}]", joined(parts, ", "));
 }
 
 }  // namespace
@@ -74,7 +74,7 @@ std::string mesh_text(const MeshReport& report) {
     axes.push_back(fmt::format("{}={}", report.axis_names[i], report.axis_sizes[i]));
   }
   const Index devices = report.devices;
-  std::string out = fmt::format("  mesh {}: {} devices\n", fmt::join(axes, "+"), devices);
+  std::string out = fmt::format("  mesh {}: {} devices\n", joined(axes, "+"), devices);
   for (const ShardReport& array : report.arrays) {
     out += field_line(array.name, fmt::format("{} {}", shape_text(array.shape), array.spec));
   }
@@ -83,7 +83,7 @@ std::string mesh_text(const MeshReport& report) {
     for (const ShardReport& array : report.arrays) {
       parts.push_back(array.name + slices_text(array.part(device)));
     }
-    out += field_line(fmt::format("device {}", device), fmt::format("{}", fmt::join(parts, " ")));
+    out += field_line(fmt::format("device {}", device), joined(parts, " "));
   }
   if (devices > kLines) out += fmt::format("    ... {} more; --json lists all\n", devices - kLines);
   return out;

@@ -45,7 +45,7 @@ void declare(OptionList& list, TranslateOptions& translate) {
   list.operand("ARGUMENTS", translate.arguments, false);
   declare_transforms(list, translate.source);
   list.text("--from", "LIBRARY",
-            fmt::format("the library of ARGUMENTS: {}", fmt::join(library_names(), ", ")),
+            fmt::format("the library of ARGUMENTS: {}", joined(library_names(), ", ")),
             translate.from);
   list.text("--to", "LIBRARY+...", "the libraries to write for (all)", translate.to);
   declare_config(list, translate.config, "the masks of the layers of a Hugging Face config.json");

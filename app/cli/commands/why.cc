@@ -2,7 +2,6 @@
 #include "maskctl/inspect/why/why.h"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
 
@@ -13,6 +12,7 @@
 #include "app/reports/json_explain.h"
 #include "app/session/documents.h"
 #include "maskctl/base/error.h"
+#include "maskctl/base/text.h"
 #include "maskctl/pipeline/parse/diagnostic.h"
 #include "maskctl/pipeline/steps/generate.h"
 
@@ -47,7 +47,7 @@ const char* state(bool open) { return open ? "open" : "closed"; }
 
 /// Parses the operands that name a cell.
 Cell cell_of(const WhyOptions& options) {
-  const std::string text = fmt::format("{}", fmt::join(options.cell, " "));
+  const std::string text = joined(options.cell, " ");
   const auto parts = cell_from(text);
   if (!parts || !parts->query || !parts->key) {
     throw Error(Errc::kInvalidArgument,

@@ -2,13 +2,13 @@
 #include "app/cli/parser/groups.h"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
 
 #include "app/cli/parser/values.h"
 #include "app/ejkernel/door.h"
 #include "maskctl/base/error.h"
+#include "maskctl/base/text.h"
 #include "maskctl/pipeline/parse/values.h"
 
 namespace maskctl::app {
@@ -101,7 +101,7 @@ void declare_source(OptionList& list, SourceOptions& source) {
     list.value("--as", "KIND",
                fmt::format("how to read the array: {}; blockmap:QxK gives its blocks too, as do "
                            "flex:, fa4: and bsr:QxK where the arrays do not",
-                           fmt::join(kind_names(), ", ")),
+                           joined(kind_names(), ", ")),
                [&source](const std::string& text) { read_as(text, "--as", source); });
     static constexpr std::string_view kKeep[] = {"0", "1"};
     list.choice("--keep-value", kKeep, "the value that may attend (1)",

@@ -2,12 +2,12 @@
 #include "app/cli/parser/help.h"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <vector>
 
 #include "app/cli/parser/groups.h"
+#include "maskctl/base/text.h"
 #include "maskctl/pipeline/parse/diagnostic.h"
 
 namespace maskctl::app {
@@ -70,7 +70,7 @@ std::string commands_with(const HelpEntry& entry, std::string_view heading) {
     const std::vector<HelpEntry> own = own_entries(options_of(*command), heading);
     if (std::ranges::count(own, entry.label, &HelpEntry::label) > 0) names.push_back(command->name);
   }
-  return names.empty() ? "" : fmt::format(" ({})", fmt::join(names, ", "));
+  return names.empty() ? "" : fmt::format(" ({})", joined(names, ", "));
 }
 
 /// An entry of a help page: "  -o, --output DEST    words". The words wrap at 80 columns.

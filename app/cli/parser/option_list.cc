@@ -2,7 +2,6 @@
 #include "app/cli/parser/option_list.h"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
 
@@ -33,7 +32,7 @@ void OptionList::operand(std::string_view name, std::string& target, bool requir
 void OptionList::operand(std::string_view name, std::span<const std::string_view> choices,
                          std::string& target) {
   operand(name, target);
-  options_.back().placeholder = fmt::format("{}", fmt::join(choices, "|"));
+  options_.back().placeholder = joined(choices, "|");
 }
 
 void OptionList::operands(std::string_view name, std::vector<std::string>& targets, bool required) {
@@ -80,7 +79,7 @@ void OptionList::integer(std::string names, Index low, std::string help,
 
 void OptionList::choice(std::string names, std::span<const std::string_view> choices,
                         std::string help, std::function<void(std::size_t)> take) {
-  value(std::move(names), fmt::format("{}", fmt::join(choices, "|")), std::move(help), {});
+  value(std::move(names), joined(choices, "|"), std::move(help), {});
   options_.back().take = [name = options_.back().long_name(), choices,
                           take = std::move(take)](const std::string& given) {
     take(parse_choice(given, name, choices));

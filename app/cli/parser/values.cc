@@ -2,7 +2,6 @@
 #include "app/cli/parser/values.h"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
 
@@ -139,7 +138,7 @@ std::size_t parse_choice(std::string_view text, std::string_view option,
   }
   const auto near = nearest(text, names);
   refuse(option, text,
-         fmt::format("one of {}{}", fmt::join(names, ", "),
+         fmt::format("one of {}{}", joined(names, ", "),
                      near ? fmt::format("; did you mean '{}'?", *near) : ""));
 }
 

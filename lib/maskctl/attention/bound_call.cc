@@ -1,7 +1,6 @@
 #include "maskctl/attention/bound_call.h"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <vector>
@@ -31,7 +30,7 @@ bool takes_cotangent(const Operation& operation, std::string_view output) {
 
 void refuse_name(const Operation& operation, std::string_view name) {
   refuse(fmt::format("{} has no argument '{}'; it has {}", operation.name, name,
-                     fmt::join(names_of(operation), ", ")));
+                     joined(names_of(operation), ", ")));
 }
 
 void refuse_missing(const Field& field) {

@@ -1,7 +1,6 @@
 #include "maskctl/attention/by_name.h"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cmath>

@@ -1,7 +1,6 @@
 #include "maskctl/attention/effects.h"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <type_traits>
@@ -135,11 +134,11 @@ std::string complaint(const Condition& condition) {
   const auto in_the_way = texts_of(condition, false, setting);
   if (in_the_way.empty()) {
     return fmt::format("no effect without {}; give {}, or leave it out",
-                       fmt::join(texts_of(condition, true, setting), " or "),
-                       fmt::join(texts_of(condition, true, to_give), " or "));
+                       joined(texts_of(condition, true, setting), " or "),
+                       joined(texts_of(condition, true, to_give), " or "));
   }
   const Field* const off = off_switch(condition);
-  return fmt::format("no effect with {}; {}", fmt::join(in_the_way, " and "),
+  return fmt::format("no effect with {}; {}", joined(in_the_way, " and "),
                      off ? fmt::format("give {}=false", off->name) : "leave one of them out");
 }
 
@@ -148,9 +147,9 @@ std::string needs_text(const Condition& condition) {
   const auto in_the_way = texts_of(condition, false, setting);
   if (const Field* const off = off_switch(condition))
     return fmt::format("needs {}=false", off->name);
-  if (in_the_way.empty()) return fmt::format("needs {}", fmt::join(wanted, " or "));
-  return fmt::format("no effect with {}{}{}", fmt::join(in_the_way, " and "),
-                     wanted.empty() ? "" : " unless ", fmt::join(wanted, " or "));
+  if (in_the_way.empty()) return fmt::format("needs {}", joined(wanted, " or "));
+  return fmt::format("no effect with {}{}{}", joined(in_the_way, " and "),
+                     wanted.empty() ? "" : " unless ", joined(wanted, " or "));
 }
 
 /// Why an argument has no effect in a call; empty if it has one.
@@ -197,7 +196,7 @@ std::string needs_text(const Operation& form, const Field& field) {
   for (const Condition& condition : conditions_of(form, field)) {
     texts.push_back(needs_text(condition));
   }
-  return fmt::format("{}", fmt::join(texts, "; "));
+  return joined(texts, "; ");
 }
 
 }  // namespace maskctl::attention

@@ -1,7 +1,6 @@
 #include "maskctl/attention/fields.h"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <charconv>
@@ -78,7 +77,7 @@ void read(const Field&, std::string_view text, std::string& target) { target = t
 void read(const Field& field, std::string_view text, std::uint8_t& target) {
   const auto found = std::ranges::find(field.words, text);
   if (found == field.words.end()) {
-    refuse_field(field, text, fmt::format("one of {}", fmt::join(field.words, ", ")));
+    refuse_field(field, text, fmt::format("one of {}", joined(field.words, ", ")));
   }
   target = static_cast<std::uint8_t>(found - field.words.begin());
 }

@@ -20,6 +20,35 @@ std::vector<std::string_view> split(std::string_view text, char mark) {
 
 namespace {
 
+std::string_view as_text(std::string_view text) { return text; }
+std::string as_text(Index number) { return std::to_string(number); }
+
+template <typename T>
+std::string joined_texts(std::span<const T> parts, std::string_view mark) {
+  std::string out;
+  for (std::size_t i = 0; i < parts.size(); ++i) {
+    if (i > 0) out += mark;
+    out += as_text(parts[i]);
+  }
+  return out;
+}
+
+}  // namespace
+
+std::string joined(std::span<const std::string> parts, std::string_view mark) {
+  return joined_texts(parts, mark);
+}
+
+std::string joined(std::span<const std::string_view> parts, std::string_view mark) {
+  return joined_texts(parts, mark);
+}
+
+std::string joined(std::span<const Index> numbers, std::string_view mark) {
+  return joined_texts(numbers, mark);
+}
+
+namespace {
+
 struct Suffix {
   std::string_view text;
   Index factor;

@@ -3,6 +3,7 @@
 
 #include <charconv>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <system_error>
@@ -17,6 +18,12 @@ inline bool is_digit(char c) { return c >= '0' && c <= '9'; }
 /// Splits the text at each `mark`. Empty parts are kept, so there is one part more than marks. The
 /// parts are views of `text`.
 std::vector<std::string_view> split(std::string_view text, char mark);
+
+/// The elements as text, with `mark` between two: "a, b". fmt::join does the same for any type, and
+/// takes a second to compile in each unit that calls it.
+std::string joined(std::span<const std::string> parts, std::string_view mark);
+std::string joined(std::span<const std::string_view> parts, std::string_view mark);
+std::string joined(std::span<const Index> numbers, std::string_view mark);
 
 /// The number that the whole text spells, as std::from_chars reads it: no spaces, no '+' in front,
 /// no locale. Nothing if the text is not a number or T cannot hold it.

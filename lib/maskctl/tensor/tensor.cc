@@ -2,13 +2,13 @@
 #include "maskctl/tensor/tensor.h"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <utility>
 
 #include "maskctl/base/checked.h"
 #include "maskctl/base/error.h"
+#include "maskctl/base/text.h"
 
 namespace maskctl {
 namespace {
@@ -60,7 +60,7 @@ bool same_elements(const Tensor& a, const Tensor& b) {
 }
 
 std::string shape_text(std::span<const Index> shape) {
-  return fmt::format("({}{})", fmt::join(shape, ", "), shape.size() == 1 ? "," : "");
+  return fmt::format("({}{})", joined(shape, ", "), shape.size() == 1 ? "," : "");
 }
 
 }  // namespace maskctl

@@ -1,13 +1,13 @@
 #include "app/cli/commands/attention/bench_ranks.h"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <numeric>
 #include <sstream>
 
 #include "maskctl/attention/ring/rank.h"
+#include "maskctl/base/text.h"
 
 namespace maskctl::app {
 namespace {
@@ -23,7 +23,7 @@ struct RankTimes {
 
   std::string text() const {
     return fmt::format("{} {} {} {} {} {} {}", forward, backward, line.queries, line.pairs,
-                       line.worked, line.waited, fmt::join(line.sent, " "));
+                       line.worked, line.waited, joined(line.sent, " "));
   }
   static RankTimes from(const std::string& text) {
     RankTimes out;
@@ -86,7 +86,7 @@ std::string text_of(const RankBenchReport& run, const RankOptions& options) {
     out += fmt::format("{:<6}{:>10}{:>16}{:>12.3f}{:>12.3f}{:>16}  {}\n", r, rank.queries,
                        rank.pairs, rank.worked * 1e3, rank.waited * 1e3,
                        std::accumulate(rank.sent.begin(), rank.sent.end(), Index{0}),
-                       fmt::join(rank.sent, " "));
+                       joined(rank.sent, " "));
   }
   return out;
 }

@@ -1,7 +1,6 @@
 #include "app/cli/commands/attention/call.h"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <set>
@@ -90,7 +89,7 @@ AxisExtents given_axes(const std::string& text) {
       for (const auto& [one, extent] : usual) known.push_back(one);
       throw Error(Errc::kInvalidArgument,
                   fmt::format("--axes: '{}' is not AXIS=N with one of the axes {}", part,
-                              fmt::join(known, ", ")));
+                              joined(known, ", ")));
     }
     out[axis] = parse_integer(part.substr(name.size() + 1), "--axes " + name, 1, kMaxArgument);
   }

@@ -1,6 +1,5 @@
 // Declares the options of a call.
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <cstdint>
 #include <limits>
@@ -9,6 +8,7 @@
 #include "app/cli/parser/groups.h"
 #include "app/cli/parser/values.h"
 #include "maskctl/attention/problems/context.h"
+#include "maskctl/base/text.h"
 
 namespace maskctl::app {
 namespace {
@@ -29,7 +29,7 @@ void declare_backend(OptionList& list, const std::string& name, const std::strin
 
 void declare_backends(OptionList& list, std::vector<attention::Backend>& targets) {
   list.value("--backend", "NAME+NAME",
-             fmt::format("{} (cpu)", fmt::join(attention::backend_names(), ", ")),
+             fmt::format("{} (cpu)", joined(attention::backend_names(), ", ")),
              [&targets](const std::string& text) {
                targets.clear();
                for (const std::string& part : parse_list(text)) {

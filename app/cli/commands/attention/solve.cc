@@ -1,7 +1,6 @@
 #include "app/cli/commands/attention/solve.h"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <iterator>
@@ -17,6 +16,7 @@
 #include "app/session/chain_arrays.h"
 #include "app/session/save.h"
 #include "maskctl/base/error.h"
+#include "maskctl/base/text.h"
 #include "maskctl/inspect/diff/diff.h"
 #include "maskctl/mask/planes/words.h"
 #include "maskctl/pipeline/picture.h"
@@ -129,7 +129,7 @@ std::string units_text(const Mask& declared, const SolvedReport& report, KeyUnit
   std::ranges::set_difference(read, wanted, std::back_inserter(more));
   std::ranges::set_difference(wanted, read, std::back_inserter(less));
   const auto list = [](const std::vector<Index>& some) {
-    return some.empty() ? "none" : fmt::format("{}", fmt::join(some, ", "));
+    return some.empty() ? "none" : joined(some, ", ");
   };
   return fmt::format("{:<18}query {} read beside its own: {}; left out: {}\n", unit.plural,
                      at.query, list(more), list(less));

@@ -2,7 +2,6 @@
 #include "maskctl/attention/verify/verify.h"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cstdlib>
@@ -26,6 +25,7 @@
 #include "maskctl/attention/verify/solve/slots.h"
 #include "maskctl/attention/verify/solve/solve.h"
 #include "maskctl/base/error.h"
+#include "maskctl/base/text.h"
 #include "maskctl/inspect/recognise/moved_borders.h"
 #include "maskctl/inspect/recognise/neighbours.h"
 #include "maskctl/io/formats/container.h"
@@ -128,7 +128,7 @@ void take_arrays(const std::string& path, Session& session, VerifyOptions& optio
       Errc::kInvalidArgument,
       fmt::format("{}: no array has the name of an argument or a result, as q, k, v and out; "
                   "there are {}",
-                  path, fmt::join(container->keys(), ", ")));
+                  path, joined(container->keys(), ", ")));
 }
 
 /// Returns the options with containers replaced by their arrays, and short names replaced by full

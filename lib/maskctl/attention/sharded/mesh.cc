@@ -1,7 +1,6 @@
 #include "maskctl/attention/sharded/mesh.h"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
 
@@ -65,14 +64,13 @@ std::string to_text(const AxisName& entry) {
   std::vector<std::string> names = names_of(entry);
   if (names.empty()) return "None";
   for (std::string& name : names) name = "'" + name + "'";
-  return names.size() == 1 ? names[0] : fmt::format("({})", fmt::join(names, ", "));
+  return names.size() == 1 ? names[0] : fmt::format("({})", joined(names, ", "));
 }
 
 std::string to_text(const PartitionSpec& spec) {
   std::vector<std::string> entries;
   for (const AxisName& entry : spec.axes) entries.push_back(to_text(entry));
-  return fmt::format("PartitionSpec({}{})", fmt::join(entries, ", "),
-                     entries.size() == 1 ? "," : "");
+  return fmt::format("PartitionSpec({}{})", joined(entries, ", "), entries.size() == 1 ? "," : "");
 }
 
 }  // namespace maskctl::attention

@@ -1,12 +1,12 @@
 #include "maskctl/attention/sharded/plan.h"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
 
 #include "maskctl/attention/axes.h"
 #include "maskctl/base/error.h"
+#include "maskctl/base/text.h"
 #include "maskctl/tensor/tensor.h"
 
 namespace maskctl::attention {
@@ -95,7 +95,7 @@ ShardPlan::Names ShardPlan::checked_names(std::string_view array, const AxisName
   for (const std::string& name : names) {
     if (std::ranges::find(mesh_.axis_names, name) == mesh_.axis_names.end()) {
       fail(fmt::format("{} is split over '{}', which is no axis of the mesh ({})", array, name,
-                       fmt::join(mesh_.axis_names, ", ")));
+                       joined(mesh_.axis_names, ", ")));
     }
   }
   return names;
@@ -104,14 +104,15 @@ ShardPlan::Names ShardPlan::checked_names(std::string_view array, const AxisName
 void ShardPlan::split(std::string_view array, const std::string& label, const Names& names) {
   if (!splittable_.contains(label)) {
     fail(fmt::format("{} splits axis {} over '{}'; a shard on its own can split ({}) only", array,
-                     label, fmt::join(names, ", "), fmt::join(splittable_, ", ")));
+                     label, joined(names, ", "),
+                     joined(std::vector(splittable_.begin(), splittable_.end()), ", ")));
   }
   for (const auto& [other, used] : split_) {
     const bool clash = std::ranges::any_of(
         names, [&](const std::string& n) { return std::ranges::find(used, n) != used.end(); });
     if (other != label && clash && !related(other, label)) {
       fail(fmt::format("{} splits axis {} over '{}', which splits axis {} of {}", array, label,
-                       fmt::join(names, ", "), other, whose_.at(other)));
+                       joined(names, ", "), other, whose_.at(other)));
     }
   }
   split_[label] = names;
@@ -156,7 +157,7 @@ void ShardPlan::agree(std::string_view array, const std::string& label, const Na
   const Names known = axes_of(label);
   if (whose_.contains(label) && known != names) {
     fail(fmt::format("{} splits axis {} over ({}), but {} over ({})", array, label,
-                     fmt::join(names, ", "), whose_.at(label), fmt::join(known, ", ")));
+                     joined(names, ", "), whose_.at(label), joined(known, ", ")));
   }
   whose_.emplace(label, std::string(array));
   if (!names.empty() && known.empty()) split(array, label, names);
@@ -176,7 +177,7 @@ void ShardPlan::add_output(std::string_view name, std::string_view labels,
     const Names known = axes_of(axes[i].name);
     if (names != known) {
       fail(fmt::format("{} has axis {} over ({}), but the inputs split it over ({})", name,
-                       axes[i].name, fmt::join(names, ", "), fmt::join(known, ", ")));
+                       axes[i].name, joined(names, ", "), joined(known, ", ")));
     }
     seen.insert(axes[i].name);
   }
@@ -185,7 +186,7 @@ void ShardPlan::add_output(std::string_view name, std::string_view labels,
         seen, [&, own = std::string_view(label)](const auto& one) { return related(own, one); });
     if (!seen.contains(label) && !follows && !collective_.contains(label)) {
       fail(fmt::format("{} has no axis {}, which the inputs split over ({})", name, label,
-                       fmt::join(names, ", ")));
+                       joined(names, ", ")));
     }
   }
 }
@@ -204,7 +205,7 @@ void ShardPlan::check_split(std::string_view label, std::string_view option,
                             const std::string& axis) const {
   if (axes_of(label) == Names{axis}) return;
   fail(fmt::format("axis {} is split over ({}), expected {} '{}'", label,
-                   fmt::join(axes_of(label), ", "), option, axis));
+                   joined(axes_of(label), ", "), option, axis));
 }
 
 Index ShardPlan::parts(std::string_view label) const {

@@ -1,7 +1,6 @@
 #include "maskctl/attention/sharded/usual_specs.h"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
 
@@ -10,6 +9,7 @@
 #include "maskctl/attention/bound_call.h"
 #include "maskctl/attention/fields.h"
 #include "maskctl/attention/sharded/cut_call.h"
+#include "maskctl/base/text.h"
 
 namespace maskctl::attention {
 namespace {
@@ -77,7 +77,7 @@ class UsualAxes {
       refuse(
           fmt::format("mesh axis '{}' splits nothing of {}, whose axes ({}) can be split: dp "
                       "and fsdp split batches, tp heads, sp sequences",
-                      axis, operation.name, fmt::join(labels, ", ")));
+                      axis, operation.name, joined(labels, ", ")));
     }
   }
 

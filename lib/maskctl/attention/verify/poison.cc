@@ -1,7 +1,6 @@
 #include "maskctl/attention/verify/poison.h"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <deque>
@@ -12,6 +11,7 @@
 #include "maskctl/attention/verify/call_variants.h"
 #include "maskctl/attention/verify/compare.h"
 #include "maskctl/attention/verify/key_side.h"
+#include "maskctl/base/text.h"
 
 namespace maskctl::attention {
 namespace {
@@ -242,7 +242,8 @@ VerifyCheck check_unread_inputs(const Operation& operation, const NamedArguments
     names.insert(input.arrays.begin(), input.arrays.end());
     rows += input.rows.size();
   }
-  const std::string where = fmt::format("NaN in {} rows of {}", rows, fmt::join(names, ", "));
+  const std::string where = fmt::format("NaN in {} rows of {}", rows,
+                                        joined(std::vector(names.begin(), names.end()), ", "));
   const std::string changed =
       changed_result(results_on(arguments.context.backend, operation, arguments),
                      results_on(arguments.context.backend, operation, dirty));
@@ -270,7 +271,7 @@ VerifyCheck check_other_outputs(const Operation& operation, const NamedArguments
       if (changed.empty()) continue;
       return {"other outputs", VerifyCheck::State::kFailed,
               fmt::format("row {} of {} changes elements of {} that the reference makes without it",
-                          n, fmt::join(arrays, ", "), changed)};
+                          n, joined(arrays, ", "), changed)};
     }
   }
   return {"other outputs", VerifyCheck::State::kPassed,

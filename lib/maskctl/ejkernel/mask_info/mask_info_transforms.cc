@@ -95,7 +95,7 @@ MaskArray equal_types(const Tensor& q, const Tensor& kv, step::Tokens::Zero zero
       Step{rule}));
 }
 
-MaskArray joined(const std::string& combine_mode, const MaskArray& base, MaskArray types) {
+MaskArray combined(const std::string& combine_mode, const MaskArray& base, MaskArray types) {
   if (combine_mode == "union") return combine(Op::kOr, base, types);
   if (combine_mode == "intersect") return combine(Op::kAnd, base, types);
   if (combine_mode == "replace") return types;
@@ -172,7 +172,7 @@ MaskInfo MaskInfo::apply_token_type_ids(const Tensor& q_types, const Array& kv_t
   const MaskArray base = get_or_compute_attention_mask();
   Replacement fields;
   fields.attention_mask =
-      joined(options.combine, base, equal_types(q, kv, zero_of(options.zero_policy)));
+      combined(options.combine, base, equal_types(q, kv, zero_of(options.zero_policy)));
   if (options.update_segment_ids.value_or(options.combine != "union")) {
     fields.q_segment_ids = ids_of_types(q);
     fields.kv_segment_ids = ids_of_types(kv);

@@ -3,11 +3,11 @@
 #include "maskctl/ejkernel/mask_info/sharding.h"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
 
 #include "maskctl/base/checked.h"
+#include "maskctl/base/text.h"
 #include "maskctl/ejkernel/mask_info/debug_trace.h"
 #include "maskctl/ejkernel/mask_info/python_error.h"
 
@@ -69,7 +69,7 @@ void check_names(const AxisName& entry, std::string_view label, const Mesh& mesh
         fmt::format("Invalid axis name configuration. Axis '{}' (from {}) is not present in the "
                     "mesh. Available mesh axes: [{}]. Please ensure all configured axis names "
                     "match the mesh definition.",
-                    name, label, fmt::join(available, ", ")));
+                    name, label, joined(available, ", ")));
   }
 }
 

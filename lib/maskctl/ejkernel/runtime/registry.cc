@@ -1,13 +1,13 @@
 #include "maskctl/ejkernel/runtime/registry.h"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <array>
 #include <set>
 
 #include "maskctl/base/error.h"
+#include "maskctl/base/text.h"
 
 namespace maskctl::attention {
 namespace {
@@ -48,7 +48,8 @@ Platform concrete(Platform platform, DeviceKind device) {
   }
   throw Error(Errc::kUnsupported,
               fmt::format("{} has no kernel for platform {} on device {}; it has: {}", operation,
-                          name(platform), name(device), fmt::join(platforms, ", ")));
+                          name(platform), name(device),
+                          joined(std::vector(platforms.begin(), platforms.end()), ", ")));
 }
 
 std::string reason_of(const PlatformRow& row, bool chosen, Platform platform, DeviceKind device) {

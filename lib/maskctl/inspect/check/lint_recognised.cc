@@ -1,7 +1,6 @@
 // Findings in what the recognised steps themselves say: a diagonal that lies in the future, and
 // heads that cut the same tokens into different documents.
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <numeric>
@@ -92,7 +91,7 @@ void lint_documents_of_heads(const Pattern& pattern, Findings& out) {
     if (heads == pattern.mask.heads()) return;
     first = {&lint_rule("heads-documents"),
              fmt::format("the documents of {} are {} tokens long, those of other heads are not",
-                         range_words(scope.heads->front(), "head"), fmt::join(lengths, "+")),
+                         range_words(scope.heads->front(), "head"), joined(lengths, "+")),
              scope.first(), 1};
   });
   if (first) out.push_back(std::move(*first));

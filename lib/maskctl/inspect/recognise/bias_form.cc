@@ -1,7 +1,6 @@
 #include "maskctl/inspect/recognise/bias_form.h"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cmath>
@@ -10,6 +9,7 @@
 
 #include "maskctl/base/checked.h"
 #include "maskctl/base/error.h"
+#include "maskctl/base/text.h"
 #include "maskctl/mask/arrays/dense.h"
 #include "maskctl/tensor/convert.h"
 
@@ -130,17 +130,19 @@ void count_closed(const Cells& cells, BiasForm& out) {
 std::string words(Form form, const std::vector<double>& slopes, const BiasPlane& example,
                   Index count, Index planes) {
   const std::string heads = count == planes ? "" : fmt::format(" ({} of {} heads)", count, planes);
+  std::vector<std::string> slope_texts;
+  for (const double slope : slopes) slope_texts.push_back(fmt::format("{:.6g}", slope));
   switch (form) {
     case Form::kZero:
       return fmt::format("nothing is added where it is open{}", heads);
     case Form::kDistance:
-      return fmt::format("ALiBi{}: -m * |key - query|, slopes m {:.6g}", heads,
-                         fmt::join(slopes, " "));
+      return fmt::format("ALiBi{}: -m * |key - query|, slopes m {}", heads,
+                         joined(slope_texts, " "));
     case Form::kRelative:
-      return fmt::format("ALiBi{}: m * (key - query), slopes m {:.6g}", heads,
-                         fmt::join(slopes, " "));
+      return fmt::format("ALiBi{}: m * (key - query), slopes m {}", heads,
+                         joined(slope_texts, " "));
     case Form::kByKey:
-      return fmt::format("ALiBi by key{}: m * key, slopes m {:.6g}", heads, fmt::join(slopes, " "));
+      return fmt::format("ALiBi by key{}: m * key, slopes m {}", heads, joined(slope_texts, " "));
     case Form::kTwo:
       return fmt::format(
           "0 and {:.6g} only{}: a mask that closes with {:.6g}, as Swin's with -100, or a penalty",

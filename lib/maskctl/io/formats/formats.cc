@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <vector>
 
+#include "maskctl/base/text.h"
+
 namespace maskctl {
 namespace {
 
@@ -95,7 +97,7 @@ std::string formats_text(std::string_view (*word)(const FileFormat& format)) {
   }
   std::string out(words.back());
   words.pop_back();
-  return words.empty() ? out : fmt::format("{} or {}", fmt::join(words, ", "), out);
+  return words.empty() ? out : fmt::format("{} or {}", joined(words, ", "), out);
 }
 
 }  // namespace maskctl

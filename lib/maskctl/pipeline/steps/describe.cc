@@ -1,6 +1,5 @@
 // Makes usage lines and help pages of steps from the table of steps.
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <vector>
@@ -139,7 +138,7 @@ std::string describe(const StepInfo& info) {
   if (!info.args.empty()) out += "\nArguments:\n" + arguments_text(info);
   out += fmt::format("\nCells:    {}\nExample:  {}\n", info.formula, info.example);
   if (info.synonyms.empty()) return out;
-  return out + fmt::format("Synonyms: {}\n", fmt::join(split(info.synonyms, ' '), ", "));
+  return out + fmt::format("Synonyms: {}\n", joined(split(info.synonyms, ' '), ", "));
 }
 
 }  // namespace maskctl

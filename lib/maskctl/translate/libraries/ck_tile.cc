@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "maskctl/base/text.h"
 #include "maskctl/translate/libraries.h"
 #include "maskctl/translate/read/text.h"
 #include "maskctl/translate/write/code.h"

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "maskctl/base/text.h"
 #include "maskctl/mask/planes/bands.h"
 #include "maskctl/mask/planes/words.h"
 #include "maskctl/mask/steps/rule.h"
@@ -109,7 +110,7 @@ class OpenRows {
   }
   void documents() {
     std::vector<Index> ends = ends_of(mask_.lengths);
-    const std::string last = joined({ends.begin() + 1, ends.end()}, ", ");
+    const std::string last = joined(std::span(ends).subspan(1), ", ");
     ends.pop_back();
     const auto repeated = [&](const std::string& values) {
       return fmt::format("paddle.repeat_interleave(paddle.to_tensor([{}]), paddle.to_tensor([{}]))",

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "maskctl/base/text.h"
 #include "maskctl/mask/steps/field.h"
 #include "maskctl/mask/steps/pad.h"
 #include "maskctl/translate/libraries.h"

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <set>
 
+#include "maskctl/base/text.h"
 #include "maskctl/tensor/convert.h"
 #include "maskctl/translate/write/array_module.h"
 #include "maskctl/translate/write/code.h"

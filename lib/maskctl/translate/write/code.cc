@@ -4,18 +4,10 @@
 
 #include <algorithm>
 
+#include "maskctl/base/text.h"
 #include "maskctl/translate/write/array_module.h"
 
 namespace maskctl {
-
-std::string joined(const std::vector<Index>& values, std::string_view separator) {
-  std::string out;
-  for (const Index value : values) {
-    if (!out.empty()) out += separator;
-    out += std::to_string(value);
-  }
-  return out;
-}
 
 std::vector<Index> ends_of(std::span<const Index> lengths) {
   std::vector<Index> ends = {0};

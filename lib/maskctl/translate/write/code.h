@@ -31,8 +31,6 @@ inline constexpr char kCountedInside[] = "steps that count inside documents";
 }  // namespace refusal
 void refuse(Translation& out, std::string_view why);
 
-/// The numbers as text, such as "3, 5" with the separator ", ".
-std::string joined(const std::vector<Index>& values, std::string_view separator);
 /// 0 and the cumulative sums of the lengths.
 std::vector<Index> ends_of(std::span<const Index> lengths);
 /// Numbers as an array of the library: written out, or in NAME.npy beside the code when many.

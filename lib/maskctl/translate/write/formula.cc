@@ -6,6 +6,7 @@
 #include <cstdlib>
 #include <numeric>
 
+#include "maskctl/base/text.h"
 #include "maskctl/mask/arrays/dense.h"
 #include "maskctl/mask/steps/rule.h"
 #include "maskctl/tensor/convert.h"

@@ -4,6 +4,7 @@
 
 #include <cstdlib>
 
+#include "maskctl/base/text.h"
 #include "maskctl/translate/write/code.h"
 
 namespace maskctl {

@@ -1,6 +1,5 @@
 // Parses and writes the dictionary at the start of a .npy file.
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <optional>

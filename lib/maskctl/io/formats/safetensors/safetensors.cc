@@ -11,6 +11,7 @@
 #include "maskctl/base/checked.h"
 #include "maskctl/base/error.h"
 #include "maskctl/base/printable.h"
+#include "maskctl/base/text.h"
 #include "maskctl/tensor/element_types.h"
 
 namespace maskctl {
@@ -44,7 +45,7 @@ std::string readable_types() {
   std::vector<std::string_view> names;
   names.reserve(kElementTypes.size());
   for (const ElementType& type : kElementTypes) names.push_back(type.safetensors);
-  return fmt::format("{}", fmt::join(names, ", "));
+  return joined(names, ", ");
 }
 
 [[noreturn]] void fail(const std::string& message) { throw Error(Errc::kFormat, message); }
@@ -236,7 +237,7 @@ std::string quoted(const std::string& text) {
 void append_entry(std::string& text, const std::string& name, std::string_view dtype,
                   std::span<const Index> shape, Range data) {
   text += fmt::format("{}{}:{{\"dtype\":\"{}\",\"shape\":[{}],\"data_offsets\":[{},{}]}}",
-                      text.size() > 1 ? "," : "", quoted(name), dtype, fmt::join(shape, ","),
+                      text.size() > 1 ? "," : "", quoted(name), dtype, joined(shape, ","),
                       data.begin, data.end);
 }
 
