@@ -13,8 +13,6 @@
 namespace maskctl::app::tui {
 namespace {
 
-constexpr std::array<std::string_view, 3> kDown = {"j", "<Down>", "<WheelDown>"};
-constexpr std::array<std::string_view, 3> kUp = {"k", "<Up>", "<WheelUp>"};
 constexpr std::array<std::string_view, 4> kQuit = {"q", "<F10>", "<C-c>", "<Esc>"};
 constexpr std::array<std::string_view, 3> kOpen = {"<Enter>", "l", "<Right>"};
 
@@ -76,8 +74,8 @@ Choice::Answer Choice::take(const Input& input) {
     return one_of(kQuit, input.key) ? Answer::kQuit : Answer::kNone;
   }
   if (one_of(kQuit, input.key)) return Answer::kQuit;
-  if (one_of(kDown, input.key)) selected_ = std::min(selected_ + 1, arrays_.size() - 1);
-  if (one_of(kUp, input.key) && selected_ > 0) --selected_;
+  if (one_of(kDownKeys, input.key)) selected_ = std::min(selected_ + 1, arrays_.size() - 1);
+  if (one_of(kUpKeys, input.key) && selected_ > 0) --selected_;
   if (input.key == "g" || input.key == "<Home>") selected_ = 0;
   if (input.key == "G" || input.key == "<End>") selected_ = arrays_.size() - 1;
   if (!one_of(kOpen, input.key) || selected().kinds.empty()) return Answer::kNone;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <span>
 #include <string>
 #include <string_view>
@@ -25,6 +26,10 @@ struct Input {
 inline bool one_of(std::span<const std::string_view> names, std::string_view name) {
   return std::ranges::find(names, name) != names.end();
 }
+
+/// The keys that move down and up in a list.
+inline constexpr std::array<std::string_view, 3> kDownKeys = {"j", "<Down>", "<WheelDown>"};
+inline constexpr std::array<std::string_view, 3> kUpKeys = {"k", "<Up>", "<WheelUp>"};
 
 /// An input that does not come from the user: background work has ended.
 inline constexpr std::string_view kDone = "<Done>";

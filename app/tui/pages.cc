@@ -120,8 +120,6 @@ void follow_line(State& state, const ReportLine& line) {
 
 /// Selects another line that leads to a cell, or goes to the cell; false for other keys.
 bool take_line_key(State& state, const Pages& pages, const std::string& key) {
-  static constexpr std::array<std::string_view, 3> kDown = {"j", "<Down>", "<WheelDown>"};
-  static constexpr std::array<std::string_view, 3> kUp = {"k", "<Up>", "<WheelUp>"};
   const auto lines = lines_of(state);
   const auto selected = static_cast<Index>(*pages.selected);
   std::optional<std::size_t> next;
@@ -133,9 +131,9 @@ bool take_line_key(State& state, const Pages& pages, const std::string& key) {
     next = leading_line(lines, 0, 1);
   } else if (key == "G" || key == "<End>") {
     next = leading_line(lines, std::ssize(lines) - 1, -1);
-  } else if (one_of(kDown, key)) {
+  } else if (one_of(kDownKeys, key)) {
     next = leading_line(lines, selected + 1, 1);
-  } else if (one_of(kUp, key)) {
+  } else if (one_of(kUpKeys, key)) {
     next = leading_line(lines, selected - 1, -1);
   } else if (one_of(kNextKeys, key) || one_of(kPreviousKeys, key)) {
     const Index step = one_of(kNextKeys, key) ? 1 : -1;
