@@ -35,6 +35,10 @@
 namespace maskctl::twin {
 namespace {
 
+// Rules are the types whose headers declare row().
+static_assert(step::Rule<step::Slice> && step::Rule<step::Scoped>);
+static_assert(!step::Rule<Step> && !step::Rule<NamedArray> && !step::Rule<int>);
+
 Step random_step(const Pick& pick, const Dense& m, int depth);
 
 NamedArray random_ids(const Pick& pick, const Dense& m, Index length, Index low, Index high,

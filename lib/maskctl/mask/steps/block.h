@@ -2,6 +2,7 @@
 #pragma once
 
 #include "maskctl/mask/steps/named_array.h"
+#include "maskctl/mask/steps/row.h"
 
 namespace maskctl::step {
 
@@ -12,5 +13,6 @@ struct Block {
   Index k_size = 0;
   friend bool operator==(const Block&, const Block&) = default;
 };
+const RuleInfo& row(const Block*);
 
 }  // namespace maskctl::step

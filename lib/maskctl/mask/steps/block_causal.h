@@ -2,6 +2,7 @@
 #pragma once
 
 #include "maskctl/mask/steps/named_array.h"
+#include "maskctl/mask/steps/row.h"
 
 namespace maskctl::step {
 
@@ -13,5 +14,6 @@ struct BlockCausal {
   Index size = 0;
   friend bool operator==(const BlockCausal&, const BlockCausal&) = default;
 };
+const RuleInfo& row(const BlockCausal*);
 
 }  // namespace maskctl::step

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "maskctl/mask/steps/named_array.h"
+#include "maskctl/mask/steps/row.h"
 
 namespace maskctl::step {
 
@@ -11,5 +12,6 @@ struct Causal {
   NamedArray offsets = {};  // [1] or one per batch; empty means 0
   friend bool operator==(const Causal&, const Causal&) = default;
 };
+const RuleInfo& row(const Causal*);
 
 }  // namespace maskctl::step

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "maskctl/mask/steps/named_array.h"
+#include "maskctl/mask/steps/row.h"
 
 namespace maskctl::step {
 
@@ -18,5 +19,6 @@ struct Chunk {
   bool is_per_batch() const { return !origins.empty() || !sizes.empty() || !offsets.empty(); }
   friend bool operator==(const Chunk&, const Chunk&) = default;
 };
+const RuleInfo& row(const Chunk*);
 
 }  // namespace maskctl::step

@@ -3,6 +3,7 @@
 
 #include "maskctl/mask/mask.h"
 #include "maskctl/mask/steps/named_array.h"
+#include "maskctl/mask/steps/row.h"
 
 namespace maskctl::step {
 
@@ -12,5 +13,6 @@ struct Combine {
   std::string text = {};                                       // the SOURCE of the mask
   friend bool operator==(const Combine& a, const Combine& b);  // compares the cells of masks
 };
+const RuleInfo& row(const Combine*);
 
 }  // namespace maskctl::step

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "maskctl/mask/steps/named_array.h"
+#include "maskctl/mask/steps/row.h"
 
 namespace maskctl::step {
 
@@ -11,5 +12,6 @@ struct Dilated {
   NamedArray strides = {};  // [B], one per batch, replaces `stride` unless empty
   friend bool operator==(const Dilated&, const Dilated&) = default;
 };
+const RuleInfo& row(const Dilated*);
 
 }  // namespace maskctl::step

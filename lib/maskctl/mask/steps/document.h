@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "maskctl/mask/steps/named_array.h"
+#include "maskctl/mask/steps/row.h"
 
 namespace maskctl::step {
 
@@ -14,6 +15,7 @@ struct Document {
   std::int32_t pad_id = -1;
   friend bool operator==(const Document&, const Document&) = default;
 };
+const RuleInfo& row(const Document*);
 
 /// Documents given by lengths, the same in all batches: doc:lens=3+5. Tokens past the last document
 /// see nothing and are seen by none.
@@ -21,5 +23,6 @@ struct DocumentLengths {
   std::vector<Index> lengths = {};
   friend bool operator==(const DocumentLengths&, const DocumentLengths&) = default;
 };
+const RuleInfo& row(const DocumentLengths*);
 
 }  // namespace maskctl::step

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "maskctl/mask/steps/named_array.h"
+#include "maskctl/mask/steps/row.h"
 
 namespace maskctl::step {
 
@@ -11,10 +12,12 @@ struct Prefix {
   NamedArray each = {};  // [B], one per batch, replaces `n` unless empty
   friend bool operator==(const Prefix&, const Prefix&) = default;
 };
+const RuleInfo& row(const Prefix*);
 struct Sinks {
   Index n = 0;
   NamedArray each = {};
   friend bool operator==(const Sinks&, const Sinks&) = default;
 };
+const RuleInfo& row(const Sinks*);
 
 }  // namespace maskctl::step

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "maskctl/mask/steps/named_array.h"
+#include "maskctl/mask/steps/row.h"
 
 namespace maskctl::step {
 
@@ -11,5 +12,6 @@ struct Global {
   std::vector<Range> tokens = {};
   friend bool operator==(const Global&, const Global&) = default;
 };
+const RuleInfo& row(const Global*);
 
 }  // namespace maskctl::step

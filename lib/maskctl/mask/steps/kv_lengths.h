@@ -4,6 +4,7 @@
 #include <optional>
 
 #include "maskctl/mask/steps/named_array.h"
+#include "maskctl/mask/steps/row.h"
 
 namespace maskctl::step {
 
@@ -16,5 +17,6 @@ struct KvLengths {
   NamedArray end = {};  // [1] or [B]; empty: the same as lengths
   friend bool operator==(const KvLengths&, const KvLengths&) = default;
 };
+const RuleInfo& row(const KvLengths*);
 
 }  // namespace maskctl::step

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "maskctl/mask/steps/named_array.h"
+#include "maskctl/mask/steps/row.h"
 
 namespace maskctl::step {
 
@@ -14,5 +15,6 @@ struct Pad {
   bool both = false;  // queries must be valid too
   friend bool operator==(const Pad&, const Pad&) = default;
 };
+const RuleInfo& row(const Pad*);
 
 }  // namespace maskctl::step

@@ -4,6 +4,7 @@
 #include <optional>
 
 #include "maskctl/mask/steps/named_array.h"
+#include "maskctl/mask/steps/row.h"
 
 namespace maskctl::step {
 
@@ -15,5 +16,6 @@ struct Positions {
   std::optional<Index> left = {}, right = {};
   friend bool operator==(const Positions&, const Positions&) = default;
 };
+const RuleInfo& row(const Positions*);
 
 }  // namespace maskctl::step

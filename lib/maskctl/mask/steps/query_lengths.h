@@ -2,6 +2,7 @@
 #pragma once
 
 #include "maskctl/mask/steps/named_array.h"
+#include "maskctl/mask/steps/row.h"
 
 namespace maskctl::step {
 
@@ -10,5 +11,6 @@ struct QueryLengths {
   NamedArray lengths = {};
   friend bool operator==(const QueryLengths&, const QueryLengths&) = default;
 };
+const RuleInfo& row(const QueryLengths*);
 
 }  // namespace maskctl::step

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "maskctl/mask/steps/named_array.h"
+#include "maskctl/mask/steps/row.h"
 
 namespace maskctl::step {
 
@@ -16,5 +17,6 @@ struct Random {
   Index max_bytes = Index{4} << 30;  // limit for the bits stored by kNumpy
   friend bool operator==(const Random&, const Random&) = default;
 };
+const RuleInfo& row(const Random*);
 
 }  // namespace maskctl::step

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "maskctl/mask/steps/named_array.h"
+#include "maskctl/mask/steps/row.h"
 
 namespace maskctl::step {
 
@@ -14,5 +15,6 @@ struct Region {
   std::vector<Range> q = {}, k = {};
   friend bool operator==(const Region&, const Region&) = default;
 };
+const RuleInfo& row(const Region*);
 
 }  // namespace maskctl::step

@@ -6,20 +6,39 @@
 #include <algorithm>
 #include <array>
 #include <map>
+#include <stdexcept>
+#include <type_traits>
 
 #include "maskctl/base/error.h"
 #include "maskctl/base/text.h"
 #include "maskctl/mask/arrays/elements.h"
 #include "maskctl/mask/planes/bands.h"
+#include "maskctl/mask/steps/rules.h"
 #include "maskctl/tensor/convert.h"
 
 namespace maskctl {
 namespace {
 
-/// All rules; the names of all their steps, with those of steps that only calls of attention use at
-/// the end; and for each rule the index of its first name in `names`.
+template <typename Rule, typename... Rules>
+consteval std::size_t index_in(step::List<Rules...>) {
+  static_assert((std::is_same_v<Rule, Rules> || ...), "a rule has its line in rules.h");
+  std::size_t index = 0;
+  static_cast<void>(((std::is_same_v<Rule, Rules> || ++index == 0) || ...));
+  return index;
+}
+
+}  // namespace
+
+template <typename Rule>
+std::size_t listed_index() {
+  return index_in<Rule>(step::Rules());
+}
+
+namespace {
+
+/// The names of all steps, with those of steps that only calls of attention use at the end; and for
+/// each rule the index of its first name in `names`.
 struct Table {
-  std::vector<const RuleInfo*> rules;
   std::vector<StepInfo> names;
   std::vector<std::size_t> begins;
 
@@ -31,14 +50,17 @@ struct Table {
 
 template <typename... Rules>
 Table table_of(step::List<Rules...>) {
-  Table out{.rules = {&step::row_of<Rules>()...}, .names = {}, .begins = {}};
-  for (const RuleInfo* rule : out.rules) {
-    const auto known = std::ranges::find(out.names, rule->names.front().name, &StepInfo::name);
-    out.begins.push_back(static_cast<std::size_t>(known - out.names.begin()));
+  Table out{.names = {}, .begins = std::vector<std::size_t>(sizeof...(Rules))};
+  const auto add = [&out](const RuleInfo& rule, std::size_t (*index)()) {
+    // compares addresses, which makes the compiler keep the functions for the files of rules
+    if (rule.index != index) throw std::logic_error("the row of a rule is that of another");
+    const auto known = std::ranges::find(out.names, rule.names.front().name, &StepInfo::name);
+    out.begins[index()] = static_cast<std::size_t>(known - out.names.begin());
     if (known == out.names.end()) {
-      out.names.insert(out.names.end(), rule->names.begin(), rule->names.end());
+      out.names.insert(out.names.end(), rule.names.begin(), rule.names.end());
     }
-  }
+  };
+  (add(step::listed_row<Rules>(), listed_index<Rules>), ...);
   return out;
 }
 
@@ -54,10 +76,7 @@ std::span<const std::byte> bytes_of(const Tensor& array, Index i) {
 
 }  // namespace
 
-std::size_t rule_index(const Step& step) {
-  return static_cast<std::size_t>(std::ranges::find(table().rules, &step.row()) -
-                                  table().rules.begin());
-}
+std::size_t rule_index(const Step& step) { return step.row().index(); }
 
 const StepInfo& info_of(const Step& step) {
   return table().names[table().begins[rule_index(step)] + step.row().name_index(step)];

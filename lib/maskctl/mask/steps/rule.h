@@ -110,6 +110,7 @@ struct RuleInfo {
   std::span<const StepInfo> names;
   Reopening reopening;
   Declares declares;
+  std::size_t (*index)();                       // listed_index()
   bool (*equal)(const Step& a, const Step& b);  // both steps must be of this rule
   std::size_t (*name_index)(const Step& step);  // index in `names`
   Meets (*meets)(const Step& step);
@@ -207,6 +208,10 @@ Chain* chain_in(Step& step) {
   return &step.as<Rule>().chain;
 }
 
+/// The index of a rule in the list of rules.h. A rule that the list lacks does not link.
+template <typename Rule>
+std::size_t listed_index();
+
 /// Makes the table entry of a rule. The rule's file defines for its type meets(), cells() or
 /// apply_rule(), reason() and formula(), and where it needs them name_index(), words(), declared(),
 /// diagonal(), cell_before(), inside(), hollow(), idle(), documents(), scope(), bits(), edits(),
@@ -214,11 +219,12 @@ Chain* chain_in(Step& step) {
 template <typename Rule>
 constexpr RuleInfo describe(std::span<const StepInfo> names, Reopening reopening,
                             Declares declares) {
-  static_assert(step::Rule<Rule>, "a rule has its line in rules.h");
+  static_assert(step::Rule<Rule>, "a rule declares row() beside its struct");
   RuleInfo out{};
   out.names = names;
   out.reopening = reopening;
   out.declares = declares;
+  out.index = listed_index<Rule>;
   out.equal = [](const Step& a, const Step& b) { return a.as<Rule>() == b.as<Rule>(); };
   out.name_index = [](const Step&) -> std::size_t { return 0; };
   if constexpr (requires(const Rule& r) { name_index(r); }) {

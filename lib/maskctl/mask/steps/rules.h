@@ -1,22 +1,16 @@
-// The list of all rules, one line each, in the order in which `maskctl ops` lists their steps.
+// The list of all rules, one line each, in the order in which `maskctl ops` lists their steps. Only
+// rule.cc reads it: a new rule compiles that file and its own.
 #pragma once
 
-#include <type_traits>
-#include <vector>
+#include "maskctl/mask/steps/row.h"
 
-namespace maskctl {
-
-struct RuleInfo;
-class Step;
-using Chain = std::vector<Step>;
-
-namespace step {
+namespace maskctl::step {
 
 template <typename... Rules>
 struct List {};
 
-struct Slice;  // declared here, or the list would name maskctl::Slice
-
+// The list declares its types. One whose name rule.cc knows from elsewhere, as a type of maskctl,
+// would have to be declared here.
 // clang-format off
 using Rules = List<
     struct Causal,
@@ -45,19 +39,11 @@ using Rules = List<
     struct BlockCausal>;
 // clang-format on
 
-template <typename T, typename Rules>
-inline constexpr bool kIsIn = false;
-template <typename T, typename... Rules>
-inline constexpr bool kIsIn<T, List<Rules...>> = (std::is_same_v<T, Rules> || ...);
+/// The table entry of a rule of the list, whose struct need not be known.
 template <typename T>
-concept Rule = kIsIn<T, Rules>;
-
-/// The table entry of a rule; the rule's file defines it as `const RuleInfo& row(const Causal*)`.
-template <Rule T>
-const RuleInfo& row_of() {
+const RuleInfo& listed_row() {
   const RuleInfo& row(const T*);
   return row(nullptr);
 }
 
-}  // namespace step
-}  // namespace maskctl
+}  // namespace maskctl::step

@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "maskctl/mask/steps/named_array.h"
-#include "maskctl/mask/steps/rules.h"
+#include "maskctl/mask/steps/row.h"
 
 namespace maskctl::step {
 
@@ -16,5 +16,6 @@ struct Scoped {
   Chain chain;
   friend bool operator==(const Scoped& a, const Scoped& b);
 };
+const RuleInfo& row(const Scoped*);
 
 }  // namespace maskctl::step

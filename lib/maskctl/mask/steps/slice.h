@@ -4,6 +4,7 @@
 #include <optional>
 
 #include "maskctl/mask/steps/named_array.h"
+#include "maskctl/mask/steps/row.h"
 
 namespace maskctl::step {
 
@@ -11,5 +12,6 @@ struct Slice {
   std::optional<Range> b = {}, h = {}, q = {}, k = {};
   friend bool operator==(const Slice&, const Slice&) = default;
 };
+const RuleInfo& row(const Slice*);
 
 }  // namespace maskctl::step

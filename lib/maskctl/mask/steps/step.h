@@ -7,11 +7,11 @@
 #include <vector>
 
 #include "maskctl/mask/mask.h"
-#include "maskctl/mask/steps/rules.h"
+#include "maskctl/mask/steps/row.h"
 
 namespace maskctl {
 
-/// One rule with its arguments (rules.h), for example `Step(step::Window{.left = 127})`.
+/// One rule with its arguments (row.h), for example `Step(step::Window{.left = 127})`.
 class Step {
  public:
   template <step::Rule Rule>

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "maskctl/mask/steps/named_array.h"
+#include "maskctl/mask/steps/row.h"
 
 namespace maskctl::step {
 
@@ -14,5 +15,6 @@ struct Tokens {
   enum class Zero : std::uint8_t { kQ, kKv, kBoth, kNone } zero = Zero::kQ;
   friend bool operator==(const Tokens&, const Tokens&) = default;
 };
+const RuleInfo& row(const Tokens*);
 
 }  // namespace maskctl::step

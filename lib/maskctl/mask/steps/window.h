@@ -4,6 +4,7 @@
 #include <optional>
 
 #include "maskctl/mask/steps/named_array.h"
+#include "maskctl/mask/steps/row.h"
 
 namespace maskctl::step {
 
@@ -20,5 +21,6 @@ struct Window {
   bool is_per_batch() const { return !offsets.empty() || !lefts.empty() || !rights.empty(); }
   friend bool operator==(const Window&, const Window&) = default;
 };
+const RuleInfo& row(const Window*);
 
 }  // namespace maskctl::step

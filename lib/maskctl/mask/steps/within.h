@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "maskctl/mask/steps/named_array.h"
-#include "maskctl/mask/steps/rules.h"
+#include "maskctl/mask/steps/row.h"
 
 namespace maskctl::step {
 
@@ -20,5 +20,6 @@ struct Within {
   Chain chain;
   friend bool operator==(const Within& a, const Within& b);
 };
+const RuleInfo& row(const Within*);
 
 }  // namespace maskctl::step
