@@ -64,7 +64,7 @@ Answer run(const ApplyOptions& options, Session& session) {
 
 }  // namespace
 
-const Command kApply = command<ApplyOptions, declare, run>({
+extern const Command kApply = command<ApplyOptions, declare, run>({
     .name = "apply",
     .group = kChange,
     .operands = "SOURCE",

@@ -79,7 +79,7 @@ Answer run(const AuditOptions& options, Session& session) {
 
 }  // namespace
 
-const Command kAudit = command<AuditOptions, declare, run>({
+extern const Command kAudit = command<AuditOptions, declare, run>({
     .name = "audit",
     .group = kJudge,
     .operands = "SOURCE MAP",

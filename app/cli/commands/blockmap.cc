@@ -114,7 +114,7 @@ Answer run(const BlockmapOptions& options, Session& session) {
 
 }  // namespace
 
-const Command kBlockmap = command<BlockmapOptions, declare, run>({
+extern const Command kBlockmap = command<BlockmapOptions, declare, run>({
     .name = "blockmap",
     .group = kAsk,
     .operands = "SOURCE",

@@ -354,7 +354,7 @@ Answer run(const CheckOptions& options, Session& session) {
 
 }  // namespace
 
-const Command kCheck = command<CheckOptions, declare, run>({
+extern const Command kCheck = command<CheckOptions, declare, run>({
     .name = "check",
     .alias = "lint",
     .group = kCi,

@@ -67,7 +67,7 @@ Answer run(const CombineOptions& options, Session& session) {
 
 }  // namespace
 
-const Command kCombine = command<CombineOptions, declare, run>({
+extern const Command kCombine = command<CombineOptions, declare, run>({
     .name = "combine",
     .group = kChange,
     .operands = "SOURCE SOURCE...",

@@ -1,4 +1,4 @@
-// The commands of the program. Each has a file in this folder and an entry in kCommands.
+// The commands of the program. Each has a file in this folder and a name in the list of all.cc.
 #pragma once
 
 #include <functional>
@@ -53,17 +53,8 @@ consteval Command command(Command row) {
   return row;
 }
 
-extern const Command kInfo, kShow, kTui, kApply, kConvert, kCombine, kGen, kStats, kCost, kDiff,
-    kGolden, kWhy, kCheck, kTranslate, kAudit, kSeq, kBlockmap, kRecognise, kOps, kAttend, kVerify,
-    kProbe, kBench, kBackends, kCompletions;
-
-/// All commands, in the order of the help page: group by group.
-inline constexpr const Command* kCommands[] = {
-    &kInfo,   &kShow,   &kTui,        &kStats,     &kSeq,                           // kLook
-    &kWhy,    &kDiff,   &kCost,       &kRecognise, &kTranslate, &kBlockmap, &kOps,  // kAsk
-    &kGen,    &kApply,  &kConvert,    &kCombine,                                    // kChange
-    &kAttend, &kVerify, &kProbe,      &kAudit,     &kBench,     &kBackends,         // kJudge
-    &kCheck,  &kGolden, &kCompletions};                                             // kCi
+/// All commands, in the order of the help page: group by group (all.cc).
+std::span<const Command* const> commands();
 
 /// The command with this name or alias; null if there is none.
 const Command* find_command(std::string_view name);

@@ -123,7 +123,7 @@ Answer run(const CompletionsOptions& options, Session&) {
 
 }  // namespace
 
-const Command kCompletions = command<CompletionsOptions, declare, run>({
+extern const Command kCompletions = command<CompletionsOptions, declare, run>({
     .name = "completions",
     .group = kCi,
     .operands = "bash|zsh|fish",

@@ -148,7 +148,7 @@ Answer run(const ConvertOptions& options, Session& session) {
 
 }  // namespace
 
-const Command kConvert = command<ConvertOptions, declare, run>({
+extern const Command kConvert = command<ConvertOptions, declare, run>({
     .name = "convert",
     .group = kChange,
     .operands = "SOURCE",

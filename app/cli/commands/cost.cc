@@ -48,7 +48,7 @@ Answer run(const CostOptions& options, Session& session) {
 
 }  // namespace
 
-const Command kCost = command<CostOptions, declare, run>({
+extern const Command kCost = command<CostOptions, declare, run>({
     .name = "cost",
     .group = kAsk,
     .operands = "SOURCE",

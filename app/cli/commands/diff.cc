@@ -253,7 +253,7 @@ Answer run(const DiffOptions& options, Session& session) {
 
 }  // namespace
 
-const Command kDiff = command<DiffOptions, declare, run>({
+extern const Command kDiff = command<DiffOptions, declare, run>({
     .name = "diff",
     .group = kAsk,
     .operands = "A B",

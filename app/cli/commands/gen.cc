@@ -90,7 +90,7 @@ Answer run(const GenOptions& options, Session& session) {
 
 }  // namespace
 
-const Command kGen = command<GenOptions, declare, run>({
+extern const Command kGen = command<GenOptions, declare, run>({
     .name = "gen",
     .group = kChange,
     .operands = "STEP",

@@ -257,7 +257,7 @@ Answer run(const GoldenOptions& options, Session& session) {
 
 }  // namespace
 
-const Command kGolden = command<GoldenOptions, declare, run>({
+extern const Command kGolden = command<GoldenOptions, declare, run>({
     .name = "golden",
     .group = kCi,
     .operands = "check|update|list|init MANIFEST [ENTRY...]",

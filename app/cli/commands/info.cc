@@ -192,7 +192,7 @@ Answer run(const InfoOptions& options, Session& session) {
 
 }  // namespace
 
-const Command kInfo = command<InfoOptions, declare, run>({
+extern const Command kInfo = command<InfoOptions, declare, run>({
     .name = "info",
     .group = kLook,
     .operands = "SOURCE...",

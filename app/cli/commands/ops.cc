@@ -80,7 +80,7 @@ Answer run(const OpsOptions& options, Session&) {
 
 }  // namespace
 
-const Command kOps = command<OpsOptions, declare, run>({
+extern const Command kOps = command<OpsOptions, declare, run>({
     .name = "ops",
     .group = kAsk,
     .operands = "[NAME]",

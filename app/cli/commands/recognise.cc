@@ -118,7 +118,7 @@ Answer run(const RecogniseCommand& options, Session& session) {
 
 }  // namespace
 
-const Command kRecognise = command<RecogniseCommand, declare, run>({
+extern const Command kRecognise = command<RecogniseCommand, declare, run>({
     .name = "recognise",
     .alias = "recognize",
     .group = kAsk,

@@ -192,7 +192,7 @@ Answer run(const SeqOptions& options, Session& session) {
 
 }  // namespace
 
-const Command kSeq = command<SeqOptions, declare, run>({
+extern const Command kSeq = command<SeqOptions, declare, run>({
     .name = "seq",
     .group = kLook,
     .operands = "WHAT SOURCE",

@@ -325,7 +325,7 @@ Answer run(const ShowOptions& options, Session& session) {
 
 }  // namespace
 
-const Command kShow = command<ShowOptions, declare, run>({
+extern const Command kShow = command<ShowOptions, declare, run>({
     .name = "show",
     .group = kLook,
     .operands = "SOURCE...",

@@ -43,7 +43,7 @@ Answer run(const StatsOptions& options, Session& session) {
 
 }  // namespace
 
-const Command kStats = command<StatsOptions, declare, run>({
+extern const Command kStats = command<StatsOptions, declare, run>({
     .name = "stats",
     .group = kLook,
     .operands = "SOURCE...",

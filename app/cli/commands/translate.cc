@@ -307,7 +307,7 @@ Answer run(const TranslateOptions& options, Session& session) {
 
 }  // namespace
 
-const Command kTranslate = command<TranslateOptions, declare, run>({
+extern const Command kTranslate = command<TranslateOptions, declare, run>({
     .name = "translate",
     .group = kAsk,
     .operands = "[ARGUMENTS]",

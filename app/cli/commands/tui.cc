@@ -137,7 +137,7 @@ Answer run(const TuiOptions& options, Session& session) {
 
 }  // namespace
 
-const Command kTui = command<TuiOptions, declare, run>({
+extern const Command kTui = command<TuiOptions, declare, run>({
     .name = "tui",
     .group = kLook,
     .operands = "SOURCE [OTHER]",

@@ -180,7 +180,7 @@ Answer run(const WhyOptions& options, Session& session) {
 
 }  // namespace
 
-const Command kWhy = command<WhyOptions, declare, run>({
+extern const Command kWhy = command<WhyOptions, declare, run>({
     .name = "why",
     .group = kAsk,
     .operands = "SOURCE CELL",

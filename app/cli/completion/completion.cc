@@ -65,7 +65,7 @@ const Option* operand_at(const OptionList& own, std::size_t index) {
 }
 
 void complete_command(const Part& part, Completions& out) {
-  for (const Command* command : kCommands) out.add(part, command->name, command->summary);
+  for (const Command* command : commands()) out.add(part, command->name, command->summary);
 }
 
 /// Adds an option to the candidates if it may still be given. Its short name, such as -o, is added

@@ -5,7 +5,7 @@
 namespace maskctl::app {
 
 const Command* find_command(std::string_view name) {
-  for (const Command* command : kCommands) {
+  for (const Command* command : commands()) {
     if (name == command->name || (!name.empty() && name == command->alias)) return command;
   }
   return nullptr;

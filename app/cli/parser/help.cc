@@ -66,7 +66,7 @@ void add_variables(const OptionList& list, std::string_view heading, std::vector
 /// The commands whose own help page has this entry: " (show, apply)"; empty if there are none.
 std::string commands_with(const HelpEntry& entry, std::string_view heading) {
   std::vector<std::string_view> names;
-  for (const Command* command : kCommands) {
+  for (const Command* command : commands()) {
     const std::vector<HelpEntry> own = own_entries(options_of(*command), heading);
     if (std::ranges::count(own, entry.label, &HelpEntry::label) > 0) names.push_back(command->name);
   }
@@ -130,7 +130,7 @@ bool is_likely(std::string_view word, std::string_view option) {
 /// Advice about an unknown word that is similar to no known one.
 std::string advice(std::string_view word, const Command* command, const OptionList& own) {
   const auto has_it = [&](const Command* other) { return options_of(*other).find(word); };
-  if (!command && word.starts_with('-') && std::ranges::any_of(kCommands, has_it)) {
+  if (!command && word.starts_with('-') && std::ranges::any_of(commands(), has_it)) {
     return "options of a command stand after its name";
   }
   if ((word == "--head" || word == "--batch") && own.find("--transform")) {
@@ -145,7 +145,7 @@ std::string by_group(const std::function<std::string(std::string_view group)>& h
                      const std::function<std::string(const Command& command)>& line) {
   std::string out;
   std::string_view last;
-  for (const Command* command : kCommands) {
+  for (const Command* command : commands()) {
     if (command->group != last) out += heading(command->group);
     last = command->group;
     out += line(*command);
@@ -178,7 +178,7 @@ std::vector<HelpEntry> shared_entries(std::string_view heading) {
   std::vector<HelpEntry> out;
   add_options(common_options(), heading, out);
   add_variables(common_options(), heading, out);
-  for (const Command* command : kCommands) add_variables(options_of(*command), heading, out);
+  for (const Command* command : commands()) add_variables(options_of(*command), heading, out);
   for (HelpEntry& entry : out) entry.words += commands_with(entry, heading);
   return out;
 }
@@ -225,7 +225,7 @@ std::string unknown_word(std::string_view word, const Command* command, const Op
       }
     }
   } else if (!command) {
-    for (const Command* known : kCommands) names.emplace_back(known->name);
+    for (const Command* known : commands()) names.emplace_back(known->name);
   }
   const char* what = is_option ? "unknown option"
                      : command ? "unexpected argument"

@@ -172,7 +172,7 @@ std::string command_markdown(const Command& command) {
 
 std::vector<std::string> man_pages() {
   std::vector<std::string> out = {"maskctl.1"};
-  for (const Command* command : kCommands)
+  for (const Command* command : commands())
     out.push_back(fmt::format("maskctl-{}.1", command->name));
   out.push_back(fmt::format("maskctl-{}.7", kPipeline));
   return out;

@@ -225,7 +225,7 @@ Answer run(const AttendOptions& options, Session& session) {
 
 }  // namespace
 
-const Command kAttend = command<AttendOptions, declare, run>({
+extern const Command kAttend = command<AttendOptions, declare, run>({
     .name = "attend",
     .group = kJudge,
     .operands = "OPERATION [NAME=VALUE...]",

@@ -70,7 +70,7 @@ MachineReport machine_report() {
   return {attention::cpu_target(), limit > 0 ? limit : cores};
 }
 
-const Command kBackends = command<BackendsOptions, declare, run>({
+extern const Command kBackends = command<BackendsOptions, declare, run>({
     .name = "backends",
     .group = kJudge,
     .operands = "[OPERATION]",

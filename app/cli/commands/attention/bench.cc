@@ -347,7 +347,7 @@ Answer run(const BenchOptions& given, Session& session) {
 
 }  // namespace
 
-const Command kBench = command<BenchOptions, declare, run>({
+extern const Command kBench = command<BenchOptions, declare, run>({
     .name = "bench",
     .group = kJudge,
     .operands = "[OPERATION...]",

@@ -176,7 +176,7 @@ Answer run(const ProbeOptions& options, Session& session) {
 
 }  // namespace
 
-const Command kProbe = command<ProbeOptions, declare, run>({
+extern const Command kProbe = command<ProbeOptions, declare, run>({
     .name = "probe",
     .group = kJudge,
     .operands = "make|read SOURCE [OUT]",

@@ -430,7 +430,7 @@ GivenReport verify_report(const VerifyOptions& as_written, Session& session) {
                                : judge_given(call, given_results(options, loader));
 }
 
-const Command kVerify = command<VerifyOptions, declare, run>({
+extern const Command kVerify = command<VerifyOptions, declare, run>({
     .name = "verify",
     .group = kJudge,
     .operands = "SOURCE|none [FILE] [NAME=VALUE...]",

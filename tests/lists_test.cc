@@ -1,0 +1,32 @@
+// Lists that the compiler does not hold to what they list.
+#include <regex>
+#include <set>
+#include <string>
+
+#include "support/catch_compat.h"
+#include "support/source_files.h"
+
+namespace maskctl::test {
+namespace {
+
+/// The first groups of all matches.
+std::multiset<std::string> all_of(const std::string& text, const std::regex& pattern) {
+  std::multiset<std::string> found;
+  for (std::sregex_iterator it(text.begin(), text.end(), pattern), end; it != end; ++it) {
+    found.insert((*it)[1]);
+  }
+  return found;
+}
+
+TEST_CASE("lists: each command has its name in the list of all.cc, once", "[project]") {
+  const auto files = sources({"app/cli/commands"});
+  std::multiset<std::string> rows;
+  for (const auto& [path, text] : files) {
+    rows.merge(all_of(text, std::regex(R"(\nextern const Command (k\w+) = )")));
+  }
+  REQUIRE(rows.size() > 20);
+  CHECK(all_of(files.at("app/cli/commands/all.cc"), std::regex(R"(ROW\((k\w+)\))")) == rows);
+}
+
+}  // namespace
+}  // namespace maskctl::test
