@@ -27,7 +27,7 @@ struct Layer {
 const std::map<std::string, Layer> kLayers = {
     {"base",
      {{},
-      {"fmt"},
+      {"fmt", "hwy", "cpuid.h"},
       {"atomic_file.h", "checked.h", "helper_file.h", "huge_pages.h", "mt19937.h", "printable.h",
        "ranges.h", "stopwatch.h", "text.h", "text_file.h", "threefry_block.h", "wait.h"}}},
     {"tensor", {{"base"}, {"fmt"}, {"element_types.h", "lines.h"}}},
