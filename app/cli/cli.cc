@@ -41,11 +41,19 @@ std::string lower_first(std::string text) {
   return text;
 }
 
+#if defined(__clang__)
+constexpr std::string_view kCompiler = "clang";
+constexpr int kCompilerVersion[] = {__clang_major__, __clang_minor__};
+#else
+constexpr std::string_view kCompiler = "gcc";
+constexpr int kCompilerVersion[] = {__GNUC__, __GNUC_MINOR__};
+#endif
+
 std::string version_text() {
   return fmt::format(
-      "maskctl {} (gcc {}.{}, fmt {}.{}.{}, cli11 {}, hdf5 {}, cuda {}, vectors {})\n",
-      MASKCTL_VERSION, __GNUC__, __GNUC_MINOR__, FMT_VERSION / 10000, FMT_VERSION / 100 % 100,
-      FMT_VERSION % 100, CLI11_VERSION, MASKCTL_HDF5_VERSION, MASKCTL_CUDA,
+      "maskctl {} ({} {}.{}, fmt {}.{}.{}, cli11 {}, hdf5 {}, cuda {}, vectors {})\n",
+      MASKCTL_VERSION, kCompiler, kCompilerVersion[0], kCompilerVersion[1], FMT_VERSION / 10000,
+      FMT_VERSION / 100 % 100, FMT_VERSION % 100, CLI11_VERSION, MASKCTL_HDF5_VERSION, MASKCTL_CUDA,
       attention::cpu_target());
 }
 
