@@ -12,6 +12,13 @@
 #include "hwy/foreach_target.h"
 #include "hwy/highway.h"
 
+// Before a loop: no round reads what another has written, though the compiler cannot see it.
+#if defined(__clang__)
+#define MASKCTL_INDEPENDENT_ROUNDS _Pragma("clang loop vectorize(assume_safety)")
+#else
+#define MASKCTL_INDEPENDENT_ROUNDS _Pragma("GCC ivdep")
+#endif
+
 HWY_BEFORE_NAMESPACE();
 namespace maskctl::attention {
 namespace HWY_NAMESPACE {
@@ -25,7 +32,7 @@ HWY_ATTR void scale_as(const Rows& from, Index count, Index width, const Scaling
     const float factor = by.by_row ? by.factor * by.by_row[t] : by.factor;
     const float *const in = from.row(t), *const cells = by.cells + (by.cells ? t * width : 0);
     float* const out = to.row(t);
-#pragma GCC ivdep
+    MASKCTL_INDEPENDENT_ROUNDS
     for (Index x = 0; x < width; ++x) {
       float y = in[x] * factor;
       if constexpr (kColumns) y *= by.by_column[x];
@@ -60,7 +67,7 @@ HWY_ATTR void mask_all_later(const RowsOf<float>& scores, Range tokens, const fl
   for (Index t = tokens.begin; t < tokens.end; ++t) {
     float* const row = scores.row(t);
     const float* const factors = pair + (pair ? t * pair_stride : 0);
-#pragma GCC ivdep
+    MASKCTL_INDEPENDENT_ROUNDS
     for (Index s = 0; pair && s < t; ++s) row[s] *= factors[s];
     const Index end = std::min(t + 1 + kRowGroup, scores.stride);
     for (Index s = t + 1; s < end; ++s) row[s] = 0;
@@ -71,7 +78,7 @@ HWY_ATTR void mask_all_later(const RowsOf<float>& scores, Range tokens, const fl
 /// sum = before + gate. Returns whether all sums are within +-kMaxLogDecay (and not NaN).
 HWY_INLINE HWY_ATTR bool add_gates(const float* before, const float* gate, Index n, float* sum) {
   int outside = 0;  // combined by |, which GCC vectorizes
-#pragma GCC ivdep
+  MASKCTL_INDEPENDENT_ROUNDS
   for (Index x = 0; x < n; ++x) {
     const float y = before[x] + gate[x];
     sum[x] = y;

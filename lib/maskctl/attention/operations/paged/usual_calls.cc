@@ -72,11 +72,11 @@ UsualCall RaggedPageAttentionOp::usual_call(AxisExtents extents) {
 }
 
 UsualCall RaggedPageAttentionv3Op::usual_call(AxisExtents extents) {
-  constexpr Index kLanes = 128;
+  constexpr Index kDpadStep = 128;
   const Pages pages(extents);
   pages.add_extents(extents);
   extents["packing"] = 1;  // packing of f32
-  extents["Dpad"] = ceil_div(extents.at("D"), kLanes) * kLanes;
+  extents["Dpad"] = ceil_div(extents.at("D"), kDpadStep) * kDpadStep;
   Tensor starts = prefill(pages, extents);
   return {std::move(extents),
           {{"kv_lens", of_each(pages.sequences, pages.tokens)},

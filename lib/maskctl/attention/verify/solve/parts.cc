@@ -21,7 +21,7 @@ using Cells = std::vector<Run> RowPart::*;
 class Assembly {
  public:
   Assembly(const Mask& supposed, const Dims& dims, const std::vector<RowPart>& parts)
-      : supposed_(supposed), parts_(parts) {
+      : supposed_(supposed) {
     const bool apart =
         std::ranges::any_of(parts, [](const RowPart& p) { return !p.heads.empty(); });
     batch_ = apart ? dims.batch : supposed.batch();
@@ -76,7 +76,6 @@ class Assembly {
   }
 
   const Mask& supposed_;
-  const std::vector<RowPart>& parts_;
   Index batch_ = 1, heads_ = 1;
   std::vector<std::vector<const RowPart*>> at_;
 };

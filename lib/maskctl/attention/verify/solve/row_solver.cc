@@ -295,13 +295,13 @@ std::optional<RowAnswer> RowSolver::solve(std::span<const Head> heads, Index row
 std::optional<RowAnswer> RowSolver::by_many_flips(const Search& search,
                                                   std::span<const State* const> from,
                                                   double enough) const {
-  constexpr double kMostProducts = 4e9;
+  constexpr double kMostFlipProducts = 4e9;
   const RowProblem& problem = search.problem;
   const Index equations = problem.equations();
   const Index most = std::min<Index>(equations / 6 + 2, 40);
   const double products = static_cast<double>(equations * problem.keys() * most);
   for (const Index width : {Index{8}, Index{64}, Index{256}}) {
-    if (static_cast<double>(width) * products > kMostProducts) break;
+    if (static_cast<double>(width) * products > kMostFlipProducts) break;
     for (const State* start : from) {
       const bool first = start == from.front();
       if (!first && (width != 8 || start->cost >= from.front()->cost)) continue;
