@@ -30,7 +30,7 @@ void enter(State& state, Workbench& bench) {
   if (prompt == Prompt::kPipeline) {
     state.preview_due = false;
     state.error_at = std::string::npos;
-    state.change = PendingChange{Change::kKeep, text};
+    state.change = PendingChange{Change::kKeep, {text}};
     return;
   }
   if (!text.empty()) state.typed[prompt].push_back(text);
@@ -95,7 +95,7 @@ void show_preview(State& state) {
   if (!state.preview_due) return;
   state.preview_due = false;
   state.error_at = std::string::npos;
-  state.change = PendingChange{Change::kPreview, state.line.text};
+  state.change = PendingChange{Change::kPreview, {state.line.text}};
 }
 
 void take_prompt_key(State& state, const std::string& key, Workbench& bench) {
