@@ -2,7 +2,9 @@
 #include "maskctl/attention/cpu/row_products.h"
 
 #include <algorithm>
+#include <bit>
 #include <cstddef>
+#include <cstdint>
 #include <type_traits>
 
 #include "maskctl/attention/cpu/prefetch_fours.h"
@@ -32,7 +34,9 @@ HWY_INLINE HWY_ATTR V load(D d, const Half* p) {
 
 HWY_INLINE float scalar(float x) { return x; }
 HWY_INLINE float scalar(hwy::bfloat16_t x) { return float_from_bfloat16(x.bits); }
-HWY_INLINE float scalar(hwy::float16_t x) { return float_from_half(x.bits); }
+HWY_INLINE float scalar(hwy::float16_t x) {  // a struct, or a type of the compiler for ARM
+  return float_from_half(std::bit_cast<std::uint16_t>(x));
+}
 
 #if HWY_TARGET == HWY_SCALAR
 
