@@ -6,7 +6,7 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-packages=(cmake g++ ninja-build pkg-config libcli11-dev libeigen3-dev libfmt-dev libhdf5-dev libhwy-dev libmd-dev libncurses-dev libpng-dev
+packages=(cmake g++ ninja-build libcli11-dev libeigen3-dev libfmt-dev libhdf5-dev libhwy-dev libmd-dev libncurses-dev libpng-dev
   libtomlplusplus-dev nlohmann-json3-dev zlib1g-dev)
 if [ "${1:-}" = --tests ]; then
   packages+=(catch2 clang-format clang-tidy-16 dpkg-dev file fish groff-base libopenmpi-dev librapidcheck-dev man-db openmpi-bin

@@ -51,10 +51,11 @@ constexpr int kCompilerVersion[] = {__GNUC__, __GNUC_MINOR__};
 
 std::string version_text() {
   return fmt::format(
-      "maskctl {} ({} {}.{}, fmt {}.{}.{}, cli11 {}, hdf5 {}, cuda {}, vectors {})\n",
+      "maskctl {} ({} {}.{}, fmt {}.{}.{}, cli11 {}, hdf5 {}, curses {}, eigen {}, cuda {}, "
+      "vectors {})\n",
       MASKCTL_VERSION, kCompiler, kCompilerVersion[0], kCompilerVersion[1], FMT_VERSION / 10000,
-      FMT_VERSION / 100 % 100, FMT_VERSION % 100, CLI11_VERSION, MASKCTL_HDF5_VERSION, MASKCTL_CUDA,
-      attention::cpu_target());
+      FMT_VERSION / 100 % 100, FMT_VERSION % 100, CLI11_VERSION, MASKCTL_HDF5_VERSION,
+      MASKCTL_CURSES_VERSION, MASKCTL_EIGEN_VERSION, MASKCTL_CUDA, attention::cpu_target());
 }
 
 /// CLI11 would take the SOURCE "-:KEY" (an array of a container on standard input) for an option.

@@ -54,6 +54,8 @@ Words words(Remedy::Kind kind) {
       return {"", "it goes with --semantics {}"};
     case Remedy::kChooseArray:
       return {"", "choose one"};
+    case Remedy::kBuildWith:
+      return {"build it with ", "-D{}=ON"};
   }
   return {"", ""};
 }

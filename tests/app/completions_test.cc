@@ -197,7 +197,8 @@ TEST_CASE("manual pages: an unknown one is an error") {
 
 TEST_CASE("version: names what the program was built with") {
   const Outcome outcome = Sandbox().run("maskctl -V");
-  for (const char* part : {"gcc ", "fmt ", "cli11 ", "hdf5 1.", "cuda ", "vectors "}) {
+  for (const char* part :
+       {"gcc ", "fmt ", "cli11 ", "hdf5 ", "curses ", "eigen ", "cuda ", "vectors "}) {
     CAPTURE(part, outcome.out);
     CHECK(contains(outcome.out, part));
   }

@@ -59,6 +59,10 @@ TEST_CASE("commands print what their golden files hold") {
     const bool needs_it = contains(outcome.err, "MASKCTL_EJKERNEL") ||
                           contains(content(folder / "stderr"), "--semantics ejkernel");
     if (needs_it && without_ejkernel()) continue;
+    if (contains(outcome.err, "-DMASKCTL_HDF5=ON") && was_built_without("hdf5")) continue;
+    if (contains(content(folder / "stdout"), "  --solve tells") && was_built_without("eigen")) {
+      continue;
+    }
     CHECK(outcome.out == content(folder / "stdout"));
     CHECK(outcome.err == content(folder / "stderr"));
     CHECK(status_text(outcome.status) == content(folder / "exit"));

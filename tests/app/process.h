@@ -103,6 +103,12 @@ inline bool without_ejkernel() {
   return without;
 }
 
+/// True if the command was built without a part, "hdf5", "curses" or "eigen", as `--version` says.
+inline bool was_built_without(const std::string& part) {
+  static const std::string version = Sandbox().run("maskctl --version").out;
+  return contains(version, part + " absent");
+}
+
 /// Checks that a line ends with status 2, prints nothing to stdout and an error containing `part`
 /// to stderr. The error has one line, or three if it shows a place in a pipeline.
 inline void check_refused(const Sandbox& sandbox, const std::string& line, const std::string& part,

@@ -325,6 +325,7 @@ TEST_CASE("tui: without a terminal it says so and touches nothing", "[tui]") {
   check_refused(sandbox,
                 "maskctl tui samples/leaked.npy samples/packed.npy --as-b segments --dump -",
                 "cannot be laid over each other");
+  if (was_built_without("curses")) return;
   const Outcome unknown = sandbox.run_on_terminal("TERM=nonsense maskctl tui samples/leaked.npy");
   CHECK(unknown.status == 2);
   CHECK(contains(unknown.out, "TERM=nonsense is not a terminal that curses knows"));
@@ -335,6 +336,7 @@ TEST_CASE("tui: without a terminal it says so and touches nothing", "[tui]") {
 }
 
 TEST_CASE("tui: in a real terminal", "[tui]") {
+  if (was_built_without("curses")) return;
   const Sandbox sandbox;
   const Outcome outcome =
       sandbox.run("sh '" MASKCTL_SOURCE_DIR "/tests/app/tui_terminal.sh' " + command());

@@ -6,7 +6,9 @@ from maskctl import _arrays, _native
 from maskctl._answer import Line, extents_of, help_of, run, shape_text
 from maskctl._native import Error
 
-_native.set_hdf5_helper(os.path.join(os.path.dirname(__file__), "maskctl-hdf5"))
+_hdf5_helper = os.path.join(os.path.dirname(__file__), "maskctl-hdf5")
+if os.path.exists(_hdf5_helper):  # a build may be without
+    _native.set_hdf5_helper(_hdf5_helper)
 
 _OPS = {"and": 0, "or": 1, "xor": 2, "sub": 3}
 

@@ -45,6 +45,7 @@ struct Remedy {
     kAssumeCausal,
     kUseSemantics,  // the argument names the library whose rules are meant
     kChooseArray,   // one of the arrays that the message lists
+    kBuildWith,     // a build that has the option of the argument, such as "MASKCTL_SOLVE"
   };
 
   Kind kind = kNone;

@@ -280,8 +280,8 @@ Judged judged_call(const VerifyOptions& options, Loader& loader) {
 
 /// A hint that --solve could decide more from the same arrays; empty if it could not.
 std::string next_text(const VerifyOptions& options, const Judgement& judgement) {
-  const bool solvable = judgement.verdict != Verdict::kAnother && !options.given.empty() &&
-                        operation_named(options.operation).takes_mask();
+  const bool solvable = attention::has_solver() && judgement.verdict != Verdict::kAnother &&
+                        !options.given.empty() && operation_named(options.operation).takes_mask();
   if (!solvable) return "";
   const bool told = judgement.verdict == Verdict::kObeys && judgement.least_cell < 1;
   return fmt::format(
@@ -308,6 +308,7 @@ Answer answer_of(const VerifyOptions& options, const GivenReport& report, const 
 
 /// Solves for the mask that an output obeys (--solve).
 Answer solve_given(const VerifyOptions& as_written, Session& session) {
+  attention::require_solver();
   const VerifyOptions options = with_arrays(as_written, session);
   if (options.given.empty()) {
     throw Error(Errc::kInvalidArgument,

@@ -123,6 +123,10 @@ Mask unread_cells(const SolveCall& call, const Mask& supposed) {
 
 }  // namespace
 
+bool has_solver() { return true; }
+
+void require_solver() {}
+
 SolvedMask solve_mask(const VerifyRequest& request, const NamedResults& given,
                       std::span<const Alternative> alternatives, Index tile) {
   const WorkScope scope(request.arguments.context.limits());

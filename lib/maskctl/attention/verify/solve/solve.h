@@ -30,6 +30,11 @@ struct SolvedMask {
   Index undecided() const { return light.count() + alike.count() + unsolved.count(); }
 };
 
+/// Whether this build can solve for masks, which needs Eigen.
+bool has_solver();
+/// Throws Error(kUnsupported) if it cannot.
+void require_solver();
+
 /// Finds, for each row of `given`, the keys that explain it within its rounding. `given` is "out"
 /// and perhaps "lse" and "grad_query" (for "cotangent_out" among the arguments). The search starts
 /// from the declared mask (absent: all cells open) and the alternatives. Rows that do not fit them
@@ -41,7 +46,8 @@ struct SolvedMask {
 ///
 /// Rows that fit cost a few products of queries with keys in float64. Throws
 /// Error(kInvalidArgument) if the mask cannot be found: for a call that is not softmax attention
-/// over query, key and value, for outputs that are NaN, and if hardly any row can be explained.
+/// over query, key and value, for outputs that are NaN, and if hardly any row can be explained;
+/// and as require_solver() does.
 SolvedMask solve_mask(const VerifyRequest& request, const NamedResults& given,
                       std::span<const Alternative> alternatives = {}, Index tile = 64);
 
