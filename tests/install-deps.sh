@@ -2,7 +2,8 @@
 # Installs the Debian 12 packages that a build needs. With --python also those that a wheel needs,
 # with --tests those that the tests need; --venv after one of these installs what Debian lacks into
 # build/venv. Does nothing, and needs no network, when all are there. --missing only prints the
-# packages that `pip install .` lacks.
+# packages that `pip install .` lacks. --prefix FOLDER needs no root: it unpacks the libraries that
+# are missing into a folder, and says how a build finds them (docs/no-root.md).
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -12,7 +13,7 @@ if [ "${1:-}" = --tests ]; then
   packages+=(catch2 clang-format clang-tidy-16 dpkg-dev file fish groff-base libopenmpi-dev librapidcheck-dev man-db openmpi-bin
     python3-dev python3-h5py python3-numpy python3-pytest python3-venv tmux zsh)
 fi
-[ "${1:-}" != --missing ] || packages+=(python3-dev)
+[[ "${1:-}" != --missing && "${1:-}" != --prefix ]] || packages+=(python3-dev)
 [ "${1:-}" != --python ] || packages+=(python3-dev python3-venv)
 
 # Installs pinned versions from PyPI into build/venv; the copied list shows later whether it has
@@ -21,6 +22,26 @@ make_venv() {
   local wanted=tests/python/requirements.txt made=build/venv/requirements.txt
   cmp -s $wanted $made && return
   /usr/bin/python3 -m venv build/venv && build/venv/bin/pip install -q -r $wanted && cp $wanted $made
+}
+
+# unpack FOLDER PACKAGE...: downloads packages, and the shared libraries that their links lead to, with
+# lists and a cache of its own, and unpacks them into the folder.
+unpack() {
+  local folder headers more
+  folder=$(realpath -m "$1") && shift
+  mkdir -p "$folder/apt/lists/partial" "$folder/apt/archives/partial" && cd "$folder/apt/archives"
+  apt() { command "$@" -o Dir::State::Lists="$folder/apt/lists" -o Dir::Cache="$folder/apt"; }
+  apt apt-get update -q
+  more=$(apt apt-cache depends --important "$@" | sed -n 's/^ *Depends: //p' |
+    grep -E '^(lib(aec-dev|fmt|hwy|md|ncursesw|png16|tinfo)[^ ]*|zlib1g)$' || true)
+  apt apt-get download -q "$@" $more
+  for archive in *.deb; do dpkg -x "$archive" "$folder"; done
+  rm -r "$folder/apt"
+  echo "unpacked; before pip and CMake:"
+  echo "    export CMAKE_PREFIX_PATH=$folder/usr"
+  for headers in "$folder"/usr/include/python3.*; do
+    [ ! -d "$headers" ] || echo "    export CPATH=$folder/usr/include CMAKE_ARGS=-DPython_INCLUDE_DIR=$headers"
+  done
 }
 
 if ! command -v dpkg-query >/dev/null; then
@@ -34,6 +55,19 @@ for package in "${packages[@]}"; do
   state=$(dpkg-query -W -f='${db:Status-Status}\n' "$package" 2>/dev/null | head -n 1 || true)
   [ "$state" = installed ] || missing+=("$package")
 done
+if [ "${1:-}" = --prefix ]; then
+  lacks=()
+  for package in "${missing[@]}"; do
+    case $package in
+      cmake | ninja-build) echo "pip has it: pip install ${package%-build}" ;;
+      g++) echo "a compiler is not unpacked: g++ 12 or newer" ;;
+      python3-dev) lacks+=("lib$(/usr/bin/python3 -c 'import sys; print("python%d.%d" % sys.version_info[:2])')-dev") ;;
+      *) lacks+=("$package") ;;
+    esac
+  done
+  [ ${#lacks[@]} -eq 0 ] || unpack "$2" "${lacks[@]}"
+  exit
+fi
 if [ "${1:-}" = --missing ]; then
   echo "${missing[*]}"
   exit
@@ -45,7 +79,10 @@ fi
 
 echo "installing: ${missing[*]}"
 as_root=()
-[ "$(id -u)" -eq 0 ] || as_root=(sudo)
+if [ "$(id -u)" -ne 0 ]; then
+  command -v sudo >/dev/null || { echo "this needs root; docs/no-root.md does without" >&2 && exit 1; }
+  as_root=(sudo)
+fi
 "${as_root[@]}" apt-get update -q
 "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive \
   apt-get install -y -q --no-install-recommends "${missing[@]}"

@@ -197,6 +197,7 @@ if wants package; then
   task "the installed package serves another project" package_is_usable
   task "the command works where it is installed, and from its Debian package" \
     bash tests/package/use_command.sh $release
+  task "CMake names what is missing, and what a build is without" bash tests/package/configure.sh
 fi
 
 if wants python; then
