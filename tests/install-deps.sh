@@ -1,20 +1,26 @@
 #!/usr/bin/env bash
 # Installs the Debian 12 packages that a build needs. With --python also those that a wheel needs,
-# with --tests those that the tests need; --venv after one of these installs what Debian lacks into
-# build/venv. Does nothing, and needs no network, when all are there. --missing only prints the
-# packages that `pip install .` lacks. --prefix FOLDER needs no root: it unpacks the libraries that
-# are missing into a folder, and says how a build finds them (docs/no-root.md).
+# with --tests those that the tests need, with --clang and --aarch64 the compilers of these lanes;
+# --venv installs what Debian lacks into build/venv. Does nothing, and needs no network, when all are
+# there. --missing only prints the packages that `pip install .` lacks. --prefix FOLDER needs no root:
+# it unpacks the libraries that are missing into a folder, and says how a build finds them
+# (docs/no-root.md).
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
+asked=" $* "
+asks() { [[ $asked == *" $1 "* ]]; }
+
 packages=(cmake g++ ninja-build libcli11-dev libeigen3-dev libfmt-dev libhdf5-dev libhwy-dev libmd-dev libncurses-dev libpng-dev
   libtomlplusplus-dev nlohmann-json3-dev zlib1g-dev)
-if [ "${1:-}" = --tests ]; then
+if asks --tests; then
   packages+=(catch2 clang-format clang-tidy-16 dpkg-dev file fish groff-base libopenmpi-dev librapidcheck-dev man-db openmpi-bin
     python3-dev python3-h5py python3-numpy python3-pytest python3-venv tmux zsh)
 fi
-[[ "${1:-}" != --missing && "${1:-}" != --prefix ]] || packages+=(python3-dev)
-[ "${1:-}" != --python ] || packages+=(python3-dev python3-venv)
+! asks --missing && ! asks --prefix || packages+=(python3-dev)
+! asks --python || packages+=(python3-dev python3-venv)
+! asks --clang || packages+=(clang-16)
+! asks --aarch64 || packages+=(g++-aarch64-linux-gnu qemu-user)
 
 # Installs pinned versions from PyPI into build/venv; the copied list shows later whether it has
 # changed.
@@ -45,7 +51,7 @@ unpack() {
 }
 
 if ! command -v dpkg-query >/dev/null; then
-  [ "${1:-}" != --missing ] || exit 0
+  ! asks --missing || exit 0
   echo "not a Debian system; these packages are expected: ${packages[*]}" >&2
   exit 0
 fi
@@ -55,7 +61,7 @@ for package in "${packages[@]}"; do
   state=$(dpkg-query -W -f='${db:Status-Status}\n' "$package" 2>/dev/null | head -n 1 || true)
   [ "$state" = installed ] || missing+=("$package")
 done
-if [ "${1:-}" = --prefix ]; then
+if asks --prefix; then
   lacks=()
   for package in "${missing[@]}"; do
     case $package in
@@ -68,12 +74,12 @@ if [ "${1:-}" = --prefix ]; then
   [ ${#lacks[@]} -eq 0 ] || unpack "$2" "${lacks[@]}"
   exit
 fi
-if [ "${1:-}" = --missing ]; then
+if asks --missing; then
   echo "${missing[*]}"
   exit
 fi
 if [ ${#missing[@]} -eq 0 ]; then
-  [ "${2:-}" != --venv ] || make_venv
+  ! asks --venv || make_venv
   exit
 fi
 
@@ -86,4 +92,4 @@ fi
 "${as_root[@]}" apt-get update -q
 "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive \
   apt-get install -y -q --no-install-recommends "${missing[@]}"
-[ "${2:-}" != --venv ] || make_venv
+! asks --venv || make_venv

@@ -2,7 +2,7 @@
 # Checks all that must hold, from a fresh clone: installs what is missing, builds, runs the tests.
 # The last line is "N passed, N failed"; exit 1 when anything failed.
 #
-#     tests/run.sh               all lanes: what continuous integration runs
+#     tests/run.sh               all lanes but those by hand: what continuous integration runs
 #     tests/run.sh --quick       what to run before a commit
 #     tests/run.sh --lane NAME   one lane; may be repeated
 #
@@ -17,6 +17,7 @@ export MALLOC_PERTURB_=165  # fills new memory with garbage, so that tests see r
 
 source tests/tally.sh
 
+kByHand=(clang aarch64)
 kLanes=(quick ejkernel isa gpu mpi package python tidy asan tsan fuzz)
 declare -A about=(
   [quick]="format, the release build, each program once, golden data, layers, documentation"
@@ -30,11 +31,13 @@ declare -A about=(
   [asan]="address and undefined behaviour sanitizers"
   [tsan]="thread sanitizer"
   [fuzz]="fuzz targets, 30 seconds of processor time"
+  [clang]="by hand, and before a release: library, command and module compiled by clang"
+  [aarch64]="by hand, and before a release: masks and files on 64-bit ARM, which qemu emulates"
 )
 
 usage() {
   sed -n '5,7s/^# *//p' "$0" >&2
-  for lane in "${kLanes[@]}"; do printf '  %-9s%s\n' "$lane" "${about[$lane]}" >&2; done
+  for lane in "${kLanes[@]}" "${kByHand[@]}"; do printf '  %-9s%s\n' "$lane" "${about[$lane]}" >&2; done
   exit 2
 }
 
@@ -50,7 +53,7 @@ done
 [ ${#lanes[@]} -gt 0 ] || lanes=("${kLanes[@]}")
 wants() { [[ " ${lanes[*]} " == *" $1 "* ]]; }
 
-release=build/release asan=build/asan tsan=build/tsan
+release=build/release asan=build/asan tsan=build/tsan clang=build/clang arm=build/aarch64
 # The tests of layers that read files or work on raw memory; the other layers only call these.
 raw_layers=(attention_tests gpu_tests ejkernel_tests mask_tests io_tests tensor_tests base_tests)
 mapfile -t fuzzers < <(basename -s .cc tests/fuzz/fuzz_*.cc)
@@ -113,11 +116,13 @@ once() {
 }
 
 headline "packages"
-venv=()
-! wants python || venv=(--venv)
-check "packages are installed" bash tests/install-deps.sh --tests "${venv[@]}" || finish
+extra=()
+! wants clang || extra+=(--clang)
+! wants aarch64 || extra+=(--aarch64)
+! wants python && ! wants clang || extra+=(--venv)
+check "packages are installed" bash tests/install-deps.sh --tests "${extra[@]}" || finish
 python=()
-if wants python; then
+if wants python || wants clang; then
   python=(-DMASKCTL_PYTHON=ON -DPython_EXECUTABLE=/usr/bin/python3
     "-Dnanobind_DIR=$(build/venv/bin/python -m nanobind --cmake_dir)")
 fi
@@ -163,6 +168,21 @@ if wants asan; then
   done
 fi
 if wants fuzz; then sanitized+=("${fuzzers[@]}"); fi
+clang_programs=(mask_tests io_tests inspect_tests render_tests translate_tests)
+if wants clang; then
+  for program in "${clang_programs[@]}"; do
+    cases "$program compiled by clang" "$clang/tests/$program"
+  done
+  task "the module compiled by clang" env "PYTHONPATH=$PWD/$clang/python" \
+    "MASKCTL_PROGRAM=$PWD/$clang/app/maskctl" /usr/bin/python3 -m pytest -q -p no:cacheprovider \
+    --rootdir=/ -c /dev/null tests/python/test_arrays.py tests/python/test_bad_input.py
+fi
+arm_programs=(mask_tests io_tests tensor_tests base_tests)
+if wants aarch64; then
+  for program in "${arm_programs[@]}"; do
+    cases "$program on 64-bit ARM" qemu-aarch64 -L build/sysroot/aarch64 "$arm/tests/$program"
+  done
+fi
 if wants tsan; then cases "race_tests with the thread sanitizer" "$tsan/tests/race_tests"; fi
 
 if wants quick; then
@@ -214,6 +234,17 @@ if wants python; then check "the wheel is made, 15 MiB at most" bash tests/pytho
 if [ ${#sanitized[@]} -gt 0 ]; then
   configure asan "-DMASKCTL_APP_FROM=$PWD/$release"
   build $asan "the build with sanitizers" "${sanitized[@]}"
+fi
+if wants clang; then
+  configure clang
+  build $clang "the build with clang" maskctl_package "${clang_programs[@]}"
+fi
+if wants aarch64; then
+  check "packages for 64-bit ARM are unpacked" bash tests/aarch64/sysroot.sh || finish
+  check "configure for 64-bit ARM" cmake --preset release -B $arm --toolchain \
+    tests/aarch64/toolchain.cmake -DMASKCTL_TESTS=ON -DMASKCTL_EJKERNEL=OFF -DMASKCTL_HDF5=OFF \
+    -DMASKCTL_MPI=OFF -DMASKCTL_PYTHON=OFF "-DCMAKE_CXX_FLAGS_RELEASE=-O1 -DNDEBUG" || finish
+  build $arm "the build for 64-bit ARM" "${arm_programs[@]}"
 fi
 if wants package; then
   check "each header compiles alone" cmake --build $release --target maskctl_headers
