@@ -149,7 +149,7 @@ if wants gpu; then
 fi
 if wants isa; then
   targets+=(attention_tests mask_tests conformance)
-  for target in $(grep -qw avx2 /proc/cpuinfo && echo AVX2) baseline; do
+  for target in $(grep -qw avx512f /proc/cpuinfo && echo AVX2) baseline; do
     limit=(env "MASKCTL_TEST_CPU_TARGET=$target")
     for program in attention_tests mask_tests; do
       cases "$program ($target)" "${limit[@]}" "$release/tests/$program"
