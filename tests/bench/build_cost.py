@@ -1,0 +1,77 @@
+#!/usr/bin/env python3
+"""Measures what a build of library and command costs, in processor seconds and in C.
+
+C makes machines comparable: it is what GCC takes for the program below, compiled before and after
+each build; the mean of both counts.
+
+    tests/bench/build_cost.py                   this tree
+    tests/bench/build_cost.py HEAD~10 HEAD      commits, each in a clone of its own
+    tests/bench/build_cost.py --target maskctl_python HEAD     another target, with what it needs
+"""
+
+import argparse
+import resource
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+PROGRAM = """\
+#include <iostream>
+#include <regex>
+int main(int argc, char** argv) {
+  const std::regex pattern("a(b|c)+d");
+  std::cout << std::regex_match(argc > 1 ? argv[1] : "abcbd", pattern) << "\\n";
+}
+"""
+
+
+def seconds(*command, cwd):
+    """The processor seconds of a command and all that it starts."""
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    done = subprocess.run(command, cwd=cwd, capture_output=True, text=True)
+    if done.returncode:
+        sys.exit(done.stdout[-2000:] + done.stderr[-2000:])
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+
+
+def unit(folder):
+    """C: the processor seconds of compiling PROGRAM."""
+    source = folder / "unit.cc"
+    source.write_text(PROGRAM)
+    return seconds("g++", "-O2", "-std=c++20", str(source), "-o", str(folder / "unit"), cwd=folder)
+
+
+def measure(name, tree, targets, folder):
+    build = folder / "build"
+    options = ["-DMASKCTL_TESTS=OFF"]
+    if "maskctl_python" in targets:
+        options += ["-DMASKCTL_PYTHON=ON"]
+    seconds("cmake", "--preset", "release", "-B", str(build), *options, cwd=tree)
+    before = unit(folder)
+    cost = seconds("cmake", "--build", str(build), "--target", *targets, cwd=tree)
+    c = (before + unit(folder)) / 2
+    print(f"{name:<12}{cost:8.0f} s{cost / c:8.1f} C    C {c:.2f} s", flush=True)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("commits", nargs="*", help="what to build; without any: this tree")
+    parser.add_argument("--target", action="append", help="default: maskctl, maskctl_command")
+    arguments = parser.parse_args()
+    targets = arguments.target or ["maskctl", "maskctl_command"]
+    for commit in arguments.commits or [None]:
+        with tempfile.TemporaryDirectory() as folder:
+            folder = Path(folder)
+            tree = ROOT
+            if commit:
+                tree = folder / "tree"
+                seconds("git", "clone", "-q", "--shared", str(ROOT), str(tree), cwd=ROOT)
+                seconds("git", "checkout", "-q", commit, cwd=tree)
+            measure(commit or "this tree", tree, targets, folder)
+
+
+if __name__ == "__main__":
+    main()
