@@ -17,7 +17,7 @@ std::string exchange(const Scratch& folder, const std::string& what) {
                                   "/tests/io/numpy_exchange.py', '" + what + "'])\n");
 }
 
-MaskWriteOptions writing(ArrayKind kind) {
+MaskWriteOptions as_kind(ArrayKind kind) {
   MaskWriteOptions options;
   options.kind = kind;
   return options;
@@ -54,18 +54,18 @@ TEST_CASE("numpy: masks of every kind mean the same there") {
   }
   write_array(folder / "mask.npy", square);
   const Mask mask = mask_from_dense(square);
-  write_mask(folder / "dense.npy", mask, writing(ArrayKind::kDense));
-  write_mask(folder / "bits.npy", mask, writing(ArrayKind::kBits));
-  write_mask(folder / "runs.npz", mask, writing(ArrayKind::kRuns));
-  write_mask(folder / "padding.npy", mask, writing(ArrayKind::kPadding));
-  write_mask(folder / "key-padding.npy", mask, writing(ArrayKind::kKeyPadding));
+  write_mask(folder / "dense.npy", mask, as_kind(ArrayKind::kDense));
+  write_mask(folder / "bits.npy", mask, as_kind(ArrayKind::kBits));
+  write_mask(folder / "runs.npz", mask, as_kind(ArrayKind::kRuns));
+  write_mask(folder / "padding.npy", mask, as_kind(ArrayKind::kPadding));
+  write_mask(folder / "key-padding.npy", mask, as_kind(ArrayKind::kKeyPadding));
   for (const DType dtype : {DType::kFloat16, DType::kBFloat16, DType::kFloat32, DType::kFloat64}) {
-    MaskWriteOptions options = writing(ArrayKind::kBias);
+    MaskWriteOptions options = as_kind(ArrayKind::kBias);
     options.dtype = dtype;
     options.fill = dtype == DType::kFloat16 ? BiasFill::kMin : BiasFill::kInf;
     write_mask(folder / ("bias_" + std::string(name(dtype)) + ".npy"), mask, options);
   }
-  MaskWriteOptions blocks = writing(ArrayKind::kBlockmap);
+  MaskWriteOptions blocks = as_kind(ArrayKind::kBlockmap);
   blocks.block = BlockSize{2, 3};
   write_mask(folder / "blockmap.npy", mask, blocks);
   Tensor q(DType::kInt32, {1, 4}), kv(DType::kInt32, {1, 6});
@@ -73,7 +73,7 @@ TEST_CASE("numpy: masks of every kind mean the same there") {
   std::ranges::copy(std::vector{3, 5, 5, 5, 9, 9}, kv.as<std::int32_t>().begin());
   const Mask documents = mask_from_segments(q, kv, -1);
   write_mask(folder / "documents.npy", documents);
-  write_mask(folder / "segments.npz", documents, writing(ArrayKind::kSegments));
-  write_mask(folder / "cu_seqlens.npz", documents, writing(ArrayKind::kCuSeqlens));
+  write_mask(folder / "segments.npz", documents, as_kind(ArrayKind::kSegments));
+  write_mask(folder / "cu_seqlens.npz", documents, as_kind(ArrayKind::kCuSeqlens));
   CHECK(exchange(folder, "kinds") == "equal\n");
 }
