@@ -112,11 +112,12 @@ Answer blockmap(const BlockmapOptions& options, Session& session) {
   if (!options.dest.empty()) write_arrays(info, options, session);
   if (options.dest == "-") return {};
   const BlockmapReport report = report_of(mask, options, info);
-  if (options.json) return {blockmap_json(report)};
-  return {
-      blockmap_text(report) +
-      "block_mask: 0 empty, 1 partial, 2 full; data_next: the block to load next; mask_next: the\n"
-      "partial block to load next\n"};
+  const auto text = [&] {
+    return blockmap_text(report) +
+           "block_mask: 0 empty, 1 partial, 2 full; data_next: the block to load next; mask_next: "
+           "the\npartial block to load next\n";
+  };
+  return answer_in(options.json, text, [=] { return blockmap_json(report); });
 }
 
 }  // namespace maskctl::app::ejkernel

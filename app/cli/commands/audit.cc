@@ -72,9 +72,9 @@ Answer run(const AuditOptions& options, Session& session) {
   const Mask mask = loader.transformed(loader.read(options.name).mask);
   const Loader::Blocks map = loader.blocks(options.map);
   const BlockAudit found = audit_blocks(mask, map.map, block_of(options, map));
-  return {
-      options.json ? audit_json(options.name, options.map, mask, found) : audit_text(mask, found),
-      found.ok() ? 0 : 1};
+  return answer_in(
+      options.json, [&] { return audit_text(mask, found); },
+      [=] { return audit_json(options.name, options.map, mask, found); }, found.ok() ? 0 : 1);
 }
 
 }  // namespace

@@ -105,7 +105,8 @@ Answer listed(const BlockmapOptions& options, Session& session) {
     write_converted(options.dest, made, how, session);
   }
   if (options.dest == "-") return {};
-  return {options.json ? blockmap_json(report) : blockmap_text(report)};
+  return answer_in(
+      options.json, [&] { return blockmap_text(report); }, [=] { return blockmap_json(report); });
 }
 
 Answer run(const BlockmapOptions& options, Session& session) {

@@ -51,6 +51,7 @@ void declare(OptionList& list, CheckOptions& check) {
   static constexpr std::string_view kFormats[] = {"text", "json", "junit", "sarif"};
   const auto choose = [&check](std::size_t i) {
     check.format = static_cast<CheckOptions::Format>(i);
+    if (check.format == CheckOptions::Format::kJson) check.json = true;
   };
   list.choice("--format", kFormats, "how to report (text); json: maskctl.check/1", choose);
   list.flag("--json", "the same as --format json", check.json);
@@ -343,13 +344,13 @@ Answer run(const CheckOptions& options, Session& session) {
   if (options.format == Format::kJunit || options.format == Format::kSarif) {
     return document_of(options, session);
   }
-  const bool json = options.json || options.format == Format::kJson;
-  return answer_each(options.sources, options.source, json, session,
-                     [&](const std::string& source) -> Answer {
-                       const CheckReport report = report_on(source, options, session);
-                       return {json ? check_json(report) : check_text(report),
-                               report.ok() || options.exit_zero ? 0 : 1};
-                     });
+  return answer_each(
+      options.sources, options.source, options.json, session, [&](const std::string& source) {
+        const CheckReport report = report_on(source, options, session);
+        return answer_in(
+            options.json, [&] { return check_text(report); }, [=] { return check_json(report); },
+            report.ok() || options.exit_zero ? 0 : 1);
+      });
 }
 
 }  // namespace

@@ -17,7 +17,15 @@ namespace maskctl::app {
 struct Answer {
   std::string text;
   int status = 0;
+  /// Writes what --json prints, of the same run; empty for a command without it.
+  std::function<std::string()> json = {};
 };
+
+/// An answer in text or as JSON. `write_json` is kept, so that it must own what it writes.
+template <typename Text, typename Json>
+Answer answer_in(bool json, const Text& text, const Json& write_json, int status = 0) {
+  return {json ? write_json() : text(), status, write_json};
+}
 
 /// Runs a command with the options that were parsed. Throws what the library throws.
 using Run = std::function<Answer(Session& session)>;

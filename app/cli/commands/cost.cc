@@ -42,8 +42,9 @@ Answer run(const CostOptions& options, Session& session) {
   CostQuery query = options.query;
   if (!options.blocks_given) drop_larger_blocks(query.blocks, mask);
   const Cost figures = mask_cost(mask, query);
-  if (options.json) return {cost_json(options.name, mask, figures)};
-  return {cost_text(mask, figures)};
+  return answer_in(
+      options.json, [&] { return cost_text(mask, figures); },
+      [=] { return cost_json(options.name, mask, figures); });
 }
 
 }  // namespace

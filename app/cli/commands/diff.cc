@@ -243,12 +243,13 @@ Answer run(const DiffOptions& options, Session& session) {
   if (!options.output.empty() && drawable) {
     write_picture(options.output, figure_of(masks, report), {}, {.force = options.force});
   }
-  std::string text = options.json ? diff_json(report) : diff_text(report);
-  if (options.show && !options.json && drawable) {
-    text += "\n" + draw_text(figure_of(masks, report),
-                             stdout_drawing(options.style, session.settings().color));
-  }
-  return {text, report.diff.equal() ? 0 : 1};
+  const auto text = [&] {
+    if (!options.show || !drawable) return diff_text(report);
+    const auto drawing = stdout_drawing(options.style, session.settings().color);
+    return diff_text(report) + "\n" + draw_text(figure_of(masks, report), drawing);
+  };
+  return answer_in(
+      options.json, text, [=] { return diff_json(report); }, report.diff.equal() ? 0 : 1);
 }
 
 }  // namespace

@@ -166,9 +166,11 @@ Answer check(const GoldenOptions& options, Session& session, const Manifest& man
     report.cases.push_back({entry, check_golden(entry, context)});
   }
   if (!junit.empty()) write_text(junit, golden_junit(report));
-  std::string text = options.json ? golden_json(report) : golden_text(report);
-  if (in_github() && !options.json) text += golden_annotations(report);
-  return {text, report.exit_status()};
+  const auto text = [&] {
+    return golden_text(report) + (in_github() ? golden_annotations(report) : "");
+  };
+  return answer_in(
+      options.json, text, [=] { return golden_json(report); }, report.exit_status());
 }
 
 /// Updates the golden values of these entries. If one of them cannot be read, or its expectations
@@ -199,8 +201,9 @@ Answer update(const GoldenOptions& options, Session& session, const Manifest& ma
   }
   const std::vector<GoldenWritten> written =
       write_entries(options, session, manifest, chosen(manifest, options.names));
-  return {options.json ? golden_update_json(options.manifest, written)
-                       : golden_update_text(written)};
+  return answer_in(
+      options.json, [&] { return golden_update_text(written); },
+      [=] { return golden_update_json(options.manifest, written); });
 }
 
 /// Writes a new manifest with an entry, digest and record for each SOURCE.
@@ -232,12 +235,14 @@ Answer init(const GoldenOptions& options, Session& session) {
 
 Answer list(const GoldenOptions& options, const Manifest& manifest) {
   const std::vector<GoldenEntry> entries = chosen(manifest, options.names);
-  if (options.json) return {golden_list_json(options.manifest, entries)};
-  std::string text;
-  for (const GoldenEntry& entry : entries) {
-    text += fmt::format("{:<24}{:<9}{}\n", entry.name, expected_names(entry), entry.source);
-  }
-  return {text};
+  const auto text = [&] {
+    std::string out;
+    for (const GoldenEntry& entry : entries) {
+      out += fmt::format("{:<24}{:<9}{}\n", entry.name, expected_names(entry), entry.source);
+    }
+    return out;
+  };
+  return answer_in(options.json, text, [=] { return golden_list_json(options.manifest, entries); });
 }
 
 Answer run(const GoldenOptions& options, Session& session) {

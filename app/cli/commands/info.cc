@@ -151,6 +151,16 @@ std::string mask_text(const InfoReport& report) {
   return out;
 }
 
+std::string info_text(const std::vector<InfoReport>& reports) {
+  std::string out;
+  for (const InfoReport& report : reports) {
+    if (!report.error.empty()) continue;
+    if (!out.empty()) out += '\n';
+    out += report.mask ? mask_text(report) : arrays_text(report);
+  }
+  return out;
+}
+
 void check_options(const InfoOptions& options) {
   check_print(options.print);
   if (options.print.array && (!options.source.ejkernel || options.sources.size() != 1)) {
@@ -180,14 +190,9 @@ Answer run(const InfoOptions& options, Session& session) {
   }
   const bool failed =
       std::ranges::any_of(reports, [](const InfoReport& report) { return !report.error.empty(); });
-  if (options.json) return {info_json(reports), failed ? 2 : 0};
-  std::string out;
-  for (const InfoReport& report : reports) {
-    if (!report.error.empty()) continue;
-    if (!out.empty()) out += '\n';
-    out += report.mask ? mask_text(report) : arrays_text(report);
-  }
-  return {out, failed ? 2 : 0};
+  return answer_in(
+      options.json, [&] { return info_text(reports); }, [=] { return info_json(reports); },
+      failed ? 2 : 0);
 }
 
 }  // namespace

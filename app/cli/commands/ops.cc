@@ -74,8 +74,9 @@ Answer run(const OpsOptions& options, Session&) {
   } else {
     for (const StepInfo& info : maskctl::step_infos()) chosen.push_back(&info);
   }
-  if (options.json) return {ops_json(chosen)};
-  return {options.name.empty() ? listing() : describe(*chosen.front())};
+  return answer_in(
+      options.json, [&] { return options.name.empty() ? listing() : describe(*chosen.front()); },
+      [=] { return ops_json(chosen); });
 }
 
 }  // namespace

@@ -102,8 +102,9 @@ Answer recognised(const std::string& source, const RecogniseCommand& options, Lo
   if (!arrays.empty() && !report.written) {
     session.note("the arrays of the pipeline are not written; --write recognised.npz does it");
   }
-  return {options.json ? recognise_json(report) : report_text(report),
-          report.found.residue.cells == 0 ? 0 : 1};
+  return answer_in(
+      options.json, [&] { return report_text(report); }, [=] { return recognise_json(report); },
+      report.found.residue.cells == 0 ? 0 : 1);
 }
 
 Answer run(const RecogniseCommand& options, Session& session) {

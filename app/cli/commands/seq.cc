@@ -72,7 +72,9 @@ void check_options(const SeqOptions& options, What what) {
   if (what == kCuSeqlens && options.form == SeqForm::kCuSeqlens) {
     refuse_seq("cu-seqlens are made of something else: --as padding, segments or positions");
   }
-  if (options.json && !options.output.dest.empty()) refuse_seq("--json and -o exclude each other");
+  if (options.json && !options.output.dest.empty()) {
+    refuse_seq("--json and -o exclude each other");
+  }
 }
 
 /// Throws unless the array is valid: it starts with 0 and never decreases.
@@ -184,7 +186,9 @@ Answer run(const SeqOptions& options, Session& session) {
   Tensor made = result(what, cu_seqlens_of(loader, options), options, session);
   if (options.output.dtype) made = astype(made, *options.output.dtype);
   if (options.output.dest.empty()) {
-    return {options.json ? seq_json(options.what, made) : rows_text(made)};
+    return answer_in(
+        options.json, [&] { return rows_text(made); },
+        [=] { return seq_json(options.what, made); });
   }
   write_output(made, options.output);
   return {};

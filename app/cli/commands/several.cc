@@ -13,17 +13,26 @@ namespace {
 
 struct Part {
   std::string source;
-  std::string text;
+  std::string text;  // empty for a SOURCE that could not be read
+  std::function<std::string()> json;
 };
 
 std::string joined_text(const std::vector<Part>& parts) {
   std::string out;
   for (const Part& part : parts) {
+    if (part.text.empty()) continue;
     if (!out.empty()) out += '\n';
     const bool has_title = part.text.starts_with(part.source);
     out += has_title ? part.text : fmt::format("{}:\n{}", part.source, part.text);
   }
   return out;
+}
+
+std::string joined_json(const std::vector<Part>& parts) {
+  std::vector<std::string> out;
+  out.reserve(parts.size());
+  for (const Part& part : parts) out.push_back(part.json());
+  return json_list(out);
 }
 
 }  // namespace
@@ -35,22 +44,22 @@ Answer answer_each(const std::vector<std::string>& sources, const SourceOptions&
   const auto visit = [&](const std::string& source) {
     Answer one = answer(source);
     status = std::max(status, one.status);
-    parts.push_back({source, std::move(one.text)});
+    parts.push_back({source, std::move(one.text), std::move(one.json)});
   };
   const auto report = [&](const std::string& source, std::string_view message) {
     print_error(message);
     status = 2;
-    if (json) parts.push_back({source, error_json(source, message)});
+    parts.push_back({source, "", [text = error_json(source, message)] { return text; }});
   };
   const Visits visits = visit_sources(sources, how, session, visit, report);
   if (visits.seen == 1 && parts.size() == 1 && visits.failed == 0) {
-    return {std::move(parts.front().text), status};
+    return {std::move(parts.front().text), status, std::move(parts.front().json)};
   }
-  if (!json) return {joined_text(parts), status};
-  std::vector<std::string> texts;
-  texts.reserve(parts.size());
-  for (Part& part : parts) texts.push_back(std::move(part.text));
-  return {json_list(texts), status};
+  const bool in_json =
+      std::ranges::all_of(parts, [](const Part& part) { return part.json != nullptr; });
+  if (!in_json) return {joined_text(parts), status};
+  return answer_in(
+      json, [&] { return joined_text(parts); }, [=] { return joined_json(parts); }, status);
 }
 
 }  // namespace maskctl::app

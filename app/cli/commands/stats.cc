@@ -36,8 +36,9 @@ Answer run(const StatsOptions& options, Session& session) {
                        const Mask mask = loader.transformed(loader.read(source).mask);
                        const Stats figures = mask_stats(mask, options.blocks);
                        const auto found = leaks_given(mask, options.documents, loader);
-                       return {options.json ? stats_json(source, mask, figures, found)
-                                            : stats_text(mask, figures, found)};
+                       return answer_in(
+                           options.json, [&] { return stats_text(mask, figures, found); },
+                           [=] { return stats_json(source, mask, figures, found); });
                      });
 }
 

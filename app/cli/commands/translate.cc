@@ -294,15 +294,19 @@ Answer run(const TranslateOptions& options, Session& session) {
                 : conventions_text(parse_integer(options.table, "--table", 1, kMostKeys))};
   }
   const std::vector<TranslateReport> reports = reports_of(options, session);
-  std::string out;
-  for (const TranslateReport& report : reports) {
-    out += (out.empty() ? "" : "\n") + text_of_report(report);
-  }
   place_arrays(options, reports, session);
   const bool all = std::ranges::all_of(reports, [](const TranslateReport& report) {
     return std::ranges::all_of(report.translations, &Translation::ok);
   });
-  return {options.json ? translate_json(reports) : out, all ? 0 : 1};
+  const auto text = [&] {
+    std::string out;
+    for (const TranslateReport& report : reports) {
+      out += (out.empty() ? "" : "\n") + text_of_report(report);
+    }
+    return out;
+  };
+  return answer_in(
+      options.json, text, [=] { return translate_json(reports); }, all ? 0 : 1);
 }
 
 }  // namespace

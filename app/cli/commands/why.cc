@@ -173,9 +173,9 @@ Explained explained(const WhyOptions& options, Loader& loader) {
 Answer run(const WhyOptions& options, Session& session) {
   Loader loader(options.source, session);
   const Explained found = explained(options, loader);
-  return {options.json ? why_json(options.name, found.why, found.documents)
-                       : why_text(options.name, found),
-          found.why.open ? 0 : 1};
+  return answer_in(
+      options.json, [&] { return why_text(options.name, found); },
+      [=] { return why_json(options.name, found.why, found.documents); }, found.why.open ? 0 : 1);
 }
 
 }  // namespace

@@ -124,9 +124,12 @@ attention::NamedResults compute(const Operation& operation, const AttendOptions&
 Answer answer_of(const Operation& operation, const AttendOptions& options,
                  attention::Backend backend, std::span<const ArraySummary> summaries) {
   if (options.output.dest == "-") return {};
-  return {options.json
-              ? attend_json(std::string(operation.name), std::string(name(backend)), summaries)
-              : summaries_text(summaries)};
+  return answer_in(
+      options.json, [&] { return summaries_text(summaries); },
+      [operation = std::string(operation.name), backend = std::string(name(backend)),
+       kept = std::vector(summaries.begin(), summaries.end())] {
+        return attend_json(operation, backend, kept);
+      });
 }
 
 constexpr std::string_view kRankMark = "{rank}";  // each rank's number replaces it in a file name

@@ -58,8 +58,9 @@ Answer run(const BackendsOptions& options, Session&) {
   }
   const MachineReport machine = machine_report();
   const std::string tensor_cores = attention::cuda::tensor_cores();
-  return {options.json ? backends_json(machine, tensor_cores, lines)
-                       : backends_text(machine, tensor_cores, lines)};
+  return answer_in(
+      options.json, [&] { return backends_text(machine, tensor_cores, lines); },
+      [=] { return backends_json(machine, tensor_cores, lines); });
 }
 
 }  // namespace

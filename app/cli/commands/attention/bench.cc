@@ -336,13 +336,18 @@ Answer run(const BenchOptions& given, Session& session) {
     return over_ranks(options.ranks, options.backends.front(), session,
                       [&](attention::Communicator& world, Session& own) -> Answer {
                         const std::vector<RankBenchReport> runs = Bench(options, own).run(world);
-                        return {options.json ? rank_bench_json(machine, options.ranks.mesh,
-                                                               options.ranks.assign_name(), runs)
-                                             : rank_bench_text(options.ranks, runs)};
+                        return answer_in(
+                            options.json, [&] { return rank_bench_text(options.ranks, runs); },
+                            [=] {
+                              return rank_bench_json(machine, options.ranks.mesh,
+                                                     options.ranks.assign_name(), runs);
+                            });
                       });
   }
   const std::vector<BenchLine> lines = Bench(options, session).run();
-  return {options.json ? bench_json(machine, lines) : bench_text(machine, lines)};
+  return answer_in(
+      options.json, [&] { return bench_text(machine, lines); },
+      [=] { return bench_json(machine, lines); });
 }
 
 }  // namespace

@@ -161,10 +161,10 @@ Answer read(const ProbeOptions& options, Loader& loader, const Mask& declared, S
   }
   if (!options.output.dest.empty()) write_output(reading.mask, options.output, session);
   const bool differs = !report.diff.equal() || reading.nan_rows > 0;
-  return {options.json ? probe_json(report) : report_text(report, options.source),
-          differs             ? 1
-          : report.untold > 0 ? 2
-                              : 0};
+  const int status = differs ? 1 : report.untold > 0 ? 2 : 0;
+  return answer_in(
+      options.json, [&] { return report_text(report, options.source); },
+      [=] { return probe_json(report); }, status);
 }
 
 Answer run(const ProbeOptions& options, Session& session) {

@@ -147,11 +147,14 @@ Answer solved_answer(const VerifyOptions& options, const Mask& declared, SolvedM
   const Mask undecided = zip(Op::kOr, zip(Op::kOr, found.light, found.alike), found.unsolved);
   explain(declared, undecided, report);
   report.undecided = first_cells(undecided);
-  std::string text = options.json ? solved_json(report)
-                                  : solved_text(report) + units_text(declared, report, unit) +
-                                        drawing(declared, report, session);
+  const auto text = [&] {
+    return solved_text(report) + units_text(declared, report, unit) +
+           drawing(declared, report, session);
+  };
+  Answer answer = answer_in(
+      options.json, text, [=] { return solved_json(report); }, solved_status(report));
   if (!options.output.dest.empty()) write_output(found.mask, options.output, session);
-  return {std::move(text), solved_status(report)};
+  return answer;
 }
 
 }  // namespace maskctl::app

@@ -302,8 +302,9 @@ Answer answer_of(const VerifyOptions& options, const GivenReport& report, const 
   std::string text = checks_text(report.checks) +
                      fmt::format("{:<18}{}\n", "verdict", verdict_text(report.judgement));
   text += next_text(options, report.judgement);
-  return {options.json ? verify_json(operation, report) : std::move(text),
-          status_of(report.judgement.verdict)};
+  return answer_in(
+      options.json, [&] { return text; }, [=] { return verify_json(operation, report); },
+      status_of(report.judgement.verdict));
 }
 
 /// Solves for the mask that an output obeys (--solve).
