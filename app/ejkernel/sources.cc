@@ -42,11 +42,11 @@ MaskInfo read_info(Loader& loader, const std::string& source) {
     throw Error(Errc::kInvalidArgument, "--pad-id: the padding id of MaskInfo is always -1");
   }
   const bool generated = loader.generates(source);
-  if (how.as == ArrayKind::kPadding && !is_generator(source)) {
+  if (how.as == ArrayKind::kPadding && !generated) {
     const MaskArray valid(loader.array(source));  // elements other than 0 and 1 are allowed here
     return MaskInfo::from_attention_mask(valid, !how.keep_value_is_zero);
   }
-  if (how.as == ArrayKind::kPairs && !is_generator(source)) return info_of_pairs(loader, source);
+  if (how.as == ArrayKind::kPairs && !generated) return info_of_pairs(loader, source);
   const LoadedMask loaded = loader.read(source);
   return generated ? generate_ejkernel(source, loader.context()) : mask_info_of(loaded);
 }

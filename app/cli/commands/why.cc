@@ -64,6 +64,7 @@ struct Explained {
   Why why;
   std::optional<CellDocuments> documents;
   bool own = false;  // `documents` come from the SOURCE, whose mask is closed between them
+  bool generated = false;
 };
 
 std::string decided_text(const Explained& found) {
@@ -79,9 +80,9 @@ std::string decided_text(const Explained& found) {
 
 /// The label of the state before all steps, which is the first line of the list of states. For a
 /// generated mask it is "before gen:causal", because the generator's own step is in the next line.
-std::string shown_start(const std::string& source) {
+std::string shown_start(const std::string& source, bool generated) {
   const bool uniform = source.starts_with("gen:full") || source.starts_with("gen:empty");
-  const bool stepped = is_generator(source) && !uniform && !source.starts_with("gen:segments");
+  const bool stepped = generated && !uniform && !source.starts_with("gen:segments");
   return (stepped ? "before " : "source ") + shown(source);
 }
 
@@ -100,7 +101,7 @@ std::string state_text(const WhyStep& step) {
 std::string why_text(const std::string& source, const Explained& found) {
   const Why& why = found.why;
   std::string out = head_text(found) + "\n";
-  std::vector<std::string> names = {shown_start(source)};
+  std::vector<std::string> names = {shown_start(source, found.generated)};
   for (const WhyStep& step : why.steps) {
     names.push_back(std::string(static_cast<std::size_t>(2 * step.depth), ' ') + shown(step.text));
   }
@@ -129,8 +130,8 @@ struct Made {
 Made make_mask(const WhyOptions& options, Loader& loader) {
   Made out;
   out.chain = loader.chain();
-  auto parts =
-      is_generator(options.name) ? generate_parts(options.name, loader.context()) : std::nullopt;
+  auto parts = loader.generates(options.name) ? generate_parts(options.name, loader.context())
+                                              : std::nullopt;
   if (parts) {
     out.chain.insert(out.chain.begin(), parts->chain.begin(), parts->chain.end());
     out.loaded.mask = std::move(parts->start);
@@ -155,6 +156,7 @@ Explained explain(const WhyOptions& options, Loader& loader, const Mask& mask,
   out.why.cell.batch = cell.batch;
   if (documents) out.documents = documents_at(*documents, cell);
   out.own = documents && !options.documents.form;
+  out.generated = loader.generates(options.name);
   return out;
 }
 

@@ -29,7 +29,6 @@
 #include "maskctl/inspect/recognise/moved_borders.h"
 #include "maskctl/inspect/recognise/neighbours.h"
 #include "maskctl/io/formats/container.h"
-#include "maskctl/pipeline/steps/generate.h"
 
 namespace maskctl::app {
 namespace {
@@ -272,7 +271,7 @@ Judged judged_call(const VerifyOptions& options, Loader& loader) {
     request.tolerance = {options.relative.value_or(0), options.absolute.value_or(0)};
   }
   if (mask_alone(*request.operation, options)) request.declared = request.arguments.mask;
-  if (is_generator(options.call.mask)) {
+  if (loader.generates(options.call.mask)) {
     out.steps = loader.whole_chain(options.call.mask, loader.chain());
   }
   return out;
