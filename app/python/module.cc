@@ -1,5 +1,4 @@
 // The extension module maskctl._native: masks, and the commands that answer questions about them.
-// The only file that includes nanobind.
 #include <fmt/format.h>
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
@@ -14,6 +13,7 @@
 
 #include "app/cli/commands/command.h"
 #include "app/cli/parser/groups.h"
+#include "app/python/array_import.h"
 #include "app/python/ask.h"
 #include "maskctl/base/error.h"
 #include "maskctl/io/formats/hdf5/hdf5.h"
@@ -25,53 +25,15 @@ namespace {
 
 namespace nb = nanobind;
 using Options = std::vector<std::pair<std::string, std::string>>;
-using AnyArray = nb::ndarray<nb::ro>;
 
 /// The Python object that owns a mask.
 struct Source {
   LoadedMask loaded;
 };
 
-DType dtype_of(const std::string& name, nb::dlpack::dtype dtype) {
-  for (const ElementType& row : kElementTypes) {
-    const bool same = row.dlpack == dtype.code && 8 * row.bytes == dtype.bits;
-    if (same && dtype.lanes == 1) return row.dtype;
-  }
-  throw Error(Errc::kInvalidArgument,
-              fmt::format("{}: elements of a type that no mask has ({} bits, DLPack code {}); "
-                          "expected bool, integers or floats of 8, 16, 32 or 64 bits",
-                          name, dtype.bits, dtype.code));
-}
-
 nb::dlpack::dtype dlpack_of(DType dtype) {
   const ElementType& type = element_type(dtype);
   return {type.dlpack, static_cast<std::uint8_t>(8 * type.bytes), 1};
-}
-
-/// A view of an object that supports DLPack or the buffer protocol. It keeps the object alive.
-AnyArray array_of(const std::string& name, nb::handle object) {
-  AnyArray array;
-  if (nb::try_cast(object, array, false)) return array;
-  PyErr_Clear();
-  throw Error(Errc::kInvalidArgument,
-              fmt::format("{}: a {} cannot be read as an array; expected bool, integers or floats "
-                          "behind DLPack or the buffer protocol, as numpy, torch and JAX have",
-                          name, nb::cast<std::string>(nb::str(object.type().attr("__name__")))));
-}
-
-TensorView view_of(const std::string& name, const AnyArray& array) {
-  std::vector<Index> shape, strides;
-  for (std::size_t axis = 0; axis < array.ndim(); ++axis) {
-    shape.push_back(static_cast<Index>(array.shape(axis)));
-    strides.push_back(array.stride(axis));
-  }
-  const bool host = array.device_type() == nb::device::cpu::value ||
-                    array.device_type() == nb::device::cuda_host::value;
-  return {static_cast<const std::byte*>(array.data()),
-          dtype_of(name, array.dtype()),
-          shape,
-          strides,
-          {host ? MemorySpace::kHost : MemorySpace::kDevice, array.device_id()}};
 }
 
 /// Runs work without the interpreter's lock. If a signal handler raises an exception meanwhile
@@ -102,7 +64,7 @@ GivenSources given_of(const nb::dict& given) {
     if (nb::isinstance<Source>(value)) {
       out.emplace(name, nb::cast<const Source&>(value).loaded);
     } else {
-      out.emplace(name, copy_of(view_of(name, array_of(name, value))));
+      out.emplace(name, copy_of(ImportedArray(name, value).view()));
     }
   }
   return out;
@@ -136,11 +98,11 @@ PythonReply ask_command(const std::string& command, std::vector<std::string> ope
 
 Source read_given(const std::string& name,
                   const std::vector<std::pair<std::string, nb::object>>& objects, Options options) {
-  std::vector<AnyArray> arrays;
+  std::vector<ImportedArray> arrays;
   std::vector<NamedView> views;
   for (const auto& [key, object] : objects) {
-    arrays.push_back(array_of(name, object));
-    views.push_back({key, view_of(name, arrays.back())});
+    arrays.emplace_back(name, object);
+    views.push_back({key, arrays.back().view()});
   }
   const Words words{{}, std::move(options)};
   return {attended(

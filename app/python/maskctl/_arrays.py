@@ -43,7 +43,11 @@ def _device_of(array):
     if isinstance(kind, str):
         return None if kind == "cpu" else str(device)
     ask = getattr(array, "__dlpack_device__", None)
-    if ask is None or ask()[0] in _ON_HOST:
+    try:
+        where = ask() if ask is not None else None
+    except Exception:  # then the object shows no array either, and reading it says so
+        return None
+    if not isinstance(where, tuple) or not where or where[0] in _ON_HOST:
         return None
     return str(device or "a device")
 
