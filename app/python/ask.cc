@@ -96,9 +96,7 @@ void give(Session& session, const GivenSources& given) {
   for (const auto& [name, value] : given) session.give(name, value);
 }
 
-/// Arrays of at most this many elements are read on the calling thread: that is faster than using
-/// a worker, and too short for anyone to interrupt.
-constexpr Index kReadAtOnce = Index{1} << 16;
+constexpr Index kDoneAtOnce = Index{1} << 16;
 
 Index elements_of(std::span<const NamedView> arrays) {
   Index out = 0;
@@ -143,6 +141,12 @@ Reply ask(const std::string& command, const Words& words, const GivenSources& gi
   return reply;
 }
 
+void do_stoppable(Index elements, const WantsStop& wants_stop, const std::function<void()>& work) {
+  if (elements <= kDoneAtOnce) return work();
+  Session session({}, {});
+  attend(session, wants_stop, work);
+}
+
 LoadedMask read_source(const std::string& source, const Words& words, const GivenSources& given,
                        const WantsStop& wants_stop) {
   const Reading reading(words);
@@ -158,10 +162,7 @@ LoadedMask read_arrays(const std::string& name, std::span<const NamedView> array
   const Reading reading(words);
   Session session(reading.line.settings, {});
   const MaskReadOptions how = Loader(reading.source, session).options();
-  if (elements_of(arrays) <= kReadAtOnce) return read_mask(name, arrays, how);
-  LoadedMask out;
-  attend(session, wants_stop, [&] { out = read_mask(name, arrays, how); });
-  return out;
+  return stoppable(elements_of(arrays), wants_stop, [&] { return read_mask(name, arrays, how); });
 }
 
 Mask transformed(const std::string& source, const Words& words, const GivenSources& given,

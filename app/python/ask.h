@@ -3,6 +3,7 @@
 
 #include <functional>
 #include <map>
+#include <optional>
 #include <span>
 #include <string>
 #include <utility>
@@ -35,6 +36,16 @@ using WantsStop = std::function<bool()>;
 /// Error(kInvalidArgument) for operands and options that it does not have.
 Reply ask(const std::string& command, const Words& words, const GivenSources& given,
           const WantsStop& wants_stop);
+
+/// Does work on so many cells or elements, which `wants_stop` ends. Little is done at once, on the
+/// calling thread, which is faster, and too short for anyone to interrupt.
+void do_stoppable(Index elements, const WantsStop& wants_stop, const std::function<void()>& work);
+template <typename Work>
+auto stoppable(Index elements, const WantsStop& wants_stop, const Work& work) {
+  std::optional<decltype(work())> out;
+  do_stoppable(elements, wants_stop, [&] { out.emplace(work()); });
+  return *std::move(out);
+}
 
 /// Reads a SOURCE as a mask. `words` are options for reading (--as ...).
 LoadedMask read_source(const std::string& source, const Words& words, const GivenSources& given,

@@ -15,6 +15,7 @@
 #include "app/cli/parser/groups.h"
 #include "app/python/array_import.h"
 #include "app/python/ask.h"
+#include "app/python/attended.h"
 #include "maskctl/base/error.h"
 #include "maskctl/io/formats/hdf5/hdf5.h"
 #include "maskctl/tensor/element_types.h"
@@ -36,24 +37,11 @@ nb::dlpack::dtype dlpack_of(DType dtype) {
   return {type.dlpack, static_cast<std::uint8_t>(8 * type.bytes), 1};
 }
 
-/// Runs work without the interpreter's lock. If a signal handler raises an exception meanwhile
-/// (Ctrl-C), the work is cancelled and that exception is thrown.
+/// What `work` returns, which run_attended() runs.
 template <typename Work>
 auto attended(const Work& work) {
-  std::optional<nb::python_error> raised;
-  const WantsStop wants_stop = [&raised] {
-    const nb::gil_scoped_acquire lock;
-    if (!raised && PyErr_CheckSignals() != 0) raised.emplace();
-    return raised.has_value();
-  };
-  std::optional<decltype(work(wants_stop))> out;
-  try {
-    const nb::gil_scoped_release unlock;
-    out = work(wants_stop);
-  } catch (const Error&) {
-    if (!raised) throw;
-  }
-  if (raised) throw nb::python_error(*raised);
+  std::optional<decltype(work(WantsStop()))> out;
+  run_attended([&](const WantsStop& wants_stop) { out.emplace(work(wants_stop)); });
   return *std::move(out);
 }
 
@@ -134,14 +122,33 @@ Source apply_steps(const std::string& source, Options options, const nb::dict& g
   }));
 }
 
+Index cells_of(const Source& source) { return source.loaded.mask.cells(); }
+
 Source combined(int op, const Source& a, const Source& b) {
-  return of_mask(zip(static_cast<Op>(op), a.loaded.mask, b.loaded.mask));
+  return of_mask(attended([&](const WantsStop& wants_stop) {
+    return stoppable(cells_of(a), wants_stop,
+                     [&] { return zip(static_cast<Op>(op), a.loaded.mask, b.loaded.mask); });
+  }));
+}
+
+Source inverted(const Source& source) {
+  return of_mask(attended([&](const WantsStop& wants_stop) {
+    return stoppable(cells_of(source), wants_stop, [&] { return complement(source.loaded.mask); });
+  }));
+}
+
+Index open_cells(const Source& source) {
+  return attended([&](const WantsStop& wants_stop) {
+    return stoppable(cells_of(source), wants_stop, [&] { return source.loaded.mask.count(); });
+  });
 }
 
 bool equal(const Source& a, const Source& b) {
-  const nb::gil_scoped_release unlock;
-  return same_shape(a.loaded.mask, b.loaded.mask) &&
-         differing_cells(a.loaded.mask, b.loaded.mask) == 0;
+  if (!same_shape(a.loaded.mask, b.loaded.mask)) return false;
+  return attended([&](const WantsStop& wants_stop) {
+    return stoppable(cells_of(a), wants_stop,
+                     [&] { return differing_cells(a.loaded.mask, b.loaded.mask) == 0; });
+  });
 }
 
 /// The options of every command that are useful without a terminal.
@@ -187,6 +194,9 @@ void translate_errors(nb::object& type) {
 }  // namespace
 
 NB_MODULE(_native, m) {
+#ifdef NDEBUG
+  nb::set_leak_warnings(false);  // masks that outlive the interpreter's end are no fault
+#endif
   nb::object error = nb::steal(PyErr_NewExceptionWithDoc(
       "maskctl.Error", "Bad input: what was seen, what was expected, how to fix it.",
       PyExc_ValueError, nullptr));
@@ -199,19 +209,16 @@ NB_MODULE(_native, m) {
       .def_prop_ro("kind", [](const Source& s) { return std::string(name(s.loaded.kind)); })
       .def_prop_ro("dtype", [](const Source& s) { return s.loaded.dtype; })
       .def_prop_ro("notes", [](const Source& s) { return s.loaded.notes; })
-      .def_prop_ro(
-          "open", [](const Source& s) { return s.loaded.mask.count(); },
-          nb::call_guard<nb::gil_scoped_release>())
-      .def(
-          "inverted", [](const Source& s) { return of_mask(complement(s.loaded.mask)); },
-          nb::call_guard<nb::gil_scoped_release>());
+      .def_prop_ro("open", &open_cells)
+      .def("inverted", &inverted);
   m.def("ask", &ask_command);
   m.def("read_arrays", &read_given);
   m.def("read_source", &read_named);
   m.def("apply_steps", &apply_steps);
-  m.def("combined", &combined, nb::call_guard<nb::gil_scoped_release>());
+  m.def("combined", &combined);
   m.def("equal", &equal);
   m.def("command_info", &command_info);
+  nb::module_::import_("atexit").attr("register")(nb::cpp_function(&stop_other_calls));
   m.def("set_hdf5_helper", [](const std::string& path) { set_hdf5_helper(path); });
 }
 
