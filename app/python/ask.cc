@@ -135,6 +135,7 @@ Reply ask(const std::string& command, const Words& words, const GivenSources& gi
   give(session, given);
   attend(session, wants_stop, [&] {
     Answer answer = run(session);
+    reply.json = std::move(answer.json);
     reply.text = std::move(answer.text);
     reply.status = answer.status;
   });

@@ -19,9 +19,10 @@ struct Words {
   std::vector<std::pair<std::string, std::string>> options;  // the value of a flag is empty
 };
 
-/// All output of a command.
+/// All output of a command, from one run.
 struct Reply {
   std::string text;
+  std::function<std::string()> json;  // writes what --json prints; empty where nothing is
   int status = 0;
   std::vector<std::string> notes;
   std::vector<NamedTensor> arrays;  // arrays written to the destination "-"

@@ -9,6 +9,7 @@
 #include <nanobind/stl/vector.h>
 
 #include <algorithm>
+#include <functional>
 #include <optional>
 
 #include "app/cli/commands/command.h"
@@ -26,6 +27,11 @@ namespace {
 
 namespace nb = nanobind;
 using Options = std::vector<std::pair<std::string, std::string>>;
+
+/// The Python object that writes the JSON of an answer when it is called.
+struct Json {
+  std::function<std::string()> write;
+};
 
 /// The Python object that owns a mask.
 struct Source {
@@ -68,7 +74,7 @@ nb::object exported(Tensor&& tensor) {
                                              nb::device::cpu::value));
 }
 
-using PythonReply = std::tuple<std::string, int, std::vector<std::string>,
+using PythonReply = std::tuple<std::string, nb::object, int, std::vector<std::string>,
                                std::vector<std::pair<std::string, nb::object>>>;
 
 PythonReply ask_command(const std::string& command, std::vector<std::string> operands,
@@ -77,11 +83,13 @@ PythonReply ask_command(const std::string& command, std::vector<std::string> ope
   const Words words{std::move(operands), std::move(options)};
   Reply reply = attended(
       [&](const WantsStop& wants_stop) { return ask(command, words, sources, wants_stop); });
+  nb::object json = reply.json ? nb::cast(Json{std::move(reply.json)}) : nb::none();
   std::vector<std::pair<std::string, nb::object>> arrays;
   for (NamedTensor& array : reply.arrays) {
     arrays.emplace_back(std::move(array.name), exported(std::move(array.tensor)));
   }
-  return {std::move(reply.text), reply.status, std::move(reply.notes), std::move(arrays)};
+  return {std::move(reply.text), std::move(json), reply.status, std::move(reply.notes),
+          std::move(arrays)};
 }
 
 Source read_given(const std::string& name,
@@ -211,6 +219,7 @@ NB_MODULE(_native, m) {
       .def_prop_ro("notes", [](const Source& s) { return s.loaded.notes; })
       .def_prop_ro("open", &open_cells)
       .def("inverted", &inverted);
+  nb::class_<Json>(m, "Json").def("__call__", [](const Json& json) { return json.write(); });
   m.def("ask", &ask_command);
   m.def("read_arrays", &read_given);
   m.def("read_source", &read_named);

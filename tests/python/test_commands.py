@@ -67,6 +67,14 @@ def test_a_pair_is_explained():
     assert mask.why(5, 4, batch=0)
 
 
+def test_a_given_mask_is_explained_whatever_its_name():
+    both = Mask.parse("causal", 4) & Mask.parse("window:keys=2", 4)
+    assert not both.why(3, 0) and both.why(3, 2)
+    named = Mask(np.eye(4, dtype=bool), name="gen:full:n=4")
+    assert not named.why(2, 1) and named.why(2, 2)
+    assert "source gen:causal and x" in str(Mask(np.eye(4, dtype=bool), name="gen:causal and x").why(0, 0))
+
+
 def test_two_masks_are_compared():
     a, b = Mask.parse("window:keys=8", 64), Mask.parse("window:left=8,right=0", 64)
     answer = a.diff(b)

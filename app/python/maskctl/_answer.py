@@ -5,36 +5,45 @@ from maskctl._native import Error
 
 
 class Answer:
-    """The answer of a command.
+    """The answer of a command, all of it from one run, when the question was asked.
 
     It prints like the command, and is true where the exit status would be 0. `data` holds what
     --json holds, and its fields are attributes: answer.findings is answer.data["findings"].
     """
 
-    def __init__(self, text, status, notes, ask_json):
+    def __init__(self, text, write_json, status, notes):
         self.text = text
         self.status = status  # 0: yes, 1: no, 2: undecided
         self.notes = notes  # what the command prints on stderr
-        self._ask_json = ask_json
+        self._write_json = write_json  # None: there is no --json
 
     @property
     def data(self):
         """The fields of --json (docs/json.md), as a dict."""
-        if "_data" not in self.__dict__:
-            if self._ask_json is None:
-                raise AttributeError("this command has no --json")
+        fields = self._fields()
+        if fields is None:
+            raise AttributeError("this answer has no --json")
+        return fields
+
+    def _fields(self):
+        if "_parsed" not in self.__dict__:
             import json  # importing it takes a third as long as importing this package
 
-            self._data = json.loads(self._ask_json())
-        return self._data
+            self._parsed = json.loads(self._write_json()) if self._write_json else None
+        return self._parsed
+
+    def __reduce__(self):
+        return _kept, (self.text, self._fields(), self.status, self.notes)
 
     def __getattr__(self, name):
         if name.startswith("_"):
             raise AttributeError(name)
-        try:
-            return self.data[name]
-        except KeyError:
-            raise AttributeError(f"the answer has no field {name!r}; it has {sorted(self.data)}") from None
+        fields = self._fields()
+        if fields is None:
+            raise AttributeError(f"the answer has no field {name!r}; this command has no --json")
+        if name not in fields:
+            raise AttributeError(f"the answer has no field {name!r}; it has {sorted(fields)}")
+        return fields[name]
 
     def __bool__(self):
         return self.status == 0
@@ -48,6 +57,13 @@ class Answer:
         from html import escape
 
         return f"<pre>{escape(str(self))}</pre>"
+
+
+def _kept(text, fields, status, notes):
+    """An answer that was pickled or copied."""
+    answer = Answer(text, None, status, list(notes))
+    answer._parsed = fields
+    return answer
 
 
 def _is_source(value):
@@ -147,13 +163,8 @@ class Line:
 
     def run(self):
         """The answer, and the arrays that the command writes to "-"."""
-        text, status, notes, arrays = _native.ask(self.command, self.operands, self.options,
-                                                  self.given)
-        return Answer(text, status, notes, self._ask_json if "--json" in self._words else None), arrays
-
-    def _ask_json(self):
-        options = [*self.options, ("--json", "")]
-        return _native.ask(self.command, self.operands, options, self.given)[0]
+        *said, arrays = _native.ask(self.command, self.operands, self.options, self.given)
+        return Answer(*said), arrays
 
 
 def run(command, *operands, **options):

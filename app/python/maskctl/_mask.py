@@ -254,9 +254,7 @@ class Mask:
             found = self.recognise(write=f"{folder}/arrays.npz")
             if not found:
                 raise Error(f"{self.name}: no pipeline makes this mask; nearest: {found.pipeline}")
-            answer = run("translate", transform=found.pipeline, **options)
-            answer.data  # read it while the folder with the arrays exists
-            return answer
+            return run("translate", transform=found.pipeline, **options)
 
     @property
     def shape(self):
