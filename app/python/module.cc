@@ -38,6 +38,11 @@ struct Source {
   LoadedMask loaded;
 };
 
+/// The Python object that owns a copy of an array.
+struct Copy {
+  Tensor tensor;
+};
+
 nb::dlpack::dtype dlpack_of(DType dtype) {
   const ElementType& type = element_type(dtype);
   return {type.dlpack, static_cast<std::uint8_t>(8 * type.bytes), 1};
@@ -57,6 +62,8 @@ GivenSources given_of(const nb::dict& given) {
     const auto name = nb::cast<std::string>(key);
     if (nb::isinstance<Source>(value)) {
       out.emplace(name, nb::cast<const Source&>(value).loaded);
+    } else if (nb::isinstance<Copy>(value)) {
+      out.emplace(name, nb::cast<const Copy&>(value).tensor);
     } else {
       out.emplace(name, copy_of(ImportedArray(name, value).view()));
     }
@@ -219,6 +226,10 @@ NB_MODULE(_native, m) {
       .def_prop_ro("notes", [](const Source& s) { return s.loaded.notes; })
       .def_prop_ro("open", &open_cells)
       .def("inverted", &inverted);
+  nb::class_<Copy>(m, "Copy");
+  m.def("copied", [](const std::string& name, nb::handle object) {
+    return Copy{copy_of(ImportedArray(name, object).view())};
+  });
   nb::class_<Json>(m, "Json").def("__call__", [](const Json& json) { return json.write(); });
   m.def("ask", &ask_command);
   m.def("read_arrays", &read_given);

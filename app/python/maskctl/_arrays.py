@@ -2,6 +2,7 @@
 
 import sys
 
+from maskctl import _native
 from maskctl._native import Error
 
 
@@ -31,6 +32,11 @@ def host(name, array):
     if hasattr(array, "get"):
         return array.get(), [note]
     raise Error(f"{name}: an array on {where}; copy it to the host first")
+
+
+def copied(name, array):
+    """A copy of an array, which later writes do not reach."""
+    return _native.copied(name, host(name, array)[0])
 
 
 _ON_HOST = (1, 3)  # DLPack device types: CPU memory, and CPU memory that a GPU can read

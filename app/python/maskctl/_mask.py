@@ -97,7 +97,7 @@ class Mask:
         self._source = source  # None: the generator text `word` makes the mask
         self._word = word
         self._steps = steps
-        self._arrays = arrays  # arrays named in the steps
+        self._arrays = arrays  # copies of the arrays that the steps name
         self._result = source if source is not None and not steps else None
 
     @classmethod
@@ -174,7 +174,7 @@ class Mask:
         for key, value in arrays.items():
             if key in given or key == self._word:
                 raise Error(f"{key}: an array of that name is given already")
-            given[key] = value._result_source() if isinstance(value, Mask) else _arrays.host(key, value)[0]
+            given[key] = value._result_source() if isinstance(value, Mask) else _arrays.copied(key, value)
         mask = Mask._made(self.name, self._source, self._word, self._steps + steps, given)
         try:
             mask._result_source()  # raises for mistakes in the steps
