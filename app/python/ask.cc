@@ -6,7 +6,6 @@
 #include <chrono>
 #include <exception>
 
-#include "app/cli/commands/command.h"
 #include "app/cli/parser/groups.h"
 #include "app/python/keywords.h"
 #include "app/python/worker.h"
@@ -117,14 +116,21 @@ struct Reading {
 
 }  // namespace
 
+const Command& command_named(const std::string& name) {
+  if (const Command* command = find_command(name)) return *command;
+  std::vector<std::string_view> names;
+  for (const Command* command : commands()) names.push_back(command->name);
+  const auto near = nearest(name, names);
+  throw Error(Errc::kInvalidArgument,
+              fmt::format("unknown command '{}'{}", shown(name),
+                          near ? fmt::format("; did you mean '{}'?", *near) : ""));
+}
+
 Reply ask(const std::string& command, const Words& words, const GivenSources& given,
           const WantsStop& wants_stop) {
-  const Command* row = find_command(command);
-  if (!row) {
-    throw Error(Errc::kInvalidArgument, fmt::format("unknown command '{}'", shown(command)));
-  }
-  Line line(row->name);
-  const Run run = row->declare(line.own);
+  const Command& row = command_named(command);
+  Line line(row.name);
+  const Run run = row.declare(line.own);
   line.take(words);
   Reply reply;
   Session session(

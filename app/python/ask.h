@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "app/cli/commands/command.h"
 #include "app/session/session.h"
 
 namespace maskctl::app {
@@ -32,6 +33,9 @@ using GivenSources = std::map<std::string, Given>;
 
 /// Called every 20 ms during work; returning true ends the work with Error(kCancelled).
 using WantsStop = std::function<bool()>;
+
+/// The command of this name. Throws Error(kInvalidArgument) that names a near one.
+const Command& command_named(const std::string& name);
 
 /// Runs a command. A SOURCE may be a name in `given` or a file. Throws what the command throws, and
 /// Error(kInvalidArgument) for operands and options that it does not have.

@@ -17,6 +17,7 @@
 #include "app/python/array_import.h"
 #include "app/python/ask.h"
 #include "app/python/attended.h"
+#include "app/python/pickled.h"
 #include "maskctl/base/error.h"
 #include "maskctl/io/formats/hdf5/hdf5.h"
 #include "maskctl/tensor/element_types.h"
@@ -166,6 +167,14 @@ bool equal(const Source& a, const Source& b) {
   });
 }
 
+/// The cells in ranges (begin, end) of batches, heads, queries and keys.
+Source part(const Source& source, const std::array<std::pair<Index, Index>, 4>& ranges) {
+  const auto range = [&](std::size_t axis) {
+    return Range{ranges[axis].first, ranges[axis].second};
+  };
+  return of_mask(sliced(source.loaded.mask, range(0), range(1), range(2), range(3)));
+}
+
 /// The options of every command that are useful without a terminal.
 constexpr std::string_view kForPython[] = {"--threads", "--max-bytes", "--strict"};
 
@@ -174,10 +183,9 @@ using CommandInfo =
     std::pair<std::string, std::vector<std::tuple<std::string, std::string, std::string>>>;
 
 CommandInfo command_info(const std::string& name) {
-  const Command* command = find_command(name);
-  if (!command) throw Error(Errc::kInvalidArgument, fmt::format("unknown command '{}'", name));
-  CommandInfo out{std::string(command->summary), {}};
-  const OptionList own = options_of(*command);
+  const Command& command = command_named(name);
+  CommandInfo out{std::string(command.summary), {}};
+  const OptionList own = options_of(command);
   for (const Option& option : own.options()) {
     out.second.emplace_back(option.operand ? option.names : option.long_name(), option.placeholder,
                             option.help);
@@ -225,8 +233,15 @@ NB_MODULE(_native, m) {
       .def_prop_ro("dtype", [](const Source& s) { return s.loaded.dtype; })
       .def_prop_ro("notes", [](const Source& s) { return s.loaded.notes; })
       .def_prop_ro("open", &open_cells)
-      .def("inverted", &inverted);
-  nb::class_<Copy>(m, "Copy");
+      .def("inverted", &inverted)
+      .def("part", &part)
+      .def("__getstate__", [](const Source& s) { return state_of(s.loaded); })
+      .def("__setstate__",
+           [](Source& s, const nb::tuple& state) { new (&s) Source{loaded_of(state)}; });
+  nb::class_<Copy>(m, "Copy")
+      .def("__getstate__", [](const Copy& c) { return state_of(c.tensor); })
+      .def("__setstate__",
+           [](Copy& c, const nb::tuple& state) { new (&c) Copy{tensor_of(state)}; });
   m.def("copied", [](const std::string& name, nb::handle object) {
     return Copy{copy_of(ImportedArray(name, object).view())};
   });

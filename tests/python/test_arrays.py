@@ -80,6 +80,29 @@ def test_an_array_is_not_copied_before_it_is_read():
     assert peak() - before < cells.nbytes // 2
 
 
+def test_lists_are_read():
+    assert Mask([[True, False], [True, True]]) == Mask([[1, 0], [1, 1]]) == Mask.parse("causal", 2)
+    assert Mask([[0.0, -np.inf], [0, 0]]) == Mask.parse("causal", 2)
+    assert Mask.from_segments([0, 0, 1]) == Mask.parse("doc:lens=2+1", 3)
+    assert Mask.from_segments((np.int64(0), np.int32(0), 1)) == Mask.parse("doc:ids", 3, ids=[0, 0, 1])
+    assert Mask.from_key_padding([[1, 1, 0]], queries=2).shape == (1, 1, 2, 3)
+    assert not Mask.parse("causal", 4).check(segments=[0, 0, 1, 1])
+
+
+def test_shapes_are_whole_numbers():
+    assert Mask.parse("causal", np.int64(4)).shape == Mask.parse("causal", (np.int32(4), 4)).shape
+    for shape in (2.5, (2.5, 2), "4", None):
+        with pytest.raises(Error, match="expected whole numbers|extents"):
+            Mask.parse("causal", shape)
+
+
+def test_arrays_are_those_of_numpy(random_mask):
+    mask = Mask(random_mask(8, 8))
+    assert isinstance(mask.to("dense"), np.ndarray)
+    assert all(isinstance(array, np.ndarray) for array in mask.to("runs").values())
+    assert Mask(mask.to("bias", dtype="bfloat16")) == mask  # a type that numpy lacks
+
+
 def test_what_an_array_means_is_not_guessed():
     with pytest.raises(Error, match=r"mask: \(6,\) of bool fits several kinds; give kind=\"padding\""):
         Mask(np.ones(6, bool))

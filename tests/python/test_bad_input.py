@@ -13,7 +13,12 @@ from maskctl import Error, Mask
 
 
 @pytest.mark.parametrize("array, words", [
-    ([[1, 0], [1, 1]], "a list cannot be read as an array"),
+    ([[1, 0], [1]], "lists of 2 and of 1 elements side by side"),
+    ([[1, 0], 1], "lists and numbers side by side"),
+    ([1, [0]], "lists and numbers side by side"),
+    ([["a"]], "a list cannot be read as an array: must be real number, not str"),
+    ([[1 << 70]], "a list cannot be read as an array"),
+    ([], r"lists of shape \(0,\)"),
     (None, "a NoneType cannot be read as an array"),
     (object(), "a object cannot be read as an array"),
     (np.ones((2, 2), complex), "elements of a type that no mask has"),
@@ -155,8 +160,8 @@ def long_work(ask=Mask.stats):
 
 @pytest.mark.parametrize("ask", [
     Mask.stats, Mask.count, repr, lambda mask: mask == mask.apply("causal"),
-    lambda mask: (mask & mask.apply("causal")).count()],
-    ids=["stats", "count", "repr", "==", "&"])
+    lambda mask: (mask & mask.apply("causal")).count(), lambda mask: mask[0, 0, :, 1:].count()],
+    ids=["stats", "count", "repr", "==", "&", "part"])
 def test_ctrl_c_stops(sigint, ask):
     main = threading.main_thread().ident
     threading.Timer(0.5, lambda: signal.pthread_kill(main, signal.SIGINT)).start()

@@ -21,6 +21,11 @@ def command(*words):
     return done.stdout, done.returncode, done.stderr
 
 
+class SegmentIds:  # as in jax
+    def __init__(self, ids):
+        self.q = self.kv = ids
+
+
 @pytest.fixture
 def leaked(samples):
     return Mask(np.load(samples / "leaked.npy"), name="leaked.npy")
@@ -81,6 +86,9 @@ def test_two_masks_are_compared():
     assert not answer
     assert "window left 8 instead of 7" in answer.cause["text"]
     assert a.diff(Mask.parse("window:left=7,right=0", 64))
+    ids = np.array([0, 0, 1, 1])
+    assert Mask.from_segments(ids).diff(SegmentIds(ids))
+    assert Mask.parse("causal", 2).diff([[1, 0], [1, 1]])
     named = Mask(np.tri(4, dtype=bool)).diff(Mask(np.eye(4, dtype=bool)))
     assert "A       mask\nB       other\n" in str(named)
 
@@ -97,6 +105,7 @@ def test_masks_are_combined_as_sets(random_mask):
         a & Mask.parse("causal", 5)
     with pytest.raises(TypeError):
         a & x
+    assert a == x and a != y
 
 
 def test_another_library_is_written_for(samples):
@@ -144,7 +153,7 @@ def test_large_masks_stay_lazy():
 def test_any_command_runs(samples):
     assert "hf" in str(maskctl.run("translate", table=128))
     assert "heads" in str(maskctl.run("golden", "list", str(samples / "golden.toml")))
-    with pytest.raises(Error, match="unknown command 'chek'"):
+    with pytest.raises(Error, match="unknown command 'chek'; did you mean 'check'"):
         maskctl.run("chek")
 
 
@@ -167,7 +176,9 @@ def test_mistakes_have_the_line_of_the_command(leaked):
     (lambda mask: mask.to("dense", fill="min"), 'fill= is for to="bias", not for dense'),
     (lambda mask: mask.to("segments"), "without lossy=, which takes the nearest"),
     (lambda mask: mask.show(scale=2, size=3, output="x.png"), "scale= and size= exclude each other"),
-    (lambda mask: mask.check(segments=[0, 1]), r"segments: a list cannot be read as an array; give np.array\("),
+    (lambda mask: mask.check(segments=[0, "a"]), "segments: a list cannot be read as an array: must be real number"),
+    (lambda mask: Mask.parse("causal", 24).translate(to="sdap"), "did you mean 'sdpa'"),
+    (lambda mask: mask.to("biass"), "did you mean 'bias'"),
     (lambda mask: Mask(np.ones(6, bool)), 'give kind="padding" or kind="key-padding"'),
     (lambda mask: Mask(np.ones((2, 2), bool), "segmnts"), "kind='segmnts': expected one of dense, "),
     (lambda mask: Mask(np.array([[0, -3, -3.5], [0, 0, -4], [0, 0, 0]], "f4")), "closed_below=X says which numbers close"),

@@ -114,6 +114,7 @@ def test_arrays_with_odd_fields_are_read(code, printed):
     ("Producer(capsule(device=2))", "device"),
     ("Raising(ValueError('no'))", "cannot be read as an array"),
     ("Raising(BufferError('no'))", "cannot be read as an array"),
+    ("memoryview(b'abcdefgh').cast('B')[::2].tobytes().decode()", "No such file"),
     ("(ctypes.c_char * 4)()", ""),
     ("(ctypes.c_int32.__ctype_be__ * 4)()", "cannot be read as an array"),
     ("(ctypes.c_void_p * 4)()", "cannot be read as an array"),

@@ -1,13 +1,16 @@
 """Masks and answers are values: nothing that happens later changes what they say."""
 
+import copy
 import gc
+import multiprocessing
+import pickle
 import weakref
 
 import numpy as np
 import pytest
 
 import maskctl
-from maskctl import Mask
+from maskctl import Error, Mask
 
 
 def agreed_count(mask):
@@ -32,6 +35,7 @@ MAKERS = {
     "masks": lambda given: Mask.parse("and:m", 6, m=Mask(given(CELLS))),
     "combined": lambda given: Mask.parse("doc:ids", 6, ids=given(IDS)) & Mask(given(CELLS)),
     "closed": lambda given: ~Mask(given(CELLS)),
+    "part": lambda given: Mask(given(CELLS))[..., 1:4, :],
     "empty": lambda given: Mask(given(CELLS[:0]), "dense"),
 }
 
@@ -61,9 +65,9 @@ def test_every_verb_asks_every_mask(maker, name):
         assert str(getattr(mask, verb)())
     assert mask.diff(mask) and (not np.asarray(mask).size or mask.verify(no_gradients=True))
     assert "mask" in str(mask.translate(to="sdpa"))
-    for *_, query, key in np.argwhere(np.asarray(mask).reshape(mask.shape))[:3].tolist():
+    for *_, query, key in np.argwhere(np.asarray(mask).reshape(mask.shape))[:3]:
         assert mask.why(query, key)
-    for *_, query, key in np.argwhere(~np.asarray(mask).reshape(mask.shape))[:3].tolist():
+    for *_, query, key in np.argwhere(~np.asarray(mask).reshape(mask.shape))[:3]:
         assert not mask.why(query, key)
 
 
@@ -108,3 +112,103 @@ def test_an_answer_without_data_has_no_fields():
     with pytest.raises(AttributeError, match="no --json"):
         answer.data
     assert maskctl.run("stats", Mask.parse("causal", 4), json=True).total["open"] == 10
+
+
+@pytest.mark.parametrize("maker", MAKERS)
+@pytest.mark.parametrize("copied", [copy.copy, copy.deepcopy, lambda one: pickle.loads(pickle.dumps(one))],
+                         ids=["copy", "deepcopy", "pickle"])
+def test_masks_are_copied(maker, copied):
+    mask = MAKERS[maker](np.copy)
+    mask.notes.append("a note")
+    other = copied(mask)
+    assert (other.name, other.kind, other.pipeline, other.notes) == (mask.name, mask.kind, mask.pipeline, mask.notes)
+    assert other == mask and agreed_count(other) == agreed_count(mask)
+    assert str(other.check()) == str(mask.check())
+    other.notes.clear()
+    assert mask.notes
+
+
+def test_ids_are_pickled():
+    mask = pickle.loads(pickle.dumps(Mask.from_segments(np.array([0, 0, 1, -1]))))
+    np.testing.assert_array_equal(np.asarray(mask.to("segments")).squeeze(), [0, 0, 1, -1])
+
+
+def test_large_masks_are_pickled_as_steps():
+    mask = Mask.parse("window:keys=4096 | causal", 1_000_000)
+    mask.count()
+    assert len(pickle.dumps(mask)) < 1000
+
+
+def test_what_is_no_pickled_mask_is_refused():
+    source = Mask(CELLS)._source
+    kind = type(source)
+    for state in [(), (1,) * 12, ({}, 0, "bool", [6, 6], 2, None, None, True, None, 0, (False, False, 0.0, 0.0), [])]:
+        with pytest.raises((Error, RuntimeError, TypeError, ValueError)):
+            kind.__new__(kind).__setstate__(state)
+
+
+def test_answers_are_copied():
+    answer = Mask(CELLS).check(segments=IDS)
+    for other in (copy.copy(answer), copy.deepcopy(answer), pickle.loads(pickle.dumps(answer))):
+        assert (str(other), bool(other), other.data, other.notes) == (str(answer), bool(answer), answer.data,
+                                                                     answer.notes)
+
+
+def made_in_a_worker(n):
+    return Mask.parse("doc:ids | causal", n, ids=np.arange(n) // 3)
+
+
+def test_a_mask_comes_out_of_a_worker():
+    with multiprocessing.get_context("spawn").Pool(1) as pool:
+        assert pool.map(made_in_a_worker, [6, 9]) == [made_in_a_worker(6), made_in_a_worker(9)]
+
+
+def test_masks_can_be_referred_to_weakly():
+    mask = Mask(CELLS)
+    seen = weakref.ref(mask)
+    assert seen() is mask
+    del mask
+    assert seen() is None
+
+
+def test_a_mask_equals_an_array(random_mask):
+    cells = random_mask(2, 3, 5, 7)
+    mask = Mask(cells)
+    assert mask == cells and cells == mask and mask == cells.tolist() and not mask != cells
+    other = cells.copy()
+    other[1, 2, 3, 4] ^= True
+    assert mask != other and other != mask and mask != cells[:1]
+    with pytest.raises(Error, match="fits several kinds"):
+        mask == np.ones(6, bool)
+    assert mask != "mask" and mask is not None and mask != 5
+
+
+def test_cells_and_parts(random_mask):
+    cells = random_mask(2, 3, 5, 7)
+    mask = Mask(cells)
+    for index in [(0, 0, 0, 0), (1, 2, 4, 6), (-1, -2, -5, -7), (np.int64(1), 0, 2, 3)]:
+        assert mask[index] is bool(cells[index])
+    for index in [(1,), (..., 3), (slice(1), slice(1, 3)), (0, ..., slice(2, -1), slice(None, 4)),
+                  (slice(None),) * 4, (..., slice(4, 2), slice(None))]:
+        same = tuple(slice(n, n + 1 or None) if isinstance(n, int) else n for n in index)
+        assert mask[index] == Mask(cells[same], "dense")
+    assert mask[1].shape == (1, 3, 5, 7) and mask[1].name == "mask[1:2,0:3,0:5,0:7]"
+    for index, words in [((2, 0, 0, 0), "b: 2 is out of range"), ((0,) * 5, "too many"),
+                         ((..., ...), "too many"), (slice(None, None, 2), "step 2")]:
+        with pytest.raises(IndexError, match=words):
+            mask[index]
+    with pytest.raises(TypeError):
+        iter(mask)
+
+
+@pytest.mark.parametrize("file, kind", [("m.npy", None), ("m.npz", None), ("m.npz", "runs"), ("m.safetensors", None)])
+def test_a_mask_is_saved_and_read(tmp_path, random_mask, file, kind):
+    mask = Mask(random_mask(2, 3, 5, 7))
+    path = tmp_path / file
+    mask.save(path, kind)
+    assert Mask(path) == mask and Mask(str(path)).name == str(path)
+    with pytest.raises(Error, match="force="):
+        mask.save(path, kind)
+    steps = "causal:align=top-left"
+    mask.apply(steps).save(path, kind, force=True)
+    assert Mask(path) == mask.apply(steps)

@@ -1,11 +1,13 @@
 from collections.abc import Iterator, Sequence
 from os import PathLike
-from typing import Any
+from types import EllipsisType
+from typing import Any, SupportsIndex
 
-_Array = Any  # what has DLPack or the buffer protocol
+_Array = Any  # what has DLPack or the buffer protocol, or lists of numbers
 _Source = Mask | _Array | str
 _Words = str | int | float | Sequence[str]
-_Shape = int | tuple[int, ...]
+_Shape = SupportsIndex | Sequence[SupportsIndex]
+_Index = SupportsIndex | slice | EllipsisType
 
 version: str
 __version__: str
@@ -26,10 +28,10 @@ class Mask:
     notes: list[str]
     def __init__(
         self,
-        array: _Array,
+        array: _Array | str | PathLike[str],
         kind: str | None = None,
         *,
-        name: str = "mask",
+        name: str | None = None,
         keep_value: int | None = None,
         closed_below: float | None = None,
         shape: _Shape | None = None,
@@ -72,6 +74,9 @@ class Mask:
     def count(self) -> int: ...
     def apply(self, *steps: str, **arrays: Mask | _Array) -> Mask: ...
     def to(self, kind: str = "dense", **options: _Words | bool) -> Any: ...
+    def save(
+        self, path: str | PathLike[str], kind: str | None = None, *, force: bool = False, **options: _Words | bool
+    ) -> None: ...
     def translate(self, **options: _Words | bool) -> Answer: ...
     # The commands: written by tests/python/test_stubs.py.
     def show(
@@ -265,6 +270,7 @@ class Mask:
     def __xor__(self, other: Mask) -> Mask: ...
     def __sub__(self, other: Mask) -> Mask: ...
     def __invert__(self) -> Mask: ...
+    def __getitem__(self, index: _Index | tuple[_Index, ...]) -> Mask | bool: ...
     def __eq__(self, other: object) -> bool: ...
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any: ...
     def __dlpack__(self, **how: Any) -> Any: ...

@@ -1,5 +1,9 @@
 """What commands say, as values."""
 
+import numbers
+import operator
+import os
+
 from maskctl import _native
 from maskctl._native import Error
 
@@ -67,8 +71,17 @@ def _kept(text, fields, status, notes):
 
 
 def _is_source(value):
-    """True for masks and arrays; words, numbers and lists of words are options' values."""
-    return not isinstance(value, (str, bytes, int, float, bool, list, tuple, type(None)))
+    """True for masks and arrays, lists of numbers among them; words, numbers and lists of words are
+    options' values."""
+    if isinstance(value, (list, tuple)):
+        return _is_of_numbers(value)
+    return not isinstance(value, (str, bytes, os.PathLike, numbers.Number, type(None)))
+
+
+def _is_of_numbers(value):
+    while isinstance(value, (list, tuple)) and len(value):
+        value = value[0]
+    return isinstance(value, numbers.Number)
 
 
 # Options that are given when a Mask is made, so methods of Mask do not take them.
@@ -104,7 +117,10 @@ def shape_text(shape):
 
 def extents_of(shape):
     """[B, H, Q, K] of a shape of 1 to 4 extents."""
-    extents = [shape, shape] if isinstance(shape, int) else [int(n) for n in shape]
+    try:
+        extents = [operator.index(n) for n in (shape if hasattr(shape, "__len__") else (shape, shape))]
+    except TypeError:
+        raise Error(f"shape={shape!r}: expected whole numbers") from None
     if len(extents) == 3:
         extents.insert(1, 1)
     if not 2 <= len(extents) <= 4:
@@ -133,6 +149,8 @@ class Line:
 
         if not _is_source(value):
             return str(value)
+        if _arrays.is_mask_of_library(value):
+            value = Mask(value, name=role)
         plain = value._plain() if isinstance(value, Mask) else None
         word = plain.name if plain else role
         if word in self.given or word in self.operands:
@@ -147,9 +165,8 @@ class Line:
         if name in self._words:
             if name == "--shape" and not isinstance(value, str):
                 value = shape_text(value)
-            values = value if isinstance(value, (list, tuple)) else [value]
-            if "SOURCE" in self._words[name] and any(isinstance(one, (int, float)) for one in values):
-                raise Error(f"{keyword}: a {type(value).__name__} cannot be read as an array; give np.array(...)")
+            array = "SOURCE" in self._words[name] and _is_of_numbers(value)
+            values = value if isinstance(value, (list, tuple)) and not array else [value]
             self.options += [(name, self._value(keyword, one)) for one in values
                              if one is not None and one is not False]
         elif "NAME=VALUE" in self._words:

@@ -1,6 +1,8 @@
 """Arrays and masks of other libraries, known by what they look like: none of them is imported."""
 
+import numbers
 import sys
+from array import array as packed
 
 from maskctl import _native
 from maskctl._native import Error
@@ -11,6 +13,8 @@ def host(name, array):
 
     Only its own library copies an array from a device; one on the host is passed on as it is.
     """
+    if isinstance(array, (list, tuple)):
+        return _array_of_lists(name, array), []
     if getattr(array, "is_nested", False):
         raise Error(f"{name}: a nested tensor; pack its rows and give cumulative lengths "
                     "(Mask.from_cu_seqlens)")
@@ -34,9 +38,50 @@ def host(name, array):
     raise Error(f"{name}: an array on {where}; copy it to the host first")
 
 
+def _array_of_lists(name, lists):
+    """Nested lists of numbers as an array, as numpy would read them, without numpy."""
+    shape, row = [], lists
+    while isinstance(row, (list, tuple)):
+        shape.append(len(row))
+        row = row[0] if row else None
+    if 0 in shape or len(shape) > 8:
+        raise Error(f"{name}: lists of shape {tuple(shape)}; expected numbers in 1 to 8 levels")
+    leaves = list(_leaves(name, lists, shape))
+    whole = all(isinstance(one, numbers.Integral) for one in leaves)
+    code = "?" if all(isinstance(one, bool) for one in leaves) else "q" if whole else "d"
+    try:
+        flat = packed("b" if code == "?" else code, leaves)
+    except (TypeError, OverflowError) as error:
+        raise Error(f"{name}: a list cannot be read as an array: {error}") from None
+    return memoryview(flat).cast("B").cast(code, shape)
+
+
+def _leaves(name, lists, shape):
+    if len(lists) != shape[0]:
+        raise Error(f"{name}: lists of {shape[0]} and of {len(lists)} elements side by side")
+    for one in lists:
+        nested = isinstance(one, (list, tuple))
+        if nested != (len(shape) > 1):
+            raise Error(f"{name}: lists and numbers side by side")
+        if nested:
+            yield from _leaves(name, one, shape[1:])
+        else:
+            yield one
+
+
 def copied(name, array):
     """A copy of an array, which later writes do not reach."""
     return _native.copied(name, host(name, array)[0])
+
+
+def of_numpy(values):
+    """An array of numpy's, on the same memory, where numpy is there and has the type."""
+    try:
+        from numpy import asarray
+    except ImportError:
+        return values
+    made = asarray(values)
+    return values if made.dtype.hasobject else made
 
 
 _ON_HOST = (1, 3)  # DLPack device types: CPU memory, and CPU memory that a GPU can read
@@ -58,16 +103,38 @@ def _device_of(array):
     return str(device or "a device")
 
 
+def _is_block_mask(value):
+    return type(value).__name__ == "BlockMask" and hasattr(value, "mask_mod")
+
+
+def _is_segment_ids(value):
+    return type(value).__name__ == "SegmentIds" and hasattr(value, "q") and hasattr(value, "kv")
+
+
+def _is_xformers_bias(value):
+    return hasattr(value, "materialize") and type(value).__module__.startswith("xformers")
+
+
+def is_mask_of_library(value):
+    """True for mask objects of other libraries, which are no arrays."""
+    return _is_block_mask(value) or _is_segment_ids(value) or _is_xformers_bias(value)
+
+
+def is_array(value):
+    """True for what shows itself as an array, and for lists."""
+    return isinstance(value, (list, tuple, memoryview)) or any(
+        hasattr(value, name) for name in ("__dlpack__", "__array__", "__array_interface__"))
+
+
 def parts_of(name, value, shape):
     """(kind or None, [(key, array)], notes) of an array, or of a mask object of another library."""
-    looks = type(value).__name__
-    if looks == "BlockMask" and hasattr(value, "mask_mod"):
+    if _is_block_mask(value):
         return _block_mask(name, value)
-    if looks == "SegmentIds" and hasattr(value, "q") and hasattr(value, "kv"):
+    if _is_segment_ids(value):
         q, notes = host(name, value.q)
         kv, more = host(name, value.kv)
         return "segments", [("q", q), ("kv", kv)], notes + more
-    if hasattr(value, "materialize") and type(value).__module__.startswith("xformers"):
+    if _is_xformers_bias(value):
         return _xformers_bias(name, value, shape)
     array, notes = host(name, value)
     return None, [("", array)], notes

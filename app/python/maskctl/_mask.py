@@ -66,20 +66,26 @@ class Mask:
     never stored densely; a million by a million is an ordinary size.
     """
 
-    __slots__ = ("name", "notes", "_source", "_word", "_steps", "_arrays", "_result")
+    __slots__ = ("name", "notes", "_source", "_word", "_steps", "_arrays", "_result", "__weakref__")
 
-    def __init__(self, array, kind=None, *, name="mask", keep_value=None, closed_below=None,
+    def __init__(self, array, kind=None, *, name=None, keep_value=None, closed_below=None,
                  shape=None, pad_id=None, max_bytes=None):
         """Reads an array: bool or 0/1 of shape [Q,K], [B,Q,K] or [B,H,Q,K], a float bias of the
         same shapes (0 open; -inf or the lowest number closed), or another `kind` of the command:
         padding, key-padding, segments, positions [B,S], cu_seqlens [N+1], pairs, blockmap:QxK,
-        bits. Also FlexAttention's BlockMask, JAX's SegmentIds, xformers' biases. Arrays on the host
-        are read where they lie; those of a GPU are copied by their own library, which `notes` says.
+        bits. Also FlexAttention's BlockMask, JAX's SegmentIds, xformers' biases, lists of lists, and
+        the name of a file. Arrays on the host are read where they lie; those of a GPU are copied by
+        their own library, which `notes` says.
 
         keep_value 0: 0 may attend. closed_below: numbers of a bias at or below it close. shape: the
         extents that an array does not carry. pad_id: the segment id that sees nothing (-1).
         max_bytes: the most that may be allocated (4 GiB).
         """
+        if isinstance(array, (str, os.PathLike)):
+            source, name = os.fspath(array), name or os.fspath(array)
+            options = _reading(kind, keep_value, closed_below, shape, pad_id, max_bytes)
+            return self._set(name, _native.read_source(source, options, {}), name, (), {})
+        name = name or "mask"
         if isinstance(array, Mask):
             raise Error(f"{name}: a Mask already")
         own, parts, notes = _arrays.parts_of(name, array, shape)
@@ -154,6 +160,8 @@ class Mask:
         """From flags [S] or [B, S] of keys, as Hugging Face's attention_mask. `queries`: how many
         there are, if not S."""
         shape = None
+        if isinstance(valid, (list, tuple)):
+            valid = _arrays.host(name, valid)[0]
         if queries is not None:
             extents = tuple(valid.shape)
             shape = (extents[0] if len(extents) > 1 else 1, 1, queries, extents[-1])
@@ -163,9 +171,8 @@ class Mask:
     def read(cls, source, kind=None, *, name=None, keep_value=None, closed_below=None, shape=None,
              pad_id=None, max_bytes=None):
         """Reads a SOURCE of the command: a file ("m.npz:KEY"), or gen:STEP."""
-        source, name = str(source), name or str(source)
-        options = _reading(kind, keep_value, closed_below, shape, pad_id, max_bytes)
-        return cls._made(name, _native.read_source(source, options, {}), name, (), {})
+        return cls(os.fspath(source), kind, name=name, keep_value=keep_value, closed_below=closed_below,
+                   shape=shape, pad_id=pad_id, max_bytes=max_bytes)
 
     def apply(self, *steps, **arrays):
         """The mask after steps, left to right: mask.apply("window:keys=128 | causal"). Arrays that
@@ -235,10 +242,21 @@ class Mask:
     def to(self, kind="dense", **options):
         """The mask as arrays of a kind: dense, bias, padding, key-padding, segments, cu_seqlens,
         pairs, blockmap, bits, runs; exact, or an Error. One array, or a dict of several, for
-        np.asarray and torch.from_dlpack. Options are those of convert: dtype="bfloat16",
-        fill="min", block="128x64", lossy=True."""
-        arrays = dict(self._ask("convert", (), {"to": kind, "output": "-", **options})[1])
+        torch.from_dlpack; numpy's where numpy is there and has the type. Options are those of
+        convert: dtype="bfloat16", fill="min", block="128x64", lossy=True."""
+        arrays = {key: _arrays.of_numpy(value) for key, value in self._arrays_of(kind, options)}
         return next(iter(arrays.values())) if len(arrays) == 1 else arrays
+
+    def _arrays_of(self, kind, options):
+        return self._ask("convert", (), {"to": kind, "output": "-", **options})[1]
+
+    def _cells(self):
+        return self._arrays_of("dense", {})[0][1]
+
+    def save(self, path, kind=None, *, force=False, **options):
+        """Writes the mask to a file, .npy, .npz, .safetensors or .h5, for Mask(path) and the command:
+        as cells, or as another `kind`, such as "runs" for large masks, with the options of to()."""
+        run("convert", self, to=kind or "dense", output=os.fspath(path), force=force, **options)
 
     def translate(self, **options):
         """This mask in the arguments of other libraries: translate(to="flex+sdpa"). A mask that was
@@ -293,9 +311,12 @@ class Mask:
         return Mask._made(f"not {self.name}", self._result_source().inverted(), f"not {self.name}", (), {})
 
     def __eq__(self, other):
-        """True if shapes and all cells agree."""
+        """True if shapes and all cells agree. The other may be all that Mask() takes; what fits
+        several kinds is an Error."""
         if not isinstance(other, Mask):
-            return NotImplemented
+            if not _arrays.is_array(other) and not _arrays.is_mask_of_library(other):
+                return NotImplemented
+            other = Mask(other, name="other")
         return _native.equal(self._result_source(), other._result_source())
 
     __hash__ = None  # unhashable: == compares cells
@@ -317,10 +338,40 @@ class Mask:
     def __array__(self, dtype=None, copy=None):
         from numpy import asarray
 
-        return asarray(self.to("dense"), dtype)
+        return asarray(self._cells(), dtype)
 
     def __dlpack__(self, **how):
-        return self.to("dense").__dlpack__(**how)
+        return self._cells().__dlpack__(**how)
 
     def __dlpack_device__(self):
-        return self.to("dense").__dlpack_device__()
+        return self._cells().__dlpack_device__()
+
+    __iter__ = None  # indexing does not make it a sequence
+
+    def __getitem__(self, index):
+        """Whether a pair is open, mask[b, h, q, k], or with slices the Mask of a part: an axis with
+        a number keeps length 1."""
+        from maskctl._indexing import ranges_of
+
+        ranges, is_pair = ranges_of(index, self.shape)
+        part = self._result_source().part(ranges)
+        if is_pair:
+            return part.open == 1
+        inside = ",".join(f"{begin}:{end}" for begin, end in ranges)
+        name = f"{self.name}[{inside}]"
+        return Mask._made(name, part, name, (), {})
+
+    def __copy__(self):
+        return _restored(self.name, self.notes, self._source, self._word, self._steps, self._arrays)
+
+    def __deepcopy__(self, _):
+        return self.__copy__()  # sources and copies of arrays never change
+
+    def __reduce__(self):
+        return _restored, (self.name, self.notes, self._source, self._word, self._steps, self._arrays)
+
+
+def _restored(name, notes, *state):
+    mask = Mask._made(name, *state)
+    mask.notes = list(notes)
+    return mask

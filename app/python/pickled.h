@@ -1,0 +1,22 @@
+// Masks and arrays as values that Python's pickle can write.
+#pragma once
+
+#include <nanobind/nanobind.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
+
+#include "maskctl/io/masks/mask_io.h"
+#include "maskctl/tensor/tensor.h"
+
+namespace maskctl::app {
+
+nanobind::tuple state_of(const Tensor& tensor);
+/// Throws Error(kInvalidArgument) for what state_of() does not make.
+Tensor tensor_of(const nanobind::tuple& state);
+
+/// The cells as runs, and what reading found out about the array. Throws Error(kUnsupported) for
+/// objects of other libraries that were read from a file.
+nanobind::tuple state_of(const LoadedMask& loaded);
+LoadedMask loaded_of(const nanobind::tuple& state);
+
+}  // namespace maskctl::app
