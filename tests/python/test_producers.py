@@ -125,6 +125,43 @@ def test_arrays_that_are_not_there_are_refused(code, words):
     assert (status, stderr) == (0, "") and words in printed and printed
 
 
+DRAWN = """
+import random
+import numpy as np
+
+bytes_of = np.random.default_rng(1).integers(0, 2, 4096).astype(np.uint8)
+begin = bytes_of.ctypes.data
+BROKEN = [{"data": None}, {"code": 9}, {"bits": 24}, {"lanes": 2}, {"ndim": -3}, {"ndim": 77}, {"no_shape": True},
+          {"name": b"used_dltensor"}, {"device": 2}]
+draw = random.Random(2)
+for _ in range(ROUNDS):
+    rank = draw.randint(2, 4)
+    shape = [draw.randint(0, 4) for _ in range(rank)]
+    strides = [draw.randint(-100, 100) for _ in range(rank)]
+    said = {"shape": shape, "strides": strides, "data": begin + 1024, "offset": 1024}
+    broken = draw.random() < 0.5
+    if broken:
+        said |= draw.choice(BROKEN)
+        if draw.random() < 0.1:
+            strides[draw.randrange(rank)] = draw.choice((-1, 1)) << draw.randint(47, 62)
+            said["shape"] = [max(2, n) for n in shape]
+    try:
+        mask = Mask(Producer(capsule(**said)), "dense")
+    except Error:
+        assert broken, said
+        kept.clear()
+        continue
+    cells = np.lib.stride_tricks.as_strided(bytes_of[2048:], shape, strides)
+    assert not cells.size or not broken, said
+    assert np.array_equal(np.asarray(mask).reshape(shape), cells), said
+    kept.clear()
+"""
+
+
+def test_drawn_arrays_are_read_or_refused():
+    assert ended("ROUNDS = 3000" + DRAWN) == (0, "", "")
+
+
 def test_a_capsule_that_is_shown_twice_is_read_twice():
     assert ended("one = Producer(capsule())\nprint(Mask(one).count(), Mask(one).count())")[:2] == (0, "32 32")
 
@@ -133,7 +170,8 @@ def test_a_capsule_that_is_shown_twice_is_read_twice():
 def test_what_ends_a_program_passes_through(error):
     code = "try:\n    {}\nexcept " + error + " as raised:\n    print(type(raised).__name__)"
     one = f"Raising({error}())"
-    for ask in (f"Mask({one})", f"Mask.parse('doc:ids', 4, ids={one})", f"Mask.parse('causal', 4).check(segments={one})"):
+    checked = f"Mask.parse('causal', 4).check(segments={one})"
+    for ask in (f"Mask({one})", f"Mask.parse('doc:ids', 4, ids={one})", checked):
         assert ended(code.format(ask))[:2] == (0, error)
 
 
