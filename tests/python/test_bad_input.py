@@ -84,6 +84,14 @@ def test_dlpack_that_lies_is_an_error():
         Mask(Liar())
 
 
+@pytest.mark.parametrize("make", [
+    lambda: Mask(np.eye(2, dtype=bool), name="\ud800"), lambda: Mask(np.eye(2, dtype=bool), name=5),
+    lambda: Mask("\udcff.npy"), lambda: Mask.parse(None, 8), lambda: Mask.parse("\ud800", 8)])
+def test_what_is_no_text_is_refused(make):
+    with pytest.raises(Error, match="is no text"):
+        make()
+
+
 def test_limits_hold():
     with pytest.raises(Error, match="exceeds the limit"):
         Mask.parse("causal", 1_000_000).to("dense")

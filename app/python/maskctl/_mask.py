@@ -31,6 +31,15 @@ def _reading(kind, keep_value=None, closed_below=None, shape=None, pad_id=None, 
     return options
 
 
+def _text(role, value):
+    """The value, which has to be a text that UTF-8 can hold."""
+    try:
+        value.encode()
+    except (AttributeError, UnicodeEncodeError):
+        raise Error(f"{role}: {value!r} is no text") from None
+    return value
+
+
 def _temporary_folder():
     from tempfile import TemporaryDirectory
 
@@ -82,10 +91,11 @@ class Mask:
         max_bytes: the most that may be allocated (4 GiB).
         """
         if isinstance(array, (str, os.PathLike)):
-            source, name = os.fspath(array), name or os.fspath(array)
+            source = _text("file", os.fspath(array))
+            name = _text("name", name or source)
             options = _reading(kind, keep_value, closed_below, shape, pad_id, max_bytes)
             return self._set(name, _native.read_source(source, options, {}), name, (), {})
-        name = name or "mask"
+        name = _text("name", name or "mask")
         if isinstance(array, Mask):
             raise Error(f"{name}: a Mask already")
         own, parts, notes = _arrays.parts_of(name, array, shape)
@@ -178,6 +188,7 @@ class Mask:
         """The mask after steps, left to right: mask.apply("window:keys=128 | causal"). Arrays that
         they name are keywords. Nothing is computed before it is needed."""
         given = dict(self._arrays)
+        steps = tuple(_text("step", step) for step in steps)
         for key, value in arrays.items():
             if key in given or key == self._word:
                 raise Error(f"{key}: an array of that name is given already")
