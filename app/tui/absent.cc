@@ -6,7 +6,7 @@ namespace maskctl::app::tui {
 
 struct Terminal::Curses {};
 
-Terminal::Terminal(const TerminalOptions&, std::stop_token) {
+Terminal::Terminal(const TerminalOptions&, std::stop_token) {  // NOLINT: as terminal.cc has it
   throw Error(
       Errc::kUnsupported,
       "no terminal to draw on, because this maskctl was built without curses; maskctl show, "
