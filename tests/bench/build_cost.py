@@ -6,7 +6,6 @@ each build; the mean of both counts.
 
     tests/bench/build_cost.py                   this tree
     tests/bench/build_cost.py HEAD~10 HEAD      commits, each in a clone of its own
-    tests/bench/build_cost.py --target maskctl_python HEAD     another target, with what it needs
 """
 
 import argparse
@@ -17,6 +16,7 @@ import tempfile
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
+TARGETS = ["maskctl", "maskctl_command"]
 PROGRAM = """\
 #include <iostream>
 #include <regex>
@@ -44,14 +44,11 @@ def unit(folder):
     return seconds("g++", "-O2", "-std=c++20", str(source), "-o", str(folder / "unit"), cwd=folder)
 
 
-def measure(name, tree, targets, folder):
+def measure(name, tree, folder):
     build = folder / "build"
-    options = ["-DMASKCTL_TESTS=OFF"]
-    if "maskctl_python" in targets:
-        options += ["-DMASKCTL_PYTHON=ON"]
-    seconds("cmake", "--preset", "release", "-B", str(build), *options, cwd=tree)
+    seconds("cmake", "--preset", "release", "-B", str(build), "-DMASKCTL_TESTS=OFF", cwd=tree)
     before = unit(folder)
-    cost = seconds("cmake", "--build", str(build), "--target", *targets, cwd=tree)
+    cost = seconds("cmake", "--build", str(build), "--target", *TARGETS, cwd=tree)
     c = (before + unit(folder)) / 2
     print(f"{name:<12}{cost:8.0f} s{cost / c:8.1f} C    C {c:.2f} s", flush=True)
 
@@ -59,9 +56,7 @@ def measure(name, tree, targets, folder):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("commits", nargs="*", help="what to build; without any: this tree")
-    parser.add_argument("--target", action="append", help="default: maskctl, maskctl_command")
     arguments = parser.parse_args()
-    targets = arguments.target or ["maskctl", "maskctl_command"]
     for commit in arguments.commits or [None]:
         with tempfile.TemporaryDirectory() as folder:
             folder = Path(folder)
@@ -70,7 +65,7 @@ def main():
                 tree = folder / "tree"
                 seconds("git", "clone", "-q", "--shared", str(ROOT), str(tree), cwd=ROOT)
                 seconds("git", "checkout", "-q", commit, cwd=tree)
-            measure(commit or "this tree", tree, targets, folder)
+            measure(commit or "this tree", tree, folder)
 
 
 if __name__ == "__main__":
