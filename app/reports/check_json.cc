@@ -163,7 +163,7 @@ Json sarif_rule(const LintRule& rule) {
 
 std::vector<SarifResult> results_of(const CheckReport& report) {
   std::vector<SarifResult> out;
-  for (const Finding& finding : report.findings) {
+  for (const Finding& finding : report.found.findings) {
     const std::string location = to_text(finding.where);
     out.push_back({finding.rule->id, name(finding.rule->severity),
                    location.empty() ? finding.message : finding.message + " at " + location,
@@ -188,11 +188,12 @@ std::string check_json(const CheckReport& report) {
   for (const ExpectationResult& expected : report.expected)
     out["expectations"].push_back(json_of(expected));
   out["findings"] = Json::array();
-  for (const Finding& finding : report.findings) out["findings"].push_back(json_of(finding));
-  out["leaks"] = report.leaks ? json_of(*report.leaks) : Json(nullptr);
+  for (const Finding& finding : report.found.findings) out["findings"].push_back(json_of(finding));
+  out["leaks"] = report.found.leaks ? json_of(*report.found.leaks) : Json(nullptr);
   out["not_looked_at"] = Json::array();
-  for (const NotLookedAt& question : report.not_looked_at) {
-    out["not_looked_at"].push_back({{"what", question.what}, {"option", question.option}});
+  for (const NotLookedAt part : report.found.not_looked_at) {
+    const Unseen words = unseen(part);
+    out["not_looked_at"].push_back({{"what", words.what}, {"option", words.option}});
   }
   return text_of(out);
 }
@@ -202,7 +203,7 @@ std::string check_sarif(std::span<const CheckReport> reports) {
   Json driver{{"name", "maskctl"}, {"version", MASKCTL_VERSION}, {"rules", Json::array()}};
   for (const LintRule& rule : lint_rules()) {
     const auto found = [&rule](const CheckReport& report) {
-      return std::ranges::any_of(report.findings,
+      return std::ranges::any_of(report.found.findings,
                                  [&](const Finding& f) { return f.rule == &rule; });
     };
     if (any(found)) driver["rules"].push_back(sarif_rule(rule));

@@ -24,7 +24,7 @@ std::vector<Case> cases_of(const CheckReport& report) {
       out.push_back({expected.text, "violated", counter_example(expected), ""});
     }
   }
-  for (const Finding& finding : report.findings) {
+  for (const Finding& finding : report.found.findings) {
     const LintRule& rule = *finding.rule;
     const std::string where = to_text(finding.where);
     const std::string at = where.empty() ? "" : fmt::format(" at {}", where);
@@ -32,7 +32,7 @@ std::vector<Case> cases_of(const CheckReport& report) {
     out.push_back({std::string(rule.id), note ? "" : std::string(name(rule.severity)),
                    finding.message + at, fmt::format("why: {} fix: {}", rule.why, fix_of(rule))});
   }
-  if (report.linted && report.findings.empty()) out.push_back({"lint", "", "", ""});
+  if (report.linted && report.found.findings.empty()) out.push_back({"lint", "", "", ""});
   return out;
 }
 

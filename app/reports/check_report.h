@@ -6,17 +6,13 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
+#include "maskctl/inspect/check/check.h"
 #include "maskctl/inspect/check/expect.h"
-#include "maskctl/inspect/check/lint.h"
 
 namespace maskctl::app {
-
-/// Something that `check` did not examine, and the option that makes `check` examine it.
-struct NotLookedAt {
-  std::string what, option;
-};
 
 struct CheckReport {
   std::string source;
@@ -24,9 +20,7 @@ struct CheckReport {
   std::optional<std::array<Index, 4>> shape;  // absent if the arrays do not make a mask
   bool linted = false;                        // false: only the expectations were evaluated
   std::vector<ExpectationResult> expected;
-  Findings findings;  // errors come first
-  std::optional<Leaks> leaks;
-  std::vector<NotLookedAt> not_looked_at;  // empty unless `linted`
+  CheckResult found;  // empty unless `linted`
   /// Returns the bytes of a cell in the file of the SOURCE. Empty if the axes of the array in the
   /// file are not those of the mask.
   std::function<std::optional<Range>(const Location&)> bytes;
@@ -34,6 +28,12 @@ struct CheckReport {
   /// True when all expectations hold, and no finding is an error or a warning.
   bool ok() const;
 };
+
+/// What was not looked at, in words, and the option that makes `check` look at it.
+struct Unseen {
+  std::string_view what, option;
+};
+Unseen unseen(NotLookedAt part);
 
 /// The location of a cell, such as "batch 0, head 0, query 3, key 7".
 Location where_of(const Cell& cell);

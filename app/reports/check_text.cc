@@ -54,19 +54,19 @@ std::string finding_text(const Finding& finding, const std::optional<Leaks>& lea
 std::string not_looked_at_text(const CheckReport& report) {
   std::string out;
   if (!report.ok()) return out;
-  for (const NotLookedAt& question : report.not_looked_at) {
-    out += fmt::format("{}{} ({})", out.empty() ? "not looked at: " : ", ", question.what,
-                       question.option);
+  for (const NotLookedAt part : report.found.not_looked_at) {
+    const auto [what, option] = unseen(part);
+    out += fmt::format("{}{} ({})", out.empty() ? "not looked at: " : ", ", what, option);
   }
   return out.empty() ? out : out + "\n";
 }
 
 std::string findings_text(const CheckReport& report) {
-  if (report.findings.empty()) return "no findings\n" + not_looked_at_text(report);
+  if (report.found.findings.empty()) return "no findings\n" + not_looked_at_text(report);
   std::string out;
   std::array<Index, 3> counts{};
-  for (const Finding& finding : report.findings) {
-    out += finding_text(finding, report.leaks);
+  for (const Finding& finding : report.found.findings) {
+    out += finding_text(finding, report.found.leaks);
     ++counts[static_cast<std::size_t>(finding.rule->severity)];
   }
   return out +
@@ -78,10 +78,23 @@ std::string findings_text(const CheckReport& report) {
 }  // namespace
 
 bool CheckReport::ok() const {
-  return std::ranges::all_of(expected, &ExpectationResult::holds) &&
-         std::ranges::all_of(findings, [](const Finding& finding) {
-           return finding.rule->severity == Severity::kNote;
-         });
+  return std::ranges::all_of(expected, &ExpectationResult::holds) && found.ok();
+}
+
+Unseen unseen(NotLookedAt part) {
+  switch (part) {
+    case NotLookedAt::kCells:
+      return {"single cells", "-t slice:..."};
+    case NotLookedAt::kAnyCells:
+      return {"single cells, as no few steps make the mask", "--expect"};
+    case NotLookedAt::kDocuments:
+      return {"documents", "--segments"};
+    case NotLookedAt::kBias:
+      return {"bias", "--bias"};
+    case NotLookedAt::kIntent:
+      return {"intent", "--expect"};
+  }
+  return {};
 }
 
 Location where_of(const Cell& cell) {

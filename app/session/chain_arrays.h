@@ -6,21 +6,22 @@
 #include <vector>
 
 #include "maskctl/io/array_io.h"
-#include "maskctl/mask/steps/step.h"
+#include "maskctl/mask/steps/chain_text.h"
 
 namespace maskctl::app {
 
-/// Gives names to the arrays that chains read, so that the text of a chain can refer to them as
-/// SOURCEs. Equal arrays get the same name; short ones are written in the text and need none.
+/// Gives the arrays that chains read names as SOURCEs (chain_text.h).
 class ChainArrays {
  public:
   /// `dest` is the file that write() makes. If it is "", the names look like "COMMAND.npz:ids1",
   /// and nothing is written.
   ChainArrays(std::string_view command, std::string dest);
+  ChainArrays(const ChainArrays&) = delete;
+  ChainArrays& operator=(const ChainArrays&) = delete;
 
-  void name(Chain& chain);
+  void name(Chain& chain) { names_.name(chain); }
 
-  bool empty() const { return arrays_.empty(); }
+  bool empty() const { return names_.arrays().empty(); }
   /// The names given so far, each as a SOURCE: "FILE:NAME", or the file itself if it is not a
   /// container.
   std::vector<std::string> sources() const;
@@ -29,17 +30,11 @@ class ChainArrays {
   bool write(const WriteOptions& options) const;
 
  private:
-  struct Named {
-    std::string name;
-    Tensor array;
-  };
-  /// The entry of an array. A new array gets an entry named `stem` and a number, such as "ids2".
-  const Named& added(const Tensor& array, std::string_view stem);
   bool is_single() const;
-  std::string source_of(const Named& array) const;
+  std::string source_of(const std::string& name) const;
 
   std::string command_, dest_;
-  std::vector<Named> arrays_;
+  ArrayNames names_;
 };
 
 }  // namespace maskctl::app

@@ -10,9 +10,11 @@
 #include "maskctl/base/ranges.h"
 #include "maskctl/base/text.h"
 #include "maskctl/base/work_scope.h"
+#include "maskctl/inspect/check/check.h"
 #include "maskctl/inspect/recognise/recognise.h"
 #include "maskctl/inspect/why/why.h"
 #include "maskctl/mask/documents.h"
+#include "maskctl/mask/steps/chain_text.h"
 
 namespace maskctl::app::tui {
 namespace {
@@ -93,14 +95,13 @@ void add_leaks(const Scene& scene, const std::string& finding, const Leaks& leak
 }
 
 void add_check(const Scene& scene, FindingLines& out) {
-  MaskLint lint = lint_of(scene);
-  std::ranges::stable_sort(lint.findings, {}, [](const Finding& f) { return f.rule->severity; });
-  out.add({fmt::format("check: {}", counted(std::ssize(lint.findings), "finding"))});
-  for (const Finding& finding : lint.findings) {
+  const CheckResult found = check(scene.checked);
+  out.add({fmt::format("check: {}", counted(std::ssize(found.findings), "finding"))});
+  for (const Finding& finding : found.findings) {
     const std::string text = fmt::format("  {}: {}", name(finding.rule->severity), finding.message);
     const auto cell = cell_of(finding.where);
-    if (finding.rule->id == "document-leak" && lint.leaks) {
-      add_leaks(scene, text, *lint.leaks, out);
+    if (finding.rule->key == FindingId::kDocumentLeak && found.leaks) {
+      add_leaks(scene, text, *found.leaks, out);
     } else if (finding.where.query && finding.where.key) {
       out.add_at(*cell, {text}, finding.message);
     } else {
@@ -161,7 +162,8 @@ bool is_leak(const Scene& scene, const Cell& cell) {
 /// line already.
 void add_residue(const Scene& scene, FindingLines& out) {
   const auto [chain, residue, irregular] = recognise(scene.mask);
-  out.add({fmt::format("recognised: {}", chain.empty() ? "every cell open" : to_text(chain))});
+  out.add({fmt::format("recognised: {}",
+                       chain.empty() ? "every cell open" : to_text(chain, "recognised.npz"))});
   if (residue.cells == 0) return;
   std::vector<Cell> fresh;
   for (const Cell& cell : residue.first) {
@@ -196,14 +198,6 @@ std::vector<Stretch> stretches(std::span<const std::int32_t> ids) {
 }
 
 }  // namespace
-
-MaskLint lint_of(const Scene& scene) {
-  const auto documents = [&scene](const Mask&) {
-    return scene.has_ids() ? std::optional(Documents{*scene.ids.q, *scene.ids.k, scene.pad_id})
-                           : std::nullopt;
-  };
-  return lint_steps_and_mask(scene.start, scene.chain, {documents, true});
-}
 
 std::vector<ReportLine> findings_lines(const Scene& scene) {
   FindingLines out;

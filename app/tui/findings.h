@@ -3,13 +3,9 @@
 
 #include <vector>
 
-#include "app/session/mask_lint.h"
 #include "app/tui/reports.h"
 
 namespace maskctl::app::tui {
-
-/// Returns what `maskctl check` finds in the mask of a scene.
-MaskLint lint_of(const Scene& scene);
 
 /// The findings of `check`, the leaks by pairs of documents, the regions in which two SOURCEs
 /// differ, and the cells that no rule explains. If something is unknown, a line says which input

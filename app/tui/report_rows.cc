@@ -9,9 +9,11 @@
 #include "app/reports/report.h"
 #include "app/tui/findings.h"
 #include "maskctl/base/text.h"
+#include "maskctl/inspect/check/check.h"
 #include "maskctl/inspect/count/stats.h"
 #include "maskctl/inspect/diff/diff.h"
 #include "maskctl/inspect/recognise/recognise.h"
+#include "maskctl/mask/steps/chain_text.h"
 
 namespace maskctl::app::tui {
 namespace {
@@ -27,7 +29,7 @@ Lines lines_of(std::string_view text) {
 
 Lines recognise_lines(const Scene& scene) {
   const Recognised found = recognise(scene.mask);
-  Lines out{found.chain.empty() ? "every cell open" : to_text(found.chain)};
+  Lines out{found.chain.empty() ? "every cell open" : to_text(found.chain, "recognised.npz")};
   if (found.residue.cells > 0)
     out.push_back(fmt::format("except for {}", counted(found.residue.cells, "cell")));
   if (found.irregular) out.emplace_back("no rule explains much of it");
@@ -36,7 +38,8 @@ Lines recognise_lines(const Scene& scene) {
 
 Lines cause_lines(const Scene& scene) {
   if (!scene.other) return {"there is one SOURCE; maskctl tui SOURCE OTHER shows two"};
-  const auto cause = diff_cause(scene.mask, *scene.other);
+  const auto cause = diff_cause(scene.mask, *scene.other, diff(scene.mask, *scene.other),
+                                {scene.checked.whole, scene.other_whole});
   return {cause ? cause->text : "A and B are equal"};
 }
 
@@ -46,15 +49,11 @@ Lines stats_lines(const Scene& scene) {
 }
 
 Lines check_lines(const Scene& scene) {
-  MaskLint lint = lint_of(scene);
   CheckReport report;
   report.source = scene.name;
   report.shape = {scene.mask.batch(), scene.mask.heads(), scene.mask.queries(), scene.mask.keys()};
   report.linted = true;
-  report.findings = std::move(lint.findings);
-  report.leaks = std::move(lint.leaks);
-  report.not_looked_at = std::move(lint.not_looked_at);
-  std::ranges::stable_sort(report.findings, {}, [](const Finding& f) { return f.rule->severity; });
+  report.found = check(scene.checked);
   return lines_of(check_text(report));
 }
 

@@ -11,6 +11,7 @@
 #include "maskctl/base/error.h"
 #include "maskctl/base/work_scope.h"
 #include "maskctl/mask/planes/bands.h"
+#include "maskctl/mask/steps/chain_text.h"
 #include "maskctl/pipeline/load.h"
 #include "maskctl/pipeline/steps/generate.h"
 
@@ -187,7 +188,9 @@ ScenePtr Workbench::read() {
   const std::string pipeline = chain.empty() ? "" : to_text(chain);
   if (!subject_.other.empty()) {
     Loader other(subject_.other_source, session_);
-    other_ = other.transformed(other.read(subject_.other).mask);
+    const Chain steps = other.chain();
+    other_ = maskctl::apply(other.read(subject_.other).mask, steps);
+    other_whole_ = other.whole_chain(subject_.other, steps);
   }
   weights_ = std::make_shared<RowWeights>(subject_.weights, loader_);
   ScenePtr out = made({pipeline}).scene;
@@ -218,14 +221,18 @@ void Workbench::read_start() {
     if (auto parts = generate_parts(subject_.name, loader_.context())) {
       start_ = std::move(parts->start);
       generated_ = std::move(parts->chain);
+      checked_.start = maskctl::apply(start_, generated_);
       return;
     }
   }
   // With steps or a second SOURCE, the rows that have been read so far do not show the result.
   const bool can_be_shown = subject_.source.transforms.empty() && subject_.other.empty();
-  loaded_ = loader_.read(subject_.name, can_be_shown
-                                            ? [this](const RowsRead& rows) { loading_->add(rows); }
-                                            : RowsSink());
+  auto [loaded, checked] = read_checked(
+      subject_.name, loader_,
+      can_be_shown ? [this](const RowsRead& rows) { loading_->add(rows); } : RowsSink());
+  if (!checked.start) loader_.read(subject_.name);  // says what is wrong
+  loaded_ = std::move(loaded);
+  checked_ = std::move(checked);
   start_ = loaded_.mask;
 }
 
@@ -274,15 +281,20 @@ Workbench::Made Workbench::made(const SceneAsked& asked) {
     out->mask = maskctl::apply(out->mask, out->chain[i]);
   }
   check_cells(out->mask);
+  out->checked = checked_;
+  out->checked.chain = steps;
+  out->checked.whole = loader_.whole_chain(subject_.name, steps);
   if (auto found = documents(made.documents, out->mask)) {
     out->one_for_all = out->mask.batch() == 1;
     out->mask = with_batches_of(out->mask, *found);
     out->ids = {std::move(found->q), std::move(found->kv)};
     out->pad_id = found->pad_id;
+    out->checked.documents = made.documents ? made.documents : documents_;
   }
   out->tokens = fitting_tokens(tokens_, out->mask);
   if (other_) check_comparable(out->mask, *other_);
   out->other = other_;
+  out->other_whole = other_whole_;
   const Index planes = out->mask.batch() * out->mask.heads();
   if (planes <= kMostPlanes) out->planes = std::make_shared<PlaneTable>(planes);
   made.scene = std::move(out);

@@ -13,6 +13,7 @@
 #include <tuple>
 #include <utility>
 
+#include "app/session/checked.h"
 #include "app/session/documents.h"
 #include "app/session/loader.h"
 #include "app/session/session.h"
@@ -39,10 +40,12 @@ class Scene {
   Mask start;                    // the mask before all steps
   Chain chain;                   // all steps; for a generated SOURCE, its own step comes first
   Mask mask;                     // the mask after all steps
+  CheckedMask checked;           // the mask before the user's steps, and what is known of it
   // True if the steps give one batch, which is repeated for each batch of the documents.
   bool one_for_all = false;
   std::optional<Mask> other;
-  SegmentTensors ids;  // ids of the documents; empty if none fit the mask
+  std::optional<Chain> other_whole;  // all steps that make it from an all-open mask, if known
+  SegmentTensors ids;                // ids of the documents; empty if none fit the mask
   std::int32_t pad_id = -1;
   Tokens tokens;  // labels for the axes; null for an axis that they do not fit
   std::shared_ptr<RowWeights> weights;
@@ -165,7 +168,9 @@ class Workbench {
   Mask start_;
   Chain generated_;  // the steps of a generated SOURCE
   std::optional<Mask> other_;
+  std::optional<Chain> other_whole_;
   LoadedMask loaded_;
+  CheckedMask checked_;                      // before all steps but those of a generated SOURCE
   std::optional<DocumentSource> documents_;  // documents that the user gave
   Tokens tokens_;                            // tokens that the user gave
   std::shared_ptr<RowWeights> weights_;

@@ -3,8 +3,8 @@
 
 #include <random>
 
+#include "maskctl/mask/steps/chain_text.h"
 #include "maskctl/mask/steps/rule.h"
-#include "maskctl/pipeline/steps/bind.h"
 #include "support/catch_compat.h"
 #include "support/random_step.h"
 

@@ -10,7 +10,7 @@
 #include "../support/edited_pair.h"
 #include "draws.h"
 #include "maskctl/base/error.h"
-#include "maskctl/pipeline/steps/bind.h"
+#include "maskctl/mask/steps/chain_text.h"
 
 namespace {
 

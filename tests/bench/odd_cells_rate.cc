@@ -7,6 +7,7 @@
 #include "../support/odd_masks.h"
 #include "draws.h"
 #include "maskctl/mask/steps/block.h"
+#include "maskctl/mask/steps/chain_text.h"
 #include "maskctl/mask/steps/document.h"
 #include "maskctl/mask/steps/scoped.h"
 #include "maskctl/mask/steps/tokens.h"

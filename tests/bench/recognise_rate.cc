@@ -15,9 +15,9 @@
 #include "maskctl/mask/arrays/nearest.h"
 #include "maskctl/mask/planes/bands.h"
 #include "maskctl/mask/steps/block.h"
+#include "maskctl/mask/steps/chain_text.h"
 #include "maskctl/mask/steps/document.h"
 #include "maskctl/mask/steps/tokens.h"
-#include "maskctl/pipeline/steps/bind.h"
 
 namespace {
 

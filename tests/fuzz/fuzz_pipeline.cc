@@ -6,6 +6,7 @@
 #include "maskctl/base/error.h"
 #include "maskctl/mask/arrays/dense.h"
 #include "maskctl/mask/planes/bands.h"
+#include "maskctl/mask/steps/chain_text.h"
 #include "maskctl/pipeline/steps/bind.h"
 #include "maskctl/pipeline/steps/generate.h"
 

@@ -11,6 +11,7 @@
 #include "maskctl/inspect/count/row_safety.h"
 #include "maskctl/inspect/recognise/recognise.h"
 #include "maskctl/mask/planes/bands.h"
+#include "maskctl/mask/steps/chain_text.h"
 #include "maskctl/mask/steps/rule.h"
 #include "support/catch_compat.h"
 

@@ -6,6 +6,7 @@
 #include "maskctl/inspect/recognise/neighbours.h"
 #include "maskctl/inspect/recognise/ragged_borders.h"
 #include "maskctl/inspect/recognise/recognise.h"
+#include "maskctl/mask/steps/chain_text.h"
 #include "random_masks.h"
 #include "support/catch_compat.h"
 #include "support/ragged_masks.h"

@@ -11,6 +11,7 @@
 #include "maskctl/mask/planes/bands.h"
 #include "maskctl/mask/steps/block.h"
 #include "maskctl/mask/steps/causal.h"
+#include "maskctl/mask/steps/chain_text.h"
 #include "maskctl/mask/steps/document.h"
 #include "maskctl/mask/steps/pad.h"
 #include "maskctl/mask/steps/tokens.h"

@@ -5,6 +5,7 @@
 #include <fstream>
 #include <random>
 
+#include "maskctl/mask/steps/chain_text.h"
 #include "pipeline/pipeline_support.h"
 #include "support/catch_compat.h"
 

@@ -6,6 +6,7 @@
 #include "maskctl/inspect/diff/diff.h"
 #include "maskctl/mask/planes/bands.h"
 #include "maskctl/mask/steps/bits.h"
+#include "maskctl/mask/steps/chain_text.h"
 #include "maskctl/mask/steps/edits.h"
 #include "maskctl/mask/steps/rule.h"
 #include "maskctl/pipeline/steps/bind.h"

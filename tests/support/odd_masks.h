@@ -12,13 +12,13 @@
 #include "maskctl/mask/planes/bands.h"
 #include "maskctl/mask/steps/block.h"
 #include "maskctl/mask/steps/causal.h"
+#include "maskctl/mask/steps/chain_text.h"
 #include "maskctl/mask/steps/document.h"
 #include "maskctl/mask/steps/region.h"
 #include "maskctl/mask/steps/scoped.h"
 #include "maskctl/mask/steps/tokens.h"
 #include "maskctl/mask/steps/window.h"
 #include "maskctl/mask/steps/within.h"
-#include "maskctl/pipeline/steps/bind.h"
 
 namespace maskctl::twin {
 

@@ -12,9 +12,9 @@
 #include "maskctl/inspect/recognise/recognise.h"
 #include "maskctl/mask/planes/bands.h"
 #include "maskctl/mask/steps/causal.h"
+#include "maskctl/mask/steps/chain_text.h"
 #include "maskctl/mask/steps/window.h"
 #include "maskctl/mask/steps/within.h"
-#include "maskctl/pipeline/steps/bind.h"
 #include "odd_masks.h"
 
 namespace maskctl::twin {

@@ -8,11 +8,11 @@
 #include "maskctl/inspect/recognise/recognise.h"
 #include "maskctl/mask/planes/bands.h"
 #include "maskctl/mask/steps/causal.h"
+#include "maskctl/mask/steps/chain_text.h"
 #include "maskctl/mask/steps/document.h"
 #include "maskctl/mask/steps/pad.h"
 #include "maskctl/mask/steps/region.h"
 #include "maskctl/mask/steps/window.h"
-#include "maskctl/pipeline/steps/bind.h"
 #include "odd_masks.h"
 
 namespace maskctl::twin {

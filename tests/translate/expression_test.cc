@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "maskctl/mask/planes/bands.h"
+#include "maskctl/mask/steps/chain_text.h"
 #include "maskctl/pipeline/parse/diagnostic.h"
-#include "maskctl/pipeline/steps/bind.h"
 #include "support/catch_compat.h"
 #include "support/rounds.h"
 #include "translate/libraries.h"

@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "maskctl/mask/steps/chain_text.h"
 #include "maskctl/translate/translate.h"
 #include "pipeline/pipeline_support.h"
 #include "support/catch_compat.h"

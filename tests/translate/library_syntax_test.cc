@@ -5,9 +5,9 @@
 #include <utility>
 
 #include "maskctl/mask/planes/bands.h"
+#include "maskctl/mask/steps/chain_text.h"
 #include "maskctl/mask/steps/window.h"
 #include "maskctl/pipeline/parse/diagnostic.h"
-#include "maskctl/pipeline/steps/bind.h"
 #include "maskctl/translate/translate.h"
 #include "pipeline/pipeline_support.h"
 #include "support/catch_compat.h"

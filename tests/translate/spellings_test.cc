@@ -6,6 +6,7 @@
 #include "maskctl/inspect/check/lint.h"
 #include "maskctl/inspect/diff/diff.h"
 #include "maskctl/inspect/recognise/recognise.h"
+#include "maskctl/mask/steps/chain_text.h"
 #include "maskctl/translate/translate.h"
 #include "pipeline/pipeline_support.h"
 #include "support/catch_compat.h"

@@ -6,9 +6,9 @@
 
 #include "maskctl/mask/planes/bands.h"
 #include "maskctl/mask/steps/causal.h"
+#include "maskctl/mask/steps/chain_text.h"
 #include "maskctl/mask/steps/document.h"
 #include "maskctl/pipeline/parse/diagnostic.h"
-#include "maskctl/pipeline/steps/bind.h"
 #include "maskctl/translate/translate.h"
 #include "pipeline/pipeline_support.h"
 #include "support/catch_compat.h"

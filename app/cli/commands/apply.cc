@@ -7,6 +7,7 @@
 #include "app/session/loader.h"
 #include "app/session/save.h"
 #include "maskctl/base/error.h"
+#include "maskctl/mask/steps/chain_text.h"
 #include "maskctl/pipeline/load.h"
 
 namespace maskctl::app {

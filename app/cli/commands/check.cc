@@ -1,4 +1,6 @@
 // maskctl check: tests whether a mask meets expectations, or looks for mistakes in it.
+#include "maskctl/inspect/check/check.h"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -8,14 +10,12 @@
 #include "app/cli/parser/values.h"
 #include "app/cli/streams.h"
 #include "app/reports/check_report.h"
+#include "app/session/checked.h"
 #include "app/session/documents.h"
 #include "app/session/loader.h"
-#include "app/session/mask_lint.h"
 #include "app/session/sources.h"
 #include "maskctl/base/error.h"
 #include "maskctl/io/array_source.h"
-#include "maskctl/mask/arrays/array_kinds.h"
-#include "maskctl/mask/arrays/dense.h"
 #include "maskctl/pipeline/expectations.h"
 #include "maskctl/pipeline/load.h"
 #include "maskctl/pipeline/parse/grammar.h"
@@ -58,10 +58,6 @@ void declare(OptionList& list, CheckOptions& check) {
   list.flag("--exit-zero", "exit 0 whatever is found", check.exit_zero);
 }
 
-bool names_two(const std::string& source) {
-  return source.starts_with("q=") || source.starts_with("kv=");
-}
-
 /// Prints a note if the mask has one batch entry, but the documents have several: the mask is then
 /// compared with each of these.
 void note_batches(const std::optional<DocumentSource>& documents, const Mask& mask,
@@ -93,11 +89,6 @@ std::vector<ExpectationResult> check_all(const Mask& mask, const CheckOptions& o
     out.push_back(maskctl::check(mask, expectation));
   }
   return out;
-}
-
-bool has_error(const Findings& findings) {
-  return std::ranges::any_of(
-      findings, [](const Finding& finding) { return finding.rule->severity == Severity::kError; });
 }
 
 /// The text of each step of all -t options.
@@ -140,115 +131,40 @@ std::function<std::optional<Range>(const Location&)> bytes_in(const std::string&
   };
 }
 
-/// Collects the findings about one SOURCE: about its arrays, its steps and its mask.
-class Lint {
+/// Reads what the options name, and asks the library what is wrong with it.
+class Asked {
  public:
-  Lint(std::string name, const CheckOptions& options, Session& session)
+  Asked(std::string name, const CheckOptions& options, Session& session)
       : name_(std::move(name)),
         options_(options),
         session_(session),
         source_(options.source),
-        loader_(source_, session),
-        given_(read_documents(options.documents, loader_)) {}
+        loader_(source_, session) {}
 
-  CheckReport run() {
-    report_.source = name_;
-    report_.steps = step_texts(source_);
-    report_.linted = true;
-    if (read_source()) lint_masks();
-    lint_arrays();
-    std::ranges::stable_sort(report_.findings, {},
-                             [](const Finding& f) { return f.rule->severity; });
-    return std::move(report_);
+  CheckReport report() {
+    CheckReport out;
+    out.source = name_;
+    out.steps = step_texts(source_);
+    out.linted = true;
+    std::optional<DocumentSource> documents = read_documents(options_.documents, loader_);
+    auto [loaded, checked] = read_checked(name_, loader_);
+    out.bytes = bytes_in(name_, loaded, source_);
+    mask_ = std::move(checked);
+    mask_.documents = std::move(documents);
+    if (mask_.start) {
+      mask_.chain = loader_.chain();
+      mask_.whole = loader_.whole_chain(name_, mask_.chain);
+      if (!options_.bias.empty()) mask_.bias = read_bias();
+    }
+    out.found = check(mask_);
+    if (const auto& mask = out.found.mask) {
+      note_batches(mask_.documents, *mask, session_);
+      out.shape = {mask->batch(), mask->heads(), mask->queries(), mask->keys()};
+    }
+    return out;
   }
 
  private:
-  void add(Findings findings) {
-    report_.findings.insert(report_.findings.end(), std::make_move_iterator(findings.begin()),
-                            std::make_move_iterator(findings.end()));
-  }
-
-  /// Reads the SOURCE. Position ids and cu_seqlens are checked as arrays first; false if they are
-  /// too wrong to make a mask.
-  bool read_source() {
-    const bool raw = (source_.as == ArrayKind::kPositions || source_.as == ArrayKind::kCuSeqlens) &&
-                     !names_two(name_);
-    if (raw) return read_raw(loader_.array(name_));
-    LoadedMask loaded = loader_.read(name_);
-    add(lint_reading({loaded.odd_bools, loaded.bias_seen.inf, loaded.bias_seen.min}));
-    gives_nan_ = loaded.kind != ArrayKind::kBias || !loaded.bias_seen.min;
-    report_.bytes = bytes_in(name_, loaded, source_);
-    mask_ = std::move(loaded.mask);
-    if (loaded.kind != ArrayKind::kSegments || !loaded.q_segment_ids) return true;
-    own_ = DocumentSource{DocumentForm::kSegments, std::move(*loaded.q_segment_ids),
-                          std::move(loaded.kv_segment_ids), source_.pad_id, name_};
-    return true;
-  }
-
-  bool read_raw(Tensor array) {
-    const auto extent = [this](std::size_t axis) {
-      return source_.shape ? std::optional((*source_.shape)[axis]) : std::nullopt;
-    };
-    if (source_.as == ArrayKind::kPositions) {
-      const Tensor ids = documents_from_positions(array);
-      mask_ = mask_from_segments(ids, ids, -1);
-      own_ = DocumentSource{DocumentForm::kPositions, std::move(array), {}, -1, name_};
-      return true;
-    }
-    own_ = DocumentSource{DocumentForm::kCuSeqlens, std::move(array), {}, -1, name_};
-    own_tokens_ = extent(2);
-    if (has_error(lint_cu_seqlens(own_->q, own_tokens_))) return false;
-    mask_ = mask_from_cu_seqlens(own_->q, own_->q, extent(2), extent(3));
-    own_tokens_ = mask_.queries();
-    return true;
-  }
-
-  void lint_masks() {
-    const Chain chain = loader_.chain();
-    MaskLint lint = lint_steps_and_mask(std::move(mask_), chain,
-                                        {[this](const Mask& mask) {
-                                           mask_ = mask;
-                                           return usable_documents();
-                                         },
-                                         given_.has_value()},
-                                        {gives_nan_, loader_.whole_chain(name_, chain)});
-    report_.shape = {mask_.batch(), mask_.heads(), mask_.queries(), mask_.keys()};
-    report_.leaks = std::move(lint.leaks);
-    add(std::move(lint.findings));
-    report_.not_looked_at = std::move(lint.not_looked_at);
-    add_not_looked_at(lint.documents);
-    if (!options_.bias.empty()) add(lint_bias(mask_, read_bias()));
-  }
-
-  void add_not_looked_at(bool documents) {
-    const auto put = [this](const char* what, const char* option) {
-      report_.not_looked_at.push_back({what, option});
-    };
-    if (!documents) put("documents", "--segments");
-    if (options_.bias.empty()) put("bias", "--bias");
-    put("intent", "--expect");
-  }
-
-  /// The documents that the user gave; else those of the SOURCE, if they still fit the mask after
-  /// its steps.
-  std::optional<Documents> usable_documents() const {
-    if (given_) {
-      const bool is_cu = given_->form == DocumentForm::kCuSeqlens;
-      if (is_cu && has_error(lint_cu_seqlens(given_->q, mask_.queries()))) return std::nullopt;
-      note_batches(given_, mask_, session_);
-      return documents_of(*given_, mask_);
-    }
-    if (!own_) return std::nullopt;
-    const Tensor& kv = own_->kv ? *own_->kv : own_->q;
-    const auto fits = [this](const Tensor& ids, Index tokens) {
-      if (own_->form == DocumentForm::kCuSeqlens) return own_tokens_ == tokens;
-      const Index batch = ids.rank() == 1 ? 1 : ids.extent(0);
-      return ids.extent(ids.rank() - 1) == tokens && (batch == 1 || batch == mask_.batch());
-    };
-    if (!fits(own_->q, mask_.queries()) || !fits(kv, mask_.keys())) return std::nullopt;
-    return documents_of(*own_, mask_.queries(), mask_.keys());
-  }
-
   Mask read_bias() {
     // loader_ reads with the options in source_. They may change now, because the SOURCE was read.
     source_.as = ArrayKind::kBias;
@@ -257,47 +173,12 @@ class Lint {
     return loader_.read(options_.bias).mask;
   }
 
-  void lint_arrays() {
-    const auto tokens = [this]() -> std::optional<Index> {
-      return report_.shape ? std::optional((*report_.shape)[2]) : std::nullopt;
-    };
-    if (own_) lint_array(*own_, own_tokens_);
-    if (given_) lint_array(*given_, tokens());
-    compare_positions();
-  }
-
-  void lint_array(const DocumentSource& array, std::optional<Index> tokens) {
-    if (array.form == DocumentForm::kCuSeqlens) return add(lint_cu_seqlens(array.q, tokens));
-    if (array.form == DocumentForm::kPositions) return add(lint_positions(array.q));
-    add(lint_segments(array.q, array.pad_id));
-    if (array.kv && !std::ranges::equal(array.kv->bytes(), array.q.bytes())) {
-      add(lint_segments(*array.kv, array.pad_id));
-    }
-  }
-
-  /// Compares position ids with segment ids, if one of them is the SOURCE and the other was given.
-  void compare_positions() {
-    const auto pick = [this](DocumentForm form) -> const DocumentSource* {
-      if (given_ && given_->form == form) return &*given_;
-      return own_ && own_->form == form ? &*own_ : nullptr;
-    };
-    const DocumentSource* positions = pick(DocumentForm::kPositions);
-    const DocumentSource* segments = pick(DocumentForm::kSegments);
-    if (!positions || !segments) return;
-    add(lint_positions_against_segments(positions->q, segments->q, segments->pad_id));
-  }
-
   std::string name_;
   const CheckOptions& options_;
   const Session& session_;
   SourceOptions source_;
   Loader loader_;
-  std::optional<DocumentSource> given_;
-  Mask mask_;
-  std::optional<DocumentSource> own_;  // documents that the SOURCE contains
-  std::optional<Index> own_tokens_;    // how many tokens `own_` covers, if it is cu_seqlens
-  bool gives_nan_ = true;  // closed cells get weight 0, so that rows without keys give NaN
-  CheckReport report_;
+  CheckedMask mask_;
 };
 
 CheckReport expectations_of(const std::string& source, const CheckOptions& options,
@@ -318,7 +199,7 @@ CheckReport expectations_of(const std::string& source, const CheckOptions& optio
 }
 
 CheckReport report_on(const std::string& source, const CheckOptions& options, Session& session) {
-  return options.expectations.empty() ? Lint(source, options, session).run()
+  return options.expectations.empty() ? Asked(source, options, session).report()
                                       : expectations_of(source, options, session);
 }
 

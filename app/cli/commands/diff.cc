@@ -16,8 +16,8 @@
 #include "maskctl/base/error.h"
 #include "maskctl/base/grouped.h"
 #include "maskctl/base/text.h"
+#include "maskctl/mask/steps/chain_text.h"
 #include "maskctl/pipeline/picture.h"
-#include "maskctl/pipeline/steps/bind.h"
 
 namespace maskctl::app {
 namespace {
@@ -59,7 +59,7 @@ struct Both {
   Mask a, b;
   std::string name_a, name_b;
   std::optional<Documents> documents;
-  std::optional<KnownChains> chains;
+  KnownChains chains;
 };
 
 Both read_both(const DiffOptions& options, Session& session) {
@@ -70,9 +70,7 @@ Both read_both(const DiffOptions& options, Session& session) {
   const Chain steps_a = of_a.chain(), steps_b = of_b.chain();
   out.a = maskctl::apply(a.mask, steps_a);
   out.b = maskctl::apply(b.mask, steps_b);
-  auto chain_a = of_a.whole_chain(options.a, steps_a),
-       chain_b = of_b.whole_chain(options.b, steps_b);
-  if (chain_a && chain_b) out.chains = {std::move(*chain_a), std::move(*chain_b)};
+  out.chains = {of_a.whole_chain(options.a, steps_a), of_b.whole_chain(options.b, steps_b)};
   out.name_a = with_pipeline(options.a, options.source);
   out.name_b = with_pipeline(options.b, how_b);
   out.documents =
@@ -217,8 +215,7 @@ Figure figure_of(const Both& masks, const DiffReport& report) {
 /// Adds the cause of the differences to the report, or the reason why it could not be computed.
 void explain(const Both& masks, const DiffOptions& options, Session& session, DiffReport& report) {
   try {
-    auto cause = masks.chains ? diff_cause(masks.a, masks.b, report.diff, *masks.chains)
-                              : diff_cause(masks.a, masks.b, report.diff);
+    auto cause = diff_cause(masks.a, masks.b, report.diff, masks.chains);
     if (cause) report.cause = cause_of(options, session, std::move(*cause));
   } catch (const Error& error) {
     if (error.code() == Errc::kCancelled) throw;

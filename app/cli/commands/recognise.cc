@@ -13,8 +13,8 @@
 #include "maskctl/base/error.h"
 #include "maskctl/base/grouped.h"
 #include "maskctl/base/text.h"
+#include "maskctl/mask/steps/chain_text.h"
 #include "maskctl/pipeline/parse/diagnostic.h"
-#include "maskctl/pipeline/steps/bind.h"
 
 namespace maskctl::app {
 namespace {

@@ -16,6 +16,7 @@
 #include "maskctl/base/error.h"
 #include "maskctl/base/ranges.h"
 #include "maskctl/base/text.h"
+#include "maskctl/mask/steps/chain_text.h"
 #include "maskctl/mask/steps/window.h"
 #include "maskctl/pipeline/parse/diagnostic.h"
 #include "maskctl/pipeline/parse/values.h"

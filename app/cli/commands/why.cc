@@ -13,6 +13,7 @@
 #include "app/session/documents.h"
 #include "maskctl/base/error.h"
 #include "maskctl/base/text.h"
+#include "maskctl/mask/steps/chain_text.h"
 #include "maskctl/pipeline/parse/diagnostic.h"
 #include "maskctl/pipeline/steps/generate.h"
 

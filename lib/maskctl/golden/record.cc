@@ -13,6 +13,7 @@
 #include "maskctl/inspect/recognise/recognise.h"
 #include "maskctl/mask/planes/words.h"
 #include "maskctl/mask/rows.h"
+#include "maskctl/mask/steps/chain_text.h"
 #include "maskctl/mask/steps/step.h"
 #include "maskctl/pipeline/load.h"
 #include "maskctl/pipeline/parse/diagnostic.h"

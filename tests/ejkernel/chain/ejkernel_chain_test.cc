@@ -8,6 +8,7 @@
 
 #include "maskctl/base/error.h"
 #include "maskctl/ejkernel/mask_info/python_error.h"
+#include "maskctl/mask/steps/chain_text.h"
 #include "maskctl/pipeline/steps/bind.h"
 #include "maskctl/pipeline/steps/generate.h"
 #include "pipeline/pipeline_support.h"

@@ -19,8 +19,8 @@
 #include "maskctl/base/text.h"
 #include "maskctl/inspect/diff/diff.h"
 #include "maskctl/mask/planes/words.h"
+#include "maskctl/mask/steps/chain_text.h"
 #include "maskctl/pipeline/picture.h"
-#include "maskctl/pipeline/steps/bind.h"
 
 namespace maskctl::app {
 namespace {

@@ -7,48 +7,13 @@
 #include <string_view>
 #include <vector>
 
-#include "maskctl/base/error.h"
+#include "maskctl/inspect/check/finding.h"
 #include "maskctl/inspect/check/leaks.h"
 #include "maskctl/inspect/recognise/recognise.h"
 #include "maskctl/mask/mask.h"
 #include "maskctl/mask/steps/step.h"
 
 namespace maskctl {
-
-enum class Severity : std::uint8_t { kError, kWarning, kNote };
-/// The name of a severity: "error", "warning" or "note".
-std::string_view name(Severity severity);
-
-/// One kind of finding. The meaning of an id never changes.
-struct LintRule {
-  std::string_view id;
-  Severity severity = Severity::kWarning;
-  std::string_view summary;
-  std::string_view why;  // what backends do with such a mask
-  std::string_view fix;
-  Remedy remedy = {};  // another fix, if there is one
-};
-/// All rules; docs/lint.md has the same table.
-std::span<const LintRule> lint_rules();
-/// The rule with this id. Throws std::out_of_range if there is none.
-const LintRule& lint_rule(std::string_view id);
-
-/// Where a finding is. Members that do not apply are absent.
-struct Location {
-  std::optional<Index> batch, head, query, key;
-  std::optional<Index> entry;  // index in the last axis of an array
-  std::optional<Index> step;   // number of the step in the chain, from 1
-};
-/// A location in words, such as "batch 0, head 0, query 3"; empty if nothing is known.
-std::string to_text(const Location& where);
-
-struct Finding {
-  const LintRule* rule = nullptr;
-  std::string message;
-  Location where;
-  Index count = 0;  // number of cells, rows or entries, whichever the message counts
-};
-using Findings = std::vector<Finding>;
 
 /// What was noticed while the elements of a mask were read.
 struct ReadFacts {

@@ -35,11 +35,11 @@ void lint_own_key(const LintedMask& linted, Findings& out) {
   if (!all) return;
   const Location where{linted.uses[0].batch, linted.uses[0].head, 0, keys - queries, {}, {}};
   if (queries == 1) {
-    out.push_back({&lint_rule("decode-own-key"),
+    out.push_back({&lint_rule(FindingId::kDecodeOwnKey),
                    fmt::format("the only query ends at key {} of {}", keys - 2, keys), where, 1});
   } else {
     out.push_back(
-        {&lint_rule("own-key-closed"),
+        {&lint_rule(FindingId::kOwnKeyClosed),
          fmt::format("{} queries end one key before their own, counted from the last key", queries),
          where, queries});
   }
@@ -56,7 +56,7 @@ void lint_top_left(const LintedMask& linted, Findings& out) {
     if (combine(Op::kSub, plane, causal)->count() > 0) continue;
     const Location where{linted.uses[i].batch, linted.uses[i].head, 0, {}, {}, {}};
     const Index seen = plane->count({0, 1}, {0, keys});
-    out.push_back({&lint_rule("top-left"),
+    out.push_back({&lint_rule(FindingId::kTopLeft),
                    fmt::format("query 0 of {} sees {} of {} keys, and keys from {} on are seen by "
                                "none",
                                queries, seen, keys, queries),
@@ -73,7 +73,7 @@ bool lint_axes(const LintedMask& linted, Findings& out) {
   for (Index b = 0; b < mask.batch(); ++b) {
     for (Index h = 1; h < mask.heads(); ++h) {
       if (differing_cells(mask.plane(b, 0), mask.plane(b, h)) == 0) continue;
-      out.push_back({&lint_rule("axes-exchanged"),
+      out.push_back({&lint_rule(FindingId::kAxesExchanged),
                      fmt::format("{} heads of one query and {} keys, and the heads differ",
                                  mask.heads(), mask.keys()),
                      {b, h, {}, {}, {}, {}},
@@ -90,7 +90,7 @@ void lint_alignment(const LintedMask& linted, Findings& out) {
   const Index queries = linted.mask.queries(), keys = linted.mask.keys();
   if (queries >= keys || queries == 0 || lint_axes(linted, out)) return;
   if (queries == 1 && sees_first_alone(linted)) {
-    out.push_back({&lint_rule("decode-first-key"),
+    out.push_back({&lint_rule(FindingId::kDecodeFirstKey),
                    fmt::format("the only query sees key 0 alone of {} keys", keys),
                    {linted.uses[0].batch, linted.uses[0].head, 0, {}, {}, {}},
                    1});

@@ -46,7 +46,7 @@ struct Tally {
     first.entry = static_cast<Index>(entry);
     text = say();
   }
-  void report(std::string_view id, Findings& out) const {
+  void report(FindingId id, Findings& out) const {
     if (count == 0) return;
     const std::string more = count > 1 ? fmt::format("; {} places in all", count) : "";
     out.push_back({&lint_rule(id), text + more, first, count});
@@ -73,10 +73,10 @@ void lint_ends(const std::vector<std::int64_t>& ends, std::optional<Index> token
     });
   }
   for (Tally* tally : {&start, &falls, &empty, &total}) entry_only(*tally);
-  start.report("cu-start", out);
-  falls.report("cu-falls", out);
-  total.report("cu-total", out);
-  empty.report("cu-empty-document", out);
+  start.report(FindingId::kCuStart, out);
+  falls.report(FindingId::kCuFalls, out);
+  total.report(FindingId::kCuTotal, out);
+  empty.report(FindingId::kCuEmptyDocument, out);
 }
 
 /// The ids seen so far: one flag per id if they are close together, else a hash set.
@@ -140,14 +140,14 @@ void check_position(std::int64_t before, std::int64_t at, Index batch, std::size
 Findings lint_reading(const ReadFacts& facts) {
   Findings out;
   if (facts.odd_bools > 0) {
-    out.push_back({&lint_rule("noncanonical-bool"),
+    out.push_back({&lint_rule(FindingId::kNoncanonicalBool),
                    fmt::format("{} bool byte{} neither 0 nor 1", facts.odd_bools,
                                facts.odd_bools == 1 ? " is" : "s are"),
                    {},
                    facts.odd_bools});
   }
   if (facts.inf_closed && facts.min_closed) {
-    out.push_back({&lint_rule("bias-mixed"),
+    out.push_back({&lint_rule(FindingId::kBiasMixed),
                    "closed cells hold both -inf and the least finite number",
                    {},
                    0});
@@ -158,7 +158,7 @@ Findings lint_reading(const ReadFacts& facts) {
 Findings lint_cu_seqlens(const Tensor& array, std::optional<Index> tokens) {
   Findings out;
   if (array.rank() != 1 || array.elements() < 2 || !is_integer(array.dtype())) {
-    out.push_back({&lint_rule("cu-shape"),
+    out.push_back({&lint_rule(FindingId::kCuShape),
                    fmt::format("cu_seqlens are {} of shape {}", name(array.dtype()),
                                shape_text(array.shape())),
                    {},
@@ -167,8 +167,10 @@ Findings lint_cu_seqlens(const Tensor& array, std::optional<Index> tokens) {
   }
   lint_ends(as_int64(array, "cu_seqlens"), tokens, out);
   if (array.dtype() != DType::kInt32) {
-    out.push_back(
-        {&lint_rule("cu-dtype"), fmt::format("cu_seqlens are {}", name(array.dtype())), {}, 0});
+    out.push_back({&lint_rule(FindingId::kCuDtype),
+                   fmt::format("cu_seqlens are {}", name(array.dtype())),
+                   {},
+                   0});
   }
   return out;
 }
@@ -181,8 +183,8 @@ Findings lint_segments(const Tensor& array, std::int32_t pad_id) {
     find_zero_tail(ids.row(b), b, pad_id, zeros);
   }
   Findings out;
-  returns.report("segments-return", out);
-  zeros.report("segments-zero-tail", out);
+  returns.report(FindingId::kSegmentsReturn, out);
+  zeros.report(FindingId::kSegmentsZeroTail, out);
   return out;
 }
 
@@ -198,8 +200,8 @@ Findings lint_positions(const Tensor& array) {
     }
   }
   Findings out;
-  start.report("positions-start", out);
-  jump.report("positions-jump", out);
+  start.report(FindingId::kPositionsStart, out);
+  jump.report(FindingId::kPositionsJump, out);
   return out;
 }
 
@@ -209,7 +211,7 @@ Findings lint_positions_against_segments(const Tensor& positions, const Tensor& 
   const IdRows ids = rows_of(segments, "segment ids");
   Findings out;
   if (given.batch != ids.batch || given.length != ids.length) {
-    out.push_back({&lint_rule("positions-segments"),
+    out.push_back({&lint_rule(FindingId::kPositionsSegments),
                    fmt::format("position ids are {}, segment ids {}", shape_text(positions.shape()),
                                shape_text(segments.shape())),
                    {},
@@ -233,7 +235,7 @@ Findings lint_positions_against_segments(const Tensor& positions, const Tensor& 
       });
     }
   }
-  tally.report("positions-segments", out);
+  tally.report(FindingId::kPositionsSegments, out);
   return out;
 }
 

@@ -51,8 +51,8 @@ class ChainLint {
   ChainFindings run(Mask mask) {
     for (std::size_t i = 0; i < chain_.size(); ++i) {
       if (is_zero_window(chain_[i])) {
-        out_.push_back(
-            {&lint_rule("window-zero"), fmt::format("{}: (0, 0)", texts_[i]), step_at(i), 1});
+        out_.push_back({&lint_rule(FindingId::kWindowZero), fmt::format("{}: (0, 0)", texts_[i]),
+                        step_at(i), 1});
       }
       Mask next = apply(mask, chain_[i]);
       compare(i, mask, next);
@@ -83,8 +83,8 @@ class ChainLint {
     const Index cells_opened = opened.count();
     const bool closes = cells_after - cells_opened < cells_before;
     if (!closes && cells_opened == 0) {
-      out_.push_back(
-          {&lint_rule("step-no-op"), fmt::format("{}: no cell changes", texts_[i]), step_at(i), 0});
+      out_.push_back({&lint_rule(FindingId::kStepNoOp),
+                      fmt::format("{}: no cell changes", texts_[i]), step_at(i), 0});
       return;
     }
     opened_ = opened_ || cells_opened > 0;
@@ -106,10 +106,11 @@ class ChainLint {
       where.query = at->query;
       where.key = at->key;
       const bool documents = closes_documents(chain_[earlier.step]);
-      out_.push_back({&lint_rule(documents ? "step-reopens" : "step-reopens-order"),
-                      fmt::format("{} reopens {} that {} (step {}) closed", texts_[i],
-                                  counted(cells, "cell"), texts_[earlier.step], earlier.step + 1),
-                      where, cells});
+      out_.push_back(
+          {&lint_rule(documents ? FindingId::kStepReopens : FindingId::kStepReopensOrder),
+           fmt::format("{} reopens {} that {} (step {}) closed", texts_[i], counted(cells, "cell"),
+                       texts_[earlier.step], earlier.step + 1),
+           where, cells});
       reopened_.push_back({out_.size() - 1, std::move(reopened)});
     }
   }

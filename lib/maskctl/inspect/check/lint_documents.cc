@@ -47,7 +47,7 @@ void lint_only_padding(const Documents& documents, const DocumentCells& masks, F
   }
   if (rows.count == 0) return;
   out.push_back(
-      {&lint_rule("rows-only-padding"),
+      {&lint_rule(FindingId::kRowsOnlyPadding),
        fmt::format("{} of documents with no keys but padding", counted(rows.count, "row")),
        rows.first, rows.count});
 }
@@ -59,13 +59,13 @@ Location at_first(const Mask& cells) {
 
 void add_padding_cells(const DocumentCells& masks, const Leaks& leaks, Findings& out) {
   if (leaks.padding_keys > 0) {
-    out.push_back({&lint_rule("padding-attended"),
+    out.push_back({&lint_rule(FindingId::kPaddingAttended),
                    fmt::format("{} of padding keys open to queries of documents",
                                cells_text(leaks.padding_keys)),
                    at_first(masks.padding_keys()), leaks.padding_keys});
   }
   if (leaks.padding_queries > 0) {
-    out.push_back({&lint_rule("padding-rows-open"),
+    out.push_back({&lint_rule(FindingId::kPaddingRowsOpen),
                    fmt::format("{} open to padding queries", cells_text(leaks.padding_queries)),
                    at_first(masks.padding_queries()), leaks.padding_queries});
   }
@@ -77,7 +77,7 @@ Findings lint_documents(const Mask& mask, const Documents& documents, const Leak
   Findings out;
   if (leaks.cross > 0) {
     const Cell& at = *leaks.first;
-    out.push_back({&lint_rule("document-leak"),
+    out.push_back({&lint_rule(FindingId::kDocumentLeak),
                    fmt::format("{} across documents", cells_text(leaks.cross)),
                    {at.batch, at.head, at.query, at.key, {}, {}},
                    leaks.cross});
@@ -92,7 +92,7 @@ Findings lint_documents(const Mask& mask, const Documents& documents, const Leak
 Findings lint_bias(const Mask& mask, const Mask& bias) {
   const Mask reopened = zip(Op::kSub, bias, mask);
   const Index lost = reopened.count();
-  Finding out{&lint_rule("bias-and-mask"), "", {}, lost};
+  Finding out{&lint_rule(FindingId::kBiasAndMask), "", {}, lost};
   if (lost == 0) {
     out.message = "the bias closes all that the mask closes, so dropping the mask changes nothing";
   } else {

@@ -23,7 +23,7 @@ struct FutureTally {
     }
     cells += future.others * use.times;
   }
-  void report(std::string_view id, std::string_view what, Findings& out) const {
+  void report(FindingId id, std::string_view what, Findings& out) const {
     if (cells == 0) return;
     out.push_back({&lint_rule(id), fmt::format("{} {}: {}", counted(cells, "cell"), what, where),
                    first, cells});
@@ -45,8 +45,9 @@ void lint_future(const LintedMask& linted, Findings& out) {
       leaked.add(future, linted.uses[i]);
     }
   }
-  leaked.report("future-part", "of the future open, in a mask that is causal otherwise", out);
-  joined.report("groups-joined", "open to later groups across causal tokens", out);
+  leaked.report(FindingId::kFuturePart, "of the future open, in a mask that is causal otherwise",
+                out);
+  joined.report(FindingId::kGroupsJoined, "open to later groups across causal tokens", out);
 }
 
 }  // namespace maskctl

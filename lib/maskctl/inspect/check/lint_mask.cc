@@ -7,7 +7,7 @@
 
 namespace maskctl {
 
-void report_planes(std::string_view id, const LintedMask& linted,
+void report_planes(FindingId id, const LintedMask& linted,
                    const std::function<bool(const PlanePtr&)>& suspect,
                    const std::function<std::string(const std::string&)>& say, Findings& out) {
   Location first;
@@ -28,12 +28,12 @@ Findings lint_mask(const Mask& given, const Mask* real_queries, bool gives_nan) 
   const Mask mask = given.map(readable);
   if (mask.cells() == 0) return {};
   const Index open = mask.count();
-  const auto whole = [&mask](std::string_view id, std::string_view what) {
+  const auto whole = [&mask](FindingId id, std::string_view what) {
     return Findings{
         {&lint_rule(id), fmt::format("{}: {}", shape_text(mask), what), {}, mask.cells()}};
   };
-  if (open == 0) return whole("mask-empty", "no cell is open");
-  if (open == mask.cells()) return whole("mask-full", "every cell is open");
+  if (open == 0) return whole(FindingId::kMaskEmpty, "no cell is open");
+  if (open == mask.cells()) return whole(FindingId::kMaskFull, "every cell is open");
   const std::vector<PlaneUse> uses = first_uses(mask);
   const std::vector<OpenedRows> opened = opened_rows(mask);
   const LintedMask closed{without_opened_padding(mask, opened), uses};

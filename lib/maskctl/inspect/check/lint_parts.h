@@ -49,7 +49,7 @@ struct RowTally {
 
 /// Reports those planes for which suspect(plane) holds. say("in 1 of 4 planes") returns the
 /// message.
-void report_planes(std::string_view id, const LintedMask& linted,
+void report_planes(FindingId id, const LintedMask& linted,
                    const std::function<bool(const PlanePtr&)>& suspect,
                    const std::function<std::string(const std::string&)>& say, Findings& out);
 

@@ -281,7 +281,7 @@ class Unexplained {
 Findings inverse_of(const Recognised& found, const std::string& text, const Mask& mask) {
   if (!is_inverse(found.chain) || tokens_and_regions(found.chain) > 0 || !hides_selves(mask))
     return {};
-  return {{&lint_rule("polarity"),
+  return {{&lint_rule(FindingId::kPolarity),
            fmt::format("the mask is the inverse of one: {}", text),
            {},
            mask.cells()}};
@@ -324,7 +324,7 @@ std::optional<Findings> lint_pattern(const Pattern& pattern, const std::string& 
   const bool is_listed = residue.cells <= static_cast<Index>(kListed);
   const auto part = is_listed ? std::nullopt : cells.rectangle();
   return Findings{
-      {&lint_rule("nearly"),
+      {&lint_rule(FindingId::kNearly),
        fmt::format(
            "{}{} except for {}: {}", words, words == text ? "" : " (" + text + ")",
            counted(residue.cells, "cell"),

@@ -25,7 +25,7 @@ constexpr Index kStray = 2;
 /// Finds batch entries or heads that see nothing while others do.
 void lint_empty_planes(const LintedMask& linted, Findings& out) {
   report_planes(
-      "plane-empty", linted, [](const PlanePtr& plane) { return plane->count() == 0; },
+      FindingId::kPlaneEmpty, linted, [](const PlanePtr& plane) { return plane->count() == 0; },
       [](const std::string& where) { return "no cell is open " + where; }, out);
 }
 
@@ -49,7 +49,7 @@ void lint_causal_planes(const LintedMask& linted, Findings& out) {
     strictly += future.is_causal() * times;
     if (is_seen) (is_full ? full : open).push_back(planes[i].get());
   }
-  const auto report = [&](std::string_view id, const char* what, const auto& which) {
+  const auto report = [&](FindingId id, const char* what, const auto& which) {
     report_planes(
         id, linted,
         [&which](const PlanePtr& plane) {
@@ -59,9 +59,9 @@ void lint_causal_planes(const LintedMask& linted, Findings& out) {
         out);
   };
   if (causal < seen || causal + seen < all) return;
-  report("plane-full", "every cell is open ", full);
+  report(FindingId::kPlaneFull, "every cell is open ", full);
   if (strictly > seen && strictly + seen == all)
-    report("plane-future", "queries see later keys ", open);
+    report(FindingId::kPlaneFuture, "queries see later keys ", open);
 }
 
 /// Numbers the planes of a mask so that planes with the same cells have the same number.
@@ -221,7 +221,8 @@ void lint_odd(const LintedMask& linted, const PlaneTable& table, bool of_batch, 
   }
   if (!exceptions && (of_batch || cells > kStray)) return;
   out.push_back(
-      {&lint_rule(of_batch || (alike && !kinds) ? "plane-differs" : "head-differs"),
+      {&lint_rule(of_batch || (alike && !kinds) ? FindingId::kPlaneDiffers
+                                                : FindingId::kHeadDiffers),
        fmt::format("{} {} differs from the other {}, which are equal, in {}",
                    of_batch ? "batch entry" : "head", odd->at, count - 1, counted(cells, "cell")),
        {first->batch, first->head, first->query, first->key, {}, {}},

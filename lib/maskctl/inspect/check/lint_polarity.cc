@@ -113,13 +113,13 @@ bool rows_alike(const Plane& plane) {
 
 void lint_polarity(const LintedMask& linted, Findings& out) {
   report_planes(
-      "polarity", linted, looks_inverted,
+      FindingId::kPolarity, linted, looks_inverted,
       [](const std::string& where) {
         return "queries do not see themselves and the closed cells look like a mask, " + where;
       },
       out);
   report_planes(
-      "anti-causal", linted,
+      FindingId::kAntiCausal, linted,
       [](const PlanePtr& plane) {
         return looks_transposed(plane) && !looks_inverted(plane) && !rows_alike(*plane);
       },

@@ -60,7 +60,7 @@ void lint_diagonal(const Pattern& pattern, Findings& out) {
       if (entries > 1) at.batch = entry;
       at.query = 0;
       at.key = later;
-      first = {&lint_rule("future-diagonal"),
+      first = {&lint_rule(FindingId::kFutureDiagonal),
                fmt::format("queries see {} after their own: the causal diagonal is moved by {}",
                            counted(later, "key"), later),
                at, later};
@@ -89,7 +89,7 @@ void lint_documents_of_heads(const Pattern& pattern, Findings& out) {
     Index heads = 0;
     for (const Range& range : *scope.heads) heads += range.size();
     if (heads == pattern.mask.heads()) return;
-    first = {&lint_rule("heads-documents"),
+    first = {&lint_rule(FindingId::kHeadsDocuments),
              fmt::format("the documents of {} are {} tokens long, those of other heads are not",
                          range_words(scope.heads->front(), "head"), joined(lengths, "+")),
              scope.first(), 1};

@@ -26,16 +26,15 @@ void lint_opened_rows(const std::vector<PlaneUse>& uses, const std::vector<Opene
     add(padding, opened[i].padding);
     add(others, opened[i].others);
   }
-  const auto tell = [&out](std::string_view id, const char* of, const char* rest,
-                           const RowTally& rows) {
+  const auto tell = [&out](FindingId id, const char* of, const char* rest, const RowTally& rows) {
     if (rows.count == 0) return;
     out.push_back({&lint_rule(id),
                    fmt::format("{}{} see{} all keys, later ones too{}", counted(rows.count, "row"),
                                of, rows.count == 1 ? "s" : "", rest),
                    rows.first, rows.count});
   };
-  tell("padding-rows-opened", " of padding", "", padding);
-  tell("rows-opened", "", ", and the others are causal", others);
+  tell(FindingId::kPaddingRowsOpened, " of padding", "", padding);
+  tell(FindingId::kRowsOpened, "", ", and the others are causal", others);
 }
 
 /// Returns for each range of empty rows (rows that see no key) whether it is padding, that is,
@@ -98,16 +97,16 @@ class EmptyRows {
     for (Index b = 0; b < mask_.batch(); ++b) {
       for (Index h = 0; h < mask_.heads(); ++h) add(b, h);
     }
-    const auto tell = [&out](std::string_view id, std::string_view what, const RowTally& rows) {
+    const auto tell = [&out](FindingId id, std::string_view what, const RowTally& rows) {
       if (rows.count == 0) return;
       const char* verb = rows.count == 1 ? "sees" : "see";
       out.push_back({&lint_rule(id),
                      fmt::format("{}{} {} no key", counted(rows.count, "row"), what, verb),
                      rows.first, rows.count});
     };
-    tell("empty-rows", "", others_);
-    tell("left-padding-nan", " of left padding", of_left_padding_);
-    tell("padding-rows-empty", " of padding", of_padding_);
+    tell(FindingId::kEmptyRows, "", others_);
+    tell(FindingId::kLeftPaddingNan, " of left padding", of_left_padding_);
+    tell(FindingId::kPaddingRowsEmpty, " of padding", of_padding_);
   }
 
  private:
@@ -159,7 +158,7 @@ void lint_first_block(const LintedMask& linted, const std::vector<RowSafety>& sa
     rows.add(uses[i].batch, uses[i].head, *safety[i].first_late, safety[i].late * uses[i].times);
   }
   if (2 * rows.count <= mask.batch() * mask.heads() * mask.queries()) return;
-  out.push_back({&lint_rule("first-block"),
+  out.push_back({&lint_rule(FindingId::kFirstBlock),
                  fmt::format("{} with keys, none of them in the first {}x{} block",
                              counted(rows.count, "row"), kKernelBlock.q, kKernelBlock.k),
                  rows.first, rows.count});

@@ -72,8 +72,8 @@ class Claim {
     out_.kind = change.kind;
     out_.text = "B = A with " + change.words;
     out_.by_pipelines = true;
-    out_.pipeline_a = chains.a;
-    out_.pipeline_b = chains.b;
+    out_.pipeline_a = *chains.a;
+    out_.pipeline_b = *chains.b;
     out_.edit_residue = differences();
     return std::move(out_);
   }
@@ -370,7 +370,8 @@ std::optional<DiffCause> diff_cause(const Mask& a, const Mask& b, const MaskDiff
 std::optional<DiffCause> diff_cause(const Mask& a, const Mask& b, const MaskDiff& found,
                                     const KnownChains& known) {
   if (found.equal()) return std::nullopt;
-  const auto change = chain_change(known.a, known.b, a.queries(), a.keys());
+  if (!known.a || !known.b) return diff_cause(a, b, found);
+  const auto change = chain_change(*known.a, *known.b, a.queries(), a.keys());
   return change ? Claim(a, b, found).known(*change, known) : diff_cause(a, b, found);
 }
 

@@ -65,12 +65,12 @@ std::optional<DiffCause> diff_cause(const Mask& a, const Mask& b);
 /// diff_cause() if `found`, the result of diff(a, b), is already known.
 std::optional<DiffCause> diff_cause(const Mask& a, const Mask& b, const MaskDiff& found);
 
-/// The chains that made masks A and B from all-open ones.
+/// The chains that made masks A and B from all-open ones, as far as they are known.
 struct KnownChains {
-  Chain a, b;
+  std::optional<Chain> a, b;
 };
-/// diff_cause() if the chains that made A and B are known too: if they differ in a single step,
-/// that is the cause, and no rule is searched.
+/// diff_cause() with what is known of both: if both chains are, and differ in a single step, that
+/// is the cause, and no rule is searched.
 std::optional<DiffCause> diff_cause(const Mask& a, const Mask& b, const MaskDiff& found,
                                     const KnownChains& known);
 

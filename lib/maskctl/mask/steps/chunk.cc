@@ -108,6 +108,7 @@ constexpr std::array kChunkNames = {
              .formula = "floor((q + shift + offset - origin) / size) == floor((k - origin) / size)",
              .example = "chunk:size=8192",
              .args = kChunkFields,
+             .noun = "chunks",
              .synonyms = "chunked block-diagonal blocked",
              .make = blank<Chunk>}};
 constexpr RuleInfo kChunkRow =

@@ -176,6 +176,7 @@ constexpr std::array kDocumentNames = {
              .formula = "id[q] == id[k] and neither is pad-id",
              .example = "doc:lens=300+724",
              .args = kDocumentFields,
+             .noun = "documents",
              .synonyms = "packing packed document documents segment segments segment-ids varlen "
                          "sequence",
              .make = blank<Document>}};

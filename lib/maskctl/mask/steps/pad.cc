@@ -196,6 +196,7 @@ constexpr std::array kPadNames = {
              .formula = "valid[k], with of=both also valid[q]",
              .example = "pad:lens=5+8,side=right",
              .args = kPadFields,
+             .noun = "padding",
              .synonyms = "padding key-padding key_padding attention-mask",
              .make = blank<Pad>}};
 constexpr RuleInfo kPadRow = describe<Pad>(kPadNames, Reopening::kLeak, Declares::kPart);

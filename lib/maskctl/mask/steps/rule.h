@@ -31,6 +31,7 @@ struct StepInfo {
   std::string_view formula = {};  // the cells that the step keeps or opens
   std::string_view example = {};  // binds without changes, apart from its files
   std::span<const Field> args = {};
+  std::string_view noun = {};        // what makes up such a mask: "documents"; empty: the name
   std::string_view synonyms = {};    // other names in use, separated by blanks: "sliding swa"
   Step (*make)() = nullptr;          // a step with default arguments; null for generators
   Chain* (*chain)(Step&) = nullptr;  // the chain in {...}; null if the step has none

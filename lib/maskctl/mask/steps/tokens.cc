@@ -142,6 +142,7 @@ constexpr std::array kTokensNames = {
              .formula = "type[q] == type[k], and not 0 on the side zero= names",
              .example = "tokens:types.npy",
              .args = kTokensFields,
+             .noun = "token types",
              .synonyms = "token-types types image modality",
              .make = blank<Tokens>}};
 constexpr RuleInfo kTokensRow =

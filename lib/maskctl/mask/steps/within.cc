@@ -383,6 +383,7 @@ constexpr std::array kWithinNames = {StepInfo{
     .formula = "chain(mask[:, :, q of document, k of document]) for each document",
     .example = "within:q-lens=2+3,kv-lens=5+3{causal:align=bottom-right}",
     .args = kWithinFields,
+    .noun = "documents",
     .synonyms = "ragged per-document nested",
     .make = blank<Within>,
     .chain = chain_in<Within>}};

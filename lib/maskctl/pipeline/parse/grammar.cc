@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include "maskctl/base/text.h"
+#include "maskctl/mask/steps/chain_text.h"
 
 namespace maskctl {
 namespace {
@@ -12,9 +13,6 @@ bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z')
 bool is_name(char c) { return is_letter(c) || is_digit(c) || c == '-' || c == '_'; }
 bool is_blank(char c) { return c == ' ' || c == '\t' || c == '\n' || c == '\r'; }
 bool is_quote(char c) { return c == '\'' || c == '"'; }
-bool ends_bare(char c) {
-  return is_blank(c) || c == ',' || c == '|' || c == '{' || c == '}' || c == '=';
-}
 
 class Parser {
  public:
@@ -192,7 +190,7 @@ class Parser {
   std::string bare() {
     const std::size_t begin = at_;
     if (peek() == '#') expect("a value");
-    while (!at_end() && !ends_bare(peek())) {
+    while (!at_end() && !ends_bare_value(peek())) {
       if (static_cast<unsigned char>(peek()) < 0x20 || peek() == 0x7F) {
         fail(at_, fmt::format("a control character (0x{:02x}) in a bare value; quote the value",
                               static_cast<unsigned>(peek())));
@@ -226,30 +224,6 @@ Pipeline parse(std::string_view text, std::string_view subject) {
 
 namespace {
 
-bool needs_quotes(std::string_view value) {
-  if (value.empty() || is_quote(value.front()) || value.front() == '#') return true;
-  for (const char c : value) {
-    if (ends_bare(c) || static_cast<unsigned char>(c) < 0x20 || c == 0x7F) return true;
-  }
-  return false;
-}
-
-/// Quotes a value. One that contains both kinds of quotes is written as adjacent quoted parts:
-/// "it's"'"'.
-std::string quote(std::string_view value) {
-  std::string out;
-  do {
-    const char sign =
-        value.substr(0, value.find('"')).find('\'') == std::string_view::npos ? '\'' : '"';
-    const std::string_view part = value.substr(0, value.find(sign));
-    out += sign;
-    out += part;
-    out += sign;
-    value.remove_prefix(part.size());
-  } while (!value.empty());
-  return out;
-}
-
 void print_to(std::string& out, const std::vector<StepText>& steps) {
   for (std::size_t i = 0; i < steps.size(); ++i) {
     const StepText& step = steps[i];
@@ -259,7 +233,7 @@ void print_to(std::string& out, const std::vector<StepText>& steps) {
       const Arg& arg = step.args[a];
       out += a == 0 ? ":" : ",";
       if (!arg.key.empty()) out += arg.key + "=";
-      out += needs_quotes(arg.value) ? quote(arg.value) : arg.value;
+      out += written_value(arg.value);
     }
     if (step.has_nested) {
       out += "{";

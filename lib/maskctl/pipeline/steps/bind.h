@@ -1,4 +1,5 @@
-// Converts parsed pipelines to chains of steps with arrays and numbers, and back to text.
+// Converts parsed pipelines to chains of steps with arrays and numbers; mask/steps/chain_text.h
+// converts them back.
 #pragma once
 
 #include <functional>
@@ -39,11 +40,5 @@ struct BindContext {
 /// known one); a missing or repeated argument, or one that excludes another; and a value of the
 /// wrong type or out of range.
 Chain bind(const Pipeline& pipeline, const BindContext& context);
-
-/// The text of a chain. Arguments that have their default value are left out.
-/// bind(parse(to_text(c))) gives an equal chain if the context reads the same arrays. An empty
-/// chain gives an empty text, which parse() refuses.
-std::string to_text(const Chain& chain);
-Pipeline unbind(const Chain& chain);
 
 }  // namespace maskctl

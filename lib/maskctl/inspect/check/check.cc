@@ -1,0 +1,242 @@
+#include "maskctl/inspect/check/check.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <iterator>
+#include <ranges>
+#include <string>
+#include <utility>
+
+#include "maskctl/base/error.h"
+#include "maskctl/base/text.h"
+#include "maskctl/inspect/recognise/recognise.h"
+#include "maskctl/inspect/why/why.h"
+#include "maskctl/mask/steps/chain_text.h"
+#include "maskctl/mask/steps/rule.h"
+
+namespace maskctl {
+namespace {
+
+using Beside = LintRule::Beside;
+
+bool has(const Finding& finding, Beside beside) {
+  return std::ranges::find(finding.rule->beside, beside) != finding.rule->beside.end();
+}
+
+bool has(const Findings& findings, Beside beside) {
+  return std::ranges::any_of(findings, [beside](const Finding& f) { return has(f, beside); });
+}
+
+bool has(const Findings& findings, Severity severity) {
+  return std::ranges::any_of(findings,
+                             [severity](const Finding& f) { return f.rule->severity == severity; });
+}
+
+/// Adds the words for each step of the chain, each once; steps inside scopes are included.
+void add_words(const Chain& chain, std::vector<std::string>& words) {
+  for (const Step& step : chain) {
+    if (step.row().scope) {
+      add_words(*chain_of(step), words);
+      continue;
+    }
+    const StepInfo& info = info_of(step);
+    const std::string word(info.noun.empty() ? info.name : info.noun);
+    if (std::ranges::find(words, word) == words.end()) words.push_back(word);
+  }
+}
+
+/// For example "documents and causal".
+std::string words_of(const Chain& chain) {
+  std::vector<std::string> words;
+  add_words(chain, words);
+  return joined(words, " and ");
+}
+
+/// True when all cells that the steps do not explain are in the future.
+bool all_in_future(const Residue& residue, const Mask& mask) {
+  const Index shift = mask.keys() - mask.queries();
+  return std::ranges::all_of(residue.first,
+                             [shift](const Cell& cell) { return cell.key > cell.query + shift; });
+}
+
+/// True when a step reads another mask: then the text of the chain does not tell which cells are
+/// open.
+bool reads_mask(const Chain& chain) {
+  return std::ranges::any_of(chain, [](const Step& step) {
+    const auto is_mask = [](const Field& field) { return field.type == FieldType::kMaskSource; };
+    const Chain* inner = chain_of(step);
+    return std::ranges::any_of(info_of(step).args, is_mask) || (inner && reads_mask(*inner));
+  });
+}
+
+bool contains(const Mask& mask, const Location& where) {
+  if (!where.query || !where.key) return false;
+  return is_open(mask,
+                 {std::min(where.batch.value_or(0), mask.batch() - 1),
+                  std::min(where.head.value_or(0), mask.heads() - 1), *where.query, *where.key});
+}
+
+/// If a step reopened cells, a finding about the mask itself may report the same cells. Joins the
+/// two findings into one.
+void tell_once(const std::vector<Reopened>& reopened, Findings& findings) {
+  for (const Reopened& one : reopened | std::views::reverse) {
+    const Finding by_step = findings[one.finding];
+    if (by_step.rule->key != FindingId::kStepReopensOrder) continue;
+    const auto shown = std::ranges::find_if(findings, [&one](const Finding& finding) {
+      return has(finding, Beside::kTellsReopened) && contains(one.cells, finding.where);
+    });
+    if (shown == findings.end()) continue;
+    shown->message += ", as " + by_step.message;
+    shown->where.step = by_step.where.step;
+    findings.erase(findings.begin() + static_cast<std::ptrdiff_t>(one.finding));
+  }
+}
+
+/// Collects the findings about one mask.
+class Check {
+ public:
+  explicit Check(const CheckedMask& given) : given_(given) {}
+
+  CheckResult run() {
+    add(lint_reading(given_.reading));
+    if (given_.start) check_mask();
+    check_arrays();
+    std::ranges::stable_sort(out_.findings, {},
+                             [](const Finding& finding) { return finding.rule->severity; });
+    return std::move(out_);
+  }
+
+ private:
+  void add(Findings findings) { std::ranges::move(findings, std::back_inserter(out_.findings)); }
+  void skip(NotLookedAt what) { out_.not_looked_at.push_back(what); }
+
+  void check_mask() {
+    std::vector<std::string> texts;
+    for (const Step& step : given_.chain) texts.push_back(to_text(Chain{step}));
+    const Mask declared = maskctl::apply(full_like(*given_.start), declaring(given_.chain));
+    ChainFindings steps = lint_chain(*given_.start, given_.chain, texts);
+    out_.mask = std::move(steps.mask);
+    const Mask& mask = *out_.mask;
+    Findings found = std::move(steps.findings);  // `reopened` counts from the first of these
+    const auto put = [&found](Findings more) {
+      std::ranges::move(more, std::back_inserter(found));
+    };
+    const std::optional<Documents> documents = usable_documents(mask);
+    // Between the documents from which it was made, a mask has no leaks before a step opens cells.
+    if (documents && (given_.documents || steps.opened)) out_.leaks = leaks(mask, *documents);
+    const bool fit =
+        documents && (documents->q.extent(0) == 1 || documents->q.extent(0) == mask.batch());
+    const Mask real =
+        fit ? zip(Op::kAnd, declared, real_queries(*documents, mask.keys())) : declared;
+    put(lint_mask(mask, &real, !given_.reading.min_closed));
+    if (out_.leaks) put(lint_documents(mask, *documents, *out_.leaks));
+    put(lint_single_cells(mask, found));
+    tell_once(steps.reopened, found);
+    add(std::move(found));
+    if (!documents) skip(NotLookedAt::kDocuments);
+    if (given_.bias) {
+      add(lint_bias(mask, *given_.bias));
+    } else {
+      skip(NotLookedAt::kBias);
+    }
+    skip(NotLookedAt::kIntent);
+  }
+
+  /// The declared documents; else those of the mask itself, if they still fit it.
+  std::optional<Documents> usable_documents(const Mask& mask) const {
+    if (given_.documents) {
+      if (!makes_documents(*given_.documents, mask.queries())) return std::nullopt;
+      return documents_of(*given_.documents, mask);
+    }
+    const auto& own = given_.own_documents;
+    if (!own) return std::nullopt;
+    const auto fits = [&](const Tensor& ids, Index tokens) {
+      if (own->form == DocumentForm::kCuSeqlens) return given_.own_tokens == tokens;
+      const Index batch = ids.rank() == 1 ? 1 : ids.extent(0);
+      return ids.extent(ids.rank() - 1) == tokens && (batch == 1 || batch == mask.batch());
+    };
+    if (!fits(own->q, mask.queries()) || !fits(own->kv ? *own->kv : own->q, mask.keys())) {
+      return std::nullopt;
+    }
+    return documents_of(*own, mask.queries(), mask.keys());
+  }
+
+  /// The exceptions in a mask that a few steps nearly make; none if a finding of `so_far` says why
+  /// they do not.
+  Findings lint_single_cells(const Mask& mask, const Findings& so_far) {
+    if (mask.count() == 0 || has(so_far, Beside::kSaysPattern)) return {};
+    const bool known = given_.whole && !reads_mask(*given_.whole);
+    Pattern pattern;
+    try {
+      pattern = pattern_of(mask);
+    } catch (const Error& error) {
+      if (error.code() != Errc::kLimit) throw;
+      if (!known) skip(NotLookedAt::kCells);
+      return {};
+    }
+    if (has(so_far, Beside::kCountsFuture) && all_in_future(pattern.found.residue, mask)) return {};
+    const Chain& chain = pattern.found.chain;
+    auto found = chain.empty()
+                     ? lint_pattern(pattern, "full", "full")
+                     : lint_pattern(pattern, words_of(chain), to_text(chain, "check.npz"));
+    if (!found && !known) skip(NotLookedAt::kAnyCells);
+    Findings out = std::move(found).value_or(Findings{});
+    std::ranges::move(lint_recognised(pattern), std::back_inserter(out));
+    return out;
+  }
+
+  void check_arrays() {
+    const std::optional<Index> tokens =
+        out_.mask ? std::optional(out_.mask->queries()) : std::nullopt;
+    if (given_.own_documents) check_array(*given_.own_documents, given_.own_tokens);
+    if (given_.documents) check_array(*given_.documents, tokens);
+    compare_positions();
+  }
+
+  void check_array(const DocumentSource& array, std::optional<Index> tokens) {
+    switch (array.form) {
+      case DocumentForm::kCuSeqlens:
+        return add(lint_cu_seqlens(array.q, tokens));
+      case DocumentForm::kPositions:
+        return add(lint_positions(array.q));
+      case DocumentForm::kSegments:
+        add(lint_segments(array.q, array.pad_id));
+        if (array.kv && !std::ranges::equal(array.kv->bytes(), array.q.bytes())) {
+          add(lint_segments(*array.kv, array.pad_id));
+        }
+    }
+  }
+
+  /// Compares position ids with segment ids, if the mask was made from one and the other declared.
+  void compare_positions() {
+    const auto pick = [this](DocumentForm form) -> const DocumentSource* {
+      for (const auto* source : {&given_.documents, &given_.own_documents}) {
+        if (*source && (*source)->form == form) return &**source;
+      }
+      return nullptr;
+    };
+    const DocumentSource* positions = pick(DocumentForm::kPositions);
+    const DocumentSource* segments = pick(DocumentForm::kSegments);
+    if (!positions || !segments) return;
+    add(lint_positions_against_segments(positions->q, segments->q, segments->pad_id));
+  }
+
+  const CheckedMask& given_;
+  CheckResult out_;
+};
+
+}  // namespace
+
+bool CheckResult::ok() const {
+  return !has(findings, Severity::kError) && !has(findings, Severity::kWarning);
+}
+
+CheckResult check(const CheckedMask& given) { return Check(given).run(); }
+
+bool makes_documents(const DocumentSource& source, std::optional<Index> tokens) {
+  return source.form != DocumentForm::kCuSeqlens ||
+         !has(lint_cu_seqlens(source.q, tokens), Severity::kError);
+}
+
+}  // namespace maskctl

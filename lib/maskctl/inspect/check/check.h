@@ -1,0 +1,62 @@
+// What is wrong with a mask: one answer from its cells, its steps, and what is known beside them.
+// `maskctl check`, the inspector, golden files and Python ask it, and only print what it says.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "maskctl/inspect/check/finding.h"
+#include "maskctl/inspect/check/leaks.h"
+#include "maskctl/inspect/check/lint.h"
+#include "maskctl/mask/mask.h"
+#include "maskctl/mask/steps/step.h"
+
+namespace maskctl {
+
+/// A mask and all that is known of it; what is not known is left out.
+struct CheckedMask {
+  /// The mask before its steps. Absent where the arrays are too wrong to make a mask: then they
+  /// alone are checked.
+  std::optional<Mask> start;
+  Chain chain = {};  // the steps to apply to it
+  /// Declared documents: no query should see a key of another. They must fit the mask after its
+  /// steps.
+  std::optional<DocumentSource> documents = {};
+  /// The documents from which the mask was made. They are used where none are declared and they
+  /// still fit the mask after its steps; leaks are looked for only if a step opened cells.
+  std::optional<DocumentSource> own_documents = {};
+  std::optional<Index> own_tokens = {};  // how many tokens they cover, where they are cu_seqlens
+  std::optional<Mask> bias = {};         // the cells that a bias leaves open, used with the mask
+  ReadFacts reading = {};                // what was noticed while the mask was read
+  /// All steps that make the mask from an all-open one, if they are known.
+  std::optional<Chain> whole = {};
+};
+
+/// What check() has not looked at.
+enum class NotLookedAt : std::uint8_t {
+  kCells,      // single cells: the mask is too large for it
+  kAnyCells,   // single cells: no few steps make the mask
+  kDocuments,  // leaks: no documents are known that fit
+  kBias,       // none was given
+  kIntent,     // what the mask should be: expectations say that (expect.h)
+};
+
+struct CheckResult {
+  std::optional<Mask> mask;    // after its steps; absent if there was no start
+  Findings findings;           // errors first, then warnings, then notes
+  std::optional<Leaks> leaks;  // absent if they were not looked for
+  std::vector<NotLookedAt> not_looked_at;
+
+  /// True if no finding is an error or a warning.
+  bool ok() const;
+};
+
+/// Applies the steps, then looks for mistakes in the arrays, the steps and the mask. Throws like
+/// apply() and documents_of(), and Error(kShape) for a bias of another shape.
+CheckResult check(const CheckedMask& given);
+
+/// False for cu_seqlens that are too wrong to make documents, of this many tokens if it is known.
+bool makes_documents(const DocumentSource& source, std::optional<Index> tokens);
+
+}  // namespace maskctl

@@ -1,0 +1,117 @@
+// What a check can find in a mask: the rows of findings, and one finding with its place.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "maskctl/base/error.h"
+#include "maskctl/base/index.h"
+
+namespace maskctl {
+
+enum class Severity : std::uint8_t { kError, kWarning, kNote };
+/// The name of a severity: "error", "warning" or "note".
+std::string_view name(Severity severity);
+
+/// What a finding can be about. Each has a row in lint_rules(), in the same order.
+enum class FindingId : std::uint8_t {
+  // about cumulative lengths:
+  kCuShape,
+  kCuStart,
+  kCuFalls,
+  kCuTotal,
+  kCuDtype,
+  kCuEmptyDocument,
+  // about segment ids and position ids:
+  kSegmentsReturn,
+  kSegmentsZeroTail,
+  kPositionsStart,
+  kPositionsJump,
+  kPositionsSegments,
+  // about the elements of arrays:
+  kNoncanonicalBool,
+  kBiasMixed,
+  kBiasAndMask,
+  // about the mask alone:
+  kMaskEmpty,
+  kMaskFull,
+  kPolarity,
+  kAntiCausal,
+  kFuturePart,
+  kGroupsJoined,
+  kNearly,
+  kRowsOpened,
+  kPaddingRowsOpened,
+  kTopLeft,
+  kDecodeFirstKey,
+  kDecodeOwnKey,
+  kOwnKeyClosed,
+  kAxesExchanged,
+  kPlaneFull,
+  kPlaneFuture,
+  kFutureDiagonal,
+  kHeadsDocuments,
+  kPlaneDiffers,
+  kHeadDiffers,
+  kPlaneEmpty,
+  kEmptyRows,
+  kPaddingRowsEmpty,
+  kLeftPaddingNan,
+  kFirstBlock,
+  // about the mask and its documents:
+  kDocumentLeak,
+  kPaddingAttended,
+  kPaddingRowsOpen,
+  kRowsOnlyPadding,
+  // about steps:
+  kStepNoOp,
+  kStepReopens,
+  kStepReopensOrder,
+  kWindowZero,
+};
+
+/// One kind of finding. The meaning of an id never changes.
+struct LintRule {
+  FindingId key;
+  std::string_view id;  // "document-leak", in reports
+  Severity severity = Severity::kWarning;
+  std::string_view summary;
+  std::string_view why;  // what backends do with such a mask
+  std::string_view fix;
+  Remedy remedy = {};  // another fix, if there is one
+  /// What check() does with such a finding beside others.
+  enum class Beside : std::uint8_t {
+    kNothing,
+    kSaysPattern,    // it says why few steps do not make the mask: single cells are not looked for
+    kCountsFuture,   // likewise, where all single cells would be in the future
+    kTellsReopened,  // it takes over step-reopens-order about the cells that it leads to
+  };
+  std::array<Beside, 2> beside = {};
+};
+/// All rules; docs/lint.md has the same table.
+std::span<const LintRule> lint_rules();
+const LintRule& lint_rule(FindingId id);
+
+/// Where a finding is. Members that do not apply are absent.
+struct Location {
+  std::optional<Index> batch, head, query, key;
+  std::optional<Index> entry;  // index in the last axis of an array
+  std::optional<Index> step;   // number of the step in the chain, from 1
+};
+/// A location in words, such as "batch 0, head 0, query 3"; empty if nothing is known.
+std::string to_text(const Location& where);
+
+struct Finding {
+  const LintRule* rule = nullptr;
+  std::string message;
+  Location where;
+  Index count = 0;  // number of cells, rows or entries, whichever the message counts
+};
+using Findings = std::vector<Finding>;
+
+}  // namespace maskctl

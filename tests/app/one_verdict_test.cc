@@ -1,0 +1,144 @@
+// Front ends ask the library what is wrong with a mask; here the command and the inspector are held
+// to each other on drawn masks, steps, documents and biases.
+#include <fmt/format.h>
+
+#include <limits>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "app/process.h"
+#include "app/tui/report_rows.h"
+#include "maskctl/base/error.h"
+#include "maskctl/base/text.h"
+#include "maskctl/io/array_io.h"
+#include "maskctl/io/masks/mask_io.h"
+#include "maskctl/mask/steps/slice.h"
+#include "maskctl/pipeline/load.h"
+#include "support/catch_compat.h"
+#include "support/rounds.h"
+
+namespace maskctl::app {
+namespace {
+
+/// A question: a SOURCE with the options that say how to read it.
+struct Question {
+  std::string line;  // what follows `maskctl check`
+  tui::Subject subject;
+};
+
+class Draws {
+ public:
+  explicit Draws(unsigned seed) : random_(seed) {}
+
+  /// Writes the files of a question into `folder`.
+  Question question(const std::filesystem::path& folder) {
+    const Index n = pick(2, 40), batch = pick(1, 3);
+    Question out;
+    out.subject.name = source(folder, batch, n, out);
+    out.line = out.subject.name + out.line;
+    for (Index steps = pick(0, 2); steps > 0; --steps) {
+      out.subject.source.transforms.push_back(step(n));
+      out.line += fmt::format(" -t '{}'", out.subject.source.transforms.back());
+    }
+    if (pick(0, 2) == 0) {
+      write_array((folder / "given.npy").string(), ids(pick(0, 1) ? batch : 1, n), {.force = true});
+      out.subject.documents = {DocumentForm::kSegments, (folder / "given.npy").string()};
+      out.line += " --segments " + out.subject.documents.source;
+    }
+    return out;
+  }
+
+ private:
+  Index pick(Index low, Index high) { return std::uniform_int_distribution(low, high)(random_); }
+  const std::string& one_of(const std::vector<std::string>& texts) {
+    return texts[as_size(pick(0, std::ssize(texts) - 1))];
+  }
+
+  std::string step(Index n) {
+    return one_of({"causal", fmt::format("window:keys={}", pick(1, n)), "not",
+                   fmt::format("open:q={},k={}", pick(0, n - 1), pick(0, n - 1)),
+                   fmt::format("close:k={}", pick(0, n - 1)),
+                   fmt::format("prefix:n={}", pick(1, n)), fmt::format("chunk:size={}", pick(1, n)),
+                   fmt::format("pad:lens={}", pick(1, n)), fmt::format("doc:lens={}", n),
+                   fmt::format("slice:q=0:{}", pick(1, n))});
+  }
+
+  Tensor ids(Index batch, Index n) {
+    Tensor out(DType::kInt32, {batch, n});
+    std::int32_t id = 0;
+    for (std::int32_t& one : out.as<std::int32_t>()) {
+      if (pick(0, 5) == 0) id = static_cast<std::int32_t>(pick(-1, 4));
+      one = id;
+    }
+    return out;
+  }
+
+  std::string source(const std::filesystem::path& folder, Index batch, Index n, Question& out) {
+    const std::string path = (folder / "mask.npy").string();
+    switch (pick(0, 3)) {
+      case 0:
+        return fmt::format("gen:{}:n={}", one_of({"causal", "full", "window:keys=3", "close:k=0"}),
+                           n);
+      case 1: {
+        write_array(path, ids(batch, n), {.force = true});
+        out.subject.source.as = pick(0, 1) ? ArrayKind::kSegments : ArrayKind::kPositions;
+        out.line = fmt::format(" --as {}", name(*out.subject.source.as));
+        return path;
+      }
+      default: {
+        Mask mask = full_mask(batch, pick(1, 2), n, n);
+        for (Index steps = pick(1, 3); steps > 0; --steps) {
+          const Chain chain = load_chain(std::array{step(n)}, {});
+          if (!chain.front().is<step::Slice>()) mask = maskctl::apply(mask, chain);
+        }
+        const bool bias = pick(0, 2) == 0;
+        MaskWriteOptions how{.kind = ArrayKind::kDense, .force = true};
+        if (bias) {
+          how.kind = ArrayKind::kBias;
+          how.fill = pick(0, 1) ? BiasFill::kInf : BiasFill::kMin;
+        }
+        write_mask(path, mask, how);
+        if (bias) {
+          out.subject.source.as = ArrayKind::kBias;
+          out.line = " --as bias";
+        }
+        return path;
+      }
+    }
+  }
+
+  std::mt19937_64 random_;
+};
+
+std::string joined_lines(const std::vector<tui::ReportLine>& lines) {
+  std::string out;
+  for (const tui::ReportLine& line : lines) out += line.text + "\n";
+  return out;
+}
+
+TEST_CASE("check: the inspector says what the command says", "[verdicts]") {
+  const test::Sandbox box;
+  for (unsigned seed = 0; seed < test::rounds(120U); ++seed) {
+    const Question question = Draws(seed).question(box.work());
+    INFO("maskctl check " << question.line);
+    const test::Outcome said = box.run("maskctl check " + question.line);
+    try {
+      tui::Workbench bench(question.subject, {});
+      const tui::ScenePtr scene = bench.first();
+      REQUIRE(said.status != 2);
+      CHECK(joined_lines(tui::report_row(tui::Report::kCheck).lines(*scene)) == said.out);
+      // Here a finding may share the line of another about the same cell.
+      const std::string list = joined_lines(tui::report_row(tui::Report::kFindings).lines(*scene));
+      for (const Finding& finding : check(scene->checked).findings) {
+        CHECK(test::contains(list, finding.message));
+      }
+    } catch (const Error& error) {
+      INFO(error.what());
+      CHECK(said.status == 2);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace maskctl::app
