@@ -21,6 +21,10 @@ void restore_closed_pipe_signal() {
   sigaction(SIGPIPE, &closed_pipe, nullptr);
 }
 
+/// Makes a write beyond the limit for files (ulimit -f) fail, instead of ending the program with a
+/// temporary file left behind.
+void ignore_file_size_signal() { std::signal(SIGXFSZ, SIG_IGN); }
+
 /// Keeps freed memory in the process instead of returning it to the system, because fresh memory
 /// costs page faults when it is touched.
 void keep_freed_memory() {
@@ -47,6 +51,7 @@ void grow_heap_on_huge_pages() {
 int main(int argc, char** argv) {
   maskctl::app::supervise_rank();
   restore_closed_pipe_signal();
+  ignore_file_size_signal();
   keep_freed_memory();
   grow_heap_on_huge_pages();
   return maskctl::app::run(argc, argv);

@@ -1,6 +1,7 @@
 // The helper program that opens HDF5 files for maskctl, so that a crash of the HDF5 library ends
 // only this process.
 #include <fcntl.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -84,7 +85,12 @@ void isolate(const Request& request) {
   setrlimit(RLIMIT_CORE, &kNone);
   limit_memory(request);
   renew_time_limit(request.seconds);
-  (void)close_range(3, ~0U, 0);
+  const bool given = request.file == kGivenFile;
+  (void)close_range(given ? kGivenDescriptor + 1 : kGivenDescriptor, ~0U, 0);
+  // Beyond the limit for files (ulimit -f) a write then fails instead of ending the program.
+  std::signal(SIGXFSZ, SIG_IGN);
+  // The lock of the file to write is gone as soon as its writer is, even if that was killed.
+  if (given) prctl(PR_SET_PDEATHSIG, SIGKILL);
 }
 
 void run(const Request& request) {

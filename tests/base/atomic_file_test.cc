@@ -3,6 +3,7 @@
 
 #include <fcntl.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <atomic>
@@ -162,6 +163,61 @@ TEST_CASE("remove_temporary_files removes those of open files only") {
   remove_temporary_files();
   CHECK(scratch.entries() == 1);
   CHECK(slurp(scratch / "done") == "x");
+}
+
+namespace {
+
+/// Starts a file in another process, which then dies as if killed, so that its temporary file
+/// stays.
+void leave_behind(const std::string& path) {
+  const pid_t pid = ::fork();
+  if (pid == 0) {
+    const AtomicFile file(path, true);
+    ::_exit(0);
+  }
+  int status = 0;
+  REQUIRE(::waitpid(pid, &status, 0) == pid);
+}
+
+}  // namespace
+
+TEST_CASE("what killed writers have left is removed by the next writer of that name") {
+  const Scratch scratch;
+  leave_behind(scratch / "out");
+  leave_behind(scratch / "other");
+  REQUIRE(scratch.entries() == 2);
+  write_file(scratch / "out", "x");
+  CHECK(scratch.entries() == 2);  // out, and what is left of other
+  write_file(scratch / "other", "x");
+  CHECK(scratch.entries() == 2);
+  leave_behind(scratch / "out");
+  { const AtomicFile given_up(scratch / "out", true); }
+  CHECK(scratch.entries() == 2);
+}
+
+TEST_CASE("a file that is being written is no leftover") {
+  const Scratch scratch;
+  AtomicFile first(scratch / "out", true);
+  first.write(bytes("first"));
+  AtomicFile second(scratch / "out", true);
+  second.write(bytes("second"));
+  write_file(scratch / "out", "third");
+  CHECK(slurp(scratch / "out") == "third");
+  first.commit();
+  CHECK(slurp(scratch / "out") == "first");
+  second.commit();
+  CHECK(slurp(scratch / "out") == "second");
+  CHECK(scratch.entries() == 1);
+}
+
+TEST_CASE("any number of files of one name can be open") {
+  const Scratch scratch;
+  std::vector<std::unique_ptr<AtomicFile>> files;
+  for (int i = 0; i < 40; ++i) {
+    files.push_back(std::make_unique<AtomicFile>(scratch / "out", true));
+  }
+  for (auto& file : files) file->commit();
+  CHECK(scratch.entries() == 1);
 }
 
 TEST_CASE("more open files than the table has slots still work") {

@@ -7,7 +7,6 @@
 #include <limits.h>
 #include <poll.h>
 #include <sys/file.h>
-#include <sys/random.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -99,12 +98,58 @@ std::string follow_links(std::string path, const std::string& what) {
   fail(what, ELOOP);
 }
 
-std::string temporary_beside(const std::string& target) {
-  std::uint64_t bits = 0;
-  if (::getrandom(&bits, sizeof bits, 0) != static_cast<ssize_t>(sizeof bits)) {
-    fail(target, errno);
+/// Every writer looks at so many names for what killed writers have left.
+constexpr int kSwept = 16;
+
+/// The name of a temporary file for `target`, in the same folder. The names of a target are
+/// numbered, so that leftovers can be found without reading the folder. The hash is FNV-1a.
+std::string temporary_beside(const std::string& target, int slot) {
+  const std::string folder = folder_of(target);
+  std::uint64_t hash = 0xCBF29CE484222325;
+  for (const char c : std::string_view(target).substr(folder.size())) {
+    hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001B3;
   }
-  return fmt::format("{}.maskctl-{:016x}.tmp", folder_of(target), bits);
+  return fmt::format("{}.maskctl-{:016x}-{}.tmp", folder, hash, slot);
+}
+
+/// Locks a whole file for writing until its last descriptor is closed. These are locks of the open
+/// file (OFD), which programs that get the descriptor share, and which flock() and so HDF5 does not
+/// see. Returns false if another writer holds it, or if the file system has no locks.
+bool lock_whole(int fd, bool wait) {
+  struct flock whole {};
+  whole.l_type = F_WRLCK;
+  whole.l_whence = SEEK_SET;
+  int result = 0;
+  do {
+    result = ::fcntl(fd, wait ? F_OFD_SETLKW : F_OFD_SETLK, &whole);
+  } while (result != 0 && errno == EINTR);
+  return result == 0;
+}
+
+bool is_at(int fd, const std::string& path) {
+  struct stat open_file {
+  }, there{};
+  return ::fstat(fd, &open_file) == 0 && ::lstat(path.c_str(), &there) == 0 &&
+         open_file.st_dev == there.st_dev && open_file.st_ino == there.st_ino;
+}
+
+/// Creates a temporary file and locks it. Returns -1 with errno EEXIST if there is one already.
+int create_locked(const std::string& path) {
+  while (true) {
+    const int fd = ::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    if (fd < 0) return -1;
+    // Another writer may have taken the file for a leftover before the lock was taken.
+    if (!lock_whole(fd, true) || is_at(fd, path)) return fd;
+    ::close(fd);
+  }
+}
+
+/// Removes a temporary file whose writer was killed: one whose lock can be taken.
+void sweep(const std::string& path) {
+  const int fd = ::open(path.c_str(), O_WRONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+  if (fd < 0) return;
+  if (lock_whole(fd, false) && is_at(fd, path)) ::unlink(path.c_str());
+  ::close(fd);
 }
 
 }  // namespace
@@ -140,14 +185,18 @@ AtomicFile::AtomicFile(const std::string& path, bool force)
   }
   if (exists && !force) fail_exists(name_);
   open_temporary();
-  // A replaced file keeps its permissions. If fchmod fails, the file has those that open() gave it.
-  if (exists) (void)!::fchmod(fd_, info.st_mode & 0777);
+  if (!exists) return;
+  // A replaced file keeps its permissions. Until commit() the owner may write to the temporary file
+  // too, as a sweep needs. If fchmod fails, the file has those that open() gave it.
+  mode_ = info.st_mode & 0777;
+  (void)!::fchmod(fd_, *mode_ | S_IRUSR | S_IWUSR);
 }
 
 AtomicFile::~AtomicFile() {
-  if (fd_ >= 0) ::close(fd_);
+  // While the file is open it is locked, so that no other writer takes its name.
   if (!temporary_.empty()) ::unlink(temporary_.c_str());
   unlist_temporary(slot_);
+  if (fd_ >= 0) ::close(fd_);
 }
 
 void AtomicFile::open_direct() {
@@ -156,16 +205,18 @@ void AtomicFile::open_direct() {
 }
 
 void AtomicFile::open_temporary() {
-  temporary_ = temporary_beside(target_);
-  // List the file before it exists, so that signal handlers always know it.
-  slot_ = list_temporary(temporary_);
-  fd_ = ::open(temporary_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-  if (fd_ >= 0) return;
-  const int code = errno;
-  temporary_.clear();
-  unlist_temporary(slot_);
-  slot_ = -1;
-  fail(name_, code);
+  for (int slot = 0; slot < kSwept || fd_ < 0; ++slot) {
+    const std::string path = temporary_beside(target_, slot);
+    sweep(path);
+    if (fd_ >= 0) continue;
+    fd_ = create_locked(path);
+    if (fd_ >= 0) {
+      temporary_ = path;
+      slot_ = list_temporary(path);
+    } else if (errno != EEXIST) {
+      fail(name_, errno);
+    }
+  }
 }
 
 void AtomicFile::write(std::span<const std::byte> bytes) { write_all(fd_, bytes, name_); }
@@ -186,11 +237,19 @@ void AtomicFile::flush() {
 }
 
 void AtomicFile::commit() {
-  if (!temporary_.empty()) flush();
   const int fd = fd_;
-  fd_ = -1;
+  if (temporary_.empty()) {
+    fd_ = -1;
+    if (::close(fd) != 0 && errno != EINTR) fail(name_, errno);
+    return;
+  }
+  flush();
+  if (mode_) (void)!::fchmod(fd, *mode_);
+  // The errors of close() must be known before the rename, and the lock must be held until after
+  // it: a copy of the descriptor holds it.
+  fd_ = ::fcntl(fd, F_DUPFD_CLOEXEC, 0);
   if (::close(fd) != 0 && errno != EINTR) fail(name_, errno);
-  if (!temporary_.empty()) publish();
+  publish();
 }
 
 void AtomicFile::publish() {
@@ -208,6 +267,8 @@ void AtomicFile::publish() {
   temporary_.clear();
   unlist_temporary(slot_);
   slot_ = -1;
+  ::close(fd_);
+  fd_ = -1;
 }
 
 bool AtomicFile::is_terminal() const { return temporary_.empty() && ::isatty(fd_) == 1; }

@@ -1,7 +1,10 @@
 // Files that appear whole or not at all, and writes whose errors are checked.
 #pragma once
 
+#include <sys/types.h>
+
 #include <cstddef>
+#include <optional>
 #include <span>
 #include <string>
 
@@ -13,7 +16,9 @@ void write_all(int fd, std::span<const std::byte> bytes, const std::string& what
 
 /// Writes to a temporary file in the folder of the target; commit() renames it to the target. If
 /// the target is a symbolic link, the file it points to is replaced. /dev/stdout, /dev/stderr,
-/// /dev/fd/N and targets that are not regular files (/dev/null, FIFOs) are written directly.
+/// /dev/fd/N and targets that are not regular files (/dev/null, FIFOs) are written directly. A
+/// temporary file is locked while its writer lives; what a killed writer has left is removed by the
+/// next one of the same target.
 class AtomicFile {
  public:
   /// Throws Error(kIo) for an existing file without `force` ("out.npy exists"), and for a target
@@ -29,9 +34,10 @@ class AtomicFile {
   /// the target has been created since the constructor, and leaves it alone. Must be the last call,
   /// made once.
   void commit();
-  /// The temporary file, for another program to write to instead of calling write(); empty when the
-  /// target is written directly.
-  const std::string& temporary() const { return temporary_; }
+  /// True when the target itself is written, without a temporary file.
+  bool is_direct() const { return temporary_.empty(); }
+  /// The open file, to be given to a program that writes to it instead of calling write().
+  int descriptor() const { return fd_; }
   /// True when the target is a terminal.
   bool is_terminal() const;
 
@@ -45,6 +51,7 @@ class AtomicFile {
   std::string target_;     // links resolved
   std::string temporary_;  // empty when written directly
   bool force_;
+  std::optional<mode_t> mode_;  // of the file that is replaced
   int fd_ = -1;
   int slot_ = -1;  // in the table of remove_temporary_files
 };

@@ -178,6 +178,12 @@ void Hdf5Process::start() {
   (void)::fcntl(output.near_end.get(), F_SETPIPE_SZ, kPipeBytes);
   spawn.give(output.far_end.get(), STDOUT_FILENO);
   spawn.give(errors.far_end.get(), STDERR_FILENO);
+  OwnedFd target;  // a copy: the descriptor itself may have the number that the helper sees
+  if (plan_.target >= 0) {
+    target = OwnedFd(::fcntl(plan_.target, F_DUPFD_CLOEXEC, hdf5_protocol::kGivenDescriptor + 1));
+    if (target.get() < 0) fail_to_start(path, errno);
+    spawn.give(target.get(), hdf5_protocol::kGivenDescriptor);  // last: it may close one of these
+  }
   pid_ = spawn.spawn(path, std::move(words));
   if (input) input_ = std::move(input->near_end);
   output_ = std::move(output.near_end);

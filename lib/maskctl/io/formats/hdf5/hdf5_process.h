@@ -37,6 +37,7 @@ class Hdf5Process {
     Index max_bytes = 0;
     bool replace = false;
     int input = -1;        // descriptor that becomes the helper's standard input; -1: none
+    int target = -1;       // descriptor of the file to write, hdf5_protocol::kGivenFile; -1: none
     bool writing = false;  // true if the helper's standard input is what write() writes
   };
   /// Starts the helper. Throws Error(kUnsupported) if the program is not found, Error(kIo) if it

@@ -23,9 +23,14 @@ namespace maskctl::hdf5_protocol {
 //   by its elements, and of "attribute OBJECT NAME VALUE"; then "end". GZIP_LEVEL 0 means no
 //   compression.
 //
+// The file to write is kGivenFile, a descriptor, and not a path: with the descriptor the helper
+// shares the lock that keeps the file from being swept (base/atomic_file.h).
+//
 // DTYPE is a numpy descr ("|b1", "<f4", "|V2") or "bfloat16"; in lists also the name of an HDF5
 // class that cannot be read. SHAPE is "2,3", "" for a scalar, or "null" for a null dataspace.
 inline constexpr std::string_view kHelperName = "maskctl-hdf5";
+inline constexpr int kGivenDescriptor = 3;
+inline constexpr const char* kGivenFile = "/proc/self/fd/3";
 
 // The codes of failures, the first field on standard error.
 inline constexpr const char* kArgument = "argument";

@@ -64,11 +64,13 @@ struct Hdf5Writer::Impl {
     plan.writing = true;
     plan.replace = options.force;
     plan.max_bytes = Index{1} << 30;
-    plan.words = {old ? "append" : "create", in_memory() ? "/dev/stdout" : file.temporary()};
+    plan.words = {old ? "append" : "create",
+                  in_memory() ? "/dev/stdout" : hdf5_protocol::kGivenFile};
+    if (!in_memory()) plan.target = file.descriptor();
     process.emplace(std::move(plan));
   }
 
-  bool in_memory() const { return file.temporary().empty(); }
+  bool in_memory() const { return file.is_direct(); }
 
   void send(const std::string& line) { process->write(std::as_bytes(std::span(line))); }
 
