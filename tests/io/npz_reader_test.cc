@@ -234,6 +234,13 @@ TEST_CASE("npz: other content is refused by what it looks like") {
                  "m.npz:a: contains Python objects"));
 }
 
+TEST_CASE("npz: a header that cannot be listed is named by file and array") {
+  const std::string nested = archive("put(made([('a.npy', made([('x', b'y')]))]))");
+  const NpzArchive outer(ByteSource::from_memory("m.npz", as_bytes(nested)));
+  CHECK(error_of([&] { outer.outline("a"); }) ==
+        "m.npz:a: not a .npy file; it looks like a zip archive (.npz)");
+}
+
 TEST_CASE("npz: mutated archives are read or refused, never worse") {
   const std::string good = archive("put(made([('a.npy', small), ('b.npy', small)], 8))");
   ReadOptions options;

@@ -111,22 +111,27 @@ void report_spare(const std::string& text, const ReadOptions& options,
   if (notes != nullptr) notes->push_back(text + "; the rest is ignored");
 }
 
+/// Calls read(). An Error of it gets the name of the source, unless its message has that already.
+template <typename F>
+auto named_after(const ByteSource& source, const F& read) {
+  try {
+    return read();
+  } catch (const Error& error) {
+    const std::string_view message = error.what();
+    if (error.code() == Errc::kIo || message.starts_with(source.name() + ":")) throw;
+    throw error.within(source.name());
+  }
+}
+
 }  // namespace
 
 NpyOutline read_npy_outline(ByteSource& source) {
-  return parse_npy_outline(read_dictionary(source));
+  return named_after(source, [&] { return parse_npy_outline(read_dictionary(source)); });
 }
 
 NpyReader::NpyReader(ByteSource source, const ReadOptions& options, std::vector<std::string>* notes)
     : source_(std::make_shared<ByteSource>(std::move(source))), name_(source_->name()) {
-  try {
-    header_ = read_header(*source_);
-  } catch (const Error& error) {
-    const std::string_view message = error.what();
-    // These messages already have the name of the source.
-    if (error.code() == Errc::kIo || message.starts_with(name() + ":")) throw;
-    throw error.within(name());
-  }
+  header_ = named_after(*source_, [&] { return read_header(*source_); });
   start_ = source_->position();
   check_size(options, notes);
 }
