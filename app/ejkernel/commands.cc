@@ -18,7 +18,7 @@ void write_mask_array(const MaskArray& array, OutputOptions output, Session& ses
     output.dtype = array.dtype();
     write_output(array.mask(), output, session);
   } else {
-    write_output(array.tensor(session.settings().max_bytes), output);
+    write_output(array.tensor(session.settings().max_bytes), output, session);
   }
 }
 
@@ -29,11 +29,12 @@ void apply(Loader& loader, const std::string& source, const OutputOptions& outpu
   MaskInfo info = info_of(loader, source);
   if (output.form == OutputOptions::Form::kMaskInfo) {
     if (output.dtype) info = info.to_dtype(*output.dtype);
-    write_mask_info(output.dest, info, write_options(output), session.settings().max_bytes);
+    write_mask_info(output.dest, info, write_options(output, session),
+                    session.settings().max_bytes);
   } else if (output.form == OutputOptions::Form::kBias) {
     const Tensor bias =
         info.create_bias(output.dtype.value_or(DType::kFloat32), session.settings().max_bytes);
-    write_array(output.dest, bias, write_options(output));
+    write_array(output.dest, bias, write_options(output, session));
   } else if (!output.dest.empty()) {
     const bool cast = output.dtype && output.form == OutputOptions::Form::kDense;
     write_mask_array(

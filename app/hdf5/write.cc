@@ -1,6 +1,9 @@
 // The verbs "create" and "append": write arrays and attributes from standard input into a file.
 #include <algorithm>
+#include <optional>
+#include <utility>
 
+#include "app/hdf5/attribute.h"
 #include "app/hdf5/element.h"
 #include "app/hdf5/memory_file.h"
 #include "app/hdf5/slabs.h"
@@ -59,8 +62,12 @@ class Writer {
     const bool empty = std::ranges::find(extents, 0) != extents.end();
     const Extents chunk =
         gzip > 0 && !extents.empty() && !empty ? chunk_for(extents, element_bytes) : Extents{};
-    make_room(fields[1]);
-    const Handle dataset = create(fields[1], type.get(), extents, chunk, gzip);
+    Handle dataset = same_dataset(fields[1], type.get(), extents, gzip);
+    if (!dataset.valid()) {
+      const std::vector<Attribute> attributes = make_room(fields[1]);
+      dataset = create(fields[1], type.get(), extents, chunk, gzip);
+      for (const Attribute& attribute : attributes) attribute.write(dataset.get());
+    }
     copy(dataset.get(), type.get(), extents, plan_slabs(extents, chunk, element_bytes), input,
          seconds);
   }
@@ -91,14 +98,66 @@ class Writer {
     }
   }
 
-  void make_room(const std::string& path) {
-    if (!exists(path)) return;
-    if (!replace_) throw Failure{kExists, path + " exists in it"};
-    const Handle old(H5Oopen(file_, path.c_str(), H5P_DEFAULT));
+  /// The dataset of this path if new elements can take the place of the old ones: then attributes,
+  /// filters, and references to it from other objects stay as they are. Not valid if it is another
+  /// type or shape, if it has a second name, which must keep the old elements, or if its elements
+  /// are in another file.
+  Handle same_dataset(const std::string& path, hid_t type, const Extents& extents, hsize_t gzip) {
+    if (!replace_ || gzip > 0 || !exists(path)) return Handle();
+    Handle old(H5Oopen(file_, path.c_str(), H5P_DEFAULT));
+    H5O_info_t info{};
+    H5L_info_t link{};
+    if (!old.valid() || H5Iget_type(old.get()) != H5I_DATASET ||
+        H5Oget_info(old.get(), &info) < 0 || info.rc != 1 ||
+        H5Lget_info(file_, path.c_str(), &link, H5P_DEFAULT) < 0 || link.type != H5L_TYPE_HARD) {
+      return Handle();
+    }
+    const Handle old_type(H5Dget_type(old.get()));
+    const Handle space(H5Dget_space(old.get()));
+    if (H5Tequal(old_type.get(), type) <= 0 || extents_of(space.get()) != extents) return Handle();
+    return has_own_elements(old.get()) ? std::move(old) : Handle();
+  }
+
+  static std::optional<Extents> extents_of(hid_t space) {
+    const int rank = H5Sget_simple_extent_ndims(space);
+    if (H5Sget_simple_extent_type(space) == H5S_NULL || rank < 0) return std::nullopt;
+    Extents out(static_cast<std::size_t>(rank));
+    H5Sget_simple_extent_dims(space, out.data(), nullptr);
+    return out;
+  }
+
+  /// True if the elements are in this file, behind filters that can be written.
+  static bool has_own_elements(hid_t dataset) {
+    const Handle plist(H5Dget_create_plist(dataset));
+    if (H5Pget_layout(plist.get()) == H5D_VIRTUAL || H5Pget_external_count(plist.get()) != 0) {
+      return false;
+    }
+    for (int i = 0; i < H5Pget_nfilters(plist.get()); ++i) {
+      unsigned flags = 0, config = 0;
+      std::size_t values = 0;
+      const H5Z_filter_t filter = H5Pget_filter2(plist.get(), static_cast<unsigned>(i), &flags,
+                                                 &values, nullptr, 0, nullptr, &config);
+      if (filter != H5Z_FILTER_DEFLATE && filter != H5Z_FILTER_SHUFFLE &&
+          filter != H5Z_FILTER_FLETCHER32) {
+        return false;
+      }
+    }
+    return true;
+  }
+
+  /// Removes the dataset of this path, if there is one, and returns its attributes.
+  std::vector<Attribute> make_room(const std::string& path) {
+    if (!exists(path)) return {};
+    if (!replace_) throw Failure{kExists, "already holds an array '" + path + "'"};
+    Handle old(H5Oopen(file_, path.c_str(), H5P_DEFAULT));
     if (old.valid() && H5Iget_type(old.get()) != H5I_DATASET) {
       throw Failure{kIo, path + " exists in it and is not a dataset"};
     }
+    std::vector<Attribute> attributes;
+    if (old.valid()) attributes = attributes_of(old.get());
+    old = Handle();  // so that the room of its elements is used again
     check(H5Ldelete(file_, path.c_str(), H5P_DEFAULT), "replace " + path);
+    return attributes;
   }
 
   Handle open_or_make_group(const std::string& path) {

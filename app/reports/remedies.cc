@@ -29,6 +29,8 @@ Words words(Remedy::Kind kind) {
       return {"use ", "-o FILE or pipe it"};
     case Remedy::kOverwrite:
       return {"use ", "--force to overwrite"};
+    case Remedy::kReplaceFile:
+      return {"use ", "--replace-file to replace the whole file"};
     case Remedy::kReadAs:
       return {"give ", "--as {}", "as = \"{}\""};
     case Remedy::kReadZeroAsOpen:

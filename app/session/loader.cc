@@ -35,6 +35,7 @@ MaskReadOptions Loader::options() const {
   out.block = source_.block;
   out.read.max_bytes = session_.settings().max_bytes;
   out.read.strict = session_.settings().strict;
+  out.containers = &session_.containers();
   out.object = ejkernel::stored_object();
   return out;
 }

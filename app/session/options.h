@@ -39,9 +39,10 @@ struct OutputOptions {
   std::string dest;
   Form form = Form::kDense;
   std::optional<DType> dtype;
-  bool force = false;   // replace an existing file
-  bool append = false;  // add to an existing container
-  int gzip = 0;         // compression level for the arrays of a container; 0: none
+  bool force = false;  // these four as in WriteOptions
+  bool append = false;
+  bool replace_file = false;
+  int gzip = 0;
 };
 
 }  // namespace maskctl::app

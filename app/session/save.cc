@@ -4,6 +4,7 @@
 
 #include "maskctl/base/error.h"
 #include "maskctl/io/masks/mask_io.h"
+#include "maskctl/pipeline/parse/diagnostic.h"
 #include "maskctl/tensor/convert.h"
 
 namespace maskctl::app {
@@ -31,12 +32,21 @@ void require_output(const OutputOptions& output, std::string_view command) {
       fmt::format("{}: no destination; give -o FILE, or -o - for standard output", command));
 }
 
-WriteOptions write_options(const OutputOptions& output) {
-  WriteOptions out;
-  out.force = output.force;
-  out.append = output.append;
-  out.gzip = output.gzip;
-  return out;
+WriteOptions write_options(const OutputOptions& output, const Session& session) {
+  note_replaced(output, session);
+  return {.force = output.force,
+          .append = output.append,
+          .replace_file = output.replace_file,
+          .gzip = output.gzip};
+}
+
+void note_replaced(const OutputOptions& output, const Session& session) {
+  if (!output.replace_file || output.append) return;
+  const std::string path = parse_dest_name(output.dest).path;
+  if (const auto content = dest_content(path)) {
+    session.note(
+        fmt::format("{}: replacing the whole file drops its {}", shown(path), content->text()));
+  }
 }
 
 void write_output(const Mask& mask, const OutputOptions& output, const Session& session,
@@ -52,9 +62,11 @@ void write_output(const Mask& mask, const OutputOptions& output, const Session& 
   options.max_bytes = session.settings().max_bytes;
   options.force = output.force;
   options.append = output.append;
+  options.replace_file = output.replace_file;
   options.gzip = output.gzip;
   options.progress = session.progress("writing");
   ConvertedMask converted = convert_mask(mask, options);
+  note_replaced(output, session);
   write_converted(output.dest, converted, options, session);
 }
 
@@ -70,13 +82,13 @@ void write_converted(const std::string& dest, ConvertedMask& converted, const Ma
   session.take_arrays(mask_arrays(std::move(taken), how));
 }
 
-void write_output(const Tensor& tensor, const OutputOptions& output) {
+void write_output(const Tensor& tensor, const OutputOptions& output, const Session& session) {
   check_form(output);
   if (output.form == OutputOptions::Form::kRuns) {
     throw Error(Errc::kInvalidArgument,
                 "--to runs: these are segment ids, not a mask; add a -t step or leave --to out");
   }
-  const WriteOptions options = write_options(output);
+  const WriteOptions options = write_options(output, session);
   if (output.dtype) return write_array(output.dest, astype(tensor, *output.dtype), options);
   write_array(output.dest, tensor, options);
 }

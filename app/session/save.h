@@ -13,11 +13,14 @@ namespace maskctl::app {
 
 /// Throws Error(kInvalidArgument) if `output` has no destination.
 void require_output(const OutputOptions& output, std::string_view command);
-WriteOptions write_options(const OutputOptions& output);
+/// The options of a write, with a note as note_replaced() prints it.
+WriteOptions write_options(const OutputOptions& output, const Session& session);
+/// With --replace-file, prints which arrays go with the file.
+void note_replaced(const OutputOptions& output, const Session& session);
 /// Writes a mask. `rank` is the number of axes of the array that was read; see MaskWriteOptions.
 void write_output(const Mask& mask, const OutputOptions& output, const Session& session,
                   Index rank = 4);
-void write_output(const Tensor& tensor, const OutputOptions& output);
+void write_output(const Tensor& tensor, const OutputOptions& output, const Session& session);
 /// Calls write_mask(). If `dest` is standard output and the front end takes arrays, passes the
 /// arrays to it instead; they are moved out of `converted`.
 void write_converted(const std::string& dest, ConvertedMask& converted, const MaskWriteOptions& how,

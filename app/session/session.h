@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "maskctl/base/index.h"
+#include "maskctl/io/formats/container_cache.h"
 #include "maskctl/io/masks/mask_io.h"
 #include "maskctl/tensor/tensor.h"
 
@@ -72,6 +73,8 @@ class Session {
   /// Records that `source` reads standard input, if it does. Throws Error(kInvalidArgument) if
   /// standard input has been read before or is a terminal.
   void take_stdin(const std::string& source);
+  /// Where masks are read from containers: the last one stays open.
+  ContainerCache& containers() { return containers_; }
   /// The array of `source`. Calls `read` the first time and keeps the result. Thread-safe.
   const Tensor& array(const std::string& source, const std::function<Tensor()>& read);
 
@@ -83,6 +86,7 @@ class Session {
   std::mutex reading_;  // guards arrays_
   std::map<std::string, Tensor, std::less<>> arrays_;
   std::map<std::string, Given> given_;
+  ContainerCache containers_;
 };
 
 }  // namespace maskctl::app

@@ -30,20 +30,20 @@ bool takes_containers(const SourceOptions& how) {
 
 /// The names of the arrays in a container that holds several masks; empty for any other SOURCE.
 std::vector<std::string> members_of(const std::string& source, const SourceOptions& how,
-                                    const Session& session) {
+                                    Session& session) {
   if (session.given(source) || !names_one_source(source) || takes_containers(how)) return {};
   const SourceName named = parse_source_name(source);
   // Pipes are not opened here: they can be opened only once, and closing one stops its writer.
   std::error_code failed;
   if (!named.member.empty() || !std::filesystem::is_regular_file(named.path, failed)) return {};
-  const auto container =
-      open_container(named.path, {session.settings().max_bytes, session.settings().strict});
+  const auto container = session.containers().open(
+      named.path, {session.settings().max_bytes, session.settings().strict});
   if (is_one_mask(container->keys()) || container->contains("maskinfo")) return {};
   return container->keys();
 }
 
 std::vector<Candidate> candidates(const std::string& source, const SourceOptions& how,
-                                  const Session& session) {
+                                  Session& session) {
   std::vector<Candidate> out;
   for (const std::string& key : members_of(source, how, session)) {
     out.push_back({source + ":" + key, true});

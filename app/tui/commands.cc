@@ -93,11 +93,11 @@ constexpr Command kCommands[] = {
     {"cu-seqlens", "cu-seqlens FILE", "documents by where they end",
      take_documents<DocumentForm::kCuSeqlens>},
     {"w", "w FILE",
-     "save what is drawn (.txt, .ansi, .png, .svg, .html), or the mask (.npy, .npz, ...); asks "
-     "before it replaces a file",
+     "save what is drawn (.txt, .ansi, .png, .svg, .html), or the mask (.npy, .npz:NAME, ...); "
+     "asks before it replaces anything",
      write},
     {"w", "w @FILE", "save the pipeline, for -t @FILE", write},
-    {"w!", "w! FILE", "save over an existing file", replace},
+    {"w!", "w! FILE", "save over an existing file, or the array that FILE:NAME names", replace},
     {"q", "q", "quit; asks when the pipeline has changes", quit},
     {"q!", "q!", "quit without asking", quit_at_once},
 };

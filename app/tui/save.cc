@@ -12,6 +12,7 @@
 #include "app/tui/steps.h"
 #include "maskctl/base/atomic_file.h"
 #include "maskctl/base/error.h"
+#include "maskctl/base/text.h"
 #include "maskctl/io/masks/mask_io.h"
 #include "maskctl/pipeline/parse/diagnostic.h"
 #include "maskctl/pipeline/picture.h"
@@ -71,13 +72,43 @@ WriteFile picture_file(const State& state, const std::string& file, bool replace
   };
 }
 
+/// The array that is written: in a container with one array, which needs no name, that one. Throws
+/// for a container with several, because all of them would go.
+std::string array_in(const std::string& file) {
+  const DestName name = parse_dest_name(file);
+  const auto content = name.member.empty() ? dest_content(file) : std::nullopt;
+  if (!content || content->arrays.empty()) return file;
+  const std::string& first = content->arrays.front().name;
+  if (content->arrays.size() == 1) return file + ":" + first;
+  throw Error(Errc::kInvalidArgument,
+              fmt::format("{} holds {}; :w {}:{} replaces one, another name is added", shown(file),
+                          content->text(), shown(file), first));
+}
+
+/// What the user is asked before an array is replaced; nothing if DEST names none that is there.
+std::optional<std::string> question_about(const std::string& dest) {
+  const auto content = dest_content(dest);
+  if (!content || !content->named) return std::nullopt;
+  const auto& [name, dtype, shape] = *content->named;
+  const Index others = std::ssize(content->arrays) - 1;
+  return fmt::format(
+      "{} has an array {}, {} of {}; replace it?{}", shown(parse_dest_name(dest).path), name,
+      joined(shape, "x"), dtype,
+      others == 0 ? ""
+                  : fmt::format(" {} stay{}", counted(others, "other"), others == 1 ? "s" : ""));
+}
+
 WriteFile mask_file(const State& state, const std::string& file, bool replace, Index max_bytes) {
   return [=, scene = state.scene](const auto& progress) {
     MaskWriteOptions write;
     write.max_bytes = max_bytes;
+    write.rank = scene->rank;
     write.force = replace;
     write.progress = progress;
-    write_mask(file, scene->mask, write);
+    const std::string dest = array_in(file);
+    const auto question = replace ? std::nullopt : question_about(dest);
+    if (question) throw Error(Errc::kIo, *question, {{Remedy::kOverwrite}});
+    write_mask(dest, scene->mask, write);
   };
 }
 

@@ -10,8 +10,9 @@ namespace maskctl::app::tui {
 
 /// Starts to write a file in the background. "FILE.png" (or .svg, .html, .txt, .ansi) gets the
 /// drawing, "@FILE" the pipeline with one step per line, any other name the mask of all batches and
-/// heads. If the file exists and `replace` is false, the user is asked. Throws Error if `dest` is
-/// empty, or while another file is being written.
+/// heads. Other arrays of a container are kept, always. If the file, or the array in it, exists and
+/// `replace` is false, the user is asked. Throws Error if `dest` is empty, or while another file is
+/// being written.
 void save(State& state, const Workbench& bench, const std::string& dest, bool replace);
 
 /// Asks the front end to quit or to go back to the list of arrays; first asks the user, if a file

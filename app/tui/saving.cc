@@ -11,11 +11,14 @@
 namespace maskctl::app::tui {
 namespace {
 
-/// Shows an error, or, if the file exists, asks whether to replace it.
+/// Shows an error, or, if what is written exists, asks whether to replace it.
 void say_failure(State& state, const std::string& name, const Error& error) {
   const auto overwrites = [](const Remedy& remedy) { return remedy.kind == Remedy::kOverwrite; };
   if (std::ranges::any_of(error.remedies(), overwrites)) {
-    state.question = {fmt::format("{} exists; replace it?", shown(name)), "w! " + name};
+    const std::string what = error.what();
+    const bool asks = what.find('?') != std::string::npos;
+    state.question = {asks ? what : fmt::format("{} exists; replace it?", shown(name)),
+                      "w! " + name};
   } else {
     state.message = error.what();
   }

@@ -270,6 +270,7 @@ Workbench::Made Workbench::made(const SceneAsked& asked) {
   out->name = subject_.name;
   out->other_name = subject_.other;
   out->weights = weights_;
+  out->rank = loaded_.rank;
   out->start = start_;
   out->chain = generated_;
   const Chain steps = load_chain(std::array{without_off_steps(pipeline)}, loader_.context());

@@ -47,7 +47,8 @@ class Scene {
   std::optional<Chain> other_whole;  // all steps that make it from an all-open mask, if known
   SegmentTensors ids;                // ids of the documents; empty if none fit the mask
   std::int32_t pad_id = -1;
-  Tokens tokens;  // labels for the axes; null for an axis that they do not fit
+  Index rank = 4;  // number of axes of the array that was read; see MaskWriteOptions
+  Tokens tokens;   // labels for the axes; null for an axis that they do not fit
   std::shared_ptr<RowWeights> weights;
   /// Facts about all batches and heads; null if there are too many.
   std::shared_ptr<PlaneTable> planes;

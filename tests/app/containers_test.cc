@@ -1,5 +1,6 @@
 // Tests containers (.npz, .h5, .safetensors) that commands write: compression, and several
 // processes writing to one.
+#include <algorithm>
 #include <string>
 #include <vector>
 
@@ -126,6 +127,104 @@ TEST_CASE("append: processes that add to one container at once all find their ar
     INFO(file << "\n" << outcome.out << outcome.err);
     CHECK(outcome.status == 1);  // the status of grep, which found no temporary file
     CHECK(outcome.err.empty());
+  }
+}
+
+/// Shell lines that make all.npz and all.h5 with the arrays mask [8,8], ids and
+/// weights, and in the .h5 attributes.
+const std::string kMakeThree = R"(
+/usr/bin/python3 - <<'PY'
+import h5py, numpy as np
+arrays = dict(mask=np.tri(8, dtype=bool), ids=np.arange(8), weights=np.ones(5))
+np.savez("all.npz", **arrays)
+with h5py.File("all.h5", "w") as file:
+    for name, array in arrays.items():
+        file[name] = array
+        file[name].attrs["about"] = name
+    file["ids"].attrs["of"] = file["mask"].ref
+    file["same"] = file["weights"]
+PY
+)";
+
+TEST_CASE("a write to FILE:NAME keeps the other arrays and the shape") {
+  const Sandbox sandbox;
+  REQUIRE(sandbox.run(kMakeThree).status == 0);
+  for (const std::string file : {"all.npz", "all.h5"}) {
+    const std::string name = file + ":" + (file == "all.h5" ? "/" : "") + "mask";
+    INFO(file);
+    const auto arrays = [&] {
+      return sandbox.run("maskctl info " + file + " | grep -v arrays | sort").out;
+    };
+    const std::string before = arrays();
+    CHECK(contains(before, "bool (8, 8)"));
+    check_refused(sandbox, "maskctl apply " + name + " -t window:keys=3 -o " + name,
+                  "already holds an array '");
+    CHECK(sandbox.run("maskctl apply " + name + " -t window:keys=3 -f -o " + name).status == 0);
+    CHECK(arrays() == before);
+    CHECK(sandbox.run("maskctl gen causal:n=8 -f -o " + name).status == 0);
+    CHECK(arrays() == before);
+    CHECK(sandbox.run("maskctl gen causal:n=4 -o " + file + ":more").status == 0);
+    CHECK(contains(sandbox.run("maskctl info " + file).out, "bool (1, 1, 4, 4)"));
+    check_refused(sandbox, "maskctl gen causal:n=4 -o " + file, "exists and holds ");
+    const Outcome whole = sandbox.run("maskctl gen causal:n=4 --replace-file -o " + file + ":new");
+    CHECK(whole.status == 0);
+    CHECK(contains(whole.err, "replacing the whole file drops its "));
+    CHECK(contains(whole.err, "ids"));
+    CHECK_FALSE(contains(arrays(), "ids"));
+  }
+}
+
+TEST_CASE("a replaced HDF5 dataset keeps its attributes, and its second name the old elements") {
+  const Sandbox sandbox;
+  REQUIRE(sandbox.run(kMakeThree).status == 0);
+  const Outcome outcome = sandbox.run(R"(
+maskctl apply all.h5:/mask -t window:keys=3 -f -o all.h5:/mask || exit 3
+maskctl gen causal:n=4 -f -o all.h5:/weights || exit 4
+/usr/bin/python3 - <<'PY'
+import h5py, numpy as np
+with h5py.File("all.h5") as file:
+    assert file["mask"].attrs["about"] == "mask"
+    assert file[file["ids"].attrs["of"]].name == "/mask"
+    assert file["mask"][5].tolist() == [False] * 3 + [True] * 3 + [False] * 2
+    assert file["weights"].attrs["about"] == "weights" and file["weights"].shape == (1, 1, 4, 4)
+    assert file["same"].shape == (5,) and file["same"].attrs["about"] == "weights"
+PY
+)");
+  INFO(outcome.out << outcome.err);
+  CHECK(outcome.status == 0);
+}
+
+TEST_CASE("tui: :w to an array keeps the others, and asks about that array") {
+  const Sandbox sandbox;
+  REQUIRE(sandbox.run(kMakeThree).status == 0);
+  const auto typed = [&](const std::string& keys) {
+    return sandbox
+        .run("maskctl tui all.h5:/mask --script 'aclose:q=3,k=0<Enter>" + keys +
+             "' --size 100x14 --dump - | tail -1")
+        .out;
+  };
+  const std::string before = sandbox.run("maskctl info all.h5").out;
+  CHECK(contains(typed(":w all.h5:/mask<Enter>"),
+                 "all.h5 has an array /mask, 8x8 of bool; replace it? 2 others stay"));
+  CHECK(contains(typed(":w all.h5:/mask<Enter>y"), "wrote all.h5:/mask"));
+  CHECK(sandbox.run("maskctl info all.h5").out == before);
+  CHECK(contains(sandbox.run("maskctl show all.h5:/mask --ascii").out, "."));
+  CHECK(contains(typed(":w! all.h5<Enter>"), "all.h5 holds 3 arrays"));
+  CHECK(sandbox.run("maskctl info all.h5").out == before);
+}
+
+TEST_CASE("a limit of file sizes is one error and leaves nothing") {
+  const Sandbox sandbox;
+  for (const std::string file : {"b.npy", "b.npz", "b.safetensors", "b.h5", "b.h5:/a", "b.png"}) {
+    const std::string command =
+        file == "b.png" ? "show --block 1 gen:causal:n=3000" : "gen causal:n=3000";
+    const Outcome outcome =
+        sandbox.run("ulimit -f 4; exec maskctl " + command + " -o " + file + " 2>err; ");
+    INFO(file << "\n" << outcome.err);
+    CHECK(outcome.status == 2);
+    const Outcome after = sandbox.run("cat err; ls -A | grep -e '^b' -e tmp");
+    CHECK(std::ranges::count(after.out, '\n') == 1);
+    CHECK(contains(after.out, "File too large"));
   }
 }
 

@@ -58,6 +58,56 @@ TEST_CASE("formats: containers list their arrays, and take more") {
   }
 }
 
+TEST_CASE("formats: a write to a named array touches no other") {
+  const Scratch scratch;
+  const Tensor numbers = counting(DType::kInt16, {2, 3}), flags = counting(DType::kBool, {4});
+  for (const FileFormat* format : kFileFormats) {
+    if (!format->is_container()) continue;
+    const std::string path = (scratch / "m") + std::string(format->suffixes[0]);
+    INFO(path);
+    const auto same = [&](const std::string& name, const Tensor& tensor) {
+      return text_of(read_array(path + ":/" + name).bytes()) == text_of(tensor.bytes());
+    };
+    write_array(path + ":/a", numbers);
+    write_array(path + ":/b", flags);
+    CHECK((same("a", numbers) && same("b", flags)));
+    const auto again = [&] { write_array(path + ":/a", flags); };
+    CHECK(error_of(again) == path + ": already holds an array '/a'");
+    CHECK(offers(Remedy::kOverwrite, again));
+    write_array(path + ":/a", flags, {.force = true});
+    CHECK((same("a", flags) && same("b", flags)));
+
+    const auto whole = [&] { write_array(path, numbers); };
+    CHECK(contains(error_of(whole), " exists and holds 2 arrays (/"));
+    CHECK(offers(Remedy::kOverwrite, whole));
+    CHECK(error_of([&] { check_dest(path, {}); }) == error_of(whole));
+    CHECK(error_of([&] { check_dest(path + ":/c", {}); }) == "no error");
+
+    const auto content = dest_content(path + ":/b");
+    REQUIRE((content && content->named));
+    CHECK(content->arrays.size() == 2);
+    CHECK(content->named->shape == flags.shape());
+    CHECK_FALSE(dest_content(path + ":/c")->named);
+
+    CHECK(contains(
+        error_of([&] { write_array(path + ":/c", flags, {.append = true, .replace_file = true}); }),
+        "keeps no arrays"));
+    write_array(path + ":/c", numbers, {.replace_file = true});
+    CHECK(dest_content(path)->arrays.size() == 1);
+    CHECK(same("c", numbers));
+  }
+  CHECK_FALSE(dest_content(scratch / "none.npz"));
+}
+
+TEST_CASE("formats: a file of another format is not added to") {
+  const Scratch scratch;
+  spit(scratch / "m.npz", "text");
+  const auto add = [&] { write_array((scratch / "m.npz") + ":a", counting(DType::kBool, {4})); };
+  CHECK(contains(error_of(add), "it looks like text; adding arrays needs an .npz"));
+  CHECK(offers(Remedy::kReplaceFile, add));
+  CHECK(slurp(scratch / "m.npz") == "text");
+}
+
 TEST_CASE("formats: messages list all of them") {
   CHECK(formats_text([](const FileFormat& format) { return format.name; }) ==
         ".npy, .npz, .safetensors or HDF5");

@@ -226,13 +226,13 @@ TEST_CASE("hdf5: a file appears whole or not at all, and keeps what it holds") {
   const std::string before = slurp(path);
 
   SECTION("an existing file is kept without force") {
-    CHECK(error_of([&] { write_array(path + ":/b", tensor); }) == path + " exists");
+    CHECK(error_of([&] { write_array(path, tensor); }) == path + " exists and holds 1 array (/a)");
     CHECK(slurp(path) == before);
   }
   SECTION("an existing dataset is kept without force, and replaced with it") {
     const Tensor other = counting(DType::kInt32, {2});
     const auto add = [&] { write_array(path + ":/a", other, {.append = true}); };
-    CHECK(contains(error_of(add), "/a exists in it"));
+    CHECK(contains(error_of(add), "already holds an array '/a'"));
     CHECK(offers(Remedy::kOverwrite, add));
     CHECK(slurp(path) == before);
     write_array(path + ":/a", other, {.force = true, .append = true});

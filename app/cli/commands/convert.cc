@@ -81,6 +81,7 @@ MaskWriteOptions write_options(const ConvertOptions& options, ArrayKind to, Sess
   out.max_bytes = session.settings().max_bytes;
   out.force = options.output.force;
   out.append = options.output.append;
+  out.replace_file = options.output.replace_file;
   out.gzip = options.output.gzip;
   return out;
 }
@@ -124,6 +125,7 @@ Answer run(const ConvertOptions& options, Session& session) {
   const bool may_lose = options.lossy && !session.settings().strict;
   if (!options.roundtrip && !may_lose) check_loss(converted, options, session.settings().strict);
   if (!options.output.dest.empty() && (may_lose || converted.lost == 0)) {
+    note_replaced(options.output, session);
     how.progress = session.progress("writing");
     write_converted(options.output.dest, converted, how, session);
     if (converted.needs_shape) session.note(reading_back(converted));

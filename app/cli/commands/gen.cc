@@ -79,7 +79,7 @@ Answer run(const GenOptions& options, Session& session) {
   }
   const auto* ids = std::get_if<Tensor>(&made);
   if (ids && options.source.transforms.empty()) {
-    write_output(*ids, options.output);
+    write_output(*ids, options.output, session);
     return {};
   }
   Mask mask =

@@ -181,7 +181,7 @@ Answer run(const InfoOptions& options, Session& session) {
   Loader loader(options.source, session);
   if (options.print.array) {
     const auto array = ejkernel::printed(loader, options.sources.front(), options.print);
-    return {printed_text(array.get(), options.print)};
+    return {printed_text(array.get(), options.print, session)};
   }
   std::vector<InfoReport> reports;
   for (const std::string& source : options.sources) {

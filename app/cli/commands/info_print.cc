@@ -51,14 +51,14 @@ void check_print(const PrintOptions& print) {
   }
 }
 
-std::string printed_text(const Tensor* array, const PrintOptions& print) {
+std::string printed_text(const Tensor* array, const PrintOptions& print, const Session& session) {
   const OutputOptions& output = print.output;
   if (!array) {
     if (output.dest.empty()) return "None\n";
     refuse(fmt::format("{} is None, which no file holds", kPrintedArrays[*print.array]));
   }
   if (output.dest.empty()) return rows_text(*array);
-  write_output(*array, output);
+  write_output(*array, output, session);
   return "";
 }
 

@@ -23,6 +23,6 @@ void declare_print(OptionList& list, PrintOptions& print);
 void check_print(const PrintOptions& print);
 /// Prints the array, one line per row of its last axis; empty if it was written to -o instead. A
 /// null pointer stands for Python's None.
-std::string printed_text(const Tensor* array, const PrintOptions& print);
+std::string printed_text(const Tensor* array, const PrintOptions& print, const Session& session);
 
 }  // namespace maskctl::app

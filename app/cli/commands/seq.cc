@@ -190,7 +190,7 @@ Answer run(const SeqOptions& options, Session& session) {
         options.json, [&] { return rows_text(made); },
         [=] { return seq_json(options.what, made); });
   }
-  write_output(made, options.output);
+  write_output(made, options.output, session);
   return {};
 }
 

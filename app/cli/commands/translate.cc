@@ -247,7 +247,7 @@ void place_arrays(const TranslateOptions& options, const std::vector<TranslateRe
   for (const auto& [name, array] : arrays) {
     OutputOptions output;
     output.dest = fmt::format("{}/{}.npy", options.write, name);
-    write_output(*array, output);
+    write_output(*array, output, session);
   }
 }
 

@@ -205,8 +205,13 @@ void declare_destination(OptionList& list, OutputOptions& output, const std::str
   list.text("-o,--output", "DEST", help, output.dest);
   list.value("--dtype", "TYPE", "type of the elements, as numpy names it",
              [&output](const std::string& text) { output.dtype = parse_dtype(text, "--dtype"); });
-  list.flag("-f,--force", "replace an existing file, or with --append an array", output.force);
-  list.flag("--append", "keep the other arrays of an existing container", output.append);
+  list.flag("-f,--force",
+            "replace the array that DEST names and no other; without a name, the file",
+            output.force);
+  list.flag("--append", "keep the other arrays, as with a name, where DEST has none",
+            output.append);
+  list.flag("--replace-file", "replace the whole file, and say on stderr which arrays go",
+            output.replace_file);
   declare_gzip(list, output.gzip);
 }
 

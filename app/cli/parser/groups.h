@@ -55,7 +55,7 @@ class OtherSource {
 };
 /// Declares --gzip LEVEL.
 void declare_gzip(OptionList& list, int& gzip);
-/// Declares -o, --dtype, --force, --append and --gzip.
+/// Declares -o, --dtype, --force, --append, --replace-file and --gzip.
 void declare_destination(OptionList& list, OutputOptions& output, const std::string& help);
 /// Declares the options of declare_destination(), and --to for the form of a mask.
 void declare_output(OptionList& list, OutputOptions& output, bool mask_info = false);

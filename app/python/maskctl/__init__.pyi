@@ -257,6 +257,7 @@ class Mask:
         dtype: _Words = ...,
         force: bool = ...,
         append: bool = ...,
+        replace_file: bool = ...,
         gzip: _Words = ...,
         to: _Words = ...,
         threads: int = ...,

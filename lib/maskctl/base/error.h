@@ -33,6 +33,7 @@ struct Remedy {
     kWriteToFile,
     kNameOutput,  // name an output other than the terminal
     kOverwrite,
+    kReplaceFile,       // replace_file: the whole file, where an array in it is named
     kReadAs,            // the argument names the kind of array, such as "segments"
     kReadZeroAsOpen,    // keep_value_is_zero
     kReadZeroAsClosed,  // without keep_value_is_zero, the default

@@ -12,8 +12,12 @@
 #include <optional>
 #include <utility>
 
+#include "maskctl/base/atomic_file.h"
 #include "maskctl/base/checked.h"
 #include "maskctl/base/error.h"
+#include "maskctl/base/printable.h"
+#include "maskctl/base/text.h"
+#include "maskctl/io/formats/container.h"
 #include "maskctl/io/formats/formats.h"
 #include "maskctl/io/kinds/kind.h"
 
@@ -53,7 +57,7 @@ std::optional<DestName> container_name(std::string_view text) {
   return format ? std::optional<DestName>({std::string(text), "", format}) : std::nullopt;
 }
 
-SourceName split(std::string_view text, std::size_t colon) {
+SourceName split_at(std::string_view text, std::size_t colon) {
   return {std::string(text.substr(0, colon)), std::string(text.substr(colon + 1))};
 }
 
@@ -79,6 +83,28 @@ void check_options(const DestName& dest, const WriteOptions& options) {
                 fmt::format("{}: arrays are added to a container; name an {} file", dest.path,
                             formats_text(container_suffix)));
   }
+}
+
+/// What the options mean for a DEST: an array that is named is added to its file.
+WriteOptions settled(const DestName& dest, WriteOptions options) {
+  if (options.append && options.replace_file) {
+    throw Error(Errc::kInvalidArgument,
+                dest.path +
+                    ": a file that is replaced keeps no arrays; append goes without "
+                    "replacing the file");
+  }
+  check_options(dest, options);
+  if (dest.path == "-") return options;
+  struct stat info {};
+  const bool there = ::stat(dest.path.c_str(), &info) == 0;
+  const bool is_file = there && S_ISREG(info.st_mode);
+  if (options.replace_file) options.force = true;
+  if (!options.replace_file && !dest.member.empty()) options.append = is_file || !there;
+  if (!is_file || options.force || options.append) return options;
+  const auto content = dest_content(dest.path);
+  if (!content) return options;
+  throw Error(Errc::kIo, fmt::format("{} exists and holds {}", dest.path, content->text()),
+              {{Remedy::kOverwrite}});
 }
 
 /// Suffixes of formats in which arrays are never written. They are refused, because a file's name
@@ -190,19 +216,19 @@ std::unique_ptr<ArrayWriter> array_writer(const std::string& dest, DType dtype,
                                           std::vector<Index> shape, const WriteOptions& options,
                                           Index max_bytes) {
   const DestName name = parse_dest_name(dest);
-  check_options(name, options);
+  const WriteOptions how = settled(name, options);
   check_space(name, dtype, shape, max_bytes);
   ArraySpec array{key_in(name), dtype, std::move(shape)};
-  if (name.format->begin) return name.format->begin(name.path, array, options);
-  return std::make_unique<HeldWriter>(name, std::move(array), options);
+  if (name.format->begin) return name.format->begin(name.path, array, how);
+  return std::make_unique<HeldWriter>(name, std::move(array), how);
 }
 
 SourceName parse_source_name(std::string_view text) {
   if (text == "-" || exists(text)) return {std::string(text), ""};
-  if (text.starts_with("-:")) return split(text, 1);
+  if (text.starts_with("-:")) return split_at(text, 1);
   for (std::size_t colon = text.rfind(':'); colon != std::string_view::npos && colon > 0;
        colon = text.rfind(':', colon - 1)) {
-    if (exists(text.substr(0, colon))) return split(text, colon);
+    if (exists(text.substr(0, colon))) return split_at(text, colon);
   }
   if (const auto container = container_name(text)) return {container->path, container->member};
   return {std::string(text), ""};
@@ -223,15 +249,53 @@ DestName parse_dest_name(std::string_view text) {
   return {std::string(text), "", &kNpyFormat};
 }
 
+std::string DestContent::text() const {
+  std::vector<std::string> names;
+  names.reserve(arrays.size());
+  for (const Array& array : arrays) names.push_back(array.name);
+  return fmt::format("{} ({})", counted(std::ssize(arrays), "array"), printable_list(names));
+}
+
+std::optional<DestContent> dest_content(const std::string& dest) {
+  const DestName name = parse_dest_name(dest);
+  std::error_code failed;
+  if (!name.is_container() || !std::filesystem::is_regular_file(name.path, failed)) {
+    return std::nullopt;
+  }
+  try {
+    const auto container = open_container(ByteSource(name.path), {});
+    if (container->holds_one_array()) return std::nullopt;
+    const std::string wanted = printable(container->key_of(name.member));
+    DestContent out;
+    for (ContainerOutline::Array& array : container->outline().arrays) {
+      out.arrays.push_back({std::move(array.name), std::move(array.dtype), std::move(array.shape)});
+      if (!name.member.empty() && out.arrays.back().name == wanted) out.named = out.arrays.back();
+    }
+    return out;
+  } catch (const Error& error) {
+    if (error.code() == Errc::kCancelled) throw;
+    return std::nullopt;
+  }
+}
+
+void check_dest(const std::string& dest, const WriteOptions& options) {
+  const DestName name = parse_dest_name(dest);
+  const WriteOptions how = settled(name, options);
+  struct stat info {};
+  const bool there = ::stat(name.path.c_str(), &info) == 0;
+  if (name.path == "-" || (there && !S_ISREG(info.st_mode))) return;
+  const AtomicFile trial(name.path, how.force || how.append);
+}
+
 void write_array(const std::string& dest, const ArrayStream& array, const WriteOptions& options) {
   const DestName name = parse_dest_name(dest);
-  check_options(name, options);
+  const WriteOptions how = settled(name, options);
   if (name.is_container()) {
     ArrayStream named = array;
     named.spec.name = key_in(name);
-    return name.format->write(name.path, {&named, 1}, options);
+    return name.format->write(name.path, {&named, 1}, how);
   }
-  const auto writer = name.format->begin(name.path, array.spec, options);
+  const auto writer = name.format->begin(name.path, array.spec, how);
   array.give([&writer](std::span<const std::byte> bytes) { writer->write(bytes); });
   writer->commit();
 }
@@ -251,12 +315,12 @@ void write_arrays(const std::string& dest, std::span<const ArrayStream> arrays,
                             name.format->wanted, arrays.size(), names_of(arrays),
                             formats_text(container_suffix)));
   }
-  check_options(name, options);
+  const WriteOptions how = settled(name, options);
   std::vector<ArrayStream> named(arrays.begin(), arrays.end());
   for (ArrayStream& array : named) {
     if (!name.member.empty()) array.spec.name = name.member + "/" + array.spec.name;
   }
-  name.format->write(name.path, named, options);
+  name.format->write(name.path, named, how);
 }
 
 void write_arrays(const std::string& dest, std::span<const ArrayRef> arrays,

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -47,11 +48,31 @@ struct DestName {
 /// file.
 DestName parse_dest_name(std::string_view text);
 
+/// What is in the file of a DEST before it is written.
+struct DestContent {
+  struct Array {
+    std::string name;   // made printable
+    std::string dtype;  // "bool"; for types that cannot be read, the name in the file: "<c8"
+    std::vector<Index> shape;
+  };
+  std::vector<Array> arrays;
+  std::optional<Array> named;  // the array that the DEST names, if it is there
+
+  /// "3 arrays (mask, ids, weights)"; long lists are cut.
+  std::string text() const;
+};
+/// Nothing if there is no file, or no container that can be read.
+std::optional<DestContent> dest_content(const std::string& dest);
+/// Throws the Error that writing to the file of `dest` would throw, such as that it exists; for
+/// callers that want to know before long work. Arrays in the file are not looked at.
+void check_dest(const std::string& dest, const WriteOptions& options);
+
 /// Starts to write an array to any DEST. Most formats are written while the data comes; an .npz
 /// needs checksums first and is written at the end. In a container, an array without a key is
 /// called "arr_0", as in np.savez. Throws Error(kLimit) before anything is written if the file
 /// would exceed max_bytes or the free disk space, or if the whole array must be in memory and
-/// exceeds max_bytes.
+/// exceeds max_bytes. Here and below, an array with a key is added to its file, whose other arrays
+/// are kept; Error(kIo) says that there is one of this name already, unless options.force is set.
 std::unique_ptr<ArrayWriter> array_writer(const std::string& dest, DType dtype,
                                           std::vector<Index> shape, const WriteOptions& options,
                                           Index max_bytes);

@@ -152,7 +152,7 @@ OutputOptions output_of(OutputOptions output, Index rank) {
 /// Writes this rank's shard of each result to its own file. The answer lists which file holds which
 /// shard.
 Answer write_parts(const attention::PlacedResults& results, const OutputOptions& output,
-                   attention::Communicator& world) {
+                   const Session& session, attention::Communicator& world) {
   attention::NamedResults parts;
   std::string lines;
   for (const auto& [name, result] : results) {
@@ -161,7 +161,7 @@ Answer write_parts(const attention::PlacedResults& results, const OutputOptions&
                          shape_text(result.part.shape()), shape_text(result.shape));
   }
   attention::meet(world);  // no rank writes before all have computed
-  write_results(parts, output);
+  write_results(parts, output, session);
   std::string text = fmt::format("{:<6}{:<24}{:<24}shape\n", "rank", "file", "array");
   for (const std::string& own : attention::gathered_texts(world, lines)) text += own;
   return {text};
@@ -180,9 +180,9 @@ Answer run_over_ranks(const Operation& operation, const AttendOptions& options,
   SplitCall split(operation, options.ranks, std::move(arguments), std::move(arrays), world);
   for (const std::string& warning : split.ranked().warnings()) session.note(warning);
   const attention::PlacedResults results = split.ranked().run(split.read());
-  if (writes_parts(options.output)) return write_parts(results, output, world);
+  if (writes_parts(options.output)) return write_parts(results, output, session, world);
   const std::vector<ArraySummary> summaries = summaries_of(results, world);
-  if (!options.output.dest.empty()) write_results(results, options.output, world);
+  if (!options.output.dest.empty()) write_results(results, options.output, session, world);
   return answer_of(operation, options, backend, summaries);
 }
 
@@ -217,7 +217,7 @@ Answer run(const AttendOptions& options, Session& session) {
   if (!options.ranks.given()) {
     check_destination(options.output);
     const attention::NamedResults results = compute(operation, options, call, backend, session);
-    if (!options.output.dest.empty()) write_results(results, options.output);
+    if (!options.output.dest.empty()) write_results(results, options.output, session);
     return answer_of(operation, options, backend, summaries_of(results));
   }
   return over_ranks(options.ranks, backend, session,

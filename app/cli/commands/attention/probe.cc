@@ -78,7 +78,7 @@ Answer make(const ProbeOptions& options, const Mask& mask, Session& session) {
   const attention::Probe probe =
       attention::make_probe(shape, options.output.dtype.value_or(DType::kFloat32));
   const ArrayRef arrays[] = {{"q", &probe.query}, {"k", &probe.key}, {"v", &probe.value}};
-  write_arrays(options.output.dest, arrays, write_options(options.output));
+  write_arrays(options.output.dest, arrays, write_options(options.output, session));
   const std::string calls =
       shape.passes() == 1
           ? "with v[0], save np.stack([out]), and read it"

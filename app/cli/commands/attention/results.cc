@@ -66,13 +66,15 @@ ArrayStream stream_of(const std::string& name, DType dtype, std::vector<Index> s
           }};
 }
 
-void write_streams(std::span<const ArrayStream> arrays, const OutputOptions& output) {
+void write_streams(std::span<const ArrayStream> arrays, const OutputOptions& output,
+                   const Session& session) {
+  const WriteOptions options = write_options(output, session);
   if (parse_dest_name(output.dest).is_container()) {
-    return write_arrays(output.dest, arrays, write_options(output));
+    return write_arrays(output.dest, arrays, options);
   }
   const auto out = std::ranges::find_if(
       arrays, [](const ArrayStream& array) { return array.spec.name == "out"; });
-  write_array(output.dest, *out, write_options(output));  // a .npy file holds one array
+  write_array(output.dest, *out, options);  // a .npy file holds one array
 }
 
 }  // namespace
@@ -113,33 +115,30 @@ std::string summaries_text(std::span<const ArraySummary> arrays) {
 
 void check_destination(const OutputOptions& output) {
   if (output.dest.empty()) return;
-  const std::string path = parse_dest_name(output.dest).path;
-  std::error_code none;
-  const auto status = std::filesystem::status(path, none);
-  const bool is_file = !std::filesystem::exists(status) || std::filesystem::is_regular_file(status);
-  if (path == "-" || !is_file) return;
-  const AtomicFile trial(path, output.force || output.append);
+  check_dest(output.dest,
+             {.force = output.force, .append = output.append, .replace_file = output.replace_file});
 }
 
-void write_results(const attention::NamedResults& results, const OutputOptions& output) {
+void write_results(const attention::NamedResults& results, const OutputOptions& output,
+                   const Session& session) {
   std::vector<ArrayStream> arrays;
   for (const auto& result : results) {
     const Tensor& tensor = result.second;
     arrays.push_back(stream_of(result.first, tensor.dtype(), tensor.shape(), output.dtype,
                                [&tensor](const auto& take) { take(tensor); }));
   }
-  write_streams(arrays, output);
+  write_streams(arrays, output, session);
 }
 
 void write_results(const attention::PlacedResults& results, const OutputOptions& output,
-                   attention::Communicator& world) {
+                   const Session& session, attention::Communicator& world) {
   attention::at_rank_0(world, results, [&](const attention::GiveBands& give) {
     std::vector<ArrayStream> arrays;
     for (const auto& [name, result] : results) {
       arrays.push_back(stream_of(name, result.part.dtype(), result.shape, output.dtype,
                                  [&give, name = name](const auto& take) { give(name, take); }));
     }
-    write_streams(arrays, output);
+    write_streams(arrays, output, session);
   });
 }
 

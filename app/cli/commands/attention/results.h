@@ -7,6 +7,7 @@
 
 #include "app/reports/attention_json.h"
 #include "app/session/options.h"
+#include "app/session/session.h"
 #include "maskctl/attention/sharded/gather.h"
 
 namespace maskctl::app {
@@ -23,10 +24,11 @@ void check_destination(const OutputOptions& output);
 
 /// Writes all arrays to a container, or only the result `out` to a .npy file. Arrays of floats are
 /// converted to the dtype of `output`, if given.
-void write_results(const attention::NamedResults& results, const OutputOptions& output);
+void write_results(const attention::NamedResults& results, const OutputOptions& output,
+                   const Session& session);
 /// Rank 0 collects and writes the whole arrays, a range of rows at a time. Every rank must call
 /// this function.
 void write_results(const attention::PlacedResults& results, const OutputOptions& output,
-                   attention::Communicator& world);
+                   const Session& session, attention::Communicator& world);
 
 }  // namespace maskctl::app

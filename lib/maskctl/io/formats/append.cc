@@ -23,8 +23,10 @@ std::optional<ByteSource> file_to_append(const std::string& path, const FileForm
   }
   const FileLook look = look_at(source);
   if (look.format == &format) return source;
-  throw Error(Errc::kFormat, fmt::format("{}: it looks like {}; adding arrays needs {}", path,
-                                         look.description, format.wanted));
+  throw Error(Errc::kFormat,
+              fmt::format("{}: it looks like {}; adding arrays needs {}", path, look.description,
+                          format.wanted),
+              {{Remedy::kReplaceFile}});
 }
 
 void check_new(const std::string& path, const std::vector<std::string>& has,

@@ -21,8 +21,8 @@ std::unique_ptr<ReplaceLock> lock_for_append(const std::string& path, const Writ
 std::optional<ByteSource> file_to_append(const std::string& path, const FileFormat& format,
                                          const WriteOptions& options);
 
-/// Throws Error(kIo) if the file already has an array called `name` (`has` lists them), unless
-/// options.force is set.
+/// Throws Error(kIo) that names the array if the file already has an array called `name` (`has`
+/// lists them), unless options.force is set.
 void check_new(const std::string& path, const std::vector<std::string>& has,
                const std::string& name, const WriteOptions& options);
 

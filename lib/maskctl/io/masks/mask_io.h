@@ -30,6 +30,7 @@ struct RowsRead {
 using RowsSink = std::function<void(const RowsRead& rows)>;
 
 struct ObjectKind;
+class ContainerCache;
 
 struct MaskReadOptions {
   /// The kind of the array. If it is not set, the rules of kind.h choose one or refuse.
@@ -48,6 +49,8 @@ struct MaskReadOptions {
   std::optional<std::vector<Index>> shape;
   /// read.max_bytes limits the memory of the packed mask, not the size of the file.
   ReadOptions read;
+  /// Keeps the container open for the next read of one of its arrays; null: it is opened anew.
+  ContainerCache* containers = nullptr;
   /// A kind of object of another library that a container may hold.
   const ObjectKind* object = nullptr;
   /// Called with the fraction of work done, from any thread, but never by two threads at once.
@@ -142,9 +145,10 @@ struct MaskWriteOptions {
   /// For cu_seqlens of a mask with several batch entries: what happens to padding tokens.
   PaddingTokens padding = PaddingTokens::kSegments;
   Index max_bytes = Index{4} << 30;  // memory for whole arrays, or for rows of a dense one
-  bool force = false;                // replace an existing file
-  bool append = false;               // keep the other arrays of an existing container
-  int gzip = 0;                      // compression level for HDF5 and .npz; 0: none
+  bool force = false;                // these four as in WriteOptions
+  bool append = false;
+  bool replace_file = false;
+  int gzip = 0;
   std::function<void(double fraction)> progress = {};
 };
 
@@ -181,7 +185,8 @@ ConvertedMask kept_segments(const LoadedMask& loaded, const MaskWriteOptions& op
 
 /// Writes a mask. Dense arrays, biases and block maps get the axes of options.rank, byte for byte
 /// as np.save writes them; bits are [N]. These are produced and written part by part. Runs, and
-/// separate arrays for queries and keys, need a container or "-" (then an .npz).
+/// separate arrays for queries and keys, need a container or "-" (then an .npz). An array of a
+/// container that is replaced by one of the same cells keeps its axes, whatever options.rank says.
 void write_mask(const std::string& dest, const ConvertedMask& converted,
                 const MaskWriteOptions& options);
 void write_mask(const std::string& dest, const Mask& mask, const MaskWriteOptions& options = {});

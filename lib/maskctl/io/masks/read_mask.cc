@@ -9,6 +9,7 @@
 
 #include "maskctl/base/checked.h"
 #include "maskctl/base/error.h"
+#include "maskctl/io/formats/container_cache.h"
 #include "maskctl/io/masks/array_choices.h"
 #include "maskctl/io/masks/block_lists_io.h"
 #include "maskctl/io/masks/mask_arrays.h"
@@ -218,7 +219,9 @@ LoadedMask load_source(const std::string& source, const MaskReadOptions& options
   if (const auto two = two_sources(source)) return load_two(*two, options);
   const SourceName name = parse_source_name(source);
   if (name.path == "-") enlarge_stdin_pipe();
-  const auto container = open_container(name.path, options.read);
+  ContainerCache only_here;
+  ContainerCache& containers = options.containers ? *options.containers : only_here;
+  const auto container = containers.open(name.path, options.read);
   return load_container(*container, name.member, options);
 }
 

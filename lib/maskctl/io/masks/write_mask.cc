@@ -97,7 +97,32 @@ class BandMaker {
 
 /// The options of write_mask as those of array_io.h.
 WriteOptions write_options(const MaskWriteOptions& options) {
-  return {.force = options.force, .append = options.append, .gzip = options.gzip};
+  return {.force = options.force,
+          .append = options.append,
+          .replace_file = options.replace_file,
+          .gzip = options.gzip};
+}
+
+/// The extents [B,H,rows,columns] of a kind whose array has them.
+std::vector<Index> extents_of(const Mask& mask, const MaskWriteOptions& options) {
+  std::vector<Index> out = shape_of(mask);
+  if (options.kind != ArrayKind::kBlockmap) return out;
+  out[2] = ceil_div(out[2], options.block->q);
+  out[3] = ceil_div(out[3], options.block->k);
+  return out;
+}
+
+/// The number of axes to write. A mask [Q,K] that was read from an array, changed and written back
+/// to it stays [Q,K], whoever writes it.
+Index rank_at(const std::string& dest, const Mask& mask, const MaskWriteOptions& options) {
+  const bool replaces =
+      options.force && !options.replace_file && !parse_dest_name(dest).member.empty();
+  const auto content = replaces ? dest_content(dest) : std::nullopt;
+  if (!content || !content->named) return options.rank;
+  for (const Index rank : {2, 3, 4}) {
+    if (in_rank(extents_of(mask, options), rank) == content->named->shape) return rank;
+  }
+  return options.rank;
 }
 
 /// Starts to write an array of this dtype and shape.
@@ -178,6 +203,11 @@ void write_blockmap(const Begin& begin, const Mask& mask, const MaskWriteOptions
   writer->commit();
 }
 
+/// True for kinds whose array is [B,H,rows,columns].
+bool has_all_axes(ArrayKind kind) {
+  return kind == ArrayKind::kDense || kind == ArrayKind::kBias || kind == ArrayKind::kBlockmap;
+}
+
 /// Writes a kind whose array is produced part by part. Returns false for other kinds.
 bool write_parts(const Begin& begin, const ConvertedMask& converted,
                  const MaskWriteOptions& options) {
@@ -243,7 +273,9 @@ void write_mask(const std::string& dest, const ConvertedMask& converted,
   const auto begin = [&](DType dtype, std::vector<Index> shape) {
     return array_writer(dest, dtype, std::move(shape), write_options(options), options.max_bytes);
   };
-  if (write_parts(begin, converted, options)) return;
+  MaskWriteOptions how = options;
+  if (has_all_axes(converted.kind)) how.rank = rank_at(dest, converted.source, options);
+  if (write_parts(begin, converted, how)) return;
   const DestName name = parse_dest_name(dest);
   const bool all = name.is_container() && name.member.empty();
   if (converted.arrays.size() == 1 && !(all && !converted.beside.empty())) {

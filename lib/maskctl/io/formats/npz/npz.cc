@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <unordered_map>
 #include <utility>
 
 #include "maskctl/base/error.h"
@@ -43,6 +44,7 @@ struct NpzArchive::Impl {
   ByteSource source;
   std::vector<ZipMember> members;
   std::vector<std::string> keys;  // keys[i] is the key of members[i]
+  std::unordered_map<std::string, std::size_t> places;
 
   Impl(ByteSource from, const ReadOptions& options) : source(std::move(from)) {
     if (!source.seekable()) {
@@ -57,6 +59,7 @@ struct NpzArchive::Impl {
       check_not_torch(member.name);
       if (!member.name.ends_with(kSuffix)) continue;
       keys.push_back(member.name.substr(0, member.name.size() - kSuffix.size()));
+      places.emplace(keys.back(), members.size());
       members.push_back(std::move(member));
     }
   }
@@ -71,8 +74,8 @@ struct NpzArchive::Impl {
   }
 
   const ZipMember& find(const std::string& key) const {
-    const auto at = std::find(keys.begin(), keys.end(), key);
-    if (at != keys.end()) return members[static_cast<std::size_t>(at - keys.begin())];
+    const auto at = places.find(key);
+    if (at != places.end()) return members[at->second];
     throw Error(Errc::kInvalidArgument,
                 fmt::format("{}: no array '{}'; it has {}", source.name(), printable(key),
                             keys.empty() ? "none" : printable_list(keys)));
@@ -99,9 +102,7 @@ NpzArchive::~NpzArchive() = default;
 const std::string& NpzArchive::name() const { return impl_->source.name(); }
 const std::vector<std::string>& NpzArchive::keys() const { return impl_->keys; }
 
-bool NpzArchive::contains(const std::string& key) const {
-  return std::find(impl_->keys.begin(), impl_->keys.end(), key) != impl_->keys.end();
-}
+bool NpzArchive::contains(const std::string& key) const { return impl_->places.contains(key); }
 
 Tensor NpzArchive::read(const std::string& key, const ReadOptions& options,
                         std::vector<std::string>* notes) const {

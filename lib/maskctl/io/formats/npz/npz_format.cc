@@ -17,6 +17,7 @@ class NpzContainer final : public Container {
       : archive_(std::move(source), options) {}
   const std::string& name() const override { return archive_.name(); }
   const std::vector<std::string>& keys() const override { return archive_.keys(); }
+  bool contains(const std::string& key) const override { return archive_.contains(key); }
   OpenArray open(const std::string& key, const ReadOptions& options,
                  std::vector<std::string>& notes) override {
     Tensor tensor = archive_.read(key, options, &notes);

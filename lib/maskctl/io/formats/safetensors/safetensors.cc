@@ -273,16 +273,17 @@ SafetensorsHeader read_safetensors_header(ByteSource& source, const ReadOptions&
 SafetensorsFile::SafetensorsFile(ByteSource source, const ReadOptions& options)
     : name_(source.name()), source_(std::make_shared<ByteSource>(std::move(source))) {
   header_ = read_safetensors_header(*source_, options);
-  for (const SafetensorsEntry& entry : header_.entries) keys_.push_back(entry.name);
+  for (const SafetensorsEntry& entry : header_.entries) {
+    places_.emplace(entry.name, keys_.size());
+    keys_.push_back(entry.name);
+  }
 }
 
-bool SafetensorsFile::contains(const std::string& key) const {
-  return std::ranges::find(keys_, key) != keys_.end();
-}
+bool SafetensorsFile::contains(const std::string& key) const { return places_.contains(key); }
 
 const SafetensorsEntry& SafetensorsFile::find(const std::string& key) const {
-  const auto at = std::ranges::find(header_.entries, key, &SafetensorsEntry::name);
-  if (at != header_.entries.end()) return *at;
+  const auto at = places_.find(key);
+  if (at != places_.end()) return header_.entries[at->second];
   throw Error(Errc::kInvalidArgument,
               fmt::format("{}: no array '{}'; it has {}", name_, printable(key),
                           keys_.empty() ? "none" : printable_list(keys_)));

@@ -5,6 +5,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -66,6 +67,7 @@ class SafetensorsFile {
   std::shared_ptr<ByteSource> source_;
   SafetensorsHeader header_;
   std::vector<std::string> keys_;
+  std::unordered_map<std::string, std::size_t> places_;  // of keys in header_.entries
 };
 
 /// The header for these tensors as the reference implementation writes it: its length, JSON without

@@ -19,6 +19,7 @@ class SafetensorsContainer final : public Container {
       : file_(std::move(source), options) {}
   const std::string& name() const override { return file_.name(); }
   const std::vector<std::string>& keys() const override { return file_.keys(); }
+  bool contains(const std::string& key) const override { return file_.contains(key); }
   OpenArray open(const std::string& key, const ReadOptions&, std::vector<std::string>&) override {
     return open_array(file_.open(key));
   }
