@@ -11,6 +11,8 @@
 #include "maskctl/mask/arrays/dense.h"
 #include "maskctl/mask/planes/bands.h"
 #include "support/catch_compat.h"
+#include "support/contains.h"
+#include "support/error_of.h"
 
 namespace maskctl {
 namespace {
@@ -170,6 +172,41 @@ TEST_CASE("what loading throws is the result of the entry", "[golden]") {
   const GoldenResult result = check_golden(entry_of(Expect::kSha256, "00"), context);
   CHECK(result.status == Status::kError);
   CHECK(result.message == "no such file");
+}
+
+TEST_CASE("golden files are written below the folder of the manifest only", "[golden]") {
+  const test::Scratch scratch;
+  fs::create_directories(scratch / "in/sub");
+  fs::create_directory_symlink(scratch.folder(), scratch / "in/up");
+  fs::create_symlink(scratch / "new.txt", scratch / "in/link.txt");
+  GoldenContext context = giving(causal(6));
+  context.folder = scratch / "in";
+  for (const char* file : {"out.txt", "in/../out.txt", "in/up/out.txt", "in/link.txt", "in"}) {
+    INFO(file);
+    const GoldenEntry entry = entry_of(Expect::kDrawing, scratch / file);
+    CHECK(test::contains(test::error_of([&] { is_outdated(entry, context); }), "nowhere else"));
+    CHECK(test::contains(test::error_of([&] { update_golden(entry, context); }), "nowhere else"));
+  }
+  test::spit(scratch / "out.txt", "other");
+  CHECK(check_golden(entry_of(Expect::kDrawing, scratch / "out.txt"), context).status ==
+        Status::kDiffers);
+  CHECK(scratch.entries() == 2);  // in and out.txt
+  for (const char* file : {"in/a.txt", "in/sub/b.txt", "in/new/c.txt"}) {
+    update_golden(entry_of(Expect::kDrawing, scratch / file), context);
+    CHECK(fs::exists(scratch / file));
+  }
+}
+
+TEST_CASE("golden arrays of one container are kept beside each other", "[golden]") {
+  const test::Scratch scratch;
+  for (const Index n : {6, 7}) {
+    const GoldenContext context = giving(causal(n));
+    const GoldenEntry entry =
+        entry_of(Expect::kArray, (scratch / "all.npz") + ":m" + std::to_string(n));
+    update_golden(entry, context);
+    CHECK(check_golden(entry, context).status == Status::kPassed);
+  }
+  CHECK(dest_content(scratch / "all.npz")->arrays.size() == 2);
 }
 
 TEST_CASE("figures are compared as JSON", "[golden]") {

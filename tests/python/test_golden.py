@@ -1,10 +1,13 @@
 """assert_mask, and the fixture mask_golden in a separate run of pytest."""
 
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 
-from maskctl import Mask
-from maskctl.testing import assert_mask
+from maskctl import Error, Mask
+from maskctl.testing import Golden, assert_mask
 
 pytest_plugins = ["pytester"]
 
@@ -45,3 +48,48 @@ def test_golden_masks_are_made_kept_and_compared(pytester, monkeypatch):
     run(pytester, 1, "--mask-golden-update").assert_outcomes(passed=1)
     run(pytester, 1).assert_outcomes(passed=1)
     assert (pytester.path / "golden.toml").read_text().count("[[golden]]") == 1
+
+
+@pytest.mark.parametrize("name", ["a/b", "../esc", "q=1,kv=2", "gen:causal:n=4", "new\nline", "-f", ".hidden",
+                                  "", "x" * 300])
+def test_names_that_are_no_files_beside_the_manifest_are_refused(tmp_path, name):
+    folder = tmp_path / "tests"
+    folder.mkdir()
+    for update in (True, False):
+        with pytest.raises(Error, match="cannot name a file beside the manifest; a name is of letters"):
+            Golden(folder / "golden.toml", update)(Mask.parse("causal", 4), name)
+    assert [path.name for path in tmp_path.rglob("*")] == ["tests"]
+
+
+def test_an_entry_that_names_a_file_elsewhere_writes_nothing_there(tmp_path):
+    (tmp_path / "tests").mkdir()
+    manifest = tmp_path / "tests" / "golden.toml"
+    for name, expect in (("../esc", 'sha256 = ""'), ("a", 'array = "../esc.npz"')):
+        source = f"{name}.npz" if name == "../esc" else "gen:causal:n=4"
+        manifest.write_text(f'[[golden]]\nname = "{name}"\nsource = "{source}"\nexpect = {{ {expect} }}\n')
+        with pytest.raises(Error):
+            Golden(manifest, True)(Mask.parse("causal", 4), name)
+        assert not (tmp_path / "esc.npz").exists()
+
+
+UPDATE = """
+import sys
+from maskctl import Mask
+from maskctl.testing import Golden
+first, step, more = map(int, sys.argv[1:])
+golden = Golden("golden.toml", True)
+for i in range(first, 24, step):
+    golden(Mask.parse(f"window:keys={i + 1 + more} | causal", 64), f"w[{i}]")
+"""
+
+
+def test_processes_that_update_one_manifest_lose_nothing(tmp_path):
+    check = Golden(tmp_path / "golden.toml")
+    for more in (0, 1):  # all entries are new, then all change
+        workers = [subprocess.Popen([sys.executable, "-c", UPDATE, str(first), "4", str(more)], cwd=tmp_path)
+                   for first in range(4)]
+        assert [worker.wait() for worker in workers] == [0] * 4
+        for i in range(24):
+            check(Mask.parse(f"window:keys={i + 1 + more} | causal", 64), f"w[{i}]")
+        assert (tmp_path / "golden.toml").read_text().count("[[golden]]") == 24
+    assert len(list(tmp_path.iterdir())) == 25

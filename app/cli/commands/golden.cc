@@ -112,6 +112,7 @@ GoldenContext context_for(const GoldenOptions& options, Session& session) {
   };
   out.message = manifest_message_of;
   out.write_new = !in_ci();
+  out.folder = ".";  // see enter_folder_of()
   return out;
 }
 
@@ -176,7 +177,6 @@ Answer check(const GoldenOptions& options, Session& session, const Manifest& man
 /// Updates the golden values of these entries. If one of them cannot be read, or its expectations
 /// do not hold, throws an Error before anything is written.
 std::vector<GoldenWritten> write_entries(const GoldenOptions& options, Session& session,
-                                         const Manifest& manifest,
                                          const std::vector<GoldenEntry>& entries) {
   const fs::path path = fs::absolute(options.manifest);
   const GoldenContext context = context_for(options, session);
@@ -189,7 +189,10 @@ std::vector<GoldenWritten> write_entries(const GoldenOptions& options, Session& 
     if (!one.changed) continue;
     if (auto value = update_golden(one.entry, context)) values[one.entry.name] = std::move(*value);
   }
-  if (!values.empty()) write_text(path, with_values(manifest, values));
+  if (values.empty()) return written;
+  // Read again under the lock: other processes may have updated other entries meanwhile.
+  const ReplaceLock lock(path.string());
+  write_text(path, with_values(read_manifest(path.string()), values));
   return written;
 }
 
@@ -200,7 +203,7 @@ Answer update(const GoldenOptions& options, Session& session, const Manifest& ma
                 "difference, or add --force");
   }
   const std::vector<GoldenWritten> written =
-      write_entries(options, session, manifest, chosen(manifest, options.names));
+      write_entries(options, session, chosen(manifest, options.names));
   return answer_in(
       options.json, [&] { return golden_update_text(written); },
       [=] { return golden_update_json(options.manifest, written); });

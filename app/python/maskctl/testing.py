@@ -1,10 +1,14 @@
 """Masks in tests: assert_mask, and the fixture mask_golden of the pytest plugin."""
 
 import contextlib
+import fcntl
+import os
 import pathlib
+import re
+import shutil
 import tomllib
 
-from maskctl._answer import Line, run
+from maskctl._answer import Error, Line, run
 from maskctl._mask import Mask
 
 __all__ = ["assert_mask", "Golden"]
@@ -30,6 +34,29 @@ def assert_mask(actual, expected, *, kind=None):
         raise AssertionError(f"the masks differ\n{answer}")
 
 
+# Names of entries that get a file of their own, which is in the folder of the manifest, whatever the
+# name: not a SOURCE ("q=A,kv=B", "gen:causal:n=4"), an option, or a path.
+_NAME = re.compile(r"\w[\w.+\[\] -]*")
+
+
+def _check_name(name):
+    if not _NAME.fullmatch(name) or len(name.encode()) > 200:
+        raise Error(f"mask_golden: {name!r} cannot name a file beside the manifest; a name is of "
+                    "letters, digits, _ - . + [ ] and spaces, starts with a letter, a digit or _, and "
+                    "has at most 200 bytes")
+
+
+@contextlib.contextmanager
+def _locked(folder):
+    """Other processes that change files of the folder wait; `maskctl golden update` does so too."""
+    handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(handle)
+
+
 class Golden:
     """The masks of a manifest, as `maskctl golden` reads it, against live ones."""
 
@@ -48,6 +75,7 @@ class Golden:
             if self._update:
                 return self._write(mask, name, entry)
             if entry is None:
+                _check_name(name)
                 raise AssertionError(f"{self._path}: no entry {name!r}; --mask-golden-update adds it")
             answer = self._ask("check", mask, entry)
             if not answer:
@@ -69,17 +97,31 @@ class Golden:
         return line.run()[0]
 
     def _write(self, mask, name, entry):
-        if entry is not None and entry["source"] != f"{name}.npz":
-            return self._ask("update", mask, entry, force=True)
-        run("convert", mask, to="runs", output=f"{name}.npz", force=True)
-        if entry is not None:
-            return self._ask("update", mask, entry, force=True)
-        fresh = f"{name}.new.toml"
-        run("golden", "init", fresh, f"{name}.npz", force=True)
-        text = pathlib.Path(fresh).read_text(encoding="utf-8")
-        pathlib.Path(fresh).unlink()
-        with open(self._path.name, "a", encoding="utf-8") as file:
-            file.write(text[text.index("\n[[golden]]"):])
+        if entry is None or entry["source"] == f"{name}.npz":
+            _check_name(name)
+            run("convert", mask, to="runs", output=f"{name}.npz", force=True)
+        return self._ask("update", mask, entry or self._added(name), force=True)
+
+    def _added(self, name):
+        """A new entry, whose digest `golden update` fills in; or that which another process has
+        added meanwhile."""
+        manifest = pathlib.Path(self._path.name).resolve()
+        with _locked(manifest.parent):
+            entry = self._entry(name)
+            if entry is not None:
+                return entry
+            old = manifest.read_bytes() if manifest.exists() else b""
+            file = f"{name}.npz"
+            lines = f'\n[[golden]]\nname = "{file}"\nsource = "{file}"\nexpect = {{ sha256 = "" }}\n'
+            fresh = manifest.with_name(f".{manifest.name}.new")
+            with open(fresh, "wb") as out:
+                out.write(old + lines.encode())
+                out.flush()
+                os.fsync(out.fileno())
+            if old:
+                shutil.copymode(manifest, fresh)
+            os.replace(fresh, manifest)
+            return self._entry(name)
 
     def _difference(self, mask, entry):
         """What differs from the file of the source, where the entry is not about its transforms."""

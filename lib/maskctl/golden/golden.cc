@@ -7,6 +7,7 @@
 
 #include "maskctl/base/error.h"
 #include "maskctl/base/grouped.h"
+#include "maskctl/base/printable.h"
 #include "maskctl/base/text.h"
 #include "maskctl/golden/digest.h"
 #include "maskctl/golden/text_file.h"
@@ -71,6 +72,21 @@ std::string new_name(const std::string& file) {
 void remove_new(const std::string& file) {
   std::error_code ignored;
   std::filesystem::remove(new_name(file), ignored);
+}
+
+/// The file in which an array of this name is.
+std::string file_of(const std::string& array) { return parse_source_name(array).path; }
+
+bool may_write(const std::string& file, const GoldenContext& context) {
+  return context.folder.empty() || is_below(context.folder, file_of(file));
+}
+
+void check_place(const std::string& file, const GoldenContext& context) {
+  if (may_write(file, context)) return;
+  throw Error(Errc::kInvalidArgument,
+              fmt::format("{}: golden files are written below the folder of the manifest, and "
+                          "nowhere else; name one there",
+                          printable(file)));
 }
 
 std::string line_at(const std::string& text, std::size_t number) {
@@ -188,11 +204,12 @@ GoldenResult check_digest(const GoldenEntry& entry, const Expected& expected, co
   }
 }
 
-GoldenResult check_array(const Expected& expected, const Mask& mask, const GoldenContext& context) {
+GoldenResult check_array(const Expected& expected, const Mask& mask, const GoldenContext& context,
+                         bool write_new) {
   const GoldenResult out =
       compared(fmt::format("{} differs", expected.value), context.load_array(expected.value), mask);
   const bool passed = out.status == Status::kPassed;
-  if (!passed && context.write_new) write_array_file(new_name(expected.value), mask);
+  if (!passed && write_new) write_array_file(new_name(expected.value), mask);
   return out;
 }
 
@@ -214,14 +231,17 @@ GoldenResult check_expectations(const GoldenEntry& entry, const Expected& expect
 
 GoldenResult check_file(const GoldenEntry& entry, const Expected& expected, const Mask& mask,
                         const GoldenContext& context) {
-  if (!file_exists(expected.value)) {
+  const std::string file =
+      expected.expect == Expect::kArray ? file_of(expected.value) : expected.value;
+  if (!file_exists(file)) {
     return differs(fmt::format("{} is missing; `maskctl golden update` writes it", expected.value),
                    "");
   }
+  const bool write_new = context.write_new && may_write(new_name(expected.value), context);
   const GoldenResult out = expected.expect == Expect::kArray
-                               ? check_array(expected, mask, context)
-                               : check_text(entry, expected, mask, context.write_new);
-  if (out.status == Status::kPassed && context.write_new) remove_new(expected.value);
+                               ? check_array(expected, mask, context, write_new)
+                               : check_text(entry, expected, mask, write_new);
+  if (out.status == Status::kPassed && write_new) remove_new(expected.value);
   return out;
 }
 
@@ -296,6 +316,7 @@ bool is_outdated(const GoldenEntry& entry, const GoldenContext& context) {
   const Mask mask = mask_of(entry, context);
   bool out = !is_recorded(entry, mask);
   for (const Expected& expected : entry.expected) {
+    if (is_file(expected.expect)) check_place(expected.value, context);
     const GoldenResult now =
         or_error(context, [&] { return check_one(entry, expected, mask, quiet); });
     if (now.status == Status::kPassed) continue;
@@ -314,6 +335,7 @@ std::optional<GoldenValue> update_golden(const GoldenEntry& entry, const GoldenC
   const Mask mask = mask_of(entry, context);
   for (const Expected& expected : entry.expected) {
     if (!is_file(expected.expect)) continue;
+    check_place(expected.value, context);
     make_folder_of(expected.value);
     if (expected.expect == Expect::kArray) {
       write_array_file(expected.value, mask);

@@ -38,6 +38,9 @@ struct GoldenContext {
   /// True: when a mask does not match its golden file, write it beside that file, with ".new"
   /// before the suffix (mask.new.npy); when it matches, remove such a file.
   bool write_new = false;
+  /// Files are written below this folder, that of the manifest, and nowhere else: a manifest that
+  /// came with somebody else's code may name any file. Empty: anywhere.
+  std::string folder = {};
 };
 
 /// Checks everything that an entry expects of its mask. Errors are reported in the result; only
@@ -46,10 +49,10 @@ GoldenResult check_golden(const GoldenEntry& entry, const GoldenContext& context
 
 /// True if update_golden() would change a file, a digest or a record of a digest. Throws whatever
 /// loading throws, and Error(kInvalidArgument) for an expectation or a verdict that does not hold,
-/// because an update cannot change that.
+/// because an update cannot change that, and for a golden file outside of context.folder.
 bool is_outdated(const GoldenEntry& entry, const GoldenContext& context);
-/// Writes the golden files of an entry. If it has a digest, returns the value to write into the
-/// manifest.
+/// Writes the golden files of an entry, If it has a digest, returns
+/// the value to write into the manifest.
 std::optional<GoldenValue> update_golden(const GoldenEntry& entry, const GoldenContext& context);
 
 /// The numbers that the expectation `stats` compares, as JSON with one key per line.

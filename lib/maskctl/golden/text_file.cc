@@ -38,6 +38,15 @@ bool file_exists(const std::string& path) {
   return std::filesystem::exists(path, ignored);
 }
 
+bool is_below(const std::string& folder, const std::string& file) {
+  namespace fs = std::filesystem;
+  std::error_code error;
+  const fs::path place = fs::weakly_canonical(fs::absolute(file), error);
+  if (error || fs::is_symlink(fs::symlink_status(place, error))) return false;  // points to nothing
+  const fs::path relative = place.lexically_relative(fs::canonical(folder));
+  return !relative.empty() && *relative.begin() != ".." && relative != ".";
+}
+
 void write_text_file(const std::string& path, const std::string& text) {
   AtomicFile file(path, true);
   file.write(std::as_bytes(std::span(text)));
