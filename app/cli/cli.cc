@@ -18,6 +18,7 @@
 #include "app/cli/progress.h"
 #include "app/cli/stop_signals.h"
 #include "app/cli/streams.h"
+#include "app/cli/terminal.h"
 #include "app/ejkernel/door.h"
 #include "app/reports/remedies.h"
 #include "maskctl/attention/cpu/kernel.h"
@@ -186,7 +187,7 @@ int CommandLine::answer() {
   set_threads(settings_.threads == 0 && rank ? threads_of(*rank) : settings_.threads);
   const WorkScope scope({.stop = session.stop_token()});
   const Answer answer = run_(session);
-  if (!answer.text.empty()) write_stdout(answer.text);
+  if (!answer.text.empty()) write_stdout(answer.text, use_color(settings_.color));
   return answer.status;
 }
 

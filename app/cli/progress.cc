@@ -12,6 +12,7 @@
 #include "app/cli/environment.h"
 #include "app/cli/streams.h"
 #include "app/cli/terminal.h"
+#include "maskctl/base/printable.h"
 
 namespace maskctl::app {
 namespace {
@@ -23,9 +24,9 @@ constexpr int kWidth = 24;
 
 class Line {
  public:
-  explicit Line(std::string label) : label_(std::move(label)), next_(Clock::now() + kFirst) {}
+  explicit Line(std::string_view label) : label_(printable(label)), next_(Clock::now() + kFirst) {}
   ~Line() {
-    if (drawn_) write_stderr("\r\x1b[K");
+    if (drawn_) control_terminal("\r\x1b[K");
   }
   Line(const Line&) = delete;
   Line& operator=(const Line&) = delete;
@@ -37,8 +38,8 @@ class Line {
     drawn_ = true;
     const double part = std::clamp(fraction, 0.0, 1.0);
     const int filled = static_cast<int>(part * kWidth);
-    write_stderr(fmt::format("\r{} [{:#<{}}{:.<{}}] {:3.0f} %\x1b[K", label_, "", filled, "",
-                             kWidth - filled, part * 100));
+    control_terminal(fmt::format("\r{} [{:#<{}}{:.<{}}] {:3.0f} %\x1b[K", label_, "", filled, "",
+                                 kWidth - filled, part * 100));
   }
 
  private:
@@ -53,9 +54,7 @@ Progress progress_line(std::string label) {
   const std::string_view terminal = environment("TERM");
   const bool clears = is_terminal(STDERR_FILENO) && !terminal.empty() && terminal != "dumb";
   if (!clears || *environment("CI")) return {};
-  return [line = std::make_shared<Line>(std::move(label))](double fraction) {
-    line->update(fraction);
-  };
+  return [line = std::make_shared<Line>(label)](double fraction) { line->update(fraction); };
 }
 
 }  // namespace maskctl::app

@@ -37,15 +37,6 @@ Index rows_of_stdout() {
   return size.ws_row > 0 ? size.ws_row : 24;
 }
 
-bool use_color(When when) {
-  if (when != When::kAuto) return when == When::kAlways;
-  if (*environment("NO_COLOR")) return false;
-  const std::string_view force = environment("CLICOLOR_FORCE");
-  if (!force.empty() && force != "0") return true;
-  if (std::strcmp(environment("TERM"), "dumb") == 0) return false;
-  return is_terminal(STDOUT_FILENO);
-}
-
 bool utf8_locale() {
   if (std::setlocale(LC_CTYPE, "")) return std::strcmp(nl_langinfo(CODESET), "UTF-8") == 0;
   // The locale may be set, but not installed. Its name still tells whether the terminal shows
@@ -64,6 +55,15 @@ bool utf8_locale() {
 }  // namespace
 
 bool is_terminal(int fd) { return isatty(fd) == 1; }
+
+bool use_color(When when) {
+  if (when != When::kAuto) return when == When::kAlways;
+  if (*environment("NO_COLOR")) return false;
+  const std::string_view force = environment("CLICOLOR_FORCE");
+  if (!force.empty() && force != "0") return true;
+  if (std::strcmp(environment("TERM"), "dumb") == 0) return false;
+  return is_terminal(STDOUT_FILENO);
+}
 
 DrawOptions stdout_drawing(Style style, When color) {
   const TerminalTraits traits{utf8_locale(), use_color(color), columns_of_stdout(),

@@ -7,9 +7,11 @@
 namespace maskctl::app {
 
 bool is_terminal(int fd);
-/// The options for drawing on stdout. The locale decides about UTF-8. `color` decides about colour;
-/// for kAuto, the first of NO_COLOR, CLICOLOR_FORCE and TERM=dumb that is set decides, else whether
-/// stdout is a terminal. The width is COLUMNS if that is above 0, else that of the terminal, else
-/// 80; the height is that of the terminal, else 48.
+/// True if drawings on stdout have colours. For kAuto, the first of NO_COLOR, CLICOLOR_FORCE and
+/// TERM=dumb that is set decides, else whether stdout is a terminal.
+bool use_color(When when);
+/// The options for drawing on stdout. The locale decides about UTF-8, and use_color() about colour.
+/// The width is COLUMNS if that is above 0, else that of the terminal, else 80; the height is that
+/// of the terminal, else 48.
 DrawOptions stdout_drawing(Style style, When color);
 }  // namespace maskctl::app

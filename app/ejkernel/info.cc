@@ -8,9 +8,9 @@
 #include "app/ejkernel/commands.h"
 #include "app/ejkernel/sources.h"
 #include "maskctl/base/error.h"
+#include "maskctl/base/printable.h"
 #include "maskctl/base/text.h"
 #include "maskctl/ejkernel/mask_info/sharding.h"
-#include "maskctl/pipeline/parse/diagnostic.h"
 #include "maskctl/tensor/convert.h"
 
 namespace maskctl::app::ejkernel {
@@ -104,7 +104,7 @@ MaskInfo with_axes(const MaskInfo& info, const std::string& axes) {
       throw Error(Errc::kInvalidArgument,
                   fmt::format("--axes '{}': expected batch=, heads=, kv-heads= or sequence= with "
                               "names joined by +, or none",
-                              shown(part)));
+                              printable(part)));
     }
     if (names == Names{"none"}) names.clear();
     *targets[found - kAxes.begin()] = axis_of(std::move(names));

@@ -7,11 +7,13 @@
 #include <exception>
 
 #include "app/cli/parser/groups.h"
+#include "app/cli/terminal.h"
 #include "app/python/keywords.h"
 #include "app/python/worker.h"
 #include "app/reports/remedies.h"
 #include "app/session/loader.h"
 #include "maskctl/base/error.h"
+#include "maskctl/base/printable.h"
 #include "maskctl/base/work_scope.h"
 #include "maskctl/pipeline/parse/diagnostic.h"
 
@@ -64,7 +66,7 @@ void take_operands(const OptionList& list, const std::vector<std::string>& opera
   }
   if (next < operands.size()) {
     throw Error(Errc::kInvalidArgument,
-                fmt::format("{}: unexpected '{}'", command, shown(operands[next])));
+                fmt::format("{}: unexpected '{}'", command, printable(operands[next])));
   }
 }
 
@@ -122,7 +124,7 @@ const Command& command_named(const std::string& name) {
   for (const Command* command : commands()) names.push_back(command->name);
   const auto near = nearest(name, names);
   throw Error(Errc::kInvalidArgument,
-              fmt::format("unknown command '{}'{}", shown(name),
+              fmt::format("unknown command '{}'{}", printable(name),
                           near ? fmt::format("; did you mean '{}'?", *near) : ""));
 }
 
@@ -142,7 +144,7 @@ Reply ask(const std::string& command, const Words& words, const GivenSources& gi
   attend(session, wants_stop, [&] {
     Answer answer = run(session);
     reply.json = std::move(answer.json);
-    reply.text = std::move(answer.text);
+    reply.text = printable_lines(answer.text, use_color(line.settings.color));
     reply.status = answer.status;
   });
   return reply;
@@ -190,7 +192,7 @@ std::string line_of(const std::exception& error) {
     return fmt::format("{}\n{}", in_keywords(message_of(*pipeline)), pipeline->display());
   }
   if (const auto* own = dynamic_cast<const Error*>(&error)) return in_keywords(message_of(*own));
-  return error.what();
+  return printable(error.what(), kUncut);
 }
 
 }  // namespace maskctl::app

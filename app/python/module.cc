@@ -19,6 +19,7 @@
 #include "app/python/attended.h"
 #include "app/python/pickled.h"
 #include "maskctl/base/error.h"
+#include "maskctl/base/printable.h"
 #include "maskctl/io/formats/hdf5/hdf5.h"
 #include "maskctl/tensor/element_types.h"
 #include "maskctl/tensor/lines.h"
@@ -253,6 +254,7 @@ NB_MODULE(_native, m) {
   m.def("combined", &combined);
   m.def("equal", &equal);
   m.def("command_info", &command_info);
+  m.def("printable", [](const std::string& text) { return printable(text, kUncut); });
   nb::module_::import_("atexit").attr("register")(nb::cpp_function(&stop_other_calls));
   m.def("set_hdf5_helper", [](const std::string& path) { set_hdf5_helper(path); });
 }

@@ -5,6 +5,7 @@
 
 #include "app/reports/check_report.h"
 #include "app/reports/remedies.h"
+#include "maskctl/base/printable.h"
 #include "maskctl/base/text.h"
 
 namespace maskctl::app {
@@ -33,9 +34,11 @@ std::string pairs_text(const Leaks& leaks) {
 std::string expected_text(const ExpectationResult& expected) {
   if (expected.holds) {
     const bool tells = !expected.detail.empty();
-    return fmt::format("ok    {}{}{}\n", expected.text, tells ? ": " : "", expected.detail);
+    return fmt::format("ok    {}{}{}\n", printable(expected.text, kUncut), tells ? ": " : "",
+                       printable(expected.detail, kUncut));
   }
-  std::string out = fmt::format("FAIL  {}: {}\n", expected.text, counter_example(expected));
+  std::string out = fmt::format("FAIL  {}: {}\n", printable(expected.text, kUncut),
+                                printable(counter_example(expected), kUncut));
   if (expected.leaks) out += pairs_text(*expected.leaks);
   return out;
 }
@@ -43,7 +46,8 @@ std::string expected_text(const ExpectationResult& expected) {
 std::string finding_text(const Finding& finding, const std::optional<Leaks>& leaks) {
   const LintRule& rule = *finding.rule;
   const std::string where = to_text(finding.where);
-  std::string out = fmt::format("{}: {}: {}\n", name(rule.severity), rule.id, finding.message);
+  std::string out =
+      fmt::format("{}: {}: {}\n", name(rule.severity), rule.id, printable(finding.message, kUncut));
   if (!where.empty()) out += fmt::format("      at {}\n", where);
   if (rule.id == "document-leak" && leaks) out += pairs_text(*leaks);
   out += fmt::format("      why: {}\n      fix: {}\n", rule.why, fix_of(rule));

@@ -7,6 +7,7 @@
 
 #include "app/reports/json_parts.h"
 #include "app/reports/xml.h"
+#include "maskctl/base/printable.h"
 #include "maskctl/base/text.h"
 
 namespace maskctl::app {
@@ -32,8 +33,8 @@ std::string indented(const std::string& lines) {
 /// Escapes text for a GitHub workflow command ("::error file=...::message").
 std::string command_escaped(std::string_view text, bool property) {
   std::string out;
-  for (const char c : text) {
-    const bool special = c == '%' || c == '\r' || c == '\n' || (property && (c == ':' || c == ','));
+  for (const char c : printable(text, kUncut)) {
+    const bool special = c == '%' || (property && (c == ':' || c == ','));
     if (special) {
       out += fmt::format("%{:02X}", static_cast<unsigned char>(c));
     } else {
@@ -69,11 +70,11 @@ std::string golden_text(const GoldenReport& report) {
   std::string out;
   for (const GoldenCase& one : report.cases) {
     if (one.result.status == Status::kPassed) {
-      out += fmt::format("ok      {}\n", one.entry.name);
+      out += fmt::format("ok      {}\n", printable(one.entry.name, kUncut));
       continue;
     }
-    out += fmt::format("{:<8}{}: {}\n", name_of(one.result.status), one.entry.name,
-                       one.result.message);
+    out += fmt::format("{:<8}{}: {}\n", name_of(one.result.status),
+                       printable(one.entry.name, kUncut), printable(one.result.message, kUncut));
     out += indented(one.result.detail);
   }
   return out + fmt::format("{} passed, {}, {}\n", report.count(Status::kPassed),
@@ -144,7 +145,7 @@ const char* status_of(const GoldenWritten& one) { return one.changed ? "updated"
 std::string golden_update_text(const std::vector<GoldenWritten>& written) {
   std::string out;
   for (const GoldenWritten& one : written) {
-    out += fmt::format("{:<10}{}\n", status_of(one), one.entry.name);
+    out += fmt::format("{:<10}{}\n", status_of(one), printable(one.entry.name, kUncut));
   }
   return out;
 }

@@ -1,10 +1,13 @@
 // Writes JSON for human readers: short arrays and objects without nesting take one line.
 #include "app/reports/json_text.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "app/reports/json_parts.h"
+#include "maskctl/base/printable.h"
 
 namespace maskctl::app {
 namespace {
@@ -30,13 +33,35 @@ Json value_of(const Parsed& parsed) {
   return out;
 }
 
-/// The text of a string, number, bool or null. Bytes that are not UTF-8 (from file names) become
-/// U+FFFD.
+void append_escape(std::uint32_t unit, std::string& out) { out += fmt::format("\\u{:04x}", unit); }
+
+/// A string as JSON that is safe to show: what printable() escapes is escaped as JSON does, and
+/// bytes that are not UTF-8 (from file names) become U+FFFD.
+std::string string_text(const std::string& text) {
+  const std::string whole = Parsed(text).dump(-1, ' ', false, Parsed::error_handler_t::replace);
+  std::string out;
+  for (std::string_view left = whole; !left.empty();) {
+    const CodePoint first = first_code_point(left);
+    const auto code = static_cast<std::uint32_t>(first.code);
+    if (is_printable(first.code)) {
+      out += left.substr(0, first.bytes);
+    } else if (code < 0x10000) {
+      append_escape(code, out);
+    } else {
+      append_escape(0xD7C0 + (code >> 10), out);
+      append_escape(0xDC00 + (code & 0x3FF), out);
+    }
+    left.remove_prefix(first.bytes);
+  }
+  return out;
+}
+
+/// The text of a string, number, bool or null.
 std::string scalar_text(const Json& scalar) {
   const auto text = [](const auto& value) -> std::string {
     if constexpr (!std::is_class_v<std::decay_t<decltype(value)>>) return Parsed(value).dump();
     if constexpr (std::is_same_v<std::decay_t<decltype(value)>, std::string>) {
-      return Parsed(value).dump(-1, ' ', false, Parsed::error_handler_t::replace);
+      return string_text(value);
     }
     return "";  // not reached: arrays and objects are not scalars
   };

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include "maskctl/base/printable.h"
+
 namespace maskctl::app {
 namespace {
 
@@ -78,7 +80,8 @@ std::string joined(std::span<const Remedy> remedies, bool in_manifest) {
 
 std::string with_remedies(const Error& error, bool in_manifest) {
   const std::string remedies = joined(error.remedies(), in_manifest);
-  return remedies.empty() ? error.what() : fmt::format("{}; {}", error.what(), remedies);
+  const std::string message = printable(error.what(), kUncut);
+  return remedies.empty() ? message : fmt::format("{}; {}", message, remedies);
 }
 
 }  // namespace

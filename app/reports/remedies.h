@@ -13,7 +13,8 @@ namespace maskctl::app {
 /// "slice the mask, write it to a file or raise --max-bytes"; empty if there are no remedies.
 std::string in_words(std::span<const Remedy> remedies);
 
-/// The message of an error, followed by "; " and its remedies if it has any.
+/// The message of an error as one line that is safe to show, followed by "; " and its remedies if
+/// it has any.
 std::string message_of(const Error& error);
 
 /// Like message_of(), but in the keys of a golden manifest: "give as = \"segments\"".

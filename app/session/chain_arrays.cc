@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 
 #include "maskctl/base/error.h"
-#include "maskctl/pipeline/parse/diagnostic.h"
+#include "maskctl/base/printable.h"
 
 namespace maskctl::app {
 ChainArrays::ChainArrays(std::string_view command, std::string dest)
@@ -40,7 +40,7 @@ bool ChainArrays::write(const WriteOptions& options) const {
   if (names_.arrays().size() > 1) {
     throw Error(Errc::kInvalidArgument,
                 fmt::format("{}: the pipeline reads {} arrays; --write {} holds one: use a .npz",
-                            command_, names_.arrays().size(), shown(dest_)));
+                            command_, names_.arrays().size(), printable(dest_)));
   }
   write_array(dest_, names_.arrays().front().array, options);
   return true;

@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include "maskctl/base/error.h"
+#include "maskctl/base/printable.h"
 
 namespace maskctl::app {
 namespace {
@@ -15,7 +16,7 @@ bool reads_stdin(const std::string& source) {
 }  // namespace
 
 void Session::note(std::string_view text) const {
-  if (front_end_.note && !settings_.quiet) front_end_.note(text);
+  if (front_end_.note && !settings_.quiet) front_end_.note(printable(text, kUncut));
 }
 
 Progress Session::progress(std::string label) const {

@@ -5,10 +5,10 @@
 #include <vector>
 
 #include "maskctl/base/error.h"
+#include "maskctl/base/printable.h"
 #include "maskctl/base/text.h"
 #include "maskctl/base/text_file.h"
 #include "maskctl/io/masks/mask_io.h"
-#include "maskctl/pipeline/parse/diagnostic.h"
 
 namespace maskctl::app {
 namespace {
@@ -30,9 +30,9 @@ bool fits(const TokenFilePtr& file, Index cells) {
 }
 
 [[noreturn]] void refuse(const TokenFile& file, const std::string& expected) {
-  throw Error(Errc::kShape,
-              fmt::format("{}: {}, but the mask has {}: expected a line for each", shown(file.name),
-                          counted(std::ssize(file.labels.texts), "token"), expected));
+  throw Error(Errc::kShape, fmt::format("{}: {}, but the mask has {}: expected a line for each",
+                                        printable(file.name),
+                                        counted(std::ssize(file.labels.texts), "token"), expected));
 }
 
 }  // namespace

@@ -7,6 +7,7 @@
 
 #include "app/tui/colors.h"
 #include "maskctl/base/error.h"
+#include "maskctl/base/printable.h"
 #include "maskctl/base/text.h"
 #include "maskctl/render/figure/words.h"
 
@@ -94,7 +95,7 @@ Canvas Choice::draw(const Screen& screen) const {
   const auto line = [&](Index row, std::string_view text, const Glyph& like) {
     out.write(row, 0, fmt::format(" {:<{}}", text, std::max<Index>(screen.columns - 1, 0)), like);
   };
-  line(0, fmt::format("{}: {}", readable_text(name_), counted(std::ssize(arrays_), "array")),
+  line(0, fmt::format("{}: {}", printable(name_, kUncut), counted(std::ssize(arrays_), "array")),
        Glyph{.bold = true});
   const auto chosen = static_cast<Index>(selected_);
   const Index lines = std::max<Index>(screen.rows - 3, 1), first = chosen / lines * lines;
@@ -103,7 +104,7 @@ Canvas Choice::draw(const Screen& screen) const {
     const std::string own =
         array.source.size() > name_.size() ? array.source.substr(name_.size() + 1) : array.source;
     line(1 + i - first,
-         fmt::format("{:<24} {:<9} {:<20} {}", readable_text(own), array.dtype,
+         fmt::format("{:<24} {:<9} {:<20} {}", printable(own, kUncut), array.dtype,
                      shape_text(array.shape), kinds_text(array)),
          Glyph{.reverse = i == chosen});
   }

@@ -9,8 +9,8 @@
 #include "app/tui/save.h"
 #include "app/tui/state.h"
 #include "maskctl/base/error.h"
+#include "maskctl/base/printable.h"
 #include "maskctl/base/text.h"
-#include "maskctl/pipeline/parse/diagnostic.h"
 
 namespace maskctl::app::tui {
 namespace {
@@ -18,7 +18,7 @@ namespace {
 Index number(std::string_view text, std::string_view what) {
   if (const auto value = whole_number_from(text); value && *value >= 0) return *value;
   throw Error(Errc::kInvalidArgument,
-              fmt::format("{} '{}': expected a whole number from 0 on", what, shown(text)));
+              fmt::format("{} '{}': expected a whole number from 0 on", what, printable(text)));
 }
 
 Index checked_member(Index index, std::string_view what, Index count) {
@@ -33,7 +33,7 @@ void go_to(State& state, Workbench&, const std::string& text) {
   const auto parts = query ? CellParts{{}, {}, query, {}} : cell_from(text);
   if (!parts || parts->query.value_or(0) < 0) {
     throw Error(Errc::kInvalidArgument, fmt::format(":{}: expected a cell, as in 37,4 or {}",
-                                                    shown(text), cell_text(state.cell())));
+                                                    printable(text), cell_text(state.cell())));
   }
   const Mask& mask = state.scene->mask;
   View to = state.view;
@@ -114,7 +114,7 @@ void run_command(State& state, Workbench& bench, const std::string& line) {
   const auto found = std::ranges::find(kCommands, name, &Command::name);
   if (found == std::end(kCommands)) {
     throw Error(Errc::kInvalidArgument,
-                fmt::format(":{}: no such command; ? shows them", shown(name)));
+                fmt::format(":{}: no such command; ? shows them", printable(name)));
   }
   found->run(state, bench, line.substr(std::min(blank + 1, line.size())));
 }

@@ -6,6 +6,7 @@
 
 #include "app/tui/prompt.h"
 #include "maskctl/base/error.h"
+#include "maskctl/base/printable.h"
 #include "maskctl/pipeline/parse/diagnostic.h"
 
 namespace maskctl::app::tui {
@@ -36,8 +37,8 @@ void make(State& state, const PendingChange& change, ScenePtr scene) {
       return;
     case Change::kDocuments:
       state.scene = std::move(scene);
-      state.message =
-          fmt::format("documents of {}; n goes to leaks", shown(change.asked.documents->source));
+      state.message = fmt::format("documents of {}; n goes to leaks",
+                                  printable(change.asked.documents->source));
   }
 }
 

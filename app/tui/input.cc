@@ -7,8 +7,8 @@
 #include <optional>
 
 #include "maskctl/base/error.h"
+#include "maskctl/base/printable.h"
 #include "maskctl/base/text.h"
-#include "maskctl/pipeline/parse/diagnostic.h"
 
 namespace maskctl::app::tui {
 namespace {
@@ -78,7 +78,7 @@ std::vector<Input> parse_script(std::string_view script) {
       throw Error(Errc::kInvalidArgument,
                   fmt::format("script: unknown key '<{}>'; expected names such as <Left>, <C-d>, "
                               "<Enter>, <Mouse 3,10>, <Resize 80x24>, and <lt> for '<'",
-                              shown(name)));
+                              printable(name)));
     }
     out.push_back(*input);
   }

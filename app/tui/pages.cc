@@ -10,6 +10,7 @@
 #include "app/tui/input.h"
 #include "app/tui/report_rows.h"
 #include "app/tui/words.h"
+#include "maskctl/base/printable.h"
 #include "maskctl/render/figure/words.h"
 
 namespace maskctl::app::tui {
@@ -36,7 +37,7 @@ std::vector<ReportLine> lines_of(const State& state) {
 /// first line.
 void add_fitted(const std::vector<ReportLine>& lines, Index width, Pages& out) {
   for (std::size_t i = 0; i < lines.size(); ++i) {
-    const std::string text = readable_text(lines[i].text);
+    const std::string text = printable(lines[i].text, kUncut);
     std::vector<std::string> parts{text};
     const std::string indent(std::min(text.find_first_not_of(' '), text.size()), ' ');
     if (utf8_length(text) > width) {

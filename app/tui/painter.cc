@@ -13,8 +13,8 @@
 #include "app/tui/weight_strip.h"
 #include "app/tui/words.h"
 #include "maskctl/base/grouped.h"
+#include "maskctl/base/printable.h"
 #include "maskctl/base/text.h"
-#include "maskctl/pipeline/parse/diagnostic.h"
 #include "maskctl/render/text/panel.h"
 
 namespace maskctl::app::tui {
@@ -80,8 +80,9 @@ void draw_title(const State& state, Canvas& canvas) {
     about += fmt::format("  {}", kWhich[static_cast<std::size_t>(state.view.sources)]);
     name += " and " + scene.other_name;
   }
+  name = printable(name, kUncut);
   const Index room = canvas.columns() - std::ssize(about) - 3;
-  if (room >= 8) name = shortened(readable_text(name), room);
+  if (room >= 8) name = shortened(name, room);
   canvas.write(0, 0, fmt::format(" {}  ", name), Glyph{.bold = true});
   canvas.write(0, std::max<Index>(canvas.columns() - std::ssize(about), utf8_length(name) + 3),
                about);
@@ -92,11 +93,11 @@ void draw_line(const State& state, Index row, const std::string& label, Canvas& 
   const Line& line = state.line;
   const Index room = std::max<Index>(canvas.columns() - std::ssize(label) - 1, 1);
   const auto place = [&](std::size_t byte) {
-    return utf8_length(std::string_view(line.text).substr(0, byte));
+    return utf8_length(printable(std::string_view(line.text).substr(0, byte), kUncut));
   };
   // Scrolls so that the cursor is visible.
   const Index skipped = std::max<Index>(place(line.caret) - room + 1, 0);
-  canvas.write(row, std::ssize(label) - skipped, readable_text(line.text));
+  canvas.write(row, std::ssize(label) - skipped, printable(line.text, kUncut));
   const auto mark = [&](std::size_t byte, const Glyph& like) {
     const Index column = std::ssize(label) + place(byte) - skipped;
     if (column < std::ssize(label) || column >= canvas.columns()) return;
@@ -115,13 +116,15 @@ void draw_line(const State& state, Index row, const std::string& label, Canvas& 
 
 /// Draws the pipeline, scrolled so that the selected step is visible. Steps that are off are dim.
 void draw_steps(const State& state, Index row, Index column, Index end, Canvas& canvas) {
-  const auto steps = split_steps(state.scene->pipeline);
+  auto steps = split_steps(state.scene->pipeline);
+  for (auto& step : steps) step.text = printable(step.text, kUncut);
   const auto ranges = step_ranges(steps);
   const Index room = std::max<Index>(end - column, 4);
   const Index selected_end = state.step ? ranges[as_size(*state.step)].end : 0;
   const Index skipped = std::max<Index>(selected_end - room, 0);
-  Canvas line(1, std::max<Index>(std::ssize(state.scene->pipeline), 1));
-  line.write(0, 0, readable_text(join_steps(steps)));
+  const std::string text = join_steps(steps);
+  Canvas line(1, std::max<Index>(std::ssize(text), 1));
+  line.write(0, 0, text);
   for (std::size_t i = 0; i < steps.size(); ++i) {
     const bool selected = state.step == static_cast<Index>(i);
     for (Index c = ranges[i].begin; c < ranges[i].end; ++c) {
@@ -144,7 +147,7 @@ void draw_pipeline(const State& state, Canvas& canvas) {
   if (state.prompt == Prompt::kPipeline) return draw_line(state, row, label, canvas);
   // While the user types in the status line, this line shows the candidates for completion.
   if (state.prompt != Prompt::kNone && !state.message.empty()) {
-    return canvas.write(row, 1, readable_text(state.message));
+    return canvas.write(row, 1, printable(state.message, kUncut));
   }
   std::string changes;
   if (!state.undo.empty() || !state.redo.empty()) {
@@ -186,15 +189,15 @@ std::string work_text(const State& state) {
   }
   if (state.awaited) return search_text(state);
   if (const auto& file = state.saving) {
-    return working_text("writing " + shown(file->name), file->fraction, file->watch);
+    return working_text("writing " + printable(file->name), file->fraction, file->watch);
   }
   const bool working = state.report && !state.report->done;
   return working ? working_text("working", 0, state.report->watch) : "";
 }
 
 std::string status_text(const State& state, const Geometry& at) {
-  if (state.question) return readable_text(state.question->text) + " (y/n)";
-  if (!state.message.empty()) return readable_text(state.message);
+  if (state.question) return printable(state.question->text, kUncut) + " (y/n)";
+  if (!state.message.empty()) return printable(state.message, kUncut);
   const std::string work = work_text(state);
   if (state.change || (state.saving && !state.awaited)) return work;
   if (state.list.shown && !state.awaited) return list_status(state);
@@ -325,7 +328,8 @@ void Painter::draw_side(const State& state, const Geometry& at, Canvas& canvas) 
 
 Canvas opening_screen(const Screen& screen, const std::string& name, const std::string& status) {
   Canvas canvas(screen.rows, screen.columns);
-  canvas.write(0, 0, " " + shortened(readable_text(name), screen.columns - 2), Glyph{.bold = true});
+  canvas.write(0, 0, " " + shortened(printable(name, kUncut), screen.columns - 2),
+               Glyph{.bold = true});
   canvas.write(screen.rows - 1, 0, " " + shortened(status, screen.columns - 2));
   if (!screen.utf8) to_ascii(canvas);
   return canvas;

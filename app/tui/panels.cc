@@ -11,9 +11,9 @@
 #include "app/tui/steps.h"
 #include "app/tui/words.h"
 #include "maskctl/base/grouped.h"
+#include "maskctl/base/printable.h"
 #include "maskctl/base/ranges.h"
 #include "maskctl/base/text.h"
-#include "maskctl/pipeline/parse/diagnostic.h"
 #include "maskctl/pipeline/steps/step_infos.h"
 #include "maskctl/render/figure/words.h"
 
@@ -142,7 +142,8 @@ Lines why_lines(const State& state, const Geometry&) {
   const char* word = why.open ? "open" : "closed";
   if (!why.decided_by) return {fmt::format("{} in the source; no step changed it", word)};
   const WhyStep& step = why.steps[*why.decided_by];
-  return {fmt::format("{} by {}:", why.open ? "opened" : "closed", shown(step.text)), step.reason};
+  return {fmt::format("{} by {}:", why.open ? "opened" : "closed", printable(step.text)),
+          step.reason};
 }
 
 Lines step_lines(const State& state, const Geometry&) {

@@ -81,21 +81,21 @@ std::string array_in(const std::string& file) {
   const std::string& first = content->arrays.front().name;
   if (content->arrays.size() == 1) return file + ":" + first;
   throw Error(Errc::kInvalidArgument,
-              fmt::format("{} holds {}; :w {}:{} replaces one, another name is added", shown(file),
-                          content->text(), shown(file), first));
+              fmt::format("{} holds {}; :w {}:{} replaces one, another name is added",
+                          printable(file), content->text(), printable(file), first));
 }
 
-/// What the user is asked before an array is replaced; nothing if DEST names none that is there.
-std::optional<std::string> question_about(const std::string& dest) {
+/// Says what an array is that would be replaced; nothing if DEST names none that is there.
+std::optional<std::string> what_is_there(const std::string& dest) {
   const auto content = dest_content(dest);
   if (!content || !content->named) return std::nullopt;
   const auto& [name, dtype, shape] = *content->named;
   const Index others = std::ssize(content->arrays) - 1;
   return fmt::format(
-      "{} has an array {}, {} of {}; replace it?{}", shown(parse_dest_name(dest).path), name,
+      "{} has an array {}, {} of {}{}", printable(parse_dest_name(dest).path), name,
       joined(shape, "x"), dtype,
       others == 0 ? ""
-                  : fmt::format(" {} stay{}", counted(others, "other"), others == 1 ? "s" : ""));
+                  : fmt::format(" ({} stay{})", counted(others, "other"), others == 1 ? "s" : ""));
 }
 
 WriteFile mask_file(const State& state, const std::string& file, bool replace, Index max_bytes) {
@@ -106,8 +106,8 @@ WriteFile mask_file(const State& state, const std::string& file, bool replace, I
     write.force = replace;
     write.progress = progress;
     const std::string dest = array_in(file);
-    const auto question = replace ? std::nullopt : question_about(dest);
-    if (question) throw Error(Errc::kIo, *question, {{Remedy::kOverwrite}});
+    const auto there = replace ? std::nullopt : what_is_there(dest);
+    if (there) throw Error(Errc::kIo, *there, {{Remedy::kOverwrite}});
     write_mask(dest, scene->mask, write);
   };
 }

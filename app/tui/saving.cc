@@ -6,7 +6,7 @@
 
 #include "app/tui/state.h"
 #include "maskctl/base/error.h"
-#include "maskctl/pipeline/parse/diagnostic.h"
+#include "maskctl/base/printable.h"
 
 namespace maskctl::app::tui {
 namespace {
@@ -15,10 +15,7 @@ namespace {
 void say_failure(State& state, const std::string& name, const Error& error) {
   const auto overwrites = [](const Remedy& remedy) { return remedy.kind == Remedy::kOverwrite; };
   if (std::ranges::any_of(error.remedies(), overwrites)) {
-    const std::string what = error.what();
-    const bool asks = what.find('?') != std::string::npos;
-    state.question = {asks ? what : fmt::format("{} exists; replace it?", shown(name)),
-                      "w! " + name};
+    state.question = {fmt::format("{}; replace it?", error.what()), "w! " + name};
   } else {
     state.message = error.what();
   }
@@ -27,7 +24,7 @@ void say_failure(State& state, const std::string& name, const Error& error) {
 }  // namespace
 
 std::string being_written(const FileAsked& file) {
-  return fmt::format("{} is being written", shown(file.name));
+  return fmt::format("{} is being written", printable(file.name));
 }
 
 void Saving::follow(State& state, Time end) {
@@ -44,7 +41,7 @@ void Saving::follow(State& state, Time end) {
     file.fraction = fraction_;
     if (!written) return;
     if (file.pipeline) state.saved_pipeline = *file.pipeline;
-    state.message = fmt::format("wrote {}", shown(file.name));
+    state.message = fmt::format("wrote {}", printable(file.name));
   } catch (const Error& error) {
     say_failure(state, file.name, error);
   }

@@ -19,7 +19,7 @@
 #include "app/tui/save.h"
 #include "app/tui/step_keys.h"
 #include "maskctl/base/error.h"
-#include "maskctl/pipeline/parse/diagnostic.h"
+#include "maskctl/base/printable.h"
 
 namespace maskctl::app::tui {
 namespace {
@@ -360,7 +360,7 @@ bool stops_work(State& state, const std::string& key) {
     state.message = "the search is stopped";
     state.awaited.reset();
   } else if (state.saving) {
-    state.message = fmt::format("stopped; nothing is written to {}", shown(state.saving->name));
+    state.message = fmt::format("stopped; nothing is written to {}", printable(state.saving->name));
     state.saving.reset();
   } else {
     return false;

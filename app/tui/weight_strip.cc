@@ -6,6 +6,7 @@
 #include <cmath>
 #include <vector>
 
+#include "maskctl/base/printable.h"
 #include "maskctl/render/figure/inks.h"
 #include "maskctl/render/figure/words.h"
 
@@ -51,7 +52,7 @@ void draw_weights(const State& state, const Geometry& at, const Pane& pane, Canv
                Glyph{.bold = true});
   if (!row.problem.empty()) {
     const Index room = at.first.key + at.columns - 1;
-    return canvas.write(top + 1, pane.column + 1, shortened(readable_text(row.problem), room));
+    return canvas.write(top + 1, pane.column + 1, shortened(printable(row.problem, kUncut), room));
   }
   // If two masks are side by side, one may have a single head where the other has several.
   const Index heads = row.weights.extent(0), drawn = std::min(shown, heads);

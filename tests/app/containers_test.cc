@@ -205,7 +205,7 @@ TEST_CASE("tui: :w to an array keeps the others, and asks about that array") {
   };
   const std::string before = sandbox.run("maskctl info all.h5").out;
   CHECK(contains(typed(":w all.h5:/mask<Enter>"),
-                 "all.h5 has an array /mask, 8x8 of bool; replace it? 2 others stay"));
+                 "all.h5 has an array /mask, 8x8 of bool (2 others stay); replace it?"));
   CHECK(contains(typed(":w all.h5:/mask<Enter>y"), "wrote all.h5:/mask"));
   CHECK(sandbox.run("maskctl info all.h5").out == before);
   CHECK(contains(sandbox.run("maskctl show all.h5:/mask --ascii").out, "."));

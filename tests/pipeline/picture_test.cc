@@ -27,7 +27,7 @@ TEST_CASE("picture: the suffix chooses the format", "[picture]") {
   CHECK_FALSE(is_picture_name("png"));
   CHECK_FALSE(is_picture_name("-"));
   CHECK_THROWS_WITH(picture_format("a.jpg\n"),
-                    "a.jpg?: pictures are .png, .svg or .html; give a name that ends in one");
+                    "a.jpg\\x0a: pictures are .png, .svg or .html; give a name that ends in one");
 }
 
 TEST_CASE("picture: files hold the bytes of their format and replace only with force",

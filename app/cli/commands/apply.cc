@@ -7,6 +7,7 @@
 #include "app/session/loader.h"
 #include "app/session/save.h"
 #include "maskctl/base/error.h"
+#include "maskctl/base/printable.h"
 #include "maskctl/mask/steps/chain_text.h"
 #include "maskctl/pipeline/load.h"
 
@@ -60,7 +61,7 @@ Answer run(const ApplyOptions& options, Session& session) {
   if (!options.output.dest.empty()) {
     write_output(loaded.mask, options.output, session, loaded.rank);
   }
-  return {options.print && !chain.empty() ? to_text(chain) + "\n" : ""};
+  return {options.print && !chain.empty() ? printable(to_text(chain), kUncut) + "\n" : ""};
 }
 
 }  // namespace

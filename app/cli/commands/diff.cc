@@ -15,6 +15,7 @@
 #include "app/session/loader.h"
 #include "maskctl/base/error.h"
 #include "maskctl/base/grouped.h"
+#include "maskctl/base/printable.h"
 #include "maskctl/base/text.h"
 #include "maskctl/mask/steps/chain_text.h"
 #include "maskctl/pipeline/picture.h"
@@ -107,7 +108,8 @@ std::string first_text(const DiffReport& report) {
 }
 
 std::string chain_line(const char* label, const std::string& chain, const Residue& residue) {
-  std::string out = fmt::format("{:<8}{}", label, chain.empty() ? "every cell open" : chain);
+  std::string out =
+      fmt::format("{:<8}{}", label, chain.empty() ? "every cell open" : printable(chain, kUncut));
   if (residue.cells > 0) {
     out += fmt::format(", except for {}", counted(residue.cells, "cell"));
   }
@@ -118,7 +120,7 @@ std::string chain_line(const char* label, const std::string& chain, const Residu
 /// turns A into B.
 std::string cause_text(const CauseReport& report) {
   const DiffCause& cause = report.cause;
-  std::string out = fmt::format("cause   {}\n", cause.text);
+  std::string out = fmt::format("cause   {}\n", printable(cause.text, kUncut));
   if (cause.by_pipelines) {
     return out + chain_line("A is", report.pipeline_a, cause.residue_a) +
            chain_line("B is", report.pipeline_b, cause.residue_b);
@@ -186,7 +188,8 @@ std::string diff_text(const DiffReport& report) {
   if (diff.equal()) {
     return fmt::format("equal: {} open in both\n", counted(diff.both, "cell")) + leaks;
   }
-  std::string out = fmt::format("A       {}\nB       {}\n", report.a, report.b);
+  std::string out = fmt::format("A       {}\nB       {}\n", printable(report.a, kUncut),
+                                printable(report.b, kUncut));
   out += fmt::format("cells   {} only in A, {} only in B, {} in both\n", grouped(diff.only_a),
                      grouped(diff.only_b), grouped(diff.both));
   out += fmt::format("first   {}\n", first_text(report));

@@ -17,6 +17,7 @@
 #include "app/session/loader.h"
 #include "maskctl/base/atomic_file.h"
 #include "maskctl/base/error.h"
+#include "maskctl/base/printable.h"
 #include "maskctl/base/text.h"
 #include "maskctl/pipeline/expectations.h"
 #include "maskctl/pipeline/parse/diagnostic.h"
@@ -137,7 +138,7 @@ std::vector<GoldenEntry> chosen(const Manifest& manifest, const std::vector<std:
     const GoldenEntry* entry = entry_named(manifest, name);
     if (!entry) {
       throw Error(Errc::kInvalidArgument, fmt::format("{}: no entry '{}'; {}", manifest.path,
-                                                      shown(name), hint(name, known)));
+                                                      printable(name), hint(name, known)));
     }
     out.push_back(*entry);
   }
@@ -241,7 +242,8 @@ Answer list(const GoldenOptions& options, const Manifest& manifest) {
   const auto text = [&] {
     std::string out;
     for (const GoldenEntry& entry : entries) {
-      out += fmt::format("{:<24}{:<9}{}\n", entry.name, expected_names(entry), entry.source);
+      out += fmt::format("{:<24}{:<9}{}\n", printable(entry.name, kUncut), expected_names(entry),
+                         printable(entry.source, kUncut));
     }
     return out;
   };

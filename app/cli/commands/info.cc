@@ -16,6 +16,7 @@
 #include "app/session/loader.h"
 #include "maskctl/base/error.h"
 #include "maskctl/base/grouped.h"
+#include "maskctl/base/printable.h"
 #include "maskctl/base/text.h"
 #include "maskctl/mask/arrays/bias.h"
 #include "maskctl/pipeline/parse/diagnostic.h"
@@ -107,11 +108,11 @@ InfoReport report_or_error(const std::string& source, Loader& loader, const Info
 }
 
 std::string line(std::string_view label, std::string_view value) {
-  return fmt::format("  {:<10}{}\n", label, value);
+  return fmt::format("  {:<10}{}\n", label, printable(value, kUncut));
 }
 
 std::string arrays_text(const InfoReport& report) {
-  std::string out = fmt::format("{}\n", report.source);
+  std::string out = fmt::format("{}\n", printable(report.source, kUncut));
   std::size_t width = 10;
   for (const ArrayReport& array : report.arrays) width = std::max(width, array.name.size() + 2);
   for (const ArrayReport& array : report.arrays) {
@@ -133,7 +134,7 @@ std::string arrays_text(const InfoReport& report) {
 
 std::string mask_text(const InfoReport& report) {
   const Mask& mask = *report.mask;
-  std::string out = fmt::format("{}\n", report.source);
+  std::string out = fmt::format("{}\n", printable(report.source, kUncut));
   out += line("shape", shape_text(mask));
   out += line("array", fmt::format("{} {}", report.arrays.front().dtype,
                                    shape_text(report.arrays.front().shape)));

@@ -6,6 +6,7 @@
 #include "app/cli/commands/command.h"
 #include "app/reports/report.h"
 #include "maskctl/base/error.h"
+#include "maskctl/base/printable.h"
 #include "maskctl/pipeline/parse/diagnostic.h"
 #include "maskctl/pipeline/steps/generate.h"
 #include "maskctl/pipeline/steps/step_infos.h"
@@ -62,7 +63,7 @@ const StepInfo& known(const std::string& name) {
   }
   if (const StepInfo* info = step_called(name)) return *info;
   const auto near = nearest(name, names);
-  throw Error(Errc::kInvalidArgument, fmt::format("ops: unknown step '{}'; {}", shown(name),
+  throw Error(Errc::kInvalidArgument, fmt::format("ops: unknown step '{}'; {}", printable(name),
                                                   near ? fmt::format("did you mean '{}'?", *near)
                                                        : "`maskctl ops` lists all steps"));
 }

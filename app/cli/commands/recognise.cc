@@ -12,6 +12,7 @@
 #include "app/session/loader.h"
 #include "maskctl/base/error.h"
 #include "maskctl/base/grouped.h"
+#include "maskctl/base/printable.h"
 #include "maskctl/base/text.h"
 #include "maskctl/mask/steps/chain_text.h"
 #include "maskctl/pipeline/parse/diagnostic.h"
@@ -78,7 +79,7 @@ std::string report_text(const RecogniseReport& report) {
   out +=
       fmt::format("{:<12}{}: {} of {} open\n", "density", percent(report.open, report.mask.cells()),
                   grouped(report.open), counted(report.mask.cells(), "cell"));
-  out += fmt::format("{:<12}{}\n", "pipeline", pipelines_found(report));
+  out += fmt::format("{:<12}{}\n", "pipeline", printable(pipelines_found(report), kUncut));
   if (report.leaks) out += fmt::format("{:<12}{}\n", "leaks", leaks_text(*report.leaks));
   return out + where_text(report);
 }

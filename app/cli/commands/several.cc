@@ -7,6 +7,7 @@
 #include "app/cli/streams.h"
 #include "app/reports/json_text.h"
 #include "app/session/sources.h"
+#include "maskctl/base/printable.h"
 
 namespace maskctl::app {
 namespace {
@@ -22,8 +23,9 @@ std::string joined_text(const std::vector<Part>& parts) {
   for (const Part& part : parts) {
     if (part.text.empty()) continue;
     if (!out.empty()) out += '\n';
-    const bool has_title = part.text.starts_with(part.source);
-    out += has_title ? part.text : fmt::format("{}:\n{}", part.source, part.text);
+    const std::string title = printable(part.source, kUncut);
+    const bool has_title = part.text.starts_with(title);
+    out += has_title ? part.text : fmt::format("{}:\n{}", title, part.text);
   }
   return out;
 }

@@ -17,8 +17,8 @@
 #include "app/session/loader.h"
 #include "app/session/tokens.h"
 #include "maskctl/base/error.h"
+#include "maskctl/base/printable.h"
 #include "maskctl/base/text.h"
-#include "maskctl/pipeline/parse/diagnostic.h"
 #include "maskctl/pipeline/parse/values.h"
 #include "maskctl/pipeline/picture.h"
 
@@ -95,7 +95,7 @@ Members parse_members(const std::string& text, std::string_view option) {
     if (!range || range->size() > static_cast<Index>(kMostPanels)) {
       throw Error(Errc::kInvalidArgument,
                   fmt::format("{} '{}': expected whole numbers from 0 on, as 3, 0,3 or 0-3, or all",
-                              option, shown(text)));
+                              option, printable(text)));
     }
     for (Index index = range->begin; index < range->end; ++index) {
       if (std::ranges::find(out.list, index) == out.list.end()) out.list.push_back(index);

@@ -14,11 +14,11 @@
 #include "app/session/loader.h"
 #include "app/session/save.h"
 #include "maskctl/base/error.h"
+#include "maskctl/base/printable.h"
 #include "maskctl/base/ranges.h"
 #include "maskctl/base/text.h"
 #include "maskctl/mask/steps/chain_text.h"
 #include "maskctl/mask/steps/window.h"
-#include "maskctl/pipeline/parse/diagnostic.h"
 #include "maskctl/pipeline/parse/values.h"
 #include "maskctl/translate/mask_form.h"
 #include "maskctl/translate/models/hf_config.h"
@@ -276,7 +276,7 @@ void check_inputs(const TranslateOptions& options) {
                 fmt::format("translate '{}': the arguments of which library? give --from LIBRARY; "
                             "for a mask in a file, give -t PIPELINE, which maskctl recognise FILE "
                             "prints",
-                            shown(options.arguments)));
+                            printable(options.arguments)));
   }
   const int inputs = !options.from.empty() + !options.config.file.empty() +
                      !options.source.transforms.empty() + !options.table.empty();

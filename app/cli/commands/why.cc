@@ -12,9 +12,9 @@
 #include "app/reports/json_explain.h"
 #include "app/session/documents.h"
 #include "maskctl/base/error.h"
+#include "maskctl/base/printable.h"
 #include "maskctl/base/text.h"
 #include "maskctl/mask/steps/chain_text.h"
-#include "maskctl/pipeline/parse/diagnostic.h"
 #include "maskctl/pipeline/steps/generate.h"
 
 namespace maskctl::app {
@@ -54,7 +54,7 @@ Cell cell_of(const WhyOptions& options) {
     throw Error(Errc::kInvalidArgument,
                 fmt::format("why: cell '{}': expected a query and a key, as in 200 100, "
                             "q=200,k=100 or batch 0, head 0, query 200, key 100",
-                            shown(text)));
+                            printable(text)));
   }
   return {parts->batch.value_or(options.batch), parts->head.value_or(options.head), *parts->query,
           *parts->key};
@@ -76,7 +76,7 @@ std::string decided_text(const Explained& found) {
                        differ ? ", where the documents differ" : "");
   }
   return fmt::format("{} by step {}: {}\n", why.open ? "opened" : "closed", *why.decided_by + 1,
-                     shown(why.steps[*why.decided_by].text));
+                     printable(why.steps[*why.decided_by].text, kWidestStep));
 }
 
 /// The label of the state before all steps, which is the first line of the list of states. For a
@@ -84,7 +84,7 @@ std::string decided_text(const Explained& found) {
 std::string shown_start(const std::string& source, bool generated) {
   const bool uniform = source.starts_with("gen:full") || source.starts_with("gen:empty");
   const bool stepped = generated && !uniform && !source.starts_with("gen:segments");
-  return (stepped ? "before " : "source ") + shown(source);
+  return (stepped ? "before " : "source ") + printable(source, kWidestStep);
 }
 
 std::string head_text(const Explained& found) {
@@ -104,7 +104,8 @@ std::string why_text(const std::string& source, const Explained& found) {
   std::string out = head_text(found) + "\n";
   std::vector<std::string> names = {shown_start(source, found.generated)};
   for (const WhyStep& step : why.steps) {
-    names.push_back(std::string(static_cast<std::size_t>(2 * step.depth), ' ') + shown(step.text));
+    names.push_back(std::string(static_cast<std::size_t>(2 * step.depth), ' ') +
+                    printable(step.text, kWidestStep));
   }
   std::size_t width = 0;
   for (const std::string& name : names) width = std::max(width, std::min(name.size(), kWidestStep));
@@ -115,7 +116,7 @@ std::string why_text(const std::string& source, const Explained& found) {
   for (const WhyStep& step : why.steps) states = std::max(states, state_text(step).size());
   for (std::size_t i = 0; i < why.steps.size(); ++i) {
     out += fmt::format("{:>2}  {:<{}}  {:<{}}  {}\n", i + 1, names[i + 1], width,
-                       state_text(why.steps[i]), states, why.steps[i].reason);
+                       state_text(why.steps[i]), states, printable(why.steps[i].reason, kUncut));
   }
   return out + "\n" + decided_text(found);
 }

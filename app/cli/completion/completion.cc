@@ -10,6 +10,7 @@
 #include "app/cli/completion/values.h"
 #include "app/cli/parser/command_word.h"
 #include "app/cli/parser/groups.h"
+#include "maskctl/base/printable.h"
 #include "maskctl/base/text.h"
 
 namespace maskctl::app {
@@ -131,6 +132,8 @@ Completions complete_line(std::span<const std::string> words) {
 
 void Completions::add(const Part& part, std::string_view text, std::string_view help) {
   if (!text.starts_with(part.text)) return;
+  // A name that cannot be shown as it is would reach the shell as another one.
+  if (printable(text, kUncut) != text) return;
   candidates_.push_back({part.done + std::string(text), std::string(help)});
 }
 

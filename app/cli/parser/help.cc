@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "app/cli/parser/groups.h"
+#include "maskctl/base/printable.h"
 #include "maskctl/base/text.h"
 #include "maskctl/pipeline/parse/diagnostic.h"
 
@@ -234,7 +235,7 @@ std::string unknown_word(std::string_view word, const Command* command, const Op
       nearest(word, std::vector<std::string_view>(names.begin(), names.end())).value_or("");
   const bool suggested = !near.empty() && (!is_option || is_likely(word, near));
   return fmt::format(
-      "{}{} '{}'; {}", command ? fmt::format("{}: ", command->name) : "", what, shown(word),
+      "{}{} '{}'; {}", command ? fmt::format("{}: ", command->name) : "", what, printable(word),
       suggested ? fmt::format("did you mean '{}'?", near) : advice(word, command, own));
 }
 

@@ -7,6 +7,7 @@
 
 #include "maskctl/base/checked.h"
 #include "maskctl/base/error.h"
+#include "maskctl/base/printable.h"
 #include "maskctl/base/text.h"
 #include "maskctl/pipeline/parse/diagnostic.h"
 #include "maskctl/pipeline/parse/values.h"
@@ -17,7 +18,7 @@ namespace {
 
 [[noreturn]] void refuse(std::string_view option, std::string_view text, std::string_view wanted) {
   throw Error(Errc::kInvalidArgument,
-              fmt::format("{} '{}': expected {}", option, shown(text), wanted));
+              fmt::format("{} '{}': expected {}", option, printable(text), wanted));
 }
 
 struct Unit {

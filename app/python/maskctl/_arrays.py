@@ -13,6 +13,7 @@ def host(name, array):
 
     Only its own library copies an array from a device; one on the host is passed on as it is.
     """
+    name = _native.printable(name)
     if isinstance(array, (list, tuple)):
         return _array_of_lists(name, array), []
     if getattr(array, "is_nested", False):
@@ -147,7 +148,7 @@ def cells_of(name, block_mask, mask_mod, *extents):
     try:
         return home.create_mask(mask_mod, *(int(n) for n in extents), device=device)
     except Exception as raised:
-        raise Error(f"{name}: its mask_mod raised {type(raised).__name__}: {raised}") from raised
+        raise Error(_native.printable(f"{name}: its mask_mod raised {type(raised).__name__}: {raised}")) from raised
 
 
 def _block_mask(name, value):
@@ -159,7 +160,7 @@ def _xformers_bias(name, value, shape):
     if shape is None:
         seqlens = [getattr(value, side, None) for side in ("q_seqinfo", "k_seqinfo")]
         if None in seqlens:
-            raise Error(f"{name}: a {type(value).__name__} has no extents of its own; give shape=")
+            raise Error(f"{_native.printable(name)}: a {type(value).__name__} has no extents of its own; give shape=")
         shape = [int(info.seqstart_py[-1]) for info in seqlens]
     array, notes = host(name, value.materialize(tuple(shape[-2:])))
     return "bias", [("", array)], notes

@@ -13,6 +13,7 @@ from torch.nn import functional
 from torch.nn.attention.flex_attention import flex_attention
 
 from maskctl import _attention_calls as calls
+from maskctl import _native
 from maskctl._answer import run as run_command
 from maskctl._mask import Mask
 from maskctl._native import Error
@@ -49,7 +50,8 @@ class Checks:
         return not self._unread and all(answer for _, answer in self._answers)
 
     def __str__(self):
-        return "\n".join([f"{mask.name}:\n{answer}" for mask, answer in self._answers] + self._unread)
+        shown = [f"{_native.printable(mask.name)}:\n{answer}" for mask, answer in self._answers]
+        return "\n".join(shown + [_native.printable(line) for line in self._unread])
 
     __repr__ = __str__
 
@@ -86,6 +88,7 @@ class Run(Seen):
         for (module, function, lengths, dtype, given, mask, unread, times), (_, layers) in rows.items():
             lines.append((joined(layers), module, function, lengths, dtype, str(times), given or "-",
                           words.get(mask) or f"not read: {unread}"))
+        lines = [tuple(map(_native.printable, line)) for line in lines]
         widths = [max(map(len, column)) for column in zip(*lines)]
         return "\n".join("  ".join(map(str.ljust, line, widths)).rstrip() for line in lines)
 

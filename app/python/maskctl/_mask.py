@@ -97,7 +97,7 @@ class Mask:
             return self._set(name, _native.read_source(source, options, {}), name, (), {})
         name = _text("name", name or "mask")
         if isinstance(array, Mask):
-            raise Error(f"{name}: a Mask already")
+            raise Error(f"{_native.printable(name)}: a Mask already")
         own, parts, notes = _arrays.parts_of(name, array, shape)
         if own == "bias":
             shape = None  # the bias is already materialised in that shape
@@ -338,7 +338,7 @@ class Mask:
 
     def __repr__(self):
         shape = "x".join(map(str, self.shape))
-        return f"<maskctl.Mask {self.name} {shape}, {self.count()} open>"
+        return f"<maskctl.Mask {_native.printable(self.name)} {shape}, {self.count()} open>"
 
     def _repr_html_(self):
         with _temporary_folder() as folder:

@@ -2,6 +2,7 @@
 
 import re
 
+from maskctl import _native
 from maskctl._mask import Mask
 
 
@@ -46,7 +47,8 @@ class Seen:
         return len(self._distinct)
 
     def __str__(self):
-        return "\n".join(f"{mask.name}: {'x'.join(map(str, mask.shape))}, {pattern(mask)}" for mask in self)
+        return "\n".join(_native.printable(f"{mask.name}: {'x'.join(map(str, mask.shape))}, {pattern(mask)}")
+                         for mask in self)
 
     __repr__ = __str__
 

@@ -19,6 +19,7 @@
 #include <set>
 
 #include "maskctl/base/error.h"
+#include "maskctl/base/printable.h"
 #include "maskctl/golden/text_file.h"
 #include "maskctl/pipeline/parse/diagnostic.h"
 #include "maskctl/pipeline/parse/values.h"
@@ -57,7 +58,7 @@ class Reader {
     for (const auto& [key, node] : table_) {
       if (std::find(known.begin(), known.end(), key.str()) != known.end()) continue;
       refuse(static_cast<Index>(key.source().begin.line),
-             fmt::format("key '{}' is unknown; {}", shown(key.str()), hint(key.str(), known)));
+             fmt::format("key '{}' is unknown; {}", printable(key.str()), hint(key.str(), known)));
     }
   }
 
@@ -342,7 +343,8 @@ Manifest parse_manifest(const std::string& path, std::string text) {
     out.entries.push_back(read_entry(path, *table));
     const GoldenEntry& entry = out.entries.back();
     if (!names.insert(entry.name).second) {
-      reader.refuse(entry.line, fmt::format("key 'name': '{}' appears twice", shown(entry.name)));
+      reader.refuse(entry.line,
+                    fmt::format("key 'name': '{}' appears twice", printable(entry.name)));
     }
   }
   return out;

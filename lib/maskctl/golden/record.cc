@@ -7,6 +7,7 @@
 
 #include "maskctl/base/checked.h"
 #include "maskctl/base/error.h"
+#include "maskctl/base/printable.h"
 #include "maskctl/base/ranges.h"
 #include "maskctl/base/text.h"
 #include "maskctl/golden/digest.h"
@@ -16,7 +17,6 @@
 #include "maskctl/mask/steps/chain_text.h"
 #include "maskctl/mask/steps/step.h"
 #include "maskctl/pipeline/load.h"
-#include "maskctl/pipeline/parse/diagnostic.h"
 #include "maskctl/pipeline/parse/values.h"
 
 namespace maskctl {
@@ -174,7 +174,7 @@ class RowReader {
   [[noreturn]] static void refuse(const std::string& line) {
     throw Error(Errc::kFormat, fmt::format("'{}' is not a row; expected \"3: 0-1+3\", \"batch 0, "
                                            "head 1\" or \"batch 0, head 1 as batch 0, head 0\"",
-                                           shown(line)));
+                                           printable(line)));
   }
 
   void begin(std::size_t plane) {

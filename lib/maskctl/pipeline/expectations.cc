@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 
+#include "maskctl/base/printable.h"
 #include "maskctl/pipeline/load.h"
 #include "maskctl/pipeline/parse/arguments.h"
 #include "maskctl/pipeline/parse/values.h"
@@ -40,7 +41,7 @@ NameAndRest name_and_rest(std::string_view text) {
 
 [[noreturn]] void refuse(std::string_view text, std::string_view why,
                          std::vector<Remedy> remedies = {}) {
-  throw Error(Errc::kInvalidArgument, fmt::format("expectation {}: {}", shown(text), why),
+  throw Error(Errc::kInvalidArgument, fmt::format("expectation {}: {}", printable(text), why),
               std::move(remedies));
 }
 
@@ -107,7 +108,7 @@ std::optional<Index> take_pad_id(const std::string& text, std::vector<Arg>& args
   const auto at = std::ranges::find(args, "pad-id", &Arg::key);
   if (at == args.end()) return std::nullopt;
   const auto id = integer_from(at->value);
-  if (!id) refuse(text, fmt::format("pad-id={}: expected a whole number", shown(at->value)));
+  if (!id) refuse(text, fmt::format("pad-id={}: expected a whole number", printable(at->value)));
   args.erase(at);
   return id;
 }
@@ -165,7 +166,7 @@ expect::Rule parse_step(const std::string& text, const ExpectationContext& conte
     names.push_back(info.usage.substr(0, info.usage.find_first_of(":[")));
   }
   throw Error(Errc::kInvalidArgument,
-              fmt::format("unknown expectation '{}'; {}", shown(name), hint(name, names)));
+              fmt::format("unknown expectation '{}'; {}", printable(name), hint(name, names)));
 }
 
 expect::Rule parse_rule(const std::string& text, const ExpectationContext& context) {

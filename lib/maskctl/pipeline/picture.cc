@@ -7,9 +7,9 @@
 #include <optional>
 
 #include "maskctl/base/error.h"
+#include "maskctl/base/printable.h"
 #include "maskctl/io/formats/png/png.h"
 #include "maskctl/io/streams/byte_sink.h"
-#include "maskctl/pipeline/parse/diagnostic.h"
 #include "maskctl/render/picture/html.h"
 #include "maskctl/render/picture/raster.h"
 #include "maskctl/render/picture/svg.h"
@@ -67,7 +67,7 @@ PictureFormat picture_format(std::string_view dest) {
   if (const auto format = format_of(dest)) return *format;
   throw Error(
       Errc::kInvalidArgument,
-      fmt::format("{}: pictures are .png, .svg or .html; {}", shown(dest),
+      fmt::format("{}: pictures are .png, .svg or .html; {}", printable(dest),
                   lower_suffix(dest) == ".pdf" ? "rsvg-convert -f pdf makes a PDF of an .svg"
                                                : "give a name that ends in one"));
 }

@@ -134,7 +134,7 @@ TEST_CASE("flags and axis names of every form survive a round trip") {
 
   fields.batch_axis = AxisName(std::string("a\0b", 3));
   const MaskInfo zero_byte = chained().replace(fields);
-  CHECK(contains(error_of([&] { check_round_trip(zero_byte); }), "axis name 'a?b'"));
+  CHECK(contains(error_of([&] { check_round_trip(zero_byte); }), "axis name 'a\\x00b'"));
 }
 
 TEST_CASE("a mask of a million tokens is stored as runs") {
@@ -187,7 +187,7 @@ TEST_CASE("values out of range are refused") {
   CHECK(contains(spoil("attention_mask.rank", list({3})), "rank is 3"));
   CHECK(contains(spoil("attention_mask.rank", list({-1})), "rank is -1"));
   CHECK(contains(spoil("attention_mask.dtype", text("int33")), "'int33'"));
-  CHECK(contains(spoil("attention_mask.dtype", text("\x1b[2J")), "'?[2J'"));
+  CHECK(contains(spoil("attention_mask.dtype", text("\x1b[2J")), "'\\x1b[2J'"));
   CHECK(contains(spoil("axes.kind", list({3, 1, 1, 1})), "kind 3"));
   CHECK(contains(spoil("axes.kind", list({0, 1, 1, 1})), "kind 0 with 2 names"));
   CHECK(contains(spoil("axes.count", list({-1, 1, 1, 1})), "-1"));

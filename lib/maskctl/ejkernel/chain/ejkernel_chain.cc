@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 
+#include "maskctl/base/printable.h"
 #include "maskctl/mask/steps/random.h"
 #include "maskctl/pipeline/load.h"
 #include "maskctl/pipeline/parse/arguments.h"
@@ -148,7 +149,7 @@ EjkernelCall bind_one(const StepArguments& arguments, std::string_view name) {
   fail_at(pipeline, step.position.begin,
           fmt::format("MaskInfo has no method for '{}'; {}it has causal, window, chunk, tokens "
                       "and kv-lengths",
-                      shown(step.name), near ? fmt::format("did you mean '{}'? ", *near) : ""));
+                      printable(step.name), near ? fmt::format("did you mean '{}'? ", *near) : ""));
 }
 
 }  // namespace

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "maskctl/base/printable.h"
 #include "maskctl/base/text.h"
 #include "maskctl/pipeline/parse/values.h"
 
@@ -73,13 +74,13 @@ void StepArguments::refuse_value(const Arg& arg, const std::string& message,
 Index StepArguments::checked_integer(const Arg& arg, const Field& spec,
                                      std::string_view expected) const {
   if (!is_integer_text(arg.value)) {
-    refuse_value(arg,
-                 fmt::format("{} expects {}, got '{}'", label(spec), expected, shown(arg.value)));
+    refuse_value(
+        arg, fmt::format("{} expects {}, got '{}'", label(spec), expected, printable(arg.value)));
   }
   const auto value = integer_from(arg.value);
   if (!value || *value < spec.min) {
     refuse_value(arg, fmt::format("{} must be {} to {}, got {}", label(spec), spec.min,
-                                  kMaxArgument, shown(arg.value)));
+                                  kMaxArgument, printable(arg.value)));
   }
   return *value;
 }
@@ -105,7 +106,7 @@ double StepArguments::real(std::string_view name) const {
   if (!value ||
       !(*value >= static_cast<double>(spec.min) && *value <= static_cast<double>(spec.max))) {
     refuse_value(*arg, fmt::format("{} expects a number from {} to {}, got '{}'", label(spec),
-                                   spec.min, spec.max, shown(arg->value)));
+                                   spec.min, spec.max, printable(arg->value)));
   }
   return *value;
 }
@@ -123,7 +124,7 @@ std::uint64_t StepArguments::seed(std::string_view name) const {
                                                   arg->value, static_cast<std::uint32_t>(*negative))
                                     : "";
   refuse_value(*arg, fmt::format("{} expects a whole number from 0 to {}, got '{}'{}", label(spec),
-                                 UINT64_MAX, shown(arg->value), as_in_jax));
+                                 UINT64_MAX, printable(arg->value), as_in_jax));
 }
 
 std::optional<int> StepArguments::choice(std::string_view name) const {
@@ -137,8 +138,8 @@ std::optional<int> StepArguments::choice(std::string_view name) const {
   }
   const auto near = nearest(value, choices);
   refuse_value(
-      *arg, fmt::format("{} expects {}, got '{}'{}", label(spec), joined_or(choices), shown(value),
-                        near ? fmt::format("; did you mean '{}'?", *near) : ""));
+      *arg, fmt::format("{} expects {}, got '{}'{}", label(spec), joined_or(choices),
+                        printable(value), near ? fmt::format("; did you mean '{}'?", *near) : ""));
 }
 
 std::vector<Index> StepArguments::lengths(std::string_view name) const {
@@ -151,7 +152,7 @@ std::vector<Index> StepArguments::lengths(std::string_view name) const {
     if (!value || *value < 0) {
       refuse_value(*arg,
                    fmt::format("{} expects lengths of 0 to {} joined by '+' or ',', got '{}'",
-                               label(spec), kMaxArgument, shown(part)),
+                               label(spec), kMaxArgument, printable(part)),
                    part);
     }
     values.push_back(*value);
@@ -169,7 +170,7 @@ std::vector<Range> StepArguments::ranges(std::string_view name) const {
     if (!value) {
       refuse_value(*arg,
                    fmt::format("{} expects numbers and ranges as in 0-3+7, got '{}'", label(spec),
-                               shown(part)),
+                               printable(part)),
                    part);
     }
     values.push_back(*value);
@@ -184,7 +185,7 @@ std::optional<Range> StepArguments::slice(std::string_view name) const {
   if (!value) {
     refuse_value(*arg, fmt::format("{} expects BEGIN:END (the end not included) or one number, got "
                                    "'{}'",
-                                   label(declared(name)), shown(arg->value)));
+                                   label(declared(name)), printable(arg->value)));
   }
   return value;
 }
@@ -195,7 +196,7 @@ BlockSize StepArguments::block_size(std::string_view name) const {
   const auto value = block_size_from(arg->value);
   if (!value) {
     refuse_value(*arg, fmt::format("{} expects QxK as in 64x128, or one number, got '{}'",
-                                   label(declared(name)), shown(arg->value)));
+                                   label(declared(name)), printable(arg->value)));
   }
   return *value;
 }
@@ -220,7 +221,7 @@ NamedArray StepArguments::integer_or_array(std::string_view name) const {
       if (!value || *value < spec.min) {
         refuse_value(*arg,
                      fmt::format("{} must be {} to {}, got {}", label(spec), spec.min, kMaxArgument,
-                                 shown(part)),
+                                 printable(part)),
                      part);
       }
       values.push_back(*value);
@@ -240,10 +241,10 @@ NamedArray StepArguments::integer_or_array(std::string_view name) const {
     if (error.code() != Errc::kIo) throw;
   }
   const bool may_be_none = declared(name).type == FieldType::kSideOrSource;
-  refuse_value(
-      *arg, fmt::format("{} expects a whole number{}, one per batch as in 3+7, or a file, "
-                        "got '{}'",
-                        label(declared(name)), may_be_none ? " or none" : "", shown(arg->value)));
+  refuse_value(*arg, fmt::format("{} expects a whole number{}, one per batch as in 3+7, or a file, "
+                                 "got '{}'",
+                                 label(declared(name)), may_be_none ? " or none" : "",
+                                 printable(arg->value)));
 }
 
 NamedArray StepArguments::list(std::string_view name) const {

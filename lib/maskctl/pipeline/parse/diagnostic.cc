@@ -2,59 +2,25 @@
 #include "maskctl/pipeline/parse/diagnostic.h"
 
 #include <algorithm>
-#include <cstdint>
 #include <numeric>
 #include <vector>
+
+#include "maskctl/base/printable.h"
 
 namespace maskctl {
 namespace {
 
-constexpr std::size_t kShownPoints = 60;  // the most code points of the user's text in a message
 constexpr std::size_t kSidePoints = 50;   // the most code points shown left and right of the caret
 constexpr std::size_t kLongestWord = 64;  // bytes; longer words are not compared with known names
-
-/// The number of bytes of the valid UTF-8 code point that starts at `at`; 0 if it is not valid.
-std::size_t code_point_bytes(std::string_view text, std::size_t at) {
-  const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
-  const unsigned char lead = byte(at);
-  const std::size_t n = lead < 0x80   ? 1
-                        : lead < 0xC2 ? 0
-                        : lead < 0xE0 ? 2
-                        : lead < 0xF0 ? 3
-                        : lead < 0xF5 ? 4
-                                      : 0;
-  if (n == 0 || at + n > text.size()) return 0;
-  for (std::size_t i = 1; i < n; ++i) {
-    if ((byte(at + i) & 0xC0) != 0x80) return 0;
-  }
-  if (n < 3) return n;
-  const unsigned char second = byte(at + 1);
-  const bool overlong = (lead == 0xE0 && second < 0xA0) || (lead == 0xF0 && second < 0x90);
-  const bool surrogate = lead == 0xED && second >= 0xA0;
-  const bool too_large = lead == 0xF4 && second >= 0x90;
-  return overlong || surrogate || too_large ? 0 : n;
-}
-
-/// True for C0, DEL and C1 control characters (some terminals obey C1 too), and for characters that
-/// change the direction of text or break the line.
-bool is_control(std::string_view point) {
-  const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(point[i]); };
-  if (point.size() == 1) return byte(0) < 0x20 || byte(0) == 0x7F;
-  if (point.size() == 2) return byte(0) == 0xC2 && byte(1) < 0xA0;
-  if (point.size() != 3 || byte(0) != 0xE2) return false;
-  return (byte(1) == 0x80 && (byte(2) >= 0xA8 && byte(2) <= 0xAE)) ||
-         (byte(1) == 0x81 && byte(2) >= 0xA6 && byte(2) <= 0xA9);
-}
 
 using Points = std::vector<std::string>;  // for each code point, the text to print
 
 Points code_points(std::string_view text) {
   Points points;
-  for (std::size_t at = 0; at < text.size();) {
-    const std::size_t n = code_point_bytes(text, at);
-    const std::string_view point = text.substr(at, std::max<std::size_t>(n, 1));
-    points.emplace_back(point == "\t" ? " " : n == 0 || is_control(point) ? "?" : point);
-    at += point.size();
+  while (!text.empty()) {
+    const std::size_t n = std::max<std::size_t>(first_code_point(text).bytes, 1);
+    points.push_back(text[0] == '\t' ? " " : printable(text.substr(0, n)));
+    text.remove_prefix(n);
   }
   return points;
 }
@@ -63,6 +29,12 @@ std::string joined(const Points& points, std::size_t begin, std::size_t end) {
   std::string out;
   for (std::size_t i = begin; i < end; ++i) out += points[i];
   return out;
+}
+
+/// How many columns of a terminal a text takes, of which each code point is taken for one.
+std::size_t columns_of(std::string_view utf8) {
+  return static_cast<std::size_t>(std::ranges::count_if(
+      utf8, [](char c) { return (static_cast<unsigned char>(c) & 0xC0) != 0x80; }));
 }
 
 bool continues(char c) { return (static_cast<unsigned char>(c) & 0xC0) == 0x80; }
@@ -99,8 +71,9 @@ std::string display_of(std::string_view text, std::size_t position) {
   std::string prefix = "  " + line_number(text, begin);
   if (first > begin || skip > 0) prefix += "...";
   const bool cut = keep < right.size() || end - position > 4 * kSidePoints;
-  return prefix + joined(left, skip, left.size()) + joined(right, 0, keep) + (cut ? "..." : "") +
-         "\n" + std::string(prefix.size() + left.size() - skip, ' ') + "^";
+  const std::string before = prefix + joined(left, skip, left.size());
+  return before + joined(right, 0, keep) + (cut ? "..." : "") + "\n" +
+         std::string(columns_of(before), ' ') + "^";
 }
 
 }  // namespace
@@ -110,13 +83,6 @@ PipelineError::PipelineError(const std::string& message, std::string_view text, 
     : Error(Errc::kInvalidArgument, message, std::move(remedies)),
       display_(display_of(text, static_cast<std::size_t>(std::max<Index>(position, 0)))),
       position_(position) {}
-
-std::string shown(std::string_view text) {
-  // A code point has at most four bytes, so the rest of a long text need not be decoded.
-  const Points points = code_points(text.substr(0, 4 * kShownPoints + 4));
-  if (points.size() <= kShownPoints) return joined(points, 0, points.size());
-  return joined(points, 0, kShownPoints) + "...";
-}
 
 namespace {
 

@@ -18,8 +18,8 @@ namespace maskctl {
 ///                    ^
 ///
 /// Columns are UTF-8 code points. Of a text with several lines, only the line in question is shown,
-/// after "line N: ". Of a long line, only the part around the caret is shown. Control characters
-/// and invalid UTF-8 are shown as '?', so that a message cannot control the terminal.
+/// after "line N: ". Of a long line, only the part around the caret is shown. What printable()
+/// escapes is escaped.
 class PipelineError : public Error {
  public:
   /// `position` is a byte offset into `text`; text.size() means the end.
@@ -32,10 +32,6 @@ class PipelineError : public Error {
   std::string display_;
   Index position_;
 };
-
-/// Text from a user, made safe to repeat in a message: control characters and invalid UTF-8 become
-/// '?', and after 60 code points the text ends in "...".
-std::string shown(std::string_view text);
 
 /// The candidate that was probably meant by a mistyped word: the one with the smallest edit
 /// distance (a swap of neighbours counts as one edit), if that is at most 2 and less than the

@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include "maskctl/base/printable.h"
 #include "maskctl/base/text.h"
 #include "maskctl/mask/steps/chain_text.h"
 
@@ -46,7 +47,7 @@ class Parser {
     if (at_end()) return "end";
     std::size_t end = at_ + 1;
     while (end < text_.size() && (static_cast<unsigned char>(text_[end]) & 0xC0) == 0x80) ++end;
-    return fmt::format("'{}'", shown(text_.substr(at_, end - at_)));
+    return fmt::format("'{}'", printable(text_.substr(at_, end - at_)));
   }
 
   /// Fails at the current position. At the end of the text, the caret is put directly after the

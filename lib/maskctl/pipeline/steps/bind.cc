@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include "maskctl/base/printable.h"
 #include "maskctl/pipeline/parse/arguments.h"
 
 namespace maskctl {
@@ -11,12 +12,12 @@ namespace {
 [[noreturn]] void refuse_name(const Pipeline& pipeline, const StepText& step) {
   if (const StepInfo* info = step_called(step.name)) {
     fail_at(pipeline, step.position.begin,
-            fmt::format("unknown step '{}'; did you mean '{}'?", shown(step.name), info->name));
+            fmt::format("unknown step '{}'; did you mean '{}'?", printable(step.name), info->name));
   }
   std::vector<std::string_view> names;
   for (const StepInfo& info : step_infos()) names.push_back(info.name);
   fail_at(pipeline, step.position.begin,
-          fmt::format("unknown step '{}'; {}", shown(step.name), hint(step.name, names)));
+          fmt::format("unknown step '{}'; {}", printable(step.name), hint(step.name, names)));
 }
 
 Chain bind_steps(const Pipeline& pipeline, const std::vector<StepText>& steps,

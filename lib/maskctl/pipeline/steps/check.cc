@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "maskctl/base/printable.h"
 #include "maskctl/pipeline/parse/arguments.h"
 #include "maskctl/pipeline/parse/values.h"
 
@@ -51,7 +52,7 @@ std::string_view as_written(const Pipeline& pipeline, const Arg& arg) {
 
 [[noreturn]] void refuse_bare(const Pipeline& pipeline, const StepInfo& info, const Arg& arg) {
   const Index at = arg.position.begin;
-  const std::string value = shown(arg.value);
+  const std::string value = printable(arg.value);
   if (info.name == "window") {
     fail_at(pipeline, at,
             is_integer_text(arg.value)
@@ -72,7 +73,7 @@ std::string_view as_written(const Pipeline& pipeline, const Arg& arg) {
   const bool is_list = value.find('+') != std::string::npos;
   fail_at(pipeline, at,
           fmt::format("{} takes no bare value, got '{}'; write a key, as in {}", info.name,
-                      is_list ? shown(as_written(pipeline, arg)) : value,
+                      is_list ? printable(as_written(pipeline, arg)) : value,
                       is_list && !takes_list ? std::string(info.example)
                                              : fmt::format("{}={}", likely.name, value)));
 }
@@ -83,7 +84,7 @@ std::string_view as_written(const Pipeline& pipeline, const Arg& arg) {
   for (const Field& spec : info.args) {
     if (!spec.positional) keys.push_back(spec.name);
   }
-  std::string message = fmt::format("unknown key '{}' of {}", shown(arg.key), info.name);
+  std::string message = fmt::format("unknown key '{}' of {}", printable(arg.key), info.name);
   if (context.other_rules) {
     if (const auto owner = context.other_rules(info.name, arg.key)) {
       fail_at(pipeline, arg.position.begin,
@@ -107,7 +108,7 @@ void check_not_a_list(const Pipeline& pipeline, const StepInfo& info, const Arg&
   if (!has_lens || !is_list_text(arg.value)) return;
   fail_at(pipeline, arg.position.begin,
           fmt::format("{0}:{1} is ambiguous: lens={1}, or ./{1} for a file of that name", info.name,
-                      shown(arg.value)));
+                      printable(arg.value)));
 }
 
 }  // namespace

@@ -8,6 +8,7 @@
 #include <numeric>
 
 #include "maskctl/base/checked.h"
+#include "maskctl/base/printable.h"
 #include "maskctl/base/work_scope.h"
 #include "maskctl/mask/planes/bands.h"
 #include "maskctl/mask/steps/rule.h"
@@ -103,7 +104,7 @@ void check_bare_size(const Pipeline& pipeline, const StepText& step, const StepI
     if (!arg.key.empty() || !is_integer_text(arg.value)) continue;
     fail_at(pipeline, arg.position.begin,
             fmt::format("{} takes no bare value, got '{}'; for the size write n={}", info.name,
-                        shown(arg.value), arg.value));
+                        printable(arg.value), arg.value));
   }
 }
 
@@ -262,7 +263,7 @@ const StepInfo& find_generator(const Pipeline& pipeline, const StepText& step) {
     }
   }
   fail_at(pipeline, step.position.begin,
-          fmt::format("unknown step '{}'; {}", shown(step.name), hint(step.name, names)));
+          fmt::format("unknown step '{}'; {}", printable(step.name), hint(step.name, names)));
 }
 
 /// Limits how deep "gen:" may be nested, because each level is a recursive call.

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "maskctl/base/printable.h"
 #include "maskctl/render/figure/words.h"
 #include "maskctl/render/text/canvas.h"
 
@@ -20,7 +21,7 @@ Label label_of(std::string_view token) {
   const bool longer = token.size() > kEnoughBytes;
   std::size_t end = std::min(token.size(), kEnoughBytes);
   while (longer && end > 0 && (static_cast<unsigned char>(token[end]) & 0xC0) == 0x80) --end;
-  const std::string readable = readable_text(token.substr(0, end));
+  const std::string readable = printable(token.substr(0, end), kUncut);
   Label out, cut;  // `cut` leaves a column for "…"
   for (std::size_t i = 0; i < readable.size();) {
     const std::size_t begin = i;

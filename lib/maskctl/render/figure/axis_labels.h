@@ -19,7 +19,7 @@ struct AxisLabels {
   Index widest = 0;                // columns of the widest label
 };
 
-/// Tokens of any bytes as labels: readable_text() with a dot for each blank, and without combining
+/// Tokens of any bytes as labels: printable() with a dot for each blank, and without combining
 /// marks. Labels are cut to kMostLabelColumns, and then end with "…".
 AxisLabels axis_labels(std::span<const std::string_view> tokens);
 

@@ -5,44 +5,12 @@
 #include <algorithm>
 
 #include "maskctl/base/grouped.h"
+#include "maskctl/base/printable.h"
 #include "maskctl/base/text.h"
 #include "maskctl/render/text/canvas.h"
 
 namespace maskctl {
 namespace {
-
-constexpr char32_t kReplacement = 0xFFFD;
-
-/// The character at the start of `bytes`, and its length in bytes, which is 0 if it is not UTF-8.
-struct Decoded {
-  char32_t code = kReplacement;
-  std::size_t length = 0;
-};
-
-Decoded decode(std::string_view bytes) {
-  const auto lead = static_cast<unsigned char>(bytes.front());
-  if (lead < 0x80) return {lead, 1};
-  const std::size_t length = lead >= 0xF0 ? 4 : lead >= 0xE0 ? 3 : 2;
-  if (lead < 0xC2 || lead > 0xF4 || bytes.size() < length) return {};
-  char32_t code = lead & (0xFFu >> (length + 1));
-  for (std::size_t i = 1; i < length; ++i) {
-    const auto next = static_cast<unsigned char>(bytes[i]);
-    if ((next & 0xC0) != 0x80) return {};
-    code = code << 6 | (next & 0x3Fu);
-  }
-  constexpr char32_t kLeast[] = {0, 0, 0x80, 0x800, 0x10000};  // no overlong forms
-  if (code < kLeast[length] || code > 0x10FFFF) return {};
-  return {code, length};
-}
-
-bool allowed(char32_t code) {
-  const bool control = code < 0x20 || (code >= 0x7F && code < 0xA0);
-  const bool surrogate = code >= 0xD800 && code < 0xE000;
-  const bool not_a_character = (code & 0xFFFE) == 0xFFFE;
-  const bool direction = code == 0x200E || code == 0x200F || code == 0x61C ||
-                         (code >= 0x202A && code <= 0x202E) || (code >= 0x2066 && code <= 0x2069);
-  return !control && !surrogate && !not_a_character && !direction;
-}
 
 /// The byte index at which character number `n`, from 0, begins.
 std::size_t byte_of(const std::string& utf8, Index n) {
@@ -88,16 +56,6 @@ void count_words(const InkGrid& grid, std::vector<std::string>& words) {
 
 }  // namespace
 
-std::string readable_text(std::string_view bytes) {
-  std::string out;
-  while (!bytes.empty()) {
-    const Decoded next = decode(bytes);
-    append_utf8(allowed(next.code) ? next.code : kReplacement, out);
-    bytes.remove_prefix(std::max<std::size_t>(next.length, 1));
-  }
-  return out;
-}
-
 std::string ascii_text(std::string_view utf8) {
   std::string out;
   for (const char c : utf8) {
@@ -118,7 +76,7 @@ std::string shortened(const std::string& utf8, Index width) {
 std::vector<std::string> title_lines(const Figure& figure, Index width) {
   std::vector<std::string> out;
   const auto add = [&](std::string_view label, const std::string& name) {
-    const std::string line = std::string(label) + readable_text(name);
+    const std::string line = std::string(label) + printable(name, kUncut);
     out.push_back(width > 0 ? shortened(line, width) : line);
   };
   const bool overlay = figure.panels.front().other != nullptr;

@@ -10,9 +10,6 @@
 
 namespace maskctl {
 
-/// Turns any bytes into UTF-8 that is safe to show. Bytes that are not UTF-8, control characters,
-/// characters that XML forbids, and characters that change the direction of text become U+FFFD.
-std::string readable_text(std::string_view bytes);
 /// The UTF-8 text with '?' for each character that is not printable ASCII.
 std::string ascii_text(std::string_view utf8);
 /// The text if it has at most `width` characters; otherwise its beginning and end with dots between

@@ -4,13 +4,14 @@
 
 #include <algorithm>
 
+#include "maskctl/base/printable.h"
 #include "maskctl/render/figure/words.h"
 
 namespace maskctl {
 
 std::string escape_markup(std::string_view bytes) {
   std::string out;
-  for (const char c : readable_text(bytes)) {
+  for (const char c : printable(bytes, kUncut)) {
     switch (c) {
       case '&':
         out += "&amp;";

@@ -10,7 +10,7 @@
 
 namespace maskctl {
 
-/// Turns any bytes into the content of an element or of a quoted attribute: readable_text() with
+/// Turns any bytes into the content of an element or of a quoted attribute: printable() with
 /// entities for & < > " '.
 std::string escape_markup(std::string_view bytes);
 

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "maskctl/pipeline/parse/diagnostic.h"
+#include "maskctl/base/printable.h"
 #include "maskctl/translate/libraries.h"
 #include "maskctl/translate/read/call.h"
 #include "maskctl/translate/read/expression.h"
@@ -60,7 +60,7 @@ Chain chain_of_transforms(const LibrarySource& source, const Python& call) {
     } else if (name != "from_attention_mask") {
       if (std::ranges::find(kMaskInfoCalls, name, &Convention::call) == std::end(kMaskInfoCalls)) {
         source.fail(method.position,
-                    fmt::format("unknown transform '{}' of MaskInfo", shown(name)));
+                    fmt::format("unknown transform '{}' of MaskInfo", printable(name)));
       }
       method.text = name;
       narrow(source, out, form_of_call(source, method), method.position);

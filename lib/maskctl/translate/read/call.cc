@@ -6,6 +6,7 @@
 #include <limits>
 #include <utility>
 
+#include "maskctl/base/printable.h"
 #include "maskctl/pipeline/parse/diagnostic.h"
 
 namespace maskctl {
@@ -124,14 +125,14 @@ const Convention& Call::row() {
     }
   }
   if (!near) {
-    source_.fail(call_.position, fmt::format("unknown call '{}' of {}; {}", shown(name),
+    source_.fail(call_.position, fmt::format("unknown call '{}' of {}; {}", printable(name),
                                              library.name, hint(last_name(name), calls)));
   }
   for (const auto& [key, given] : call_.named) {
     if (std::ranges::find(arguments, key) != arguments.end() || knows(*near, key)) continue;
     const std::size_t at = source_.given.find(key);
     source_.fail(at == std::string_view::npos ? given.position : static_cast<Index>(at),
-                 fmt::format("unknown argument '{}' of {}; {}", shown(key), library.name,
+                 fmt::format("unknown argument '{}' of {}; {}", printable(key), library.name,
                              hint(key, arguments)));
   }
   source_.fail(call_.position, "arguments of different calls cannot be combined");

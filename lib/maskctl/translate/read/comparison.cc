@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "maskctl/base/printable.h"
 #include "maskctl/mask/steps/causal.h"
 #include "maskctl/mask/steps/chunk.h"
 #include "maskctl/mask/steps/dilated.h"
@@ -16,7 +17,6 @@
 #include "maskctl/mask/steps/query_lengths.h"
 #include "maskctl/mask/steps/region.h"
 #include "maskctl/mask/steps/window.h"
-#include "maskctl/pipeline/parse/diagnostic.h"
 #include "maskctl/translate/read/expression.h"
 
 namespace maskctl {
@@ -355,7 +355,7 @@ Condition Comparisons::documents(const Python& given, bool padded) const {
     const std::string_view name = last_name(ids->text);
     source_.fail(ids->position, fmt::format("the values of {} are needed: consecutive documents, "
                                             "as numbers",
-                                            shown(name.substr(0, name.find('#')))));
+                                            printable(name.substr(0, name.find('#')))));
   }
   return condition({{{step::DocumentLengths{*lengths}}}});
 }

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "maskctl/base/printable.h"
 #include "maskctl/mask/steps/causal.h"
 #include "maskctl/mask/steps/chunk.h"
 #include "maskctl/mask/steps/dilated.h"
@@ -150,7 +151,7 @@ MaskPart named_mask(const LibrarySource& source, const Python& given, Align rows
   std::vector<std::string_view> names = {"and_masks", "or_masks"};
   for (const Name& one : kNames) names.push_back(one.name);
   source.fail(given.position,
-              fmt::format("unknown mask '{}'; {}", shown(name), hint(plain, names)));
+              fmt::format("unknown mask '{}'; {}", printable(name), hint(plain, names)));
 }
 
 }  // namespace maskctl
