@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "maskctl/base/error.h"
+#include "maskctl/base/printable.h"
 #include "maskctl/io/masks/mask_io.h"
 #include "maskctl/pipeline/parse/diagnostic.h"
 #include "maskctl/tensor/convert.h"
@@ -45,7 +46,7 @@ void note_replaced(const OutputOptions& output, const Session& session) {
   const std::string path = parse_dest_name(output.dest).path;
   if (const auto content = dest_content(path)) {
     session.note(
-        fmt::format("{}: replacing the whole file drops its {}", shown(path), content->text()));
+        fmt::format("{}: replacing the whole file drops its {}", printable(path), content->text()));
   }
 }
 
