@@ -359,6 +359,31 @@ TEST_CASE("verify: more pairs than the reference can look at are refused before 
   CHECK_THROWS_WITH(verify(request), message);
 }
 
+TEST_CASE("verify: masks without cells are refused") {
+  const Mask two(2, 3, {causal(3, 3).plane(0, 0)}, std::vector<std::uint32_t>(6));
+  for (const Range batches : {Range{0, 0}, Range{0, 2}}) {
+    for (const Range heads : {Range{0, 0}, Range{0, 3}}) {
+      for (const Range tokens : {Range{0, 0}, Range{0, 3}}) {
+        const Mask mask = sliced(two, batches, heads, tokens, tokens);
+        if (mask.cells() > 0) continue;
+        VerifyRequest request;
+        request.operation = find_operation("flash_attention");
+        request.arguments.mask = mask, request.declared = mask;
+        const Index heads_of_keys = std::max<Index>(mask.heads(), 1);
+        const AxisExtents extents = {{"B", mask.batch()},
+                                     {"Tq", mask.queries()},
+                                     {"Tk", mask.keys()},
+                                     {"Hq", heads_of_keys},
+                                     {"Hkv", heads_of_keys},
+                                     {"D", 2},
+                                     {"Dv", 2}};
+        add_random_arrays(*request.operation, {.extents = extents}, request.arguments);
+        CHECK_THROWS_AS(verify(request), Error);
+      }
+    }
+  }
+}
+
 TEST_CASE("verify: without the reference, and beyond the cells that can be read one by one") {
   constexpr Index kTokens = 1 << 14;
   const Mask mask(diagonal_band(kTokens, kTokens, -9, 0));

@@ -22,7 +22,10 @@ void check(const ProbeShape& shape, DType dtype) {
   const Index least =
       std::min({shape.batch, shape.queries, shape.keys, shape.heads, shape.kv_heads, shape.dim});
   if (least < 1) {
-    refuse(fmt::format("a probe needs extents of 1 or more, one is {}", least));
+    refuse(fmt::format(
+        "a probe needs 1 or more of each: batches {}, query heads {}, key heads {}, "
+        "queries {}, keys {}, elements of a head {}",
+        shape.batch, shape.heads, shape.kv_heads, shape.queries, shape.keys, shape.dim));
   }
   if (shape.heads % shape.kv_heads != 0) {
     refuse(

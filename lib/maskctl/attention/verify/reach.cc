@@ -69,8 +69,8 @@ void collect(const Tensor& d_value, const ProbeShape& shape, Index first, Index 
 Index widest_values(const ProbeShape& shape) {
   // the most elements of the values, or of the output, of a pass
   constexpr Index kMostElements = Index{1} << 24;
-  const Index rows =
-      shape.batch * std::max(shape.keys * shape.kv_heads, shape.queries * shape.heads);
+  const Index rows = std::max<Index>(
+      shape.batch * std::max(shape.keys * shape.kv_heads, shape.queries * shape.heads), 1);
   return std::clamp(kMostElements / rows, shape.dim, std::max(shape.dim, shape.keys));
 }
 

@@ -73,7 +73,7 @@ void check_pairs(const VerifyRequest& request) {
   const auto& mask = request.arguments.mask;
   const Index planes = shape.batch * shape.heads;
   const std::optional<Index> pairs =
-      mask ? checked_mul(mask->count(), planes / (mask->batch() * mask->heads()))
+      mask ? checked_mul(mask->count(), planes / std::max<Index>(mask->batch() * mask->heads(), 1))
            : checked_product(std::array{planes, shape.queries, shape.keys});
   if (pairs && *pairs <= kMostPairs) return;
   throw Error(
