@@ -24,6 +24,8 @@ def host(name, array):
         raise Error(f"{name}: a tensor of layout {layout[6:]}; give its .to_dense()")
     if getattr(array, "is_meta", False):
         raise Error(f"{name}: a meta tensor has no elements; make it on the cpu")
+    if hasattr(array, "fake_mode"):
+        raise Error(f"{name}: a fake tensor has no elements; make it outside of FakeTensorMode")
     if getattr(array, "requires_grad", False):
         array = array.detach()
     where = _device_of(array)

@@ -148,7 +148,7 @@ class _Masks:
 
 def _traits(tensor):
     """What changes when the elements do; None where torch does not count changes."""
-    if tensor.is_inference() or not tensor.untyped_storage().nbytes():
+    if tensor.is_inference() or hasattr(tensor, "fake_mode") or not tensor.untyped_storage().nbytes():
         return None
     return tensor.data_ptr(), tensor._version, tensor.shape, tensor.stride(), tensor.dtype, tensor.device
 

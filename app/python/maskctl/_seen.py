@@ -14,10 +14,11 @@ class Seen:
         self._distinct = []  # (mask, names of its layers)
         self._alike = {}  # by shape and number of open cells
         self._of_layer = {}  # the distinct masks of each layer
+        self.unread = {}  # why a mask of a layer was not read
 
     def _add(self, layer, cells):
         """The mask that is kept for these cells."""
-        mask = cells if isinstance(cells, Mask) else Mask(cells, name=layer)
+        mask = cells if isinstance(cells, Mask) else Mask(cells, "dense", name=layer)
         alike = self._alike.setdefault((mask.shape, mask.count()), [])
         known = next((entry for entry in alike if entry[0] is mask or entry[0] == mask), None)
         if known is None:
@@ -47,8 +48,9 @@ class Seen:
         return len(self._distinct)
 
     def __str__(self):
-        return "\n".join(_native.printable(f"{mask.name}: {'x'.join(map(str, mask.shape))}, {pattern(mask)}")
-                         for mask in self)
+        read = [f"{mask.name}: {'x'.join(map(str, mask.shape))}, {pattern(mask)}" for mask in self]
+        read += [f"{layer}: not read: {reason}" for layer, reason in self.unread.items()]
+        return "\n".join(map(_native.printable, read))
 
     __repr__ = __str__
 
@@ -65,9 +67,9 @@ def joined(layers):
     numbers = {}
     for layer in layers:
         found = re.search(r"\d+", layer)
-        around = (layer[:found.start()], layer[found.end():]) if found else (layer, "")
-        numbers.setdefault(around, []).append(int(found[0]) if found else None)
-    return ", ".join(before + (_ranges(sorted(these)) if these != [None] else "") + after
+        around = (layer[:found.start()], layer[found.end():]) if found else (layer, None)
+        numbers.setdefault(around, set()).add(int(found[0]) if found else None)
+    return ", ".join(before if after is None else before + _ranges(sorted(these)) + after
                      for (before, after), these in numbers.items())
 
 

@@ -1,5 +1,7 @@
 """The masks that a model of torch applies while it runs, whatever its layers were given."""
 
+import threading
+
 import torch
 from torch.nn import functional
 from torch.overrides import TorchFunctionMode
@@ -47,8 +49,9 @@ class watch(TorchFunctionMode):
         for mask in masks:                  # each once, named after its layers
             print(mask.name, mask.check())
 
+    A mask that cannot be read, as of fake tensors, is printed with the reason, and the model runs on.
     The model is neither changed nor imported; kernels that take no mask, as those of flash_attn, are
-    not seen, nor is what torch.compile has compiled.
+    not seen, nor is what torch.compile has compiled, nor what other threads run.
     """
 
     def __init__(self, model):
@@ -57,9 +60,16 @@ class watch(TorchFunctionMode):
         self._seen = Seen()
         self._path = []
         self._hooks = []
+        self._thread = None
 
     def __enter__(self):
-        for name, module in self._model.named_modules():
+        if not isinstance(self._model, torch.nn.Module):
+            raise Error(f"watch: a {type(self._model).__name__} is no torch.nn.Module")
+        self._thread = threading.get_ident()
+        for path, module in self._model.named_modules():
+            name = path or type(module).__name__  # the path of the model itself is empty
+            if isinstance(module, torch.jit.ScriptModule):
+                continue  # takes no hooks that see keywords
             self._hooks.append(module.register_forward_pre_hook(self._entered(name), with_kwargs=True))
             self._hooks.append(module.register_forward_hook(self._left, always_call=True))
         super().__enter__()
@@ -69,28 +79,38 @@ class watch(TorchFunctionMode):
         super().__exit__(kind, *rest)
         for hook in self._hooks:
             hook.remove()
-        if kind is None and not len(self._seen):
+        if kind is None and not len(self._seen) and not self._seen.unread:
             raise Error("watch: no softmax over [B, H, Q, K] and no scaled_dot_product_attention ran inside; "
                         "call the model inside, not compiled, with attn_implementation=\"sdpa\" or \"eager\"")
 
     def _entered(self, name):
         def entered(module, arguments, keywords):
+            if threading.get_ident() != self._thread:
+                return
             self._path.append(name)
             for value in (*arguments, *keywords.values()):
                 if type(value).__name__ == "BlockMask" and hasattr(value, "mask_mod"):
-                    self._seen._add(name, Mask(value))
+                    self._note(name, lambda value=value: Mask(value))
 
         return entered
 
     def _left(self, *_):
-        self._path.pop()
+        if threading.get_ident() == self._thread:
+            self._path.pop()
+
+    def _note(self, layer, read):
+        """Adds what `read` gives, or why it gives nothing: the model would run without us."""
+        try:
+            with torch.no_grad():
+                cells = read()
+            if cells is not None:
+                self._seen._add(layer, cells)
+        except (Error, RuntimeError) as error:
+            self._seen.unread[layer] = str(error).partition("\n")[0].removeprefix(f"{layer}: ")
 
     def __torch_function__(self, function, types, arguments=(), keywords=None):
         keywords = keywords or {}
         reader = _READERS.get(function)
         if reader is not None:
-            with torch.no_grad():
-                cells = reader(*arguments, **keywords)
-            if cells is not None:
-                self._seen._add(self._path[-1] if self._path else "", cells)
+            self._note(self._path[-1] if self._path else "no layer", lambda: reader(*arguments, **keywords))
         return function(*arguments, **keywords)
