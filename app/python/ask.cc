@@ -15,7 +15,10 @@
 #include "maskctl/base/error.h"
 #include "maskctl/base/printable.h"
 #include "maskctl/base/work_scope.h"
+#include "maskctl/io/array_io.h"
+#include "maskctl/pipeline/load.h"
 #include "maskctl/pipeline/parse/diagnostic.h"
+#include "maskctl/pipeline/steps/generate.h"
 
 namespace maskctl::app {
 namespace {
@@ -116,7 +119,34 @@ struct Reading {
   }
 };
 
+/// The context, which also keeps what it reads from files.
+BindContext keeping(const BindContext& context, const Session& session, GivenSources& kept) {
+  const auto is_file = [&session](const std::string& source) {
+    return !session.given(source) && !is_generator(source);
+  };
+  BindContext out = context;
+  out.read_array = [=, &kept](const std::string& source) {
+    Tensor array = context.read_array(source);
+    if (is_file(source)) kept.insert_or_assign(source, array);
+    return array;
+  };
+  out.read_mask = [=, &kept](const std::string& source) {
+    Mask mask = context.read_mask(source);
+    if (is_file(source)) kept.insert_or_assign(source, loaded_from(mask));
+    return mask;
+  };
+  return out;
+}
+
 }  // namespace
+
+LoadedMask loaded_from(Mask mask) {
+  LoadedMask out;
+  out.array_shape = {mask.batch(), mask.heads(), mask.queries(), mask.keys()};
+  out.dtype = "bool";
+  out.mask = std::move(mask);
+  return out;
+}
 
 const Command& command_named(const std::string& name) {
   if (const Command* command = find_command(name)) return *command;
@@ -174,16 +204,25 @@ LoadedMask read_arrays(const std::string& name, std::span<const NamedView> array
   return stoppable(elements_of(arrays), wants_stop, [&] { return read_mask(name, arrays, how); });
 }
 
-Mask transformed(const std::string& source, const Words& words, const GivenSources& given,
-                 const WantsStop& wants_stop) {
+Transformed transformed(const std::string& source, const Words& words, const GivenSources& given,
+                        const WantsStop& wants_stop) {
   const Reading reading(words);
   Session session(reading.line.settings, {});
   give(session, given);
-  Mask out;
+  Transformed out;
   attend(session, wants_stop, [&] {
     Loader loader(reading.source, session);
-    out = loader.transformed(loader.read(source).mask);
+    const BindContext context = keeping(loader.context(), session, out.read);
+    const Chain steps = load_chain(reading.source.transforms, context);
+    out.mask = maskctl::apply(loader.read(source).mask, steps);
   });
+  return out;
+}
+
+Tensor read_array_of(const std::string& source, const WantsStop& wants_stop) {
+  Session session({}, {});
+  Tensor out;
+  attend(session, wants_stop, [&] { out = read_array(source); });
   return out;
 }
 

@@ -52,15 +52,26 @@ auto stoppable(Index elements, const WantsStop& wants_stop, const Work& work) {
   return *std::move(out);
 }
 
+/// What reading an array of these cells gives.
+LoadedMask loaded_from(Mask mask);
+
 /// Reads a SOURCE as a mask. `words` are options for reading (--as ...).
 LoadedMask read_source(const std::string& source, const Words& words, const GivenSources& given,
                        const WantsStop& wants_stop);
 /// Reads a mask from arrays in memory, without copying them first.
 LoadedMask read_arrays(const std::string& name, std::span<const NamedView> arrays,
                        const Words& words, const WantsStop& wants_stop);
+
+struct Transformed {
+  Mask mask;
+  GivenSources read;  // what steps read from files, by the names that they have there
+};
+
 /// Reads a SOURCE as a mask and applies the steps of --transform.
-Mask transformed(const std::string& source, const Words& words, const GivenSources& given,
-                 const WantsStop& wants_stop);
+Transformed transformed(const std::string& source, const Words& words, const GivenSources& given,
+                        const WantsStop& wants_stop);
+/// Reads the array of a file, as it is.
+Tensor read_array_of(const std::string& source, const WantsStop& wants_stop);
 
 /// The text of a Python exception for an error of the library: its message and remedies, with
 /// options written as keywords. For a mistake in a pipeline, further lines show where it is.

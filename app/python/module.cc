@@ -21,6 +21,7 @@
 #include "maskctl/base/error.h"
 #include "maskctl/base/printable.h"
 #include "maskctl/io/formats/hdf5/hdf5.h"
+#include "maskctl/pipeline/load.h"
 #include "maskctl/tensor/element_types.h"
 #include "maskctl/tensor/lines.h"
 
@@ -122,21 +123,28 @@ Source read_named(const std::string& source, Options options, const nb::dict& gi
   })};
 }
 
-Source of_mask(Mask mask) {
-  Source out;
-  out.loaded.mask = std::move(mask);
-  out.loaded.dtype = "bool";
-  out.loaded.array_shape = {out.loaded.mask.batch(), out.loaded.mask.heads(),
-                            out.loaded.mask.queries(), out.loaded.mask.keys()};
-  return out;
+Source of_mask(Mask mask) { return {loaded_from(std::move(mask))}; }
+
+nb::object object_of(const Given& given) {
+  if (const auto* mask = std::get_if<LoadedMask>(&given)) return nb::cast(Source{*mask});
+  return nb::cast(Copy{std::get<Tensor>(given)});
 }
 
-Source apply_steps(const std::string& source, Options options, const nb::dict& given) {
+/// The mask after steps, and what they read from files, by name.
+std::pair<Source, nb::dict> apply_steps(const std::string& source, Options options,
+                                        const nb::dict& given) {
   const GivenSources sources = given_of(given);
   const Words words{{}, std::move(options)};
-  return of_mask(attended([&](const WantsStop& wants_stop) {
-    return transformed(source, words, sources, wants_stop);
-  }));
+  Transformed made = attended(
+      [&](const WantsStop& wants_stop) { return transformed(source, words, sources, wants_stop); });
+  nb::dict read;
+  for (const auto& [name, one] : made.read) read[name.c_str()] = object_of(one);
+  return {of_mask(std::move(made.mask)), read};
+}
+
+/// The array of a file.
+Copy read_copy(const std::string& source) {
+  return {attended([&](const WantsStop& wants_stop) { return read_array_of(source, wants_stop); })};
 }
 
 Index cells_of(const Source& source) { return source.loaded.mask.cells(); }
@@ -251,6 +259,8 @@ NB_MODULE(_native, m) {
   m.def("read_arrays", &read_given);
   m.def("read_source", &read_named);
   m.def("apply_steps", &apply_steps);
+  m.def("read_copy", &read_copy);
+  m.def("pipeline_text", &pipeline_text);
   m.def("combined", &combined);
   m.def("equal", &equal);
   m.def("command_info", &command_info);

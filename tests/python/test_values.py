@@ -71,6 +71,27 @@ def test_every_verb_asks_every_mask(maker, name):
         assert not mask.why(query, key)
 
 
+@pytest.mark.parametrize("text", ["doc:ids.npy | causal", "doc:'all.npz:ids' | causal", "and:cells.npy", "@steps.txt",
+                                  "heads:0{doc:ids.npy | and:cells.npy}", "kv-lengths:lengths.npy"])
+def test_files_that_steps_name_are_read_once(text, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    np.save("ids.npy", IDS)
+    np.save("cells.npy", CELLS)
+    np.save("lengths.npy", np.array([4]))
+    np.savez("all.npz", ids=IDS)
+    (tmp_path / "steps.txt").write_text("doc:ids.npy | causal  # packed\n| window:keys=2\n")
+    mask = Mask.parse(text, 6)
+    other = Mask(np.ones((6, 6), bool)).apply(text)
+    before = agreed_count(mask), str(mask.show()), mask.why(2, 2).text
+    for path in list(tmp_path.iterdir()):
+        path.unlink()
+    np.save("ids.npy", IDS * 0)
+    for one in (mask, pickle.loads(pickle.dumps(mask)), copy.deepcopy(mask)):
+        assert (agreed_count(one), str(one.show()), one.why(2, 2).text) == before
+        assert one == other and one.apply("causal").count() <= before[0] and one.translate(to="flex") and one.diff(other)
+    assert Mask.parse("doc:ids.npy", 6).count() == 36
+
+
 def test_a_mask_does_not_keep_arrays():
     ids = IDS.copy()
     mask, seen = Mask.parse("doc:ids", 6, ids=ids), weakref.ref(ids)

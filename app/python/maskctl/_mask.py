@@ -40,6 +40,13 @@ def _text(role, value):
     return value
 
 
+def _file(path):
+    """The name of a file, as text."""
+    if not isinstance(path, (str, os.PathLike)):
+        raise Error(f"a {type(path).__name__} is no name of a file")
+    return _text("file", os.fspath(path))
+
+
 def _temporary_folder():
     from tempfile import TemporaryDirectory
 
@@ -91,29 +98,29 @@ class Mask:
         max_bytes: the most that may be allocated (4 GiB).
         """
         if isinstance(array, (str, os.PathLike)):
-            source = _text("file", os.fspath(array))
+            source = _file(array)
             name = _text("name", name or source)
             options = _reading(kind, keep_value, closed_below, shape, pad_id, max_bytes)
             return self._set(name, _native.read_source(source, options, {}), name, (), {})
         name = _text("name", name or "mask")
         if isinstance(array, Mask):
             raise Error(f"{_native.printable(name)}: a Mask already")
-        own, parts, notes = _arrays.parts_of(name, array, shape)
+        own, parts, notes = _arrays.parts_of(_native.printable(name), array, shape)
         if own == "bias":
             shape = None  # the bias is already materialised in that shape
         self._read(name, parts, _reading(kind or own, keep_value, closed_below, shape, pad_id, max_bytes))
         self.notes = notes + self.notes
 
     def _read(self, name, parts, options):
-        self._set(name, _native.read_arrays(name, parts, options), name, (), {})
+        self._set(name, _native.read_arrays(_native.printable(name), parts, options), name, (), {})
 
     def _set(self, name, source, word, steps, arrays):
         self.name = name
         self.notes = [] if source is None else source.notes
         self._source = source  # None: the generator text `word` makes the mask
-        self._word = word
+        self._word = _native.printable(word)
         self._steps = steps
-        self._arrays = arrays  # copies of the arrays that the steps name
+        self._arrays = arrays  # copies of what the steps name: arrays, and what files hold
         self._result = source if source is not None and not steps else None
 
     @classmethod
@@ -127,7 +134,7 @@ class Mask:
         sides = [("q", q)] + ([("kv", kv)] if kv is not None else [])
         notes, parts = [], []
         for key, side in sides:
-            array, more = _arrays.host(name, side)
+            array, more = _arrays.host(_native.printable(name), side)
             parts.append((key, array))
             notes += more
         mask = cls.__new__(cls)
@@ -141,6 +148,8 @@ class Mask:
         (B, Q, K) or (B, H, Q, K); arrays that the steps name are keywords: parse("doc:ids", 8,
         ids=tensor)."""
         b, h, q, k = extents_of(shape)
+        if min(b, h, q, k) < 1:
+            raise Error(f"shape={shape!r}: expected extents of 1 or more")
         size = f"q={q},k={k}" if b * h == 1 else f"b={b},h={h},q={q},k={k}"
         word = f"gen:full:n={q}" if b * h == 1 and q == k else f"gen:full:{size}"
         return cls._made(word, None, word, (), {}).apply(text, **arrays)
@@ -171,7 +180,7 @@ class Mask:
         there are, if not S."""
         shape = None
         if isinstance(valid, (list, tuple)):
-            valid = _arrays.host(name, valid)[0]
+            valid = _arrays.host(_native.printable(name), valid)[0]
         if queries is not None:
             extents = tuple(valid.shape)
             shape = (extents[0] if len(extents) > 1 else 1, 1, queries, extents[-1])
@@ -181,21 +190,21 @@ class Mask:
     def read(cls, source, kind=None, *, name=None, keep_value=None, closed_below=None, shape=None,
              pad_id=None, max_bytes=None):
         """Reads a SOURCE of the command: a file ("m.npz:KEY"), or gen:STEP."""
-        return cls(os.fspath(source), kind, name=name, keep_value=keep_value, closed_below=closed_below,
+        return cls(_file(source), kind, name=name, keep_value=keep_value, closed_below=closed_below,
                    shape=shape, pad_id=pad_id, max_bytes=max_bytes)
 
     def apply(self, *steps, **arrays):
         """The mask after steps, left to right: mask.apply("window:keys=128 | causal"). Arrays that
         they name are keywords. Nothing is computed before it is needed."""
         given = dict(self._arrays)
-        steps = tuple(_text("step", step) for step in steps)
+        steps = tuple(_native.pipeline_text(_text("step", step)) for step in steps)
         for key, value in arrays.items():
             if key in given or key == self._word:
                 raise Error(f"{key}: an array of that name is given already")
             given[key] = value._result_source() if isinstance(value, Mask) else _arrays.copied(key, value)
         mask = Mask._made(self.name, self._source, self._word, self._steps + steps, given)
         try:
-            mask._result_source()  # raises for mistakes in the steps
+            given.update(mask._compute())  # raises for mistakes in the steps
         except Error as error:
             raise _with_missing_array(error) from None
         return mask
@@ -214,10 +223,15 @@ class Mask:
             given[self._word] = self._source
         return self._word
 
+    def _compute(self):
+        """Makes the cells; returns what the steps read from files, which then belongs to the mask."""
+        given = dict(self._arrays)
+        self._result, read = _native.apply_steps(self._put_into(given), self._options(), given)
+        return read
+
     def _result_source(self):
         if self._result is None:
-            given = dict(self._arrays)
-            self._result = _native.apply_steps(self._put_into(given), self._options(), given)
+            self._compute()
         return self._result
 
     def _plain(self):
@@ -267,7 +281,7 @@ class Mask:
     def save(self, path, kind=None, *, force=False, **options):
         """Writes the mask to a file, .npy, .npz, .safetensors or .h5, for Mask(path) and the command:
         as cells, or as another `kind`, such as "runs" for large masks, with the options of to()."""
-        run("convert", self, to=kind or "dense", output=os.fspath(path), force=force, **options)
+        run("convert", self, to=kind or "dense", output=_file(path), force=force, **options)
 
     def translate(self, **options):
         """This mask in the arguments of other libraries: translate(to="flex+sdpa"). A mask that was
@@ -280,10 +294,18 @@ class Mask:
                 line.option(keyword, value)
             return line.run()[0]
         with _temporary_folder() as folder:
-            found = self.recognise(write=f"{folder}/arrays.npz")
+            file = f"{folder}/arrays.npz"
+            found = self.recognise(write=file)
+            pipeline = found.pipeline.replace(f"{file}:", "")
             if not found:
-                raise Error(f"{self.name}: no pipeline makes this mask; nearest: {found.pipeline}")
-            return run("translate", transform=found.pipeline, **options)
+                raise Error(f"{self._word}: no pipeline makes this mask; nearest: {pipeline or 'every cell open'}")
+            arrays = {source[len(file) + 1:]: _native.read_copy(source) for source in found.arrays}
+        line = Line("translate")
+        line.given.update(arrays)
+        line.options.append(("--transform", pipeline))
+        for keyword, value in options.items():
+            line.option(keyword, value)
+        return line.run()[0]
 
     @property
     def shape(self):
@@ -342,7 +364,9 @@ class Mask:
 
     def _repr_html_(self):
         with _temporary_folder() as folder:
-            self.show(output=f"{folder}/mask.svg")
+            said = self.show(output=f"{folder}/mask.svg")
+            if not os.path.exists(f"{folder}/mask.svg"):  # no batch or no head: nothing is drawn
+                return said._repr_html_()
             with open(f"{folder}/mask.svg", encoding="utf-8") as picture:
                 return picture.read()
 
