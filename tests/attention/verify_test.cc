@@ -384,6 +384,15 @@ TEST_CASE("verify: masks without cells are refused") {
   }
 }
 
+TEST_CASE("verify: arrays of other ranks are refused before any work") {
+  VerifyRequest request = request_for("flash_attention", causal(4, 4));
+  request.arguments.arrays["query"] = Tensor(DType::kFloat32, {1, 1});
+  CHECK_THROWS_WITH(verify(request), "query: expected 4 axes, got (1, 1)");
+  request = request_for("flash_attention", causal(4, 4));
+  request.arguments.arrays["key"] = Tensor(DType::kFloat32, {});
+  CHECK_THROWS_WITH(verify(request), "key: expected 4 axes, got ()");
+}
+
 TEST_CASE("verify: without the reference, and beyond the cells that can be read one by one") {
   constexpr Index kTokens = 1 << 14;
   const Mask mask(diagonal_band(kTokens, kTokens, -9, 0));

@@ -14,6 +14,7 @@
 #include "maskctl/base/checked.h"
 #include "maskctl/base/error.h"
 #include "maskctl/base/stopwatch.h"
+#include "maskctl/base/threads.h"
 #include "maskctl/base/threefry.h"
 #include "maskctl/tensor/convert.h"
 
@@ -135,8 +136,13 @@ Tensor random_array(const Field& field, const std::vector<Index>& shape, const R
 }  // namespace
 
 Tensor random_normal(std::vector<Index> shape, std::uint64_t seed) {
+  constexpr Index kAtOnce = Index{1} << 16;
   Tensor out(DType::kFloat32, std::move(shape));
-  random_normal(seed, 0, out.as<float>());
+  const auto all = out.as<float>();
+  parallel_for(ceil_div(out.elements(), kAtOnce), [&](Index part) {
+    const Index first = part * kAtOnce, count = std::min(kAtOnce, out.elements() - first);
+    random_normal(seed, first, all.subspan(as_size(first), as_size(count)));
+  });
   return out;
 }
 

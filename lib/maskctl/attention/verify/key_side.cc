@@ -1,8 +1,11 @@
 #include "maskctl/attention/verify/key_side.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 
+#include "maskctl/attention/arrays/checks.h"
 #include "maskctl/attention/verify/compare.h"
 
 namespace maskctl::attention {
@@ -59,6 +62,11 @@ void use_latent(const Probe& probe, const Tensor& values, NamedArguments& argume
   arguments.arrays["w_vc"] = value_projection(channels, heads);
 }
 
+void check_rank(const char* name, const Tensor& array, Index rank) {
+  if (array.rank() == rank) return;
+  refuse_shape(fmt::format("{}: expected {} axes, got {}", name, rank, shape_text(array.shape())));
+}
+
 }  // namespace
 
 bool has_latent(const NamedArguments& arguments) { return arguments.arrays.contains("key_value"); }
@@ -68,6 +76,8 @@ ProbeShape shape_of_call(const Operation& operation, const NamedArguments& argum
   const bool heads_first = operation.heads_first();
   const Tensor& query = arguments.arrays.at("query");
   const Tensor& key = arguments.arrays.at(latent ? "key_value" : "key");
+  check_rank("query", query, 4);
+  check_rank(latent ? "key_value" : "key", key, latent ? 3 : 4);
   ProbeShape shape;
   shape.layout = heads_first ? Layout::kBhtd : Layout::kBthd;
   shape.batch = query.extent(0);
