@@ -9,6 +9,7 @@
 #include <nanobind/stl/vector.h>
 
 #include <algorithm>
+#include <cstdint>
 #include <functional>
 #include <optional>
 
@@ -184,6 +185,13 @@ Source part(const Source& source, const std::array<std::pair<Index, Index>, 4>& 
   return of_mask(sliced(source.loaded.mask, range(0), range(1), range(2), range(3)));
 }
 
+nb::tuple state_of_source(const Source& source) {
+  const auto runs = attended([&](const WantsStop& wants_stop) {
+    return stoppable(cells_of(source), wants_stop, [&] { return runs_of(source.loaded.mask); });
+  });
+  return state_of(source.loaded, runs);
+}
+
 /// The options of every command that are useful without a terminal.
 constexpr std::string_view kForPython[] = {"--threads", "--max-bytes", "--strict"};
 
@@ -225,6 +233,10 @@ void translate_errors(nb::object& type) {
 
 }  // namespace
 
+// nanobind keeps what is of one interpreter in a variable of the process, so that a second one
+// would break the first: its entry is called for the main interpreter only.
+#define PyInit__native init_for_main_interpreter
+
 NB_MODULE(_native, m) {
 #ifdef NDEBUG
   nb::set_leak_warnings(false);  // masks that outlive the interpreter's end are no fault
@@ -244,7 +256,7 @@ NB_MODULE(_native, m) {
       .def_prop_ro("open", &open_cells)
       .def("inverted", &inverted)
       .def("part", &part)
-      .def("__getstate__", [](const Source& s) { return state_of(s.loaded); })
+      .def("__getstate__", &state_of_source)
       .def("__setstate__",
            [](Source& s, const nb::tuple& state) { new (&s) Source{loaded_of(state)}; });
   nb::class_<Copy>(m, "Copy")
@@ -267,6 +279,18 @@ NB_MODULE(_native, m) {
   m.def("printable", [](const std::string& text) { return printable(text, kUncut); });
   nb::module_::import_("atexit").attr("register")(nb::cpp_function(&stop_other_calls));
   m.def("set_hdf5_helper", [](const std::string& path) { set_hdf5_helper(path); });
+}
+
+#undef PyInit__native
+
+extern "C" NB_EXPORT PyObject* PyInit__native() {
+  constexpr std::int64_t kMain = 0;
+  if (PyInterpreterState_GetID(PyInterpreterState_Get()) == kMain) {
+    return init_for_main_interpreter();
+  }
+  PyErr_SetString(PyExc_ImportError,
+                  "maskctl does not load in a subinterpreter; use the main one, or a process");
+  return nullptr;
 }
 
 }  // namespace maskctl::app

@@ -37,11 +37,9 @@ MaskWriteOptions as_runs() {
   return out;
 }
 
-nb::dict runs_of(const Mask& mask) {
+nb::dict states_of(const std::vector<NamedTensor>& arrays) {
   nb::dict out;
-  for (const NamedTensor& array : mask_arrays(convert_mask(mask, as_runs()), as_runs())) {
-    out[array.name.c_str()] = state_of(array.tensor);
-  }
+  for (const NamedTensor& array : arrays) out[array.name.c_str()] = state_of(array.tensor);
   return out;
 }
 
@@ -57,6 +55,10 @@ Mask mask_of(const nb::dict& runs) {
 }
 
 }  // namespace
+
+std::vector<NamedTensor> runs_of(const Mask& mask) {
+  return mask_arrays(convert_mask(mask, as_runs()), as_runs());
+}
 
 nb::tuple state_of(const Tensor& tensor) {
   const auto bytes = tensor.bytes();
@@ -78,7 +80,7 @@ Tensor tensor_of(const nb::tuple& state) {
   return out;
 }
 
-nb::tuple state_of(const LoadedMask& loaded) {
+nb::tuple state_of(const LoadedMask& loaded, const std::vector<NamedTensor>& runs) {
   if (loaded.object.has_value()) {
     throw Error(Errc::kUnsupported,
                 "a mask read from an object of another library is not pickled; "
@@ -91,7 +93,7 @@ nb::tuple state_of(const LoadedMask& loaded) {
   }
   const BiasSeen& bias = loaded.bias_seen;
   return nb::make_tuple(
-      runs_of(loaded.mask), std::string(name(loaded.kind)), loaded.dtype, loaded.array_shape,
+      states_of(runs), std::string(name(loaded.kind)), loaded.dtype, loaded.array_shape,
       loaded.rank, state_or_none(loaded.q_segment_ids), state_or_none(loaded.kv_segment_ids),
       loaded.shared_ids, blocks, loaded.odd_bools,
       nb::make_tuple(bias.inf, bias.min, bias.nearest, bias.farthest), loaded.notes);

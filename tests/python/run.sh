@@ -14,7 +14,7 @@ export PATH=$PWD/venv/bin:$PATH
 run() { python -m pytest -q -p no:cacheprovider --rootdir=/ -c /dev/null "$@"; }
 run "$tests/python"
 PYTHONMALLOC=debug run "$tests/python/test_arrays.py" "$tests/python/test_bad_input.py" \
-  "$tests/python/test_producers.py"
+  "$tests/python/test_every_verb.py" "$tests/python/test_laws.py" "$tests/python/test_producers.py"
 maskctl --version
 test -s venv/share/man/man1/maskctl.1.gz
 

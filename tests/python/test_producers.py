@@ -189,20 +189,3 @@ ring.append(ring)
 sys.kept = ring, ring[0].to("bits"), ring[0].stats()
 """
     assert ended(code) == (0, "", "")
-
-
-@pytest.mark.parametrize("ask", ["stats()", "count()", "check()", "to('bits')"])
-def test_a_daemon_thread_does_not_abort_the_end(ask):
-    code = f"""
-import threading, time
-mask = Mask.read("gen:random:sparsity=0.5,n=1000000")
-def ask():
-    while True:
-        try:
-            mask.{ask}
-        except Error:
-            Mask.parse("causal", 64).stats()
-threading.Thread(target=ask, daemon=True).start()
-time.sleep(0.3)
-"""
-    assert ended(code) == (0, "", "")

@@ -71,17 +71,17 @@ def _kept(text, fields, status, notes):
 
 
 def _is_source(value):
-    """True for masks and arrays, lists of numbers among them; words, numbers and lists of words are
-    options' values."""
+    """True for masks and arrays, and for lists but those of words; words and numbers are values of
+    options."""
     if isinstance(value, (list, tuple)):
-        return _is_of_numbers(value)
+        return not _is_of_words(value)
     return not isinstance(value, (str, bytes, os.PathLike, numbers.Number, type(None)))
 
 
-def _is_of_numbers(value):
+def _is_of_words(value):
     while isinstance(value, (list, tuple)) and len(value):
         value = value[0]
-    return isinstance(value, numbers.Number)
+    return isinstance(value, (str, bytes, os.PathLike))
 
 
 # Options that are given when a Mask is made, so methods of Mask do not take them.
@@ -110,6 +110,19 @@ def _words_of(command):
     return _words[command]
 
 
+def text_of(role, value):
+    """The value, which has to be a text that commands can take."""
+    if not isinstance(value, str):
+        raise Error(f"{role}: a {type(value).__name__} is no text")
+    try:
+        value.encode()
+    except UnicodeEncodeError:
+        raise Error(f"{role}: {value!r} is no text") from None
+    if "\0" in value:
+        raise Error(f"{role}: {value!r} holds a NUL")
+    return value
+
+
 def shape_text(shape):
     """"2+1+8+8" for a shape of 1 to 4 extents; n alone is n queries by n keys."""
     return "+".join(map(str, extents_of(shape)))
@@ -132,7 +145,7 @@ class Line:
     """A command line in the making: words, and the masks and arrays that they name."""
 
     def __init__(self, command):
-        self.command = command
+        self.command = text_of("command", command)
         self._words = _words_of(command)
         self.operands = []
         self.options = []
@@ -147,8 +160,10 @@ class Line:
         from maskctl import _arrays
         from maskctl._mask import Mask
 
+        if value is None:
+            raise Error(f"{role}: None is no value")
         if not _is_source(value):
-            return str(value)
+            return text_of(role, os.fsdecode(value) if isinstance(value, (bytes, os.PathLike)) else str(value))
         if _arrays.is_mask_of_library(value):
             value = Mask(value, name=role)
         plain = value._plain() if isinstance(value, Mask) else None
@@ -165,8 +180,11 @@ class Line:
         if name in self._words:
             if name == "--shape" and not isinstance(value, str):
                 value = shape_text(value)
-            array = "SOURCE" in self._words[name] and _is_of_numbers(value)
+            takes_arrays = any(word in self._words[name] for word in ("SOURCE", "FILE"))
+            array = takes_arrays and _is_source(value)
             values = value if isinstance(value, (list, tuple)) and not array else [value]
+            if not takes_arrays and any(_is_source(one) for one in values):
+                raise Error(f"{keyword}: a {type(value).__name__} is no value of it; expected text or numbers")
             self.options += [(name, self._value(keyword, one)) for one in values
                              if one is not None and one is not False]
         elif "NAME=VALUE" in self._words:

@@ -14,6 +14,8 @@ def host(name, array):
     Only its own library copies an array from a device; one on the host is passed on as it is.
     """
     name = _native.printable(name)
+    if array is None or isinstance(array, (str, bytes)):
+        raise Error(f"{name}: a {type(array).__name__} cannot be read as an array; give one, or a list of numbers")
     if isinstance(array, (list, tuple)):
         return _array_of_lists(name, array), []
     if getattr(array, "is_nested", False):
@@ -51,9 +53,11 @@ def _array_of_lists(name, lists):
         raise Error(f"{name}: lists of shape {tuple(shape)}; expected numbers in 1 to 8 levels")
     leaves = list(_leaves(name, lists, shape))
     whole = all(isinstance(one, numbers.Integral) for one in leaves)
-    code = "?" if all(isinstance(one, bool) for one in leaves) else "q" if whole else "d"
+    flags = all(type(one).__name__ in ("bool", "bool_") for one in leaves)  # Python's and numpy's
+    small = whole and all(-(1 << 31) <= one < 1 << 31 for one in leaves)  # as lengths have to be
+    code = "?" if flags else "i" if small else "q" if whole else "d"
     try:
-        flat = packed("b" if code == "?" else code, leaves)
+        flat = packed("b", map(bool, leaves)) if flags else packed(code, leaves)
     except (TypeError, OverflowError) as error:
         raise Error(f"{name}: a list cannot be read as an array: {error}") from None
     return memoryview(flat).cast("B").cast(code, shape)
@@ -70,6 +74,20 @@ def _leaves(name, lists, shape):
             yield from _leaves(name, one, shape[1:])
         else:
             yield one
+
+
+def with_shape(name, array):
+    """An array, and its extents: one or more."""
+    array = host(name, array)[0]
+    if not hasattr(array, "shape"):
+        try:
+            array = memoryview(array)
+        except TypeError:
+            raise Error(f"{name}: a {type(array).__name__} cannot be read as an array") from None
+    extents = tuple(array.shape)
+    if not extents:
+        raise Error(f"{name}: a number; expected an array [S] or [B, S]")
+    return array, extents
 
 
 def copied(name, array):

@@ -10,7 +10,7 @@ def ranges_of(index, extents):
     if given > len(extents) or len(index) - given > 1:
         raise IndexError(f"too many indices: a mask has {len(extents)} axes")
     rest = (slice(None),) * (len(extents) - given)
-    at = index.index(Ellipsis) if given < len(index) else len(index)
+    at = next((at for at, one in enumerate(index) if one is Ellipsis), len(index))
     full = index[:at] + rest + index[at + 1:]
     is_pair = not any(isinstance(one, slice) for one in full)
     return [_range(*one) for one in zip("bhqk", full, extents)], is_pair
@@ -22,7 +22,10 @@ def _range(axis, one, extent):
         if step != 1:
             raise IndexError(f"{axis}: a slice with step {step}; expected step 1")
         return begin, max(begin, end)
-    begin = operator.index(one)
+    try:
+        begin = operator.index(one)
+    except TypeError:
+        raise IndexError(f"{axis}: a {type(one).__name__}; expected a whole number or a slice") from None
     if not -extent <= begin < extent:
         raise IndexError(f"{axis}: {begin} is out of range: the mask has {extent}")
     begin %= extent

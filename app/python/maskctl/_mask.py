@@ -1,9 +1,10 @@
 """The mask, whose methods are the commands."""
 
+import operator
 import os
 
 from maskctl import _arrays, _native
-from maskctl._answer import Line, extents_of, help_of, run, shape_text
+from maskctl._answer import Line, extents_of, help_of, run, shape_text, text_of
 from maskctl._native import Error
 
 _hdf5_helper = os.path.join(os.path.dirname(__file__), "maskctl-hdf5")
@@ -17,34 +18,33 @@ def _reading(kind, keep_value=None, closed_below=None, shape=None, pad_id=None, 
     """The command's options of reading."""
     options = []
     if kind is not None:
-        options.append(("--as", kind))
+        options.append(("--as", text_of("kind", kind)))
     if keep_value is not None:
-        options.append(("--keep-value", str(int(keep_value))))
+        options.append(("--keep-value", _whole("keep_value", keep_value)))
     if closed_below is not None:
-        options.append(("--closed-below", repr(float(closed_below))))
+        options.append(("--closed-below", text_of("closed_below", str(closed_below))))
     if shape is not None:
         options.append(("--shape", shape_text(shape)))
     if pad_id is not None:
-        options.append(("--pad-id", str(int(pad_id))))
+        options.append(("--pad-id", _whole("pad_id", pad_id)))
     if max_bytes is not None:
-        options.append(("--max-bytes", str(max_bytes)))
+        options.append(("--max-bytes", text_of("max_bytes", str(max_bytes))))
     return options
 
 
-def _text(role, value):
-    """The value, which has to be a text that UTF-8 can hold."""
+def _whole(role, value):
+    """A whole number, as text."""
     try:
-        value.encode()
-    except (AttributeError, UnicodeEncodeError):
-        raise Error(f"{role}: {value!r} is no text") from None
-    return value
+        return str(operator.index(value))
+    except TypeError:
+        raise Error(f"{role}={value!r}: expected a whole number") from None
 
 
 def _file(path):
     """The name of a file, as text."""
     if not isinstance(path, (str, os.PathLike)):
         raise Error(f"a {type(path).__name__} is no name of a file")
-    return _text("file", os.fspath(path))
+    return text_of("file", os.fspath(path))
 
 
 def _temporary_folder():
@@ -99,10 +99,10 @@ class Mask:
         """
         if isinstance(array, (str, os.PathLike)):
             source = _file(array)
-            name = _text("name", name or source)
+            name = text_of("name", name or source)
             options = _reading(kind, keep_value, closed_below, shape, pad_id, max_bytes)
             return self._set(name, _native.read_source(source, options, {}), name, (), {})
-        name = _text("name", name or "mask")
+        name = text_of("name", name or "mask")
         if isinstance(array, Mask):
             raise Error(f"{_native.printable(name)}: a Mask already")
         own, parts, notes = _arrays.parts_of(_native.printable(name), array, shape)
@@ -148,8 +148,8 @@ class Mask:
         (B, Q, K) or (B, H, Q, K); arrays that the steps name are keywords: parse("doc:ids", 8,
         ids=tensor)."""
         b, h, q, k = extents_of(shape)
-        if min(b, h, q, k) < 1:
-            raise Error(f"shape={shape!r}: expected extents of 1 or more")
+        if not all(1 <= n < 1 << 31 for n in (b, h, q, k)):
+            raise Error(f"shape={shape!r}: expected extents of 1 to {(1 << 31) - 1}")
         size = f"q={q},k={k}" if b * h == 1 else f"b={b},h={h},q={q},k={k}"
         word = f"gen:full:n={q}" if b * h == 1 and q == k else f"gen:full:{size}"
         return cls._made(word, None, word, (), {}).apply(text, **arrays)
@@ -179,10 +179,8 @@ class Mask:
         """From flags [S] or [B, S] of keys, as Hugging Face's attention_mask. `queries`: how many
         there are, if not S."""
         shape = None
-        if isinstance(valid, (list, tuple)):
-            valid = _arrays.host(_native.printable(name), valid)[0]
         if queries is not None:
-            extents = tuple(valid.shape)
+            valid, extents = _arrays.with_shape(_native.printable(name), valid)
             shape = (extents[0] if len(extents) > 1 else 1, 1, queries, extents[-1])
         return cls(valid, "key-padding", name=name, keep_value=keep_value, shape=shape)
 
@@ -197,10 +195,12 @@ class Mask:
         """The mask after steps, left to right: mask.apply("window:keys=128 | causal"). Arrays that
         they name are keywords. Nothing is computed before it is needed."""
         given = dict(self._arrays)
-        steps = tuple(_native.pipeline_text(_text("step", step)) for step in steps)
+        steps = tuple(_native.pipeline_text(text_of("step", step)) for step in steps)
         for key, value in arrays.items():
             if key in given or key == self._word:
                 raise Error(f"{key}: an array of that name is given already")
+            if _arrays.is_mask_of_library(value):
+                value = Mask(value, name=key)
             given[key] = value._result_source() if isinstance(value, Mask) else _arrays.copied(key, value)
         mask = Mask._made(self.name, self._source, self._word, self._steps + steps, given)
         try:
