@@ -7,6 +7,7 @@ import tracemalloc
 import numpy as np
 import pytest
 
+import maskctl
 from maskctl import Error, Mask
 
 DTYPES = ["bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "float16",
@@ -89,10 +90,47 @@ def test_lists_are_read():
     assert not Mask.parse("causal", 4).check(segments=[0, 0, 1, 1])
 
 
+ROWS = [[True, False, False], [True, True, False], [False, True, True]]
+
+
+@pytest.mark.parametrize("rows", [
+    ROWS, tuple(map(tuple, ROWS)), [[int(one) for one in row] for row in ROWS], [[ROWS]], [[np.bool_(one) for one in row] for row in ROWS],
+    [[0.0 if one else -np.inf for one in row] for row in ROWS], np.array(ROWS).tolist(), memoryview(np.array(ROWS)),
+    [[np.float32(one) for one in row] for row in ROWS]])
+def test_what_is_compared_may_be_all_that_a_mask_is_made_of(rows):
+    mask = Mask(rows)
+    assert mask == rows and mask.diff(rows) and np.array_equal(np.asarray(mask).squeeze(), ROWS)
+    other = Mask.parse("causal", 3)
+    assert other != rows and not other.diff(rows) and (other ^ mask).count() == 1
+    assert maskctl.run("diff", mask, rows) and maskctl.run("stats", rows).total["open"] == 5
+
+
+@pytest.mark.parametrize("wrap", [list, tuple, np.int32, lambda ids: array.array("i", ids), lambda ids: [list(ids)]],
+                         ids=["list", "tuple", "numpy", "array", "batch"])
+def test_documents_are_given_as_lists(wrap):
+    mask = Mask.parse("doc:lens=2+1 | causal", 3)
+    for option, ids in (("segments", [0, 0, 1]), ("positions", [0, 1, 0]), ("cu_seqlens", [0, 2, 3])):
+        if option == "cu_seqlens" and np.ndim(wrap([0])) == 2:
+            continue  # lengths have one axis
+        assert mask.check(**{option: wrap(ids)}) and not Mask.parse("causal", 3).check(**{option: wrap(ids)})
+        made = getattr(Mask, f"from_{option}")(wrap(ids))
+        assert made == Mask.parse("doc:lens=2+1", 3) and made.diff(Mask.parse("doc:lens=2+1", 3))
+    assert Mask.parse("doc:ids", 3, ids=wrap([0, 0, 1])) == Mask.parse("doc:lens=2+1", 3)
+    assert Mask.from_key_padding(wrap([1, 1, 0]), queries=2).shape == (1, 1, 2, 3)
+
+
+@pytest.mark.parametrize("ids, words", [
+    ([0, 0], "2 tokens do not fit a mask of 3"), ([], r"segments: lists of shape \(0,\)"), ([0, 0.5, 1], "element 1 is 0.5"),
+    ([[0, 0, 1], [0, 1]], "side by side"), ([0, None, 1], "cannot be read as an array"), ([object()] * 3, "cannot be read")])
+def test_lists_that_are_no_documents_are_refused(ids, words):
+    with pytest.raises(Error, match=words):
+        Mask.parse("causal", 3).check(segments=ids)
+
+
 def test_shapes_are_whole_numbers():
     assert Mask.parse("causal", np.int64(4)).shape == Mask.parse("causal", (np.int32(4), 4)).shape
-    for shape in (2.5, (2.5, 2), "4", None):
-        with pytest.raises(Error, match="expected whole numbers|extents"):
+    for shape in (2.5, (2.5, 2), "4", None, 0, (3, 0), -4, 1 << 31, (1 << 70, 1), (), (1,) * 5):
+        with pytest.raises(Error, match="^(shape=|a shape of).*expected (whole numbers|extents of 1|n, )"):
             Mask.parse("causal", shape)
 
 
