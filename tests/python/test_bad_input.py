@@ -12,6 +12,9 @@ import maskctl
 from maskctl import Error, Mask
 
 
+SAMPLE = Mask.parse("causal", 4)
+
+
 @pytest.mark.parametrize("array, words", [
     ([[1, 0], [1]], "lists of 2 and of 1 elements side by side"),
     ([[1, 0], 1], "lists and numbers side by side"),
@@ -64,6 +67,21 @@ def test_tensors_without_elements_are_refused(tensor, words):
         Mask(tensor)
 
 
+def test_an_array_whose_attributes_raise_is_refused():
+    class Deleted:  # as an array of JAX
+        @property
+        def device(self):
+            raise RuntimeError("Array has been deleted")
+
+        def __dlpack__(self, **_):
+            raise RuntimeError("Array has been deleted")
+
+    with pytest.raises(Error, match="mask: a Deleted cannot be read as an array: Array has been deleted"):
+        Mask(Deleted())
+    with pytest.raises(Error, match="segments: a Deleted cannot be read"):
+        SAMPLE.check(segments=Deleted())
+
+
 def test_a_tensor_of_a_gpu_is_copied_by_its_library_and_that_is_said():
     cells = np.tri(4, dtype=bool)
     tensor = Fake(device=Fake(type="cuda", __str__=None), cpu=lambda: cells)
@@ -82,9 +100,6 @@ def test_dlpack_that_lies_is_an_error():
 
     with pytest.raises(Error, match="Liar cannot be read as an array"):
         Mask(Liar())
-
-
-SAMPLE = Mask.parse("causal", 4)
 
 
 @pytest.mark.parametrize("ask, words", [

@@ -18,19 +18,16 @@ def host(name, array):
         raise Error(f"{name}: a {type(array).__name__} cannot be read as an array; give one, or a list of numbers")
     if isinstance(array, (list, tuple)):
         return _array_of_lists(name, array), []
-    if getattr(array, "is_nested", False):
-        raise Error(f"{name}: a nested tensor; pack its rows and give cumulative lengths "
-                    "(Mask.from_cu_seqlens)")
-    layout = str(getattr(array, "layout", "torch.strided"))
-    if layout.startswith("torch.") and layout != "torch.strided":
-        raise Error(f"{name}: a tensor of layout {layout[6:]}; give its .to_dense()")
-    if getattr(array, "is_meta", False):
-        raise Error(f"{name}: a meta tensor has no elements; make it on the cpu")
-    if hasattr(array, "fake_mode"):
-        raise Error(f"{name}: a fake tensor has no elements; make it outside of FakeTensorMode")
-    if getattr(array, "requires_grad", False):
+    try:
+        refused = _without_elements(array)
+        grad = getattr(array, "requires_grad", False)
+        where = _device_of(array)
+    except Exception as raised:  # as of an array of JAX that was deleted
+        raise Error(f"{name}: a {type(array).__name__} cannot be read as an array: {raised}") from raised
+    if refused:
+        raise Error(f"{name}: {refused}")
+    if grad:
         array = array.detach()
-    where = _device_of(array)
     if where is None:
         return array, []
     note = f"{name}: copied from {where} to the host"
@@ -41,6 +38,20 @@ def host(name, array):
     if hasattr(array, "get"):
         return array.get(), [note]
     raise Error(f"{name}: an array on {where}; copy it to the host first")
+
+
+def _without_elements(array):
+    """Why a tensor has no elements in a row; None for others."""
+    if getattr(array, "is_nested", False):
+        return "a nested tensor; pack its rows and give cumulative lengths (Mask.from_cu_seqlens)"
+    layout = str(getattr(array, "layout", "torch.strided"))
+    if layout.startswith("torch.") and layout != "torch.strided":
+        return f"a tensor of layout {layout[6:]}; give its .to_dense()"
+    if getattr(array, "is_meta", False):
+        return "a meta tensor has no elements; make it on the cpu"
+    if hasattr(array, "fake_mode"):
+        return "a fake tensor has no elements; make it outside of FakeTensorMode"
+    return None
 
 
 def _array_of_lists(name, lists):
