@@ -95,7 +95,7 @@ const Library& parse_library(std::string_view text, std::string_view option) {
   const Library* const meant = library_titled(text);
   if (meant && std::ranges::count(names, text) == 0) {
     throw Error(Errc::kInvalidArgument, fmt::format("{} '{}': {} is called '{}' here", option,
-                                                    shown(text), meant->title, meant->name));
+                                                    printable(text), meant->title, meant->name));
   }
   return *libraries()[parse_choice(text, option, names)];
 }
