@@ -162,8 +162,7 @@ bool is_leak(const Scene& scene, const Cell& cell) {
 /// line already.
 void add_residue(const Scene& scene, FindingLines& out) {
   const auto [chain, residue, irregular] = recognise(scene.mask);
-  out.add({fmt::format("recognised: {}",
-                       chain.empty() ? "every cell open" : to_text(chain, "recognised.npz"))});
+  out.add({fmt::format("recognised: {}", recognised_text(chain))});
   if (residue.cells == 0) return;
   std::vector<Cell> fresh;
   for (const Cell& cell : residue.first) {
@@ -198,6 +197,15 @@ std::vector<Stretch> stretches(std::span<const std::int32_t> ids) {
 }
 
 }  // namespace
+
+std::string recognised_text(const Chain& chain) {
+  if (chain.empty()) return "every cell open";
+  ArrayNames arrays([](const std::string& name) { return "recognised.npz:" + name; });
+  Chain named = chain;
+  arrays.name(named);
+  const std::string text = to_text(named);
+  return arrays.arrays().empty() ? text : text + "; maskctl recognise --write saves its arrays";
+}
 
 std::vector<ReportLine> findings_lines(const Scene& scene) {
   FindingLines out;

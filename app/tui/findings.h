@@ -1,11 +1,16 @@
 // Reports everything that may be wrong with a mask. Choosing a line of the report shows its cells.
 #pragma once
 
+#include <string>
 #include <vector>
 
 #include "app/tui/reports.h"
+#include "maskctl/mask/steps/step.h"
 
 namespace maskctl::app::tui {
+
+/// A recognised chain in words; where it reads arrays, with the command that saves these.
+std::string recognised_text(const Chain& chain);
 
 /// The findings of `check`, the leaks by pairs of documents, the regions in which two SOURCEs
 /// differ, and the cells that no rule explains. If something is unknown, a line says which input

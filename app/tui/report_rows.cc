@@ -29,7 +29,7 @@ Lines lines_of(std::string_view text) {
 
 Lines recognise_lines(const Scene& scene) {
   const Recognised found = recognise(scene.mask);
-  Lines out{found.chain.empty() ? "every cell open" : to_text(found.chain, "recognised.npz")};
+  Lines out{recognised_text(found.chain)};
   if (found.residue.cells > 0)
     out.push_back(fmt::format("except for {}", counted(found.residue.cells, "cell")));
   if (found.irregular) out.emplace_back("no rule explains much of it");

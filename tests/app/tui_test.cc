@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "app/process.h"
+#include "maskctl/base/text.h"
 #include "support/catch_compat.h"
 
 namespace maskctl::test {
@@ -290,6 +291,76 @@ void check_cursor_inside(const std::string& screen) {
   REQUIRE(std::sscanf(lines.front().c_str() + shape, "Q %ld, K %ld]", &queries, &keys) == 2);
   REQUIRE(std::sscanf(lines.back().c_str(), " %ld,%ld", &query, &key) == 2);
   CHECK((query >= 0 && query < queries && key >= 0 && key < keys));
+}
+
+std::string report(const Sandbox& sandbox, const std::string& source, const std::string& keys) {
+  const Outcome outcome = sandbox.run("maskctl tui " + source + " --script '" + keys +
+                                      "' --size 150x60 --color never --dump -");
+  CHECK(outcome.status == 0);
+  return outcome.out;
+}
+
+TEST_CASE("tui: F and r show a recognised pipeline that reads arrays", "[tui]") {
+  const Sandbox sandbox;
+  CHECK(sandbox
+            .run("maskctl apply gen:doc:lens=2+2+2+2 -t 'open:q=0-1,k=4-5 | open:q=4-5,k=0-1' -o "
+                 "m.npy")
+            .status == 0);
+  CHECK(contains(sandbox.run("maskctl recognise m.npy").out, "doc:recognised.npz:ids1\n"));
+  const std::string findings = report(sandbox, "m.npy", "F");
+  CHECK(contains(findings, "check: 0 findings"));
+  CHECK(contains(findings, "recognised: doc:recognised.npz:ids1; maskctl recognise --write saves"));
+  CHECK(contains(report(sandbox, "m.npy", "r"), "doc:recognised.npz:ids1"));
+}
+
+TEST_CASE("tui: a rectangle that leaks in one head of a batch is found", "[tui]") {
+  const Sandbox sandbox;
+  const Outcome made = sandbox.run(
+      "maskctl apply gen:full:b=4,h=2,n=48 -t 'doc:lens=10+14+13+11 | causal | "
+      "batch:2{heads:1{open:q=30-33,k=3-12}}' -o m.npy && "
+      "maskctl gen segments:lens=10+14+13+11 -o ids.npy");
+  INFO(made.err);
+  CHECK(made.status == 0);
+  const Outcome checked = sandbox.run("maskctl check m.npy --segments ids.npy");
+  CHECK(contains(checked.out, "error: document-leak: 40 cells across documents"));
+  const std::string findings = report(sandbox, "m.npy --segments ids.npy", "F");
+  CHECK(contains(findings, "error: 40 cells across documents"));
+  CHECK(contains(findings, "recognised: "));
+}
+
+/// The lines of `check` that state a finding, without the ids of their rules.
+std::vector<std::string> findings_of(const std::string& text) {
+  std::vector<std::string> out;
+  for (const std::string_view line : split(text, '\n')) {
+    for (const std::string_view severity : {"error: ", "warning: ", "note: "}) {
+      if (line.starts_with(severity)) out.emplace_back(line.substr(line.find(": ", 9) + 2));
+    }
+  }
+  return out;
+}
+
+TEST_CASE("tui: F has the findings of check, whatever was read", "[tui]") {
+  const Sandbox sandbox;
+  const Outcome made = sandbox.run(
+      "maskctl convert gen:causal:n=24 -t 'close:k=0-4' --to bias -o inf.npy && "
+      "maskctl convert gen:causal:n=24 -t 'close:k=0-4' --to bias --fill min -o min.npy && "
+      "maskctl gen segments:lens=3+3 -o ids.npy && "
+      "maskctl convert gen:causal:n=24 -o odd.npy && "
+      "printf '\\002' | dd of=odd.npy bs=1 seek=128 conv=notrunc");
+  INFO(made.err);
+  CHECK(made.status == 0);
+  for (const char* source :
+       {"inf.npy --as bias", "min.npy --as bias", "odd.npy", "ids.npy --as segments",
+        "samples/leaked.npy", "gen:window:keys=4,n=16", "gen:close:k=3,n=64",
+        "samples/padded.npy --as padding"}) {
+    const Outcome checked = sandbox.run("maskctl check " + std::string(source));
+    INFO(source << "\n" << checked.out << checked.err);
+    const std::vector<std::string> expected = findings_of(checked.out);
+    const std::string screen = report(sandbox, source, "F");
+    INFO(screen);
+    CHECK(contains(screen, "check: " + counted(std::ssize(expected), "finding")));
+    for (const std::string& finding : expected) CHECK(contains(screen, finding.substr(0, 100)));
+  }
 }
 
 TEST_CASE("tui: random walks end where they can be seen", "[tui][slow]") {

@@ -167,7 +167,7 @@ class Line:
         if _arrays.is_mask_of_library(value):
             value = Mask(value, name=role)
         plain = value._plain() if isinstance(value, Mask) else None
-        word = _native.printable(plain.name) if plain else role
+        word = plain.name if plain else role
         if word in self.given or word in self.operands:
             word = role
         while word in self.given:

@@ -105,20 +105,20 @@ class Mask:
         name = text_of("name", name or "mask")
         if isinstance(array, Mask):
             raise Error(f"{_native.printable(name)}: a Mask already")
-        own, parts, notes = _arrays.parts_of(_native.printable(name), array, shape)
+        own, parts, notes = _arrays.parts_of(name, array, shape)
         if own == "bias":
             shape = None  # the bias is already materialised in that shape
         self._read(name, parts, _reading(kind or own, keep_value, closed_below, shape, pad_id, max_bytes))
         self.notes = notes + self.notes
 
     def _read(self, name, parts, options):
-        self._set(name, _native.read_arrays(_native.printable(name), parts, options), name, (), {})
+        self._set(name, _native.read_arrays(name, parts, options), name, (), {})
 
     def _set(self, name, source, word, steps, arrays):
         self.name = name
         self.notes = [] if source is None else source.notes
         self._source = source  # None: the generator text `word` makes the mask
-        self._word = _native.printable(word)
+        self._word = word
         self._steps = steps
         self._arrays = arrays  # copies of what the steps name: arrays, and what files hold
         self._result = source if source is not None and not steps else None
@@ -134,7 +134,7 @@ class Mask:
         sides = [("q", q)] + ([("kv", kv)] if kv is not None else [])
         notes, parts = [], []
         for key, side in sides:
-            array, more = _arrays.host(_native.printable(name), side)
+            array, more = _arrays.host(name, side)
             parts.append((key, array))
             notes += more
         mask = cls.__new__(cls)
@@ -180,7 +180,7 @@ class Mask:
         there are, if not S."""
         shape = None
         if queries is not None:
-            valid, extents = _arrays.with_shape(_native.printable(name), valid)
+            valid, extents = _arrays.with_shape(name, valid)
             shape = (extents[0] if len(extents) > 1 else 1, 1, queries, extents[-1])
         return cls(valid, "key-padding", name=name, keep_value=keep_value, shape=shape)
 
