@@ -57,6 +57,64 @@ std::vector<std::string> names_of(const std::vector<Translation::Array>& arrays)
 
 }  // namespace
 
+std::string argument_of(const WindowConvention& row, Index w) {
+  std::string out(row.parameter);
+  for (std::size_t at = 0; (at = out.find('W', at)) != out.npos; ++at) {
+    out.replace(at, 1, std::to_string(w));
+  }
+  return out;
+}
+
+Index keys_of_window(const WindowConvention& row, Index w) {
+  const auto window = window_of(row.rule, w);
+  return *window.left + *window.right + 1;
+}
+
+std::string windows_json(Index w) {
+  Json out{{"schema", "maskctl.translate-table/1"}, {"window", w}};
+  out["windows"] = Json::array();
+  for (const WindowConvention& row : window_conventions()) {
+    out["windows"].push_back({{"keys", keys_of_window(row, w)},
+                              {"library", row.api},
+                              {"argument", argument_of(row, w)},
+                              {"source", row.source}});
+  }
+  return text_of(out);
+}
+
+namespace {
+
+Json aligns(Align align) {
+  if (align == Align::kUnset) return nullptr;
+  return align == Align::kTopLeft ? "top-left" : "bottom-right";
+}
+
+}  // namespace
+
+std::string conventions_json() {
+  Json out{{"schema", "maskctl.translate-table/1"}, {"calls", Json::array()}};
+  for (const Library* library : libraries()) {
+    for (const Convention& row : library->calls) {
+      Json call{{"library", library->name},
+                {"call", row.call},
+                {"align", aligns(row.align)},
+                {"causal", row.causal},
+                {"documents", row.documents}};
+      call["arguments"] = Json::array();
+      for (const Argument& argument : row.arguments) {
+        if (argument.meaning == ArgumentMeaning::kNothing) continue;
+        call["arguments"].push_back({{"name", argument.name},
+                                     {"meaning", meaning(argument.meaning)},
+                                     {"default", argument.fallback}});
+      }
+      call["overrides"] = row.overrides;
+      call["source"] = row.source;
+      out["calls"].push_back(std::move(call));
+    }
+  }
+  return text_of(out);
+}
+
 std::string translate_json(const std::vector<TranslateReport>& reports) {
   Json out{{"schema", "maskctl.translate/1"}};
   out["masks"] = Json::array();

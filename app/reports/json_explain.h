@@ -28,6 +28,15 @@ struct TranslateReport {
   std::string meaning;
   std::vector<Translation> translations;
 };
+/// The argument of a convention with `w` in place of each letter W, and the keys that a query far
+/// from both ends then sees.
+std::string argument_of(const WindowConvention& row, Index w);
+Index keys_of_window(const WindowConvention& row, Index w);
+/// {"schema": "maskctl.translate-table/1", ...}: what a window of `w` is in each library, and all
+/// arguments of all calls.
+std::string windows_json(Index w);
+std::string conventions_json();
+
 /// {"schema": "maskctl.translate/1", ...}
 std::string translate_json(const std::vector<TranslateReport>& reports);
 

@@ -42,6 +42,8 @@ recognise gen:causal:n=8
 recognise gen:random:sparsity=0.5,n=64,seed=3
 why samples/packed.npy --as segments -t causal 3 5
 translate --from hf sliding_window=128
+translate --table 128
+translate --table all
 audit gen:window:keys=101,n=512 samples/bugs/blocks_w100.npy --block 64
 audit gen:causal:n=64 map.npz:block_mask --block 16
 golden check m.toml

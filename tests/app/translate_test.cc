@@ -113,6 +113,26 @@ TEST_CASE("arrays that are too long for the code are written to files") {
   CHECK(sandbox.run("maskctl translate --table all").status == 0);
 }
 
+TEST_CASE("arguments in several words are refused with the one word that is meant") {
+  const Sandbox sandbox;
+  check_refused(sandbox, "maskctl translate --from fa 'window_size=(128, 0)' causal=True",
+                "expected one, with commas, as in 'window_size=(128, 0), causal=True'");
+  CHECK(sandbox.run("maskctl translate --from fa 'window_size=(128, 0), causal=True'").status <= 1);
+  check_refused(sandbox, "maskctl translate -t causal --to flashattention", "did you mean 'fa'?");
+}
+
+TEST_CASE("the tables of translate are JSON too") {
+  const Sandbox sandbox;
+  const Outcome window = sandbox.run("maskctl translate --table 128 --json");
+  CHECK(window.status == 0);
+  CHECK(contains(window.out, "\"schema\": \"maskctl.translate-table/1\""));
+  CHECK(contains(window.out, "\"argument\": \"window_size=(128, 0)\""));
+  const Outcome all = sandbox.run("maskctl translate --table all --json");
+  CHECK(all.status == 0);
+  CHECK(contains(all.out, "\"call\": "));
+  check_refused(sandbox, "maskctl translate --table x --json", "--table 'x'");
+}
+
 TEST_CASE("exit 1 says that a library cannot") {
   const Sandbox sandbox;
   CHECK(sandbox.run("maskctl translate -t 'dilated:stride=2' --to flex").status == 0);

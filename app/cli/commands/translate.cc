@@ -29,7 +29,7 @@ namespace {
 
 struct TranslateOptions {
   SourceOptions source;
-  std::string arguments;  // arguments of the library `from`
+  std::vector<std::string> arguments;  // arguments of the library `from`: one text
   std::string from, to;
   ModelConfigOptions config;
   std::string table;  // W: what window W means in each library; "all": all arguments of all
@@ -44,7 +44,7 @@ std::vector<std::string_view> library_names() {
 }
 
 void declare(OptionList& list, TranslateOptions& translate) {
-  list.operand("ARGUMENTS", translate.arguments, false);
+  list.operands("ARGUMENTS", translate.arguments, false);
   declare_transforms(list, translate.source);
   list.text("--from", "LIBRARY",
             fmt::format("the library of ARGUMENTS: {}", joined(library_names(), ", ")),
@@ -57,7 +57,7 @@ void declare(OptionList& list, TranslateOptions& translate) {
             translate.table);
   list.text("--write", "DIR", "where to write arrays that are too long for the code",
             translate.write);
-  list.json("maskctl.translate/1", translate.json);
+  list.json("maskctl.translate/1, translate-table/1", translate.json);
 }
 
 using Targets = std::vector<const Library*>;
@@ -200,26 +200,16 @@ std::string text_of_report(const TranslateReport& report) {
   return out;
 }
 
-/// Returns the argument that a row of the table shows, with `w` in place of each letter W.
-std::string argument_text(const WindowConvention& row, Index w) {
-  std::string out(row.parameter);
-  for (std::size_t at = 0; (at = out.find('W', at)) != out.npos; ++at) {
-    out.replace(at, 1, std::to_string(w));
-  }
-  return out;
-}
-
 std::string conventions_text(Index w) {
   std::size_t width = 42;
   for (const WindowConvention& row : window_conventions()) {
-    width = std::max(width, argument_text(row, w).size() + 1);
+    width = std::max(width, argument_of(row, w).size() + 1);
   }
   std::string out =
       fmt::format("{:>6}  {:<50}{:<{}}{}\n", "keys", "library", "argument", width, "source");
   for (const WindowConvention& row : window_conventions()) {
-    const auto window = window_of(row.rule, w);
-    out += fmt::format("{:>6}  {:<50}{:<{}}{}\n", *window.left + *window.right + 1, row.api,
-                       argument_text(row, w), width, row.source);
+    out += fmt::format("{:>6}  {:<50}{:<{}}{}\n", keys_of_window(row, w), row.api,
+                       argument_of(row, w), width, row.source);
   }
   return out + "keys: seen by a query far from both ends, its own included\n";
 }
@@ -292,7 +282,8 @@ std::vector<TranslateReport> reports_of(const TranslateOptions& options, Session
   }
   Chain chain;
   if (!options.from.empty()) {
-    chain = parse_library(options.from, "--from").read(options.arguments);
+    chain = parse_library(options.from, "--from")
+                .read(options.arguments.empty() ? "" : options.arguments.front());
   } else {
     Loader loader(options.source, session);
     chain = loader.chain();
@@ -306,7 +297,13 @@ void check_inputs(const TranslateOptions& options) {
                 fmt::format("translate '{}': the arguments of which library? give --from LIBRARY; "
                             "for a mask in a file, give -t PIPELINE, which maskctl recognise FILE "
                             "prints",
-                            printable(options.arguments)));
+                            printable(options.arguments.front())));
+  }
+  if (options.arguments.size() > 1) {
+    throw Error(Errc::kInvalidArgument,
+                fmt::format("translate: {} words of ARGUMENTS: expected one, with commas, as in "
+                            "'{}'",
+                            options.arguments.size(), joined(options.arguments, ", ")));
   }
   const int inputs = !options.from.empty() + !options.config.file.empty() +
                      !options.source.transforms.empty() + !options.table.empty();
@@ -320,9 +317,13 @@ void check_inputs(const TranslateOptions& options) {
 Answer run(const TranslateOptions& options, Session& session) {
   check_inputs(options);
   if (!options.table.empty()) {
-    const bool all = options.table == "all";
-    return {all ? arguments_text()
-                : conventions_text(parse_integer(options.table, "--table", 1, kMostKeys))};
+    if (options.table == "all") {
+      return answer_in(
+          options.json, [] { return arguments_text(); }, [] { return conventions_json(); });
+    }
+    const Index w = parse_integer(options.table, "--table", 1, kMostKeys);
+    return answer_in(
+        options.json, [w] { return conventions_text(w); }, [w] { return windows_json(w); });
   }
   const std::vector<TranslateReport> reports = reports_of(options, session);
   place_arrays(options, reports, session);
