@@ -25,12 +25,18 @@ std::string undecided_text(const attention::SolvedMask& solved) {
   return out.empty() ? "none" : out;
 }
 
+bool tells_little(const SolvedReport& report) {
+  return report.untold > 0 && 2 * report.untold >= report.rows;
+}
+
 std::string verdict_of(const SolvedReport& report) {
   switch (solved_status(report)) {
     case 1:
       return "applied another mask than the declared one";
     case 2:
-      return "undecided: not all rows could be told";
+      return tells_little(report) ? fmt::format("undecided: no cell of {} of {} could be told",
+                                                grouped(report.untold), counted(report.rows, "row"))
+                                  : "undecided: not all rows could be told";
     default:
       return "applied the declared mask, as far as rounding tells";
   }
@@ -46,7 +52,8 @@ std::string margin_text(double margin) {
 
 int solved_status(const SolvedReport& report) {
   if (!report.diff.equal()) return 1;
-  return report.solved.alike.count() + report.solved.unsolved_rows > 0 ? 2 : 0;
+  const bool ambiguous = report.solved.alike.count() + report.solved.unsolved_rows > 0;
+  return ambiguous || tells_little(report) ? 2 : 0;
 }
 
 std::string solved_text(const SolvedReport& report) {
@@ -93,6 +100,7 @@ std::string solved_json(const SolvedReport& report) {
   part["alike"] = solved.alike.count();
   part["unsolved"] = solved.unsolved.count();
   part["unsolved_rows"] = solved.unsolved_rows;
+  part["untold_rows"] = report.untold;
   part["margin"] = std::isfinite(solved.margin) ? Json(solved.margin) : Json(nullptr);
   part["noise"] = solved.noise;
   return text_of(out);

@@ -336,6 +336,51 @@ TEST_CASE("verify takes heads before time, and reports arrays that do not decide
   CHECK(contains(unclear.out, "undecided at this precision, as these fit as well: window"));
 }
 
+/// Shell lines that run a causal kernel in numpy on values of the size 2^-`exponent`. It opens a
+/// cell of the future, query 5 and key 20.
+std::string leaking_kernel(int exponent) {
+  return "/usr/bin/python3 - <<'END'\n"
+         "import numpy as np\n"
+         "draw = np.random.default_rng(1).standard_normal\n"
+         "q, k, v = (draw((1, 32, 2, 32)).astype('f4') for _ in range(3))\n"
+         "v = (v.astype('f8') * 2.0 ** -" +
+         std::to_string(exponent) +
+         ").astype('f4')\n"
+         "mask = np.tri(32, dtype=bool); mask[5, 20] = True\n"
+         "s = np.einsum('bqhd,bkhd->bhqk', q, k, dtype='f8') / np.sqrt(32)\n"
+         "w = np.exp(np.where(mask, s, -np.inf)); w /= w.sum(-1, keepdims=True)\n"
+         "out = np.einsum('bhqk,bkhd->bqhd', w, v.astype('f8')).astype('f4')\n"
+         "for name in 'q', 'k', 'v', 'out': np.save(name + '.npy', locals()[name])\n"
+         "END\n";
+}
+
+TEST_CASE("verify finds a leak among tiny values, and does not acquit what it cannot tell") {
+  const Sandbox sandbox;
+  const std::string verify =
+      "maskctl verify gen:causal:n=32 query=q.npy key=k.npy value=v.npy --given out.npy";
+  for (const int exponent : {0, 100, 118}) {
+    INFO("2^-" << exponent);
+    CHECK(sandbox.run(leaking_kernel(exponent)).err == "");
+    CHECK(sandbox.run(verify).status == 1);
+    if (was_built_without("eigen")) continue;
+    const Outcome solved = sandbox.run(verify + " --solve");
+    CHECK(solved.status == 1);
+    CHECK(contains(solved.out, "query 5, key 20: opened by the kernel"));
+  }
+  for (const int exponent : {126, 1000}) {  // the values are nearly 0, and 0
+    INFO("2^-" << exponent);
+    CHECK(sandbox.run(leaking_kernel(exponent)).err == "");
+    const Outcome tried = sandbox.run(verify);
+    CHECK(tried.status == 2);
+    CHECK(contains(tried.out, "undecided at this precision"));
+    if (was_built_without("eigen")) continue;
+    const Outcome solved = sandbox.run(verify + " --solve");
+    CHECK(solved.status == 2);
+    CHECK(contains(solved.out, "undecided: no cell of 32 of 32 rows could be told"));
+    CHECK(contains(sandbox.run(verify + " --solve --json").out, "\"untold_rows\": 32"));
+  }
+}
+
 TEST_CASE("verify knows dropout and rows without a key") {
   const Sandbox sandbox;
   CHECK(sandbox.run("maskctl verify gen:causal:n=32 dropout_prob=0.3").status == 0);

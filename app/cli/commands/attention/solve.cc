@@ -51,6 +51,22 @@ std::vector<Cell> first_cells(const Mask& mask) {
   return out;
 }
 
+/// How many rows of a mask have every cell open.
+Index full_rows(const Mask& mask) {
+  Index out = 0;
+  std::vector<maskctl::Run> scratch;
+  for (Index b = 0; b < mask.batch(); ++b) {
+    for (Index h = 0; h < mask.heads(); ++h) {
+      mask.plane(b, h)->rows({0, mask.queries()}, [&](Range rows, const Keys& keys) {
+        const std::span<const maskctl::Run> runs = as_runs(keys, scratch);
+        const bool full = runs.size() == 1 && runs[0].end - runs[0].begin == mask.keys();
+        out += full ? rows.size() : 0;
+      });
+    }
+  }
+  return out;
+}
+
 /// Returns the rule (steps or an edit) that explains why the solved mask differs from the declared
 /// one; nothing if no decided cell differs. Cells that the output leaves undecided first get their
 /// likeliest state. If the rule contradicts only such cells, they get the state that the rule gives
@@ -147,6 +163,8 @@ Answer solved_answer(const VerifyOptions& options, const Mask& declared, SolvedM
   const Mask undecided = zip(Op::kOr, zip(Op::kOr, found.light, found.alike), found.unsolved);
   explain(declared, undecided, report);
   report.undecided = first_cells(undecided);
+  report.rows = undecided.batch() * undecided.heads() * undecided.queries();
+  report.untold = full_rows(undecided);
   const auto text = [&] {
     return solved_text(report) + units_text(declared, report, unit) +
            drawing(declared, report, session);

@@ -43,9 +43,11 @@ void declare(OptionList& list, VerifyOptions& verify) {
                 "judge this output instead, or the result of that name (lse, grad_query with "
                 "cotangent_out=); give query, key and value too; may be repeated",
                 verify.given);
-  list.flag("--solve",
-            "solve the mask that the output obeys from the arrays, cell by cell; -o writes it",
-            verify.solve);
+  list.flag(
+      "--solve",
+      "solve the mask that the output obeys from the arrays, cell by cell; -o writes it; exit "
+      "2 where rows are ambiguous, or no cell is told in half of them",
+      verify.solve);
   list.value(
       "--rtol", "X", "relative tolerance; without both, those of docs/numerics.md",
       [&verify](const std::string& text) { verify.relative = parse_number(text, "--rtol"); });

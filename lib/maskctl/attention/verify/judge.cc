@@ -8,12 +8,14 @@
 #include <limits>
 #include <map>
 #include <set>
+#include <tuple>
 
 #include "maskctl/attention/arrays/checks.h"
 #include "maskctl/attention/verify/call_variants.h"
 #include "maskctl/attention/verify/compare.h"
 #include "maskctl/attention/verify/residuals.h"
 #include "maskctl/base/ranges.h"
+#include "maskctl/base/text.h"
 
 namespace maskctl::attention {
 namespace {
@@ -102,8 +104,10 @@ class Judge {
     for (const Tried& tried : tried_) compare(tried);
     const bool fits = declared_fits();
     if (fits && undecided_.empty() && preferred_.empty()) {
-      out_.least_cell = least_cell();
-      out_.text = obeys_text();
+      const Sight seen = sight();
+      if (2 * seen.blind > seen.rows) return unclear(seen);
+      out_.least_cell = seen.least;
+      out_.text = obeys_text(seen);
       return std::move(out_);
     }
     if (preferred_.empty() && fits) return unclear();
@@ -146,28 +150,45 @@ class Judge {
            usual();
   }
 
-  /// The weight from which a wrongly open or closed cell is detected, whichever row it is in;
-  /// infinite if no weight is enough.
-  double least_cell() const {
-    // for each array of results, the weight that is needed in its worst row
-    std::map<std::size_t, double> most;
-    for (Index row = 0; row < residuals_.rows(); ++row) {
-      double& weight = most[residuals_.position(row).array];
-      weight = std::max(weight, std::sqrt(most_misfit(row) / residuals_.cell_misfit(row)));
+  /// How well single cells can be told from one array of results.
+  struct Sight {
+    double least = 0;  // the weight that is needed in the worst row; infinite if that is not known
+    Index rows = 0, blind = 0;  // in how many of them no weight is enough
+    bool operator<(const Sight& other) const {
+      return std::tie(blind, least) < std::tie(other.blind, other.least);
     }
-    double least = std::numeric_limits<double>::infinity();
-    for (const auto& [array, weight] : most) least = std::min(least, weight);
-    return least;
+  };
+  /// That of the array which tells most.
+  Sight sight() const {
+    std::map<std::size_t, Sight> of_array;
+    for (Index row = 0; row < residuals_.rows(); ++row) {
+      if (residuals_.cell_misfit(row) == 0) continue;
+      Sight& sight = of_array[residuals_.position(row).array];
+      const double weight = std::sqrt(most_misfit(row) / residuals_.cell_misfit(row));
+      const bool blind = !(weight < 1);
+      sight.least = std::max(sight.least, blind ? std::numeric_limits<double>::infinity() : weight);
+      ++sight.rows;
+      sight.blind += blind;
+    }
+    Sight best{std::numeric_limits<double>::infinity(), 0, 0};
+    for (const auto& [array, sight] : of_array) {
+      if (best.rows == 0 || sight < best) best = sight;
+    }
+    return best;
   }
-  std::string obeys_text() const {
+  std::string obeys_text(const Sight& sight) const {
     const std::string masks = tried_.empty()
                                   ? "no other mask was tried"
                                   : fmt::format("the other masks, {}, are rejected", tried_.size());
-    if (out_.least_cell >= 1) return masks + "; single cells were not told apart";
+    if (sight.rows == 0) return masks + "; single cells were not told apart";
+    if (sight.blind > 0) {
+      return fmt::format("{}; single cells were not told apart in {} of {}", masks, sight.blind,
+                         counted(sight.rows, "row"));
+    }
     return fmt::format(
         "{}; a leaked or missing cell shows from {:.2g} % of its row's weight, lighter ones were "
         "not told apart",
-        masks, 100 * out_.least_cell);
+        masks, 100 * sight.least);
   }
 
   Evidence evidence(const Tried& tried) const {
@@ -289,6 +310,15 @@ class Judge {
     for (const Tried* tried : undecided_) {
       out_.text += (out_.text.empty() ? "" : "; ") + tried->text;
     }
+    return std::move(out_);
+  }
+
+  /// Returns the judgement that the results cannot tell: in most rows they would hardly differ if
+  /// all keys of the row were others.
+  Judgement unclear(const Sight& seen) {
+    out_.verdict = Verdict::kUnclear;
+    out_.text = fmt::format("any mask that has other cells in {} of {}", seen.blind,
+                            counted(seen.rows, "row"));
     return std::move(out_);
   }
 

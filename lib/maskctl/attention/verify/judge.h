@@ -22,7 +22,8 @@ struct Alternative {
 /// kObeys: up to rounding, the results are those of the declared mask and of no other mask that was
 /// tried. kAnother: they are those of another mask and not of the declared one. kNone: they fit no
 /// mask that was tried. kUnclear: they fit the declared mask and also others, whose results differ
-/// from its results by less than rounding.
+/// from its results by less than rounding, or in most of their rows no single cell would show,
+/// whatever its weight.
 enum class Verdict : std::uint8_t { kObeys, kAnother, kNone, kUnclear };
 /// The name of a verdict: "obeys", "another", "none" or "unclear".
 std::string_view name(Verdict verdict);

@@ -136,7 +136,7 @@ ArrayNoise Rounding::of(const std::string& name, const Tensor& given,
   // Elements of a gradient are differences of terms. Where the terms nearly cancel, their rounding
   // remains; it is known (has_delta) or taken to be as large as in other rows.
   double floor = square(kSums) * (gradient ? 1 : 1e-4) * mean_square(declared) +
-                 square(least_roundoff(precision)) / 3 + 1e-60;
+                 square(least_roundoff(precision)) / 3 + kLeastVariance;
   if (gradient && !has_delta) floor += square(inputs_ + kSums) * gradients_;
   const Index rows = length == 0 ? 0 : std::ssize(declared) / length;
   for (Index n = 0; n < rows; ++n) {

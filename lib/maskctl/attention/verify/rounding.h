@@ -13,6 +13,10 @@ namespace maskctl::attention {
 /// The relative error of f32 sums of many products, and of the exponential: a few roundings.
 inline constexpr double kSums = 4 * 0x1p-24;
 
+/// The variance below which nothing is told apart: less than float32 resolves at its smallest
+/// numbers of full precision, and more than 0, by which misfits are divided.
+inline constexpr double kLeastVariance = 1e-75;
+
 /// The variance that rounding causes in an element of a row: by errors of the element alone, and by
 /// errors that all elements of the row share.
 struct RowNoise {

@@ -360,7 +360,7 @@ double SolveCall::own_variance(Head head, Index i) const {
     size += x * x;
   }
   const double n = static_cast<double>(std::max<Index>(dim(head), 1));
-  const double all = (sum + square(kSums) * size) / n + square(steps.least) / 12 + 1e-60;
+  const double all = (sum + square(kSums) * size) / n + square(steps.least) / 12 + kLeastVariance;
   return head.gradient ? all * gradient_noise_ : all;
 }
 

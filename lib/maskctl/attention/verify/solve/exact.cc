@@ -16,7 +16,7 @@ namespace {
 constexpr std::size_t kFollowed = 64;
 /// Variances in single directions are raised to at least this fraction of the mean variance, so
 /// that the covariance can be inverted in float64.
-constexpr double kLeastVariance = 1e-10;
+constexpr double kLeastFraction = 1e-10;
 
 /// One row of a head, transformed (whitened) so that rounding has the variance 1 in every
 /// direction.
@@ -174,7 +174,7 @@ class WhitenedRow {
     for (Index x = 0; x < n; ++x) trace += out[as_size(x * n + x)];
     // Some directions may have no variance so far: `own` is 0 for an output of zeros, and fewer
     // keys than channels do not span all directions.
-    const double least = kLeastVariance * trace / static_cast<double>(n);
+    const double least = kLeastFraction * trace / static_cast<double>(n);
     least_variance_ = std::max(own, least);
     for (Index x = 0; x < n; ++x) out[as_size(x * n + x)] += least_variance_;
     // No direction has more variance than the largest sum of the absolute values in a row of the
