@@ -42,6 +42,12 @@ TEST_CASE("canvas survives broken UTF-8", "[canvas]") {
   CHECK_FALSE(canvas.text().empty());
 }
 
+TEST_CASE("canvas writes no control characters and marks of direction", "[canvas]") {
+  Canvas canvas(1, 8);
+  canvas.write(0, 0, "a\x1b[m\xC2\x9B\xE2\x80\xAE\nb");
+  CHECK(canvas.text() == "a?[m???b\n");
+}
+
 TEST_CASE("canvas colours change only where the style changes", "[canvas]") {
   Canvas canvas(2, 6);
   canvas.put(0, 0, colored(U'a', 10));

@@ -5,6 +5,8 @@
 #include <clocale>
 #include <cwchar>
 
+#include "maskctl/base/printable.h"
+
 namespace maskctl {
 namespace {
 
@@ -65,6 +67,7 @@ void Canvas::write(Index row, Index column, std::string_view utf8, const Glyph& 
   Glyph glyph = like;
   for (std::size_t i = 0; i < utf8.size();) {
     glyph.code = next_code(utf8, i);
+    if (!is_printable(glyph.code)) glyph.code = U'?';
     const Index columns = columns_of(glyph.code);
     if (columns == 0) continue;
     put(row, column, glyph);

@@ -43,7 +43,8 @@ class Canvas {
   Glyph shown(Index row, Index column) const;
 
   void put(Index row, Index column, const Glyph& glyph);
-  /// Writes UTF-8 text in the style of `like`; combining marks are left out.
+  /// Writes UTF-8 text in the style of `like`; combining marks are left out, and what is not
+  /// printable (printable.h) is a '?'.
   void write(Index row, Index column, std::string_view utf8, const Glyph& like = {});
   /// Copies all of `other`, with its upper left corner at (row, column).
   void paste(Index row, Index column, const Canvas& other);
