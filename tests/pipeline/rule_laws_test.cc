@@ -279,7 +279,8 @@ TEST_CASE("of two known steps, diff names the argument that differs", "[laws]") 
         continue;
       }
       if (!same_shape(*a, *b) || differing_cells(*a, *b) == 0) continue;
-      const auto cause = diff_cause(*a, *b, diff(*a, *b), KnownChains{{one.step}, {*other}});
+      const auto cause =
+          diff_cause(*a, *b, diff(*a, *b), KnownChains{Chain{one.step}, Chain{*other}});
       REQUIRE(cause);
       CAPTURE(to_text({*other}), cause->text);
       CHECK(names(cause->text, info, field));

@@ -98,8 +98,8 @@ TEST_CASE("every step that says which cells it means has a formula") {
 std::string cause_of(const std::string& a, const std::string& b) {
   const KnownChains known{bound(a), bound(b)};
   const Mask full = full_mask(1, 1, 64, 64);
-  const Mask left = maskctl::apply(full, known.a);
-  const Mask right = maskctl::apply(full, known.b);
+  const Mask left = maskctl::apply(full, *known.a);
+  const Mask right = maskctl::apply(full, *known.b);
   const auto cause = diff_cause(left, right, diff(left, right), known);
   return cause ? cause->text : "equal";
 }

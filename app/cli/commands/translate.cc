@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cctype>
 #include <map>
 
 #include "app/cli/commands/command.h"
@@ -67,37 +66,8 @@ constexpr Index kMostKeys = (Index{1} << 31) - 1;
 
 std::string step_text(const Step& step) { return to_text(Chain{step}); }
 
-/// The letters of a name, such as "flashattn" for "Flash-Attention".
-std::string letters_of(std::string_view name) {
-  std::string out;
-  for (const char c : name) {
-    const auto letter = static_cast<unsigned char>(c);
-    if (std::isalpha(letter) != 0) out += static_cast<char>(std::tolower(letter));
-  }
-  const std::size_t at = out.find("attention");
-  return at == out.npos ? out : out.replace(at, 9, "attn");
-}
-
-/// The library whose title has this word, the nearer to its begin the better; null if none has.
-const Library* library_titled(std::string_view text) {
-  const std::string word = letters_of(text);
-  const Library* found = nullptr;
-  std::size_t first = std::string::npos;
-  for (const Library* library : libraries()) {
-    const std::size_t at = letters_of(library->title).find(word);
-    if (at < first) found = library, first = at;
-  }
-  return word.size() < 4 ? nullptr : found;
-}
-
 const Library& parse_library(std::string_view text, std::string_view option) {
-  const std::vector<std::string_view> names = library_names();
-  const Library* const meant = library_titled(text);
-  if (meant && std::ranges::count(names, text) == 0) {
-    throw Error(Errc::kInvalidArgument, fmt::format("{} '{}': {} is called '{}' here", option,
-                                                    printable(text), meant->title, meant->name));
-  }
-  return *libraries()[parse_choice(text, option, names)];
+  return *libraries()[parse_choice(text, option, library_names())];
 }
 
 /// Parses a list of libraries: "fa+te" or "all".
