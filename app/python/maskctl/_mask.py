@@ -298,7 +298,7 @@ class Mask:
             found = self.recognise(write=file)
             pipeline = found.pipeline.replace(f"{file}:", "")
             if not found:
-                raise Error(f"{self._word}: no pipeline makes this mask; nearest: {pipeline or 'every cell open'}")
+                raise Error(f"{_native.printable(self._word)}: no pipeline makes this mask; nearest: {pipeline or 'every cell open'}")
             arrays = {source[len(file) + 1:]: _native.read_copy(source) for source in found.arrays}
         line = Line("translate")
         line.given.update(arrays)

@@ -160,6 +160,8 @@ constexpr Synonym kSynonyms[] = {
     {"torch", "sdpa"},
     {"pytorch", "sdpa"},
     {"flex_attention", "flex"},
+    {"flexattention", "flex"},
+    {"FlexAttention", "flex"},
     {"flash-attn", "fa"},
     {"flash_attn", "fa"},
     {"flash-attention", "fa"},
@@ -171,6 +173,7 @@ constexpr Synonym kSynonyms[] = {
     {"megatron", "te"},
     {"transformer-engine", "te"},
     {"transformer_engine", "te"},
+    {"transformerengine", "te"},
     // words for operations
     {"flash-attn", "flash_attention"},
     {"flash_attn", "flash_attention"},
