@@ -89,7 +89,7 @@ TEST_CASE("the number of threads is as set and at least one by default") {
 
 // The sanitizers reserve address space without bound, so the limit of this test would stop them.
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
-TEST_CASE("a job is done where the system starts no more helpers") {
+TEST_CASE("a job is done where the system starts no more helpers", "[host]") {
   CHECK(maskctl::test::holds_where_threads_fail([] {
     set_threads(200);
     std::vector<int> done(1000);

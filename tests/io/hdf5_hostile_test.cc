@@ -130,7 +130,7 @@ TEST_CASE("hdf5: 200 mutated files are read or refused, each with one line") {
   CHECK(refused > 20);
 }
 
-TEST_CASE("hdf5: a helper that crashes, hangs, lies or is missing is one clear error") {
+TEST_CASE("hdf5: a helper that crashes, hangs, lies or is missing is one clear error", "[host]") {
   const Scratch scratch;
   const std::string path = scratch / "m.h5";
   write_array(path + ":/m", counting(DType::kBool, {300, 300}), {.gzip = 1});
