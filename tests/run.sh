@@ -55,7 +55,7 @@ wants() { [[ " ${lanes[*]} " == *" $1 "* ]]; }
 
 release=build/release asan=build/asan tsan=build/tsan clang=build/clang arm=build/aarch64
 # The tests of layers that read files or work on raw memory; the other layers only call these.
-raw_layers=(attention_tests gpu_tests ejkernel_tests mask_tests io_tests tensor_tests base_tests)
+raw_layers=(attention_tests verify_tests gpu_tests ejkernel_tests mask_tests io_tests tensor_tests base_tests)
 mapfile -t fuzzers < <(basename -s .cc tests/fuzz/fuzz_*.cc)
 
 # configure PRESET OPTION...: configures build/PRESET; ends the run if that fails, as build does.
@@ -135,8 +135,10 @@ fi
 
 targets=()
 if wants gpu; then
-  targets+=(emulated_attention_tests emulated_conformance emulated_rank_checks race_gpu_tests)
+  targets+=(emulated_attention_tests emulated_verify_tests emulated_conformance
+    emulated_rank_checks race_gpu_tests)
   cases "emulated_attention_tests" "$release/tests/emulated_attention_tests"
+  cases "emulated_verify_tests" "$release/tests/emulated_verify_tests"
   # Here the thread sanitizer sees each thread of an emulated block as a thread. Cases tagged
   # [values] only feed other values to code that other cases run, so sanitizers skip them.
   cases "race_gpu_tests (inside blocks)" env MASKCTL_GPU_CALLS=1 "$release/tests/race_gpu_tests" '~[slow]~[big]~[values]'
@@ -148,10 +150,10 @@ if wants gpu; then
   done
 fi
 if wants isa; then
-  targets+=(attention_tests mask_tests conformance)
+  targets+=(attention_tests verify_tests mask_tests conformance)
   for target in $(grep -qw avx512f /proc/cpuinfo && echo AVX2) baseline; do
     limit=(env "MASKCTL_TEST_CPU_TARGET=$target")
-    for program in attention_tests mask_tests; do
+    for program in attention_tests verify_tests mask_tests; do
       cases "$program ($target)" "${limit[@]}" "$release/tests/$program"
     done
     # Golden masks are left out: mask_tests tries their vector code exhaustively.
@@ -192,8 +194,9 @@ if wants quick; then
   targets+=(maskctl_command maskctl_pages conformance "${programs[@]}")
   data=$(data_key || date +%N)
   for program in "${programs[@]}"; do
-    # emulated_attention_tests has the same objects as attention_tests, and the kernels of the GPU.
-    if [ "$program" = attention_tests ] && wants gpu; then continue; fi
+    # emulated_attention_tests has the same objects as attention_tests, and the kernels of the GPU;
+    # so it is with verify_tests.
+    if [[ $program =~ ^(attention|verify)_tests$ ]] && wants gpu; then continue; fi
     # project_tests reads all sources, whose changes `once` does not notice.
     if [ $again = no ] && [ "$program" != project_tests ]; then
       cases "$program" once "$release/tests/$program"

@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "maskctl/attention/by_name.h"
-#include "maskctl/attention/verify/judge.h"
 #include "maskctl/inspect/diff/diff.h"
+#include "maskctl/verify/judge.h"
 
 namespace maskctl::app {
 

@@ -3,10 +3,12 @@
 #include <fmt/format.h>
 
 #include <cmath>
+#include <vector>
 
 #include "app/reports/json_parts.h"
 #include "maskctl/base/grouped.h"
 #include "maskctl/base/text.h"
+#include "maskctl/mask/planes/words.h"
 
 namespace maskctl::app {
 namespace {
@@ -25,21 +27,38 @@ std::string undecided_text(const attention::SolvedMask& solved) {
   return out.empty() ? "none" : out;
 }
 
-bool tells_little(const SolvedReport& report) {
-  return report.untold > 0 && 2 * report.untold >= report.rows;
+constexpr std::size_t kListed = 64;
+
+/// The first kListed open cells of a mask, ordered by batch, head, query and key.
+std::vector<Cell> first_cells(const Mask& mask) {
+  std::vector<Cell> out;
+  const auto add = [&](Index b, Index h, Index q, Range keys) {
+    for (Index k = keys.begin; k < keys.end && out.size() < kListed; ++k)
+      out.push_back({b, h, q, k});
+  };
+  for (Index b = 0; b < mask.batch(); ++b) {
+    for (Index h = 0; h < mask.heads(); ++h) {
+      mask.plane(b, h)->rows({0, mask.queries()}, [&](Range rows, const Keys& keys) {
+        std::vector<maskctl::Run> scratch;
+        const std::span<const maskctl::Run> runs = as_runs(keys, scratch);
+        if (runs.empty()) return;
+        for (Index q = rows.begin; q < rows.end && out.size() < kListed; ++q) {
+          for (const maskctl::Run& run : runs) add(b, h, q, {run.begin, run.end});
+        }
+      });
+    }
+  }
+  return out;
 }
 
-std::string verdict_of(const SolvedReport& report) {
-  switch (solved_status(report)) {
-    case 1:
-      return "applied another mask than the declared one";
-    case 2:
-      return tells_little(report) ? fmt::format("undecided: no cell of {} of {} could be told",
-                                                grouped(report.untold), counted(report.rows, "row"))
-                                  : "undecided: not all rows could be told";
-    default:
-      return "applied the declared mask, as far as rounding tells";
-  }
+/// A line about the first query that differs: which pages or blocks of keys the kernel read.
+std::string units_text(const attention::SolvedVerdict& found) {
+  if (!found.units) return "";
+  const auto list = [](const std::vector<Index>& some) {
+    return some.empty() ? "none" : maskctl::joined(some, ", ");
+  };
+  return fmt::format("{:<18}query {} read beside its own: {}; left out: {}\n", found.unit.plural,
+                     found.units->query, list(found.units->beside), list(found.units->left_out));
 }
 
 std::string margin_text(double margin) {
@@ -50,14 +69,8 @@ std::string margin_text(double margin) {
 
 }  // namespace
 
-int solved_status(const SolvedReport& report) {
-  if (!report.diff.equal()) return 1;
-  const bool ambiguous = report.solved.alike.count() + report.solved.unsolved_rows > 0;
-  return ambiguous || tells_little(report) ? 2 : 0;
-}
-
 std::string solved_text(const SolvedReport& report) {
-  const MaskDiff& diff = report.diff;
+  const MaskDiff& diff = report.found.diff;
   std::string out;
   const auto line = [&out](const char* label, const std::string& text) {
     out += fmt::format("{:<18}{}\n", label, text);
@@ -70,37 +83,41 @@ std::string solved_text(const SolvedReport& report) {
     if (report.cause) line("cause", report.cause->cause.text);
     if (!report.no_cause.empty()) line("cause", "none found: " + report.no_cause);
   }
-  line("undecided", undecided_text(report.solved));
-  line("verdict", verdict_of(report) + margin_text(report.solved.margin));
-  return out;
+  line("undecided", undecided_text(report.found.solved));
+  line("verdict", to_text(report.found) + margin_text(report.found.solved.margin));
+  return out + units_text(report.found);
 }
 
 std::string solved_json(const SolvedReport& report) {
-  static constexpr const char* kVerdicts[] = {"obeys", "another", "unclear"};
-  const attention::SolvedMask& solved = report.solved;
-  const int status = solved_status(report);
-  Json out{{"schema", "maskctl.verify/1"}, {"operation", report.operation}, {"ok", status == 0},
-           {"verdict", kVerdicts[status]}, {"text", verdict_of(report)},    {"rows", ""},
+  const attention::SolvedVerdict& found = report.found;
+  const attention::SolvedMask& solved = found.solved;
+  const attention::Verdict verdict = found.verdict();
+  Json out{{"schema", "maskctl.verify/1"},
+           {"operation", report.operation},
+           {"ok", verdict == attention::Verdict::kObeys},
+           {"verdict", name(verdict)},
+           {"text", to_text(found)},
+           {"rows", ""},
            {"least_cell", nullptr}};
   out["checks"] = Json::array();
   out["alternatives"] = Json::array();
   Json& part = out["solved"];
   part = {{"shape", extents(solved.mask)},
-          {"closed_by_kernel", report.diff.only_a},
-          {"opened_by_kernel", report.diff.only_b}};
-  part["first"] = first_difference(report.diff, "declared", "applied");
+          {"closed_by_kernel", found.diff.only_a},
+          {"opened_by_kernel", found.diff.only_b}};
+  part["first"] = first_difference(found.diff, "declared", "applied");
   part["cause"] = report.cause ? cause_json(*report.cause) : Json(nullptr);
   part["no_cause"] = report.no_cause.empty() ? Json(nullptr) : Json(report.no_cause);
   part["undecided_cells"] = solved.undecided();
   part["undecided"] = Json::array();
-  for (const Cell& cell : report.undecided) {
+  for (const Cell& cell : first_cells(found.undecided)) {
     part["undecided"].push_back({cell.batch, cell.head, cell.query, cell.key});
   }
   part["below_rounding"] = solved.light.count();
   part["alike"] = solved.alike.count();
   part["unsolved"] = solved.unsolved.count();
   part["unsolved_rows"] = solved.unsolved_rows;
-  part["untold_rows"] = report.untold;
+  part["untold_rows"] = found.untold_rows;
   part["margin"] = std::isfinite(solved.margin) ? Json(solved.margin) : Json(nullptr);
   part["noise"] = solved.noise;
   return text_of(out);

@@ -9,7 +9,6 @@
 #include <string>
 #include <vector>
 
-#include "maskctl/attention/verify/judge.h"
 #include "maskctl/inspect/recognise/neighbours.h"
 #include "maskctl/mask/planes/bands.h"
 #include "maskctl/mask/steps/causal.h"
@@ -18,6 +17,7 @@
 #include "maskctl/mask/steps/step.h"
 #include "maskctl/mask/steps/window.h"
 #include "maskctl/tensor/convert.h"
+#include "maskctl/verify/judge.h"
 
 namespace maskctl::twin {
 
@@ -220,7 +220,7 @@ class ProblemMaker {
 
 /// Returns what `verify` concludes about the problem.
 inline attention::Judgement judged(const JudgedProblem& problem) {
-  std::vector<attention::Alternative> alternatives;
+  std::vector<Neighbour> alternatives;
   for (Neighbour& other : neighbours(problem.declared)) {
     alternatives.push_back({std::move(other.text), std::move(other.mask)});
   }

@@ -9,10 +9,10 @@
 #include <string>
 #include <vector>
 
-#include "maskctl/attention/verify/solve/solve.h"
 #include "maskctl/mask/arrays/dense.h"
 #include "maskctl/mask/cell.h"
 #include "maskctl/tensor/convert.h"
+#include "maskctl/verify/solve/solve.h"
 
 namespace maskctl::twin {
 

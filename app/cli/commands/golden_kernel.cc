@@ -43,13 +43,13 @@ GoldenResult judge_kernel(const GoldenEntry& entry, const SourceOptions& how, Se
   for (const attention::VerifyCheck& check : report.checks) {
     out.detail += fmt::format("{}: {}\n", check.name, check.detail);
   }
-  out.detail += fmt::format("verdict: {}\n", verdict_text(report.judgement));
+  out.detail += fmt::format("verdict: {}\n", to_text(report.judgement));
   if (verdict == attention::Verdict::kObeys) return out;
   const bool unclear = verdict == attention::Verdict::kUnclear;
   out.status = unclear ? Status::kError : Status::kDiffers;
   out.message = unclear ? "the kernel's arrays do not determine its mask"
                         : "the kernel does not obey its mask";
-  out.cause = verdict_text(report.judgement);
+  out.cause = to_text(report.judgement);
   return out;
 }
 

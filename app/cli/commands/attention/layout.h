@@ -5,7 +5,7 @@
 #include <string>
 
 #include "maskctl/attention/by_name.h"
-#include "maskctl/attention/verify/probe.h"
+#include "maskctl/verify/probe.h"
 
 namespace maskctl::app {
 

@@ -1,6 +1,6 @@
 // maskctl probe: makes inputs that reveal a kernel's mask, and reads the mask from the kernel's
 // output.
-#include "maskctl/attention/verify/probe.h"
+#include "maskctl/verify/probe.h"
 
 #include <fmt/format.h>
 

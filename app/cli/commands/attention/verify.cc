@@ -1,5 +1,5 @@
 // maskctl verify: tests whether a backend, or an output computed elsewhere, obeys a mask.
-#include "maskctl/attention/verify/verify.h"
+#include "maskctl/verify/verify.h"
 
 #include <fmt/format.h>
 
@@ -19,16 +19,10 @@
 #include "app/cli/parser/values.h"
 #include "app/reports/attention_json.h"
 #include "app/session/save.h"
-#include "maskctl/attention/verify/borders.h"
-#include "maskctl/attention/verify/judge.h"
-#include "maskctl/attention/verify/solve/blocks.h"
-#include "maskctl/attention/verify/solve/slots.h"
-#include "maskctl/attention/verify/solve/solve.h"
 #include "maskctl/base/error.h"
 #include "maskctl/base/text.h"
-#include "maskctl/inspect/recognise/moved_borders.h"
-#include "maskctl/inspect/recognise/neighbours.h"
 #include "maskctl/io/formats/container.h"
+#include "maskctl/verify/solve/explain.h"
 
 namespace maskctl::app {
 namespace {
@@ -60,8 +54,8 @@ void declare(OptionList& list, VerifyOptions& verify) {
   list.json("maskctl.verify/1", verify.json);
 }
 
-using attention::Alternative;
 using attention::GivenReport;
+using attention::JudgedCall;
 using attention::Judgement;
 using attention::NamedResults;
 using attention::Operation;
@@ -81,13 +75,11 @@ std::string checks_text(const std::vector<VerifyCheck>& checks) {
 
 /// True if only the mask closes cells, and no other argument of the call does.
 bool mask_alone(const attention::Operation& operation, const VerifyOptions& options) {
-  const auto closes_nothing = [&operation](const std::string& word) {
-    const std::string_view name = std::string_view(word).substr(0, word.find('='));
-    if (name.starts_with("cotangent_")) return true;
-    const auto field = std::ranges::find(operation.fields, name, &attention::Field::name);
-    return field != operation.fields.end() && !field->is(attention::kCloses);
-  };
-  return options.call.mask != "none" && std::ranges::all_of(options.call.words, closes_nothing);
+  std::vector<std::string_view> names;
+  for (const std::string& word : options.call.words) {
+    names.push_back(std::string_view(word).substr(0, word.find('=')));
+  }
+  return options.call.mask != "none" && attention::mask_alone(operation, names);
 }
 
 bool has_word(const VerifyOptions& options, std::string_view start) {
@@ -195,73 +187,9 @@ void check_inputs(const attention::Operation& operation, const VerifyOptions& op
                           missing));
 }
 
-/// A call to verify. `steps`: the chain that makes its mask from an all-open one; absent if
-/// unknown.
-struct Judged {
-  VerifyRequest request;
-  std::optional<Chain> steps;
-};
-
-std::vector<Alternative> alternatives_from(std::vector<Neighbour> all) {
-  std::vector<Alternative> out;
-  out.reserve(all.size());
-  for (Neighbour& one : all) out.push_back({std::move(one.text), std::move(one.mask)});
-  return out;
-}
-
-std::vector<Alternative> alternatives_of(const Judged& call) {
-  if (!call.request.declared) return {};
-  const Chain* known = call.steps ? &*call.steps : nullptr;
-  return alternatives_from(neighbours(*call.request.declared, known));
-}
-
-/// Finds the mask that the results obey: the declared one, a common mistake, or, if none of those
-/// matches, the declared mask with a document boundary moved.
-GivenReport judge_given(Judged call, const NamedResults& given) {
-  VerifyRequest& request = call.request;
-  request.declared = applied_mask(request);
-  GivenReport report = verify_given(request, given, alternatives_of(call));
-  if (report.judgement.verdict != Verdict::kNone || !request.declared) return report;
-  const std::vector<Alternative> moved =
-      alternatives_from(moved_borders(*request.declared, report.judgement.off));
-  if (moved.empty()) return report;
-  GivenReport other = verify_given(request, given, moved);
-  return other.judgement.verdict == Verdict::kAnother ? other : report;
-}
-
-/// Runs all checks of a backend. If one fails, looks for the mask that the backend applied instead.
-/// `wants_obeyed`: set judgement.obeyed also if all checks pass. This takes another run of the
-/// backend if other arguments than the mask close cells.
-GivenReport judge_backend(const Judged& call, bool wants_obeyed) {
-  const VerifyRequest& request = call.request;
-  GivenReport out{attention::verify(request), {}};
-  if (all_passed(out.checks)) {
-    out.judgement.text = "all checks hold";
-    if (wants_obeyed) out.judgement.obeyed = applied_mask(request);
-    return out;
-  }
-  attention::NamedArguments arguments = request.arguments;
-  arguments.context.backend = request.backend;
-  arguments.gradient_seed.reset();
-  const NamedResults results = run(*request.operation, arguments);
-  out.judgement = judge_given(call, {{"out", results.at("out")}}).judgement;
-  const bool agrees =
-      out.judgement.verdict == Verdict::kObeys || out.judgement.verdict == Verdict::kUnclear;
-  if (!agrees) return out;
-  out.judgement.verdict = Verdict::kNone;
-  out.judgement.text = "the output agrees, and a check fails";
-  out.judgement.obeyed.reset();
-  return out;
-}
-
-int status_of(Verdict verdict) {
-  if (verdict == Verdict::kObeys) return 0;
-  return verdict == Verdict::kUnclear ? 2 : 1;
-}
-
 /// Builds the call from the options. Results of --given are not among its arguments.
-Judged judged_call(const VerifyOptions& options, Loader& loader) {
-  Judged out;
+JudgedCall judged_call(const VerifyOptions& options, Loader& loader) {
+  JudgedCall out;
   VerifyRequest& request = out.request;
   request.operation = &operation_named(options.operation);
   request.arguments = read_call(*request.operation, call_of(options), loader);
@@ -280,17 +208,17 @@ Judged judged_call(const VerifyOptions& options, Loader& loader) {
 }
 
 /// A hint that --solve could decide more from the same arrays; empty if it could not.
-std::string next_text(const VerifyOptions& options, const Judgement& judgement) {
-  const bool solvable = attention::has_solver() && judgement.verdict != Verdict::kAnother &&
-                        !options.given.empty() && operation_named(options.operation).takes_mask();
-  if (!solvable) return "";
+std::string next_text(const VerifyOptions& options, const JudgedCall& call,
+                      const Judgement& judgement) {
+  if (options.given.empty() || !solving_tells_more(call, judgement)) return "";
   const bool told = judgement.verdict == Verdict::kObeys && judgement.least_cell < 1;
   return fmt::format(
       "{:<18}--solve tells {}, from the same arrays\n", "next",
       told ? "lighter cells, down to the rounding of the output" : "it cell by cell");
 }
 
-Answer answer_of(const VerifyOptions& options, const GivenReport& report, const Session& session) {
+Answer answer_of(const VerifyOptions& options, const JudgedCall& call, const GivenReport& report,
+                 const Session& session) {
   if (!options.output.dest.empty()) {
     if (report.judgement.obeyed) {
       write_output(*report.judgement.obeyed, options.output, session);
@@ -300,9 +228,9 @@ Answer answer_of(const VerifyOptions& options, const GivenReport& report, const 
     }
   }
   const std::string operation(operation_named(options.operation).name);
-  std::string text = checks_text(report.checks) +
-                     fmt::format("{:<18}{}\n", "verdict", verdict_text(report.judgement));
-  text += next_text(options, report.judgement);
+  std::string text =
+      checks_text(report.checks) + fmt::format("{:<18}{}\n", "verdict", to_text(report.judgement));
+  text += next_text(options, call, report.judgement);
   return answer_in(
       options.json, [&] { return text; }, [=] { return verify_json(operation, report); },
       status_of(report.judgement.verdict));
@@ -318,23 +246,9 @@ Answer solve_given(const VerifyOptions& as_written, Session& session) {
   }
   check_inputs(operation_named(options.operation), options);
   Loader loader(options.call.source, session);
-  Judged call = judged_call(options, loader);
-  VerifyRequest& request = call.request;
-  const NamedResults given = given_results(options, loader);
-  if (auto slots = attention::over_slots(request, given)) {
-    attention::SolvedMask solved = solve_mask(slots->request, slots->given, {}, slots->page_size);
-    return solved_answer(options, *slots->request.declared, std::move(solved), session,
-                         {"pages", slots->page_size});
-  }
-  if (auto blocks = attention::over_blocks(request)) {
-    attention::SolvedMask solved = solve_mask(blocks->request, given, {}, blocks->block_size);
-    return solved_answer(options, *blocks->request.declared, std::move(solved), session,
-                         {"blocks", blocks->block_size});
-  }
-  request.declared = applied_mask(request);
-  attention::SolvedMask solved = solve_mask(request, given, alternatives_of(call));
-  const Mask declared = request.declared ? *request.declared : full_like(solved.mask);
-  return solved_answer(options, declared, std::move(solved), session);
+  JudgedCall call = judged_call(options, loader);
+  return solved_answer(options, solve_results(std::move(call), given_results(options, loader)),
+                       session);
 }
 
 /// Collects, at rank 0, the positions where the ranks' ranges of queries and keys begin.
@@ -368,20 +282,27 @@ Answer verify_over_ranks(const VerifyOptions& options, Session& session,
   const NamedResults results = assembled(world, split.ranked().run(split.read()));
   const attention::Borders borders = borders_of(split.ranked(), world);
   if (world.rank() != 0) return {};
-  Judged call = judged_call(options, loader);
-  VerifyRequest& request = call.request;
-  GivenReport report = judge_given(call, results);
-  request.arguments.context.backend = options.against;
-  if (request.gradients) request.arguments.gradient_seed = request.seed;
-  const std::vector<VerifyCheck> beside = check_borders(
-      split.operation(), borders, results, attention::run(operation, request.arguments));
-  report.checks.insert(report.checks.end(), beside.begin(), beside.end());
-  if (report.judgement.verdict == Verdict::kObeys && !all_passed(beside)) {
-    report.judgement.verdict = Verdict::kNone;
-    report.judgement.text = "the results agree, and not beside every border between ranks";
-    report.judgement.obeyed.reset();
-  }
-  return answer_of(options, report, session);
+  const JudgedCall call = judged_call(options, loader);
+  return answer_of(options, call, judge_shards(call, results, borders), session);
+}
+
+/// A call and the verdict on it, with the options as its arrays were found.
+struct Asked {
+  VerifyOptions options;
+  JudgedCall call;
+  GivenReport report;
+};
+
+Asked asked(const VerifyOptions& as_written, Session& session) {
+  VerifyOptions options = with_arrays(as_written, session);
+  if (options.given.empty()) require_backend(options.backend, "--backend");
+  require_backend(options.against, "--against");
+  if (!options.given.empty()) check_inputs(operation_named(options.operation), options);
+  Loader loader(options.call.source, session);
+  JudgedCall call = judged_call(options, loader);
+  GivenReport report = options.given.empty() ? judge_backend(call, !options.output.dest.empty())
+                                             : judge_results(call, given_results(options, loader));
+  return {std::move(options), std::move(call), std::move(report)};
 }
 
 Answer run(const VerifyOptions& options, Session& session) {
@@ -391,7 +312,10 @@ Answer run(const VerifyOptions& options, Session& session) {
               : options.call.layout ? kUnfitLayout
                                     : "");
   if (options.solve && !options.ranks.given()) return solve_given(options, session);
-  if (!options.ranks.given()) return answer_of(options, verify_report(options, session), session);
+  if (!options.ranks.given()) {
+    const Asked found = asked(options, session);
+    return answer_of(found.options, found.call, found.report, session);
+  }
   require_backend(options.backend, "--backend");
   return over_ranks(options.ranks, options.backend, session,
                     [&](attention::Communicator& world, Session& own) {
@@ -401,36 +325,13 @@ Answer run(const VerifyOptions& options, Session& session) {
 
 }  // namespace
 
-std::string verdict_text(const Judgement& judgement) {
-  std::string out;
-  switch (judgement.verdict) {
-    case Verdict::kObeys:
-      out += "obeys its mask: ";
-      break;
-    case Verdict::kAnother:
-      out += "obeys another mask: ";
-      break;
-    case Verdict::kNone:
-      out += "obeys no mask that was tried: ";
-      break;
-    case Verdict::kUnclear:
-      out += "undecided at this precision, as these fit as well: ";
-      break;
-  }
-  out += judgement.text;
-  if (!judgement.where.empty()) out += fmt::format(" ({})", judgement.where);
-  return out;
+int status_of(Verdict verdict) {
+  if (verdict == Verdict::kObeys) return 0;
+  return verdict == Verdict::kUnclear ? 2 : 1;
 }
 
 GivenReport verify_report(const VerifyOptions& as_written, Session& session) {
-  const VerifyOptions options = with_arrays(as_written, session);
-  if (options.given.empty()) require_backend(options.backend, "--backend");
-  require_backend(options.against, "--against");
-  if (!options.given.empty()) check_inputs(operation_named(options.operation), options);
-  Loader loader(options.call.source, session);
-  const Judged call = judged_call(options, loader);
-  return options.given.empty() ? judge_backend(call, !options.output.dest.empty())
-                               : judge_given(call, given_results(options, loader));
+  return asked(as_written, session).report;
 }
 
 extern const Command kVerify = command<VerifyOptions, declare, run>({

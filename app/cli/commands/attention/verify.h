@@ -8,7 +8,7 @@
 #include "app/cli/commands/attention/call.h"
 #include "app/cli/commands/attention/ranks.h"
 #include "app/session/options.h"
-#include "maskctl/attention/verify/judge.h"
+#include "maskctl/verify/verdict.h"
 
 namespace maskctl::app {
 
@@ -28,7 +28,7 @@ struct VerifyOptions {
 
 /// Runs `verify` and returns its findings. Throws like attention::verify() and verify_given().
 attention::GivenReport verify_report(const VerifyOptions& options, Session& session);
-/// For example "obeys another mask: window left 32 instead of 31 (heads 0-3, queries 32-63)".
-std::string verdict_text(const attention::Judgement& judgement);
+/// The exit status that a verdict means.
+int status_of(attention::Verdict verdict);
 
 }  // namespace maskctl::app

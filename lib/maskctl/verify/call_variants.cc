@@ -1,0 +1,140 @@
+#include "maskctl/verify/call_variants.h"
+
+#include <algorithm>
+#include <string_view>
+
+#include "maskctl/attention/bound_call.h"
+#include "maskctl/tensor/convert.h"
+#include "maskctl/verify/compare.h"
+#include "maskctl/verify/key_side.h"
+
+namespace maskctl::attention {
+namespace {
+
+/// Turns [B,K,Hkv,D] (or heads first) into [B,K,Hq,D]: query head h gets key head h % Hkv.
+Tensor heads_in_turn(const Tensor& tensor, const ProbeShape& shape) {
+  std::vector<Index> extents = tensor.shape();
+  extents[shape.layout == Layout::kBthd ? 2 : 1] = shape.heads;
+  Tensor out(tensor.dtype(), extents);
+  const Index bytes = extents.back() * size_bytes(tensor.dtype());
+  for (Index b = 0; b < shape.batch; ++b) {
+    for (Index j = 0; j < shape.keys; ++j) {
+      for (Index h = 0; h < shape.heads; ++h) {
+        const Index from =
+            vector_at(shape.layout, b, j, h % shape.kv_heads, shape.keys, shape.kv_heads);
+        const Index to = vector_at(shape.layout, b, j, h, shape.keys, shape.heads);
+        std::copy_n(tensor.bytes().begin() + from * bytes, bytes, out.bytes().begin() + to * bytes);
+      }
+    }
+  }
+  return out;
+}
+
+}  // namespace
+
+bool has_empty_rows(const Mask& mask) {
+  return std::ranges::any_of(mask.distinct(), [](const PlanePtr& plane) {
+    bool empty = plane->keys() == 0;
+    plane->row_sizes({0, plane->queries()}, [&empty](Range, const Plane::RowSize& size) {
+      empty = empty || size.keys == 0;
+    });
+    return empty;
+  });
+}
+
+std::string_view empty_row_policy(const NamedArguments& arguments) {
+  const auto found = arguments.options.find("empty_row");
+  const bool usual = found == arguments.options.end() || found->second == "none";
+  return usual ? std::string_view("zero") : found->second;
+}
+
+NamedArguments in_f32(NamedArguments arguments) {
+  for (auto& [name, array] : arguments.arrays) {
+    const bool is_small = is_floating(array.dtype()) && size_bytes(array.dtype()) < 4;
+    if (is_small) array = astype(array, DType::kFloat32);
+  }
+  return arguments;
+}
+
+CallVariants::CallVariants(const VerifyRequest& request, const NamedResults& given,
+                           const std::optional<Mask>& mask)
+    : operation_(request.operation), arguments_(in_f32(request.arguments)) {
+  arguments_.context.backend = Backend::kCpu;
+  arguments_.runner = nullptr;
+  gradients_ =
+      std::ranges::any_of(given, [](const auto& result) { return is_gradient(result.first); });
+  arguments_.gradient_seed.reset();
+  if (gradients_) {
+    arguments_.gradient_seed = request.seed;
+  } else {
+    arguments_ = without_gradients(std::move(arguments_));
+  }
+  if (!operation_->takes_mask() || !mask) return;
+  arguments_ = without_closing(*operation_, std::move(arguments_));
+  arguments_.mask = mask;
+  mask_ = mask;
+}
+
+NamedResults CallVariants::run(const NamedArguments& arguments) const {
+  NamedResults results = attention::run(*operation_, arguments);
+  results.erase("weights");  // not compared, and as large as the mask
+  return results;
+}
+
+NamedResults CallVariants::under(const Mask& mask) const {
+  NamedArguments changed = arguments_;
+  changed.mask = mask;
+  return run(changed);
+}
+
+std::optional<NamedResults> CallVariants::with_random_signs() const {
+  const auto found = arguments_.arrays.find("value");
+  if (found == arguments_.arrays.end() || found->second.dtype() != DType::kFloat32) return {};
+  NamedArguments changed = without_gradients(arguments_);
+  Tensor& value = changed.arrays.at("value");
+  const Index length = value.shape().back(), rows = length == 0 ? 0 : value.elements() / length;
+  const Tensor signs = random_normal({rows}, 17);
+  for (Index n = 0; n < rows; ++n) {
+    if (signs.as<float>()[as_size(n)] > 0) continue;
+    for (float& x : value.as<float>().subspan(as_size(n * length), as_size(length))) x = -x;
+  }
+  return run(changed);
+}
+
+bool CallVariants::takes_lse_cotangent() const {
+  return gradients_ && takes_cotangent(*operation_, "lse");
+}
+
+NamedResults CallVariants::gradients_of(const Tensor& d_out, const Tensor& d_lse) const {
+  NamedArguments changed = without_gradients(arguments_);
+  changed.arrays["cotangent_out"] = d_out;
+  changed.arrays["cotangent_lse"] = d_lse;
+  return run(changed);
+}
+
+std::vector<CallVariant> CallVariants::others() const {
+  std::vector<CallVariant> out;
+  if (!mask_) return out;
+  if (operation_->has("empty_row") && has_empty_rows(*mask_)) {
+    for (const char* policy : {"zero", "mean", "nan"}) {
+      if (policy == empty_row_policy(arguments_)) continue;
+      NamedArguments changed = arguments_;
+      changed.options["empty_row"] = policy;
+      out.push_back({std::string("rows without a key as by empty_row=") + policy, changed});
+    }
+  }
+  const bool plain = !has_latent(arguments_) && !gradients_ && arguments_.arrays.contains("key") &&
+                     !arguments_.arrays.contains("softmax_aux");
+  if (!plain) return out;
+  const ProbeShape shape = shape_of_call(*operation_, arguments_);
+  const bool groups = shape.kv_heads > 1 && shape.kv_heads < shape.heads;
+  if (!groups || (mask_->heads() != 1 && mask_->heads() != shape.heads)) return out;
+  NamedArguments changed = arguments_;
+  for (const char* name : {"key", "value"}) {
+    changed.arrays.at(name) = heads_in_turn(arguments_.arrays.at(name), shape);
+  }
+  out.push_back({"query head h with key head h mod Hkv instead of h / (Hq / Hkv)", changed});
+  return out;
+}
+
+}  // namespace maskctl::attention

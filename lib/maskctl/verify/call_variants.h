@@ -1,0 +1,56 @@
+// One call under other masks and conventions, run by the fast path in f32; private to verify.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "maskctl/verify/verify.h"
+
+namespace maskctl::attention {
+
+/// Converts arrays of 16-bit floats to f32. This changes no value, but results are then rounded
+/// only to f32.
+NamedArguments in_f32(NamedArguments arguments);
+
+/// Whether some row sees no key.
+bool has_empty_rows(const Mask& mask);
+/// The policy for rows without a key: "zero", "mean" or "nan".
+std::string_view empty_row_policy(const NamedArguments& arguments);
+
+/// A variant of a call that keeps the call's mask.
+struct CallVariant {
+  std::string text;
+  NamedArguments arguments;
+};
+
+class CallVariants {
+ public:
+  /// `given`: the results to check; if some are gradients, the call computes gradients too. `mask`:
+  /// the mask that the call applies; if absent, it is not known and cannot be changed.
+  CallVariants(const VerifyRequest& request, const NamedResults& given,
+               const std::optional<Mask>& mask);
+
+  bool can_change_mask() const { return mask_.has_value(); }
+  NamedResults declared() const { return run(arguments_); }
+  NamedResults under(const Mask& mask) const;
+  /// The results of the declared call after each value vector is multiplied by 1 or -1 at random;
+  /// absent if the call has no separate array of f32 values.
+  std::optional<NamedResults> with_random_signs() const;
+  bool takes_lse_cotangent() const;
+  /// The gradients of the call for these cotangents.
+  NamedResults gradients_of(const Tensor& d_out, const Tensor& d_lse) const;
+  /// Variants of the call: with the other policies for rows without a key, if it has such rows; and
+  /// with query head h reading key head h mod Hkv instead of h / (Hq / Hkv).
+  std::vector<CallVariant> others() const;
+  NamedResults run(const NamedArguments& arguments) const;
+
+ private:
+  const Operation* operation_;
+  NamedArguments arguments_;
+  std::optional<Mask> mask_;
+  bool gradients_ = false;
+};
+
+}  // namespace maskctl::attention

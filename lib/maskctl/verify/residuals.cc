@@ -1,0 +1,136 @@
+#include "maskctl/verify/residuals.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "maskctl/tensor/convert.h"
+#include "maskctl/verify/compare.h"
+#include "maskctl/verify/key_side.h"
+
+namespace maskctl::attention {
+namespace {
+
+/// The results of a row under two masks count as different if their squared distance is more than
+/// this many times the squared error of f32 sums.
+constexpr double kAboveSums = 2;
+
+bool both_nan(double a, double b) { return std::isnan(a) && std::isnan(b); }
+
+/// Whether one of the numbers is NaN or infinite and the other one is different.
+bool clash(double a, double b) {
+  return !both_nan(a, b) && a != b && !(std::isfinite(a) && std::isfinite(b));
+}
+
+}  // namespace
+
+Residuals::Residuals(const VerifyRequest& request, const NamedResults& given,
+                     const NamedResults& reference, const NamedResults& declared,
+                     const Rounding& rounding) {
+  for (const auto& [name, tensor] : given) {
+    if (!is_floating(tensor.dtype()) || !declared.contains(name)) continue;
+    add(request, name, tensor, reference.at(name), declared.at(name), rounding);
+  }
+}
+
+void Residuals::add(const VerifyRequest& request, const std::string& name, const Tensor& given,
+                    const Tensor& reference, const Tensor& declared, const Rounding& rounding) {
+  Array array;
+  array.name = name;
+  array.given = doubles_of(given);
+  array.declared = doubles_of(declared);
+  array.length = name == "lse" || given.rank() == 0 ? 1 : given.shape().back();
+  array.count = array.length == 0 ? 0 : std::ssize(array.given) / array.length;
+  array.first = rows();
+  array.noise = rounding.of(name, given, array.declared, array.length);
+  const std::vector<double> expected = doubles_of(reference);
+  const Tolerance tolerance =
+      request.tolerance.value_or(usual_tolerance(precision_of(given), is_gradient(name)));
+  array.relative = tolerance.relative;
+  array.absolute = tolerance.absolute * std::max(1.0, largest_finite(expected));
+  add_positions(request, given, array);
+  for (Index row = 0; row < array.count; ++row) {
+    double misfit = 0;
+    bool off = false;
+    for (Index e = row * array.length; e < (row + 1) * array.length; ++e) {
+      const double a = array.given[as_size(e)], b = array.declared[as_size(e)];
+      const double exact = expected[as_size(e)];
+      if (clash(a, exact)) misfit = std::numeric_limits<double>::infinity();
+      if (std::isfinite(a) && std::isfinite(b)) misfit += square(a - b) / noise(array, row, b);
+      off = off || clash(a, exact) ||
+            std::abs(a - exact) > array.absolute + array.relative * std::abs(exact);
+    }
+    misfit_.push_back(misfit / static_cast<double>(array.length));
+    off_.push_back(off);
+    add_freedom(array, row);
+  }
+  arrays_.push_back(std::move(array));
+}
+
+void Residuals::add_positions(const VerifyRequest& request, const Tensor& tensor,
+                              const Array& array) {
+  // Results are [B,T,H,D] or [B,H,T,D]; for a latent [B,T,R], with one head; an lse is [B,H,T].
+  const bool heads_first = request.operation->heads_first() || array.name == "lse";
+  std::vector<Index> extents = tensor.shape();
+  if (array.name != "lse" && !extents.empty()) extents.pop_back();
+  while (extents.size() < 3) extents.push_back(1);
+  const Index inner = extents[2], heads = heads_first ? extents[1] : inner;
+  for (Index n = 0; n < array.count; ++n) {
+    const Index batch = n / (extents[1] * inner), middle = n / inner % extents[1];
+    const Index head = heads_first ? middle : n % inner, time = heads_first ? n % inner : middle;
+    positions_.push_back({arrays_.size(), batch, head, time});
+    groups_.push_back(group_count_ + batch * heads + head);
+  }
+  group_count_ += extents[0] * heads;
+  batches_ = std::max(batches_, extents[0]);
+}
+
+void Residuals::add_freedom(const Array& array, Index row) {
+  const double length = static_cast<double>(array.length);
+  const auto elements = std::span(array.declared).subspan(as_size(row * array.length));
+  const double relative = array.noise.relative * mean_square(elements.first(as_size(array.length)));
+  const RowNoise& noise = array.noise.rows[as_size(row)];
+  freedom_.push_back(noise.freedom(relative, length));
+  constexpr double kMostOfSums = 1e-2;
+  rounds_to_16_bits_.push_back(noise.sums < kMostOfSums * (noise.all() + relative));
+  cell_misfit_.push_back(array.noise.cell / (noise.all() + relative));
+}
+
+double Residuals::noise(const Array& array, Index row, double value) const {
+  return array.noise.rows[as_size(row)].all() +
+         (std::isfinite(value) ? array.noise.relative * square(value) : 0);
+}
+
+std::vector<RowResidual> Residuals::under(const NamedResults& other) const {
+  std::vector<RowResidual> out;
+  for (const Array& array : arrays_) {
+    const std::vector<double> others = doubles_of(other.at(array.name));
+    for (Index row = 0; row < array.count; ++row) {
+      RowResidual sums;
+      sums.row = array.first + row;
+      bool clashes = false;
+      double distance = 0;
+      for (Index e = row * array.length; e < (row + 1) * array.length; ++e) {
+        const double a = array.given[as_size(e)], d = array.declared[as_size(e)];
+        const double x = others[as_size(e)];
+        sums.off = sums.off || clash(a, x) ||
+                   std::abs(a - x) > array.absolute + array.relative * std::abs(x);
+        if (clash(a, x)) sums.misfit = std::numeric_limits<double>::infinity();
+        clashes = clashes || clash(d, x);
+        if (std::isfinite(d) && std::isfinite(x)) distance += square(x - d);
+        if (!std::isfinite(a) || !std::isfinite(d) || !std::isfinite(x)) continue;
+        const double s = noise(array, row, d);
+        sums.along += (a - d) * (x - d) / s;
+        sums.squared += square(x - d) / s;
+        sums.misfit += square(a - x) / s;
+      }
+      sums.misfit /= static_cast<double>(array.length);
+      const double sums_alone =
+          array.noise.rows[as_size(row)].sums * static_cast<double>(array.length);
+      if (clashes || distance > kAboveSums * sums_alone) out.push_back(sums);
+    }
+  }
+  return out;
+}
+
+}  // namespace maskctl::attention

@@ -1,0 +1,159 @@
+#include "maskctl/verify/solve/explain.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <iterator>
+#include <new>
+#include <set>
+#include <utility>
+
+#include "maskctl/base/grouped.h"
+#include "maskctl/base/text.h"
+#include "maskctl/inspect/recognise/neighbours.h"
+#include "maskctl/mask/planes/words.h"
+#include "maskctl/verify/solve/blocks.h"
+#include "maskctl/verify/solve/slots.h"
+
+namespace maskctl::attention {
+namespace {
+
+/// How many rows of a mask have every cell open.
+Index full_rows(const Mask& mask) {
+  Index out = 0;
+  std::vector<Run> scratch;
+  for (Index b = 0; b < mask.batch(); ++b) {
+    for (Index h = 0; h < mask.heads(); ++h) {
+      mask.plane(b, h)->rows({0, mask.queries()}, [&](Range rows, const Keys& keys) {
+        const std::span<const Run> runs = as_runs(keys, scratch);
+        const bool full = runs.size() == 1 && runs[0].end - runs[0].begin == mask.keys();
+        out += full ? rows.size() : 0;
+      });
+    }
+  }
+  return out;
+}
+
+/// The rule (steps or an edit) that explains why the masks differ. Cells that the results leave
+/// undecided first get their likeliest state. If the rule contradicts only such cells, they get the
+/// state that the rule gives them.
+std::optional<DiffCause> cause_of(const SolvedVerdict& verdict) {
+  const Mask& declared = verdict.declared;
+  const SolvedMask& solved = verdict.solved;
+  auto cause = diff_cause(declared, solved.likeliest);
+  if (!cause) return cause;
+  const Residue& left = cause->by_pipelines ? cause->residue_b : cause->edit_residue;
+  if (left.cells == 0) return cause;
+  const Mask all = full_like(solved.mask);
+  const Mask ruled = cause->by_pipelines
+                         ? maskctl::apply(all, cause->pipeline_b)
+                         : maskctl::apply(zip(Op::kAnd, declared, all), cause->edit);
+  const Mask other = zip(Op::kSub, zip(Op::kXor, ruled, solved.mask), verdict.undecided);
+  if (other.count() > 0) return cause;
+  auto by_rule = diff_cause(declared, ruled);
+  return by_rule ? by_rule : cause;
+}
+
+void explain(SolvedVerdict& out) {
+  try {
+    out.cause = cause_of(out);
+  } catch (const Error& error) {
+    if (error.code() == Errc::kCancelled) throw;
+    out.no_cause = error;
+  } catch (const std::bad_alloc&) {
+    out.no_cause = Error(Errc::kLimit, "not enough memory to look for it");
+  }
+}
+
+/// The numbers of the units of `size` keys in which the query of `at` has an open cell.
+std::set<Index> units_of(const Mask& mask, const Cell& at, Index size) {
+  std::vector<Run> scratch;
+  std::set<Index> out;
+  mask.plane(at.batch, at.head)->rows({at.query, at.query + 1}, [&](Range, const Keys& keys) {
+    for (const Run& run : as_runs(keys, scratch)) {
+      for (Index n = run.begin / size; n * size < run.end; ++n) out.insert(n);
+    }
+  });
+  return out;
+}
+
+UnitsRead units_read(const SolvedVerdict& verdict) {
+  const Cell at = *verdict.diff.first;
+  const std::set<Index> wanted = units_of(verdict.declared, at, verdict.unit.size);
+  const std::set<Index> read = units_of(verdict.solved.mask, at, verdict.unit.size);
+  UnitsRead out{at.query, {}, {}};
+  std::ranges::set_difference(read, wanted, std::back_inserter(out.beside));
+  std::ranges::set_difference(wanted, read, std::back_inserter(out.left_out));
+  return out;
+}
+
+SolvedVerdict verdict_on(Mask declared, SolvedMask solved, KeyUnit unit = {}) {
+  SolvedVerdict out;
+  out.declared = std::move(declared);
+  out.solved = std::move(solved);
+  out.unit = unit;
+  const SolvedMask& found = out.solved;
+  out.diff = diff(out.declared, found.mask);
+  out.undecided = zip(Op::kOr, zip(Op::kOr, found.light, found.alike), found.unsolved);
+  out.rows = out.undecided.batch() * out.undecided.heads() * out.undecided.queries();
+  out.untold_rows = full_rows(out.undecided);
+  if (out.diff.equal()) return out;
+  explain(out);
+  if (unit.size > 0) out.units = units_read(out);
+  return out;
+}
+
+bool tells_little(const SolvedVerdict& verdict) {
+  return verdict.untold_rows > 0 && 2 * verdict.untold_rows >= verdict.rows;
+}
+
+}  // namespace
+
+Verdict SolvedVerdict::verdict() const {
+  if (!diff.equal()) return Verdict::kAnother;
+  const bool ambiguous = solved.alike.count() + solved.unsolved_rows > 0;
+  return ambiguous || tells_little(*this) ? Verdict::kUnclear : Verdict::kObeys;
+}
+
+std::string to_text(const SolvedVerdict& verdict) {
+  switch (verdict.verdict()) {
+    case Verdict::kObeys:
+      return "applied the declared mask, as far as rounding tells";
+    case Verdict::kAnother:
+    case Verdict::kNone:
+      return "applied another mask than the declared one";
+    case Verdict::kUnclear:
+      break;
+  }
+  if (!tells_little(verdict)) return "undecided: not all rows could be told";
+  return fmt::format("undecided: no cell of {} of {} could be told", grouped(verdict.untold_rows),
+                     counted(verdict.rows, "row"));
+}
+
+SolvedVerdict solve_results(JudgedCall call, const NamedResults& given) {
+  require_solver();
+  VerifyRequest& request = call.request;
+  if (auto slots = over_slots(request, given)) {
+    SolvedMask solved = solve_mask(slots->request, slots->given, {}, slots->page_size);
+    return verdict_on(*slots->request.declared, std::move(solved), {"pages", slots->page_size});
+  }
+  if (auto blocks = over_blocks(request)) {
+    SolvedMask solved = solve_mask(blocks->request, given, {}, blocks->block_size);
+    return verdict_on(*blocks->request.declared, std::move(solved), {"blocks", blocks->block_size});
+  }
+  request.declared = applied_mask(request);
+  std::vector<Neighbour> others;
+  if (request.declared) {
+    others = neighbours(*request.declared, call.steps ? &*call.steps : nullptr);
+  }
+  SolvedMask solved = solve_mask(request, given, others);
+  Mask declared = request.declared ? *request.declared : full_like(solved.mask);
+  return verdict_on(std::move(declared), std::move(solved));
+}
+
+bool solving_tells_more(const JudgedCall& call, const Judgement& judgement) {
+  return has_solver() && judgement.verdict != Verdict::kAnother &&
+         call.request.operation->takes_mask();
+}
+
+}  // namespace maskctl::attention
