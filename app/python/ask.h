@@ -23,7 +23,7 @@ struct Words {
 /// All output of a command, from one run.
 struct Reply {
   std::string text;
-  std::function<std::string()> json;  // writes what --json prints; empty where nothing is
+  std::function<Json()> json;  // makes what --json prints; empty where nothing is
   int status = 0;
   std::vector<std::string> notes;
   std::vector<NamedTensor> arrays;  // arrays written to the destination "-"

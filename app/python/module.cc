@@ -9,6 +9,7 @@
 #include <nanobind/stl/vector.h>
 
 #include <algorithm>
+#include <cmath>
 #include <cstdint>
 #include <functional>
 #include <optional>
@@ -32,10 +33,37 @@ namespace {
 namespace nb = nanobind;
 using Options = std::vector<std::pair<std::string, std::string>>;
 
-/// The Python object that writes the JSON of an answer when it is called.
-struct Json {
-  std::function<std::string()> write;
+/// The Python object that makes the fields of an answer when it is called.
+struct Fields {
+  std::function<Json()> make;
 };
+
+/// The Python value of a JSON value. Bytes that are not UTF-8, and numbers that JSON lacks, become
+/// what they are in its text: U+FFFD, None.
+nb::object value_of(const Json& json) {
+  if (const Json::Items* items = json.items()) {
+    nb::list out;
+    for (const Json& item : *items) out.append(value_of(item));
+    return out;
+  }
+  if (const Json::Members* members = json.members()) {
+    nb::dict out;
+    for (const auto& [key, value] : *members) out[key.c_str()] = value_of(value);
+    return out;
+  }
+  if (const bool* flag = std::get_if<bool>(&json.value())) return nb::bool_(*flag);
+  if (const auto* number = std::get_if<std::int64_t>(&json.value())) return nb::int_(*number);
+  if (const double* number = std::get_if<double>(&json.value())) {
+    return std::isfinite(*number) ? nb::object(nb::float_(*number)) : nb::object(nb::none());
+  }
+  if (const auto* text = std::get_if<std::string>(&json.value())) {
+    PyObject* decoded =
+        PyUnicode_DecodeUTF8(text->data(), static_cast<Py_ssize_t>(text->size()), "replace");
+    if (!decoded) nb::raise_python_error();
+    return nb::steal(decoded);
+  }
+  return nb::none();
+}
 
 /// The Python object that owns a mask.
 struct Source {
@@ -94,12 +122,12 @@ PythonReply ask_command(const std::string& command, std::vector<std::string> ope
   const Words words{std::move(operands), std::move(options)};
   Reply reply = attended(
       [&](const WantsStop& wants_stop) { return ask(command, words, sources, wants_stop); });
-  nb::object json = reply.json ? nb::cast(Json{std::move(reply.json)}) : nb::none();
+  nb::object fields = reply.json ? nb::cast(Fields{std::move(reply.json)}) : nb::none();
   std::vector<std::pair<std::string, nb::object>> arrays;
   for (NamedTensor& array : reply.arrays) {
     arrays.emplace_back(std::move(array.name), exported(std::move(array.tensor)));
   }
-  return {std::move(reply.text), std::move(json), reply.status, std::move(reply.notes),
+  return {std::move(reply.text), std::move(fields), reply.status, std::move(reply.notes),
           std::move(arrays)};
 }
 
@@ -266,7 +294,9 @@ NB_MODULE(_native, m) {
   m.def("copied", [](const std::string& name, nb::handle object) {
     return Copy{copy_of(ImportedArray(name, object).view())};
   });
-  nb::class_<Json>(m, "Json").def("__call__", [](const Json& json) { return json.write(); });
+  nb::class_<Fields>(m, "Fields").def("__call__", [](const Fields& fields) {
+    return value_of(fields.make());
+  });
   m.def("ask", &ask_command);
   m.def("read_arrays", &read_given);
   m.def("read_source", &read_named);

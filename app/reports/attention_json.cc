@@ -46,7 +46,7 @@ double imbalance(const std::vector<RankLine>& ranks, Member member) {
 double RankBenchReport::predicted_imbalance() const { return imbalance(ranks, &RankLine::pairs); }
 double RankBenchReport::measured_imbalance() const { return imbalance(ranks, &RankLine::worked); }
 
-std::string probe_json(const ProbeReport& report) {
+Json probe_json(const ProbeReport& report) {
   const MaskDiff& diff = report.diff;
   Json out{{"schema", "maskctl.probe/1"},
            {"declared", report.declared},
@@ -62,11 +62,11 @@ std::string probe_json(const ProbeReport& report) {
   out["averaged_rows"] = report.averaged_rows;
   out["nan_rows"] = report.nan_rows;
   out["untold"] = report.untold;
-  return text_of(out);
+  return out;
 }
 
-std::string attend_json(const std::string& operation, const std::string& backend,
-                        std::span<const ArraySummary> arrays) {
+Json attend_json(const std::string& operation, const std::string& backend,
+                 std::span<const ArraySummary> arrays) {
   Json out{{"schema", "maskctl.attend/1"}, {"operation", operation}, {"backend", backend}};
   out["arrays"] = Json::array();
   for (const ArraySummary& array : arrays) {
@@ -78,10 +78,10 @@ std::string attend_json(const std::string& operation, const std::string& backend
                              {"mean", array.mean},
                              {"not_finite", array.not_finite}});
   }
-  return text_of(out);
+  return out;
 }
 
-std::string verify_json(const std::string& operation, const attention::GivenReport& report) {
+Json verify_json(const std::string& operation, const attention::GivenReport& report) {
   const attention::Judgement& judgement = report.judgement;
   Json out{
       {"schema", "maskctl.verify/1"},
@@ -104,10 +104,10 @@ std::string verify_json(const std::string& operation, const attention::GivenRepo
                                    {"error", finite_or_null(line.error)},
                                    {"rows", line.rows}});
   }
-  return text_of(out);
+  return out;
 }
 
-std::string bench_json(const MachineReport& machine, std::span<const BenchLine> lines) {
+Json bench_json(const MachineReport& machine, std::span<const BenchLine> lines) {
   Json out{{"schema", "maskctl.bench/1"}, {"machine", json_of(machine)}};
   out["runs"] = Json::array();
   for (const BenchLine& line : lines) {
@@ -124,11 +124,11 @@ std::string bench_json(const MachineReport& machine, std::span<const BenchLine> 
                            {"executed_gflops", or_null(line.executed)},
                            {"gbytes_per_s", or_null(line.bandwidth)}});
   }
-  return text_of(out);
+  return out;
 }
 
-std::string rank_bench_json(const MachineReport& machine, const std::string& mesh,
-                            const std::string& assign, std::span<const RankBenchReport> runs) {
+Json rank_bench_json(const MachineReport& machine, const std::string& mesh,
+                     const std::string& assign, std::span<const RankBenchReport> runs) {
   Json out{{"schema", "maskctl.bench-ranks/1"},
            {"machine", json_of(machine)},
            {"mesh", mesh},
@@ -154,11 +154,11 @@ std::string rank_bench_json(const MachineReport& machine, const std::string& mes
                            {"measured_imbalance", run.measured_imbalance()},
                            {"ranks", std::move(ranks)}});
   }
-  return text_of(out);
+  return out;
 }
 
-std::string backends_json(const MachineReport& machine, const std::string& tensor_cores,
-                          std::span<const BackendLine> lines) {
+Json backends_json(const MachineReport& machine, const std::string& tensor_cores,
+                   std::span<const BackendLine> lines) {
   Json out{{"schema", "maskctl.backends/1"}, {"machine", json_of(machine)}};
   if (!tensor_cores.empty()) out["tensor_cores"] = tensor_cores;
   out["kernels"] = Json::array();
@@ -170,7 +170,7 @@ std::string backends_json(const MachineReport& machine, const std::string& tenso
                               {"chosen", line.chosen},
                               {"reason", line.reason}});
   }
-  return text_of(out);
+  return out;
 }
 
 }  // namespace maskctl::app

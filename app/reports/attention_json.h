@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "app/reports/json_value.h"
 #include "maskctl/attention/by_name.h"
 #include "maskctl/inspect/diff/diff.h"
 #include "maskctl/verify/judge.h"
@@ -78,15 +79,15 @@ struct MachineReport {
   int threads = 0;
 };
 
-std::string probe_json(const ProbeReport& report);
-std::string attend_json(const std::string& operation, const std::string& backend,
-                        std::span<const ArraySummary> arrays);
-std::string verify_json(const std::string& operation, const attention::GivenReport& report);
-std::string bench_json(const MachineReport& machine, std::span<const BenchLine> lines);
-std::string rank_bench_json(const MachineReport& machine, const std::string& mesh,
-                            const std::string& assign, std::span<const RankBenchReport> runs);
+Json probe_json(const ProbeReport& report);
+Json attend_json(const std::string& operation, const std::string& backend,
+                 std::span<const ArraySummary> arrays);
+Json verify_json(const std::string& operation, const attention::GivenReport& report);
+Json bench_json(const MachineReport& machine, std::span<const BenchLine> lines);
+Json rank_bench_json(const MachineReport& machine, const std::string& mesh,
+                     const std::string& assign, std::span<const RankBenchReport> runs);
 /// An empty `tensor_cores` is left out of the JSON.
-std::string backends_json(const MachineReport& machine, const std::string& tensor_cores,
-                          std::span<const BackendLine> lines);
+Json backends_json(const MachineReport& machine, const std::string& tensor_cores,
+                   std::span<const BackendLine> lines);
 
 }  // namespace maskctl::app

@@ -180,7 +180,7 @@ std::vector<SarifResult> results_of(const CheckReport& report) {
 
 }  // namespace
 
-std::string check_json(const CheckReport& report) {
+Json check_json(const CheckReport& report) {
   Json out{{"schema", "maskctl.check/1"}, {"source", report.source}};
   out["shape"] = report.shape ? Json(*report.shape) : Json(nullptr);
   out["ok"] = report.ok();
@@ -195,7 +195,7 @@ std::string check_json(const CheckReport& report) {
     const Unseen words = unseen(part);
     out["not_looked_at"].push_back({{"what", words.what}, {"option", words.option}});
   }
-  return text_of(out);
+  return out;
 }
 
 std::string check_sarif(std::span<const CheckReport> reports) {

@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "app/reports/json_value.h"
 #include "maskctl/inspect/check/check.h"
 #include "maskctl/inspect/check/expect.h"
 
@@ -42,7 +43,7 @@ std::string counter_example(const ExpectationResult& expected);
 
 std::string check_text(const CheckReport& report);
 /// {"schema": "maskctl.check/1", ...}.
-std::string check_json(const CheckReport& report);
+Json check_json(const CheckReport& report);
 /// SARIF 2.1.0: one run, with a result for each finding and each expectation that does not hold.
 /// Code scanning needs a region for each result: line 1 of the file, with the bytes of the cell if
 /// they are known. For a generated mask, the report contains the text of its pipeline, and the

@@ -51,7 +51,7 @@ Json list(const std::vector<T>& values) {
 
 }  // namespace
 
-std::string cost_json(std::string_view source, const Mask& mask, const Cost& cost) {
+Json cost_json(std::string_view source, const Mask& mask, const Cost& cost) {
   Json out{{"schema", "maskctl.cost/1"},
            {"source", source},
            {"shape", extents(mask)},
@@ -72,7 +72,7 @@ std::string cost_json(std::string_view source, const Mask& mask, const Cost& cos
         {{"pairs", plane.pairs}, {"keys_per_row", json_of(plane.keys_per_row)}});
   }
   out["plane_of"] = plane_numbers(mask);
-  return text_of(out);
+  return out;
 }
 
 }  // namespace maskctl::app

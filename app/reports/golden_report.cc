@@ -118,7 +118,7 @@ std::string golden_annotations(const GoldenReport& report) {
   return out;
 }
 
-std::string golden_json(const GoldenReport& report) {
+Json golden_json(const GoldenReport& report) {
   Json out{{"schema", "maskctl.golden/1"}, {"manifest", report.manifest}};
   out["passed"] = report.count(Status::kPassed);
   out["differ"] = report.count(Status::kDiffers);
@@ -133,7 +133,7 @@ std::string golden_json(const GoldenReport& report) {
                               {"cause", one.result.cause},
                               {"detail", one.result.detail}});
   }
-  return text_of(out);
+  return out;
 }
 
 namespace {
@@ -150,8 +150,7 @@ std::string golden_update_text(const std::vector<GoldenWritten>& written) {
   return out;
 }
 
-std::string golden_update_json(const std::string& manifest,
-                               const std::vector<GoldenWritten>& written) {
+Json golden_update_json(const std::string& manifest, const std::vector<GoldenWritten>& written) {
   const auto updated = std::ranges::count(written, true, &GoldenWritten::changed);
   Json out{{"schema", "maskctl.golden-update/1"}, {"manifest", manifest}};
   out["updated"] = updated;
@@ -163,10 +162,10 @@ std::string golden_update_json(const std::string& manifest,
                               {"expect", expected_names(one.entry)},
                               {"status", status_of(one)}});
   }
-  return text_of(out);
+  return out;
 }
 
-std::string golden_list_json(const std::string& manifest, const std::vector<GoldenEntry>& entries) {
+Json golden_list_json(const std::string& manifest, const std::vector<GoldenEntry>& entries) {
   Json out{{"schema", "maskctl.golden-list/1"}, {"manifest", manifest}};
   out["entries"] = Json::array();
   for (const GoldenEntry& entry : entries) {
@@ -177,7 +176,7 @@ std::string golden_list_json(const std::string& manifest, const std::vector<Gold
                               {"as", entry.as},
                               {"transforms", entry.transforms}});
   }
-  return text_of(out);
+  return out;
 }
 
 }  // namespace maskctl::app

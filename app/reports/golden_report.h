@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "app/reports/json_value.h"
 #include "maskctl/golden/golden.h"
 
 namespace maskctl::app {
@@ -32,7 +33,7 @@ std::string golden_junit(const GoldenReport& report);
 /// Lines "::error file=FILE,line=N::..." for entries that did not pass.
 std::string golden_annotations(const GoldenReport& report);
 /// {"schema": "maskctl.golden/1", ...}.
-std::string golden_json(const GoldenReport& report);
+Json golden_json(const GoldenReport& report);
 /// An entry that `golden update` handled; `changed` is false if it was already up to date.
 struct GoldenWritten {
   GoldenEntry entry;
@@ -40,9 +41,8 @@ struct GoldenWritten {
 };
 std::string golden_update_text(const std::vector<GoldenWritten>& written);
 /// {"schema": "maskctl.golden-update/1", ...}.
-std::string golden_update_json(const std::string& manifest,
-                               const std::vector<GoldenWritten>& written);
+Json golden_update_json(const std::string& manifest, const std::vector<GoldenWritten>& written);
 /// {"schema": "maskctl.golden-list/1", ...}: the entries as in the manifest.
-std::string golden_list_json(const std::string& manifest, const std::vector<GoldenEntry>& entries);
+Json golden_list_json(const std::string& manifest, const std::vector<GoldenEntry>& entries);
 
 }  // namespace maskctl::app

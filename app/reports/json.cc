@@ -136,22 +136,22 @@ Json json_of(const StepInfo& info) {
 
 }  // namespace
 
-std::string info_json(std::span<const InfoReport> reports) {
+Json info_json(std::span<const InfoReport> reports) {
   Json out{{"schema", "maskctl.info/1"}};
   out["sources"] = Json::array();
   for (const InfoReport& report : reports) out["sources"].push_back(json_of(report));
-  return text_of(out);
+  return out;
 }
 
-std::string stats_json(std::string_view source, const Mask& mask, const Stats& stats,
-                       const std::optional<Leaks>& leaks) {
+Json stats_json(std::string_view source, const Mask& mask, const Stats& stats,
+                const std::optional<Leaks>& leaks) {
   Json out{{"schema", "maskctl.stats/1"}, {"source", source}, {"shape", extents(mask)}};
   out["total"] = json_of(stats.total, mask.keys());
   out["planes"] = Json::array();
   for (const PlaneStats& plane : stats.planes) out["planes"].push_back(json_of(plane, mask.keys()));
   out["plane_of"] = plane_numbers(mask);
   out["leaks"] = leak_counts_json(leaks);
-  return text_of(out);
+  return out;
 }
 
 /// The part of a cause that a user can apply: two pipelines if all arrays that they read were
@@ -178,7 +178,7 @@ Json cause_json(const CauseReport& report) {
   return out;
 }
 
-std::string diff_json(const DiffReport& report) {
+Json diff_json(const DiffReport& report) {
   const MaskDiff& diff = report.diff;
   Json out{{"schema", "maskctl.diff/1"},
            {"a", report.a},
@@ -210,17 +210,17 @@ std::string diff_json(const DiffReport& report) {
                     {"b", leak_counts_json(report.leaks->b)}};
   }
   out["documents"] = json_of(report.documents);
-  return text_of(out);
+  return out;
 }
 
-std::string seq_json(std::string_view what, const Tensor& values) {
+Json seq_json(std::string_view what, const Tensor& values) {
   Json out{{"schema", "maskctl.seq/1"}, {"function", what}, {"dtype", name(values.dtype())}};
   out["shape"] = values.shape();
   out["values"] = numbers(values);
-  return text_of(out);
+  return out;
 }
 
-std::string blockmap_json(const BlockmapReport& report) {
+Json blockmap_json(const BlockmapReport& report) {
   Json out{{"schema", "maskctl.blockmap/1"},
            {"source", report.source},
            {"shape", extents(report.mask)},
@@ -234,14 +234,14 @@ std::string blockmap_json(const BlockmapReport& report) {
   for (const ArrayReport& array : report.arrays) {
     if (!array.dtype.empty()) out["arrays"].push_back(json_of(array));
   }
-  return text_of(out);
+  return out;
 }
 
-std::string ops_json(std::span<const StepInfo* const> ops) {
+Json ops_json(std::span<const StepInfo* const> ops) {
   Json out{{"schema", "maskctl.ops/1"}};
   out["steps"] = Json::array();
   for (const StepInfo* info : ops) out["steps"].push_back(json_of(*info));
-  return text_of(out);
+  return out;
 }
 
 }  // namespace maskctl::app

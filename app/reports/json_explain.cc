@@ -4,8 +4,8 @@
 
 namespace maskctl::app {
 
-std::string why_json(const std::string& source, const Why& why,
-                     const std::optional<CellDocuments>& documents) {
+Json why_json(const std::string& source, const Why& why,
+              const std::optional<CellDocuments>& documents) {
   Json out{{"schema", "maskctl.why/1"},          {"source", source},
            {"cell", json_of(why.cell)},          {"open", why.open},
            {"source_cell", json_of(why.source)}, {"source_open", why.source_open},
@@ -20,11 +20,11 @@ std::string why_json(const std::string& source, const Why& why,
                             {"cell", json_of(step.from)},
                             {"reason", step.reason}});
   }
-  return text_of(out);
+  return out;
 }
 
-std::string audit_json(const std::string& source, const std::string& map, const Mask& mask,
-                       const BlockAudit& audit) {
+Json audit_json(const std::string& source, const std::string& map, const Mask& mask,
+                const BlockAudit& audit) {
   const Json out{{"schema", "maskctl.audit/1"},
                  {"source", source},
                  {"map", map},
@@ -44,7 +44,7 @@ std::string audit_json(const std::string& source, const std::string& map, const 
                    {"blocks", audit.wrong_full},
                    {"first", json_of(audit.first_leaked)}}},
                  {"wasted", audit.wasted}};
-  return text_of(out);
+  return out;
 }
 
 namespace {
@@ -70,7 +70,7 @@ Index keys_of_window(const WindowConvention& row, Index w) {
   return *window.left + *window.right + 1;
 }
 
-std::string windows_json(Index w) {
+Json windows_json(Index w) {
   Json out{{"schema", "maskctl.translate-table/1"}, {"window", w}};
   out["windows"] = Json::array();
   for (const WindowConvention& row : window_conventions()) {
@@ -79,7 +79,7 @@ std::string windows_json(Index w) {
                               {"argument", argument_of(row, w)},
                               {"source", row.source}});
   }
-  return text_of(out);
+  return out;
 }
 
 namespace {
@@ -91,7 +91,7 @@ Json aligns(Align align) {
 
 }  // namespace
 
-std::string conventions_json() {
+Json conventions_json() {
   Json out{{"schema", "maskctl.translate-table/1"}, {"calls", Json::array()}};
   for (const Library* library : libraries()) {
     for (const Convention& row : library->calls) {
@@ -112,10 +112,10 @@ std::string conventions_json() {
       out["calls"].push_back(std::move(call));
     }
   }
-  return text_of(out);
+  return out;
 }
 
-std::string translate_json(const std::vector<TranslateReport>& reports) {
+Json translate_json(const std::vector<TranslateReport>& reports) {
   Json out{{"schema", "maskctl.translate/1"}};
   out["masks"] = Json::array();
   for (const TranslateReport& report : reports) {
@@ -134,7 +134,7 @@ std::string translate_json(const std::vector<TranslateReport>& reports) {
     }
     out["masks"].push_back(std::move(mask));
   }
-  return text_of(out);
+  return out;
 }
 
 }  // namespace maskctl::app

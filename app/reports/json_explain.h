@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "app/reports/documents_report.h"
+#include "app/reports/json_value.h"
 #include "maskctl/inspect/count/audit.h"
 #include "maskctl/inspect/why/why.h"
 #include "maskctl/translate/translate.h"
@@ -13,12 +14,12 @@
 namespace maskctl::app {
 
 /// {"schema": "maskctl.why/1", ...} and a newline.
-std::string why_json(const std::string& source, const Why& why,
-                     const std::optional<CellDocuments>& documents);
+Json why_json(const std::string& source, const Why& why,
+              const std::optional<CellDocuments>& documents);
 
 /// {"schema": "maskctl.audit/1", ...}
-std::string audit_json(const std::string& source, const std::string& map, const Mask& mask,
-                       const BlockAudit& audit);
+Json audit_json(const std::string& source, const std::string& map, const Mask& mask,
+                const BlockAudit& audit);
 
 /// A mask and its code for each library. `layers` names the layers of the model that use the mask;
 /// empty without a model.
@@ -34,10 +35,10 @@ std::string argument_of(const WindowConvention& row, Index w);
 Index keys_of_window(const WindowConvention& row, Index w);
 /// {"schema": "maskctl.translate-table/1", ...}: what a window of `w` is in each library, and all
 /// arguments of all calls.
-std::string windows_json(Index w);
-std::string conventions_json();
+Json windows_json(Index w);
+Json conventions_json();
 
 /// {"schema": "maskctl.translate/1", ...}
-std::string translate_json(const std::vector<TranslateReport>& reports);
+Json translate_json(const std::vector<TranslateReport>& reports);
 
 }  // namespace maskctl::app

@@ -2,17 +2,12 @@
 #pragma once
 
 #include <optional>
-#include <string>
 
 #include "app/reports/json_value.h"
 #include "maskctl/inspect/diff/diff.h"
 #include "maskctl/mask/mask.h"
 
 namespace maskctl::app {
-
-/// The JSON as text with a newline at the end. Short arrays and objects without nesting take one
-/// line.
-std::string text_of(const Json& json);
 
 inline Json extents(const Mask& mask) {
   return Json::array({mask.batch(), mask.heads(), mask.queries(), mask.keys()});

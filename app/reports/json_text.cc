@@ -1,12 +1,10 @@
 // Writes JSON for human readers: short arrays and objects without nesting take one line.
-#include "app/reports/json_text.h"
-
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
-#include "app/reports/json_parts.h"
+#include "app/reports/json_value.h"
 #include "maskctl/base/printable.h"
 
 namespace maskctl::app {
@@ -15,23 +13,6 @@ namespace {
 using Parsed = nlohmann::ordered_json;
 
 constexpr std::size_t kWidth = 100;
-
-Json value_of(const Parsed& parsed) {
-  if (parsed.is_null()) return nullptr;
-  if (parsed.is_boolean()) return parsed.get<bool>();
-  if (parsed.is_number_integer()) return parsed.get<std::int64_t>();
-  if (parsed.is_number()) return parsed.get<double>();
-  if (parsed.is_string()) return parsed.get_ref<const std::string&>();
-  Json out = parsed.is_array() ? Json::array() : Json::object();
-  for (const auto& [key, item] : parsed.items()) {
-    if (parsed.is_array()) {
-      out.push_back(value_of(item));
-    } else {
-      out[key] = value_of(item);
-    }
-  }
-  return out;
-}
 
 void append_escape(std::uint32_t unit, std::string& out) { out += fmt::format("\\u{:04x}", unit); }
 
@@ -154,17 +135,6 @@ std::string text_of(const Json& json) {
   std::string out;
   write(out, json, 0);
   return out + "\n";
-}
-
-std::string error_json(std::string_view source, std::string_view message) {
-  return text_of({{"source", source}, {"error", message}});
-}
-
-std::string json_list(std::span<const std::string> reports) {
-  Json out{{"schema", "maskctl.list/1"}, {"reports", Json::array()}};
-  for (const std::string& report : reports)
-    out["reports"].push_back(value_of(Parsed::parse(report)));
-  return text_of(out);
 }
 
 }  // namespace maskctl::app

@@ -1,4 +1,5 @@
-// A JSON value for writing only. Used in place of nlohmann-json because it compiles quickly.
+// A JSON value, made by reports: printed as text, or handed on as it is. Used in place of
+// nlohmann-json because it compiles quickly.
 #pragma once
 
 #include <array>
@@ -67,5 +68,9 @@ struct Json::Member {
   std::string key;
   Json value;
 };
+
+/// The JSON as text with a newline at the end. Short arrays and objects without nesting take one
+/// line.
+std::string text_of(const Json& json);
 
 }  // namespace maskctl::app

@@ -4,7 +4,7 @@
 
 namespace maskctl::app {
 
-std::string recognise_json(const RecogniseReport& report) {
+Json recognise_json(const RecogniseReport& report) {
   const Mask& mask = report.mask;
   Json out{{"schema", "maskctl.recognise/1"},
            {"source", report.source},
@@ -29,7 +29,7 @@ std::string recognise_json(const RecogniseReport& report) {
                              {"only_in_mask", plane.only_a},
                              {"only_in_pipeline", plane.only_b}});
   }
-  return text_of(out);
+  return out;
 }
 
 }  // namespace maskctl::app

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "app/reports/documents_report.h"
+#include "app/reports/json_value.h"
 #include "maskctl/inspect/diff/diff.h"
 #include "maskctl/inspect/recognise/recognise.h"
 #include "maskctl/mask/mask.h"
@@ -25,6 +26,6 @@ struct RecogniseReport {
 };
 
 /// {"schema": "maskctl.recognise/1", ...} and a newline.
-std::string recognise_json(const RecogniseReport& report);
+Json recognise_json(const RecogniseReport& report);
 
 }  // namespace maskctl::app

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "app/reports/documents_report.h"
+#include "app/reports/json_value.h"
 #include "maskctl/inspect/count/cost.h"
 #include "maskctl/inspect/count/stats.h"
 #include "maskctl/inspect/diff/diff.h"
@@ -122,15 +123,15 @@ struct DiffReport {
 };
 
 /// The JSON form of `info`, {"schema": "maskctl.info/1", ...}, and a newline.
-std::string info_json(std::span<const InfoReport> reports);
-std::string stats_json(std::string_view source, const Mask& mask, const Stats& stats,
-                       const std::optional<Leaks>& leaks);
-std::string cost_json(std::string_view source, const Mask& mask, const Cost& cost);
-std::string diff_json(const DiffReport& report);
-std::string seq_json(std::string_view what, const Tensor& values);
-std::string blockmap_json(const BlockmapReport& report);
+Json info_json(std::span<const InfoReport> reports);
+Json stats_json(std::string_view source, const Mask& mask, const Stats& stats,
+                const std::optional<Leaks>& leaks);
+Json cost_json(std::string_view source, const Mask& mask, const Cost& cost);
+Json diff_json(const DiffReport& report);
+Json seq_json(std::string_view what, const Tensor& values);
+Json blockmap_json(const BlockmapReport& report);
 std::string blockmap_text(const BlockmapReport& report);
-std::string ops_json(std::span<const StepInfo* const> ops);
+Json ops_json(std::span<const StepInfo* const> ops);
 
 /// `leaks` are those between documents that the user gave.
 std::string stats_text(const Mask& mask, const Stats& stats,

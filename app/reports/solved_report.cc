@@ -88,7 +88,7 @@ std::string solved_text(const SolvedReport& report) {
   return out + units_text(report.found);
 }
 
-std::string solved_json(const SolvedReport& report) {
+Json solved_json(const SolvedReport& report) {
   const attention::SolvedVerdict& found = report.found;
   const attention::SolvedMask& solved = found.solved;
   const attention::Verdict verdict = found.verdict();
@@ -120,7 +120,7 @@ std::string solved_json(const SolvedReport& report) {
   part["untold_rows"] = found.untold_rows;
   part["margin"] = std::isfinite(solved.margin) ? Json(solved.margin) : Json(nullptr);
   part["noise"] = solved.noise;
-  return text_of(out);
+  return out;
 }
 
 }  // namespace maskctl::app

@@ -19,6 +19,6 @@ struct SolvedReport {
 
 std::string solved_text(const SolvedReport& report);
 /// {"schema": "maskctl.verify/1", ...} with a member "solved".
-std::string solved_json(const SolvedReport& report);
+Json solved_json(const SolvedReport& report);
 
 }  // namespace maskctl::app

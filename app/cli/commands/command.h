@@ -8,6 +8,7 @@
 #include <string_view>
 
 #include "app/cli/parser/option_list.h"
+#include "app/reports/json_value.h"
 #include "app/session/session.h"
 
 namespace maskctl::app {
@@ -17,14 +18,14 @@ namespace maskctl::app {
 struct Answer {
   std::string text;
   int status = 0;
-  /// Writes what --json prints, of the same run; empty for a command without it.
-  std::function<std::string()> json = {};
+  /// Makes what --json prints, of the same run; empty for a command without it.
+  std::function<Json()> json = {};
 };
 
-/// An answer in text or as JSON. `write_json` is kept, so that it must own what it writes.
-template <typename Text, typename Json>
-Answer answer_in(bool json, const Text& text, const Json& write_json, int status = 0) {
-  return {json ? write_json() : text(), status, write_json};
+/// An answer in text or as JSON. `make_json` is kept, so that it must own what it reads.
+template <typename Text, typename MakeJson>
+Answer answer_in(bool json, const Text& text, const MakeJson& make_json, int status = 0) {
+  return {json ? text_of(make_json()) : text(), status, make_json};
 }
 
 /// Runs a command with the options that were parsed. Throws what the library throws.

@@ -5,7 +5,6 @@
 #include <algorithm>
 
 #include "app/cli/streams.h"
-#include "app/reports/json_text.h"
 #include "app/session/sources.h"
 #include "maskctl/base/printable.h"
 
@@ -15,7 +14,7 @@ namespace {
 struct Part {
   std::string source;
   std::string text;  // empty for a SOURCE that could not be read
-  std::function<std::string()> json;
+  std::function<Json()> json;
 };
 
 std::string joined_text(const std::vector<Part>& parts) {
@@ -30,11 +29,10 @@ std::string joined_text(const std::vector<Part>& parts) {
   return out;
 }
 
-std::string joined_json(const std::vector<Part>& parts) {
-  std::vector<std::string> out;
-  out.reserve(parts.size());
-  for (const Part& part : parts) out.push_back(part.json());
-  return json_list(out);
+Json joined_json(const std::vector<Part>& parts) {
+  Json out{{"schema", "maskctl.list/1"}, {"reports", Json::array()}};
+  for (const Part& part : parts) out["reports"].push_back(part.json());
+  return out;
 }
 
 }  // namespace
@@ -51,7 +49,9 @@ Answer answer_each(const std::vector<std::string>& sources, const SourceOptions&
   const auto report = [&](const std::string& source, std::string_view message) {
     print_error(message);
     status = 2;
-    parts.push_back({source, "", [text = error_json(source, message)] { return text; }});
+    parts.push_back({source, "", [source, message = std::string(message)] {
+                       return Json{{"source", source}, {"error", message}};
+                     }});
   };
   const Visits visits = visit_sources(sources, how, session, visit, report);
   if (visits.seen == 1 && parts.size() == 1 && visits.failed == 0) {

@@ -15,11 +15,11 @@ class Answer:
     --json holds, and its fields are attributes: answer.findings is answer.data["findings"].
     """
 
-    def __init__(self, text, write_json, status, notes):
+    def __init__(self, text, make_fields, status, notes):
         self.text = text
         self.status = status  # 0: yes, 1: no, 2: undecided
         self.notes = notes  # what the command prints on stderr
-        self._write_json = write_json  # None: there is no --json
+        self._make_fields = make_fields  # None: there is no --json
 
     @property
     def data(self):
@@ -30,11 +30,9 @@ class Answer:
         return fields
 
     def _fields(self):
-        if "_parsed" not in self.__dict__:
-            import json  # importing it takes a third as long as importing this package
-
-            self._parsed = json.loads(self._write_json()) if self._write_json else None
-        return self._parsed
+        if "_made" not in self.__dict__:
+            self._made = self._make_fields() if self._make_fields else None
+        return self._made
 
     def __reduce__(self):
         return _kept, (self.text, self._fields(), self.status, self.notes)
@@ -66,7 +64,7 @@ class Answer:
 def _kept(text, fields, status, notes):
     """An answer that was pickled or copied."""
     answer = Answer(text, None, status, list(notes))
-    answer._parsed = fields
+    answer._made = fields
     return answer
 
 
