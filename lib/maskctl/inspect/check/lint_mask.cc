@@ -41,8 +41,9 @@ Findings lint_mask(const Mask& given, const Mask* real_queries, bool gives_nan) 
   lint_polarity(closed, out);
   lint_future(closed, out);
   lint_alignment(closed, out);
-  lint_planes(closed, out);
-  lint_rows({mask, uses}, opened, real_queries, gives_nan, out);
+  const LintedMask as_given{mask, uses};
+  lint_planes(as_given, closed, out);
+  lint_rows(as_given, opened, real_queries, gives_nan, out);
   return out;
 }
 

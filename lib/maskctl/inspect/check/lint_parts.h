@@ -30,7 +30,9 @@ void lint_alignment(const LintedMask& linted, Findings& out);
 /// Finds open keys after a query's own key.
 void lint_future(const LintedMask& linted, Findings& out);
 /// Compares batch entries and heads with each other.
-void lint_planes(const LintedMask& linted, Findings& out);
+/// `whole`: the mask before its opened padding was closed, which counts for planes that see
+/// nothing.
+void lint_planes(const LintedMask& whole, const LintedMask& linted, Findings& out);
 
 /// Whether all queries that see any key see the same keys, as with padding alone: such a mask has
 /// no direction.

@@ -231,9 +231,9 @@ void lint_odd(const LintedMask& linted, const PlaneTable& table, bool of_batch, 
 
 }  // namespace
 
-void lint_planes(const LintedMask& linted, Findings& out) {
+void lint_planes(const LintedMask& whole, const LintedMask& linted, Findings& out) {
   const bool told = !out.empty();  // there are findings about some planes already
-  lint_empty_planes(linted, out);
+  lint_empty_planes(whole, out);
   if (linted.uses.size() < 2 || linted.mask.queries() < 2) return;
   const std::size_t before = out.size();
   lint_causal_planes(linted, out);

@@ -1,0 +1,140 @@
+// Draws questions to check(), and asks the predicate of each finding (claims.h) whether it is true.
+#include "inspect/claims/claims.h"
+
+#include <fmt/format.h>
+
+#include <random>
+#include <set>
+#include <string>
+
+#include "maskctl/base/error.h"
+#include "maskctl/mask/planes/bands.h"
+#include "maskctl/mask/steps/chain_text.h"
+#include "maskctl/mask/steps/rule.h"
+#include "support/catch_compat.h"
+#include "support/random_step.h"
+#include "support/rounds.h"
+
+namespace maskctl::test {
+namespace {
+
+class Questions {
+ public:
+  explicit Questions(unsigned seed) : random_(seed) {}
+
+  CheckedMask next() {
+    const Index batch = pick(1, 3), n = pick(1, 14);
+    const Index keys = pick(0, 3) == 0 ? n + pick(0, 4) : n;
+    CheckedMask out;
+    out.start = full_mask(batch, pick(1, 2), n, keys);
+    Chain made = steps(pick(0, 2), n, keys);
+    if (!made.empty()) out.start = maskctl::apply(*out.start, made);
+    out.chain = steps(pick(0, 2), n, keys);
+    switch (pick(0, 5)) {
+      case 0:
+        out.documents = ids(batch, n, keys);
+        break;
+      case 1:
+        out.own_documents = ids(batch, n, keys);
+        break;
+      case 2:
+        if (n == keys) out.documents = positions(n);
+        break;
+      case 3:
+        if (n == keys) out.documents = ends(n);
+        break;
+      default:
+        break;
+    }
+    if (pick(0, 3) == 0) out.bias = cells(batch, n, keys);
+    out.reading = {pick(0, 4) == 0 ? pick(1, 3) : 0, pick(0, 1) == 0, pick(0, 2) == 0};
+    return out;
+  }
+
+ private:
+  Index pick(Index low, Index high) { return std::uniform_int_distribution(low, high)(random_); }
+  Chain steps(Index count, Index queries, Index keys) {
+    twin::StepMaker maker(random_, {1, 1, queries, keys});
+    std::vector<const StepInfo*> known;
+    for (const StepInfo& info : step_infos()) {
+      if (info.make) known.push_back(&info);
+    }
+    Chain out;
+    for (Index i = 0; i < count; ++i) {
+      out.push_back(maker.step(*known[static_cast<std::size_t>(pick(0, std::ssize(known) - 1))]));
+    }
+    return out;
+  }
+  Mask cells(Index batch, Index queries, Index keys) {
+    return Mask::make(batch, 1, queries, keys, [&](Index, Index) {
+      return diagonal_band(queries, keys, -pick(0, 3), pick(-1, 3));
+    });
+  }
+  Tensor numbers(Index rows, Index count) {
+    Tensor out(DType::kInt32, {rows, count});
+    std::int32_t id = static_cast<std::int32_t>(pick(0, 2));
+    for (std::int32_t& one : out.as<std::int32_t>()) {
+      if (pick(0, 3) == 0) id = static_cast<std::int32_t>(pick(-1, 3));
+      one = id;
+    }
+    return out;
+  }
+  DocumentSource ids(Index batch, Index queries, Index keys) {
+    DocumentSource out{
+        DocumentForm::kSegments, numbers(pick(0, 1) ? batch : 1, queries), {}, -1, "ids"};
+    if (queries != keys) out.kv = numbers(out.q.extent(0), keys);
+    return out;
+  }
+  DocumentSource positions(Index n) {
+    DocumentSource out{
+        DocumentForm::kPositions, Tensor(DType::kInt32, {1, n}), {}, -1, "positions"};
+    std::int32_t at = static_cast<std::int32_t>(pick(-1, 2));
+    for (std::int32_t& one : out.q.as<std::int32_t>()) {
+      one = at++;
+      if (pick(0, 3) == 0) at = static_cast<std::int32_t>(pick(-1, 5));
+    }
+    return out;
+  }
+  DocumentSource ends(Index n) {
+    DocumentSource out{DocumentForm::kCuSeqlens, Tensor(DType::kInt32, {4}), {}, -1, "cu"};
+    const auto all = out.q.as<std::int32_t>();
+    all[0] = pick(0, 5) == 0;
+    for (std::size_t i = 1; i < 4; ++i) {
+      all[i] = all[i - 1] + static_cast<std::int32_t>(pick(pick(0, 5) == 0 ? -1 : 0, n / 2));
+    }
+    if (pick(0, 1) == 0) all[3] = static_cast<std::int32_t>(n);
+    return out;
+  }
+
+  std::mt19937_64 random_;
+};
+
+TEST_CASE("check: what a finding says is true of the cells", "[claims]") {
+  std::set<std::string_view> said;
+  Index asked = 0;
+  for (unsigned seed = 0; seed < rounds(4000U); ++seed) {
+    CheckedMask question;
+    CheckResult result;
+    try {
+      question = Questions(seed).next();
+      result = check(question);
+    } catch (const Error&) {
+      continue;  // the steps, ids or bias do not fit the mask
+    }
+    for (const Finding& finding : result.findings) {
+      const auto truth = holds({question, result, finding});
+      if (!truth) continue;
+      ++asked;
+      said.insert(finding.rule->id);
+      if (*truth) continue;
+      FAIL_CHECK("seed " << seed << ": " << finding.rule->id << ": " << finding.message << " at "
+                         << to_text(finding.where) << ", steps "
+                         << to_text(question.chain, "ids.npz"));
+    }
+  }
+  CHECK(asked > rounds(4000));
+  CHECK(said.size() > 20);
+}
+
+}  // namespace
+}  // namespace maskctl::test
