@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Measures what a build of library and command costs, in processor seconds and in C.
+"""Measures what builds cost: library and command, then the Python module, in seconds and in C.
 
 C makes machines comparable: it is what GCC takes for the program below, compiled before and after
 each build; the mean of both counts.
@@ -44,13 +44,26 @@ def unit(folder):
     return seconds("g++", "-O2", "-std=c++20", str(source), "-o", str(folder / "unit"), cwd=folder)
 
 
+def nanobind():
+    """The options with which CMake finds nanobind (tests/install-deps.sh --venv); none without it."""
+    python = ROOT / "build/venv/bin/python"
+    if not python.exists():
+        return []
+    found = subprocess.run([python, "-m", "nanobind", "--cmake_dir"], capture_output=True, text=True)
+    return ["-DMASKCTL_PYTHON=ON", "-DPython_EXECUTABLE=/usr/bin/python3", f"-Dnanobind_DIR={found.stdout.strip()}"]
+
+
 def measure(name, tree, folder):
     build = folder / "build"
-    seconds("cmake", "--preset", "release", "-B", str(build), "-DMASKCTL_TESTS=OFF", cwd=tree)
+    python = nanobind()
+    seconds("cmake", "--preset", "release", "-B", str(build), "-DMASKCTL_TESTS=OFF", *python, cwd=tree)
     before = unit(folder)
-    cost = seconds("cmake", "--build", str(build), "--target", *TARGETS, cwd=tree)
+    steps = [("", TARGETS)] + ([("module", ["maskctl_python"])] if python else [])
+    costs = [(what, seconds("cmake", "--build", str(build), "--target", *targets, cwd=tree))
+             for what, targets in steps]
     c = (before + unit(folder)) / 2
-    print(f"{name:<12}{cost:8.0f} s{cost / c:8.1f} C    C {c:.2f} s", flush=True)
+    for what, cost in costs:
+        print(f"{what or name:<12}{cost:8.0f} s{cost / c:8.1f} C    C {c:.2f} s", flush=True)
 
 
 def main():
