@@ -26,6 +26,7 @@
 #include "maskctl/pipeline/load.h"
 #include "maskctl/tensor/element_types.h"
 #include "maskctl/tensor/lines.h"
+#include "maskctl/translate/given_call.h"
 
 namespace maskctl::app {
 namespace {
@@ -220,6 +221,49 @@ nb::tuple state_of_source(const Source& source) {
   return state_of(source.loaded, runs);
 }
 
+/// A value as _library_calls.py gives it: a text, (shape, numbers or None) of an array, or None.
+decltype(GivenArgument::value) given_value(const nb::object& value) {
+  if (nb::isinstance<nb::str>(value)) return nb::cast<std::string>(value);
+  if (value.is_none()) return GivenObject{};
+  const auto [shape, numbers] = nb::cast<std::pair<std::vector<Index>, nb::object>>(value);
+  GivenArray out{shape, std::nullopt};
+  if (!numbers.is_none()) out.numbers = nb::cast<std::vector<Index>>(numbers);
+  return out;
+}
+
+const Library& library_named(const std::string& name) {
+  if (const Library* library = find_library(name)) return *library;
+  throw Error(Errc::kInvalidArgument, fmt::format("no library {}", printable(name)));
+}
+
+/// The mask of a call, None if it is not read, and the arguments that are not.
+std::pair<nb::object, std::vector<std::string>> mask_of_call(
+    const std::string& library, const std::string& function,
+    const std::vector<std::tuple<std::string, nb::object, bool>>& arguments, Index queries,
+    Index keys) {
+  std::vector<GivenArgument> given;
+  for (const auto& [name, value, at_default] : arguments) {
+    given.push_back({name, given_value(value), at_default});
+  }
+  const Library& row = library_named(library);
+  GivenCall call = attended([&](const WantsStop& wants_stop) {
+    return stoppable(queries * keys, wants_stop, [&] {
+      return read_call(row, function, given, {queries, keys});
+    });
+  });
+  if (!call.unread.empty()) return {nb::none(), std::move(call.unread)};
+  return {nb::cast(of_mask(std::move(call.mask))), {}};
+}
+
+std::vector<std::string> names_about_masks(const std::string& library,
+                                           const std::string& function) {
+  std::vector<std::string> out;
+  for (const std::string_view name : mask_arguments(library_named(library), function)) {
+    out.emplace_back(name);
+  }
+  return out;
+}
+
 /// The options of every command that are useful without a terminal.
 constexpr std::string_view kForPython[] = {"--threads", "--max-bytes", "--strict"};
 
@@ -307,6 +351,8 @@ NB_MODULE(_native, m) {
   m.def("equal", &equal);
   m.def("command_info", &command_info);
   m.def("printable", [](const std::string& text) { return printable(text, kUncut); });
+  m.def("read_call", &mask_of_call);
+  m.def("mask_arguments", &names_about_masks);
   nb::module_::import_("atexit").attr("register")(nb::cpp_function(&stop_other_calls));
   m.def("set_hdf5_helper", [](const std::string& path) { set_hdf5_helper(path); });
 }

@@ -1,6 +1,10 @@
 """maskctl.capture, tested where torch is installed; tests/peers/capture.py tests it with
 transformers."""
 
+import sys
+import types
+
+import flash_attn_calls
 import numpy as np
 import pytest
 
@@ -96,3 +100,68 @@ def test_numbers_of_a_bias_are_open_but_for_the_lowest(x):
     with maskctl.capture(model) as run:
         model(x, [{"attn_mask": bias}])
     assert run["layers.0"] == Mask(cells)
+
+
+@pytest.fixture
+def flash_attn():
+    """A function that puts the stand-ins of one version of flash-attn where the real ones would be."""
+    def put(version):
+        module_name = flash_attn_calls.SIGNATURES[version][0]
+        module = sys.modules[module_name] = types.ModuleType(module_name)
+        for of, name, function in flash_attn_calls.functions():
+            if of == version:
+                setattr(module, name.rpartition(".")[2], function)
+        return module
+
+    yield put
+    for module_name, _ in flash_attn_calls.SIGNATURES.values():
+        sys.modules.pop(module_name, None)
+
+
+class Other(torch.nn.Module):
+    def forward(self, function, *arguments, **keywords):
+        return function(*arguments, **keywords)
+
+
+def captured(function, *arguments, **keywords):
+    with maskctl.capture(Other()) as run:
+        Other()(getattr(*function), *arguments, **keywords)
+    return run
+
+
+def test_flash_attn_is_read_by_the_rows_of_translate(flash_attn):
+    x = torch.zeros(1, 8, 2, 16)
+    run = captured((flash_attn("3"), "flash_attn_func"), x, x, x, causal=True, attention_chunk=4)
+    assert "chunk:size=4 | causal" in run.table() and "attention_chunk=4" in run.table()
+    ends = torch.tensor([0, 4, 8], dtype=torch.int32)
+    run = captured((flash_attn("3"), "flash_attn_varlen_func"), *[x[0]] * 3, ends, ends, 4, 4, causal=True,
+                   seqused_k=torch.tensor([2, 4], dtype=torch.int32))
+    assert next(iter(run)).count() == 13
+    run = captured((flash_attn("2"), "flash_attn_qkvpacked_func"), torch.zeros(1, 8, 3, 2, 16), causal=True)
+    assert next(iter(run)) == Mask.parse("causal", 8)
+    run = captured((flash_attn("3"), "flash_attn_qkvpacked_func"), torch.zeros(1, 8, 6, 16), causal=True, num_heads_q=2)
+    assert next(iter(run)) == Mask.parse("causal", 8)
+
+
+def test_what_flash_attn_is_given_and_not_read_is_told(flash_attn):
+    x = torch.zeros(1, 8, 2, 16)
+    run = captured((flash_attn("4"), "flash_attn_func"), x, x, x, mask_mod=lambda *_: True)
+    assert run.table().endswith("not read: mask_mod") and not len(run)
+    run = captured((flash_attn("3"), "flash_attn_with_kvcache"), x, x, x, page_table=torch.ones(1, 1, dtype=torch.int32))
+    assert run.table().endswith("not read: page_table") and "not read: page_table" in str(run.check())
+
+
+def test_lengths_that_change_in_place_are_read_again(flash_attn):
+    x, used, module = torch.zeros(1, 8, 2, 16), torch.tensor([3], dtype=torch.int32), flash_attn("2")
+    with maskctl.capture(Other()) as run:
+        for _ in range(2):
+            Other()(module.flash_attn_with_kvcache, x, x, x, cache_seqlens=used)
+            used += 1
+    assert [mask.count() for mask in run] == [8 * 3, 8 * 4]
+
+
+def test_an_argument_of_sdpa_that_no_row_knows_is_told(x):
+    model = Other()
+    with maskctl.capture(model) as run, pytest.raises(TypeError):
+        model(lambda: torch.nn.functional.scaled_dot_product_attention(x, x, x, window=4))
+    assert "not read: window=4" in run.table()

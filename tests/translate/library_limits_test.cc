@@ -62,7 +62,7 @@ std::string arguments_of(const Library& library) {
   for (const Convention& row : library.calls) {
     for (const Argument& argument : row.arguments) {
       const bool fresh = std::ranges::find(names, argument.name) == names.end();
-      if (argument.meaning != ArgumentMeaning::kNothing && fresh) {
+      if (argument.meaning < ArgumentMeaning::kUnread && fresh) {
         names.push_back(argument.name);
       }
     }
@@ -79,8 +79,11 @@ const Limits kLimits[] = {
     {lib("ejkernel"), "fctbw2lokdDRL", "causal sliding_window chunk_size offset"},
     {lib("ejkernel-flash"), "fctbw2lodDrRL", "causal sliding_window cum_seqlens_q cum_seqlens_k"},
     {lib("ejkernel-ragged"), "cbwd", "sliding_window"},
-    {lib("hf"), "fctbw2lokKspdDirRLgxmen", "is_causal sliding_window attention_chunk_size"},
-    {lib("fa"), "fcbw2lokKdDirRL", "causal window_size attention_chunk cu_seqlens_q cu_seqlens_k"},
+    {lib("hf"), "fctbw2lokKspdDirRLgxmen",
+     "is_causal sliding_window attention_chunk_size cu_seq_lens_q cu_seq_lens_k"},
+    {lib("fa"), "fcbw2lokKdDirRL",
+     "causal window_size attention_chunk cu_seqlens_q cu_seqlens_k seqused_q seqused_k k "
+     "cache_seqlens cu_seqlens"},
     {lib("te"), "fctbw2lodDrRL",
      "attn_mask_type window_size bottom_right_diagonal cu_seqlens_q cu_seqlens_kv"},
     {lib("cudnn"), "fctbw2lodDrRL",

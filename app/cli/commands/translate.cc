@@ -2,6 +2,7 @@
 #include "maskctl/translate/translate.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <map>
@@ -190,14 +191,19 @@ std::string arguments_text(const Library& library, const Convention& row) {
     return row.align == align ? text : "";
   };
   std::string out = fmt::format(
-      "{}: {}{}{}{}{}\n", library.name, row.call, aligned(Align::kTopLeft, ", top-left"),
-      aligned(Align::kBottomRight, ", bottom-right"), row.causal ? ", causal" : "",
-      row.documents ? ", inside each document" : "");
+      "{}: {}{}{}{}{}{}{}\n", library.name, row.module, row.module.empty() ? "" : ".", row.call,
+      aligned(Align::kTopLeft, ", top-left"), aligned(Align::kBottomRight, ", bottom-right"),
+      row.causal ? ", causal" : "", row.documents ? ", inside each document" : "");
+  std::vector<std::string_view> unread;
   for (const Argument& argument : row.arguments) {
-    if (argument.meaning == ArgumentMeaning::kNothing) continue;
+    if (argument.meaning == ArgumentMeaning::kUnread) unread.push_back(argument.name);
+    if (argument.meaning >= ArgumentMeaning::kUnread) continue;
     out += fmt::format(
         "    {:<28}{}{}\n", argument.name, meaning(argument.meaning),
         argument.fallback.empty() ? "" : fmt::format("; default {}", argument.fallback));
+  }
+  if (!unread.empty()) {
+    out += fmt::format("    # read at their defaults alone: {}\n", fmt::join(unread, ", "));
   }
   if (!row.overrides.empty()) out += fmt::format("    # {}\n", row.overrides);
   return out + fmt::format("    source: {}\n", row.source);

@@ -5,6 +5,7 @@ from collections.abc import Callable
 
 import torch
 
+from maskctl._library_calls import about_mask, at_default, is_plain, mask_of_call
 from maskctl._mask import Mask
 from maskctl._native import Error
 
@@ -42,14 +43,25 @@ def _extents(query, key, heads_axis=-3):
     return batch, heads, query.shape[tokens], key.shape[tokens]
 
 
-def _of_steps(lengths, query, steps="", **given):
-    shape = (1, 1, *lengths[2:])
-    return Asked(lengths, _dtype(query), given, lambda: Mask.parse(steps, shape) if steps else _every_pair(shape),
-                 (steps, shape))
+def _every_pair(lengths, query):
+    size = lengths[2:]
+    return Asked(lengths, _dtype(query), {}, lambda: Mask.read("gen:full:q={},k={}".format(*size)), ("full", size))
 
 
-def _every_pair(shape):
-    return Mask.read("gen:full:q={},k={}".format(*shape[2:]))
+def _of_call(library, function, lengths, query, given, defaults=()):
+    """A call that the library's row reads; `defaults` are the names of arguments that were left alone."""
+    says = [name for name in about_mask(library, function) if name in given]
+    tensors = tuple(given[name] for name in says if torch.is_tensor(given[name]))
+    shown = {name: _shown(given[name]) for name in says if name not in defaults and given[name] is not None}
+    plain = tuple((name, repr(value)) for name, value in given.items() if is_plain(value))
+    return Asked(lengths, _dtype(query), shown, lambda: mask_of_call(library, function, lengths[2:], given, defaults),
+                 (library, function, lengths[2:], plain), tensors)
+
+
+def _shown(value):
+    if torch.is_tensor(value):
+        return _words(value)
+    return value if is_plain(value) else getattr(value, "__name__", type(value).__name__)
 
 
 def _of_tensor(lengths, query, name, mask, closes=False):
@@ -89,11 +101,11 @@ def _of_block_mask(lengths, query, block_mask):
                  (block_mask.mask_mod,), tensors)
 
 
-def sdpa(query, key, value, attn_mask=None, dropout_p=0.0, is_causal=False, **_):
+def sdpa(query, key, value, attn_mask=None, dropout_p=0.0, is_causal=False, **rest):
     lengths = _extents(query, key)
     if attn_mask is None:
-        steps, given = ("causal:align=top-left", {"is_causal": True}) if is_causal else ("", {})
-        return _of_steps(lengths, query, steps, **given)
+        defaults = () if is_causal else ("is_causal",)
+        return _of_call("sdpa", "scaled_dot_product_attention", lengths, query, {"is_causal": is_causal, **rest}, defaults)
     variant = getattr(attn_mask, "variant", None)
     if type(attn_mask).__name__ == "CausalBias":
         align = "top-left" if variant.name == "UPPER_LEFT" else "bottom-right"
@@ -105,7 +117,7 @@ def sdpa(query, key, value, attn_mask=None, dropout_p=0.0, is_causal=False, **_)
 
 def flex_attention(query, key, value, score_mod=None, block_mask=None, **_):
     lengths = _extents(query, key)
-    asked = _of_steps(lengths, query) if block_mask is None else _of_block_mask(lengths, query, block_mask)
+    asked = _every_pair(lengths, query) if block_mask is None else _of_block_mask(lengths, query, block_mask)
     if score_mod is not None:
         asked.given["score_mod"] = getattr(score_mod, "__name__", type(score_mod).__name__)
     return asked
@@ -116,20 +128,22 @@ def transformers(query, key, attention_mask=None, **_):
     if hasattr(attention_mask, "mask_mod"):
         return _of_block_mask(_extents(query, key), query, attention_mask)
     if attention_mask is None:
-        return _of_steps(_extents(query, key), query)
+        return _every_pair(_extents(query, key), query)
     return _of_tensor(_extents(query, key), query, "attention_mask", attention_mask)
 
 
 def transformers_flash(module, query, key, attention_mask=None, sliding_window=None, is_causal=None,
-                       cu_seq_lens_q=None, cu_seq_lens_k=None, **_):
+                       cu_seq_lens_q=None, cu_seq_lens_k=None, position_ids=None, **_):
     """flash_attention_forward of transformers, where its kernel is not seen."""
     causal = getattr(module, "is_causal", True) if is_causal is None else is_causal
-    window = (-1, -1) if sliding_window is None else (sliding_window - 1, 0 if causal else sliding_window - 1)
     lengths = _extents(query, key)
-    if cu_seq_lens_q is not None:
-        return _packed(lengths, query, cu_seq_lens_q, cu_seq_lens_k, causal, window)
-    asked = _flash(lengths, query, causal, window)
-    if attention_mask is None:
+    given = {"is_causal": causal, "sliding_window": sliding_window, "cu_seq_lens_q": cu_seq_lens_q,
+             "cu_seq_lens_k": cu_seq_lens_k}
+    if attention_mask is None and cu_seq_lens_q is None and position_ids is not None and lengths[0] == 1:
+        if (position_ids.diff() != 1).any():  # then it packs by them
+            raise Error("position_ids of several documents")
+    asked = _of_call("hf", "flash_attention_forward", lengths, query, given)
+    if attention_mask is None or cu_seq_lens_q is not None:
         return asked
     steps = asked.make
     return dataclasses.replace(
@@ -137,86 +151,25 @@ def transformers_flash(module, query, key, attention_mask=None, sliding_window=N
         make=lambda: steps() & Mask.from_key_padding(attention_mask[:, -lengths[3]:] != 0, queries=lengths[2]))
 
 
-def _flash_steps(causal, window, place="align=bottom-right"):
-    """Steps of flash-attn's flags: -1 is no end, and the last query sees the last key, unless
-    `place` says where it is."""
-    left, right = ("none" if side is None or side < 0 else side for side in (window or (-1, -1)))
-    steps = [f"causal:{place}"] if causal else []
-    if (left, right) != ("none", "none"):
-        steps.append(f"window:left={left},right={right},{place}")
-    return " | ".join(steps)
+def flash(function, name, **given):
+    """A function of flash-attn, whose dotted name says the version."""
+    query, keys = _flash_arrays(**given)
+    for tensor in (query, keys):
+        if tensor.is_nested:
+            raise Error("nested tensors have no lengths of their own")
+    batch = query.shape[0] if query.ndim > 3 else 1
+    lengths = (batch, query.shape[-2], query.shape[-3], keys.shape[-3])
+    return _of_call("fa", name, lengths, query, given, at_default(function, given))
 
 
-def _flash_given(causal, window):
-    given = {"causal": True} if causal else {}
-    if window and tuple(window) not in ((-1, -1), (None, None)):
-        given["window_size"] = tuple(window)
-    return given
-
-
-def _flash(lengths, query, causal, window):
-    return _of_steps(lengths, query, _flash_steps(causal, window), **_flash_given(causal, window))
-
-
-def _packed(lengths, query, cu_q, cu_k, causal, window):
-    """Documents end to end; cumulative lengths of queries and keys."""
-    steps, shape = _flash_steps(causal, window), lengths[2:]
-
-    def make():
-        documents = Mask.from_cu_seqlens(cu_q, cu_k, shape=(1, 1, *shape))
-        if not steps:
-            return documents
-        q, k = ("+".join(map(str, cu.diff().tolist())) for cu in (cu_q, cu_k))
-        return documents.apply(f"within:q-lens={q},kv-lens={k}{{{steps}}}")
-
-    given = {"cu_seqlens": f"{len(cu_q) - 1} documents", **_flash_given(causal, window)}
-    return Asked(lengths, _dtype(query), given, make, ("packed", steps, shape), (cu_q, cu_k))
-
-
-def flash(q, k, v, causal=False, window_size=None, **_):
-    return _flash(_extents(q, k, -2), q, causal, window_size)
-
-
-def flash_qkv(qkv, causal=False, window_size=None, **_):
-    return flash(*qkv.unbind(-3), causal, window_size)
-
-
-def flash_kv(q, kv, causal=False, window_size=None, **_):
-    return flash(q, *kv.unbind(-3), causal, window_size)
-
-
-def flash_varlen(q, k, v, cu_seqlens_q, cu_seqlens_k, causal=False, window_size=None, block_table=None, **_):
-    if block_table is not None:
-        raise Error("keys in pages: block_table")
-    return _packed((1, q.shape[1], q.shape[0], k.shape[0]), q, cu_seqlens_q, cu_seqlens_k, causal, window_size)
-
-
-def flash_varlen_qkv(qkv, cu_seqlens, causal=False, window_size=None, **_):
-    q, k, v = qkv.unbind(-3)
-    return flash_varlen(q, k, v, cu_seqlens, cu_seqlens, causal, window_size)
-
-
-def flash_varlen_kv(q, kv, cu_seqlens_q, cu_seqlens_k, causal=False, window_size=None, **_):
-    return flash_varlen(q, *kv.unbind(-3), cu_seqlens_q, cu_seqlens_k, causal, window_size)
-
-
-def flash_kvcache(q, k_cache, k=None, cache_seqlens=None, cache_leftpad=None, block_table=None, causal=False,
-                  window_size=None, **_):
-    """Keys are those in the cache and, behind these, the new ones; the last query sees the last of them."""
-    for name, given in (("block_table", block_table), ("cache_leftpad", cache_leftpad)):
-        if given is not None:
-            raise Error(f"keys elsewhere in the cache: {name}")
-    lengths = _extents(q, k_cache, -2)
-    batch, _, queries, keys = lengths
-    used = [keys if cache_seqlens is None else cache_seqlens] if not torch.is_tensor(cache_seqlens) else \
-        cache_seqlens.tolist()
-    ends = [length + (0 if k is None else k.shape[1]) for length in used]
-    place = "align=top-left,offset=" + "+".join(str(end - queries) for end in ends)
-    steps = " | ".join(filter(None, ["kv-lengths:lens=" + "+".join(map(str, ends)),
-                                     _flash_steps(causal, window_size, place)]))
-    shape = (batch, 1, queries, keys)
-    given = {"keys": "+".join(map(str, ends)), **_flash_given(causal, window_size)}
-    return Asked(lengths, _dtype(q), given, lambda: Mask.parse(steps, shape), (steps, shape))
+def _flash_arrays(q=None, k=None, k_cache=None, kv=None, qkv=None, num_heads_q=None, **_):
+    """Queries and keys [B, S, H, D], or [S, H, D] without batch; packed ones have an axis before H."""
+    if qkv is not None:
+        whole = qkv if num_heads_q is not None else qkv.unbind(-3)[0]  # 3 has packed heads, too
+        return whole, whole
+    if kv is not None:
+        return q, kv.unbind(-3)[0]
+    return q, k if k_cache is None else k_cache
 
 
 def multi_head(query, key, num_heads, key_padding_mask=None, attn_mask=None, **_):
@@ -230,7 +183,7 @@ def multi_head(query, key, num_heads, key_padding_mask=None, attn_mask=None, **_
         rows = key_padding_mask.reshape(batch, 1, 1, -1)
         asked.append(_of_tensor(lengths, query, "key_padding_mask", rows, True))
     if len(asked) < 2:
-        return asked[0] if asked else _of_steps(lengths, query)
+        return asked[0] if asked else _every_pair(lengths, query)
     one, other = asked
     return dataclasses.replace(one, given=one.given | other.given, make=lambda: one.make() & other.make(),
                                key=(one.key, other.key), tensors=one.tensors + other.tensors)
@@ -246,7 +199,7 @@ def _native(query, key, heads, mask, mask_type):
                      ("nested", tuple(sizes.tolist())))
     lengths = (query.shape[0], heads, query.shape[1], key.shape[1])
     if mask is None:
-        return _of_steps(lengths, query)
+        return _every_pair(lengths, query)
     name = ("attn_mask", "key_padding_mask", "masks")[mask_type or 0]
     return _of_tensor(lengths, query, name, mask[:, None, None] if mask_type == 1 else mask, True)
 

@@ -158,10 +158,8 @@ _OF_TORCH = [
     (torch, "_native_multi_head_attention", calls.native_multi_head),
     (torch, "_transformer_encoder_layer_fwd", calls.native_encoder_layer),
 ]
-_FLASH = {"flash_attn_func": calls.flash, "flash_attn_qkvpacked_func": calls.flash_qkv,
-          "flash_attn_kvpacked_func": calls.flash_kv, "flash_attn_varlen_func": calls.flash_varlen,
-          "flash_attn_varlen_qkvpacked_func": calls.flash_varlen_qkv,
-          "flash_attn_varlen_kvpacked_func": calls.flash_varlen_kv, "flash_attn_with_kvcache": calls.flash_kvcache}
+_FLASH = ("flash_attn_func", "flash_attn_qkvpacked_func", "flash_attn_kvpacked_func", "flash_attn_varlen_func",
+          "flash_attn_varlen_qkvpacked_func", "flash_attn_varlen_kvpacked_func", "flash_attn_with_kvcache")
 _FLASH_MODULES = ("flash_attn", "flash_attn_interface", "flash_attn.cute", "flash_attn_3")
 
 
@@ -171,9 +169,10 @@ def _functions(model):
     found.append((functional.multi_head_attention_forward, "multi_head_attention_forward", calls.multi_head, True))
     found.append((flex_attention, "flex_attention", calls.flex_attention, False))
     for module in _FLASH_MODULES:
-        for name, reader in _FLASH.items():
+        for name in _FLASH:
             function = getattr(sys.modules.get(module), name, None)
             if function is not None:
+                reader = functools.partial(calls.flash, function, f"{module}.{name}")
                 found.append((function, name, reader, False))
     for name, function in _registry().items():
         if name == "sdpa":  # skipped: the function that it calls has more details
@@ -215,6 +214,7 @@ def _named(function, arguments, keywords):
         bound = _signature(function).bind(*arguments, **keywords)
     except TypeError:
         return None
+    bound.apply_defaults()
     named = dict(bound.arguments)
     for parameter in bound.signature.parameters.values():
         if parameter.kind is parameter.VAR_KEYWORD:

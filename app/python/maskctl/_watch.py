@@ -6,6 +6,7 @@ import torch
 from torch.nn import functional
 from torch.overrides import TorchFunctionMode
 
+from maskctl._library_calls import mask_of_call
 from maskctl._mask import Mask
 from maskctl._native import Error
 from maskctl._seen import Seen
@@ -31,8 +32,7 @@ def _of_sdpa(query, key, value, attn_mask=None, dropout_p=0.0, is_causal=False, 
     if attn_mask is not None:
         cells = attn_mask if attn_mask.dtype == torch.bool else _open_scores(attn_mask)
         return cells.expand(*cells.shape[:-2], *shape)
-    everything = Mask.read("gen:full:q={},k={}".format(*shape))
-    return everything.apply("causal:align=top-left") if is_causal else everything
+    return mask_of_call("sdpa", "scaled_dot_product_attention", shape, {"is_causal": is_causal})
 
 
 _READERS = {functional.softmax: _of_softmax, torch.softmax: _of_softmax, torch.Tensor.softmax: _of_softmax,

@@ -42,6 +42,7 @@ std::string_view meaning(ArgumentMeaning of) {
       "W: W - 1 keys on either side of the query's own",
       "(L, R): L keys before the query's own, R after it",
       "(L, R): L keys before the query's own, R after it; a single W is (W, W)",
+      "(L, R), None is no end; a negative side is beyond the diagonal, L + R < 0 no window",
       "L: L keys before the query's own",
       "L: L - 1 keys before the query's own",
       "R: R keys after the query's own",
@@ -59,6 +60,10 @@ std::string_view meaning(ArgumentMeaning of) {
       "where the documents' keys end, 0 first",
       "queries of each batch entry that are not padding",
       "keys of each batch entry that are not padding",
+      "queries of each document or batch entry that are used",
+      "keys of each document or batch entry that are used",
+      "keys put behind those that are used",
+      "changes the mask; read at its default alone",
       "no part of the mask",
   };
   static_assert(std::size(kMeanings) == static_cast<std::size_t>(ArgumentMeaning::kNothing) + 1);

@@ -20,6 +20,7 @@ enum class ArgumentMeaning : std::uint8_t {
   kKeysAround,   // W: W - 1 keys on either side of the query's own
   kSides,        // (L, R): L keys before the query's own, that key, and R keys after it
   kSidesOrBoth,  // like kSides; a single W means (W, W)
+  kSignedSides,  // like kSides; a negative side is beyond the diagonal; L + R < 0: no window
   kLeft,         // L: L keys before the query's own
   kLeftKeys,     // L: L - 1 keys before the query's own
   kRight,        // R: R keys after the query's own
@@ -37,6 +38,11 @@ enum class ArgumentMeaning : std::uint8_t {
   kKeyEnds,
   kValidQueries,  // number of queries before the padding, for each batch entry
   kValidKeys,     // number of keys before the padding, for each batch entry
+  kUsedQueries,   // number of queries of each document or batch entry that there are; the rest is
+                  // room
+  kUsedKeys,      // number of keys of each document or batch entry that there are
+  kNewKeys,       // keys that the call puts behind the used ones
+  kUnread,        // changes the mask in a way that is not read; at its default it does not
   kNothing,       // nothing about the mask
 };
 /// The meaning as one line of text.
@@ -52,9 +58,14 @@ struct Argument {
   /// is empty, a required argument is written with its own name as value, and others are left out.
   std::string_view text = {};
   bool read_only = false;  // never written: another argument has the same meaning
+  /// What to note beside a window that is written with this argument; {keys} stands for the number
+  /// of keys up to the query's own, {left} for that without it.
+  std::string_view note = {};
 };
 struct Convention {
   std::string_view call;
+  /// The module to which the call belongs, if calls of the same name in others mean another mask.
+  std::string_view module = {};
   /// Which diagonal the call uses when Q != K; kUnset: an argument decides.
   Align align = Align::kUnset;
   bool causal = false;              // never a key after the query's own, whatever the arguments

@@ -2,6 +2,9 @@
 // own file. Private to the layer.
 #pragma once
 
+#include <array>
+#include <cstddef>
+
 #include "maskctl/translate/conventions.h"
 
 namespace maskctl::library {
@@ -36,6 +39,18 @@ template <typename T>
 const Library& row_of() {
   const Library& row(const T*);
   return row(nullptr);
+}
+
+/// Lists of arguments one after another, as one list.
+template <std::size_t... N>
+constexpr std::array<Argument, (N + ...)> joined_lists(const Argument (&... lists)[N]) {
+  std::array<Argument, (N + ...)> out;
+  std::size_t at = 0;
+  const auto add = [&](const auto& list) {
+    for (const Argument& argument : list) out[at++] = argument;
+  };
+  (add(lists), ...);
+  return out;
 }
 
 }  // namespace maskctl::library

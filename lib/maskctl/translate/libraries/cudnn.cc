@@ -17,15 +17,32 @@ constexpr Argument kCudnnAlign{.name = "diagonal_alignment",
 constexpr Argument kCudnnLeft{"diagonal_band_left_bound", kLeftKeys, "None"};
 constexpr Argument kCudnnRight{"diagonal_band_right_bound", kRight, "None"};
 
-constexpr Argument kCudnnDense[] = {kCudnnCausal, kCudnnAlign, kCudnnLeft, kCudnnRight};
-constexpr Argument kCudnnPadded[] = {
+constexpr Argument kCudnnOthers[] = {
+    {"bias", kUnread, "None"},
+    {"use_causal_mask_bottom_right", kUnread, "False"},
+    {"sliding_window_length", kUnread, "None"},
+    {"block_mask", kUnread, "None"},
+    {"score_mod", kUnread, "None"},
+    {"paged_attention_k_table", kUnread, "None"},
+    {"paged_attention_v_table", kUnread, "None"},
+    {"attn_scale", kNothing, "None"},
+    {"dropout", kNothing, "None"},
+    {"use_alibi_mask", kNothing, "False"},
+    {"generate_stats", kNothing, "False"},
+    {"is_inference", kNothing, "True"},
+    {"paged_attention_max_seq_len_kv", kNothing, "None"},
+    {"rng_dump", kNothing, "None"},
+    {"compute_data_type", kNothing, "None"},
+    {"name", kNothing, "\"\""},
+    {"implementation", kNothing, "None"},
+};
+constexpr Argument kCudnnMask[] = {kCudnnCausal, kCudnnAlign, kCudnnLeft, kCudnnRight};
+constexpr Argument kCudnnLengths[] = {
     {.name = "use_padding_mask", .fallback = "False", .text = "True"},
     {"seq_len_q", kLengths, ""},
-    {"seq_len_kv", kKeyLengths, ""},
-    kCudnnCausal,
-    kCudnnAlign,
-    kCudnnLeft,
-    kCudnnRight};
+    {"seq_len_kv", kKeyLengths, ""}};
+constexpr auto kCudnnDense = joined_lists(kCudnnMask, kCudnnOthers);
+constexpr auto kCudnnPadded = joined_lists(kCudnnLengths, kCudnnMask, kCudnnOthers);
 
 /// The convention of graph.sdpa, with or without documents.
 constexpr Convention cudnn_call(bool documents, std::span<const Argument> arguments) {

@@ -11,9 +11,28 @@ using enum ArgumentMeaning;
 constexpr Argument kEjFlashCausal{"causal", kCausal, "False"};
 constexpr Argument kEjFlashWindow{"sliding_window", kSidesOrBoth, "None"};
 
-constexpr Argument kEjFlashDense[] = {kEjFlashCausal, kEjFlashWindow};
-constexpr Argument kEjFlashPacked[] = {
-    {"cum_seqlens_q", kEnds, ""}, {"cum_seqlens_k", kKeyEnds, ""}, kEjFlashCausal, kEjFlashWindow};
+constexpr Argument kEjFlashOthers[] = {
+    {"bias", kUnread, "None"},
+    {"attention_mask", kUnread, "None"},
+    {"mask_info", kUnread, "None"},
+    {"q_segment_ids", kUnread, "None"},
+    {"kv_segment_ids", kUnread, "None"},
+    {"causal_alignment", kUnread, "None"},
+    {"softmax_scale", kNothing, "None"},
+    {"softmax_aux", kNothing, "None"},
+    {"dropout_prob", kNothing, "0.0"},
+    {"dropout_seed", kNothing, "None"},
+    {"logits_soft_cap", kNothing, "None"},
+    {"normalize_output", kNothing, "True"},
+    {"precision", kNothing, "None"},
+    {"logits_dtype", kNothing, "None"},
+    {"cfg", kNothing, "None"},
+};
+constexpr Argument kEjFlashMask[] = {kEjFlashCausal, kEjFlashWindow};
+constexpr Argument kEjFlashDocuments[] = {{"cum_seqlens_q", kEnds, ""},
+                                          {"cum_seqlens_k", kKeyEnds, ""}};
+constexpr auto kEjFlashDense = joined_lists(kEjFlashMask, kEjFlashOthers);
+constexpr auto kEjFlashPacked = joined_lists(kEjFlashDocuments, kEjFlashMask, kEjFlashOthers);
 
 constexpr Convention ej_flash_call(std::span<const Argument> arguments, bool documents,
                                    std::string_view source) {

@@ -6,7 +6,18 @@
 namespace maskctl::library {
 namespace {
 
-constexpr Argument kEjRaggedArguments[] = {{"sliding_window", ArgumentMeaning::kKeys, "None"}};
+using enum ArgumentMeaning;
+
+constexpr Argument kEjRaggedArguments[] = {
+    {"sliding_window", kKeys, "None"},
+    {"softmax_scale", kNothing, "None"},
+    {"logits_soft_cap", kNothing, "None"},
+    {"softmax_aux", kNothing, "None"},
+    {"compute_dtype", kNothing, "None"},
+    {"mask_value", kNothing, "None"},
+    {"num_kv_pages_per_block", kNothing, "None"},
+    {"num_queries_per_block", kNothing, "None"},
+};
 
 constexpr Convention kEjRaggedCalls[] = {
     {.call = "ragged_page_attention",

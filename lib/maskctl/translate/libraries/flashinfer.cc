@@ -11,14 +11,40 @@ using enum ArgumentMeaning;
 constexpr Argument kFlashinferCausal{"causal", kCausal, "False"};
 constexpr Argument kFlashinferWindow{"window_left", kLeft, "-1"};
 
-constexpr Argument kFlashinferSingle[] = {kFlashinferCausal, kFlashinferWindow};
-constexpr Argument kFlashinferPlan[] = {{"qo_indptr", kEnds, ""},
-                                        {"kv_indptr", kKeyEnds, ""},
-                                        {"num_qo_heads", kNothing, ""},
-                                        {"num_kv_heads", kNothing, ""},
-                                        {"head_dim_qk", kNothing, ""},
-                                        kFlashinferCausal,
-                                        kFlashinferWindow};
+constexpr Argument kFlashinferOthers[] = {
+    {"custom_mask", kUnread, "None"},
+    {"packed_custom_mask", kUnread, "None"},
+    {"prefix_len_ptr", kUnread, "None"},
+    {"token_pos_in_items_ptr", kUnread, "None"},
+    {"max_item_len_ptr", kUnread, "None"},
+    {"token_pos_in_items_len", kNothing, "0"},
+    {"kv_layout", kNothing, "\"NHD\""},
+    {"pos_encoding_mode", kNothing, "\"NONE\""},
+    {"use_fp16_qk_reduction", kNothing, "False"},
+    {"sm_scale", kNothing, "None"},
+    {"logits_soft_cap", kNothing, "None"},
+    {"rope_scale", kNothing, "None"},
+    {"rope_theta", kNothing, "None"},
+    {"backend", kNothing, "\"auto\""},
+    {"return_lse", kNothing, "False"},
+    {"head_dim_vo", kNothing, "None"},
+    {"q_data_type", kNothing, "\"float16\""},
+    {"kv_data_type", kNothing, "None"},
+    {"o_data_type", kNothing, "None"},
+    {"non_blocking", kNothing, "True"},
+    {"fixed_split_size", kNothing, "None"},
+    {"disable_split_kv", kNothing, "False"},
+    {"out", kNothing, "None"},
+    {"lse", kNothing, "None"},
+};
+constexpr Argument kFlashinferMask[] = {kFlashinferCausal, kFlashinferWindow};
+constexpr Argument kFlashinferDocuments[] = {
+    {"qo_indptr", kEnds, ""},       {"kv_indptr", kKeyEnds, ""},   {"num_qo_heads", kNothing, ""},
+    {"num_kv_heads", kNothing, ""}, {"head_dim_qk", kNothing, ""},
+};
+constexpr auto kFlashinferSingle = joined_lists(kFlashinferMask, kFlashinferOthers);
+constexpr auto kFlashinferPlan =
+    joined_lists(kFlashinferDocuments, kFlashinferMask, kFlashinferOthers);
 
 constexpr std::string_view kFlashinferOverrides = "custom_mask drops causal";
 constexpr std::string_view kFlashinferSource = "flashinfer variants.cuh, prefill.py";

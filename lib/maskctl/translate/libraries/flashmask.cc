@@ -18,8 +18,20 @@ namespace {
 
 using enum ArgumentMeaning;
 
-constexpr Argument kFlashmaskArguments[] = {{"causal", kCausal, "True"},
-                                            {"window_size", kKeys, "None"}};
+constexpr Argument kFlashmaskArguments[] = {
+    {"causal", kCausal, "True"},
+    {"window_size", kKeys, "None"},
+    {"startend_row_indices", kUnread, "None"},
+    {"block_mask", kUnread, "None"},
+    {"dropout", kNothing, "0.0"},
+    {"return_softmax_lse", kNothing, "False"},
+    {"return_seed_offset", kNothing, "False"},
+    {"fixed_seed_offset", kNothing, "None"},
+    {"rng_name", kNothing, "\"\""},
+    {"training", kNothing, "True"},
+    {"name", kNothing, "None"},
+    {"softmax_scale", kNothing, "None"},
+};
 
 constexpr Convention kFlashmaskCalls[] = {
     {.call = "flashmask_attention",

@@ -21,6 +21,11 @@ constexpr Argument kHfArguments[] = {{"is_causal", kCausal, "True"},
                                      {"sliding_window", kKeys, "None"},
                                      {"attention_chunk_size", kChunk, "None"}};
 
+constexpr Argument kHfFlash[] = {{"cu_seq_lens_q", kEnds, "None"},
+                                 {"cu_seq_lens_k", kKeyEnds, "None"},
+                                 {"is_causal", kCausal, "None"},
+                                 {"sliding_window", kKeysAround, "None"}};
+
 constexpr Convention kHfCalls[] = {
     {.call = "config",
      .align = Align::kBottomRight,
@@ -31,7 +36,15 @@ constexpr Convention kHfCalls[] = {
          "without causal a window is W on either side; chunks are causal, counted from the first "
          "cached token; position_ids that start again count everything from each document's "
          "start, in causal masks only",
-     .source = "transformers masking_utils.py"}};
+     .source = "transformers masking_utils.py"},
+    {.call = "flash_attention_forward",
+     .align = Align::kBottomRight,
+     .documents = true,
+     .leading = "module, query, key, value, attention_mask",
+     .arguments = kHfFlash,
+     .overrides = "without causal a window is W - 1 on either side",
+     .source = "transformers integrations/flash_attention.py, modeling_flash_attention_utils.py",
+     .written = false}};
 
 constexpr WindowConvention kHfWindows[] = {
     {"hf, causal", "sliding_window=W", WindowRule::kKeys, "masking_utils.py: kv > q - W"},

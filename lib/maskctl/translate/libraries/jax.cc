@@ -19,7 +19,9 @@ constexpr Argument kJaxArguments[] = {{"mask", kNothing, "None"},
                                       {"query_seq_lengths", kValidQueries, "None"},
                                       {"key_value_seq_lengths", kValidKeys, "None"},
                                       {"scale", kNothing, "None"},
-                                      {"implementation", kNothing, "None"}};
+                                      {"bias", kUnread, "None"},
+                                      {"implementation", kNothing, "None"},
+                                      {"return_residual", kNothing, "False"}};
 
 constexpr Convention kJaxCalls[] = {{.call = "dot_product_attention",
                                      .align = Align::kTopLeft,

@@ -9,9 +9,26 @@
 namespace maskctl::library {
 namespace {
 
+using enum ArgumentMeaning;
+
+constexpr Argument kMhaArguments[] = {{"attn_mask", kNothing, "None"},
+                                      {"key_padding_mask", kUnread, "None"},
+                                      {"is_causal", kUnread, "False"},
+                                      {"need_weights", kNothing, "True"},
+                                      {"average_attn_weights", kNothing, "True"}};
+
+/// The call of the module, which has any name; its masks are read as expressions.
+constexpr Convention kMhaCall = {.call = "mha",
+                                 .align = Align::kTopLeft,
+                                 .leading = "query, key, value",
+                                 .arguments = kMhaArguments,
+                                 .source = "torch.nn.MultiheadAttention.forward",
+                                 .written = false};
+
 Chain read_mha(const Library& library, std::string_view text) {
   const LibrarySource source = read_library_source(library, text);
   const Python* given = given_argument(source, "attn_mask");
+  if (given) check_arguments(source, kMhaCall, source.text.last);
   const Python mask = given ? resolved(source.text, *given) : source.text.last;
   if (mask.kind == Python::Kind::kCall && !given) {
     source.fail(mask.position, "expected attn_mask=, where True is closed");

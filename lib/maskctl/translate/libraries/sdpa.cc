@@ -40,6 +40,7 @@ Chain read_sdpa(const Library& library, std::string_view text) {
   if (given && causal && resolved(source.text, *causal).is_word("True")) {
     source.fail(causal->position, "attn_mask and is_causal together are refused by torch");
   }
+  if (given) check_arguments(source, kSdpaCalls[0], source.text.last);
   const Python mask = given ? resolved(source.text, *given) : source.text.last;
   const std::string_view name = last_name(mask.text);
   const bool call = mask.kind == Python::Kind::kCall;

@@ -128,6 +128,26 @@ Chain splash_heads(const LibrarySource& source, const Python& given) {
   return chain_of_members(chains, step::Scoped::Axis::kHeads);
 }
 
+constexpr Argument kSplashKernel[] = {{"mask", kNothing, ""},
+                                      {"segment_ids", kNothing, "None"},
+                                      {"head_shards", kNothing, ""},
+                                      {"q_seq_shards", kNothing, ""},
+                                      {"block_sizes", kNothing, "None"},
+                                      {"is_mha", kNothing, "True"},
+                                      {"attn_logits_soft_cap", kNothing, "None"},
+                                      {"mask_value", kNothing, "DEFAULT_MASK_VALUE"},
+                                      {"residual_checkpoint_name", kNothing, "None"},
+                                      {"save_residuals", kNothing, "False"},
+                                      {"downcast_smem_data", kNothing, "True"},
+                                      {"interpret", kNothing, "False"},
+                                      {"sinks", kNothing, "None"}};
+/// The functions that make a kernel, and the kernel's call.
+constexpr Convention kSplashKernelCall = {.call = "make_splash_mha",
+                                          .leading = "q, k, v",
+                                          .arguments = kSplashKernel,
+                                          .source = "jax splash_attention_kernel.py",
+                                          .written = false};
+
 /// The mask that the kernel call gets; else the variable called mask; else the last expression.
 const Python& splash_mask(const LibrarySource& source) {
   const Python* call = &source.text.last;
@@ -136,6 +156,8 @@ const Python& splash_mask(const LibrarySource& source) {
     call = &kernel->second;
   }
   if (last_name(call->text).starts_with("make_splash_")) {
+    check_arguments(source, kSplashKernelCall, *call);
+    if (call != &source.text.last) check_arguments(source, kSplashKernelCall, source.text.last);
     if (const Python* mask = named(*call, "mask")) return *mask;
     if (!call->items.empty()) return call->items.front();
   }

@@ -12,13 +12,39 @@ constexpr Argument kTeType{"attn_mask_type", kMaskType, "\"causal\""};
 constexpr Argument kTeWindow{"window_size", kSides, "None"};
 constexpr Argument kTeDiagonal{"bottom_right_diagonal", kBottomRight, "None"};
 
-constexpr Argument kTeDense[] = {kTeType, kTeWindow, kTeDiagonal};
-constexpr Argument kTePacked[] = {{.name = "qkv_format", .fallback = "\"sbhd\"", .text = "\"thd\""},
-                                  {"cu_seqlens_q", kEnds, ""},
-                                  {"cu_seqlens_kv", kKeyEnds, ""},
-                                  kTeType,
-                                  kTeWindow,
-                                  kTeDiagonal};
+/// The other arguments of the class and of its call.
+constexpr Argument kTeOthers[] = {
+    {"attention_mask", kUnread, "None"},
+    {"cu_seqlens_q_padded", kUnread, "None"},
+    {"cu_seqlens_kv_padded", kUnread, "None"},
+    {"inference_params", kUnread, "None"},
+    {"pad_between_seqs", kUnread, "None"},
+    {"core_attention_bias", kUnread, "None"},
+    {"num_attention_heads", kNothing, "None"},
+    {"kv_channels", kNothing, "None"},
+    {"num_gqa_groups", kNothing, "None"},
+    {"attention_dropout", kNothing, "0.0"},
+    {"softmax_scale", kNothing, "None"},
+    {"attention_type", kNothing, "\"self\""},
+    {"layer_number", kNothing, "None"},
+    {"alibi_slopes", kNothing, "None"},
+    {"core_attention_bias_type", kNothing, "\"no_bias\""},
+    {"checkpoint_core_attention", kNothing, "False"},
+    {"fast_zero_fill", kNothing, "True"},
+    {"max_seqlen_q", kNothing, "None"},
+    {"max_seqlen_kv", kNothing, "None"},
+    {"num_splits", kNothing, "1"},
+    {"deterministic", kNothing, "False"},
+    {"softmax_type", kNothing, "\"vanilla\""},
+};
+constexpr Argument kTeMask[] = {kTeType, kTeWindow, kTeDiagonal};
+constexpr Argument kTeDocuments[] = {
+    {.name = "qkv_format", .fallback = "\"sbhd\"", .text = "\"thd\""},
+    {"cu_seqlens_q", kEnds, ""},
+    {"cu_seqlens_kv", kKeyEnds, ""},
+};
+constexpr auto kTeDense = joined_lists(kTeMask, kTeOthers);
+constexpr auto kTePacked = joined_lists(kTeDocuments, kTeMask, kTeOthers);
 
 /// The convention of DotProductAttention, with or without documents.
 constexpr Convention te_call(bool documents, std::span<const Argument> arguments) {

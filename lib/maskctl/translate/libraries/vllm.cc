@@ -15,11 +15,21 @@ namespace {
 
 using enum ArgumentMeaning;
 
-constexpr Argument kVllmWindow[] = {{"per_layer_sliding_window", kKeys, "None"}};
-constexpr Argument kVllmChunk[] = {{"attention_chunk_size", kChunk, ""}};
-constexpr Argument kVllmEncoder[] = {
+constexpr Argument kVllmOthers[] = {
+    {"num_kv_heads", kNothing, "None"},    {"alibi_slopes", kNothing, "None"},
+    {"cache_config", kNothing, "None"},    {"quant_config", kNothing, "None"},
+    {"logits_soft_cap", kNothing, "None"}, {"use_mla", kNothing, "False"},
+    {"prefix", kNothing, "\"\""},          {"kv_sharing_target_layer_name", kNothing, "None"},
+    {"attn_backend", kNothing, "None"},
+};
+constexpr Argument kVllmOwnWindow[] = {{"per_layer_sliding_window", kKeys, "None"}};
+constexpr Argument kVllmOwnChunk[] = {{"attention_chunk_size", kChunk, ""}};
+constexpr Argument kVllmAround[] = {
     {.name = "attn_type", .fallback = "", .text = "AttentionType.ENCODER_ONLY"},
     {"per_layer_sliding_window", kKeysAround, "None"}};
+constexpr auto kVllmWindow = joined_lists(kVllmOwnWindow, kVllmOthers);
+constexpr auto kVllmChunk = joined_lists(kVllmOwnChunk, kVllmOthers);
+constexpr auto kVllmEncoder = joined_lists(kVllmAround, kVllmOthers);
 constexpr Argument kVllmConfig[] = {{"sliding_window", kKeys, "None"}};
 
 constexpr Convention vllm_call(std::string_view call, bool causal,

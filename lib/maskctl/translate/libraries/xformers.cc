@@ -127,10 +127,23 @@ Python with_maker(const LibrarySource& source, Python call) {
   return call;
 }
 
+constexpr Argument kXfAttention[] = {{"attn_bias", kNothing, "None"},
+                                     {"p", kNothing, "0.0"},
+                                     {"scale", kNothing, "None"},
+                                     {"op", kNothing, "None"},
+                                     {"output_dtype", kNothing, "None"}};
+/// The call that takes an object of attn_bias, which is read by its class.
+constexpr Convention kXfAttentionCall = {.call = "memory_efficient_attention",
+                                         .leading = "query, key, value",
+                                         .arguments = kXfAttention,
+                                         .source = "xformers ops/fmha/__init__.py",
+                                         .written = false};
+
 /// Reads an object of attn_bias, or None, which means no mask.
 Chain read_xformers(const Library& library, std::string_view text) {
   const LibrarySource source = read_library_source(library, text);
   const Python* given = named(source.text.last, "attn_bias");
+  if (given) check_arguments(source, kXfAttentionCall, source.text.last);
   Python bias = given ? resolved(source.text, *given) : source.text.last;
   if (bias.is_word("None")) return {};
   // The name of a class without (...) is read as a call without arguments.

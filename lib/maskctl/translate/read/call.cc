@@ -8,33 +8,12 @@
 
 #include "maskctl/base/printable.h"
 #include "maskctl/pipeline/parse/diagnostic.h"
+#include "maskctl/pipeline/parse/values.h"
 
 namespace maskctl {
 namespace {
 
 using Side = std::optional<Index>;
-
-// Arguments that have no effect on which cells are open.
-constexpr std::string_view kUnrelated[] = {"softmax_scale",
-                                           "dropout_p",
-                                           "scale",
-                                           "deterministic",
-                                           "softcap",
-                                           "alibi_slopes",
-                                           "enable_gqa",
-                                           "return_attn_probs",
-                                           "p",
-                                           "out",
-                                           "head_shards",
-                                           "q_seq_shards",
-                                           "core_attention_bias_type",
-                                           "sm_scale",
-                                           "logits_soft_cap",
-                                           "num_splits",
-                                           "return_lse",
-                                           "output",
-                                           "attn_bias_type",
-                                           "q_data_type"};
 
 bool takes_list(const Argument& argument) {
   static constexpr ArgumentMeaning kLists[] = {
@@ -43,14 +22,26 @@ bool takes_list(const Argument& argument) {
   return std::ranges::find(kLists, argument.meaning) != std::end(kLists);
 }
 
+/// Whether `name`, as it is written in a call, is that of the row.
+bool is_call_of(const Library& library, const Convention& row, std::string_view name) {
+  // In libraries whose classes have methods, the whole dotted name identifies a call; in others its
+  // last part, because the object before it may have any name.
+  const bool object = !library.methods && last_name(name) == last_name(row.call);
+  return object || name == row.call || name.ends_with(fmt::format(".{}", row.call));
+}
+
 class Call {
  public:
   Call(const LibrarySource& source, const Python& call) : source_(source), call_(call) {}
-  MaskForm read();
+  ParsedCall read(const Convention& row);
+  const Convention& row() const;
+  void check(const Convention& row) const;
+  MaskForm form(const ParsedCall& parsed);
 
  private:
-  const Convention& row();
   std::string callee() const;
+  [[noreturn]] void fail_unknown(const std::vector<const Convention*>& rows, const std::string& key,
+                                 const Python& given) const;
   bool knows(const Convention& row, std::string_view name) const;
   void take_positional(const Convention& row, ParsedCall& parsed);
   void take(const Argument& argument, const Python& value, ParsedCall& parsed);
@@ -58,9 +49,12 @@ class Call {
   void take_alignment(const Python& given, ParsedCall& parsed);
   void take_bottom_right(const Python& given, ParsedCall& parsed);
   void take_pair(const Python& value, bool both, ParsedCall& parsed);
+  void take_signed_pair(const Python& value, ParsedCall& parsed);
   void take_mask_type(const Python& value, ParsedCall& parsed);
   void take_offset(const Python& value, ParsedCall& parsed);
-  MaskForm form(ParsedCall& parsed);
+  void take_unread(const Argument& argument, const Python& given) const;
+  void take_new_keys(const Python& given, ParsedCall& parsed) const;
+  void use_part(MaskForm& form, const ParsedCall& parsed) const;
   std::vector<Index> key_starts(const ParsedCall& parsed, std::size_t documents) const;
   void place_keys(MaskForm& form, const std::vector<Index>& starts) const;
   void take_defaults(const Convention& row, ParsedCall& parsed);
@@ -73,6 +67,7 @@ class Call {
   Index number(const Python& given, Index least) const;
   bool boolean(const Python& given) const;
   std::vector<Index> list(const Python& given) const;
+  std::vector<Index> one_or_list(const Python& given) const;
   std::vector<Index> differences(const Python& given) const;
 
   const LibrarySource& source_;
@@ -90,50 +85,50 @@ std::string Call::callee() const {
 }
 
 bool Call::knows(const Convention& row, std::string_view name) const {
-  const auto unrelated = std::ranges::find(kUnrelated, name);
-  // Convention::leading may have arguments by name, such as "q=q".
-  const std::string leading = fmt::format("{}={}", name, name);
   const bool shape = source_.library.shaped && name == "shape";
-  return shape || unrelated != std::end(kUnrelated) ||
-         row.leading.find(leading) != row.leading.npos ||
+  return shape || leads(row, name) ||
          std::ranges::find(row.arguments, name, &Argument::name) != row.arguments.end();
 }
 
-const Convention& Call::row() {
+/// Fails for an argument that none of the rows knows.
+void Call::fail_unknown(const std::vector<const Convention*>& rows, const std::string& key,
+                        const Python& given) const {
+  std::vector<std::string_view> arguments, of_mask;
+  for (const Convention* row : rows) {
+    for (const Argument& argument : row->arguments) {
+      if (std::ranges::find(arguments, argument.name) != arguments.end()) continue;
+      arguments.push_back(argument.name);
+      if (argument.meaning < ArgumentMeaning::kUnread) of_mask.push_back(argument.name);
+    }
+  }
+  const std::size_t at = source_.given.find(key);
+  source_.fail(at == std::string_view::npos ? given.position : static_cast<Index>(at),
+               fmt::format("unknown argument '{}' of {}; {}", printable(key), source_.library.name,
+                           nearest(key, arguments) ? hint(key, arguments) : hint(key, of_mask)));
+}
+
+const Convention& Call::row() const {
   const std::string name = callee();
-  const Convention* near = nullptr;
-  std::vector<std::string_view> calls, arguments;
+  std::vector<std::string_view> calls;
   const Library& library = source_.library;
   for (const Convention& row : library.calls) {
     if (row.written) calls.push_back(row.call);
-    // In libraries whose classes have methods, the whole dotted name identifies a call; in others
-    // its last part, because the object before it may have any name.
-    const bool object = !library.methods && last_name(name) == last_name(row.call);
-    if (!name.empty() && name != row.call && !object &&
-        !name.ends_with("." + std::string(row.call))) {
-      continue;
-    }
-    near = near ? near : &row;
-    for (const Argument& argument : row.arguments) {
-      if (std::ranges::find(arguments, argument.name) == arguments.end()) {
-        arguments.push_back(argument.name);
-      }
-    }
+  }
+  const std::vector<const Convention*> rows = rows_of(library, name);
+  for (const Convention* row : rows) {
     if (std::ranges::all_of(call_.named,
-                            [&](const auto& entry) { return knows(row, entry.first); })) {
-      return row;
+                            [&](const auto& entry) { return knows(*row, entry.first); })) {
+      return *row;
     }
   }
-  if (!near) {
+  if (rows.empty()) {
     source_.fail(call_.position, fmt::format("unknown call '{}' of {}; {}", printable(name),
                                              library.name, hint(last_name(name), calls)));
   }
   for (const auto& [key, given] : call_.named) {
-    if (std::ranges::find(arguments, key) != arguments.end() || knows(*near, key)) continue;
-    const std::size_t at = source_.given.find(key);
-    source_.fail(at == std::string_view::npos ? given.position : static_cast<Index>(at),
-                 fmt::format("unknown argument '{}' of {}; {}", printable(key), library.name,
-                             hint(key, arguments)));
+    const bool known =
+        std::ranges::any_of(rows, [&](const Convention* row) { return knows(*row, key); });
+    if (!known) fail_unknown(rows, key, given);
   }
   source_.fail(call_.position, "arguments of different calls cannot be combined");
 }
@@ -179,6 +174,11 @@ std::vector<Index> Call::list(const Python& given) const {
   return *out;
 }
 
+std::vector<Index> Call::one_or_list(const Python& given) const {
+  const auto one = number_in(source_.text, given);
+  return one ? std::vector{number(given, 0)} : list(given);
+}
+
 std::vector<Index> Call::differences(const Python& given) const {
   const std::vector<Index> ends = list(given);
   std::vector<Index> out;
@@ -202,6 +202,42 @@ void Call::take_pair(const Python& given, bool both, ParsedCall& parsed) {
   } else {
     source_.fail(given.position, both ? "expected (L, R) or W" : "expected (L, R)");
   }
+}
+
+/// Reads (L, R), of which a negative side is beyond the diagonal.
+void Call::take_signed_pair(const Python& given, ParsedCall& parsed) {
+  const Python pair = value(given);
+  if (pair.is_word("None")) return;
+  if (pair.kind != Python::Kind::kList || pair.items.size() != 2) {
+    source_.fail(given.position, "expected (L, R)");
+  }
+  const auto side = [&](const Python& one) {
+    return is_none(one) ? Side() : Side(number(one, -kMaxArgument));
+  };
+  const Side left = side(pair.items[0]), right = side(pair.items[1]);
+  const Side end = parsed.causal ? Side(0) : right;
+  if (left && end && *left + *end < 0) return;
+  parsed.left = left;
+  parsed.right = right;
+}
+
+void Call::take_unread(const Argument& argument, const Python& given) const {
+  if (is_default(argument, value(given))) return;
+  source_.fail(given.position,
+               fmt::format("{} changes the mask in a way that is not read; leave it at {}",
+                           argument.name, argument.fallback));
+}
+
+/// Reads the number of keys of an array [B, S, H, D]: empty((B, S, H, D)), or any other name.
+void Call::take_new_keys(const Python& given, ParsedCall& parsed) const {
+  const Python array = value(given);
+  if (array.is_word("None")) return;
+  const bool shaped = array.kind == Python::Kind::kCall && !array.items.empty();
+  const auto shape = shaped ? numbers_in(source_.text, array.items.front()) : std::nullopt;
+  if (!shape || shape->size() < 3) {
+    source_.fail(given.position, "expected None, or an array as empty((B, S, H, D))");
+  }
+  parsed.new_keys = shape->at(shape->size() - 3);
 }
 
 void Call::take_mask_type(const Python& given, ParsedCall& parsed) {
@@ -274,6 +310,7 @@ void Call::take_bottom_right(const Python& given, ParsedCall& parsed) {
 }
 
 void Call::take(const Argument& argument, const Python& given, ParsedCall& parsed) {
+  if (source_.given.empty()) source_.subject = argument.name;
   switch (argument.meaning) {
     case ArgumentMeaning::kCausal:
       parsed.causal = boolean(given);
@@ -288,6 +325,8 @@ void Call::take(const Argument& argument, const Python& given, ParsedCall& parse
       return take_pair(given, false, parsed);
     case ArgumentMeaning::kSidesOrBoth:
       return take_pair(given, true, parsed);
+    case ArgumentMeaning::kSignedSides:
+      return take_signed_pair(given, parsed);
     case ArgumentMeaning::kLeft:
       parsed.left = side(given, 0);
       return;
@@ -332,6 +371,16 @@ void Call::take(const Argument& argument, const Python& given, ParsedCall& parse
     case ArgumentMeaning::kValidKeys:
       if (!is_none(given)) parsed.valid_keys = list(given);
       return;
+    case ArgumentMeaning::kUsedQueries:
+      if (!is_none(given)) parsed.used_queries = one_or_list(given);
+      return;
+    case ArgumentMeaning::kUsedKeys:
+      if (!is_none(given)) parsed.used_keys = one_or_list(given);
+      return;
+    case ArgumentMeaning::kNewKeys:
+      return take_new_keys(given, parsed);
+    case ArgumentMeaning::kUnread:
+      return take_unread(argument, given);
     case ArgumentMeaning::kNothing:
       return;
   }
@@ -434,7 +483,39 @@ void Call::place_keys(MaskForm& form, const std::vector<Index>& starts) const {
   }
 }
 
-MaskForm Call::form(ParsedCall& parsed) {
+/// Divides documents of which only the first queries and keys are used: the rest sees nothing.
+void Call::use_part(MaskForm& form, const ParsedCall& parsed) const {
+  const std::vector<Index> queries = std::exchange(form.lengths, {});
+  const std::vector<Index> keys =
+      form.kv_lengths.empty() ? queries : std::exchange(form.kv_lengths, {});
+  const std::vector<Index> used_queries = parsed.used_queries.value_or(queries);
+  const std::vector<Index> used_keys = parsed.used_keys.value_or(keys);
+  const auto add = [&](Index of_queries, Index of_keys) {
+    if (of_queries == 0 && of_keys == 0) return;
+    form.lengths.push_back(of_queries);
+    form.kv_lengths.push_back(of_keys);
+  };
+  const bool each = queries.size() == keys.size() && used_queries.size() == queries.size() &&
+                    used_keys.size() == keys.size();
+  for (std::size_t i = 0; each && i < queries.size(); ++i) {
+    if (used_queries[i] > queries[i] || used_keys[i] > keys[i]) {
+      source_.fail(
+          call_.position,
+          fmt::format("document {} has {} queries and {} keys, of which {} and {} are used", i,
+                      queries[i], keys[i], used_queries[i], used_keys[i]));
+    }
+    add(used_queries[i], used_keys[i]);
+    add(queries[i] - used_queries[i], 0);
+    add(0, keys[i] - used_keys[i]);
+  }
+  if (!each) {
+    source_.fail(call_.position,
+                 fmt::format("{} documents, of which {} numbers of queries and {} of keys are used",
+                             queries.size(), used_queries.size(), used_keys.size()));
+  }
+}
+
+MaskForm Call::form(const ParsedCall& parsed) {
   MaskForm out;
   out.align = parsed.align;
   out.left = parsed.left;
@@ -455,6 +536,7 @@ MaskForm Call::form(ParsedCall& parsed) {
       out.kv_lengths = *parsed.key_lengths;
     const std::vector<Index> starts = key_starts(parsed, out.lengths.size());
     if (!starts.empty()) place_keys(out, starts);
+    if (parsed.used_queries || parsed.used_keys) use_part(out, parsed);
     if (out.kv_lengths.empty()) {
       out.align = Align::kUnset;
     } else if (out.kv_lengths.size() != out.lengths.size()) {
@@ -493,8 +575,17 @@ void Call::take_defaults(const Convention& row, ParsedCall& parsed) {
   }
 }
 
-MaskForm Call::read() {
-  const Convention& row = this->row();
+void Call::check(const Convention& row) const {
+  for (const auto& [key, given] : call_.named) {
+    if (!knows(row, key)) fail_unknown({&row}, key, given);
+  }
+  for (const Argument& argument : row.arguments) {
+    const Python* given = named(call_, argument.name);
+    if (given && argument.meaning == ArgumentMeaning::kUnread) take_unread(argument, *given);
+  }
+}
+
+ParsedCall Call::read(const Convention& row) {
   ParsedCall parsed;
   take_defaults(row, parsed);
   take_positional(row, parsed);
@@ -503,13 +594,15 @@ MaskForm Call::read() {
     if (const Python* given = named(call_, argument.name)) take(argument, *given, parsed);
   }
   if (source_.library.settle) source_.library.settle(source_, call_.position, parsed);
-  return form(parsed);
+  return parsed;
 }
 
 }  // namespace
 
 void LibrarySource::fail(Index position, const std::string& why) const {
-  throw PipelineError(fmt::format("translate: {}", why), given, position);
+  const std::string message = fmt::format("{}: {}", subject, why);
+  if (given.empty()) throw Error(Errc::kInvalidArgument, message);
+  throw PipelineError(message, given, position);
 }
 
 void LibrarySource::count(Index position) const {
@@ -533,6 +626,35 @@ const Python* given_argument(const LibrarySource& source, std::string_view name)
   return given && !resolved(source.text, *given).is_word("None") ? given : nullptr;
 }
 
+std::vector<const Convention*> rows_of(const Library& library, std::string_view name) {
+  const std::string dotted = fmt::format(".{}", name);
+  std::vector<const Convention*> any, of_module;
+  for (const Convention& row : library.calls) {
+    if (!name.empty() && !is_call_of(library, row, name)) continue;
+    if (row.module.empty()) {
+      any.push_back(&row);
+    } else if (dotted.find(fmt::format(".{}.", row.module)) != dotted.npos) {
+      of_module.push_back(&row);
+    }
+  }
+  return of_module.empty() ? any : of_module;
+}
+
+bool leads(const Convention& row, std::string_view argument) {
+  std::string_view rest = row.leading;
+  while (!rest.empty()) {  // "q, k, v" or "q=q, k=k, v=v"
+    const std::string_view one = rest.substr(0, rest.find(", "));
+    if (one.substr(0, one.find('=')) == argument) return true;
+    rest.remove_prefix(std::min(rest.size(), one.size() + 2));
+  }
+  return false;
+}
+
+bool is_default(const Argument& argument, const Python& value) {
+  if (value.kind == Python::Kind::kNumber) return std::to_string(value.number) == argument.fallback;
+  return value.is_word(argument.fallback);
+}
+
 const Python* called_mask(const LibrarySource& source, const Python& call) {
   static constexpr std::string_view kIndices[] = {"b", "h", "q_idx", "kv_idx"};
   if (call.kind != Python::Kind::kCall) return nullptr;
@@ -549,7 +671,28 @@ const Python* called_mask(const LibrarySource& source, const Python& call) {
 }
 
 MaskForm form_of_call(const LibrarySource& source, const Python& call) {
-  return Call(source, call).read();
+  Call reader(source, call);
+  const ParsedCall parsed = reader.read(reader.row());
+  if ((parsed.used_queries || parsed.used_keys || parsed.new_keys > 0) && !parsed.lengths) {
+    source.fail(call.position,
+                "the last key that is used is aligned to the last query: their numbers in the "
+                "arrays are needed, which maskctl.capture reads");
+  }
+  return reader.form(parsed);
+}
+
+void check_arguments(const LibrarySource& source, const Convention& row, const Python& call) {
+  Call(source, call).check(row);
+}
+
+ParsedCall parsed_call(const LibrarySource& source, const Convention& row, const Python& call) {
+  return Call(source, call).read(row);
+}
+
+MaskForm form_of_parsed(const LibrarySource& source, Index position, const ParsedCall& parsed) {
+  Python call;
+  call.position = position;
+  return Call(source, call).form(parsed);
 }
 
 void narrow(const LibrarySource& source, MaskForm& form, const MaskForm& by, Index position) {

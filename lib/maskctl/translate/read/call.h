@@ -14,7 +14,7 @@ namespace maskctl {
 /// The text to read for a library. fail() throws with a caret in it.
 struct LibrarySource {
   const Library& library;
-  std::string_view given;
+  std::string_view given;  // empty for a call that a program makes; then errors have no caret
   PythonText text;
 
   [[noreturn]] void fail(Index position, const std::string& why) const;
@@ -22,6 +22,8 @@ struct LibrarySource {
   /// exponentially.
   void count(Index position) const;
   mutable int parts = 0;
+  /// What the message of fail() begins with; without a text, the argument that is read.
+  mutable std::string subject = "translate";
 };
 LibrarySource read_library_source(const Library& library, std::string_view given);
 
@@ -33,7 +35,9 @@ struct ParsedCall {
   Align align = Align::kUnset;
   Index offset = 0;
   std::optional<std::vector<Index>> lengths, key_lengths, key_starts, valid_queries, valid_keys;
+  std::optional<std::vector<Index>> used_queries, used_keys;
   std::optional<Index> key_stride;
+  Index new_keys = 0;
 };
 
 /// The keyword argument `name` of the call; null if it is absent.
@@ -41,10 +45,24 @@ const Python* named(const Python& call, std::string_view name);
 /// The keyword argument `name` of the last call in the text; null if it is absent or None.
 const Python* given_argument(const LibrarySource& source, std::string_view name);
 
+/// The rows of a call by the name with which it is written; those of its module, if it says one
+/// that has rows of its own.
+std::vector<const Convention*> rows_of(const Library& library, std::string_view name);
+/// Whether an argument is one of Convention::leading.
+bool leads(const Convention& row, std::string_view argument);
+/// Whether a value is the default of the argument.
+bool is_default(const Argument& argument, const Python& value);
+
 /// For a call of a function of (b, h, q_idx, kv_idx) that the text defines, the expression it
 /// returns; null for other calls.
 const Python* called_mask(const LibrarySource& source, const Python& call);
 
+/// The values of the arguments of a call of this row, and the mask that they mean.
+ParsedCall parsed_call(const LibrarySource& source, const Convention& row, const Python& call);
+MaskForm form_of_parsed(const LibrarySource& source, Index position, const ParsedCall& parsed);
+/// Fails for arguments of the call that the row does not know, or does not read; for calls of which
+/// the library reads a single argument itself.
+void check_arguments(const LibrarySource& source, const Convention& row, const Python& call);
 /// The form of the mask that a call means. Keywords without a call are read as a call without a
 /// name.
 MaskForm form_of_call(const LibrarySource& source, const Python& call);

@@ -201,6 +201,7 @@ std::string CallWriter::value(const Argument& argument) {
       return form_.left ? std::to_string(*form_.left + 1) : "";
     case ArgumentMeaning::kSides:
     case ArgumentMeaning::kSidesOrBoth:
+    case ArgumentMeaning::kSignedSides:
       return window() ? pair() : "";
     case ArgumentMeaning::kLeft:
       if (form_.left) return std::to_string(*form_.left);
@@ -238,7 +239,11 @@ std::string CallWriter::value(const Argument& argument) {
       return form_.padded() ? per_batch(argument) : "";
     case ArgumentMeaning::kKeyStride:
     case ArgumentMeaning::kKeyStarts:
-      return "";  // no call with this argument is written
+    case ArgumentMeaning::kUsedQueries:
+    case ArgumentMeaning::kUsedKeys:
+    case ArgumentMeaning::kNewKeys:
+    case ArgumentMeaning::kUnread:
+      return "";  // never written
     case ArgumentMeaning::kNothing:
       return text_of(argument);
   }

@@ -1,0 +1,90 @@
+// Calls that a program makes: the mask that the rows of a library read from values, and what they
+// do not read. tests/python/test_library_calls.py goes over every argument of flash-attn.
+#include "maskctl/translate/given_call.h"
+
+#include <string>
+#include <vector>
+
+#include "maskctl/base/error.h"
+#include "support/catch_compat.h"
+#include "translate/libraries.h"
+
+namespace maskctl {
+namespace {
+
+using test::lib;
+using Given = std::vector<GivenArgument>;
+
+GivenArgument numbers(const std::string& name, const std::vector<Index>& values) {
+  return {name, GivenArray{{static_cast<Index>(values.size())}, values}};
+}
+
+/// The open cells of the mask, or what is not read.
+std::string cells_or_unread(const std::string& function, const Given& given) {
+  const GivenCall call = read_call(lib("fa"), function, given, {8, 8});
+  std::string out;
+  for (const std::string& name : call.unread) out += (out.empty() ? "" : " ") + name;
+  return out.empty() ? std::to_string(call.mask.count()) : out;
+}
+
+TEST_CASE("a call's arguments mean what the row of the library says") {
+  CHECK(cells_or_unread("flash_attn_func", {{"causal", "True"}, {"attention_chunk", "4"}}) == "20");
+  CHECK(cells_or_unread("flash_attn_func", {{"causal", "False"}, {"dropout_p", "0.1"}}) == "64");
+  const Given packed = {numbers("cu_seqlens_q", {0, 4, 8}),
+                        numbers("cu_seqlens_k", {0, 4, 8}),
+                        numbers("seqused_k", {2, 4}),
+                        {"causal", "True"}};
+  CHECK(cells_or_unread("flash_attn_varlen_func", packed) == "13");
+  const Given cached = {numbers("cache_seqlens", {3, 8}), {"causal", "True"}};
+  CHECK(cells_or_unread("flash_attn_with_kvcache", cached) == std::to_string(6 + 36));
+}
+
+TEST_CASE("what changes the mask and is not read is named, a default is not") {
+  const std::string dotted = "flash_attn.cute.flash_attn_func";
+  CHECK(cells_or_unread(dotted, {{"mask_mod", GivenObject{}}}) == "mask_mod");
+  CHECK(cells_or_unread(dotted, {{"mask_mod", "None"}}) == "64");
+  CHECK(cells_or_unread(dotted, {{"new_rule", "4"}, {"page", GivenArray{{2, 3}, {}}}}) ==
+        "new_rule=4 page");
+  CHECK(cells_or_unread(dotted, {{"new_rule", "4", true}}) == "64");
+  CHECK(cells_or_unread("flash_attn_func", {{"sink_token_length", "0"}}) == "64");
+  CHECK(cells_or_unread("flash_attn_func", {{"sink_token_length", "2"}}) == "sink_token_length=2");
+  CHECK(cells_or_unread("flash_attn_varlen_func",
+                        {{"cu_seqlens_q", GivenArray{{3}, {}}}, numbers("cu_seqlens_k", {0, 8})}) ==
+        "cu_seqlens_q cu_seqlens_k");
+  CHECK(cells_or_unread("flash_attn_with_kvcache", {{"k", GivenArray{{1, 2, 4, 8}, {}}}}) == "k");
+}
+
+TEST_CASE("values that do not fit are errors that name the argument") {
+  const auto why = [](const Given& given) {
+    try {
+      read_call(lib("fa"), "flash_attn_with_kvcache", given, {8, 8});
+    } catch (const Error& error) {
+      return std::string(error.what());
+    }
+    return std::string();
+  };
+  CHECK(why({{"causal", "7"}}) == "causal: expected True or False");
+  CHECK(why({numbers("cache_seqlens", {9})}) ==
+        "flash_attn_with_kvcache: more are used than the 8 queries and 8 keys that there are");
+  CHECK(why({numbers("cache_seqlens", {-1})}).find("cache_seqlens") == 0);
+  CHECK_THROWS_AS(read_call(lib("fa"), "flash_attn_combine", {}, {8, 8}), Error);
+}
+
+TEST_CASE("each argument that a row names has one meaning, and each row's defaults are silent") {
+  for (const Library* library : libraries()) {
+    for (const Convention& row : library->calls) {
+      if (row.documents || library->shaped || library->methods) continue;
+      Given given;
+      for (const Argument& argument : row.arguments) {
+        INFO(library->name << " " << row.call << " " << argument.name);
+        CHECK(std::ranges::count(row.arguments, argument.name, &Argument::name) == 1);
+        if (argument.meaning != ArgumentMeaning::kUnread) continue;
+        given.push_back({std::string(argument.name), std::string(argument.fallback)});
+        CHECK(read_call(*library, row.call, given, {8, 8}).unread.empty());
+      }
+    }
+  }
+}
+
+}  // namespace
+}  // namespace maskctl
