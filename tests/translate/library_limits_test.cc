@@ -5,6 +5,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -119,6 +120,28 @@ TEST_CASE("what a library cannot express follows from its arguments") {
     CHECK(writes == limits.writes);
   }
   CHECK(std::size(kLimits) == libraries().size());
+}
+
+TEST_CASE("the notes beside a window are those of the library's row") {
+  const auto notes = [](const Library& library) {
+    return fmt::format("{}",
+                       fmt::join(translated({"", "window:keys=4 | causal"}, library).notes, "; "));
+  };
+  CHECK(notes(lib("cudnn")) == "the left bound is exclusive: 4 is left=3");
+  CHECK(notes(lib("xformers")) == "4 keys including the query's own");
+  CHECK(notes(lib("vllm")) == "4 keys including the query's own");
+  CHECK(notes(lib("ejkernel-ragged")) == "4 keys including the query's own");
+  CHECK(notes(lib("fa")).empty());
+  const Argument exact[] = {{"left", ArgumentMeaning::kLeftKeys, "None"},
+                            {"right", ArgumentMeaning::kRight, "None"}};
+  const Argument counted[] = {{"keys", ArgumentMeaning::kKeys, "None"},
+                              {"causal", ArgumentMeaning::kCausal, "False"}};
+  for (const std::span<const Argument> arguments : {std::span(exact), std::span(counted)}) {
+    const Convention call[] = {{.call = "attend", .unbounded = "None", .arguments = arguments}};
+    Library other = lib("cudnn");
+    other.calls = call;
+    CHECK(notes(other).empty());
+  }
 }
 
 TEST_CASE("transformers evaluates mask functions for head 0") {

@@ -62,6 +62,9 @@ struct Argument {
   /// of keys up to the query's own, {left} for that without it.
   std::string_view note = {};
 };
+/// The note of windows that count the query's own key.
+inline constexpr std::string_view kKeysNote = "{keys} keys including the query's own";
+
 struct Convention {
   std::string_view call;
   /// The module to which the call belongs, if calls of the same name in others mean another mask.

@@ -14,7 +14,10 @@ constexpr Argument kCudnnAlign{.name = "diagonal_alignment",
                                .meaning = kAlignment,
                                .fallback = "TOP_LEFT",
                                .text = "cudnn.diagonal_alignment.{align}"};
-constexpr Argument kCudnnLeft{"diagonal_band_left_bound", kLeftKeys, "None"};
+constexpr Argument kCudnnLeft{.name = "diagonal_band_left_bound",
+                              .meaning = kLeftKeys,
+                              .fallback = "None",
+                              .note = "the left bound is exclusive: {keys} is left={left}"};
 constexpr Argument kCudnnRight{"diagonal_band_right_bound", kRight, "None"};
 
 constexpr Argument kCudnnOthers[] = {

@@ -9,7 +9,7 @@ namespace {
 using enum ArgumentMeaning;
 
 constexpr Argument kEjRaggedArguments[] = {
-    {"sliding_window", kKeys, "None"},
+    {.name = "sliding_window", .meaning = kKeys, .fallback = "None", .note = kKeysNote},
     {"softmax_scale", kNothing, "None"},
     {"logits_soft_cap", kNothing, "None"},
     {"softmax_aux", kNothing, "None"},

@@ -22,11 +22,15 @@ constexpr Argument kVllmOthers[] = {
     {"prefix", kNothing, "\"\""},          {"kv_sharing_target_layer_name", kNothing, "None"},
     {"attn_backend", kNothing, "None"},
 };
-constexpr Argument kVllmOwnWindow[] = {{"per_layer_sliding_window", kKeys, "None"}};
+constexpr Argument kVllmOwnWindow[] = {
+    {.name = "per_layer_sliding_window", .meaning = kKeys, .fallback = "None", .note = kKeysNote}};
 constexpr Argument kVllmOwnChunk[] = {{"attention_chunk_size", kChunk, ""}};
 constexpr Argument kVllmAround[] = {
     {.name = "attn_type", .fallback = "", .text = "AttentionType.ENCODER_ONLY"},
-    {"per_layer_sliding_window", kKeysAround, "None"}};
+    {.name = "per_layer_sliding_window",
+     .meaning = kKeysAround,
+     .fallback = "None",
+     .note = "{left} keys on either side: {keys} minus one"}};
 constexpr auto kVllmWindow = joined_lists(kVllmOwnWindow, kVllmOthers);
 constexpr auto kVllmChunk = joined_lists(kVllmOwnChunk, kVllmOthers);
 constexpr auto kVllmEncoder = joined_lists(kVllmAround, kVllmOthers);

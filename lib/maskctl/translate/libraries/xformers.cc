@@ -12,8 +12,10 @@ constexpr Argument kXfQ{"q_seqlen", kLengths, ""};
 constexpr Argument kXfKv{"kv_seqlen", kKeyLengths, "None"};
 constexpr Argument kXfPadding{"kv_padding", kKeyStride, ""};
 constexpr Argument kXfStarts{"kv_seqstarts", kKeyStarts, ""};
-constexpr Argument kXfOwnWindow{"_window_size", kKeys, ""};
-constexpr Argument kXfWindow{"window_size", kKeys, ""};
+constexpr Argument kXfOwnWindow{
+    .name = "_window_size", .meaning = kKeys, .fallback = "", .note = kKeysNote};
+constexpr Argument kXfWindow{
+    .name = "window_size", .meaning = kKeys, .fallback = "", .note = kKeysNote};
 constexpr Argument kXfLeft{"window_left", kLeft, ""};
 constexpr Argument kXfRight{"window_right", kRight, ""};
 

@@ -251,16 +251,10 @@ std::string CallWriter::value(const Argument& argument) {
 }
 
 void CallWriter::note() {
-  if (form_.left && takes({ArgumentMeaning::kLeftKeys})) {
-    out_.notes.push_back(
-        fmt::format("the left bound is exclusive: {} is left={}", *form_.left + 1, *form_.left));
-  }
-  if (form_.left && takes({ArgumentMeaning::kKeysAround})) {
-    out_.notes.push_back(
-        fmt::format("{} keys on either side: {} minus one", *form_.left, *form_.left + 1));
-  }
-  if (form_.left && takes({ArgumentMeaning::kKeys})) {
-    out_.notes.push_back(fmt::format("{} keys including the query's own", *form_.left + 1));
+  for (const Argument& argument : row_.arguments) {
+    if (!form_.left || argument.note.empty()) continue;
+    out_.notes.push_back(fmt::format(fmt::runtime(argument.note), fmt::arg("left", *form_.left),
+                                     fmt::arg("keys", *form_.left + 1)));
   }
   const bool rows = form_.chunk && form_.chunk_align == Align::kUnset && !form_.documents &&
                     row_.align == Align::kBottomRight;
