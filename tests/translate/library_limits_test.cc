@@ -154,6 +154,15 @@ TEST_CASE("transformers evaluates mask functions for head 0") {
   }
 }
 
+TEST_CASE("flashmask writes arrays that differ between batch entries, inside documents too") {
+  const auto code = [](const char* pipeline) {
+    return fmt::format("{}", fmt::join(translated({"", pipeline}, lib("flashmask")).code, " "));
+  };
+  CHECK(code("doc:ids.npy").find("reshape([2, 1, 4, 4])") != std::string::npos);
+  CHECK(code("within:lens=2+2{causal:offset=0+1}").find("reshape([2, 1, 4, 4])") !=
+        std::string::npos);
+}
+
 TEST_CASE("code for any batch asks for its size, code for one says which") {
   for (const Library* library : libraries()) {
     INFO(library->name);

@@ -161,11 +161,18 @@ struct FixedSizes {
   Index queries = 0, keys = 0, batch = 1;
 
   void take(const Step& step) {
+    if (const Chain* inner = chain_of(step)) take_batch(*inner);
     if (const auto documents = documents_in(step)) return take(*documents);
     if (const auto formula = step.row().formula(step); formula.cells) take(*formula.cells);
   }
 
  private:
+  /// The batch of steps that count inside documents; their tokens are those of one document.
+  void take_batch(const Chain& chain) {
+    FixedSizes inside;
+    for (const Step& step : chain) inside.take(step);
+    batch = std::max(batch, inside.batch);
+  }
   void take(const StepDocuments& documents) {
     if (documents.q_ids) {
       take_tokens(*documents.q_ids, queries);
@@ -224,7 +231,8 @@ bool write_columns(const Chain& chain, Translation& out) {
   for (const Step& step : chain) sizes.take(step);
   if (sizes.queries == 0) sizes.queries = sizes.keys;  // only keys have padding: assume Q = K
   if (sizes.keys == 0 || sizes.queries == 0 || sizes.keys > kMostFlashmaskKeys) return false;
-  const Mask mask = maskctl::apply(Mask(full_plane(sizes.queries, sizes.keys)), chain);
+  const Mask mask = maskctl::apply(full_mask(sizes.batch, 1, sizes.queries, sizes.keys), chain);
+  if (mask.heads() > 1) return false;
   std::vector<Index> numbers;
   for (Index b = 0; b < mask.batch(); ++b) {
     Index key = 0;

@@ -28,6 +28,20 @@ std::string array_code(Translation& out, const std::string& name,
   return load;
 }
 
+std::string python_name(std::string_view word) {
+  static constexpr std::string_view kTaken[] = {
+      // Python's keywords
+      "False", "None", "True", "and", "as", "assert", "async", "await", "break", "class",
+      "continue", "def", "del", "elif", "else", "except", "finally", "for", "from", "global", "if",
+      "import", "in", "is", "lambda", "nonlocal", "not", "or", "pass", "raise", "return", "try",
+      "while", "with", "yield",
+      // names that written code has
+      "b", "h", "q", "k", "v", "q_idx", "kv_idx", "Q_LEN", "KV_LEN", "mask", "mask_mod",
+      "block_mask", "pattern", "device", "torch", "jnp", "np", "max"};
+  const bool taken = std::ranges::find(kTaken, word) != std::end(kTaken);
+  return fmt::format("{}{}", word, taken ? "_" : "");
+}
+
 void note_batch(std::size_t entries, Translation& out) {
   const std::string text = fmt::format("for a batch of {}", entries);
   if (entries > 1 && std::ranges::find(out.notes, text) == out.notes.end()) {

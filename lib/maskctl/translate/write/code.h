@@ -35,6 +35,9 @@ void refuse(Translation& out, std::string_view why);
 std::vector<Index> ends_of(std::span<const Index> lengths);
 /// Numbers as an array of the library: written out, or in NAME.npy beside the code when many.
 std::string array_code(Translation& out, const std::string& name, const std::vector<Index>& values);
+/// `word` as the name of a variable: one that Python, or the code around it, has already gets a
+/// "_".
+std::string python_name(std::string_view word);
 /// Adds the note that arrays in the code have `entries` batch entries; no note for one entry.
 void note_batch(std::size_t entries, Translation& out);
 

@@ -28,15 +28,11 @@ class Arrays {
   /// Defines an array with this value and returns its name: `stem`, with a number if the name is
   /// taken. An array with the same stem and value is reused.
   std::string named(const std::string& stem, const std::string& value) {
-    std::size_t same = 1;
     for (const Definition& other : definitions_) {
-      if (other.stem != stem) continue;
-      if (other.value == value) return other.name;
-      ++same;
+      if (other.stem == stem && other.value == value) return other.name;
     }
-    const std::string name = same == 1 ? stem : fmt::format("{}{}", stem, same);
-    definitions_.push_back({stem, value, name});
-    formula.tensors.push_back(fmt::format("{} = {}", name, value));
+    const std::string name = fresh_name(stem);
+    define(stem, value, name);
     return name;
   }
   /// An array of whole numbers, written into the code or into a file beside it. Leading axes of
@@ -46,15 +42,11 @@ class Arrays {
     std::vector<Index> shape = array.shape();
     while (std::ssize(shape) > inner && shape.front() == 1) shape.erase(shape.begin());
     if (std::ssize(shape) > inner && array.extent(0) > 1) note_batches(array.extent(0));
-    if (array.elements() > Index{kListedNumbers}) {
-      const std::string name = named(stem, load(fmt::format("np.load(\"{}.npy\")", stem)));
-      Tensor copy(DType::kInt32, shape);
-      std::ranges::transform(values, copy.as<std::int32_t>().begin(),
-                             [](Index n) { return static_cast<std::int32_t>(n); });
-      formula.arrays.push_back({name, std::move(copy)});
-      return name;
-    }
-    return named(stem, load(nested(values, shape)));
+    if (array.elements() <= Index{kListedNumbers}) return named(stem, load(nested(values, shape)));
+    Tensor copy(DType::kInt32, shape);
+    std::ranges::transform(values, copy.as<std::int32_t>().begin(),
+                           [](Index n) { return static_cast<std::int32_t>(n); });
+    return in_file(stem, std::move(copy));
   }
   std::string numbers(const std::string& stem, const std::vector<Index>& values) {
     Tensor array(DType::kInt64, {static_cast<Index>(values.size())});
@@ -108,6 +100,28 @@ class Arrays {
                          nested(values.subspan(i * size, size), shape.subspan(1)));
     }
     return fmt::format("[{}]", out);
+  }
+  /// `stem` as a name that Python takes, with a number if it is that of another array.
+  std::string fresh_name(const std::string& stem) const {
+    const std::string plain = python_name(stem);
+    const auto same = std::ranges::count(definitions_, stem, &Definition::stem);
+    return same == 0 ? plain : fmt::format("{}{}", plain, same + 1);
+  }
+  void define(const std::string& stem, const std::string& value, const std::string& name) {
+    definitions_.push_back({stem, value, name});
+    formula.tensors.push_back(fmt::format("{} = {}", name, value));
+  }
+  /// An array that the code reads from a file of its name; an equal one is reused.
+  std::string in_file(const std::string& stem, Tensor array) {
+    for (const Translation::Array& other : formula.arrays) {
+      const bool same = other.array.shape() == array.shape() &&
+                        std::ranges::equal(other.array.bytes(), array.bytes());
+      if (same) return other.name;
+    }
+    const std::string name = fresh_name(stem);
+    define(stem, load(fmt::format("np.load(\"{}.npy\")", name)), name);
+    formula.arrays.push_back({name, std::move(array)});
+    return name;
   }
   std::string load(const std::string& values) const {
     std::string text(library_.array);
@@ -342,9 +356,8 @@ bool Formula::reads_lengths() const {
   return reads(expression) || std::ranges::any_of(tensors, reads);
 }
 
-Formula formula_of(const Chain& chain, const StepName& name, const Library& library) {
+Formula formula_of(const ChainFormula& cells, const Library& library) {
   Arrays arrays(library);
-  const ChainFormula cells = chain_formula(chain, name);
   if (!cells.missing.empty()) {
     arrays.formula.missing = cells.missing;
     return std::move(arrays.formula);
@@ -354,6 +367,10 @@ Formula formula_of(const Chain& chain, const StepName& name, const Library& libr
   for (const std::string& note : cells.notes) arrays.note(note);
   arrays.formula.missing = printer.missing;
   return std::move(arrays.formula);
+}
+
+Formula formula_of(const Chain& chain, const StepName& name, const Library& library) {
+  return formula_of(chain_formula(chain, name), library);
 }
 
 }  // namespace maskctl

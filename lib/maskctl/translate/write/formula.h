@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "maskctl/translate/translate.h"
+#include "maskctl/translate/write/chain_formula.h"
 
 namespace maskctl {
 
@@ -27,5 +28,6 @@ struct Formula {
 /// Writes the mask that the chain gives when applied to a full mask, as code for the library. q_idx
 /// counts rows from 0, or from the first cached token: q_idx = row + K - Q.
 Formula formula_of(const Chain& chain, const StepName& name, const Library& library);
+Formula formula_of(const ChainFormula& cells, const Library& library);
 
 }  // namespace maskctl
