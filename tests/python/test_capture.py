@@ -165,3 +165,6 @@ def test_an_argument_of_sdpa_that_no_row_knows_is_told(x):
     with maskctl.capture(model) as run, pytest.raises(TypeError):
         model(lambda: torch.nn.functional.scaled_dot_product_attention(x, x, x, window=4))
     assert "not read: window=4" in run.table()
+    with maskctl.capture(model) as run, pytest.raises(TypeError):
+        model(lambda: torch.nn.functional.scaled_dot_product_attention(x, x, x, attn_mask=NEAR, window=4))
+    assert "not read: window=4" in run.table()

@@ -175,6 +175,12 @@ def test_values_that_the_library_refuses_are_told(given, words):
         mask_of_call("fa", "flash_attn_interface.flash_attn_varlen_func", (QUERIES, KEYS), given)
 
 
+def test_flags_may_be_arrays():
+    for causal in np.bool_(True), np.array(True), np.array(1):
+        made = mask_of_call("fa", "flash_attn_func", (QUERIES, KEYS), {"causal": causal})
+        assert np.array_equal(np.asarray(made)[0, 0], cells(QUERIES, KEYS, True))
+
+
 def test_functions_and_libraries_without_a_row_are_told():
     with pytest.raises(Error, match="fa: no function flash_attn_combine is known"):
         mask_of_call("fa", "flash_attn_combine", (1, 1), {})

@@ -210,6 +210,59 @@ TEST_CASE("names that stand for themselves or for too much give a message") {
   CHECK(failure_and_place(lib("flex"), lambdas).find("levels") != std::string::npos);
 }
 
+TEST_CASE("arguments of another library, or in the order of another version, are refused") {
+  const auto failure = [](const char* library, const std::string& text) {
+    return failure_and_place(lib(library), text);
+  };
+  CHECK(failure("fa", "flash_attn_func(causal=True, head_shards=1)") ==
+        "translate: unknown argument 'head_shards' of fa; known: causal, window_size, "
+        "attention_chunk\n"
+        "  flash_attn_func(causal=True, head_shards=1)\n"
+        "                               ^");
+  CHECK(
+      failure("fa", "flash_attn_func(atention_chunk=4)").find("did you mean 'attention_chunk'?") !=
+      std::string::npos);
+  CHECK(failure("fa", "flash_attn_func(q, k, v, 0.0, None, True)").empty());
+  CHECK(failure("fa", "flash_attn_func(q, k, v, None, True)").find("no value of softmax_scale") !=
+        std::string::npos);
+  CHECK(failure("te", "core_attention_bias_type='no_bias'").empty());
+  CHECK(failure("cudnn", "attn_scale=0.5, is_inference=True").empty());
+  CHECK(failure("flashinfer", "single_prefill_with_kv_cache(q, k, v, sm_scale=1)").empty());
+  CHECK(failure("flashinfer", "plan(a, b, core_attention_bias_type=1)") != "");
+  CHECK(failure("splash", "make_splash_mha(CausalMask((8, 8)), head_shards=1)").empty());
+  CHECK(failure("splash", "make_splash_mha(CausalMask((8, 8)), causal=True)") != "");
+  for (const char* call :
+       {"mha(x, x, x, attn_mask=q_idx < kv_idx, ",
+        "scaled_dot_product_attention(q, k, v, attn_mask=q_idx < kv_idx, ",
+        "memory_efficient_attention(q, k, v, attn_bias=LowerTriangularMask(), "}) {
+    const char* library = call[0] == 'm' ? (call[1] == 'h' ? "mha" : "xformers") : "sdpa";
+    CHECK(failure(library, std::string(call) + "head_shards=1)").find("unknown argument") !=
+          std::string::npos);
+  }
+}
+
+TEST_CASE("arguments that change the mask and are not read are refused, their defaults are not") {
+  int arguments = 0;
+  for (const Library* library : libraries()) {
+    for (const Convention& row : library->calls) {
+      if (row.documents || row.arguments.empty()) continue;
+      for (const Argument& argument : row.arguments) {
+        if (argument.meaning != ArgumentMeaning::kUnread) continue;
+        const std::string dotted = std::string(row.module) + (row.module.empty() ? "" : ".");
+        const auto text = [&](std::string_view value) {
+          return dotted + std::string(row.call) + "(" + std::string(argument.name) + "=" +
+                 std::string(value) + ")";
+        };
+        INFO(library->name << ": " << text("x"));
+        CHECK(failure_and_place(*library, text("x")).find("not read") != std::string::npos);
+        CHECK(failure_and_place(*library, text(argument.fallback)).empty());
+        ++arguments;
+      }
+    }
+  }
+  CHECK(arguments > 40);
+}
+
 TEST_CASE("mistakes are shown with a caret") {
   CHECK(failure_and_place(lib("hf"), "sliding_widow=4") ==
         "translate: unknown argument 'sliding_widow' of hf; did you mean 'sliding_window'?\n"

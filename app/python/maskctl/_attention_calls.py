@@ -106,6 +106,7 @@ def sdpa(query, key, value, attn_mask=None, dropout_p=0.0, is_causal=False, **re
     if attn_mask is None:
         defaults = () if is_causal else ("is_causal",)
         return _of_call("sdpa", "scaled_dot_product_attention", lengths, query, {"is_causal": is_causal, **rest}, defaults)
+    mask_of_call("sdpa", "scaled_dot_product_attention", lengths[2:], rest)  # an Error where one is not read
     variant = getattr(attn_mask, "variant", None)
     if type(attn_mask).__name__ == "CausalBias":
         align = "top-left" if variant.name == "UPPER_LEFT" else "bottom-right"
@@ -115,9 +116,12 @@ def sdpa(query, key, value, attn_mask=None, dropout_p=0.0, is_causal=False, **re
     return _of_tensor(lengths, query, "attn_mask", attn_mask)
 
 
-def flex_attention(query, key, value, score_mod=None, block_mask=None, **_):
+def flex_attention(function, query, key, value, score_mod=None, block_mask=None, **rest):
     lengths = _extents(query, key)
-    asked = _every_pair(lengths, query) if block_mask is None else _of_block_mask(lengths, query, block_mask)
+    asked = _of_call("flex", "flex_attention", lengths, query, rest, at_default(function, rest))
+    if block_mask is not None:
+        asked.make()  # an Error where an argument is not read
+        asked = _of_block_mask(lengths, query, block_mask)
     if score_mod is not None:
         asked.given["score_mod"] = getattr(score_mod, "__name__", type(score_mod).__name__)
     return asked

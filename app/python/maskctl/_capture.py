@@ -167,7 +167,7 @@ def _functions(model):
     """(function, name, reader, whether its inner calls say more) of what is loaded."""
     found = [(getattr(home, name), name, reader, False) for home, name, reader in _OF_TORCH if hasattr(home, name)]
     found.append((functional.multi_head_attention_forward, "multi_head_attention_forward", calls.multi_head, True))
-    found.append((flex_attention, "flex_attention", calls.flex_attention, False))
+    found.append((flex_attention, "flex_attention", functools.partial(calls.flex_attention, flex_attention), False))
     for module in _FLASH_MODULES:
         for name in _FLASH:
             function = getattr(sys.modules.get(module), name, None)

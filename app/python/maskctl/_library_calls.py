@@ -22,7 +22,8 @@ def _value(value):
     """A text; (shape, its numbers or None) of an array; None for other objects."""
     if hasattr(value, "shape") and hasattr(value, "tolist"):
         whole = not any(kind in str(value.dtype) for kind in ("float", "complex"))
-        return tuple(map(int, value.shape)), value.reshape(-1).tolist() if whole and len(value.shape) < 2 else None
+        readable = whole and len(value.shape) < 2
+        return tuple(map(int, value.shape)), list(map(int, value.reshape(-1).tolist())) if readable else None
     return repr(value) if is_plain(value) else None
 
 

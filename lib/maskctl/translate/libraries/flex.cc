@@ -10,6 +10,8 @@
 namespace maskctl::library {
 namespace {
 
+using enum ArgumentMeaning;
+
 Chain read_flex(const Library& library, std::string_view text) {
   return read_mask_mod({library, text, parse_python(text, "expression")});
 }
@@ -32,6 +34,21 @@ void write_flex(const Chain& chain, const MaskForm&, const StepName& name, Trans
                   heads, lengths));
 }
 
+constexpr Argument kFlexArguments[] = {
+    {"score_mod", kNothing, "None"},     {"block_mask", kNothing, "None"},
+    {"scale", kNothing, "None"},         {"enable_gqa", kNothing, "False"},
+    {"return_lse", kNothing, "False"},   {"return_aux", kNothing, "None"},
+    {"kernel_options", kNothing, "None"}};
+
+/// The call, whose mask is an object: a score_mod is taken to close no cell.
+constexpr Convention kFlexCalls[] = {{.call = "flex_attention",
+                                      .align = Align::kTopLeft,
+                                      .leading = "query, key, value",
+                                      .arguments = kFlexArguments,
+                                      .overrides = "the mask is the mask_mod of block_mask",
+                                      .source = "torch.nn.attention.flex_attention",
+                                      .written = false}};
+
 constexpr WindowConvention kFlexWindows[] = {
     {"flex, attention-gym", "generate_sliding_window(W)", WindowRule::kInclusive,
      "sliding_window.py: q - kv <= W"},
@@ -44,6 +61,7 @@ constexpr Library kFlex = {.name = "flex",
                            .dense = "lambda b, h, q_idx, kv_idx: mask[q_idx, kv_idx]",
                            .array = "torch.tensor([{}], device=q.device)",
                            .module = &kTorch,
+                           .calls = kFlexCalls,
                            .windows = kFlexWindows,
                            .reader = read_flex,
                            .writer = write_flex};

@@ -59,6 +59,7 @@ class Call {
   void place_keys(MaskForm& form, const std::vector<Index>& starts) const;
   void take_defaults(const Convention& row, ParsedCall& parsed);
   void drop_shape(const Convention& row, std::vector<const Python*>& values, ParsedCall& parsed);
+  void check_place(const Convention& row, const Argument& argument, const Python& given) const;
   void check_required(const Convention& row, std::size_t given) const;
 
   Python value(const Python& given) const { return resolved(source_.text, given); }
@@ -431,9 +432,22 @@ void Call::take_positional(const Convention& row, ParsedCall& parsed) {
       source_.fail(item->position, fmt::format("{} takes {} argument{} here", row.call, next,
                                                next == 1 ? "" : "s"));
     }
+    check_place(row, row.arguments[next], *item);
     take(row.arguments[next++], *item, parsed);
   }
   check_required(row, next);
+}
+
+/// Fails if a flag or a pair stands where the row has a number that says nothing about the mask:
+/// versions of the library have their arguments in another order.
+void Call::check_place(const Convention& row, const Argument& argument, const Python& given) const {
+  const Python out = value(given);
+  const bool flag = out.is_word("True") || out.is_word("False");
+  const bool takes_flag = argument.fallback == "True" || argument.fallback == "False";
+  const bool pair = out.kind == Python::Kind::kList;
+  if (argument.meaning != ArgumentMeaning::kNothing || takes_flag || !(flag || pair)) return;
+  source_.fail(given.position, fmt::format("no value of {}; give arguments of {} after {} by name",
+                                           argument.name, row.call, row.leading));
 }
 
 /// Fails if a required argument is missing. The first `given` arguments were given by position.
