@@ -186,3 +186,15 @@ def test_functions_and_libraries_without_a_row_are_told():
         mask_of_call("fa", "flash_attn_combine", (1, 1), {})
     with pytest.raises(Error, match="no library far"):
         about_mask("far", "flash_attn_func")
+
+
+@pytest.mark.parametrize("causal", [True, False])
+def test_windows_of_transformers_count_the_own_key(causal):
+    """integrations/flash_attention.py gives flash-attn (W - 1, W - 1)."""
+    given = {"is_causal": causal, "sliding_window": 3, "cu_seq_lens_q": None, "cu_seq_lens_k": None}
+    made = mask_of_call("hf", "flash_attention_forward", (QUERIES, KEYS), given)
+    assert np.array_equal(np.asarray(made)[0, 0], cells(QUERIES, KEYS, causal, (2, 2)))
+    ends = {"cu_seq_lens_q": np.array(ENDS_Q), "cu_seq_lens_k": np.array(ENDS_K)}
+    made = mask_of_call("hf", "flash_attention_forward", (QUERIES, KEYS), given | ends)
+    wanted = expected({"cu_seqlens_q": ENDS_Q, "cu_seqlens_k": ENDS_K, "causal": causal, "window_size": (2, 2)}, True, KEYS)
+    assert np.array_equal(np.asarray(made)[0, 0], wanted[0])
