@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <limits>
-#include <utility>
 
 #include "maskctl/base/printable.h"
 #include "maskctl/pipeline/parse/diagnostic.h"
@@ -22,21 +21,12 @@ bool takes_list(const Argument& argument) {
   return std::ranges::find(kLists, argument.meaning) != std::end(kLists);
 }
 
-/// Whether `name`, as it is written in a call, is that of the row.
-bool is_call_of(const Library& library, const Convention& row, std::string_view name) {
-  // In libraries whose classes have methods, the whole dotted name identifies a call; in others its
-  // last part, because the object before it may have any name.
-  const bool object = !library.methods && last_name(name) == last_name(row.call);
-  return object || name == row.call || name.ends_with(fmt::format(".{}", row.call));
-}
-
 class Call {
  public:
   Call(const LibrarySource& source, const Python& call) : source_(source), call_(call) {}
   ParsedCall read(const Convention& row);
   const Convention& row() const;
   void check(const Convention& row) const;
-  MaskForm form(const ParsedCall& parsed);
 
  private:
   std::string callee() const;
@@ -54,9 +44,6 @@ class Call {
   void take_offset(const Python& value, ParsedCall& parsed);
   void take_unread(const Argument& argument, const Python& given) const;
   void take_new_keys(const Python& given, ParsedCall& parsed) const;
-  void use_part(MaskForm& form, const ParsedCall& parsed) const;
-  std::vector<Index> key_starts(const ParsedCall& parsed, std::size_t documents) const;
-  void place_keys(MaskForm& form, const std::vector<Index>& starts) const;
   void take_defaults(const Convention& row, ParsedCall& parsed);
   void drop_shape(const Convention& row, std::vector<const Python*>& values, ParsedCall& parsed);
   void check_place(const Convention& row, const Argument& argument, const Python& given) const;
@@ -461,115 +448,6 @@ void Call::check_required(const Convention& row, std::size_t given) const {
   }
 }
 
-/// The first key of each document, then the number of all keys; empty if documents are contiguous.
-std::vector<Index> Call::key_starts(const ParsedCall& parsed, std::size_t documents) const {
-  if (!parsed.key_stride) return parsed.key_starts.value_or(std::vector<Index>{});
-  std::vector<Index> out;
-  for (std::size_t i = 0; i <= documents; ++i) {
-    out.push_back(static_cast<Index>(i) * *parsed.key_stride);
-  }
-  return out;
-}
-
-/// Inserts documents without queries for the keys in the gaps between documents.
-void Call::place_keys(MaskForm& form, const std::vector<Index>& starts) const {
-  const std::vector<Index> lengths = std::exchange(form.lengths, {});
-  const std::vector<Index> keys =
-      form.kv_lengths.empty() ? lengths : std::exchange(form.kv_lengths, {});
-  if (keys.size() != lengths.size() || starts.size() != keys.size() + 1) {
-    source_.fail(call_.position,
-                 fmt::format("{} documents of queries, {} of keys and {} starts of keys: expected "
-                             "one start more than documents",
-                             lengths.size(), keys.size(), starts.size()));
-  }
-  const auto add = [&](Index queries, Index of_keys) {
-    form.lengths.push_back(queries);
-    form.kv_lengths.push_back(of_keys);
-  };
-  if (starts.front() > 0) add(0, starts.front());
-  for (std::size_t i = 0; i < keys.size(); ++i) {
-    const Index room = starts[i + 1] - starts[i];
-    if (keys[i] > room) {
-      source_.fail(call_.position, fmt::format("{} keys do not fit into {} places", keys[i], room));
-    }
-    add(lengths[i], keys[i]);
-    add(0, room - keys[i]);
-  }
-}
-
-/// Divides documents of which only the first queries and keys are used: the rest sees nothing.
-void Call::use_part(MaskForm& form, const ParsedCall& parsed) const {
-  const std::vector<Index> queries = std::exchange(form.lengths, {});
-  const std::vector<Index> keys =
-      form.kv_lengths.empty() ? queries : std::exchange(form.kv_lengths, {});
-  const std::vector<Index> used_queries = parsed.used_queries.value_or(queries);
-  const std::vector<Index> used_keys = parsed.used_keys.value_or(keys);
-  const auto add = [&](Index of_queries, Index of_keys) {
-    if (of_queries == 0 && of_keys == 0) return;
-    form.lengths.push_back(of_queries);
-    form.kv_lengths.push_back(of_keys);
-  };
-  const bool each = queries.size() == keys.size() && used_queries.size() == queries.size() &&
-                    used_keys.size() == keys.size();
-  for (std::size_t i = 0; each && i < queries.size(); ++i) {
-    if (used_queries[i] > queries[i] || used_keys[i] > keys[i]) {
-      source_.fail(
-          call_.position,
-          fmt::format("document {} has {} queries and {} keys, of which {} and {} are used", i,
-                      queries[i], keys[i], used_queries[i], used_keys[i]));
-    }
-    add(used_queries[i], used_keys[i]);
-    add(queries[i] - used_queries[i], 0);
-    add(0, keys[i] - used_keys[i]);
-  }
-  if (!each) {
-    source_.fail(call_.position,
-                 fmt::format("{} documents, of which {} numbers of queries and {} of keys are used",
-                             queries.size(), used_queries.size(), used_keys.size()));
-  }
-}
-
-MaskForm Call::form(const ParsedCall& parsed) {
-  MaskForm out;
-  out.align = parsed.align;
-  out.left = parsed.left;
-  out.right = parsed.right;
-  if (parsed.keys) out.left = parsed.causal ? *parsed.keys - 1 : *parsed.keys;
-  if (parsed.keys && !parsed.causal) out.right = *parsed.keys;
-  if (parsed.both) out.left = out.right = parsed.both;
-  if (parsed.causal) out.right = 0;
-  if (out.left) *out.left -= parsed.offset;
-  if (out.right) *out.right += parsed.offset;
-  out.chunk = parsed.chunk;
-  if (parsed.chunk && parsed.align == Align::kBottomRight) out.chunk_align = parsed.align;
-  if (parsed.lengths) {
-    out.documents = true;
-    out.inside = true;
-    out.lengths = *parsed.lengths;
-    if (parsed.key_lengths && parsed.key_lengths != parsed.lengths)
-      out.kv_lengths = *parsed.key_lengths;
-    const std::vector<Index> starts = key_starts(parsed, out.lengths.size());
-    if (!starts.empty()) place_keys(out, starts);
-    if (parsed.used_queries || parsed.used_keys) use_part(out, parsed);
-    if (out.kv_lengths.empty()) {
-      out.align = Align::kUnset;
-    } else if (out.kv_lengths.size() != out.lengths.size()) {
-      source_.fail(call_.position, fmt::format("{} documents of queries and {} of keys",
-                                               out.lengths.size(), out.kv_lengths.size()));
-    }
-  }
-  if (parsed.valid_keys || parsed.valid_queries) {
-    out.padding = parsed.valid_keys.value_or(*parsed.valid_queries);
-    const bool same =
-        !parsed.valid_queries || !parsed.valid_keys || parsed.valid_queries == parsed.valid_keys;
-    if (!parsed.valid_keys || !same) {
-      source_.fail(call_.position, "lengths of queries without equal ones of keys are not read");
-    }
-    out.pad_queries = parsed.valid_queries.has_value();
-  }
-  return out;
-}
-
 /// Sets what the library assumes about the mask when no argument says otherwise, such as the
 /// default causal=True.
 void Call::take_defaults(const Convention& row, ParsedCall& parsed) {
@@ -640,35 +518,6 @@ const Python* given_argument(const LibrarySource& source, std::string_view name)
   return given && !resolved(source.text, *given).is_word("None") ? given : nullptr;
 }
 
-std::vector<const Convention*> rows_of(const Library& library, std::string_view name) {
-  const std::string dotted = fmt::format(".{}", name);
-  std::vector<const Convention*> any, of_module;
-  for (const Convention& row : library.calls) {
-    if (!name.empty() && !is_call_of(library, row, name)) continue;
-    if (row.module.empty()) {
-      any.push_back(&row);
-    } else if (dotted.find(fmt::format(".{}.", row.module)) != dotted.npos) {
-      of_module.push_back(&row);
-    }
-  }
-  return of_module.empty() ? any : of_module;
-}
-
-bool leads(const Convention& row, std::string_view argument) {
-  std::string_view rest = row.leading;
-  while (!rest.empty()) {  // "q, k, v" or "q=q, k=k, v=v"
-    const std::string_view one = rest.substr(0, rest.find(", "));
-    if (one.substr(0, one.find('=')) == argument) return true;
-    rest.remove_prefix(std::min(rest.size(), one.size() + 2));
-  }
-  return false;
-}
-
-bool is_default(const Argument& argument, const Python& value) {
-  if (value.kind == Python::Kind::kNumber) return std::to_string(value.number) == argument.fallback;
-  return value.is_word(argument.fallback);
-}
-
 const Python* called_mask(const LibrarySource& source, const Python& call) {
   static constexpr std::string_view kIndices[] = {"b", "h", "q_idx", "kv_idx"};
   if (call.kind != Python::Kind::kCall) return nullptr;
@@ -692,7 +541,7 @@ MaskForm form_of_call(const LibrarySource& source, const Python& call) {
                 "the last key that is used is aligned to the last query: their numbers in the "
                 "arrays are needed, which maskctl.capture reads");
   }
-  return reader.form(parsed);
+  return form_of_parsed(source, call.position, parsed);
 }
 
 void check_arguments(const LibrarySource& source, const Convention& row, const Python& call) {
@@ -701,12 +550,6 @@ void check_arguments(const LibrarySource& source, const Convention& row, const P
 
 ParsedCall parsed_call(const LibrarySource& source, const Convention& row, const Python& call) {
   return Call(source, call).read(row);
-}
-
-MaskForm form_of_parsed(const LibrarySource& source, Index position, const ParsedCall& parsed) {
-  Python call;
-  call.position = position;
-  return Call(source, call).form(parsed);
 }
 
 void narrow(const LibrarySource& source, MaskForm& form, const MaskForm& by, Index position) {
