@@ -2,7 +2,10 @@
 #pragma once
 
 #include <any>
+#include <concepts>
+#include <initializer_list>
 #include <span>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -65,5 +68,30 @@ bool visit_rule(const Step& step, const F& f) {
 /// Throws Error(kShape, kInvalidArgument).
 Mask apply(const Mask& mask, const Step& step);
 Mask apply(Mask mask, std::span<const Step> chain);
+inline Mask apply(Mask mask, std::initializer_list<Step> chain) {
+  return maskctl::apply(std::move(mask), std::span<const Step>(chain.begin(), chain.size()));
+}
+
+template <typename M, typename T>
+concept MaskAndStep =
+    std::same_as<std::remove_cvref_t<M>, Mask> && std::convertible_to<const T&, Step>;
+/// A mask and a Chain, or what else converts to a span of steps.
+template <typename M, typename T>
+concept MaskAndChain = std::same_as<std::remove_cvref_t<M>, Mask> &&
+    std::convertible_to<const T&, std::span<const Step>>;
+
+// A call of apply() without `maskctl::` finds std::apply too, since a Chain is a std::vector. These
+// two take the same arguments and are more constrained, so they are chosen.
+template <typename M, typename T>
+requires MaskAndStep<M, T> Mask apply(M&& mask, T&& step) {
+  const Mask& before = mask;
+  const Step& one = step;
+  return maskctl::apply(before, one);
+}
+template <typename M, typename T>
+requires MaskAndChain<M, T> Mask apply(M&& mask, T&& chain) {
+  const std::span<const Step> steps(chain);
+  return maskctl::apply(Mask(std::forward<M>(mask)), steps);
+}
 
 }  // namespace maskctl
