@@ -20,10 +20,10 @@ std::string_view name(DocumentForm form);
 /// serves queries and keys.
 struct DocumentSource {
   DocumentForm form = DocumentForm::kSegments;
-  Tensor q;
-  std::optional<Tensor> kv;
+  Tensor q = {};
+  std::optional<Tensor> kv = {};
   std::int32_t pad_id = -1;  // the id of padding, for segment ids
-  std::string text;          // how the user named the arrays
+  std::string text = {};     // how the user named the arrays
 };
 
 /// The documents that the arrays describe. Segment ids are taken as they are. With position ids, a

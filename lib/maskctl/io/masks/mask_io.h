@@ -34,30 +34,30 @@ class ContainerCache;
 
 struct MaskReadOptions {
   /// The kind of the array. If it is not set, the rules of kind.h choose one or refuse.
-  std::optional<ArrayKind> as;
+  std::optional<ArrayKind> as = {};
   /// 0 means may attend (dense), or valid (padding, key-padding).
   bool keep_value_is_zero = false;
   /// The segment id of padding, which sees nothing.
   std::int32_t pad_id = -1;
   /// The block size of a block map, and of lists of blocks that are stored without it.
-  std::optional<BlockSize> block;
+  std::optional<BlockSize> block = {};
   /// For arrays of floats: an element at or below this number is closed, any other finite one open.
-  std::optional<double> closed_below;
+  std::optional<double> closed_below = {};
   /// [B,H,Q,K]: gives extents that the array does not have (queries of key-padding; queries and
   /// keys of cu_seqlens, pairs and block maps; everything for bits). If the array has one batch,
   /// head or query, it is repeated. All other extents must agree.
-  std::optional<std::vector<Index>> shape;
+  std::optional<std::vector<Index>> shape = {};
   /// read.max_bytes limits the memory of the packed mask, not the size of the file.
-  ReadOptions read;
+  ReadOptions read = {};
   /// Keeps the container open for the next read of one of its arrays; null: it is opened anew.
   ContainerCache* containers = nullptr;
   /// A kind of object of another library that a container may hold.
   const ObjectKind* object = nullptr;
   /// Called with the fraction of work done, from any thread, but never by two threads at once.
-  std::function<void(double fraction)> progress;
+  std::function<void(double fraction)> progress = {};
   /// Called with rows of the first batch and head of a dense mask as they are read, from any thread
   /// and in any order, so that a viewer can show them before the mask is complete.
-  RowsSink rows_read;
+  RowsSink rows_read = {};
 };
 
 /// A block map [B,H,Qb,Kb] of uint8: 0 not listed, 1 partial, 2 full.

@@ -24,8 +24,8 @@ struct OtherRules {
 /// How the SOURCEs of a pipeline are read. A function may be empty if no step needs it. bind()
 /// passes on what they throw.
 struct BindContext {
-  std::function<Tensor(const std::string& source)> read_array;
-  std::function<Mask(const std::string& source)> read_mask;
+  std::function<Tensor(const std::string& source)> read_array = {};
+  std::function<Mask(const std::string& source)> read_mask = {};
   std::int32_t pad_id = -1;          // for steps that read ids and have no pad-id=
   Index max_bytes = Index{8} << 30;  // limit for an array that generate() makes
   /// Returns the other rules under which the step of this name has an argument that it lacks under
