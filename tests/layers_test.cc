@@ -294,6 +294,19 @@ TEST_CASE("layers: below ejkernel nothing names it but rows of its words, and ci
   CHECK(below > 500);
 }
 
+TEST_CASE("layers: pages that show programs include public headers only", "[project]") {
+  for (const char* const page : {"README.md", "docs/cpp.md", "docs/gpu.md"}) {
+    int shown = 0;
+    for (const std::string& include : includes(text_of_file(fs::path(MASKCTL_SOURCE_DIR) / page))) {
+      if (!include.starts_with("\"maskctl/")) continue;
+      CAPTURE(page, include);
+      CHECK(public_headers().contains(include.substr(1)));
+      ++shown;
+    }
+    CHECK(shown > 0);
+  }
+}
+
 TEST_CASE("layers: a project that installed the library finds what it includes", "[project]") {
   for (const auto& [path, text] : sources({"tests/package"})) {
     for (const std::string& include : includes(without_comments(text))) {

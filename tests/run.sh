@@ -85,7 +85,9 @@ package_is_usable() {
     cmake -S tests/package -B build/package -G Ninja -DCMAKE_BUILD_TYPE=Release \
       -DCMAKE_PREFIX_PATH="$PWD/build/prefix" &&
     cmake --build build/package && build/package/consumer && build/prefix/bin/maskctl --version &&
-    plugin_exports_its_own build/package/libplugin.so
+    plugin_exports_its_own build/package/libplugin.so &&
+    /usr/bin/python3 tests/package/pages.py check README.md build/package/page_README &&
+    /usr/bin/python3 tests/package/pages.py check docs/cpp.md build/package/page_cpp
 }
 
 samples_are_made() {
