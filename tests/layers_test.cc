@@ -28,37 +28,41 @@ const std::map<std::string, Layer> kLayers = {
     {"base",
      {{},
       {"fmt", "hwy", "cpuid.h"},
-      {"atomic_file.h", "checked.h", "helper_file.h", "huge_pages.h", "mt19937.h", "printable.h",
-       "ranges.h", "stopwatch.h", "text.h", "text_file.h", "threefry_block.h", "wait.h"}}},
+      {"atomic_file.h", "checked.h", "grouped.h", "helper_file.h", "huge_pages.h", "mt19937.h",
+       "printable.h", "ranges.h", "stopwatch.h", "text.h", "text_file.h", "threefry_block.h",
+       "wait.h"}}},
     {"tensor", {{"base"}, {"fmt"}, {"element_types.h", "lines.h"}}},
     {"mask",
      {{"base", "tensor"},
       {"fmt", "hwy"},
-      {"arrays/elements.h", "equal/shared_planes.h", "planes/band_key.h", "planes/gallop.h",
+      {"arrays/bits.h", "arrays/elements.h", "arrays/nearest.h", "arrays/segment_ids.h",
+       "equal/shared_planes.h", "planes/band_key.h", "planes/gallop.h",
        "planes/row_lists/clipped_classes.h", "planes/row_lists/clipped_grid.h",
        "planes/row_lists/row_keys.h", "planes/tile_counts.h", "planes/words.h", "steps/apply_op.h",
        "steps/bits.h", "steps/edits.h"}}},
-    {"inspect", {{"base", "tensor", "mask"}, {"fmt"}}},
+    {"inspect", {{"base", "tensor", "mask"}, {"fmt"}, {"recognise/moved_borders.h"}}},
     {"io",
      {{"base", "tensor", "mask"},
       {"fmt", "png.h", "zlib.h", "nlohmann"},
       {"formats/container.h", "formats/container_cache.h", "formats/hdf5/hdf5_protocol.h",
-       "formats/png/png.h", "formats/pretrained.h", "kinds/array_look.h"}}},
+       "formats/png/png.h", "formats/pretrained.h", "kinds/array_look.h", "masks/array_choices.h",
+       "streams/byte_sink.h", "streams/byte_source.h"}}},
     {"render",
      {{"base", "tensor", "mask"},
       {"fmt"},
-      {"figure/words.h", "picture/markup.h", "text/layout.h", "text/panel.h"}}},
+      {"figure/words.h", "picture/canvas_svg.h", "picture/html.h", "picture/markup.h",
+       "picture/raster.h", "picture/svg.h", "text/layout.h", "text/panel.h", "text/term.h"}}},
     {"attention",
      {{"base", "tensor", "mask"},
       {"fmt", "hwy"},
-      {"arrays/slices.h", "arrays/to_double.h", "backends.h", "bound_call.h", "cpu/kernel.h",
-       "cpu/simd_targets.h", "cuda/kernels.h", "operations/native_sparse/checked.h",
-       "operations/paged/checked.h", "softmax/checked.h"}}},
+      {"arrays/slices.h", "arrays/to_double.h", "axes.h", "backends.h", "bound_call.h",
+       "cpu/kernel.h", "cpu/simd_targets.h", "cuda/kernels.h", "effects.h",
+       "operations/native_sparse/checked.h", "operations/paged/checked.h", "softmax/checked.h"}}},
     {"distributed", {{"base", "tensor", "mask", "attention"}, {"fmt", "mpi.h"}}},
     {"pipeline",
      {{"base", "tensor", "mask", "inspect", "io", "render"},
       {"fmt"},
-      {"parse/arguments.h", "steps/sources.h"}}},
+      {"parse/arguments.h", "parse/values.h", "steps/sources.h"}}},
     {"verify", {{"base", "tensor", "mask", "inspect", "attention"}, {"fmt", "hwy", "Eigen"}}},
     {"translate", {{"base", "tensor", "mask", "inspect", "io", "pipeline"}, {"fmt", "nlohmann"}}},
     {"ejkernel",
@@ -292,6 +296,24 @@ TEST_CASE("layers: below ejkernel nothing names it but rows of its words, and ci
     CHECK(names_it == rows.contains(path));
   }
   CHECK(below > 500);
+}
+
+TEST_CASE("layers: each group of public headers says why programs need it", "[project]") {
+  std::istringstream lines(text_of_file(MASKCTL_SOURCE_DIR "/lib/public_headers.txt"));
+  bool has_reason = false;
+  int groups = 0;
+  for (std::string line; std::getline(lines, line);) {
+    CAPTURE(line);
+    if (line.empty()) {
+      has_reason = false;
+    } else if (line.starts_with("# ")) {
+      groups += has_reason ? 0 : 1;
+      has_reason = true;
+    } else {
+      CHECK(has_reason);
+    }
+  }
+  CHECK(groups > 10);
 }
 
 TEST_CASE("layers: pages that show programs include public headers only", "[project]") {

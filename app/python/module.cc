@@ -22,7 +22,7 @@
 #include "app/python/pickled.h"
 #include "maskctl/base/error.h"
 #include "maskctl/base/printable.h"
-#include "maskctl/io/formats/hdf5/hdf5.h"
+#include "maskctl/io/formats/hdf5/hdf5_helper.h"
 #include "maskctl/pipeline/load.h"
 #include "maskctl/tensor/element_types.h"
 #include "maskctl/tensor/lines.h"

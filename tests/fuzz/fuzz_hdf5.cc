@@ -3,6 +3,7 @@
 #include "fuzz/target.h"
 #include "maskctl/base/error.h"
 #include "maskctl/io/formats/hdf5/hdf5.h"
+#include "maskctl/io/formats/hdf5/hdf5_helper.h"
 
 using namespace maskctl;
 

@@ -11,7 +11,7 @@
 #include "io/mask_files.h"
 #include "maskctl/base/work_scope.h"
 #include "maskctl/io/array_io.h"
-#include "maskctl/io/formats/hdf5/hdf5.h"
+#include "maskctl/io/formats/hdf5/hdf5_helper.h"
 #include "maskctl/mask/leaves.h"
 #include "support/catch_compat.h"
 

@@ -7,6 +7,7 @@
 
 #include "io/array_support.h"
 #include "maskctl/io/formats/hdf5/hdf5.h"
+#include "maskctl/io/formats/hdf5/hdf5_helper.h"
 #include "maskctl/io/masks/mask_io.h"
 
 using namespace maskctl;

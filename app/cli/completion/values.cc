@@ -13,7 +13,7 @@
 #include "maskctl/base/text.h"
 #include "maskctl/golden/manifest.h"
 #include "maskctl/io/formats/container.h"
-#include "maskctl/io/formats/hdf5/hdf5.h"
+#include "maskctl/io/formats/hdf5/hdf5_helper.h"
 #include "maskctl/pipeline/steps/step_infos.h"
 #include "maskctl/tensor/element_types.h"
 #include "maskctl/translate/conventions.h"

@@ -16,12 +16,6 @@
 
 namespace maskctl {
 
-/// Sets the path of the helper program, and after how many seconds (of waiting, or of CPU time
-/// between two pieces of data) it is stopped. An empty path (the default) means to search the
-/// folder of the running program, ../libexec/maskctl and ../app from there, and then the folder of
-/// the installation. 0 seconds mean 60. Applies to the whole process from now on.
-void set_hdf5_helper(std::string path, Index seconds = 0);
-
 struct Hdf5Dataset {
   std::string path;
   std::string dtype;  // of numpy: "|b1", "<f4"; else the HDF5 class: "compound"

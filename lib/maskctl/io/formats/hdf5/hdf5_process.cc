@@ -22,7 +22,7 @@
 #include "maskctl/base/helper_file.h"
 #include "maskctl/base/printable.h"
 #include "maskctl/base/wait.h"
-#include "maskctl/io/formats/hdf5/hdf5.h"
+#include "maskctl/io/formats/hdf5/hdf5_helper.h"
 #include "maskctl/io/formats/hdf5/hdf5_protocol.h"
 
 namespace maskctl {
