@@ -221,7 +221,7 @@ TEST_CASE("layers: a planted fault is found and names the file", "[project]") {
       {"lib/maskctl/inspect/x.cc", "#include \"maskctl/mask/planes/stored_planes.h\""},
       {"app/cli/show.cc", "#include \"maskctl/mask/planes/stored_planes.h\""},
       {"app/cli/show.cc", "#include <CLI/CLI.hpp>"},
-      {"app/tui/painter.cc", "#include <ncurses.h>"},
+      {"app/tui/screens/painter.cc", "#include <ncurses.h>"},
       {"app/session/loader.cc", "#include <nanobind/nanobind.h>"},
       {"app/cli/show.cc", "#include \"cli/output.h\""},
   }));

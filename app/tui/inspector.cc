@@ -4,11 +4,11 @@
 
 #include <chrono>
 
-#include "app/tui/background_task.h"
-#include "app/tui/choice.h"
-#include "app/tui/plane_counts.h"
-#include "app/tui/saving.h"
-#include "app/tui/searching.h"
+#include "app/tui/beside/background_task.h"
+#include "app/tui/beside/plane_counts.h"
+#include "app/tui/beside/saving.h"
+#include "app/tui/beside/searching.h"
+#include "app/tui/screens/choice.h"
 #include "maskctl/base/error.h"
 #include "maskctl/base/stopwatch.h"
 

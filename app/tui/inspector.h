@@ -4,7 +4,7 @@
 #include <string_view>
 #include <vector>
 
-#include "app/tui/painter.h"
+#include "app/tui/screens/painter.h"
 #include "app/tui/terminal.h"
 #include "app/tui/update.h"
 

@@ -6,8 +6,8 @@
 #include <stop_token>
 #include <string_view>
 
-#include "app/tui/input.h"
-#include "app/tui/state.h"
+#include "app/tui/state/input.h"
+#include "app/tui/state/state.h"
 
 namespace maskctl::app::tui {
 

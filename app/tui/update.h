@@ -1,9 +1,9 @@
 // Applies an input to the state.
 #pragma once
 
-#include "app/tui/actions.h"
-#include "app/tui/input.h"
-#include "app/tui/state.h"
+#include "app/tui/state/actions.h"
+#include "app/tui/state/input.h"
+#include "app/tui/state/state.h"
 
 namespace maskctl::app::tui {
 

@@ -1,5 +1,5 @@
 // Tests BackgroundTask of the inspector: its value, an exception, and a task that is ended early.
-#include "app/tui/background_task.h"
+#include "app/tui/beside/background_task.h"
 
 #include <atomic>
 #include <stdexcept>

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "app/process.h"
-#include "app/tui/report_rows.h"
+#include "app/tui/beside/report_rows.h"
 #include "maskctl/base/error.h"
 #include "maskctl/base/text.h"
 #include "maskctl/io/array_io.h"

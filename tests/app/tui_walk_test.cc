@@ -10,13 +10,13 @@
 #include <string>
 #include <vector>
 
-#include "app/tui/actions.h"
-#include "app/tui/geometry.h"
-#include "app/tui/loading_mask.h"
-#include "app/tui/painter.h"
-#include "app/tui/plane_counts.h"
-#include "app/tui/saving.h"
-#include "app/tui/searching.h"
+#include "app/tui/beside/loading_mask.h"
+#include "app/tui/beside/plane_counts.h"
+#include "app/tui/beside/saving.h"
+#include "app/tui/beside/searching.h"
+#include "app/tui/screens/painter.h"
+#include "app/tui/state/actions.h"
+#include "app/tui/state/geometry.h"
 #include "app/tui/update.h"
 #include "maskctl/base/text.h"
 #include "support/catch_compat.h"

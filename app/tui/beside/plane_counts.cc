@@ -1,0 +1,136 @@
+#include "app/tui/beside/plane_counts.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cstdlib>
+#include <tuple>
+
+#include "app/tui/state/drawn.h"
+#include "app/tui/state/state.h"
+#include "maskctl/base/threads.h"
+#include "maskctl/mask/planes/bands.h"
+#include "maskctl/mask/planes/tile_counts.h"
+
+namespace maskctl::app::tui {
+namespace {
+
+/// A plane (the mask of one batch and head) with more bytes than this is slow to count, and so is
+/// one whose rows are computed on demand.
+constexpr Index kSmallBytes = Index{1} << 20;
+
+/// Returns the plane in a form in which the open cells of many different rectangles can be counted
+/// fast.
+PlanePtr quickly_counted(const PlanePtr& plane) {
+  return plane->computed() || plane->bytes() > kSmallBytes ? with_tile_counts(plane) : plane;
+}
+
+/// The form in which a plane is stored. `count` is the number of its open cells; if it is 0, as it
+/// mostly is for leaks and differences, an empty plane is stored instead.
+PlanePtr kept(const PlanePtr& plane, Index count) {
+  return count > 0 ? quickly_counted(plane) : empty_plane(plane->queries(), plane->keys());
+}
+
+Index id_width_of(std::span<const std::int32_t> ids) {
+  if (ids.empty()) return 0;
+  const auto [least, most] = std::ranges::minmax(ids);
+  return std::ssize(fmt::format("{}", std::abs(least) > most ? least : most));
+}
+
+}  // namespace
+
+PlaneCounts first_counts(Panel panel) {
+  PlaneCounts out;
+  out.panel = std::move(panel);
+  out.id_width = id_width_of(out.panel.q_segments);
+  const bool labelled = !out.panel.q_segments.empty() && !out.panel.k_segments.empty();
+  const PlanePtr none = empty_plane(out.panel.plane->queries(), out.panel.plane->keys());
+  if (labelled) out.panel.documents = {none, none};
+  return out;
+}
+
+PlaneCounts all_counts(PlaneCounts counts, const Panel& two, std::int32_t pad_id) {
+  Panel& panel = counts.panel;
+  panel.documents = {};
+  if (two.other) counts.different = quickly_counted(difference_of(two));
+  const DocumentPlanes found = document_planes(panel, pad_id);
+  const PlanePtr leaks = found.leaks ? found.leaks : leaks_in(panel, pad_id);
+  counts.finds = finds_in(*panel.plane, leaks, counts.different);
+  if (found.leaks) {
+    counts.padding = found.padding->count();
+    panel.documents = {kept(leaks, counts.finds.leaks.count), kept(found.padding, counts.padding)};
+  }
+  panel.plane = quickly_counted(panel.plane);
+  counts.open = panel.plane->count();
+  if (panel.other) {
+    panel.other = quickly_counted(panel.other);
+    counts.other_open = panel.other->count();
+    counts.only = {combine(Op::kSub, two.plane, two.other),
+                   combine(Op::kSub, two.other, two.plane)};
+    panel.different = counts.different;
+  }
+  counts.counted = true;
+  return counts;
+}
+
+namespace {
+
+TileCounts counted_tiles(const Plane& plane, Index cells) {
+  std::atomic<Index> full = 0, partial = 0;
+  parallel_for(ceil_div(plane.queries(), cells), [&](Index row) {
+    std::vector<TileRun> runs;
+    plane.tiles({row * cells, std::min((row + 1) * cells, plane.queries())}, cells, runs);
+    for (const TileRun& run : runs) (run.fill == Fill::kFull ? full : partial) += run.count;
+  });
+  return {full, partial};
+}
+
+}  // namespace
+
+bool Counting::is_needed(const State& state) {
+  if (!state.counts().counted) return true;
+  const PlanePtr& plane = state.counts().panel.plane;
+  return state.view.tiled && !state.scene->tiles(plane, smallest_unit(state.view).q);
+}
+
+std::function<Counting::Learn()> Counting::work_for(const State& state) {
+  const ScenePtr scene = state.scene;
+  const auto [batch, head, sources] =
+      std::tuple(state.view.batch, state.view.head, state.view.sources);
+  if (!state.counts().counted) {
+    return [=]() -> Learn {
+      return [=, counts = scene->count(batch, head, sources)] {
+        scene->learn(batch, head, sources, counts);
+      };
+    };
+  }
+  const PlanePtr plane = state.counts().panel.plane;
+  const Index cells = smallest_unit(state.view).q;
+  return [=]() -> Learn {
+    return [=, counts = counted_tiles(*plane, cells)] { scene->learn(plane, cells, counts); };
+  };
+}
+
+/// Counts what is drawn first, then the table of all planes.
+void Counting::follow(const State& state, Time end) {
+  while (is_needed(state)) {
+    const View& view = state.view;
+    const Index tile = state.counts().counted ? smallest_unit(view).q : 0;
+    const auto learn = work_.follow({state.scene, view.batch, view.head, view.sources, tile}, end,
+                                    [&] { return work_for(state); });
+    if (!learn) return;
+    (*learn)();
+  }
+  work_.stop();
+  const ScenePtr& scene = state.scene;
+  if (!scene->lists() || scene->planes->complete()) return table_.stop();
+  table_.follow(scene, end, [&] {
+    return [scene] {
+      scene->planes->fill(*scene);
+      return true;
+    };
+  });
+}
+
+}  // namespace maskctl::app::tui
