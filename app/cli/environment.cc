@@ -5,7 +5,7 @@
 #include <string_view>
 
 #include "app/cli/parser/values.h"
-#include "app/ejkernel/door.h"
+#include "app/session/ejkernel.h"
 
 namespace maskctl::app {
 

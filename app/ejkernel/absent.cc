@@ -2,9 +2,9 @@
 // refused with a message that names the build option.
 #include <fmt/format.h>
 
+#include "app/cli/commands/ejkernel.h"
 #include "app/cli/environment.h"
-#include "app/ejkernel/commands.h"
-#include "app/ejkernel/door.h"
+#include "app/session/ejkernel.h"
 #include "maskctl/base/error.h"
 
 namespace maskctl::app::ejkernel {

@@ -1,10 +1,10 @@
 // Runs calls with ejkernel's kernel configs, and translates its names of backends.
 #include <fmt/format.h>
 
+#include "app/cli/commands/ejkernel.h"
 #include "app/cli/environment.h"
 #include "app/cli/parser/values.h"
 #include "app/cli/streams.h"
-#include "app/ejkernel/commands.h"
 #include "maskctl/base/error.h"
 #include "maskctl/ejkernel/runtime/config_text.h"
 #include "maskctl/ejkernel/runtime/registry.h"

@@ -1,7 +1,7 @@
 // The command `blockmap`: the blocks of a mask in the form in which block-sparse kernels load them.
 #include <fmt/format.h>
 
-#include "app/ejkernel/commands.h"
+#include "app/cli/commands/ejkernel.h"
 #include "app/reports/report.h"
 #include "app/session/loader.h"
 #include "maskctl/base/error.h"

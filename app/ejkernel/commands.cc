@@ -1,6 +1,5 @@
 // The commands apply, why and show for a MaskInfo.
-#include "app/ejkernel/commands.h"
-
+#include "app/cli/commands/ejkernel.h"
 #include "app/ejkernel/sources.h"
 #include "app/session/save.h"
 #include "maskctl/ejkernel/chain/why_ejkernel.h"

@@ -4,8 +4,8 @@
 #include <algorithm>
 #include <array>
 
+#include "app/cli/commands/ejkernel.h"
 #include "app/cli/commands/info_print.h"
-#include "app/ejkernel/commands.h"
 #include "app/ejkernel/sources.h"
 #include "maskctl/base/error.h"
 #include "maskctl/base/printable.h"

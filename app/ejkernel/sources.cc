@@ -6,7 +6,7 @@
 #include <algorithm>
 
 #include "app/cli/streams.h"
-#include "app/ejkernel/door.h"
+#include "app/session/ejkernel.h"
 #include "maskctl/base/error.h"
 #include "maskctl/ejkernel/chain/ejkernel_chain.h"
 #include "maskctl/ejkernel/mask_info/mask_info_io.h"

@@ -5,7 +5,7 @@
 
 #include <algorithm>
 
-#include "app/ejkernel/door.h"
+#include "app/session/ejkernel.h"
 #include "maskctl/base/error.h"
 #include "maskctl/base/stopwatch.h"
 #include "maskctl/base/threads.h"

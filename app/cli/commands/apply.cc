@@ -2,8 +2,8 @@
 #include <fmt/format.h>
 
 #include "app/cli/commands/command.h"
+#include "app/cli/commands/ejkernel.h"
 #include "app/cli/parser/groups.h"
-#include "app/ejkernel/commands.h"
 #include "app/session/loader.h"
 #include "app/session/save.h"
 #include "maskctl/base/error.h"

@@ -5,9 +5,9 @@
 
 #include "app/cli/commands/blockmap_options.h"
 #include "app/cli/commands/command.h"
+#include "app/cli/commands/ejkernel.h"
 #include "app/cli/parser/groups.h"
 #include "app/cli/parser/values.h"
-#include "app/ejkernel/commands.h"
 #include "app/reports/report.h"
 #include "app/session/loader.h"
 #include "app/session/save.h"

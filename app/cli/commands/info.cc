@@ -3,13 +3,13 @@
 
 #include <algorithm>
 
+#include "app/cli/commands/ejkernel.h"
 #include "app/cli/commands/info_arrays.h"
 #include "app/cli/commands/info_mask_info.h"
 #include "app/cli/commands/info_print.h"
 #include "app/cli/commands/several.h"
 #include "app/cli/parser/groups.h"
 #include "app/cli/streams.h"
-#include "app/ejkernel/commands.h"
 #include "app/reports/figures.h"
 #include "app/reports/remedies.h"
 #include "app/reports/report.h"

@@ -6,13 +6,13 @@
 #include <span>
 #include <vector>
 
+#include "app/cli/commands/ejkernel.h"
 #include "app/cli/commands/several.h"
 #include "app/cli/parser/groups.h"
 #include "app/cli/parser/values.h"
 #include "app/cli/terminal.h"
-#include "app/ejkernel/commands.h"
-#include "app/ejkernel/door.h"
 #include "app/session/documents.h"
+#include "app/session/ejkernel.h"
 #include "app/session/elsewhere.h"
 #include "app/session/loader.h"
 #include "app/session/tokens.h"

@@ -6,8 +6,8 @@
 #include <algorithm>
 
 #include "app/cli/commands/command.h"
+#include "app/cli/commands/ejkernel.h"
 #include "app/cli/parser/groups.h"
-#include "app/ejkernel/commands.h"
 #include "app/reports/documents_report.h"
 #include "app/reports/json_explain.h"
 #include "app/session/documents.h"

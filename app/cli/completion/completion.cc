@@ -3,20 +3,16 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <filesystem>
-#include <set>
 
 #include "app/cli/commands/command.h"
-#include "app/cli/completion/values.h"
 #include "app/cli/parser/command_word.h"
 #include "app/cli/parser/groups.h"
-#include "maskctl/base/printable.h"
+#include "app/completion/values.h"
 #include "maskctl/base/text.h"
 
 namespace maskctl::app {
 namespace {
 
-namespace fs = std::filesystem;
 using Words = std::vector<std::string>;
 
 /// The option that a word such as "--output=x" names; null for any other word.
@@ -129,31 +125,6 @@ Completions complete_line(std::span<const std::string> words) {
 }
 
 }  // namespace
-
-void Completions::add(const Part& part, std::string_view text, std::string_view help) {
-  if (!text.starts_with(part.text)) return;
-  // A name that cannot be shown as it is would reach the shell as another one.
-  if (printable(text, kUncut) != text) return;
-  candidates_.push_back({part.done + std::string(text), std::string(help)});
-}
-
-void Completions::add_paths(const Part& part, bool folders_only) {
-  if (part.done.empty()) {
-    paths_ = folders_only ? Paths::kFolders : Paths::kFiles;
-    return;
-  }
-  const std::string folder = part.text.substr(0, part.text.rfind('/') + 1);
-  std::error_code failed;
-  std::set<std::string> names;
-  for (const fs::directory_entry& entry :
-       fs::directory_iterator(folder.empty() ? "." : folder, failed)) {
-    const std::string name = entry.path().filename().string();
-    const bool is_folder = entry.is_directory(failed);
-    const bool hidden = name.starts_with('.') && part.text.size() == folder.size();
-    if (!hidden && (is_folder || !folders_only)) names.insert(name + (is_folder ? "/" : ""));
-  }
-  for (const std::string& name : names) add(part, folder + name);
-}
 
 Completions complete(std::span<const std::string> words) {
   try {

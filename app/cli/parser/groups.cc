@@ -6,7 +6,7 @@
 #include <algorithm>
 
 #include "app/cli/parser/values.h"
-#include "app/ejkernel/door.h"
+#include "app/session/ejkernel.h"
 #include "maskctl/base/error.h"
 #include "maskctl/base/text.h"
 #include "maskctl/pipeline/parse/values.h"

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <string_view>
 
-#include "app/cli/completion/pipelines.h"
+#include "app/completion/pipelines.h"
 #include "app/tui/state/actions.h"
 #include "app/tui/state/commands.h"
 

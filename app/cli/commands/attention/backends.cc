@@ -10,7 +10,7 @@
 #include "app/cli/commands/attention/call.h"
 #include "app/cli/commands/attention/machine.h"
 #include "app/cli/commands/command.h"
-#include "app/ejkernel/commands.h"
+#include "app/cli/commands/ejkernel.h"
 #include "app/reports/attention_json.h"
 #include "maskctl/attention/cpu/kernel.h"
 #include "maskctl/attention/cuda/kernels.h"

@@ -1,7 +1,7 @@
 // Completes pipelines: names of steps, their arguments, and the values of these.
 #pragma once
 
-#include "app/cli/completion/completion.h"
+#include "app/completion/candidates.h"
 
 namespace maskctl::app {
 

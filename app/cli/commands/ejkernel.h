@@ -1,4 +1,4 @@
-// The parts of commands that need ejkernel, one function for each.
+// The parts of commands that need ejkernel, one function for each; app/ejkernel/ has them.
 #pragma once
 
 #include <functional>

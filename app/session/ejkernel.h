@@ -1,5 +1,5 @@
-// What the tool needs from ejkernel besides single commands (commands.h): SOURCEs, errors, traces.
-// A build without ejkernel links only absent.cc of this folder, which refuses what needs ejkernel.
+// What the tool needs from ejkernel besides single commands: SOURCEs, errors, traces. app/ejkernel/
+// has it; a build without ejkernel links its absent.cc, which refuses what needs ejkernel.
 #pragma once
 
 #include <optional>

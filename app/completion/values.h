@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-#include "app/cli/completion/completion.h"
+#include "app/completion/candidates.h"
 
 namespace maskctl::app {
 

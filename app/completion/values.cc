@@ -1,12 +1,11 @@
-#include "app/cli/completion/values.h"
+#include "app/completion/values.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <filesystem>
 
-#include "app/cli/completion/pipelines.h"
-#include "app/cli/parser/values.h"
+#include "app/completion/pipelines.h"
 #include "maskctl/attention/operation.h"
 #include "maskctl/attention/problems/context.h"
 #include "maskctl/base/error.h"
@@ -14,6 +13,7 @@
 #include "maskctl/golden/manifest.h"
 #include "maskctl/io/formats/container.h"
 #include "maskctl/io/formats/hdf5/hdf5_helper.h"
+#include "maskctl/io/kinds/kind.h"
 #include "maskctl/pipeline/steps/step_infos.h"
 #include "maskctl/tensor/element_types.h"
 #include "maskctl/translate/conventions.h"
@@ -63,7 +63,7 @@ void step_name(const Part& part, const LineBefore&, Completions& out) {
 }
 
 void kind(const Part& part, const LineBefore&, Completions& out) {
-  for (const std::string_view name : kind_names()) out.add(part, name);
+  for (const ArrayKind each : all_kinds()) out.add(part, name(each));
 }
 
 void dtype(const Part& part, const LineBefore&, Completions& out) {

@@ -1,11 +1,11 @@
-#include "app/cli/completion/pipelines.h"
+#include "app/completion/pipelines.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <set>
 
-#include "app/cli/completion/values.h"
+#include "app/completion/values.h"
 #include "maskctl/base/text.h"
 #include "maskctl/pipeline/expectations.h"
 #include "maskctl/pipeline/steps/generate.h"
