@@ -1,5 +1,5 @@
-// The folders of a layer: which folders may include each other, which lie below others, and what
-// each is for.
+// The folders of a layer, of the app and of the inspector: which folders may include each other,
+// which lie below others, and what each is for.
 #include <map>
 #include <regex>
 #include <set>
@@ -17,11 +17,15 @@ using Names = std::set<std::string>;
 using Files = std::map<std::string, std::string>;
 
 /// Pairs of folders of a layer that may include each other: "attention: cpu, operations". A folder
-/// is the first one below its layer; files in the layer itself count as a folder "".
+/// is the first one below its layer; files in the layer itself count as a folder "". The app is a
+/// layer here, and so is a folder of kParts.
 const Names kBothWays = {
-    "inspect: diff, recognise", "mask: , arrays",         "mask: , planes",
-    "mask: planes, steps",      "pipeline: parse, steps", "render: figure, text",
+    "cli: , commands", "cli: commands, parser", "inspect: diff, recognise", "mask: , arrays",
+    "mask: , planes",  "mask: planes, steps",   "pipeline: parse, steps",   "render: figure, text",
 };
+
+/// Folders of the app that are layers of their own, too.
+const Names kParts = {"cli", "tui"};
 
 /// For some folders, the folders of their layer that they may include; no others.
 const std::map<std::string, Names> kSees = {
@@ -34,6 +38,15 @@ const std::map<std::string, Names> kSees = {
     {"io/streams", {}},
     {"io/formats", {"streams"}},
     {"io/kinds", {}},
+    {"app/reports", {}},
+    {"app/completion", {}},
+    {"app/session", {"reports"}},
+    {"app/ejkernel", {"cli", "reports", "session"}},
+    {"app/tui", {"completion", "reports", "session"}},
+    {"app/cli", {"completion", "reports", "session", "tui"}},
+    {"tui/beside", {}},
+    {"tui/state", {"beside"}},
+    {"tui/screens", {"beside", "state"}},
 };
 
 struct Folder {
@@ -43,13 +56,16 @@ struct Folder {
   }
 };
 
-/// The layer and folder of a path: io and formats for "lib/maskctl/io/formats/npy/npy.h", with or
-/// without "lib/".
-Folder folder_of(const std::string& path) {
-  static const std::regex parts(R"((?:lib/)?maskctl/(\w+)/(?:(\w+)/)?.*)");
+/// The layers of a path, each with the folder below it: io and formats for
+/// "lib/maskctl/io/formats/npy/npy.h", with or without "lib/"; app and tui, and tui and state, for
+/// "app/tui/state/line.h".
+std::vector<Folder> folders_of(const std::string& path) {
+  static const std::regex parts(R"((?:(?:lib/)?maskctl/)?(\w+)/(?:(\w+)/)?(?:(\w+)/)?.*)");
   std::smatch part;
   if (!std::regex_match(path, part, parts)) return {};
-  return {part[1], part[2]};
+  std::vector<Folder> found{{part[1], part[2]}};
+  if (part[1] == "app" && kParts.contains(part[2])) found.push_back({part[2], part[3]});
+  return found;
 }
 
 /// The folders of the same layer that each folder includes, each with an include that proves it.
@@ -58,18 +74,20 @@ using Seen = std::map<Folder, std::map<std::string, std::string>>;
 Seen seen_folders(const Files& files) {
   Seen seen;
   for (const auto& [path, text] : files) {
-    const Folder own = folder_of(path);
     for (const std::string& include : includes(without_comments(text))) {
-      const Folder other = folder_of(include.substr(1));
-      if (other.layer != own.layer || other.name == own.name) continue;
-      seen[own].emplace(other.name, path + " includes " + include.substr(1));
+      for (const Folder& own : folders_of(path)) {
+        for (const Folder& other : folders_of(include.substr(1))) {
+          if (other.layer != own.layer || other.name == own.name) continue;
+          seen[own].emplace(other.name, path + " includes " + include.substr(1));
+        }
+      }
     }
   }
   return seen;
 }
 
-const Seen& library() {
-  static const Seen seen = seen_folders(sources({"lib"}));
+const Seen& project() {
+  static const Seen seen = seen_folders(sources({"lib", "app"}));
   return seen;
 }
 
@@ -103,7 +121,7 @@ std::vector<std::string> strange_includes(const Seen& seen) {
 }
 
 TEST_CASE("folders: no two include each other, but those that are listed", "[project]") {
-  const auto pairs = both_ways(library());
+  const auto pairs = both_ways(project());
   for (const auto& [pair, includes] : pairs) {
     if (!kBothWays.contains(pair)) FAIL_CHECK(pair << " include each other: " << includes);
   }
@@ -113,7 +131,7 @@ TEST_CASE("folders: no two include each other, but those that are listed", "[pro
 }
 
 TEST_CASE("folders: each includes only what it may see", "[project]") {
-  for (const std::string& include : strange_includes(library())) FAIL_CHECK(include);
+  for (const std::string& include : strange_includes(project())) FAIL_CHECK(include);
 }
 
 /// The folders that docs/architecture.md lists, as "io/formats/" or "io/formats/*/".
@@ -153,10 +171,18 @@ TEST_CASE("folders: a planted pair and a planted include are found", "[project]"
                          {"lib/maskctl/mask/y.cc", "#include \"maskctl/io/a/z.h\"\n"},
                          {"lib/maskctl/io/y.cc", "// #include \"maskctl/io/a/z.h\"\n"}};
   CHECK(both_ways(seen_folders(one_way)).empty());
+  const Files app = {{"app/cli/x/y.h", "#include \"app/tui/terminal.h\"\n"},
+                     {"app/tui/state/y.cc", "#include \"app/cli/z.h\"\n"},
+                     {"app/tui/beside/y.cc", "#include \"app/tui/state/y.h\"\n"},
+                     {"app/tui/state/y.h", "#include \"app/tui/beside/y.h\"\n"}};
+  const auto pairs = both_ways(seen_folders(app));
+  CHECK((pairs.size() == 2 && pairs.contains("app: cli, tui") &&
+         pairs.contains("tui: beside, state")));
   const Files strange = {
       {"lib/maskctl/attention/problems/x.h", "#include \"maskctl/attention/softmax/softmax.h\"\n"},
-      {"lib/maskctl/attention/operations/x/x.cc", "#include \"maskctl/attention/cpu/heads.h\"\n"}};
-  CHECK(strange_includes(seen_folders(strange)).size() == 2);
+      {"lib/maskctl/attention/operations/x/x.cc", "#include \"maskctl/attention/cpu/heads.h\"\n"},
+      {"app/tui/state/x.cc", "#include \"app/tui/screens/painter.h\"\n"}};
+  CHECK(strange_includes(seen_folders(strange)).size() == 3);
 }
 
 }  // namespace

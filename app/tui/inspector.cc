@@ -5,10 +5,8 @@
 #include <chrono>
 
 #include "app/tui/beside/background_task.h"
-#include "app/tui/beside/plane_counts.h"
-#include "app/tui/beside/saving.h"
-#include "app/tui/beside/searching.h"
 #include "app/tui/screens/choice.h"
+#include "app/tui/state/follow.h"
 #include "maskctl/base/error.h"
 #include "maskctl/base/stopwatch.h"
 
@@ -47,10 +45,10 @@ struct Work {
   /// everything. Otherwise, it does not wait for reports; they appear in a later screen.
   Canvas screen(State& state, Time end) {
     do {
-      saving.follow(state, end);
-      if (!state.scene->loading) counting.follow(state, end);
-      searching.follow(state, end);
-      reports.follow(state, end == Time::max() ? end : Time());
+      follow(state, saving, end);
+      if (!state.scene->loading) follow(state, counting, end);
+      follow(state, searching, end);
+      follow(state, reports, end == Time::max() ? end : Time());
     } while (go_on(state));
     return painter.draw(state, end);
   }
@@ -125,7 +123,7 @@ Left look(Workbench& bench, Terminal& terminal, const std::stop_token& stop, boo
   state.of_several = of_several;
   const auto take = [&](const Input& input) {
     state = update(std::move(state), input, bench);
-    work.saving.follow(state, in_a_moment());  // small files are written before the next key
+    follow(state, work.saving, in_a_moment());  // small files are written before the next key
     serve(state, terminal);
   };
   for (const Input& input : typed) {

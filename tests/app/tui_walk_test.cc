@@ -11,11 +11,9 @@
 #include <vector>
 
 #include "app/tui/beside/loading_mask.h"
-#include "app/tui/beside/plane_counts.h"
-#include "app/tui/beside/saving.h"
-#include "app/tui/beside/searching.h"
 #include "app/tui/screens/painter.h"
 #include "app/tui/state/actions.h"
+#include "app/tui/state/follow.h"
 #include "app/tui/state/geometry.h"
 #include "app/tui/update.h"
 #include "maskctl/base/text.h"
@@ -119,9 +117,9 @@ void walk(const Subject& subject, Index actions, unsigned seed) {
     for (const Input& input : typist.next()) {
       state = update(std::move(state), input, bench);
       if (state.request == Request::kQuit) state.request.reset();
-      reports.follow(state, Time());
-      counting.follow(state, in_a_moment());
-      searching.follow(state, in_a_moment());
+      follow(state, reports, Time());
+      follow(state, counting, in_a_moment());
+      follow(state, searching, in_a_moment());
       if (go_on(state)) check_view(state);
       const Canvas screen = painter.draw(state, in_a_moment());
       if (screen.rows() != state.screen.rows || screen.columns() != state.screen.columns) {
@@ -206,7 +204,7 @@ TEST_CASE("tui: what is not counted yet is hatched, and known in the end") {
   CHECK_FALSE(state.counts().counted);
   CHECK(contains(painter.draw(state, Time()).text(), "╱"));
   CHECK(painter.busy());
-  counting.follow(state, Time::max());
+  follow(state, counting, Time::max());
   CHECK(state.counts().counted);
   CHECK_FALSE(contains(painter.draw(state, Time::max()).text(), "╱"));
   CHECK_FALSE(painter.busy());
@@ -240,7 +238,7 @@ TEST_CASE("tui: a search waits until what it needs is counted") {
   CHECK_FALSE(go_on(state));
   Counting counting([] {});
   do {
-    counting.follow(state, Time::max());
+    follow(state, counting, Time::max());
   } while (go_on(state));
   CHECK_FALSE(state.awaited);
   CHECK(state.cell() == Cell{4, 0, 0, 1});
@@ -256,12 +254,12 @@ TEST_CASE("tui: a search for a place that takes long goes on beside the screens,
   PlaceAsked asked{state.scene, 0, 0, Sources::kBoth, Target::kEmptyRow, {0, 0}};
   state.awaited = Awaited{};
   state.looked_for = PlaceSearch{asked};
-  searching.follow(state, in_a_moment());
+  follow(state, searching, in_a_moment());
   CHECK(searching.busy());
   CHECK(contains(Painter([] {}).draw(state, Time()).text(), "searching"));
   state = update(std::move(state), {"<Esc>"}, bench);
   CHECK(state.message == "the search is stopped");
-  searching.follow(state, in_a_moment());
+  follow(state, searching, in_a_moment());
   CHECK_FALSE(searching.busy());
 }
 
@@ -278,7 +276,7 @@ TEST_CASE(
     for (const Input& input : parse_script(text)) state = update(std::move(state), input, bench);
   };
   type(":w " + (folder / "mask.npy").string() + "<Enter>");
-  saving.follow(state, in_a_moment());
+  follow(state, saving, in_a_moment());
   CHECK(saving.busy());
   CHECK(contains(Painter([] {}).draw(state, Time()).text(), "writing "));
   type("q");
@@ -287,11 +285,11 @@ TEST_CASE(
   CHECK(contains(state.message, "is being written; <Esc> stops that"));
   type("<Esc>");
   CHECK(contains(state.message, "stopped; "));
-  saving.follow(state, in_a_moment());
+  follow(state, saving, in_a_moment());
   CHECK_FALSE(saving.busy());
   CHECK(files() == 0);
   type(":w @" + (folder / "steps").string() + "<Enter>");
-  saving.follow(state, Time::max());
+  follow(state, saving, Time::max());
   CHECK(contains(state.message, "wrote "));
   CHECK(files() == 1);
   std::filesystem::remove_all(folder);
@@ -342,12 +340,12 @@ TEST_CASE("tui: a pipeline that is replaced stops what was counted of it") {
   State state = first_state(bench.first(), {24, 80});
   Painter painter([] {});
   Counting counting([] {});
-  counting.follow(state, in_a_moment());  // counting would take minutes
+  follow(state, counting, in_a_moment());  // counting would take minutes
   painter.draw(state, Time());
   CHECK((counting.busy() && painter.busy()));
   state.scene = bench.scene("slice:q=0:64,k=0:64");
   settle(state);
-  counting.follow(state, Time::max());
+  follow(state, counting, Time::max());
   CHECK(state.counts().counted);
   painter.draw(state, Time::max());
   CHECK_FALSE(painter.busy());

@@ -4,7 +4,8 @@
 #include <string>
 #include <vector>
 
-#include "app/tui/beside/reports.h"
+#include "app/tui/beside/report.h"
+#include "app/tui/beside/scene.h"
 #include "maskctl/mask/steps/step.h"
 
 namespace maskctl::app::tui {

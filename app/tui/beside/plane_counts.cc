@@ -5,10 +5,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cstdlib>
-#include <tuple>
 
-#include "app/tui/state/drawn.h"
-#include "app/tui/state/state.h"
 #include "maskctl/base/threads.h"
 #include "maskctl/mask/planes/bands.h"
 #include "maskctl/mask/planes/tile_counts.h"
@@ -74,8 +71,6 @@ PlaneCounts all_counts(PlaneCounts counts, const Panel& two, std::int32_t pad_id
   return counts;
 }
 
-namespace {
-
 TileCounts counted_tiles(const Plane& plane, Index cells) {
   std::atomic<Index> full = 0, partial = 0;
   parallel_for(ceil_div(plane.queries(), cells), [&](Index row) {
@@ -84,53 +79,6 @@ TileCounts counted_tiles(const Plane& plane, Index cells) {
     for (const TileRun& run : runs) (run.fill == Fill::kFull ? full : partial) += run.count;
   });
   return {full, partial};
-}
-
-}  // namespace
-
-bool Counting::is_needed(const State& state) {
-  if (!state.counts().counted) return true;
-  const PlanePtr& plane = state.counts().panel.plane;
-  return state.view.tiled && !state.scene->tiles(plane, smallest_unit(state.view).q);
-}
-
-std::function<Counting::Learn()> Counting::work_for(const State& state) {
-  const ScenePtr scene = state.scene;
-  const auto [batch, head, sources] =
-      std::tuple(state.view.batch, state.view.head, state.view.sources);
-  if (!state.counts().counted) {
-    return [=]() -> Learn {
-      return [=, counts = scene->count(batch, head, sources)] {
-        scene->learn(batch, head, sources, counts);
-      };
-    };
-  }
-  const PlanePtr plane = state.counts().panel.plane;
-  const Index cells = smallest_unit(state.view).q;
-  return [=]() -> Learn {
-    return [=, counts = counted_tiles(*plane, cells)] { scene->learn(plane, cells, counts); };
-  };
-}
-
-/// Counts what is drawn first, then the table of all planes.
-void Counting::follow(const State& state, Time end) {
-  while (is_needed(state)) {
-    const View& view = state.view;
-    const Index tile = state.counts().counted ? smallest_unit(view).q : 0;
-    const auto learn = work_.follow({state.scene, view.batch, view.head, view.sources, tile}, end,
-                                    [&] { return work_for(state); });
-    if (!learn) return;
-    (*learn)();
-  }
-  work_.stop();
-  const ScenePtr& scene = state.scene;
-  if (!scene->lists() || scene->planes->complete()) return table_.stop();
-  table_.follow(scene, end, [&] {
-    return [scene] {
-      scene->planes->fill(*scene);
-      return true;
-    };
-  });
 }
 
 }  // namespace maskctl::app::tui

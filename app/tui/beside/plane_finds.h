@@ -3,7 +3,7 @@
 
 #include <memory>
 
-#include "app/tui/state/actions.h"
+#include "app/tui/beside/target.h"
 #include "maskctl/inspect/find/regions.h"
 #include "maskctl/render/figure/figure.h"
 

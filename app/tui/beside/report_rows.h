@@ -6,9 +6,8 @@
 #include <string_view>
 #include <vector>
 
-#include "app/tui/beside/reports.h"
+#include "app/tui/beside/report.h"
 #include "app/tui/beside/scene.h"
-#include "app/tui/state/actions.h"
 
 namespace maskctl::app::tui {
 

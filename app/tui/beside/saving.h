@@ -29,17 +29,15 @@ struct FileAsked {
 /// For example "mask.npy is being written".
 std::string being_written(const FileAsked& file);
 
-struct State;
-
 /// Writes files in the background.
 class Saving {
  public:
   /// `ended` is called on another thread when a file has been written.
   explicit Saving(std::function<void()> ended) : work_(std::move(ended)) {}
 
-  /// Starts to write the file that the state asks for, or stops if it asks for none. Sets a message
-  /// when the file is written; see Errand.
-  void follow(State& state, Time end);
+  /// Starts to write this file, or goes on with it; stops any other. Null: no file is asked for.
+  /// True when it is written; throws what writing it throws. See Errand.
+  bool follow(FileAsked* file, Time end);
   bool busy() const { return work_.busy(); }
 
  private:

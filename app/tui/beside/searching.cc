@@ -2,8 +2,6 @@
 
 #include <algorithm>
 
-#include "app/tui/state/state.h"
-
 namespace maskctl::app::tui {
 namespace {
 
@@ -67,12 +65,12 @@ PlaceFound find_place(const PlaceAsked& asked, const PlaneCounts& counts,
   return {next_place(asked, counts, border, passed), true};
 }
 
-void Searching::follow(State& state, Time end) {
-  std::optional<PlaceSearch>& search = state.looked_for;
-  if (!search || !state.awaited || search->found) return work_.stop();
+void Searching::follow(PlaceSearch* search, Time end) {
+  if (!search || search->found) return work_.stop();
   search->found = work_.follow(search->asked, end, [&] {
     fraction_ = 0;
-    return [this, asked = search->asked, counts = state.counts()] {
+    const PlaceAsked& asked = search->asked;
+    return [this, asked, counts = asked.scene->counts(asked.batch, asked.head, asked.sources)] {
       return find_place(asked, counts, [this](double fraction) { fraction_ = fraction; });
     };
   });

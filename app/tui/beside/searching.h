@@ -42,17 +42,15 @@ struct PlaceSearch {
 PlaceFound find_place(const PlaceAsked& asked, const PlaneCounts& counts,
                       const std::function<void(double)>& progress);
 
-struct State;
-
 /// Runs searches in the background.
 class Searching {
  public:
   /// `ended` is called on another thread when a search has ended.
   explicit Searching(std::function<void()> ended) : work_(std::move(ended)) {}
 
-  /// Starts the search that the state waits for, stops one that it no longer waits for, and stores
-  /// what was found in the state; see Errand.
-  void follow(State& state, Time end);
+  /// Starts this search, or goes on with it, and stores what was found; stops any other. Null: no
+  /// search is asked for. See Errand.
+  void follow(PlaceSearch* search, Time end);
   bool busy() const { return work_.busy(); }
 
  private:

@@ -6,11 +6,44 @@
 
 #include "app/tui/screens/words.h"
 #include "app/tui/state/actions.h"
+#include "app/tui/state/commands.h"
 
 namespace maskctl::app::tui {
 namespace {
 
 constexpr Index kKeyColumns = 26;
+
+constexpr std::string_view kMouse[][2] = {
+    {"click", "the cell under the mouse; in the overview: go there"},
+    {"drag", "takes the drawing along; in the overview: go along"},
+    {"wheel", "three units up, down"},
+};
+
+/// A row of the help. `keys` are the keys to press; or a command to type after ':', or what to
+/// search for after '/'.
+struct HelpRow {
+  std::string keys;
+  std::string_view help;
+};
+
+std::vector<HelpRow> help_rows() {
+  std::vector<HelpRow> out;
+  for (const Binding& binding : bindings()) {
+    if (binding.help.empty()) {
+      out.back().keys += fmt::format(" {}", binding.keys);
+    } else {
+      out.push_back({std::string(binding.keys), binding.help});
+    }
+  }
+  for (const auto& [what, help] : kMouse) out.push_back({std::string(what), help});
+  for (const Command& command : commands()) {
+    out.push_back({fmt::format(":{}", command.usage), command.help});
+  }
+  for (const TargetHelp& target : targets()) {
+    out.push_back({fmt::format("/{}", target.name), target.help});
+  }
+  return out;
+}
 
 }  // namespace
 

@@ -1,10 +1,7 @@
 #include "app/tui/state/actions.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 
-#include "app/tui/state/commands.h"
 #include "maskctl/base/text.h"
 
 namespace maskctl::app::tui {
@@ -104,12 +101,6 @@ constexpr TargetHelp kTargets[] = {
     {"diff", Target::kDifference, "difference", "cells in which two SOURCEs differ"},
 };
 
-constexpr std::string_view kMouse[][2] = {
-    {"click", "the cell under the mouse; in the overview: go there"},
-    {"drag", "takes the drawing along; in the overview: go along"},
-    {"wheel", "three units up, down"},
-};
-
 }  // namespace
 
 std::span<const Binding> bindings() { return kBindings; }
@@ -123,25 +114,6 @@ const Action* action_of(std::string_view key, Focus focus) {
     if (std::ranges::find(names, wanted) != names.end()) return &binding.action;
   }
   return focus == Focus::kMask ? nullptr : action_of(key, Focus::kMask);
-}
-
-std::vector<HelpRow> help_rows() {
-  std::vector<HelpRow> out;
-  for (const Binding& binding : kBindings) {
-    if (binding.help.empty()) {
-      out.back().keys += fmt::format(" {}", binding.keys);
-    } else {
-      out.push_back({std::string(binding.keys), binding.help});
-    }
-  }
-  for (const auto& [what, help] : kMouse) out.push_back({std::string(what), help});
-  for (const Command& command : commands()) {
-    out.push_back({fmt::format(":{}", command.usage), command.help});
-  }
-  for (const TargetHelp& target : kTargets) {
-    out.push_back({fmt::format("/{}", target.name), target.help});
-  }
-  return out;
 }
 
 }  // namespace maskctl::app::tui

@@ -6,6 +6,8 @@
 #include <string_view>
 #include <variant>
 
+#include "app/tui/beside/report.h"
+#include "app/tui/beside/target.h"
 #include "maskctl/inspect/find/find.h"
 
 namespace maskctl::app::tui {
@@ -78,16 +80,6 @@ struct TileSize {
 enum class Copy : std::uint8_t { kWhy, kPipeline };
 /// Requests that only the terminal can carry out.
 enum class Request : std::uint8_t { kQuit, kLeave, kRedraw, kSuspend, kCopy };
-/// Reports about the whole mask, made in the background.
-enum class Report : std::uint8_t {
-  kRecognise,
-  kCause,
-  kStats,
-  kCheck,
-  kCost,
-  kFindings,
-  kDocuments
-};
 struct Quit {};
 struct Cancel {};
 
@@ -111,8 +103,7 @@ std::span<const Binding> bindings();
 /// the mask.
 const Action* action_of(std::string_view key, Focus focus);
 
-/// What '/' can search for.
-enum class Target : std::uint8_t { kLeak, kEmptyRow, kPartial, kBorder, kDifference };
+/// A target of '/'.
 struct TargetHelp {
   std::string_view name;  // what the user types
   Target target;
@@ -120,13 +111,5 @@ struct TargetHelp {
   std::string_view help;
 };
 std::span<const TargetHelp> targets();
-
-/// A row of the inspector's help. `keys` are the keys to press; or a command to type after ':', or
-/// what to search for after '/'.
-struct HelpRow {
-  std::string keys;
-  std::string_view help;
-};
-std::vector<HelpRow> help_rows();
 
 }  // namespace maskctl::app::tui

@@ -12,6 +12,7 @@
 #include "app/tui/state/geometry.h"
 #include "maskctl/base/atomic_file.h"
 #include "maskctl/base/error.h"
+#include "maskctl/base/printable.h"
 #include "maskctl/base/text.h"
 #include "maskctl/io/masks/mask_io.h"
 #include "maskctl/pipeline/parse/diagnostic.h"
