@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "maskctl/base/printable.h"
 #include "maskctl/mask/steps/causal.h"
 #include "maskctl/mask/steps/chunk.h"
 #include "maskctl/mask/steps/field.h"
@@ -12,7 +13,6 @@
 #include "maskctl/mask/steps/query_lengths.h"
 #include "maskctl/mask/steps/rule.h"
 #include "maskctl/mask/steps/window.h"
-#include "maskctl/pipeline/parse/diagnostic.h"
 #include "maskctl/translate/read/call.h"
 
 namespace maskctl {
@@ -63,7 +63,7 @@ bool readable(const GivenArgument& argument, ArgumentMeaning meaning) {
 
 std::string text_of(const GivenArgument& argument) {
   const auto* text = std::get_if<std::string>(&argument.value);
-  return text ? fmt::format("{}={}", argument.name, shown(*text)) : argument.name;
+  return text ? fmt::format("{}={}", argument.name, printable(*text)) : argument.name;
 }
 
 const Convention& row_of_function(const Library& library, std::string_view function) {
