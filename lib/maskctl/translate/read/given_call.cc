@@ -70,7 +70,7 @@ const Convention& row_of_function(const Library& library, std::string_view funct
   const auto rows = rows_of(library, function);
   if (!rows.empty() && !function.empty()) return *rows.front();
   throw Error(Errc::kInvalidArgument,
-              fmt::format("{}: no function {} is known", library.name, shown(function)));
+              fmt::format("{}: no function {} is known", library.name, printable(function)));
 }
 
 const Argument* argument_of(const Convention& row, std::string_view name) {
