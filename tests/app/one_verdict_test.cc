@@ -49,6 +49,24 @@ class Draws {
     return out;
   }
 
+  /// Two SOURCEs of one shape: generators, or files in `folder`.
+  std::pair<std::string, std::string> two(const std::filesystem::path& folder) {
+    const Index n = pick(4, 40);
+    const auto source = [&](const char* name) {
+      const std::string step = one_of(
+          {fmt::format("window:keys={}", pick(1, n)), fmt::format("close:k={}", pick(0, n - 1))});
+      if (pick(0, 1) == 0) return fmt::format("gen:{},n={}", step, n);
+      const std::string cut = fmt::format("close:q={}", pick(0, n - 1));
+      const Mask mask =
+          maskctl::apply(full_mask(1, 1, n, n), load_chain(std::array{step, cut}, {}));
+      const std::string path = (folder / name).string();
+      write_mask(path, mask, {.force = true});
+      return path;
+    };
+    std::string a = source("a.npy");
+    return {std::move(a), source("b.npy")};
+  }
+
  private:
   Index pick(Index low, Index high) { return std::uniform_int_distribution(low, high)(random_); }
   const std::string& one_of(const std::vector<std::string>& texts) {
@@ -137,6 +155,23 @@ TEST_CASE("check: the inspector says what the command says", "[verdicts]") {
       INFO(error.what());
       CHECK(said.status == 2);
     }
+  }
+}
+
+TEST_CASE("diff: the inspector says what the command says", "[verdicts]") {
+  const test::Sandbox box;
+  for (unsigned seed = 0; seed < test::rounds(60U); ++seed) {
+    const auto [a, b] = Draws(seed).two(box.work());
+    INFO("maskctl diff " << a << " " << b);
+    const test::Outcome said = box.run("maskctl diff '" + a + "' '" + b + "'");
+    tui::Subject subject;
+    subject.name = a;
+    subject.other = b;
+    tui::Workbench bench(subject, {});
+    const std::string cause =
+        joined_lines(tui::report_row(tui::Report::kCause).lines(*bench.first()));
+    CHECK((said.status == 0 ? cause == "A and B are equal\n"
+                            : test::contains(said.out, "cause   " + cause)));
   }
 }
 
