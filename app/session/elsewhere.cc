@@ -32,6 +32,7 @@ MarkedPlanes marked_planes(const Mask& mask, const SegmentTensors& ids, const Ma
   const bool ids_differ = ids.q && ids.k && std::max(ids.q->extent(0), ids.k->extent(0)) > 1;
   std::map<Kind, PlaneMarks> known;
   MarkedPlanes out;
+  if (mask.cells() == 0) return out;
   for (Index b = 0; b < mask.batch(); ++b) {
     for (Index h = 0; h < mask.heads(); ++h) {
       const Plane* over = other != nullptr ? other->plane(b, h).get() : nullptr;

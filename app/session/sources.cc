@@ -52,10 +52,26 @@ std::vector<Candidate> candidates(const std::string& source, const SourceOptions
   return out;
 }
 
-/// Visits all masks that one SOURCE of the command line names, and returns how many were visited.
-/// Throws the first Error if none could be.
-Index visit_candidates(const std::vector<Candidate>& all, const Session& session,
-                       const std::function<void(const std::string&)>& visit) {
+using Report = std::function<void(const std::string&, std::string_view)>;
+
+/// True for an array that is no mask, such as weights beside one; false for one that is damaged, or
+/// too large to read.
+bool is_no_mask(const Error& error) {
+  switch (error.code()) {
+    case Errc::kFormat:
+    case Errc::kIo:
+    case Errc::kLimit:
+      return false;
+    default:
+      return true;
+  }
+}
+
+/// Visits all masks that one SOURCE of the command line names. Throws the first Error if none could
+/// be visited.
+void visit_candidates(const std::vector<Candidate>& all, const Session& session,
+                      const std::function<void(const std::string&)>& visit, const Report& report,
+                      Visits& out) {
   Index seen = 0;
   std::optional<Error> first;
   for (const Candidate& candidate : all) {
@@ -67,11 +83,16 @@ Index visit_candidates(const std::vector<Candidate>& all, const Session& session
     } catch (const Error& error) {
       if (!candidate.member || error.code() == Errc::kCancelled) throw;
       if (!first) first = error;
-      session.note(fmt::format("{}; left out", message_of(error)));
+      if (is_no_mask(error)) {
+        session.note(fmt::format("{}; left out", message_of(error)));
+      } else {
+        report(candidate.source, message_of(error));
+        ++out.failed;
+      }
     }
   }
-  if (seen == 0 && first) throw *first;
-  return seen;
+  if (seen == 0 && first && is_no_mask(*first)) throw *first;
+  out.seen += seen;
 }
 
 }  // namespace
@@ -94,7 +115,7 @@ Visits visit_sources(const std::vector<std::string>& sources, const SourceOption
   Visits out;
   for (const std::string& source : sources) {
     try {
-      out.seen += visit_candidates(candidates(source, how, session), session, visit);
+      visit_candidates(candidates(source, how, session), session, visit, report, out);
     } catch (const PipelineError&) {
       throw;
     } catch (const Error& error) {

@@ -15,7 +15,7 @@ namespace maskctl::app {
 /// runs, or lists of blocks.
 bool is_one_mask(const std::vector<std::string>& names);
 
-/// How many masks were visited, and for how many SOURCEs an Error was reported.
+/// How many masks were visited, and for how many SOURCEs and arrays an Error was reported.
 struct Visits {
   Index seen = 0;
   Index failed = 0;

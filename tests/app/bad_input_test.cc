@@ -200,11 +200,13 @@ TEST_CASE("bad input: spare bytes, odd bools and arrays without cells are read, 
       "/usr/bin/python3 -c \"import numpy as np\n"
       "np.save('m.npy', np.tri(4, dtype=bool)); open('m.npy', 'ab').write(b'more')\n"
       "np.save('odd.npy', np.array([[1, 2], [255, 0]], 'u1').view(bool))\n"
-      "np.save('none.npy', np.zeros((0, 4), bool)); np.save('one.npy', np.bool_(True))\"\n"
+      "np.save('none.npy', np.zeros((0, 4), bool)); np.save('one.npy', np.bool_(True))\n"
+      "np.save('q.npy', np.zeros((2, 4), int)); np.save('k.npy', np.zeros(0, int))\"\n"
       "maskctl stats m.npy >/dev/null || exit 3\n"
       "maskctl stats m.npy --strict >/dev/null 2>&1 && exit 4\n"
       "maskctl stats odd.npy | grep -q '3 of 4' || exit 5\n"
       "maskctl show none.npy --as dense | grep -q '(empty)' || exit 6\n"
+      "maskctl show q=q.npy,kv=k.npy --as segments | grep -q '(empty)' || exit 8\n"
       "maskctl info none.npy --as dense >/dev/null && maskctl info one.npy >/dev/null || exit 7");
   INFO(outcome.out << outcome.err);
   CHECK(outcome.status == 0);

@@ -42,6 +42,17 @@ TEST_CASE("JUnit of golden check keeps names that are not ASCII") {
   CHECK(contains(slurp(sandbox.work() / "j.xml"), "name=\"Fenster &lt;\u00fc&gt;\""));
 }
 
+TEST_CASE("JUnit of golden check takes the place of no other file") {
+  const Sandbox sandbox;
+  const Outcome outcome = sandbox.run(
+      "maskctl gen causal:n=4 -o a.npy && maskctl golden init g.toml a.npy && "
+      "maskctl golden check g.toml --junit r.xml && maskctl golden check g.toml --junit r.xml && "
+      "cp g.toml kept && maskctl golden check g.toml --junit g.toml");
+  CHECK(outcome.status == 2);
+  CHECK(contains(outcome.err, "is there, and is no XML; name another file"));
+  CHECK(slurp(sandbox.work() / "g.toml") == slurp(sandbox.work() / "kept"));
+}
+
 TEST_CASE("commands print what their golden files hold") {
   const bool update = std::getenv("MASKCTL_UPDATE_GOLDEN") != nullptr;
   const auto folders = cases();

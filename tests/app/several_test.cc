@@ -37,6 +37,24 @@ TEST_CASE("a container stands for its masks; what is none is left out with a not
   CHECK(contains(outcome.err, "; left out\n"));
 }
 
+TEST_CASE("a damaged array of a container is an error beside the answers about the others") {
+  const Sandbox sandbox;
+  CHECK(sandbox
+            .run("/usr/bin/python3 -c \"import numpy as np, zipfile\n"
+                 "np.savez('m.npz', a=np.tri(8, dtype=bool), b=np.tri(8, dtype=bool))\n"
+                 "at = zipfile.ZipFile('m.npz').getinfo('b.npy').header_offset + 30 + 25 + 140\n"
+                 "data = bytearray(open('m.npz', 'rb').read()); data[at] ^= 1\n"
+                 "open('m.npz', 'wb').write(data)\"")
+            .status == 0);
+  for (const char* command : {"check", "check --format junit", "stats", "recognise --json"}) {
+    const Outcome outcome = sandbox.run("maskctl " + std::string(command) + " m.npz");
+    INFO(command << "\n" << outcome.out << outcome.err);
+    CHECK(outcome.status == 2);
+    CHECK(contains(outcome.out, "m.npz:a"));
+    CHECK(contains(outcome.err, "maskctl: error: m.npz:b: "));
+  }
+}
+
 TEST_CASE("a container without a mask is an error, and one with a single mask is that mask") {
   const Sandbox sandbox;
   const Outcome none = sandbox.run(

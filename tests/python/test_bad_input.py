@@ -102,6 +102,20 @@ def test_dlpack_that_lies_is_an_error():
         Mask(Liar())
 
 
+def endless():
+    """A list that holds itself."""
+    out = []
+    out.append(out)
+    return out
+
+
+class Long(list):
+    """A list that says it is longer."""
+
+    def __len__(self):
+        return 7
+
+
 @pytest.mark.parametrize("ask, words", [
     (lambda: Mask([[1]], name="\ud800"), "name: '.ud800' is no text"),
     (lambda: Mask([[1]], name=5), "name: a int is no text"),
@@ -112,6 +126,10 @@ def test_dlpack_that_lies_is_an_error():
     (lambda: Mask.read(b"m.npy"), "a bytes is no name of a file"),
     (lambda: Mask.read(SAMPLE), "a Mask is no name of a file"),
     (lambda: SAMPLE.save(5), "a int is no name of a file"),
+    (lambda: SAMPLE.save("f.npy", [1]), "kind: a list is no text"),
+    (lambda: Mask.from_segments([0, 1], name=[]), "name: a list is no text"),
+    (lambda: Mask(endless()), "expected numbers in 1 to 8 levels"),
+    (lambda: Mask(Long([[True, False], [True, True]])), "a list cannot be read as an array"),
     (lambda: SAMPLE.show(output="a\0b.svg"), "output: .* holds a NUL"),
     (lambda: SAMPLE.show(output="\ud800.svg"), "output: .* is no text"),
     (lambda: Mask.parse(None, 8), "step: a NoneType is no text"),

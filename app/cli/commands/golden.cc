@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <fstream>
 
 #include "app/cli/commands/command.h"
 #include "app/cli/commands/golden_kernel.h"
@@ -151,6 +152,19 @@ void write_text(const fs::path& path, const std::string& text) {
   file.commit();
 }
 
+/// Throws if a report would take the place of a file that is none, such as the manifest.
+void check_report_file(const fs::path& path) {
+  std::error_code failed;
+  if (!fs::is_regular_file(path, failed) || fs::file_size(path, failed) == 0) return;
+  static constexpr std::string_view kStart = "<?xml";
+  std::string start(kStart.size(), '\0');
+  std::ifstream(path, std::ios::binary)
+      .read(start.data(), static_cast<std::streamsize>(start.size()));
+  if (start == kStart) return;
+  throw Error(Errc::kIo, fmt::format("--junit {}: is there, and is no XML; name another file",
+                                     printable(path.string(), kUncut)));
+}
+
 /// Makes the manifest's folder the current one, because its SOURCEs and golden files are relative
 /// to it.
 void enter_folder_of(const std::string& manifest) {
@@ -160,6 +174,7 @@ void enter_folder_of(const std::string& manifest) {
 
 Answer check(const GoldenOptions& options, Session& session, const Manifest& manifest) {
   const fs::path junit = options.junit.empty() ? fs::path() : fs::absolute(options.junit);
+  if (!junit.empty()) check_report_file(junit);
   GoldenReport report{options.manifest, {}};
   const GoldenContext context = context_for(options, session);
   const std::vector<GoldenEntry> entries = chosen(manifest, options.names);

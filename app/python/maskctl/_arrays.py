@@ -57,7 +57,7 @@ def _without_elements(array):
 def _array_of_lists(name, lists):
     """Nested lists of numbers as an array, as numpy would read them, without numpy."""
     shape, row = [], lists
-    while isinstance(row, (list, tuple)):
+    while isinstance(row, (list, tuple)) and len(shape) <= 8:
         shape.append(len(row))
         row = row[0] if row else None
     if 0 in shape or len(shape) > 8:
@@ -69,9 +69,9 @@ def _array_of_lists(name, lists):
     code = "?" if flags else "i" if small else "q" if whole else "d"
     try:
         flat = packed("b", map(bool, leaves)) if flags else packed(code, leaves)
+        return memoryview(flat).cast("B").cast(code, shape)
     except (TypeError, OverflowError) as error:
         raise Error(f"{name}: a list cannot be read as an array: {error}") from None
-    return memoryview(flat).cast("B").cast(code, shape)
 
 
 def _leaves(name, lists, shape):

@@ -99,10 +99,10 @@ class Mask:
         """
         if isinstance(array, (str, os.PathLike)):
             source = _file(array)
-            name = text_of("name", name or source)
+            name = text_of("name", source if name is None else name)
             options = _reading(kind, keep_value, closed_below, shape, pad_id, max_bytes)
             return self._set(name, _native.read_source(source, options, {}), name, (), {})
-        name = text_of("name", name or "mask")
+        name = text_of("name", "mask" if name is None else name)
         if isinstance(array, Mask):
             raise Error(f"{_native.printable(name)}: a Mask already")
         own, parts, notes = _arrays.parts_of(name, array, shape)
@@ -131,6 +131,7 @@ class Mask:
 
     @classmethod
     def _of_sides(cls, kind, q, kv, name, shape, pad_id):
+        name = text_of("name", name)
         sides = [("q", q)] + ([("kv", kv)] if kv is not None else [])
         notes, parts = [], []
         for key, side in sides:
@@ -281,7 +282,7 @@ class Mask:
     def save(self, path, kind=None, *, force=False, **options):
         """Writes the mask to a file, .npy, .npz, .safetensors or .h5, for Mask(path) and the command:
         as cells, or as another `kind`, such as "runs" for large masks, with the options of to()."""
-        run("convert", self, to=kind or "dense", output=_file(path), force=force, **options)
+        run("convert", self, to=text_of("kind", "dense" if kind is None else kind), output=_file(path), force=force, **options)
 
     def translate(self, **options):
         """This mask in the arguments of other libraries: translate(to="flex+sdpa"). A mask that was
