@@ -6,6 +6,7 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <new>
+#include <system_error>
 
 #include "app/cli/commands/command.h"
 #include "app/cli/completion/completion.h"
@@ -259,6 +260,11 @@ int run(int argc, char** argv) {
     return fail(message_of(error));
   } catch (const std::bad_alloc&) {
     return fail(kOutOfMemory);
+  } catch (const std::system_error& error) {
+    if (error.code() == std::errc::resource_unavailable_try_again) {
+      return fail("the system starts no thread; allow more memory or processes (ulimit -v, -u)");
+    }
+    return fail(fmt::format("internal error: {}", error.what()));
   } catch (const std::exception& error) {
     return fail(fmt::format("internal error: {}", error.what()));
   }

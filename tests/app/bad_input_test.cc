@@ -214,6 +214,17 @@ TEST_CASE("bad input: spare bytes, odd bools and arrays without cells are read, 
   CHECK(contains(outcome.err, "odd.npy"));
 }
 
+TEST_CASE("bad input: little memory is one clear line") {
+  const Sandbox sandbox;
+  for (int kilobytes = 16000; kilobytes <= 64000; kilobytes += 4000) {
+    const Outcome outcome =
+        sandbox.run("ulimit -v " + std::to_string(kilobytes) + " && maskctl stats gen:causal:n=8");
+    INFO(kilobytes << "\n" << outcome.err);
+    CHECK_FALSE(contains(outcome.err, "internal error"));
+    CHECK((outcome.status == 0 || !outcome.err.empty()));
+  }
+}
+
 TEST_CASE("bad input: the environment does not make the HDF5 program load plugins or open files") {
   const Sandbox sandbox;
   const Outcome outcome = sandbox.run(
