@@ -8,6 +8,7 @@
 #include "app/hdf5/memory_file.h"
 #include "app/hdf5/slabs.h"
 #include "app/hdf5/streams.h"
+#include "app/hdf5/taken.h"
 #include "app/hdf5/verbs.h"
 #include "maskctl/base/text.h"
 #include "maskctl/io/formats/hdf5/hdf5_protocol.h"
@@ -48,11 +49,13 @@ Extents chunk_for(const Extents& extents, hsize_t element_bytes) {
 
 class Writer {
  public:
-  Writer(hid_t file, bool replace) : file_(file), replace_(replace) {
+  Writer(hid_t file, bool replace) : file_(file), replace_(replace), taken_(file) {
     links_ = checked(H5Pcreate(H5P_LINK_CREATE), "set up writing");
     H5Pset_create_intermediate_group(links_.get(), 1);
     H5Pset_char_encoding(links_.get(), H5T_CSET_UTF8);
   }
+
+  void take(const std::string& path) { taken_.take(path, replace_); }
 
   void array(const std::vector<std::string>& fields, Input& input, Index seconds) {
     const Handle type = type_of(fields[2]);
@@ -62,6 +65,7 @@ class Writer {
     const bool empty = std::ranges::find(extents, 0) != extents.end();
     const Extents chunk =
         gzip > 0 && !extents.empty() && !empty ? chunk_for(extents, element_bytes) : Extents{};
+    taken_.clear_way(fields[1]);
     Handle dataset = same_dataset(fields[1], type.get(), extents, gzip);
     if (!dataset.valid()) {
       const std::vector<Attribute> attributes = make_room(fields[1]);
@@ -89,21 +93,19 @@ class Writer {
     check(H5Awrite(id.get(), type.get(), &text), "write the attribute " + name);
   }
 
- private:
-  bool exists(const std::string& path) {
-    for (std::size_t slash = path.find('/', 1);; slash = path.find('/', slash + 1)) {
-      const std::string part = path.substr(0, slash);
-      if (part.size() > 1 && H5Lexists(file_, part.c_str(), H5P_DEFAULT) <= 0) return false;
-      if (slash == std::string::npos) return true;
-    }
+  /// Ends the file.
+  void end() {
+    taken_.drop_rest();
+    check(H5Fflush(file_, H5F_SCOPE_GLOBAL), "write the file");
   }
 
+ private:
   /// The dataset of this path if new elements can take the place of the old ones: then attributes,
   /// filters, and references to it from other objects stay as they are. Not valid if it is another
   /// type or shape, if it has a second name, which must keep the old elements, or if its elements
   /// are in another file.
   Handle same_dataset(const std::string& path, hid_t type, const Extents& extents, hsize_t gzip) {
-    if (!replace_ || gzip > 0 || !exists(path)) return Handle();
+    if (!replace_ || gzip > 0 || !has_link(file_, path)) return Handle();
     Handle old(H5Oopen(file_, path.c_str(), H5P_DEFAULT));
     H5O_info_t info{};
     H5L_info_t link{};
@@ -145,23 +147,25 @@ class Writer {
     return true;
   }
 
-  /// Removes the dataset of this path, if there is one, and returns its attributes.
+  /// Removes the dataset or group of this path, if there is one, and returns the attributes of a
+  /// dataset.
   std::vector<Attribute> make_room(const std::string& path) {
-    if (!exists(path)) return {};
+    if (!has_link(file_, path)) return {};
     if (!replace_) throw Failure{kExists, "already holds an array '" + path + "'"};
     Handle old(H5Oopen(file_, path.c_str(), H5P_DEFAULT));
-    if (old.valid() && H5Iget_type(old.get()) != H5I_DATASET) {
-      throw Failure{kIo, path + " exists in it and is not a dataset"};
+    const H5I_type_t type = old.valid() ? H5Iget_type(old.get()) : H5I_BADID;
+    if (old.valid() && type != H5I_DATASET && type != H5I_GROUP) {
+      throw Failure{kIo, path + " exists in it and is neither a dataset nor a group"};
     }
     std::vector<Attribute> attributes;
-    if (old.valid()) attributes = attributes_of(old.get());
+    if (type == H5I_DATASET) attributes = attributes_of(old.get());
     old = Handle();  // so that the room of its elements is used again
     check(H5Ldelete(file_, path.c_str(), H5P_DEFAULT), "replace " + path);
     return attributes;
   }
 
   Handle open_or_make_group(const std::string& path) {
-    if (path == "/" || exists(path)) {
+    if (path == "/" || has_link(file_, path)) {
       return checked(H5Oopen(file_, path.c_str(), H5P_DEFAULT), "open " + path);
     }
     return checked(H5Gcreate2(file_, path.c_str(), links_.get(), H5P_DEFAULT, H5P_DEFAULT),
@@ -213,6 +217,7 @@ class Writer {
 
   hid_t file_;
   bool replace_;
+  TakenPaths taken_;
   Handle links_;
 };
 
@@ -226,6 +231,8 @@ void write_datasets(const Request& request, Access access) {
     const std::vector<std::string> line = fields(input.line());
     if (line[0] == "array" && line.size() == 5) {
       writer.array(line, input, request.seconds);
+    } else if (line[0] == "take" && line.size() == 2) {
+      writer.take(line[1]);
     } else if (line[0] == "attribute" && line.size() == 4) {
       writer.attribute(line[1], line[2], line[3]);
     } else if (line[0] == "end") {
@@ -234,7 +241,7 @@ void write_datasets(const Request& request, Access access) {
       throw Failure{kArgument, "unknown request '" + line[0] + "'"};
     }
   }
-  check(H5Fflush(file.get(), H5F_SCOPE_GLOBAL), "write the file");
+  writer.end();
   if (request.file == kStandardOutput) write_memory_file(file.get());
   file = Handle();
 }

@@ -194,6 +194,29 @@ PY
   CHECK(outcome.status == 0);
 }
 
+TEST_CASE("a group that is replaced leaves its second name the old arrays") {
+  const Sandbox sandbox;
+  const Outcome outcome = sandbox.run(R"(
+/usr/bin/python3 - <<'PY'
+import h5py, numpy as np
+with h5py.File("two.h5", "w") as file:
+    for name in "hard", "soft":
+        file[name + "/old"] = np.arange(3)
+    file["a"] = file["hard"]
+    file["b"] = h5py.SoftLink("/soft")
+PY
+for name in a b; do maskctl gen causal:n=8 --to runs -f -o two.h5:$name || exit 3; done
+/usr/bin/python3 - <<'PY'
+import h5py
+with h5py.File("two.h5") as file:
+    assert all(list(file[name]) == ["old"] for name in ("hard", "soft"))
+    assert all("old" not in file[name] and "indptr" in file[name] for name in "ab")
+PY
+)");
+  INFO(outcome.out << outcome.err);
+  CHECK(outcome.status == 0);
+}
+
 TEST_CASE("tui: :w to an array keeps the others, and asks about that array") {
   const Sandbox sandbox;
   REQUIRE(sandbox.run(kMakeThree).status == 0);

@@ -99,6 +99,46 @@ TEST_CASE("formats: a write to a named array touches no other") {
   CHECK_FALSE(dest_content(scratch / "none.npz"));
 }
 
+TEST_CASE("formats: a name stands for its array and for all arrays below it") {
+  const Scratch scratch;
+  const Tensor numbers = counting(DType::kInt16, {2, 3}), flags = counting(DType::kBool, {4});
+  const std::vector<ArrayRef> pair{{"q", &numbers}, {"sub/kv", &flags}};
+  for (const FileFormat* format : kFileFormats) {
+    if (!format->is_container()) continue;
+    const std::string path = (scratch / "m") + std::string(format->suffixes[0]);
+    INFO(path);
+    const auto names = [&] {
+      std::vector<std::string> out;
+      for (const auto& array : dest_content(path)->arrays) out.push_back(array.name);
+      std::ranges::sort(out);
+      return joined(out, " ");
+    };
+    write_array(path + ":/a", numbers);
+    write_array(path + ":/ab", numbers);
+    write_array(path + ":/g/x", numbers);
+    write_array(path + ":/g/y", numbers);
+
+    const auto several = [&] { write_arrays(path + ":/a", pair); };
+    CHECK(error_of(several) == path + ": already holds an array '/a'");
+    CHECK(offers(Remedy::kOverwrite, several));
+    write_arrays(path + ":/a", pair, {.force = true});
+    CHECK(names() == "/a/q /a/sub/kv /ab /g/x /g/y");
+
+    write_array(path + ":/a/sub/old", flags);
+    CHECK(contains(error_of(several), "already holds a"));
+    write_arrays(path + ":/a", pair, {.force = true});
+    CHECK(names() == "/a/q /a/sub/kv /ab /g/x /g/y");
+
+    const auto one = [&] { write_array(path + ":/a", flags); };
+    CHECK(contains(error_of(one), "already holds a"));
+    CHECK(offers(Remedy::kOverwrite, one));
+    write_array(path + ":/a", flags, {.force = true});
+    write_array(path + ":/g/x", flags, {.force = true});
+    CHECK(names() == "/a /ab /g/x /g/y");
+    CHECK(text_of(read_array(path + ":/a").bytes()) == text_of(flags.bytes()));
+  }
+}
+
 TEST_CASE("formats: a file of another format is not added to") {
   const Scratch scratch;
   spit(scratch / "m.npz", "text");

@@ -238,6 +238,11 @@ TEST_CASE("hdf5: a file appears whole or not at all, and keeps what it holds") {
     write_array(path + ":/a", other, {.force = true, .append = true});
     check_equal(read_array(path + ":/a"), other);
   }
+  SECTION("an array is no group") {
+    CHECK(contains(error_of([&] { write_array(path + ":/a/b", tensor); }),
+                   "holds an array '/a', so there is no group for '/a/b'"));
+    CHECK(slurp(path) == before);
+  }
   SECTION("equal arrays give equal bytes") {
     write_array(scratch / "again.h5:/a", tensor);
     CHECK(slurp(scratch / "again.h5") == before);

@@ -195,7 +195,7 @@ class HeldWriter final : public ArrayWriter {
   }
   void finish() override {
     const ArrayRef array{name_, &whole_};
-    dest_.format->write(dest_.path, streams_of({&array, 1}), options_);
+    dest_.format->write(dest_.path, name_, streams_of({&array, 1}), options_);
   }
 
   DestName dest_;
@@ -293,7 +293,7 @@ void write_array(const std::string& dest, const ArrayStream& array, const WriteO
   if (name.is_container()) {
     ArrayStream named = array;
     named.spec.name = key_in(name);
-    return name.format->write(name.path, {&named, 1}, how);
+    return name.format->write(name.path, named.spec.name, {&named, 1}, how);
   }
   const auto writer = name.format->begin(name.path, array.spec, how);
   array.give([&writer](std::span<const std::byte> bytes) { writer->write(bytes); });
@@ -320,7 +320,7 @@ void write_arrays(const std::string& dest, std::span<const ArrayStream> arrays,
   for (ArrayStream& array : named) {
     if (!name.member.empty()) array.spec.name = name.member + "/" + array.spec.name;
   }
-  name.format->write(name.path, named, how);
+  name.format->write(name.path, name.member, named, how);
 }
 
 void write_arrays(const std::string& dest, std::span<const ArrayRef> arrays,
@@ -332,7 +332,7 @@ void write_npz(const std::string& dest, std::span<const NamedTensor> arrays,
                const WriteOptions& options) {
   std::vector<ArrayRef> refs;
   for (const NamedTensor& array : arrays) refs.push_back({array.name, &array.tensor});
-  kNpzFormat.write(dest, streams_of(refs), options);
+  kNpzFormat.write(dest, "", streams_of(refs), options);
 }
 
 }  // namespace maskctl

@@ -29,10 +29,25 @@ std::optional<ByteSource> file_to_append(const std::string& path, const FileForm
               {{Remedy::kReplaceFile}});
 }
 
-void check_new(const std::string& path, const std::vector<std::string>& has,
-               const std::string& name, const WriteOptions& options) {
-  if (options.force || std::ranges::find(has, name) == has.end()) return;
-  throw Error(Errc::kIo, fmt::format("{}: already holds an array '{}'", path, printable(name)),
+TakenNames::TakenNames(const std::string& name, std::span<const ArrayStream> arrays) {
+  if (!name.empty()) names_.push_back(name);
+  if (!name.empty()) return;
+  for (const ArrayStream& array : arrays) names_.push_back(array.spec.name);
+}
+
+bool TakenNames::contains(std::string_view key) const {
+  return std::ranges::any_of(names_, [&](std::string_view name) {
+    return key.starts_with(name) &&
+           (key.size() == name.size() || key[name.size()] == '/' || name.ends_with('/'));
+  });
+}
+
+void TakenNames::check_new(const std::string& path, const std::vector<std::string>& has,
+                           const WriteOptions& options) const {
+  if (options.force) return;
+  const auto found = std::ranges::find_if(has, [&](const auto& key) { return contains(key); });
+  if (found == has.end()) return;
+  throw Error(Errc::kIo, fmt::format("{}: already holds an array '{}'", path, printable(*found)),
               {{Remedy::kOverwrite}});
 }
 

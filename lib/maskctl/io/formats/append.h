@@ -3,7 +3,9 @@
 
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "maskctl/base/atomic_file.h"
@@ -21,9 +23,23 @@ std::unique_ptr<ReplaceLock> lock_for_append(const std::string& path, const Writ
 std::optional<ByteSource> file_to_append(const std::string& path, const FileFormat& format,
                                          const WriteOptions& options);
 
-/// Throws Error(kIo) that names the array if the file already has an array called `name` (`has`
-/// lists them), unless options.force is set.
-void check_new(const std::string& path, const std::vector<std::string>& has,
-               const std::string& name, const WriteOptions& options);
+/// The names that a write replaces in an old file. Each stands for the array of this name and for
+/// all arrays below it: "a" for "a", "a/q" and "a/kv", which are read back as one SOURCE.
+class TakenNames {
+ public:
+  /// `name` is that of the DEST; where it is empty, each array takes its own name.
+  TakenNames(const std::string& name, std::span<const ArrayStream> arrays);
+  /// The name of one array.
+  explicit TakenNames(const std::string& name) : names_{name} {}
+
+  bool contains(std::string_view key) const;
+  /// Throws Error(kIo) that names the first of the keys `has` that is taken, unless options.force
+  /// is set.
+  void check_new(const std::string& path, const std::vector<std::string>& has,
+                 const WriteOptions& options) const;
+
+ private:
+  std::vector<std::string> names_;
+};
 
 }  // namespace maskctl

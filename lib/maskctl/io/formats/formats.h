@@ -25,9 +25,10 @@ struct FileFormat {
   bool (*recognise)(ByteSource& source);
   std::unique_ptr<Container> (*open)(ByteSource source, const ReadOptions& options);
   /// Writes several arrays to a path or "-"; with options.append, keeps the arrays that the file
-  /// already has (see append.h). Null for a format of one array.
-  void (*write)(const std::string& path, std::span<const ArrayStream> arrays,
-                const WriteOptions& options) = nullptr;
+  /// already has (see append.h). `name` is that of the DEST: the arrays are below it, or one is of
+  /// this name. Null for a format of one array.
+  void (*write)(const std::string& path, const std::string& name,
+                std::span<const ArrayStream> arrays, const WriteOptions& options) = nullptr;
   /// Starts to write one array part by part. Null for formats that need the whole array at once:
   /// then `write` must be used.
   std::unique_ptr<ArrayWriter> (*begin)(const std::string& path, const ArraySpec& array,

@@ -27,6 +27,7 @@ class Hdf5ArrayWriter final : public ArrayWriter {
  public:
   Hdf5ArrayWriter(const std::string& path, const ArraySpec& array, const WriteOptions& options)
       : ArrayWriter(array), writer_(path, options) {
+    writer_.take(array.name);
     writer_.begin(array.name, array.dtype, array.shape);
   }
 
@@ -37,9 +38,13 @@ class Hdf5ArrayWriter final : public ArrayWriter {
   Hdf5Writer writer_;
 };
 
-void write_hdf5_file(const std::string& path, std::span<const ArrayStream> arrays,
-                     const WriteOptions& options) {
+void write_hdf5_file(const std::string& path, const std::string& name,
+                     std::span<const ArrayStream> arrays, const WriteOptions& options) {
   Hdf5Writer writer(path, options);
+  if (!name.empty()) writer.take(name);
+  for (const ArrayStream& array : arrays) {
+    if (name.empty()) writer.take(array.spec.name);
+  }
   for (const auto& [spec, give] : arrays) {
     writer.begin(spec.name, spec.dtype, spec.shape);
     give([&writer](std::span<const std::byte> bytes) { writer.write(bytes); });

@@ -21,7 +21,8 @@ namespace maskctl::hdf5_protocol {
 //   DATASET, it first writes "datasets PATH..." with all datasets, and chooses one.
 // create FILE, append FILE: reads any number of "array PATH DTYPE SHAPE GZIP_LEVEL", each followed
 //   by its elements, and of "attribute OBJECT NAME VALUE"; then "end". GZIP_LEVEL 0 means no
-//   compression.
+//   compression. Before these, "take PATH" replaces all that is at PATH or below it, and fails if
+//   there is anything without --replace.
 //
 // The file to write is kGivenFile, a descriptor, and not a path: with the descriptor the helper
 // shares the lock that keeps the file from being swept (base/atomic_file.h).

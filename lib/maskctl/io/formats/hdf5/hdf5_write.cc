@@ -88,6 +88,10 @@ Hdf5Writer::Hdf5Writer(const std::string& dest, const WriteOptions& options)
 
 Hdf5Writer::~Hdf5Writer() = default;
 
+void Hdf5Writer::take(const std::string& path) {
+  impl_->send(hdf5_protocol::line({"take", Hdf5Container::path_of(path)}));
+}
+
 void Hdf5Writer::begin(const std::string& path, DType dtype, const std::vector<Index>& shape) {
   const Index bytes = data_bytes(impl_->name, dtype, shape);
   if (impl_->remaining != 0) {

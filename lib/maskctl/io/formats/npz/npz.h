@@ -7,6 +7,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "maskctl/base/index.h"
@@ -56,8 +57,9 @@ class NpzArchive {
 /// empty or too long.
 void write_npz_bytes(const WriteBytes& write, std::span<const ArrayStream> arrays, int gzip = 0);
 /// Writes an .npz with the members of the archive `old`, copied without decompression, except
-/// those that `arrays` replace, and then the arrays.
+/// those whose keys are `replaced`, and then the arrays.
 void append_npz_bytes(const WriteBytes& write, const ByteSource& old,
+                      const std::function<bool(std::string_view key)>& replaced,
                       std::span<const ArrayStream> arrays, int gzip = 0);
 /// Copies `count` bytes from `offset` of a seekable source, in steps.
 void copy_bytes(const WriteBytes& write, const ByteSource& source, Index offset, Index count);

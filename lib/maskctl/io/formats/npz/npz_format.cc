@@ -36,18 +36,17 @@ class NpzContainer final : public Container {
   NpzArchive archive_;
 };
 
-void write_npz_file(const std::string& path, std::span<const ArrayStream> arrays,
-                    const WriteOptions& options) {
+void write_npz_file(const std::string& path, const std::string& name,
+                    std::span<const ArrayStream> arrays, const WriteOptions& options) {
   const auto lock = lock_for_append(path, options);
   const auto old = file_to_append(path, kNpzFormat, options);
-  if (old) {
-    const auto has = NpzArchive(ByteSource(path)).keys();
-    for (const ArrayStream& array : arrays) check_new(path, has, array.spec.name, options);
-  }
+  const TakenNames taken(name, arrays);
+  if (old) taken.check_new(path, NpzArchive(ByteSource(path)).keys(), options);
   ByteSink sink(path, {.force = options.force || old}, ".npz");
   const WriteBytes write = [&](std::span<const std::byte> bytes) { sink.write(bytes); };
   if (old) {
-    append_npz_bytes(write, *old, arrays, options.gzip);
+    const auto replaced = [&](std::string_view key) { return taken.contains(key); };
+    append_npz_bytes(write, *old, replaced, arrays, options.gzip);
   } else {
     write_npz_bytes(write, arrays, options.gzip);
   }

@@ -273,15 +273,18 @@ void write_npz_bytes(const WriteBytes& write, std::span<const ArrayStream> array
 }
 
 void append_npz_bytes(const WriteBytes& write, const ByteSource& old,
+                      const std::function<bool(std::string_view key)>& replaced,
                       std::span<const ArrayStream> arrays, int gzip) {
   check_names(arrays);
-  const auto replaced = [&](const std::string& member) {
-    return std::ranges::any_of(
-        arrays, [&](const ArrayStream& array) { return array.spec.name + ".npy" == member; });
+  constexpr std::string_view kSuffix = ".npy";
+  const auto stays = [&](std::string_view member) {
+    if (!member.ends_with(kSuffix)) return true;
+    member.remove_suffix(kSuffix.size());
+    return !replaced(member);
   };
   ArchiveWriter archive(write, gzip);
   for (const ZipMember& member : read_zip_directory(old)) {
-    if (!replaced(member.name)) archive.copy(old, member);
+    if (stays(member.name)) archive.copy(old, member);
   }
   for (const ArrayStream& array : arrays) archive.add(array);
   archive.end();

@@ -42,11 +42,12 @@ class SafetensorsContainer final : public Container {
 /// tensors as it comes.
 class NewFile {
  public:
-  NewFile(const std::string& path, std::span<const ArraySpec> tensors, const WriteOptions& options)
+  NewFile(const std::string& path, const TakenNames& taken, std::span<const ArraySpec> tensors,
+          const WriteOptions& options)
       : lock_(lock_for_append(path, options)),
         old_(file_to_append(path, kSafetensorsFormat, options)) {
     SafetensorsHeader kept;
-    if (old_) kept = kept_of(path, tensors, options);
+    if (old_) kept = kept_of(path, taken, options);
     const auto header = safetensors_header_bytes(tensors, kept);
     sink_.emplace(path, WriteOptions{.force = options.force || old_}, ".safetensors");
     sink_->write(header);
@@ -60,16 +61,15 @@ class NewFile {
 
  private:
   /// The header of the old file without the tensors that new ones replace.
-  SafetensorsHeader kept_of(const std::string& path, std::span<const ArraySpec> tensors,
+  SafetensorsHeader kept_of(const std::string& path, const TakenNames& taken,
                             const WriteOptions& options) {
     SafetensorsHeader kept = read_safetensors_header(*old_);
     std::vector<std::string> has;
     has.reserve(kept.entries.size());
     for (const SafetensorsEntry& entry : kept.entries) has.push_back(entry.name);
-    for (const ArraySpec& tensor : tensors) check_new(path, has, tensor.name, options);
-    std::erase_if(kept.entries, [&](const SafetensorsEntry& entry) {
-      return std::ranges::find(tensors, entry.name, &ArraySpec::name) != tensors.end();
-    });
+    taken.check_new(path, has, options);
+    std::erase_if(kept.entries,
+                  [&](const SafetensorsEntry& entry) { return taken.contains(entry.name); });
     return kept;
   }
 
@@ -81,7 +81,7 @@ class NewFile {
 class SafetensorsWriter final : public ArrayWriter {
  public:
   SafetensorsWriter(const std::string& path, const ArraySpec& array, const WriteOptions& options)
-      : ArrayWriter(array), file_(path, std::span(&array, 1), options) {}
+      : ArrayWriter(array), file_(path, TakenNames(array.name), std::span(&array, 1), options) {}
 
  private:
   void put(std::span<const std::byte> bytes) override { file_.write(bytes); }
@@ -90,11 +90,11 @@ class SafetensorsWriter final : public ArrayWriter {
   NewFile file_;
 };
 
-void write_safetensors_file(const std::string& path, std::span<const ArrayStream> arrays,
-                            const WriteOptions& options) {
+void write_safetensors_file(const std::string& path, const std::string& name,
+                            std::span<const ArrayStream> arrays, const WriteOptions& options) {
   std::vector<ArraySpec> specs;
   for (const ArrayStream& array : arrays) specs.push_back(array.spec);
-  NewFile file(path, specs, options);
+  NewFile file(path, TakenNames(name, arrays), specs, options);
   for (const ArrayStream& array : arrays) {
     array.give([&file](std::span<const std::byte> bytes) { file.write(bytes); });
   }
