@@ -42,9 +42,12 @@ WriteOptions write_options(const OutputOptions& output, const Session& session) 
 }
 
 void note_replaced(const OutputOptions& output, const Session& session) {
-  if (!output.replace_file || output.append) return;
-  const std::string path = parse_dest_name(output.dest).path;
-  if (const auto content = dest_content(path)) {
+  if (output.append || !(output.force || output.replace_file)) return;
+  const auto [path, member, format] = parse_dest_name(output.dest);
+  if (!output.replace_file && !member.empty()) return;
+  const auto content = dest_content(path);
+  // One array that gives way to another of its file is what was asked for.
+  if (content && (output.replace_file || content->arrays.size() > 1)) {
     session.note(
         fmt::format("{}: replacing the whole file drops its {}", printable(path), content->text()));
   }

@@ -244,7 +244,15 @@ Tensor read_array(const std::string& source, const ReadOptions& options,
 }
 
 DestName parse_dest_name(std::string_view text) {
-  if (auto container = container_name(text)) return *std::move(container);
+  if (auto container = container_name(text)) {
+    if (container->member.empty() && text.size() > container->path.size()) {
+      throw Error(Errc::kInvalidArgument,
+                  fmt::format("{}: an empty name after the colon; name the array, or the file "
+                              "without the colon",
+                              text));
+    }
+    return *std::move(container);
+  }
   check_suffix(text);
   return {std::string(text), "", &kNpyFormat};
 }

@@ -45,7 +45,8 @@ struct DestName {
 };
 /// Splits a DEST into file, array name and format: "m.npz", "m.npz:KEY", "m.safetensors:NAME",
 /// "m.h5:/GROUP/NAME" (also with .hdf5, or with "::"). Everything else, including "-", is a .npy
-/// file.
+/// file. Throws Error(kInvalidArgument) for "m.npz:", which a script writes whose variable is not
+/// set.
 DestName parse_dest_name(std::string_view text);
 
 /// What is in the file of a DEST before it is written.
