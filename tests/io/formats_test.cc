@@ -92,6 +92,10 @@ TEST_CASE("formats: a write to a named array touches no other") {
     CHECK(contains(
         error_of([&] { write_array(path + ":/c", flags, {.append = true, .replace_file = true}); }),
         "keeps no arrays"));
+    const auto nameless = [&] { write_array(path + ":", numbers, {.force = true}); };
+    CHECK(error_of(nameless) ==
+          path + ":: an empty name after the colon; name the array, or the file without the colon");
+    CHECK(dest_content(path)->arrays.size() == 2);
     write_array(path + ":/c", numbers, {.replace_file = true});
     CHECK(dest_content(path)->arrays.size() == 1);
     CHECK(same("c", numbers));
@@ -136,6 +140,17 @@ TEST_CASE("formats: a name stands for its array and for all arrays below it") {
     write_array(path + ":/g/x", flags, {.force = true});
     CHECK(names() == "/a /ab /g/x /g/y");
     CHECK(text_of(read_array(path + ":/a").bytes()) == text_of(flags.bytes()));
+  }
+}
+
+TEST_CASE("formats: a name that is not UTF-8 is refused in an .npz and in safetensors") {
+  const Scratch scratch;
+  for (const std::string suffix : {".npz", ".safetensors"}) {
+    const std::string path = scratch / ("m" + suffix);
+    CHECK(contains(error_of([&] { write_array(path + ":\xFF", counting(DType::kBool, {4})); }),
+                   "'\\xff' cannot name a"));
+    CHECK_FALSE(std::filesystem::exists(path));
+    write_array(path + ":\xC3\xA9", counting(DType::kBool, {4}));
   }
 }
 

@@ -54,7 +54,7 @@ class NpzArchive {
 /// 1980-01-01), or with `gzip` 6 as np.savez_compressed does with the same zlib. `gzip` is the
 /// compression level, 1 to 9; 0 means none. Data is written front to back, also to pipes; a
 /// compressed array is held in memory. Throws Error(kInvalidArgument) for names that are duplicate,
-/// empty or too long.
+/// empty, too long or not UTF-8.
 void write_npz_bytes(const WriteBytes& write, std::span<const ArrayStream> arrays, int gzip = 0);
 /// Writes an .npz with the members of the archive `old`, copied without decompression, except
 /// those whose keys are `replaced`, and then the arrays.

@@ -112,6 +112,17 @@ Record end_records(std::uint64_t count, std::uint64_t directory_bytes, std::uint
   return out;
 }
 
+/// Readers of a zip archive take a name that is not ASCII for UTF-8, and numpy reads no array of
+/// the archive if one is not.
+bool is_utf8(std::string_view text) {
+  while (!text.empty()) {
+    const std::size_t bytes = first_code_point(text).bytes;
+    if (bytes == 0) return false;
+    text.remove_prefix(bytes);
+  }
+  return true;
+}
+
 bool is_ascii(const std::string& text) {
   return std::all_of(text.begin(), text.end(), [](char c) { return (c & 0x80) == 0; });
 }
@@ -124,6 +135,11 @@ void check_names(std::span<const ArrayStream> arrays) {
     if (name.empty() || name.size() > kMaxName || name.find('\0') != std::string::npos) {
       throw Error(Errc::kInvalidArgument,
                   fmt::format("'{}' cannot name an array in an .npz", printable(name)));
+    }
+    if (!is_utf8(name)) {
+      throw Error(
+          Errc::kInvalidArgument,
+          fmt::format("'{}' cannot name an array in an .npz: it is not UTF-8", printable(name)));
     }
     if (!seen.insert(name).second) {
       throw Error(Errc::kInvalidArgument,
