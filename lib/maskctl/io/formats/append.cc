@@ -1,6 +1,7 @@
 #include "maskctl/io/formats/append.h"
 
 #include <fmt/format.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -10,8 +11,11 @@
 
 namespace maskctl {
 
-std::unique_ptr<ReplaceLock> lock_for_append(const std::string& path, const WriteOptions& options) {
-  return options.append && path != "-" ? std::make_unique<ReplaceLock>(path) : nullptr;
+std::unique_ptr<ReplaceLock> lock_for_write(const std::string& path) {
+  struct stat info {};
+  const bool there = ::stat(path.c_str(), &info) == 0;
+  if (path == "-" || (there && !S_ISREG(info.st_mode))) return nullptr;
+  return std::make_unique<ReplaceLock>(path);
 }
 
 std::optional<ByteSource> file_to_append(const std::string& path, const FileFormat& format,

@@ -1,4 +1,4 @@
-// Adds arrays to an existing file.
+// Adds arrays to an existing file, and keeps writers of one file apart.
 #pragma once
 
 #include <memory>
@@ -13,10 +13,11 @@
 
 namespace maskctl {
 
-/// Locks the file if options.append is set, else returns null. The lock must be held until the new
-/// file is in place: otherwise two processes could both start from the same old file, and the
-/// arrays of one of them would be lost.
-std::unique_ptr<ReplaceLock> lock_for_append(const std::string& path, const WriteOptions& options);
+/// Locks the file of a container; returns null for pipes and devices. The lock must be held until
+/// the new file is in place: otherwise two processes could both start from the same old file, and
+/// the arrays of one of them would be lost. Writes of a whole file hold it too, so that arrays
+/// which are added meanwhile are added to the new file.
+std::unique_ptr<ReplaceLock> lock_for_write(const std::string& path);
 
 /// Opens the old file, whose arrays are kept; nothing if options.append is not set or there is no
 /// file. Throws Error for a pipe and for a file of another format.

@@ -46,7 +46,7 @@ struct Hdf5Writer::Impl {
   Impl(const std::string& dest, const WriteOptions& given)
       : name(dest == "-" ? "stdout" : dest),
         options(given),
-        lock(lock_for_append(dest, given)),
+        lock(lock_for_write(dest)),
         old(file_to_append(dest, kHdf5Format, given)),
         file(dest == "-" ? "/dev/stdout" : dest, given.force || old) {
     if (file.is_terminal()) {
@@ -76,7 +76,7 @@ struct Hdf5Writer::Impl {
 
   std::string name;
   WriteOptions options;
-  std::unique_ptr<ReplaceLock> lock;  // held while appending; else null
+  std::unique_ptr<ReplaceLock> lock;  // null for pipes and devices
   std::optional<ByteSource> old;      // the file to append to
   AtomicFile file;
   std::optional<Hdf5Process> process;

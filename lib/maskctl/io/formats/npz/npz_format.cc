@@ -38,7 +38,7 @@ class NpzContainer final : public Container {
 
 void write_npz_file(const std::string& path, const std::string& name,
                     std::span<const ArrayStream> arrays, const WriteOptions& options) {
-  const auto lock = lock_for_append(path, options);
+  const auto lock = lock_for_write(path);
   const auto old = file_to_append(path, kNpzFormat, options);
   const TakenNames taken(name, arrays);
   if (old) taken.check_new(path, NpzArchive(ByteSource(path)).keys(), options);

@@ -44,8 +44,7 @@ class NewFile {
  public:
   NewFile(const std::string& path, const TakenNames& taken, std::span<const ArraySpec> tensors,
           const WriteOptions& options)
-      : lock_(lock_for_append(path, options)),
-        old_(file_to_append(path, kSafetensorsFormat, options)) {
+      : lock_(lock_for_write(path)), old_(file_to_append(path, kSafetensorsFormat, options)) {
     SafetensorsHeader kept;
     if (old_) kept = kept_of(path, taken, options);
     const auto header = safetensors_header_bytes(tensors, kept);
@@ -73,7 +72,7 @@ class NewFile {
     return kept;
   }
 
-  std::unique_ptr<ReplaceLock> lock_;  // null unless appending
+  std::unique_ptr<ReplaceLock> lock_;  // null for pipes and devices
   std::optional<ByteSource> old_;
   std::optional<ByteSink> sink_;
 };
