@@ -159,6 +159,11 @@ class Writer {
     }
     std::vector<Attribute> attributes;
     if (type == H5I_DATASET) attributes = attributes_of(old.get());
+    // Dimension scales are tied to the axes and the address of the old dataset. libhdf5_hl and h5py
+    // crash on lists of them that another dataset has.
+    std::erase_if(attributes, [](const Attribute& attribute) {
+      return attribute.name == "DIMENSION_LIST" || attribute.name == "REFERENCE_LIST";
+    });
     old = Handle();  // so that the room of its elements is used again
     check(H5Ldelete(file_, path.c_str(), H5P_DEFAULT), "replace " + path);
     return attributes;
