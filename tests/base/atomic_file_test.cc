@@ -107,6 +107,11 @@ TEST_CASE("new files honour the umask and replaced files keep their mode") {
   write_file(scratch / "new", "y", true);
   REQUIRE(::stat((scratch / "new").c_str(), &info) == 0);
   CHECK((info.st_mode & 0777) == 0604);
+  if (::geteuid() != 0) return;  // only root may give files away
+  REQUIRE(::chown((scratch / "new").c_str(), 1234, 2345) == 0);
+  write_file(scratch / "new", "z", true);
+  REQUIRE(::stat((scratch / "new").c_str(), &info) == 0);
+  CHECK((info.st_uid == 1234 && info.st_gid == 2345 && (info.st_mode & 0777) == 0604));
 }
 
 TEST_CASE("targets that are not regular files are written directly") {

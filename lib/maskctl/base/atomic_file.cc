@@ -186,8 +186,11 @@ AtomicFile::AtomicFile(const std::string& path, bool force)
   if (exists && !force) fail_exists(name_);
   open_temporary();
   if (!exists) return;
-  // A replaced file keeps its permissions. Until commit() the owner may write to the temporary file
-  // too, as a sweep needs. If fchmod fails, the file has those that open() gave it.
+  // A replaced file keeps its owner, where this process may set it (root may), and its group:
+  // before the permissions, since chown clears some.
+  if (::fchown(fd_, info.st_uid, info.st_gid) != 0) (void)!::fchown(fd_, uid_t(-1), info.st_gid);
+  // A replaced file keeps its permissions too. Until commit() the owner may write to the temporary
+  // file too, as a sweep needs. If fchmod fails, the file has those that open() gave it.
   mode_ = info.st_mode & 0777;
   (void)!::fchmod(fd_, *mode_ | S_IRUSR | S_IWUSR);
 }

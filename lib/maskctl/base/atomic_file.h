@@ -15,7 +15,8 @@ namespace maskctl {
 void write_all(int fd, std::span<const std::byte> bytes, const std::string& what);
 
 /// Writes to a temporary file in the folder of the target; commit() renames it to the target. If
-/// the target is a symbolic link, the file it points to is replaced. /dev/stdout, /dev/stderr,
+/// the target is a symbolic link, the file it points to is replaced. A replaced file keeps its
+/// permissions, and its owner and group where the process may set them. /dev/stdout, /dev/stderr,
 /// /dev/fd/N and targets that are not regular files (/dev/null, FIFOs) are written directly. A
 /// temporary file is locked while its writer lives; what a killed writer has left is removed by the
 /// next one of the same target.
