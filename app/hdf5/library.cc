@@ -3,6 +3,7 @@
 #include <sys/resource.h>
 
 #include <cstdlib>
+#include <string_view>
 
 #include "app/hdf5/lzf.h"
 #include "app/hdf5/memory_file.h"
@@ -65,6 +66,16 @@ bool lock_is_impossible(const std::string& error) {
          error.find("temporarily unavailable") == std::string::npos;
 }
 
+/// What the system said of a read or write that failed, such as "No space left on device"; "" if
+/// the error is another. The library has it among descriptors, addresses and times.
+std::string system_error(std::string_view error) {
+  constexpr std::string_view kBefore = "error message = '";
+  const std::size_t at = error.find(kBefore);
+  if (at == std::string_view::npos) return "";
+  error.remove_prefix(at + kBefore.size());
+  return std::string(error.substr(0, error.find('\'')));
+}
+
 void open_no_more_files() {
   constexpr rlimit kNone{0, 0};
   setrlimit(RLIMIT_NOFILE, &kNone);
@@ -83,7 +94,10 @@ std::string last_error() {
 }
 
 void fail(const std::string& what) {
-  throw Failure{hdf5_protocol::kFormat, "cannot " + what + ": " + last_error()};
+  const std::string text = last_error();
+  const std::string system = system_error(text);
+  if (!system.empty()) throw Failure{hdf5_protocol::kIo, "cannot " + what + ": " + system};
+  throw Failure{hdf5_protocol::kFormat, "cannot " + what + ": " + text};
 }
 
 Handle checked(hid_t id, const std::string& what) {

@@ -130,6 +130,22 @@ TEST_CASE("append: processes that add to one container at once all find their ar
   }
 }
 
+TEST_CASE("a write of a whole container waits for those that add to it") {
+  const Sandbox sandbox;
+  for (const std::string file : {"m.npz", "m.safetensors", "m.h5"}) {
+    const Outcome outcome = sandbox.run(
+        "exec 9<.; flock 9\n"
+        "maskctl gen causal:n=8 -o " +
+        file +
+        " 9<&- & pid=$!\n"
+        "sleep 0.3; ls " +
+        file + "; flock -u 9; wait $pid && ls " + file);
+    INFO(file << "\n" << outcome.out << outcome.err);
+    CHECK(outcome.status == 0);
+    CHECK(outcome.out == file + "\n");
+  }
+}
+
 /// Shell lines that make all.npz and all.h5 with the arrays mask [8,8], ids and
 /// weights, and in the .h5 attributes.
 const std::string kMakeThree = R"(
@@ -171,6 +187,11 @@ TEST_CASE("a write to FILE:NAME keeps the other arrays and the shape") {
     CHECK(contains(whole.err, "replacing the whole file drops its "));
     CHECK(contains(whole.err, "ids"));
     CHECK_FALSE(contains(arrays(), "ids"));
+    CHECK(sandbox.run("maskctl gen causal:n=4 -f -o " + file).err.empty());
+    CHECK(sandbox.run("maskctl gen causal:n=4 -o " + file + ":ids").status == 0);
+    const Outcome forced = sandbox.run("maskctl gen causal:n=4 -f -o " + file);
+    CHECK(forced.status == 0);
+    CHECK(contains(forced.err, "replacing the whole file drops its 2 arrays ("));
   }
 }
 
@@ -188,6 +209,35 @@ with h5py.File("all.h5") as file:
     assert file["mask"][5].tolist() == [False] * 3 + [True] * 3 + [False] * 2
     assert file["weights"].attrs["about"] == "weights" and file["weights"].shape == (1, 1, 4, 4)
     assert file["same"].shape == (5,) and file["same"].attrs["about"] == "weights"
+PY
+)");
+  INFO(outcome.out << outcome.err);
+  CHECK(outcome.status == 0);
+}
+
+TEST_CASE("a new HDF5 dataset has no dimension scales of the one that it replaces") {
+  const Sandbox sandbox;
+  const Outcome outcome = sandbox.run(R"(
+/usr/bin/python3 - <<'PY'
+import h5py, numpy as np
+with h5py.File("s.h5", "w") as file:
+    for name in "a", "b":
+        file[name] = np.tri(4, dtype=bool)
+        file[name].attrs["about"] = name
+        file[name + "_scale"] = np.arange(4)
+        file[name + "_scale"].make_scale("tokens")
+        file[name].dims[0].attach_scale(file[name + "_scale"])
+PY
+maskctl gen causal:n=4 -f -o s.h5:a_scale || exit 3
+maskctl gen causal:n=5 -f -o s.h5:a || exit 4
+maskctl apply s.h5:b -t window:keys=2 -f -o s.h5:b || exit 5
+/usr/bin/python3 - <<'PY'
+import h5py
+with h5py.File("s.h5") as file:
+    assert set(file["a"].attrs) == {"about"}, list(file["a"].attrs)
+    assert "REFERENCE_LIST" not in file["a_scale"].attrs
+    assert [len(axis) for axis in file["a"].dims] == [0] * 4
+    assert file["b"].dims[0][0].name == "/b_scale"
 PY
 )");
   INFO(outcome.out << outcome.err);
@@ -248,6 +298,7 @@ TEST_CASE("a limit of file sizes is one error and leaves nothing") {
     const Outcome after = sandbox.run("cat err; ls -A | grep -e '^b' -e tmp");
     CHECK(std::ranges::count(after.out, '\n') == 1);
     CHECK(contains(after.out, "File too large"));
+    CHECK_FALSE(contains(after.out, "errno"));
   }
 }
 
