@@ -1,7 +1,10 @@
 // The table of file formats: each row is right about the files that it writes.
 #include "maskctl/io/formats/formats.h"
 
+#include <algorithm>
+
 #include "io/array_support.h"
+#include "maskctl/base/text.h"
 
 using namespace maskctl;
 using namespace maskctl::test;
