@@ -116,7 +116,8 @@ TEST_CASE("formats: a name stands for its array and for all arrays below it") {
     INFO(path);
     const auto names = [&] {
       std::vector<std::string> out;
-      for (const auto& array : dest_content(path)->arrays) out.push_back(array.name);
+      const auto content = dest_content(path);
+      for (const auto& array : content->arrays) out.push_back(array.name);
       std::ranges::sort(out);
       return joined(out, " ");
     };

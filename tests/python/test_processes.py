@@ -86,14 +86,15 @@ def at_two_a_time(codes):
         return dict(zip(codes, pool.map(ended, codes.values())))
 
 
-def test_ctrl_c_stops_every_long_call_within_a_second():
+def test_ctrl_c_stops_every_long_call():
     assert set(LONG) == set(CALLS)
     said = at_two_a_time({name: CTRL_C.format(call) for name, call in LONG.items() if call})
     for name, (status, printed, stderr) in said.items():
         assert (status, stderr) == (0, ""), name
         assert printed, f"{name}: ended before it was interrupted"
         seconds, count = printed.split()
-        assert float(seconds) < 1 and count == "10", (name, printed)
+        # Where the machine is idle: 0.01 to 0.1 s. Without an end they take hours.
+        assert float(seconds) < 60 and count == "10", (name, printed)
 
 
 # A thread for each long call, which asks as long as it may.
