@@ -6,6 +6,7 @@
 
 #include "app/cli/commands/info_options.h"
 #include "app/cli/parser/option_list.h"
+#include "app/session/session.h"
 #include "maskctl/tensor/tensor.h"
 
 namespace maskctl::app {

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "maskctl/base/error.h"
 #include "maskctl/base/printable.h"
 #include "maskctl/mask/steps/causal.h"
 #include "maskctl/mask/steps/chunk.h"
