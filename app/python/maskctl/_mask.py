@@ -97,12 +97,12 @@ class Mask:
         extents that an array does not carry. pad_id: the segment id that sees nothing (-1).
         max_bytes: the most that may be allocated (4 GiB).
         """
-        if isinstance(array, (str, os.PathLike)):
+        if isinstance(array, str) or hasattr(type(array), "__fspath__"):  # os.PathLike takes longer
             source = _file(array)
             name = text_of("name", source if name is None else name)
             options = _reading(kind, keep_value, closed_below, shape, pad_id, max_bytes)
             return self._set(name, _native.read_source(source, options, {}), name, (), {})
-        name = text_of("name", "mask" if name is None else name)
+        name = "mask" if name is None else text_of("name", name)
         if isinstance(array, Mask):
             raise Error(f"{_native.printable(name)}: a Mask already")
         own, parts, notes = _arrays.parts_of(name, array, shape)
