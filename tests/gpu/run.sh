@@ -120,6 +120,7 @@ run_tests() {
   [ -z "${MASKCTL_GOLDEN_OPS:-}" ] || replay "more golden cases" "$MASKCTL_GOLDEN_OPS"
   # The test that is left out reads the documentation, which may not be on this machine.
   run_program attention_tests 180 '~operations: the documentation lists every argument'
+  run_program verify_tests 180
 
   headline "masks"
   obeys samples/packed.npy --as segments -t causal
