@@ -34,8 +34,10 @@ std::optional<ByteSource> file_to_append(const std::string& path, const FileForm
 }
 
 TakenNames::TakenNames(const std::string& name, std::span<const ArrayStream> arrays) {
-  if (!name.empty()) names_.push_back(name);
-  if (!name.empty()) return;
+  if (!name.empty()) {
+    names_.push_back(name);
+    return;
+  }
   for (const ArrayStream& array : arrays) names_.push_back(array.spec.name);
 }
 
