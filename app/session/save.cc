@@ -5,7 +5,6 @@
 #include "maskctl/base/error.h"
 #include "maskctl/base/printable.h"
 #include "maskctl/io/masks/mask_io.h"
-#include "maskctl/pipeline/parse/diagnostic.h"
 #include "maskctl/tensor/convert.h"
 
 namespace maskctl::app {

@@ -6,7 +6,6 @@
 
 #include "maskctl/mask/planes/bands.h"
 #include "maskctl/mask/steps/chain_text.h"
-#include "maskctl/pipeline/parse/diagnostic.h"
 #include "support/catch_compat.h"
 #include "translate/libraries.h"
 

@@ -15,7 +15,6 @@
 #include "maskctl/base/printable.h"
 #include "maskctl/base/text.h"
 #include "maskctl/mask/steps/chain_text.h"
-#include "maskctl/pipeline/parse/diagnostic.h"
 
 namespace maskctl::app {
 namespace {

@@ -13,7 +13,6 @@
 #include "maskctl/inspect/count/stats.h"
 #include "maskctl/inspect/diff/diff.h"
 #include "maskctl/inspect/recognise/recognise.h"
-#include "maskctl/mask/steps/chain_text.h"
 
 namespace maskctl::app::tui {
 namespace {

@@ -8,7 +8,6 @@
 #include "app/tui/state/history.h"
 #include "maskctl/base/error.h"
 #include "maskctl/mask/cell.h"
-#include "maskctl/pipeline/parse/diagnostic.h"
 
 namespace maskctl::app::tui {
 namespace {

@@ -15,7 +15,6 @@
 #include "maskctl/base/printable.h"
 #include "maskctl/base/text.h"
 #include "maskctl/io/masks/mask_io.h"
-#include "maskctl/pipeline/parse/diagnostic.h"
 #include "maskctl/pipeline/picture.h"
 
 namespace maskctl::app::tui {
