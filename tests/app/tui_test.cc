@@ -313,6 +313,19 @@ TEST_CASE("tui: F and r show a recognised pipeline that reads arrays", "[tui]") 
   CHECK(contains(report(sandbox, "m.npy", "r"), "doc:recognised.npz:ids1"));
 }
 
+TEST_CASE("tui: wrong cumulative lengths are refused with what is wrong, from a pipe too",
+          "[tui]") {
+  const Sandbox sandbox;
+  for (const char* line : {"maskctl tui bad.npy --as cu_seqlens --dump -",
+                           "maskctl tui - --as cu_seqlens --dump - <bad.npy"}) {
+    const Outcome outcome = sandbox.run(
+        "/usr/bin/python3 -c 'import numpy as np; np.save(\"bad.npy\", np.int32([1, 5]))'; " +
+        std::string(line));
+    CHECK(outcome.status == 2);
+    CHECK(contains(outcome.err, ": cu_seqlens start with 1\n"));
+  }
+}
+
 TEST_CASE("tui: a rectangle that leaks in one head of a batch is found", "[tui]") {
   const Sandbox sandbox;
   const Outcome made = sandbox.run(

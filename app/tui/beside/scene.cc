@@ -9,6 +9,7 @@
 #include "app/tui/beside/steps.h"
 #include "maskctl/base/buffer_pool.h"
 #include "maskctl/base/error.h"
+#include "maskctl/base/printable.h"
 #include "maskctl/base/work_scope.h"
 #include "maskctl/mask/planes/bands.h"
 #include "maskctl/mask/steps/chain_text.h"
@@ -230,7 +231,10 @@ void Workbench::read_start() {
   auto [loaded, checked] = read_checked(
       subject_.name, loader_,
       can_be_shown ? [this](const RowsRead& rows) { loading_->add(rows); } : RowsSink());
-  if (!checked.start) loader_.read(subject_.name);  // says what is wrong
+  if (!checked.start) {
+    throw Error(Errc::kInvalidArgument, fmt::format("{}: {}", printable(subject_.name),
+                                                    check(checked).findings.front().message));
+  }
   loaded_ = std::move(loaded);
   checked_ = std::move(checked);
   start_ = loaded_.mask;
@@ -291,6 +295,9 @@ Workbench::Made Workbench::made(const SceneAsked& asked) {
     out->ids = {std::move(found->q), std::move(found->kv)};
     out->pad_id = found->pad_id;
     out->checked.documents = made.documents ? made.documents : documents_;
+  } else if (documents_) {
+    out->checked.own_documents
+        .reset();  // what the user declares goes before them, and does not fit
   }
   out->tokens = fitting_tokens(tokens_, out->mask);
   if (other_) check_comparable(out->mask, *other_);
