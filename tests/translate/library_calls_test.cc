@@ -80,7 +80,7 @@ TEST_CASE("splash: shapes by name, and masks as arrays") {
 struct Interval {
   Index begin, end;
 };
-Cells documents(std::vector<Interval> queries, std::vector<Interval> keys,
+Cells documents(const std::vector<Interval>& queries, const std::vector<Interval>& keys,
                 const std::function<bool(Index from_end)>& keeps) {
   return [=](Index, Index q, Index k) {
     for (std::size_t i = 0; i < queries.size(); ++i) {
