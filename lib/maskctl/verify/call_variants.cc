@@ -9,29 +9,6 @@
 #include "maskctl/verify/key_side.h"
 
 namespace maskctl::attention {
-namespace {
-
-/// Turns [B,K,Hkv,D] (or heads first) into [B,K,Hq,D]: query head h gets key head h % Hkv.
-Tensor heads_in_turn(const Tensor& tensor, const ProbeShape& shape) {
-  std::vector<Index> extents = tensor.shape();
-  extents[shape.layout == Layout::kBthd ? 2 : 1] = shape.heads;
-  Tensor out(tensor.dtype(), extents);
-  const Index bytes = extents.back() * size_bytes(tensor.dtype());
-  for (Index b = 0; b < shape.batch; ++b) {
-    for (Index j = 0; j < shape.keys; ++j) {
-      for (Index h = 0; h < shape.heads; ++h) {
-        const Index from =
-            vector_at(shape.layout, b, j, h % shape.kv_heads, shape.keys, shape.kv_heads);
-        const Index to = vector_at(shape.layout, b, j, h, shape.keys, shape.heads);
-        std::copy_n(tensor.bytes().begin() + from * bytes, bytes, out.bytes().begin() + to * bytes);
-      }
-    }
-  }
-  return out;
-}
-
-}  // namespace
-
 bool has_empty_rows(const Mask& mask) {
   return std::ranges::any_of(mask.distinct(), [](const PlanePtr& plane) {
     bool empty = plane->keys() == 0;
@@ -110,31 +87,6 @@ NamedResults CallVariants::gradients_of(const Tensor& d_out, const Tensor& d_lse
   changed.arrays["cotangent_out"] = d_out;
   changed.arrays["cotangent_lse"] = d_lse;
   return run(changed);
-}
-
-std::vector<CallVariant> CallVariants::others() const {
-  std::vector<CallVariant> out;
-  if (!mask_) return out;
-  if (operation_->has("empty_row") && has_empty_rows(*mask_)) {
-    for (const char* policy : {"zero", "mean", "nan"}) {
-      if (policy == empty_row_policy(arguments_)) continue;
-      NamedArguments changed = arguments_;
-      changed.options["empty_row"] = policy;
-      out.push_back({std::string("rows without a key as by empty_row=") + policy, changed});
-    }
-  }
-  const bool plain = !has_latent(arguments_) && !gradients_ && arguments_.arrays.contains("key") &&
-                     !arguments_.arrays.contains("softmax_aux");
-  if (!plain) return out;
-  const ProbeShape shape = shape_of_call(*operation_, arguments_);
-  const bool groups = shape.kv_heads > 1 && shape.kv_heads < shape.heads;
-  if (!groups || (mask_->heads() != 1 && mask_->heads() != shape.heads)) return out;
-  NamedArguments changed = arguments_;
-  for (const char* name : {"key", "value"}) {
-    changed.arrays.at(name) = heads_in_turn(arguments_.arrays.at(name), shape);
-  }
-  out.push_back({"query head h with key head h mod Hkv instead of h / (Hq / Hkv)", changed});
-  return out;
 }
 
 }  // namespace maskctl::attention

@@ -19,12 +19,6 @@ bool has_empty_rows(const Mask& mask);
 /// The policy for rows without a key: "zero", "mean" or "nan".
 std::string_view empty_row_policy(const NamedArguments& arguments);
 
-/// A variant of a call that keeps the call's mask.
-struct CallVariant {
-  std::string text;
-  NamedArguments arguments;
-};
-
 class CallVariants {
  public:
   /// `given`: the results to check; if some are gradients, the call computes gradients too. `mask`:
@@ -33,6 +27,11 @@ class CallVariants {
                const std::optional<Mask>& mask);
 
   bool can_change_mask() const { return mask_.has_value(); }
+  const Operation& operation() const { return *operation_; }
+  const NamedArguments& arguments() const { return arguments_; }
+  const std::optional<Mask>& mask() const { return mask_; }
+  /// Whether gradients are among the results.
+  bool gradients() const { return gradients_; }
   NamedResults declared() const { return run(arguments_); }
   NamedResults under(const Mask& mask) const;
   /// The results of the declared call after each value vector is multiplied by 1 or -1 at random;
@@ -41,9 +40,6 @@ class CallVariants {
   bool takes_lse_cotangent() const;
   /// The gradients of the call for these cotangents.
   NamedResults gradients_of(const Tensor& d_out, const Tensor& d_lse) const;
-  /// Variants of the call: with the other policies for rows without a key, if it has such rows; and
-  /// with query head h reading key head h mod Hkv instead of h / (Hq / Hkv).
-  std::vector<CallVariant> others() const;
   NamedResults run(const NamedArguments& arguments) const;
 
  private:

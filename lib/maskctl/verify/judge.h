@@ -7,6 +7,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "maskctl/inspect/recognise/neighbours.h"
@@ -15,12 +16,14 @@
 namespace maskctl::attention {
 
 /// kObeys: up to rounding, the results are those of the declared mask and of no other mask that was
-/// tried. kAnother: they are those of another mask and not of the declared one. kNone: they fit no
-/// mask that was tried. kUnclear: they fit the declared mask and also others, whose results differ
-/// from its results by less than rounding, or in most of their rows no single cell would show,
-/// whatever its weight.
-enum class Verdict : std::uint8_t { kObeys, kAnother, kNone, kUnclear };
-/// The name of a verdict: "obeys", "another", "none" or "unclear".
+/// tried. kAnother: they are those of another mask and not of the declared one. kOtherCall: they
+/// are those of the declared mask in another call, such as one without its sinks. kPartly: rows of
+/// zeros or NaN, which tell no mask, and all other rows, if there are any, obey the declared mask.
+/// kNone: they fit nothing that was tried. kUnclear: they fit the declared mask and also others,
+/// whose results differ from its results by less than rounding, or in most of their rows no single
+/// cell would show, whatever its weight.
+enum class Verdict : std::uint8_t { kObeys, kAnother, kNone, kUnclear, kOtherCall, kPartly };
+/// The name of a verdict: "obeys", "another", "none", "unclear", "other-call" or "partly".
 std::string_view name(Verdict verdict);
 
 /// How one alternative compares with the declared mask.
@@ -37,23 +40,31 @@ struct Comparison {
 
 struct Judgement {
   Verdict verdict = Verdict::kObeys;
-  /// kAnother: how the mask that fits differs. kUnclear: the masks that fit as well as the declared
-  /// one. kNone: that no mask fits, and which rows are off.
+  /// kAnother, kOtherCall: how the mask or the call that fits differs. kUnclear: the masks that fit
+  /// as well as the declared one. kNone: that no mask fits, and which rows are off.
   std::string text;
-  /// kAnother: the rows in which the two masks differ. kNone: the rows outside the tolerance. For
-  /// example "heads 0-3, queries 31-63".
+  /// kAnother, kOtherCall: the rows in which the results differ from the declared ones. kNone: the
+  /// rows that are off. For example "heads 0-3, queries 31-63".
   std::string where;
+  /// Rows of zeros, and rows with NaN, where the declared mask gives numbers; the verdict is about
+  /// the others. Empty if there are none.
+  std::string zero_rows, nan_rows;
+  std::string nan_keys;  // the keys that hold NaN, where there are such rows: "keys 0-30"
   std::vector<Comparison> comparisons;  // those with the given `alternatives` come first
   /// kObeys: the least share of a row's weight from which a single wrongly open or closed cell
   /// would have been found in every row; infinite if single cells cannot be found.
   double least_cell = 0;
   /// kNone: the queries (or keys) of the rows outside the tolerance.
   std::set<Index> off;
-  /// kAnother: the index of the alternative that fits all heads; absent if only some heads obey it.
+  /// The index of the candidate that fits all rows; absent if it fits only some, or others fit as
+  /// well.
   std::optional<std::size_t> fit;
   /// The mask that the results obey: set for kObeys, and for kAnother if all heads obey the same
   /// mask.
   std::optional<Mask> obeyed;
+  /// Where nothing fits all arrays, such as out and lse, together: the judgement of each array, by
+  /// its name.
+  std::vector<std::pair<std::string, Judgement>> parts;
 };
 std::string_view name(Comparison::State state);  // "rejected", "fits", "undecided"
 
@@ -63,9 +74,10 @@ struct GivenReport {
 };
 
 /// Checks results that were made elsewhere, such as "out", "lse" or "grad_query", against those of
-/// `request.against`: whether they are within the tolerance, and which mask they obey. Besides
-/// `alternatives` it tries the other policies for rows without keys, and query head h with key head
-/// h mod Hkv. Gradients are for the cotangents in the arguments, or for random cotangents from the
+/// `request.against`: whether they are within the tolerance, and whether they are those of the
+/// declared mask or of one of the `alternatives`, or of a call with another policy for rows without
+/// keys, or of one in which query head h reads key head h mod Hkv. judge_results() (verdict.h)
+/// tries more. Gradients are for the cotangents in the arguments, or for random cotangents from the
 /// seed.
 ///
 /// For each alternative, the residual of each row is projected on the difference between the

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <map>
+#include <utility>
 
 #include "maskctl/tensor/convert.h"
 #include "maskctl/verify/compare.h"
@@ -26,15 +28,16 @@ bool clash(double a, double b) {
 
 Residuals::Residuals(const VerifyRequest& request, const NamedResults& given,
                      const NamedResults& reference, const NamedResults& declared,
-                     const Rounding& rounding) {
+                     const Rounding& rounding, const std::optional<Mask>& mask) {
   for (const auto& [name, tensor] : given) {
     if (!is_floating(tensor.dtype()) || !declared.contains(name)) continue;
-    add(request, name, tensor, reference.at(name), declared.at(name), rounding);
+    add(request, name, tensor, reference.at(name), declared.at(name), rounding, mask);
   }
 }
 
 void Residuals::add(const VerifyRequest& request, const std::string& name, const Tensor& given,
-                    const Tensor& reference, const Tensor& declared, const Rounding& rounding) {
+                    const Tensor& reference, const Tensor& declared, const Rounding& rounding,
+                    const std::optional<Mask>& mask) {
   Array array;
   array.name = name;
   array.given = doubles_of(given);
@@ -49,6 +52,7 @@ void Residuals::add(const VerifyRequest& request, const std::string& name, const
   array.relative = tolerance.relative;
   array.absolute = tolerance.absolute * std::max(1.0, largest_finite(expected));
   add_positions(request, given, array);
+  add_keys(array, mask);
   for (Index row = 0; row < array.count; ++row) {
     double misfit = 0;
     bool off = false;
@@ -63,6 +67,7 @@ void Residuals::add(const VerifyRequest& request, const std::string& name, const
     misfit_.push_back(misfit / static_cast<double>(array.length));
     off_.push_back(off);
     add_freedom(array, row);
+    add_blank(array, row);
   }
   arrays_.push_back(std::move(array));
 }
@@ -101,11 +106,65 @@ double Residuals::noise(const Array& array, Index row, double value) const {
          (std::isfinite(value) ? array.noise.relative * square(value) : 0);
 }
 
-std::vector<RowResidual> Residuals::under(const NamedResults& other) const {
+void Residuals::add_keys(const Array& array, const std::optional<Mask>& mask) {
+  const auto first = as_size(array.first);
+  few_keys_.resize(first + as_size(array.count), false);
+  no_key_.resize(first + as_size(array.count), false);
+  const bool by_queries = array.name == "out" || array.name == "lse" || array.name == "grad_query";
+  if (!mask || !by_queries) return;
+  std::map<std::pair<Index, Index>, std::vector<Index>> keys;  // of the rows of a plane
+  for (std::size_t n = first; n < positions_.size(); ++n) {
+    const RowPosition& at = positions_[n];
+    const Index b = mask->batch() == 1 ? 0 : at.batch, h = mask->heads() == 1 ? 0 : at.head;
+    if (b >= mask->batch() || h >= mask->heads()) continue;
+    std::vector<Index>& counts = keys[{b, h}];
+    if (counts.empty()) {
+      mask->plane(b, h)->row_sizes({0, mask->queries()},
+                                   [&](Range rows, const Plane::RowSize& row) {
+                                     counts.insert(counts.end(), as_size(rows.size()), row.keys);
+                                   });
+    }
+    if (as_size(at.time) >= counts.size()) continue;
+    few_keys_[n] = counts[as_size(at.time)] <= 1;
+    no_key_[n] = counts[as_size(at.time)] == 0;
+  }
+}
+
+void Residuals::add_blank(const Array& array, Index row) {
+  const auto elements = [&](const std::vector<double>& all) {
+    return std::span(all).subspan(as_size(row * array.length), as_size(array.length));
+  };
+  const auto given = elements(array.given), declared = elements(array.declared);
+  const bool finite = std::ranges::all_of(declared, [](double x) { return std::isfinite(x); });
+  Blank blank = Blank::kNo;
+  if (finite && !no_key_[as_size(array.first + row)]) {
+    const auto is_zero = [](double x) { return x == 0; };
+    const bool zeros = array.length > 1 && std::ranges::all_of(given, is_zero) &&
+                       !std::ranges::all_of(declared, is_zero);
+    const bool nan = std::ranges::any_of(given, [](double x) { return std::isnan(x); });
+    blank = nan ? Blank::kNan : zeros ? Blank::kZero : Blank::kNo;
+  }
+  blank_.push_back(blank);
+}
+
+/// The variance that a row under a candidate has besides that which is relative to its elements:
+/// that of the declared row, or, where that row has not enough keys to show it, that of `other`.
+double Residuals::noise_under(const Array& array, Index row, std::span<const double> other) const {
+  const double declared = array.noise.rows[as_size(row)].all();
+  if (!is_gradient(array.name) && !few_keys_[as_size(array.first + row)]) return declared;
+  const double size = mean_square(other);
+  return std::max(declared, array.noise.row(size, size).all());
+}
+
+std::optional<std::vector<RowResidual>> Residuals::under(const NamedResults& other) const {
   std::vector<RowResidual> out;
   for (const Array& array : arrays_) {
-    const std::vector<double> others = doubles_of(other.at(array.name));
+    const auto found = other.find(array.name);
+    if (found == other.end()) return {};
+    const std::vector<double> others = doubles_of(found->second);
     for (Index row = 0; row < array.count; ++row) {
+      const auto elements = std::span(others).subspan(as_size(row * array.length));
+      const double shared = noise_under(array, row, elements.first(as_size(array.length)));
       RowResidual sums;
       sums.row = array.first + row;
       bool clashes = false;
@@ -118,8 +177,12 @@ std::vector<RowResidual> Residuals::under(const NamedResults& other) const {
         if (clash(a, x)) sums.misfit = std::numeric_limits<double>::infinity();
         clashes = clashes || clash(d, x);
         if (std::isfinite(d) && std::isfinite(x)) distance += square(x - d);
-        if (!std::isfinite(a) || !std::isfinite(d) || !std::isfinite(x)) continue;
-        const double s = noise(array, row, d);
+        if (!std::isfinite(a) || !std::isfinite(x)) continue;
+        if (!std::isfinite(d)) {
+          sums.misfit += square(a - x) / (shared + array.noise.relative * square(x));
+          continue;
+        }
+        const double s = shared + array.noise.relative * std::max(square(d), square(x));
         sums.along += (a - d) * (x - d) / s;
         sums.squared += square(x - d) / s;
         sums.misfit += square(a - x) / s;

@@ -70,9 +70,9 @@ double RowNoise::freedom(double relative, double length) const {
 }
 
 Rounding::Rounding(const VerifyRequest& request, const NamedResults& given,
-                   const NamedResults& declared, const CallVariants& variants)
+                   const NamedResults& declared, const CallVariants& variants, double inputs)
     : request_(request),
-      inputs_(inputs_roundoff(request.arguments)),
+      inputs_(std::max(inputs, inputs_roundoff(request.arguments))),
       stored_(results_roundoff(given)),
       weights_(variants.with_random_signs()) {
   const auto value = request.arguments.arrays.find("value");
@@ -135,22 +135,29 @@ ArrayNoise Rounding::of(const std::string& name, const Tensor& given,
       has_delta ? doubles_of(delta_->at(name)) : std::vector<double>();
   // Elements of a gradient are differences of terms. Where the terms nearly cancel, their rounding
   // remains; it is known (has_delta) or taken to be as large as in other rows.
-  double floor = square(kSums) * (gradient ? 1 : 1e-4) * mean_square(declared) +
-                 square(least_roundoff(precision)) / 3 + kLeastVariance;
-  if (gradient && !has_delta) floor += square(inputs_ + kSums) * gradients_;
+  out.floor = square(kSums) * (gradient ? 1 : 1e-4) * mean_square(declared) +
+              square(least_roundoff(precision)) / 3 + kLeastVariance;
+  if (gradient && !has_delta) out.floor += square(inputs_ + kSums) * gradients_;
+  out.is_lse = is_lse;
+  out.weighted = is_lse ? 0 : square(inputs_) / 3;
   const Index rows = length == 0 ? 0 : std::ssize(declared) / length;
   for (Index n = 0; n < rows; ++n) {
-    RowNoise row;
     const double size = mean_square(row_of(spread, n, length));
-    // An lse also has the rounding of one logit.
-    row.sums = square(kSums) * (size + mean_square(row_of(declared, n, length)) + (is_lse ? 1 : 0));
-    row.own = row.sums + floor;
-    if (!is_lse) row.weights = square(inputs_) / 3 * size;
+    RowNoise row = out.row(mean_square(row_of(declared, n, length)), size);
     row.directions = has_spread && size > 0 ? values_ / size : static_cast<double>(length);
     if (has_delta) row.delta = mean_square(row_of(delta, n, length));
     out.rows.push_back(row);
   }
   return out;
+}
+
+RowNoise ArrayNoise::row(double size, double spread) const {
+  RowNoise row;
+  // An lse also has the rounding of one logit.
+  row.sums = square(kSums) * (spread + size + (is_lse ? 1 : 0));
+  row.own = row.sums + floor;
+  row.weights = weighted * spread;
+  return row;
 }
 
 double rare_mean_square(double freedom, double deviations) {

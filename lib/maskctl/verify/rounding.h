@@ -41,14 +41,25 @@ struct ArrayNoise {
   double relative = 0;  // variance divided by the square of the element
   /// The square of the change that a cell of weight 1 makes in an element; 0: not known.
   double cell = 0;
+  double floor = 0;     // variance that every element has
+  double weighted = 0;  // variance from rounded weights, divided by RowNoise's `size` (see row())
+  bool is_lse = false;
+
+  /// The noise of a row whose elements have the mean square `size`, or `spread` with random signs
+  /// of the values.
+  RowNoise row(double size, double spread) const;
 };
 
 /// Estimates the rounding in the results of one call.
 class Rounding {
  public:
-  /// `declared`: the results of the call by the fast path in f32.
+  /// `declared`: the results of the call by the fast path in f32. `inputs`: the relative error of
+  /// the coarsest array that the kernel multiplied, if it is more than the arrays show.
   Rounding(const VerifyRequest& request, const NamedResults& given, const NamedResults& declared,
-           const CallVariants& variants);
+           const CallVariants& variants, double inputs = 0);
+
+  /// The relative error of one rounding of the inputs that is assumed.
+  double inputs() const { return inputs_; }
 
   /// The noise of a result whose rows have `length` elements.
   ArrayNoise of(const std::string& name, const Tensor& given, std::span<const double> declared,

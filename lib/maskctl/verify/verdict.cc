@@ -3,10 +3,19 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
+#include <numbers>
 #include <utility>
 
+#include "maskctl/base/ranges.h"
 #include "maskctl/inspect/recognise/moved_borders.h"
 #include "maskctl/inspect/recognise/neighbours.h"
+#include "maskctl/verify/candidates/fitted.h"
+#include "maskctl/verify/candidates/of_call.h"
+#include "maskctl/verify/candidates/of_mask.h"
+#include "maskctl/verify/key_side.h"
+#include "maskctl/verify/rounding.h"
+#include "maskctl/verify/trial.h"
 
 namespace maskctl::attention {
 
@@ -18,17 +27,96 @@ bool mask_alone(const Operation& operation, std::span<const std::string_view> ar
   });
 }
 
+namespace {
+
+/// The keys of a call whose key or value holds NaN, as "keys 0-30"; empty if there are none.
+std::string nan_keys(const Operation& operation, const NamedArguments& arguments) {
+  if (!arguments.arrays.contains("key") || !arguments.arrays.contains("query")) return "";
+  const ProbeShape shape = shape_of_call(operation, arguments);
+  std::set<Index> keys;
+  for (const char* name : {"key", "value"}) {
+    const auto found = arguments.arrays.find(name);
+    if (found == arguments.arrays.end() || !is_floating(found->second.dtype())) continue;
+    const std::vector<double> values = doubles_of(found->second);
+    const Index length = found->second.shape().back();
+    for (std::size_t e = 0; e < values.size(); ++e) {
+      if (!std::isnan(values[e])) continue;
+      const Index vector = static_cast<Index>(e) / length;
+      keys.insert(shape.layout == Layout::kBthd ? vector / shape.kv_heads % shape.keys
+                                                : vector % shape.keys);
+    }
+  }
+  if (keys.empty()) return "";
+  constexpr std::size_t kMostRanges = 6;
+  const std::vector<Index> ascending(keys.begin(), keys.end());
+  return range_words(ranges_of(ascending), "key", "keys", kMostRanges);
+}
+
+/// Judges again with inputs that are as noisy as the results look. Words for this noise are added
+/// to a verdict that is then possible.
+std::optional<Judgement> judged_with_noise(Trial& trial) {
+  constexpr double kMuch = 3, kMost = 0.3;
+  const double usual = trial.inputs(), noise = trial.noise_of_inputs();
+  if (!(noise > kMuch * usual && noise < kMost)) return {};
+  trial.suppose_noise(noise);
+  Judgement out = trial.judge();
+  const std::string words =
+      fmt::format("keys and values with a noise of {:.2g} %, as a quantised cache has it",
+                  100 * noise / std::numbers::sqrt3);
+  if (out.verdict == Verdict::kObeys) {
+    out.verdict = Verdict::kOtherCall;
+    out.text = fmt::format("{}; {}", words, out.text);
+    return out;
+  }
+  if (out.verdict != Verdict::kAnother) return {};
+  out.text += "; " + words;
+  return out;
+}
+
+/// Tries one group of candidates after the other, until one fits.
+Judgement judged(const JudgedCall& call, Trial& trial) {
+  const VerifyRequest& request = call.request;
+  if (request.declared) {
+    trial.add(
+        of_masks(trial.call(), neighbours(*request.declared, call.steps ? &*call.steps : nullptr)));
+  }
+  trial.add(of_readings(trial.call()));
+  Judgement out = trial.judge();
+  const auto none = [&out] {
+    return out.verdict == Verdict::kNone || std::ranges::any_of(out.parts, [](const auto& part) {
+             return part.second.verdict == Verdict::kNone;
+           });
+  };
+  if (none()) {
+    if (request.declared)
+      trial.add(of_masks(trial.call(), moved_borders(*request.declared, out.off)));
+    trial.add(of_arguments(trial.call()));
+    if (trial.given().contains("lse")) trial.add(of_lse(trial.call()));
+    out = trial.judge();
+  }
+  if (none()) {
+    for (const auto fitted : {of_scales, of_factors, of_merges, of_caches, of_orders}) {
+      trial.add(fitted(trial.call(), trial.declared(), trial.given()));
+    }
+    out = trial.judge();
+  }
+  if (out.verdict == Verdict::kNone) {
+    if (auto noisy = judged_with_noise(trial)) out = *std::move(noisy);
+  }
+  return out;
+}
+
+}  // namespace
+
 GivenReport judge_results(JudgedCall call, const NamedResults& given) {
   VerifyRequest& request = call.request;
   request.declared = applied_mask(request);
-  if (!request.declared) return verify_given(request, given, {});
-  const Chain* known = call.steps ? &*call.steps : nullptr;
-  GivenReport report = verify_given(request, given, neighbours(*request.declared, known));
-  if (report.judgement.verdict != Verdict::kNone) return report;
-  const std::vector<Neighbour> moved = moved_borders(*request.declared, report.judgement.off);
-  if (moved.empty()) return report;
-  GivenReport other = verify_given(request, given, moved);
-  return other.judgement.verdict == Verdict::kAnother ? other : report;
+  Trial trial(request, given);
+  GivenReport out{trial.checks(), judged(call, trial)};
+  if (!out.judgement.nan_rows.empty()) {
+    out.judgement.nan_keys = nan_keys(*request.operation, request.arguments);
+  }
+  return out;
 }
 
 GivenReport judge_backend(const JudgedCall& call, bool wants_obeyed) {
@@ -70,22 +158,62 @@ GivenReport judge_shards(const JudgedCall& call, const NamedResults& results,
   return report;
 }
 
-std::string to_text(const Judgement& judgement) {
+namespace {
+
+/// Words for the rows that tell no mask; empty if there are none.
+std::string blank_text(const Judgement& judgement) {
+  std::string out;
+  if (!judgement.zero_rows.empty()) {
+    out += fmt::format("rows of zeros, which were not computed or saw no key ({})",
+                       judgement.zero_rows);
+  }
+  if (!judgement.nan_rows.empty()) {
+    out += fmt::format(
+        "{}rows of NaN, {} ({})", out.empty() ? "" : "; ",
+        judgement.nan_keys.empty()
+            ? "though no key holds NaN"
+            : fmt::format("in which a key that holds NaN was read, or multiplied by 0: {}",
+                          judgement.nan_keys),
+        judgement.nan_rows);
+  }
+  return out;
+}
+
+std::string of_rows_told(const Judgement& judgement) {
   const auto words = [&judgement] {
     switch (judgement.verdict) {
       case Verdict::kObeys:
         return "obeys its mask";
       case Verdict::kAnother:
         return "obeys another mask";
+      case Verdict::kOtherCall:
+        return "obeys its mask, in another call";
       case Verdict::kNone:
         return "obeys no mask that was tried";
       case Verdict::kUnclear:
         return "undecided at this precision, as these fit as well";
+      case Verdict::kPartly:
+        return "obeys its mask in all other rows";
     }
     return "";
   };
   const std::string out = fmt::format("{}: {}", words(), judgement.text);
   return judgement.where.empty() ? out : fmt::format("{} ({})", out, judgement.where);
+}
+
+}  // namespace
+
+std::string to_text(const Judgement& judgement) {
+  std::string out;
+  for (const auto& [array, part] : judgement.parts) {
+    out += fmt::format("{}{} {}", out.empty() ? "" : "; ", array, to_text(part));
+  }
+  if (!out.empty()) return out;
+  const std::string blank = blank_text(judgement);
+  const bool no_other = judgement.verdict == Verdict::kPartly && judgement.text.empty();
+  if (no_other) return blank;
+  const std::string told = of_rows_told(judgement);
+  return blank.empty() ? told : fmt::format("{}; {}", blank, told);
 }
 
 }  // namespace maskctl::attention

@@ -120,6 +120,8 @@ std::string to_text(const SolvedVerdict& verdict) {
     case Verdict::kObeys:
       return "applied the declared mask, as far as rounding tells";
     case Verdict::kAnother:
+    case Verdict::kOtherCall:
+    case Verdict::kPartly:
     case Verdict::kNone:
       return "applied another mask than the declared one";
     case Verdict::kUnclear:

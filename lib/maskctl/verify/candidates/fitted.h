@@ -1,0 +1,32 @@
+// Candidates with numbers that are fitted to the given output; private to verify.
+#pragma once
+
+#include <memory>
+
+#include "maskctl/verify/call_variants.h"
+#include "maskctl/verify/candidates/candidate.h"
+
+namespace maskctl::attention {
+
+/// The softmax_scale that explains the output best; 1, 1/D and the like where it is about that.
+Candidates of_scales(const std::shared_ptr<const CallVariants>& call, const NamedResults& declared,
+                     const NamedResults& given);
+
+/// The declared output times one factor, and times a factor for each row, which another denominator
+/// gives; an lse that is larger by one number.
+Candidates of_factors(const std::shared_ptr<const CallVariants>& call, const NamedResults& declared,
+                      const NamedResults& given);
+
+/// Two ranges of keys, whose results were merged by wrong weights.
+Candidates of_merges(const std::shared_ptr<const CallVariants>& call, const NamedResults& declared,
+                     const NamedResults& given);
+
+/// Keys and values that were rounded to the numbers of a quantised cache.
+Candidates of_caches(const std::shared_ptr<const CallVariants>& call, const NamedResults& declared,
+                     const NamedResults& given);
+
+/// Rows of the declared output in another order.
+Candidates of_orders(const std::shared_ptr<const CallVariants>& call, const NamedResults& declared,
+                     const NamedResults& given);
+
+}  // namespace maskctl::attention

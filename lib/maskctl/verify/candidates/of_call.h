@@ -1,0 +1,22 @@
+// Candidates that apply the declared mask in another call; private to verify.
+#pragma once
+
+#include <memory>
+
+#include "maskctl/verify/call_variants.h"
+#include "maskctl/verify/candidates/candidate.h"
+
+namespace maskctl::attention {
+
+/// What an argument means elsewhere: the other policies for rows without a key, if there are such
+/// rows; query head h with key head h mod Hkv instead of h / (Hq / Hkv).
+Candidates of_readings(const std::shared_ptr<const CallVariants>& call);
+
+/// Arguments that were dropped or applied wrongly: no sinks, sinks counted twice; no soft cap, a
+/// soft cap after the mask; no bias, its negative; the mask added to logits as 0 and 1.
+Candidates of_arguments(const std::shared_ptr<const CallVariants>& call);
+
+/// For a given lse: of base 2 or from base 2, without the maximum, the maximum alone.
+Candidates of_lse(const std::shared_ptr<const CallVariants>& call);
+
+}  // namespace maskctl::attention

@@ -1,0 +1,103 @@
+// Outputs that are the declared ones but for factors, and lse that are so but for a sum.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <vector>
+
+#include "maskctl/tensor/convert.h"
+#include "maskctl/verify/candidates/fitted.h"
+#include "maskctl/verify/rounding.h"
+
+namespace maskctl::attention {
+namespace {
+
+constexpr Index kLeastProportional =
+    8;  // of a row: fewer elements are easily proportional by chance
+
+/// For each row of `declared`, the factor that brings it nearest to `given`; 1 where it is 0.
+std::vector<double> row_factors(std::span<const float> given, std::span<const float> declared,
+                                Index length) {
+  std::vector<double> out;
+  for (std::size_t from = 0; from < given.size(); from += as_size(length)) {
+    double along = 0, squared = 0;
+    for (std::size_t e = from; e < from + as_size(length); ++e) {
+      const double a = given[e], d = declared[e];
+      if (!std::isfinite(a) || !std::isfinite(d)) continue;
+      along += a * d;
+      squared += d * d;
+    }
+    out.push_back(squared > 0 ? along / squared : 1);
+  }
+  return out;
+}
+
+Candidate scaled(const NamedResults& declared, std::vector<double> factors, std::string text) {
+  return {std::move(text), {}, [out = declared.at("out"), factors = std::move(factors)] {
+            Tensor changed = out;
+            const auto values = changed.as<float>();
+            const std::size_t length = values.size() / factors.size();
+            for (std::size_t e = 0; e < values.size(); ++e) {
+              values[e] = static_cast<float>(values[e] * factors[e / length]);
+            }
+            return NamedResults{{"out", std::move(changed)}};
+          }};
+}
+
+void add_lse_shift(const std::shared_ptr<const CallVariants>& call, const NamedResults& declared,
+                   const Tensor& lse, Candidates& out) {
+  const Tensor given = astype(lse, DType::kFloat32);
+  std::vector<double> apart;
+  for (std::size_t n = 0; n < given.as<float>().size(); ++n) {
+    const double by = static_cast<double>(given.as<float>()[n]) - declared.at("lse").as<float>()[n];
+    if (std::isfinite(by)) apart.push_back(by);
+  }
+  const double shift = median(std::move(apart));
+  if (shift == 0) return;
+  out.push_back({fmt::format("lse {} by {:.5g}", shift > 0 ? "larger" : "smaller", std::abs(shift)),
+                 {},
+                 [call, shift] {
+                   NamedResults results = call->declared();
+                   for (float& x : results.at("lse").as<float>()) {
+                     x = static_cast<float>(x + shift);
+                   }
+                   return results;
+                 }});
+}
+
+}  // namespace
+
+Candidates of_factors(const std::shared_ptr<const CallVariants>& call, const NamedResults& declared,
+                      const NamedResults& given) {
+  Candidates out;
+  if (call->gradients()) return out;
+  const auto lse = given.find("lse");
+  if (lse != given.end() && is_floating(lse->second.dtype())) {
+    add_lse_shift(call, declared, lse->second, out);
+  }
+  const auto found = given.find("out");
+  if (found == given.end() || !is_floating(found->second.dtype())) return out;
+  const Tensor& wanted = declared.at("out");
+  const Index length = wanted.rank() == 0 ? 0 : wanted.shape().back();
+  if (length < kLeastProportional || wanted.elements() == 0) return out;
+  const Tensor seen = astype(found->second, DType::kFloat32);
+  std::vector<double> factors = row_factors(seen.as<float>(), wanted.as<float>(), length);
+  std::vector<double> changed;
+  constexpr double kChanged = 0.02;
+  for (const double factor : factors) {
+    if (std::abs(factor - 1) > kChanged) changed.push_back(factor);
+  }
+  if (changed.empty()) return out;
+  const double usual = median(changed);
+  out.push_back(scaled(declared, std::vector<double>(factors.size(), usual),
+                       fmt::format("the declared output times {:.4g}", usual)));
+  const auto [least, most] = std::ranges::minmax(changed);
+  out.push_back(
+      scaled(declared, std::move(factors),
+             fmt::format("the declared output, each row times a number of its own, {:.3g} "
+                         "to {:.3g}, as another denominator makes it",
+                         least, most)));
+  return out;
+}
+
+}  // namespace maskctl::attention

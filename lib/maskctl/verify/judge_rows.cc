@@ -1,0 +1,489 @@
+#include "maskctl/verify/judge_rows.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <limits>
+#include <map>
+#include <set>
+#include <tuple>
+
+#include "maskctl/base/ranges.h"
+#include "maskctl/base/text.h"
+#include "maskctl/verify/compare.h"
+
+namespace maskctl::attention {
+namespace {
+
+/// The log-likelihood ratio from which one of two masks is rejected: odds of 3 million to 1.
+constexpr double kDecisive = 15;
+/// How far share() may be from 0 (results of the declared mask) or 1 (results of the alternative)
+/// for a mask that fits, in addition to six standard errors, because kernels have small systematic
+/// errors.
+constexpr double kShareSlack = 0.1;
+/// A row does not fit a mask if its misfit (RowResidual::misfit, a squared error) is more than
+/// kOutlier^2 times the squared noise of most rows.
+constexpr double kOutlier = 30;
+/// A tighter limit for rows of 16-bit results, unless the squared noise exceeds kModelled times
+/// what the error model (rounding.h) expects: kSlack times the misfit that chance exceeds as rarely
+/// as kRareDeviations standard deviations (once in a billion rows). Gradients have kGradientSlack
+/// instead of kSlack, since they sum more roundings than the model counts. In f32 there is no such
+/// limit, because large logits make some rows much noisier than others.
+constexpr double kModelled = 4, kRareDeviations = 6, kSlack = 1.5, kGradientSlack = 4;
+/// Rows outside the tolerance still fit a mask if all rows are about as noisy: if the noise of most
+/// rows is at most kNoisy times what the error model expects, and the row's misfit is at most
+/// kAlike^2 times their squared noise.
+constexpr double kNoisy = 16, kAlike = 6;
+/// The least squared noise of results that is assumed, as a multiple of the squared rounding noise
+/// that the error model (rounding.h) expects. Results may be exact and show no noise.
+constexpr double kLeastNoise = 0.05;
+/// With at least this many rows, error() also takes a standard error from the scatter between rows.
+constexpr std::size_t kClustered = 8;
+
+/// Sums over the rows in which the results under the declared mask and under a candidate differ.
+struct Evidence {
+  double along = 0, squared = 0;
+  std::vector<const RowResidual*> rows;
+  /// Numbers of rows whose misfit is infinite, because of wrong NaN or infinities: under the
+  /// declared mask only, and under the alternative only.
+  Index broken_declared = 0, broken_other = 0;
+
+  void add(const RowResidual& row, double declared_misfit) {
+    rows.push_back(&row);
+    along += row.along;
+    squared += row.squared;
+    if (std::isinf(declared_misfit) && !std::isinf(row.misfit)) ++broken_declared;
+    if (std::isinf(row.misfit) && !std::isinf(declared_misfit)) ++broken_other;
+  }
+  double share() const { return squared > 0 ? along / squared : 0; }
+  /// The standard error of share(): the larger of two estimates, from the squared noise `noise` and
+  /// from the scatter between rows.
+  double error(double noise) const {
+    if (squared <= 0) return std::numeric_limits<double>::infinity();
+    double scatter = 0;
+    if (rows.size() >= kClustered) {
+      const double a = share();
+      for (const RowResidual* row : rows) {
+        scatter += std::pow(row->along - a * row->squared, 2);
+      }
+    }
+    return std::max(std::sqrt(noise / squared), std::sqrt(scatter) / squared);
+  }
+  /// The log-likelihood ratio of the two masks: above 0, the alternative is likelier than the
+  /// declared mask.
+  double ratio(double noise) const {
+    if (broken_declared != broken_other) {
+      return broken_declared > broken_other ? 2 * kDecisive : -2 * kDecisive;
+    }
+    if (squared <= 0) return 0;
+    return (2 * share() - 1) / (2 * std::pow(error(noise), 2));
+  }
+  bool near(double expected, double noise) const {
+    return broken_declared + broken_other > 0 || squared <= 0 ||
+           std::abs(share() - expected) <= kShareSlack + 6 * error(noise);
+  }
+};
+
+/// Judges whether the results of one call are those of the declared call or of a candidate.
+class Judge {
+ public:
+  /// `left_out`: rows that are not judged; empty: all are.
+  Judge(const Residuals& residuals, const std::vector<Tried>& tried,
+        std::vector<bool> left_out = {})
+      : residuals_(residuals), tried_(tried), left_out_(std::move(left_out)), noise_(noise()) {}
+
+  Judgement run() {
+    for (const Tried& tried : tried_) compare(tried);
+    const bool fits = declared_fits();
+    if (fits && undecided_.empty() && preferred_.empty()) {
+      const Sight seen = sight();
+      if (2 * seen.blind > seen.rows) return unclear(seen);
+      out_.least_cell = seen.least;
+      out_.text = obeys_text(seen);
+      return std::move(out_);
+    }
+    if (preferred_.empty() && fits) return unclear();
+    if (const Tried* best = best_fit()) return another(*best, rows_of(*best), kWhole);
+    if (const Tried* part = fit_in_parts()) return in_parts(*part);
+    if (left_out_.empty() && has_blank_rows()) return beside_blank_rows();
+    if (const Tried* part = fit_where_off()) return another(*part, off_rows(), kInPart);
+    return none();
+  }
+
+ private:
+  /// Estimates the squared noise, in units of the noise that the model expects. It is the median
+  /// misfit of all rows, under the mask for which this median is smallest.
+  double noise() const {
+    std::vector<double> misfits;
+    for (Index row = 0; row < residuals_.rows(); ++row) misfits.push_back(residuals_.misfit(row));
+    const auto kept = [this](std::vector<double> of_rows) {
+      std::vector<double> out;
+      for (Index row = 0; row < residuals_.rows(); ++row) {
+        if (!is_left_out(row)) out.push_back(of_rows[as_size(row)]);
+      }
+      return median(std::move(out));
+    };
+    double least = kept(misfits);
+    for (const Tried& tried : tried_) {
+      std::vector<double> others = misfits;
+      for (const RowResidual& row : tried.rows) others[as_size(row.row)] = row.misfit;
+      least = std::min(least, kept(std::move(others)));
+    }
+    return std::isfinite(least) ? std::max(least, kLeastNoise) : 1;
+  }
+
+  /// Whether a row does not fit a mask. `misfit` and `off` (outside the tolerance) are those of the
+  /// row under this mask. A row outside the tolerance may still fit if all rows are about as noisy,
+  /// as with kernels that round their logits. A row whose misfit exceeds most_misfit() never fits.
+  bool is_off(Index row, double misfit, bool off) const {
+    if (is_left_out(row)) return false;
+    const bool as_the_rest = noise_ <= kNoisy * kNoisy && misfit <= kAlike * kAlike * usual();
+    return (off && !as_the_rest) || misfit > most_misfit(row);
+  }
+  bool declared_off(Index row) const {
+    return is_off(row, residuals_.misfit(row), residuals_.off(row));
+  }
+  bool is_left_out(Index row) const { return !left_out_.empty() && left_out_[as_size(row)]; }
+  /// Whether the row can tell a candidate from the declared mask: rows of zeros and of NaN fit too
+  /// many masks.
+  bool tells(Index row) const { return !is_left_out(row) && residuals_.blank(row) == Blank::kNo; }
+  double usual() const { return std::max(noise_, 1.0); }
+  double most_misfit(Index row) const {
+    const double most = kOutlier * kOutlier;
+    if (noise_ > kModelled || !residuals_.rounds_to_16_bits(row)) return most * usual();
+    const double slack = residuals_.cell_misfit(row) > 0 ? kSlack : kGradientSlack;
+    return std::min(most, slack * rare_mean_square(residuals_.freedom(row), kRareDeviations)) *
+           usual();
+  }
+
+  /// How well single cells can be told from one array of results.
+  struct Sight {
+    double least = 0;  // the weight that is needed in the worst row; infinite if that is not known
+    Index rows = 0, blind = 0;  // in how many of them no weight is enough
+    bool operator<(const Sight& other) const {
+      return std::tie(blind, least) < std::tie(other.blind, other.least);
+    }
+  };
+  /// That of the array which tells most.
+  Sight sight() const {
+    std::map<std::size_t, Sight> of_array;
+    for (Index row = 0; row < residuals_.rows(); ++row) {
+      if (residuals_.cell_misfit(row) == 0 || is_left_out(row)) continue;
+      Sight& sight = of_array[residuals_.position(row).array];
+      const double weight = std::sqrt(most_misfit(row) / residuals_.cell_misfit(row));
+      const bool blind = !(weight < 1);
+      sight.least = std::max(sight.least, blind ? std::numeric_limits<double>::infinity() : weight);
+      ++sight.rows;
+      sight.blind += blind;
+    }
+    Sight best{std::numeric_limits<double>::infinity(), 0, 0};
+    for (const auto& [array, sight] : of_array) {
+      if (best.rows == 0 || sight < best) best = sight;
+    }
+    return best;
+  }
+  std::string obeys_text(const Sight& sight) const {
+    const std::string masks = tried_.empty()
+                                  ? "no other mask was tried"
+                                  : fmt::format("the other masks, {}, are rejected", tried_.size());
+    if (sight.rows == 0) return masks + "; single cells were not told apart";
+    if (sight.blind > 0) {
+      return fmt::format("{}; single cells were not told apart in {} of {}", masks, sight.blind,
+                         counted(sight.rows, "row"));
+    }
+    return fmt::format(
+        "{}; a leaked or missing cell shows from {:.2g} % of its row's weight, lighter ones were "
+        "not told apart",
+        masks, 100 * sight.least);
+  }
+
+  Evidence evidence(const Tried& tried) const {
+    Evidence out;
+    for (const RowResidual& row : tried.rows) {
+      if (tells(row.row)) out.add(row, residuals_.misfit(row.row));
+    }
+    return out;
+  }
+
+  void compare(const Tried& tried) {
+    const Evidence all = evidence(tried);
+    const double ratio = all.ratio(noise_);
+    Comparison line{tried.text, Comparison::State::kUndecided, all.share(), all.error(noise_),
+                    std::ssize(tried.rows)};
+    if (ratio > kDecisive) {
+      preferred_.push_back(&tried);
+      line.state = fits(tried) ? Comparison::State::kFits : Comparison::State::kRejected;
+    } else if (!preferring(tried).empty()) {
+      preferred_.push_back(&tried);
+    } else if (ratio < -kDecisive) {
+      line.state = Comparison::State::kRejected;
+    } else {
+      undecided_.push_back(&tried);
+    }
+    out_.comparisons.push_back(std::move(line));
+  }
+
+  std::map<Index, Evidence> by_group(const Tried& tried) const {
+    std::map<Index, Evidence> out;
+    for (const RowResidual& row : tried.rows) {
+      if (tells(row.row)) out[residuals_.group(row.row)].add(row, residuals_.misfit(row.row));
+    }
+    return out;
+  }
+
+  bool declared_fits() const {
+    for (Index row = 0; row < residuals_.rows(); ++row) {
+      if (declared_off(row)) return false;
+    }
+    return std::ranges::all_of(
+        tried_, [this](const Tried& tried) { return evidence(tried).near(0, noise_); });
+  }
+
+  /// Whether all rows fit the alternative; rows in which both masks give the same results must fit
+  /// the declared mask.
+  bool fits(const Tried& tried) const {
+    std::vector<bool> differs(as_size(residuals_.rows()), false);
+    for (const RowResidual& row : tried.rows) {
+      differs[as_size(row.row)] = true;
+      if (is_off(row.row, row.misfit, row.off)) return false;
+    }
+    for (Index row = 0; row < residuals_.rows(); ++row) {
+      if (!differs[as_size(row)] && declared_off(row)) return false;
+    }
+    return evidence(tried).near(1, noise_);
+  }
+
+  /// By how much the rows, or all rows if there are none, fit a candidate worse than the declared
+  /// mask: the log-likelihood ratio of the two.
+  double misfit(const Tried& tried, const std::vector<bool>& rows = {}) const {
+    double out = 0;
+    for (const RowResidual& row : tried.rows) {
+      if (is_left_out(row.row) || (!rows.empty() && !rows[as_size(row.row)])) continue;
+      const double length = static_cast<double>(residuals_.length(row.row));
+      out += (row.misfit - residuals_.misfit(row.row)) * length / (2 * noise_);
+    }
+    return std::isnan(out) ? std::numeric_limits<double>::infinity() : out;
+  }
+
+  const Tried* best_fit() {
+    std::vector<const Tried*> fitting;
+    for (const Tried* tried : preferred_) {
+      if (evidence(*tried).ratio(noise_) > kDecisive && fits(*tried)) fitting.push_back(tried);
+    }
+    return best_of(fitting, {});
+  }
+
+  /// The candidate that fits these rows best; those that fit as well become `equals_`.
+  const Tried* best_of(const std::vector<const Tried*>& fitting, const std::vector<bool>& rows) {
+    const Tried* best = nullptr;
+    for (const Tried* tried : fitting) {
+      if (!best || misfit(*tried, rows) < misfit(*best, rows)) best = tried;
+    }
+    for (const Tried* tried : fitting) {
+      if (tried != best && misfit(*tried, rows) - misfit(*best, rows) < kDecisive) {
+        equals_.push_back(tried);
+      }
+    }
+    return best;
+  }
+
+  /// Finds a candidate that fits in part: heads that prefer this alternative fit it, and all
+  /// other heads fit the declared mask. Null if there is none.
+  const Tried* fit_in_parts() const {
+    for (const Tried* tried : preferred_) {
+      const std::set<Index> groups = preferring(*tried);
+      std::vector<bool> good(as_size(residuals_.rows()));
+      for (Index row = 0; row < residuals_.rows(); ++row) good[as_size(row)] = !declared_off(row);
+      for (const RowResidual& row : tried->rows) {
+        if (!groups.contains(residuals_.group(row.row))) continue;
+        good[as_size(row.row)] = !is_off(row.row, row.misfit, row.off);
+      }
+      if (!groups.empty() && std::ranges::all_of(good, [](bool g) { return g; })) return tried;
+    }
+    return nullptr;
+  }
+  /// The groups of rows (see Residuals::group) that clearly fit the alternative better than the
+  /// declared mask. There may be such groups even if all rows together do not prefer the
+  /// alternative.
+  std::set<Index> preferring(const Tried& tried) const {
+    std::set<Index> out;
+    for (const auto& [group, sums] : by_group(tried)) {
+      if (sums.ratio(noise_) > kDecisive) out.insert(group);
+    }
+    return out;
+  }
+
+  std::vector<Index> off_rows() const {
+    std::vector<Index> out;
+    for (Index row = 0; row < residuals_.rows(); ++row) {
+      if (declared_off(row)) out.push_back(row);
+    }
+    return out;
+  }
+
+  /// Finds a candidate that fits all rows that are off under the declared mask. Null if there is
+  /// none.
+  const Tried* fit_where_off() {
+    std::vector<bool> off(as_size(residuals_.rows()), false);
+    const std::vector<Index> rows = off_rows();
+    if (rows.empty()) return nullptr;
+    for (const Index row : rows) off[as_size(row)] = true;
+    std::vector<const Tried*> fitting;
+    for (const Tried& tried : tried_) {
+      Evidence there;
+      bool fits = true;
+      std::size_t seen = 0;
+      for (const RowResidual& row : tried.rows) {
+        if (!off[as_size(row.row)]) continue;
+        ++seen;
+        fits = fits && !is_off(row.row, row.misfit, row.off);
+        there.add(row, residuals_.misfit(row.row));
+      }
+      fits = fits && seen == rows.size() && there.ratio(noise_) > kDecisive;
+      if (fits && there.near(1, noise_)) fitting.push_back(&tried);
+    }
+    return best_of(fitting, off);
+  }
+
+  bool has_blank_rows() const {
+    for (Index row = 0; row < residuals_.rows(); ++row) {
+      if (residuals_.blank(row) != Blank::kNo && declared_off(row)) return true;
+    }
+    return false;
+  }
+
+  /// Judges the other rows alone, and names the rows of zeros and of NaN.
+  Judgement beside_blank_rows() {
+    std::vector<bool> left_out(as_size(residuals_.rows()), false);
+    std::map<Blank, std::vector<Index>> blank;
+    for (Index row = 0; row < residuals_.rows(); ++row) {
+      const Blank kind = residuals_.blank(row);
+      if (kind == Blank::kNo || !declared_off(row)) continue;
+      left_out[as_size(row)] = true;
+      blank[kind].push_back(row);
+    }
+    const bool all = std::ranges::all_of(left_out, [](bool out) { return out; });
+    Judgement out = all ? Judgement{} : Judge(residuals_, tried_, std::move(left_out)).run();
+    for (const auto& [kind, rows] : blank) {
+      (kind == Blank::kNan ? out.nan_rows : out.zero_rows) = all ? "all rows" : where_text(rows);
+      for (const Index row : rows) out.off.insert(residuals_.position(row).time);
+    }
+    if (all) out.comparisons = std::move(out_.comparisons);
+    if (all || out.verdict == Verdict::kObeys || out.verdict == Verdict::kUnclear) {
+      out.verdict = Verdict::kPartly;
+    }
+    return out;
+  }
+
+  std::string where_text(const std::vector<Index>& rows) const {
+    const auto words = [](const std::set<Index>& numbers, const char* one, const char* many) {
+      constexpr std::size_t kMostRanges = 6;
+      const std::vector<Index> ascending(numbers.begin(), numbers.end());
+      return range_words(ranges_of(ascending), one, many, kMostRanges);
+    };
+    std::set<Index> batches, heads, times;
+    for (const Index row : rows) {
+      const RowPosition& position = residuals_.position(row);
+      batches.insert(position.batch);
+      heads.insert(position.head);
+      times.insert(position.time);
+    }
+    std::string out;
+    if (residuals_.batches() > 1) out += words(batches, "batch", "batches") + ", ";
+    out += words(heads, "head", "heads") + ", ";
+    const bool gradients = std::ranges::all_of(rows, [this](Index row) {
+      return is_gradient(std::string(residuals_.array(residuals_.position(row))));
+    });
+    return out + (gradients ? words(times, "row", "rows") : words(times, "query", "queries"));
+  }
+
+  Judgement unclear() {
+    out_.verdict = Verdict::kUnclear;
+    for (const Tried* tried : undecided_) {
+      out_.text += (out_.text.empty() ? "" : "; ") + tried->text;
+    }
+    return std::move(out_);
+  }
+
+  /// Returns the judgement that the results cannot tell: in most rows they would hardly differ if
+  /// all keys of the row were others.
+  Judgement unclear(const Sight& seen) {
+    out_.verdict = Verdict::kUnclear;
+    out_.text = fmt::format("any mask that has other cells in {} of {}", seen.blind,
+                            counted(seen.rows, "row"));
+    return std::move(out_);
+  }
+
+  /// The rows in which the results of the candidate differ from the declared ones by more than
+  /// rounding.
+  std::vector<Index> rows_of(const Tried& tried) const {
+    std::vector<Index> rows;
+    for (const RowResidual& row : tried.rows) {
+      if (is_left_out(row.row)) continue;
+      if (row.squared > noise_ || std::isinf(residuals_.misfit(row.row))) rows.push_back(row.row);
+    }
+    return rows;
+  }
+
+  /// Returns the judgement that these rows are those of `best`.
+  Judgement another(const Tried& best, const std::vector<Index>& rows, const char* part) {
+    out_.verdict = best.mask ? Verdict::kAnother : Verdict::kOtherCall;
+    out_.text = best.text + part;
+    constexpr std::size_t kMostEquals = 3;
+    for (std::size_t n = 0; n < equals_.size(); ++n) {
+      if (n == kMostEquals) {
+        out_.text += fmt::format("; {} more fit as well", equals_.size() - n);
+        break;
+      }
+      out_.text += "; or " + equals_[n]->text;
+    }
+    if (part == kWhole && equals_.empty()) out_.fit = as_size(&best - tried_.data());
+    out_.where = where_text(rows);
+    return std::move(out_);
+  }
+
+  /// Returns the judgement that the results are those of `best` in the groups of rows that prefer
+  /// it to the declared mask.
+  Judgement in_parts(const Tried& best) {
+    const std::set<Index> groups = preferring(best);
+    std::vector<Index> rows = rows_of(best);
+    std::erase_if(rows, [&](Index row) { return !groups.contains(residuals_.group(row)); });
+    return another(best, rows, kInPart);
+  }
+
+  Judgement none() {
+    out_.verdict = Verdict::kNone;
+    const std::vector<Index> rows = off_rows();
+    out_.text = fmt::format("none of {} masks and calls fits", tried_.size() + 1);
+    if (rows.empty()) {
+      out_.text += "; what is off is too small to be seen row by row";
+      return std::move(out_);
+    }
+    for (const Index row : rows) out_.off.insert(residuals_.position(row).time);
+    if (std::ranges::none_of(rows, [this](Index row) { return residuals_.off(row); })) {
+      out_.text += "; within the tolerance, but by more than rounding";
+    }
+    out_.where =
+        fmt::format("{} of {} rows are off: {}", rows.size(), residuals_.rows(), where_text(rows));
+    return std::move(out_);
+  }
+
+  static constexpr const char *kWhole = "", *kInPart = ", in a part only";
+
+  const Residuals& residuals_;
+  const std::vector<Tried>& tried_;
+  std::vector<bool> left_out_;
+  double noise_;
+  std::vector<const Tried*> preferred_, undecided_, equals_;
+  Judgement out_;
+};
+
+}  // namespace
+
+Judgement judge_rows(const Residuals& residuals, const std::vector<Tried>& tried) {
+  return Judge(residuals, tried).run();
+}
+
+}  // namespace maskctl::attention
