@@ -46,6 +46,7 @@ struct Judgement {
   /// kAnother, kOtherCall: the rows in which the results differ from the declared ones. kNone: the
   /// rows that are off. For example "heads 0-3, queries 31-63".
   std::string where;
+  bool in_part = false;  // kAnother, kOtherCall: all other rows obey the declared mask
   /// Rows of zeros, and rows with NaN, where the declared mask gives numbers; the verdict is about
   /// the others. Empty if there are none.
   std::string zero_rows, nan_rows;

@@ -105,10 +105,10 @@ class Judge {
       return std::move(out_);
     }
     if (preferred_.empty() && fits) return unclear();
-    if (const Tried* best = best_fit()) return another(*best, rows_of(*best), kWhole);
+    if (const Tried* best = best_fit()) return another(*best, rows_of(*best), false);
     if (const Tried* part = fit_in_parts()) return in_parts(*part);
     if (left_out_.empty() && has_blank_rows()) return beside_blank_rows();
-    if (const Tried* part = fit_where_off()) return another(*part, off_rows(), kInPart);
+    if (const Tried* part = fit_where_off()) return another(*part, off_rows(), true);
     return none();
   }
 
@@ -428,9 +428,10 @@ class Judge {
   }
 
   /// Returns the judgement that these rows are those of `best`.
-  Judgement another(const Tried& best, const std::vector<Index>& rows, const char* part) {
+  Judgement another(const Tried& best, const std::vector<Index>& rows, bool in_part) {
     out_.verdict = best.mask ? Verdict::kAnother : Verdict::kOtherCall;
-    out_.text = best.text + part;
+    out_.in_part = in_part;
+    out_.text = best.text;
     constexpr std::size_t kMostEquals = 3;
     for (std::size_t n = 0; n < equals_.size(); ++n) {
       if (n == kMostEquals) {
@@ -439,7 +440,8 @@ class Judge {
       }
       out_.text += "; or " + equals_[n]->text;
     }
-    if (part == kWhole && equals_.empty()) out_.fit = as_size(&best - tried_.data());
+    if (in_part) out_.text += ", in a part only";
+    if (!in_part && equals_.empty()) out_.fit = as_size(&best - tried_.data());
     out_.where = where_text(rows);
     return std::move(out_);
   }
@@ -450,7 +452,7 @@ class Judge {
     const std::set<Index> groups = preferring(best);
     std::vector<Index> rows = rows_of(best);
     std::erase_if(rows, [&](Index row) { return !groups.contains(residuals_.group(row)); });
-    return another(best, rows, kInPart);
+    return another(best, rows, true);
   }
 
   Judgement none() {
@@ -469,8 +471,6 @@ class Judge {
         fmt::format("{} of {} rows are off: {}", rows.size(), residuals_.rows(), where_text(rows));
     return std::move(out_);
   }
-
-  static constexpr const char *kWhole = "", *kInPart = ", in a part only";
 
   const Residuals& residuals_;
   const std::vector<Tried>& tried_;

@@ -73,38 +73,62 @@ std::optional<Judgement> judged_with_noise(Trial& trial) {
   return out;
 }
 
-/// Tries one group of candidates after the other, until one fits.
-Judgement judged(const JudgedCall& call, Trial& trial) {
-  const VerifyRequest& request = call.request;
-  if (request.declared) {
-    trial.add(
-        of_masks(trial.call(), neighbours(*request.declared, call.steps ? &*call.steps : nullptr)));
+/// Tries one group of candidates after the other, until one fits all rows.
+class Search {
+ public:
+  Search(const JudgedCall& call, Trial& trial) : call_(call), trial_(trial) {}
+
+  Judgement run() {
+    try_usual();
+    if (!is_none() && !found_.in_part) return found_;
+    try_rare();
+    if (!is_none()) return found_;
+    for (const auto fitted : {of_scales, of_merges, of_caches, of_orders}) {
+      trial_.add(fitted(trial_.call(), trial_.declared(), trial_.given()));
+    }
+    found_ = trial_.judge();
+    if (!is_none()) return found_;
+    // These fit much, so they come last.
+    trial_.add(of_factors(trial_.call(), trial_.declared(), trial_.given()));
+    found_ = trial_.judge();
+    if (found_.verdict != Verdict::kNone) return found_;
+    const auto noisy = judged_with_noise(trial_);
+    return noisy ? *noisy : found_;
   }
-  trial.add(of_readings(trial.call()));
-  Judgement out = trial.judge();
-  const auto none = [&out] {
-    return out.verdict == Verdict::kNone || std::ranges::any_of(out.parts, [](const auto& part) {
+
+ private:
+  /// Whether nothing fits the results, or those of one array.
+  bool is_none() const {
+    return found_.verdict == Verdict::kNone ||
+           std::ranges::any_of(found_.parts, [](const auto& part) {
              return part.second.verdict == Verdict::kNone;
            });
-  };
-  if (none()) {
-    if (request.declared)
-      trial.add(of_masks(trial.call(), moved_borders(*request.declared, out.off)));
-    trial.add(of_arguments(trial.call()));
-    if (trial.given().contains("lse")) trial.add(of_lse(trial.call()));
-    out = trial.judge();
   }
-  if (none()) {
-    for (const auto fitted : {of_scales, of_factors, of_merges, of_caches, of_orders}) {
-      trial.add(fitted(trial.call(), trial.declared(), trial.given()));
+
+  void try_usual() {
+    if (const auto& declared = call_.request.declared) usual_ = neighbours(*declared, steps());
+    trial_.add(of_masks(trial_.call(), usual_));
+    trial_.add(of_readings(trial_.call()));
+    found_ = trial_.judge();
+  }
+
+  void try_rare() {
+    if (const auto& declared = call_.request.declared) {
+      if (is_none()) trial_.add(of_masks(trial_.call(), moved_borders(*declared, found_.off)));
+      trial_.add(of_masks(trial_.call(), rare_neighbours(*declared, steps(), usual_)));
     }
-    out = trial.judge();
+    trial_.add(of_arguments(trial_.call()));
+    if (trial_.given().contains("lse")) trial_.add(of_lse(trial_.call()));
+    found_ = trial_.judge();
   }
-  if (out.verdict == Verdict::kNone) {
-    if (auto noisy = judged_with_noise(trial)) out = *std::move(noisy);
-  }
-  return out;
-}
+
+  const Chain* steps() const { return call_.steps ? &*call_.steps : nullptr; }
+
+  const JudgedCall& call_;
+  Trial& trial_;
+  std::vector<Neighbour> usual_;
+  Judgement found_;
+};
 
 }  // namespace
 
@@ -112,7 +136,7 @@ GivenReport judge_results(JudgedCall call, const NamedResults& given) {
   VerifyRequest& request = call.request;
   request.declared = applied_mask(request);
   Trial trial(request, given);
-  GivenReport out{trial.checks(), judged(call, trial)};
+  GivenReport out{trial.checks(), Search(call, trial).run()};
   if (!out.judgement.nan_rows.empty()) {
     out.judgement.nan_keys = nan_keys(*request.operation, request.arguments);
   }

@@ -1,5 +1,7 @@
 #include "maskctl/inspect/recognise/neighbours.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <map>
 #include <optional>
@@ -7,8 +9,10 @@
 #include <utility>
 
 #include "maskctl/base/error.h"
+#include "maskctl/base/ranges.h"
 #include "maskctl/inspect/recognise/recognise.h"
 #include "maskctl/mask/arrays/dense.h"
+#include "maskctl/mask/leaves.h"
 #include "maskctl/mask/planes/bands.h"
 #include "maskctl/mask/steps/edits.h"
 #include "maskctl/mask/steps/rule.h"
@@ -81,6 +85,24 @@ class Finder {
     return std::move(out_);
   }
 
+  std::vector<Neighbour> rare(const Chain* known, const std::vector<Neighbour>& tried) {
+    for (const Neighbour& other : tried) known_.emplace(other.mask.count(), other.mask);
+    kind_ = StepEdits::Kind::kRare;
+    if (const std::optional<Chain> chain = steps_of(known)) {
+      of_each_step(*chain);
+      of_all_scopes(*chain);
+      for (std::size_t i = 0; i < chain->size(); ++i) of_single_queries(*chain, i);
+    }
+    without_own_keys();
+    of_one_plane(mask_.batch(), "batch entry", "",
+                 [this](Index n, Index, Index h) { return mask_.plane(n, h); });
+    of_one_plane(mask_.batch(), "batch entry", ", with padding of its own",
+                 [this](Index n, Index b, Index h) { return in_used(n, b, h); });
+    of_one_plane(mask_.heads(), "head", "",
+                 [this](Index n, Index b, Index) { return mask_.plane(b, n); });
+    return std::move(out_);
+  }
+
  private:
   static bool square(const Mask& mask) { return mask.queries() == mask.keys(); }
 
@@ -136,12 +158,7 @@ class Finder {
     if (!square_)
       put_chain("aligned the other way", with_diagonals(chain, "align", other_alignment));
     of_all_scopes(chain);
-    for (std::size_t i = 0; i < chain.size(); ++i) {
-      for (StepEdit& edit : edits_of(chain[i])) {
-        Chain changed = edited(chain, i, edit);
-        put_chain(std::move(edit.text), changed);
-      }
-    }
+    of_each_step(chain);
     for (const Index by : {Index{1}, Index{-1}}) {
       put_chain(
           by > 0 ? "diagonals moved by a key to the right" : "diagonals moved by a key to the left",
@@ -150,7 +167,82 @@ class Finder {
   }
 
   std::vector<StepEdit> edits_of(const Step& step) const {
-    return StepEdits(mask_.queries(), mask_.keys()).of(step);
+    return StepEdits(mask_.queries(), mask_.keys(), kind_).of(step);
+  }
+
+  void of_each_step(const Chain& chain) {
+    for (std::size_t i = 0; i < chain.size(); ++i) {
+      for (StepEdit& edit : edits_of(chain[i])) {
+        Chain changed = edited(chain, i, edit);
+        put_chain(std::move(edit.text), changed);
+      }
+    }
+  }
+
+  /// Adds the mask without the chain inside documents, but only in documents of one query.
+  void of_single_queries(const Chain& chain, std::size_t i) {
+    const auto documents = documents_in(chain[i]);
+    const auto inner = info_of(chain[i]).chain;
+    if (!documents || !inner || documents->q_lengths.empty()) return;
+    std::vector<Range> single;
+    Index first = 0;
+    for (const Index length : documents->q_lengths) {
+      if (length == 1) single.push_back({first, first + 1});
+      first += length;
+    }
+    if (single.empty()) return;
+    Chain open = chain;
+    inner(open[i])->clear();
+    const Mask there(query_ranges(mask_.queries(), mask_.keys(), single));
+    const Mask without = maskctl::apply(full_, open);
+    if (!same_shape(without, mask_)) return;
+    std::string lost;
+    for (const Step& step : *chain_of(chain[i])) {
+      lost += fmt::format("{}{}", lost.empty() ? "" : " and ", words_of(step));
+    }
+    put(fmt::format("without {} in documents of one query", lost),
+        zip(Op::kOr, zip(Op::kAnd, without, there), zip(Op::kSub, mask_, there)));
+  }
+
+  /// Adds the mask, and what put_chain() has added so far, without the key at each query's place.
+  void without_own_keys() {
+    const std::vector<Neighbour> before = out_;
+    for (const Index shift : {Index{0}, mask_.keys() - mask_.queries()}) {
+      const Mask own(diagonal_band(mask_.queries(), mask_.keys(), shift, shift));
+      put("without the key of the query itself", zip(Op::kSub, mask_, own));
+      for (const Neighbour& other : before) {
+        put(other.text + ", and without the key of the query itself",
+            zip(Op::kSub, other.mask, own));
+      }
+    }
+  }
+
+  /// Adds, for the first few of `count` batch entries or heads, the mask with the planes
+  /// make(n, batch, head): the mask of number n in all of them.
+  template <typename Make>
+  void of_one_plane(Index count, const char* what, const char* but, const Make& make) {
+    constexpr Index kMost = 8;
+    for (Index n = 0; n < std::min(count, kMost) && count > 1; ++n) {
+      put(fmt::format("the mask of {} {} in every {}{}", what, n, what, but),
+          Mask::make(mask_.batch(), mask_.heads(), mask_.queries(), mask_.keys(),
+                     [&](Index b, Index h) { return make(n, b, h); }));
+    }
+  }
+
+  /// The cells of batch entry n where batch entry b has an open cell in the row and in the column.
+  PlanePtr in_used(Index n, Index b, Index h) const {
+    const auto used = [](const PlanePtr& plane) {
+      std::vector<Range> out;
+      plane->row_sizes({0, plane->queries()}, [&out](Range rows, const Plane::RowSize& size) {
+        if (size.keys > 0) append_range(out, rows);
+      });
+      return out;
+    };
+    const PlanePtr own = mask_.plane(b, h);
+    const Mask rows(query_ranges(mask_.queries(), mask_.keys(), used(own)));
+    const Mask columns(
+        key_ranges(mask_.queries(), mask_.keys(), used(transposed(Mask(own)).plane(0, 0))));
+    return zip(Op::kAnd, zip(Op::kAnd, Mask(mask_.plane(n, h)), rows), columns).plane(0, 0);
   }
 
   /// Adds the changes that are possible in more than one scope of the chain (heads{...},
@@ -200,6 +292,7 @@ class Finder {
   const Mask& mask_;
   const Mask full_;
   const bool square_;
+  StepEdits::Kind kind_ = StepEdits::Kind::kCommon;
   std::optional<Mask> residue_;
   std::multimap<Index, Mask> known_;  // `mask_` and its neighbours so far, by number of open cells
   std::vector<Neighbour> out_;
@@ -210,6 +303,12 @@ class Finder {
 std::vector<Neighbour> neighbours(const Mask& mask, const Chain* known) {
   if (mask.cells() == 0) return {};
   return Finder(mask).run(known);
+}
+
+std::vector<Neighbour> rare_neighbours(const Mask& mask, const Chain* known,
+                                       const std::vector<Neighbour>& tried) {
+  if (mask.cells() == 0) return {};
+  return Finder(mask).rare(known, tried);
 }
 
 }  // namespace maskctl

@@ -25,4 +25,10 @@ struct Neighbour {
 /// for recognise() (Error(kLimit)), only the mask as a whole is varied.
 std::vector<Neighbour> neighbours(const Mask& mask, const Chain* known = nullptr);
 
+/// Rarer mistakes, for a mask that none of neighbours() is: numbers that a step lost (the rare
+/// edits of edits.h), documents of one query without the chain inside documents, one batch entry's
+/// or head's mask in all of them. At most 48, none equal to `mask` or to one of `tried`.
+std::vector<Neighbour> rare_neighbours(const Mask& mask, const Chain* known,
+                                       const std::vector<Neighbour>& tried);
+
 }  // namespace maskctl

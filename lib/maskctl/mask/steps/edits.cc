@@ -39,7 +39,7 @@ void StepEdits::inside(const Step& step) {
   const auto find_chain = info_of(step).chain;
   if (!find_chain) return;
   const auto documents = documents_in(step);
-  StepEdits edits(keys_, keys_);
+  StepEdits edits(keys_, keys_, kind_);
   edits.square_ = documents ? documents->shared : square_;
   const std::string where = inside_words(step);
   Step copy = step;
@@ -60,6 +60,7 @@ void StepEdits::put(const Step& step, const Field& field, FieldValue value, std:
 
 void StepEdits::edit(const Step& step, std::string_view name, const Field& field) {
   const FieldValue value = field.get(step);
+  if (kind_ == Kind::kRare) return lost_number(step, name, field, value);
   switch (field.type) {
     case FieldType::kInteger:
     case FieldType::kSide:
@@ -104,6 +105,32 @@ void StepEdits::number(const Step& step, std::string_view name, const Field& fie
     if (before + by < field.min || before + by > field.max) continue;
     put(step, field, before + by,
         fmt::format("{} {} {} instead of {}", name, field.name, before + by, before));
+  }
+}
+
+void StepEdits::lost_number(const Step& step, std::string_view name, const Field& field,
+                            const FieldValue& value) {
+  if (const auto* array = std::get_if<NamedArray>(&value)) {
+    constexpr Index kMostEntries = 16;
+    const Tensor numbers = astype(array->array, DType::kInt64);
+    const auto all = numbers.as<std::int64_t>();
+    if (numbers.rank() != 1 || std::ssize(all) > kMostEntries) return;
+    for (std::size_t b = 0; b < all.size(); ++b) {
+      if (std::ranges::find(all.first(b), all[b]) != all.begin() + static_cast<std::ptrdiff_t>(b)) {
+        continue;
+      }
+      NamedArray same{numbers, ""};
+      std::ranges::fill(same.array.as<std::int64_t>(), all[b]);
+      put(step, field, std::move(same),
+          fmt::format("{} {} {} everywhere, as in batch entry {}", name, field.name, all[b], b));
+    }
+    return;
+  }
+  const Index* before = std::get_if<Index>(&value);
+  const bool is_side = field.type == FieldType::kSide || field.type == FieldType::kSideOrSource;
+  if (!before || (!is_side && field.fallback != "0")) return;
+  if (*before != 0) {
+    put(step, field, Index{0}, fmt::format("{} {} 0 instead of {}", name, field.name, *before));
   }
 }
 

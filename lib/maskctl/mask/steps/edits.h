@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <vector>
@@ -25,7 +26,13 @@ class StepEdits {
   /// Edits join only this many documents, from the first on, to their neighbours.
   static constexpr std::size_t kMostDocuments = 12;
 
-  StepEdits(Index queries, Index keys) : keys_(keys), square_(queries == keys) {}
+  /// Common edits are those that usual() says; rare ones give numbers that a step loses: a side of
+  /// a window is 0 or -1, an argument is at its default, and all batch entries have the number of
+  /// one.
+  enum class Kind : std::uint8_t { kCommon, kRare };
+
+  StepEdits(Index queries, Index keys, Kind kind = Kind::kCommon)
+      : keys_(keys), square_(queries == keys), kind_(kind) {}
 
   std::vector<StepEdit> of(const Step& step);
 
@@ -56,12 +63,15 @@ class StepEdits {
   void put(const Step& step, const Field& field, FieldValue value, std::string text);
   void edit(const Step& step, std::string_view name, const Field& field);
   void number(const Step& step, std::string_view name, const Field& field, const FieldValue& value);
+  void lost_number(const Step& step, std::string_view name, const Field& field,
+                   const FieldValue& value);
   void choice(const Step& step, std::string_view name, const Field& field, const FieldValue& value);
   void borders(const Step& step, const Field& field, const std::vector<Index>& lengths);
   static std::string joined_text(std::size_t n);
 
   Index keys_;
   bool square_;
+  Kind kind_;
   std::vector<StepEdit> out_;
 };
 

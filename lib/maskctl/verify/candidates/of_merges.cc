@@ -103,6 +103,82 @@ std::vector<NamedFactors> usual_mistakes() {
        }}};
 }
 
+/// What a kernel may have done with two ranges of keys that meet at `cut`.
+class CutKeys {
+ public:
+  CutKeys(std::shared_ptr<const CallVariants> call, Index cut)
+      : call_(std::move(call)), cut_(cut), keys_(call_->mask()->keys()) {}
+
+  Candidate only(bool first) const {
+    const Range lost = first ? Range{cut_, keys_} : Range{0, cut_};
+    const Mask& mask = *call_->mask();
+    Mask other =
+        zip(Op::kSub, mask, Mask(key_ranges(mask.queries(), keys_, std::vector<Range>{lost})));
+    return {fmt::format("keys {}-{} not read", lost.begin, lost.end - 1), other,
+            [call = call_, other] { return call->under(other); }};
+  }
+
+  Candidate merged_by(const NamedFactors& mistake) const {
+    return {text(mistake.text), {}, [self = *this, factors = mistake.factors] {
+              return self.merged_results(self.call_->arguments(), factors);
+            }};
+  }
+  NamedResults merged_results(const NamedArguments& arguments, const PartFactors& factors) const {
+    NamedResults results = merged(*call_, over_keys(*call_, arguments, {0, cut_}, true),
+                                  over_keys(*call_, arguments, {cut_, keys_}, false), factors);
+    results.erase("lse");
+    return results;
+  }
+
+  /// By the weights that fit each row of `given` best.
+  Candidate fitted(const Tensor& given) const {
+    return {text("by other weights than the softmax's"), {}, [self = *this, given] {
+              const NamedArguments& all = self.call_->arguments();
+              Tensor sum = over_keys(*self.call_, all, {0, self.cut_}, true).at("out");
+              const Tensor second =
+                  over_keys(*self.call_, all, {self.cut_, self.keys_}, false).at("out");
+              const auto x = sum.as<float>();
+              const auto y = second.as<float>();
+              const Index length = sum.shape().back();
+              const Weights weights = fitted_weights(given.as<float>(), x, y, length);
+              for (std::size_t e = 0; e < x.size(); ++e) {
+                const auto [f, g] = weights.rows[e / as_size(length)];
+                x[e] = static_cast<float>(f * x[e] + g * y[e]);
+              }
+              return NamedResults{{"out", std::move(sum)}};
+            }};
+  }
+
+ private:
+  std::string text(const char* how) const {
+    return fmt::format("keys 0-{} and {}-{} merged {}", cut_ - 1, cut_, keys_ - 1, how);
+  }
+
+  std::shared_ptr<const CallVariants> call_;
+  Index cut_, keys_;
+};
+
+/// The mistakes with two ranges of keys that explain the rows of `some`; the weights of each row
+/// are fitted only where none of them does.
+Candidates candidates_at(const std::shared_ptr<const CallVariants>& call, const SomeQueries& some,
+                         Index cut, const NamedResults& given) {
+  constexpr double kExplained = 1e-2;
+  const double before = some.distance(some.declared());
+  const CutKeys keys(call, cut);
+  const auto explains = [&](const PartFactors& factors) {
+    const NamedResults results = keys.merged_results(some.arguments(), factors);
+    return some.distance_in_part(results.at("out")) <= kExplained * before;
+  };
+  Candidates out;
+  if (explains([](double, double) { return std::pair{1.0, 0.0}; })) out.push_back(keys.only(true));
+  if (explains([](double, double) { return std::pair{0.0, 1.0}; })) out.push_back(keys.only(false));
+  for (const NamedFactors& mistake : usual_mistakes()) {
+    if (explains(mistake.factors)) out.push_back(keys.merged_by(mistake));
+  }
+  if (out.empty()) out.push_back(keys.fitted(astype(given.at("out"), DType::kFloat32)));
+  return out;
+}
+
 }  // namespace
 
 Candidates of_merges(const std::shared_ptr<const CallVariants>& call, const NamedResults& declared,
@@ -122,38 +198,9 @@ Candidates of_merges(const std::shared_ptr<const CallVariants>& call, const Name
     if (weights.left < least) least = weights.left, best = cut;
   }
   // Two numbers for each row explain a part of any difference.
-  if (best == 0 || least > 1e-2 * some->distance(some->declared())) return {};
-  Candidates out;
-  const Index keys = call->mask()->keys();
-  const auto text = [&](const char* how) {
-    return fmt::format("keys 0-{} and {}-{} merged {}", best - 1, best, keys - 1, how);
-  };
-  const auto parts = [call, best, keys] {
-    return std::pair{over_keys(*call, call->arguments(), {0, best}, true),
-                     over_keys(*call, call->arguments(), {best, keys}, false)};
-  };
-  for (const NamedFactors& mistake : usual_mistakes()) {
-    out.push_back({text(mistake.text), {}, [call, parts, factors = mistake.factors] {
-                     const auto [first, second] = parts();
-                     NamedResults results = merged(*call, first, second, factors);
-                     results.erase("lse");
-                     return results;
-                   }});
-  }
-  out.push_back({text("by other weights than the softmax's"), {}, [parts, given, length] {
-                   const auto [first, second] = parts();
-                   const Tensor seen = astype(given.at("out"), DType::kFloat32);
-                   Tensor sum = first.at("out");
-                   const auto x = sum.as<float>();
-                   const auto y = second.at("out").as<float>();
-                   const Weights weights = fitted_weights(seen.as<float>(), x, y, length);
-                   for (std::size_t e = 0; e < x.size(); ++e) {
-                     const auto [f, g] = weights.rows[e / as_size(length)];
-                     x[e] = static_cast<float>(f * x[e] + g * y[e]);
-                   }
-                   return NamedResults{{"out", std::move(sum)}};
-                 }});
-  return out;
+  constexpr double kLeft = 1e-2;
+  if (best == 0 || least > kLeft * some->distance(some->declared())) return {};
+  return candidates_at(call, *some, best, given);
 }
 
 }  // namespace maskctl::attention

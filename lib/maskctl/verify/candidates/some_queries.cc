@@ -86,4 +86,21 @@ double SomeQueries::distance(const Tensor& other) const {
   return sum;
 }
 
+double SomeQueries::distance_in_part(const Tensor& other) const {
+  double sum = 0;
+  const auto a = given_.as<float>(), d = declared_.as<float>(), x = other.as<float>();
+  const std::size_t length = as_size(given_.shape().back());
+  for (std::size_t from = 0; from < a.size(); from += length) {
+    double before = 0, after = 0;
+    for (std::size_t e = from; e < from + length; ++e) {
+      const double of_declared = static_cast<double>(a[e]) - d[e];
+      const double of_other = static_cast<double>(a[e]) - x[e];
+      if (std::isfinite(of_declared)) before += of_declared * of_declared;
+      if (std::isfinite(of_other)) after += of_other * of_other;
+    }
+    sum += std::min(before, after);
+  }
+  return sum;
+}
+
 }  // namespace maskctl::attention

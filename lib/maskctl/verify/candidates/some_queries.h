@@ -21,6 +21,8 @@ class SomeQueries {
   const Tensor& given() const { return given_; }  // in f32
   /// The sum over rows of |given - other|^2, without elements that are not finite.
   double distance(const Tensor& other) const;
+  /// The same, where each row may also be the declared one.
+  double distance_in_part(const Tensor& other) const;
 
  private:
   NamedArguments arguments_;
