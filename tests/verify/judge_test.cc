@@ -5,11 +5,11 @@
 #include <string>
 
 #include "maskctl/base/error.h"
-#include "maskctl/inspect/recognise/moved_borders.h"
 #include "maskctl/mask/planes/bands.h"
 #include "maskctl/mask/steps/causal.h"
 #include "maskctl/mask/steps/document.h"
 #include "maskctl/tensor/convert.h"
+#include "maskctl/verify/verdict.h"
 #include "support/backends.h"
 #include "support/catch_compat.h"
 #include "support/judged_problem.h"
@@ -123,7 +123,7 @@ TEST_CASE("judge: key heads taken in turn instead of in groups") {
     turned.arguments.arrays[name] = to;
   }
   const Judgement judgement = judged(request, made(turned, window(40)));
-  CHECK(judgement.verdict == Verdict::kAnother);
+  CHECK(judgement.verdict == Verdict::kOtherCall);
   CHECK(judgement.text == "query head h with key head h mod Hkv instead of h / (Hq / Hkv)");
 }
 
@@ -137,7 +137,7 @@ TEST_CASE("judge: another policy for rows without a key is named") {
     const NamedResults given = made(other, mask);
     CHECK(judged(other, given).verdict == Verdict::kObeys);
     const Judgement judgement = judged(request, given);
-    CHECK(judgement.verdict == Verdict::kAnother);
+    CHECK(judgement.verdict == Verdict::kOtherCall);
     CHECK(judgement.text == std::string("rows without a key as by empty_row=") + policy);
     CHECK(judgement.where == "batches 0-1, heads 0-1, queries 0-2");
   }
@@ -171,9 +171,14 @@ TEST_CASE("judge: products in a lower precision are called that, and allowed by 
     array = astype(astype(array, DType::kBFloat16), DType::kFloat32);
   }
   const NamedResults given = made(rounded, window(100));
-  const Judgement judgement = judged(request, given);
-  CHECK(judgement.verdict == Verdict::kNone);
-  CHECK(judgement.text.find("lower precision") != std::string::npos);
+  CHECK(judged(request, given).verdict == Verdict::kNone);
+  const auto searched = [&request](const NamedResults& results) {
+    return judge_results({request}, results).judgement;
+  };
+  INFO(searched(given).text << " (" << searched(given).where << ")");
+  CHECK(searched(given).verdict == Verdict::kOtherCall);
+  CHECK(searched(given).text.starts_with("a noise of 0."));
+  CHECK(searched(made(rounded, window(101))).text.starts_with("window left 101 instead of 100; a"));
   request.tolerance = Tolerance{2e-2, 2e-2};
   CHECK(judged(request, given).verdict == Verdict::kObeys);
   CHECK(judged(request, made(rounded, window(101))).verdict == Verdict::kAnother);
@@ -345,13 +350,7 @@ TEST_CASE("judge: a border of documents that has moved by a few tokens is named"
   for (const Index by : {-3, -1, 1, 2}) {
     KernelCall call = kernel_call(7, documents({20, 17, 24}));
     const NamedResults given = only(call.results(documents({20, 17 + by, 24 - by})), false);
-    const Judgement first = judged(call.request, given);
-    CHECK(first.verdict == Verdict::kNone);
-    std::vector<Neighbour> moved;
-    for (const Neighbour& other : moved_borders(*call.request.declared, first.off)) {
-      moved.push_back({other.text, other.mask});
-    }
-    const Judgement judgement = verify_given(call.request, given, moved).judgement;
+    const Judgement judgement = judge_results({call.request}, given).judgement;
     CHECK(judgement.verdict == Verdict::kAnother);
     CHECK(judgement.text == "border 37 between documents at " + std::to_string(37 + by));
   }

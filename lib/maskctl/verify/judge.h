@@ -55,7 +55,10 @@ struct Judgement {
   /// kObeys: the least share of a row's weight from which a single wrongly open or closed cell
   /// would have been found in every row; infinite if single cells cannot be found.
   double least_cell = 0;
-  /// kNone: the queries (or keys) of the rows outside the tolerance.
+  /// The squared error of most rows under the mask or call that fits best, in units of the rounding
+  /// that is expected.
+  double noise = 0;
+  /// The queries (or keys) of the rows that are off: for kNone, and for `in_part`.
   std::set<Index> off;
   /// The index of the candidate that fits all rows; absent if it fits only some, or others fit as
   /// well.

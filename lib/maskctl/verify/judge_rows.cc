@@ -29,9 +29,11 @@ constexpr double kOutlier = 30;
 /// A tighter limit for rows of 16-bit results, unless the squared noise exceeds kModelled times
 /// what the error model (rounding.h) expects: kSlack times the misfit that chance exceeds as rarely
 /// as kRareDeviations standard deviations (once in a billion rows). Gradients have kGradientSlack
-/// instead of kSlack, since they sum more roundings than the model counts. In f32 there is no such
-/// limit, because large logits make some rows much noisier than others.
-constexpr double kModelled = 4, kRareDeviations = 6, kSlack = 1.5, kGradientSlack = 4;
+/// instead of kSlack, since they sum more roundings than the model counts, and noise that is fitted
+/// to the results has kSupposedSlack, since that of a row depends on the sizes of its logits too.
+/// In f32 there is no such limit, because large logits make some rows much noisier than others.
+constexpr double kModelled = 4, kRareDeviations = 6, kSlack = 1.5, kGradientSlack = 4,
+                 kSupposedSlack = 12;
 /// Rows outside the tolerance still fit a mask if all rows are about as noisy: if the noise of most
 /// rows is at most kNoisy times what the error model expects, and the row's misfit is at most
 /// kAlike^2 times their squared noise.
@@ -92,7 +94,9 @@ class Judge {
   /// `left_out`: rows that are not judged; empty: all are.
   Judge(const Residuals& residuals, const std::vector<Tried>& tried,
         std::vector<bool> left_out = {})
-      : residuals_(residuals), tried_(tried), left_out_(std::move(left_out)), noise_(noise()) {}
+      : residuals_(residuals), tried_(tried), left_out_(std::move(left_out)), noise_(noise()) {
+    out_.noise = noise_;
+  }
 
   Judgement run() {
     for (const Tried& tried : tried_) compare(tried);
@@ -153,7 +157,9 @@ class Judge {
   double most_misfit(Index row) const {
     const double most = kOutlier * kOutlier;
     if (noise_ > kModelled || !residuals_.rounds_to_16_bits(row)) return most * usual();
-    const double slack = residuals_.cell_misfit(row) > 0 ? kSlack : kGradientSlack;
+    const double slack = residuals_.supposes_noise()       ? kSupposedSlack
+                         : residuals_.cell_misfit(row) > 0 ? kSlack
+                                                           : kGradientSlack;
     return std::min(most, slack * rare_mean_square(residuals_.freedom(row), kRareDeviations)) *
            usual();
   }
@@ -370,7 +376,10 @@ class Judge {
       (kind == Blank::kNan ? out.nan_rows : out.zero_rows) = all ? "all rows" : where_text(rows);
       for (const Index row : rows) out.off.insert(residuals_.position(row).time);
     }
-    if (all) out.comparisons = std::move(out_.comparisons);
+    if (all) {
+      out.comparisons = std::move(out_.comparisons);
+      out.noise = noise_;
+    }
     if (all || out.verdict == Verdict::kObeys || out.verdict == Verdict::kUnclear) {
       out.verdict = Verdict::kPartly;
     }
@@ -440,7 +449,10 @@ class Judge {
       }
       out_.text += "; or " + equals_[n]->text;
     }
-    if (in_part) out_.text += ", in a part only";
+    if (in_part) {
+      out_.text += ", in a part only";
+      for (const Index row : rows) out_.off.insert(residuals_.position(row).time);
+    }
     if (!in_part && equals_.empty()) out_.fit = as_size(&best - tried_.data());
     out_.where = where_text(rows);
     return std::move(out_);

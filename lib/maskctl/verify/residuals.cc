@@ -28,7 +28,8 @@ bool clash(double a, double b) {
 
 Residuals::Residuals(const VerifyRequest& request, const NamedResults& given,
                      const NamedResults& reference, const NamedResults& declared,
-                     const Rounding& rounding, const std::optional<Mask>& mask) {
+                     const Rounding& rounding, const std::optional<Mask>& mask)
+    : supposes_noise_(rounding.is_supposed()) {
   for (const auto& [name, tensor] : given) {
     if (!is_floating(tensor.dtype()) || !declared.contains(name)) continue;
     add(request, name, tensor, reference.at(name), declared.at(name), rounding, mask);

@@ -56,6 +56,8 @@ class Residuals {
   double freedom(Index row) const { return freedom_[as_size(row)]; }
   /// Whether nearly all of the expected noise comes from rounding to 16 bits.
   bool rounds_to_16_bits(Index row) const { return rounds_to_16_bits_[as_size(row)]; }
+  /// Whether the expected noise was fitted to the results themselves.
+  bool supposes_noise() const { return supposes_noise_; }
   /// By how much a wrongly open or closed cell of weight 1 raises the misfit; 0: not known.
   double cell_misfit(Index row) const { return cell_misfit_[as_size(row)]; }
 
@@ -99,6 +101,7 @@ class Residuals {
   std::vector<bool> few_keys_, no_key_;  // rows that see one key or none; rows that see none
   std::vector<Blank> blank_;
   Index group_count_ = 0, batches_ = 1;
+  bool supposes_noise_;
 };
 
 }  // namespace maskctl::attention

@@ -72,6 +72,7 @@ double RowNoise::freedom(double relative, double length) const {
 Rounding::Rounding(const VerifyRequest& request, const NamedResults& given,
                    const NamedResults& declared, const CallVariants& variants, double inputs)
     : request_(request),
+      supposed_(inputs > inputs_roundoff(request.arguments)),
       inputs_(std::max(inputs, inputs_roundoff(request.arguments))),
       stored_(results_roundoff(given)),
       weights_(variants.with_random_signs()) {

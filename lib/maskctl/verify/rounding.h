@@ -58,8 +58,10 @@ class Rounding {
   Rounding(const VerifyRequest& request, const NamedResults& given, const NamedResults& declared,
            const CallVariants& variants, double inputs = 0);
 
-  /// The relative error of one rounding of the inputs that is assumed.
+  /// The relative error of one rounding of the inputs that is assumed, and whether it is more than
+  /// the arrays show.
   double inputs() const { return inputs_; }
+  bool is_supposed() const { return supposed_; }
 
   /// The noise of a result whose rows have `length` elements.
   ArrayNoise of(const std::string& name, const Tensor& given, std::span<const double> declared,
@@ -69,6 +71,7 @@ class Rounding {
   Tensor delta_errors(const NamedResults& declared) const;
 
   const VerifyRequest& request_;
+  bool supposed_;
   double inputs_, stored_;  // largest relative error of one rounding, of inputs and of results
   double values_ = 0;       // mean square of the values
   double gradients_ = 0;    // largest mean square of a gradient

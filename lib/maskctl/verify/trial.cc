@@ -143,11 +143,4 @@ void Trial::suppose_noise(double inputs) {
   add(all);
 }
 
-double Trial::noise_of_inputs() const {
-  const Residuals& all = parts_.front().residuals;
-  std::vector<double> misfits;
-  for (Index row = 0; row < all.rows(); ++row) misfits.push_back(all.misfit(row));
-  return inputs_ * std::sqrt(median(std::move(misfits)));
-}
-
 }  // namespace maskctl::attention

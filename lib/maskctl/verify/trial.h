@@ -40,9 +40,6 @@ class Trial {
   void suppose_noise(double inputs);
   /// The relative error of one rounding of the inputs that is supposed.
   double inputs() const { return inputs_; }
-  /// The relative error of the inputs at which half of the rows would differ from those of the
-  /// declared call by more than its rounding, as they do.
-  double noise_of_inputs() const;
 
  private:
   struct Part {

@@ -98,7 +98,8 @@ Candidates of_scales(const std::shared_ptr<const CallVariants>& call, const Name
   const double fit = refined(*call, *some, nearest);
   Candidates out;
   const auto put = [&](double scale, const std::string& words) {
-    if (std::abs(scale / before - 1) < 1e-9) return;
+    constexpr double kSame = 1e-3;  // no mistake: less than rounding of the inputs may fit
+    if (std::abs(scale / before - 1) < kSame) return;
     std::string text = fmt::format("softmax_scale {:.5g} instead of {:.5g}", scale, before);
     if (!words.empty()) text += fmt::format(" ({})", words);
     out.push_back({std::move(text), {}, [call, scale] {
