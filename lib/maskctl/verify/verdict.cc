@@ -88,17 +88,21 @@ class Search {
 
   Judgement run() {
     try_usual();
-    if (!is_none() && !found_.in_part) return found_;
+    // Much noise may be a mistake that is small in all rows.
+    constexpr double kMuchNoise = 4;
+    const bool is_noisy = found_.verdict == Verdict::kObeys && found_.noise > kMuchNoise;
+    if (!is_none() && !found_.in_part && !is_noisy) return found_;
     try_rare();
     if (!is_none()) return found_;
-    for (const auto fitted : {of_scales, of_merges, of_caches, of_orders}) {
-      trial_.add(fitted(trial_.call(), trial_.declared(), trial_.given()));
+    // What comes last fits much: a number for each row, or two.
+    for (const auto fitted : {of_scales, of_one_factor, of_orders, of_caches, of_merges,
+                              of_row_factors, of_row_merges}) {
+      const Candidates candidates = fitted(trial_.call(), trial_.declared(), trial_.given());
+      if (candidates.empty()) continue;
+      trial_.add(candidates);
+      found_ = trial_.judge();
+      if (!is_none()) return found_;
     }
-    found_ = trial_.judge();
-    if (!is_none()) return found_;
-    // These fit much, so they come last.
-    trial_.add(of_factors(trial_.call(), trial_.declared(), trial_.given()));
-    found_ = trial_.judge();
     if (found_.verdict != Verdict::kNone) return found_;
     const auto noisy = judged_with_noise(trial_, found_);
     return noisy ? *noisy : found_;

@@ -12,14 +12,20 @@ namespace maskctl::attention {
 Candidates of_scales(const std::shared_ptr<const CallVariants>& call, const NamedResults& declared,
                      const NamedResults& given);
 
-/// The declared output times one factor, and times a factor for each row, which another denominator
-/// gives; an lse that is larger by one number.
-Candidates of_factors(const std::shared_ptr<const CallVariants>& call, const NamedResults& declared,
-                      const NamedResults& given);
+/// The declared output times one factor; an lse that is larger by one number.
+Candidates of_one_factor(const std::shared_ptr<const CallVariants>& call,
+                         const NamedResults& declared, const NamedResults& given);
+/// The declared output times a factor for each row, which another denominator gives.
+Candidates of_row_factors(const std::shared_ptr<const CallVariants>& call,
+                          const NamedResults& declared, const NamedResults& given);
 
-/// Two ranges of keys, whose results were merged by wrong weights.
+/// Two ranges of keys, of which one was not read, or whose results were merged by the weights of a
+/// usual mistake.
 Candidates of_merges(const std::shared_ptr<const CallVariants>& call, const NamedResults& declared,
                      const NamedResults& given);
+/// The same, by weights that are fitted to each row.
+Candidates of_row_merges(const std::shared_ptr<const CallVariants>& call,
+                         const NamedResults& declared, const NamedResults& given);
 
 /// Keys and values that were rounded to the numbers of a quantised cache.
 Candidates of_caches(const std::shared_ptr<const CallVariants>& call, const NamedResults& declared,

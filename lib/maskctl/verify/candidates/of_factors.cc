@@ -65,39 +65,56 @@ void add_lse_shift(const std::shared_ptr<const CallVariants>& call, const NamedR
                  }});
 }
 
-}  // namespace
-
-Candidates of_factors(const std::shared_ptr<const CallVariants>& call, const NamedResults& declared,
-                      const NamedResults& given) {
-  Candidates out;
-  if (call->gradients()) return out;
-  const auto lse = given.find("lse");
-  if (lse != given.end() && is_floating(lse->second.dtype())) {
-    add_lse_shift(call, declared, lse->second, out);
+/// The factors of rows that are not the declared ones.
+std::vector<double> changed_factors(const std::vector<double>& factors) {
+  constexpr double kChanged = 0.02;
+  std::vector<double> out;
+  for (const double factor : factors) {
+    if (std::abs(factor - 1) > kChanged) out.push_back(factor);
   }
+  return out;
+}
+
+/// The factors of all rows of the given output; empty if there is none, or rows are too short.
+std::vector<double> factors_of(const CallVariants& call, const NamedResults& declared,
+                               const NamedResults& given) {
   const auto found = given.find("out");
-  if (found == given.end() || !is_floating(found->second.dtype())) return out;
+  if (call.gradients() || found == given.end() || !is_floating(found->second.dtype())) return {};
   const Tensor& wanted = declared.at("out");
   const Index length = wanted.rank() == 0 ? 0 : wanted.shape().back();
-  if (length < kLeastProportional || wanted.elements() == 0) return out;
+  if (length < kLeastProportional || wanted.elements() == 0) return {};
   const Tensor seen = astype(found->second, DType::kFloat32);
-  std::vector<double> factors = row_factors(seen.as<float>(), wanted.as<float>(), length);
-  std::vector<double> changed;
-  constexpr double kChanged = 0.02;
-  for (const double factor : factors) {
-    if (std::abs(factor - 1) > kChanged) changed.push_back(factor);
+  return row_factors(seen.as<float>(), wanted.as<float>(), length);
+}
+
+}  // namespace
+
+Candidates of_one_factor(const std::shared_ptr<const CallVariants>& call,
+                         const NamedResults& declared, const NamedResults& given) {
+  Candidates out;
+  const auto lse = given.find("lse");
+  if (lse != given.end() && is_floating(lse->second.dtype()) && !call->gradients()) {
+    add_lse_shift(call, declared, lse->second, out);
   }
+  const std::vector<double> factors = factors_of(*call, declared, given);
+  const std::vector<double> changed = changed_factors(factors);
   if (changed.empty()) return out;
   const double usual = median(changed);
   out.push_back(scaled(declared, std::vector<double>(factors.size(), usual),
-                       fmt::format("the declared output times {:.4g}", usual)));
-  const auto [least, most] = std::ranges::minmax(changed);
-  out.push_back(
-      scaled(declared, std::move(factors),
-             fmt::format("the declared output, each row times a number of its own, {:.3g} "
-                         "to {:.3g}, as another denominator makes it",
-                         least, most)));
+                       fmt::format("the declared output times {:.3g}", usual)));
   return out;
+}
+
+Candidates of_row_factors(const std::shared_ptr<const CallVariants>& call,
+                          const NamedResults& declared, const NamedResults& given) {
+  std::vector<double> factors = factors_of(*call, declared, given);
+  const std::vector<double> changed = changed_factors(factors);
+  if (changed.empty()) return {};
+  const auto [least, most] = std::ranges::minmax(changed);
+  return {scaled(declared, std::move(factors),
+                 fmt::format("the declared output, each row times a number of its own, {:.3g} to "
+                             "{:.3g}, as another denominator makes it",
+                             least, most))};
 }
 
 }  // namespace maskctl::attention

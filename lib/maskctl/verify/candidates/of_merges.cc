@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <numbers>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
@@ -158,16 +159,47 @@ class CutKeys {
   Index cut_, keys_;
 };
 
-/// The mistakes with two ranges of keys that explain the rows of `some`; the weights of each row
-/// are fitted only where none of them does.
-Candidates candidates_at(const std::shared_ptr<const CallVariants>& call, const SomeQueries& some,
-                         Index cut, const NamedResults& given) {
+/// The cut between two ranges of keys that explains most, where each row has weights of its own.
+struct FoundCut {
+  SomeQueries some;
+  Index cut = 0;
+};
+
+std::optional<FoundCut> found_cut(const CallVariants& call, const NamedResults& declared,
+                                  const NamedResults& given) {
+  auto some = SomeQueries::of(call, declared, given);
+  if (!some || !can_merge(declared)) return {};
+  const Index length = some->given().shape().back();
+  if (length < kLeastFitted) return {};
+  const Index keys = some->arguments().mask->keys();
+  const double before = some->distance(some->declared());
+  Index best = 0;
+  double least = before;
+  for (const Index cut : cuts_of(keys)) {
+    const NamedResults first = over_keys(call, some->arguments(), {0, cut}, true);
+    const NamedResults second = over_keys(call, some->arguments(), {cut, keys}, false);
+    const Weights weights = fitted_weights(some->given().as<float>(), first.at("out").as<float>(),
+                                           second.at("out").as<float>(), length);
+    if (weights.left < least) least = weights.left, best = cut;
+  }
+  // Two numbers for each row explain a part of any difference.
+  constexpr double kLeft = 1e-2;
+  if (best == 0 || least > kLeft * before) return {};
+  return FoundCut{*std::move(some), best};
+}
+
+}  // namespace
+
+Candidates of_merges(const std::shared_ptr<const CallVariants>& call, const NamedResults& declared,
+                     const NamedResults& given) {
+  const auto found = found_cut(*call, declared, given);
+  if (!found) return {};
   constexpr double kExplained = 1e-2;
-  const double before = some.distance(some.declared());
-  const CutKeys keys(call, cut);
+  const double before = found->some.distance(found->some.declared());
+  const CutKeys keys(call, found->cut);
   const auto explains = [&](const PartFactors& factors) {
-    const NamedResults results = keys.merged_results(some.arguments(), factors);
-    return some.distance_in_part(results.at("out")) <= kExplained * before;
+    const NamedResults results = keys.merged_results(found->some.arguments(), factors);
+    return found->some.distance_in_part(results.at("out")) <= kExplained * before;
   };
   Candidates out;
   if (explains([](double, double) { return std::pair{1.0, 0.0}; })) out.push_back(keys.only(true));
@@ -175,32 +207,14 @@ Candidates candidates_at(const std::shared_ptr<const CallVariants>& call, const 
   for (const NamedFactors& mistake : usual_mistakes()) {
     if (explains(mistake.factors)) out.push_back(keys.merged_by(mistake));
   }
-  if (out.empty()) out.push_back(keys.fitted(astype(given.at("out"), DType::kFloat32)));
   return out;
 }
 
-}  // namespace
-
-Candidates of_merges(const std::shared_ptr<const CallVariants>& call, const NamedResults& declared,
-                     const NamedResults& given) {
-  const auto some = SomeQueries::of(*call, declared, given);
-  if (!some || !can_merge(declared)) return {};
-  const Index length = some->given().shape().back();
-  if (length < kLeastFitted) return {};
-  Index best = 0;
-  double least = some->distance(some->declared());
-  for (const Index cut : cuts_of(some->arguments().mask->keys())) {
-    const Index keys = some->arguments().mask->keys();
-    const NamedResults first = over_keys(*call, some->arguments(), {0, cut}, true);
-    const NamedResults second = over_keys(*call, some->arguments(), {cut, keys}, false);
-    const Weights weights = fitted_weights(some->given().as<float>(), first.at("out").as<float>(),
-                                           second.at("out").as<float>(), length);
-    if (weights.left < least) least = weights.left, best = cut;
-  }
-  // Two numbers for each row explain a part of any difference.
-  constexpr double kLeft = 1e-2;
-  if (best == 0 || least > kLeft * some->distance(some->declared())) return {};
-  return candidates_at(call, *some, best, given);
+Candidates of_row_merges(const std::shared_ptr<const CallVariants>& call,
+                         const NamedResults& declared, const NamedResults& given) {
+  const auto found = found_cut(*call, declared, given);
+  if (!found) return {};
+  return {CutKeys(call, found->cut).fitted(astype(given.at("out"), DType::kFloat32))};
 }
 
 }  // namespace maskctl::attention

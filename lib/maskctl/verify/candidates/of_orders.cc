@@ -4,8 +4,10 @@
 #include <algorithm>
 #include <cmath>
 #include <functional>
+#include <limits>
 #include <numeric>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -112,6 +114,28 @@ std::vector<NamedOrder> usual_orders(const Rows& rows) {
   return out;
 }
 
+constexpr double kAbout = 0x1p-5;  // of the length of a row that is about another
+
+std::span<const float> row_of(std::span<const float> rows, Index n, Index length) {
+  return rows.subspan(as_size(n * length), as_size(length));
+}
+double squared(std::span<const float> row) {
+  return std::transform_reduce(row.begin(), row.end(), 0.0, std::plus<>(),
+                               [](double x) { return x * x; });
+}
+/// The squared distance; infinite if it is not a number.
+double apart(std::span<const float> a, std::span<const float> b) {
+  double sum = 0;
+  for (std::size_t e = 0; e < a.size(); ++e) {
+    const double x = static_cast<double>(a[e]) - b[e];
+    sum += x * x;
+  }
+  return std::isfinite(sum) ? sum : std::numeric_limits<double>::infinity();
+}
+bool about_equal(std::span<const float> a, std::span<const float> b) {
+  return apart(a, b) <= kAbout * kAbout * squared(b);
+}
+
 /// Finds, for rows of one array, those of another that are nearest to them.
 class Matcher {
  public:
@@ -126,7 +150,6 @@ class Matcher {
 
   /// The number of the row that is about `row`; absent if there is none.
   std::optional<Index> match(std::span<const float> row) const {
-    constexpr double kAbout = 0x1p-5;
     constexpr std::size_t kMost = 4096;
     const double at = dot(row), size = std::sqrt(squared(row));
     const double reach = kAbout * size * std::sqrt(static_cast<double>(length_));
@@ -135,20 +158,10 @@ class Matcher {
     double least = kAbout * kAbout * size * size;
     for (std::size_t seen = 0; next != along_.end() && next->first <= at + reach; ++next) {
       if (++seen > kMost) return {};
-      const auto other = of_.subspan(as_size(next->second) * length_, length_);
-      double apart = 0;
-      for (std::size_t e = 0; e < length_; ++e) {
-        const double x = static_cast<double>(row[e]) - other[e];
-        apart += x * x;
-      }
-      if (apart < least) least = apart, best = next->second;
+      const double distance = apart(row, row_of(of_, next->second, static_cast<Index>(length_)));
+      if (distance < least) least = distance, best = next->second;
     }
     return best;
-  }
-
-  static double squared(std::span<const float> row) {
-    return std::transform_reduce(row.begin(), row.end(), 0.0, std::plus<>(),
-                                 [](double x) { return x * x; });
   }
 
  private:
@@ -169,32 +182,25 @@ struct Moved {
 };
 
 /// The rows of `given` that are off, and the rows of `declared` that they are; empty if a part of
-/// them is no row of it.
+/// them is no row of it, or most are the same row.
 std::vector<Moved> moved_rows(std::span<const float> given, std::span<const float> declared,
                               Index length) {
-  constexpr double kOff = 0x1p-5;
   const Matcher matcher(declared, length);
   std::vector<Moved> out;
   Index unknown = 0;
-  for (std::size_t from = 0; from < given.size(); from += as_size(length)) {
-    const auto row = given.subspan(from, as_size(length));
-    const auto wanted = declared.subspan(from, as_size(length));
-    double apart = 0;
-    bool finite = true;
-    for (std::size_t e = 0; e < row.size(); ++e) {
-      const double x = static_cast<double>(row[e]) - wanted[e];
-      apart += x * x;
-      finite = finite && std::isfinite(x);
-    }
-    if (finite && apart <= kOff * kOff * Matcher::squared(wanted)) continue;
-    const auto source = finite ? matcher.match(row) : std::nullopt;
-    if (source) {
-      out.push_back({static_cast<Index>(from) / length, *source});
+  for (Index n = 0; n < std::ssize(given) / length; ++n) {
+    const auto row = row_of(given, n, length);
+    if (about_equal(row, row_of(declared, n, length))) continue;
+    if (const auto source = matcher.match(row)) {
+      out.push_back({n, *source});
     } else if (++unknown > 16 && unknown > std::ssize(out) / 8) {
       return {};
     }
   }
-  return unknown > std::ssize(out) / 8 ? std::vector<Moved>{} : out;
+  std::set<Index> sources;
+  for (const Moved& row : out) sources.insert(row.source);
+  const bool few = 2 * sources.size() < out.size();
+  return few || unknown > std::ssize(out) / 8 ? std::vector<Moved>{} : out;
 }
 
 std::string place_text(const Rows& rows, Index n) {
@@ -228,31 +234,34 @@ Candidates of_orders(const std::shared_ptr<const CallVariants>& call, const Name
                   wanted.extent(heads_first ? 1 : 2), heads_first ? Layout::kBhtd : Layout::kBthd};
   const Index length = wanted.shape().back();
   const Tensor seen = astype(found->second, DType::kFloat32);
+  const auto reordered = [&](std::string text, std::vector<Index> source) -> Candidate {
+    return {std::move(text), {}, [wanted, source = std::move(source), length] {
+              Tensor out = wanted;
+              for (std::size_t n = 0; n < source.size(); ++n) {
+                std::copy_n(wanted.as<float>().begin() + source[n] * length, length,
+                            out.as<float>().begin() + static_cast<std::ptrdiff_t>(n) * length);
+              }
+              return NamedResults{{"out", std::move(out)}};
+            }};
+  };
+  for (const NamedOrder& order : usual_orders(rows)) {
+    std::vector<Index> source;
+    for (Index n = 0; n < rows.count(); ++n) {
+      const Index from = rows.number(order.source(rows.place(n)));
+      if (!about_equal(row_of(seen.as<float>(), n, length),
+                       row_of(wanted.as<float>(), from, length))) {
+        break;
+      }
+      source.push_back(from);
+    }
+    if (std::ssize(source) == rows.count()) return {reordered(order.text, std::move(source))};
+  }
   const std::vector<Moved> moved = moved_rows(seen.as<float>(), wanted.as<float>(), length);
   if (moved.empty()) return {};
   std::vector<Index> source(as_size(rows.count()));
   std::iota(source.begin(), source.end(), Index{0});
   for (const Moved& row : moved) source[as_size(row.row)] = row.source;
-  std::string text = order_text(rows, moved);
-  for (const NamedOrder& order : usual_orders(rows)) {
-    const bool fits = std::ranges::all_of(moved, [&](const Moved& row) {
-      return order.source(rows.place(row.row)) == rows.place(row.source);
-    });
-    if (!fits) continue;
-    text = order.text;
-    for (Index n = 0; n < rows.count(); ++n) {
-      source[as_size(n)] = rows.number(order.source(rows.place(n)));
-    }
-    break;
-  }
-  return {{std::move(text), {}, [wanted, source, length] {
-             Tensor out = wanted;
-             for (std::size_t n = 0; n < source.size(); ++n) {
-               std::copy_n(wanted.as<float>().begin() + source[n] * length, length,
-                           out.as<float>().begin() + static_cast<std::ptrdiff_t>(n) * length);
-             }
-             return NamedResults{{"out", std::move(out)}};
-           }}};
+  return {reordered(order_text(rows, moved), std::move(source))};
 }
 
 }  // namespace maskctl::attention
