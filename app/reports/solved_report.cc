@@ -24,7 +24,10 @@ std::string undecided_text(const attention::SolvedMask& solved) {
   add(solved.alike.count(), "in whose place others explain it as well");
   add(solved.unsolved.count(), fmt::format("in {} that no keys explain which were found",
                                            counted(solved.unsolved_rows, "row")));
-  return out.empty() ? "none" : out;
+  if (out.empty()) out = "none";
+  if (solved.taken_rows == 0) return out;
+  return fmt::format("{}; {} not solved, as they obey the declared mask", out,
+                     counted(solved.taken_rows, "row"));
 }
 
 constexpr std::size_t kListed = 64;
@@ -69,7 +72,7 @@ std::string margin_text(double margin) {
 
 }  // namespace
 
-std::string solved_text(const SolvedReport& report) {
+std::string solved_lines(const SolvedReport& report) {
   const MaskDiff& diff = report.found.diff;
   std::string out;
   const auto line = [&out](const char* label, const std::string& text) {
@@ -84,24 +87,20 @@ std::string solved_text(const SolvedReport& report) {
     if (!report.no_cause.empty()) line("cause", "none found: " + report.no_cause);
   }
   line("undecided", undecided_text(report.found.solved));
-  line("verdict", to_text(report.found) + margin_text(report.found.solved.margin));
-  return out + units_text(report.found);
+  return out;
 }
 
-Json solved_json(const SolvedReport& report) {
+std::string solved_text(const SolvedReport& report) {
+  return solved_lines(report) +
+         fmt::format("{:<18}{}{}\n", "verdict", to_text(report.found),
+                     margin_text(report.found.solved.margin)) +
+         units_text(report.found);
+}
+
+Json solved_part_json(const SolvedReport& report) {
   const attention::SolvedVerdict& found = report.found;
   const attention::SolvedMask& solved = found.solved;
-  const attention::Verdict verdict = found.verdict();
-  Json out{{"schema", "maskctl.verify/1"},
-           {"operation", report.operation},
-           {"ok", verdict == attention::Verdict::kObeys},
-           {"verdict", name(verdict)},
-           {"text", to_text(found)},
-           {"rows", ""},
-           {"least_cell", nullptr}};
-  out["checks"] = Json::array();
-  out["alternatives"] = Json::array();
-  Json& part = out["solved"];
+  Json part;
   part = {{"shape", extents(solved.mask)},
           {"closed_by_kernel", found.diff.only_a},
           {"opened_by_kernel", found.diff.only_b}};
@@ -117,9 +116,26 @@ Json solved_json(const SolvedReport& report) {
   part["alike"] = solved.alike.count();
   part["unsolved"] = solved.unsolved.count();
   part["unsolved_rows"] = solved.unsolved_rows;
+  part["taken_rows"] = solved.taken_rows;
   part["untold_rows"] = found.untold_rows;
   part["margin"] = std::isfinite(solved.margin) ? Json(solved.margin) : Json(nullptr);
   part["noise"] = solved.noise;
+  return part;
+}
+
+Json solved_json(const SolvedReport& report) {
+  const attention::SolvedVerdict& found = report.found;
+  const attention::Verdict verdict = found.verdict();
+  Json out{{"schema", "maskctl.verify/1"},
+           {"operation", report.operation},
+           {"ok", verdict == attention::Verdict::kObeys},
+           {"verdict", name(verdict)},
+           {"text", to_text(found)},
+           {"rows", ""},
+           {"least_cell", nullptr}};
+  out["checks"] = Json::array();
+  out["alternatives"] = Json::array();
+  out["solved"] = solved_part_json(report);
   return out;
 }
 

@@ -18,7 +18,12 @@ struct SolvedReport {
 };
 
 std::string solved_text(const SolvedReport& report);
+/// The lines of solved_text() that stand below another verdict: the cells, their cause, and what is
+/// undecided.
+std::string solved_lines(const SolvedReport& report);
 /// {"schema": "maskctl.verify/1", ...} with a member "solved".
 Json solved_json(const SolvedReport& report);
+/// That member alone.
+Json solved_part_json(const SolvedReport& report);
 
 }  // namespace maskctl::app

@@ -351,7 +351,7 @@ void check_slots(VerifyRequest& request, const std::string& tables, const Tensor
   const Mask read = *over_slots(request, given)->request.declared;
   call.arrays.at(tables) = declared;
   const SlotCall slots = *over_slots(request, given);
-  const SolvedMask solved = solve_mask(slots.request, slots.given, {}, slots.page_size);
+  const SolvedMask solved = solve_mask(slots.request, slots.given, {}, {.tile = slots.page_size});
   CHECK(solved.unsolved_rows == 0);
   twin::Cells got = twin::Cells::of(solved.mask), wanted = twin::Cells::of(read);
   CHECK(got.open == wanted.open);
@@ -477,7 +477,7 @@ TEST_CASE("the blocks that native sparse attention read are solved", "[solve]") 
   BlockCall blocks = *over_blocks(request);
   CHECK(blocks.block_size == kBlock);
   blocks.request.declared = declared;
-  const SolvedMask solved = solve_mask(blocks.request, given, {}, blocks.block_size);
+  const SolvedMask solved = solve_mask(blocks.request, given, {}, {.tile = blocks.block_size});
   CHECK(solved.undecided() == 0);
   twin::Cells got = twin::Cells::of(solved.mask), wanted = twin::Cells::of(applied);
   CHECK(got.open == wanted.open);

@@ -2,6 +2,7 @@
 // the output can tell.
 #pragma once
 
+#include <compare>
 #include <optional>
 #include <set>
 #include <span>
@@ -25,6 +26,12 @@ namespace maskctl::attention {
 enum class Verdict : std::uint8_t { kObeys, kAnother, kNone, kUnclear, kOtherCall, kPartly };
 /// The name of a verdict: "obeys", "another", "none", "unclear", "other-call" or "partly".
 std::string_view name(Verdict verdict);
+
+/// A row of the output: a query of one batch entry and head.
+struct QueryRow {
+  Index batch = 0, head = 0, query = 0;
+  friend auto operator<=>(const QueryRow&, const QueryRow&) = default;
+};
 
 /// How one alternative compares with the declared mask.
 struct Comparison {
@@ -60,6 +67,7 @@ struct Judgement {
   double noise = 0;
   /// The queries (or keys) of the rows that are off: for kNone, and for `in_part`.
   std::set<Index> off;
+  std::set<QueryRow> off_rows;  // the same rows, without those of gradients of keys and values
   /// The index of the candidate that fits all rows; absent if it fits only some, or others fit as
   /// well.
   std::optional<std::size_t> fit;

@@ -321,6 +321,17 @@ class Judge {
     return out;
   }
 
+  void note_off(const std::vector<Index>& rows, Judgement& out) const {
+    for (const Index row : rows) {
+      const RowPosition& at = residuals_.position(row);
+      out.off.insert(at.time);
+      const std::string_view array = residuals_.array(at);
+      if (array == "out" || array == "lse" || array == "grad_query") {
+        out.off_rows.insert({at.batch, at.head, at.time});
+      }
+    }
+  }
+
   std::vector<Index> off_rows() const {
     std::vector<Index> out;
     for (Index row = 0; row < residuals_.rows(); ++row) {
@@ -374,7 +385,7 @@ class Judge {
     Judgement out = all ? Judgement{} : Judge(residuals_, tried_, std::move(left_out)).run();
     for (const auto& [kind, rows] : blank) {
       (kind == Blank::kNan ? out.nan_rows : out.zero_rows) = all ? "all rows" : where_text(rows);
-      for (const Index row : rows) out.off.insert(residuals_.position(row).time);
+      note_off(rows, out);
     }
     if (all) {
       out.comparisons = std::move(out_.comparisons);
@@ -451,7 +462,7 @@ class Judge {
     }
     if (in_part) {
       out_.text += ", in a part only";
-      for (const Index row : rows) out_.off.insert(residuals_.position(row).time);
+      note_off(rows, out_);
     }
     if (!in_part && equals_.empty()) out_.fit = as_size(&best - tried_.data());
     out_.where = where_text(rows);
@@ -475,7 +486,7 @@ class Judge {
       out_.text += "; what is off is too small to be seen row by row";
       return std::move(out_);
     }
-    for (const Index row : rows) out_.off.insert(residuals_.position(row).time);
+    note_off(rows, out_);
     if (std::ranges::none_of(rows, [this](Index row) { return residuals_.off(row); })) {
       out_.text += "; within the tolerance, but by more than rounding";
     }

@@ -15,8 +15,20 @@
 namespace maskctl::app {
 namespace {
 
-/// What there is to report about the mask that was solved: the cause in the words of `diff`.
-SolvedReport report_of(const VerifyOptions& options, attention::SolvedVerdict found) {
+/// A drawing of both masks on top of each other, for the first batch and head in which they differ;
+/// empty if the masks are equal.
+std::string drawing(const attention::SolvedVerdict& found, const Session& session) {
+  if (found.diff.equal()) return "";
+  const Cell at = *found.diff.first;
+  const Panel panel{.plane = found.declared.plane(at.batch, at.head),
+                    .other = found.solved.mask.plane(at.batch, at.head)};
+  const Figure figure{.name = "declared", .other_name = "applied", .panels = {panel}};
+  return "\n" + draw_text(figure, stdout_drawing(Style::kAuto, session.settings().color));
+}
+
+}  // namespace
+
+SolvedReport solved_report(const VerifyOptions& options, attention::SolvedVerdict found) {
   SolvedReport report{
       std::string(operation_named(options.operation).name), std::move(found), {}, ""};
   if (report.found.no_cause) report.no_cause = message_of(*report.found.no_cause);
@@ -31,22 +43,9 @@ SolvedReport report_of(const VerifyOptions& options, attention::SolvedVerdict fo
   return report;
 }
 
-/// A drawing of both masks on top of each other, for the first batch and head in which they differ;
-/// empty if the masks are equal.
-std::string drawing(const attention::SolvedVerdict& found, const Session& session) {
-  if (found.diff.equal()) return "";
-  const Cell at = *found.diff.first;
-  const Panel panel{.plane = found.declared.plane(at.batch, at.head),
-                    .other = found.solved.mask.plane(at.batch, at.head)};
-  const Figure figure{.name = "declared", .other_name = "applied", .panels = {panel}};
-  return "\n" + draw_text(figure, stdout_drawing(Style::kAuto, session.settings().color));
-}
-
-}  // namespace
-
 Answer solved_answer(const VerifyOptions& options, attention::SolvedVerdict found,
                      const Session& session) {
-  const SolvedReport report = report_of(options, std::move(found));
+  const SolvedReport report = solved_report(options, std::move(found));
   Answer answer = answer_in(
       options.json, [&] { return solved_text(report) + drawing(report.found, session); },
       [=] { return solved_json(report); }, status_of(report.found.verdict()));

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cstdlib>
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -207,18 +208,23 @@ JudgedCall judged_call(const VerifyOptions& options, Loader& loader) {
   return out;
 }
 
+using attention::FullVerdict;
+
 /// A hint that --solve could decide more from the same arrays; empty if it could not.
 std::string next_text(const VerifyOptions& options, const JudgedCall& call,
-                      const Judgement& judgement) {
-  if (options.given.empty() || !solving_tells_more(call, judgement)) return "";
+                      const FullVerdict& verdict) {
+  const Judgement& judgement = verdict.report.judgement;
+  const bool tried = verdict.solved || !verdict.not_solved.empty();
+  if (options.given.empty() || tried || !solving_tells_more(call, judgement)) return "";
   const bool told = judgement.verdict == Verdict::kObeys && judgement.least_cell < 1;
   return fmt::format(
       "{:<18}--solve tells {}, from the same arrays\n", "next",
       told ? "lighter cells, down to the rounding of the output" : "it cell by cell");
 }
 
-Answer answer_of(const VerifyOptions& options, const JudgedCall& call, const GivenReport& report,
+Answer answer_of(const VerifyOptions& options, const JudgedCall& call, const FullVerdict& verdict,
                  const Session& session) {
+  const GivenReport& report = verdict.report;
   if (!options.output.dest.empty()) {
     if (report.judgement.obeyed) {
       write_output(*report.judgement.obeyed, options.output, session);
@@ -228,12 +234,23 @@ Answer answer_of(const VerifyOptions& options, const JudgedCall& call, const Giv
     }
   }
   const std::string operation(operation_named(options.operation).name);
+  std::optional<SolvedReport> solved;
+  if (verdict.solved) solved = solved_report(options, *verdict.solved);
   std::string text =
       checks_text(report.checks) + fmt::format("{:<18}{}\n", "verdict", to_text(report.judgement));
-  text += next_text(options, call, report.judgement);
+  if (solved) text += solved_lines(*solved);
+  if (!verdict.not_solved.empty()) {
+    text += fmt::format("{:<18}{}\n", "not solved", verdict.not_solved);
+  }
+  text += next_text(options, call, verdict);
+  const auto json = [=] {
+    Json out = verify_json(operation, report);
+    if (solved) out["solved"] = solved_part_json(*solved);
+    if (!verdict.not_solved.empty()) out["not_solved"] = verdict.not_solved;
+    return out;
+  };
   return answer_in(
-      options.json, [&] { return text; }, [=] { return verify_json(operation, report); },
-      status_of(report.judgement.verdict));
+      options.json, [&] { return text; }, json, status_of(report.judgement.verdict));
 }
 
 /// Solves for the mask that an output obeys (--solve).
@@ -283,14 +300,14 @@ Answer verify_over_ranks(const VerifyOptions& options, Session& session,
   const attention::Borders borders = borders_of(split.ranked(), world);
   if (world.rank() != 0) return {};
   const JudgedCall call = judged_call(options, loader);
-  return answer_of(options, call, judge_shards(call, results, borders), session);
+  return answer_of(options, call, {judge_shards(call, results, borders), {}, ""}, session);
 }
 
 /// A call and the verdict on it, with the options as its arrays were found.
 struct Asked {
   VerifyOptions options;
   JudgedCall call;
-  GivenReport report;
+  FullVerdict verdict;
 };
 
 Asked asked(const VerifyOptions& as_written, Session& session) {
@@ -300,9 +317,13 @@ Asked asked(const VerifyOptions& as_written, Session& session) {
   if (!options.given.empty()) check_inputs(operation_named(options.operation), options);
   Loader loader(options.call.source, session);
   JudgedCall call = judged_call(options, loader);
-  GivenReport report = options.given.empty() ? judge_backend(call, !options.output.dest.empty())
-                                             : judge_results(call, given_results(options, loader));
-  return {std::move(options), std::move(call), std::move(report)};
+  FullVerdict verdict;
+  if (options.given.empty()) {
+    verdict.report = judge_backend(call, !options.output.dest.empty());
+  } else {
+    verdict = judge_fully(call, given_results(options, loader));
+  }
+  return {std::move(options), std::move(call), std::move(verdict)};
 }
 
 Answer run(const VerifyOptions& options, Session& session) {
@@ -314,7 +335,7 @@ Answer run(const VerifyOptions& options, Session& session) {
   if (options.solve && !options.ranks.given()) return solve_given(options, session);
   if (!options.ranks.given()) {
     const Asked found = asked(options, session);
-    return answer_of(found.options, found.call, found.report, session);
+    return answer_of(found.options, found.call, found.verdict, session);
   }
   require_backend(options.backend, "--backend");
   return over_ranks(options.ranks, options.backend, session,
@@ -331,7 +352,7 @@ int status_of(Verdict verdict) {
 }
 
 GivenReport verify_report(const VerifyOptions& as_written, Session& session) {
-  return asked(as_written, session).report;
+  return asked(as_written, session).verdict.report;
 }
 
 extern const Command kVerify = command<VerifyOptions, declare, run>({

@@ -17,7 +17,7 @@ std::optional<SlotCall> over_slots(const VerifyRequest&, const NamedResults&) { 
 std::optional<BlockCall> over_blocks(const VerifyRequest&) { return {}; }
 
 SolvedMask solve_mask(const VerifyRequest&, const NamedResults&, std::span<const Neighbour>,
-                      Index) {
+                      const SolveOptions&) {
   require_solver();
   return {};
 }

@@ -8,13 +8,12 @@ namespace {
 
 /// Searching stops after this many failed rows if hardly any row was explained.
 constexpr Index kAttempts = 24;
-/// Searching stops after this many multiplications spent on failed rows.
-constexpr double kMostWork = 2e12;
 
 }  // namespace
 
-Answers::Answers(const Dims& d)
-    : row_work_(1e3 * static_cast<double>(d.q_heads * d.value_dim * d.keys)) {}
+Answers::Answers(const Dims& d, double most_work)
+    : row_work_(1e3 * static_cast<double>(d.q_heads * d.value_dim * d.keys)),
+      most_work_(most_work) {}
 
 void Answers::keep(const Unit& unit, Index row, std::vector<Head> heads, const OpenKeys& supposed,
                    const std::optional<RowAnswer>& answer) {
@@ -26,7 +25,7 @@ void Answers::keep(const Unit& unit, Index row, std::vector<Head> heads, const O
 }
 
 bool Answers::given_up() const {
-  if (static_cast<double>(failed_) * row_work_ > kMostWork) return true;
+  if (static_cast<double>(failed_) * row_work_ > most_work_) return true;
   return failed_ >= kAttempts && solved_ < failed_ / 8;
 }
 

@@ -13,7 +13,7 @@ namespace maskctl::attention::solving {
 
 class Answers {
  public:
-  explicit Answers(const Dims& d);
+  Answers(const Dims& d, double most_work);
 
   /// Stores the answer for a row: for the given heads of a unit (heads that share a mask), or for
   /// all heads of the unit if `heads` is empty. Without an answer, the row counts as not solved.
@@ -24,8 +24,10 @@ class Answers {
   /// rows that the answer of another row solved, without a search.
   void count(bool solved) { ++(solved ? solved_ : failed_); }
   void count_solved(Index rows) { solved_ += rows; }
+  /// Counts a row that failed as solved after all, by its heads apart.
+  void count_solved_apart() { --failed_, ++solved_; }
   /// Whether to stop solving rows: hardly any row was explained, or the rows that were not
-  /// explained have cost about ten minutes.
+  /// explained have cost `most_work` multiplications.
   bool given_up() const;
   bool hopeless() const;
 
@@ -34,6 +36,7 @@ class Answers {
 
  private:
   double row_work_;  // multiplications that an unexplained row costs
+  double most_work_;
   std::atomic<Index> solved_ = 0, failed_ = 0;
   std::mutex mutex_;
   std::vector<RowPart> parts_;

@@ -43,9 +43,16 @@ std::vector<std::vector<Head>> by_head(std::span<const Head> heads) {
 }  // namespace
 
 void BandSolver::solve(const Group& group, Range rows) {
+  bool any = false;
   Band band{group, rows, OpenKeys(as_size(rows.size() * call_.dims().keys)), {}};
   dense_rows(*supposed_.plane(group.front().b, group.front().h), rows, band.supposed);
-  band.left.assign(group.size(), std::vector<bool>(as_size(rows.size()), true));
+  for (const Unit& unit : group) {
+    std::vector<bool>& left = band.left.emplace_back();
+    for (Index row = rows.begin; row < rows.end; ++row) left.push_back(may_be_off(unit, row));
+    taken_rows_ += std::ranges::count(left, false);
+    any = any || std::ranges::count(left, true) > 0;
+  }
+  if (!any) return;
   for (std::size_t n = 0; n < group.size(); ++n) take_rows(band, n, band.supposed, {});
   solve_together(band);
   band.last.resize(group.size());
@@ -60,6 +67,12 @@ void BandSolver::solve(const Group& group, Range rows) {
       if (band.left[n][as_size(r)]) solve_apart(band, r, n);
     }
   }
+}
+
+bool BandSolver::may_be_off(const Unit& unit, Index row) const {
+  return !off_ || std::ranges::any_of(unit.heads, [&](Head head) {
+    return off_->contains({head.b, head.h, row});
+  });
 }
 
 void BandSolver::spread(Band& band, Index from, std::size_t n) {
@@ -200,6 +213,7 @@ void BandSolver::solve_apart(Band& band, Index r, std::size_t n) {
       const auto good = rows_.judge(fit, row, supposed);
       const auto other = good ? rows_.solve(off, row, supposed, from) : std::nullopt;
       if (other) {
+        answers_.count_solved_apart();
         answers_.keep(unit, row, fit, supposed, good);
         return answers_.keep(unit, row, off, supposed, other);
       }
@@ -215,6 +229,7 @@ void BandSolver::solve_each(const Unit& unit, Index row, const OpenKeys& suppose
   for (const Head head : unit.heads) {
     shared[{head.b, call_.dims().kv_head(head.h)}].push_back(head);
   }
+  bool all = true;
   for (const auto& [place, heads] : shared) {
     const std::vector<std::vector<Head>> single = by_head(heads);
     if (shared.size() > 1 && single.size() > 1) {
@@ -224,9 +239,12 @@ void BandSolver::solve_each(const Unit& unit, Index row, const OpenKeys& suppose
       }
     }
     for (const std::vector<Head>& alone : single) {
-      answers_.keep(unit, row, alone, supposed, either(alone, row, supposed, starts));
+      const auto answer = either(alone, row, supposed, starts);
+      all = all && answer;
+      answers_.keep(unit, row, alone, supposed, answer);
     }
   }
+  if (all) answers_.count_solved_apart();
 }
 
 std::optional<RowAnswer> BandSolver::either(std::span<const Head> heads, Index row,

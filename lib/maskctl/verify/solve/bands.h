@@ -3,7 +3,9 @@
 #pragma once
 
 #include <array>
+#include <atomic>
 #include <optional>
+#include <set>
 #include <span>
 #include <vector>
 
@@ -19,20 +21,25 @@ namespace maskctl::attention::solving {
 class BandSolver {
  public:
   BandSolver(const SolveCall& call, const Mask& supposed, std::span<const Neighbour> alternatives,
-             double noise)
+             double noise, const SolveOptions& options)
       : call_(call),
         supposed_(supposed),
         alternatives_(alternatives),
         noise_(noise),
         rows_(call, noise),
-        answers_(call.dims()) {}
+        off_(options.off),
+        answers_(call.dims(), options.most_work) {}
 
   void solve(const Group& group, Range rows);
   Answers& answers() { return answers_; }
+  /// The rows of units that were taken to be as supposed.
+  Index taken_rows() const { return taken_rows_; }
 
  private:
   struct Band;
 
+  /// Whether a row of a unit is to be solved: one of its heads may not be as supposed.
+  bool may_be_off(const Unit& unit, Index row) const;
   /// Guesses the open keys of the other rows of unit n (heads that share a mask) from those that
   /// were found for row `from`, in every Way (continuation.h). Keeps the guesses that explain their
   /// rows as answers.
@@ -72,6 +79,8 @@ class BandSolver {
   std::span<const Neighbour> alternatives_;
   double noise_;
   RowSolver rows_;
+  const std::set<QueryRow>* off_;
+  std::atomic<Index> taken_rows_ = 0;
   Answers answers_;
   /// how often solve_together() (per row) and solve_alike() (per call) succeed
   Attempts together_, alike_;

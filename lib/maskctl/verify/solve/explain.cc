@@ -6,11 +6,13 @@
 #include <iterator>
 #include <new>
 #include <set>
+#include <string_view>
 #include <utility>
 
 #include "maskctl/base/grouped.h"
 #include "maskctl/base/text.h"
 #include "maskctl/inspect/recognise/neighbours.h"
+#include "maskctl/mask/cell.h"
 #include "maskctl/mask/planes/words.h"
 #include "maskctl/verify/solve/blocks.h"
 #include "maskctl/verify/solve/slots.h"
@@ -132,15 +134,16 @@ std::string to_text(const SolvedVerdict& verdict) {
                      counted(verdict.rows, "row"));
 }
 
-SolvedVerdict solve_results(JudgedCall call, const NamedResults& given) {
+SolvedVerdict solve_results(JudgedCall call, const NamedResults& given,
+                            const SolveOptions& options) {
   require_solver();
   VerifyRequest& request = call.request;
   if (auto slots = over_slots(request, given)) {
-    SolvedMask solved = solve_mask(slots->request, slots->given, {}, slots->page_size);
+    SolvedMask solved = solve_mask(slots->request, slots->given, {}, {.tile = slots->page_size});
     return verdict_on(*slots->request.declared, std::move(solved), {"pages", slots->page_size});
   }
   if (auto blocks = over_blocks(request)) {
-    SolvedMask solved = solve_mask(blocks->request, given, {}, blocks->block_size);
+    SolvedMask solved = solve_mask(blocks->request, given, {}, {.tile = blocks->block_size});
     return verdict_on(*blocks->request.declared, std::move(solved), {"blocks", blocks->block_size});
   }
   request.declared = applied_mask(request);
@@ -148,9 +151,54 @@ SolvedVerdict solve_results(JudgedCall call, const NamedResults& given) {
   if (request.declared) {
     others = neighbours(*request.declared, call.steps ? &*call.steps : nullptr);
   }
-  SolvedMask solved = solve_mask(request, given, others);
+  SolvedMask solved = solve_mask(request, given, others, options);
   Mask declared = request.declared ? *request.declared : full_like(solved.mask);
   return verdict_on(std::move(declared), std::move(solved));
+}
+
+namespace {
+
+/// Words for a solved mask that explains all rows.
+std::string cause_text(const SolvedVerdict& solved) {
+  constexpr std::string_view kStart = "B = A with ";
+  if (solved.cause && solved.cause->text.starts_with(kStart)) {
+    return "the declared one with " + solved.cause->text.substr(kStart.size());
+  }
+  if (solved.cause) return solved.cause->text;
+  return fmt::format("{} closed and {} opened, the first at {}",
+                     counted(solved.diff.only_a, "cell"), counted(solved.diff.only_b, "cell"),
+                     cell_text(*solved.diff.first));
+}
+
+}  // namespace
+
+FullVerdict judge_fully(const JudgedCall& call, const NamedResults& given) {
+  FullVerdict out{judge_results(call, given), {}, ""};
+  Judgement& judgement = out.report.judgement;
+  const auto result = given.find("out");
+  const bool can = has_solver() && call.request.operation->takes_mask() && result != given.end();
+  if (judgement.verdict != Verdict::kNone || !can || !judgement.nan_rows.empty()) return out;
+  constexpr double kMostWork = 2e10;
+  NamedResults used{*result};
+  if (const auto lse = given.find("lse"); lse != given.end() && judgement.parts.empty()) {
+    used.insert(*lse);
+  }
+  const bool few = !judgement.off_rows.empty();
+  try {
+    out.solved = solve_results(
+        call, used, {.off = few ? &judgement.off_rows : nullptr, .most_work = kMostWork});
+  } catch (const Error& error) {
+    if (error.code() != Errc::kInvalidArgument) throw;
+    out.not_solved = error.what();
+    return out;
+  }
+  const bool explains = out.solved->verdict() == Verdict::kAnother &&
+                        out.solved->solved.unsolved_rows == 0 && judgement.parts.empty();
+  if (!explains) return out;
+  judgement.verdict = Verdict::kAnother;
+  judgement.text = cause_text(*out.solved);
+  judgement.obeyed = out.solved->solved.mask;
+  return out;
 }
 
 bool solving_tells_more(const JudgedCall& call, const Judgement& judgement) {

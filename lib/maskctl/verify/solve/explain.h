@@ -53,7 +53,20 @@ std::string to_text(const SolvedVerdict& verdict);
 /// Solves for the mask that the results obey: over the slots of pages or over blocks for operations
 /// that read these, starting from the declared mask and its neighbours() elsewhere. Throws like
 /// solve_mask().
-SolvedVerdict solve_results(JudgedCall call, const NamedResults& given);
+SolvedVerdict solve_results(JudgedCall call, const NamedResults& given,
+                            const SolveOptions& options = {});
+
+/// A judgement, and, where nothing that was tried fits, what solving adds to it.
+struct FullVerdict {
+  /// If a mask was solved that explains all rows, the judgement is kAnother, with its cause.
+  GivenReport report;
+  std::optional<SolvedVerdict> solved;
+  std::string not_solved;  // why the mask cannot be solved, where it was tried
+};
+
+/// judge_results(); where nothing fits the output, solve_results() for the rows that are off,
+/// within seconds. Throws like judge_results().
+FullVerdict judge_fully(const JudgedCall& call, const NamedResults& given);
 
 /// True if solve_results() could decide more than a judgement did, from the same results.
 bool solving_tells_more(const JudgedCall& call, const Judgement& judgement);

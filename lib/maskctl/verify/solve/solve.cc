@@ -23,9 +23,10 @@ using namespace solving;
 constexpr Index kBand = 32;
 
 /// Returns the median squared error of rows that are about as supposed, in units of the expected
-/// rounding, for outputs or for gradients. At least 1, and 1 if there are too few such rows.
+/// rounding, for outputs or for gradients. Where the rows that are off are known, nearly the
+/// largest error of the others. At least 1, and 1 if there are too few such rows.
 double noise_of(const SolveCall& call, const Mask& supposed, const std::vector<Group>& groups,
-                bool gradients) {
+                const std::set<QueryRow>* off, bool gradients) {
   constexpr Index kRows = 8;
   constexpr std::size_t kHeads = 8, kLeast = 4;
   constexpr double kNear = 25;
@@ -41,15 +42,21 @@ double noise_of(const SolveCall& call, const Mask& supposed, const std::vector<G
       const Index row = (2 * n + 1) * rows / (2 * std::min(kRows, rows));
       const OpenKeys open = row_keys(plane, row);
       if (std::ranges::count(open, 1) < 2) continue;
+      const auto is_off = [&](Head head) { return off && off->contains({head.b, head.h, row}); };
+      if (std::ranges::any_of(heads, is_off)) continue;
       const RowReport report = row_reports(call, heads, {row, row + 1}, open.data())[0];
       for (const double cost : report.head_cost) {
         seen.push_back(cost / static_cast<double>(call.dim(heads.front())));
       }
     }
   }
-  std::erase_if(seen, [](double x) { return x > kNear; });
+  if (!off) std::erase_if(seen, [](double x) { return x > kNear; });
   if (seen.size() < kLeast) return 1;
-  return std::max(1.0, median(std::move(seen)));
+  if (!off) return std::max(1.0, median(std::move(seen)));
+  constexpr double kNearlyAll = 0.9;
+  std::ranges::sort(seen);
+  return std::max(
+      1.0, seen[static_cast<std::size_t>(kNearlyAll * static_cast<double>(seen.size() - 1))]);
 }
 
 void check_gradient(const SolveCall& call, Head head, Index i) {
@@ -128,9 +135,9 @@ bool has_solver() { return true; }
 void require_solver() {}
 
 SolvedMask solve_mask(const VerifyRequest& request, const NamedResults& given,
-                      std::span<const Neighbour> alternatives, Index tile) {
+                      std::span<const Neighbour> alternatives, const SolveOptions& options) {
   const WorkScope scope(request.arguments.context.limits());
-  SolveCall call(request, given, tile);
+  SolveCall call(request, given, options.tile);
   check_rows(call);
   const Dims& d = call.dims();
   Mask supposed = request.declared ? *request.declared : full_mask(1, 1, d.queries, d.keys);
@@ -140,11 +147,12 @@ SolvedMask solve_mask(const VerifyRequest& request, const NamedResults& given,
     supposed = zip(Op::kAnd, supposed, *readable);
   }
   const std::vector<Group> groups = groups_of(supposed, call);
-  const double noise = noise_of(call, supposed, groups, false);
+  const double noise = noise_of(call, supposed, groups, options.off, false);
   if (call.has_gradients()) {
-    call.widen_gradients(std::max(1.0, noise_of(call, supposed, groups, true) / noise));
+    call.widen_gradients(
+        std::max(1.0, noise_of(call, supposed, groups, options.off, true) / noise));
   }
-  BandSolver solver(call, supposed, alternatives, noise);
+  BandSolver solver(call, supposed, alternatives, noise, options);
   const Index bands = ceil_div(d.queries, kBand);
   parallel_for(bands * std::ssize(groups), [&](Index task) {
     const Index first = task % bands * kBand;
@@ -159,6 +167,7 @@ SolvedMask solve_mask(const VerifyRequest& request, const NamedResults& given,
     }
   }
   out.noise = std::sqrt(noise);
+  out.taken_rows = solver.taken_rows();
   out.margin = answers.margin() >= kImpossible ? std::numeric_limits<double>::infinity()
                                                : std::sqrt(answers.margin() / noise);
   return out;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <set>
 #include <span>
 #include <vector>
 
@@ -22,6 +23,7 @@ struct SolvedMask {
   Mask likeliest;
   Mask light, alike, unsolved;  // the undecided cells, in the same shape
   Index unsolved_rows = 0;      // summed over the batches and heads of `mask`
+  Index taken_rows = 0;         // rows that were taken to be as supposed (SolveOptions::off)
   /// The likeliest mistake among the decided cells would fit the outputs worse by this much, in
   /// standard deviations of their rounding; infinite if no mistake is possible.
   double margin = 0;
@@ -35,10 +37,19 @@ bool has_solver();
 /// Throws Error(kUnsupported) if it cannot.
 void require_solver();
 
+struct SolveOptions {
+  Index tile = 64;  // the size of the tiles of keys that a kernel reads or skips as a whole
+  /// The rows that do not obey the supposed mask; all others are taken to obey it, and show the
+  /// noise. Null: not known.
+  const std::set<QueryRow>* off = nullptr;
+  /// Multiplications to spend on rows that nothing explains; the default takes about ten minutes.
+  double most_work = 2e12;
+};
+
 /// Finds, for each row of `given`, the keys that explain it within its rounding. `given` is "out"
 /// and perhaps "lse" and "grad_query" (for "cotangent_out" among the arguments). The search starts
 /// from the declared mask (absent: all cells open) and the alternatives. Rows that do not fit them
-/// are searched for moved ends of runs, for changed tiles of `tile` keys, for a few odd cells, and
+/// are searched for moved ends of runs, for changed tiles, for a few odd cells, and
 /// for any set of keys where the heads of one mask have as many equations together as there are
 /// keys: a head has one for each channel of a value and, with gradients, one for each channel of a
 /// query. Heads and batch entries share a mask as in the declared one; where results contradict
@@ -49,6 +60,7 @@ void require_solver();
 /// over query, key and value, for outputs that are NaN, and if hardly any row can be explained;
 /// and as require_solver() does.
 SolvedMask solve_mask(const VerifyRequest& request, const NamedResults& given,
-                      std::span<const Neighbour> alternatives = {}, Index tile = 64);
+                      std::span<const Neighbour> alternatives = {},
+                      const SolveOptions& options = {});
 
 }  // namespace maskctl::attention
