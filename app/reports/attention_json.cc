@@ -41,6 +41,26 @@ double imbalance(const std::vector<RankLine>& ranks, Member member) {
   return sum > 0 ? most * static_cast<double>(ranks.size()) / sum : 1;
 }
 
+/// Adds what is said of all results together, or of one array.
+void add_judgement(const attention::Judgement& judgement, Json& out) {
+  out["verdict"] = name(judgement.verdict);
+  out["text"] = judgement.text;
+  out["rows"] = judgement.where;
+  out["in_part"] = judgement.in_part;
+  out["zero_rows"] = judgement.zero_rows;
+  out["nan_rows"] = judgement.nan_rows;
+  out["nan_keys"] = judgement.nan_keys;
+  out["least_cell"] = judgement.least_cell > 0 ? finite_or_null(judgement.least_cell) : Json();
+  out["alternatives"] = Json::array();
+  for (const attention::Comparison& line : judgement.comparisons) {
+    out["alternatives"].push_back({{"text", line.text},
+                                   {"state", name(line.state)},
+                                   {"share", finite_or_null(line.share)},
+                                   {"error", finite_or_null(line.error)},
+                                   {"rows", line.rows}});
+  }
+}
+
 }  // namespace
 
 double RankBenchReport::predicted_imbalance() const { return imbalance(ranks, &RankLine::pairs); }
@@ -83,26 +103,20 @@ Json attend_json(const std::string& operation, const std::string& backend,
 
 Json verify_json(const std::string& operation, const attention::GivenReport& report) {
   const attention::Judgement& judgement = report.judgement;
-  Json out{
-      {"schema", "maskctl.verify/1"},
-      {"operation", operation},
-      {"ok", judgement.verdict == attention::Verdict::kObeys},
-      {"verdict", name(judgement.verdict)},
-      {"text", judgement.text},
-      {"rows", judgement.where},
-      {"least_cell", judgement.least_cell > 0 ? finite_or_null(judgement.least_cell) : Json()}};
+  Json out{{"schema", "maskctl.verify/1"},
+           {"operation", operation},
+           {"ok", judgement.verdict == attention::Verdict::kObeys}};
+  add_judgement(judgement, out);
   out["checks"] = Json::array();
   for (const VerifyCheck& check : report.checks) {
     out["checks"].push_back(
         {{"name", check.name}, {"state", state_name(check.state)}, {"detail", check.detail}});
   }
-  out["alternatives"] = Json::array();
-  for (const attention::Comparison& line : judgement.comparisons) {
-    out["alternatives"].push_back({{"text", line.text},
-                                   {"state", name(line.state)},
-                                   {"share", finite_or_null(line.share)},
-                                   {"error", finite_or_null(line.error)},
-                                   {"rows", line.rows}});
+  out["parts"] = Json::array();
+  for (const auto& [array, part] : judgement.parts) {
+    Json entry{{"array", array}};
+    add_judgement(part, entry);
+    out["parts"].push_back(std::move(entry));
   }
   return out;
 }

@@ -132,8 +132,13 @@ Json solved_json(const SolvedReport& report) {
            {"verdict", name(verdict)},
            {"text", to_text(found)},
            {"rows", ""},
+           {"in_part", false},
+           {"zero_rows", ""},
+           {"nan_rows", ""},
+           {"nan_keys", ""},
            {"least_cell", nullptr}};
   out["checks"] = Json::array();
+  out["parts"] = Json::array();
   out["alternatives"] = Json::array();
   out["solved"] = solved_part_json(report);
   return out;

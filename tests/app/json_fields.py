@@ -19,14 +19,16 @@ SAME_AS = {"expectations.leaks": "leaks", "planes": "total", "leaks.b": "leaks.a
 SPREAD = {name: ("min", "mean", "max", "quantiles", "quantiles.p", "quantiles.value")
           for name in ("keys_per_row", "pairs_per_head", "planes.keys_per_row")}
 
-SETUP = """
+INPUTS = ("query=samples/bugs/kernel_q.npy key=samples/bugs/kernel_k.npy "
+          "value=samples/bugs/kernel_v.npy")
+SETUP = f"""
 maskctl -q attend attention causal=true --axes B=1+Hq=1+Hkv=1+Tq=8+Tk=8 -o w.npz
 maskctl -q blockmap gen:full:n=64 --block 16 -o map.npz
+maskctl -q attend flash_attention {INPUTS} causal=true -o c.npz
 printf '[[golden]]\\nname = "a"\\nsource = "gen:causal:n=4"\\nexpect.sha256 = ""\\n' > m.toml
 """
 TYPES = "-t 'causal | tokens:samples/bugs/types.npy'"
-KERNEL = ("query=samples/bugs/kernel_q.npy key=samples/bugs/kernel_k.npy "
-          "value=samples/bugs/kernel_v.npy --given samples/bugs/kernel_out.npy")
+KERNEL = f"{INPUTS} --given samples/bugs/kernel_out.npy"
 COMMANDS = f"""
 info samples/padded.npy
 info samples/packed.npy --as segments --semantics ejkernel --mesh dp=2 -t causal
@@ -56,6 +58,8 @@ attend flash_attention --axes Tq=8+Tk=8
 verify gen:causal:n=8
 verify gen:window:keys=32,n=64 {KERNEL}
 verify gen:window:keys=32,n=64 {KERNEL} --solve
+verify gen:window:keys=32,n=64 {KERNEL} --given lse=c.npz:lse
+verify gen:causal:n=64 {INPUTS} --given samples/bugs/kernel_q.npy
 probe read gen:window:keys=4,n=8 w.npz:weights --weights
 bench flash_attention --size 64 --repeat 1
 backends flash_attention

@@ -88,12 +88,10 @@ class Search {
 
   Judgement run() {
     try_usual();
-    // Much noise may be a mistake that is small in all rows.
-    constexpr double kMuchNoise = 4;
-    const bool is_noisy = found_.verdict == Verdict::kObeys && found_.noise > kMuchNoise;
-    if (!is_none() && !found_.in_part && !is_noisy) return found_;
+    if (is_settled() && !found_.in_part) return found_;
+    const bool obeys = found_.verdict == Verdict::kObeys;
     try_rare();
-    if (!is_none()) return found_;
+    if (is_settled() || obeys) return found_;
     // What comes last fits much: a number for each row, or two.
     for (const auto fitted : {of_scales, of_one_factor, of_orders, of_caches, of_merges,
                               of_row_factors, of_row_merges}) {
@@ -101,7 +99,7 @@ class Search {
       if (candidates.empty()) continue;
       trial_.add(candidates);
       found_ = trial_.judge();
-      if (!is_none()) return found_;
+      if (is_settled()) return found_;
     }
     if (found_.verdict != Verdict::kNone) return found_;
     const auto noisy = judged_with_noise(trial_, found_);
@@ -115,6 +113,13 @@ class Search {
            std::ranges::any_of(found_.parts, [](const auto& part) {
              return part.second.verdict == Verdict::kNone;
            });
+  }
+
+  /// Whether something fits, with no more noise than the types of the arrays explain: a mistake
+  /// that is small in all rows is noise to the others.
+  bool is_settled() const {
+    constexpr double kMuchNoise = 4;
+    return !is_none() && found_.noise <= kMuchNoise;
   }
 
   void try_usual() {

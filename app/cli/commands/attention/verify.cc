@@ -263,9 +263,18 @@ Answer solve_given(const VerifyOptions& as_written, Session& session) {
   }
   check_inputs(operation_named(options.operation), options);
   Loader loader(options.call.source, session);
-  JudgedCall call = judged_call(options, loader);
-  return solved_answer(options, solve_results(std::move(call), given_results(options, loader)),
-                       session);
+  const JudgedCall call = judged_call(options, loader);
+  const NamedResults given = given_results(options, loader);
+  try {
+    return solved_answer(options, solve_results(call, given), session);
+  } catch (const Error& error) {
+    // Where no keys explain the output, another call may.
+    if (error.code() != Errc::kInvalidArgument) throw;
+    FullVerdict verdict{judge_results(call, given), {}, error.what()};
+    const Verdict told = verdict.report.judgement.verdict;
+    if (told == Verdict::kNone || told == Verdict::kUnclear) throw;
+    return answer_of(options, call, verdict, session);
+  }
 }
 
 /// Collects, at rank 0, the positions where the ranks' ranges of queries and keys begin.

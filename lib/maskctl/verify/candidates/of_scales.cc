@@ -70,7 +70,7 @@ struct NamedScale {
 };
 
 std::vector<NamedScale> usual_scales(double declared, double dim) {
-  return {{1, "none at all"},
+  return {{1, "as if there were none"},
           {1 / std::sqrt(dim), "1/sqrt(D)"},
           {1 / dim, "1/D"},
           {std::sqrt(dim), "sqrt(D)"},

@@ -112,7 +112,8 @@ Mask unread_cells(const SolveCall& call, const Mask& supposed) {
 }
 
 /// Throws for a call of which hardly any row can be explained.
-[[noreturn]] void refuse_call(const SolveCall& call, const std::vector<Group>& groups) {
+[[noreturn]] void refuse_call(const VerifyRequest& request, const SolveCall& call,
+                              const std::vector<Group>& groups) {
   Index equations = 0;
   for (const Head head : groups.front().front().heads) equations += call.dim(head);
   std::string more;
@@ -121,11 +122,17 @@ Mask unread_cells(const SolveCall& call, const Mask& supposed) {
                        equations, call.dims().keys,
                        call.has_gradients() ? "" : ": grad_query with cotangent_out");
   }
+  std::string given;
+  for (const auto& [name, array] : request.arguments.arrays) {
+    given += fmt::format("{}{}", given.empty() ? "" : ", ", name);
+  }
+  for (const auto& [name, value] : request.arguments.options) {
+    given += fmt::format(", {}={}", name, value);
+  }
   untold(
-      fmt::format("hardly a row of the output is explained by any keys; give query, key and "
-                  "value of the same call as the output, its softmax_scale, and its bias or "
-                  "sinks if it has any{}",
-                  more));
+      fmt::format("hardly a row of the output is explained by any keys with the arguments that "
+                  "were given: {}; give those of the call that made the output{}",
+                  given, more));
 }
 
 }  // namespace
@@ -159,7 +166,7 @@ SolvedMask solve_mask(const VerifyRequest& request, const NamedResults& given,
     solver.solve(groups[as_size(task / bands)], {first, std::min(first + kBand, d.queries)});
   });
   Answers& answers = solver.answers();
-  if (answers.hopeless()) refuse_call(call, groups);
+  if (answers.hopeless()) refuse_call(request, call, groups);
   SolvedMask out = assembled(supposed, d, answers.parts());
   if (readable) {  // cells that are not readable are decided: closed, whatever their weights
     for (Mask* cells : {&out.mask, &out.likeliest, &out.light, &out.alike}) {
