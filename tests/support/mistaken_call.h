@@ -10,6 +10,7 @@
 #include <limits>
 #include <optional>
 #include <random>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -407,6 +408,18 @@ inline Answer answer_to(const MistakeMaker& made, const Mistake& mistake,
   for (const Mistake& other : all) {
     if (!says(other)) continue;
     if (made.apart(mistake.results, other.results) <= kTold) return Answer::kNamed;
+  }
+  if (judgement.obeyed) {
+    PlainCall other = made.call();
+    const Mask& mask = *judgement.obeyed;
+    for (Index b = 0; b < other.batch; ++b) {
+      for (Index h = 0; h < other.heads; ++h) {
+        const std::span<std::uint8_t> cells(&other.open[other.cell(b, h, 0, 0)],
+                                            static_cast<std::size_t>(other.queries * other.keys));
+        dense_plane(*mask.plane(mask.batch() == 1 ? 0 : b, mask.heads() == 1 ? 0 : h), cells);
+      }
+    }
+    if (made.apart(mistake.results, attend(other)) <= kTold) return Answer::kNamed;
   }
   const bool says_cause =
       judgement.verdict == Verdict::kAnother || judgement.verdict == Verdict::kOtherCall;

@@ -124,9 +124,11 @@ Judgement Trial::judge() const {
 
 Judgement Trial::by_array(Judgement together) const {
   std::set<Verdict> seen;
+  together.noise = 0;
   for (auto part = parts_.begin() + 1; part != parts_.end(); ++part) {
     Judgement own = judge(*part);
     seen.insert(own.verdict);
+    together.noise = std::max(together.noise, own.noise);
     together.parts.emplace_back(part->array, std::move(own));
   }
   together.verdict = *std::ranges::find_if(
