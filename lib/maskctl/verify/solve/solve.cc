@@ -127,7 +127,7 @@ Mask unread_cells(const SolveCall& call, const Mask& supposed) {
     given += fmt::format("{}{}", given.empty() ? "" : ", ", name);
   }
   for (const auto& [name, value] : request.arguments.options) {
-    given += fmt::format(", {}={}", name, value);
+    if (value != "false") given += fmt::format(", {}={}", name, value);
   }
   untold(
       fmt::format("hardly a row of the output is explained by any keys with the arguments that "
