@@ -10,8 +10,8 @@ namespace {
 using namespace maskctl;
 using attention::Verdict;
 
-TEST_CASE(
-    "mistakes: each is judged as itself or as one with the same results, a right call never") {
+TEST_CASE("mistakes: each is judged as itself or as one with the same results, a right call never",
+          "[values]") {
   Index told = 0, undecided = 0;
   for (std::uint64_t seed = 1; seed <= test::rounds(16U); ++seed) {
     twin::MistakeMaker made(seed);
