@@ -26,7 +26,7 @@ std::string undecided_text(const attention::SolvedMask& solved) {
                                            counted(solved.unsolved_rows, "row")));
   if (out.empty()) out = "none";
   if (solved.taken_rows == 0) return out;
-  return fmt::format("{}; {} not solved, as they obey the declared mask", out,
+  return fmt::format("{}; {} not solved, as they obey the declared mask or the nearest tried", out,
                      counted(solved.taken_rows, "row"));
 }
 

@@ -67,7 +67,10 @@ struct Judgement {
   double noise = 0;
   /// The queries (or keys) of the rows that are off: for kNone, and for `in_part`.
   std::set<Index> off;
-  std::set<QueryRow> off_rows;  // the same rows, without those of gradients of keys and values
+  /// kNone: the mask that was tried under which fewest rows of the output and its lse are off, if
+  /// it is not the declared one, and these rows.
+  std::optional<Mask> nearest;
+  std::set<QueryRow> off_nearest;
   /// The index of the candidate that fits all rows; absent if it fits only some, or others fit as
   /// well.
   std::optional<std::size_t> fit;

@@ -322,12 +322,36 @@ class Judge {
   }
 
   void note_off(const std::vector<Index>& rows, Judgement& out) const {
+    for (const Index row : rows) out.off.insert(residuals_.position(row).time);
+  }
+
+  /// The rows that are off under a candidate.
+  std::vector<Index> off_under(const Tried& tried) const {
+    std::vector<bool> off(as_size(residuals_.rows()), false);
+    for (Index row = 0; row < residuals_.rows(); ++row) off[as_size(row)] = declared_off(row);
+    for (const RowResidual& row : tried.rows) {
+      off[as_size(row.row)] = is_off(row.row, row.misfit, row.off);
+    }
+    std::vector<Index> out;
+    for (Index row = 0; row < residuals_.rows(); ++row) {
+      if (off[as_size(row)]) out.push_back(row);
+    }
+    return out;
+  }
+
+  void note_nearest(std::vector<Index> rows, Judgement& out) const {
+    for (const Tried& tried : tried_) {
+      if (!tried.mask) continue;
+      std::vector<Index> others = off_under(tried);
+      if (others.size() >= rows.size()) continue;
+      rows = std::move(others);
+      out.nearest = tried.mask;
+    }
     for (const Index row : rows) {
       const RowPosition& at = residuals_.position(row);
-      out.off.insert(at.time);
       const std::string_view array = residuals_.array(at);
       if (array == "out" || array == "lse" || array == "grad_query") {
-        out.off_rows.insert({at.batch, at.head, at.time});
+        out.off_nearest.insert({at.batch, at.head, at.time});
       }
     }
   }
@@ -487,6 +511,7 @@ class Judge {
       return std::move(out_);
     }
     note_off(rows, out_);
+    note_nearest(rows, out_);
     if (std::ranges::none_of(rows, [this](Index row) { return residuals_.off(row); })) {
       out_.text += "; within the tolerance, but by more than rounding";
     }

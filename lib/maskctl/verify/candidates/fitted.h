@@ -12,7 +12,8 @@ namespace maskctl::attention {
 Candidates of_scales(const std::shared_ptr<const CallVariants>& call, const NamedResults& declared,
                      const NamedResults& given);
 
-/// The declared output times one factor; an lse that is larger by one number.
+/// A declared result, such as the output or a gradient, times one factor; an lse that is larger by
+/// one number.
 Candidates of_one_factor(const std::shared_ptr<const CallVariants>& call,
                          const NamedResults& declared, const NamedResults& given);
 /// The declared output times a factor for each row, which another denominator gives.

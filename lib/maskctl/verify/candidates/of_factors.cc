@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <string>
 #include <vector>
 
 #include "maskctl/tensor/convert.h"
@@ -32,15 +33,17 @@ std::vector<double> row_factors(std::span<const float> given, std::span<const fl
   return out;
 }
 
-Candidate scaled(const NamedResults& declared, std::vector<double> factors, std::string text) {
-  return {std::move(text), {}, [out = declared.at("out"), factors = std::move(factors)] {
-            Tensor changed = out;
-            const auto values = changed.as<float>();
+/// The declared results with the rows of one of them multiplied.
+Candidate scaled(const NamedResults& declared, const std::string& name, std::vector<double> factors,
+                 std::string text) {
+  return {std::move(text), {}, [declared, name, factors = std::move(factors)] {
+            NamedResults changed = declared;
+            const auto values = changed.at(name).as<float>();
             const std::size_t length = values.size() / factors.size();
             for (std::size_t e = 0; e < values.size(); ++e) {
               values[e] = static_cast<float>(values[e] * factors[e / length]);
             }
-            return NamedResults{{"out", std::move(changed)}};
+            return changed;
           }};
 }
 
@@ -75,14 +78,16 @@ std::vector<double> changed_factors(const std::vector<double>& factors) {
   return out;
 }
 
-/// The factors of all rows of the given output; empty if there is none, or rows are too short.
-std::vector<double> factors_of(const CallVariants& call, const NamedResults& declared,
+/// The factors of all rows of a given result; empty if it has none, or rows are too short.
+std::vector<double> factors_of(const std::string& name, const NamedResults& declared,
                                const NamedResults& given) {
-  const auto found = given.find("out");
-  if (call.gradients() || found == given.end() || !is_floating(found->second.dtype())) return {};
-  const Tensor& wanted = declared.at("out");
+  const auto found = given.find(name);
+  if (found == given.end() || !is_floating(found->second.dtype())) return {};
+  const Tensor& wanted = declared.at(name);
   const Index length = wanted.rank() == 0 ? 0 : wanted.shape().back();
-  if (length < kLeastProportional || wanted.elements() == 0) return {};
+  const bool can =
+      length >= kLeastProportional && wanted.elements() > 0 && wanted.dtype() == DType::kFloat32;
+  if (!can) return {};
   const Tensor seen = astype(found->second, DType::kFloat32);
   return row_factors(seen.as<float>(), wanted.as<float>(), length);
 }
@@ -92,26 +97,30 @@ std::vector<double> factors_of(const CallVariants& call, const NamedResults& dec
 Candidates of_one_factor(const std::shared_ptr<const CallVariants>& call,
                          const NamedResults& declared, const NamedResults& given) {
   Candidates out;
-  const auto lse = given.find("lse");
-  if (lse != given.end() && is_floating(lse->second.dtype()) && !call->gradients()) {
-    add_lse_shift(call, declared, lse->second, out);
+  for (const auto& [name, array] : given) {
+    if (name == "lse") {
+      if (is_floating(array.dtype())) add_lse_shift(call, declared, array, out);
+      continue;
+    }
+    const std::vector<double> factors = factors_of(name, declared, given);
+    const std::vector<double> changed = changed_factors(factors);
+    if (changed.empty()) continue;
+    const double usual = median(changed);
+    out.push_back(scaled(
+        declared, name, std::vector<double>(factors.size(), usual),
+        fmt::format("the declared {} times {:.3g}", name == "out" ? "output" : name, usual)));
   }
-  const std::vector<double> factors = factors_of(*call, declared, given);
-  const std::vector<double> changed = changed_factors(factors);
-  if (changed.empty()) return out;
-  const double usual = median(changed);
-  out.push_back(scaled(declared, std::vector<double>(factors.size(), usual),
-                       fmt::format("the declared output times {:.3g}", usual)));
   return out;
 }
 
 Candidates of_row_factors(const std::shared_ptr<const CallVariants>& call,
                           const NamedResults& declared, const NamedResults& given) {
-  std::vector<double> factors = factors_of(*call, declared, given);
+  if (call->gradients()) return {};
+  std::vector<double> factors = factors_of("out", declared, given);
   const std::vector<double> changed = changed_factors(factors);
   if (changed.empty()) return {};
   const auto [least, most] = std::ranges::minmax(changed);
-  return {scaled(declared, std::move(factors),
+  return {scaled(declared, "out", std::move(factors),
                  fmt::format("the declared output, each row times a number of its own, {:.3g} to "
                              "{:.3g}, as another denominator makes it",
                              least, most))};

@@ -49,7 +49,6 @@ void BandSolver::solve(const Group& group, Range rows) {
   for (const Unit& unit : group) {
     std::vector<bool>& left = band.left.emplace_back();
     for (Index row = rows.begin; row < rows.end; ++row) left.push_back(may_be_off(unit, row));
-    taken_rows_ += std::ranges::count(left, false);
     any = any || std::ranges::count(left, true) > 0;
   }
   if (!any) return;

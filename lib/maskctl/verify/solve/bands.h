@@ -3,7 +3,6 @@
 #pragma once
 
 #include <array>
-#include <atomic>
 #include <optional>
 #include <set>
 #include <span>
@@ -32,8 +31,6 @@ class BandSolver {
 
   void solve(const Group& group, Range rows);
   Answers& answers() { return answers_; }
-  /// The rows of units that were taken to be as supposed.
-  Index taken_rows() const { return taken_rows_; }
 
  private:
   struct Band;
@@ -80,7 +77,6 @@ class BandSolver {
   double noise_;
   RowSolver rows_;
   const std::set<QueryRow>* off_;
-  std::atomic<Index> taken_rows_ = 0;
   Answers answers_;
   /// how often solve_together() (per row) and solve_alike() (per call) succeed
   Attempts together_, alike_;

@@ -39,7 +39,7 @@ Index full_rows(const Mask& mask) {
 /// The rule (steps or an edit) that explains why the masks differ. Cells that the results leave
 /// undecided first get their likeliest state. If the rule contradicts only such cells, they get the
 /// state that the rule gives them.
-std::optional<DiffCause> cause_of(const SolvedVerdict& verdict) {
+std::optional<DiffCause> cause_of(SolvedVerdict& verdict) {
   const Mask& declared = verdict.declared;
   const SolvedMask& solved = verdict.solved;
   auto cause = diff_cause(declared, solved.likeliest);
@@ -47,13 +47,14 @@ std::optional<DiffCause> cause_of(const SolvedVerdict& verdict) {
   const Residue& left = cause->by_pipelines ? cause->residue_b : cause->edit_residue;
   if (left.cells == 0) return cause;
   const Mask all = full_like(solved.mask);
-  const Mask ruled = cause->by_pipelines
-                         ? maskctl::apply(all, cause->pipeline_b)
-                         : maskctl::apply(zip(Op::kAnd, declared, all), cause->edit);
-  const Mask other = zip(Op::kSub, zip(Op::kXor, ruled, solved.mask), verdict.undecided);
-  if (other.count() > 0) return cause;
+  Mask ruled = cause->by_pipelines ? maskctl::apply(all, cause->pipeline_b)
+                                   : maskctl::apply(zip(Op::kAnd, declared, all), cause->edit);
+  const Mask undecided = zip(Op::kOr, verdict.undecided, solved.taken);
+  if (zip(Op::kSub, zip(Op::kXor, ruled, solved.mask), undecided).count() > 0) return cause;
   auto by_rule = diff_cause(declared, ruled);
-  return by_rule ? by_rule : cause;
+  if (!by_rule) return cause;
+  verdict.ruled = std::move(ruled);
+  return by_rule;
 }
 
 void explain(SolvedVerdict& out) {
@@ -183,10 +184,13 @@ FullVerdict judge_fully(const JudgedCall& call, const NamedResults& given) {
   if (const auto lse = given.find("lse"); lse != given.end() && judgement.parts.empty()) {
     used.insert(*lse);
   }
-  const bool few = !judgement.off_rows.empty();
+  const bool few = !judgement.off_nearest.empty();
+  const Mask* const nearest = judgement.nearest ? &*judgement.nearest : nullptr;
   try {
-    out.solved = solve_results(
-        call, used, {.off = few ? &judgement.off_rows : nullptr, .most_work = kMostWork});
+    out.solved = solve_results(call, used,
+                               {.supposed = nearest,
+                                .off = few ? &judgement.off_nearest : nullptr,
+                                .most_work = kMostWork});
   } catch (const Error& error) {
     if (error.code() != Errc::kInvalidArgument) throw;
     out.not_solved = error.what();
@@ -197,7 +201,7 @@ FullVerdict judge_fully(const JudgedCall& call, const NamedResults& given) {
   if (!explains) return out;
   judgement.verdict = Verdict::kAnother;
   judgement.text = cause_text(*out.solved);
-  judgement.obeyed = out.solved->solved.mask;
+  judgement.obeyed = out.solved->ruled ? *out.solved->ruled : out.solved->solved.mask;
   return out;
 }
 

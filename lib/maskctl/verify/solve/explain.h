@@ -36,6 +36,8 @@ struct SolvedVerdict {
   Index rows = 0, untold_rows = 0;
   /// Why they differ, in the words of diff_cause(): the cause of the decided cells.
   std::optional<DiffCause> cause;
+  /// The mask that the cause makes of the declared one, where it agrees with every decided cell.
+  std::optional<Mask> ruled;
   std::optional<Error> no_cause;  // why none is known, if the masks differ
   KeyUnit unit;
   std::optional<UnitsRead> units;  // if the masks differ and the kernel reads units

@@ -5,7 +5,9 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <map>
 #include <string>
+#include <utility>
 
 #include "maskctl/base/error.h"
 #include "maskctl/base/ranges.h"
@@ -135,6 +137,25 @@ Mask unread_cells(const SolveCall& call, const Mask& supposed) {
                   given, more));
 }
 
+/// All cells of the rows none of whose heads is in `off`, in the shape of `supposed`.
+Mask taken_rows(const std::vector<Group>& groups, const Mask& supposed,
+                const std::set<QueryRow>* off) {
+  std::map<std::pair<Index, Index>, std::vector<Range>> taken;  // of each plane
+  for (const Group& group : groups) {
+    for (const Unit& unit : group) {
+      std::vector<Range>& rows = taken[{unit.b, unit.h}];
+      for (Index row = 0; off && row < supposed.queries(); ++row) {
+        const auto is_off = [&](Head head) { return off->contains({head.b, head.h, row}); };
+        if (std::ranges::none_of(unit.heads, is_off)) append_range(rows, {row, row + 1});
+      }
+    }
+  }
+  return Mask::make(supposed.batch(), supposed.heads(), supposed.queries(), supposed.keys(),
+                    [&](Index b, Index h) {
+                      return query_ranges(supposed.queries(), supposed.keys(), taken[{b, h}]);
+                    });
+}
+
 }  // namespace
 
 bool has_solver() { return true; }
@@ -147,7 +168,10 @@ SolvedMask solve_mask(const VerifyRequest& request, const NamedResults& given,
   SolveCall call(request, given, options.tile);
   check_rows(call);
   const Dims& d = call.dims();
-  Mask supposed = request.declared ? *request.declared : full_mask(1, 1, d.queries, d.keys);
+  const Mask& start = options.supposed   ? *options.supposed
+                      : request.declared ? *request.declared
+                                         : full_mask(1, 1, d.queries, d.keys);
+  Mask supposed = start;
   std::optional<Mask> readable;
   if (call.has_unread()) {
     readable = complement(unread_cells(call, supposed));
@@ -174,7 +198,8 @@ SolvedMask solve_mask(const VerifyRequest& request, const NamedResults& given,
     }
   }
   out.noise = std::sqrt(noise);
-  out.taken_rows = solver.taken_rows();
+  out.taken = taken_rows(groups, supposed, options.off);
+  out.taken_rows = out.taken.count() / std::max<Index>(d.keys, 1);
   out.margin = answers.margin() >= kImpossible ? std::numeric_limits<double>::infinity()
                                                : std::sqrt(answers.margin() / noise);
   return out;

@@ -23,7 +23,10 @@ struct SolvedMask {
   Mask likeliest;
   Mask light, alike, unsolved;  // the undecided cells, in the same shape
   Index unsolved_rows = 0;      // summed over the batches and heads of `mask`
-  Index taken_rows = 0;         // rows that were taken to be as supposed (SolveOptions::off)
+  /// All cells of the rows that were taken to be as supposed (SolveOptions::off), and how many
+  /// rows.
+  Mask taken;
+  Index taken_rows = 0;
   /// The likeliest mistake among the decided cells would fit the outputs worse by this much, in
   /// standard deviations of their rounding; infinite if no mistake is possible.
   double margin = 0;
@@ -38,6 +41,8 @@ bool has_solver();
 void require_solver();
 
 struct SolveOptions {
+  /// The mask to start from, which the results nearly obey. Null: the declared one.
+  const Mask* supposed = nullptr;
   Index tile = 64;  // the size of the tiles of keys that a kernel reads or skips as a whole
   /// The rows that do not obey the supposed mask; all others are taken to obey it, and show the
   /// noise. Null: not known.
