@@ -408,12 +408,16 @@ class Judge {
     const bool all = std::ranges::all_of(left_out, [](bool out) { return out; });
     Judgement out = all ? Judgement{} : Judge(residuals_, tried_, std::move(left_out)).run();
     for (const auto& [kind, rows] : blank) {
-      (kind == Blank::kNan ? out.nan_rows : out.zero_rows) = all ? "all rows" : where_text(rows);
+      (kind == Blank::kNan ? out.nan_rows : out.zero_rows) =
+          all && blank.size() == 1 ? "all rows" : where_text(rows);
       note_off(rows, out);
     }
     if (all) {
       out.comparisons = std::move(out_.comparisons);
       out.noise = noise_;
+    }
+    if (out.verdict == Verdict::kUnclear) {
+      out.text = "as far as this precision tells, and these fit as well: " + out.text;
     }
     if (all || out.verdict == Verdict::kObeys || out.verdict == Verdict::kUnclear) {
       out.verdict = Verdict::kPartly;
