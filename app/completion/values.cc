@@ -17,6 +17,7 @@
 #include "maskctl/pipeline/steps/step_infos.h"
 #include "maskctl/tensor/element_types.h"
 #include "maskctl/translate/conventions.h"
+#include "maskctl/verify/mutants/mutants.h"
 
 namespace maskctl::app {
 namespace {
@@ -141,6 +142,12 @@ void entry(const Part& part, const LineBefore& line, Completions& out) {
   }
 }
 
+void mutant(const Part& part, const LineBefore&, Completions& out) {
+  for (const attention::MutantKindInfo& kind : attention::mutant_kinds()) {
+    out.add(part, kind.name, kind.meaning);
+  }
+}
+
 /// How to complete a value, given the placeholder of its option or the name of its operand. Numbers
 /// are not in the table, as they have no candidates.
 struct Row {
@@ -161,6 +168,7 @@ constexpr Row kRows[] = {
     {"ENTRY", entry},       {"NAME=VALUE", argument},
     {"LIBRARY", library},   {"LIBRARY+...", library},
     {"NAME+NAME", backend}, {"[NAME=]SOURCE", result},
+    {"MUTANT", mutant},
 };
 
 /// True for a choice that is typed literally: "all" in "N|all", but not N.

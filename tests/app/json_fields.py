@@ -60,6 +60,7 @@ verify gen:window:keys=32,n=64 {KERNEL}
 verify gen:window:keys=32,n=64 {KERNEL} --solve
 verify gen:window:keys=32,n=64 {KERNEL} --given lse=c.npz:lse
 verify gen:causal:n=64 {INPUTS} --given samples/bugs/kernel_q.npy
+mutants gen:window:keys=9,n=40 --count 20 --dim 8 --rule allclose:9,9 --rule allclose:0,0
 probe read gen:window:keys=4,n=8 w.npz:weights --weights
 bench flash_attention --size 64 --repeat 1
 backends flash_attention

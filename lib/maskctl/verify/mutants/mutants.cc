@@ -21,8 +21,12 @@ namespace maskctl::attention {
 namespace {
 
 constexpr Index kMostCallPairs = Index{1} << 31;
+constexpr Index kMostSinks = 4096;
 constexpr Index kRightEach = 5;  // one of so many mutants is right
 constexpr int kTries = 20;       // draws of a kind before it is given up
+
+// Parts of seeds that no mutant's number and no array is.
+constexpr std::uint64_t kFirstDraw = 1000, kFirstKind = ~std::uint64_t{0};
 
 /// A number that differs wherever one of the parts does (splitmix64).
 std::uint64_t mixed(std::uint64_t seed, std::uint64_t part) {
@@ -39,6 +43,9 @@ void check_call(const MutantCall& call, const Mask& mask) {
   }
   for (const Index extent : {call.batch, call.heads, call.kv_heads, call.dim}) {
     if (extent < 1) refuse(fmt::format("an extent of {}: expected at least 1", extent));
+  }
+  if (call.sinks < 0 || call.sinks > kMostSinks) {
+    refuse(fmt::format("{} sinks of each head: expected 0 to {}", call.sinks, kMostSinks));
   }
   if (mask.batch() != 1 && mask.batch() != call.batch) {
     refuse(fmt::format("{} batch entries: the mask has {}", call.batch, mask.batch()));
@@ -312,13 +319,16 @@ Mutant Mutants::make(Index number) const {
   for (const MutantKindInfo& kind : kinds_) {
     if (is_wanted(kind, right)) wanted.push_back(kind);
   }
-  // The place among the mutants of its half, so that all kinds are made equally often.
+  // The place among the mutants of its half, so that all kinds are made equally often; the first
+  // kind depends on the seed.
   const Index place = !both ? number : right ? number / kRightEach : number - number / kRightEach;
+  const std::size_t first = mixed(seed_, kFirstKind) % wanted.size();
   const std::uint64_t seed = mixed(seed_, static_cast<std::uint64_t>(number));
   for (std::size_t next = 0; next < wanted.size(); ++next) {
-    const MutantKind& kind = row_named(wanted[(as_size(place) + next) % wanted.size()].name);
+    const MutantKind& kind =
+        row_named(wanted[(first + as_size(place) + next) % wanted.size()].name);
     for (int i = 0; i < kTries; ++i) {
-      const std::uint64_t draw = mixed(seed, 1000 + static_cast<std::uint64_t>(i));
+      const std::uint64_t draw = mixed(seed, kFirstDraw + static_cast<std::uint64_t>(i));
       if (std::optional<Mutant> out = made(*declared_, kind, seed, draw)) {
         out->number = number;
         return *std::move(out);

@@ -1,6 +1,7 @@
 #include "maskctl/verify/mutants/score.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace maskctl::attention {
 namespace {
@@ -21,10 +22,13 @@ KindScore& score_of(const MutantTruth& truth, std::vector<KindScore>& kinds) {
   return *kinds.insert(at, fresh);
 }
 
+/// Keeps the worst answers in order: kernels that are right in every bit that they compute before
+/// those with caches of 8 bits, and more weight before less.
 void keep(WrongAnswer answer, std::vector<WrongAnswer>& answers) {
-  const auto at =
-      std::ranges::upper_bound(answers, answer.truth.weight, std::ranges::greater(),
-                               [](const WrongAnswer& other) { return other.truth.weight; });
+  const auto rank = [](const WrongAnswer& one) {
+    return std::pair(one.truth.group != MutantGroup::kCoarse, one.truth.weight);
+  };
+  const auto at = std::ranges::upper_bound(answers, rank(answer), std::ranges::greater(), rank);
   answers.insert(at, std::move(answer));
   if (answers.size() > RuleScore::kMostKept) answers.pop_back();
 }

@@ -65,10 +65,11 @@ std::string step_lost(const DeclaredCall& declared, Draw& draw, KernelCall& call
   if (steps.empty()) return "";
   const Index at = draw.below(static_cast<Index>(steps.size()));
   const std::string text = to_text(Chain{steps[as_size(at)]}, "file");
+  // Later steps do not fit a mask of another shape.
+  const Mask before = declared.made_by({steps.begin(), steps.begin() + at});
+  if (!same_shape(before, maskctl::apply(before, steps[as_size(at)]))) return "";
   steps.erase(steps.begin() + at);
-  const Mask mask = declared.made_by(steps);
-  if (!same_shape(mask, declared.mask())) return "";
-  call.mask = mask;
+  call.mask = declared.made_by(steps);
   return fmt::format("without {}", text);
 }
 
@@ -223,7 +224,7 @@ template <typename Rule>
 std::string first_keys(const DeclaredCall& declared, Draw& draw, KernelCall& call,
                        std::string_view what, Index by) {
   return with_changed<Rule>(declared, draw, call, [&](Rule& rule) -> std::string {
-    if (!rule.each.empty() || rule.n + by < 0) return "";
+    if (!rule.each.empty() || rule.n + by < 0 || rule.n + by > declared.keys()) return "";
     return other_number(what, rule.n, by);
   });
 }
@@ -270,7 +271,8 @@ std::string padding_moved(const DeclaredCall& declared, Draw& draw, KernelCall& 
     const auto at = as_size(draw.below(static_cast<Index>(lengths.size())));
     const Index by = draw.coin() ? 1 : -1;
     lengths[at] += by;
-    if (lengths[at] < 0 || lengths[at] > declared.keys()) return "";
+    const Index most = pad.both ? std::min(declared.queries(), declared.keys()) : declared.keys();
+    if (lengths[at] < 0 || lengths[at] > most) return "";
     Tensor array(DType::kInt64, pad.valid.array.shape());
     std::ranges::copy(lengths, array.as<std::int64_t>().begin());
     pad.valid = {std::move(array), ""};
