@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <chrono>
 #include <exception>
+#include <optional>
+#include <utility>
 
 #include "app/cli/parser/groups.h"
 #include "app/cli/terminal.h"
@@ -224,6 +226,19 @@ Tensor read_array_of(const std::string& source, const WantsStop& wants_stop) {
   Tensor out;
   attend(session, wants_stop, [&] { out = read_array(source); });
   return out;
+}
+
+Subject mutants_asked(const std::string& source, const Words& words, const GivenSources& given,
+                      const WantsStop& wants_stop) {
+  MutantOptions options;
+  Line line("mutants");
+  declare_mutants(line.own, options);
+  line.take(words);
+  Session session(line.settings, {});
+  give(session, given);
+  std::optional<Subject> out;
+  attend(session, wants_stop, [&] { out.emplace(subject_of(options, source, session)); });
+  return *std::move(out);
 }
 
 std::string line_of(const std::exception& error) {

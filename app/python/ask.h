@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "app/cli/commands/attention/mutant_subjects.h"
 #include "app/cli/commands/command.h"
 #include "app/session/session.h"
 
@@ -72,6 +73,10 @@ Transformed transformed(const std::string& source, const Words& words, const Giv
                         const WantsStop& wants_stop);
 /// Reads the array of a file, as it is.
 Tensor read_array_of(const std::string& source, const WantsStop& wants_stop);
+
+/// The mutants of a mask; `words` are options of the command mutants.
+Subject mutants_asked(const std::string& source, const Words& words, const GivenSources& given,
+                      const WantsStop& wants_stop);
 
 /// The text of a Python exception for an error of the library: its message and remedies, with
 /// options written as keywords. For a mistake in a pipeline, further lines show where it is.

@@ -19,6 +19,7 @@
 #include "app/python/array_import.h"
 #include "app/python/ask.h"
 #include "app/python/attended.h"
+#include "app/python/mutant_run.h"
 #include "app/python/pickled.h"
 #include "maskctl/base/error.h"
 #include "maskctl/base/printable.h"
@@ -80,6 +81,9 @@ nb::dlpack::dtype dlpack_of(DType dtype) {
   const ElementType& type = element_type(dtype);
   return {type.dlpack, static_cast<std::uint8_t>(8 * type.bytes), 1};
 }
+
+/// As many elements as do_stoppable() takes for long work.
+constexpr Index kAlwaysLong = Index{1} << 40;
 
 /// What `work` returns, which run_attended() runs.
 template <typename Work>
@@ -264,6 +268,42 @@ std::vector<std::string> names_about_masks(const std::string& library,
   return out;
 }
 
+MutantRun mutants_given(const std::string& source, Options options, const nb::dict& given) {
+  const GivenSources sources = given_of(given);
+  const Words words{{}, std::move(options)};
+  return MutantRun(attended([&](const WantsStop& wants_stop) {
+    return mutants_asked(source, words, sources, wants_stop);
+  }));
+}
+
+/// The arrays of a mutant by name, and its truth.
+std::pair<nb::dict, nb::object> mutant_made(MutantRun& run, Index number) {
+  attended([&](const WantsStop& wants_stop) {
+    do_stoppable(kAlwaysLong, wants_stop, [&] { run.make(number); });
+    return true;
+  });
+  attention::Mutant& mutant = run.last();
+  nb::dict arrays;
+  const auto add = [&arrays](const char* name, Tensor& array) {
+    arrays[name] = exported(std::move(array));
+  };
+  add("query", mutant.query);
+  add("key", mutant.key);
+  add("value", mutant.value);
+  if (mutant.bias) add("bias", *mutant.bias);
+  if (mutant.sinks) add("sinks", *mutant.sinks);
+  add("out", mutant.out);
+  add("lse", mutant.lse);
+  return {arrays, value_of(truth_json(run.source(), number, mutant.truth))};
+}
+
+/// What Answer is made of in Python: text, fields, status, notes.
+std::tuple<std::string, nb::object, int, std::vector<std::string>> mutants_answer(
+    const MutantRun& run) {
+  Answer answer = run.answer();
+  return {std::move(answer.text), nb::cast(Fields{std::move(answer.json)}), answer.status, {}};
+}
+
 /// The options of every command that are useful without a terminal.
 constexpr std::string_view kForPython[] = {"--threads", "--max-bytes", "--strict"};
 
@@ -341,6 +381,11 @@ NB_MODULE(_native, m) {
   nb::class_<Fields>(m, "Fields").def("__call__", [](const Fields& fields) {
     return value_of(fields.make());
   });
+  nb::class_<MutantRun>(m, "Mutants")
+      .def("make", &mutant_made)
+      .def("judge", &MutantRun::judge)
+      .def("answer", &mutants_answer);
+  m.def("mutants", &mutants_given);
   m.def("ask", &ask_command);
   m.def("read_arrays", &read_given);
   m.def("read_source", &read_named);

@@ -14,12 +14,13 @@ _HOMES = {
     "Error": "_native",
     "Mask": "_mask",
     "capture": "_capture",
+    "mutants": "_mutants",
     "run": "_answer",
     "version": "_native",
     "watch": "_watch",
 }
 
-__all__ = ["Answer", "Error", "Mask", "capture", "run", "version", "watch"]
+__all__ = ["Answer", "Error", "Mask", "capture", "mutants", "run", "version", "watch"]
 
 
 def __getattr__(name):

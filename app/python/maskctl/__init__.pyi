@@ -279,6 +279,27 @@ class Mask:
 
 def run(command: str, *operands: _Source, **options: _Source | bool) -> Answer: ...
 
+class Mutant:
+    query: _Array
+    key: _Array
+    value: _Array
+    bias: _Array | None
+    sinks: _Array | None
+    out: _Array
+    lse: _Array
+    truth: dict[str, Any]
+    number: int
+    kind: str
+    group: str
+    right: bool
+    text: str
+    opened: int
+    closed: int
+    weight: float
+    rows: int
+
+def mutants(mask: Mask | _Array, count: int = 100, seed: int = 0, **options: _Words | bool) -> Iterator[Mutant]: ...
+
 class Seen:
     layers: list[str]
     unread: dict[str, str]

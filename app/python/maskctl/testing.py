@@ -1,4 +1,5 @@
-"""Masks in tests: assert_mask, and the fixture mask_golden of the pytest plugin."""
+"""Masks in tests: assert_mask, assert_mutants_caught, and the fixture mask_golden of the pytest
+plugin."""
 
 import contextlib
 import fcntl
@@ -11,7 +12,7 @@ import tomllib
 from maskctl._answer import Error, Line, run
 from maskctl._mask import Mask
 
-__all__ = ["assert_mask", "Golden"]
+__all__ = ["assert_mask", "assert_mutants_caught", "Golden"]
 
 
 def _as_mask(value, name, like=None, kind=None):
@@ -32,6 +33,23 @@ def assert_mask(actual, expected, *, kind=None):
     answer = actual.diff(expected, show=True)
     if not answer:
         raise AssertionError(f"the masks differ\n{answer}")
+
+
+def assert_mutants_caught(accepts, mask, *, count=100, seed=0, bound=0.0, **options):
+    """Fails unless accepts(mutant) is false for every wrong kernel of the mask and true for every
+    right one, and says which kinds of mistakes pass and how much attention they move. Wrong kernels
+    that move less than `bound` of a row's softmax weight may pass. Options are those of
+    maskctl.mutants(); a cache of 8 bits counts as right, so name the others with only= where the
+    rule should refuse it."""
+    __tracebackhide__ = True
+    from maskctl._mutants import Mutants
+
+    judged = Mutants(mask, count, seed=seed, **options)
+    for mutant in judged:
+        judged.judge(accepts(mutant), bound)
+    answer = judged.answer()
+    if not answer:
+        raise AssertionError(f"the rule is wrong about mutants\n{answer}")
 
 
 # Names of entries that get a file of their own, which is in the folder of the manifest, whatever the
