@@ -39,7 +39,7 @@ int main(int argc, char** argv) {
       ++table[mistake.words][static_cast<int>(answer)];
       ++draws;
       if (!show || answer == twin::Answer::kNamed || answer == twin::Answer::kUndecided) continue;
-      const twin::PlainCall& c = made.call();
+      const twin::MistakenCall& c = made.call();
       fmt::print("{} {} ({}, {} to {}, B {} Hq {} Hkv {} Tq {} Tk {} D {}{}{}{}): {}: {}\n", n,
                  mistake.words, made.family(), name(made.inputs()), name(made.outputs()), c.batch,
                  c.heads, c.kv_heads, c.queries, c.keys, c.dim, c.bias.empty() ? "" : ", bias",

@@ -23,7 +23,7 @@
 namespace maskctl::twin {
 
 /// The arguments of a call, [B,T,H,D] as in flash_attention; all that a mistake may change.
-struct PlainCall {
+struct MistakenCall {
   Index batch = 1, queries = 1, keys = 1, heads = 1, kv_heads = 1, dim = 1;
   std::vector<double> q, k, v;
   std::vector<double> bias;   // [Hq,Tq,Tk], or empty
@@ -37,12 +37,12 @@ struct PlainCall {
   }
 };
 
-struct PlainResult {
+struct MistakenResult {
   std::vector<double> out, lse;  // [B,Tq,Hq,D], [B,Hq,Tq]
 };
 
-inline PlainResult attend(const PlainCall& c) {
-  PlainResult result;
+inline MistakenResult attend(const MistakenCall& c) {
+  MistakenResult result;
   const double none = -std::numeric_limits<double>::infinity();
   result.out.resize(static_cast<std::size_t>(c.batch * c.queries * c.heads * c.dim));
   result.lse.resize(static_cast<std::size_t>(c.batch * c.heads * c.queries));
@@ -103,53 +103,53 @@ inline PlainResult attend(const PlainCall& c) {
 /// the call has nothing to get wrong in this way.
 struct Mistake {
   std::string words;  // alternatives with | between them
-  PlainResult results;
+  MistakenResult results;
 };
 
 class MistakeMaker {
  public:
   explicit MistakeMaker(std::uint64_t seed) : random_(seed) { draw(); }
 
-  const PlainCall& call() const { return call_; }
+  const MistakenCall& call() const { return call_; }
   std::string_view family() const { return family_; }
   DType inputs() const { return inputs_; }
   DType outputs() const { return outputs_; }
-  const PlainResult& right() const { return right_; }
+  const MistakenResult& right() const { return right_; }
 
   /// All mistakes that this call can have.
   std::vector<Mistake> mistakes() {
     std::vector<Mistake> all;
-    const auto with = [&](std::string words, const std::function<void(PlainCall&)>& change) {
-      PlainCall other = call_;
+    const auto with = [&](std::string words, const std::function<void(MistakenCall&)>& change) {
+      MistakenCall other = call_;
       change(other);
       all.push_back({std::move(words), attend(other)});
     };
     const auto scale = [&](double to) {
-      with("softmax_scale", [to](PlainCall& c) { c.scale = to; });
+      with("softmax_scale", [to](MistakenCall& c) { c.scale = to; });
     };
     scale(1);
     scale(1 / static_cast<double>(call_.dim));
     scale(call_.scale * std::log(2.0));
     scale(call_.scale * 1.37);
     if (call_.cap > 0) {
-      with("without logits_soft_cap", [](PlainCall& c) { c.cap = 0; });
-      with("applied after the mask", [](PlainCall& c) { c.cap_after_mask = true; });
+      with("without logits_soft_cap", [](MistakenCall& c) { c.cap = 0; });
+      with("applied after the mask", [](MistakenCall& c) { c.cap_after_mask = true; });
     }
     if (!call_.sinks.empty()) {
-      with("without softmax_aux", [](PlainCall& c) { c.sinks.clear(); });
-      with("counted twice", [](PlainCall& c) { c.sinks_twice = true; });
+      with("without softmax_aux", [](MistakenCall& c) { c.sinks.clear(); });
+      with("counted twice", [](MistakenCall& c) { c.sinks_twice = true; });
     }
     if (!call_.bias.empty()) {
-      with("without bias", [](PlainCall& c) { c.bias.clear(); });
-      with("bias subtracted", [](PlainCall& c) {
+      with("without bias", [](MistakenCall& c) { c.bias.clear(); });
+      with("bias subtracted", [](MistakenCall& c) {
         for (double& x : c.bias) x = -x;
       });
     }
-    with("added to the logits as 0 and 1", [](PlainCall& c) { c.mask_added = true; });
+    with("added to the logits as 0 and 1", [](MistakenCall& c) { c.mask_added = true; });
     if (call_.kv_heads > 1 && call_.kv_heads < call_.heads && call_.sinks.empty()) {
-      with("h mod Hkv", [](PlainCall& c) { c.heads_in_turn = true; });
+      with("h mod Hkv", [](MistakenCall& c) { c.heads_in_turn = true; });
     }
-    with("no mask|without", [](PlainCall& c) { std::ranges::fill(c.open, 1); });
+    with("no mask|without", [](MistakenCall& c) { std::ranges::fill(c.open, 1); });
     of_rows(all);
     if (call_.keys >= 8 && call_.sinks.empty()) of_merges(all);
     if (has_lse_) of_lse(all);
@@ -162,7 +162,7 @@ class MistakeMaker {
     attention::VerifyRequest& request = out.request;
     request.operation = attention::find_operation("flash_attention");
     auto& arrays = request.arguments.arrays;
-    const PlainCall& c = call_;
+    const MistakenCall& c = call_;
     arrays["query"] = tensor(c.q, {c.batch, c.queries, c.heads, c.dim}, inputs_);
     arrays["key"] = tensor(c.k, {c.batch, c.keys, c.kv_heads, c.dim}, inputs_);
     arrays["value"] = tensor(c.v, {c.batch, c.keys, c.kv_heads, c.dim}, inputs_);
@@ -179,8 +179,8 @@ class MistakeMaker {
     return out;
   }
 
-  attention::NamedResults given(const PlainResult& results) const {
-    const PlainCall& c = call_;
+  attention::NamedResults given(const MistakenResult& results) const {
+    const MistakenCall& c = call_;
     attention::NamedResults out;
     out["out"] = tensor(results.out, {c.batch, c.queries, c.heads, c.dim}, outputs_);
     if (has_lse_) {
@@ -191,7 +191,7 @@ class MistakeMaker {
 
   /// How far apart two results are, in units of the rounding of most elements; an element that is
   /// finite in one of them alone is infinitely far.
-  double apart(const PlainResult& a, const PlainResult& b) const {
+  double apart(const MistakenResult& a, const MistakenResult& b) const {
     const double unit = outputs_ == DType::kBFloat16  ? 0x1p-9
                         : outputs_ == DType::kFloat16 ? 0x1p-12
                         : inputs_ == DType::kFloat32  ? 0x1p-22
@@ -232,7 +232,7 @@ class MistakeMaker {
     static constexpr DType kDtypes[] = {DType::kFloat32, DType::kFloat16, DType::kBFloat16};
     inputs_ = kDtypes[number(0, 2)];
     outputs_ = inputs_ == DType::kFloat32 ? kDtypes[number(0, 2)] : inputs_;
-    PlainCall& c = call_;
+    MistakenCall& c = call_;
     c.batch = number(1, 3);
     c.kv_heads = Index{1} << number(0, 1);
     c.heads = c.kv_heads << number(0, 1);
@@ -252,7 +252,7 @@ class MistakeMaker {
   }
 
   void draw_mask() {
-    PlainCall& c = call_;
+    MistakenCall& c = call_;
     static constexpr std::string_view kFamilies[] = {"causal", "window", "documents", "padding"};
     const Index kind = number(0, 3), shift = c.keys - c.queries;
     family_ = kFamilies[kind];
@@ -277,9 +277,9 @@ class MistakeMaker {
     }
   }
 
-  PlainResult moved(const std::function<Index(Index b, Index i, Index h)>& source) const {
-    PlainResult out = right_;
-    const PlainCall& c = call_;
+  MistakenResult moved(const std::function<Index(Index b, Index i, Index h)>& source) const {
+    MistakenResult out = right_;
+    const MistakenCall& c = call_;
     for (Index b = 0; b < c.batch; ++b) {
       for (Index i = 0; i < c.queries; ++i) {
         for (Index h = 0; h < c.heads; ++h) {
@@ -293,7 +293,7 @@ class MistakeMaker {
   }
 
   void of_rows(std::vector<Mistake>& all) {
-    const PlainCall& c = call_;
+    const MistakenCall& c = call_;
     all.push_back({"rows in reverse", moved([&c](Index b, Index i, Index h) {
                      return (b * c.queries + c.queries - 1 - i) * c.heads + h;
                    })});
@@ -315,16 +315,16 @@ class MistakeMaker {
                      })});
     }
     for (const double factor : {0.75, 0.5}) {
-      PlainResult scaled = right_;
+      MistakenResult scaled = right_;
       for (double& x : scaled.out) x *= factor;
       all.push_back({fmt::format("times {}", factor), std::move(scaled)});
     }
-    PlainResult zeros = right_;
+    MistakenResult zeros = right_;
     const Index lost = number(0, c.batch - 1);
     std::fill_n(zeros.out.begin() + lost * c.queries * c.heads * c.dim, c.queries * c.heads * c.dim,
                 0.0);
     all.push_back({"rows of zeros", std::move(zeros)});
-    PlainResult nothing = right_;
+    MistakenResult nothing = right_;
     std::ranges::fill(nothing.out, 0.0);
     all.push_back({"rows of zeros", std::move(nothing)});
   }
@@ -332,21 +332,21 @@ class MistakeMaker {
   /// Mistakes of the lse alone.
   void of_lse(std::vector<Mistake>& all) {
     const auto with = [&](const char* words, const std::function<double(double)>& change) {
-      PlainResult other = right_;
+      MistakenResult other = right_;
       for (double& x : other.lse) x = std::isfinite(x) ? change(x) : x;
       all.push_back({words, std::move(other)});
     };
     with("lse to base 2", [](double x) { return x / std::log(2.0); });
     with("lse times ln 2", [](double x) { return x * std::log(2.0); });
     with("lse larger by 1.5", [](double x) { return x + 1.5; });
-    PlainResult sums = right_, maxima = right_;
-    PlainCall sharp = call_;
+    MistakenResult sums = right_, maxima = right_;
+    MistakenCall sharp = call_;
     constexpr double kTimes = 1e7;
     sharp.scale *= kTimes, sharp.cap *= kTimes;
     for (auto* array : {&sharp.bias, &sharp.sinks}) {
       for (double& x : *array) x *= kTimes;
     }
-    const PlainResult most = attend(sharp);
+    const MistakenResult most = attend(sharp);
     for (std::size_t n = 0; n < right_.lse.size(); ++n) {
       const double largest = most.lse[n] / kTimes;
       if (!std::isfinite(largest)) continue;
@@ -358,24 +358,24 @@ class MistakeMaker {
   }
 
   void of_merges(std::vector<Mistake>& all) {
-    PlainCall first = call_, second = call_;
+    MistakenCall first = call_, second = call_;
     for (std::size_t n = 0; n < call_.open.size(); ++n) {
       const bool in_first = static_cast<Index>(n) % call_.keys < call_.keys / 2;
       (in_first ? second : first).open[n] = 0;
     }
-    const PlainResult a = attend(first), b = attend(second);
-    PlainResult half = right_;
+    const MistakenResult a = attend(first), b = attend(second);
+    MistakenResult half = right_;
     for (std::size_t n = 0; n < half.out.size(); ++n) half.out[n] = (a.out[n] + b.out[n]) / 2;
     all.push_back({"merged by equal weights", std::move(half)});
     all.push_back({"not read", a});
   }
 
   std::mt19937_64 random_;
-  PlainCall call_;
+  MistakenCall call_;
   std::string_view family_;
   DType inputs_ = DType::kFloat32, outputs_ = DType::kFloat32;
   bool has_lse_ = false;
-  PlainResult right_;
+  MistakenResult right_;
 };
 
 /// What verify said of one mistake.
@@ -410,7 +410,7 @@ inline Answer answer_to(const MistakeMaker& made, const Mistake& mistake,
     if (made.apart(mistake.results, other.results) <= kTold) return Answer::kNamed;
   }
   if (judgement.obeyed) {
-    PlainCall other = made.call();
+    MistakenCall other = made.call();
     const Mask& mask = *judgement.obeyed;
     for (Index b = 0; b < other.batch; ++b) {
       for (Index h = 0; h < other.heads; ++h) {

@@ -15,15 +15,15 @@ namespace {
 
 using namespace maskctl;
 using attention::Verdict;
-using twin::PlainCall;
-using twin::PlainResult;
+using twin::MistakenCall;
+using twin::MistakenResult;
 
 constexpr Index kT = 24;  // tokens
 
 /// A call of 2 heads, kT tokens and 16 channels.
-PlainCall plain_call(std::uint64_t seed, Index batch,
-                     const std::function<bool(Index, Index)>& open) {
-  PlainCall c;
+MistakenCall plain_call(std::uint64_t seed, Index batch,
+                        const std::function<bool(Index, Index)>& open) {
+  MistakenCall c;
   c.batch = batch, c.queries = c.keys = kT, c.heads = c.kv_heads = 2, c.dim = 16;
   c.scale = 0.25;
   const auto normal = [&](Index tokens, std::uint64_t stream) {
@@ -51,7 +51,7 @@ struct Door {
 constexpr Door kMasks[] = {
     {"causal", causal}, {"window", window}, {"documents", documents}, {"full", full}};
 
-attention::FullVerdict asked(const PlainCall& c, const std::vector<double>& out, DType dtype) {
+attention::FullVerdict asked(const MistakenCall& c, const std::vector<double>& out, DType dtype) {
   attention::JudgedCall call;
   call.request.operation = attention::find_operation("flash_attention");
   const auto tensor = [&](const std::vector<double>& values, DType as) {
@@ -73,7 +73,7 @@ attention::FullVerdict asked(const PlainCall& c, const std::vector<double>& out,
 /// A way to be wrong; `right` is the output of the call.
 struct Trick {
   const char* name;
-  std::function<void(const PlainCall& call, std::vector<double>& right)> apply;
+  std::function<void(const MistakenCall& call, std::vector<double>& right)> apply;
 };
 
 double& at(std::vector<double>& out, Index i, Index h, Index d) {
@@ -82,7 +82,7 @@ double& at(std::vector<double>& out, Index i, Index h, Index d) {
 
 std::vector<Trick> tricks() {
   const auto rows_from = [](const std::function<Index(Index)>& source) {
-    return [source](const PlainCall&, std::vector<double>& out) {
+    return [source](const MistakenCall&, std::vector<double>& out) {
       const std::vector<double> before = out;
       for (Index i = 0; i < kT; ++i) {
         std::copy_n(before.begin() + source(i) * 32, 32, out.begin() + i * 32);
@@ -91,7 +91,7 @@ std::vector<Trick> tricks() {
   };
   return {
       {"the mean of all values",
-       [](const PlainCall& c, std::vector<double>& out) {
+       [](const MistakenCall& c, std::vector<double>& out) {
          for (Index h = 0; h < 2; ++h) {
            for (Index d = 0; d < 16; ++d) {
              double sum = 0;
@@ -108,49 +108,49 @@ std::vector<Trick> tricks() {
       {"the last rows those of an earlier call",
        rows_from([](Index i) { return i < 20 ? i : i - 12; })},
       {"one row of another head",
-       [](const PlainCall&, std::vector<double>& out) {
+       [](const MistakenCall&, std::vector<double>& out) {
          for (Index d = 0; d < 16; ++d) at(out, 13, 0, d) = at(out, 13, 1, d);
        }},
       {"the values instead of sums of them",
-       [](const PlainCall& c, std::vector<double>& out) {
+       [](const MistakenCall& c, std::vector<double>& out) {
          std::copy_n(c.v.begin(), out.size(), out.begin());
        }},
       {"the queries",
-       [](const PlainCall& c, std::vector<double>& out) {
+       [](const MistakenCall& c, std::vector<double>& out) {
          std::copy_n(c.q.begin(), out.size(), out.begin());
        }},
-      {"zeros", [](const PlainCall&, std::vector<double>& out) { std::ranges::fill(out, 0.0); }},
-      {"ones", [](const PlainCall&, std::vector<double>& out) { std::ranges::fill(out, 1.0); }},
+      {"zeros", [](const MistakenCall&, std::vector<double>& out) { std::ranges::fill(out, 0.0); }},
+      {"ones", [](const MistakenCall&, std::vector<double>& out) { std::ranges::fill(out, 1.0); }},
       {"one element of another sign",
-       [](const PlainCall&, std::vector<double>& out) {
+       [](const MistakenCall&, std::vector<double>& out) {
          at(out, 20, 1, 5) = -at(out, 20, 1, 5) - 0.1;
        }},
       {"one channel of zeros",
-       [](const PlainCall&, std::vector<double>& out) {
+       [](const MistakenCall&, std::vector<double>& out) {
          for (Index i = 0; i < kT; ++i) at(out, i, 0, 3) = 0;
        }},
       {"two channels exchanged",
-       [](const PlainCall&, std::vector<double>& out) {
+       [](const MistakenCall&, std::vector<double>& out) {
          for (Index i = 0; i < kT; ++i) std::swap(at(out, i, 0, 3), at(out, i, 0, 4));
        }},
       {"an infinity",
-       [](const PlainCall&, std::vector<double>& out) {
+       [](const MistakenCall&, std::vector<double>& out) {
          at(out, 12, 0, 0) = std::numeric_limits<double>::infinity();
        }},
       {"a NaN",
-       [](const PlainCall&, std::vector<double>& out) {
+       [](const MistakenCall&, std::vector<double>& out) {
          at(out, 12, 0, 0) = std::numeric_limits<double>::quiet_NaN();
        }},
       {"rounded to one digit",
-       [](const PlainCall&, std::vector<double>& out) {
+       [](const MistakenCall&, std::vector<double>& out) {
          for (double& x : out) x = std::nearbyint(x * 4) / 4;
        }},
       {"clamped",
-       [](const PlainCall&, std::vector<double>& out) {
+       [](const MistakenCall&, std::vector<double>& out) {
          for (double& x : out) x = std::clamp(x, -0.3, 0.3);
        }},
       {"half of the right output and half of the mean of its rows",
-       [](const PlainCall&, std::vector<double>& out) {
+       [](const MistakenCall&, std::vector<double>& out) {
          for (Index i = 1; i < kT; ++i) {
            for (Index n = 0; n < 32; ++n) {
              out[static_cast<std::size_t>(i * 32 + n)] +=
@@ -159,7 +159,7 @@ std::vector<Trick> tricks() {
          }
        }},
       {"absolute values",
-       [](const PlainCall&, std::vector<double>& out) {
+       [](const MistakenCall&, std::vector<double>& out) {
          for (double& x : out) x = std::abs(x);
        }},
   };
@@ -172,7 +172,7 @@ TEST_CASE("red team: no output of a wrong kernel is called right, whatever it lo
   Index tried = 0;
   for (const Door& mask : kMasks) {
     const DType dtype = tried % 36 == 0 ? DType::kFloat32 : DType::kBFloat16;
-    const PlainCall call = plain_call(3, 1, mask.open);
+    const MistakenCall call = plain_call(3, 1, mask.open);
     const std::vector<double> right = attend(call).out;
     CHECK(accepts(asked(call, right, dtype).report.judgement.verdict));
     for (const Trick& trick : tricks()) {
@@ -188,7 +188,8 @@ TEST_CASE("red team: no output of a wrong kernel is called right, whatever it lo
 }
 
 /// The output under a mask in which these cells are the other way round.
-std::vector<double> with_cells(PlainCall call, const std::vector<std::pair<Index, Index>>& cells) {
+std::vector<double> with_cells(MistakenCall call,
+                               const std::vector<std::pair<Index, Index>>& cells) {
   for (const auto& [i, j] : cells) {
     std::uint8_t& cell = call.open[call.cell(0, 0, i, j)];
     cell = cell == 0;
@@ -198,7 +199,7 @@ std::vector<double> with_cells(PlainCall call, const std::vector<std::pair<Index
 
 /// The share of weight that a row of head 0 gives to keys that the declared mask closes, or takes
 /// from keys that it opens.
-double moved_weight(const PlainCall& call, Index i, Index j) {
+double moved_weight(const MistakenCall& call, Index i, Index j) {
   double sum = 0, own = 0;
   for (Index n = 0; n < kT; ++n) {
     double s = 0;
@@ -217,7 +218,7 @@ TEST_CASE("red team: a cell above the bound that the verdict states is always fo
   for (const Door& mask : kMasks) {
     for (const DType dtype : {DType::kFloat32, DType::kBFloat16}) {
       for (std::uint64_t seed = 1; seed <= 6; ++seed) {
-        const PlainCall call = plain_call(seed, 1, mask.open);
+        const MistakenCall call = plain_call(seed, 1, mask.open);
         const double bound = asked(call, attend(call).out, dtype).report.judgement.least_cell;
         REQUIRE(bound > 0);
         const Index i = 5 + static_cast<Index>(seed) * 3, j = static_cast<Index>(seed * 11) % kT;
@@ -235,7 +236,7 @@ TEST_CASE("red team: values that repeat, cancel or are tiny, and keys that are a
   for (const DType dtype : {DType::kFloat32, DType::kBFloat16}) {
     INFO(name(dtype));
     // The leaked pair has opposite values and equal keys: it only adds to the denominator.
-    PlainCall pair = plain_call(5, 1, causal);
+    MistakenCall pair = plain_call(5, 1, causal);
     for (Index d = 0; d < 16; ++d) {
       at(pair.v, 19, 0, d) = -at(pair.v, 18, 0, d);
       at(pair.k, 19, 0, d) = at(pair.k, 18, 0, d);
@@ -244,19 +245,19 @@ TEST_CASE("red team: values that repeat, cancel or are tiny, and keys that are a
     CHECK_FALSE(accepts(cancelled.report.judgement.verdict));
 
     // Keys that are all alike give all open cells one weight.
-    PlainCall alike = plain_call(6, 1, window);
+    MistakenCall alike = plain_call(6, 1, window);
     for (Index j = 1; j < kT; ++j) std::copy_n(alike.k.begin(), 32, alike.k.begin() + j * 32);
     CHECK(accepts(asked(alike, attend(alike).out, dtype).report.judgement.verdict));
     CHECK_FALSE(
         accepts(asked(alike, with_cells(alike, {{12, 18}}), dtype).report.judgement.verdict));
 
     // Equal values tell no key from another.
-    PlainCall same = plain_call(7, 1, causal);
+    MistakenCall same = plain_call(7, 1, causal);
     for (Index j = 1; j < kT; ++j) std::copy_n(same.v.begin(), 32, same.v.begin() + j * 32);
     CHECK(asked(same, attend(same).out, dtype).report.judgement.verdict == Verdict::kUnclear);
 
     // Values far below 1 are judged like others.
-    PlainCall tiny = plain_call(8, 1, causal);
+    MistakenCall tiny = plain_call(8, 1, causal);
     for (double& x : tiny.v) x *= 0x1p-80;
     CHECK(accepts(asked(tiny, attend(tiny).out, dtype).report.judgement.verdict));
     CHECK_FALSE(accepts(asked(tiny, with_cells(tiny, {{12, 18}}), dtype).report.judgement.verdict));
@@ -264,7 +265,7 @@ TEST_CASE("red team: values that repeat, cancel or are tiny, and keys that are a
     CHECK_FALSE(accepts(asked(tiny, zeros, dtype).report.judgement.verdict));
 
     // Every second value repeats, and so does its key: which of the two is open cannot show.
-    PlainCall twice = plain_call(9, 1, causal);
+    MistakenCall twice = plain_call(9, 1, causal);
     for (Index j = 1; j < kT; j += 2) {
       std::copy_n(twice.v.begin() + (j - 1) * 32, 32, twice.v.begin() + j * 32);
       std::copy_n(twice.k.begin() + (j - 1) * 32, 32, twice.k.begin() + j * 32);
